@@ -1,0 +1,56 @@
+//! The door for delays that the built-in curves do not cover: other systems' formulas, and the user's own.
+
+use super::verdict::Verdict;
+use core::{fmt, time::Duration};
+
+/// A rule for delays of the user's own, which a [`Policy`](crate::Policy) can carry
+/// ([`Policy::custom`](crate::Policy::custom)).
+///
+/// The rule is shared by all calls and never changes; what a call must remember from delay to delay goes into the
+/// eight bytes of [`Step::memory`]. The policy's limits (attempts, elapsed, pushback) apply on top; its `cap` is the
+/// longest delay, so a rule that must not be cut has a policy without one.
+///
+/// ```
+/// use relent::{Backoff, Policy, Step};
+/// use std::time::Duration;
+///
+/// /// 1, 4, 9, 16 ... seconds.
+/// #[derive(Debug)]
+/// struct Quadratic;
+///
+/// impl Backoff for Quadratic {
+///     fn name(&self) -> &str {
+///         "quadratic"
+///     }
+///     fn delay(&self, step: &mut Step) -> Option<Duration> {
+///         let k = u64::from(step.failures);
+///         Some(Duration::from_secs(k.saturating_mul(k)))
+///     }
+/// }
+///
+/// const POLICY: Policy = Policy::custom(&Quadratic).max_attempts(4);
+/// let delays: Vec<u64> = POLICY.delays(1).map(|d| d.as_secs()).collect();
+/// assert_eq!(delays, [1, 4, 9]);
+/// ```
+pub trait Backoff: fmt::Debug + Send + Sync {
+    /// A short name, shown by `explain` and written into policy files as `compat`.
+    fn name(&self) -> &str;
+
+    /// The delay after failure `step.failures`, or `None` to stop.
+    fn delay(&self, step: &mut Step) -> Option<Duration>;
+}
+
+/// What a [`Backoff`] knows when it is asked for a delay.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Failures so far, 1 after the first.
+    pub failures: u32,
+    /// Time since the call began.
+    pub elapsed: Duration,
+    /// What the failure means. Some systems wait longer when throttled.
+    pub verdict: Verdict,
+    /// The random number of this failure. [`scale`](crate::scale) and [`unit`](crate::unit) turn it into a range.
+    pub draw: u64,
+    /// Eight bytes of the rule's own, 0 before the first delay of a call.
+    pub memory: u64,
+}

@@ -1,0 +1,297 @@
+//! One operation under a policy: the state machine that decides after each failure.
+//!
+//! It reads no clock and draws from no shared generator: `now` comes from whoever drives it, and the random number of
+//! failure `k` is a function of the call's seed and `k` alone. An executor, a simulator and a test drive the same code.
+
+use super::{
+    backoff::Step,
+    policy::Policy,
+    rng,
+    time::{Timestamp, nanos},
+    verdict::{Decision, Reason, Verdict},
+};
+use core::time::Duration;
+
+/// One operation under a policy: its first attempt and all its retries.
+///
+/// ```
+/// use relent::{Decision, Policy, Reason, Timestamp, Verdict};
+/// use std::time::Duration;
+///
+/// let policy = Policy::constant(Duration::from_secs(1)).jitter(relent::Jitter::None).max_attempts(2);
+/// let mut now = Timestamp::ZERO;
+/// let mut call = policy.call(now, 42);
+///
+/// assert_eq!(call.on_failure(now, Verdict::Transient), Decision::Retry(Duration::from_secs(1)));
+/// now = now + Duration::from_secs(1);
+/// assert_eq!(call.on_failure(now, Verdict::Transient), Decision::GiveUp(Reason::Attempts));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Call<'a> {
+    policy: &'a Policy,
+    seed: u64,
+    memory: u64,
+    started: Timestamp,
+    deadline: Timestamp,
+    failures: u32,
+}
+
+const _: () = assert!(size_of::<Call<'_>>() <= 64);
+
+/// A pushback is spread over a tenth of itself: enough that clients told the same second do not share it, little
+/// enough that nobody waits much longer than told.
+const PUSHBACK_SPREAD: u64 = 10;
+
+impl<'a> Call<'a> {
+    #[inline]
+    pub(crate) const fn new(policy: &'a Policy, now: Timestamp, seed: u64) -> Call<'a> {
+        Call { policy, seed, memory: policy.first_memory(), started: now, deadline: Timestamp::MAX, failures: 0 }
+    }
+
+    /// The same call with a point in time at which its answer is worth nothing any more: no attempt starts at or
+    /// after it.
+    #[must_use]
+    pub const fn deadline(mut self, at: Timestamp) -> Call<'a> {
+        self.deadline = at;
+        self
+    }
+
+    /// How long to wait before the first attempt: a random part of the policy's `spread`, zero without.
+    pub fn spread(&self) -> Duration {
+        Duration::from_nanos(rng::scale(rng::draw(self.seed, 0), self.policy.spread.nanos()))
+    }
+
+    /// The attempt that is under way or about to start: 1 before the first failure.
+    pub const fn attempt(&self) -> u32 {
+        self.failures.saturating_add(1)
+    }
+
+    /// Failures so far, which is the number of attempts made when the call has been given up.
+    pub const fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// The time since the call began.
+    pub const fn elapsed(&self, now: Timestamp) -> Duration {
+        now.since(self.started)
+    }
+
+    /// How long an attempt that starts now may take: the attempt timeout or what is left until the deadline,
+    /// whichever is less; `None` without either.
+    pub fn attempt_limit(&self, now: Timestamp) -> Option<Duration> {
+        let left = match self.deadline {
+            Timestamp::MAX => u64::MAX,
+            deadline => nanos(deadline.since(now)),
+        };
+        match self.policy.attempt_timeout.nanos().min(left) {
+            u64::MAX => None,
+            limit => Some(Duration::from_nanos(limit)),
+        }
+    }
+
+    /// Decides about a failure that was noticed at `now`.
+    ///
+    /// A verdict stops the call before a limit is looked at, and limits are looked at before a delay is drawn, so that
+    /// the reason is always the first one that holds: permanent, overloaded, attempts, pushback too long, elapsed.
+    #[inline]
+    pub fn on_failure(&mut self, now: Timestamp, verdict: Verdict) -> Decision {
+        let draw = rng::draw(self.seed, self.failures.saturating_add(1));
+        self.on_failure_with(now, verdict, draw)
+    }
+
+    /// [`on_failure`](Call::on_failure) with a draw of the caller's, which tests force.
+    #[inline]
+    pub fn on_failure_with(&mut self, now: Timestamp, verdict: Verdict, draw: u64) -> Decision {
+        match self.delay_after_failure(now, verdict, draw) {
+            Ok(delay) => Decision::Retry(Duration::from_nanos(delay)),
+            Err(reason) => Decision::GiveUp(reason),
+        }
+    }
+
+    /// Forgets the failures: the next one is the first again, `max_elapsed` counts from `now`, and the jitter is new.
+    pub fn reset(&mut self, now: Timestamp) {
+        self.seed = rng::draw(self.seed, u32::MAX);
+        self.memory = self.policy.first_memory();
+        self.failures = 0;
+        self.started = now;
+    }
+
+    #[inline]
+    fn delay_after_failure(&mut self, now: Timestamp, verdict: Verdict, draw: u64) -> Result<u64, Reason> {
+        self.failures = self.failures.saturating_add(1);
+        let pushback = match verdict {
+            Verdict::Transient => None,
+            Verdict::After(pushback) => Some(nanos(pushback)),
+            Verdict::Permanent => return Err(Reason::Permanent),
+            Verdict::Overloaded => return Err(Reason::Overloaded),
+        };
+        if self.failures >= self.policy.max_attempts && self.policy.max_attempts != u32::MAX {
+            return Err(Reason::Attempts);
+        }
+        if let Some(pushback) = pushback
+            && (pushback > self.policy.max_pushback.nanos() || self.is_too_late(now, pushback))
+        {
+            return Err(Reason::PushbackTooLong);
+        }
+        let own = self.own_delay(now, verdict, draw)?;
+        let delay = match pushback {
+            None => own,
+            Some(pushback) => own.max(self.spread_pushback(pushback, draw)),
+        };
+        if self.is_too_late(now, delay) {
+            return Err(Reason::Elapsed);
+        }
+        Ok(delay)
+    }
+
+    #[inline]
+    fn own_delay(&mut self, now: Timestamp, verdict: Verdict, draw: u64) -> Result<u64, Reason> {
+        let mut step = Step { failures: self.failures, elapsed: self.elapsed(now), verdict, draw, memory: self.memory };
+        let delay = self.policy.delay(&mut step).ok_or(Reason::Attempts)?;
+        self.memory = step.memory;
+        Ok(delay)
+    }
+
+    /// Never earlier than told, and a little later, unless the policy wants no jitter at all. The spread stays within
+    /// the limits that the pushback itself kept.
+    fn spread_pushback(&self, pushback: u64, draw: u64) -> u64 {
+        if self.policy.jitter == super::jitter::PackedJitter::NONE {
+            return pushback;
+        }
+        pushback.saturating_add(rng::scale(rng::mix(draw), pushback / PUSHBACK_SPREAD))
+    }
+
+    #[inline]
+    fn is_too_late(&self, now: Timestamp, delay: u64) -> bool {
+        let next = now.plus_nanos(delay);
+        next > self.started.plus_nanos(self.policy.max_elapsed)
+            || (next >= self.deadline && self.deadline != Timestamp::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::jitter::Jitter;
+
+    const SEC: Duration = Duration::from_secs(1);
+    const NOW: Timestamp = Timestamp::from_nanos(5_000_000_000);
+
+    fn retry(call: &mut Call<'_>, verdict: Verdict) -> Duration {
+        match call.on_failure(NOW, verdict) {
+            Decision::Retry(delay) => delay,
+            Decision::GiveUp(reason) => panic!("gave up: {reason}"),
+        }
+    }
+
+    #[test]
+    fn counts_attempts_and_stops() {
+        let policy = Policy::default().max_attempts(3);
+        let mut call = policy.call(NOW, 1);
+        assert_eq!(call.attempt(), 1);
+        retry(&mut call, Verdict::Transient);
+        retry(&mut call, Verdict::Transient);
+        assert_eq!(call.attempt(), 3);
+        assert_eq!(call.on_failure(NOW, Verdict::Transient), Decision::GiveUp(Reason::Attempts));
+        assert_eq!(call.failures(), 3);
+    }
+
+    #[test]
+    fn verdicts_stop_before_limits() {
+        let policy = Policy::default().max_attempts(1);
+        assert_eq!(policy.call(NOW, 1).on_failure(NOW, Verdict::Permanent), Decision::GiveUp(Reason::Permanent));
+        assert_eq!(policy.call(NOW, 1).on_failure(NOW, Verdict::Overloaded), Decision::GiveUp(Reason::Overloaded));
+    }
+
+    #[test]
+    fn a_pushback_raises_a_delay_and_never_shortens_it() {
+        let policy = Policy::constant(10 * SEC).jitter(Jitter::Equal);
+        for seed in 0..1000 {
+            let raised = retry(&mut policy.call(NOW, seed), Verdict::After(60 * SEC));
+            assert!(raised >= 60 * SEC && raised < 66 * SEC, "{raised:?}");
+            let kept = retry(&mut policy.call(NOW, seed), Verdict::After(SEC));
+            assert_eq!(kept, retry(&mut policy.call(NOW, seed), Verdict::Transient));
+        }
+    }
+
+    #[test]
+    fn pushbacks_are_spread_unless_there_is_no_jitter() {
+        let spread = Policy::constant(SEC);
+        let first = retry(&mut spread.call(NOW, 1), Verdict::After(30 * SEC));
+        assert_ne!(first, retry(&mut spread.call(NOW, 2), Verdict::After(30 * SEC)));
+        let exact = spread.jitter(Jitter::None);
+        assert_eq!(retry(&mut exact.call(NOW, 1), Verdict::After(30 * SEC)), 30 * SEC);
+    }
+
+    #[test]
+    fn a_pushback_that_is_too_long_ends_the_call_at_once() {
+        let give_up = |policy: Policy, after: Duration| policy.call(NOW, 1).on_failure(NOW, Verdict::After(after));
+        let policy = Policy::default();
+        let too_long = Decision::GiveUp(Reason::PushbackTooLong);
+        assert_eq!(give_up(policy, 121 * SEC), too_long);
+        assert_eq!(give_up(policy, Duration::MAX), too_long);
+        assert_eq!(give_up(policy.max_elapsed(29 * SEC), 30 * SEC), too_long);
+        assert!(matches!(give_up(policy.max_pushback(3600 * SEC), 121 * SEC), Decision::Retry(_)));
+    }
+
+    #[test]
+    fn nothing_starts_after_max_elapsed_or_at_the_deadline() {
+        let policy = Policy::constant(2 * SEC).jitter(Jitter::None).unlimited_attempts().max_elapsed(5 * SEC);
+        let mut call = policy.call(NOW, 1);
+        assert_eq!(call.on_failure(NOW + 3 * SEC, Verdict::Transient), Decision::Retry(2 * SEC));
+        let late = NOW + 3 * SEC + Duration::from_nanos(1);
+        assert_eq!(call.on_failure(late, Verdict::Transient), Decision::GiveUp(Reason::Elapsed));
+
+        let policy = Policy::constant(2 * SEC).jitter(Jitter::None);
+        let mut call = policy.call(NOW, 1).deadline(NOW + 2 * SEC);
+        assert_eq!(call.on_failure(NOW, Verdict::Transient), Decision::GiveUp(Reason::Elapsed));
+    }
+
+    #[test]
+    fn an_attempt_has_what_is_left() {
+        let policy = Policy::default();
+        assert_eq!(policy.call(NOW, 1).attempt_limit(NOW), None);
+        let call = policy.call(NOW, 1).deadline(NOW + 3 * SEC);
+        assert_eq!(call.attempt_limit(NOW + SEC), Some(2 * SEC));
+        let policy = policy.attempt_timeout(SEC);
+        assert_eq!(policy.call(NOW, 1).deadline(NOW + 3 * SEC).attempt_limit(NOW), Some(SEC));
+    }
+
+    #[test]
+    fn a_reset_starts_over_with_new_jitter() {
+        let policy = Policy::default();
+        let mut call = policy.call(NOW, 1);
+        let first = retry(&mut call, Verdict::Transient);
+        call.reset(NOW);
+        assert_eq!(call.attempt(), 1);
+        let again = retry(&mut call, Verdict::Transient);
+        assert!(again < SEC && again != first);
+    }
+
+    #[test]
+    fn calls_of_one_policy_do_not_share_their_jitter() {
+        let policy = Policy::default();
+        let mut firsts: [Duration; 1000] =
+            core::array::from_fn(|seed| retry(&mut policy.call(NOW, seed as u64), Verdict::Transient));
+        firsts.sort_unstable();
+        assert!(firsts.windows(2).all(|pair| pair[0] != pair[1]), "tower W1: one first delay for all");
+    }
+
+    #[test]
+    fn the_call_and_the_iterator_take_the_same_delays() {
+        let policy = Policy::default();
+        let mut call = policy.call(NOW, 9);
+        for delay in policy.delays(9) {
+            assert_eq!(retry(&mut call, Verdict::Transient), delay);
+        }
+    }
+
+    #[test]
+    fn a_spread_is_random_and_bounded() {
+        let policy = Policy::default().spread(20 * SEC);
+        let spreads: [Duration; 100] = core::array::from_fn(|seed| policy.call(NOW, seed as u64).spread());
+        assert!(spreads.iter().all(|s| *s < 20 * SEC));
+        assert!(spreads.iter().any(|s| *s > 15 * SEC) && spreads.iter().any(|s| *s < 5 * SEC));
+        assert_eq!(Policy::default().call(NOW, 1).spread(), Duration::ZERO);
+    }
+}

@@ -1,0 +1,166 @@
+//! Curves: how the delay grows from failure to failure, before jitter.
+
+use super::{backoff::Backoff, time::nanos};
+use core::time::Duration;
+
+/// How the delay after failure `k` (1 after the first) grows, before jitter and cap.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Curve {
+    /// No delay at all. A loop that may spin has to be asked for by this name: no other curve may have a base of zero.
+    Immediate,
+    /// The same delay each time.
+    Constant {
+        /// The delay.
+        base: Duration,
+    },
+    /// `base + (k-1) * step`.
+    Linear {
+        /// The first delay.
+        base: Duration,
+        /// What each further failure adds.
+        step: Duration,
+    },
+    /// `base * factor^(k-1)`.
+    Exponential {
+        /// The first delay.
+        base: Duration,
+        /// The multiplier, at least 1.
+        factor: f64,
+    },
+    /// `base` times 1, 1, 2, 3, 5, 8 ...
+    Fibonacci {
+        /// The first delay.
+        base: Duration,
+    },
+    /// A uniform whole number of slots, `0..2^min(k,10)`; gives up after the 16th attempt. Truncated binary
+    /// exponential backoff of IEEE 802.3, clause 4.2.3.2.5. It is its own jitter.
+    Slots {
+        /// The length of a slot: 51.2 µs for 10 Mb/s Ethernet.
+        slot: Duration,
+    },
+    /// These delays in turn, as payment providers publish them for their notifications.
+    List {
+        /// The delays.
+        delays: &'static [Duration],
+        /// Whether the last one repeats; if not, the call gives up when the list ends.
+        repeat: bool,
+    },
+    /// A rule of the user's own, or of another system.
+    Custom(&'static dyn Backoff),
+}
+
+/// Rules of one name are one rule: a policy read from a file equals the one that was written.
+impl PartialEq for Curve {
+    fn eq(&self, other: &Curve) -> bool {
+        use Curve::*;
+        match (*self, *other) {
+            (Immediate, Immediate) => true,
+            (Constant { base: a }, Constant { base: b }) => a == b,
+            (Linear { base: a, step: s }, Linear { base: b, step: t }) => (a, s) == (b, t),
+            (Exponential { base: a, factor: f }, Exponential { base: b, factor: g }) => (a, f) == (b, g),
+            (Fibonacci { base: a }, Fibonacci { base: b }) => a == b,
+            (Slots { slot: a }, Slots { slot: b }) => a == b,
+            (List { delays: a, repeat: r }, List { delays: b, repeat: s }) => (a, r) == (b, s),
+            (Custom(a), Custom(b)) => a.name() == b.name(),
+            _ => false,
+        }
+    }
+}
+
+/// A curve as a policy stores it: durations as nanoseconds, in 24 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape {
+    Immediate,
+    Constant { base: u64 },
+    Linear { base: u64, step: u64 },
+    Exponential { base: u64, factor: f64 },
+    Fibonacci { base: u64 },
+    Slots { slot: u64 },
+    List { delays: &'static [Duration], repeat: bool },
+    Custom(&'static dyn Backoff),
+}
+
+impl Shape {
+    pub(crate) const fn curve(self) -> Curve {
+        const fn ns(nanos: u64) -> Duration {
+            Duration::from_nanos(nanos)
+        }
+        match self {
+            Shape::Immediate => Curve::Immediate,
+            Shape::Constant { base } => Curve::Constant { base: ns(base) },
+            Shape::Linear { base, step } => Curve::Linear { base: ns(base), step: ns(step) },
+            Shape::Exponential { base, factor } => Curve::Exponential { base: ns(base), factor },
+            Shape::Fibonacci { base } => Curve::Fibonacci { base: ns(base) },
+            Shape::Slots { slot } => Curve::Slots { slot: ns(slot) },
+            Shape::List { delays, repeat } => Curve::List { delays, repeat },
+            Shape::Custom(rule) => Curve::Custom(rule),
+        }
+    }
+
+    pub(crate) const fn of(curve: Curve) -> Shape {
+        match curve {
+            Curve::Immediate => Shape::Immediate,
+            Curve::Constant { base } => Shape::Constant { base: nanos(base) },
+            Curve::Linear { base, step } => Shape::Linear { base: nanos(base), step: nanos(step) },
+            Curve::Exponential { base, factor } => Shape::Exponential { base: nanos(base), factor },
+            Curve::Fibonacci { base } => Shape::Fibonacci { base: nanos(base) },
+            Curve::Slots { slot } => Shape::Slots { slot: nanos(slot) },
+            Curve::List { delays, repeat } => Shape::List { delays, repeat },
+            Curve::Custom(rule) => Shape::Custom(rule),
+        }
+    }
+
+    /// The first delay, where the curve has one.
+    pub(crate) const fn base(self) -> Option<u64> {
+        match self {
+            Shape::Constant { base }
+            | Shape::Linear { base, .. }
+            | Shape::Exponential { base, .. }
+            | Shape::Fibonacci { base } => Some(base),
+            Shape::Immediate | Shape::Slots { .. } | Shape::List { .. } | Shape::Custom(_) => None,
+        }
+    }
+}
+
+/// The collisions after which the range of slots stops doubling (IEEE 802.3, `backoffLimit`).
+const BACKOFF_LIMIT: u32 = 10;
+
+/// The attempts after which a frame is discarded (IEEE 802.3, `attemptLimit`).
+pub(crate) const ATTEMPT_LIMIT: u32 = 16;
+
+/// How many slots there are to choose from after `failures` collisions, such that none lies past the cap.
+pub(crate) fn slots(failures: u32, slot: u64, cap: u64) -> u64 {
+    let doubled = 1 << failures.min(BACKOFF_LIMIT);
+    doubled.min((cap / slot.max(1)).saturating_add(1))
+}
+
+/// The `k`-th Fibonacci number, 1 for `k` of 1 and 2; saturates from the 94th on.
+pub(crate) fn fibonacci(k: u32) -> u64 {
+    let (mut current, mut next) = (0u64, 1u64);
+    for _ in 0..k.min(94) {
+        (current, next) = (next, current.saturating_add(next));
+    }
+    current
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fibonacci_numbers() {
+        let first: [u64; 9] = core::array::from_fn(|i| fibonacci(i as u32 + 1));
+        assert_eq!(first, [1, 1, 2, 3, 5, 8, 13, 21, 34]);
+        assert_eq!(fibonacci(93), 12_200_160_415_121_876_738);
+        assert_eq!(fibonacci(94), u64::MAX);
+        assert_eq!(fibonacci(u32::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn slots_double_until_the_tenth_collision_and_stay_inside_the_cap() {
+        assert_eq!([1, 2, 3, 10, 11, 15].map(|k| slots(k, 51_200, u64::MAX)), [2, 4, 8, 1024, 1024, 1024]);
+        assert_eq!(slots(10, 100, 350), 4);
+        assert_eq!(slots(10, 0, 350), 351);
+    }
+}

@@ -1,0 +1,129 @@
+//! The delay after a failure: curve and jitter together, and the little that is remembered from delay to delay.
+
+use super::{
+    backoff::Step,
+    curve::{ATTEMPT_LIMIT, Shape, fibonacci, slots},
+    jitter::{PackedJitter, Range, decorrelated},
+    policy::Policy,
+    rng,
+    time::nanos,
+    verdict::Verdict,
+};
+use core::time::Duration;
+
+impl Policy {
+    /// What [`Policy::delay`] wants to find in a call's memory before the first failure.
+    #[inline]
+    pub(crate) const fn first_memory(&self) -> u64 {
+        match self.shape {
+            Shape::Exponential { base, .. } if !self.is_decorrelated() => (base as f64).to_bits(),
+            shape => match shape.base() {
+                Some(base) => base,
+                None => 0,
+            },
+        }
+    }
+
+    const fn is_decorrelated(&self) -> bool {
+        matches!(self.jitter, PackedJitter::DECORRELATED)
+    }
+
+    /// The delay after failure `step.failures` in nanoseconds, or `None` where the curve itself ends the call.
+    /// Updates `step.memory`. Knows nothing of the policy's limits.
+    #[inline]
+    pub(crate) fn delay(&self, step: &mut Step) -> Option<u64> {
+        if let Shape::Exponential { factor, .. } = self.shape
+            && !self.is_decorrelated()
+        {
+            let v = f64::from_bits(step.memory);
+            step.memory = (v * factor).to_bits();
+            return Some(self.jitter.range(v as u64, self.cap).pick(step.draw));
+        }
+        self.other_delay(step)
+    }
+
+    fn other_delay(&self, step: &mut Step) -> Option<u64> {
+        if let Shape::Custom(rule) = self.shape {
+            let v = nanos(rule.delay(step)?);
+            return Some(self.jitter.range(v, self.cap).pick(step.draw));
+        }
+        if let Shape::Slots { slot } = self.shape {
+            let count = slots(step.failures, slot, self.cap);
+            let chosen = rng::scale(step.draw, count).saturating_mul(slot);
+            return (step.failures < ATTEMPT_LIMIT).then_some(chosen);
+        }
+        let delay = self.range(step.failures, step.memory)?.pick(step.draw);
+        step.memory = delay;
+        Some(delay)
+    }
+
+    /// The range of the delay after failure `k`, for the curves whose range needs no more than the previous delay.
+    pub(crate) fn range(&self, k: u32, previous: u64) -> Option<Range> {
+        if self.is_decorrelated() {
+            return Some(decorrelated(self.shape.base()?, previous, self.cap));
+        }
+        let v = match self.shape {
+            Shape::Constant { base } => base,
+            Shape::Linear { base, step } => base.saturating_add(step.saturating_mul(u64::from(k) - 1)),
+            Shape::Fibonacci { base } => base.saturating_mul(fibonacci(k)),
+            Shape::List { delays, repeat } => nanos(*match delays.get(k as usize - 1) {
+                None if repeat => delays.last()?,
+                other => other?,
+            }),
+            Shape::Immediate | Shape::Exponential { .. } | Shape::Slots { .. } | Shape::Custom(_) => 0,
+        };
+        Some(self.jitter.range(v, self.cap))
+    }
+}
+
+/// The delays of one call that fails at once each time: see [`Policy::delays`].
+#[derive(Clone, Debug)]
+pub struct Delays<'a> {
+    policy: &'a Policy,
+    seed: u64,
+    failures: u32,
+    memory: u64,
+    elapsed: u64,
+}
+
+impl<'a> Delays<'a> {
+    pub(crate) const fn new(policy: &'a Policy, seed: u64) -> Delays<'a> {
+        Delays { policy, seed, failures: 0, memory: policy.first_memory(), elapsed: 0 }
+    }
+
+    /// The next delay for a draw of the caller's, which tests and vectors force.
+    ///
+    /// ```
+    /// let policy = relent::Policy::default();
+    /// let mut delays = policy.delays(0);
+    /// assert_eq!(delays.next_with(1 << 63).unwrap().as_millis(), 500);
+    /// assert_eq!(delays.next_with(1 << 63).unwrap().as_millis(), 1000);
+    /// ```
+    #[inline]
+    pub fn next_with(&mut self, draw: u64) -> Option<Duration> {
+        self.failures = self.failures.saturating_add(1);
+        if self.failures >= self.policy.max_attempts {
+            return None;
+        }
+        let mut step = Step {
+            failures: self.failures,
+            elapsed: Duration::from_nanos(self.elapsed),
+            verdict: Verdict::Transient,
+            draw,
+            memory: self.memory,
+        };
+        let delay = self.policy.delay(&mut step)?;
+        self.memory = step.memory;
+        self.elapsed = self.elapsed.saturating_add(delay);
+        Some(Duration::from_nanos(delay))
+    }
+}
+
+impl Iterator for Delays<'_> {
+    type Item = Duration;
+
+    #[inline]
+    fn next(&mut self) -> Option<Duration> {
+        self.next_with(rng::draw(self.seed, self.failures.saturating_add(1)))
+    }
+}

@@ -1,0 +1,16 @@
+//! The sans-IO core: everything that decides, and nothing that reads a clock, sleeps or asks for entropy.
+//!
+//! Imports `core` only. Private, because a public module of this name would shadow the crate `core` for whoever
+//! writes `use relent::*`; its items are re-exported at the root.
+
+pub(crate) mod backoff;
+pub(crate) mod call;
+pub(crate) mod curve;
+pub(crate) mod delay;
+pub(crate) mod duration;
+pub(crate) mod jitter;
+pub(crate) mod policy;
+pub(crate) mod rng;
+pub(crate) mod schedule;
+pub(crate) mod time;
+pub(crate) mod verdict;

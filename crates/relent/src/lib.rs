@@ -1,0 +1,19 @@
+//! Retries that make failing calls succeed without hurting what they call.
+#![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod core;
+
+pub use self::core::{
+    backoff::{Backoff, Step},
+    call::Call,
+    curve::Curve,
+    delay::Delays,
+    duration::{BadDuration, Human, parse_duration},
+    jitter::Jitter,
+    policy::{Invalid, Policy, Settings},
+    rng::{GAMMA, draw, mix, scale, unit},
+    schedule::{Bounds, Row, Schedule},
+    time::Timestamp,
+    verdict::{Decision, Reason, Verdict},
+};
