@@ -3,6 +3,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod core;
+mod lint;
 
 pub use self::core::{
     backoff::{Backoff, Step},
@@ -17,3 +18,4 @@ pub use self::core::{
     time::Timestamp,
     verdict::{Decision, Reason, Verdict},
 };
+pub use self::lint::Warning;
