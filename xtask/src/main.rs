@@ -1,1 +1,2 @@
+//! Every chore of the project, in one place.
 fn main() {}
