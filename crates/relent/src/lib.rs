@@ -7,7 +7,7 @@ mod lint;
 
 pub use self::core::{
     backoff::{Backoff, Step},
-    call::Call,
+    call::{Call, Saved},
     curve::Curve,
     delay::Delays,
     duration::{BadDuration, Human, parse_duration},

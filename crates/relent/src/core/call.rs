@@ -38,6 +38,17 @@ pub struct Call<'a> {
 
 const _: () = assert!(size_of::<Call<'_>>() <= 64);
 
+/// What a call remembers from failure to failure, apart from what its owner knows anyway (policy, seed and start).
+///
+/// A simulator with ten million calls keeps these and no more: [`Call::save`] takes it out, [`Policy::resume`] goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Saved {
+    /// Failures so far.
+    pub failures: u32,
+    /// What the policy's rule remembers from delay to delay: opaque.
+    pub memory: u64,
+}
+
 /// A pushback is spread over a tenth of itself: enough that clients told the same second do not share it, little
 /// enough that nobody waits much longer than told.
 const PUSHBACK_SPREAD: u64 = 10;
@@ -46,6 +57,17 @@ impl<'a> Call<'a> {
     #[inline]
     pub(crate) const fn new(policy: &'a Policy, now: Timestamp, seed: u64) -> Call<'a> {
         Call { policy, seed, memory: policy.first_memory(), started: now, deadline: Timestamp::MAX, failures: 0 }
+    }
+
+    #[inline]
+    pub(crate) const fn resume(policy: &'a Policy, started: Timestamp, seed: u64, saved: Saved) -> Call<'a> {
+        Call { policy, seed, memory: saved.memory, started, deadline: Timestamp::MAX, failures: saved.failures }
+    }
+
+    /// What must be kept to go on with this call later: see [`Policy::resume`]. A deadline is not part of it.
+    #[inline]
+    pub const fn save(&self) -> Saved {
+        Saved { failures: self.failures, memory: self.memory }
     }
 
     /// The same call with a point in time at which its answer is worth nothing any more: no attempt starts at or
@@ -283,6 +305,24 @@ mod tests {
         let mut call = policy.call(NOW, 9);
         for delay in policy.delays(9) {
             assert_eq!(retry(&mut call, Verdict::Transient), delay);
+        }
+    }
+
+    #[test]
+    fn a_saved_call_goes_on_as_if_nothing_had_happened() {
+        for policy in [Policy::default(), Policy::exponential(SEC).jitter(Jitter::Decorrelated)] {
+            let mut whole = policy.call(NOW, 9);
+            let mut saved = whole.save();
+            loop {
+                let mut resumed = policy.resume(NOW, 9, saved);
+                let decision = whole.on_failure(NOW, Verdict::Transient);
+                assert_eq!(resumed.on_failure(NOW, Verdict::Transient), decision);
+                saved = resumed.save();
+                if decision == Decision::GiveUp(Reason::Attempts) {
+                    break;
+                }
+            }
+            assert_eq!(saved.failures, 8);
         }
     }
 

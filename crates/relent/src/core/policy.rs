@@ -2,7 +2,7 @@
 
 use super::{
     backoff::Backoff,
-    call::Call,
+    call::{Call, Saved},
     curve::{Curve, Shape},
     delay::Delays,
     jitter::{Jitter, PackedJitter},
@@ -238,6 +238,12 @@ impl Policy {
     #[inline]
     pub const fn call(&self, now: Timestamp, seed: u64) -> Call<'_> {
         Call::new(self, now, seed)
+    }
+
+    /// Goes on with a call that was [saved](Call::save): the same policy, start and seed, or it is another call.
+    #[inline]
+    pub const fn resume(&self, started: Timestamp, seed: u64, saved: Saved) -> Call<'_> {
+        Call::resume(self, started, seed, saved)
     }
 
     /// The delays of one call that fails at once each time, up to `max_attempts`; endless without.
