@@ -4,6 +4,9 @@
 
 mod core;
 mod lint;
+#[cfg(feature = "http")]
+#[cfg_attr(docsrs, doc(cfg(feature = "http")))]
+pub mod wire;
 
 pub use self::core::{
     backoff::{Backoff, Step},

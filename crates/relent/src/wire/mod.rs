@@ -1,0 +1,45 @@
+//! What HTTP failures mean, and what servers say about trying again. Feature `http`, on the `http` crate's types alone.
+//!
+//! Every client that retries needs the same four answers: is this status worth another attempt ([`verdict`]), may this
+//! request be sent twice ([`replay`]), when does the server want to see us again ([`pushback`]), and which attempt is
+//! this ([`attempt`]). The tables behind them are public, each row with its source: [`STATUSES`], [`METHODS`],
+//! [`FAULTS`], [`DIALECTS`], [`COUNTERS`].
+//!
+//! ```
+//! use http::{HeaderMap, StatusCode};
+//! use relent::{Verdict, wire};
+//! use std::time::Duration;
+//!
+//! let now = Duration::from_secs(1_790_000_000); // Since 1970; the clock is the caller's.
+//! let mut headers = HeaderMap::new();
+//! assert_eq!(wire::verdict(StatusCode::OK, &headers, now), None);
+//! assert_eq!(wire::verdict(StatusCode::NOT_FOUND, &headers, now), Some(Verdict::Permanent));
+//!
+//! headers.insert("retry-after", "30".parse().unwrap());
+//! let told = Verdict::After(Duration::from_secs(30));
+//! assert_eq!(wire::verdict(StatusCode::SERVICE_UNAVAILABLE, &headers, now), Some(told));
+//! ```
+//!
+//! What is nonsense is ignored, never guessed at: a `Retry-After` of `abc`, `-1`, `2.5` or of the 32nd of December
+//! leaves the policy's own delay as it was. Nothing here can shorten a delay, overflow or panic, and the work is linear
+//! in the size of the headers.
+//!
+//! Nothing here reads a clock, opens a connection or sends anything.
+
+mod attempt;
+mod date;
+mod dialect;
+mod fault;
+mod idempotency;
+mod replay;
+mod rules;
+mod table;
+
+pub use attempt::{COUNTERS, Counter, RELENT_ATTEMPT, attempt, attempt_value};
+pub use date::http_date;
+pub use dialect::{DIALECTS, Dialect, Pushback, RELENT_RETRY, pushback};
+pub use fault::Fault;
+pub use idempotency::{BadKey, IDEMPOTENCY_KEY, IdempotencyKey};
+pub use replay::{Replay, Request, is_idempotent, replay};
+pub use rules::{Rules, StatusSet, verdict};
+pub use table::{FAULTS, FaultRow, METHODS, MethodRow, STATUSES, StatusRow};
