@@ -1,2 +1,7 @@
-//! The command line of relent.
-fn main() {}
+//! The binary `relent`: everything is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    relent_cli::run(std::env::args_os())
+}

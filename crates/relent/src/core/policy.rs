@@ -62,7 +62,7 @@ impl Policy {
     ///
     /// If `base` is zero. In a `const`, the panic is a compile error. The same holds for every builder.
     pub const fn exponential(base: Duration) -> Policy {
-        Policy::grown(Curve::Exponential { base, factor: 2.0 })
+        Policy::of(Curve::Exponential { base, factor: 2.0 })
     }
 
     /// The same delay each time.
@@ -71,7 +71,7 @@ impl Policy {
     ///
     /// If `base` is zero; [`Policy::immediate`] is the name of that.
     pub const fn constant(base: Duration) -> Policy {
-        Policy::grown(Curve::Constant { base })
+        Policy::of(Curve::Constant { base })
     }
 
     /// Delays of `base`, `base + step`, `base + 2 * step` ... up to the cap.
@@ -80,7 +80,7 @@ impl Policy {
     ///
     /// If `base` is zero.
     pub const fn linear(base: Duration, step: Duration) -> Policy {
-        Policy::grown(Curve::Linear { base, step })
+        Policy::of(Curve::Linear { base, step })
     }
 
     /// Delays of `base` times 1, 1, 2, 3, 5, 8 ... up to the cap.
@@ -89,12 +89,12 @@ impl Policy {
     ///
     /// If `base` is zero.
     pub const fn fibonacci(base: Duration) -> Policy {
-        Policy::grown(Curve::Fibonacci { base })
+        Policy::of(Curve::Fibonacci { base })
     }
 
     /// No delay at all: for tests, and for failures that cost nobody anything.
     pub const fn immediate() -> Policy {
-        Policy::ungrown(Curve::Immediate, Some(DEFAULT_ATTEMPTS))
+        Policy::of(Curve::Immediate)
     }
 
     /// A random whole number of slots, `0..2^min(k,10)` after failure `k`; gives up after the 16th attempt
@@ -104,7 +104,7 @@ impl Policy {
     ///
     /// If `slot` is zero.
     pub const fn slots(slot: Duration) -> Policy {
-        Policy::ungrown(Curve::Slots { slot }, None)
+        Policy::of(Curve::Slots { slot })
     }
 
     /// These delays in turn; the call gives up when the list ends. No cap, no jitter, no other limit of attempts.
@@ -113,7 +113,7 @@ impl Policy {
     ///
     /// If the list is empty.
     pub const fn list(delays: &'static [Duration]) -> Policy {
-        Policy::ungrown(Curve::List { delays, repeat: false }, None)
+        Policy::of(Curve::List { delays, repeat: false })
     }
 
     /// These delays in turn, then the last one for ever, up to 8 attempts unless told otherwise. No cap, no jitter.
@@ -122,24 +122,16 @@ impl Policy {
     ///
     /// If the list is empty or its last delay is zero.
     pub const fn list_repeating(delays: &'static [Duration]) -> Policy {
-        Policy::ungrown(Curve::List { delays, repeat: true }, Some(DEFAULT_ATTEMPTS))
+        Policy::of(Curve::List { delays, repeat: true })
     }
 
     /// Delays by a rule of the user's own. No cap, no further jitter; 8 attempts unless told otherwise.
     pub const fn custom(rule: &'static dyn Backoff) -> Policy {
-        Policy::ungrown(Curve::Custom(rule), Some(DEFAULT_ATTEMPTS))
+        Policy::of(Curve::Custom(rule))
     }
 
-    const fn grown(curve: Curve) -> Policy {
-        let cap = match Shape::of(curve).base() {
-            Some(base) if base > nanos(DEFAULT_CAP) => Duration::from_nanos(base),
-            _ => DEFAULT_CAP,
-        };
-        Settings { curve, cap: Some(cap), ..Settings::DEFAULT }.must()
-    }
-
-    const fn ungrown(curve: Curve, max_attempts: Option<u32>) -> Policy {
-        Settings { curve, cap: None, jitter: Jitter::None, max_attempts, ..Settings::DEFAULT }.must()
+    const fn of(curve: Curve) -> Policy {
+        Settings::of(curve).must()
     }
 
     /// The multiplier of an exponential curve, at least 1.
@@ -343,6 +335,23 @@ impl Settings {
         attempt_timeout: None,
         spread: Duration::ZERO,
     };
+
+    /// What a policy of this curve says until it is told otherwise, the same as the constructor of that curve.
+    ///
+    /// A curve that grows is capped at 64 s (or its base, if that is longer) and has full jitter. Immediate, slots,
+    /// lists and custom rules have neither. There are 8 attempts, unless the curve ends by itself.
+    pub const fn of(curve: Curve) -> Settings {
+        let grows = Settings { curve, ..Settings::DEFAULT };
+        let plain = Settings { cap: None, jitter: Jitter::None, ..grows };
+        match curve {
+            Curve::Slots { .. } | Curve::List { repeat: false, .. } => Settings { max_attempts: None, ..plain },
+            Curve::Immediate | Curve::List { .. } | Curve::Custom(_) => plain,
+            _ => match Shape::of(curve).base() {
+                Some(base) if base > nanos(DEFAULT_CAP) => Settings { cap: Some(Duration::from_nanos(base)), ..grows },
+                _ => grows,
+            },
+        }
+    }
 
     /// The policy of these settings.
     ///

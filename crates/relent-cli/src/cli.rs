@@ -1,0 +1,52 @@
+//! The one table of subcommands and flags: parsing, `--help`, completions and the man page come from here.
+
+use crate::{completions, man, talk::Fault};
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Makes calls that fail try again without hurting what they call.
+#[derive(Debug, Parser)]
+#[command(name = "relent", version, max_term_width = 100, after_help = AFTER_HELP, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  125  relent itself failed: wrong flags, an unreadable policy file";
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Print a completion script for a shell.
+    Completions(completions::Args),
+    /// Print the manual page.
+    Man(man::Args),
+}
+
+impl Command {
+    /// Does what the subcommand says.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong in `relent` itself.
+    pub fn run(self) -> Result<ExitCode, Fault> {
+        match self {
+            Command::Completions(args) => completions::run(&args),
+            Command::Man(args) => man::run(&args),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_table_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,23 @@
+//! The command line `relent`, as a library that tests can call.
+//!
+//! One file or folder a subcommand. They share the policy flags ([`policy_args`]), the voice ([`talk`]) and the JSON
+//! writer ([`json`]); the flags, `--help`, the completions and the man page all come from one table, [`cli`].
+
+pub mod cli;
+mod completions;
+pub mod json;
+mod man;
+pub mod policy_args;
+pub mod talk;
+
+use clap::Parser;
+use std::{ffi::OsString, process::ExitCode};
+
+/// Runs the command line `args`, the program's name first, and says what to exit with.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let outcome = match cli::Cli::try_parse_from(args) {
+        Ok(cli) => cli.command.run(),
+        Err(error) => talk::usage(&error),
+    };
+    outcome.unwrap_or_else(|fault| fault.tell())
+}

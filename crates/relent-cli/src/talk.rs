@@ -1,0 +1,169 @@
+//! The one voice of all subcommands: data on stdout, talk on stderr, `error:` then `hint:`.
+//!
+//! Colour only marks the words `error`, `hint` and `note`, never carries meaning, and is left out where stderr is no
+//! terminal, where `NO_COLOR` is set to anything, or where `TERM` is `dumb`.
+
+use crate::json::Object;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::{
+    error::Error,
+    fmt::Display,
+    io::{self, IsTerminal, Write},
+    process::ExitCode,
+};
+
+/// What `relent` exits with when it failed itself: wrong flags, an unreadable policy file.
+pub const EXIT_FAULT: u8 = 125;
+
+/// What went wrong in `relent` itself, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    problem: String,
+    hint: Option<String>,
+    exit: u8,
+}
+
+impl Fault {
+    /// A fault that exits with 125.
+    pub fn new(problem: impl Into<String>) -> Fault {
+        Fault { problem: problem.into(), hint: None, exit: EXIT_FAULT }
+    }
+
+    /// With what to do about it.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Fault {
+        Fault { hint: Some(hint.into()), ..self }
+    }
+
+    /// With another exit code.
+    #[must_use]
+    pub fn exit(self, exit: u8) -> Fault {
+        Fault { exit, ..self }
+    }
+
+    /// Says it on stderr, and returns what to exit with.
+    pub fn tell(&self) -> ExitCode {
+        let mut stderr = io::stderr().lock();
+        // There is nobody left to tell when stderr is gone.
+        let _ = writeln!(stderr, "{} {}", paint("error:", RED), self.problem);
+        if let Some(hint) = &self.hint {
+            let _ = writeln!(stderr, "{} {hint}", paint("hint:", CYAN));
+        }
+        ExitCode::from(self.exit)
+    }
+
+    /// The fault as one line of JSON, for `--json`.
+    pub fn to_json(&self) -> String {
+        let mut event = Object::new();
+        event.text("event", "error").text("error", &self.problem);
+        if let Some(hint) = &self.hint {
+            event.text("hint", hint);
+        }
+        event.number("code", self.exit.into()).finish()
+    }
+}
+
+impl From<relent::config::ConfigError> for Fault {
+    fn from(error: relent::config::ConfigError) -> Fault {
+        Fault::new(error.to_string()).hint(error.hint())
+    }
+}
+
+/// How much to say on stderr, and in which form.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub struct TalkArgs {
+    /// Say nothing but errors.
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more: the policy, and each attempt as it starts.
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// One JSON event a line instead of talk.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Says a note on stderr: something the user should know that is no error.
+pub fn note(text: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{} {text}", paint("note:", CYAN));
+}
+
+/// Says a warning on stderr: something that will probably not do what the user wants.
+pub fn warn(text: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{} {text}", paint("warning:", YELLOW));
+}
+
+const RED: &str = "31";
+const YELLOW: &str = "33";
+const CYAN: &str = "36";
+
+fn paint(word: &str, colour: &str) -> String {
+    if colours() { format!("\x1b[1;{colour}m{word}\x1b[0m") } else { word.to_owned() }
+}
+
+/// Whether stderr takes colour.
+pub fn colours() -> bool {
+    io::stderr().is_terminal() && is_unset("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+fn is_unset(variable: &str) -> bool {
+    std::env::var_os(variable).is_none_or(|value| value.is_empty())
+}
+
+/// What the flag parser says, in our voice; help and version go to stdout.
+pub(crate) fn usage(error: &clap::Error) -> Result<ExitCode, Fault> {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            write_out(error.render().to_string().as_bytes())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = write!(io::stderr().lock(), "{}", error.render());
+            Ok(ExitCode::from(EXIT_FAULT))
+        }
+        _ => Err(usage_fault(error)),
+    }
+}
+
+fn usage_fault(error: &clap::Error) -> Fault {
+    let text = error.render().to_string();
+    let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
+    let problem = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
+    let tip = text.lines().find_map(|line| line.trim_start().strip_prefix("tip: "));
+    match (cause_hint(error), tip) {
+        (Some(hint), _) => Fault::new(problem).hint(hint),
+        (None, Some(tip)) => Fault::new(problem).hint(tip),
+        (None, None) => Fault::new(problem).hint(help_of(error)),
+    }
+}
+
+/// The hint of the value parser that refused, if it was one of ours.
+fn cause_hint(error: &clap::Error) -> Option<String> {
+    error.source()?.downcast_ref::<relent::config::BadSetting>().map(|bad| bad.hint.clone())
+}
+
+fn help_of(error: &clap::Error) -> String {
+    let usage = match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => usage.to_string(),
+        _ => String::new(),
+    };
+    let words: Vec<&str> = usage.trim_start_matches("Usage:").split_whitespace().collect();
+    let path: Vec<&str> = words.into_iter().take_while(|word| word.starts_with(|c: char| c.is_lowercase())).collect();
+    if path.is_empty() { "see relent --help".to_owned() } else { format!("see {} --help", path.join(" ")) }
+}
+
+/// Writes data to stdout. A reader that went away (`| head`) is no fault: the rest is not written.
+///
+/// # Errors
+///
+/// Any other failure to write.
+pub fn write_out(data: &[u8]) -> Result<(), Fault> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(data).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Fault::new(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,50 @@
+//! Policies as text: files, flags, and what is wrong with them (feature `toml`).
+//!
+//! ```toml
+//! [policy.read]                    # relent run --policy relent.toml#read
+//! curve = "exponential"            # immediate constant linear exponential fibonacci slots list; or compat = "NAME"
+//! base = "100ms"
+//! factor = 2
+//! cap = "10s"
+//! jitter = "full"                  # none full equal decorrelated { proportional = 0.2 } { additive = "1s" }
+//! max_attempts = 5                 # the first included; or "unlimited"
+//! max_elapsed = "30s"
+//! attempt_timeout = "2s"
+//!
+//! [policy.notify]
+//! delays = ["15s", "30s", "3m"]    # curve = "list" goes without saying
+//! repeat = true                    # the last one for ever; else the call gives up when the list ends
+//!
+//! [policy]                         # one without a name, which is meant when none is named
+//! max_pushback = "1m"
+//! spread = "10s"
+//! ```
+//!
+//! A key that is not given takes the default of its curve ([`Settings::of`](crate::Settings::of)). `cap`,
+//! `max_attempts`, `max_elapsed`, `max_pushback` and `attempt_timeout` may be `"unlimited"`. A key or value that is not
+//! known is an error with its place and a suggestion, and so is a policy that makes no sense, even if another one of
+//! the file is asked for. Tables `[upstream.NAME]` are kept by name and not acted on: [`Config::upstreams`] lets the
+//! caller say so.
+//!
+//! A policy is `Copy` and holds no heap, so the delays of a list that comes from text are leaked, each different list
+//! once per process and at most 1000 delays long. Do not read policies from untrusted text in an endless loop.
+//!
+//! What is not here: the environment, the search for a file, and other formats.
+
+mod draft;
+mod error;
+mod file;
+mod profile;
+mod suggest;
+mod value;
+mod write;
+
+pub use self::{
+    draft::{BadSetting, Draft, KEYS},
+    error::ConfigError,
+    file::Config,
+    value::{CurveName, Limit},
+};
+
+#[cfg(test)]
+mod tests;

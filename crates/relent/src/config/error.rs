@@ -1,0 +1,128 @@
+//! What is wrong with a policy file, and where: the line with a caret under it.
+
+use super::draft::BadSetting;
+use std::{
+    fmt,
+    ops::Range,
+    path::{Path, PathBuf},
+    string::{String, ToString},
+};
+
+/// A range of bytes of the text.
+pub(super) type Span = Range<usize>;
+
+/// Why a text is no policy file. Shown, it has the line in question with a caret under it; the [`hint`] is apart.
+///
+/// [`hint`]: ConfigError::hint
+///
+/// ```
+/// use relent::config::Config;
+///
+/// let error = Config::parse("[policy.read]\nbsae = \"1s\"").unwrap_err();
+/// assert_eq!(error.to_string(), r#"there is no key "bsae"
+///  --> 2:1
+///   |
+/// 2 | bsae = "1s"
+///   | ^^^^"#);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    file: Option<PathBuf>,
+    bad: BadSetting,
+    place: Option<Box<Place>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    line: usize,
+    column: usize,
+    width: usize,
+    source: String,
+}
+
+impl ConfigError {
+    pub(super) fn at(text: &str, span: Span, bad: BadSetting) -> ConfigError {
+        ConfigError { file: None, bad, place: Some(Box::new(Place::of(text, span))) }
+    }
+
+    pub(super) fn of_file(path: &Path, problem: String) -> ConfigError {
+        let hint = "a policy file is named by --policy FILE or FILE#NAME";
+        ConfigError { file: Some(path.to_owned()), bad: BadSetting::new(problem, hint), place: None }
+    }
+
+    pub(super) fn in_file(self, path: &Path) -> ConfigError {
+        ConfigError { file: Some(path.to_owned()), ..self }
+    }
+
+    /// What is wrong, in one line.
+    pub fn problem(&self) -> &str {
+        &self.bad.problem
+    }
+
+    /// What to write instead.
+    pub fn hint(&self) -> &str {
+        &self.bad.hint
+    }
+
+    /// The key in question, where it is one that is known.
+    pub fn key(&self) -> Option<&'static str> {
+        self.bad.key
+    }
+
+    /// The line, from 1.
+    pub fn line(&self) -> Option<usize> {
+        self.place.as_ref().map(|place| place.line)
+    }
+
+    /// The character of the line, from 1.
+    pub fn column(&self) -> Option<usize> {
+        self.place.as_ref().map(|place| place.column)
+    }
+}
+
+impl Place {
+    fn of(text: &str, span: Span) -> Place {
+        let start = floor(text, span.start.min(text.len()));
+        let end = floor(text, span.end.clamp(start, text.len()));
+        let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+        Place {
+            line: text[..start].matches('\n').count() + 1,
+            column: text[line_start..start].chars().count() + 1,
+            width: text[start..end.min(line_end)].chars().count().max(1),
+            source: text[line_start..line_end].trim_end().to_string(),
+        }
+    }
+
+    /// The caret's line: tabs stay tabs, so that it stands under what it means.
+    fn carets(&self) -> String {
+        let before = self.source.chars().chain(std::iter::repeat(' ')).take(self.column - 1);
+        let mut line: String = before.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        line.extend(std::iter::repeat_n('^', self.width));
+        line
+    }
+}
+
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.bad.problem)?;
+        let Some(place) = &self.place else { return Ok(()) };
+        let number = place.line.to_string();
+        let margin = " ".repeat(number.len());
+        write!(f, "\n{margin}--> ")?;
+        if let Some(file) = &self.file {
+            write!(f, "{}:", file.display())?;
+        }
+        write!(f, "{}:{}", place.line, place.column)?;
+        write!(f, "\n{margin} |\n{number} | {}\n{margin} | {}", place.source, place.carets())
+    }
+}
+
+impl std::error::Error for ConfigError {}

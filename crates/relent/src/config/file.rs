@@ -1,0 +1,220 @@
+//! Policy files: TOML in, policies out, mistakes shown where they stand.
+
+use super::{
+    draft::{BadSetting, Draft, KEYS},
+    error::{ConfigError, Span},
+    suggest::nearest,
+    value::Value,
+};
+use crate::Policy;
+use std::{borrow::Cow, collections::BTreeMap, format, fs::File, io::Read, path::Path, string::String, vec::Vec};
+use toml::{
+    Spanned,
+    de::{DeFloat, DeInteger, DeString, DeTable, DeValue},
+};
+
+/// The longest policy file that is read.
+const LONGEST_FILE: u64 = 1 << 20;
+
+/// The policies of one file.
+///
+/// ```
+/// use relent::config::Config;
+/// use std::time::Duration;
+///
+/// let config = Config::parse("
+///     [policy.read]
+///     curve = \"exponential\"
+///     base = \"100ms\"
+///     jitter = { proportional = 0.2 }
+///     max_attempts = 5
+/// ").unwrap();
+/// assert_eq!(config.policy("read").unwrap().settings().max_attempts, Some(5));
+///
+/// let error = Config::parse("[policy.read]\nbase = \"100\"").unwrap_err();
+/// assert_eq!((error.line(), error.column()), (Some(2), Some(8)));
+/// assert_eq!(error.problem(), "the duration has no unit");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    unnamed: Option<Draft>,
+    named: BTreeMap<String, Draft>,
+    upstreams: Vec<String>,
+}
+
+impl Config {
+    /// Reads a policy file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, is longer than 1 MiB, or is no policy file; the error says where.
+    pub fn load(path: &Path) -> Result<Config, ConfigError> {
+        let cannot = |problem: String| ConfigError::of_file(path, problem);
+        let file = File::open(path).map_err(|e| cannot(format!("cannot read the policy file {path:?}: {e}")))?;
+        let mut bytes = Vec::new();
+        file.take(LONGEST_FILE + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|e| cannot(format!("cannot read the policy file {path:?}: {e}")))?;
+        if bytes.len() as u64 > LONGEST_FILE {
+            return Err(cannot(format!("the policy file {path:?} is longer than 1 MiB")));
+        }
+        let text =
+            String::from_utf8(bytes).map_err(|_| cannot(format!("the policy file {path:?} is not UTF-8 text")))?;
+        Config::parse(&text).map_err(|error| error.in_file(path))
+    }
+
+    /// Reads the text of a policy file. Every policy in it is checked, whether it is asked for or not.
+    ///
+    /// # Errors
+    ///
+    /// The text is no TOML, has a key or value that is not known, or a policy that makes no sense; the error says
+    /// where.
+    pub fn parse(text: &str) -> Result<Config, ConfigError> {
+        let table = DeTable::parse(text).map_err(|e| {
+            let span = e.span().unwrap_or(0..0);
+            ConfigError::at(text, span, BadSetting::new(e.message(), "policy files are TOML: key = \"value\" lines"))
+        })?;
+        Config::of(table.get_ref()).map_err(|(span, bad)| ConfigError::at(text, span, bad))
+    }
+
+    fn of(root: &DeTable<'_>) -> Result<Config, Wrong> {
+        let mut config = Config::default();
+        for (key, value) in root {
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("policy", DeValue::Table(table)) => config.read_policies(key, table)?,
+                ("upstream", DeValue::Table(table)) => config.upstreams.extend(table.keys().map(plain)),
+                ("policy" | "upstream", _) => {
+                    let bad = BadSetting::new(format!("{} is a table", key.get_ref()), "[policy.NAME] begins one");
+                    return Err((value.span(), bad));
+                }
+                (other, _) => return Err((key.span(), unknown_table(other))),
+            }
+        }
+        Ok(config)
+    }
+
+    fn read_policies(&mut self, header: &Spanned<DeString<'_>>, table: &DeTable<'_>) -> Result<(), Wrong> {
+        let (named, own): (Vec<Entry<'_, '_>>, Vec<Entry<'_, '_>>) = table
+            .iter()
+            .partition(|(key, value)| value.get_ref().is_table() && !KEYS.contains(&key.get_ref().as_ref()));
+        if !own.is_empty() || named.is_empty() {
+            self.unnamed = Some(read_policy(header.span(), &own)?);
+        }
+        for (name, value) in named {
+            let DeValue::Table(keys) = value.get_ref() else { continue };
+            self.named.insert(plain(name), read_policy(name.span(), &keys.iter().collect::<Vec<_>>())?);
+        }
+        Ok(())
+    }
+
+    /// The policy of a name.
+    ///
+    /// # Errors
+    ///
+    /// There is none of that name; the error names those there are.
+    pub fn policy(&self, name: &str) -> Result<Policy, BadSetting> {
+        self.draft(Some(name))?.policy()
+    }
+
+    /// What the file says about a policy, for laying flags over it. Without a name: the unnamed policy (`[policy]`),
+    /// or else the only one, or nothing at all in a file without policies.
+    ///
+    /// # Errors
+    ///
+    /// There is none of that name, or several and no name was given.
+    pub fn draft(&self, name: Option<&str>) -> Result<Draft, BadSetting> {
+        match (name, &self.unnamed) {
+            (Some(name), _) => self.named.get(name).cloned().ok_or_else(|| self.no_policy(name)),
+            (None, Some(unnamed)) => Ok(unnamed.clone()),
+            (None, None) => match self.named.len() {
+                0 => Ok(Draft::default()),
+                1 => Ok(self.named.values().next().cloned().unwrap_or_default()),
+                _ => Err(BadSetting::new(
+                    format!("the file has several policies: {}", self.names().collect::<Vec<_>>().join(", ")),
+                    "name one: --policy FILE#NAME",
+                )),
+            },
+        }
+    }
+
+    /// The names of the named policies, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.named.keys().map(String::as_str)
+    }
+
+    /// The upstreams that the file describes. Policies do not act on them yet.
+    pub fn upstreams(&self) -> impl Iterator<Item = &str> {
+        self.upstreams.iter().map(String::as_str)
+    }
+
+    fn no_policy(&self, name: &str) -> BadSetting {
+        let names: Vec<&str> = self.names().collect();
+        if names.is_empty() {
+            return BadSetting::new(format!("the file has no policy {name:?}"), format!("[policy.{name}] begins it"));
+        }
+        let hint = match nearest(name, names.iter().copied()) {
+            Some(meant) => format!("did you mean {meant:?}?"),
+            None => format!("it has {}", names.join(", ")),
+        };
+        BadSetting::new(format!("the file has no policy {name:?}"), hint)
+    }
+}
+
+type Wrong = (Span, BadSetting);
+type Entry<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);
+
+fn read_policy(header: Span, keys: &[Entry<'_, '_>]) -> Result<Draft, Wrong> {
+    let mut draft = Draft::default();
+    for (key, value) in keys {
+        let name = key.get_ref().as_ref();
+        let span = if KEYS.contains(&name) { value.span() } else { key.span() };
+        draft.read(name, &neutral(value.get_ref())).map_err(|bad| (span, bad))?;
+    }
+    match draft.policy() {
+        Ok(_) => Ok(draft),
+        Err(bad) => {
+            let culprit = keys.iter().find(|(key, _)| Some(key.get_ref().as_ref()) == bad.key);
+            Err((culprit.map_or(header, |(_, value)| value.span()), bad))
+        }
+    }
+}
+
+fn unknown_table(name: &str) -> BadSetting {
+    if KEYS.contains(&name) {
+        return BadSetting::new(format!("{name} stands outside of a policy"), "[policy] or [policy.NAME] begins one");
+    }
+    BadSetting::unknown("table", name, &["policy", "upstream"])
+}
+
+fn plain(key: &Spanned<DeString<'_>>) -> String {
+    key.get_ref().clone().into_owned()
+}
+
+fn neutral<'a>(value: &'a DeValue<'_>) -> Value<'a> {
+    match value {
+        DeValue::String(text) => Value::Text(Cow::Borrowed(text)),
+        DeValue::Integer(number) => Value::Number(integer(number)),
+        DeValue::Float(number) => Value::Number(float(number)),
+        DeValue::Boolean(yes) => Value::Bool(*yes),
+        DeValue::Datetime(_) => Value::Date,
+        DeValue::Array(items) => Value::List(items.iter().map(|item| neutral(item.get_ref())).collect()),
+        DeValue::Table(table) => Value::Table(
+            table
+                .iter()
+                .map(|(key, value)| (Cow::Borrowed(key.get_ref().as_ref()), neutral(value.get_ref())))
+                .collect(),
+        ),
+    }
+}
+
+/// Integers in decimal, whatever they were written in; those past 64 bits as they stand.
+fn integer<'a>(number: &'a DeInteger<'_>) -> Cow<'a, str> {
+    match i64::from_str_radix(number.as_str(), number.radix()) {
+        Ok(value) => Cow::Owned(format!("{value}")),
+        Err(_) => Cow::Borrowed(number.as_str()),
+    }
+}
+
+fn float<'a>(number: &'a DeFloat<'_>) -> Cow<'a, str> {
+    Cow::Borrowed(number.as_str())
+}
