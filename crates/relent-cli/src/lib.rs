@@ -7,6 +7,7 @@ pub mod cli;
 mod completions;
 pub mod json;
 mod man;
+pub mod plot;
 pub mod policy_args;
 pub mod talk;
 

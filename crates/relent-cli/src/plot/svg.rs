@@ -1,0 +1,208 @@
+//! A chart as SVG: the same bytes for the same chart, readable on light and on dark ground.
+//!
+//! Text and axes have the colour of the text around them (`currentColor`), or follow the reader's colour scheme where
+//! the file stands alone. Series differ by dashes as well as by colour. No script, no font of its own, no size: it
+//! scales to where it is put.
+
+use super::{Chart, Series};
+use std::fmt::Write;
+
+const WIDTH: f64 = 720.0;
+const HEIGHT: f64 = 380.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 16.0;
+const TOP: f64 = 44.0;
+const BOTTOM: f64 = 56.0;
+
+/// The colours of Okabe and Ito, which colour-blind readers tell apart: one for light ground, one for dark.
+const COLOURS: [(&str, &str); 6] = [
+    ("#0072b2", "#56b4e9"),
+    ("#d55e00", "#ff9a4d"),
+    ("#007a5a", "#3fd0a4"),
+    ("#a3477f", "#e59ac6"),
+    ("#8a6d00", "#e6c229"),
+    ("#555555", "#bbbbbb"),
+];
+
+const DASHES: [&str; 6] = ["none", "8 4", "2 3", "10 3 2 3", "14 4", "5 2 1 2 1 2"];
+
+/// Draws a chart.
+pub fn draw(chart: &Chart) -> String {
+    let mut out = String::new();
+    let _ = write_all(&mut out, chart);
+    out
+}
+
+fn write_all(out: &mut String, chart: &Chart) -> std::fmt::Result {
+    writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" class=\"relent\" role=\"img\" \
+         aria-label=\"{}\">",
+        escape(&chart.title)
+    )?;
+    writeln!(out, "<title>{}</title>", escape(&chart.title))?;
+    write_style(out, chart.series.len().min(COLOURS.len()))?;
+    writeln!(out, "<text class=\"title\" x=\"{LEFT}\" y=\"22\">{}</text>", escape(&chart.title))?;
+    let scale = Scale::new(chart);
+    write_axes(out, chart, &scale)?;
+    for (nth, series) in chart.series.iter().enumerate() {
+        write_series(out, series, nth % COLOURS.len(), &scale)?;
+    }
+    if chart.series.len() > 1 {
+        write_legend(out, &chart.series)?;
+    }
+    writeln!(out, "</svg>")
+}
+
+fn write_style(out: &mut String, series: usize) -> std::fmt::Result {
+    writeln!(out, "<style>")?;
+    writeln!(out, ".relent{{color:#1f2328;font:13px system-ui,sans-serif}}")?;
+    writeln!(out, ".relent text{{fill:currentColor}} .relent .title{{font-size:15px;font-weight:600}}")?;
+    writeln!(out, ".relent .end{{text-anchor:end}} .relent .mid{{text-anchor:middle}}")?;
+    writeln!(out, ".relent .axis{{stroke:currentColor}} .relent .grid{{stroke:currentColor;stroke-opacity:.15}}")?;
+    writeln!(out, ".relent .line{{fill:none;stroke-width:2;stroke-linejoin:round}} .relent .band{{fill-opacity:.18}}")?;
+    let colours = &COLOURS[..series];
+    for (nth, (light, _)) in colours.iter().enumerate() {
+        let dash = DASHES[nth];
+        writeln!(out, ".relent .s{nth}{{color:{light};stroke-dasharray:{dash}}}")?;
+    }
+    writeln!(out, "@media (prefers-color-scheme:dark){{.relent{{color:#e6edf3}}")?;
+    for (nth, (_, dark)) in colours.iter().enumerate() {
+        write!(out, ".relent .s{nth}{{color:{dark}}}")?;
+    }
+    writeln!(out, "}}\n</style>")
+}
+
+/// From the chart's values to places in the picture.
+struct Scale {
+    left: f64,
+    x: f64,
+    y: f64,
+}
+
+impl Scale {
+    fn new(chart: &Chart) -> Scale {
+        let (left, right) = chart.x_range();
+        Scale { left, x: (WIDTH - LEFT - RIGHT) / (right - left), y: (HEIGHT - TOP - BOTTOM) / chart.y_most() }
+    }
+
+    fn x(&self, x: f64) -> f64 {
+        LEFT + (x - self.left) * self.x
+    }
+
+    fn y(&self, y: f64) -> f64 {
+        HEIGHT - BOTTOM - y * self.y
+    }
+}
+
+fn write_axes(out: &mut String, chart: &Chart, scale: &Scale) -> std::fmt::Result {
+    let (end, ground) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+    for tick in &chart.y_ticks {
+        let y = scale.y(tick.at);
+        writeln!(out, "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{end}\"/>")?;
+        let (x, y) = (LEFT - 8.0, y + 4.5);
+        writeln!(out, "<text class=\"end\" x=\"{x}\" y=\"{y:.1}\">{}</text>", escape(&tick.label))?;
+    }
+    for tick in &chart.x_ticks {
+        let (x, y) = (scale.x(tick.at), ground + 18.0);
+        writeln!(out, "<text class=\"mid\" x=\"{x:.1}\" y=\"{y}\">{}</text>", escape(&tick.label))?;
+    }
+    writeln!(out, "<path class=\"axis\" d=\"M{LEFT} {ground}H{end}\"/>")?;
+    let (middle, below) = ((LEFT + end) / 2.0, HEIGHT - 14.0);
+    writeln!(out, "<text class=\"mid\" x=\"{middle}\" y=\"{below}\">{}</text>", escape(&chart.x_name))?;
+    writeln!(out, "<text class=\"end\" x=\"{end}\" y=\"22\">{}</text>", escape(&chart.y_name))
+}
+
+fn write_series(out: &mut String, series: &Series, nth: usize, scale: &Scale) -> std::fmt::Result {
+    let place = |x: f64, y: f64| format!("{:.1} {:.1}", scale.x(x), scale.y(y));
+    let points = &series.points;
+    writeln!(out, "<g class=\"s{nth}\">")?;
+    if points.len() > 1 && points.iter().any(|point| point.low < point.high) {
+        let upper = points.iter().map(|point| place(point.x, point.high));
+        let lower = points.iter().rev().map(|point| place(point.x, point.low));
+        let outline: Vec<String> = upper.chain(lower).collect();
+        writeln!(out, "<path class=\"band\" fill=\"currentColor\" d=\"M{}Z\"/>", outline.join("L"))?;
+    }
+    let line: Vec<String> = points.iter().map(|point| place(point.x, point.middle)).collect();
+    if points.len() > 1 {
+        writeln!(out, "<path class=\"line\" stroke=\"currentColor\" d=\"M{}\"/>", line.join("L"))?;
+    }
+    if points.len() <= MOST_DOTS {
+        for point in points {
+            let (x, y) = (scale.x(point.x), scale.y(point.middle));
+            writeln!(out, "<circle fill=\"currentColor\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"/>")?;
+        }
+    }
+    writeln!(out, "</g>")
+}
+
+/// More points than this are a line without dots.
+const MOST_DOTS: usize = 40;
+
+fn write_legend(out: &mut String, series: &[Series]) -> std::fmt::Result {
+    for (nth, series) in series.iter().enumerate() {
+        let (colour, y) = (nth % COLOURS.len(), TOP + 14.0 + 20.0 * nth as f64);
+        let (from, to, text) = (LEFT + 14.0, LEFT + 46.0, LEFT + 54.0);
+        writeln!(out, "<path class=\"line s{colour}\" stroke=\"currentColor\" d=\"M{from} {y}H{to}\"/>")?;
+        writeln!(out, "<text x=\"{text}\" y=\"{}\">{}</text>", y + 4.5, escape(&series.name))?;
+    }
+    Ok(())
+}
+
+/// Text as XML wants it. What XML cannot hold at all is replaced.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::{Point, Tick, number_ticks};
+
+    fn chart() -> Chart {
+        let band = |x: f64| Point { x, low: 0.0, middle: x / 2.0, high: x };
+        let series = |name: &str| Series { name: name.into(), points: [2.0, 3.0, 4.0].map(band).to_vec() };
+        Chart {
+            title: "a <b> & \"c\"\u{7}".into(),
+            x_name: "attempt".into(),
+            y_name: "delay".into(),
+            x_ticks: vec![Tick { at: 2.0, label: "2".into() }],
+            y_ticks: number_ticks(4.0, 2),
+            series: vec![series("one"), series("two")],
+        }
+    }
+
+    #[test]
+    fn is_the_same_each_time_and_whole() {
+        let drawn = draw(&chart());
+        assert_eq!(drawn, draw(&chart()));
+        assert!(drawn.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 380\""));
+        assert!(drawn.ends_with("</svg>\n"));
+        assert_eq!(drawn.matches("<g ").count(), 2);
+        assert_eq!(drawn.matches("<circle").count(), 6);
+        assert!(drawn.contains("M64.0 184.0L384.0 114.0L704.0 44.0L704.0 324.0L384.0 324.0L64.0 324.0Z"), "{drawn}");
+        assert!(drawn.contains("prefers-color-scheme:dark"));
+    }
+
+    #[test]
+    fn text_cannot_break_it() {
+        assert!(draw(&chart()).contains("<title>a &lt;b&gt; &amp; &quot;c&quot;\u{fffd}</title>"));
+    }
+
+    #[test]
+    fn nothing_to_draw_is_drawn() {
+        let empty = draw(&Chart::default());
+        assert!(!empty.contains("NaN") && !empty.contains("inf"), "{empty}");
+    }
+}
