@@ -1,0 +1,143 @@
+//! Assertions: what a scenario promises, and the number that broke the promise.
+
+use crate::{
+    figure::Figure,
+    outcome::{Outcome, Record},
+};
+use std::fmt;
+
+/// A bound on a figure, for one policy or all: `drain_s <= 60`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assertion {
+    /// The policy it is about; `None` is every one.
+    pub policy: Option<String>,
+    /// What is bounded.
+    pub subject: Subject,
+    /// The least it may be.
+    pub min: Option<f64>,
+    /// The most it may be.
+    pub max: Option<f64>,
+}
+
+/// What an assertion is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The mean of a figure over the runs.
+    Figure(Figure),
+    /// The share of runs that recovered, 0 to 1.
+    Recovered,
+}
+
+impl Subject {
+    /// The subject of this name: a figure's, or `recovered`.
+    pub fn parse(name: &str) -> Option<Subject> {
+        if name == "recovered" { Some(Subject::Recovered) } else { Figure::parse(name).map(Subject::Figure) }
+    }
+
+    /// The name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Subject::Figure(figure) => figure.name(),
+            Subject::Recovered => "recovered",
+        }
+    }
+
+    fn of(self, record: &Record) -> Option<f64> {
+        match self {
+            Subject::Figure(figure) => record.get(figure),
+            Subject::Recovered => record.recovered.map(|share| share.share()),
+        }
+    }
+}
+
+impl Assertion {
+    /// A figure is at most this.
+    pub const fn at_most(figure: Figure, most: f64) -> Assertion {
+        Assertion { policy: None, subject: Subject::Figure(figure), min: None, max: Some(most) }
+    }
+
+    /// A figure is at least this.
+    pub const fn at_least(figure: Figure, least: f64) -> Assertion {
+        Assertion { policy: None, subject: Subject::Figure(figure), min: Some(least), max: None }
+    }
+
+    /// Every run recovers.
+    pub const fn recovers() -> Assertion {
+        Assertion { policy: None, subject: Subject::Recovered, min: Some(1.0), max: None }
+    }
+
+    /// The same of one policy only.
+    #[must_use]
+    pub fn of(mut self, policy: impl Into<String>) -> Assertion {
+        self.policy = Some(policy.into());
+        self
+    }
+
+    fn check(&self, record: &Record) -> Option<Broken> {
+        let value = self.subject.of(record);
+        let holds = value.is_some_and(|value| {
+            self.min.is_none_or(|least| value >= least) && self.max.is_none_or(|most| value <= most)
+        });
+        (!holds).then(|| Broken { policy: record.policy.clone(), assertion: self.clone(), value })
+    }
+}
+
+impl fmt::Display for Assertion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.subject.name();
+        match (self.min, self.max) {
+            (Some(min), Some(max)) => write!(f, "{min} <= {name} <= {max}"),
+            (Some(min), None) => write!(f, "{name} >= {min}"),
+            (None, Some(max)) => write!(f, "{name} <= {max}"),
+            (None, None) => write!(f, "{name} exists"),
+        }
+    }
+}
+
+/// An assertion that does not hold, and the number that broke it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Broken {
+    /// The policy.
+    pub policy: String,
+    /// What was promised.
+    pub assertion: Assertion,
+    /// What it is; `None` if the figure has no meaning (nobody was connected, nothing recovered).
+    pub value: Option<f64>,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (policy, name) = (&self.policy, self.assertion.subject.name());
+        match self.value {
+            Some(value) => write!(f, "{policy}: {name} is {}, promised was {}", rounded(value), self.assertion),
+            None => write!(f, "{policy}: there is no {name}, promised was {}", self.assertion),
+        }
+    }
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+impl Outcome {
+    /// The assertions that do not hold, of those given, in order.
+    pub fn broken(&self, asserts: &[Assertion]) -> Vec<Broken> {
+        let mut broken = Vec::new();
+        for assertion in asserts {
+            let of = |record: &&Record| assertion.policy.as_ref().is_none_or(|policy| *policy == record.policy);
+            broken.extend(self.records.iter().filter(of).filter_map(|record| assertion.check(record)));
+        }
+        broken
+    }
+
+    /// For tests: panics with the numbers that broke the assertions.
+    ///
+    /// # Panics
+    ///
+    /// If one does not hold.
+    #[track_caller]
+    pub fn must(&self, asserts: &[Assertion]) {
+        let broken: Vec<String> = self.broken(asserts).iter().map(Broken::to_string).collect();
+        assert!(broken.is_empty(), "{}", broken.join("\n"));
+    }
+}

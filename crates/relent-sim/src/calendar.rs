@@ -1,0 +1,218 @@
+//! The queue of coming events: who arrives at the server when.
+//!
+//! A ring of buckets of about a millisecond. Putting an event in is a push to a vector; a bucket is sorted when its
+//! time comes. An event is eight bytes: its place in the bucket's time, the client, and the attempts behind it, so
+//! sorting the numbers sorts by time and then by client. Events beyond the ring wait in an overflow. The results are
+//! those of a binary heap, event for event; [`Heap`] is that heap, for tests.
+
+use std::{cmp::Reverse, collections::BTreeMap, collections::BinaryHeap};
+
+/// An arrival at the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Event {
+    /// Nanoseconds from the start.
+    pub(crate) time: u64,
+    /// Which client.
+    pub(crate) client: u32,
+    /// Attempts that this client made before.
+    pub(crate) failures: u32,
+}
+
+/// Events out in the order of time, then client.
+pub(crate) trait Queue {
+    /// Adds an event. Its time is not before that of the last one taken out.
+    fn push(&mut self, event: Event);
+    /// Takes out the next event.
+    fn pop(&mut self) -> Option<Event>;
+}
+
+/// 2^20 ns: a bucket is 1.05 ms wide.
+const SLOT_BITS: u32 = 20;
+/// The ring reaches 17 s ahead.
+const RING: u64 = 1 << 14;
+const CLIENT_BITS: u32 = 32;
+const FAILURE_BITS: u32 = 12;
+/// Marks an event whose number of failures did not fit.
+const SPILLED: u64 = (1 << FAILURE_BITS) - 1;
+
+/// The ring of buckets.
+pub(crate) struct Calendar {
+    ring: Vec<Vec<u64>>,
+    /// The slot being taken out, its events from `next` on, and late arrivals in it.
+    slot: u64,
+    current: Vec<u64>,
+    next: usize,
+    late: BinaryHeap<Reverse<u64>>,
+    /// Events beyond the ring, by revolution of the ring.
+    overflow: BTreeMap<u64, Vec<Event>>,
+    spilled: BTreeMap<u32, u32>,
+    waiting: u64,
+}
+
+impl Calendar {
+    pub(crate) fn new() -> Calendar {
+        Calendar {
+            ring: vec![Vec::new(); RING as usize],
+            slot: 0,
+            current: Vec::new(),
+            next: 0,
+            late: BinaryHeap::new(),
+            overflow: BTreeMap::new(),
+            spilled: BTreeMap::new(),
+            waiting: 0,
+        }
+    }
+
+    #[inline]
+    fn pack(&mut self, event: Event) -> u64 {
+        let offset = event.time & ((1 << SLOT_BITS) - 1);
+        let mut failures = u64::from(event.failures);
+        if failures >= SPILLED {
+            self.spilled.insert(event.client, event.failures);
+            failures = SPILLED;
+        }
+        offset << (CLIENT_BITS + FAILURE_BITS) | u64::from(event.client) << FAILURE_BITS | failures
+    }
+
+    #[inline]
+    fn unpack(&self, packed: u64) -> Event {
+        let client = (packed >> FAILURE_BITS) as u32;
+        let failures = match packed & SPILLED {
+            SPILLED => self.spilled[&client],
+            failures => failures as u32,
+        };
+        let offset = packed >> (CLIENT_BITS + FAILURE_BITS);
+        Event { time: (self.slot - 1) << SLOT_BITS | offset, client, failures }
+    }
+
+    /// Goes to the next slot that holds events.
+    #[cold]
+    fn advance(&mut self) -> bool {
+        if self.waiting == 0 && self.overflow.is_empty() {
+            return false;
+        }
+        loop {
+            if self.waiting == 0
+                && let Some((&revolution, _)) = self.overflow.first_key_value()
+            {
+                self.slot = self.slot.max(revolution * RING - 1);
+            }
+            self.slot += 1;
+            if self.slot.is_multiple_of(RING)
+                && let Some(events) = self.overflow.remove(&(self.slot / RING))
+            {
+                for event in events {
+                    self.push_ring(event);
+                }
+            }
+            let bucket = &mut self.ring[(self.slot % RING) as usize];
+            if !bucket.is_empty() {
+                self.waiting -= bucket.len() as u64;
+                // Small vectors are kept and reused; a large one (the herd's first rush) is given back.
+                self.current.clear();
+                if self.current.capacity() > 8 * bucket.len() {
+                    self.current = Vec::new();
+                }
+                std::mem::swap(&mut self.current, bucket);
+                self.current.sort_unstable();
+                self.next = 0;
+                return true;
+            }
+        }
+    }
+
+    #[inline]
+    fn push_ring(&mut self, event: Event) {
+        let packed = self.pack(event);
+        self.ring[(slot_of(event.time) % RING) as usize].push(packed);
+        self.waiting += 1;
+    }
+}
+
+/// Slots count from 1, so that before the first one is taken out nothing is late.
+const fn slot_of(time: u64) -> u64 {
+    (time >> SLOT_BITS) + 1
+}
+
+impl Queue for Calendar {
+    #[inline]
+    fn push(&mut self, event: Event) {
+        let slot = slot_of(event.time);
+        if slot <= self.slot {
+            let packed = self.pack(event);
+            self.late.push(Reverse(packed));
+        } else if slot - self.slot < RING {
+            self.push_ring(event);
+        } else {
+            self.overflow.entry(slot / RING).or_default().push(event);
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Event> {
+        loop {
+            let first = self.current.get(self.next).copied();
+            if let Some(&Reverse(late)) = self.late.peek()
+                && first.is_none_or(|first| late < first)
+            {
+                self.late.pop();
+                return Some(self.unpack(late));
+            }
+            if let Some(first) = first {
+                self.next += 1;
+                return Some(self.unpack(first));
+            }
+            if !self.advance() {
+                return None;
+            }
+        }
+    }
+}
+
+/// A plain binary heap: the oracle that the ring is tested against.
+#[derive(Default)]
+pub(crate) struct Heap(BinaryHeap<Reverse<Event>>);
+
+impl Queue for Heap {
+    fn push(&mut self, event: Event) {
+        self.0.push(Reverse(event));
+    }
+
+    fn pop(&mut self) -> Option<Event> {
+        self.0.pop().map(|Reverse(event)| event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::luck::Stream;
+
+    #[test]
+    fn the_ring_is_a_heap() {
+        let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+        println!("RELENT_SEED={seed}");
+        let mut luck = Stream::new(seed);
+        let (mut ring, mut heap) = (Calendar::new(), Heap::default());
+        let push = |ring: &mut Calendar, heap: &mut Heap, luck: &mut Stream, now: u64, client: u32| {
+            // Delays from nothing to several revolutions of the ring.
+            let scale = 1 << luck.below(38);
+            let failures = if luck.below(4) == 0 { luck.below(10_000) } else { luck.below(20) } as u32;
+            let event = Event { time: now + luck.below(scale), client, failures };
+            ring.push(event);
+            heap.push(event);
+        };
+        for client in 0..2_000 {
+            push(&mut ring, &mut heap, &mut luck, 0, client);
+        }
+        let mut left = 50_000;
+        while let Some(event) = heap.pop() {
+            assert_eq!(ring.pop(), Some(event));
+            if left > 0 {
+                left -= 1;
+                push(&mut ring, &mut heap, &mut luck, event.time, event.client);
+            }
+        }
+        assert_eq!(ring.pop(), None);
+    }
+}

@@ -1,0 +1,147 @@
+//! Counters over time: bins that widen as the run goes on, and peaks within fixed windows.
+
+/// The most bins there are; when time goes beyond them, pairs are joined.
+const BINS: usize = 2048;
+/// The first width: a millisecond.
+const FIRST_WIDTH: u64 = 1_000_000;
+
+/// Counters of `K` kinds in bins of time.
+#[derive(Clone, Debug)]
+pub(crate) struct Lanes<const K: usize> {
+    width: u64,
+    bins: Vec<[u64; K]>,
+    /// The bin last used and where it ends: consecutive events mostly share it.
+    current: usize,
+    begins: u64,
+}
+
+impl<const K: usize> Lanes<K> {
+    pub(crate) fn new() -> Lanes<K> {
+        Lanes { width: FIRST_WIDTH, bins: vec![[0; K]], current: 0, begins: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, time: u64, kind: usize) {
+        self.add_many(time, kind, 1);
+    }
+
+    #[inline]
+    pub(crate) fn add_many(&mut self, time: u64, kind: usize, count: u64) {
+        if time.wrapping_sub(self.begins) >= self.width {
+            self.seek(time);
+        }
+        self.bins[self.current][kind] += count;
+    }
+
+    fn seek(&mut self, time: u64) {
+        while time / self.width >= BINS as u64 {
+            self.widen();
+        }
+        self.current = (time / self.width) as usize;
+        self.begins = self.current as u64 * self.width;
+        if self.bins.len() <= self.current {
+            self.bins.resize(self.current + 1, [0; K]);
+        }
+    }
+
+    fn widen(&mut self) {
+        let joined = self.bins.chunks(2).map(|pair| {
+            let mut sum = [0; K];
+            for bin in pair {
+                for (sum, count) in sum.iter_mut().zip(bin) {
+                    *sum += count;
+                }
+            }
+            sum
+        });
+        self.bins = joined.collect();
+        self.width *= 2;
+        self.current = 0;
+        self.begins = 0;
+    }
+
+    pub(crate) const fn width(&self) -> u64 {
+        self.width
+    }
+
+    pub(crate) fn widen_to(&mut self, width: u64) {
+        while self.width < width {
+            self.widen();
+        }
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.bins.len()
+    }
+
+    pub(crate) fn bin(&self, bin: usize) -> [u64; K] {
+        self.bins.get(bin).copied().unwrap_or([0; K])
+    }
+}
+
+/// The most events within one window of a fixed width, windows laid end to end from time 0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peak {
+    width: u64,
+    begins: u64,
+    count: u64,
+    most: u64,
+}
+
+impl Peak {
+    pub(crate) const fn new(width: u64) -> Peak {
+        Peak { width, begins: 0, count: 0, most: 0 }
+    }
+
+    /// An event. Times do not decrease.
+    #[inline]
+    pub(crate) fn add(&mut self, time: u64) {
+        self.add_many(time, 1);
+    }
+
+    #[inline]
+    pub(crate) fn add_many(&mut self, time: u64, count: u64) {
+        if time - self.begins >= self.width {
+            self.close();
+            self.begins = time / self.width * self.width;
+        }
+        self.count += count;
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.most = self.most.max(self.count);
+        self.count = 0;
+    }
+
+    pub(crate) const fn most(&self) -> u64 {
+        self.most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widening_loses_no_count_and_moves_none_across_bins() {
+        let mut lanes: Lanes<2> = Lanes::new();
+        for ms in 0..10_000u64 {
+            lanes.add(ms * 1_000_000, (ms % 2) as usize);
+        }
+        lanes.add(3, 0);
+        assert_eq!(lanes.width(), 8_000_000);
+        assert_eq!(lanes.bin(0), [5, 4]);
+        assert_eq!(lanes.bin(1), [4, 4]);
+        assert_eq!((0..lanes.len()).map(|bin| lanes.bin(bin)[1]).sum::<u64>(), 5000);
+    }
+
+    #[test]
+    fn a_peak_is_the_fullest_window() {
+        let mut peak = Peak::new(10);
+        for time in [0, 1, 9, 10, 11, 12, 13, 40, 41] {
+            peak.add(time);
+        }
+        peak.close();
+        assert_eq!(peak.most(), 4);
+    }
+}

@@ -1,0 +1,265 @@
+//! What a simulation yields: one record a policy, side by side, and the series that plots are drawn from.
+
+use crate::figure::{Figure, Figures};
+use std::{collections::BTreeMap, fmt};
+
+/// The result of a simulation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The scenario's name.
+    pub scenario: String,
+    /// What was simulated, in a sentence.
+    pub title: String,
+    /// What the world could do at best, where that has a meaning.
+    pub ideal: Option<Ideal>,
+    /// One record a policy, in the order of the scenario.
+    pub records: Vec<Record>,
+    /// Pictures that belong to the scenario rather than to one policy.
+    pub extras: Extras,
+    /// Whether the run was cut short (by the user, who then sees what was done).
+    pub interrupted: bool,
+}
+
+/// What perfect clients would need: everybody served as fast as the server can, one attempt each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ideal {
+    /// Clients (or calls).
+    pub clients: u64,
+    /// What the server completes in a second.
+    pub capacity_per_s: f64,
+    /// Clients / capacity, in seconds, counted from the end of an outage that begins the scenario.
+    pub drain_s: f64,
+    /// When the server could begin: the end of an outage that begins the scenario, in seconds.
+    pub begins_s: f64,
+}
+
+/// The engine that did the arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// Every client for itself, to the nanosecond.
+    Exact,
+    /// Clients without names, counted by time slot and number of attempts.
+    Count,
+    /// Expectations only: clients as a fluid.
+    Fluid,
+}
+
+impl Engine {
+    /// The name in flags and JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Engine::Exact => "exact",
+            Engine::Count => "count",
+            Engine::Fluid => "fluid",
+        }
+    }
+
+    /// The engine of this name.
+    pub fn parse(name: &str) -> Option<Engine> {
+        [Engine::Exact, Engine::Count, Engine::Fluid].into_iter().find(|engine| engine.as_str() == name)
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What one policy did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// The policy's name in the scenario.
+    pub policy: String,
+    /// What did the arithmetic.
+    pub engine: Engine,
+    /// Clients, or calls for open arrivals (mean over the runs, rounded).
+    pub clients: u64,
+    /// Runs with different luck.
+    pub seeds: u32,
+    /// The mean of each figure over the runs in which it has a meaning.
+    pub mean: Figures,
+    /// The standard deviation of a run (n - 1 in the denominator), where there are several.
+    pub sd: Figures,
+    /// The runs that recovered.
+    pub recovered: Option<Share>,
+    /// Clients that gave up in all runs together, by reason.
+    pub gave_up: BTreeMap<&'static str, u64>,
+    /// Why runs were stopped before they were over, if any was.
+    pub stopped: Option<String>,
+    /// What plots are drawn from: the first run.
+    pub plots: Plots,
+    /// The figures of each run, in the order of the seeds.
+    pub runs: Vec<Figures>,
+}
+
+impl Record {
+    /// The mean of a figure over the runs.
+    pub const fn get(&self, figure: Figure) -> Option<f64> {
+        self.mean.get(figure)
+    }
+
+    /// The standard deviation of a figure over the runs, where there are several.
+    pub const fn sd(&self, figure: Figure) -> Option<f64> {
+        self.sd.get(figure)
+    }
+}
+
+/// A share of runs, with a Wilson score interval of 95 %.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// Runs of which it is true.
+    pub yes: u32,
+    /// All runs.
+    pub of: u32,
+}
+
+impl Share {
+    /// The share itself, 0 to 1.
+    pub fn share(self) -> f64 {
+        f64::from(self.yes) / f64::from(self.of.max(1))
+    }
+
+    /// The bounds within which the probability lies with 95 % confidence.
+    ///
+    /// Source: Wilson, "Probable inference, the law of succession, and statistical inference", JASA 1927.
+    ///
+    /// ```
+    /// let (low, high) = relent_sim::Share { yes: 20, of: 20 }.wilson();
+    /// assert!((low - 0.8389).abs() < 1e-4 && high == 1.0);
+    /// ```
+    pub fn wilson(self) -> (f64, f64) {
+        const Z: f64 = 1.959_963_984_540_054;
+        let (n, p) = (f64::from(self.of.max(1)), self.share());
+        let centre = p + Z * Z / (2.0 * n);
+        let half = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
+        let scale = 1.0 + Z * Z / n;
+        let low = if self.yes == 0 { 0.0 } else { (centre - half) / scale };
+        let high = if self.yes >= self.of { 1.0 } else { (centre + half) / scale };
+        (low, high)
+    }
+}
+
+/// The series of one run, for plots. Empty where they have no meaning.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plots {
+    /// The width of a bin of `load`, in seconds.
+    pub bin_s: f64,
+    /// Load at the server over time, one entry a bin from time 0.
+    pub load: Vec<LoadBin>,
+    /// The share of clients that waited no longer than so many seconds: `(share, seconds)`, ascending.
+    pub waits: Vec<(f64, f64)>,
+    /// How many clients succeeded or gave up after so many attempts: entry `i` is `i` attempts. The last entry holds
+    /// everybody beyond.
+    pub attempts: Vec<u64>,
+    /// The times at which the attempts of up to 200 sampled clients reached the server, in seconds: one list a client.
+    pub raster: Vec<Vec<f64>>,
+}
+
+/// What happened at the server in one bin of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LoadBin {
+    /// First attempts that arrived.
+    pub first: f64,
+    /// Retries that arrived.
+    pub retries: f64,
+    /// Arrivals that were turned away or failed.
+    pub rejected: f64,
+    /// Attempts that the server completed, in the bin of their completion, whether or not anybody still waited.
+    pub served: f64,
+    /// Clients that got their answer in this bin.
+    pub connected: f64,
+    /// Clients that gave up in this bin.
+    pub gave_up: f64,
+}
+
+/// Pictures of a scenario as a whole.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Extras {
+    /// Load raised slowly and lowered again.
+    pub hysteresis: Vec<Hysteresis>,
+    /// Base x cap.
+    pub heat: Option<Heat>,
+    /// Layers x attempts a layer.
+    pub layers: Option<Matrix>,
+    /// Named numbers with their closed form, where there is one: `(name, measured, expected)`.
+    pub checks: Vec<(String, f64, Option<f64>)>,
+}
+
+/// Goodput while the load rises and while it falls: what does not come back the way it went is metastable.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hysteresis {
+    /// The policy's name.
+    pub policy: String,
+    /// Points in the order of time.
+    pub points: Vec<HysteresisPoint>,
+}
+
+/// One step of a hysteresis sweep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HysteresisPoint {
+    /// First attempts in units of the capacity.
+    pub rho: f64,
+    /// Whether the load was rising.
+    pub rising: bool,
+    /// Successes in units of the capacity.
+    pub goodput: f64,
+    /// Attempts in units of the capacity.
+    pub load: f64,
+}
+
+/// A map over base and cap, by the fluid engine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Heat {
+    /// The policy that was varied.
+    pub policy: String,
+    /// The bases, in seconds, ascending: the columns.
+    pub base_s: Vec<f64>,
+    /// The caps, in seconds, ascending: the rows.
+    pub cap_s: Vec<f64>,
+    /// `drain_over_ideal[row][column]`; `None` where the cap is shorter than the base or the limit of time was hit.
+    pub drain_over_ideal: Vec<Vec<Option<f64>>>,
+    /// `wasted_per_client[row][column]`, `None` as above.
+    pub wasted_per_client: Vec<Vec<Option<f64>>>,
+}
+
+/// Calls at the bottom of a chain for one call at its top.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Matrix {
+    /// The probability that an attempt at the bottom fails.
+    pub failure: f64,
+    /// Layers that retry: the rows.
+    pub depths: Vec<u32>,
+    /// Attempts a layer: the columns.
+    pub attempts: Vec<u32>,
+    /// `amplification[row][column]`.
+    pub amplification: Vec<Vec<f64>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wilson_intervals_hold_the_share_and_stay_inside() {
+        for (yes, of) in [(0, 5), (1, 5), (3, 5), (5, 5), (50, 100), (0, 0)] {
+            let share = Share { yes, of };
+            let (low, high) = share.wilson();
+            assert!(
+                0.0 <= low && low <= share.share() && share.share() <= high && high <= 1.0,
+                "{share:?} {low} {high}"
+            );
+        }
+        // Newcombe 1998, table I: 81 of 263.
+        let (low, high) = Share { yes: 81, of: 263 }.wilson();
+        assert!((low - 0.2553).abs() < 1e-4 && (high - 0.3662).abs() < 1e-4, "{low} {high}");
+    }
+
+    #[test]
+    fn engines_are_read_by_their_names() {
+        for engine in [Engine::Exact, Engine::Count, Engine::Fluid] {
+            assert_eq!(Engine::parse(engine.as_str()), Some(engine));
+        }
+        assert_eq!(Engine::parse("auto"), None);
+    }
+}

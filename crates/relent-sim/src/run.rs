@@ -1,0 +1,57 @@
+//! One run: one policy, one seed.
+
+use crate::{figure::Figures, outcome::Plots};
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+/// What one run yielded.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) clients: u64,
+    pub(crate) figures: Figures,
+    pub(crate) recovered: Option<bool>,
+    pub(crate) stopped: Option<String>,
+    pub(crate) plots: Plots,
+    pub(crate) gave_up: BTreeMap<&'static str, u64>,
+}
+
+/// How a caller follows and stops a simulation that is under way.
+///
+/// ```
+/// let control = relent_sim::Control::default();
+/// control.stop();
+/// assert!(control.is_stopped());
+/// ```
+#[derive(Debug, Default)]
+pub struct Control {
+    stopped: AtomicBool,
+    pub(crate) done_runs: AtomicU64,
+    pub(crate) all_runs: AtomicU64,
+    pub(crate) attempts: AtomicU64,
+}
+
+impl Control {
+    /// Stops the simulation soon. What is finished is kept.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was told to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Runs done, runs in all, and attempts simulated so far.
+    pub fn progress(&self) -> (u64, u64, u64) {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (load(&self.done_runs), load(&self.all_runs), load(&self.attempts))
+    }
+
+    /// Notes work done; false if the run should stop.
+    pub(crate) fn tick(&self, attempts: u64) -> bool {
+        self.attempts.fetch_add(attempts, Ordering::Relaxed);
+        !self.is_stopped()
+    }
+}

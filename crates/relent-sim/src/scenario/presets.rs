@@ -1,0 +1,1 @@
+//! Scenarios that are asked for by flags.

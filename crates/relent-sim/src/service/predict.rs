@@ -1,0 +1,287 @@
+//! The exact engine for queues in which the fate of a request is known when it arrives: one event an attempt.
+
+use super::{
+    clients::{Clients, Failure, Layered, Single},
+    door::Door,
+    meter::Meter,
+    work::{Line, Work},
+};
+use crate::{
+    arrivals::Arrivals,
+    calendar::{Event, Queue},
+    luck::{Luck, Purpose},
+    run::{Control, Run},
+    scenario::{Contender, Service},
+};
+use relent::{Decision, Policy, Timestamp, Verdict, scale, unit};
+
+/// What a run is made of.
+pub(crate) struct Task<'a> {
+    pub(crate) service: &'a Service,
+    pub(crate) contender: &'a Contender,
+    pub(crate) luck: Luck,
+    /// The end of the world, in nanoseconds.
+    pub(crate) limit: u64,
+    pub(crate) control: &'a Control,
+}
+
+/// Runs the scenario with this queue of events.
+pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
+    let policy = &task.contender.policy;
+    let starts = Starts::new(task.service, task.luck);
+    let layers = task.service.layers;
+    if layers <= 1 {
+        let clients = Single::new(policy, task.luck, starts.len());
+        return World::new(task, queue, clients, starts).run();
+    }
+    let times = (0..starts.len()).map(|client| starts.of(client as u32));
+    let clients = Layered::new(policy, task.luck, times, layers, task.service.say_overloaded);
+    World::new(task, queue, clients, starts).run()
+}
+
+/// When each client's call begins.
+pub(crate) enum Starts {
+    Herd { clients: u64, window: u64, luck: Luck },
+    Open(Vec<u64>),
+}
+
+impl Starts {
+    pub(crate) fn new(service: &Service, luck: Luck) -> Starts {
+        match &service.arrivals {
+            Arrivals::Herd { clients, window } => {
+                Starts::Herd { clients: *clients, window: crate::nanos(*window), luck }
+            }
+            Arrivals::Open { rate, poisson, until } => Starts::Open(rate.times(*until, *poisson, &luck)),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Starts::Herd { clients, .. } => *clients as usize,
+            Starts::Open(times) => times.len(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn of(&self, client: u32) -> u64 {
+        match self {
+            Starts::Herd { window: 0, .. } => 0,
+            Starts::Herd { window, luck, .. } => scale(luck.world(u64::from(client), 0, Purpose::Start), *window),
+            Starts::Open(times) => times[client as usize],
+        }
+    }
+}
+
+/// What is fixed about the clients of a run.
+pub(crate) struct Manners {
+    pub(crate) timeout: u64,
+    writes: Option<(f64, bool, f64)>,
+}
+
+impl Manners {
+    pub(crate) fn new(service: &Service, policy: &Policy) -> Manners {
+        let own = policy.settings().attempt_timeout.map_or(u64::MAX, crate::nanos);
+        Manners {
+            timeout: service.timeout.map_or(u64::MAX, crate::nanos).min(own),
+            writes: service.writes.map(|writes| (writes.share, writes.retried, writes.cost)),
+        }
+    }
+
+    /// The work of a client's call in units of a read's, and whether it may be repeated.
+    #[inline]
+    pub(crate) fn of(&self, luck: &Luck, client: u32) -> (f64, bool) {
+        match self.writes {
+            Some((share, retried, cost)) if unit(luck.world(u64::from(client), 0, Purpose::Writes)) < share => {
+                (cost, retried)
+            }
+            _ => (1.0, true),
+        }
+    }
+}
+
+struct World<'a, Q, C> {
+    task: &'a Task<'a>,
+    queue: Q,
+    clients: C,
+    starts: Starts,
+    manners: Manners,
+    door: Door,
+    line: Line,
+    work: Work,
+    meter: Meter,
+    bounds: Bounds,
+    /// The end of open arrivals.
+    until: Option<u64>,
+}
+
+impl<'a, Q: Queue, C: Clients> World<'a, Q, C> {
+    fn new(task: &'a Task<'a>, queue: Q, clients: C, starts: Starts) -> World<'a, Q, C> {
+        let until = match &task.service.arrivals {
+            Arrivals::Open { until, .. } => Some(crate::nanos(*until)),
+            Arrivals::Herd { .. } => None,
+        };
+        let count = starts.len() as u64;
+        let mut door = Door::new(task.service, task.contender.retry_after);
+        door.outside = if until.is_none() { count } else { 0 };
+        World {
+            task,
+            queue,
+            clients,
+            starts,
+            manners: Manners::new(task.service, &task.contender.policy),
+            door,
+            line: Line::new(task.service),
+            work: Work::new(&task.service.server),
+            meter: Meter::new(count, until.is_some()),
+            bounds: Bounds::new(&task.contender.policy, task.service.layers),
+            until,
+        }
+    }
+
+    fn run(mut self) -> Run {
+        let clients = self.starts.len() as u64;
+        self.send_first_attempts();
+        let stopped = self.events();
+        let (ended, left) = (self.meter.connected + self.meter.gave_up_total(), self.meter.in_flight);
+        assert!(ended + left == clients || stopped.is_some(), "every client ends once: {ended} + {left} of {clients}");
+        self.meter.finish(self.task.service, clients, self.line.busy.nanos(), self.until, stopped)
+    }
+
+    fn send_first_attempts(&mut self) {
+        let (luck, policy) = (&self.task.luck, &self.task.contender.policy);
+        for client in 0..self.starts.len() as u32 {
+            let start = self.starts.of(client);
+            let spread = policy.call(Timestamp::ZERO, luck.call(u64::from(client))).spread();
+            let sent = start.saturating_add(crate::nanos(spread));
+            let out = self.task.service.network.delay(|| luck.world(u64::from(client), 1, Purpose::Out));
+            self.queue.push(Event { time: sent.saturating_add(out), client, failures: 0 });
+        }
+    }
+
+    /// Lets things happen until there is nothing left or a limit is hit, which is returned.
+    fn events(&mut self) -> Option<String> {
+        const TICK: u64 = 1 << 16;
+        let most = most_attempts(self.starts.len() as u64);
+        while let Some(event) = self.queue.pop() {
+            if self.until.is_some_and(|until| event.time >= until) {
+                self.meter.in_flight += 1;
+                continue;
+            }
+            if event.time > self.task.limit {
+                let limit = relent::Human(std::time::Duration::from_nanos(self.task.limit));
+                return Some(format!("not over after {limit}"));
+            }
+            self.arrive(event);
+            if self.meter.attempts.is_multiple_of(TICK) {
+                if !self.task.control.tick(TICK) {
+                    return Some("interrupted".to_owned());
+                }
+                if self.meter.attempts >= most {
+                    return Some(format!("not over after {most} attempts"));
+                }
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn arrive(&mut self, event: Event) {
+        let Event { time: now, client, failures } = event;
+        let (luck, service) = (&self.task.luck, self.task.service);
+        let attempt = failures + 1;
+        self.meter.arrived(now, client, failures);
+        let out = service.network.delay(|| luck.world(u64::from(client), attempt, Purpose::Out));
+        let back = service.network.delay(|| luck.world(u64::from(client), attempt, Purpose::Back));
+        let sent = now - out.min(now);
+        let patience = sent.saturating_add(self.manners.timeout);
+        let inside = self.line.inside(now);
+        if !self.door.admits(now, inside) {
+            self.meter.rejected(now);
+            let free_at = self.line.free_at();
+            if failures == 0 && self.until.is_some() {
+                self.door.outside += 1;
+            }
+            let verdict = self.door.refusal(luck, client, attempt, now, free_at);
+            let noticed = now.saturating_add(back);
+            let (noticed, verdict) =
+                if noticed <= patience { (noticed, verdict) } else { (patience, Verdict::Transient) };
+            self.failed(event, sent, noticed, verdict);
+            return;
+        }
+        if self.until.is_none() || failures > 0 {
+            self.door.outside = self.door.outside.saturating_sub(1);
+        }
+        let (cost, repeatable) = self.manners.of(luck, client);
+        let work = self.work.take(luck, client, attempt, cost);
+        let done = self.line.enter(now, work);
+        self.meter.served(done);
+        let reply = done.saturating_add(back);
+        let again = if repeatable { Verdict::Transient } else { Verdict::Permanent };
+        if reply > patience {
+            self.failed(event, sent, patience, again);
+        } else if self.door.fails(luck, client, attempt, done) {
+            self.meter.rejected(now);
+            self.failed(event, sent, reply, again);
+        } else {
+            self.meter.judged(sent, failures == 0, true);
+            if self.until.is_some_and(|until| reply > until) {
+                self.meter.in_flight += 1;
+            } else {
+                self.meter.connected(reply, self.starts.of(client), attempt);
+            }
+        }
+    }
+
+    #[inline]
+    fn failed(&mut self, event: Event, sent: u64, noticed: u64, verdict: Verdict) {
+        let Event { client, failures, .. } = event;
+        self.meter.judged(sent, failures == 0, false);
+        let started = self.starts.of(client);
+        match self.clients.fail(Failure { client, failures, started, now: noticed, verdict }) {
+            Decision::Retry(delay) => {
+                let attempt = failures + 1;
+                self.bounds.check(attempt, crate::nanos(delay), verdict);
+                let luck = &self.task.luck;
+                let out = self.task.service.network.delay(|| luck.world(u64::from(client), attempt + 1, Purpose::Out));
+                let time = noticed.saturating_add(crate::nanos(delay)).saturating_add(out);
+                self.queue.push(Event { time, client, failures: attempt });
+            }
+            Decision::GiveUp(reason) => {
+                if self.until.is_none() {
+                    self.door.outside = self.door.outside.saturating_sub(1);
+                }
+                self.meter.gave_up(noticed, reason, failures + 1);
+            }
+        }
+    }
+}
+
+/// What must hold for every retry, whatever the policy: checked at each one.
+pub(crate) struct Bounds {
+    most_attempts: u32,
+    cap: u64,
+}
+
+impl Bounds {
+    pub(crate) fn new(policy: &Policy, layers: u32) -> Bounds {
+        let settings = policy.settings();
+        let layered = settings.max_attempts.map(|most| most.saturating_pow(layers));
+        Bounds { most_attempts: layered.unwrap_or(u32::MAX), cap: settings.cap.map_or(u64::MAX, crate::nanos) }
+    }
+
+    #[inline]
+    pub(crate) fn check(&self, failures: u32, delay: u64, verdict: Verdict) {
+        assert!(failures < self.most_attempts, "a retry beyond max_attempts");
+        let told = match verdict {
+            Verdict::After(pushback) => crate::nanos(pushback),
+            _ => 0,
+        };
+        let most = self.cap.max(told.saturating_add(told / 10));
+        assert!((told..=most).contains(&delay), "a delay of {delay} ns outside of {told}..={most}");
+    }
+}
+
+/// A run that needs more attempts than this is not going to end.
+fn most_attempts(clients: u64) -> u64 {
+    clients.saturating_mul(10_000).clamp(10_000_000, 20_000_000_000)
+}

@@ -1,0 +1,140 @@
+//! A first-come-first-served queue whose completions are known at the arrival.
+
+use super::speed::Speed;
+use crate::{
+    fine::Fine,
+    luck::{self, Luck, Purpose},
+    scenario::{Server, Service},
+};
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+};
+
+/// The time a request takes at one worker.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    mean: Fine,
+    exponential: bool,
+}
+
+impl Work {
+    pub(crate) fn new(server: &Server) -> Work {
+        let mean = match server.capacity {
+            Some(capacity) => Fine::period(capacity / f64::from(server.workers)),
+            None => Fine::ZERO,
+        };
+        Work { mean, exponential: server.exponential }
+    }
+
+    /// The time of one attempt; `cost` in units of a read's.
+    #[inline]
+    pub(crate) fn take(&self, luck: &Luck, client: u32, attempt: u32, cost: f64) -> Fine {
+        let mut time = self.mean;
+        if self.exponential {
+            time = time.times(luck::exponential(luck.world(u64::from(client), attempt, Purpose::Service)));
+        }
+        if cost == 1.0 { time } else { time.times(cost) }
+    }
+}
+
+/// Requests inside, as the times of their completion.
+#[derive(Debug)]
+pub(crate) struct Line {
+    speed: Speed,
+    latency: u64,
+    /// One worker: completions in order.
+    single: VecDeque<u64>,
+    last: Fine,
+    /// Several workers: when each is free, and the completions.
+    workers: BinaryHeap<Reverse<Fine>>,
+    inside: BinaryHeap<Reverse<u64>>,
+    /// No capacity: nobody waits, and nobody is counted.
+    endless: bool,
+    pub(crate) busy: Fine,
+}
+
+impl Line {
+    pub(crate) fn new(service: &Service) -> Line {
+        let server = &service.server;
+        let several = if server.workers > 1 { server.workers as usize } else { 0 };
+        Line {
+            speed: Speed::new(&service.troubles),
+            latency: crate::nanos(server.latency),
+            single: VecDeque::new(),
+            last: Fine::ZERO,
+            workers: (0..several).map(|_| Reverse(Fine::ZERO)).collect(),
+            inside: BinaryHeap::new(),
+            endless: server.capacity.is_none(),
+            busy: Fine::ZERO,
+        }
+    }
+
+    /// How many requests are inside; a completion at `now` has left.
+    #[inline]
+    pub(crate) fn inside(&mut self, now: u64) -> u64 {
+        while self.single.front().is_some_and(|done| *done <= now) {
+            self.single.pop_front();
+        }
+        if self.workers.is_empty() {
+            return self.single.len() as u64;
+        }
+        while self.inside.peek().is_some_and(|done| done.0 <= now) {
+            self.inside.pop();
+        }
+        self.inside.len() as u64
+    }
+
+    /// When all the work inside will be done by the worker that is free first.
+    #[inline]
+    pub(crate) fn free_at(&self) -> Fine {
+        self.workers.peek().map_or(self.last, |free| free.0)
+    }
+
+    /// Takes a request in; returns when the server has completed it.
+    #[inline]
+    pub(crate) fn enter(&mut self, now: u64, work: Fine) -> u64 {
+        let now = Fine::from_nanos(now);
+        self.busy = self.busy.plus(work);
+        if self.endless {
+            return self.speed.finish(now, Fine::from_nanos(self.latency)).nanos();
+        }
+        let done = if let Some(Reverse(free)) = self.workers.pop() {
+            let done = self.speed.finish(free.max(now), work);
+            self.workers.push(Reverse(done));
+            self.inside.push(Reverse(done.nanos()));
+            done
+        } else {
+            self.last = self.speed.finish(self.last.max(now), work);
+            self.single.push_back(self.last.nanos());
+            self.last
+        };
+        done.nanos().saturating_add(self.latency)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_worker_serves_in_order() {
+        let mut line = Line::new(&Service::herd(1, 1e9 / 100.0));
+        let work = Fine::from_nanos(100);
+        assert_eq!([line.enter(0, work), line.enter(10, work), line.enter(500, work)], [100, 200, 600]);
+        assert_eq!(line.inside(599), 1);
+        assert_eq!(line.inside(600), 0);
+    }
+
+    #[test]
+    fn several_workers_serve_at_once() {
+        let mut service = Service::herd(1, 1.0);
+        service.server.workers = 2;
+        let mut line = Line::new(&service);
+        let work = Fine::from_nanos(100);
+        assert_eq!([line.enter(0, work), line.enter(0, work), line.enter(0, work)], [100, 100, 200]);
+        assert_eq!(line.inside(99), 3);
+        assert_eq!(line.inside(100), 1);
+        assert_eq!(line.free_at(), Fine::from_nanos(100));
+    }
+}

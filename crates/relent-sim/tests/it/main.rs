@@ -1,0 +1,3 @@
+//! The simulator against what is known: algebra, the literature, and other simulators.
+
+mod herd;
