@@ -1,6 +1,6 @@
 //! The one table of subcommands and flags: parsing, `--help`, completions and the man page come from here.
 
-use crate::{completions, man, talk::Fault};
+use crate::{completions, explain, man, talk::Fault};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -20,6 +20,8 @@ Exit codes:
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Show what a policy will do.
+    Explain(Box<explain::Args>),
     /// Print a completion script for a shell.
     Completions(completions::Args),
     /// Print the manual page.
@@ -34,6 +36,7 @@ impl Command {
     /// What went wrong in `relent` itself.
     pub fn run(self) -> Result<ExitCode, Fault> {
         match self {
+            Command::Explain(args) => explain::run(&args),
             Command::Completions(args) => completions::run(&args),
             Command::Man(args) => man::run(&args),
         }

@@ -5,6 +5,7 @@
 
 pub mod cli;
 mod completions;
+pub mod explain;
 pub mod json;
 mod man;
 pub mod plot;

@@ -141,7 +141,22 @@ impl PolicyArgs {
         flags.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?))).chain(repeat)
     }
 
-    fn file(&self) -> Result<Draft, Fault> {
+    /// The file the policy comes from, with its name in it, as flags write it; `None` without one.
+    pub(crate) fn origin(&self) -> Option<String> {
+        match &self.policy {
+            Some(given) if given.starts_with('#') => Some(format!("{FILE}{given}")),
+            Some(given) => Some(given.clone()),
+            None => is_there(Path::new(FILE)).then(|| FILE.to_owned()),
+        }
+    }
+
+    /// Whether any flag says something about the policy.
+    pub(crate) fn is_given(&self) -> bool {
+        self.policy.is_some() || self.given().next().is_some()
+    }
+
+    /// What the file says; nothing without one.
+    pub(crate) fn file(&self) -> Result<Draft, Fault> {
         let (file, name) = match &self.policy {
             None => (None, None),
             Some(given) => match given.rsplit_once('#') {
@@ -157,7 +172,7 @@ impl PolicyArgs {
     }
 
     /// A policy that makes no sense, with the name of the flag or key.
-    fn fault(&self, bad: &BadSetting) -> Fault {
+    pub(crate) fn fault(&self, bad: &BadSetting) -> Fault {
         let problem = match bad.key {
             Some(key) if self.given().any(|(given, _)| given == key) => {
                 format!("--{}: {}", key.replace('_', "-"), bad.problem)

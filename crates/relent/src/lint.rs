@@ -101,7 +101,9 @@ impl Warning {
                 "jitter has to be drawn below the cap, not cut at it: use jitter full or equal"
             }
             Warning::NoLimit { .. } => "set max_attempts or max_elapsed",
-            Warning::ZeroDelay { .. } => "jitter equal or proportional never goes near zero",
+            Warning::ZeroDelay { .. } => {
+                "a first delay above zero with jitter equal or proportional keeps away from zero"
+            }
             Warning::AttemptsDoNotFit { .. } => "raise max_elapsed, or lower max_attempts or the cap",
             Warning::EndsEarly { .. } => "let the list repeat, or lower max_attempts",
             Warning::AttemptCanHang { .. } => "set attempt_timeout",

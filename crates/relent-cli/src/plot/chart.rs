@@ -59,9 +59,10 @@ impl Point {
 }
 
 impl Chart {
-    /// The ends of the horizontal axis: the first and the last point of any series.
+    /// The ends of the horizontal axis: the first and the last point or tick.
     pub fn x_range(&self) -> (f64, f64) {
-        let xs = || self.series.iter().flat_map(|series| &series.points).map(|point| point.x);
+        let points = || self.series.iter().flat_map(|series| &series.points).map(|point| point.x);
+        let xs = || points().chain(self.x_ticks.iter().map(|tick| tick.at));
         let (low, high) = (xs().fold(f64::INFINITY, f64::min), xs().fold(f64::NEG_INFINITY, f64::max));
         match low.is_finite() {
             true if low < high => (low, high),

@@ -8,10 +8,10 @@ use super::{Chart, Series};
 use std::fmt::Write;
 
 const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 380.0;
+const HEIGHT: f64 = 400.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 16.0;
-const TOP: f64 = 44.0;
+const TOP: f64 = 64.0;
 const BOTTOM: f64 = 56.0;
 
 /// The colours of Okabe and Ito, which colour-blind readers tell apart: one for light ground, one for dark.
@@ -43,6 +43,7 @@ fn write_all(out: &mut String, chart: &Chart) -> std::fmt::Result {
     writeln!(out, "<title>{}</title>", escape(&chart.title))?;
     write_style(out, chart.series.len().min(COLOURS.len()))?;
     writeln!(out, "<text class=\"title\" x=\"{LEFT}\" y=\"22\">{}</text>", escape(&chart.title))?;
+    writeln!(out, "<text x=\"{LEFT}\" y=\"42\">{}</text>", escape(&chart.y_name))?;
     let scale = Scale::new(chart);
     write_axes(out, chart, &scale)?;
     for (nth, series) in chart.series.iter().enumerate() {
@@ -109,8 +110,7 @@ fn write_axes(out: &mut String, chart: &Chart, scale: &Scale) -> std::fmt::Resul
     }
     writeln!(out, "<path class=\"axis\" d=\"M{LEFT} {ground}H{end}\"/>")?;
     let (middle, below) = ((LEFT + end) / 2.0, HEIGHT - 14.0);
-    writeln!(out, "<text class=\"mid\" x=\"{middle}\" y=\"{below}\">{}</text>", escape(&chart.x_name))?;
-    writeln!(out, "<text class=\"end\" x=\"{end}\" y=\"22\">{}</text>", escape(&chart.y_name))
+    writeln!(out, "<text class=\"mid\" x=\"{middle}\" y=\"{below}\">{}</text>", escape(&chart.x_name))
 }
 
 fn write_series(out: &mut String, series: &Series, nth: usize, scale: &Scale) -> std::fmt::Result {
@@ -187,11 +187,11 @@ mod tests {
     fn is_the_same_each_time_and_whole() {
         let drawn = draw(&chart());
         assert_eq!(drawn, draw(&chart()));
-        assert!(drawn.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 380\""));
+        assert!(drawn.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 400\""));
         assert!(drawn.ends_with("</svg>\n"));
         assert_eq!(drawn.matches("<g ").count(), 2);
         assert_eq!(drawn.matches("<circle").count(), 6);
-        assert!(drawn.contains("M64.0 184.0L384.0 114.0L704.0 44.0L704.0 324.0L384.0 324.0L64.0 324.0Z"), "{drawn}");
+        assert!(drawn.contains("M64.0 204.0L384.0 134.0L704.0 64.0L704.0 344.0L384.0 344.0L64.0 344.0Z"), "{drawn}");
         assert!(drawn.contains("prefers-color-scheme:dark"));
     }
 

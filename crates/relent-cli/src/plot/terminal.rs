@@ -5,11 +5,11 @@
 use super::{Chart, Series};
 use std::fmt::Write;
 
-/// Draws a chart into `width` by `height` characters plus a line of labels below, each line ended.
-///
-/// Widths below 24 and heights below 3 are drawn as these.
-pub fn draw(chart: &Chart, width: usize, height: usize) -> String {
-    let (width, height) = (width.max(24), height.max(3));
+/// Draws a chart `width` characters wide, with `lines` lines between two ticks of the vertical axis, and its labels
+/// below; each line ended. A width below 24 is drawn as 24.
+pub fn draw(chart: &Chart, width: usize, lines: usize) -> String {
+    let width = width.max(24);
+    let height = chart.y_ticks.len().saturating_sub(1).max(1) * lines.max(1) + 1;
     let margin = chart.y_ticks.iter().map(|tick| tick.label.chars().count()).max().unwrap_or(0);
     let mut canvas = Canvas::new(width.saturating_sub(margin + 2).max(4), height);
     let scale = Scale::new(chart, &canvas);
@@ -38,7 +38,8 @@ struct Scale {
 impl Scale {
     fn new(chart: &Chart, canvas: &Canvas) -> Scale {
         let ((left, right), most) = (chart.x_range(), chart.y_most());
-        let (across, down) = ((canvas.width * 2 - 1) as f64, (canvas.height * 4 - 1) as f64);
+        // Ticks lie in the middle of a line, so that labels stand where they belong.
+        let (across, down) = ((canvas.width * 2 - 1) as f64, ((canvas.height - 1) * 4) as f64);
         Scale { left, x: across / (right - left), most, y: down / most, height: canvas.height }
     }
 
@@ -47,7 +48,7 @@ impl Scale {
     }
 
     fn dot(&self, y: f64) -> usize {
-        (y.clamp(0.0, self.most) * self.y).round() as usize
+        (y.clamp(0.0, self.most) * self.y).round() as usize + 1
     }
 
     /// The row of characters, from the top, in which a value is.
@@ -162,12 +163,13 @@ mod tests {
     #[test]
     fn a_line_and_its_band() {
         let band = |x: f64| Point { x, low: 0.0, middle: x / 2.0, high: x };
-        let drawn = draw(&chart([0.0, 1.0, 2.0, 3.0, 4.0].map(band).to_vec()), 24, 4);
+        let drawn = draw(&chart([0.0, 1.0, 2.0, 3.0, 4.0].map(band).to_vec()), 24, 2);
         let expected = "\
-4 ┤                ⡀⡀⡀⡂⡂
-2 ┤           ⡀⡀⡀⡂⡂⡂⡂⡂⡂⣂
-  │     ⡀⡀⡀⡂⡂⣂⣂⡢⡦⡦⡖⡒⡒⡋⡋⡃
-0 ┤⣀⡠⡦⡦⡒⡒⡒⡋⡋⡋⡂⡂⡂⡂⡂⡂⡂⡂⡂⡂⡂
+4 ┤                   ⡀⡀
+  │              ⡀⡀⡀⡂⡂⡂⡂
+2 ┤         ⡀⡀⡀⡂⡂⡂⡂⡂⣂⣂⡢⡦
+  │    ⡀⡀⣂⣂⣂⡢⡦⡦⡒⡒⡊⡋⡋⡂⡂⡂⡂
+0 ┤⠤⠖⠒⠒⠋⠋⠃⠂⠂⠂⠂⠂⠂⠂⠂⠂⠂⠂⠂⠂⠂
   └─────────────────────
    0    1    2    3    4
 ";
@@ -177,9 +179,9 @@ mod tests {
     #[test]
     fn every_size_can_be_drawn() {
         for points in [vec![], vec![Point::of(1.0, 0.0)], vec![Point::of(1.0, 1e300), Point::of(1.0, 3.0)]] {
-            for (width, height) in [(0, 0), (24, 3), (300, 50)] {
-                let drawn = draw(&chart(points.clone()), width, height);
-                assert_eq!(drawn.lines().count(), height.max(3) + 2);
+            for (width, lines) in [(0, 0), (24, 3), (300, 50)] {
+                let drawn = draw(&chart(points.clone()), width, lines);
+                assert_eq!(drawn.lines().count(), 2 * lines.max(1) + 3);
                 assert!(drawn.lines().all(|line| line.chars().count() <= width.max(24)), "\n{drawn}");
             }
         }

@@ -1,0 +1,151 @@
+//! The whole of a call that keeps failing: how many attempts, how long it waits, how long it takes at worst.
+
+use relent::{Bounds, Policy, mix};
+use std::time::Duration;
+
+/// A call that keeps failing, from its first attempt to its giving up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct WholeCall {
+    /// The most attempts it makes; `None` is no end.
+    pub(super) most_attempts: Option<u32>,
+    /// The attempts it makes on average if they take no time; `None` is no end.
+    pub(super) mean_attempts: Option<f64>,
+    /// The sum of all delays; `None` is no end.
+    pub(super) waits: Option<Bounds>,
+    /// The longest it can take, attempts included; `None` if nothing limits it.
+    pub(super) worst: Option<Duration>,
+}
+
+/// Rows that are added up one by one; after them a schedule repeats its last row.
+const ROWS: u32 = 1_000;
+
+impl WholeCall {
+    pub(super) fn of(policy: &Policy) -> WholeCall {
+        let settings = policy.settings();
+        let (rows, sums) = sums(policy);
+        let endless = rows.is_none() && settings.max_elapsed.is_none();
+        if endless {
+            return WholeCall { most_attempts: None, mean_attempts: None, waits: None, worst: None };
+        }
+        let attempts = rows.map(|rows| rows.saturating_add(1));
+        let limited = match settings.max_elapsed {
+            Some(limit) if rows.is_none() || sums.max > limit => Some(limit),
+            _ => None,
+        };
+        let (mean_attempts, waits) = match limited {
+            None => (attempts.map(f64::from), sums),
+            Some(limit) => {
+                let (attempts, mean) = means_within(policy, limit);
+                (Some(attempts), Bounds { min: Duration::ZERO, mean, max: sums.max.min(limit) })
+            }
+        };
+        // Without a limit of attempts the least delays make the most of them.
+        let most_attempts = attempts.or_else(|| settings.max_elapsed.and_then(|limit| most_within(policy, limit)));
+        let worst = settings.attempt_timeout.and_then(|timeout| {
+            let by_attempts = attempts.map(|count| sums.max.saturating_add(timeout.saturating_mul(count)));
+            let by_time = settings.max_elapsed.map(|limit| limit.saturating_add(timeout));
+            by_attempts.into_iter().chain(by_time).min()
+        });
+        WholeCall { most_attempts, mean_attempts, waits: Some(waits), worst }
+    }
+}
+
+/// The number of delays, `None` if there is no end to them, and their sums.
+fn sums(policy: &Policy) -> (Option<u32>, Bounds) {
+    let mut rows = 0;
+    let mut last = None;
+    for row in policy.schedule().take(ROWS as usize) {
+        rows += 1;
+        last = Some(row);
+    }
+    let Some(last) = last else { return (Some(0), Bounds::default()) };
+    if rows < ROWS {
+        return (Some(rows), last.total);
+    }
+    let Some(most) = policy.settings().max_attempts else { return (None, last.total) };
+    let more = most - 1 - rows;
+    let add = |total: Duration, delay: Duration| total.saturating_add(delay.saturating_mul(more));
+    let (total, delay) = (last.total, last.delay);
+    let all =
+        Bounds { min: add(total.min, delay.min), mean: add(total.mean, delay.mean), max: add(total.max, delay.max) };
+    (Some(most - 1), all)
+}
+
+/// The attempts that can begin within a limit of time, `None` if delays can be zero for ever.
+fn most_within(policy: &Policy, limit: Duration) -> Option<u32> {
+    let late = policy.schedule().take(ROWS as usize).find(|row| row.total.min > limit)?;
+    Some(late.attempt - 1)
+}
+
+/// The mean number of attempts and the mean sum of delays of calls that end by a limit of time, from a fixed set of
+/// calls: where delays are cut off depends on all of them, so there is no closed form.
+fn means_within(policy: &Policy, limit: Duration) -> (f64, Duration) {
+    const CALLS: u64 = 2_000;
+    const STEPS: u64 = 2_000_000;
+    let (mut calls, mut steps, mut waited) = (0u64, 0u64, 0u128);
+    while calls < CALLS && steps < STEPS {
+        let mut sum = Duration::ZERO;
+        for delay in policy.delays(mix(calls)) {
+            let next = sum.saturating_add(delay);
+            if next > limit || steps >= STEPS {
+                break;
+            }
+            steps += 1;
+            sum = next;
+        }
+        waited += sum.as_nanos();
+        calls += 1;
+    }
+    let mean = u64::try_from(waited / u128::from(calls)).unwrap_or(u64::MAX);
+    ((calls + steps) as f64 / calls as f64, Duration::from_nanos(mean))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use relent::Jitter;
+
+    const SEC: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn without_a_limit_of_time_the_sums_are_exact() {
+        let call = WholeCall::of(&Policy::default());
+        assert_eq!(call.most_attempts, Some(8));
+        assert_eq!(call.mean_attempts, Some(8.0));
+        assert_eq!(call.waits, Some(Bounds { min: Duration::ZERO, mean: SEC * 127 / 2, max: SEC * 127 }));
+        assert_eq!(call.worst, None, "an attempt may take any time");
+        let timed = WholeCall::of(&Policy::default().attempt_timeout(2 * SEC));
+        assert_eq!(timed.worst, Some(SEC * (127 + 16)));
+    }
+
+    #[test]
+    fn a_limit_of_time_cuts_off_what_comes_later() {
+        let policy = Policy::constant(10 * SEC).jitter(Jitter::None).max_elapsed(35 * SEC).attempt_timeout(SEC);
+        let call = WholeCall::of(&policy);
+        assert_eq!(call.mean_attempts, Some(4.0), "at 0, 10, 20 and 30 s");
+        assert_eq!(call.waits.unwrap().mean, 30 * SEC);
+        assert_eq!(call.waits.unwrap().max, 35 * SEC);
+        assert_eq!(call.worst, Some(36 * SEC));
+        let endless = WholeCall::of(&policy.unlimited_attempts());
+        assert_eq!(endless.most_attempts, Some(4));
+        assert_eq!(endless.worst, Some(36 * SEC));
+    }
+
+    #[test]
+    fn what_never_ends_has_no_numbers() {
+        let call = WholeCall::of(&Policy::default().unlimited_attempts());
+        assert_eq!(call, WholeCall { most_attempts: None, mean_attempts: None, waits: None, worst: None });
+    }
+
+    #[test]
+    fn every_policy_ends() {
+        let nano = Duration::from_nanos(1);
+        for jitter in [Jitter::None, Jitter::Full, Jitter::Decorrelated] {
+            let policy = Policy::exponential(nano).cap(nano * 2).jitter(jitter).max_attempts(u32::MAX - 1);
+            assert_eq!(WholeCall::of(&policy).most_attempts, Some(u32::MAX - 1));
+            let call = WholeCall::of(&policy.max_elapsed(3600 * SEC).unlimited_attempts());
+            assert!(call.mean_attempts.unwrap() > 1.0);
+        }
+        assert_eq!(WholeCall::of(&Policy::immediate().max_attempts(1)).waits, Some(Bounds::default()));
+    }
+}

@@ -1,0 +1,189 @@
+//! `relent explain`: what a policy will do, before it does it.
+//!
+//! The policy comes from flags, a file or a profile, or from what people already have ([`foreign`]). Every default is
+//! spelled out with where it came from; the schedule is a table and a plot; warnings carry numbers
+//! ([`relent::Warning`]). Nothing is run and no time passes.
+
+mod call;
+mod chart;
+mod compare;
+pub mod foreign;
+mod report;
+mod rows;
+mod subject;
+mod text;
+
+pub use self::subject::Setting;
+
+use self::{subject::Subject, text::View};
+use crate::{
+    plot::svg,
+    policy_args::PolicyArgs,
+    talk::{Fault, write_out},
+};
+use std::{
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+/// Show what a policy will do: its delays, the whole call, and what is wrong with it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    policy: PolicyArgs,
+
+    /// Show another policy beside it: FILE#NAME, or the name of a profile. May be repeated.
+    #[arg(long, value_name = "POLICY")]
+    compare: Vec<String>,
+
+    /// Explain the restarts of a systemd unit (- reads what `systemctl cat NAME` prints).
+    #[arg(long, value_name = "UNIT FILE", help_heading = "What you already have")]
+    systemd: Option<PathBuf>,
+
+    /// Explain a curl command line, or its retry flags.
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, help_heading = "What you already have")]
+    curl: Option<String>,
+
+    /// Explain Kubernetes' CrashLoopBackOff; =reduced and =max=DURATION for newer settings.
+    #[arg(
+        long,
+        value_name = "OPTIONS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        help_heading = "What you already have"
+    )]
+    kubernetes: Option<String>,
+
+    /// Explain an Envoy retry policy: base_interval=25ms,num_retries=3, or YAML, or JSON, or `default`.
+    #[arg(long, value_name = "SETTINGS", help_heading = "What you already have")]
+    envoy: Option<String>,
+
+    /// Show at most this many delays.
+    #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Output")]
+    rows: u16,
+
+    /// Leave out the plot.
+    #[arg(long, help_heading = "Output")]
+    no_plot: bool,
+
+    /// Write the plot as SVG to a file (- writes it to stdout, and nothing else).
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    svg: Option<PathBuf>,
+
+    /// One JSON object a policy instead of text.
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  relent explain --base 100ms --cap 10s --max-attempts 6
+  relent explain --policy relent.toml#read --svg read.svg
+  relent explain --compare relent.toml#read --compare relent.toml#write
+  relent explain --systemd /etc/systemd/system/my.service
+  relent explain --curl '--retry 5 --retry-delay 0' --kubernetes";
+
+/// Explains.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
+    let subjects = subjects(args)?;
+    let most = usize::from(args.rows);
+    if let Some(path) = &args.svg {
+        let drawn = svg::draw(&chart::chart(&subjects, most));
+        if path.as_os_str() == "-" {
+            write_out(drawn.as_bytes())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        write_svg(path, &drawn)?;
+    }
+    let view = View { rows: most, width: width(), plot: !args.no_plot };
+    let text = match &subjects[..] {
+        _ if args.json => subjects.iter().map(|subject| report::report(subject, most) + "\n").collect(),
+        [subject] => text::explain(subject, view),
+        subjects => compare::compare(subjects, view),
+    };
+    write_out(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Everything that was asked about; the policy of flags and file if nothing else was, or if flags say something.
+fn subjects(args: &Args) -> Result<Vec<Subject>, Fault> {
+    let mut subjects = args.compare.iter().map(|spec| Subject::of_spec(spec)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(path) = &args.systemd {
+        let (name, text) = unit(path)?;
+        subjects.push(foreign::systemd(&name, &text)?.into());
+    }
+    if let Some(line) = &args.curl {
+        subjects.push(foreign::curl(line)?.into());
+    }
+    if let Some(options) = &args.kubernetes {
+        subjects.push(foreign::kubernetes(options)?.into());
+    }
+    if let Some(settings) = &args.envoy {
+        subjects.push(foreign::envoy(settings)?.into());
+    }
+    if subjects.is_empty() || args.policy.is_given() {
+        subjects.push(Subject::of_args(&args.policy)?);
+    }
+    Ok(subjects)
+}
+
+/// More than any unit is long.
+const LONGEST_UNIT: u64 = 1 << 20;
+
+/// The name and text of a unit; the drop-ins beside it (`UNIT.d/*.conf`) follow it, as in systemd.
+fn unit(path: &Path) -> Result<(String, String), Fault> {
+    if path.as_os_str() == "-" {
+        let text = read_unit("the standard input", io::stdin().lock())?;
+        return Ok(("unit".to_owned(), text));
+    }
+    let shown = path.display().to_string();
+    let open = |path: &Path| {
+        fs::File::open(path).map_err(|error| {
+            Fault::new(format!("cannot read the unit {}: {error}", path.display()))
+                .hint("give the path of the file, or pipe `systemctl cat NAME` into --systemd -")
+        })
+    };
+    let mut text = read_unit(&shown, open(path)?)?;
+    let mut folder = path.as_os_str().to_owned();
+    folder.push(".d");
+    let mut drop_ins: Vec<PathBuf> = match fs::read_dir(&folder) {
+        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).collect(),
+        Err(_) => Vec::new(),
+    };
+    drop_ins.retain(|path| path.extension().is_some_and(|extension| extension == "conf"));
+    drop_ins.sort();
+    for path in drop_ins {
+        text.push('\n');
+        text.push_str(&read_unit(&path.display().to_string(), open(&path)?)?);
+    }
+    let name = path.file_name().map_or(shown, |name| name.to_string_lossy().into_owned());
+    Ok((name, text))
+}
+
+fn read_unit(name: &str, from: impl Read) -> Result<String, Fault> {
+    let mut text = String::new();
+    let read = from.take(LONGEST_UNIT + 1).read_to_string(&mut text);
+    read.map_err(|error| Fault::new(format!("cannot read the unit {name}: {error}")))?;
+    if text.len() as u64 > LONGEST_UNIT {
+        return Err(Fault::new(format!("the unit {name} is longer than 1 MiB")));
+    }
+    Ok(text)
+}
+
+fn write_svg(path: &Path, drawn: &str) -> Result<(), Fault> {
+    fs::write(path, drawn).map_err(|error| {
+        Fault::new(format!("cannot write the plot to {}: {error}", path.display()))
+            .hint("the folder must exist and be writable; --svg - writes to stdout")
+    })
+}
+
+/// The columns of the terminal: `COLUMNS` where it is set, what the terminal says, or 80.
+fn width() -> usize {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let asked = || rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    said.or_else(asked).filter(|columns| *columns > 0).unwrap_or(80)
+}

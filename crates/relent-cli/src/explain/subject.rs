@@ -1,0 +1,201 @@
+//! What is explained: a policy, its name, and where each of its settings came from.
+
+use super::foreign::{Reading, Unreadable};
+use crate::{policy_args::PolicyArgs, talk::Fault};
+use relent::{
+    Curve, Human, Jitter, Policy,
+    config::{BadSetting, Draft, KEYS},
+};
+use std::{fmt, path::Path};
+
+/// A policy to explain.
+#[derive(Debug)]
+pub(super) struct Subject {
+    /// A file and name, a profile, or another system's setting.
+    pub(super) name: String,
+    pub(super) policy: Policy,
+    pub(super) settings: Vec<Setting>,
+    /// What the policy does not say.
+    pub(super) notes: Vec<String>,
+    /// Where the behaviour is written down, if it is another system's.
+    pub(super) source: Option<&'static str>,
+}
+
+/// One setting and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name, as the place it came from writes it.
+    pub key: &'static str,
+    /// Its value, as people read it.
+    pub value: String,
+    /// A flag, a line of a file, or `default`.
+    pub from: String,
+}
+
+impl Setting {
+    pub(super) fn new(key: &'static str, value: impl fmt::Display, from: impl fmt::Display) -> Setting {
+        Setting { key, value: value.to_string(), from: from.to_string() }
+    }
+
+    pub(super) fn default(key: &'static str, value: impl fmt::Display) -> Setting {
+        Setting::new(key, value, "default")
+    }
+}
+
+impl Subject {
+    /// The policy of the flags and the file.
+    pub(super) fn of_args(args: &PolicyArgs) -> Result<Subject, Fault> {
+        let (flags, file) = (args.flags()?, args.file()?);
+        let origin = args.origin();
+        let name = match (&origin, &args.compat) {
+            (Some(origin), _) => origin.clone(),
+            (None, Some(profile)) => profile.clone(),
+            (None, None) if args.is_given() => "flags".to_owned(),
+            (None, None) => "default".to_owned(),
+        };
+        Subject::of_drafts(name, flags, origin.as_deref().unwrap_or_default(), file).map_err(|bad| args.fault(&bad))
+    }
+
+    /// One of the policies to compare: `FILE#NAME`, a file, or a profile.
+    pub(super) fn of_spec(spec: &str) -> Result<Subject, Fault> {
+        if spec.contains('#') || spec.ends_with(".toml") || Path::new(spec).exists() {
+            return Subject::of_args(&PolicyArgs { policy: Some(spec.to_owned()), ..PolicyArgs::default() });
+        }
+        let mut profile = Draft::default();
+        profile
+            .set("compat", spec)
+            .and_then(|()| Subject::of_drafts(spec.to_owned(), profile, "", Draft::default()))
+            .map_err(|bad| Fault::new(format!("--compare {spec}: {}", bad.problem)).hint(bad.hint))
+    }
+
+    fn of_drafts(name: String, flags: Draft, origin: &str, file: Draft) -> Result<Subject, BadSetting> {
+        let said = flags.clone().over(file);
+        let policy = said.policy()?;
+        let (in_flags, in_all) = (lines(&flags), lines(&said));
+        let has = |lines: &[(&str, String)], key| lines.iter().any(|(given, _)| *given == key);
+        let unsaid = said.compat.as_ref().map_or("default".to_owned(), |profile| format!("profile {profile}"));
+        let settings = lines(&Draft::from(policy)).into_iter().map(|(key, value)| {
+            let from = match key {
+                key if has(&in_flags, key) => format!("--{}", key.replace('_', "-")),
+                key if has(&in_all, key) => origin.to_owned(),
+                "compat" | "curve" | "base" | "factor" | "cap" | "jitter" | "max_attempts" => unsaid.clone(),
+                _ => "default".to_owned(),
+            };
+            Setting { key, value, from }
+        });
+        let settings = settings.collect();
+        Ok(Subject { name, policy, settings, notes: Vec::new(), source: None })
+    }
+}
+
+impl From<Reading> for Subject {
+    fn from(reading: Reading) -> Subject {
+        let Reading { name, policy, settings, notes, source } = reading;
+        Subject { name, policy, settings, notes, source: Some(source) }
+    }
+}
+
+impl From<Unreadable> for Fault {
+    fn from(bad: Unreadable) -> Fault {
+        Fault::new(bad.problem).hint(bad.hint)
+    }
+}
+
+/// The keys a draft gives, with their values as people read them.
+fn lines(draft: &Draft) -> Vec<(&'static str, String)> {
+    let text = draft.to_string();
+    let pairs = text.lines().filter_map(|line| line.split_once(" = "));
+    let known = pairs.filter_map(|(key, value)| Some((KEYS.into_iter().find(|known| *known == key)?, value)));
+    known.map(|(key, value)| (key, bare(value))).collect()
+}
+
+/// A value without the quotes and braces of TOML, as flags write it.
+fn bare(value: &str) -> String {
+    let table = value.strip_prefix("{ ").and_then(|rest| rest.strip_suffix(" }"));
+    table.map_or(value.to_owned(), |inner| inner.replace(" = ", "=")).replace('"', "")
+}
+
+/// A policy in one line: `exponential 1s * 2 up to 1m4s, full jitter, 8 attempts`.
+pub(super) struct InShort<'a>(pub(super) &'a Policy);
+
+impl fmt::Display for InShort<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let settings = self.0.settings();
+        match settings.curve {
+            Curve::Immediate => f.write_str("no delay")?,
+            Curve::Constant { base } => write!(f, "constant {}", Human(base))?,
+            Curve::Linear { base, step } => write!(f, "linear {} + {}", Human(base), Human(step))?,
+            Curve::Exponential { base, factor } => write!(f, "exponential {} * {factor}", Human(base))?,
+            Curve::Fibonacci { base } => write!(f, "fibonacci {}", Human(base))?,
+            Curve::Slots { slot } => write!(f, "slots of {}", Human(slot))?,
+            Curve::List { delays, repeat: true } => write!(f, "list of {} delays, the last for ever", delays.len())?,
+            Curve::List { delays, repeat: false } => write!(f, "list of {} delays", delays.len())?,
+            Curve::Custom(rule) => write!(f, "the rule of {}", rule.name())?,
+            _ => f.write_str("a curve")?,
+        }
+        let grows = !matches!(settings.curve, Curve::Constant { .. } | Curve::Immediate);
+        if let (Some(cap), true) = (settings.cap, grows) {
+            write!(f, " up to {}", Human(cap))?;
+        }
+        let own = matches!(settings.curve, Curve::Custom(_) | Curve::Slots { .. } | Curve::Immediate);
+        match settings.jitter {
+            Jitter::None if own => {}
+            Jitter::None => f.write_str(", no jitter")?,
+            Jitter::Full => f.write_str(", full jitter")?,
+            Jitter::Equal => f.write_str(", equal jitter")?,
+            Jitter::Proportional(share) => write!(f, ", jitter ±{} %", (share * 1e4).round() / 100.0)?,
+            Jitter::Additive(most) => write!(f, ", jitter up to {} more", Human(most))?,
+            Jitter::Decorrelated => f.write_str(", decorrelated jitter")?,
+        }
+        match settings.max_attempts {
+            None => f.write_str(", attempts unlimited")?,
+            Some(1) => f.write_str(", 1 attempt")?,
+            Some(most) => write!(f, ", {most} attempts")?,
+        }
+        match settings.max_elapsed {
+            None => Ok(()),
+            Some(most) => write!(f, " within {}", Human(most)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn policies_in_short() {
+        static LIST: [Duration; 1] = [Duration::from_secs(15)];
+        let second = Duration::from_secs(1);
+        for (policy, short) in [
+            (Policy::default(), "exponential 1s * 2 up to 1m4s, full jitter, 8 attempts"),
+            (Policy::constant(second).jitter(Jitter::None), "constant 1s, no jitter, 8 attempts"),
+            (
+                Policy::linear(second, second).jitter(Jitter::Proportional(0.2)).unlimited_attempts(),
+                "linear 1s + 1s up to 1m4s, jitter ±20 %, attempts unlimited",
+            ),
+            (Policy::immediate().max_attempts(1), "no delay, 1 attempt"),
+            (
+                Policy::list(&LIST).max_elapsed(Duration::from_secs(60)),
+                "list of 1 delays, no jitter, attempts unlimited within 1m",
+            ),
+        ] {
+            assert_eq!(InShort(&policy).to_string(), short);
+        }
+    }
+
+    #[test]
+    fn every_setting_says_where_it_came_from() {
+        let args = PolicyArgs { base: Some("100ms".into()), max_attempts: Some("5".into()), ..PolicyArgs::default() };
+        let mut file = Draft::default();
+        file.set("cap", "10s").unwrap();
+        file.set("max_attempts", "3").unwrap();
+        let subject = Subject::of_drafts("x".into(), args.flags().unwrap(), "a.toml#x", file).unwrap();
+        let from = |key| subject.settings.iter().find(|setting| setting.key == key).unwrap();
+        assert_eq!(*from("base"), Setting::new("base", "100ms", "--base"));
+        assert_eq!(*from("cap"), Setting::new("cap", "10s", "a.toml#x"));
+        assert_eq!(*from("max_attempts"), Setting::new("max_attempts", "5", "--max-attempts"));
+        assert_eq!(*from("jitter"), Setting::default("jitter", "full"));
+    }
+}

@@ -1,0 +1,94 @@
+//! Runs the real binary in a folder of its own, and compares what it says with the files in `tests/golden`.
+//!
+//! `RELENT_BLESS=1` writes the files instead; the difference is then in the commit for everybody to read.
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+/// What a run of the binary left behind.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) code: Option<i32>,
+}
+
+/// A folder of a test's own, removed at its end.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Folder {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let unique = format!("relent-it-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(unique);
+        fs::create_dir(&path).expect("the temporary folder is writable");
+        Folder(path)
+    }
+
+    /// With a file in it.
+    pub(crate) fn file(self, name: &str, text: &str) -> Folder {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().expect("it is in the folder")).expect("the folder is writable");
+        fs::write(path, text).expect("the folder is writable");
+        self
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.0.join(name)).expect("the file was written")
+    }
+
+    /// The binary, about to run in this folder with nothing of the environment that changes what it says.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_relent"));
+        command.args(args).current_dir(&self.0).stdin(Stdio::null());
+        command.env_remove("COLUMNS").env_remove("NO_COLOR");
+        command
+    }
+
+    pub(crate) fn relent(&self, args: &[&str]) -> Outcome {
+        self.relent_with(args, "")
+    }
+
+    /// With a standard input.
+    pub(crate) fn relent_with(&self, args: &[&str], stdin: &str) -> Outcome {
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary was built");
+        // A command that reads nothing may be gone already.
+        let _ = child.stdin.take().expect("it is piped").write_all(stdin.as_bytes());
+        let output = child.wait_with_output().expect("it can be waited for");
+        Outcome { stdout: text(output.stdout), stderr: text(output.stderr), code: output.status.code() }
+    }
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).expect("relent writes UTF-8")
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs the binary in an empty folder.
+pub(crate) fn relent(args: &[&str]) -> Outcome {
+    Folder::new().relent(args)
+}
+
+/// The text must be that of the file in `tests/golden`.
+#[track_caller]
+pub(crate) fn golden(name: &str, actual: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("RELENT_BLESS").is_some() {
+        fs::write(&path, actual).expect("tests/golden is writable");
+        return;
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(actual == expected, "not as in {name} (RELENT_BLESS=1 writes it):\n{actual}");
+}

@@ -1,0 +1,210 @@
+//! `relent explain`.
+
+use crate::binary::{Folder, Outcome, golden, relent};
+
+const UNIT: &str = "\
+[Unit]
+Description=A service
+StartLimitIntervalSec=1h
+StartLimitBurst=6
+
+[Service]
+ExecStart=/usr/bin/service
+Restart=on-failure
+RestartSec=1
+RestartSteps=5
+RestartMaxDelaySec=60
+";
+
+const POLICIES: &str = "\
+[policy.read]
+base = \"100ms\"
+cap = \"10s\"
+jitter = { proportional = 0.2 }
+max_attempts = 5
+max_elapsed = \"30s\"
+attempt_timeout = \"2s\"
+
+[policy.write]
+curve = \"constant\"
+base = \"5s\"
+jitter = \"none\"
+max_attempts = \"unlimited\"
+";
+
+#[track_caller]
+fn explains(name: &str, outcome: &Outcome) {
+    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)));
+    golden(name, &outcome.stdout);
+}
+
+#[track_caller]
+fn refuses(args: &[&str], stderr: &str) {
+    let folder = Folder::new().file("unit.service", "[Service]\nRestartSec=soon\n").file("relent.toml", POLICIES);
+    let outcome = folder.relent(&[&["explain"], args].concat());
+    assert_eq!((outcome.stdout.as_str(), outcome.code), ("", Some(125)), "{}", outcome.stderr);
+    assert_eq!(outcome.stderr, stderr);
+}
+
+#[test]
+fn the_default_policy() {
+    explains("explain-default.txt", &relent(&["explain"]));
+}
+
+#[test]
+fn flags_and_where_each_setting_came_from() {
+    let folder = Folder::new().file("relent.toml", POLICIES);
+    explains("explain-flags.txt", &folder.relent(&["explain", "--policy", "#read", "--cap", "1s", "--spread", "4s"]));
+}
+
+#[test]
+fn limits_of_time_show_in_the_table() {
+    let args = ["explain", "--base", "1s", "--jitter", "equal", "--max-elapsed", "9s", "--max-attempts", "6"];
+    explains("explain-too-late.txt", &relent(&args));
+}
+
+#[test]
+fn a_schedule_without_end() {
+    let args = ["explain", "--curve", "constant", "--base", "5s", "--max-attempts", "unlimited", "--jitter", "none"];
+    explains("explain-endless.txt", &relent(&args));
+}
+
+#[test]
+fn a_policy_that_does_not_retry() {
+    explains("explain-once.txt", &relent(&["explain", "--max-attempts", "1"]));
+}
+
+#[test]
+fn machines_get_one_object_a_policy() {
+    let outcome = relent(&["explain", "--json", "--max-attempts", "3", "--kubernetes=max=20s"]);
+    explains("explain.json", &outcome);
+    assert_eq!(outcome.stdout.lines().count(), 2);
+}
+
+#[test]
+fn policies_side_by_side() {
+    let folder = Folder::new().file("relent.toml", POLICIES);
+    let args = ["explain", "--compare", "relent.toml#read", "--compare", "#write", "--jitter", "full", "--rows", "8"];
+    // The flags lie over the file's only unnamed policy; with several named ones it has to be said which is meant.
+    assert_eq!(folder.relent(&args).code, Some(125));
+    let args = ["explain", "--compare", "relent.toml#read", "--compare", "#write", "--rows", "8"];
+    explains("explain-compare.txt", &folder.relent(&args));
+}
+
+#[test]
+fn a_systemd_unit_and_its_drop_in() {
+    let folder = Folder::new().file("my.service", UNIT);
+    explains("explain-systemd.txt", &folder.relent(&["explain", "--systemd", "my.service", "--no-plot"]));
+    let stdin = folder.relent_with(&["explain", "--systemd", "-", "--no-plot"], UNIT).stdout;
+    assert_eq!(
+        stdin,
+        folder.relent(&["explain", "--systemd", "my.service", "--no-plot"]).stdout.replace("my.service", "unit")
+    );
+    let folder = folder.file("my.service.d/override.conf", "[Service]\nRestart=no\n");
+    let dropped = folder.relent(&["explain", "--systemd", "my.service", "--no-plot"]).stdout;
+    assert!(dropped.contains("systemd never restarts this service"), "{dropped}");
+}
+
+#[test]
+fn kubernetes() {
+    explains("explain-kubernetes.txt", &relent(&["explain", "--kubernetes"]));
+}
+
+#[test]
+fn curl() {
+    explains("explain-curl.txt", &relent(&["explain", "--curl", "--retry 5 --retry-delay 0", "--no-plot"]));
+}
+
+#[test]
+fn envoy() {
+    let settings = "retry_policy: {num_retries: 4, retry_back_off: {base_interval: 0.1s}}";
+    explains("explain-envoy.txt", &relent(&["explain", "--envoy", settings]));
+}
+
+#[test]
+fn a_narrow_terminal() {
+    let folder = Folder::new();
+    let output =
+        folder.command(&["explain", "--kubernetes", "--curl", "--retry 2"]).env("COLUMNS", "40").output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    golden("explain-narrow.txt", &stdout);
+    let body = stdout.lines().skip(2).map(|line| line.chars().count()).max();
+    assert!(body <= Some(47), "{body:?}");
+}
+
+#[test]
+fn svg_is_the_same_each_time() {
+    let folder = Folder::new();
+    let args = ["explain", "--jitter", "equal", "--svg"];
+    let to_file = folder.relent(&[&args[..], &["a.svg"]].concat());
+    assert_eq!(to_file.code, Some(0));
+    assert!(to_file.stdout.starts_with("flags: exponential"));
+    let to_stdout = folder.relent(&[&args[..], &["-"]].concat());
+    assert_eq!(to_stdout.stdout, folder.read("a.svg"));
+    explains("explain.svg", &to_stdout);
+    let several = folder.relent(&["explain", "--kubernetes", "--curl", "--retry 8", "--svg", "-"]);
+    explains("explain-compare.svg", &several);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    use std::{io::Read, process::Stdio};
+    let folder = Folder::new();
+    let mut child = folder.command(&["explain"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn bad_input_says_what_and_what_to_do() {
+    refuses(
+        &["--systemd", "none.service"],
+        "error: cannot read the unit none.service: No such file or directory (os error 2)\n\
+         hint: give the path of the file, or pipe `systemctl cat NAME` into --systemd -\n",
+    );
+    refuses(
+        &["--systemd", "unit.service"],
+        "error: unit.service, line 2: \"soon\" is not a time span\n\
+         hint: systemd writes 100ms, 5s, 5min 20s, 1h or infinity; a number alone is seconds\n",
+    );
+    refuses(
+        &["--systemd", "relent.toml"],
+        "error: relent.toml has no [Service] section\n\
+         hint: give the file of a service, or pipe `systemctl cat NAME` into --systemd -\n",
+    );
+    refuses(&["--curl", "--retry many"], "error: --retry many: not a whole number\nhint: write it like --retry 5\n");
+    refuses(
+        &["--kubernetes=fast"],
+        "error: \"fast\" is no option of Kubernetes' restarts\n\
+         hint: use --kubernetes, --kubernetes=reduced or --kubernetes=max=30s\n",
+    );
+    refuses(
+        &["--envoy", "base_interval=25"],
+        "error: base_interval 25: the duration has no unit\n\
+         hint: write it like 100ms, 1.5s, 1m30s or 2h; units are ns, us, ms, s, m, h, d\n",
+    );
+    refuses(
+        &["--compare", "none.toml#x"],
+        "error: cannot read the policy file \"none.toml\": No such file or directory (os error 2)\n\
+         hint: a policy file is named by --policy FILE or FILE#NAME\n",
+    );
+    refuses(
+        &["--compare", "relent.toml#raed"],
+        "error: relent.toml: the file has no policy \"raed\"\nhint: it has read, write\n",
+    );
+    refuses(
+        &["--policy", "#read", "--svg", "none/a.svg"],
+        "error: cannot write the plot to none/a.svg: No such file or directory (os error 2)\n\
+         hint: the folder must exist and be writable; --svg - writes to stdout\n",
+    );
+    refuses(
+        &["--policy", "#read", "--cap", "1ms"],
+        "error: --cap: the cap is shorter than the base\nhint: raise the cap or lower the base\n",
+    );
+    refuses(
+        &[],
+        "error: relent.toml: the file has several policies: read, write\nhint: name one: --policy FILE#NAME\n",
+    );
+}
