@@ -2,6 +2,8 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "std")]
+pub mod compat;
 #[cfg(feature = "toml")]
 pub mod config;
 mod core;

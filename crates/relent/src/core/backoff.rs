@@ -38,6 +38,12 @@ pub trait Backoff: fmt::Debug + Send + Sync {
 
     /// The delay after failure `step.failures`, or `None` to stop.
     fn delay(&self, step: &mut Step) -> Option<Duration>;
+
+    /// Whether the rule itself says what a pushback ([`Verdict::After`]) does to its delay. By default it does not,
+    /// and the delay is raised to the pushback. Some systems shorten a pushback, or add jitter to it.
+    fn handles_pushback(&self) -> bool {
+        false
+    }
 }
 
 /// What a [`Backoff`] knows when it is asked for a delay.

@@ -158,6 +158,7 @@ impl<'a> Call<'a> {
         let own = self.own_delay(now, verdict, draw)?;
         let delay = match pushback {
             None => own,
+            Some(_) if self.policy.handles_pushback() => own,
             Some(pushback) => own.max(self.spread_pushback(pushback, draw)),
         };
         if self.is_too_late(now, delay) {
@@ -234,6 +235,30 @@ mod tests {
             let kept = retry(&mut policy.call(NOW, seed), Verdict::After(SEC));
             assert_eq!(kept, retry(&mut policy.call(NOW, seed), Verdict::Transient));
         }
+    }
+
+    #[test]
+    fn a_rule_that_handles_pushbacks_is_left_alone() {
+        #[derive(Debug)]
+        struct Half;
+        impl crate::Backoff for Half {
+            fn name(&self) -> &str {
+                "half"
+            }
+            fn delay(&self, step: &mut Step) -> Option<Duration> {
+                match step.verdict {
+                    Verdict::After(pushback) => Some(pushback / 2),
+                    _ => Some(SEC),
+                }
+            }
+            fn handles_pushback(&self) -> bool {
+                true
+            }
+        }
+        let policy = Policy::custom(&Half);
+        let mut call = policy.call(NOW, 1);
+        assert_eq!(retry(&mut call, Verdict::After(10 * SEC)), 5 * SEC);
+        assert_eq!(call.on_failure(NOW, Verdict::After(121 * SEC)), Decision::GiveUp(Reason::PushbackTooLong));
     }
 
     #[test]

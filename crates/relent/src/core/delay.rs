@@ -28,6 +28,11 @@ impl Policy {
         matches!(self.jitter, PackedJitter::DECORRELATED)
     }
 
+    /// Whether the delay of a custom rule has already taken account of a pushback.
+    pub(crate) fn handles_pushback(&self) -> bool {
+        matches!(self.shape, Shape::Custom(rule) if rule.handles_pushback())
+    }
+
     /// The delay after failure `step.failures` in nanoseconds, or `None` where the curve itself ends the call.
     /// Updates `step.memory`. Knows nothing of the policy's limits.
     #[inline]

@@ -1,0 +1,47 @@
+//! Other systems' backoff, exactly as they do it, warts included.
+//!
+//! People come to relent from something else. A [`Profile`] gives them the delays they have today, so that they can
+//! move first and improve later: [`find`]`("cenkalti-v4")?.policy()`, `--compat cenkalti-v4`, `compat = "cenkalti-v4"`.
+//! COMPARE.md says what goes wrong in each system and which policy of relent's own to take instead.
+//!
+//! Behind all of them are four forms, which users can fill in with parameters of their own:
+//!
+//! - [`Formula`]: a formula of the number of the failure, in floating point (tenacity, AWS, gRPC, got and most others);
+//! - [`Compound`]: each interval computed from the one before, in whole numbers (cenkalti, resilience4j, Envoy);
+//! - [`Chained`]: each delay drawn from the delay before (the AWS blog's decorrelated jitter, Finagle, Polly);
+//! - lists of delays ([`Policy::list`](crate::Policy::list)) and slots ([`Policy::slots`](crate::Policy::slots)), which
+//!   are relent's own.
+//!
+//! [`Until`] adds the stop rules that a policy's own limits do not express, and [`Pushback`] says what a pushback does.
+//! [`header`] and [`status`] are how other systems read a `Retry-After` and which answers they retry.
+//!
+//! The numbers are proven equal to those of the systems themselves by `tests/vectors.rs`, which reads `vectors/`.
+//! Budgets, throttles and breakers of other systems are not here.
+
+mod chained;
+mod compound;
+mod formula;
+mod growth;
+pub mod header;
+mod memory;
+mod profile;
+mod profiles;
+mod pushback;
+mod random;
+mod spread;
+pub mod status;
+mod stop;
+mod unit;
+
+pub use self::{
+    chained::{Chained, Link},
+    compound::{Compound, Limit, WholeSpread},
+    formula::{Formula, Rounding},
+    growth::Growth,
+    profile::{Profile, Unknown, all, find},
+    pushback::Pushback,
+    random::Random,
+    spread::Spread,
+    stop::{Stop, Until},
+    unit::Unit,
+};

@@ -1,0 +1,162 @@
+//! A profile: another system's defaults under a name.
+
+use super::profiles::PROFILES;
+use crate::Policy;
+use std::{error::Error, fmt, string::String};
+
+/// What another system does by default, as a policy.
+///
+/// ```
+/// use relent::{Jitter, compat};
+///
+/// let profile = compat::find("celery").unwrap();
+/// println!("{} {}: {}", profile.system, profile.version, profile.warning);
+/// let policy = profile.policy();
+/// assert_eq!(policy.settings().max_attempts, Some(4));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Profile {
+    /// The name, as in `--compat NAME` and `compat = "NAME"`.
+    pub name: &'static str,
+    /// The system, and the part of it.
+    pub system: &'static str,
+    /// The version that was run or read.
+    pub version: &'static str,
+    /// Where the rule is written down.
+    pub source: &'static str,
+    /// What goes wrong with it, in a line.
+    pub warning: &'static str,
+    pub(super) policy: Policy,
+}
+
+impl Profile {
+    /// The policy. Its other settings, such as `max_attempts`, can be changed as those of any policy.
+    pub const fn policy(&self) -> Policy {
+        self.policy
+    }
+}
+
+/// All profiles, in the order of COMPARE.md.
+pub fn all() -> &'static [Profile] {
+    &PROFILES
+}
+
+/// The profile of this name. Case does not matter, and `_` is `-`.
+///
+/// # Errors
+///
+/// [`Unknown`] says which name was perhaps meant.
+///
+/// ```
+/// let unknown = relent::compat::find("cenkalti-v44").unwrap_err();
+/// assert_eq!(unknown.nearest(), Some("cenkalti-v4"));
+/// ```
+pub fn find(name: &str) -> Result<&'static Profile, Unknown> {
+    let wanted = normal(name);
+    PROFILES.iter().find(|profile| profile.name == wanted).ok_or_else(|| Unknown { name: name.into() })
+}
+
+/// No profile has this name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    name: String,
+}
+
+impl Unknown {
+    /// The name that was asked for.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The profile whose name is most like it, if one is.
+    pub fn nearest(&self) -> Option<&'static str> {
+        let wanted = normal(&self.name);
+        let names = PROFILES.iter().map(|profile| profile.name);
+        // At most a third of the letters may be wrong; a part of a name will do as well.
+        let close = names
+            .clone()
+            .map(|name| (distance(&wanted, name), name))
+            .filter(|(distance, name)| *distance * 3 <= name.len().max(wanted.len()))
+            .min_by_key(|(distance, _)| *distance);
+        let part = |name: &&str| wanted.len() >= 3 && (name.contains(&wanted) || wanted.contains(name));
+        close.map(|(_, name)| name).or_else(|| names.clone().find(part))
+    }
+
+    /// What to write instead.
+    pub fn hint(&self) -> String {
+        match self.nearest() {
+            Some(nearest) => format!("did you mean {nearest}?"),
+            None => "relent::compat::all() and COMPARE.md list the profiles".into(),
+        }
+    }
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no compat profile is called {:?}", self.name)
+    }
+}
+
+impl Error for Unknown {}
+
+fn normal(name: &str) -> String {
+    name.trim().to_ascii_lowercase().replace(['_', ' '], "-")
+}
+
+/// How many letters must be added, removed or replaced (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().take(64).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Curve;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique_and_those_of_their_rules() {
+        let mut seen = BTreeSet::new();
+        for profile in all() {
+            assert!(seen.insert(profile.name), "{} twice", profile.name);
+            assert_eq!(profile.name, normal(profile.name));
+            if let Curve::Custom(rule) = profile.policy().settings().curve {
+                assert_eq!(rule.name(), profile.name);
+            }
+            for text in [profile.system, profile.version, profile.source, profile.warning] {
+                assert!(!text.is_empty() && !text.contains('\n'), "{}", profile.name);
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_found_however_they_are_written() {
+        for name in ["cenkalti-v4", "Cenkalti_V4", " CENKALTI v4 "] {
+            assert_eq!(find(name).unwrap().name, "cenkalti-v4");
+        }
+    }
+
+    #[test]
+    fn a_wrong_name_has_a_hint() {
+        let nearest = |name| find(name).unwrap_err().nearest();
+        assert_eq!(nearest("tenacty-exponential"), Some("tenacity-exponential"));
+        assert_eq!(nearest("aws-2.2"), Some("aws-2.0"));
+        assert_eq!(nearest("wechat"), Some("wechat-pay"));
+        assert_eq!(nearest("xyzzy"), None);
+        let unknown = find("xyzzy").unwrap_err();
+        assert_eq!(unknown.to_string(), "no compat profile is called \"xyzzy\"");
+        assert!(unknown.hint().contains("COMPARE.md"));
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+}
