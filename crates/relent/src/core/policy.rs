@@ -210,6 +210,15 @@ impl Policy {
         Settings { spread: most, ..self.settings() }.must()
     }
 
+    /// Whether it matters when a call began.
+    pub(crate) const fn is_timed(&self) -> bool {
+        self.max_elapsed != u64::MAX || self.attempt_timeout.nanos() != u64::MAX
+    }
+
+    pub(crate) const fn has_spread(&self) -> bool {
+        self.spread.nanos() != 0
+    }
+
     /// Everything the policy says, by name.
     pub const fn settings(&self) -> Settings {
         Settings {

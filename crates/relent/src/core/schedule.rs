@@ -45,17 +45,16 @@ impl Bounds {
         }
     }
 
-    fn of_nanos(min: u64, mean: f64, max: u64) -> Bounds {
+    fn of_nanos(min: u64, mean: u64, max: u64) -> Bounds {
         Bounds {
             min: Duration::from_nanos(min),
-            mean: Duration::from_nanos((mean + 0.5) as u64),
+            mean: Duration::from_nanos(mean.clamp(min, max)),
             max: Duration::from_nanos(max),
         }
     }
 
     fn of(range: Range) -> Bounds {
-        let (low, width) = (range.low as f64, range.width as f64);
-        Bounds::of_nanos(range.low, low + width / 2.0, range.high())
+        Bounds::of_nanos(range.low, range.low.saturating_add(range.width.div_ceil(2)), range.high())
     }
 }
 
@@ -117,7 +116,7 @@ impl<'a> Schedule<'a> {
             Shape::Slots { slot } => (self.failures < ATTEMPT_LIMIT).then(|| {
                 let greatest = slots(self.failures, slot, policy.cap) - 1;
                 let greatest = greatest.saturating_mul(slot);
-                Bounds::of_nanos(0, greatest as f64 / 2.0, greatest)
+                Bounds::of_nanos(0, greatest.div_ceil(2), greatest)
             }),
             _ => policy.range(self.failures, 0).map(Bounds::of),
         }
@@ -180,7 +179,7 @@ impl Distribution {
         self.mean = if is_exact { (self.base + 3.0 * self.mean) / 2.0 } else { (self.base + self.mean_range()) / 2.0 };
         self.most = (3.0 * self.most).min(self.cap);
         self.step(first);
-        Bounds::of_nanos(self.base as u64, self.mean, self.most as u64)
+        Bounds::of_nanos(self.base as u64, rounded(self.mean), self.most as u64)
     }
 
     /// `E[min(cap, 3 d)]` over the grid.
@@ -262,7 +261,7 @@ impl Trajectories {
                 live += 1;
             }
         }
-        (live > 0).then(|| Bounds::of_nanos(min, sum / f64::from(live), max))
+        (live > 0).then(|| Bounds::of_nanos(min, rounded(sum / f64::from(live)), max))
     }
 
     fn draw(i: usize, failures: u32) -> u64 {
@@ -276,6 +275,10 @@ impl Trajectories {
             }
         }
     }
+}
+
+fn rounded(nanos: f64) -> u64 {
+    (nanos + 0.5) as u64
 }
 
 /// Newton's iteration; `core` has no `sqrt`. For arguments of at least 1.

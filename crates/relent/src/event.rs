@@ -1,0 +1,64 @@
+//! What a watcher is told before each delay.
+
+use crate::{Attempt, Human, Verdict};
+use core::{fmt, time::Duration};
+
+/// A failure that will be retried, told to [`notify`](crate::Retrier::notify) before the delay.
+///
+/// Shown as `attempt 2 failed: connection refused; next in 84.2ms`.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Event<'a, E> {
+    /// The attempt that failed.
+    pub attempt: Attempt,
+    /// Why it failed.
+    pub error: Cause<'a, E>,
+    /// What that was taken to mean.
+    pub verdict: Verdict,
+    /// The delay that comes now: the real one, jitter and pushback included.
+    pub delay: Duration,
+    /// The time since the call began.
+    pub elapsed: Duration,
+}
+
+impl<E: fmt::Display> fmt::Display for Event<'_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "attempt {} failed: {}; next in {:.1}", self.attempt.number(), self.error, Human(self.delay))
+    }
+}
+
+/// Why an attempt failed: by an error of the operation, or by taking too long.
+#[derive(Debug)]
+pub enum Cause<'a, E> {
+    /// The operation returned this error.
+    Error(&'a E),
+    /// The attempt was dropped at its timeout, which was this long.
+    TimedOut(Duration),
+}
+
+impl<'a, E> Cause<'a, E> {
+    /// The operation's error, if it returned one.
+    pub const fn error(&self) -> Option<&'a E> {
+        match *self {
+            Cause::Error(error) => Some(error),
+            Cause::TimedOut(_) => None,
+        }
+    }
+}
+
+impl<E> Clone for Cause<'_, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for Cause<'_, E> {}
+
+impl<E: fmt::Display> fmt::Display for Cause<'_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::Error(error) => error.fmt(f),
+            Cause::TimedOut(limit) => write!(f, "timed out after {}", Human(*limit)),
+        }
+    }
+}

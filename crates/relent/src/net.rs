@@ -1,0 +1,125 @@
+//! Connecting with backoff: TCP and Unix sockets.
+//!
+//! As APUE's `connect_retry` teaches, each attempt gets a new socket (on some systems one whose connect has failed is
+//! of no more use). Names are resolved anew each time, because the address behind a name may be what changes when a
+//! service comes back, and all addresses are tried before an attempt has failed. Source: Stevens, Rago, "Advanced
+//! Programming in the UNIX Environment", third edition, section 16.4.
+
+use crate::{Error, Policy, Verdict};
+use std::{
+    io::{self, ErrorKind},
+    net::{SocketAddr, TcpStream, ToSocketAddrs},
+    time::Duration,
+};
+
+/// Connects to `host:port` on a thread; the attempt timeout bounds each attempt over all its addresses.
+///
+/// The resolver of the system has no timeout of its own that can be set here, so a name server that does not answer
+/// may hold an attempt longer.
+///
+/// ```no_run
+/// use relent::{Policy, net};
+/// use std::time::Duration;
+///
+/// const BOOT: Policy = Policy::exponential(Duration::from_millis(100)).attempt_timeout(Duration::from_secs(2));
+/// let stream = net::connect_blocking(&BOOT, "db:5432")?;
+/// # Ok::<(), relent::Error<std::io::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error`] with the last attempt's error. An address that is none fails at once.
+pub fn connect_blocking(policy: &Policy, address: &str) -> Result<TcpStream, Error<io::Error>> {
+    policy.when(verdict).retry_blocking(|attempt| connect_once(address, attempt.timeout()))
+}
+
+/// One attempt to connect to `host:port`: resolves the name, and tries all addresses, a new socket each, within `limit`
+/// altogether.
+///
+/// # Errors
+///
+/// The error of the last address tried.
+pub fn connect_once(address: &str, limit: Option<Duration>) -> io::Result<TcpStream> {
+    let addresses: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
+    let begin = std::time::Instant::now();
+    let mut last = None;
+    for address in addresses {
+        let connected = match limit.map(|limit| limit.saturating_sub(begin.elapsed())) {
+            None => TcpStream::connect(address),
+            Some(Duration::ZERO) => break,
+            Some(left) => TcpStream::connect_timeout(&address, left),
+        };
+        match connected {
+            Ok(stream) => return Ok(stream),
+            Err(err) => last = Some(err),
+        }
+    }
+    Err(last.unwrap_or_else(|| ErrorKind::TimedOut.into()))
+}
+
+/// What an error of connecting means: an address that is none and a permission that is missing are permanent, all else
+/// may pass; so may a Unix socket that does not exist yet.
+pub fn verdict(error: &io::Error) -> Verdict {
+    match error.kind() {
+        ErrorKind::InvalidInput | ErrorKind::PermissionDenied | ErrorKind::Unsupported => Verdict::Permanent,
+        _ => Verdict::Transient,
+    }
+}
+
+#[cfg(feature = "tokio")]
+pub use with_tokio::*;
+
+#[cfg(feature = "tokio")]
+mod with_tokio {
+    use super::verdict;
+    use crate::{Error, Policy};
+    use std::io;
+
+    /// Connects to `host:port` on a tokio runtime.
+    ///
+    /// ```no_run
+    /// # async fn doc() -> Result<(), relent::Error<std::io::Error>> {
+    /// use relent::{Policy, net};
+    /// use std::time::Duration;
+    ///
+    /// const BOOT: Policy = Policy::exponential(Duration::from_millis(100)).attempt_timeout(Duration::from_secs(2));
+    /// let stream = net::connect(&BOOT, "db:5432").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] with the last attempt's error. An address that is none fails at once.
+    pub async fn connect(policy: &Policy, address: &str) -> Result<tokio::net::TcpStream, Error<io::Error>> {
+        policy.when(verdict).retry(|_| tokio::net::TcpStream::connect(address)).await
+    }
+
+    /// Connects to a Unix socket on a tokio runtime. A socket file that does not exist yet is waited for.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] with the last attempt's error.
+    #[cfg(unix)]
+    pub async fn connect_unix(
+        policy: &Policy,
+        path: impl AsRef<std::path::Path>,
+    ) -> Result<tokio::net::UnixStream, Error<io::Error>> {
+        let path = path.as_ref();
+        policy.when(verdict).retry(|_| tokio::net::UnixStream::connect(path)).await
+    }
+}
+
+/// Connects to a Unix socket on a thread. A socket file that does not exist yet is waited for.
+///
+/// # Errors
+///
+/// [`Error`] with the last attempt's error.
+#[cfg(unix)]
+pub fn connect_unix_blocking(
+    policy: &Policy,
+    path: impl AsRef<std::path::Path>,
+) -> Result<std::os::unix::net::UnixStream, Error<io::Error>> {
+    let path = path.as_ref();
+    policy.when(verdict).retry_blocking(|_| std::os::unix::net::UnixStream::connect(path))
+}

@@ -1,0 +1,16 @@
+//! Without `std` nothing can be cancelled from outside but by dropping the future: the type has no values.
+
+use core::future::{Future, pending};
+
+#[derive(Clone, Debug)]
+pub(crate) enum Cancel {}
+
+impl Cancel {
+    pub(crate) fn is_cancelled(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn cancelled(&self) -> impl Future<Output = ()> + use<> {
+        pending()
+    }
+}

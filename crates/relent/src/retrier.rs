@@ -1,0 +1,468 @@
+//! Closures on the loop: an operation is handed over and called until it succeeds or the policy gives up.
+
+use crate::{
+    Attempt, Call, Cause, Error, Event, Policy, Reason, Timer, Timestamp, Verdict,
+    cancel::Cancel,
+    nested::{Scope, is_given_up},
+    retry::{DefaultTimer, Retry, sleep},
+};
+use core::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+    time::Duration,
+};
+
+/// A policy with what a program adds to it: what failures mean ([`when`](Retrier::when)), who is told
+/// ([`notify`](Retrier::notify)), what ends it from outside ([`cancel`](Retrier::cancel)), whose clock it runs on
+/// ([`timer`](Retrier::timer)). Made by the methods of the same names on [`Policy`]; may be kept and used many times.
+///
+/// ```
+/// use relent::{Cause, Policy};
+/// use std::{io, time::Duration};
+///
+/// const READ: Policy = Policy::exponential(Duration::from_millis(1)).max_attempts(5);
+///
+/// let err = READ
+///     .when(|err: &io::Error| err.kind() == io::ErrorKind::TimedOut)
+///     .notify(|event| eprintln!("{event}"))
+///     .retry_blocking(|attempt| match attempt.number() {
+///         1 => Err::<(), _>(io::Error::from(io::ErrorKind::TimedOut)),
+///         _ => Err(io::Error::from(io::ErrorKind::NotFound)),
+///     })
+///     .unwrap_err();
+/// assert_eq!(err.attempts, 2);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Retrier<W = Always, N = Silent, T = DefaultTimer> {
+    policy: Policy,
+    hooks: Hooks<W, N, T>,
+}
+
+/// What a program adds to a policy.
+#[derive(Clone, Debug)]
+struct Hooks<W, N, T> {
+    when: W,
+    notify: N,
+    timer: T,
+    cancel: Option<Cancel>,
+    deadline: Timestamp,
+    retries_given_up: bool,
+}
+
+#[cfg(feature = "std")]
+impl Hooks<Always, Silent, crate::SystemTimer> {
+    const NONE: Self = Hooks {
+        when: Always,
+        notify: Silent,
+        timer: crate::SystemTimer,
+        cancel: None,
+        deadline: Timestamp::MAX,
+        retries_given_up: false,
+    };
+}
+
+#[cfg(feature = "std")]
+impl Policy {
+    /// Calls `op` until it succeeds or the policy gives up. Every error is taken as transient; see [`Policy::when`].
+    ///
+    /// The operation is called after the delay, never before, and is told which attempt it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] with the reason and the last error.
+    pub async fn retry<V, E, F, Fut>(&self, op: F) -> Result<V, Error<E>>
+    where
+        F: FnMut(Attempt) -> Fut,
+        Fut: Future<Output = Result<V, E>>,
+    {
+        retry(self, &Hooks::NONE, op).await
+    }
+
+    /// [`retry`](Policy::retry) on a thread. An attempt timeout is told to the operation, which has to keep it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] with the reason and the last error.
+    #[inline]
+    pub fn retry_blocking<V, E, F>(&self, op: F) -> Result<V, Error<E>>
+    where
+        F: FnMut(Attempt) -> Result<V, E>,
+    {
+        retry_blocking(self, &Hooks::NONE, op)
+    }
+
+    /// This policy as a [`Retrier`], for options of the program's own.
+    pub const fn retrier(self) -> Retrier {
+        Retrier { policy: self, hooks: Hooks::NONE }
+    }
+
+    /// Says what a failure means: see [`Retrier::when`].
+    pub fn when<E, V: Into<Verdict>, W: Fn(&E) -> V>(self, when: W) -> Retrier<W> {
+        self.retrier().when(when)
+    }
+
+    /// Tells about each retry before its delay: see [`Retrier::notify`].
+    pub fn notify<E, N: Fn(&Event<'_, E>)>(self, notify: N) -> Retrier<Always, N> {
+        self.retrier().notify(notify)
+    }
+
+    /// Lets a switch end the call: see [`Retrier::cancel`].
+    pub fn cancel(self, cancel: &Cancel) -> Retrier {
+        self.retrier().cancel(cancel)
+    }
+}
+
+impl Policy {
+    /// Runs on a clock and sleeper of the program's own: see [`Timer`].
+    pub fn timer<T: Timer>(self, timer: T) -> Retrier<Always, Silent, T> {
+        let hooks = Hooks {
+            when: Always,
+            notify: Silent,
+            timer,
+            cancel: None,
+            deadline: Timestamp::MAX,
+            retries_given_up: false,
+        };
+        Retrier { policy: self, hooks }
+    }
+}
+
+impl<W, N, T> Retrier<W, N, T> {
+    /// Says what a failure means, by a function from the error to a [`Verdict`], or to a `bool`: may it be retried?
+    /// An attempt that was dropped at its timeout is transient, and the function is not asked.
+    #[must_use]
+    pub fn when<E, V: Into<Verdict>, W2: Fn(&E) -> V>(self, when: W2) -> Retrier<W2, N, T> {
+        let Hooks { notify, timer, cancel, deadline, retries_given_up, .. } = self.hooks;
+        Retrier { policy: self.policy, hooks: Hooks { when, notify, timer, cancel, deadline, retries_given_up } }
+    }
+
+    /// Calls `notify` before each delay, with the real delay to come. Not called for the failure that ends the call,
+    /// which is in the [`Error`].
+    #[must_use]
+    pub fn notify<E, N2: Fn(&Event<'_, E>)>(self, notify: N2) -> Retrier<W, N2, T> {
+        let Hooks { when, timer, cancel, deadline, retries_given_up, .. } = self.hooks;
+        Retrier { policy: self.policy, hooks: Hooks { when, notify, timer, cancel, deadline, retries_given_up } }
+    }
+
+    /// Runs on a clock and sleeper of the program's own.
+    #[must_use]
+    pub fn timer<T2: Timer>(self, timer: T2) -> Retrier<W, N, T2> {
+        let Hooks { when, notify, cancel, deadline, retries_given_up, .. } = self.hooks;
+        Retrier { policy: self.policy, hooks: Hooks { when, notify, timer, cancel, deadline, retries_given_up } }
+    }
+
+    /// Lets a switch end the call: a sleeper wakes at once, an async attempt is dropped, a blocking one ends by itself.
+    #[cfg(feature = "std")]
+    #[must_use]
+    pub fn cancel(mut self, cancel: &Cancel) -> Self {
+        self.hooks.cancel = Some(cancel.clone());
+        self
+    }
+
+    /// A point in time at which the answer is worth nothing any more: no attempt starts at or after it, an async
+    /// attempt is dropped at it, a blocking one is told what is left.
+    #[cfg(feature = "std")]
+    #[must_use]
+    pub fn deadline(self, at: std::time::Instant) -> Self {
+        self.deadline_at(crate::rt::timestamp(at))
+    }
+
+    /// [`deadline`](Retrier::deadline) on the clock of the [`timer`](Retrier::timer).
+    #[must_use]
+    pub fn deadline_at(mut self, at: Timestamp) -> Self {
+        self.hooks.deadline = at;
+        self
+    }
+
+    /// Also retries what an inner policy gave up on. The attempts of the two multiply, which is why it is not done
+    /// unasked.
+    #[must_use]
+    pub fn retry_given_up(mut self) -> Self {
+        self.hooks.retries_given_up = true;
+        self
+    }
+
+    /// The policy.
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Calls `op` until it succeeds or the policy gives up.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] with the reason and the last error.
+    pub async fn retry<V, E, F, Fut>(&self, op: F) -> Result<V, Error<E>>
+    where
+        W: Judge<E>,
+        N: Watch<E>,
+        T: Timer,
+        F: FnMut(Attempt) -> Fut,
+        Fut: Future<Output = Result<V, E>>,
+    {
+        retry(&self.policy, &self.hooks, op).await
+    }
+
+    /// [`retry`](Retrier::retry) on a thread. An attempt timeout is told to the operation, which has to keep it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] with the reason and the last error.
+    #[cfg(feature = "std")]
+    pub fn retry_blocking<V, E, F>(&self, op: F) -> Result<V, Error<E>>
+    where
+        W: Judge<E>,
+        N: Watch<E>,
+        T: Timer,
+        F: FnMut(Attempt) -> Result<V, E>,
+    {
+        retry_blocking(&self.policy, &self.hooks, op)
+    }
+}
+
+/// What a failure means. Implemented by functions from `&E` to a [`Verdict`] or `bool`, and by [`Always`].
+pub trait Judge<E> {
+    /// The verdict on an error.
+    fn judge(&self, error: &E) -> Verdict;
+}
+
+impl<E, V: Into<Verdict>, W: Fn(&E) -> V> Judge<E> for W {
+    fn judge(&self, error: &E) -> Verdict {
+        self(error).into()
+    }
+}
+
+/// Every error is transient, but one that an inner policy gave up on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Always;
+
+impl<E> Judge<E> for Always {
+    fn judge(&self, _: &E) -> Verdict {
+        Verdict::Transient
+    }
+}
+
+/// Who is told of retries. Implemented by functions of an [`Event`], and by [`Silent`].
+pub trait Watch<E> {
+    /// Whether somebody watches. If nobody does, the clock is not read before the first failure.
+    const WATCHES: bool = true;
+
+    /// A failure that will be retried.
+    fn watch(&self, event: &Event<'_, E>);
+}
+
+impl<E, N: Fn(&Event<'_, E>)> Watch<E> for N {
+    fn watch(&self, event: &Event<'_, E>) {
+        self(event);
+    }
+}
+
+/// Nobody is told.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl<E> Watch<E> for Silent {
+    const WATCHES: bool = false;
+
+    fn watch(&self, _: &Event<'_, E>) {}
+}
+
+/// How an attempt failed.
+enum Fault<E> {
+    Error { error: E, was_given_up: bool },
+    TimedOut(Duration),
+    Cancelled,
+}
+
+impl<W, N, T: Timer> Hooks<W, N, T> {
+    /// When the call began, if anything depends on it. A call that succeeds at once should not pay for a clock.
+    #[inline]
+    fn began<E>(&self, policy: &Policy) -> Option<Timestamp>
+    where
+        N: Watch<E>,
+    {
+        let is_timed = N::WATCHES || policy.is_timed() || self.deadline != Timestamp::MAX;
+        is_timed.then(|| self.timer.now())
+    }
+
+    /// What the first attempt is told.
+    #[inline]
+    fn first_attempt(&self, policy: &Policy, began: Option<Timestamp>) -> Attempt {
+        let limit = began.and_then(|now| Call::new(policy, now, 0).deadline(self.deadline).attempt_limit(now));
+        Attempt::new(1, limit)
+    }
+
+    #[cold]
+    fn retry<'a>(&'a self, policy: &'a Policy, began: Option<Timestamp>) -> Retry<'a, &'a T> {
+        let began = began.unwrap_or_else(|| self.timer.now());
+        let retry = Retry::new(policy, &self.timer, began).deadline_at(self.deadline);
+        match &self.cancel {
+            #[cfg(feature = "std")]
+            Some(cancel) => retry.cancel(cancel),
+            _ => retry,
+        }
+    }
+
+    /// Takes note of a failure: the delay before the next attempt, or the error that ends the call. The last error
+    /// the operation returned is kept in `last`.
+    fn failed<E>(
+        &self,
+        retry: &mut Retry<'_, &T>,
+        attempt: Attempt,
+        fault: Fault<E>,
+        last: &mut Option<E>,
+    ) -> Result<Duration, Error<E>>
+    where
+        W: Judge<E>,
+        N: Watch<E>,
+    {
+        let (verdict, timed_out) = match fault {
+            Fault::Cancelled => return Err(retry.give_up(Reason::Cancelled, last.take())),
+            Fault::TimedOut(limit) => (Verdict::Transient, Some(limit)),
+            Fault::Error { error, was_given_up } => {
+                let is_final = (was_given_up || is_given_up::<E>()) && !self.retries_given_up;
+                let verdict = if is_final { Verdict::Permanent } else { self.when.judge(&error) };
+                *last = Some(error);
+                (verdict, None)
+            }
+        };
+        match retry.failed(verdict) {
+            Err(reason) => {
+                let mut error = retry.give_up(reason, last.take());
+                error.timed_out = timed_out;
+                Err(error)
+            }
+            Ok(delay) => {
+                let cause = match (timed_out, &*last) {
+                    (None, Some(error)) => Cause::Error(error),
+                    (limit, _) => Cause::TimedOut(limit.unwrap_or_default()),
+                };
+                let elapsed = retry.elapsed_at_failure();
+                self.notify.watch(&Event { attempt, error: cause, verdict, delay, elapsed });
+                Ok(delay)
+            }
+        }
+    }
+}
+
+async fn retry<W, N, T, V, E, F, Fut>(policy: &Policy, hooks: &Hooks<W, N, T>, mut op: F) -> Result<V, Error<E>>
+where
+    W: Judge<E>,
+    N: Watch<E>,
+    T: Timer,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
+{
+    let began = hooks.began(policy);
+    let mut attempt = hooks.first_attempt(policy, began);
+    let mut state = None;
+    if policy.has_spread() {
+        state.insert(hooks.retry(policy, began)).spread().await;
+    }
+    let mut last = None;
+    loop {
+        let fault = match bounded(op(attempt), attempt.timeout(), hooks).await {
+            Ok(value) => return Ok(value),
+            Err(fault) => fault,
+        };
+        let retry = state.get_or_insert_with(|| hooks.retry(policy, began));
+        let delay = hooks.failed(retry, attempt, fault, &mut last)?;
+        if !retry.sleep(delay).await {
+            return Err(retry.give_up(Reason::Cancelled, last));
+        }
+        attempt = retry.attempt();
+    }
+}
+
+/// Runs one attempt, no longer than `limit` and no longer than nobody cancels.
+#[inline]
+async fn bounded<W, N, T, V, E, Fut>(op: Fut, limit: Option<Duration>, hooks: &Hooks<W, N, T>) -> Result<V, Fault<E>>
+where
+    T: Timer,
+    Fut: Future<Output = Result<V, E>>,
+{
+    let mut op = pin!(op);
+    let mut end = pin!(limit.map(|limit| sleep(&hooks.timer, limit, None)));
+    let mut cancelled = pin!(hooks.cancel.as_ref().map(Cancel::cancelled));
+    let mut scope = Scope::new();
+    poll_fn(|cx| {
+        if cancelled.as_mut().as_pin_mut().is_some_and(|cancelled| cancelled.poll(cx).is_ready()) {
+            return Poll::Ready(Err(Fault::Cancelled));
+        }
+        if let Poll::Ready(result) = scope.enter(|| op.as_mut().poll(cx)) {
+            return Poll::Ready(result.map_err(|error| Fault::Error { error, was_given_up: scope.has_given_up() }));
+        }
+        match (end.as_mut().as_pin_mut(), limit) {
+            (Some(end), Some(limit)) => end.poll(cx).map(|_| Err(Fault::TimedOut(limit))),
+            _ => Poll::Pending,
+        }
+    })
+    .await
+}
+
+#[cfg(feature = "std")]
+#[inline]
+fn retry_blocking<W, N, T, V, E, F>(policy: &Policy, hooks: &Hooks<W, N, T>, mut op: F) -> Result<V, Error<E>>
+where
+    W: Judge<E>,
+    N: Watch<E>,
+    T: Timer,
+    F: FnMut(Attempt) -> Result<V, E>,
+{
+    let began = hooks.began(policy);
+    let mut state = None;
+    if policy.has_spread() || hooks.cancel.is_some() {
+        let retry = state.insert(hooks.retry(policy, began));
+        let spread = retry.spread_delay();
+        if !retry.sleep_blocking(spread) {
+            return Err(retry.give_up(Reason::Cancelled, None));
+        }
+    }
+    let attempt = hooks.first_attempt(policy, began);
+    match run(&mut op, attempt) {
+        Ok(value) => Ok(value),
+        Err(fault) => {
+            let retry = state.unwrap_or_else(|| hooks.retry(policy, began));
+            go_on_blocking(hooks, retry, attempt, fault, op)
+        }
+    }
+}
+
+/// All that comes after a first failure, out of the way of calls that have none.
+#[cfg(feature = "std")]
+#[cold]
+fn go_on_blocking<W, N, T, V, E, F>(
+    hooks: &Hooks<W, N, T>,
+    mut retry: Retry<'_, &T>,
+    mut attempt: Attempt,
+    mut fault: Fault<E>,
+    mut op: F,
+) -> Result<V, Error<E>>
+where
+    W: Judge<E>,
+    N: Watch<E>,
+    T: Timer,
+    F: FnMut(Attempt) -> Result<V, E>,
+{
+    let mut last = None;
+    loop {
+        let delay = hooks.failed(&mut retry, attempt, fault, &mut last)?;
+        if !retry.sleep_blocking(delay) {
+            return Err(retry.give_up(Reason::Cancelled, last));
+        }
+        attempt = retry.attempt();
+        fault = match run(&mut op, attempt) {
+            Ok(value) => return Ok(value),
+            Err(fault) => fault,
+        };
+    }
+}
+
+#[cfg(feature = "std")]
+#[inline]
+fn run<V, E>(op: &mut impl FnMut(Attempt) -> Result<V, E>, attempt: Attempt) -> Result<V, Fault<E>> {
+    let mut scope = Scope::new();
+    let result = scope.enter(|| op(attempt));
+    result.map_err(|error| Fault::Error { error, was_given_up: scope.has_given_up() })
+}

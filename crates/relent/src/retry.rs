@@ -1,0 +1,301 @@
+//! The loop: the primitive that closures, the ticker and the rest are made of.
+//!
+//! A loop of the user's own needs no closure, so it can borrow and mutate what it likes, and decide what a failure
+//! means where it happens.
+
+use crate::{
+    Attempt, Call, Decision, Error, Policy, Reason, Timer, Timestamp, Verdict, cancel::Cancel, nested::is_given_up,
+    timeline::Timeline,
+};
+use core::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+    time::Duration,
+};
+
+#[cfg(feature = "std")]
+pub(crate) type DefaultTimer = crate::SystemTimer;
+
+/// Without `std` there is no timer but the one that is given.
+#[cfg(not(feature = "std"))]
+pub(crate) type DefaultTimer = ();
+
+/// A call driven by a loop of the user's own: see [`Policy::start`].
+///
+/// ```
+/// use relent::{Error, Policy};
+/// use std::{io, net::TcpStream, time::Duration};
+///
+/// const CONNECT: Policy = Policy::exponential(Duration::from_millis(1)).max_attempts(3);
+///
+/// fn connect(address: &str) -> Result<TcpStream, Error<io::Error>> {
+///     let mut retry = CONNECT.start();
+///     loop {
+///         match TcpStream::connect(address) {
+///             Ok(stream) => return Ok(stream),
+///             Err(err) => retry.back_off_blocking(err)?,
+///         }
+///     }
+/// }
+///
+/// assert_eq!(connect("127.0.0.1:1").unwrap_err().attempts, 3);
+/// ```
+#[derive(Debug)]
+pub struct Retry<'a, T = DefaultTimer> {
+    call: Call<'a>,
+    timer: T,
+    timeline: Timeline,
+    attempt_started: Timestamp,
+    healthy: Duration,
+    pushback: Option<Duration>,
+    cancel: Option<Cancel>,
+    retries_given_up: bool,
+}
+
+#[cfg(feature = "std")]
+impl Policy {
+    /// Starts a call whose loop is the user's own. The first attempt is under way from now on.
+    ///
+    /// ```
+    /// # async fn connect() -> Result<u8, &'static str> { Ok(1) }
+    /// # async fn doc() -> Result<u8, relent::Error<&'static str>> {
+    /// # let policy = relent::Policy::default();
+    /// let mut retry = policy.start();
+    /// let socket = loop {
+    ///     match connect().await {
+    ///         Ok(socket) => break socket,
+    ///         Err(err) => retry.back_off(err).await?,
+    ///     }
+    /// };
+    /// # Ok(socket)
+    /// # }
+    /// ```
+    pub fn start(&self) -> Retry<'_> {
+        self.start_with(crate::SystemTimer)
+    }
+}
+
+impl Policy {
+    /// [`start`](Policy::start) with a clock and sleeper of the user's own.
+    pub fn start_with<T: Timer>(&self, timer: T) -> Retry<'_, T> {
+        let now = timer.now();
+        Retry::new(self, timer, now)
+    }
+}
+
+impl<'a, T: Timer> Retry<'a, T> {
+    pub(crate) fn new(policy: &'a Policy, timer: T, now: Timestamp) -> Retry<'a, T> {
+        Retry {
+            call: policy.call(now, timer.seed()),
+            timeline: Timeline::new(now),
+            attempt_started: now,
+            healthy: Duration::MAX,
+            pushback: None,
+            cancel: None,
+            retries_given_up: false,
+            timer,
+        }
+    }
+
+    /// The same call, which `cancel` ends: a sleeper wakes at once.
+    #[cfg(feature = "std")]
+    #[must_use]
+    pub fn cancel(mut self, cancel: &Cancel) -> Self {
+        self.cancel = Some(cancel.clone());
+        self
+    }
+
+    /// The same call with a deadline on the timer's clock: no attempt starts at or after it.
+    #[must_use]
+    pub fn deadline_at(mut self, at: Timestamp) -> Self {
+        self.call = self.call.deadline(at);
+        self
+    }
+
+    /// The same call, which forgets its failures when an attempt has lasted for `healthy`: what fails after having
+    /// worked that long is a new trouble. Without, only [`reset`](Retry::reset) forgets, and a connection that is
+    /// accepted and dropped at once is backed off from like any failure.
+    ///
+    /// ```
+    /// use relent::{Jitter, Policy};
+    /// use std::time::Duration;
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
+    ///
+    /// let policy = Policy::exponential(Duration::from_secs(1)).jitter(Jitter::None);
+    /// let mut retry = policy.start().reset_after(Duration::from_secs(60));
+    /// retry.back_off("refused").await.unwrap();
+    /// assert_eq!(retry.attempt().number(), 2);
+    ///
+    /// tokio::time::sleep(Duration::from_secs(300)).await; // Connected, and lost after five minutes.
+    /// retry.back_off("reset by peer").await.unwrap();
+    /// assert_eq!(retry.attempt().number(), 2);
+    /// # });
+    /// ```
+    #[must_use]
+    pub fn reset_after(mut self, healthy: Duration) -> Self {
+        self.healthy = healthy;
+        self
+    }
+
+    /// The same call, which also retries what an inner policy gave up on. The attempts of the two multiply.
+    #[must_use]
+    pub fn retry_given_up(mut self) -> Self {
+        self.retries_given_up = true;
+        self
+    }
+
+    /// The attempt that is under way.
+    pub fn attempt(&self) -> Attempt {
+        Attempt::new(self.call.attempt(), self.call.attempt_limit(self.attempt_started))
+    }
+
+    /// The time since the call began, or since it was reset.
+    pub fn elapsed(&self) -> Duration {
+        self.call.elapsed(self.timer.now())
+    }
+
+    /// Forgets the failures: the next one is the first again, `max_elapsed` counts from now.
+    pub fn reset(&mut self) {
+        self.forget(self.timer.now());
+    }
+
+    /// Waits for the policy's `spread`. For before the first attempt.
+    pub async fn spread(&mut self) {
+        let spread = self.spread_delay();
+        self.sleep(spread).await;
+    }
+
+    pub(crate) fn spread_delay(&self) -> Duration {
+        self.call.spread()
+    }
+
+    /// The next attempt starts now.
+    #[cfg(feature = "std")]
+    pub(crate) fn begin_attempt(&mut self) {
+        self.attempt_started = self.timer.now();
+    }
+
+    #[cfg(feature = "std")]
+    pub(crate) fn switch(&self) -> Option<Cancel> {
+        self.cancel.clone()
+    }
+
+    /// Waits before the next attempt after a transient failure.
+    ///
+    /// # Errors
+    ///
+    /// Gives the error back, with the reason, when it is not to be retried.
+    pub async fn back_off<E>(&mut self, error: E) -> Result<(), Error<E>> {
+        let verdict = self.default_verdict::<E>();
+        self.back_off_as(error, verdict).await
+    }
+
+    /// Waits before the next attempt after a failure that means `verdict`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the error back, with the reason, when it is not to be retried.
+    pub async fn back_off_as<E>(&mut self, error: E, verdict: impl Into<Verdict>) -> Result<(), Error<E>> {
+        match self.failed(verdict.into()) {
+            Ok(delay) if self.sleep(delay).await => Ok(()),
+            Ok(_) => Err(self.give_up(Reason::Cancelled, Some(error))),
+            Err(reason) => Err(self.give_up(reason, Some(error))),
+        }
+    }
+
+    /// [`back_off`](Retry::back_off) on a thread.
+    ///
+    /// # Errors
+    ///
+    /// Gives the error back, with the reason, when it is not to be retried.
+    #[cfg(feature = "std")]
+    pub fn back_off_blocking<E>(&mut self, error: E) -> Result<(), Error<E>> {
+        let verdict = self.default_verdict::<E>();
+        self.back_off_as_blocking(error, verdict)
+    }
+
+    /// [`back_off_as`](Retry::back_off_as) on a thread.
+    ///
+    /// # Errors
+    ///
+    /// Gives the error back, with the reason, when it is not to be retried.
+    #[cfg(feature = "std")]
+    pub fn back_off_as_blocking<E>(&mut self, error: E, verdict: impl Into<Verdict>) -> Result<(), Error<E>> {
+        match self.failed(verdict.into()) {
+            Ok(delay) if self.sleep_blocking(delay) => Ok(()),
+            Ok(_) => Err(self.give_up(Reason::Cancelled, Some(error))),
+            Err(reason) => Err(self.give_up(reason, Some(error))),
+        }
+    }
+
+    fn default_verdict<E>(&self) -> Verdict {
+        Verdict::from(self.retries_given_up || !is_given_up::<E>())
+    }
+
+    /// Takes note of a failure that happened now; the delay, or why there is none.
+    pub(crate) fn failed(&mut self, verdict: Verdict) -> Result<Duration, Reason> {
+        let now = self.timer.now();
+        if now.since(self.attempt_started) >= self.healthy {
+            self.forget(self.attempt_started);
+        }
+        self.timeline.push(self.attempt_started, now);
+        if let Verdict::After(pushback) = verdict {
+            self.pushback = Some(pushback);
+        }
+        match self.call.on_failure(now, verdict) {
+            _ if self.cancel.as_ref().is_some_and(Cancel::is_cancelled) => Err(Reason::Cancelled),
+            Decision::Retry(delay) => Ok(delay),
+            Decision::GiveUp(reason) => Err(reason),
+        }
+    }
+
+    pub(crate) fn give_up<E>(&self, reason: Reason, last: Option<E>) -> Error<E> {
+        let elapsed = self.call.elapsed(self.timer.now());
+        let mut error = Error::new(reason, last, self.call.failures(), elapsed, &self.timeline);
+        error.pushback = self.pushback;
+        error
+    }
+
+    /// Sleeps and starts the next attempt; false if the call was cancelled.
+    pub(crate) async fn sleep(&mut self, delay: Duration) -> bool {
+        let is_over = !delay.is_zero() && sleep(&self.timer, delay, self.cancel.as_ref()).await;
+        self.attempt_started = self.timer.now();
+        !is_over
+    }
+
+    /// [`sleep`](Retry::sleep) on a thread.
+    #[cfg(feature = "std")]
+    pub(crate) fn sleep_blocking(&mut self, delay: Duration) -> bool {
+        let cancel = self.cancel.as_ref();
+        if !delay.is_zero() {
+            self.timer.sleep_blocking(delay, cancel);
+        }
+        self.attempt_started = self.timer.now();
+        !cancel.is_some_and(Cancel::is_cancelled)
+    }
+
+    /// The time from the beginning of the call to the last failure.
+    pub(crate) fn elapsed_at_failure(&self) -> Duration {
+        self.call.elapsed(self.timeline.last_end())
+    }
+
+    fn forget(&mut self, now: Timestamp) {
+        self.call.reset(now);
+        self.timeline = Timeline::new(now);
+        self.attempt_started = now;
+    }
+}
+
+/// Sleeps; true if it was cancelled.
+pub(crate) async fn sleep<T: Timer>(timer: &T, delay: Duration, cancel: Option<&Cancel>) -> bool {
+    let mut sleep = pin!(timer.sleep(delay));
+    let mut cancelled = pin!(cancel.map(Cancel::cancelled));
+    poll_fn(|cx| {
+        if cancelled.as_mut().as_pin_mut().is_some_and(|cancelled| cancelled.poll(cx).is_ready()) {
+            return Poll::Ready(true);
+        }
+        sleep.as_mut().poll(cx).map(|_| false)
+    })
+    .await
+}

@@ -1,0 +1,101 @@
+//! The blocking executor on a clock of the test's own.
+
+use crate::fake::Fake;
+use relent::{Jitter, Policy, Reason};
+use std::{error::Error as _, io, time::Duration};
+
+const SEC: Duration = Duration::from_secs(1);
+const EXACT: Policy = Policy::exponential(SEC).jitter(Jitter::None).max_attempts(4);
+
+#[test]
+fn sleeps_the_delays_of_the_policy() {
+    let fake = Fake::default();
+    let err = EXACT.timer(&fake).retry_blocking(|_| Err::<(), _>("down")).unwrap_err();
+    assert_eq!(fake.slept(), [SEC, 2 * SEC, 4 * SEC]);
+    assert_eq!((err.reason, err.attempts, err.elapsed), (Reason::Attempts, 4, 7 * SEC));
+}
+
+#[test]
+fn success_ends_it() {
+    let fake = Fake::default();
+    let value = EXACT.timer(&fake).retry_blocking(|a| if a.number() == 3 { Ok(42) } else { Err("down") });
+    assert_eq!((value.unwrap(), fake.slept().len()), (42, 2));
+}
+
+#[test]
+fn a_timeout_is_told_and_what_is_left_of_a_deadline() {
+    let fake = Fake::default();
+    let deadline = relent::Timestamp::ZERO + 10 * SEC;
+    let mut told = vec![];
+    let err = EXACT
+        .attempt_timeout(6 * SEC)
+        .timer(&fake)
+        .deadline_at(deadline)
+        .retry_blocking(|attempt| {
+            told.push(attempt.timeout().unwrap());
+            fake.pass(3 * SEC);
+            Err::<(), _>("down")
+        })
+        .unwrap_err();
+    assert_eq!(told, [6 * SEC, 6 * SEC, SEC]);
+    assert_eq!(err.reason, Reason::Elapsed);
+}
+
+#[test]
+fn without_limits_of_time_no_clock_is_read_before_a_failure() {
+    struct NoClock;
+    impl relent::Timer for NoClock {
+        type Sleep = std::future::Ready<()>;
+        fn now(&self) -> relent::Timestamp {
+            panic!("read the clock")
+        }
+        fn sleep(&self, _: Duration) -> Self::Sleep {
+            panic!("slept")
+        }
+    }
+    assert_eq!(EXACT.timer(NoClock).retry_blocking(|_| Ok::<_, ()>(1)).unwrap(), 1);
+}
+
+#[test]
+fn the_loop_form_keeps_the_error_and_the_reason() {
+    let fake = Fake::default();
+    let mut retry = EXACT.start_with(&fake);
+    let mut attempts = 0;
+    let err = loop {
+        attempts += 1;
+        if let Err(err) = retry.back_off_blocking(io::Error::from(io::ErrorKind::ConnectionRefused)) {
+            break err;
+        }
+    };
+    assert_eq!((attempts, err.attempts, fake.elapsed()), (4, 4, 7 * SEC));
+    assert_eq!(err.source().unwrap().to_string(), "connection refused");
+}
+
+#[test]
+fn errors_are_errors_for_anyhow_and_have_a_source() {
+    fn plain() -> anyhow::Result<()> {
+        Policy::immediate()
+            .max_attempts(2)
+            .retry_blocking(|_| Err::<(), _>(io::Error::from(io::ErrorKind::TimedOut)))?;
+        Ok(())
+    }
+    let err = plain().unwrap_err();
+    let ours = err.downcast_ref::<relent::Error<io::Error>>().unwrap();
+    assert_eq!(ours.last.as_ref().unwrap().kind(), io::ErrorKind::TimedOut);
+
+    let err = Policy::immediate()
+        .max_attempts(1)
+        .retry_blocking(|_| Err::<(), _>(io::Error::from(io::ErrorKind::TimedOut)))
+        .map_err(relent::Error::chained)
+        .unwrap_err();
+    assert!(err.to_string().starts_with("out of attempts after 1 attempt in "), "{err}");
+    assert_eq!(err.source().unwrap().to_string(), "timed out");
+}
+
+#[test]
+fn the_system_clock_really_waits() {
+    let begin = std::time::Instant::now();
+    let policy = Policy::constant(Duration::from_millis(20)).jitter(Jitter::None).max_attempts(2);
+    policy.retry_blocking(|_| Err::<(), _>("down")).unwrap_err();
+    assert!(begin.elapsed() >= Duration::from_millis(20));
+}

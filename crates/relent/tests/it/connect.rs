@@ -1,0 +1,66 @@
+//! Connecting to real sockets, that come up late.
+
+use relent::{Policy, Reason, net};
+use std::{
+    net::{Ipv4Addr, TcpListener},
+    time::Duration,
+};
+
+const QUICK: Policy = Policy::constant(Duration::from_millis(5)).max_attempts(400);
+
+/// A port that nobody listens on; bound again by who wants it.
+fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+}
+
+#[tokio::test]
+async fn a_listener_that_comes_up_late_is_reached() {
+    let address = format!("localhost:{}", free_port());
+    let late = address.clone();
+    let server = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        let listener = tokio::net::TcpListener::bind(late).await.unwrap();
+        listener.accept().await.unwrap()
+    });
+    let stream = net::connect(&QUICK, &address).await.unwrap();
+    assert_eq!(stream.peer_addr().unwrap().port().to_string(), address.rsplit(':').next().unwrap());
+    server.await.unwrap();
+}
+
+#[test]
+fn on_a_thread_too() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    net::connect_blocking(&QUICK.attempt_timeout(Duration::from_secs(5)), &address).unwrap();
+}
+
+#[test]
+fn nobody_there_is_told_after_the_last_attempt() {
+    let policy = Policy::constant(Duration::from_millis(1)).max_attempts(3);
+    let err = net::connect_blocking(&policy, &format!("127.0.0.1:{}", free_port())).unwrap_err();
+    assert_eq!((err.reason, err.attempts), (Reason::Attempts, 3));
+    assert_eq!(err.last.unwrap().kind(), std::io::ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn an_address_that_is_none_fails_at_once() {
+    for address in ["localhost", "localhost:65536", ""] {
+        let err = net::connect_blocking(&QUICK, address).unwrap_err();
+        assert_eq!((err.reason, err.attempts), (Reason::Permanent, 1), "{address:?}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_unix_socket_that_does_not_exist_yet_is_waited_for() {
+    let path = std::env::temp_dir().join(format!("relent-test-{}.sock", std::process::id()));
+    let late = path.clone();
+    let server = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        let listener = tokio::net::UnixListener::bind(late).unwrap();
+        listener.accept().await.unwrap();
+    });
+    net::connect_unix(&QUICK, &path).await.unwrap();
+    server.await.unwrap();
+    std::fs::remove_file(path).unwrap();
+}

@@ -1,0 +1,14 @@
+//! What the library promises, tested through its public face.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests are tests")]
+
+mod asynchronous;
+mod blocking;
+mod cancel;
+mod cenkalti;
+mod connect;
+mod fake;
+mod nested;
+mod no_tokio;
+mod properties;
+mod ticker;
+mod traps;
