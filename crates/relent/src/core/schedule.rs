@@ -7,7 +7,7 @@
 use super::{
     backoff::Step,
     curve::{ATTEMPT_LIMIT, Shape, slots},
-    jitter::{PackedJitter, Range},
+    jitter::{PackedJitter, Range, decorrelated},
     policy::Policy,
     rng,
     verdict::Verdict,
@@ -154,8 +154,10 @@ impl fmt::Debug for Schedule<'_> {
 struct Distribution {
     base: f64,
     cap: f64,
-    most: f64,
     mean: f64,
+    /// The range of the delay, exactly.
+    range: Range,
+    limit: u64,
     mass: [f64; Distribution::CELLS],
     /// The ratio of a cell's edges.
     ratio: f64,
@@ -165,21 +167,24 @@ impl Distribution {
     const CELLS: usize = 256;
 
     fn new(base: u64, cap: u64) -> Distribution {
+        let range = Range { low: base, width: 0 };
+        let limit = cap;
         let (base, cap) = (base as f64, cap as f64);
         // The 256th root, by eight square roots.
         let ratio = (0..Self::CELLS.ilog2()).fold(cap / base, |x, _| square_root(x));
         let mut mass = [0.0; Self::CELLS];
         mass[0] = 1.0;
-        Distribution { base, cap, most: base, mean: base, mass, ratio }
+        Distribution { base, cap, mean: base, range, limit, mass, ratio }
     }
 
     fn next(&mut self) -> Bounds {
-        let is_exact = 3.0 * self.most <= self.cap;
-        let first = self.most == self.base;
-        self.mean = if is_exact { (self.base + 3.0 * self.mean) / 2.0 } else { (self.base + self.mean_range()) / 2.0 };
-        self.most = (3.0 * self.most).min(self.cap);
+        let first = self.range.width == 0;
+        let is_exact = self.range.high().saturating_mul(3) <= self.limit;
+        let range_mean = if is_exact { 3.0 * self.mean } else { self.mean_range() };
+        self.mean = (self.base + range_mean) / 2.0;
+        self.range = decorrelated(self.range.low, self.range.high(), self.limit);
         self.step(first);
-        Bounds::of_nanos(self.base as u64, rounded(self.mean), self.most as u64)
+        Bounds::of_nanos(self.range.low, rounded(self.mean), self.range.high())
     }
 
     /// `E[min(cap, 3 d)]` over the grid.
