@@ -1,6 +1,6 @@
 //! The one table of subcommands and flags: parsing, `--help`, completions and the man page come from here.
 
-use crate::{completions, explain, man, talk::Fault};
+use crate::{completions, explain, http, man, talk::Fault};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -22,6 +22,8 @@ Exit codes:
 pub enum Command {
     /// Show what a policy will do.
     Explain(Box<explain::Args>),
+    /// Make an HTTP request.
+    Http(Box<http::Args>),
     /// Print a completion script for a shell.
     Completions(completions::Args),
     /// Print the manual page.
@@ -37,6 +39,7 @@ impl Command {
     pub fn run(self) -> Result<ExitCode, Fault> {
         match self {
             Command::Explain(args) => explain::run(&args),
+            Command::Http(args) => http::run(&args),
             Command::Completions(args) => completions::run(&args),
             Command::Man(args) => man::run(&args),
         }

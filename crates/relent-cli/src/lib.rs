@@ -6,6 +6,7 @@
 pub mod cli;
 mod completions;
 pub mod explain;
+mod http;
 pub mod json;
 mod man;
 pub mod plot;

@@ -1,0 +1,57 @@
+//! The exit codes of `relent http`: one table for `--help`, the code and the tests.
+
+use relent::Reason;
+
+/// The table as `--help` and the documentation show it.
+pub(super) const TABLE: &str = "\
+Exit codes:
+    0  success: the final status is below 400
+    1  gave up: out of attempts, or another limit of the policy
+    3  permanent: a status or failure that no retry would change
+    4  told not to retry by the server
+    5  told to wait longer than the policy allows
+    6  not sent again: the method is unsafe (POST, PATCH) and the request may have been carried out
+  124  out of time: max_elapsed
+  125  relent itself failed: wrong flags, an unreadable file, a body that cannot be written
+  130  interrupted (SIGINT); 143 terminated (SIGTERM)
+
+What is retried: connections that fail, resets, bodies that end early, timeouts, and the statuses
+408, 425, 429 and 5xx except 501 and 505. Retry-After is obeyed, up to --max-pushback.";
+
+/// The request was not sent again because that could have done its work twice.
+pub(super) const UNSAFE: u8 = 6;
+
+/// The failure is permanent.
+pub(super) const PERMANENT: u8 = 3;
+
+/// The exit code of a call that was given up.
+pub(super) const fn of(reason: Reason) -> u8 {
+    match reason {
+        Reason::Permanent => PERMANENT,
+        Reason::Overloaded => 4,
+        Reason::PushbackTooLong => 5,
+        Reason::Elapsed => 124,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::talk::EXIT_FAULT;
+
+    #[test]
+    fn every_code_is_in_the_table() {
+        let reasons = [
+            Reason::Permanent,
+            Reason::Overloaded,
+            Reason::Attempts,
+            Reason::Elapsed,
+            Reason::PushbackTooLong,
+            Reason::Budget,
+        ];
+        for code in reasons.map(of).into_iter().chain([0, UNSAFE, EXIT_FAULT]) {
+            assert!(TABLE.lines().any(|line| line.trim_start().starts_with(&format!("{code}  "))), "{code}");
+        }
+    }
+}

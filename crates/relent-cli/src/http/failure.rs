@@ -1,0 +1,317 @@
+//! What went wrong in an attempt: the client's error told apart into the faults that `relent::wire` judges.
+
+use super::{body::DataError, client::Unresolved, request::Request};
+use crate::talk::Fault as Ours;
+use http::{HeaderMap, StatusCode};
+use relent::{
+    Human, Verdict,
+    wire::{DIALECTS, Fault, Pushback},
+};
+use std::{error::Error, io, time::Duration};
+
+/// A failed attempt.
+pub(super) struct Failure {
+    /// What happened, for people.
+    pub(super) text: String,
+    /// What it means.
+    pub(super) verdict: Verdict,
+    /// Whether the request may have reached the server.
+    pub(super) left: bool,
+    /// What to do about it, where there is something special.
+    pub(super) hint: Option<String>,
+    /// The header that told to wait, or not to come back.
+    pub(super) told: Option<String>,
+    /// The status, if there was a response.
+    pub(super) status: Option<StatusCode>,
+    /// The response, whose body may be asked for.
+    pub(super) response: Option<reqwest::Response>,
+}
+
+/// How an attempt can end without success.
+pub(super) enum Broken {
+    /// The far side, or the way to it, failed.
+    Failed(Box<Failure>),
+    /// Our side failed: another attempt would fail the same way.
+    Ours(Ours),
+}
+
+impl From<Ours> for Broken {
+    fn from(fault: Ours) -> Broken {
+        Broken::Ours(fault)
+    }
+}
+
+impl Failure {
+    /// A failure without a response.
+    pub(super) fn of(fault: Fault, text: String) -> Failure {
+        Failure {
+            text,
+            verdict: fault.verdict(),
+            left: fault.left(),
+            hint: hint(fault),
+            told: None,
+            status: None,
+            response: None,
+        }
+    }
+
+    /// A response that is a failure.
+    pub(super) fn status(response: reqwest::Response, verdict: Verdict, now: Duration) -> Failure {
+        let status = response.status();
+        Failure {
+            text: status_text(status),
+            verdict,
+            left: true,
+            hint: status_hint(status),
+            told: told(response.headers(), verdict, now),
+            status: Some(status),
+            response: Some(response),
+        }
+    }
+
+    /// The attempt took longer than it may.
+    pub(super) fn timeout(limit: Duration, connected: bool, request: &Request) -> Failure {
+        let limit = Human(limit);
+        if connected {
+            Failure::of(Fault::Timeout, format!("no answer within {limit:.1}"))
+        } else {
+            Failure::of(Fault::Connect, format!("no connection to {} within {limit:.1}", request.authority()))
+        }
+    }
+}
+
+/// The client's error before the response's head was there.
+pub(super) fn before_head(error: &reqwest::Error, connected: bool, request: &Request) -> Broken {
+    if let Some(data) = find::<DataError>(error) {
+        return data.fault().into();
+    }
+    let authority = request.authority();
+    let failure = if find::<Unresolved>(error).is_some() {
+        Failure::of(Fault::Resolve, format!("cannot find host {}", request.url.host_str().unwrap_or_default()))
+    } else if let Some(tls) = find::<rustls::Error>(error) {
+        of_tls(tls, &authority)
+    } else if error.is_connect() || !connected {
+        let why = if error.is_timeout() { "out of time".into() } else { innermost(error) };
+        Failure::of(Fault::Connect, format!("cannot connect to {authority}: {why}"))
+    } else if error.is_redirect() {
+        let mut failure = Failure::of(Fault::Protocol, innermost(error));
+        failure.hint = Some("see where it leads without -L".into());
+        failure
+    } else {
+        of_connection(error)
+    };
+    Broken::Failed(Box::new(failure))
+}
+
+/// The client's error while the body was read, of which `have` bytes were there.
+pub(super) fn in_body(error: &reqwest::Error, have: u64, total: Option<u64>) -> Broken {
+    let undecodable = error.is_decode() && find::<hyper::Error>(error).is_none();
+    let truncated = find::<io::Error>(error).is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof);
+    let failure = if error.is_timeout() {
+        Failure::of(Fault::Timeout, "no more of the body in time".into())
+    } else if undecodable && !truncated {
+        Failure::of(Fault::Protocol, format!("the body cannot be decoded: {}", innermost(error)))
+    } else {
+        early_end(have, total)
+    };
+    Broken::Failed(Box::new(failure))
+}
+
+/// The body ended before it was complete.
+pub(super) fn early_end(have: u64, total: Option<u64>) -> Failure {
+    let text = match total {
+        Some(total) => format!("the body ended early, after {have} of {total} bytes"),
+        None => format!("the body ended early, after {have} bytes"),
+    };
+    Failure::of(Fault::EarlyEnd, text)
+}
+
+/// The status as people know it: `503 Service Unavailable`.
+pub(super) fn status_text(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(reason) => format!("{} {reason}", status.as_u16()),
+        None => format!("status {}", status.as_u16()),
+    }
+}
+
+/// The system's words for an error, without its number.
+pub(super) fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+/// The words of the cause at the bottom.
+pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
+    match chain(error).last() {
+        Some(last) => match last.downcast_ref::<io::Error>() {
+            Some(io) => plain(io),
+            None => last.to_string(),
+        },
+        None => error.to_string(),
+    }
+}
+
+/// A connection that was made, and failed.
+fn of_connection(error: &reqwest::Error) -> Failure {
+    if let Some(h2) = find::<h2::Error>(error) {
+        let refused = h2.reason() == Some(h2::Reason::REFUSED_STREAM)
+            || (h2.is_go_away() && h2.is_remote() && h2.reason() == Some(h2::Reason::NO_ERROR));
+        let fault = if refused { Fault::Refused } else { Fault::Reset };
+        return Failure::of(fault, format!("the server ended the stream: {}", reason(h2)));
+    }
+    let hyper = find::<hyper::Error>(error);
+    if hyper.is_some_and(|error| error.is_parse()) {
+        return Failure::of(Fault::Protocol, format!("the answer is not HTTP: {}", innermost(error)));
+    }
+    match find::<io::Error>(error) {
+        Some(io) => match Fault::of_io(io) {
+            Fault::Timeout => Failure::of(Fault::Timeout, "no answer in time".into()),
+            _ => Failure::of(Fault::Reset, format!("the connection broke before the answer: {}", plain(io))),
+        },
+        None => Failure::of(Fault::Reset, "the connection was closed before the answer".into()),
+    }
+}
+
+fn reason(error: &h2::Error) -> String {
+    error.reason().map_or_else(|| error.to_string(), |reason| reason.description().to_owned())
+}
+
+fn of_tls(error: &rustls::Error, authority: &str) -> Failure {
+    match error {
+        rustls::Error::InvalidCertificate(why) => {
+            let why = certificate(why);
+            Failure::of(Fault::Untrusted, format!("the certificate of {authority} is not trusted: {why}"))
+        }
+        rustls::Error::InvalidMessage(_) => {
+            let mut failure = Failure::of(Fault::Handshake, format!("{authority} does not speak TLS"));
+            failure.hint = Some("try http://".into());
+            failure
+        }
+        other => Failure::of(Fault::Handshake, format!("no TLS with {authority}: {other}")),
+    }
+}
+
+fn certificate(error: &rustls::CertificateError) -> String {
+    use rustls::CertificateError as Bad;
+    match error {
+        Bad::UnknownIssuer => "its issuer is unknown".into(),
+        Bad::Expired | Bad::ExpiredContext { .. } => "it has expired".into(),
+        Bad::NotValidYet | Bad::NotValidYetContext { .. } => "it is not valid yet".into(),
+        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => "it is for another name".into(),
+        Bad::Revoked => "it has been revoked".into(),
+        other => other.to_string(),
+    }
+}
+
+fn hint(fault: Fault) -> Option<String> {
+    let hint = match fault {
+        Fault::Resolve => "check the name; it was looked up anew in each attempt",
+        Fault::Untrusted => "--cacert FILE trusts a private certificate authority",
+        _ => return None,
+    };
+    Some(hint.into())
+}
+
+fn status_hint(status: StatusCode) -> Option<String> {
+    match status {
+        StatusCode::CONFLICT | StatusCode::LOCKED => Some(format!("--retry-on-status {} retries it", status.as_u16())),
+        _ => None,
+    }
+}
+
+/// The header behind a pushback: `Retry-After: 30`.
+fn told(headers: &HeaderMap, verdict: Verdict, now: Duration) -> Option<String> {
+    let said = match verdict {
+        Verdict::After(wait) => Pushback::NotBefore(wait),
+        Verdict::Overloaded => Pushback::Never,
+        _ => return None,
+    };
+    DIALECTS.iter().find_map(|dialect| {
+        let mut values = headers.get_all(dialect.name).iter();
+        let value = values.find(|value| {
+            let read = relent::wire::pushback(&only(dialect.name, value, headers), now);
+            read == Some(said)
+        })?;
+        Some(format!("{}: {}", title(dialect.name), shortened(value.to_str().unwrap_or("?"))))
+    })
+}
+
+/// One header by itself, with the date that it is compared with.
+fn only(name: &'static str, value: &http::HeaderValue, headers: &HeaderMap) -> HeaderMap {
+    let mut map = HeaderMap::new();
+    if let Some(date) = headers.get(http::header::DATE) {
+        map.insert(http::header::DATE, date.clone());
+    }
+    map.insert(name, value.clone());
+    map
+}
+
+/// A header's name as people write it: `Retry-After`.
+fn title(name: &str) -> String {
+    let word = |word: &str| word[..1].to_ascii_uppercase() + &word[1..];
+    name.split('-').filter(|part| !part.is_empty()).map(word).collect::<Vec<_>>().join("-")
+}
+
+fn shortened(value: &str) -> String {
+    const MOST: usize = 40;
+    match value.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", &value[..end]),
+        None => value.to_owned(),
+    }
+}
+
+/// The errors from the outermost to the innermost. What an `io::Error` wraps is looked into as well.
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| {
+        let error: &'a (dyn Error + 'static) = *error;
+        match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(wrapped) => Some(wrapped as &(dyn Error + 'static)),
+            None => error.source(),
+        }
+    })
+}
+
+/// The innermost error of this type.
+fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    chain(error).filter_map(|error| error.downcast_ref()).last()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn statuses_without_a_name_have_a_number() {
+        assert_eq!(status_text(StatusCode::BAD_GATEWAY), "502 Bad Gateway");
+        assert_eq!(status_text(StatusCode::from_u16(599).unwrap()), "status 599");
+    }
+
+    #[test]
+    fn the_header_that_told_is_named() {
+        let mut headers = HeaderMap::new();
+        headers.append("retry-after", HeaderValue::from_static("1"));
+        headers.append("retry-after", HeaderValue::from_static("30"));
+        let after = |seconds| told(&headers, Verdict::After(Duration::from_secs(seconds)), Duration::ZERO);
+        assert_eq!(after(30).as_deref(), Some("Retry-After: 30"));
+        assert_eq!(after(7), None);
+        assert_eq!(told(&headers, Verdict::Transient, Duration::ZERO), None);
+        headers.append("x-should-retry", HeaderValue::from_static("false"));
+        let never = told(&headers, Verdict::Overloaded, Duration::ZERO);
+        assert_eq!(never.as_deref(), Some("X-Should-Retry: false"));
+    }
+
+    #[test]
+    fn a_long_header_is_shortened() {
+        assert_eq!(shortened(&"9".repeat(65_536)).len(), 43);
+        assert_eq!(shortened("30"), "30");
+    }
+
+    #[test]
+    fn wrapped_errors_are_found() {
+        let inner = io::Error::other(rustls::Error::HandshakeNotComplete);
+        let outer = io::Error::other(inner);
+        assert!(find::<rustls::Error>(&outer).is_some());
+        assert_eq!(plain(&io::Error::from_raw_os_error(111)), "Connection refused");
+    }
+}

@@ -1,0 +1,267 @@
+//! What `relent http` says while it works: lines for people, or JSON events for machines. All of it on stderr.
+//!
+//! The events are those of `relent run`, one object a line. After each attempt that failed:
+//! `{"event":"attempt","attempt":1,"status":503,"what":"503 Service Unavailable","verdict":"after 2s","ran_ms":3,
+//! "elapsed_ms":3,"delay_ms":2100,"reason":null}`; the status is null if there was no response, and a reason stands in
+//! place of the delay if there is no next attempt. At the end: `{"event":"end","outcome":"success","attempts":2,
+//! "status":200,"bytes":512,"exit":0,"elapsed_ms":2110,"reason":null}`, the outcome being `success`, `gave_up` or
+//! `interrupted`. When relent itself fails: `{"event":"error","error":"..","hint":"..","code":125}`.
+
+use super::{
+    attempt::Success,
+    engine::Stop,
+    failure::{Failure, status_text},
+    request::Request,
+};
+use crate::{
+    json::Object,
+    talk::{self, Fault, TalkArgs},
+};
+use http::{Method, StatusCode};
+use relent::{Human, Policy, Reason, Verdict, wire::Replay};
+use std::{
+    fmt::Display,
+    io::{self, Write},
+    time::{Duration, Instant},
+};
+
+/// Who says it.
+pub(super) struct Narrator {
+    talk: TalkArgs,
+    policy: Policy,
+    method: Method,
+    url: String,
+    fail_with_body: bool,
+    began: Instant,
+    attempt: u32,
+    attempt_began: Instant,
+}
+
+impl Narrator {
+    /// About a request under a policy.
+    pub(super) fn new(request: &Request, policy: Policy, talk: TalkArgs, fail_with_body: bool) -> Narrator {
+        let now = Instant::now();
+        let (method, url) = (request.method.clone(), request.shown_url());
+        Narrator { talk, policy, method, url, fail_with_body, began: now, attempt: 0, attempt_began: now }
+    }
+
+    /// With `--verbose`: the policy, and the wait before the first attempt.
+    pub(super) fn begins(&self, seed: u64, spread: Duration) {
+        if self.talk.verbose && !self.talk.json {
+            let keys = relent::config::Draft::from(self.policy).to_string();
+            let keys: Vec<String> = keys.lines().map(|line| line.replace(" = ", "=")).collect();
+            self.say(format_args!("policy {} seed={seed}", keys.join(" ")));
+            if !spread.is_zero() {
+                self.say(format_args!("the first attempt in {:.1}", Human(spread)));
+            }
+        }
+    }
+
+    /// An attempt starts.
+    pub(super) fn attempt_starts(&mut self, attempt: u32) {
+        self.attempt = attempt;
+        self.attempt_began = Instant::now();
+        if !self.talk.verbose {
+            return;
+        }
+        if self.talk.json {
+            let mut event = Object::new();
+            event.text("event", "start").number("attempt", attempt.into()).text("method", self.method.as_str());
+            self.event(event.text("url", &self.url).number("elapsed_ms", self.elapsed_ms()));
+        } else {
+            self.say(format_args!("attempt {}: {} {}", self.of_most(), self.method, self.url));
+        }
+    }
+
+    /// An attempt failed, and another follows.
+    pub(super) fn retries(&self, failure: &Failure, rule: Replay, delay: Duration) {
+        if self.talk.json {
+            return self.failed_event(failure, Some(delay), None);
+        }
+        let next = if delay.is_zero() { "now".to_owned() } else { format!("in {:.1}", Human(delay)) };
+        self.say(format_args!("attempt {}: {}, {}; next {next}", self.of_most(), failure.text, why(failure, rule)));
+    }
+
+    /// The call succeeded, with a body of `bytes`.
+    pub(super) fn succeeded(&self, success: &Success, bytes: u64) {
+        if self.talk.json {
+            let mut event = self.end("success", Some(success.status), 0, None);
+            return self.event(event.number("bytes", bytes));
+        }
+        if self.attempt > 1 || self.talk.verbose {
+            self.say(format_args!("succeeded {}", self.after()));
+        }
+        if let (Some(location), false) = (&success.location, self.talk.quiet) {
+            talk::note(format!("{}, to {location}; -L follows it", status_text(success.status)));
+        }
+    }
+
+    /// The call failed.
+    pub(super) fn gave_up(&self, failure: &Failure, stop: Stop) {
+        let reason = match stop {
+            Stop::GaveUp(reason) => reason.as_str(),
+            Stop::Unsafe(_) => "unsafe",
+        };
+        if self.talk.json {
+            self.failed_event(failure, None, Some(reason));
+            return self.event(&mut self.end("gave_up", failure.status, stop.exit(), Some(reason)));
+        }
+        let mut fault =
+            Fault::new(format!("gave up {}: {} ({})", self.after(), self.because(failure, stop), failure.text));
+        if let Some(hint) = self.hint(failure, stop) {
+            fault = fault.hint(hint);
+        }
+        fault.tell();
+    }
+
+    /// Somebody told us to end.
+    pub(super) fn stopped(&self, signal: &str, exit: u8) {
+        if self.talk.json {
+            return self.event(&mut self.end("interrupted", None, exit, Some(Reason::Cancelled.as_str())));
+        }
+        self.say(format_args!("stopped {}: {signal}", self.after()));
+    }
+
+    /// What goes over the wire, with `--verbose`.
+    pub(super) fn head(talk: TalkArgs, head: impl FnOnce() -> String) {
+        if talk.verbose && !talk.json {
+            write_line(&head());
+        }
+    }
+
+    /// A fault of ours, as an event.
+    pub(super) fn fault(fault: &Fault) {
+        write_line(&fault.to_json());
+    }
+
+    fn because(&self, failure: &Failure, stop: Stop) -> String {
+        let told = failure.told.as_deref().map(|told| format!(" ({told})")).unwrap_or_default();
+        match (stop, failure.verdict) {
+            (Stop::Unsafe(rule), _) => format!("{} is not sent again, since {rule}", self.method),
+            (Stop::GaveUp(Reason::PushbackTooLong), Verdict::After(wait)) => {
+                format!("told to wait {}{told}, {}", Human(wait), self.too_long(wait))
+            }
+            (Stop::GaveUp(reason @ Reason::Overloaded), _) => format!("{reason}{told}"),
+            (Stop::GaveUp(reason), _) => reason.to_string(),
+        }
+    }
+
+    /// Which limit a pushback passes.
+    fn too_long(&self, wait: Duration) -> String {
+        let settings = self.policy.settings();
+        match (settings.max_pushback, settings.max_elapsed) {
+            (Some(most), _) if wait > most => format!("longer than the max_pushback of {}", Human(most)),
+            (_, Some(most)) => format!("past the max_elapsed of {}", Human(most)),
+            _ => "longer than allowed".into(),
+        }
+    }
+
+    fn hint(&self, failure: &Failure, stop: Stop) -> Option<String> {
+        let reason = match stop {
+            Stop::Unsafe(_) => {
+                return Some("--idempotency-key if the server honours it; --retry-unsafe if twice does no harm".into());
+            }
+            Stop::GaveUp(reason) => reason,
+        };
+        match (reason, failure.verdict) {
+            (Reason::PushbackTooLong, Verdict::After(wait))
+                if self.policy.settings().max_pushback.is_some_and(|most| wait > most) =>
+            {
+                Some(format!("--max-pushback {} waits for it", Human(wait)))
+            }
+            (Reason::PushbackTooLong | Reason::Elapsed, _) => Some("--max-elapsed gives it more time".into()),
+            _ if failure.hint.is_some() => failure.hint.clone(),
+            (Reason::Attempts, _) => Some("--max-attempts gives it more".into()),
+            (Reason::Permanent, _) if failure.status.is_some() && !self.fail_with_body => {
+                Some("--fail-with-body shows what the server says about it".into())
+            }
+            _ => None,
+        }
+    }
+
+    /// `after 3 attempts in 1.2s`.
+    fn after(&self) -> String {
+        let plural = if self.attempt == 1 { "" } else { "s" };
+        format!("after {} attempt{plural} in {:.1}", self.attempt, Human(self.began.elapsed()))
+    }
+
+    /// `2 of 8`.
+    fn of_most(&self) -> String {
+        match self.policy.settings().max_attempts {
+            Some(most) => format!("{} of {most}", self.attempt),
+            None => self.attempt.to_string(),
+        }
+    }
+
+    fn failed_event(&self, failure: &Failure, delay: Option<Duration>, reason: Option<&str>) {
+        let mut event = Object::new();
+        event.text("event", "attempt").number("attempt", self.attempt.into());
+        event.raw("status", &status_or_null(failure.status)).text("what", &failure.text);
+        event.text("verdict", &verdict_name(failure.verdict));
+        event.number("ran_ms", millis(self.attempt_began.elapsed())).number("elapsed_ms", self.elapsed_ms());
+        event.raw("delay_ms", &delay.map_or("null".to_owned(), |delay| millis(delay).to_string()));
+        self.event(event.option("reason", reason));
+    }
+
+    fn end(&self, outcome: &str, status: Option<StatusCode>, exit: u8, reason: Option<&str>) -> Object {
+        let mut event = Object::new();
+        event.text("event", "end").text("outcome", outcome).number("attempts", self.attempt.into());
+        event.raw("status", &status_or_null(status)).number("exit", exit.into());
+        event.number("elapsed_ms", self.elapsed_ms()).option("reason", reason);
+        event
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        millis(self.began.elapsed())
+    }
+
+    fn event(&self, event: &mut Object) {
+        if !self.talk.quiet {
+            write_line(&event.finish());
+        }
+    }
+
+    fn say(&self, text: impl Display) {
+        if !self.talk.quiet {
+            write_line(&format!("relent: {text}"));
+        }
+    }
+}
+
+/// Why an attempt is followed by another.
+fn why(failure: &Failure, rule: Replay) -> String {
+    let mut why = match failure.verdict {
+        Verdict::After(wait) => format!("told to wait {}", Human(wait)),
+        _ => "transient".to_owned(),
+    };
+    if let Some(told) = &failure.told {
+        why.push_str(&format!(" ({told})"));
+    }
+    if rule != Replay::Idempotent {
+        why.push_str(&format!(", {rule}"));
+    }
+    why
+}
+
+/// A verdict in the words of `relent run`.
+fn verdict_name(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Transient => "transient".to_owned(),
+        Verdict::Permanent => "permanent".to_owned(),
+        Verdict::Overloaded => "overloaded".to_owned(),
+        Verdict::After(after) => format!("after {}", Human(after)),
+    }
+}
+
+fn status_or_null(status: Option<StatusCode>) -> String {
+    status.map_or("null".to_owned(), |status| status.as_u16().to_string())
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn write_line(line: &str) {
+    // There is nobody left to tell when stderr is gone.
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}

@@ -1,0 +1,151 @@
+//! Going on with a download where it broke off (RFC 9110 section 14), and when that is safe.
+//!
+//! A part may only be joined to a part of the same representation. So a download is resumed only if its first response
+//! had a length and a strong validator; the request says `If-Range` with it, and a 206 is taken only if it has exactly
+//! what is missing.
+
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use relent::wire::http_date;
+
+/// What is needed to ask for the rest of a body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Resume {
+    validator: HeaderValue,
+    total: u64,
+}
+
+impl Resume {
+    /// What a response with this head allows; `None` if its body can only be had from the start.
+    /// `length` is that of the body as it is written, `now` in seconds since 1970.
+    pub(super) fn of(status: StatusCode, headers: &HeaderMap, length: Option<u64>, now: i64) -> Option<Resume> {
+        let refused = headers.get(header::ACCEPT_RANGES).is_some_and(|units| units == "none");
+        if status != StatusCode::OK || refused || headers.contains_key(header::CONTENT_ENCODING) {
+            return None;
+        }
+        Some(Resume { validator: validator(headers, now)?, total: length.filter(|length| *length > 0)? })
+    }
+
+    /// The headers that ask for what is missing after `have` bytes.
+    pub(super) fn ask(&self, have: u64, headers: &mut HeaderMap) {
+        let range = HeaderValue::from_str(&format!("bytes={have}-")).expect("digits are a header value");
+        headers.insert(header::RANGE, range);
+        headers.insert(header::IF_RANGE, self.validator.clone());
+        // A range of an encoded body would be no range of ours.
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
+
+    /// Whether a 206 with these headers has exactly what is missing after `have` bytes.
+    pub(super) fn is_answered_by(&self, have: u64, headers: &HeaderMap) -> bool {
+        let same = headers.get(header::ETAG).is_none_or(|tag| !is_tag(&self.validator) || *tag == self.validator);
+        same && content_range(headers) == Some((have, self.total - 1, self.total))
+    }
+
+    /// The length of the whole body.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+}
+
+/// A strong `ETag`, or a `Last-Modified` that is strong because the response was made at least a second later
+/// (RFC 9110 8.8.2.2).
+fn validator(headers: &HeaderMap, now: i64) -> Option<HeaderValue> {
+    match headers.get(header::ETAG) {
+        Some(tag) => is_tag(tag).then(|| tag.clone()),
+        None => {
+            let date = |name| http_date(headers.get(name)?.to_str().ok()?, now);
+            let modified = date(header::LAST_MODIFIED)?;
+            let made = date(header::DATE)?;
+            (made > modified).then(|| headers[header::LAST_MODIFIED].clone())
+        }
+    }
+}
+
+/// A strong tag is in quotes; a weak one begins with `W/`.
+fn is_tag(value: &HeaderValue) -> bool {
+    let bytes = value.as_bytes();
+    bytes.len() >= 2 && bytes.starts_with(b"\"") && bytes.ends_with(b"\"")
+}
+
+/// First, last and length of `Content-Range: bytes 5-9/10`. An unknown length (`*`) says too little.
+fn content_range(headers: &HeaderMap) -> Option<(u64, u64, u64)> {
+    let text = headers.get(header::CONTENT_RANGE)?.to_str().ok()?;
+    let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    Some((number(first)?, number(last)?, number(total)?))
+}
+
+fn number(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderName;
+
+    const NOW: i64 = 1_790_000_000;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs.iter().map(|(k, v)| (HeaderName::from_static(k), HeaderValue::from_static(v))).collect()
+    }
+
+    fn of(pairs: &[(&'static str, &'static str)]) -> Option<Resume> {
+        Resume::of(StatusCode::OK, &headers(pairs), Some(10), NOW)
+    }
+
+    #[test]
+    fn a_strong_validator_and_a_length_are_needed() {
+        assert!(of(&[("etag", "\"v1\"")]).is_some());
+        assert!(of(&[("etag", "W/\"v1\"")]).is_none(), "weak");
+        assert!(of(&[("etag", "v1")]).is_none(), "not quoted");
+        assert!(of(&[]).is_none());
+        assert!(of(&[("etag", "\"v1\""), ("accept-ranges", "none")]).is_none());
+        assert!(of(&[("etag", "\"v1\""), ("content-encoding", "gzip")]).is_none());
+        assert!(Resume::of(StatusCode::OK, &headers(&[("etag", "\"v1\"")]), None, NOW).is_none());
+        assert!(Resume::of(StatusCode::OK, &headers(&[("etag", "\"v1\"")]), Some(0), NOW).is_none());
+        assert!(Resume::of(StatusCode::PARTIAL_CONTENT, &headers(&[("etag", "\"v1\"")]), Some(5), NOW).is_none());
+    }
+
+    #[test]
+    fn a_date_is_strong_a_second_later() {
+        let modified = ("last-modified", "Sun, 06 Nov 1994 08:49:37 GMT");
+        assert!(of(&[modified, ("date", "Sun, 06 Nov 1994 08:49:38 GMT")]).is_some());
+        assert!(of(&[modified, ("date", "Sun, 06 Nov 1994 08:49:37 GMT")]).is_none());
+        assert!(of(&[modified]).is_none());
+        assert!(of(&[modified, ("date", "now")]).is_none());
+        assert!(of(&[modified, ("date", "Sun, 06 Nov 1994 08:49:38 GMT"), ("etag", "W/\"a\"")]).is_none());
+    }
+
+    #[test]
+    fn the_request_names_what_is_missing() {
+        let mut asked = HeaderMap::new();
+        of(&[("etag", "\"v1\"")]).unwrap().ask(4, &mut asked);
+        assert_eq!(asked, headers(&[("range", "bytes=4-"), ("if-range", "\"v1\""), ("accept-encoding", "identity")]));
+    }
+
+    #[test]
+    fn a_206_must_have_exactly_what_is_missing() {
+        let resume = of(&[("etag", "\"v1\"")]).unwrap();
+        let answered = |range: &'static str| resume.is_answered_by(4, &headers(&[("content-range", range)]));
+        assert!(answered("bytes 4-9/10"));
+        for wrong in [
+            "bytes 0-9/10",
+            "bytes 5-9/10",
+            "bytes 4-8/10",
+            "bytes 4-9/11",
+            "bytes 4-9/*",
+            "bytes */10",
+            "4-9/10",
+            "bytes 4-9",
+            "bytes +4-9/10",
+            "bytes 4-9/10/",
+            "items 4-9/10",
+            "",
+            "bytes 99999999999999999999-9/10",
+        ] {
+            assert!(!answered(wrong), "{wrong}");
+        }
+        assert!(!resume.is_answered_by(4, &HeaderMap::new()));
+        assert!(!resume.is_answered_by(4, &headers(&[("content-range", "bytes 4-9/10"), ("etag", "\"v2\"")])));
+    }
+}
