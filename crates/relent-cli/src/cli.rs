@@ -1,6 +1,6 @@
 //! The one table of subcommands and flags: parsing, `--help`, completions and the man page come from here.
 
-use crate::{completions, explain, http, man, talk::Fault};
+use crate::{completions, connect, explain, http, man, talk::Fault};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -20,6 +20,8 @@ Exit codes:
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Wait until something accepts connections, then run a command.
+    Connect(Box<connect::Args>),
     /// Show what a policy will do.
     Explain(Box<explain::Args>),
     /// Make an HTTP request.
@@ -38,6 +40,7 @@ impl Command {
     /// What went wrong in `relent` itself.
     pub fn run(self) -> Result<ExitCode, Fault> {
         match self {
+            Command::Connect(args) => connect::run(&args),
             Command::Explain(args) => explain::run(&args),
             Command::Http(args) => http::run(&args),
             Command::Completions(args) => completions::run(&args),

@@ -5,6 +5,7 @@
 
 pub mod cli;
 mod completions;
+pub mod connect;
 pub mod explain;
 mod http;
 pub mod json;

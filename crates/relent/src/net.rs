@@ -41,13 +41,20 @@ pub fn connect_blocking(policy: &Policy, address: &str) -> Result<TcpStream, Err
 /// The error of the last address tried.
 pub fn connect_once(address: &str, limit: Option<Duration>) -> io::Result<TcpStream> {
     let addresses: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
+    try_each(&addresses, limit)
+}
+
+/// Tries the addresses in turn. Each may take its share of the time left, so that one that swallows packets does not
+/// leave none for those behind it.
+fn try_each(addresses: &[SocketAddr], limit: Option<Duration>) -> io::Result<TcpStream> {
     let begin = std::time::Instant::now();
     let mut last = None;
-    for address in addresses {
-        let connected = match limit.map(|limit| limit.saturating_sub(begin.elapsed())) {
+    for (nth, address) in addresses.iter().enumerate() {
+        let untried = u32::try_from(addresses.len() - nth).unwrap_or(u32::MAX);
+        let connected = match limit.map(|limit| limit.saturating_sub(begin.elapsed()) / untried) {
             None => TcpStream::connect(address),
             Some(Duration::ZERO) => break,
-            Some(left) => TcpStream::connect_timeout(&address, left),
+            Some(left) => TcpStream::connect_timeout(address, left),
         };
         match connected {
             Ok(stream) => return Ok(stream),
@@ -122,4 +129,29 @@ pub fn connect_unix_blocking(
 ) -> Result<std::os::unix::net::UnixStream, Error<io::Error>> {
     let path = path.as_ref();
     policy.when(verdict).retry_blocking(|_| std::os::unix::net::UnixStream::connect(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{net::TcpListener, time::Instant};
+
+    /// A listener whose queue of connections is full drops further packets, as a dead host does.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_address_that_swallows_packets_leaves_time_for_the_next() {
+        let (full, good) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+        let (full, good) = (full.local_addr().map(|at| (full, at)).unwrap(), good.local_addr().unwrap());
+        let mut queue = Vec::new();
+        while let Ok(stream) = TcpStream::connect_timeout(&full.1, Duration::from_millis(20)) {
+            queue.push(stream);
+            assert!(queue.len() < 10_000, "the queue never fills");
+        }
+        let begin = Instant::now();
+        let connected = try_each(&[full.1, good], Some(Duration::from_millis(200)));
+        assert_eq!(connected.unwrap().peer_addr().unwrap(), good);
+        assert!(begin.elapsed() < Duration::from_millis(190), "{:?}", begin.elapsed());
+        let timed_out = try_each(&[full.1], Some(Duration::from_millis(20)));
+        assert_eq!(timed_out.unwrap_err().kind(), ErrorKind::TimedOut);
+    }
 }

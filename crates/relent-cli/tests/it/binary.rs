@@ -30,6 +30,10 @@ impl Folder {
         Folder(path)
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// With a file in it.
     pub(crate) fn file(self, name: &str, text: &str) -> Folder {
         let path = self.0.join(name);

@@ -1,4 +1,5 @@
 //! The command line as its users meet it: arguments in; exact stdout, stderr and exit code out.
 
 mod binary;
+mod connect;
 mod explain;

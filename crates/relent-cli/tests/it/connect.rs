@@ -1,0 +1,224 @@
+//! `relent connect`, against listeners of the tests' own.
+
+use crate::binary::{Folder, Outcome, relent};
+use std::{
+    net::{TcpListener, TcpStream},
+    os::unix::net::UnixListener,
+    thread,
+    time::Duration,
+};
+
+/// Short waits, the same in every run.
+const QUICK: [&str; 8] = ["connect", "--seed", "7", "--base", "20ms", "--cap", "40ms", "--max-attempts=100"];
+
+fn connect(args: &[&str]) -> Outcome {
+    relent(&[&QUICK, args].concat())
+}
+
+/// A port that nothing listens on.
+fn closed() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+    listener.local_addr().expect("it is bound").to_string()
+}
+
+/// What is said, with the port, and with the times that differ from run to run, replaced.
+fn filtered(text: &str, target: &str) -> String {
+    let mut words = Vec::new();
+    for line in text.replace(target, "HOST:PORT").lines() {
+        let line: Vec<&str> = line.split(' ').collect();
+        let after_attempts = |at: usize| at >= 2 && line[at - 1] == "in" && line[at - 2].starts_with("attempt");
+        let shown: Vec<&str> = line
+            .iter()
+            .enumerate()
+            .map(|(at, word)| match word.strip_suffix(':') {
+                Some(_) if after_attempts(at) => "TIME:",
+                None if after_attempts(at) => "TIME",
+                _ => word,
+            })
+            .collect();
+        words.push(shown.join(" ") + "\n");
+    }
+    words.concat()
+}
+
+#[test]
+fn what_accepts_at_once_is_not_talked_about() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = listener.local_addr().unwrap().to_string();
+    for target in [target.clone(), format!("tcp://{target}")] {
+        assert_eq!(connect(&[&target]), Outcome { stdout: String::new(), stderr: String::new(), code: Some(0) });
+    }
+    let verbose = connect(&["-v", &target]);
+    assert_eq!(filtered(&verbose.stderr, &target), "relent: HOST:PORT: accepts after 1 attempt in TIME\n");
+}
+
+#[test]
+fn waits_and_becomes_the_command() {
+    let target = closed();
+    let later = {
+        let target = target.clone();
+        thread::spawn(move || {
+            thread::sleep(Duration::from_millis(100));
+            let listener = TcpListener::bind(target).unwrap();
+            listener.accept().unwrap();
+        })
+    };
+    let outcome = connect(&[&target, "--", "sh", "-c", "echo $RELENT_TARGET \"$@\"; exit 7", "-", "--any", "a b"]);
+    later.join().unwrap();
+    assert_eq!((outcome.stdout, outcome.code), (format!("{target} --any a b\n"), Some(7)));
+    let last = filtered(&outcome.stderr, &target);
+    let last = last.lines().last().unwrap();
+    assert!(last.starts_with("relent: HOST:PORT: accepts after ") && last.ends_with(" attempts in TIME"), "{last}");
+}
+
+/// The command has relent's own process, so signals reach it and nothing is left of relent.
+#[test]
+fn the_command_has_the_process_of_relent() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = listener.local_addr().unwrap().to_string();
+    let folder = Folder::new();
+    let mut command = folder.command(&["connect", &target, "--", "sh", "-c", "echo $$"]);
+    let child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let id = child.id();
+    assert_eq!(String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap(), format!("{id}\n"));
+}
+
+#[test]
+fn gives_up_with_the_last_error() {
+    let target = closed();
+    let outcome = relent(&["connect", "--seed", "7", "--base", "20ms", "--max-attempts", "3", &target]);
+    assert_eq!((outcome.stdout.as_str(), outcome.code), ("", Some(1)));
+    assert_eq!(
+        filtered(&outcome.stderr, &target),
+        "relent: HOST:PORT: attempt 1 of 3: Connection refused; next in 6ms\n\
+         relent: HOST:PORT: attempt 2 of 3: Connection refused; next in 37.6ms\n\
+         relent: HOST:PORT: gave up after 3 attempts in TIME: out of attempts (Connection refused)\n"
+    );
+    let quiet = relent(&["connect", "-q", "--base", "1ms", "--max-attempts", "2", &target]);
+    assert_eq!(quiet, Outcome { stdout: String::new(), stderr: String::new(), code: Some(1) });
+}
+
+#[test]
+fn machines_get_events() {
+    let target = closed();
+    let args = ["connect", "--json", "--seed", "7", "--base", "20ms", "--max-attempts", "2", &target, "--", "true"];
+    let outcome = relent(&args);
+    let mut stderr = outcome.stderr.replace(&target, "HOST:PORT");
+    while let Some(at) = stderr.find("\"elapsed_ms\":") {
+        let end = at + stderr[at..].find([',', '}']).unwrap();
+        stderr.replace_range(at..end, "TIME");
+    }
+    assert_eq!(outcome.code, Some(1));
+    assert_eq!(
+        stderr,
+        r#"{"event":"attempt","target":"HOST:PORT","attempt":1,"error":"Connection refused","verdict":"transient",TIME,"delay_ms":6,"reason":null}
+{"event":"attempt","target":"HOST:PORT","attempt":2,"error":"Connection refused","verdict":"transient",TIME,"delay_ms":null,"reason":"attempts"}
+{"event":"end","outcome":"gave_up","exit":1,TIME,"reason":"attempts"}
+"#
+    );
+}
+
+#[test]
+fn out_of_time_is_124() {
+    let outcome = connect(&["--max-elapsed", "100ms", &closed()]);
+    assert_eq!(outcome.code, Some(124));
+    assert!(outcome.stderr.trim_end().ends_with("out of time (Connection refused)"), "{}", outcome.stderr);
+}
+
+#[test]
+fn all_targets_or_any() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (open, shut) = (listener.local_addr().unwrap().to_string(), closed());
+    let all = relent(&["connect", "-q", "--base", "5ms", "--max-attempts", "3", &open, &shut]);
+    assert_eq!(all.code, Some(1));
+    let command = ["--", "sh", "-c", "echo $RELENT_TARGET"];
+    let any = connect(&[&["-q", "--any", &shut, &open][..], &command].concat());
+    assert_eq!((any.stdout, any.code), (format!("{open}\n"), Some(0)));
+    let none = relent(&["connect", "-q", "--any", "--base", "5ms", "--max-attempts", "3", &shut, &closed()]);
+    assert_eq!(none.code, Some(1));
+}
+
+#[test]
+fn unix_sockets_are_waited_for() {
+    let folder = Folder::new();
+    let path = folder.path().join("a.sock");
+    let later = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(60));
+        UnixListener::bind(path).unwrap().accept().unwrap();
+    });
+    let outcome = folder.relent(&[&QUICK, &["unix:a.sock"][..]].concat());
+    later.join().unwrap();
+    assert_eq!(outcome.code, Some(0));
+    let first = "relent: unix:a.sock: attempt 1 of 100: No such file or directory; next in ";
+    assert!(outcome.stderr.starts_with(first), "{}", outcome.stderr);
+}
+
+/// A name that is not there yet may be there at the next attempt, as in a cluster that is starting.
+#[test]
+fn a_name_that_does_not_resolve_is_retried() {
+    let outcome = relent(&["connect", "--seed", "7", "--base", "1ms", "--max-attempts", "2", "nosuch.invalid:80"]);
+    assert_eq!(outcome.code, Some(1));
+    assert!(outcome.stderr.starts_with("relent: nosuch.invalid:80: attempt 1 of 2: "), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("os error"), "{}", outcome.stderr);
+}
+
+/// A listener whose queue is full drops packets as a dead host does.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_attempt_has_an_end() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut queue = Vec::new();
+    while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(20)) {
+        queue.push(stream);
+    }
+    let target = address.to_string();
+    let args = ["connect", "--attempt-timeout", "30ms", "--seed", "7", "--base", "1ms", "--max-attempts", "2", &target];
+    let outcome = relent(&args);
+    assert_eq!(outcome.code, Some(1));
+    assert!(outcome.stderr.contains("attempt 1 of 2: timed out; next in "), "{}", outcome.stderr);
+}
+
+#[test]
+fn the_command_must_be_one() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = listener.local_addr().unwrap().to_string();
+    let missing = connect(&[&target, "--", "no-such-command"]);
+    assert_eq!(missing.code, Some(127));
+    assert_eq!(
+        missing.stderr,
+        "error: cannot find the command no-such-command\nhint: give the path, or a name that is in PATH\n"
+    );
+    let folder = Folder::new().file("plain.txt", "text");
+    let denied = folder.relent(&["connect", &target, "--", "./plain.txt"]);
+    assert_eq!(
+        (denied.stderr.as_str(), denied.code),
+        ("error: cannot execute ./plain.txt: Permission denied\n", Some(126))
+    );
+}
+
+#[test]
+fn bad_input_says_what_and_what_to_do() {
+    let targets = "targets are host:port, tcp://host:port and unix:path";
+    for (target, problem, hint) in [
+        ("db", "\"db\" has no port", targets),
+        ("db:70000", "\"70000\" is not a port", "a port is a number from 1 to 65535"),
+        ("udp://db:53", "udp:// is not a known scheme", targets),
+        ("::1:80", "\"::1:80\" has colons in its host", "an IPv6 address stands in brackets: [::1]:5432"),
+        (
+            "http://db:80/",
+            "http://db:80/ is a URL, not an address",
+            "relent http asks for a response; for the socket alone write host:port",
+        ),
+    ] {
+        let outcome = relent(&["connect", target]);
+        let expected = format!("error: invalid value '{target}' for '<TARGET>...': {problem}\nhint: {hint}\n");
+        assert_eq!((outcome.stderr, outcome.code), (expected, Some(125)));
+    }
+    let none = relent(&["connect"]);
+    assert_eq!(none.code, Some(125));
+    assert!(none.stderr.starts_with("error: "), "{}", none.stderr);
+    let many = ["127.0.0.1:1"; 257];
+    let outcome = relent(&[&["connect"], &many[..]].concat());
+    assert_eq!(outcome.stderr, "error: 257 targets are too many\nhint: up to 256 are waited for at once\n");
+}
