@@ -99,10 +99,10 @@ impl Formula {
     /// The delay after failure `k` in units, exactly as the original computes it; `None` where the original fails.
     /// `memory` is 0 before the first.
     pub fn value(&self, k: u32, memory: &mut u64, random: Random) -> Option<f64> {
-        self.value_of_at_least(k, memory, random, 0.0)
+        self.value_of_at_least(k, memory, random, f64::NEG_INFINITY)
     }
 
-    fn value_of_at_least(&self, k: u32, memory: &mut u64, random: Random, pushback: f64) -> Option<f64> {
+    fn value_of_at_least(&self, k: u32, memory: &mut u64, random: Random, least: f64) -> Option<f64> {
         let step = (i64::from(k) - 1 + i64::from(self.offset)).clamp(0, i64::from(u32::MAX)) as u32;
         let grown = self.growth.value(self.first, step, memory)?;
         if let (Some(lead), 0..=1) = (self.lead, k) {
@@ -110,7 +110,7 @@ impl Formula {
         }
         let grown = if grown.is_nan() { self.nan } else { grown };
         let capped = grown.min(self.cap);
-        let spread = self.spread.value(if pushback > capped { pushback } else { capped }, random)?;
+        let spread = self.spread.value(capped.max(least), random)?;
         Some(self.round.value(spread).min(self.most).max(self.least))
     }
 }
@@ -130,7 +130,7 @@ impl Backoff for Formula {
         };
         let least = match pushback {
             Some(pushback) if self.pushback == Pushback::Stretched => self.unit.of(pushback),
-            _ => 0.0,
+            _ => f64::NEG_INFINITY,
         };
         let own = self.value_of_at_least(k, &mut step.memory, Random::Draw(step.draw), least)?;
         let own = self.unit.duration(own);
