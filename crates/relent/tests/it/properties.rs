@@ -123,13 +123,9 @@ fn spread_survives_the_cap() {
             };
             let (least, greatest) = (at_the_cap(0), at_the_cap(u64::MAX));
             let actual = greatest - least;
-            prop_assert!(
-                actual.abs_diff(width) <= Duration::from_nanos(2),
-                "{:?}: {:?}, not {:?}",
-                jitter,
-                actual,
-                width
-            );
+            // The middle and both ends of a range are whole nanoseconds, and its upper end is not drawn.
+            let is_as_wide = actual.abs_diff(width) <= Duration::from_nanos(4);
+            prop_assert!(is_as_wide, "{:?}: {:?}, not {:?}", jitter, actual, width);
             prop_assert!(greatest <= cap);
             if jitter != Jitter::Decorrelated {
                 let row = policy.schedule().last().unwrap();
