@@ -60,3 +60,8 @@ pub use self::{
     rt::{Sleep, SystemTimer},
     ticker::{Ticker, Ticks},
 };
+
+/// The README's snippets compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
