@@ -1,12 +1,12 @@
 //! The one table of subcommands and flags: parsing, `--help`, completions and the man page come from here.
 
-use crate::{completions, connect, explain, http, man, talk::Fault};
+use crate::{completions, connect, explain, http, man, run, talk::Fault};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Makes calls that fail try again without hurting what they call.
 #[derive(Debug, Parser)]
-#[command(name = "relent", version, max_term_width = 100, after_help = AFTER_HELP, arg_required_else_help = true)]
+#[command(name = "relent", version, after_help = AFTER_HELP, arg_required_else_help = true)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -15,11 +15,14 @@ pub struct Cli {
 
 const AFTER_HELP: &str = "\
 Exit codes:
-  125  relent itself failed: wrong flags, an unreadable policy file";
+  125  relent itself failed: wrong flags, an unreadable policy file
+  else as the subcommand says";
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Run a command, again if it fails.
+    Run(Box<run::Args>),
     /// Wait until something accepts connections, then run a command.
     Connect(Box<connect::Args>),
     /// Show what a policy will do.
@@ -40,6 +43,7 @@ impl Command {
     /// What went wrong in `relent` itself.
     pub fn run(self) -> Result<ExitCode, Fault> {
         match self {
+            Command::Run(args) => Ok(run::run(&args)),
             Command::Connect(args) => connect::run(&args),
             Command::Explain(args) => explain::run(&args),
             Command::Http(args) => http::run(&args),

@@ -12,6 +12,7 @@ pub mod json;
 mod man;
 pub mod plot;
 pub mod policy_args;
+mod run;
 pub mod talk;
 
 use clap::Parser;

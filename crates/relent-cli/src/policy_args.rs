@@ -23,7 +23,7 @@ pub const FILE: &str = "relent.toml";
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Policy")]
 pub struct PolicyArgs {
-    /// A policy from a file, which flags override [default: relent.toml here, if there is one].
+    /// A policy from a file, which flags override [default: relent.toml, if there].
     #[arg(long, value_name = "FILE[#NAME]")]
     pub policy: Option<String>,
 
@@ -31,8 +31,9 @@ pub struct PolicyArgs {
     #[arg(long, value_name = "NAME", value_parser = setting("compat"))]
     pub compat: Option<String>,
 
-    /// How the delay grows [default: exponential].
-    #[arg(long, value_name = "CURVE", value_parser = PossibleValuesParser::new(CurveName::ALL.map(CurveName::as_str)))]
+    /// immediate, constant, linear, exponential (default), fibonacci, slots or list.
+    #[arg(long, value_name = "CURVE", hide_possible_values = true,
+          value_parser = PossibleValuesParser::new(CurveName::ALL.map(CurveName::as_str)))]
     pub curve: Option<String>,
 
     /// The first delay [default: 1s].
@@ -59,7 +60,7 @@ pub struct PolicyArgs {
     #[arg(long, value_name = "DURATION", value_parser = setting("cap"))]
     pub cap: Option<String>,
 
-    /// How delays are spread: none, full, equal, decorrelated, proportional=0.2, additive=1s [default: full].
+    /// none, full (default), equal, decorrelated, proportional=0.2 or additive=1s.
     #[arg(long, value_name = "JITTER", value_parser = setting("jitter"))]
     pub jitter: Option<String>,
 

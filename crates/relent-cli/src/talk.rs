@@ -61,6 +61,15 @@ impl Fault {
         }
         event.number("code", self.exit.into()).finish()
     }
+
+    /// Says it on stderr as people or machines want it, and returns what to exit with.
+    pub fn tell_as(&self, json: bool) -> ExitCode {
+        if !json {
+            return self.tell();
+        }
+        let _ = writeln!(io::stderr().lock(), "{}", self.to_json());
+        ExitCode::from(self.exit)
+    }
 }
 
 impl From<relent::config::ConfigError> for Fault {
@@ -115,11 +124,11 @@ fn is_unset(variable: &str) -> bool {
 pub(crate) fn usage(error: &clap::Error) -> Result<ExitCode, Fault> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            write_out(error.render().to_string().as_bytes())?;
+            write_out(format!("{}\n", error.render().to_string().trim_end()).as_bytes())?;
             Ok(ExitCode::SUCCESS)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = write!(io::stderr().lock(), "{}", error.render());
+            let _ = writeln!(io::stderr().lock(), "{}", error.render().to_string().trim_end());
             Ok(ExitCode::from(EXIT_FAULT))
         }
         _ => Err(usage_fault(error)),

@@ -1,0 +1,207 @@
+//! A call of relent's, driven: each attempt is the command run once, and what happens between attempts is decided by
+//! the same [`Call`] that every other part of relent uses.
+
+use super::{
+    args::Args,
+    attempt::{self, Ended, How, Plan},
+    input::Input,
+    judge::{Judged, judge},
+    narrator::{Narrator, millis},
+    patterns::Patterns,
+    report::{End, Outcome, Report, Row},
+    signals::Signals,
+    spool::Spool,
+    verdict_file::VerdictFile,
+    wait::wait,
+};
+use crate::talk::Fault;
+use nix::sys::signal::Signal;
+use relent::{Call, Decision, Policy, Timestamp, Verdict};
+use std::{
+    ffi::OsString,
+    time::{Duration, Instant},
+};
+
+/// A run: what it was asked for, and what it holds.
+pub(super) struct Driver<'a> {
+    pub(super) args: &'a Args,
+    pub(super) policy: &'a Policy,
+    pub(super) key: OsString,
+    pub(super) started: Instant,
+    pub(super) signals: &'a Signals,
+    pub(super) input: Input,
+    pub(super) patterns: Patterns,
+    pub(super) stream: bool,
+    pub(super) verdicts: VerdictFile,
+    pub(super) narrator: Narrator,
+    pub(super) report: Report,
+}
+
+/// How a run ended: what to exit with, and what to write out.
+pub(super) struct Finished {
+    pub(super) outcome: Outcome,
+    pub(super) exit: u8,
+    pub(super) output: Spool,
+}
+
+/// What has happened so far.
+#[derive(Default)]
+struct History {
+    attempts: u64,
+    successes: u32,
+    last: Option<(How, String)>,
+    output: Spool,
+    /// The signal that came while leftovers were ended.
+    swept: Option<Signal>,
+}
+
+impl Driver<'_> {
+    /// Runs the command until it succeeds, the policy gives up or a signal comes.
+    pub(super) fn run(mut self, seed: u64) -> Result<Finished, Fault> {
+        let mut call = self.policy.call(Timestamp::ZERO, seed);
+        let mut history = History::default();
+        let outcome = match wait(call.spread(), 1, self.signals, &mut self.narrator) {
+            Some(signal) => Outcome::Interrupted(signal),
+            None => self.attempts(&mut call, &mut history)?,
+        };
+        self.finish(outcome, history)
+    }
+
+    fn attempts(&mut self, call: &mut Call<'_>, history: &mut History) -> Result<Outcome, Fault> {
+        loop {
+            let (began, attempt) = (self.now(), call.attempt());
+            self.narrator.attempt_starts(attempt);
+            let ended = self.attempt(call, history)?;
+            history.attempts += 1;
+            let mut interrupted = ended.interrupted;
+            let row = self.judge(ended, attempt, began, history);
+            interrupted = interrupted.or(history.swept);
+            let Some(verdict) = row.verdict else {
+                self.report.add(row);
+                return Ok(Outcome::Success);
+            };
+            let decision = match interrupted {
+                Some(signal) => Err(Outcome::Interrupted(signal)),
+                None => self.decide(call, verdict, row.ran),
+            };
+            let delay = decision.as_ref().ok().copied();
+            let reason = decision.as_ref().err().and_then(Outcome::reason);
+            let row = Row { delay, reason, ..row };
+            self.narrator.attempt_failed(&row);
+            self.report.add(row);
+            let delay = match decision {
+                Ok(delay) => delay,
+                Err(outcome) => return Ok(outcome),
+            };
+            if let Some(signal) = wait(delay, call.attempt(), self.signals, &mut self.narrator) {
+                return Ok(Outcome::Interrupted(signal));
+            }
+        }
+    }
+
+    fn attempt(&mut self, call: &Call<'_>, history: &History) -> Result<Ended, Fault> {
+        let plan = Plan {
+            command: &self.args.command,
+            environment: self.environment(call.attempt(), history),
+            limit: call.attempt_limit(self.now()),
+            grace: self.args.time.grace,
+            stream: self.stream,
+            patterns: &self.patterns,
+        };
+        attempt::run(&plan, &mut self.input, self.signals)
+    }
+
+    fn environment(&self, attempt: u32, history: &History) -> Vec<(&'static str, OsString)> {
+        let most = self.policy.settings().max_attempts.map_or("unlimited".to_owned(), |most| most.to_string());
+        let mut environment = vec![
+            ("RELENT_ATTEMPT", attempt.to_string().into()),
+            ("RELENT_MAX_ATTEMPTS", most.into()),
+            ("RELENT_KEY", self.key.clone()),
+            ("RELENT_ELAPSED_MS", millis(self.started.elapsed()).to_string().into()),
+            ("RELENT_VERDICT", self.verdicts.path().into()),
+        ];
+        if let Some((how, _)) = &history.last {
+            environment.push(("RELENT_LAST_EXIT", how.code().to_string().into()));
+        }
+        environment
+    }
+
+    /// What the attempt came to, as a row of the report. What a failed attempt left running is ended here.
+    fn judge(&mut self, ended: Ended, attempt: u32, began: Timestamp, history: &mut History) -> Row {
+        let said = self.verdicts.take().and_then(|said| {
+            said.inspect_err(|word| self.narrator.remark(format_args!("{word:?} in RELENT_VERDICT is no verdict"))).ok()
+        });
+        let (verdict, what) = match judge(&ended, said, &self.args.failure) {
+            Judged::Failure(verdict, what) => {
+                history.successes = 0;
+                (Some(verdict), what)
+            }
+            Judged::Success => {
+                history.successes += 1;
+                let enough = self.args.failure.consecutive;
+                let what = format!("success {} of {enough}", history.successes);
+                ((history.successes < enough).then_some(Verdict::Transient), what)
+            }
+        };
+        let row = Row {
+            attempt,
+            exit: ended.how.code(),
+            what: what.clone(),
+            verdict,
+            started: began.since(Timestamp::ZERO),
+            ran: ended.ran,
+            delay: None,
+            reason: None,
+        };
+        if verdict.is_some()
+            && history.successes == 0
+            && let Some(group) = &ended.group
+        {
+            history.swept = group.sweep(self.args.time.grace, self.signals);
+        }
+        history.last = Some((ended.how, what));
+        history.output = ended.output;
+        row
+    }
+
+    fn decide(&self, call: &mut Call<'_>, verdict: Verdict, ran: Duration) -> Result<Duration, Outcome> {
+        let now = self.now();
+        if self.args.time.reset_after.is_some_and(|healthy| ran >= healthy) {
+            call.reset(now);
+        }
+        match call.on_failure(now, verdict) {
+            Decision::Retry(delay) => Ok(delay),
+            Decision::GiveUp(reason) => Err(Outcome::GaveUp(reason)),
+        }
+    }
+
+    fn finish(self, outcome: Outcome, history: History) -> Result<Finished, Fault> {
+        let exit = exit_code(outcome, history.last.as_ref().map(|(how, _)| how));
+        self.narrator.ended(&outcome, history.last.as_ref(), history.attempts, exit);
+        self.report.write(&End {
+            command: &self.args.command,
+            key: &self.key.to_string_lossy(),
+            outcome,
+            attempts: history.attempts,
+            exit,
+            elapsed: self.started.elapsed(),
+        })?;
+        Ok(Finished { outcome, exit, output: history.output })
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::ZERO + self.started.elapsed()
+    }
+}
+
+fn exit_code(outcome: Outcome, last: Option<&How>) -> u8 {
+    const OUT_OF_TIME: u8 = 124;
+    const NOT_AS_ASKED: u8 = 1;
+    match (outcome, last) {
+        (Outcome::Success, _) => 0,
+        (Outcome::Interrupted(signal), _) => attempt::died_by(signal as i32),
+        (Outcome::GaveUp(relent::Reason::Elapsed), _) => OUT_OF_TIME,
+        (Outcome::GaveUp(_), Some(How::Exited(0)) | None) => NOT_AS_ASKED,
+        (Outcome::GaveUp(_), Some(how)) => how.code(),
+    }
+}

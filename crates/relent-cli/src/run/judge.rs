@@ -1,0 +1,71 @@
+//! What the end of an attempt means: success, or a failure and its verdict.
+
+use super::{
+    args::FailureArgs,
+    attempt::{Ended, How},
+};
+use relent::{Human, Verdict};
+
+/// What an attempt came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Judged {
+    Success,
+    /// A failure, what it means, and what happened, for people.
+    Failure(Verdict, String),
+}
+
+/// Judges an attempt. The first rule that applies decides:
+///
+/// 1. what the command wrote to `RELENT_VERDICT`
+/// 2. `--stop-on-exit`: permanent
+/// 3. `--retry-on-exit`, `--retry-on-output`: transient
+/// 4. exit code 0: success, unless `--until-output` waits for more
+/// 5. cannot be executed, not found: permanent
+/// 6. `--sysexits`
+/// 7. any other failure: permanent if it was said what to retry (3), else transient
+pub(super) fn judge(ended: &Ended, said: Option<Verdict>, rules: &FailureArgs) -> Judged {
+    let code = ended.how.code();
+    let what = happened(ended);
+    if let Some(verdict) = said {
+        return Judged::Failure(verdict, what);
+    }
+    let is_in = |set: &Option<super::exit_set::ExitSet>| set.as_ref().is_some_and(|set| set.contains(code));
+    if is_in(&rules.stop_on_exit) && ended.how != How::Exited(0) {
+        return Judged::Failure(Verdict::Permanent, what);
+    }
+    if is_in(&rules.retry_on_exit) {
+        return Judged::Failure(Verdict::Transient, what);
+    }
+    if ended.found.retry {
+        return Judged::Failure(Verdict::Transient, format!("{what}, its output asks for a retry"));
+    }
+    if ended.how == How::Exited(0) {
+        return match &rules.until_output {
+            Some(_) if !ended.found.until => {
+                Judged::Failure(Verdict::Transient, format!("{what}, its output does not match yet"))
+            }
+            _ => Judged::Success,
+        };
+    }
+    let is_choosy = rules.retry_on_exit.is_some() || rules.retry_on_output.is_some();
+    let verdict = match code {
+        126 | 127 => Verdict::Permanent,
+        75 if rules.sysexits => Verdict::Transient,
+        64 | 65 | 77 | 78 if rules.sysexits => Verdict::Permanent,
+        _ => Verdict::from(!is_choosy),
+    };
+    Judged::Failure(verdict, what)
+}
+
+/// What happened, in a few words.
+fn happened(ended: &Ended) -> String {
+    match &ended.how {
+        How::Exited(code) => format!("exit {code}"),
+        How::Died(number) => match signal_hook::low_level::signal_name(*number) {
+            Some(name) => format!("killed by {name}"),
+            None => format!("killed by signal {number}"),
+        },
+        How::TimedOut => format!("timed out after {:.1}", Human(ended.ran)),
+        How::CannotRun { problem, .. } => problem.clone(),
+    }
+}

@@ -1,0 +1,113 @@
+//! `relent run`: a command that fails is run again, politely.
+//!
+//! What decides is relent's own state machine ([`relent::Call`]); what is here is the command as a real process:
+//! its input replayed ([`input`]), its output kept apart from that of failed attempts ([`spool`]), its time limited
+//! and its processes ended as a whole ([`group`]), its end judged ([`judge`]). One thread and one poll; nothing is
+//! started, compiled or opened that the flags do not ask for.
+
+mod args;
+mod attempt;
+mod driver;
+mod exit_set;
+mod group;
+mod input;
+mod judge;
+mod narrator;
+mod patterns;
+mod report;
+mod signals;
+mod spool;
+mod terminal;
+mod verdict_file;
+mod wait;
+
+pub(crate) use args::Args;
+
+use crate::talk::Fault;
+use attempt::died_by;
+use driver::{Driver, Finished};
+use group::orphans;
+use input::Input;
+use narrator::Narrator;
+use nix::sys::signal::Signal;
+use patterns::Patterns;
+use report::{Outcome, Report};
+use signals::Signals;
+use spool::Spool;
+use std::{
+    env,
+    ffi::OsString,
+    hash::{BuildHasher, Hasher, RandomState},
+    io::{self, IsTerminal, Write},
+    process::ExitCode,
+    time::Instant,
+};
+use verdict_file::VerdictFile;
+
+pub(crate) fn run(args: &Args) -> ExitCode {
+    supervise(args).unwrap_or_else(|fault| fault.tell_as(args.talk.json))
+}
+
+fn supervise(args: &Args) -> Result<ExitCode, Fault> {
+    if args.command.is_empty() {
+        return Err(Fault::new("no command given").hint("relent run [FLAGS] -- COMMAND [ARG]..."));
+    }
+    let started = Instant::now();
+    let policy = args.policy.policy()?;
+    let seed = args.policy.seed();
+    let signals = Signals::catch().map_err(|error| Fault::new(format!("cannot catch signals: {error}")))?;
+    orphans::adopt();
+    let narrator = Narrator::new(args.talk, args.time.heartbeat, &policy, started);
+    narrator.begins(&policy, seed);
+    let driver = Driver {
+        args,
+        policy: &policy,
+        key: key(),
+        started,
+        signals: &signals,
+        input: Input::new(args.streams.stdin),
+        patterns: Patterns { retry: args.failure.retry_on_output.clone(), until: args.failure.until_output.clone() },
+        stream: args.streams.stream || io::stdout().is_terminal(),
+        verdicts: VerdictFile::create().map_err(|error| no_verdict_file(&error))?,
+        narrator,
+        report: Report::new(args.report.as_deref())?,
+    };
+    let finished = driver.run(seed)?;
+    exit(&finished, &signals)
+}
+
+/// Writes out what the last attempt wrote, and says what to exit with.
+fn exit(finished: &Finished, signals: &Signals) -> Result<ExitCode, Fault> {
+    signals.let_through();
+    let written = write_out(&finished.output)?;
+    if let Outcome::Interrupted(signal @ Signal::SIGINT) = finished.outcome
+        && io::stderr().is_terminal()
+    {
+        // A shell's loop around us is to end by Ctrl-C too, which it does when we die by the signal.
+        let _ = signal_hook::low_level::emulate_default_handler(signal as i32);
+    }
+    Ok(ExitCode::from(written.unwrap_or(finished.exit)))
+}
+
+/// Writes it all, unless the reader went away: then the exit code says so, as that of any program in a pipe.
+fn write_out(output: &Spool) -> Result<Option<u8>, Fault> {
+    let mut stdout = io::stdout().lock();
+    match output.write_to(&mut stdout).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Some(died_by(Signal::SIGPIPE as i32))),
+        Err(error) => Err(Fault::new(format!("cannot write to standard output: {error}"))),
+    }
+}
+
+/// The key of the call: the environment's, so that a caller can name the operation, or a new one.
+fn key() -> OsString {
+    env::var_os("RELENT_KEY").filter(|key| !key.is_empty()).unwrap_or_else(|| {
+        let random = || RandomState::new().build_hasher().finish();
+        format!("{:016x}{:016x}", random(), relent::mix(random())).into()
+    })
+}
+
+fn no_verdict_file(error: &io::Error) -> Fault {
+    Fault::new(format!("cannot create a file in {}: {error}", env::temp_dir().display()))
+        .hint("name a folder that can be written in TMPDIR")
+}
