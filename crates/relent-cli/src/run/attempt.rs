@@ -345,6 +345,8 @@ struct Stream<'a> {
     patterns: &'a Patterns,
     search: Search<'a>,
     is_open: bool,
+    /// Room for what is read, of which only what is used is ever touched.
+    piece: Vec<u8>,
 }
 
 /// How much is read at once.
@@ -353,7 +355,8 @@ const PIECE: usize = 1 << 16;
 impl<'a> Stream<'a> {
     fn new(pipe: OwnedFd, target: Target, patterns: &'a Patterns) -> Stream<'a> {
         make_nonblocking(&pipe);
-        Stream { pipe: pipe.into(), target, patterns, search: Search::new(patterns), is_open: true }
+        let search = Search::new(patterns);
+        Stream { pipe: pipe.into(), target, patterns, search, is_open: true, piece: vec![0; PIECE] }
     }
 
     /// Adds itself to what is polled, and returns where.
@@ -366,12 +369,13 @@ impl<'a> Stream<'a> {
 
     /// Reads a piece, if there is one; how many bytes it was.
     fn read_some(&mut self) -> Result<usize, Fault> {
-        let mut piece = [0; PIECE];
-        match self.pipe.read(&mut piece) {
+        match self.pipe.read(&mut self.piece) {
             Ok(0) => self.is_open = false,
             Ok(count) => {
-                self.pass_on(&piece[..count])?;
-                return Ok(count);
+                let piece = std::mem::take(&mut self.piece);
+                let passed = self.pass_on(&piece[..count]);
+                self.piece = piece;
+                return passed.map(|()| count);
             }
             Err(error) if is_later(&error) => {}
             Err(error) => return Err(Fault::new(format!("cannot read the command's output: {error}"))),

@@ -146,7 +146,7 @@ impl Feed<'_> {
     }
 
     fn pass_on(&mut self) -> Result<bool, Fault> {
-        let mut piece = [0; PIECE];
+        let mut piece = vec![0; PIECE];
         let count = self.recording.record.read_at(self.at, &mut piece).map_err(cannot_record)?;
         match self.sink.write(&piece[..count]) {
             Ok(written) => self.at += written as u64,
@@ -160,7 +160,7 @@ impl Feed<'_> {
 
 impl Recording {
     fn take_in(&mut self) -> Result<(), Fault> {
-        let mut piece = [0; PIECE];
+        let mut piece = vec![0; PIECE];
         match nix::unistd::read(self.source.as_fd(), &mut piece) {
             Ok(0) => self.ended = true,
             Ok(count) => self.record.append(&piece[..count]).map_err(cannot_record)?,

@@ -9,7 +9,7 @@ use nix::{
 };
 use signal_hook::{flag, low_level::pipe};
 use std::{
-    fs,
+    fs::File,
     io::{self, Read},
     os::{
         fd::{AsFd, BorrowedFd},
@@ -99,7 +99,10 @@ fn bit(signal: Signal) -> u64 {
 
 /// The mask of ignored signals, where the system tells it (Linux).
 fn ignored_at_start() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    // In one read: the file is made anew for each.
+    let mut status = [0; 4096];
+    let length = File::open("/proc/self/status").and_then(|mut file| file.read(&mut status)).unwrap_or(0);
+    let status = String::from_utf8_lossy(&status[..length]);
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
