@@ -3,7 +3,7 @@
 //! A ring of buckets of about a millisecond. Putting an event in is a push to a vector; a bucket is sorted when its
 //! time comes. An event is eight bytes: its place in the bucket's time, the client, and the attempts behind it, so
 //! sorting the numbers sorts by time and then by client. Events beyond the ring wait in an overflow. The results are
-//! those of a binary heap, event for event; [`Heap`] is that heap, for tests.
+//! those of a binary heap, event for event; `Heap` is that heap, for tests.
 
 use std::{cmp::Reverse, collections::BTreeMap, collections::BinaryHeap};
 
@@ -170,9 +170,11 @@ impl Queue for Calendar {
 }
 
 /// A plain binary heap: the oracle that the ring is tested against.
+#[cfg(test)]
 #[derive(Default)]
 pub(crate) struct Heap(BinaryHeap<Reverse<Event>>);
 
+#[cfg(test)]
 impl Queue for Heap {
     fn push(&mut self, event: Event) {
         self.0.push(Reverse(event));

@@ -184,6 +184,13 @@ impl Figures {
         self
     }
 
+    /// The same figures without one, where it has no meaning.
+    #[must_use]
+    pub(crate) const fn without(mut self, figure: Figure) -> Figures {
+        self.0[figure as usize] = None;
+        self
+    }
+
     /// [`with`](Figures::with) where there may be nothing to add.
     #[must_use]
     pub const fn with_some(self, figure: Figure, value: Option<f64>) -> Figures {

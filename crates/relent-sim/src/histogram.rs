@@ -4,9 +4,14 @@
 const FINE_BITS: u32 = 15;
 const FINE: usize = 1 << FINE_BITS;
 
+/// Up to this many waits are kept as they are.
+const FEW: usize = 1 << 16;
+
 /// A histogram of durations in nanoseconds whose buckets widen with the duration.
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
+    /// All waits, as long as there are few.
+    few: Vec<u64>,
     /// One block of buckets a doubling, allocated when it is first needed.
     blocks: Vec<Vec<u64>>,
     count: u64,
@@ -15,18 +20,32 @@ pub(crate) struct Waits {
 
 impl Waits {
     pub(crate) const fn new() -> Waits {
-        Waits { blocks: Vec::new(), count: 0, max: 0 }
+        Waits { few: Vec::new(), blocks: Vec::new(), count: 0, max: 0 }
     }
 
     #[inline]
     pub(crate) fn add(&mut self, nanos: u64) {
+        self.count += 1;
+        self.max = self.max.max(nanos);
+        if self.count <= FEW as u64 {
+            self.few.push(nanos);
+            return;
+        }
+        if !self.few.is_empty() {
+            for nanos in std::mem::take(&mut self.few) {
+                self.count_in(nanos);
+            }
+        }
+        self.count_in(nanos);
+    }
+
+    #[inline]
+    fn count_in(&mut self, nanos: u64) {
         let (block, place) = bucket(nanos);
         if self.blocks.get(block).is_none_or(Vec::is_empty) {
             self.grow(block);
         }
         self.blocks[block][place] += 1;
-        self.count += 1;
-        self.max = self.max.max(nanos);
     }
 
     #[cold]
@@ -64,10 +83,15 @@ impl Waits {
 
     /// Waits at ascending shares.
     fn at_shares(&self, shares: &[f64]) -> Vec<u64> {
+        let rank = |share: &f64| ((share * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        if !self.few.is_empty() {
+            let mut sorted = self.few.clone();
+            sorted.sort_unstable();
+            return shares.iter().map(|share| sorted[rank(share) as usize - 1]).collect();
+        }
         let mut waits = Vec::with_capacity(shares.len());
         let mut seen = 0;
-        let mut shares =
-            shares.iter().map(|share| ((share * self.count as f64).ceil() as u64).clamp(1, self.count.max(1)));
+        let mut shares = shares.iter().map(rank);
         let mut rank = shares.next();
         for (block, places) in self.blocks.iter().enumerate() {
             for (place, count) in places.iter().enumerate().filter(|(_, count)| **count > 0) {

@@ -9,6 +9,7 @@ const FIRST_WIDTH: u64 = 1_000_000;
 #[derive(Clone, Debug)]
 pub(crate) struct Lanes<const K: usize> {
     width: u64,
+    most: usize,
     bins: Vec<[u64; K]>,
     /// The bin last used and where it ends: consecutive events mostly share it.
     current: usize,
@@ -17,7 +18,11 @@ pub(crate) struct Lanes<const K: usize> {
 
 impl<const K: usize> Lanes<K> {
     pub(crate) fn new() -> Lanes<K> {
-        Lanes { width: FIRST_WIDTH, bins: vec![[0; K]], current: 0, begins: 0 }
+        Lanes::with_bins(BINS)
+    }
+
+    pub(crate) fn with_bins(most: usize) -> Lanes<K> {
+        Lanes { width: FIRST_WIDTH, most, bins: vec![[0; K]], current: 0, begins: 0 }
     }
 
     #[inline]
@@ -34,7 +39,7 @@ impl<const K: usize> Lanes<K> {
     }
 
     fn seek(&mut self, time: u64) {
-        while time / self.width >= BINS as u64 {
+        while time / self.width >= self.most as u64 {
             self.widen();
         }
         self.current = (time / self.width) as usize;

@@ -23,12 +23,12 @@
 //!
 //! It needs no threads, sockets or clock of its own: time is a number here.
 
-#![expect(dead_code, reason = "the other engines use it")]
-
 mod arrivals;
 mod assertion;
+mod bulk;
 mod calendar;
 mod channel;
+mod engine;
 mod figure;
 mod fine;
 mod histogram;
@@ -46,7 +46,7 @@ mod simulate;
 pub use crate::{
     arrivals::{Arrivals, Rate},
     assertion::{Assertion, Broken},
-    channel::{Access, Batch, Ethernet, Saturated, Windows},
+    channel::{Access, Batch, Ethernet, Saturated, Windows, theory},
     figure::{Figure, Figures},
     layers::Layers,
     luck::Forced,

@@ -14,6 +14,10 @@ pub(crate) enum Purpose {
     Out,
     /// The way back.
     Back,
+    /// The way of a write after its read (optimistic concurrency), and back.
+    OutAgain,
+    /// The way back of a write.
+    BackAgain,
     /// The time a service takes.
     Service,
     /// Whether an attempt fails at the server.

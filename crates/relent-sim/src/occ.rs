@@ -1,6 +1,25 @@
 //! Optimistic concurrency: writers of one row, as in the AWS post on exponential backoff and jitter.
+//!
+//! Each client reads the version of the row, and at once sends a write that names it. The write counts if nobody else's
+//! came in between; else the client backs off and reads again. The server takes no time and has no limit.
+//!
+//! Source: Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015, and its simulator.
 
-use crate::network::Network;
+use crate::{
+    figure::Figure,
+    luck::Purpose,
+    network::Network,
+    run::Run,
+    scenario::Contender,
+    service::{
+        clients::{Clients, Failure, Single},
+        meter::{Judge, Meter},
+        predict::{Bounds, most_attempts},
+    },
+};
+use crate::{luck::Luck, run::Control};
+use relent::{Backoff, Decision, Step, Timestamp, Verdict, scale};
+use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
 
 /// Writers of one row under optimistic concurrency.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,4 +28,127 @@ pub struct Occ {
     pub clients: u64,
     /// The one-way delay of a message.
     pub network: Network,
+}
+
+/// The decorrelated jitter of the post: `min(cap, U(base, 3 * previous))`, clipped at the cap rather than drawn below
+/// it. The cap is the policy's.
+#[derive(Debug)]
+pub(crate) struct Clipped {
+    pub(crate) base: Duration,
+    pub(crate) cap: Duration,
+}
+
+impl Backoff for Clipped {
+    fn name(&self) -> &str {
+        "aws-decorrelated"
+    }
+
+    fn delay(&self, step: &mut Step) -> Option<Duration> {
+        let (base, cap) = (crate::nanos(self.base), crate::nanos(self.cap));
+        let previous = step.memory.max(base);
+        let range = previous.saturating_mul(3) - base.min(previous.saturating_mul(3));
+        let delay = cap.min(base.saturating_add(scale(step.draw, range)));
+        step.memory = delay;
+        Some(Duration::from_nanos(delay))
+    }
+}
+
+/// A read or a write that reaches the server: when, which client, its attempts before, and whether it is a write.
+type Message = (u64, u32, u32, bool);
+
+pub(crate) fn run(occ: &Occ, contender: &Contender, luck: Luck, limit: u64, control: &Control) -> Run {
+    let clients = occ.clients;
+    let mut row = Row {
+        occ,
+        luck,
+        version: 0,
+        seen: vec![0; clients as usize],
+        coming: BinaryHeap::with_capacity(clients as usize),
+        clients: Single::new(&contender.policy, luck, clients as usize),
+        bounds: Bounds::new(&contender.policy, 1),
+        meter: Meter::new(clients, false),
+        last: 0,
+    };
+    for client in 0..clients as u32 {
+        let spread = contender.policy.call(Timestamp::ZERO, luck.call(u64::from(client))).spread();
+        let time = crate::nanos(spread).saturating_add(row.delay(client, 1, Purpose::Out));
+        row.coming.push(Reverse((time, client, 0, false)));
+    }
+    let stopped = row.messages(limit, control);
+    let (calls, last) = (row.meter.attempts, row.last);
+    let mut run = row.meter.finish(&Judge::default(), clients, 0, None, stopped);
+    run.figures = run.figures.with(Figure::Calls, calls as f64).with(Figure::TimeMs, last as f64 / 1e6);
+    run
+}
+
+struct Row<'a> {
+    occ: &'a Occ,
+    luck: Luck,
+    version: u64,
+    /// The version that each client read.
+    seen: Vec<u64>,
+    coming: BinaryHeap<Reverse<Message>>,
+    clients: Single<'a>,
+    bounds: Bounds,
+    meter: Meter,
+    /// When the last reply arrived.
+    last: u64,
+}
+
+impl Row<'_> {
+    fn delay(&self, client: u32, attempt: u32, purpose: Purpose) -> u64 {
+        self.occ.network.delay(|| self.luck.world(u64::from(client), attempt, purpose))
+    }
+
+    fn messages(&mut self, limit: u64, control: &Control) -> Option<String> {
+        const TICK: u64 = 1 << 12;
+        let most = most_attempts(self.occ.clients);
+        while let Some(Reverse((now, client, failures, writes))) = self.coming.pop() {
+            if now > limit {
+                return Some(format!("not over after {}", relent::Human(Duration::from_nanos(limit))));
+            }
+            if !writes {
+                self.read(now, client, failures);
+                continue;
+            }
+            self.write(now, client, failures);
+            if self.meter.attempts.is_multiple_of(TICK) && !control.tick(TICK) {
+                return Some("interrupted".to_owned());
+            }
+            if self.meter.attempts >= most {
+                return Some(format!("not over after {most} attempts"));
+            }
+        }
+        None
+    }
+
+    fn read(&mut self, now: u64, client: u32, failures: u32) {
+        self.seen[client as usize] = self.version;
+        let there_and_back =
+            self.delay(client, failures + 1, Purpose::Back) + self.delay(client, failures + 1, Purpose::OutAgain);
+        self.coming.push(Reverse((now.saturating_add(there_and_back), client, failures, true)));
+    }
+
+    fn write(&mut self, now: u64, client: u32, failures: u32) {
+        self.meter.arrived(now, client, failures);
+        self.meter.served(now);
+        let reply = now.saturating_add(self.delay(client, failures + 1, Purpose::BackAgain));
+        self.last = self.last.max(reply);
+        if self.version == self.seen[client as usize] {
+            self.version += 1;
+            self.meter.connected(reply, 0, failures + 1);
+            return;
+        }
+        self.meter.rejected(now);
+        let failure = Failure { client, failures, started: 0, now: reply, verdict: Verdict::Transient };
+        match self.clients.fail(failure) {
+            Decision::Retry(delay) => {
+                self.bounds.check(failures + 1, crate::nanos(delay), Verdict::Transient);
+                let out = self.delay(client, failures + 2, Purpose::Out);
+                let time = reply.saturating_add(crate::nanos(delay)).saturating_add(out);
+                self.coming.push(Reverse((time, client, failures + 1, false)));
+            }
+            Decision::GiveUp(reason) => self.meter.gave_up(reply, reason, failures + 1),
+        }
+    }
 }

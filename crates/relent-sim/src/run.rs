@@ -15,6 +15,8 @@ pub(crate) struct Run {
     pub(crate) stopped: Option<String>,
     pub(crate) plots: Plots,
     pub(crate) gave_up: BTreeMap<&'static str, u64>,
+    /// Things that were counted on the way: `(name, how often, of how many)`.
+    pub(crate) notes: Vec<(String, u64, u64)>,
 }
 
 /// How a caller follows and stops a simulation that is under way.

@@ -1,14 +1,23 @@
 //! From a scenario to its outcome: choosing the engine, running all seeds of all policies, and averaging.
 
 use crate::{
+    bulk::{self, Count, Fluid},
     calendar::Calendar,
+    channel::{batch, ethernet, saturated, theory},
+    engine::{self, Plan},
     figure::{Figure, Figures},
+    layers,
     luck::Luck,
+    occ,
     outcome::{Engine, Extras, Ideal, Outcome, Plots, Record, Share},
     run::{Control, Run},
     scenario::{Contender, Problem, Scenario, Service, World},
-    service::predict::{self, Task},
+    service::{
+        dispatch,
+        predict::{self, Task},
+    },
 };
+use relent::Policy;
 use std::{
     collections::BTreeMap,
     sync::{
@@ -34,9 +43,12 @@ pub fn simulate(scenario: &Scenario) -> Result<Outcome, Problem> {
 ///
 /// As [`simulate`].
 pub fn simulate_with(scenario: &Scenario, threads: usize, control: &Control) -> Result<Outcome, Problem> {
-    let jobs: Vec<(usize, u32)> = (0..scenario.contenders.len())
-        .flat_map(|contender| (0..scenario.seeds).map(move |seed| (contender, seed)))
-        .collect();
+    scenario.check()?;
+    let contenders = contenders(scenario);
+    let plans = contenders.iter().map(|contender| engine::plan(scenario, contender)).collect::<Result<Vec<_>, _>>()?;
+    check_memory(scenario, &plans, threads)?;
+    let jobs: Vec<(usize, u32)> =
+        (0..contenders.len()).flat_map(|contender| (0..scenario.seeds).map(move |seed| (contender, seed))).collect();
     control.all_runs.store(jobs.len() as u64, Ordering::Relaxed);
     let results: Vec<Mutex<Option<Run>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
     let next = AtomicUsize::new(0);
@@ -44,7 +56,7 @@ pub fn simulate_with(scenario: &Scenario, threads: usize, control: &Control) -> 
         while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
             && !control.is_stopped()
         {
-            let run = run_one(scenario, &scenario.contenders[job.0], job.1, control);
+            let run = run_one(scenario, &contenders, &plans, job.0, job.1, control);
             control.done_runs.fetch_add(1, Ordering::Relaxed);
             let place = job.0 * scenario.seeds as usize + job.1 as usize;
             *results[place].lock().expect("no thread panics while it holds this") = Some(run);
@@ -58,25 +70,132 @@ pub fn simulate_with(scenario: &Scenario, threads: usize, control: &Control) -> 
     });
     let runs: Vec<Option<Run>> =
         results.into_iter().map(|run| run.into_inner().expect("no thread panics while it holds this")).collect();
-    let records = scenario.contenders.iter().zip(runs.chunks(scenario.seeds as usize));
+    let extras = extras(scenario, &contenders, &runs);
+    let records = contenders.iter().zip(&plans).zip(runs.chunks(scenario.seeds as usize));
     Ok(Outcome {
         scenario: scenario.name.clone(),
         title: scenario.title.clone(),
         ideal: ideal(scenario),
-        records: records.map(|(contender, runs)| record(contender, runs)).collect(),
-        extras: Extras::default(),
+        records: records.map(|((contender, plan), runs)| record(contender, plan.engine(), runs)).collect(),
+        extras,
         interrupted: control.is_stopped(),
     })
 }
 
-fn run_one(scenario: &Scenario, contender: &Contender, seed: u32, control: &Control) -> Run {
+fn run_one(
+    scenario: &Scenario,
+    contenders: &[Contender],
+    plans: &[Plan],
+    index: usize,
+    seed: u32,
+    control: &Control,
+) -> Run {
     let luck = Luck::new(scenario.first_seed.wrapping_add(u64::from(seed)), scenario.forced);
+    let limit = crate::nanos(scenario.limit);
+    let contender = &contenders[index];
     match &scenario.world {
         World::Service(service) => {
-            let task = Task { service, contender, luck, limit: crate::nanos(scenario.limit), control };
-            predict::run(&task, Calendar::new())
+            let task = Task { service, contender, luck, limit, control };
+            match &plans[index] {
+                Plan::Exact if needs_dispatch(service) => dispatch::run(&task),
+                Plan::Exact => predict::run(&task, Calendar::new()),
+                Plan::Count(levels, grid) => {
+                    let clients = Count::new(luck.seed(), levels.len(), *grid);
+                    bulk::run(&task, levels, *grid, clients)
+                }
+                Plan::Fluid(levels, grid) => bulk::run(&task, levels, *grid, Fluid::new(levels.len(), *grid)),
+            }
         }
-        _ => unreachable!(),
+        World::Occ(occ) => occ::run(occ, contender, luck, limit, control),
+        World::Layers(layers) => layers::run(layers, contender, luck, control),
+        World::Batch(batch) => batch::run(batch, batch.windows[index], luck, control),
+        World::Ethernet(world) => ethernet::run(world, contender, luck, limit, control),
+        World::Saturated(world) => saturated::run(world, luck, control),
+    }
+}
+
+/// The policies; where a world has rules of its own in their place, one contender a rule.
+fn contenders(scenario: &Scenario) -> Vec<Contender> {
+    let rule = |name: String| Contender::new(name, Policy::immediate());
+    match &scenario.world {
+        World::Batch(batch) => batch.windows.iter().map(|windows| rule(windows.name())).collect(),
+        World::Saturated(saturated) => vec![rule(saturated.access.name())],
+        _ => scenario.contenders.clone(),
+    }
+}
+
+/// Numbers with what theory expects of them.
+fn extras(scenario: &Scenario, contenders: &[Contender], runs: &[Option<Run>]) -> Extras {
+    let mut extras = Extras::default();
+    let runs_of = |contender: usize| {
+        let seeds = scenario.seeds as usize;
+        runs[contender * seeds..(contender + 1) * seeds].iter().flatten()
+    };
+    let mean = |contender: usize, figure: Figure| {
+        let values: Vec<f64> = runs_of(contender).filter_map(|run| run.figures.get(figure)).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    for (i, contender) in contenders.iter().enumerate() {
+        let mut note = |what: &str, figure: Figure, expected: Option<f64>| {
+            if let Some(measured) = mean(i, figure) {
+                extras.checks.push((format!("{}: {what}", contender.name), measured, expected));
+            }
+        };
+        match &scenario.world {
+            World::Layers(layers) => {
+                note("amplification", Figure::AttemptsPerClient, layers::expected(layers, &contender.policy));
+            }
+            World::Saturated(world) => {
+                note("success_per_slot", Figure::SuccessPerSlot, Some(saturated::expected(world)));
+            }
+            World::Ethernet(world) if world.stations == 2 && !world.capture => {
+                note("collisions", Figure::Collisions, Some(theory::two_station_collisions()));
+            }
+            _ => {}
+        }
+        extras.checks.extend(noted(runs_of(i)));
+    }
+    if let World::Layers(layers) = &scenario.world {
+        extras.layers = Some(layers.matrix());
+    }
+    extras
+}
+
+fn noted<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<(String, f64, Option<f64>)> {
+    let mut notes: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    let mut order = Vec::new();
+    for (name, count, all) in runs.flat_map(|run| &run.notes) {
+        let sum = notes.entry(name).or_insert_with(|| {
+            order.push(name.as_str());
+            (0, 0)
+        });
+        *sum = (sum.0 + count, sum.1 + all);
+    }
+    let share = |name: &&str| notes[name].0 as f64 / notes[name].1 as f64;
+    order.iter().map(|name| ((*name).to_owned(), share(name), ethernet::expected(name))).collect()
+}
+
+/// Whether the fate of a request depends on what comes after it.
+const fn needs_dispatch(service: &Service) -> bool {
+    service.server.capacity.is_some() && (service.server.lifo || service.server.drop_expired)
+}
+
+/// A run that would not fit is refused before it starts.
+fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) -> Result<(), Problem> {
+    let jobs = plans.len() * scenario.seeds as usize;
+    let most = plans.iter().map(|plan| engine::memory(scenario, plan)).max().unwrap_or(0);
+    let needed = most.saturating_mul(threads.clamp(1, jobs.max(1)) as u64);
+    match engine::free_memory() {
+        Some(free) if needed > free => {
+            let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+            let problem = format!("this needs {:.1} GiB of memory and {:.1} GiB are free", gib(needed), gib(free));
+            Err(Problem::new(
+                "clients.count",
+                problem,
+                "use the count or fluid engine, fewer clients, or fewer threads",
+            ))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -94,7 +213,7 @@ fn begins(service: &Service) -> f64 {
 }
 
 /// The runs of one policy as one record. Runs that were interrupted are left out.
-fn record(contender: &Contender, runs: &[Option<Run>]) -> Record {
+fn record(contender: &Contender, engine: Engine, runs: &[Option<Run>]) -> Record {
     let runs: Vec<&Run> = runs.iter().flatten().collect();
     let figures: Vec<Figures> = runs.iter().map(|run| run.figures).collect();
     let (mean, sd) = mean_and_sd(&figures);
@@ -103,7 +222,7 @@ fn record(contender: &Contender, runs: &[Option<Run>]) -> Record {
     let clients: u64 = runs.iter().map(|run| run.clients).sum();
     Record {
         policy: contender.name.clone(),
-        engine: Engine::Exact,
+        engine,
         clients: clients / (runs.len() as u64).max(1),
         seeds: runs.len() as u32,
         mean,

@@ -1,5 +1,12 @@
 //! Impossible scenarios, and what is wrong with them.
 
+use super::{Contender, Scenario, Service, TroubleKind, World};
+use crate::{
+    arrivals::{Arrivals, Rate},
+    channel::{Access, Windows},
+    network::Network,
+};
+use relent::Curve;
 use std::{error::Error, fmt, ops::Range};
 
 /// Why a scenario cannot be simulated.
@@ -28,3 +35,231 @@ impl fmt::Display for Problem {
 }
 
 impl Error for Problem {}
+
+/// The most clients whose names fit.
+const MOST_CLIENTS: f64 = u32::MAX as f64;
+/// The most clients of all: those of the fluid engine.
+const MOST: u64 = 1 << 50;
+
+/// `Err` with the key, the problem and the hint unless it holds.
+fn must(holds: bool, key: &str, problem: impl Into<String>, hint: &str) -> Result<(), Problem> {
+    if holds { Ok(()) } else { Err(Problem::new(key, problem, hint)) }
+}
+
+impl Scenario {
+    /// Whether the scenario makes sense.
+    ///
+    /// # Errors
+    ///
+    /// [`Problem`] names what does not.
+    pub fn check(&self) -> Result<(), Problem> {
+        must(self.seeds > 0, "seeds", "there are no runs", "use 1 or more")?;
+        must(self.seeds <= 10_000_000, "seeds", "there are more than ten million runs", "fewer say as much")?;
+        must(!self.limit.is_zero(), "limit", "the limit of time is zero", "leave it out for a day")?;
+        let own_rules = matches!(self.world, World::Batch(_) | World::Saturated(_));
+        must(own_rules || !self.contenders.is_empty(), "policy", "there is no policy", "add a [policy.NAME]")?;
+        match &self.world {
+            World::Service(service) => {
+                service.check()?;
+                self.contenders.iter().try_for_each(|contender| service.check_contender(contender))
+            }
+            World::Occ(occ) => {
+                must(occ.clients > 0, "clients.count", "there are no clients", "use 1 or more")?;
+                must((occ.clients as f64) < MOST_CLIENTS, "clients.count", "there are too many clients", "use fewer")?;
+                check_network(&occ.network)
+            }
+            World::Layers(layers) => {
+                must(layers.calls > 0, "clients.count", "there are no calls", "use 1 or more")?;
+                must((layers.calls as f64) < MOST_CLIENTS, "clients.count", "there are too many calls", "use fewer")?;
+                must((1..=16).contains(&layers.depth), "layers.depth", "the depth is not between 1 and 16", "use 3")?;
+                check_share("server.failure", layers.failure)
+            }
+            World::Batch(batch) => {
+                must(batch.packets > 0, "batch.n", "there are no packets", "use 1 or more")?;
+                must(batch.packets <= 10_000_000, "batch.n", "there are more than ten million packets", "use fewer")?;
+                must(!batch.windows.is_empty(), "batch.window", "there is no window strategy", "use \"beb\"")?;
+                let growing = |windows: &Windows| match windows {
+                    Windows::Exponential(factor) => *factor > 1.0,
+                    _ => true,
+                };
+                must(batch.windows.iter().all(growing), "batch.window", "the factor is not above 1", "use exp=1.5")
+            }
+            World::Ethernet(ethernet) => {
+                let least = 1 + u64::from(ethernet.capture);
+                must(ethernet.stations >= least, "ethernet.stations", "there are too few stations", "use 2 or more")?;
+                must(
+                    ethernet.stations <= 1_000_000,
+                    "ethernet.stations",
+                    "there are more than a million stations",
+                    "use fewer",
+                )?;
+                must(!ethernet.slot.is_zero(), "ethernet.slot", "the slot is zero", "10 Mb/s has 51.2us")
+            }
+            World::Saturated(saturated) => {
+                must(saturated.stations > 0, "channel.stations", "there are no stations", "use 1 or more")?;
+                must(
+                    saturated.stations <= 1_000_000,
+                    "channel.stations",
+                    "there are more than a million stations",
+                    "use fewer",
+                )?;
+                must(saturated.slots > 0, "channel.slots", "there are no slots", "use 1000000")?;
+                match saturated.access {
+                    Access::Persistent(p) => must(
+                        p > 0.0 && p <= 1.0,
+                        "channel.p",
+                        "the probability is not above 0 and at most 1",
+                        "use 1/stations",
+                    ),
+                    Access::Dcf { window, stages } => {
+                        must(
+                            (1..=1 << 20).contains(&window),
+                            "channel.window",
+                            "the window is not between 1 and 2^20",
+                            "use 32",
+                        )?;
+                        must(stages <= 20, "channel.stages", "there are more than 20 stages", "use 5")
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Service {
+    fn check(&self) -> Result<(), Problem> {
+        self.check_arrivals()?;
+        check_network(&self.network)?;
+        let server = &self.server;
+        let above_zero = |rate: f64| rate > 0.0 && rate.is_finite() && rate <= 1e12;
+        let hint = "use requests a second, such as 5000";
+        must(server.capacity.is_none_or(above_zero), "server.capacity", "the server has no capacity", hint)?;
+        must(
+            (1..=1_000_000).contains(&server.workers),
+            "server.workers",
+            "there are no workers, or over a million",
+            "use 1",
+        )?;
+        must(
+            server.queue != Some(0),
+            "server.queue",
+            "the server has no room for any request",
+            "leave it out for no limit",
+        )?;
+        if let Some(limit) = server.rate_limit {
+            must(above_zero(limit.rate), "server.rate_limit", "the rate limit lets nothing through", hint)?;
+            must(
+                limit.burst > 0,
+                "server.rate_limit",
+                "the rate limit's burst is zero",
+                "a burst of 1 lets one in at a time",
+            )?;
+        }
+        check_share("server.failure", server.failure)?;
+        for trouble in &self.troubles {
+            if let TroubleKind::Slow(share) | TroubleKind::Failing(share) = trouble.kind {
+                check_share("trouble", share)?;
+            }
+        }
+        if let Some(writes) = self.writes {
+            check_share("clients.writes.share", writes.share)?;
+            must(
+                writes.cost > 0.0 && writes.cost <= 1e9,
+                "clients.writes.cost",
+                "the cost of a write is not above 0",
+                "use 1",
+            )?;
+        }
+        must(
+            !self.timeout.is_some_and(|timeout| timeout.is_zero()),
+            "clients.timeout",
+            "the timeout is zero",
+            "leave it out for none",
+        )?;
+        must(
+            (1..=8).contains(&self.layers),
+            "layers.depth",
+            "the layers are not between 1 and 8",
+            "1 is the client alone",
+        )
+    }
+
+    fn check_arrivals(&self) -> Result<(), Problem> {
+        match &self.arrivals {
+            Arrivals::Herd { clients, .. } => {
+                must(*clients > 0, "clients.count", "there are no clients", "use 1 or more")?;
+                must(*clients <= MOST, "clients.count", "there are more clients than can be counted", "use fewer")
+            }
+            Arrivals::Open { rate, until, .. } => {
+                check_rate(rate)?;
+                must(!until.is_zero(), "clients.for", "the time is zero", "use 400s")?;
+                let calls = rate.total(until.as_secs_f64());
+                must(calls >= 1.0, "clients.rate", "no call would be made", "raise the rate or the time")?;
+                must(
+                    calls <= 5e8,
+                    "clients.rate",
+                    format!("{calls:.0} calls would be made"),
+                    "lower the rate or the time",
+                )
+            }
+        }
+    }
+
+    fn check_contender(&self, contender: &Contender) -> Result<(), Problem> {
+        let settings = contender.policy.settings();
+        let name = &contender.name;
+        let key = format!("policy.{name}");
+        let at_once = settings.curve == Curve::Immediate && self.network.mean_ns() == 0.0;
+        must(
+            !(at_once && settings.max_attempts.is_none()),
+            &key,
+            format!("policy {name:?} retries at once, for ever, over a network without delay"),
+            "give it max_attempts or a delay",
+        )?;
+        if let Arrivals::Open { rate, until, .. } = &self.arrivals {
+            let end = rate.at(until.as_secs_f64());
+            let patient = self.timeout.is_none() && settings.attempt_timeout.is_none();
+            let too_much = self.server.capacity.is_some_and(|capacity| end > capacity) && self.server.queue.is_none();
+            must(
+                !(too_much && patient),
+                "clients.rate",
+                format!("{end} calls a second are more than the server's capacity, for ever and without a limit"),
+                "lower the rate, or give the server a queue limit or the clients a timeout",
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn check_share(key: &str, share: f64) -> Result<(), Problem> {
+    must((0.0..=1.0).contains(&share), key, format!("{share} is not a share between 0 and 1"), "0.1 is 10 %")
+}
+
+fn check_rate(rate: &Rate) -> Result<(), Problem> {
+    let key = "clients.rate";
+    let points = rate.points();
+    must(!points.is_empty(), key, "the rate has no points", "use calls a second, such as 450")?;
+    let sound = |(time, rate): &(f64, f64)| *time >= 0.0 && time.is_finite() && *rate >= 0.0 && rate.is_finite();
+    must(
+        points.iter().all(sound),
+        key,
+        "a rate or its time is negative or not a number",
+        "use calls a second, such as 450",
+    )?;
+    let ordered = points.windows(2).all(|pair| pair[0].0 <= pair[1].0);
+    must(ordered, key, "the points of the rate are not in the order of time", "sort them")
+}
+
+fn check_network(network: &Network) -> Result<(), Problem> {
+    let mean = network.mean_ns();
+    must(mean.is_finite() && mean < 1e18, "network", "the network takes for ever", "use a round trip such as 10ms")?;
+    match network {
+        Network::LogNormal { sigma, .. } => must(
+            (0.0..=10.0).contains(sigma),
+            "network.sigma",
+            "sigma is not between 0 and 10",
+            "0.5 is a usual spread",
+        ),
+        _ => Ok(()),
+    }
+}

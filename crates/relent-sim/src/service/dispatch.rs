@@ -1,1 +1,276 @@
+//! The exact engine for queues in which the fate of a request depends on what comes after it: newest first, and
+//! dropping what nobody waits for any more. An event for each arrival, completion and end of patience.
 
+use super::{
+    clients::{Clients, Failure, Layered, Single},
+    door::Door,
+    meter::{Judge, Meter},
+    predict::{Bounds, Manners, Starts, Task, most_attempts},
+    speed::Speed,
+    work::Work,
+};
+use crate::{arrivals::Arrivals, fine::Fine, luck::Purpose, run::Run};
+use relent::{Decision, Timestamp, Verdict};
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+};
+
+/// Things in the order in which they happen at one time: a completion frees its place before an arrival takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Done,
+    Impatient,
+    Arrives,
+}
+
+/// When, what, which client, and its attempts before.
+type Happening = (u64, What, u32, u32);
+
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    client: u32,
+    failures: u32,
+    work: Fine,
+    /// When its client stops waiting.
+    patience: u64,
+}
+
+/// What a client is doing.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// The attempt under way, by the number of those before.
+    failures: u32,
+    /// Whether that attempt has no answer yet.
+    waiting: bool,
+}
+
+/// Runs the scenario.
+pub(crate) fn run(task: &Task<'_>) -> Run {
+    let policy = &task.contender.policy;
+    let starts = Starts::new(task.service, task.luck);
+    let layers = task.service.layers;
+    if layers <= 1 {
+        let clients = Single::new(policy, task.luck, starts.len());
+        return World::new(task, clients, starts).run();
+    }
+    let times = (0..starts.len()).map(|client| starts.of(client as u32));
+    let clients = Layered::new(policy, task.luck, times, layers, task.service.say_overloaded);
+    World::new(task, clients, starts).run()
+}
+
+struct World<'a, C> {
+    task: &'a Task<'a>,
+    coming: BinaryHeap<Reverse<Happening>>,
+    clients: C,
+    starts: Starts,
+    states: Vec<State>,
+    manners: Manners,
+    door: Door,
+    speed: Speed,
+    work: Work,
+    waiting: VecDeque<Request>,
+    idle: u32,
+    busy: Fine,
+    meter: Meter,
+    bounds: Bounds,
+    until: Option<u64>,
+}
+
+impl<'a, C: Clients> World<'a, C> {
+    fn new(task: &'a Task<'a>, clients: C, starts: Starts) -> World<'a, C> {
+        let until = match &task.service.arrivals {
+            Arrivals::Open { until, .. } => Some(crate::nanos(*until)),
+            Arrivals::Herd { .. } => None,
+        };
+        let count = starts.len();
+        let mut door = Door::new(task.service, task.contender.retry_after);
+        door.outside = if until.is_none() { count as u64 } else { 0 };
+        World {
+            task,
+            coming: BinaryHeap::new(),
+            clients,
+            states: vec![State::default(); count],
+            manners: Manners::new(task.service, &task.contender.policy),
+            door,
+            speed: Speed::new(&task.service.troubles),
+            work: Work::new(&task.service.server),
+            waiting: VecDeque::new(),
+            idle: task.service.server.workers,
+            busy: Fine::ZERO,
+            meter: Meter::new(count as u64, until.is_some()),
+            bounds: Bounds::new(&task.contender.policy, task.service.layers),
+            starts,
+            until,
+        }
+    }
+
+    fn run(mut self) -> Run {
+        let clients = self.starts.len() as u64;
+        let luck = &self.task.luck;
+        for client in 0..self.starts.len() as u32 {
+            let call = self.task.contender.policy.call(Timestamp::ZERO, luck.call(u64::from(client)));
+            let sent = self.starts.of(client).saturating_add(crate::nanos(call.spread()));
+            self.coming.push(Reverse((sent.saturating_add(self.out(client, 1)), What::Arrives, client, 0)));
+        }
+        let stopped = self.happenings();
+        let ended = self.meter.connected + self.meter.gave_up_total();
+        assert!(ended <= clients, "every client ends once: {ended} of {clients}");
+        assert!(ended == clients || self.until.is_some() || stopped.is_some(), "{ended} of {clients} clients ended");
+        self.meter.in_flight = clients - ended;
+        self.meter.finish(&Judge::new(self.task.service), clients, self.busy.nanos(), self.until, stopped)
+    }
+
+    fn happenings(&mut self) -> Option<String> {
+        const TICK: u64 = 1 << 16;
+        let most = most_attempts(self.starts.len() as u64);
+        while let Some(Reverse((now, what, client, failures))) = self.coming.pop() {
+            if self.until.is_some_and(|until| now >= until) {
+                break;
+            }
+            if now > self.task.limit {
+                let limit = relent::Human(std::time::Duration::from_nanos(self.task.limit));
+                return Some(format!("not over after {limit}"));
+            }
+            match what {
+                What::Arrives => self.arrive(now, client, failures),
+                What::Impatient => self.lose_patience(now, client, failures),
+                What::Done => self.serve_next(now),
+            }
+            if what == What::Arrives && self.meter.attempts.is_multiple_of(TICK) {
+                if !self.task.control.tick(TICK) {
+                    return Some("interrupted".to_owned());
+                }
+                if self.meter.attempts >= most {
+                    return Some(format!("not over after {most} attempts"));
+                }
+            }
+        }
+        None
+    }
+
+    fn out(&self, client: u32, attempt: u32) -> u64 {
+        self.task.service.network.delay(|| self.task.luck.world(u64::from(client), attempt, Purpose::Out))
+    }
+
+    fn back(&self, client: u32, attempt: u32) -> u64 {
+        self.task.service.network.delay(|| self.task.luck.world(u64::from(client), attempt, Purpose::Back))
+    }
+
+    fn inside(&self) -> u64 {
+        self.waiting.len() as u64 + u64::from(self.task.service.server.workers - self.idle)
+    }
+
+    fn arrive(&mut self, now: u64, client: u32, failures: u32) {
+        let attempt = failures + 1;
+        self.meter.arrived(now, client, failures);
+        self.states[client as usize] = State { failures, waiting: true };
+        let sent = now - self.out(client, attempt).min(now);
+        let patience = sent.saturating_add(self.manners.timeout);
+        if !self.door.admits(now, self.inside()) {
+            self.refuse(now, client, failures, patience);
+            return;
+        }
+        if self.until.is_none() || failures > 0 {
+            self.door.outside = self.door.outside.saturating_sub(1);
+        }
+        let (cost, _) = self.manners.of(&self.task.luck, client);
+        let work = self.work.take(&self.task.luck, client, attempt, cost);
+        self.waiting.push_back(Request { client, failures, work, patience });
+        if self.manners.timeout != u64::MAX {
+            self.coming.push(Reverse((patience, What::Impatient, client, failures)));
+        }
+        if self.idle > 0 {
+            self.begin(now);
+        }
+    }
+
+    fn refuse(&mut self, now: u64, client: u32, failures: u32, patience: u64) {
+        self.meter.rejected(now);
+        if failures == 0 && self.until.is_some() {
+            self.door.outside += 1;
+        }
+        let backlog = self.waiting.iter().fold(Fine::from_nanos(now), |sum, request| sum.plus(request.work));
+        let verdict = self.door.refusal(&self.task.luck, client, failures + 1, now, backlog);
+        let noticed = now.saturating_add(self.back(client, failures + 1));
+        match noticed <= patience {
+            true => self.failed(noticed, client, failures, verdict),
+            false => self.failed(patience, client, failures, Verdict::Transient),
+        }
+    }
+
+    /// A worker is free: the next request that is still worth it begins.
+    fn begin(&mut self, now: u64) {
+        let server = &self.task.service.server;
+        loop {
+            let next = if server.lifo { self.waiting.pop_back() } else { self.waiting.pop_front() };
+            let Some(request) = next else { return };
+            if server.drop_expired && now >= request.patience {
+                continue;
+            }
+            self.idle -= 1;
+            self.busy = self.busy.plus(request.work);
+            let done = self.speed.finish(Fine::from_nanos(now), request.work).nanos();
+            self.coming.push(Reverse((done, What::Done, request.client, request.failures)));
+            self.answer(done.saturating_add(crate::nanos(server.latency)), request);
+            return;
+        }
+    }
+
+    fn serve_next(&mut self, now: u64) {
+        self.idle += 1;
+        self.begin(now);
+    }
+
+    /// The server will have completed a request; its fate is known once it has begun.
+    fn answer(&mut self, done: u64, request: Request) {
+        let Request { client, failures, patience, .. } = request;
+        self.meter.served(done);
+        let reply = done.saturating_add(self.back(client, failures + 1));
+        let state = self.states[client as usize];
+        if reply > patience || !state.waiting || state.failures != failures {
+            return;
+        }
+        if self.door.fails(&self.task.luck, client, failures + 1, done) {
+            self.meter.rejected(done);
+            let (_, repeatable) = self.manners.of(&self.task.luck, client);
+            self.failed(reply, client, failures, if repeatable { Verdict::Transient } else { Verdict::Permanent });
+            return;
+        }
+        self.states[client as usize].waiting = false;
+        let sent = patience.saturating_sub(self.manners.timeout);
+        let sent = if self.manners.timeout == u64::MAX { reply } else { sent };
+        self.meter.judged(sent, failures == 0, true);
+        if self.until.is_none_or(|until| reply <= until) {
+            self.meter.connected(reply, self.starts.of(client), failures + 1);
+        }
+    }
+
+    fn lose_patience(&mut self, now: u64, client: u32, failures: u32) {
+        let state = self.states[client as usize];
+        if state.waiting && state.failures == failures {
+            let (_, repeatable) = self.manners.of(&self.task.luck, client);
+            self.failed(now, client, failures, if repeatable { Verdict::Transient } else { Verdict::Permanent });
+        }
+    }
+
+    fn failed(&mut self, now: u64, client: u32, failures: u32, verdict: Verdict) {
+        self.states[client as usize].waiting = false;
+        let sent = now.saturating_sub(self.manners.timeout.min(now));
+        self.meter.judged(sent, failures == 0, false);
+        let started = self.starts.of(client);
+        match self.clients.fail(Failure { client, failures, started, now, verdict }) {
+            Decision::Retry(delay) => {
+                self.bounds.check(failures + 1, crate::nanos(delay), verdict);
+                let time = now.saturating_add(crate::nanos(delay)).saturating_add(self.out(client, failures + 2));
+                self.coming.push(Reverse((time, What::Arrives, client, failures + 1)));
+            }
+            Decision::GiveUp(reason) => {
+                if self.until.is_none() {
+                    self.door.outside = self.door.outside.saturating_sub(1);
+                }
+                self.meter.gave_up(now, reason, failures + 1);
+            }
+        }
+    }
+}

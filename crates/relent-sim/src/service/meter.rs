@@ -26,6 +26,31 @@ const REJECTED: usize = 2;
 const CONNECTED: usize = 0;
 const GAVE_UP: usize = 1;
 
+/// What the measurements are compared with.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Judge {
+    /// What the far side completes in a second at best.
+    pub(crate) capacity: Option<f64>,
+    /// Whether there are workers that can be busy, and how many.
+    pub(crate) works: bool,
+    pub(crate) workers: u32,
+    pub(crate) trouble_ends: Option<u64>,
+    /// How long the fate of an attempt may be open.
+    pub(crate) timeout: u64,
+}
+
+impl Judge {
+    pub(crate) fn new(service: &Service) -> Judge {
+        Judge {
+            capacity: service.capacity(),
+            works: service.server.capacity.is_some(),
+            workers: service.server.workers,
+            trouble_ends: service.trouble_ends(),
+            timeout: service.timeout.map_or(1_000_000_000, crate::nanos),
+        }
+    }
+}
+
 /// All counters of one run.
 pub(crate) struct Meter {
     pub(crate) attempts: u64,
@@ -90,6 +115,11 @@ impl Meter {
         if u64::from(client) & (self.raster_step - 1) == 0 {
             self.sample(now, client);
         }
+    }
+
+    /// An attempt of which only the number matters.
+    pub(crate) const fn attempted(&mut self) {
+        self.attempts += 1;
     }
 
     #[cold]
@@ -164,7 +194,7 @@ impl Meter {
     /// The figures and series of the run.
     pub(crate) fn finish(
         mut self,
-        service: &Service,
+        judge: &Judge,
         clients: u64,
         busy_ns: u64,
         until: Option<u64>,
@@ -173,21 +203,21 @@ impl Meter {
         for peak in &mut self.peaks {
             peak.close();
         }
-        let figures = self.figures(service, clients, busy_ns, until);
+        let figures = self.figures(judge, clients, busy_ns, until);
         let (figures, recovered) = if self.open {
-            self.open_figures(service, figures, until.unwrap_or(self.last_event))
+            self.open_figures(judge, figures, until.unwrap_or(self.last_event))
         } else {
             let all = self.connected == clients && stopped.is_none();
-            (self.herd_figures(service, figures, clients), Some(all))
+            (self.herd_figures(judge, figures, clients), Some(all))
         };
         let plots = self.plots();
-        Run { clients, figures, recovered, stopped, plots, gave_up: self.gave_up }
+        Run { clients, figures, recovered, stopped, plots, gave_up: self.gave_up, notes: Vec::new() }
     }
 
-    fn figures(&self, service: &Service, clients: u64, busy_ns: u64, until: Option<u64>) -> Figures {
+    fn figures(&self, judge: &Judge, clients: u64, busy_ns: u64, until: Option<u64>) -> Figures {
         let per_client = |count: u64| count as f64 / clients as f64;
         let wait = |share: f64| self.waits.percentile(share).map(seconds);
-        let per_peak = service.capacity().map(|capacity| self.peaks[1].most() as f64 / (capacity * 0.1));
+        let per_peak = judge.capacity.map(|capacity| self.peaks[1].most() as f64 / (capacity * 0.1));
         let end = until.unwrap_or(self.last_connected.max(1));
         Figures::NONE
             .with(Figure::AttemptsPerClient, per_client(self.attempts))
@@ -202,25 +232,21 @@ impl Meter {
             .with_some(Figure::PeakOverCapacity, per_peak)
             .with_some(
                 Figure::Utilisation,
-                service
-                    .server
-                    .capacity
-                    .map(|_| busy_ns as f64 / f64::from(service.server.workers) / end as f64)
-                    .map(|busy| busy.min(1.0)),
+                judge.works.then(|| (busy_ns as f64 / f64::from(judge.workers) / end as f64).min(1.0)),
             )
             .with(Figure::GaveUp, self.gave_up_total() as f64)
             .with(Figure::SuccessShare, per_client(self.connected))
             .with(Figure::MaxAttempts, f64::from(self.most_attempts))
     }
 
-    fn herd_figures(&self, service: &Service, figures: Figures, clients: u64) -> Figures {
+    fn herd_figures(&self, judge: &Judge, figures: Figures, clients: u64) -> Figures {
         if self.connected == 0 {
             return figures;
         }
         let drain = seconds(self.last_connected);
-        let ideal = service.capacity().map(|capacity| clients as f64 / capacity);
+        let ideal = judge.capacity.map(|capacity| clients as f64 / capacity);
         let attempts_per_success = self.attempts as f64 / self.connected as f64;
-        let outage = service.trouble_ends().map(seconds);
+        let outage = judge.trouble_ends.map(seconds);
         figures
             .with(Figure::DrainS, drain)
             .with_some(Figure::DrainOverIdeal, ideal.map(|ideal| drain / ideal))
@@ -232,12 +258,12 @@ impl Meter {
     }
 
     /// Open arrivals are judged over their last stretch, and as recovered if it is healthy.
-    fn open_figures(&self, service: &Service, figures: Figures, until: u64) -> (Figures, Option<bool>) {
-        let trouble = service.trouble_ends().filter(|end| *end < until);
+    fn open_figures(&self, judge: &Judge, figures: Figures, until: u64) -> (Figures, Option<bool>) {
+        let trouble = judge.trouble_ends.filter(|end| *end < until);
         let from = trouble.unwrap_or(0);
         let stretch = ((until - from) / 10).clamp(5_000_000_000, 30_000_000_000).min(until - from);
         // Attempts sent within the longest wait of the end have no fate yet.
-        let unknown = service.timeout.map_or(1_000_000_000, crate::nanos).min((until - from) / 4);
+        let unknown = judge.timeout.min((until - from) / 4);
         let end = until - unknown;
         let last = self.sum(end.saturating_sub(stretch), end);
         let seconds_judged = seconds(end - (end.saturating_sub(stretch) / HEALTH_NS * HEALTH_NS));
@@ -264,7 +290,7 @@ impl Meter {
         })
     }
 
-    /// How long after the end of the trouble attempts began to succeed and went on to for five seconds.
+    /// How long after the end of the trouble calls began to succeed and went on to for five seconds.
     fn recovery(&self, trouble_ends: u64) -> Option<u64> {
         const LASTING: u64 = 5_000_000_000;
         let first = trouble_ends.div_ceil(HEALTH_NS);
@@ -298,9 +324,9 @@ impl Meter {
 }
 
 impl Health {
-    /// Nine of ten attempts succeed. Without attempts there is nothing to complain about.
+    /// Nine successes for ten calls that come. Without calls there is nothing to complain about.
     const fn is_healthy(&self) -> bool {
-        self.succeeded * 10 >= self.sent * 9
+        self.succeeded * 10 >= self.first * 9
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     clients::{Clients, Failure, Layered, Single},
     door::Door,
-    meter::Meter,
+    meter::{Judge, Meter},
     work::{Line, Work},
 };
 use crate::{
@@ -144,7 +144,7 @@ impl<'a, Q: Queue, C: Clients> World<'a, Q, C> {
         let stopped = self.events();
         let (ended, left) = (self.meter.connected + self.meter.gave_up_total(), self.meter.in_flight);
         assert!(ended + left == clients || stopped.is_some(), "every client ends once: {ended} + {left} of {clients}");
-        self.meter.finish(self.task.service, clients, self.line.busy.nanos(), self.until, stopped)
+        self.meter.finish(&Judge::new(self.task.service), clients, self.line.busy.nanos(), self.until, stopped)
     }
 
     fn send_first_attempts(&mut self) {
@@ -282,6 +282,6 @@ impl Bounds {
 }
 
 /// A run that needs more attempts than this is not going to end.
-fn most_attempts(clients: u64) -> u64 {
+pub(crate) fn most_attempts(clients: u64) -> u64 {
     clients.saturating_mul(10_000).clamp(10_000_000, 20_000_000_000)
 }

@@ -4,18 +4,18 @@ use relent::{GAMMA, Jitter, Policy, mix};
 use relent_sim::{Contender, Figure, RetryAfter, Scenario, Service, World, simulate};
 use std::time::Duration;
 
-fn herd_1(clients: u64) -> Scenario {
+pub(crate) fn herd_1(clients: u64) -> Scenario {
     let capacity = clients as f64 / 20.0;
     let mut service = Service::herd(clients, capacity);
     service.server.queue = Some(clients / 20);
     Scenario::new("herd-1", World::Service(service))
 }
 
-fn exponential(jitter: Jitter) -> Policy {
+pub(crate) fn exponential(jitter: Jitter) -> Policy {
     Policy::exponential(Duration::from_millis(100)).cap(Duration::from_secs(10)).jitter(jitter).unlimited_attempts()
 }
 
-fn constant() -> Policy {
+pub(crate) fn constant() -> Policy {
     Policy::constant(Duration::from_secs(1)).jitter(Jitter::None).unlimited_attempts()
 }
 

@@ -1,5 +1,10 @@
 //! A shared channel: who talks at the same time as another is not heard.
 
+pub(crate) mod batch;
+pub(crate) mod ethernet;
+pub(crate) mod saturated;
+pub mod theory;
+
 use std::time::Duration;
 
 /// A batch of packets, each sent in one slot of each window until it is alone in its slot.
@@ -7,8 +12,8 @@ use std::time::Duration;
 pub struct Batch {
     /// Packets.
     pub packets: u64,
-    /// How the windows grow.
-    pub windows: Windows,
+    /// How the windows grow: each of these is tried.
+    pub windows: Vec<Windows>,
 }
 
 /// How the windows of a batch grow.

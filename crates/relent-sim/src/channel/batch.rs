@@ -1,0 +1,246 @@
+//! A batch of packets by window strategies: each packet is sent in one slot of each window until it is alone there.
+
+use super::{Batch, Windows};
+use crate::{
+    figure::{Figure, Figures},
+    luck::{Luck, Purpose},
+    outcome::Plots,
+    run::{Control, Run},
+};
+use relent::scale;
+use std::collections::BTreeMap;
+
+impl Windows {
+    /// All strategies with the parameters of the literature.
+    pub const ALL: [Windows; 7] = [
+        Windows::Beb,
+        Windows::Exponential(1.5),
+        Windows::Quadratic,
+        Windows::LogBackoff,
+        Windows::LogLogBackoff,
+        Windows::Sawtooth,
+        Windows::Fixed,
+    ];
+
+    /// The name in flags and files: `beb`, `exp` (`exp=1.5`), `quad`, `lb`, `llb`, `stb`, `fixed`.
+    pub fn name(self) -> String {
+        match self {
+            Windows::Beb => "beb".into(),
+            Windows::Exponential(factor) => format!("exp={factor}"),
+            Windows::Quadratic => "quad".into(),
+            Windows::LogBackoff => "lb".into(),
+            Windows::LogLogBackoff => "llb".into(),
+            Windows::Sawtooth => "stb".into(),
+            Windows::Fixed => "fixed".into(),
+        }
+    }
+
+    /// The strategy of this name.
+    pub fn parse(name: &str) -> Option<Windows> {
+        let name = name.to_ascii_lowercase();
+        Some(match name.as_str() {
+            "beb" => Windows::Beb,
+            "quad" | "quadratic" => Windows::Quadratic,
+            "lb" => Windows::LogBackoff,
+            "llb" => Windows::LogLogBackoff,
+            "stb" | "sawtooth" => Windows::Sawtooth,
+            "fixed" | "fixed_n" => Windows::Fixed,
+            _ => {
+                let factor = name.strip_prefix("exp")?.trim_start_matches(['=', ':', '(']).trim_end_matches(')');
+                let factor: f64 = if factor.is_empty() { 1.5 } else { factor.parse().ok()? };
+                return (factor > 1.0 && factor <= 1e6).then_some(Windows::Exponential(factor));
+            }
+        })
+    }
+}
+
+/// The sizes of the windows, one after the other.
+struct Sizes {
+    windows: Windows,
+    packets: u64,
+    k: u32,
+    size: f64,
+    tooth: u64,
+}
+
+/// No window is larger: by then packets are alone.
+const LARGEST: f64 = (1u64 << 40) as f64;
+
+impl Sizes {
+    const fn new(windows: Windows, packets: u64) -> Sizes {
+        Sizes { windows, packets, k: 0, size: 1.0, tooth: 1 }
+    }
+
+    fn next(&mut self) -> u64 {
+        let k = f64::from(self.k);
+        self.k += 1;
+        let size = match self.windows {
+            Windows::Beb => k.exp2(),
+            Windows::Exponential(factor) => factor.powf(k).floor(),
+            Windows::Quadratic => (k + 1.0) * (k + 1.0),
+            Windows::LogBackoff => self.grow(|size| size.log2()),
+            Windows::LogLogBackoff => self.grow(|size| size.log2().log2()),
+            Windows::Sawtooth => self.next_tooth() as f64,
+            Windows::Fixed => self.packets as f64,
+        };
+        size.min(LARGEST) as u64
+    }
+
+    /// `size * (1 + 1/slowness)`, at most doubling, which is what the first windows do.
+    fn grow(&mut self, slowness: impl Fn(f64) -> f64) -> f64 {
+        let size = self.size;
+        let slowness = slowness(size);
+        self.size = size * if slowness > 1.0 { 1.0 + 1.0 / slowness } else { 2.0 };
+        size.floor()
+    }
+
+    /// 1, then 2, 1, then 4, 2, 1 ...
+    fn next_tooth(&mut self) -> u64 {
+        let size = self.size as u64;
+        if size == 1 {
+            self.tooth = self.tooth.saturating_mul(2);
+            self.size = self.tooth as f64;
+        } else {
+            self.size = (size / 2) as f64;
+        }
+        size
+    }
+}
+
+pub(crate) fn run(batch: &Batch, windows: Windows, luck: Luck, control: &Control) -> Run {
+    let n = batch.packets;
+    let mut sizes = Sizes::new(windows, n);
+    let mut left: Vec<(u32, u64)> = (0..n as u32).map(|packet| (packet, 0)).collect();
+    let mut begins = 0u64;
+    let (mut makespan, mut attempts, mut first_success) = (0u64, 0u64, None);
+    let mut by_attempts = vec![0];
+    let mut stopped = None;
+    let mut alone = Alone::default();
+    for window in 1.. {
+        let size = sizes.next();
+        attempts += left.len() as u64;
+        if !control.tick(left.len() as u64) {
+            stopped = Some("interrupted".to_owned());
+            break;
+        }
+        for (packet, slot) in &mut left {
+            *slot = scale(luck.world(u64::from(*packet), window, Purpose::Channel), size);
+        }
+        let before = left.len();
+        if let Some((first, last)) = alone.take_out(&mut left, size) {
+            makespan = begins + last + 1;
+            first_success.get_or_insert(begins + first);
+        }
+        by_attempts.push((before - left.len()) as u64);
+        begins += size;
+        if left.is_empty() {
+            break;
+        }
+        if window >= 10_000_000 {
+            stopped = Some("not over after 10000000 windows".to_owned());
+            break;
+        }
+    }
+    let figures = Figures::NONE
+        .with(Figure::AttemptsPerClient, attempts as f64 / n as f64)
+        .with(Figure::WastedPerClient, (attempts - (n - left.len() as u64)) as f64 / n as f64)
+        .with(Figure::MakespanOverN, makespan as f64 / n as f64)
+        .with(Figure::AttemptsPerPacket, attempts as f64 / n as f64)
+        .with(Figure::SuccessPerSlot, (n - left.len() as u64) as f64 / makespan.max(1) as f64)
+        .with(Figure::MaxAttempts, (by_attempts.len() - 1) as f64)
+        .with(Figure::SuccessShare, (n - left.len() as u64) as f64 / n as f64);
+    Run {
+        clients: n,
+        figures,
+        recovered: None,
+        stopped,
+        plots: Plots { attempts: by_attempts, ..Plots::default() },
+        gave_up: BTreeMap::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// Finds the packets that are alone in their slots.
+#[derive(Default)]
+struct Alone {
+    /// How many packets chose each slot, for windows that are small against the packets.
+    counts: Vec<u32>,
+}
+
+impl Alone {
+    /// Takes the packets that are alone out; returns the first and last of their slots.
+    fn take_out(&mut self, left: &mut Vec<(u32, u64)>, size: u64) -> Option<(u64, u64)> {
+        if size > 8 * left.len() as u64 {
+            return Alone::by_sorting(left);
+        }
+        self.counts.clear();
+        self.counts.resize(size as usize, 0);
+        for (_, slot) in left.iter() {
+            self.counts[*slot as usize] += 1;
+        }
+        let mut ends = None;
+        left.retain(|(_, slot)| {
+            let alone = self.counts[*slot as usize] == 1;
+            if alone {
+                extend(&mut ends, *slot);
+            }
+            !alone
+        });
+        ends
+    }
+
+    fn by_sorting(left: &mut Vec<(u32, u64)>) -> Option<(u64, u64)> {
+        left.sort_unstable_by_key(|(packet, slot)| (*slot, *packet));
+        let slots: Vec<u64> = left.iter().map(|(_, slot)| *slot).collect();
+        let mut ends = None;
+        let mut place = 0;
+        left.retain(|(_, slot)| {
+            let shared = (place > 0 && slots[place - 1] == *slot) || slots.get(place + 1) == Some(slot);
+            place += 1;
+            if !shared {
+                extend(&mut ends, *slot);
+            }
+            shared
+        });
+        ends
+    }
+}
+
+fn extend(ends: &mut Option<(u64, u64)>, slot: u64) {
+    let (first, last) = ends.unwrap_or((slot, slot));
+    *ends = Some((first.min(slot), last.max(slot)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_those_of_the_literature() {
+        let sizes = |windows| {
+            let mut sizes = Sizes::new(windows, 100);
+            [(); 7].map(|()| sizes.next())
+        };
+        assert_eq!(sizes(Windows::Beb), [1, 2, 4, 8, 16, 32, 64]);
+        assert_eq!(sizes(Windows::Exponential(1.5)), [1, 1, 2, 3, 5, 7, 11]);
+        assert_eq!(sizes(Windows::Quadratic), [1, 4, 9, 16, 25, 36, 49]);
+        assert_eq!(sizes(Windows::Sawtooth), [1, 2, 1, 4, 2, 1, 8]);
+        assert_eq!(sizes(Windows::Fixed), [100; 7]);
+        assert_eq!(sizes(Windows::LogBackoff), [1, 2, 4, 6, 8, 11, 14]);
+        for windows in Windows::ALL {
+            assert_eq!(Windows::parse(&windows.name()), Some(windows));
+        }
+        assert_eq!([Windows::parse("exp=1"), Windows::parse("exp=x"), Windows::parse("")], [None; 3]);
+    }
+
+    #[test]
+    fn both_ways_to_find_who_is_alone_agree() {
+        let packets: Vec<(u32, u64)> = [5, 1, 5, 3, 9, 3, 3, 0].into_iter().zip(0..).map(|(s, p)| (p, s)).collect();
+        let (mut counted, mut sorted) = (packets.clone(), packets);
+        assert_eq!(Alone::default().take_out(&mut counted, 10), Some((0, 9)));
+        assert_eq!(Alone::by_sorting(&mut sorted), Some((0, 9)));
+        sorted.sort_unstable();
+        assert_eq!(counted, sorted);
+        assert_eq!(counted.len(), 5);
+    }
+}

@@ -1,0 +1,110 @@
+//! Stations that always have something to send: slotted ALOHA, and the 802.11 DCF as Bianchi models it.
+//!
+//! A slot here is Bianchi's: idle, a success or a collision, whatever it lasts. In each slot all counters fall by one.
+
+use super::{Access, Saturated, theory};
+use crate::{
+    figure::{Figure, Figures},
+    luck::{Luck, Stream},
+    outcome::Plots,
+    run::{Control, Run},
+};
+use std::{cmp::Reverse, collections::BTreeMap, collections::BinaryHeap};
+
+pub(crate) fn run(saturated: &Saturated, luck: Luck, control: &Control) -> Run {
+    let mut stations = Stations::new(saturated, luck);
+    let mut coming: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();
+    for station in 0..saturated.stations as u32 {
+        coming.push(Reverse((stations.wait(station, 0), station)));
+    }
+    let (mut sent, mut heard) = (0u64, 0u64);
+    let mut senders = Vec::new();
+    let mut stopped = None;
+    while let Some(&Reverse((slot, _))) = coming.peek()
+        && slot < saturated.slots
+    {
+        senders.clear();
+        while let Some(&Reverse((other, station))) = coming.peek()
+            && other == slot
+        {
+            coming.pop();
+            senders.push(station);
+        }
+        sent += senders.len() as u64;
+        heard += u64::from(senders.len() == 1);
+        for station in &senders {
+            let failures = stations.after(*station, senders.len() > 1);
+            coming.push(Reverse((slot + 1 + stations.wait(*station, failures), *station)));
+        }
+        if !control.tick(senders.len() as u64) {
+            stopped = Some("interrupted".to_owned());
+            break;
+        }
+    }
+    let slots = saturated.slots as f64;
+    let figures = Figures::NONE
+        .with(Figure::AttemptsPerPacket, sent as f64 / heard as f64)
+        .with(Figure::SuccessPerSlot, heard as f64 / slots);
+    Run {
+        clients: saturated.stations,
+        figures,
+        recovered: None,
+        stopped,
+        plots: Plots::default(),
+        gave_up: BTreeMap::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// The successes a slot that theory expects.
+pub(crate) fn expected(saturated: &Saturated) -> f64 {
+    match saturated.access {
+        Access::Persistent(p) => theory::aloha(saturated.stations, p),
+        Access::Dcf { window, stages } => theory::bianchi(saturated.stations, window, stages).success,
+    }
+}
+
+impl Access {
+    /// The name in the output: `aloha p=0.1`, `dcf w=32 m=5`.
+    pub fn name(self) -> String {
+        match self {
+            Access::Persistent(p) => format!("aloha p={p}"),
+            Access::Dcf { window, stages } => format!("dcf w={window} m={stages}"),
+        }
+    }
+}
+
+struct Stations {
+    access: Access,
+    failures: Vec<u32>,
+    luck: Vec<Stream>,
+}
+
+impl Stations {
+    fn new(saturated: &Saturated, luck: Luck) -> Stations {
+        let stations = saturated.stations as usize;
+        Stations {
+            access: saturated.access,
+            failures: vec![0; stations],
+            luck: (0..stations as u64).map(|station| Stream::new(luck.call(station))).collect(),
+        }
+    }
+
+    /// The slots that a station lets pass before it sends.
+    fn wait(&mut self, station: u32, failures: u32) -> u64 {
+        let luck = &mut self.luck[station as usize];
+        match self.access {
+            Access::Dcf { window, stages } => luck.below(window << failures.min(stages)),
+            Access::Persistent(p) if p >= 1.0 => 0,
+            // The number of failures before the first success, by inversion.
+            Access::Persistent(p) => ((1.0 - luck.unit()).ln() / (1.0 - p).ln()) as u64,
+        }
+    }
+
+    /// The failures that count for a station's next wait.
+    fn after(&mut self, station: u32, collided: bool) -> u32 {
+        let failures = &mut self.failures[station as usize];
+        *failures = if collided { *failures + 1 } else { 0 };
+        *failures
+    }
+}
