@@ -1,4 +1,37 @@
 //! Retries that make failing calls succeed without hurting what they call.
+//!
+//! A [`Policy`] says when to try again and when to stop. It is data, so one `const` serves a whole program:
+//!
+//! ```
+//! use relent::Policy;
+//! use std::time::Duration;
+//!
+//! const READ: Policy = Policy::exponential(Duration::from_millis(100)).cap(Duration::from_secs(10)).max_attempts(5);
+//!
+//! let text = READ.retry_blocking(|attempt| match attempt.number() {
+//!     1 => Err("not yet"),
+//!     _ => Ok("here"),
+//! })?;
+//! assert_eq!(text, "here");
+//! # Ok::<(), relent::Error<&str>>(())
+//! ```
+//!
+//! | to | use |
+//! |---|---|
+//! | call a closure until it succeeds | [`Policy::retry`], [`Policy::retry_blocking`] |
+//! | say what failures mean, watch, cancel, set a deadline | [`Policy::when`], [`notify`](Policy::notify), [`cancel`](Policy::cancel): a [`Retrier`] |
+//! | write the loop yourself | [`Policy::start`]: a [`Retry`] with [`back_off`](Retry::back_off) |
+//! | be woken at a policy's times | [`Policy::ticker`] |
+//! | connect a socket | [`net`] |
+//! | see what a policy will do | [`Policy::schedule`], [`Policy::warnings`] |
+//! | drive it from an event loop or a simulator | [`Policy::call`]: a [`Call`], which is told the time |
+//! | have the delays of another system | [`compat`] |
+//! | read policies from a file (feature `toml`) | `relent::config` |
+//! | judge HTTP responses (feature `http`) | `relent::wire` |
+//!
+//! Without features but `std`, which is on by default, there are no dependencies; without `std` the crate is `no_std`,
+//! and executors take a [`Timer`]. The feature `tokio` makes sleepers use tokio's clock on a tokio runtime, and `stream`
+//! makes the ticker a `Stream`.
 #![cfg_attr(not(feature = "std"), no_std)]
 
 mod attempt;

@@ -1,8 +1,8 @@
 //! What HTTP failures mean, and what servers say about trying again. Feature `http`, on the `http` crate's types alone.
 //!
 //! Every client that retries needs the same four answers: is this status worth another attempt ([`verdict`]), may this
-//! request be sent twice ([`replay`]), when does the server want to see us again ([`pushback`]), and which attempt is
-//! this ([`attempt`]). The tables behind them are public, each row with its source: [`STATUSES`], [`METHODS`],
+//! request be sent twice ([`replay()`]), when does the server want to see us again ([`pushback()`]), and which attempt is
+//! this ([`attempt()`]). The tables behind them are public, each row with its source: [`STATUSES`], [`METHODS`],
 //! [`FAULTS`], [`DIALECTS`], [`COUNTERS`].
 //!
 //! ```
