@@ -146,11 +146,17 @@ pub(crate) fn stamina(case: &Case) -> Outcome {
     let rule = Formula {
         first: case.number("initial")?,
         growth: Growth::Power { factor },
+        nan: overflow(case.need("exp_base")?),
         spread: Spread::Additive { most: case.number("jitter")? },
         most: case.number("max")?,
         ..Formula::SECONDS
     };
     powers(factor, &[case.number("out")?], &drive::formula(rule, &[case.count("num")?], case.forced()?)?)
+}
+
+/// 0 times a whole number of any size is 0; 0 times a float that overflows raises, and that is the maximum.
+fn overflow(base: &Value) -> f64 {
+    if base.is_f64() { f64::INFINITY } else { 0.0 }
 }
 
 /// Powers of 2 are exact; others within the tolerance for powers, and infinitely large is as large as it gets.
@@ -177,7 +183,8 @@ fn tenacity_rule(strategy: &str, options: &Case) -> Result<Formula, String> {
     let (least, most) = (options.number_or("min", 0.0)?.max(0.0), options.number_or("max", TENACITY_MAX)?);
     let first = options.number_or("multiplier", options.number_or("initial", 1.0)?)?;
     let growth = Growth::Power { factor: options.number_or("exp_base", 2.0)? };
-    let power = Formula { first, growth, ..Formula::SECONDS };
+    let nan = options.get("exp_base").map_or(0.0, overflow);
+    let power = Formula { first, growth, nan, ..Formula::SECONDS };
     Ok(match strategy {
         "wait_none" => Formula { first: 0.0, ..Formula::SECONDS },
         "wait_fixed" => Formula { first: options.number("wait")?, ..Formula::SECONDS },
