@@ -45,3 +45,8 @@ pub use self::{
     stop::{Stop, Until},
     unit::Unit,
 };
+
+/// The examples of COMPARE.md compile and hold.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../COMPARE.md")]
+struct ComparePage;

@@ -36,7 +36,7 @@ impl Profile {
     }
 }
 
-/// All profiles, in the order of COMPARE.md.
+/// All profiles. COMPARE.md compares them.
 pub fn all() -> &'static [Profile] {
     &PROFILES
 }
@@ -137,6 +137,15 @@ mod tests {
             for text in [profile.system, profile.version, profile.source, profile.warning] {
                 assert!(!text.is_empty() && !text.contains('\n'), "{}", profile.name);
             }
+        }
+    }
+
+    /// COMPARE.md names every profile.
+    #[test]
+    fn every_profile_is_compared() {
+        let page = include_str!("../../../../COMPARE.md");
+        for profile in all() {
+            assert!(page.contains(&format!("`{}`", profile.name)), "{} is not in COMPARE.md", profile.name);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The table of profiles: other systems' defaults. The order is that of COMPARE.md.
+//! The table of profiles: other systems' defaults.
 //!
 //! A system that has no default parameters gets those of its documentation's example. Sources that name a file name it
 //! in the repository of the version given.
