@@ -17,6 +17,7 @@ pub use self::subject::Setting;
 
 use self::{subject::Subject, text::View};
 use crate::{
+    json::Object,
     plot::svg,
     policy_args::PolicyArgs,
     talk::{Fault, write_out},
@@ -62,6 +63,10 @@ pub struct Args {
     #[arg(long, value_name = "SETTINGS", help_heading = "What you already have")]
     envoy: Option<String>,
 
+    /// List the profiles of other systems that --compat and --compare know.
+    #[arg(long, help_heading = "What you already have")]
+    profiles: bool,
+
     /// Show at most this many delays.
     #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Output")]
     rows: u16,
@@ -89,6 +94,10 @@ Examples:
 
 /// Explains.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
+    if args.profiles {
+        write_out(profiles(args.json).as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let subjects = subjects(args)?;
     let most = usize::from(args.rows);
     if let Some(path) = &args.svg {
@@ -107,6 +116,21 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
     };
     write_out(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The profiles, a line each.
+fn profiles(json: bool) -> String {
+    let all = relent::compat::all();
+    let width = all.iter().map(|profile| profile.name.len()).max().unwrap_or(0);
+    let line = |profile: &relent::compat::Profile| match json {
+        false => format!("{:width$}  {} {}\n", profile.name, profile.system, profile.version),
+        true => {
+            let mut object = Object::new();
+            object.text("name", profile.name).text("system", profile.system).text("version", profile.version);
+            object.text("source", profile.source).text("warning", profile.warning).finish() + "\n"
+        }
+    };
+    all.iter().map(line).collect()
 }
 
 /// Everything that was asked about; the policy of flags and file if nothing else was, or if flags say something.

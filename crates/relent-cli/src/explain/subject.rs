@@ -4,6 +4,7 @@ use super::foreign::{Reading, Unreadable};
 use crate::{policy_args::PolicyArgs, talk::Fault};
 use relent::{
     Curve, Human, Jitter, Policy,
+    compat::Profile,
     config::{BadSetting, Draft, KEYS},
 };
 use std::{fmt, path::Path};
@@ -74,17 +75,21 @@ impl Subject {
         let (in_flags, in_all) = (lines(&flags), lines(&said));
         let has = |lines: &[(&str, String)], key| lines.iter().any(|(given, _)| *given == key);
         let unsaid = said.compat.as_ref().map_or("default".to_owned(), |profile| format!("profile {profile}"));
+        let is_rule = matches!(policy.settings().curve, Curve::Custom(_));
         let settings = lines(&Draft::from(policy)).into_iter().map(|(key, value)| {
             let from = match key {
                 key if has(&in_flags, key) => format!("--{}", key.replace('_', "-")),
                 key if has(&in_all, key) => origin.to_owned(),
-                "compat" | "curve" | "base" | "factor" | "cap" | "jitter" | "max_attempts" => unsaid.clone(),
-                _ => "default".to_owned(),
+                _ => unsaid.clone(),
             };
-            Setting { key, value, from }
+            let has_own_jitter = is_rule && key == "jitter" && value == "none";
+            Setting { key, value: if has_own_jitter { "the rule's own".to_owned() } else { value }, from }
         });
         let settings = settings.collect();
-        Ok(Subject { name, policy, settings, notes: Vec::new(), source: None })
+        let profile = said.compat.as_deref().and_then(|name| relent::compat::find(name).ok());
+        let about = |profile: &Profile| format!("{} {}: {}", profile.system, profile.version, profile.warning);
+        let notes = profile.map(about).into_iter().collect();
+        Ok(Subject { name, policy, settings, notes, source: profile.map(|profile| profile.source) })
     }
 }
 

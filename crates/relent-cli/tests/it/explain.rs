@@ -122,6 +122,27 @@ fn envoy() {
 }
 
 #[test]
+fn profiles_of_other_systems() {
+    explains("explain-profile.txt", &relent(&["explain", "--compat", "google-cloud", "--max-attempts", "10"]));
+    let listed = relent(&["explain", "--profiles"]);
+    assert!(listed.stdout.lines().any(|line| line.starts_with("celery ")), "{}", listed.stdout);
+    assert_eq!(listed.stdout.lines().count(), relent(&["explain", "--profiles", "--json"]).stdout.lines().count());
+    let folder = Folder::new().file("a.toml", POLICIES);
+    let args = ["explain", "--compare", "a.toml#read", "--compat", "celery", "--no-plot"];
+    explains("explain-compare-profile.txt", &folder.relent(&args));
+}
+
+/// What every profile is explained as: nothing may panic, hang or say nothing.
+#[test]
+fn every_profile_can_be_explained() {
+    for name in relent::compat::all().iter().map(|profile| profile.name) {
+        let outcome = relent(&["explain", "--compat", name]);
+        assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)), "{name}");
+        assert!(outcome.stdout.contains("A call that keeps failing"), "{name}: {}", outcome.stdout);
+    }
+}
+
+#[test]
 fn a_narrow_terminal() {
     let folder = Folder::new();
     let output =
@@ -184,6 +205,15 @@ fn bad_input_says_what_and_what_to_do() {
         &["--envoy", "base_interval=25"],
         "error: base_interval 25: the duration has no unit\n\
          hint: write it like 100ms, 1.5s, 1m30s or 2h; units are ns, us, ms, s, m, h, d\n",
+    );
+    refuses(
+        &["--compare", "celary"],
+        "error: --compare celary: there is no profile \"celary\"\nhint: did you mean celery?\n",
+    );
+    refuses(
+        &["--policy", "#read", "--compat", "nothing-like-it"],
+        "error: --compat: there is no profile \"nothing-like-it\"\n\
+         hint: relent explain --profiles lists them; so do relent::compat::all() and COMPARE.md\n",
     );
     refuses(
         &["--compare", "none.toml#x"],

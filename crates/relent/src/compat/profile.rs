@@ -86,7 +86,7 @@ impl Unknown {
     pub fn hint(&self) -> String {
         match self.nearest() {
             Some(nearest) => format!("did you mean {nearest}?"),
-            None => "relent::compat::all() and COMPARE.md list the profiles".into(),
+            None => "relent explain --profiles lists them; so do relent::compat::all() and COMPARE.md".into(),
         }
     }
 }
