@@ -4,17 +4,15 @@ use super::exit;
 use crate::{policy_args::PolicyArgs, talk::TalkArgs};
 use std::path::PathBuf;
 
+const USAGE: &str = "relent http [OPTIONS] [METHOD] URL";
+
 /// The flags of `relent http`.
 #[derive(Debug, clap::Args)]
-#[command(allow_missing_positional = true, after_help = exit::TABLE)]
+#[command(args_override_self = true, override_usage = USAGE, after_help = exit::TABLE)]
 pub struct Args {
-    /// The method [default: GET; POST with --data; HEAD with --head].
-    #[arg(value_name = "METHOD")]
-    pub method: Option<String>,
-
-    /// Where to: http:// or https://; http:// if it has no scheme.
-    #[arg(value_name = "URL")]
-    pub url: String,
+    /// The method [default: GET; POST with --data; HEAD with --head], then the URL: http:// or https://.
+    #[arg(value_name = "METHOD URL")]
+    pub target: Vec<String>,
 
     /// A header to send; may be repeated.
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", help_heading = "Request")]

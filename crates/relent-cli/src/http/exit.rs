@@ -16,7 +16,14 @@ Exit codes:
   130  interrupted (SIGINT); 143 terminated (SIGTERM)
 
 What is retried: connections that fail, resets, bodies that end early, timeouts, and the statuses
-408, 425, 429 and 5xx except 501 and 505. Retry-After is obeyed, up to --max-pushback.";
+408, 425, 429 and 5xx except 501 and 505. Retry-After is obeyed, up to --max-pushback. Nothing reaches
+stdout or FILE before the body is complete; a download that breaks off goes on where it can.
+
+Examples:
+  relent http https://example.com/status
+  relent http -o dump.tar --max-elapsed 1h https://example.com/dump.tar
+  relent http POST --idempotency-key -H 'Content-Type: application/json' -d @order.json localhost:8080/orders
+  relent http --max-attempts unlimited --max-elapsed 60s -q localhost:8080/health";
 
 /// The request was not sent again because that could have done its work twice.
 pub(super) const UNSAFE: u8 = 6;

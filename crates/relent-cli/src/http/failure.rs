@@ -198,6 +198,7 @@ fn certificate(error: &rustls::CertificateError) -> String {
         Bad::Expired | Bad::ExpiredContext { .. } => "it has expired".into(),
         Bad::NotValidYet | Bad::NotValidYetContext { .. } => "it is not valid yet".into(),
         Bad::NotValidForName | Bad::NotValidForNameContext { .. } => "it is for another name".into(),
+        Bad::BadSignature => "it is not signed by the authority it names".into(),
         Bad::Revoked => "it has been revoked".into(),
         other => other.to_string(),
     }

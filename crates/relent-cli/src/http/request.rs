@@ -23,9 +23,16 @@ pub(super) struct Request {
 impl Request {
     /// The request that the flags describe.
     pub(super) fn resolve(args: &Args) -> Result<Request, Fault> {
-        let url = url(&args.url)?;
+        let (method, url) = match args.target.as_slice() {
+            [url] => (default_method(args), self::url(url)?),
+            [method, url] => (self::method(method, args)?, self::url(url)?),
+            [] => return Err(Fault::new("no URL is given").hint("write it like relent http https://example.com/path")),
+            more => {
+                return Err(Fault::new(format!("one URL is asked for at a time, and {} were given", more.len() - 1))
+                    .hint("quote a URL with spaces in it; run relent http for each of several"));
+            }
+        };
         let mut headers = headers::resolve(&args.headers)?;
-        let method = method(args)?;
         if let Some(key) = &args.idempotency_key {
             headers.insert(IDEMPOTENCY_KEY, idempotency_key(key)?.value());
         }
@@ -87,17 +94,18 @@ fn statuses(flag: &str, ranges: &[String]) -> Result<Vec<StatusCode>, Fault> {
     Ok(statuses)
 }
 
-fn method(args: &Args) -> Result<Method, Fault> {
-    let Some(given) = &args.method else {
-        return Ok(match args {
-            Args { head: true, .. } => Method::HEAD,
-            Args { data: Some(_), .. } => Method::POST,
-            _ => Method::GET,
-        });
-    };
+fn default_method(args: &Args) -> Method {
+    match args {
+        Args { head: true, .. } => Method::HEAD,
+        Args { data: Some(_), .. } => Method::POST,
+        _ => Method::GET,
+    }
+}
+
+fn method(given: &str, args: &Args) -> Result<Method, Fault> {
     let capital = given.to_ascii_uppercase();
     // Methods are case-sensitive, but nobody means another one by `post`.
-    let name = if wire::METHODS.iter().any(|row| row.method == capital) { &capital } else { given };
+    let name = if wire::METHODS.iter().any(|row| row.method == capital) { capital.as_str() } else { given };
     let method = Method::from_bytes(name.as_bytes()).map_err(|_| {
         Fault::new(format!("{given:?} is no method"))
             .hint("methods are words like GET, POST or PUT; see relent http --help")
@@ -111,6 +119,10 @@ fn method(args: &Args) -> Result<Method, Fault> {
 const URL_HINT: &str = "write it like https://example.com/path";
 
 fn url(text: &str) -> Result<Url, Fault> {
+    if wire::METHODS.iter().any(|row| row.method == text) {
+        return Err(Fault::new(format!("{text:?} is a method, and the URL is missing"))
+            .hint(format!("write it like relent http {text} https://example.com/path")));
+    }
     let with_scheme = match text.contains("://") {
         true => text.to_owned(),
         false => format!("http://{text}"),

@@ -42,6 +42,20 @@ impl Folder {
         self
     }
 
+    /// With a file that is no text.
+    pub(crate) fn bytes(self, name: &str, bytes: &[u8]) -> Folder {
+        fs::write(self.0.join(name), bytes).expect("the folder is writable");
+        self
+    }
+
+    /// The names of everything in it, sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).expect("the folder is readable").map_while(Result::ok);
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.0.join(name)).expect("the file was written")
     }

@@ -3,3 +3,4 @@
 mod binary;
 mod connect;
 mod explain;
+mod http;

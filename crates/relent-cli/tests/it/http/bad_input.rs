@@ -1,0 +1,182 @@
+//! Wrong input: a clear message, a hint and an exit code each, before a byte is sent where that can be.
+
+use super::{
+    expect, http, http_in, run,
+    server::{Reply, Server},
+};
+use crate::binary::Folder;
+
+#[track_caller]
+fn refused(args: &[&str], stderr: &str) {
+    expect(&http(args), 125, "", stderr);
+}
+
+#[test]
+fn a_url_that_is_none() {
+    refused(
+        &["not a url"],
+        "error: \"not a url\" is no URL: invalid international domain name\nhint: write it like https://example.com/path\n",
+    );
+    refused(&["http://"], "error: \"http://\" is no URL: empty host\nhint: write it like https://example.com/path\n");
+    refused(
+        &["POST"],
+        "error: \"POST\" is a method, and the URL is missing\nhint: write it like relent http POST https://example.com/path\n",
+    );
+}
+
+#[test]
+fn no_url_at_all() {
+    refused(&[], "error: no URL is given\nhint: write it like relent http https://example.com/path\n");
+    refused(
+        &["GET", "localhost", "of", "mine"],
+        "error: one URL is asked for at a time, and 3 were given\nhint: quote a URL with spaces in it; run relent http for each of several\n",
+    );
+}
+
+#[test]
+fn an_unknown_scheme() {
+    refused(
+        &["ftp://example.com/"],
+        "error: the scheme ftp:// is not supported\nhint: http:// and https:// are; relent connect waits for tcp:// and unix:\n",
+    );
+}
+
+#[test]
+fn a_port_out_of_range() {
+    for url in ["http://127.0.0.1:99999/", "127.0.0.1:65536", "http://127.0.0.1:-1/", "http://127.0.0.1:http/"] {
+        let stderr = format!("error: {url:?} has no valid port\nhint: a port is a number from 0 to 65535\n");
+        refused(&[url], &super::filtered(&stderr));
+    }
+}
+
+#[test]
+fn a_host_that_does_not_resolve() {
+    let stderr = "\
+relent: attempt 1 of 2: cannot find host nowhere.invalid, transient; next in 10ms
+error: gave up after 2 attempts in TIME: out of attempts (cannot find host nowhere.invalid)
+hint: check the name; it was looked up anew in each attempt
+";
+    expect(&http(&["--max-attempts=2", "http://nowhere.invalid/"]), 1, "", stderr);
+}
+
+#[test]
+fn a_header_that_is_none() {
+    refused(
+        &["-H", "A: b\nC: d", "localhost"],
+        "error: the header \"A: b\\nC: d\" has a line break in it\nhint: give each header its own -H; a value is one line\n",
+    );
+    refused(
+        &["-H", "Accept", "localhost"],
+        "error: the header \"Accept\" has no colon\nhint: write it like -H 'Accept: text/plain'\n",
+    );
+    refused(
+        &["-H", "A b: c", "localhost"],
+        "error: \"A b\" is no name of a header\nhint: letters, digits and dashes, with no space before the colon\n",
+    );
+}
+
+#[test]
+fn a_method_that_is_none() {
+    refused(
+        &["GE T", "localhost"],
+        "error: \"GE T\" is no method\nhint: methods are words like GET, POST or PUT; see relent http --help\n",
+    );
+    refused(&["-I", "POST", "localhost"], "error: --head asks with HEAD, not with POST\nhint: leave out one of them\n");
+}
+
+#[test]
+fn an_unreadable_data_file() {
+    let hint = "hint: --data @FILE sends a file; --data '@text' is never a text\n";
+    refused(
+        &["-d", "@missing", "localhost"],
+        &format!("error: cannot read missing: No such file or directory\n{hint}"),
+    );
+    refused(&["-d", "@.", "localhost"], &format!("error: cannot read .: it is a folder\n{hint}"));
+}
+
+#[test]
+fn an_output_that_cannot_be_written() {
+    let server = Server::new(vec![Reply::ok("hello\n")]);
+    let url = server.url("/");
+    refused(
+        &["-o", "missing/file", &url],
+        "error: cannot write to missing/file: No such file or directory\nhint: make the folder first (mkdir -p)\n",
+    );
+    refused(&["-o", "/", &url], "error: cannot write to /: it is a folder\nhint: -o wants the name of a file\n");
+    assert_eq!(server.count(), 0, "nothing was sent");
+    refused(
+        &["-o", "/dev/full", &url],
+        "error: cannot write to /dev/full: No space left on device\nhint: make room, or choose another place with -o\n",
+    );
+    assert_eq!(server.count(), 1, "a full disk is not retried");
+}
+
+#[test]
+fn a_folder_that_becomes_full() {
+    let folder = Folder::new();
+    let server = Server::new(vec![Reply::ok("x".repeat(100_000))]);
+    // A file that may not grow is what a full folder looks like, without having to fill one.
+    let script = "ulimit -f 8; trap '' XFSZ; exec \"$0\" \"$@\"";
+    let relent = env!("CARGO_BIN_EXE_relent");
+    let mut command = std::process::Command::new("bash");
+    command.args(["-c", script, relent, "http", "-o", "file", &server.url("/")]).current_dir(folder.path());
+    let outcome = super::finish(command);
+    let stderr = format!("error: cannot write to {}: File too large\nhint: choose another place with -o\n", "file");
+    expect(&outcome, 125, "", &stderr);
+    assert_eq!((folder.names(), server.count()), (vec![], 1));
+}
+
+#[test]
+fn statuses_that_are_none() {
+    refused(
+        &["--retry-on-status=4xx", "localhost"],
+        "error: --retry-on-status: \"4xx\" is no status\nhint: statuses are numbers from 100 to 999: 409,423 or 520-529\n",
+    );
+    refused(
+        &["--stop-on-status=509-500", "localhost"],
+        "error: --stop-on-status: 509-500 ends before it begins\nhint: write 500-509\n",
+    );
+}
+
+#[test]
+fn a_key_that_is_none() {
+    refused(
+        &["POST", "--idempotency-key=schlüssel", "localhost"],
+        "error: the idempotency key has a character that is not printable ASCII\nhint: use 1 to 255 letters, digits and signs\n",
+    );
+}
+
+#[test]
+fn a_connect_timeout_that_is_none() {
+    refused(
+        &["--connect-timeout=5", "localhost"],
+        "error: --connect-timeout: the duration has no unit\nhint: write it like 100ms, 1.5s, 1m30s or 2h; units are ns, us, ms, s, m, h, d\n",
+    );
+}
+
+#[test]
+fn certificates_that_are_none() {
+    let hint = "hint: --cacert wants certificates in PEM: -----BEGIN CERTIFICATE-----\n";
+    refused(
+        &["--cacert=missing.pem", "https://localhost"],
+        &format!("error: cannot read missing.pem: No such file or directory\n{hint}"),
+    );
+    let folder = Folder::new().file("empty.pem", "hello\n");
+    let outcome = http_in(&folder, &["--cacert=empty.pem", "https://localhost"]);
+    expect(&outcome, 125, "", &format!("error: empty.pem has no certificate in it\n{hint}"));
+}
+
+#[test]
+fn a_policy_file_with_an_error() {
+    let folder = Folder::new().file("relent.toml", "max_attempts = 0\n");
+    let outcome = run(&folder, &["http", "localhost"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(125), ""));
+    crate::binary::golden("http-policy-error.txt", &outcome.stderr);
+}
+
+#[test]
+fn faults_are_events_too() {
+    let stderr = r#"{"event":"error","error":"the scheme ftp:// is not supported","hint":"http:// and https:// are; relent connect waits for tcp:// and unix:","code":125}
+"#;
+    refused(&["--json", "ftp://example.com/"], stderr);
+}

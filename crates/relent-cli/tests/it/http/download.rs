@@ -1,0 +1,155 @@
+//! Downloads that break off: gone on with where that is safe, begun anew where it is not, never left half done.
+
+use super::{
+    expect, http, http_in,
+    server::{Reply, Request, Server},
+};
+use crate::binary::Folder;
+
+const TAG: &str = "ETag: \"v1\"";
+
+/// The part of a body that a request with `Range` asks for.
+fn rest(request: &Request, body: &str, headers: &[&str]) -> Option<Reply> {
+    let from: usize = request.header("range")?.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok()?;
+    let range = format!("Content-Range: bytes {from}-{}/{}", body.len() - 1, body.len());
+    let mut all = vec![range.as_str()];
+    all.extend(headers);
+    Some(Reply::new(206, &all, &body[from..]))
+}
+
+#[test]
+fn a_download_goes_on_where_it_broke_off() {
+    let server = Server::with(|k, request| match k {
+        0 => Reply::new(200, &[TAG], "0123456789").cut(6),
+        1 => rest(request, "0123456789", &[TAG]).expect("it asks for a range").cut(3).reset(),
+        _ => rest(request, "0123456789", &[TAG]).expect("it asks for a range"),
+    });
+    let folder = Folder::new().file("file", "old");
+    let stderr = "\
+relent: attempt 1 of 4: the body ended early, after 4 of 10 bytes, transient; next in 10ms
+relent: attempt 2 of 4: the body ended early, after 7 of 10 bytes, transient; next in 20ms
+relent: succeeded after 3 attempts in TIME
+";
+    expect(&http_in(&folder, &["-o", "file", &server.url("/")]), 0, "", stderr);
+    assert_eq!(folder.read("file"), "0123456789");
+    assert_eq!(folder.names(), ["file"]);
+    let asked: Vec<_> = server.requests().iter().map(|r| r.header("range").map(str::to_owned)).collect();
+    assert_eq!(asked, [None, Some("bytes=4-".into()), Some("bytes=7-".into())]);
+    assert_eq!(server.requests()[1].header("if-range"), Some("\"v1\""));
+    assert_eq!(server.requests()[1].header("accept-encoding"), Some("identity"));
+}
+
+#[test]
+fn a_pipe_gets_one_whole_body() {
+    let server =
+        Server::new(vec![Reply::ok("0123456789").cut(6), Reply::ok("0123456789").cut(1), Reply::ok("0123456789")]);
+    let outcome = http(&["-q", &server.url("/")]);
+    expect(&outcome, 0, "0123456789", "");
+    assert!(server.requests().iter().all(|request| request.header("range").is_none()), "there was no validator");
+}
+
+#[test]
+fn a_changed_file_is_taken_from_the_start() {
+    let server = Server::new(vec![
+        Reply::new(200, &[TAG], "0123456789").cut(6),
+        Reply::new(200, &["ETag: \"v2\""], "abcdefghijk"),
+    ]);
+    expect(&http(&["-q", &server.url("/")]), 0, "abcdefghijk", "");
+    assert_eq!(server.requests()[1].header("range"), Some("bytes=4-"));
+}
+
+#[test]
+fn a_weak_validator_is_not_enough() {
+    for header in ["ETag: W/\"v1\"", "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT", "Accept-Ranges: none"] {
+        let first = Reply::new(200, &[header], "0123456789").cut(6);
+        let server = Server::new(vec![first, Reply::ok("0123456789")]);
+        expect(&http(&["-q", &server.url("/")]), 0, "0123456789", "");
+        assert_eq!(server.requests()[1].header("range"), None, "{header}");
+    }
+}
+
+#[test]
+fn a_date_that_is_old_enough_is() {
+    let headers = ["Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT", "Date: Sun, 06 Nov 1994 09:00:00 GMT"];
+    let server = Server::with(move |k, request| match k {
+        0 => Reply::new(200, &headers, "0123456789").cut(6),
+        _ => rest(request, "0123456789", &[]).expect("it asks for a range"),
+    });
+    expect(&http(&["-q", &server.url("/")]), 0, "0123456789", "");
+    assert_eq!(server.requests()[1].header("if-range"), Some("Sun, 06 Nov 1994 08:49:37 GMT"));
+}
+
+#[test]
+fn a_server_that_sends_another_range_is_asked_for_the_whole() {
+    for range in ["bytes 3-9/10", "bytes 4-9/11", "bytes 0-9/10", "nonsense"] {
+        let header = format!("Content-Range: {range}");
+        let server = Server::with(move |k, _| match k {
+            0 => Reply::new(200, &[TAG], "0123456789").cut(6),
+            1 => Reply::new(206, &[&header, TAG], "xxxxxx"),
+            _ => Reply::new(200, &[TAG], "0123456789"),
+        });
+        let stderr = "\
+relent: attempt 1 of 4: the body ended early, after 4 of 10 bytes, transient; next in 10ms
+relent: attempt 2 of 4: the server has another rest of the body than was missing, so it starts over, transient; next in 20ms
+relent: succeeded after 3 attempts in TIME
+";
+        expect(&http(&[&server.url("/")]), 0, "0123456789", stderr);
+        assert_eq!(server.requests()[2].header("range"), None, "{range}");
+    }
+}
+
+#[test]
+fn a_range_that_is_refused_is_given_up() {
+    let server = Server::new(vec![
+        Reply::new(200, &[TAG], "0123456789").cut(6),
+        Reply::new(416, &["Content-Range: bytes */3"], ""),
+        Reply::ok("new"),
+    ]);
+    expect(&http(&["-q", &server.url("/")]), 0, "new", "");
+}
+
+#[test]
+fn a_failure_between_keeps_what_is_there() {
+    let server = Server::with(|k, request| match k {
+        0 => Reply::new(200, &[TAG], "0123456789").cut(6),
+        1 => Reply::status(503),
+        _ => rest(request, "0123456789", &[TAG]).expect("it asks for a range"),
+    });
+    expect(&http(&["-q", &server.url("/")]), 0, "0123456789", "");
+}
+
+#[test]
+fn the_users_own_range_is_left_alone() {
+    let part = || Reply::new(206, &[TAG, "Content-Range: bytes 2-9/10"], "23456789");
+    let server = Server::new(vec![part().cut(3), part()]);
+    expect(&http(&["-q", "-H", "Range: bytes=2-", &server.url("/")]), 0, "23456789", "");
+    assert_eq!(server.requests()[1].header("range"), Some("bytes=2-"));
+    assert_eq!(server.requests()[1].header("if-range"), None);
+}
+
+#[test]
+fn an_encoded_body_is_begun_anew() {
+    let gzip = b"\x1f\x8b\x08\0\0\0\0\0\0\xff\x01\x05\0\xfa\xffhello\x86\xa6\x10\x36\x05\0\0\0";
+    let reply = || Reply::new(200, &[TAG, "Content-Encoding: gzip"], gzip);
+    let server = Server::new(vec![reply().cut(12), reply()]);
+    expect(&http(&["-q", &server.url("/")]), 0, "hello", "");
+    assert_eq!(server.requests()[1].header("range"), None);
+}
+
+#[test]
+fn a_failed_download_destroys_nothing() {
+    let folder = Folder::new().file("file", "old");
+    let server = Server::new(vec![Reply::new(200, &[TAG], "0123456789").cut(6), Reply::status(404)]);
+    let outcome = http_in(&folder, &["-q", "-o", "file", &server.url("/")]);
+    assert_eq!(outcome.code, Some(3));
+    assert_eq!((folder.read("file").as_str(), folder.names()), ("old", vec!["file".to_owned()]));
+}
+
+#[test]
+fn a_large_body_comes_through_whole() {
+    let body: String = (0..400_000).map(|i| format!("{i:07}\n")).collect();
+    let server = Server::new(vec![Reply::ok(&body).cut(1_000_000), Reply::ok(&body)]);
+    let outcome = http(&["-q", &server.url("/")]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert!(outcome.stdout == body, "3.2 MB, through the file without a name");
+}

@@ -1,0 +1,88 @@
+//! What goes to stdout and to files.
+
+use super::{
+    expect, http, http_in,
+    server::{Reply, Server},
+};
+use crate::binary::Folder;
+
+#[test]
+fn the_body_of_a_failure_is_shown_only_if_asked_for() {
+    let server = Server::new(vec![Reply::new(500, &[], "first\n"), Reply::new(404, &[], "last\n")]);
+    let stderr = "\
+relent: attempt 1 of 4: 500 Internal Server Error, transient; next in 10ms
+error: gave up after 2 attempts in TIME: permanent failure (404 Not Found)
+";
+    expect(&http(&["--fail-with-body", &server.url("/")]), 3, "last\n", stderr);
+}
+
+#[test]
+fn the_body_of_a_failure_never_goes_to_the_file() {
+    let folder = Folder::new().file("file", "old");
+    let server = Server::new(vec![Reply::new(404, &[], "not here\n")]);
+    let outcome = http_in(&folder, &["-q", "--fail-with-body", "-o", "file", &server.url("/")]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(3), "not here\n"));
+    assert_eq!(folder.read("file"), "old");
+}
+
+#[test]
+fn a_body_of_a_failure_that_breaks_off_is_shown_as_far_as_it_came() {
+    let server = Server::new(vec![Reply::new(404, &[], "not here\n").cut(5)]);
+    let outcome = http(&["-q", "--fail-with-body", &server.url("/")]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(3), "not "));
+}
+
+#[test]
+fn not_modified_leaves_the_file() {
+    let folder = Folder::new().file("file", "old");
+    let server = Server::new(vec![Reply::raw("HTTP/1.1 304 Not Modified\r\n\r\n")]);
+    expect(&http_in(&folder, &["-o", "file", &server.url("/")]), 0, "", "");
+    assert_eq!((folder.read("file").as_str(), folder.names()), ("old", vec!["file".to_owned()]));
+}
+
+#[test]
+fn an_empty_body_makes_an_empty_file() {
+    let folder = Folder::new();
+    let server = Server::new(vec![Reply::ok("")]);
+    expect(&http_in(&folder, &["-o", "file", &server.url("/")]), 0, "", "");
+    assert_eq!(folder.read("file"), "");
+}
+
+#[test]
+fn a_dash_is_stdout_and_a_device_a_device() {
+    let server = Server::new(vec![Reply::ok("hello\n")]);
+    expect(&http(&["-o", "-", &server.url("/")]), 0, "hello\n", "");
+    expect(&http(&["-o", "/dev/null", &server.url("/")]), 0, "", "");
+}
+
+#[test]
+fn the_head_alone() {
+    let server =
+        Server::new(vec![Reply::status(503), Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nX-Id: 7\r\n\r\n")]);
+    let head = "HTTP/1.1 200 OK\ncontent-length: 6\nx-id: 7\n";
+    expect(&http(&["-I", "-q", &server.url("/")]), 0, head, "");
+    assert_eq!(server.requests()[0].line(), "HEAD / HTTP/1.1");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_fault() {
+    let folder = Folder::new();
+    let body = "x".repeat(1 << 20);
+    let server = Server::new(vec![Reply::ok(&body)]);
+    let mut command = super::command(&folder, &["http", &server.url("/")]);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+}
+
+#[test]
+fn help_reads_well() {
+    let outcome = super::run(&Folder::new(), &["http", "--help"]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""));
+    // The policy flags are those of every subcommand.
+    let (own, rest) = outcome.stdout.split_once("\nPolicy:\n").unwrap();
+    let (_, exits) = rest.split_once("\nExit codes:\n").unwrap();
+    crate::binary::golden("http-help.txt", &format!("{own}\n...\n\nExit codes:\n{exits}"));
+}
