@@ -1,6 +1,6 @@
 //! The one table of subcommands and flags: parsing, `--help`, completions and the man page come from here.
 
-use crate::{completions, connect, explain, http, man, run, talk::Fault};
+use crate::{completions, connect, demo, explain, http, man, run, talk::Fault};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -25,6 +25,8 @@ pub enum Command {
     Run(Box<run::Args>),
     /// Wait until something accepts connections, then run a command.
     Connect(Box<connect::Args>),
+    /// Show what relent does, in ten seconds and without a network.
+    Demo(demo::Args),
     /// Show what a policy will do.
     Explain(Box<explain::Args>),
     /// Make an HTTP request.
@@ -45,6 +47,7 @@ impl Command {
         match self {
             Command::Run(args) => Ok(run::run(&args)),
             Command::Connect(args) => connect::run(&args),
+            Command::Demo(_) => demo::run(),
             Command::Explain(args) => explain::run(&args),
             Command::Http(args) => http::run(&args),
             Command::Completions(args) => completions::run(&args),

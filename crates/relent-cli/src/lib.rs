@@ -6,6 +6,7 @@
 pub mod cli;
 mod completions;
 pub mod connect;
+mod demo;
 pub mod explain;
 mod http;
 pub mod json;

@@ -2,5 +2,6 @@
 
 mod binary;
 mod connect;
+mod demo;
 mod explain;
 mod http;
