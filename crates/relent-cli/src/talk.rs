@@ -3,8 +3,8 @@
 //! Colour only marks the words `error`, `hint` and `note`, never carries meaning, and is left out where stderr is no
 //! terminal, where `NO_COLOR` is set to anything, or where `TERM` is `dumb`.
 
-use crate::json::Object;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use crate::{cli::Cli, json::Object};
+use clap::{CommandFactory, error::ErrorKind};
 use std::{
     error::Error,
     fmt::Display,
@@ -121,7 +121,7 @@ fn is_unset(variable: &str) -> bool {
 }
 
 /// What the flag parser says, in our voice; help and version go to stdout.
-pub(crate) fn usage(error: &clap::Error) -> Result<ExitCode, Fault> {
+pub(crate) fn usage(error: &clap::Error, first: Option<&str>) -> Result<ExitCode, Fault> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             write_out(format!("{}\n", error.render().to_string().trim_end()).as_bytes())?;
@@ -131,11 +131,11 @@ pub(crate) fn usage(error: &clap::Error) -> Result<ExitCode, Fault> {
             let _ = writeln!(io::stderr().lock(), "{}", error.render().to_string().trim_end());
             Ok(ExitCode::from(EXIT_FAULT))
         }
-        _ => Err(usage_fault(error)),
+        _ => Err(usage_fault(error, first)),
     }
 }
 
-fn usage_fault(error: &clap::Error) -> Fault {
+fn usage_fault(error: &clap::Error, first: Option<&str>) -> Fault {
     let text = error.render().to_string();
     let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
     let problem = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
@@ -143,7 +143,7 @@ fn usage_fault(error: &clap::Error) -> Fault {
     match (cause_hint(error), tip) {
         (Some(hint), _) => Fault::new(problem).hint(hint),
         (None, Some(tip)) => Fault::new(problem).hint(tip),
-        (None, None) => Fault::new(problem).hint(help_of(error)),
+        (None, None) => Fault::new(problem).hint(help_of(first)),
     }
 }
 
@@ -152,14 +152,12 @@ fn cause_hint(error: &clap::Error) -> Option<String> {
     error.source()?.downcast_ref::<relent::config::BadSetting>().map(|bad| bad.hint.clone())
 }
 
-fn help_of(error: &clap::Error) -> String {
-    let usage = match error.get(ContextKind::Usage) {
-        Some(ContextValue::StyledStr(usage)) => usage.to_string(),
-        _ => String::new(),
-    };
-    let words: Vec<&str> = usage.trim_start_matches("Usage:").split_whitespace().collect();
-    let path: Vec<&str> = words.into_iter().take_while(|word| word.starts_with(|c: char| c.is_lowercase())).collect();
-    if path.is_empty() { "see relent --help".to_owned() } else { format!("see {} --help", path.join(" ")) }
+/// Where the help is: the subcommand's, if the first argument is one.
+fn help_of(first: Option<&str>) -> String {
+    match first.filter(|first| Cli::command().find_subcommand(first).is_some()) {
+        Some(subcommand) => format!("see relent {subcommand} --help"),
+        None => "see relent --help".to_owned(),
+    }
 }
 
 /// Writes data to stdout. A reader that went away (`| head`) is no fault: the rest is not written.

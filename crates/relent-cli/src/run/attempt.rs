@@ -21,7 +21,10 @@ use std::{
     io::{self, Read, Write},
     os::{
         fd::{AsFd, OwnedFd},
-        unix::process::{CommandExt, ExitStatusExt},
+        unix::{
+            fs::FileTypeExt,
+            process::{CommandExt, ExitStatusExt},
+        },
     },
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
@@ -136,13 +139,13 @@ fn start(plan: &Plan<'_>, input: &mut Input) -> Result<Result<Child, How>, Fault
     let Some((program, arguments)) = plan.command.split_first() else {
         return Err(Fault::new("no command given"));
     };
-    let heard = || if plan.patterns.is_empty() { Stdio::inherit() } else { Stdio::piped() };
+    let (out, err) = outputs(plan);
     let started = Command::new(program)
         .args(arguments)
         .envs(plan.environment.iter().map(|(name, value)| (name, value)))
         .stdin(input.stdio()?)
-        .stdout(if plan.stream { heard() } else { Stdio::piped() })
-        .stderr(heard())
+        .stdout(out)
+        .stderr(err)
         .process_group(0)
         .spawn();
     match started {
@@ -152,6 +155,22 @@ fn start(plan: &Plan<'_>, input: &mut Input) -> Result<Result<Child, How>, Fault
         }
         Err(error) => Ok(Err(cannot_run(Path::new(program), &error))),
     }
+}
+
+/// Its standard output and standard error.
+///
+/// What is neither kept nor searched the command gets as it is, but for a standard error that is a pipe: what it leaves
+/// running would hold that open, and whoever reads it would wait for more after relent has ended.
+fn outputs(plan: &Plan<'_>) -> (Stdio, Stdio) {
+    let searched = !plan.patterns.is_empty();
+    let piped = |yes: bool| if yes { Stdio::piped() } else { Stdio::inherit() };
+    (piped(searched || !plan.stream), piped(searched || (!plan.stream && is_pipe(io::stderr()))))
+}
+
+fn is_pipe(fd: impl AsFd) -> bool {
+    let file = fd.as_fd().try_clone_to_owned().map(File::from);
+    let kind = file.and_then(|file| file.metadata()).map(|data| data.file_type());
+    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
 }
 
 fn cannot_run(program: &Path, error: &io::Error) -> How {

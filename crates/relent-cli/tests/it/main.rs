@@ -5,3 +5,4 @@ mod connect;
 mod demo;
 mod explain;
 mod http;
+mod run;

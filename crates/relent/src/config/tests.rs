@@ -173,6 +173,32 @@ fn flags_lie_over_a_file() {
 }
 
 #[test]
+fn every_profile_survives_being_written_and_read() {
+    for profile in crate::compat::all() {
+        let named = policy(&format!("compat = '{}'", profile.name));
+        assert_eq!(named, profile.policy(), "{}", profile.name);
+        let text = Draft::from(named).to_string();
+        assert_eq!(policy(&text), named, "{}: {text}", profile.name);
+    }
+}
+
+#[test]
+fn a_profile_takes_limits_but_no_other_curve() {
+    let celery = crate::compat::find("celery").or(crate::compat::find(crate::compat::all()[0].name)).unwrap();
+    let named = format!("compat = '{}'", celery.name);
+    assert_eq!(policy(&format!("{named}\nmax_attempts = 2")), celery.policy().max_attempts(2));
+    let error = Config::parse(&format!("[policy]\n{named}\nbase = '1s'")).unwrap_err();
+    assert_eq!(error.problem(), format!("the profile {:?} has a curve of its own", celery.name));
+    assert_eq!((error.line(), error.hint()), (Some(3), "leave out either compat or base"));
+
+    let draft = |keys: &str| Config::parse(&format!("[policy]\n{keys}\n")).unwrap().draft(None).unwrap();
+    let over = |over: &str, under: &str| draft(over).over(draft(under)).policy().unwrap();
+    assert_eq!(over(&named, "base = '5s'\njitter = 'none'\nmax_attempts = 3"), celery.policy().max_attempts(3));
+    let base = Policy::exponential(5 * SEC);
+    assert_eq!(over("base = '5s'", &format!("{named}\nmax_attempts = 3")), base.max_attempts(3));
+}
+
+#[test]
 fn files_that_cannot_be_read_say_so() {
     let missing = Config::load("/nonexistent/relent.toml".as_ref()).unwrap_err();
     assert!(missing.to_string().starts_with("cannot read the policy file \"/nonexistent/relent.toml\": "), "{missing}");

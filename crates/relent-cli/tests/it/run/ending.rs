@@ -1,0 +1,162 @@
+//! Limits of time, and signals.
+
+use super::{Place, is_running, sh, until};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use std::{
+    process::{Child, Output},
+    time::{Duration, Instant},
+};
+
+fn send(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id() as i32), signal).expect("it is running");
+}
+
+fn end(child: Child) -> (i32, String) {
+    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+    (status.code().expect("relent exits"), super::without_times(&String::from_utf8_lossy(&stderr)))
+}
+
+/// attempt-cli looks from time to time whether the command has ended, so a 6 s command takes 10 s.
+#[test]
+fn attempt_cli_a_command_takes_as_long_as_it_takes() {
+    let started = Instant::now();
+    assert_eq!(sh(&["--attempt-timeout", "20s"], "sleep 0.7").code, Some(0));
+    let took = started.elapsed();
+    assert!(took >= Duration::from_millis(700) && took < Duration::from_millis(1400), "{took:?}");
+}
+
+/// attempt-cli replaces the exit code.
+#[test]
+fn attempt_cli_the_exit_code_is_the_commands() {
+    assert_eq!(sh(&["-q", "--max-attempts", "1"], "exit 42").code, Some(42));
+}
+
+#[test]
+fn an_attempt_that_takes_too_long_is_ended_and_retried() {
+    sh(&["--attempt-timeout", "150ms", "--max-attempts", "2"], "echo $RELENT_ATTEMPT; exec sleep 30").is(
+        124,
+        "2\n",
+        "relent: attempt 1 of 2: timed out after [t]; next in [t]\n\
+         relent: gave up after 2 attempts in [t]: out of attempts (timed out after [t])\n",
+    );
+    sh(&["-q", "--attempt-timeout", "150ms"], "[ $RELENT_ATTEMPT = 2 ] || sleep 30").is(0, "", "");
+}
+
+#[test]
+fn a_timeout_ends_the_whole_group() {
+    let place = Place::new();
+    let script = "sleep 31 & echo $! > pid; sleep 32";
+    let outcome = place.sh(&["-q", "--attempt-timeout", "150ms", "--max-attempts", "1"], script);
+    assert_eq!(outcome.code, Some(124));
+    assert!(!is_running(&place.0.read("pid")));
+}
+
+#[test]
+fn who_does_not_end_when_told_is_killed() {
+    let started = Instant::now();
+    let flags = ["-q", "--attempt-timeout", "100ms", "--grace", "150ms", "--max-attempts", "1"];
+    let outcome = sh(&flags, "trap '' TERM; echo up; while :; do sleep 0.05; done");
+    outcome.is(124, "up\n", "");
+    assert!(started.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn a_command_may_clean_up_in_its_grace() {
+    let script = "exec 2>/dev/null; trap 'sleep 0.1; echo cleaned; exit 3' TERM; echo up; while :; do sleep 0.02; done";
+    sh(&["-q", "--attempt-timeout", "150ms", "--max-attempts", "1"], script).is(124, "up\ncleaned\n", "");
+}
+
+#[test]
+fn no_attempt_starts_after_max_elapsed() {
+    sh(&["--max-elapsed", "50ms", "--curve", "constant", "--jitter", "none", "--cap", "10s", "--base", "5s"], "exit 3")
+        .is(124, "", "relent: gave up after 1 attempt in [t]: out of time (exit 3)\n");
+}
+
+/// Debian's retry dies by SIGTERM and leaves its command running.
+#[test]
+fn debian_retry_sigterm_reaches_the_command() {
+    let place = Place::new();
+    let child = place.start(&[], "echo $$ > pid; sleep 33 & echo $! > pid2; touch up; wait");
+    until("it runs", || place.has("up"));
+    send(&child, Signal::SIGTERM);
+    assert_eq!(end(child), (143, "relent: stopped after 1 attempt in [t]: SIGTERM\n".to_owned()));
+    assert!(!is_running(&place.0.read("pid")) && !is_running(&place.0.read("pid2")));
+    place.is_clean();
+}
+
+#[test]
+fn sigint_and_sighup_do_too_and_stop_the_retrying() {
+    for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGHUP, 129), (Signal::SIGQUIT, 131)] {
+        let place = Place::new();
+        let script = "exec 2>/dev/null; trap 'touch got; exit 1' INT HUP QUIT; echo >> count; touch up; while :; do sleep 0.02; done";
+        let child = place.start(&["-q"], script);
+        until("it runs", || place.has("up"));
+        send(&child, signal);
+        assert_eq!(end(child), (code, String::new()));
+        assert!(place.has("got"));
+        assert_eq!(place.0.read("count"), "\n");
+    }
+}
+
+#[test]
+fn a_command_that_succeeds_in_spite_of_a_signal_has_succeeded() {
+    let place = Place::new();
+    let script = "trap 'echo done; exit 0' TERM; touch up; while :; do sleep 0.02; done";
+    let child = place.start(&[], script);
+    until("it runs", || place.has("up"));
+    send(&child, Signal::SIGTERM);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stdout), (Some(0), b"done\n".to_vec()));
+}
+
+#[test]
+fn a_signal_ends_a_wait_at_once() {
+    let place = Place::new();
+    let started = Instant::now();
+    let child = place.start(&["--base", "60s", "--jitter", "none"], "echo part; touch up; exit 3");
+    until("it has failed", || place.has("up"));
+    std::thread::sleep(Duration::from_millis(100));
+    send(&child, Signal::SIGINT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stdout), (Some(130), b"part\n".to_vec()));
+    let said = super::without_times(&String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said, "relent: attempt 1 of 8: exit 3; next in [t]\nrelent: stopped after 1 attempt in [t]: SIGINT\n");
+    assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn who_ignores_a_signal_is_killed_after_the_grace() {
+    let place = Place::new();
+    let child = place.start(&["-q", "--grace", "100ms"], "trap '' TERM; touch up; while :; do sleep 0.05; done");
+    until("it runs", || place.has("up"));
+    send(&child, Signal::SIGTERM);
+    assert_eq!(end(child).0, 143);
+}
+
+#[test]
+fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
+    let place = Place::new();
+    let relent = env!("CARGO_BIN_EXE_relent");
+    let script = format!("trap '' HUP; exec {relent} run -- sh -c 'touch up; while [ ! -e go ]; do sleep 0.02; done'");
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
+    let mut child = command.spawn().unwrap();
+    until("it runs", || place.has("up"));
+    send(&child, Signal::SIGHUP);
+    std::thread::sleep(Duration::from_millis(50));
+    std::fs::write(place.0.path().join("go"), "").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_healthy_run_makes_earlier_failures_forgotten() {
+    let place = Place::new();
+    // Two quick failures, a healthy run, then two quick failures again: without the reset the fourth would be the last.
+    let script = "echo >> count; n=$(wc -l < count); [ $n = 3 ] && sleep 0.3; echo $RELENT_ATTEMPT >> seen; [ $n = 6 ]";
+    let outcome = place.sh(&["-q", "--max-attempts", "4", "--reset-after", "250ms"], script);
+    assert_eq!(outcome.code, Some(0));
+    assert_eq!(place.0.read("seen"), "1\n2\n3\n2\n3\n4\n");
+}

@@ -1,0 +1,41 @@
+//! What the command is told.
+
+use super::{Place, QUICK, sh};
+
+const SHOW: &str = "echo $RELENT_ATTEMPT/$RELENT_MAX_ATTEMPTS ${RELENT_LAST_EXIT-none} >> seen; \
+                    echo $RELENT_KEY >> keys; echo $RELENT_ELAPSED_MS >> elapsed; ";
+
+#[test]
+fn which_attempt_of_how_many_and_how_the_last_one_ended() {
+    let place = Place::new();
+    let script = format!("{SHOW} [ $RELENT_ATTEMPT = 1 ] && exit 9; [ $RELENT_ATTEMPT = 2 ] && kill -9 $$; exit 0");
+    assert_eq!(place.sh(&["-q", "--max-attempts", "5"], &script).code, Some(0));
+    assert_eq!(place.0.read("seen"), "1/5 none\n2/5 9\n3/5 137\n");
+    let elapsed: Vec<u64> = place.0.read("elapsed").lines().map(|line| line.parse().unwrap()).collect();
+    assert!(elapsed.is_sorted() && elapsed[0] < 1000, "{elapsed:?}");
+}
+
+#[test]
+fn unlimited_is_a_word() {
+    sh(&["--max-attempts", "unlimited"], "echo $RELENT_MAX_ATTEMPTS").is(0, "unlimited\n", "");
+}
+
+#[test]
+fn the_key_is_one_for_all_attempts_and_another_for_each_run() {
+    let place = Place::new();
+    let script = format!("{SHOW} [ $RELENT_ATTEMPT = 3 ]");
+    place.sh(&["-q"], &script);
+    place.sh(&["-q"], &script);
+    let keys = place.0.read("keys");
+    let keys: Vec<&str> = keys.lines().collect();
+    assert!(keys[0].len() == 32 && keys[0].bytes().all(|byte| byte.is_ascii_hexdigit()), "{keys:?}");
+    assert_eq!((keys[1], keys[2], keys[4], keys[5]), (keys[0], keys[0], keys[3], keys[3]));
+    assert_ne!(keys[0], keys[3]);
+}
+
+#[test]
+fn a_key_that_is_there_is_kept() {
+    let place = Place::new();
+    let args = [&QUICK[..], &["--", "sh", "-c", "echo $RELENT_KEY"]].concat();
+    place.outcome(place.command(&args).env("RELENT_KEY", "order-17")).is(0, "order-17\n", "");
+}

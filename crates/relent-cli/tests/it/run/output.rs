@@ -1,0 +1,113 @@
+//! What goes to standard output and standard error.
+
+use super::{Place, sh, until};
+use std::{fs, process::Stdio, time::Instant};
+
+#[test]
+fn a_success_is_silent() {
+    sh(&[], "echo out; echo err >&2").is(0, "out\n", "err\n");
+}
+
+#[test]
+fn standard_output_is_that_of_the_last_attempt_only() {
+    sh(&[], "echo out $RELENT_ATTEMPT; echo err >&2; [ $RELENT_ATTEMPT = 3 ]").is(
+        0,
+        "out 3\n",
+        "err\nrelent: attempt 1 of 8: exit 1; next in [t]\n\
+         err\nrelent: attempt 2 of 8: exit 1; next in [t]\n\
+         err\nrelent: succeeded after 3 attempts in [t]\n",
+    );
+}
+
+#[test]
+fn so_it_is_when_all_fail() {
+    sh(&["--max-attempts", "2"], "echo out $RELENT_ATTEMPT; exit 7").is(
+        7,
+        "out 2\n",
+        "relent: attempt 1 of 2: exit 7; next in [t]\n\
+         relent: gave up after 2 attempts in [t]: out of attempts (exit 7)\n",
+    );
+}
+
+/// `curl --retry` concatenates the bodies of failed attempts onto a pipe.
+#[test]
+fn curl_a_pipe_gets_no_part_of_a_failed_attempt() {
+    let place = Place::new();
+    let script = "printf 'half of'; [ $RELENT_ATTEMPT = 2 ] && printf ' a whole body'";
+    place.sh(&["-q"], script).is(0, "half of a whole body", "");
+}
+
+#[test]
+fn stream_passes_everything_through() {
+    sh(&["--stream", "-q"], "echo out $RELENT_ATTEMPT; [ $RELENT_ATTEMPT = 2 ]").is(0, "out 1\nout 2\n", "");
+}
+
+#[test]
+fn stream_and_patterns_pass_everything_through_too() {
+    let script = "echo out $RELENT_ATTEMPT; echo err $RELENT_ATTEMPT >&2";
+    sh(&["--stream", "-q", "--until-output", "out 2"], script).is(0, "out 1\nout 2\n", "err 1\nerr 2\n");
+}
+
+#[test]
+fn large_output_is_kept_on_disk_and_comes_out_whole() {
+    let place = Place::new();
+    let script = "yes $RELENT_ATTEMPT | head -c 5000000; [ $RELENT_ATTEMPT = 2 ]";
+    let outcome = place.sh(&["-q"], script);
+    assert_eq!(outcome.code, Some(0));
+    assert!(outcome.stdout.len() == 5_000_000 && outcome.stdout.lines().all(|line| line == "2"));
+}
+
+#[test]
+fn output_may_be_any_bytes() {
+    let place = Place::new();
+    let args = [&super::QUICK[..], &["--", "printf", "\\377\\000\\n"]].concat();
+    assert_eq!(place.command(&args).output().unwrap().stdout, b"\xff\0\n");
+}
+
+/// Debian's retry waits for background grandchildren.
+#[test]
+fn debian_retry_an_attempt_is_over_when_the_command_is_over() {
+    let place = Place::new();
+    let started = Instant::now();
+    place.sh(&[], "sleep 30 & echo $! > pid; echo out").is(0, "out\n", "");
+    assert!(started.elapsed().as_secs() < 10);
+    kill(&fs::read_to_string(place.0.path().join("pid")).unwrap());
+}
+
+#[test]
+fn a_grandchild_that_never_stops_writing_does_not_hold_up_the_end() {
+    let place = Place::new();
+    let outcome = place.sh(&[], "yes & echo $! > pid; sleep 0.05");
+    assert_eq!(outcome.code, Some(0));
+    assert!(outcome.stdout.starts_with("y\ny\n"));
+    kill(&fs::read_to_string(place.0.path().join("pid")).unwrap());
+}
+
+/// Ends a process that the test left behind on purpose, if it is still there.
+fn kill(pid: &str) {
+    let _ = std::process::Command::new("kill").args(["-9", pid.trim()]).stderr(Stdio::null()).status();
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let place = Place::new();
+    let mut child = place.start(&[], "echo one; echo two; touch done");
+    until("the command ran", || place.has("done"));
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 141)), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_a_streaming_command() {
+    let place = Place::new();
+    let mut child = place.start(&["--stream", "--until-output", "never", "--max-attempts", "1", "-q"], "exec yes");
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(141));
+}
+
+#[test]
+fn a_command_that_prints_nothing_prints_nothing() {
+    sh(&[], ":").is(0, "", "");
+}

@@ -1,0 +1,126 @@
+//! What relent says while it runs: for people, for machines, in a report.
+
+use super::{Place, QUICK, sh, without_times};
+
+#[test]
+fn verbose_says_the_policy_and_each_start() {
+    sh(&["-v"], "[ $RELENT_ATTEMPT = 2 ]").is(
+        0,
+        "",
+        "relent: policy curve=\"exponential\" base=\"1ms\" factor=2 cap=\"1m4s\" jitter=\"full\" max_attempts=8 \
+         max_elapsed=\"unlimited\" max_pushback=\"2m\" attempt_timeout=\"unlimited\" spread=\"0s\" seed=7\n\
+         relent: attempt 1 of 8\n\
+         relent: attempt 1 of 8: exit 1; next in [t]\n\
+         relent: attempt 2 of 8\n\
+         relent: succeeded after 2 attempts in [t]\n",
+    );
+}
+
+#[test]
+fn quiet_says_nothing_but_errors() {
+    sh(&["-q", "--max-attempts", "2"], "exit 3").is(3, "", "");
+    sh(&["-q", "--json", "--max-attempts", "2"], "exit 3").is(3, "", "");
+    sh(&["--quiet", "--cap", "1ns"], ":").is(
+        125,
+        "",
+        "error: --cap: the cap is shorter than the base\nhint: raise the cap or lower the base\n",
+    );
+}
+
+#[test]
+fn attempts_without_limit_are_not_counted_against_one() {
+    sh(&["--max-attempts", "unlimited"], "[ $RELENT_ATTEMPT = 2 ]").is(
+        0,
+        "",
+        "relent: attempt 1: exit 1; next in [t]\nrelent: succeeded after 2 attempts in [t]\n",
+    );
+}
+
+#[test]
+fn no_delay_is_now() {
+    sh(&["--curve", "immediate", "--max-attempts", "2"], "exit 1");
+    let place = Place::new();
+    place.relent(&["run", "--curve", "immediate", "--", "sh", "-c", "[ $RELENT_ATTEMPT = 2 ]"]).is(
+        0,
+        "",
+        "relent: attempt 1 of 8: exit 1; next now\nrelent: succeeded after 2 attempts in [t]\n",
+    );
+}
+
+#[test]
+fn events_are_one_object_a_line() {
+    sh(&["--json", "--max-attempts", "2"], "exit 3").is(
+        3,
+        "",
+        "{\"event\":\"attempt\",\"attempt\":1,\"exit\":3,\"what\":\"exit 3\",\"verdict\":\"transient\",\"ran_ms\":0,\
+         \"elapsed_ms\":0,\"delay_ms\":0,\"reason\":null}\n\
+         {\"event\":\"attempt\",\"attempt\":2,\"exit\":3,\"what\":\"exit 3\",\"verdict\":\"transient\",\"ran_ms\":0,\
+         \"elapsed_ms\":0,\"delay_ms\":null,\"reason\":\"attempts\"}\n\
+         {\"event\":\"end\",\"outcome\":\"gave_up\",\"attempts\":2,\"exit\":3,\"elapsed_ms\":0,\
+         \"reason\":\"attempts\"}\n",
+    );
+    sh(&["--json"], "exit 0").is(
+        0,
+        "",
+        "{\"event\":\"end\",\"outcome\":\"success\",\"attempts\":1,\"exit\":0,\"elapsed_ms\":0,\"reason\":null}\n",
+    );
+    sh(&["--json", "-v"], "echo nonsense > $RELENT_VERDICT").is(
+        0,
+        "",
+        "{\"event\":\"start\",\"attempt\":1,\"elapsed_ms\":0}\n\
+         {\"event\":\"remark\",\"remark\":\"\\\"nonsense\\\" in RELENT_VERDICT is no verdict\"}\n\
+         {\"event\":\"end\",\"outcome\":\"success\",\"attempts\":1,\"exit\":0,\"elapsed_ms\":0,\"reason\":null}\n",
+    );
+    sh(&["--json", "--cap", "1ns"], ":").is(
+        125,
+        "",
+        "{\"event\":\"error\",\"error\":\"--cap: the cap is shorter than the base\",\
+         \"hint\":\"raise the cap or lower the base\",\"code\":125}\n",
+    );
+}
+
+#[test]
+fn a_long_wait_has_a_heartbeat() {
+    let flags = ["run", "--curve", "constant", "--base", "350ms", "--jitter", "none", "--heartbeat", "100ms"];
+    let place = Place::new();
+    let script = ["--", "sh", "-c", "[ $RELENT_ATTEMPT = 2 ]"];
+    place.relent(&[&flags[..], &script].concat()).is(
+        0,
+        "",
+        "relent: attempt 1 of 8: exit 1; next in [t]\n\
+         relent: still waiting, attempt 2 of 8 in [t]\n\
+         relent: still waiting, attempt 2 of 8 in [t]\n\
+         relent: still waiting, attempt 2 of 8 in [t]\n\
+         relent: succeeded after 2 attempts in [t]\n",
+    );
+    let outcome = place.relent(&[&flags[..], &["--json"], &script].concat());
+    let beat = "{\"event\":\"waiting\",\"attempt\":2,\"left_ms\":0,\"elapsed_ms\":0}\n";
+    assert_eq!(outcome.stderr.matches(beat).count(), 3, "{}", outcome.stderr);
+}
+
+fn report(flags: &[&str], script: &str) -> String {
+    let place = Place::new();
+    let args = [&QUICK[..], &["-q", "--report", "report.json"], flags, &["--", "sh", "-c", script]].concat();
+    place.outcome(place.command(&args).env("RELENT_KEY", "k"));
+    without_times(&place.0.read("report.json"))
+}
+
+#[test]
+fn the_report_has_every_attempt_and_wait_and_the_reason() {
+    assert_eq!(
+        report(&[], "[ $RELENT_ATTEMPT = 2 ]"),
+        "{\"command\":[\"sh\",\"-c\",\"[ $RELENT_ATTEMPT = 2 ]\"],\"key\":\"k\",\"outcome\":\"success\",\
+         \"reason\":null,\"exit\":0,\"attempts\":2,\"elapsed_ms\":0,\"history\":[\
+         {\"attempt\":1,\"exit\":1,\"what\":\"exit 1\",\"verdict\":\"transient\",\"started_ms\":0,\"ran_ms\":0,\
+         \"delay_ms\":0,\"reason\":null},\
+         {\"attempt\":2,\"exit\":0,\"what\":\"success 1 of 1\",\"verdict\":\"success\",\"started_ms\":0,\"ran_ms\":0,\
+         \"delay_ms\":null,\"reason\":null}]}\n"
+    );
+    assert_eq!(
+        report(&[], "echo after 1h > $RELENT_VERDICT; exit 2"),
+        "{\"command\":[\"sh\",\"-c\",\"echo after [t] > $RELENT_VERDICT; exit 2\"],\"key\":\"k\",\
+         \"outcome\":\"gave_up\",\"reason\":\"pushback_too_long\",\"exit\":2,\"attempts\":1,\"elapsed_ms\":0,\
+         \"history\":[{\"attempt\":1,\"exit\":2,\"what\":\"exit 2\",\"verdict\":\"after [t]\",\"started_ms\":0,\
+         \"ran_ms\":0,\"delay_ms\":null,\"reason\":\"pushback_too_long\"}]}\n"
+    );
+}

@@ -1,0 +1,90 @@
+//! On a terminal, as `script` makes one.
+
+use super::{Place, QUICK, until};
+use std::{
+    io::Write,
+    process::{Child, ChildStdin, Stdio},
+};
+
+/// Starts relent on a terminal of its own; what is typed goes into its standard input.
+fn typing(place: &Place, flags: &[&str], shell: &str) -> (Child, ChildStdin) {
+    let quoted = shell.replace('\'', "'\\''");
+    let line = format!("{} {} {} -- sh -c '{quoted}'", env!("CARGO_BIN_EXE_relent"), QUICK.join(" "), flags.join(" "));
+    let mut command = std::process::Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).current_dir(place.0.path());
+    command.env("TMPDIR", place.0.path().join("tmp")).env("TERM", "xterm").env("SHELL", "/bin/sh");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script is part of Debian");
+    let stdin = child.stdin.take().unwrap();
+    (child, stdin)
+}
+
+fn shown(child: Child) -> (Option<i32>, String) {
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"))
+}
+
+#[test]
+fn the_command_can_ask_and_is_answered() {
+    let place = Place::new();
+    let (child, mut stdin) = typing(&place, &["-q"], "touch up; read name; echo hello $name");
+    until("it asks", || place.has("up"));
+    stdin.write_all(b"you\n").unwrap();
+    let (code, text) = shown(child);
+    assert_eq!(code, Some(0));
+    assert!(text.ends_with("hello you\n"), "{text}");
+}
+
+#[test]
+fn output_is_shown_as_it_comes() {
+    let place = Place::new();
+    let (child, _stdin) = typing(&place, &["-q"], "echo out $RELENT_ATTEMPT; [ $RELENT_ATTEMPT = 2 ]");
+    assert_eq!(shown(child), (Some(0), "out 1\nout 2\n".to_owned()));
+}
+
+#[test]
+fn a_long_wait_is_counted_down() {
+    let place = Place::new();
+    let flags = ["--base", "1100ms", "--jitter", "none"];
+    let line_flags: Vec<&str> = flags.to_vec();
+    let shell = "[ $RELENT_ATTEMPT = 2 ]";
+    let quoted = shell.replace('\'', "'\\''");
+    let line = format!("{} run {} -- sh -c '{quoted}'", env!("CARGO_BIN_EXE_relent"), line_flags.join(" "));
+    let mut command = std::process::Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).current_dir(place.0.path()).env("TERM", "xterm");
+    let output = command.stdin(Stdio::null()).output().expect("script is part of Debian");
+    let text = super::without_times(&String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"));
+    assert_eq!(
+        text,
+        "relent: attempt 1 of 8: exit 1; next in [t]\n\
+         \r\u{1b}[Krelent: attempt 2 of 8 in [t]\r\u{1b}[Krelent: attempt 2 of 8 in [t]\r\u{1b}[K\
+         relent: succeeded after 2 attempts in [t]\n"
+    );
+}
+
+#[test]
+fn control_c_reaches_the_command_and_stops_the_retrying() {
+    let place = Place::new();
+    let (child, mut stdin) = typing(&place, &["-q"], "echo >> count; touch up; exec sleep 30");
+    until("it runs", || place.has("up"));
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    stdin.write_all(b"\x03").unwrap();
+    let (code, _) = shown(child);
+    assert_eq!(code, Some(130));
+    assert_eq!(place.0.read("count"), "\n");
+    place.is_clean();
+}
+
+#[test]
+fn errors_have_colour_unless_it_is_unwanted() {
+    let coloured = |env: &[(&str, &str)]| {
+        let place = Place::new();
+        let mut command = std::process::Command::new("script");
+        let line = format!("{} run", env!("CARGO_BIN_EXE_relent"));
+        command.args(["-qec", &line, "/dev/null"]).current_dir(place.0.path()).env("TERM", "xterm");
+        command.env_remove("NO_COLOR").envs(env.iter().copied()).stdin(Stdio::null());
+        String::from_utf8_lossy(&command.output().expect("script is part of Debian").stdout).contains('\u{1b}')
+    };
+    assert!(coloured(&[]));
+    assert!(!coloured(&[("NO_COLOR", "1")]));
+    assert!(!coloured(&[("TERM", "dumb")]));
+}
