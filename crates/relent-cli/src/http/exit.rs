@@ -47,6 +47,8 @@ mod tests {
     use super::*;
     use crate::talk::EXIT_FAULT;
 
+    const PAGE: &str = include_str!("../../../../docs/http.md");
+
     #[test]
     fn every_code_is_in_the_table() {
         let reasons = [
@@ -58,6 +60,7 @@ mod tests {
             Reason::Budget,
         ];
         for code in reasons.map(of).into_iter().chain([0, UNSAFE, EXIT_FAULT]) {
+            assert!(PAGE.contains(&format!("\n| {code} |")), "{code} is not in docs/http.md");
             assert!(TABLE.lines().any(|line| line.trim_start().starts_with(&format!("{code}  "))), "{code}");
         }
     }

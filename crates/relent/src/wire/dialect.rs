@@ -1,6 +1,6 @@
 //! What servers say about trying again, in the headers they say it with: one table for reading and for writing.
 
-use super::http_date;
+use super::{http_date, retry_info};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use std::time::Duration;
 
@@ -41,6 +41,7 @@ pub const DIALECTS: &[Dialect] = &[
     dialect("x-ms-retry-after-ms", "Azure Cosmos DB, Azure SDK guidelines: milliseconds", read_millis, write_millis),
     dialect("x-amz-retry-after", "AWS SDKs, retry behaviour 2.1: milliseconds", read_millis, write_millis),
     dialect("grpc-retry-pushback-ms", "gRPC A6: milliseconds; negative or unparsable is never", read_grpc, write_grpc),
+    dialect("grpc-status-details-bin", "google.rpc.RetryInfo, google/rpc/error_details.proto: retry_delay", read_retry_info, write_retry_info),
     dialect("ratelimit", "draft-ietf-httpapi-ratelimit-headers-10 4: t seconds until r=0 is over", read_ratelimit, write_ratelimit),
     dialect("x-should-retry", "OpenAI and Anthropic SDKs: true or false", read_bool, write_bool),
     dialect("stripe-should-retry", "Stripe, Low-level errors: true or false", read_bool, write_bool),
@@ -181,6 +182,10 @@ fn read_grpc(text: &str, _: &Clock) -> Option<Pushback> {
     })
 }
 
+fn read_retry_info(text: &str, _: &Clock) -> Option<Pushback> {
+    retry_info::read(text).map(Pushback::NotBefore)
+}
+
 /// Members are separated by commas, parameters by semicolons; neither can stand in what we look for. A quoted name that
 /// has one ends up as a piece that is none of ours.
 fn read_ratelimit(text: &str, _: &Clock) -> Option<Pushback> {
@@ -241,6 +246,11 @@ fn write_grpc(pushback: Pushback) -> Option<String> {
         Pushback::NotBefore(_) | Pushback::Never => "-1".into(),
         Pushback::Again => "0".into(),
     })
+}
+
+fn write_retry_info(pushback: Pushback) -> Option<String> {
+    let Pushback::NotBefore(wait) = pushback else { return None };
+    Some(retry_info::write(wait))
 }
 
 fn write_ratelimit(pushback: Pushback) -> Option<String> {

@@ -32,6 +32,7 @@ mod dialect;
 mod fault;
 mod idempotency;
 mod replay;
+mod retry_info;
 mod rules;
 mod table;
 
