@@ -46,9 +46,9 @@ impl Command {
     pub fn run(self) -> Result<ExitCode, Fault> {
         match self {
             Command::Run(args) => Ok(run::run(&args)),
-            Command::Connect(args) => connect::run(&args),
+            Command::Connect(args) => Ok(connect::run(&args)),
             Command::Demo(_) => demo::run(),
-            Command::Explain(args) => explain::run(&args),
+            Command::Explain(args) => Ok(explain::run(&args)),
             Command::Http(args) => http::run(&args),
             Command::Completions(args) => completions::run(&args),
             Command::Man(args) => man::run(&args),

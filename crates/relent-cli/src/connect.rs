@@ -93,7 +93,11 @@ const CANNOT_EXECUTE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
 /// Waits, and becomes the command.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &Args) -> ExitCode {
+    wait_and_execute(args).unwrap_or_else(|fault| fault.tell_as(args.talk.json))
+}
+
+fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
     if args.targets.len() > MOST_TARGETS {
         return Err(Fault::new(format!("{} targets are too many", args.targets.len()))
             .hint(format!("up to {MOST_TARGETS} are waited for at once")));

@@ -40,17 +40,28 @@ pub enum Warning {
         /// That time.
         delay: Duration,
     },
-    /// Nothing ends a call that keeps failing: neither attempts nor time are limited.
-    NoLimit {
-        /// Attempts a day once delays have grown; `None` if there is no delay to slow them down.
-        attempts_per_day: Option<u64>,
-    },
-    /// A delay can be zero, so that some clients retry at once.
-    ZeroDelay {
-        /// The attempt before which most clients come back within a millisecond.
+    /// Delays are spread in the end, but before one attempt many clients wait the identical time.
+    InStep {
+        /// The attempt before which most do.
         attempt: u32,
         /// The share of them that do, 0 to 1.
         share: f64,
+        /// That time.
+        delay: Duration,
+    },
+    /// Nothing ends a call that keeps failing: neither attempts nor time are limited.
+    NoLimit {
+        /// Attempts in the first day, if they take no time; `None` if there is no delay to slow them down.
+        attempts_in_a_day: Option<u64>,
+    },
+    /// A delay can be zero, so that some clients retry at once.
+    ZeroDelay {
+        /// The attempt before which most clients do.
+        attempt: u32,
+        /// The share of them that do, 0 to 1.
+        share: f64,
+        /// What counts as at once: zero, or less than a millisecond where exactly zero is rare.
+        within: Duration,
     },
     /// `max_elapsed` ends calls before `max_attempts` can.
     AttemptsDoNotFit {
@@ -85,6 +96,7 @@ impl Warning {
         match self {
             Warning::NoJitter { .. } => "no_jitter",
             Warning::JitterDies { .. } => "jitter_dies",
+            Warning::InStep { .. } => "in_step",
             Warning::NoLimit { .. } => "no_limit",
             Warning::ZeroDelay { .. } => "zero_delay",
             Warning::AttemptsDoNotFit { .. } => "attempts_do_not_fit",
@@ -100,6 +112,7 @@ impl Warning {
             Warning::JitterDies { .. } => {
                 "jitter has to be drawn below the cap, not cut at it: use jitter full or equal"
             }
+            Warning::InStep { .. } => "full jitter spreads every delay, the first as well",
             Warning::NoLimit { .. } => "set max_attempts or max_elapsed",
             Warning::ZeroDelay { .. } => {
                 "a first delay above zero with jitter equal or proportional keeps away from zero"
@@ -114,6 +127,7 @@ impl Warning {
     pub fn is_note(&self) -> bool {
         match *self {
             Warning::ZeroDelay { share, .. } => share < HOT,
+            Warning::InStep { share, .. } => share < 0.5,
             Warning::AttemptsDoNotFit { max_attempts, typical, .. } => typical >= max_attempts,
             Warning::AttemptCanHang { .. } | Warning::EndsEarly { .. } => true,
             _ => false,
@@ -124,8 +138,11 @@ impl Warning {
 /// A share of clients that come back within a millisecond above which it is a load, not a tail.
 const HOT: f64 = 0.1;
 
-/// A share of identical delays from which on clients count as being in step.
-const IN_STEP: f64 = 0.05;
+/// A share of identical delays from which on jitter counts as dying.
+const DYING: f64 = 0.05;
+
+/// A share of identical delays before one attempt from which on clients count as being in step.
+const IN_STEP: f64 = 0.2;
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,15 +156,25 @@ impl fmt::Display for Warning {
                 let (share, delay) = (Percent(share), Human(delay));
                 write!(f, "jitter dies: from attempt {attempt} on, {share} of clients wait the identical {delay}")
             }
-            Warning::NoLimit { attempts_per_day: Some(count) } => {
-                write!(f, "no limit: a call that keeps failing makes about {count} attempts a day and never ends")
+            Warning::InStep { attempt, share, delay } => {
+                let (share, delay) = (Percent(share), Human(delay));
+                write!(f, "in step: before attempt {attempt}, {share} of clients wait the identical {delay}")
             }
-            Warning::NoLimit { attempts_per_day: None } => {
+            Warning::NoLimit { attempts_in_a_day: Some(count) } => {
+                let count = three_digits(count);
+                write!(f, "no limit: a call that keeps failing makes about {count} attempts in a day and never ends")
+            }
+            Warning::NoLimit { attempts_in_a_day: None } => {
                 write!(f, "no limit: a call that keeps failing is repeated without a pause and never ends")
             }
-            Warning::ZeroDelay { attempt, share } => {
+            Warning::ZeroDelay { attempt, share, within } => {
                 let share = Percent(share);
-                write!(f, "a delay can be zero: before attempt {attempt}, {share} of clients wait less than 1ms")
+                write!(f, "a delay can be zero: before attempt {attempt}, {share} of clients ")?;
+                if within.is_zero() {
+                    f.write_str("do not wait at all")
+                } else {
+                    write!(f, "wait less than {}", Human(within))
+                }
             }
             Warning::AttemptsDoNotFit { max_attempts, max_elapsed, at_most, typical, timed_out } => {
                 let max_elapsed = Human(max_elapsed);
@@ -185,6 +212,12 @@ impl fmt::Display for Percent {
     }
 }
 
+/// A count rounded to three digits.
+fn three_digits(count: u64) -> u64 {
+    let place = 10u64.pow(count.checked_ilog10().unwrap_or(0).saturating_sub(2));
+    (count / place).saturating_mul(place)
+}
+
 impl Policy {
     /// What the user of this policy should know, the worst first; nothing for a policy without fault.
     ///
@@ -195,6 +228,7 @@ impl Policy {
             self.no_limit(),
             behaviour.no_jitter(),
             behaviour.jitter_dies(),
+            behaviour.in_step(),
             self.zero_delay(&behaviour),
             self.attempts_do_not_fit(),
             self.ends_early(&behaviour),
@@ -209,28 +243,32 @@ impl Policy {
         if settings.max_attempts.is_some() || settings.max_elapsed.is_some() {
             return None;
         }
-        let mut rows = 0;
-        let last = self.schedule().take(ROWS as usize).inspect(|_| rows += 1).last();
-        if rows < ROWS {
-            return None;
+        let mut last = None;
+        for row in self.schedule().take(ROWS as usize) {
+            if nanos(row.total.mean) > DAY {
+                return Some(Warning::NoLimit { attempts_in_a_day: Some(u64::from(row.attempt - 1)) });
+            }
+            last = Some(row);
         }
-        let mean = last.map_or(0, |row| nanos(row.delay.mean));
-        Some(Warning::NoLimit { attempts_per_day: DAY.checked_div(mean) })
+        let last = last.filter(|row| row.attempt > ROWS)?;
+        let more = (DAY - nanos(last.total.mean)).checked_div(nanos(last.delay.mean));
+        Some(Warning::NoLimit { attempts_in_a_day: more.map(|more| more + u64::from(last.attempt)) })
     }
 
     fn zero_delay(&self, behaviour: &Behaviour) -> Option<Warning> {
         let first = self.schedule().take(ROWS as usize).find(|row| row.delay.min.is_zero())?;
+        let within = Duration::from_nanos(MILLISECOND);
         if let (Jitter::Full, false) = (self.settings().jitter, matches!(self.settings().curve, Curve::Custom(_))) {
             let width = nanos(first.delay.max).max(1);
-            return Some(Warning::ZeroDelay {
-                attempt: first.attempt,
-                share: (MILLISECOND as f64 / width as f64).min(1.0),
-            });
+            let share = (MILLISECOND as f64 / width as f64).min(1.0);
+            return Some(Warning::ZeroDelay { attempt: first.attempt, share, within });
         }
-        match behaviour.soonest {
-            (0.0, _) => Some(Warning::ZeroDelay { attempt: first.attempt, share: 0.0 }),
-            (share, attempt) => Some(Warning::ZeroDelay { attempt, share }),
-        }
+        let told = |(share, attempt), within| Warning::ZeroDelay { attempt, share, within };
+        Some(match (behaviour.not_at_all, behaviour.soonest) {
+            (zero, _) if zero.0 > RARE => told(zero, Duration::ZERO),
+            (_, soon) if soon.0 > 0.0 => told(soon, within),
+            _ => told((0.0, first.attempt), within),
+        })
     }
 
     fn attempts_do_not_fit(&self) -> Option<Warning> {
@@ -268,6 +306,9 @@ impl Policy {
     }
 }
 
+/// A share of delays of exactly zero up to which they are no more than the end of a range.
+const RARE: f64 = 0.005;
+
 const MILLISECOND: u64 = 1_000_000;
 const DAY: u64 = 86_400 * 1_000_000_000;
 
@@ -295,6 +336,10 @@ struct Behaviour {
     least_share: f64,
     /// The retries up to now before which far more did, if there are any.
     run: Run,
+    /// The greatest share of clients that waited the identical time, before which attempt, and that time.
+    most_alike: (f64, u32, u64),
+    /// The greatest share of clients that did not wait at all, and before which attempt.
+    not_at_all: (f64, u32),
     /// The greatest share of clients that came back within a millisecond, and before which attempt.
     soonest: (f64, u32),
 }
@@ -335,7 +380,11 @@ impl Behaviour {
             self.first = delay;
         }
         self.in_step &= share == 1.0;
-        if share >= IN_STEP && share > 2.0 * self.least_share && delay > 0 {
+        if share > self.most_alike.0 {
+            self.most_alike = (share, attempt, delay);
+        }
+        // A delay as long as time itself is one that was cut off there, by no cap of the policy's.
+        if share >= DYING && share > 2.0 * self.least_share && delay > 0 && delay < u64::MAX {
             let run = Run { attempt, delay, ..Run::default() };
             let run = if self.run.rows > 0 { self.run } else { run };
             let rows = run.rows + 1;
@@ -345,14 +394,25 @@ impl Behaviour {
             self.run = Run::default();
         }
         self.least_share = self.least_share.min(share);
-        let soon = delays.iter().filter(|&&delay| delay < MILLISECOND).count() as f64 / count;
-        if soon > self.soonest.0 {
-            self.soonest = (soon, attempt);
+        let within = |limit| delays.partition_point(|&delay| delay < limit) as f64 / count;
+        for (greatest, share) in [(&mut self.not_at_all, within(1)), (&mut self.soonest, within(MILLISECOND))] {
+            if share > greatest.0 {
+                *greatest = (share, attempt);
+            }
         }
     }
 
     fn no_jitter(&self) -> Option<Warning> {
         (self.in_step && self.first > 0).then_some(Warning::NoJitter { delay: Duration::from_nanos(self.first) })
+    }
+
+    /// Not where all clients are in step all the time or in the end, which is worse and told by other warnings, and
+    /// not where they do not wait at all.
+    fn in_step(&self) -> Option<Warning> {
+        let (share, attempt, delay) = self.most_alike;
+        let is_told = self.in_step || self.run.rows > 0 || share == self.not_at_all.0;
+        let delay = Duration::from_nanos(delay);
+        (share >= IN_STEP && !is_told).then_some(Warning::InStep { attempt, share, delay })
     }
 
     fn jitter_dies(&self) -> Option<Warning> {
@@ -501,7 +561,8 @@ mod tests {
                 assert!(policy.warnings().all(|warning| warning.is_note()), "{policy:?}: {:?}", told(policy));
             }
         }
-        assert_eq!(names(Policy::slots(Duration::from_micros(51))), ["zero_delay"]);
+        let half = "a delay can be zero: before attempt 2, 50 % of clients do not wait at all";
+        assert_eq!(told(Policy::slots(Duration::from_micros(51))), [half]);
     }
 
     #[test]
@@ -523,10 +584,35 @@ mod tests {
         assert!((6..=12).contains(&attempt), "{attempt}");
     }
 
+    /// As in gRPC's connections: the first delay is exact, the later ones are not.
+    #[test]
+    fn clients_that_are_in_step_once() {
+        static FIRST: Rule =
+            Rule("first", |k, r, _| Some(SEC * k + if k > 1 { SEC.mul_f64(r) } else { Duration::ZERO }));
+        let policy = Policy::custom(&FIRST).max_attempts(9);
+        assert_eq!(told(policy), ["in step: before attempt 2, 100 % of clients wait the identical 1s"]);
+        static COARSE: Rule = Rule("coarse", |_, r, _| Some(SEC + SEC * (r * 4.0) as u32));
+        let note = Policy::custom(&COARSE).max_attempts(9).warnings().next().unwrap();
+        assert_eq!((note.name(), note.is_note()), ("in_step", true));
+        assert!(note.to_string().contains("25 % of clients wait the identical"), "{note}");
+    }
+
+    /// Time ends after 584 years; what would be later is no cap that all clients meet at.
+    #[test]
+    fn delays_beyond_time_are_not_in_step() {
+        static ENDLESS: Rule = Rule("endless", |k, r, _| {
+            Some(Duration::try_from_secs_f64(r * 2f64.powi(k.min(900) as i32)).unwrap_or(Duration::MAX))
+        });
+        let policy = Settings { max_attempts: None, ..Policy::custom(&ENDLESS).settings() }.policy().unwrap();
+        let told = told(policy);
+        assert_eq!(told[0], "no limit: a call that keeps failing makes about 17 attempts in a day and never ends");
+        assert!(!names(policy).contains(&"jitter_dies"), "{told:?}");
+    }
+
     #[test]
     fn no_limit() {
         let policy = Policy::constant(SEC).jitter(Jitter::Equal).unlimited_attempts();
-        let text = "no limit: a call that keeps failing makes about 115200 attempts a day and never ends";
+        let text = "no limit: a call that keeps failing makes about 115000 attempts in a day and never ends";
         assert_eq!(told(policy), [text]);
         assert!(names(policy.max_elapsed(60 * SEC).attempt_timeout(SEC)).is_empty());
         assert_eq!(names(Policy::immediate().unlimited_attempts()), ["no_limit", "zero_delay"]);
@@ -540,7 +626,7 @@ mod tests {
         assert!(!hot.warnings().next().unwrap().is_note());
         assert_eq!(
             told(Policy::immediate().max_attempts(3)),
-            ["a delay can be zero: before attempt 2, 100 % of clients wait less than 1ms"]
+            ["a delay can be zero: before attempt 2, 100 % of clients do not wait at all"]
         );
         let long = told(Policy::constant(3600 * SEC));
         assert_eq!(long, ["a delay can be zero: before attempt 2, less than 0.1 % of clients wait less than 1ms"]);

@@ -93,7 +93,11 @@ Examples:
   relent explain --curl '--retry 5 --retry-delay 0' --kubernetes";
 
 /// Explains.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &Args) -> ExitCode {
+    explain(args).unwrap_or_else(|fault| fault.tell_as(args.json))
+}
+
+fn explain(args: &Args) -> Result<ExitCode, Fault> {
     if args.profiles {
         write_out(profiles(args.json).as_bytes())?;
         return Ok(ExitCode::SUCCESS);

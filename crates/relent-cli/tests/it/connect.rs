@@ -189,6 +189,9 @@ fn the_command_must_be_one() {
         missing.stderr,
         "error: cannot find the command no-such-command\nhint: give the path, or a name that is in PATH\n"
     );
+    let events = connect(&["--json", &target, "--", "no-such-command"]).stderr;
+    let error = r#"{"event":"error","error":"cannot find the command no-such-command","hint":"give the path, or a name that is in PATH","code":127}"#;
+    assert_eq!(events.lines().last(), Some(error));
     let folder = Folder::new().file("plain.txt", "text");
     let denied = folder.relent(&["connect", &target, "--", "./plain.txt"]);
     assert_eq!(

@@ -82,6 +82,14 @@ fn machines_get_one_object_a_policy() {
 }
 
 #[test]
+fn machines_get_errors_as_objects() {
+    let outcome = relent(&["explain", "--json", "--curl", "--retry many"]);
+    let error =
+        r#"{"event":"error","error":"--retry many: not a whole number","hint":"write it like --retry 5","code":125}"#;
+    assert_eq!((outcome.stderr, outcome.code), (error.to_owned() + "\n", Some(125)));
+}
+
+#[test]
 fn policies_side_by_side() {
     let folder = Folder::new().file("relent.toml", POLICIES);
     let args = ["explain", "--compare", "relent.toml#read", "--compare", "#write", "--jitter", "full", "--rows", "8"];
