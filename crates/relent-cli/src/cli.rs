@@ -1,6 +1,6 @@
 //! The one table of subcommands and flags: parsing, `--help`, completions and the man page come from here.
 
-use crate::{completions, connect, demo, explain, http, man, run, talk::Fault};
+use crate::{completions, connect, demo, explain, http, man, run, simulate, talk::Fault};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -31,6 +31,8 @@ pub enum Command {
     Explain(Box<explain::Args>),
     /// Make an HTTP request.
     Http(Box<http::Args>),
+    /// Simulate what a policy does to a server when many use it.
+    Simulate(Box<simulate::Args>),
     /// Print a completion script for a shell.
     Completions(completions::Args),
     /// Print the manual page.
@@ -50,6 +52,7 @@ impl Command {
             Command::Demo(_) => demo::run(),
             Command::Explain(args) => Ok(explain::run(&args)),
             Command::Http(args) => http::run(&args),
+            Command::Simulate(args) => simulate::run(&args),
             Command::Completions(args) => completions::run(&args),
             Command::Man(args) => man::run(&args),
         }

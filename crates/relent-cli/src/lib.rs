@@ -14,6 +14,7 @@ mod man;
 pub mod plot;
 pub mod policy_args;
 mod run;
+pub mod simulate;
 pub mod talk;
 
 use clap::Parser;

@@ -105,6 +105,7 @@ pub(crate) fn run(layers: &Layers, contender: &Contender, luck: Luck, control: &
     for figure in [Figure::DrainS, Figure::Peak1Ms, Figure::Peak100Ms, Figure::Peak1S, Figure::Goodput] {
         run.figures = run.figures.without(figure);
     }
+    run.plots.load.clear();
     run.recovered = None;
     run
 }

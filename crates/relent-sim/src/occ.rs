@@ -18,7 +18,7 @@ use crate::{
     },
 };
 use crate::{luck::Luck, run::Control};
-use relent::{Backoff, Decision, Step, Timestamp, Verdict, scale};
+use relent::{Decision, Timestamp, Verdict};
 use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
 
 /// Writers of one row under optimistic concurrency.
@@ -28,29 +28,6 @@ pub struct Occ {
     pub clients: u64,
     /// The one-way delay of a message.
     pub network: Network,
-}
-
-/// The decorrelated jitter of the post: `min(cap, U(base, 3 * previous))`, clipped at the cap rather than drawn below
-/// it. The cap is the policy's.
-#[derive(Debug)]
-pub(crate) struct Clipped {
-    pub(crate) base: Duration,
-    pub(crate) cap: Duration,
-}
-
-impl Backoff for Clipped {
-    fn name(&self) -> &str {
-        "aws-decorrelated"
-    }
-
-    fn delay(&self, step: &mut Step) -> Option<Duration> {
-        let (base, cap) = (crate::nanos(self.base), crate::nanos(self.cap));
-        let previous = step.memory.max(base);
-        let range = previous.saturating_mul(3) - base.min(previous.saturating_mul(3));
-        let delay = cap.min(base.saturating_add(scale(step.draw, range)));
-        step.memory = delay;
-        Some(Duration::from_nanos(delay))
-    }
 }
 
 /// A read or a write that reaches the server: when, which client, its attempts before, and whether it is a write.

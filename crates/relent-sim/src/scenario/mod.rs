@@ -1,7 +1,9 @@
 //! What is simulated: clients, a network, a far side, trouble, and the policies that are compared.
 
 mod check;
+mod file;
 pub mod presets;
+mod table;
 
 pub use check::Problem;
 

@@ -45,12 +45,29 @@ impl ConfigError {
         ConfigError { file: None, bad, place: Some(Box::new(Place::of(text, span))) }
     }
 
+    /// A mistake at a place of a text, for whoever reads other tables of a policy file. `span` is in bytes.
+    ///
+    /// ```
+    /// let error = relent::config::ConfigError::place("port = 0", 7..8, "no port is zero", "8080 is usual");
+    /// assert_eq!((error.line(), error.column(), error.hint()), (Some(1), Some(8), "8080 is usual"));
+    /// ```
+    pub fn place(text: &str, span: Range<usize>, problem: impl Into<String>, hint: impl Into<String>) -> ConfigError {
+        ConfigError::at(text, span, BadSetting::new(problem, hint))
+    }
+
+    /// A mistake about a file as a whole.
+    pub fn whole(path: &Path, problem: impl Into<String>, hint: impl Into<String>) -> ConfigError {
+        ConfigError { file: Some(path.to_owned()), bad: BadSetting::new(problem, hint), place: None }
+    }
+
     pub(super) fn of_file(path: &Path, problem: String) -> ConfigError {
         let hint = "a policy file is named by --policy FILE or FILE#NAME";
         ConfigError { file: Some(path.to_owned()), bad: BadSetting::new(problem, hint), place: None }
     }
 
-    pub(super) fn in_file(self, path: &Path) -> ConfigError {
+    /// The same mistake, with the file it is in.
+    #[must_use]
+    pub fn in_file(self, path: &Path) -> ConfigError {
         ConfigError { file: Some(path.to_owned()), ..self }
     }
 

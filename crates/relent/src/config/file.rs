@@ -70,14 +70,31 @@ impl Config {
     /// The text is no TOML, has a key or value that is not known, or a policy that makes no sense; the error says
     /// where.
     pub fn parse(text: &str) -> Result<Config, ConfigError> {
+        Config::parse_among(text, &[])
+    }
+
+    /// Reads the policies of a text that has other tables and keys beside them, which are somebody else's to read.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Config::parse).
+    ///
+    /// ```
+    /// use relent::config::Config;
+    ///
+    /// let text = "[policy.read]\nbase = \"1s\"\n[server]\nport = 80";
+    /// assert_eq!(Config::parse_among(text, &["server"]).unwrap().names().collect::<Vec<_>>(), ["read"]);
+    /// assert!(Config::parse(text).is_err());
+    /// ```
+    pub fn parse_among(text: &str, others: &[&str]) -> Result<Config, ConfigError> {
         let table = DeTable::parse(text).map_err(|e| {
             let span = e.span().unwrap_or(0..0);
             ConfigError::at(text, span, BadSetting::new(e.message(), "policy files are TOML: key = \"value\" lines"))
         })?;
-        Config::of(table.get_ref()).map_err(|(span, bad)| ConfigError::at(text, span, bad))
+        Config::of(table.get_ref(), others).map_err(|(span, bad)| ConfigError::at(text, span, bad))
     }
 
-    fn of(root: &DeTable<'_>) -> Result<Config, Wrong> {
+    fn of(root: &DeTable<'_>, others: &[&str]) -> Result<Config, Wrong> {
         let mut config = Config::default();
         for (key, value) in root {
             match (key.get_ref().as_ref(), value.get_ref()) {
@@ -87,6 +104,7 @@ impl Config {
                     let bad = BadSetting::new(format!("{} is a table", key.get_ref()), "[policy.NAME] begins one");
                     return Err((value.span(), bad));
                 }
+                (other, _) if others.contains(&other) => {}
                 (other, _) => return Err((key.span(), unknown_table(other))),
             }
         }

@@ -243,7 +243,12 @@ fn expected(what: &str, found: &Value<'_>, hint: &str) -> BadSetting {
 
 impl BadSetting {
     /// A word that is none of those that would be right.
-    pub(super) fn unknown(what: &str, word: &str, right: &[&str]) -> BadSetting {
+    ///
+    /// ```
+    /// let bad = relent::config::BadSetting::unknown("key", "prot", &["port", "host"]);
+    /// assert_eq!(bad.hint, "did you mean \"port\"?");
+    /// ```
+    pub fn unknown(what: &str, word: &str, right: &[&str]) -> BadSetting {
         let problem = format!("there is no {what} {word:?}");
         match nearest(word, right.iter().copied()) {
             Some(meant) => BadSetting::new(problem, format!("did you mean {meant:?}?")),

@@ -1,0 +1,66 @@
+//! Load over time for people at a terminal: a strip of blocks for each policy, all to one scale.
+
+use crate::plot::bars;
+use relent_sim::{Outcome, Record};
+use std::fmt::Write;
+
+const WIDTH: usize = 72;
+const HEIGHT: usize = 3;
+
+/// Load over time for each policy; nothing where time means nothing.
+pub(super) fn draw(outcome: &Outcome) -> String {
+    let drawn: Vec<&Record> = outcome.records.iter().filter(|record| !record.plots.load.is_empty()).collect();
+    let ends = drawn.iter().map(|record| record.plots.bin_s * record.plots.load.len() as f64).fold(0.0, f64::max);
+    if ends <= 0.0 {
+        return String::new();
+    }
+    let column = ends / WIDTH as f64;
+    let most = scale(outcome, &drawn, column);
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "\nattempts a second over {}; full height is {}{}",
+        seconds(ends),
+        rounded(most / column),
+        outcome.ideal.map_or_else(String::new, |ideal| format!(", the capacity is {}", rounded(ideal.capacity_per_s)))
+    );
+    for record in drawn {
+        let columns: Vec<u32> = loads(record, column).iter().map(|load| units(*load, most)).collect();
+        let _ = write!(out, "\n{}\n{}", record.policy, bars(&columns, UNITS, HEIGHT));
+    }
+    out
+}
+
+/// Bars count in whole units: so many are the full height.
+const UNITS: u32 = 1 << 20;
+
+fn units(load: f64, most: f64) -> u32 {
+    let share = (load / most).min(1.0);
+    if load > 0.0 { ((share * f64::from(UNITS)) as u32).max(1) } else { 0 }
+}
+
+/// Attempts in each column.
+fn loads(record: &Record, column: f64) -> Vec<f64> {
+    let mut loads = vec![0.0; WIDTH];
+    for (i, bin) in record.plots.load.iter().enumerate() {
+        let at = ((i as f64 + 0.5) * record.plots.bin_s / column) as usize;
+        loads[at.min(WIDTH - 1)] += bin.first + bin.retries;
+    }
+    loads
+}
+
+/// The full height: four times what the server can do, or what is reached if that is less. The first rush of a herd
+/// would dwarf everything else.
+fn scale(outcome: &Outcome, drawn: &[&Record], column: f64) -> f64 {
+    let reached = drawn.iter().flat_map(|record| loads(record, column)).fold(0.0, f64::max).max(1.0);
+    outcome.ideal.map_or(reached, |ideal| reached.min(4.0 * ideal.capacity_per_s * column)).max(f64::MIN_POSITIVE)
+}
+
+fn seconds(value: f64) -> String {
+    let rounded = (value * 1000.0).round() / 1000.0;
+    format!("{:.1}", relent::Human(std::time::Duration::try_from_secs_f64(rounded).unwrap_or_default()))
+}
+
+fn rounded(value: f64) -> String {
+    if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.1}") }
+}

@@ -1,0 +1,187 @@
+//! `relent simulate`: what a policy does to a server when many use it at once, seen before it happens.
+
+mod curves;
+mod numbers;
+mod policies;
+mod table;
+mod watch;
+mod worlds;
+
+use crate::talk::{self, Fault};
+use clap::Subcommand;
+use relent_sim::{Control, Engine, Outcome, Problem, Scenario, simulate_with};
+use std::{fs, path::PathBuf, process::ExitCode, sync::Arc, thread};
+use worlds::{Aws, BatchArgs, Channel, EthernetArgs, Herd, LayersArgs, Open};
+
+/// Exit code for an assertion that does not hold.
+const EXIT_BROKEN: u8 = 1;
+
+/// The flags of `relent simulate`.
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = false,
+    subcommand_negates_reqs = true,
+    arg_required_else_help = true,
+    after_help = AFTER_HELP
+)]
+pub struct Args {
+    /// The scenario, a TOML file.
+    #[arg(value_name = "SCENARIO.toml", required = true)]
+    pub file: Option<PathBuf>,
+
+    /// A scenario by flags instead.
+    #[command(subcommand)]
+    pub world: Option<WorldArgs>,
+
+    /// How to run it, and what to write.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+const AFTER_HELP: &str = "\
+The policies' delays are decided by the same code that runs them; the world around them is simulated.
+Exit codes:
+    0  simulated, and with --assert every promise of the scenario holds
+    1  --assert: a promise does not hold; stderr has the numbers that broke it
+  125  the scenario is impossible, or relent itself failed
+  130  interrupted; what was done is written";
+
+/// The scenarios that flags can describe.
+#[derive(Debug, Subcommand)]
+pub enum WorldArgs {
+    /// Clients that all lose their connection at once, and a server with a queue.
+    Herd(Box<Herd>),
+    /// Calls that come in a stream, and an outage: does the storm end?
+    Open(Box<Open>),
+    /// Writers of one row under optimistic concurrency, as in the AWS post on jitter.
+    Aws(Box<Aws>),
+    /// Layers of services that each retry: amplification.
+    Layers(Box<LayersArgs>),
+    /// Stations on an 802.3 segment.
+    Ethernet(Box<EthernetArgs>),
+    /// A batch of packets on a slotted channel, by window strategies.
+    Batch(Box<BatchArgs>),
+    /// Stations that always have something to send: slotted ALOHA, 802.11 DCF.
+    Channel(Box<Channel>),
+}
+
+/// How to run a scenario, and what to write.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Exit with 1 if a promise of the scenario's [assert] does not hold.
+    #[arg(long, global = true)]
+    pub assert: bool,
+
+    /// How many runs each policy gets, with different luck.
+    #[arg(long, visible_alias = "reps", value_name = "NUMBER", global = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub seeds: Option<u32>,
+
+    /// What does the arithmetic [default: what suits the number of clients].
+    #[arg(long, value_name = "ENGINE", global = true, value_parser = ["exact", "count", "fluid"])]
+    pub engine: Option<String>,
+
+    /// How many threads share the runs [default: one a core].
+    #[arg(long, value_name = "NUMBER", global = true, value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+
+    /// Write an array with one JSON object a policy instead of the table.
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// With --json, add the series that plots are drawn from.
+    #[arg(long, requires = "json", global = true)]
+    pub plots: bool,
+
+    /// Write the figures to this file as CSV, too.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub csv: Option<PathBuf>,
+}
+
+/// Simulates.
+///
+/// # Errors
+///
+/// The scenario is impossible, or a file cannot be read or written.
+pub fn run(args: &Args) -> Result<ExitCode, Fault> {
+    let mut scenario = scenario(args)?;
+    let output = &args.output;
+    if let Some(seeds) = output.seeds {
+        scenario.seeds = seeds;
+    }
+    if let Some(engine) = &output.engine {
+        scenario.engine = Engine::parse(engine);
+    }
+    let threads = output.threads.map_or_else(cores, usize::from);
+    let control = Arc::new(Control::default());
+    let watch = watch::Watch::start(Arc::clone(&control))?;
+    let outcome = simulate_with(&scenario, threads, &control).map_err(|problem| fault(args, problem));
+    watch.end();
+    let outcome = outcome?;
+    write(output, &scenario, &outcome)?;
+    if outcome.interrupted {
+        talk::note("interrupted: these are the runs that were done");
+        return Ok(ExitCode::from(130));
+    }
+    Ok(if output.assert { judge(&scenario, &outcome) } else { ExitCode::SUCCESS })
+}
+
+fn scenario(args: &Args) -> Result<Scenario, Fault> {
+    let scenario = match (&args.world, &args.file) {
+        (Some(WorldArgs::Herd(herd)), _) => herd.scenario()?,
+        (Some(WorldArgs::Open(open)), _) => open.scenario()?,
+        (Some(WorldArgs::Aws(aws)), _) => aws.scenario()?,
+        (Some(WorldArgs::Layers(layers)), _) => layers.scenario()?,
+        (Some(WorldArgs::Ethernet(ethernet)), _) => ethernet.scenario()?,
+        (Some(WorldArgs::Batch(batch)), _) => batch.scenario(),
+        (Some(WorldArgs::Channel(channel)), _) => channel.scenario(),
+        (None, Some(file)) => Scenario::load(file)?,
+        (None, None) => return Err(Fault::new("there is no scenario").hint("see relent simulate --help")),
+    };
+    Ok(scenario)
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<(), Fault> {
+    if let Some(path) = &output.csv {
+        fs::write(path, outcome.to_csv()).map_err(|error| Fault::new(format!("cannot write {path:?}: {error}")))?;
+    }
+    let text = match (output.json, output.plots) {
+        (true, true) => outcome.to_json_with_plots(),
+        (true, false) => outcome.to_json(),
+        (false, _) => format!("{}{}", table::draw(outcome), curves::draw(outcome)),
+    };
+    talk::write_out(text.as_bytes())?;
+    for record in outcome.records.iter().filter(|record| !output.json && record.stopped.is_some()) {
+        let reason = record.stopped.as_deref().unwrap_or_default();
+        talk::warn(format!("{}: {reason}", record.policy));
+    }
+    if output.assert && scenario.asserts.is_empty() {
+        talk::warn("the scenario promises nothing: it has no [assert]");
+    }
+    Ok(())
+}
+
+/// Says which promises do not hold.
+fn judge(scenario: &Scenario, outcome: &Outcome) -> ExitCode {
+    let broken = outcome.broken(&scenario.asserts);
+    for broken in &broken {
+        // Told like any other error, but it is the scenario's own exit code that counts.
+        let _ = Fault::new(broken.to_string()).tell();
+    }
+    if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_BROKEN) }
+}
+
+/// A problem that was found when flags had had their say: with the name of the flag where there is one.
+fn fault(args: &Args, problem: Problem) -> Fault {
+    let by_flags = args.world.is_some() || problem.key == "engine" || problem.key == "seeds";
+    let name = problem.key.rsplit('.').next().unwrap_or(&problem.key).replace('_', "-");
+    let text = match by_flags && !problem.key.starts_with("policy.") {
+        true => format!("--{}: {}", if name == "count" { "clients".to_owned() } else { name }, problem.problem),
+        false => problem.problem,
+    };
+    Fault::new(text).hint(problem.hint)
+}

@@ -1,0 +1,72 @@
+//! Values of the flags of `relent simulate`.
+
+use relent_sim::Windows;
+use std::time::Duration;
+
+/// A time of trouble on the command line: `10s` from the beginning, or `60s+10s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// When it begins.
+    pub at: Duration,
+    /// How long it lasts.
+    pub lasts: Duration,
+}
+
+/// A number, or `unlimited`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit(pub Option<u64>);
+
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    relent::parse_duration(text).map_err(|bad| format!("{bad}: {}", bad.hint()))
+}
+
+pub(super) fn outage(text: &str) -> Result<Outage, String> {
+    match text.split_once('+') {
+        Some((at, lasts)) => Ok(Outage { at: duration(at)?, lasts: duration(lasts)? }),
+        None => Ok(Outage { at: Duration::ZERO, lasts: duration(text)? }),
+    }
+}
+
+/// A whole number, with underscores and powers of ten (`100_000`, `1e6`) for people who count zeros badly.
+pub(super) fn count(text: &str) -> Result<u64, String> {
+    let plain = text.replace('_', "");
+    if let Ok(number) = plain.parse::<u64>() {
+        return Ok(number);
+    }
+    match plain.parse::<f64>() {
+        Ok(number) if number >= 0.0 && number.fract() == 0.0 && number < 1e18 => Ok(number as u64),
+        _ => Err("a whole number is expected, such as 100000".to_owned()),
+    }
+}
+
+pub(super) fn rate(text: &str) -> Result<f64, String> {
+    match text.replace('_', "").parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => Err("a number a second is expected, such as 5000".to_owned()),
+    }
+}
+
+pub(super) fn limit(text: &str) -> Result<Limit, String> {
+    if text == "unlimited" { Ok(Limit(None)) } else { count(text).map(|number| Limit(Some(number))) }
+}
+
+pub(super) fn windows(text: &str) -> Result<Windows, String> {
+    Windows::parse(text).ok_or_else(|| "there are beb, exp=1.5, quad, lb, llb, stb, fixed".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_as_people_write_them() {
+        let secs = Duration::from_secs;
+        assert_eq!(outage("60s+10s"), Ok(Outage { at: secs(60), lasts: secs(10) }));
+        assert_eq!(outage("10s"), Ok(Outage { at: secs(0), lasts: secs(10) }));
+        assert!(outage("60+10").is_err() && outage("").is_err());
+        assert_eq!(["100_000", "1e6", "7"].map(count), [Ok(100_000), Ok(1_000_000), Ok(7)]);
+        assert!(["1.5", "-1", "nan", "x", "1e30"].map(count).iter().all(Result::is_err));
+        assert_eq!(limit("unlimited"), Ok(Limit(None)));
+        assert!(["inf", "NaN", ""].map(rate).iter().all(Result::is_err));
+    }
+}

@@ -1,0 +1,75 @@
+//! The policies that flags name: one by the policy flags, or a set to compare.
+
+use crate::{policy_args::PolicyArgs, talk::Fault};
+use relent::{
+    Curve, Jitter, Policy,
+    config::{CurveName, Draft, Limit},
+};
+use relent_sim::Contender;
+use std::time::Duration;
+
+/// What goes without saying in a world, where the policy flags say nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unsaid {
+    /// The curve.
+    pub(super) curve: CurveName,
+    /// The most attempts; `None` is no limit.
+    pub(super) max_attempts: Option<u32>,
+}
+
+/// The policy of the flags, if any is given.
+pub(super) fn given(args: &PolicyArgs, unsaid: Unsaid) -> Result<Option<Contender>, Fault> {
+    if !args.is_given() {
+        return Ok(None);
+    }
+    let file = if args.policy.is_some() { args.file()? } else { Draft::default() };
+    let mut draft = args.flags()?.over(file);
+    let shaped = draft.curve.is_some() || draft.base.is_some() || draft.factor.is_some() || draft.delays.is_some();
+    if draft.compat.is_none() && !shaped {
+        draft.curve = Some(unsaid.curve);
+    }
+    if draft.max_attempts.is_none() && args.policy.is_none() {
+        draft.max_attempts = Some(unsaid.max_attempts.map_or(Limit::Unlimited, Limit::At));
+    }
+    let policy = draft.policy().map_err(|bad| args.fault(&bad))?;
+    let name = draft.compat.clone().unwrap_or_else(|| name(&policy));
+    Ok(Some(Contender::new(name, policy)))
+}
+
+/// A policy in two words: its curve and its jitter.
+pub(super) fn name(policy: &Policy) -> String {
+    let settings = policy.settings();
+    let curve = match settings.curve {
+        Curve::Immediate => return "immediate".into(),
+        Curve::Slots { .. } => return "slots".into(),
+        Curve::Constant { .. } => "constant",
+        Curve::Linear { .. } => "linear",
+        Curve::Exponential { .. } => "exponential",
+        Curve::Fibonacci { .. } => "fibonacci",
+        Curve::List { .. } => "list",
+        Curve::Custom(rule) => return rule.name().into(),
+        _ => "curve",
+    };
+    match settings.jitter {
+        Jitter::None => format!("{curve} none"),
+        Jitter::Full => format!("{curve} full"),
+        Jitter::Equal => format!("{curve} equal"),
+        Jitter::Decorrelated => format!("{curve} decorrelated"),
+        Jitter::Proportional(share) => format!("{curve} +-{}%", share * 100.0),
+        Jitter::Additive(most) => format!("{curve} +{}", relent::Human(most)),
+    }
+}
+
+/// What is compared when no policy is named: from the worst habit to the best.
+pub(super) fn usual() -> Vec<Contender> {
+    let exponential = Policy::exponential(Duration::from_millis(100)).cap(Duration::from_secs(10)).unlimited_attempts();
+    let constant = Policy::constant(Duration::from_secs(1)).unlimited_attempts();
+    vec![
+        Contender::new("constant 1s", constant.jitter(Jitter::None)),
+        Contender::new("none", exponential.jitter(Jitter::None)),
+        Contender::new("+-20%", exponential.jitter(Jitter::Proportional(0.2))),
+        Contender::new("full", exponential.jitter(Jitter::Full)),
+        Contender::new("equal", exponential.jitter(Jitter::Equal)),
+        Contender::new("decorrelated", exponential.jitter(Jitter::Decorrelated)),
+    ]
+}

@@ -1,0 +1,188 @@
+//! The figures of a simulation as a table for people, always beside the ideal.
+
+use relent_sim::{Engine, Figure, Outcome, Record};
+use std::fmt::Write;
+
+/// Figures that a table has room for, in order; those without a meaning anywhere are left out.
+const COLUMNS: [Figure; 19] = [
+    Figure::AttemptsPerClient,
+    Figure::Calls,
+    Figure::TimeMs,
+    Figure::MakespanOverN,
+    Figure::AttemptsPerPacket,
+    Figure::SuccessPerSlot,
+    Figure::Collisions,
+    Figure::DrainS,
+    Figure::DrainOverIdeal,
+    Figure::RecoveryS,
+    Figure::GoodputShare,
+    Figure::Load,
+    Figure::P50S,
+    Figure::P99S,
+    Figure::Peak1Ms,
+    Figure::Peak1S,
+    Figure::PeakOverCapacity,
+    Figure::Utilisation,
+    Figure::GaveUp,
+];
+
+/// The table, with a line of title above and the engine below.
+pub(super) fn draw(outcome: &Outcome) -> String {
+    let columns = columns(outcome);
+    let mut rows = vec![header(&columns, outcome)];
+    rows.extend(ideal(outcome, &columns));
+    rows.extend(outcome.records.iter().map(|record| row(record, &columns, outcome)));
+    let mut out = String::new();
+    if !outcome.title.is_empty() {
+        let _ = writeln!(out, "{}\n", outcome.title);
+    }
+    out.push_str(&aligned(&rows));
+    out.push('\n');
+    out.push_str(&footer(outcome));
+    out
+}
+
+fn columns(outcome: &Outcome) -> Vec<Figure> {
+    let records = &outcome.records;
+    let is_channel = records.iter().any(|record| record.get(Figure::AttemptsPerPacket).is_some());
+    let is_occ = records.iter().any(|record| record.get(Figure::Calls).is_some());
+    let is_open =
+        records.iter().any(|record| record.get(Figure::DrainS).is_none() && record.get(Figure::Load).is_some());
+    let wanted = |figure: &Figure| match figure {
+        Figure::AttemptsPerClient => !is_channel,
+        Figure::GoodputShare | Figure::Load | Figure::RecoveryS => is_open,
+        Figure::DrainS | Figure::Peak1Ms | Figure::Peak1S | Figure::P50S | Figure::P99S => !is_occ,
+        Figure::GaveUp => records.iter().any(|record| record.get(Figure::GaveUp).unwrap_or(0.0) > 0.0),
+        _ => true,
+    };
+    let known = |figure: &Figure| records.iter().any(|record| record.get(*figure).is_some());
+    COLUMNS.into_iter().filter(|figure| wanted(figure) && known(figure)).collect()
+}
+
+fn recovers(outcome: &Outcome) -> bool {
+    outcome.records.iter().any(|record| record.recovered.is_some_and(|share| share.yes < share.of))
+}
+
+fn header(columns: &[Figure], outcome: &Outcome) -> Vec<String> {
+    let mut row = vec!["policy".to_owned()];
+    row.extend(columns.iter().map(|figure| figure.title().to_owned()));
+    if recovers(outcome) {
+        row.push("recovers".to_owned());
+    }
+    row
+}
+
+fn ideal(outcome: &Outcome, columns: &[Figure]) -> Option<Vec<String>> {
+    let ideal = outcome.ideal?;
+    let is_herd = outcome.records.iter().any(|record| record.get(Figure::DrainS).is_some());
+    let of = |figure: &Figure| match figure {
+        Figure::AttemptsPerClient | Figure::Load | Figure::GoodputShare => Some(1.0),
+        Figure::DrainS if is_herd => Some(ideal.begins_s + ideal.drain_s),
+        Figure::DrainOverIdeal if is_herd => Some(1.0 + ideal.begins_s / ideal.drain_s),
+        Figure::P50S if is_herd => Some(ideal.begins_s + ideal.drain_s * 0.5),
+        Figure::P99S if is_herd => Some(ideal.begins_s + ideal.drain_s * 0.99),
+        Figure::Peak1Ms if is_herd => Some(ideal.capacity_per_s / 1000.0),
+        Figure::Peak1S if is_herd => Some(ideal.capacity_per_s),
+        Figure::PeakOverCapacity if is_herd => Some(1.0),
+        Figure::Utilisation if is_herd => Some(1.0),
+        Figure::RecoveryS | Figure::GaveUp => Some(0.0),
+        _ => None,
+    };
+    let mut row = vec!["ideal".to_owned()];
+    row.extend(columns.iter().map(|figure| of(figure).map_or_else(|| "-".to_owned(), number)));
+    if recovers(outcome) {
+        row.push("yes".to_owned());
+    }
+    Some(row)
+}
+
+fn row(record: &Record, columns: &[Figure], outcome: &Outcome) -> Vec<String> {
+    let mut row = vec![record.policy.clone()];
+    row.extend(columns.iter().map(|figure| match (record.get(*figure), record.sd(*figure)) {
+        (None, _) => "-".to_owned(),
+        (Some(mean), Some(sd)) if sd > 0.0 => format!("{} ±{}", number(mean), spread(mean, sd)),
+        (Some(mean), _) => number(mean),
+    }));
+    if recovers(outcome) {
+        row.push(record.recovered.map_or_else(
+            || "-".to_owned(),
+            |share| match (share.yes, share.of) {
+                (yes, of) if yes == of => "yes".to_owned(),
+                (0, _) => "no".to_owned(),
+                (yes, of) => {
+                    let (low, high) = share.wilson();
+                    format!("{yes} of {of} ({:.0}-{:.0} %)", low * 100.0, high * 100.0)
+                }
+            },
+        ));
+    }
+    row
+}
+
+/// A number as short as it says what it has to.
+fn number(value: f64) -> String {
+    decimals(value, places(value))
+}
+
+/// A deviation with the decimals of what it belongs to.
+fn spread(mean: f64, sd: f64) -> String {
+    decimals(sd, places(mean))
+}
+
+fn places(value: f64) -> usize {
+    match value.abs() {
+        0.0 => 0,
+        value if value >= 1000.0 => 0,
+        value if value >= 100.0 => 1,
+        value if value >= 10.0 => 2,
+        value if value >= 0.1 => 3,
+        // Three digits that count, whatever the size.
+        value => (2.0 - value.log10().floor()).min(12.0) as usize,
+    }
+}
+
+fn decimals(value: f64, places: usize) -> String {
+    if value.fract() == 0.0 && places <= 1 { format!("{value:.0}") } else { format!("{value:.places$}") }
+}
+
+/// Columns side by side: the first to the left, the others to the right.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(i, (cell, width))| match i {
+            0 => format!("{cell:<width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+        let _ = writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+    }
+    out
+}
+
+fn footer(outcome: &Outcome) -> String {
+    let mut engines: Vec<Engine> = outcome.records.iter().map(|record| record.engine).collect();
+    engines.dedup();
+    let engines: Vec<&str> = engines.into_iter().map(Engine::as_str).collect();
+    let seeds = outcome.records.first().map_or(0, |record| record.seeds);
+    let runs = if seeds == 1 { "1 run".to_owned() } else { format!("{seeds} runs") };
+    let mut out = format!("engine {}, {runs} a policy\n", engines.join(", "));
+    for (name, measured, expected) in &outcome.extras.checks {
+        if let Some(expected) = expected {
+            let _ = writeln!(out, "{name}: {measured:.4}, by theory {expected:.4}");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_as_short_as_they_may_be() {
+        let texts = [0.0, 0.25, 8.017_8, 25.806_2, 163.39, 100_000.0, 382_850.4, 0.000_051_2].map(number);
+        assert_eq!(texts, ["0", "0.250", "8.018", "25.81", "163.4", "100000", "382850", "0.0000512"]);
+    }
+}

@@ -1,0 +1,65 @@
+//! What happens beside a simulation: progress on a terminal after a second, and Ctrl-C, which ends it early.
+
+use crate::talk::Fault;
+use relent_sim::Control;
+use signal_hook::{SigId, consts::SIGINT, flag, low_level};
+use std::{
+    io::{self, IsTerminal, Write},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+/// A thread that looks after a simulation.
+pub(super) struct Watch {
+    over: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+    signal: SigId,
+}
+
+const LOOK: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_secs(1);
+
+impl Watch {
+    pub(super) fn start(control: Arc<Control>) -> Result<Watch, Fault> {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        let over = Arc::new(AtomicBool::new(false));
+        let signal = flag::register(SIGINT, Arc::clone(&interrupted))
+            .map_err(|error| Fault::new(format!("cannot watch for Ctrl-C: {error}")))?;
+        let told = Arc::clone(&over);
+        let thread = thread::spawn(move || {
+            let (started, mut shown) = (Instant::now(), false);
+            while !told.load(Ordering::Relaxed) {
+                if interrupted.load(Ordering::Relaxed) {
+                    control.stop();
+                }
+                if started.elapsed() > PATIENCE && io::stderr().is_terminal() {
+                    show(&control);
+                    shown = true;
+                }
+                thread::park_timeout(LOOK);
+            }
+            if shown {
+                let _ = write!(io::stderr().lock(), "\r\x1b[K");
+            }
+        });
+        Ok(Watch { over, thread, signal })
+    }
+
+    pub(super) fn end(self) {
+        self.over.store(true, Ordering::Relaxed);
+        self.thread.thread().unpark();
+        // The thread only prints; if it has died of that, there is nobody to tell.
+        let _ = self.thread.join();
+        low_level::unregister(self.signal);
+    }
+}
+
+fn show(control: &Control) {
+    let (done, all, attempts) = control.progress();
+    let millions = attempts as f64 / 1e6;
+    let _ = write!(io::stderr().lock(), "\r\x1b[Krun {} of {all}, {millions:.0} million attempts", (done + 1).min(all));
+}

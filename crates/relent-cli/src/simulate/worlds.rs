@@ -1,0 +1,365 @@
+//! The flags of each world, and the scenario they make.
+
+use super::{
+    numbers::{self, Outage},
+    policies::{self, Unsaid},
+};
+use crate::{policy_args::PolicyArgs, talk::Fault};
+use relent::{Policy, config::CurveName};
+use relent_sim::{
+    Access, Arrivals, Batch, Contender, Ethernet, Layers, Network, Rate, RetryAfter, Saturated, Scenario, Server,
+    Service, Trouble, TroubleKind, Windows, World, presets,
+};
+use std::time::Duration;
+
+/// What is said about a server.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Server")]
+pub struct ServerArgs {
+    /// The most requests inside, waiting or being served; more are refused at once. Or unlimited.
+    #[arg(long, value_name = "NUMBER", value_parser = numbers::limit)]
+    pub queue: Option<numbers::Limit>,
+
+    /// Among how many workers the capacity is divided.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub workers: u32,
+
+    /// Serve the newest request first, or the oldest.
+    #[arg(long, value_name = "ORDER", value_parser = ["fifo", "lifo"], default_value = "fifo")]
+    pub order: String,
+
+    /// Drop requests whose client has stopped waiting.
+    #[arg(long)]
+    pub drop_expired: bool,
+
+    /// What a refusal says about coming back: silent, spread, exact, or a duration.
+    #[arg(long, value_name = "WHEN", value_parser = RetryAfter::parse, default_value = "silent")]
+    pub retry_after: RetryAfter,
+
+    /// A time of trouble: FOR, or AT+FOR, such as 60s+10s.
+    #[arg(long, value_name = "[AT+]FOR", value_parser = numbers::outage)]
+    pub outage: Vec<Outage>,
+
+    /// What happens in it: stall (requests queue) or refuse (connections fail at once).
+    #[arg(long, value_name = "KIND", value_parser = ["stall", "refuse"])]
+    pub outage_kind: Option<String>,
+}
+
+impl ServerArgs {
+    fn server(&self, capacity: f64, exponential: bool, queue: Option<u64>) -> Server {
+        Server {
+            capacity: Some(capacity),
+            workers: self.workers,
+            exponential,
+            queue: self.queue.map_or(queue, |limit| limit.0),
+            lifo: self.order == "lifo",
+            drop_expired: self.drop_expired,
+            retry_after: self.retry_after,
+            ..Server::default()
+        }
+    }
+
+    fn troubles(&self, usual: TroubleKind) -> Vec<Trouble> {
+        let kind = match self.outage_kind.as_deref() {
+            Some("stall") => TroubleKind::Stall,
+            Some(_) => TroubleKind::Refuse,
+            None => usual,
+        };
+        self.outage.iter().map(|outage| Trouble { at: outage.at, lasts: outage.lasts, kind }).collect()
+    }
+}
+
+/// The flags of `relent simulate herd`.
+#[derive(Debug, clap::Args)]
+pub struct Herd {
+    /// How many clients lose their connection.
+    #[arg(long, value_name = "NUMBER", default_value = "100000", value_parser = numbers::count)]
+    pub clients: u64,
+
+    /// What the server completes in a second.
+    #[arg(long, value_name = "PER_SECOND", default_value = "5000", value_parser = numbers::rate)]
+    pub capacity: f64,
+
+    /// How long a message and its answer travel.
+    #[arg(long, value_name = "DURATION", default_value = "10ms", value_parser = numbers::duration)]
+    pub rtt: Duration,
+
+    /// Within what time the connections are lost.
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = numbers::duration)]
+    pub window: Duration,
+
+    /// How long a client waits for an answer to one attempt [default: for ever].
+    #[arg(long, value_name = "DURATION", value_parser = numbers::duration)]
+    pub timeout: Option<Duration>,
+
+    /// How service times are distributed.
+    #[arg(long, value_name = "SHAPE", default_value = "deterministic", value_parser = ["deterministic", "exponential"])]
+    pub service: String,
+
+    /// The far side. Its queue holds a second of work unless told otherwise.
+    #[command(flatten)]
+    pub server: ServerArgs,
+
+    /// The policy; without one, the usual ones are compared. Attempts are not limited unless told.
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+}
+
+impl Herd {
+    pub(super) fn scenario(&self) -> Result<Scenario, Fault> {
+        let second = self.capacity.clamp(1.0, 1e15) as u64;
+        let service = Service {
+            arrivals: Arrivals::Herd { clients: self.clients, window: self.window },
+            network: Network::round_trip(self.rtt),
+            timeout: self.timeout,
+            server: self.server.server(self.capacity, self.service == "exponential", Some(second)),
+            troubles: self.server.troubles(TroubleKind::Refuse),
+            ..Service::herd(self.clients, self.capacity)
+        };
+        let mut scenario = Scenario::new("herd", World::Service(service));
+        scenario.title =
+            format!("{} clients lose their connection; the server takes {} a second", self.clients, self.capacity);
+        let unsaid = Unsaid { curve: CurveName::Exponential, max_attempts: None };
+        scenario.contenders = policies::given(&self.policy, unsaid)?.map_or_else(policies::usual, |one| vec![one]);
+        Ok(seeded(scenario, &self.policy))
+    }
+}
+
+/// The flags of `relent simulate open`.
+#[derive(Debug, clap::Args)]
+pub struct Open {
+    /// Calls a second.
+    #[arg(long, value_name = "PER_SECOND", default_value = "450", value_parser = numbers::rate)]
+    pub rate: f64,
+
+    /// What the server completes in a second.
+    #[arg(long, value_name = "PER_SECOND", default_value = "1000", value_parser = numbers::rate)]
+    pub capacity: f64,
+
+    /// How long a client waits for an answer to one attempt.
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = numbers::duration)]
+    pub timeout: Duration,
+
+    /// How long calls come [default: 330s after the end of the outage, 120s without one].
+    #[arg(long = "for", value_name = "DURATION", value_parser = numbers::duration)]
+    pub lasts: Option<Duration>,
+
+    /// How long a message and its answer travel.
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = numbers::duration)]
+    pub rtt: Duration,
+
+    /// Whether calls come at random or evenly.
+    #[arg(long, value_name = "SHAPE", default_value = "poisson", value_parser = ["poisson", "constant"])]
+    pub arrivals: String,
+
+    /// How service times are distributed.
+    #[arg(long, value_name = "SHAPE", default_value = "exponential", value_parser = ["deterministic", "exponential"])]
+    pub service: String,
+
+    /// The far side.
+    #[command(flatten)]
+    pub server: ServerArgs,
+
+    /// The policy. Retries are made at once unless told otherwise, up to 4 attempts.
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+}
+
+impl Open {
+    pub(super) fn scenario(&self) -> Result<Scenario, Fault> {
+        let troubles = self.server.troubles(TroubleKind::Stall);
+        let ends = troubles.iter().map(|trouble| trouble.at.saturating_add(trouble.lasts)).max();
+        let usual = ends.map_or(Duration::from_secs(120), |end| end.saturating_add(Duration::from_secs(330)));
+        let until = self.lasts.unwrap_or(usual);
+        let service = Service {
+            arrivals: Arrivals::Open { rate: Rate::constant(self.rate), poisson: self.arrivals == "poisson", until },
+            network: Network::round_trip(self.rtt),
+            timeout: Some(self.timeout),
+            server: self.server.server(self.capacity, self.service == "exponential", None),
+            troubles,
+            ..Service::herd(1, self.capacity)
+        };
+        let mut scenario = Scenario::new("open", World::Service(service));
+        scenario.title = format!("{} calls a second; the server takes {} a second", self.rate, self.capacity);
+        let unsaid = Unsaid { curve: CurveName::Immediate, max_attempts: Some(4) };
+        let at_once = || Contender::new("immediate", Policy::immediate().max_attempts(4));
+        scenario.contenders = vec![policies::given(&self.policy, unsaid)?.unwrap_or_else(at_once)];
+        Ok(seeded(scenario, &self.policy))
+    }
+}
+
+/// The flags of `relent simulate aws`.
+#[derive(Debug, clap::Args)]
+pub struct Aws {
+    /// How many writers.
+    #[arg(long, value_name = "NUMBER", default_value = "100", value_parser = numbers::count)]
+    pub clients: u64,
+
+    /// A policy instead of the post's five.
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+}
+
+impl Aws {
+    pub(super) fn scenario(&self) -> Result<Scenario, Fault> {
+        let mut scenario = presets::aws(self.clients).seeds(100);
+        let unsaid = Unsaid { curve: CurveName::Exponential, max_attempts: None };
+        if let Some(contender) = policies::given(&self.policy, unsaid)? {
+            scenario.contenders = vec![contender];
+        }
+        Ok(seeded(scenario, &self.policy))
+    }
+}
+
+/// The flags of `relent simulate layers`.
+#[derive(Debug, clap::Args)]
+pub struct LayersArgs {
+    /// How many layers retry.
+    #[arg(long, value_name = "NUMBER", default_value_t = 3)]
+    pub depth: u32,
+
+    /// The probability that an attempt at the bottom fails, 0 to 1.
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
+    pub failure: f64,
+
+    /// How many calls come in at the top.
+    #[arg(long, visible_alias = "clients", value_name = "NUMBER", default_value = "10000", value_parser = numbers::count)]
+    pub calls: u64,
+
+    /// A layer that gives up says "overloaded, do not retry" to the one above.
+    #[arg(long)]
+    pub overloaded: bool,
+
+    /// The policy of each layer. Retries are made at once unless told otherwise, up to 4 attempts.
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+}
+
+impl LayersArgs {
+    pub(super) fn scenario(&self) -> Result<Scenario, Fault> {
+        let layers =
+            Layers { calls: self.calls, depth: self.depth, failure: self.failure, say_overloaded: self.overloaded };
+        let mut scenario = Scenario::new("layers", World::Layers(layers));
+        scenario.title = format!("{} layers that each retry, above a failure of {}", self.depth, self.failure);
+        let unsaid = Unsaid { curve: CurveName::Immediate, max_attempts: Some(4) };
+        let at_once = || Contender::new("immediate", Policy::immediate().max_attempts(4));
+        scenario.contenders = vec![policies::given(&self.policy, unsaid)?.unwrap_or_else(at_once)];
+        Ok(seeded(scenario, &self.policy))
+    }
+}
+
+/// The flags of `relent simulate ethernet`.
+#[derive(Debug, clap::Args)]
+pub struct EthernetArgs {
+    /// How many stations.
+    #[arg(long, value_name = "NUMBER", default_value = "2", value_parser = numbers::count)]
+    pub stations: u64,
+
+    /// How many slots a frame occupies.
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = numbers::count)]
+    pub frame_slots: u64,
+
+    /// The length of a slot.
+    #[arg(long, value_name = "DURATION", default_value = "51.2us", value_parser = numbers::duration)]
+    pub slot: Duration,
+
+    /// The first station always has another frame.
+    #[arg(long)]
+    pub capture: bool,
+
+    /// A policy instead of truncated binary exponential backoff.
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+}
+
+impl EthernetArgs {
+    pub(super) fn scenario(&self) -> Result<Scenario, Fault> {
+        let ethernet =
+            Ethernet { stations: self.stations, frame_slots: self.frame_slots, slot: self.slot, capture: self.capture };
+        let mut scenario = Scenario::new("ethernet", World::Ethernet(ethernet));
+        scenario.title = format!("{} stations with a frame each", self.stations);
+        scenario.seeds = (1_000_000 / self.stations.max(1)).clamp(1, 10_000) as u32;
+        if self.slot.is_zero() {
+            return Err(Fault::new("--slot: the slot is zero").hint("10 Mb/s has 51.2us"));
+        }
+        let unsaid = Unsaid { curve: CurveName::Exponential, max_attempts: Some(16) };
+        let beb = || Contender::new("802.3", Policy::slots(self.slot));
+        scenario.contenders = vec![policies::given(&self.policy, unsaid)?.unwrap_or_else(beb)];
+        Ok(seeded(scenario, &self.policy))
+    }
+}
+
+/// The flags of `relent simulate batch`.
+#[derive(Debug, clap::Args)]
+pub struct BatchArgs {
+    /// How many packets.
+    #[arg(long, visible_alias = "clients", value_name = "NUMBER", default_value = "256", value_parser = numbers::count)]
+    pub n: u64,
+
+    /// How windows grow: beb, exp=1.5, quad, lb, llb, stb, fixed; several with commas [default: all].
+    #[arg(long, value_name = "STRATEGY", value_delimiter = ',', value_parser = numbers::windows)]
+    pub window: Vec<Windows>,
+
+    /// Make the luck the same in every run.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+}
+
+impl BatchArgs {
+    pub(super) fn scenario(&self) -> Scenario {
+        let windows = if self.window.is_empty() { Windows::ALL.to_vec() } else { self.window.clone() };
+        let mut scenario = Scenario::new("batch", World::Batch(Batch { packets: self.n, windows }));
+        scenario.title = format!("{} packets that begin together on a slotted channel", self.n);
+        scenario.seeds = (1_000_000 / self.n.max(1)).clamp(1, 100) as u32;
+        scenario.first_seed = self.seed;
+        scenario
+    }
+}
+
+/// The flags of `relent simulate channel`.
+#[derive(Debug, clap::Args)]
+pub struct Channel {
+    /// How many stations.
+    #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = numbers::count)]
+    pub stations: u64,
+
+    /// Slotted ALOHA with this probability of sending in a slot, instead of DCF.
+    #[arg(long, value_name = "SHARE")]
+    pub aloha: Option<f64>,
+
+    /// DCF: the first window.
+    #[arg(long, value_name = "SLOTS", default_value_t = 32)]
+    pub window: u64,
+
+    /// DCF: how often the window doubles.
+    #[arg(long, value_name = "NUMBER", default_value_t = 5)]
+    pub stages: u32,
+
+    /// How many slots to simulate.
+    #[arg(long, value_name = "NUMBER", default_value = "1000000", value_parser = numbers::count)]
+    pub slots: u64,
+
+    /// Make the luck the same in every run.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+}
+
+impl Channel {
+    pub(super) fn scenario(&self) -> Scenario {
+        let access = match self.aloha {
+            Some(p) => Access::Persistent(p),
+            None => Access::Dcf { window: self.window, stages: self.stages },
+        };
+        let world = Saturated { stations: self.stations, access, slots: self.slots };
+        let mut scenario = Scenario::new("channel", World::Saturated(world));
+        scenario.title = format!("{} stations that always have something to send", self.stations);
+        scenario.first_seed = self.seed;
+        scenario
+    }
+}
+
+/// Simulations are the same in every run unless told: their seed is 1.
+fn seeded(mut scenario: Scenario, policy: &PolicyArgs) -> Scenario {
+    scenario.first_seed = policy.seed.unwrap_or(1);
+    scenario
+}

@@ -1,0 +1,550 @@
+//! Scenario files: TOML in, a scenario out, mistakes shown where they stand.
+
+use super::{
+    Contender, Pictures, Problem, RateLimit, RetryAfter, Scenario, Server, Service, Trouble, TroubleKind, World,
+    Writes,
+    table::{Result, Table},
+};
+use crate::{
+    arrivals::{Arrivals, Rate},
+    assertion::{Assertion, Subject},
+    channel::{Access, Batch, Ethernet, Saturated, Windows},
+    layers::Layers,
+    network::Network,
+    occ::Occ,
+    outcome::Engine,
+};
+use relent::config::{BadSetting, Config, ConfigError};
+use std::{fs, ops::Range, path::Path, time::Duration};
+use toml::de::{DeTable, DeValue};
+
+/// The tables and keys of a scenario file, apart from `policy`.
+const OTHERS: [&str; 20] = [
+    "name", "title", "seeds", "seed", "engine", "limit", "clients", "network", "server", "trouble", "layers", "lock",
+    "occ", "batch", "ethernet", "channel", "run", "assert", "pictures", "upstream",
+];
+
+/// The longest scenario file that is read.
+const LONGEST_FILE: u64 = 1 << 20;
+
+impl Scenario {
+    /// Reads a scenario file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, is no scenario, or an impossible one; the error says where.
+    pub fn load(path: &Path) -> std::result::Result<Scenario, ConfigError> {
+        const HINT: &str = "a scenario is a TOML file: see docs/simulate.md";
+        let cannot = |error: &dyn std::fmt::Display| {
+            ConfigError::whole(path, format!("cannot read the scenario {path:?}: {error}"), HINT)
+        };
+        let length = fs::metadata(path).map_err(|error| cannot(&error))?.len();
+        if length > LONGEST_FILE {
+            return Err(cannot(&"it is longer than 1 MiB"));
+        }
+        let text = fs::read_to_string(path).map_err(|error| cannot(&error))?;
+        let mut scenario = Scenario::parse(&text).map_err(|error| error.in_file(path))?;
+        if scenario.name.is_empty() {
+            scenario.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        }
+        Ok(scenario)
+    }
+
+    /// Reads the text of a scenario file.
+    ///
+    /// # Errors
+    ///
+    /// The text is no scenario, or an impossible one; the error says where.
+    ///
+    /// ```
+    /// use relent_sim::Scenario;
+    ///
+    /// let scenario = Scenario::parse(r#"
+    ///     [clients]
+    ///     count = 1000
+    ///     [server]
+    ///     capacity = 50
+    ///     queue = 50
+    ///     [policy.full]
+    ///     base = "100ms"
+    ///     max_attempts = "unlimited"
+    /// "#).unwrap();
+    /// assert_eq!(scenario.contenders[0].name, "full");
+    ///
+    /// let error = Scenario::parse("[clients]\ncuont = 1000").unwrap_err();
+    /// assert_eq!((error.line(), error.hint()), (Some(2), "did you mean \"count\"?"));
+    /// ```
+    pub fn parse(text: &str) -> std::result::Result<Scenario, ConfigError> {
+        let config = Config::parse_among(text, &OTHERS)?;
+        let root = DeTable::parse(text).map_err(|error| {
+            ConfigError::place(text, error.span().unwrap_or(0..0), error.message(), "scenario files are TOML")
+        })?;
+        let root = Table::new(text, "a scenario", root.get_ref());
+        let scenario = read(&root, &config).map_err(|error| *error)?;
+        match scenario.check() {
+            Ok(()) => Ok(scenario),
+            Err(problem) => Err(placed(text, &root, problem)),
+        }
+    }
+}
+
+/// A problem of the whole at the place of the key it is about.
+fn placed(text: &str, root: &Table<'_>, problem: Problem) -> ConfigError {
+    let span = problem.span.clone().unwrap_or_else(|| find(root, &problem.key));
+    ConfigError::place(text, span, problem.problem, problem.hint)
+}
+
+fn find(root: &Table<'_>, path: &str) -> Range<usize> {
+    let mut span = 0..0;
+    let mut rest: Vec<&str> = path.split('.').collect();
+    rest.reverse();
+    let mut entries = root.entries();
+    while let Some(name) = rest.pop()
+        && let Some((_, value, key)) = entries.iter().find(|(key, ..)| *key == name)
+    {
+        span = if rest.is_empty() && !value.get_ref().is_table() { value.span() } else { key.clone() };
+        entries = match root.table_of(name, value) {
+            Ok(table) => table.entries(),
+            Err(_) => break,
+        };
+    }
+    span
+}
+
+fn read(root: &Table<'_>, config: &Config) -> Result<Scenario> {
+    let mut scenario = Scenario::new(root.text("name")?.unwrap_or_default(), world(root)?);
+    root.text("title")?.unwrap_or_default().clone_into(&mut scenario.title);
+    scenario.seeds = root.small("seeds")?.unwrap_or(1);
+    scenario.first_seed = root.whole("seed")?.unwrap_or(1);
+    scenario.limit = root.duration("limit")?.unwrap_or(scenario.limit);
+    let engines = [("exact", Engine::Exact), ("count", Engine::Count), ("fluid", Engine::Fluid)];
+    scenario.engine = root.word("engine", "engine", &engines)?;
+    scenario.contenders = contenders(root, config)?;
+    scenario.asserts = asserts(root, &scenario.contenders)?;
+    if let Some(table) = root.table("pictures")? {
+        scenario.pictures = Pictures {
+            hysteresis: table.flag("hysteresis")?.unwrap_or(false),
+            heat: table.flag("heat")?.unwrap_or(false),
+            layers: table.flag("layers")?.unwrap_or(false),
+        };
+        table.finish()?;
+    }
+    Ok(scenario)
+}
+
+fn world(root: &Table<'_>) -> Result<World> {
+    if let Some(table) = root.table("batch")? {
+        return batch(table);
+    }
+    if let Some(table) = root.table("ethernet")? {
+        return ethernet(table);
+    }
+    if let Some(table) = root.table("channel")? {
+        return channel(table);
+    }
+    if let Some(table) = root.table("occ")? {
+        table.finish()?;
+        let clients = clients_table(root)?;
+        let occ = Occ { clients: count(&clients)?, network: network(root)? };
+        clients.finish()?;
+        return Ok(World::Occ(occ));
+    }
+    let layers = root.table("layers")?;
+    if let Some(table) = &layers
+        && !root.has("server")
+    {
+        let clients = clients_table(root)?;
+        let world = Layers {
+            calls: count(&clients)?,
+            depth: table.small("depth")?.unwrap_or(1),
+            failure: table.number("failure")?.unwrap_or(1.0),
+            say_overloaded: table.flag("say_overloaded")?.unwrap_or(false),
+        };
+        clients.finish()?;
+        layers.map(Table::finish).transpose()?;
+        return Ok(World::Layers(world));
+    }
+    let (depth, say_overloaded) = match layers {
+        None => (1, false),
+        Some(table) => {
+            let read = (table.small("depth")?.unwrap_or(1), table.flag("say_overloaded")?.unwrap_or(false));
+            table.finish()?;
+            read
+        }
+    };
+    let clients = clients_table(root)?;
+    let service = Service {
+        arrivals: arrivals(&clients)?,
+        network: network(root)?,
+        timeout: clients.duration("timeout")?,
+        writes: writes(&clients)?,
+        server: server(root)?,
+        troubles: troubles(root)?,
+        layers: depth,
+        say_overloaded,
+    };
+    clients.finish()?;
+    Ok(World::Service(service))
+}
+
+fn clients_table<'a>(root: &Table<'a>) -> Result<Table<'a>> {
+    match root.table("clients")? {
+        Some(table) => Ok(table),
+        None => Err(root.wrong(
+            0..0,
+            "there are no clients",
+            "[clients] with count = 1000, or rate = 450 and for = \"400s\"",
+        )),
+    }
+}
+
+fn count(clients: &Table<'_>) -> Result<u64> {
+    match clients.whole("count")? {
+        Some(count) => Ok(count),
+        None => Err(clients.wrong(0..0, "clients have no count", "count = 1000")),
+    }
+}
+
+fn arrivals(clients: &Table<'_>) -> Result<Arrivals> {
+    let Some(rate) = clients.value("rate") else {
+        return Ok(Arrivals::Herd {
+            clients: count(clients)?,
+            window: clients.duration("window")?.unwrap_or(Duration::ZERO),
+        });
+    };
+    if clients.has("count") {
+        let problem = "clients are a herd (count) or a stream (rate), not both";
+        return Err(clients.wrong(clients.span("count"), problem, "leave one of them out"));
+    }
+    let mut points = match rate.get_ref() {
+        DeValue::Array(items) => {
+            let mut lines = Vec::new();
+            for item in items {
+                let DeValue::Array(pair) = item.get_ref() else {
+                    return Err(clients.wrong(item.span(), "a point of the rate is a pair", "[\"60s\", 450]"));
+                };
+                let [time, value] = pair.iter().collect::<Vec<_>>()[..] else {
+                    return Err(clients.wrong(item.span(), "a point of the rate is a pair", "[\"60s\", 450]"));
+                };
+                lines.push((clients.duration_of(time)?.as_secs_f64(), clients.number_of(value)?));
+            }
+            Rate::lines(lines)
+        }
+        _ => Rate::constant(clients.number_of(rate)?),
+    };
+    for spike in clients.list("spikes") {
+        let table = clients.table_of("a spike", spike)?;
+        let at = table.duration("at")?.unwrap_or(Duration::ZERO);
+        let lasts = table.duration("for")?.unwrap_or(Duration::from_secs(1));
+        points = points.spike(at, lasts, table.number("times")?.unwrap_or(2.0));
+        table.finish()?;
+    }
+    let words = [("poisson", true), ("constant", false)];
+    let Some(until) = clients.duration("for")? else {
+        return Err(clients.wrong(clients.span("rate"), "it is not said for how long clients call", "for = \"400s\""));
+    };
+    Ok(Arrivals::Open {
+        rate: points,
+        poisson: clients.word("arrivals", "kind of arrivals", &words)?.unwrap_or(true),
+        until,
+    })
+}
+
+fn writes(clients: &Table<'_>) -> Result<Option<Writes>> {
+    let Some(table) = clients.table("writes")? else { return Ok(None) };
+    let writes = Writes {
+        share: table.number("share")?.unwrap_or(0.1),
+        retried: table.flag("retried")?.unwrap_or(false),
+        cost: table.number("cost")?.unwrap_or(1.0),
+    };
+    table.finish()?;
+    Ok(Some(writes))
+}
+
+#[derive(Clone, Copy)]
+enum Shape {
+    Constant,
+    Normal,
+    Exponential,
+    LogNormal,
+}
+
+fn network(root: &Table<'_>) -> Result<Network> {
+    let Some(table) = root.table("network")? else { return Ok(Network::round_trip(Duration::from_millis(10))) };
+    let one_way = match (table.duration("rtt")?, table.duration("one_way")?) {
+        (Some(_), Some(_)) => {
+            return Err(table.wrong(table.span("rtt"), "rtt and one_way are the same twice", "leave one of them out"));
+        }
+        (Some(rtt), None) => rtt / 2,
+        (None, one_way) => one_way.unwrap_or(Duration::from_millis(5)),
+    };
+    let shapes = [
+        ("constant", Shape::Constant),
+        ("normal", Shape::Normal),
+        ("exponential", Shape::Exponential),
+        ("lognormal", Shape::LogNormal),
+    ];
+    let network = match table.word("distribution", "distribution", &shapes)?.unwrap_or(Shape::Constant) {
+        Shape::Constant => Network::Constant(one_way),
+        Shape::Normal => Network::Normal { mean: one_way, sd: table.duration("sd")?.unwrap_or(one_way / 5) },
+        Shape::Exponential => Network::Exponential(one_way),
+        Shape::LogNormal => Network::LogNormal { median: one_way, sigma: table.number("sigma")?.unwrap_or(0.5) },
+    };
+    table.finish()?;
+    Ok(network)
+}
+
+fn server(root: &Table<'_>) -> Result<Server> {
+    if let Some(lock) = root.table("lock")? {
+        // A lock is a server with one place: who holds it is being served.
+        let Some(hold) = lock.duration("hold")? else {
+            return Err(lock.wrong(root.span("lock"), "it is not said how long the lock is held", "hold = \"50ms\""));
+        };
+        let exponential = service_times(&lock, "held")?;
+        let retry_after = retry_after(&lock)?;
+        lock.finish()?;
+        let capacity = Some(1.0 / hold.as_secs_f64());
+        return Ok(Server { capacity, exponential, queue: Some(1), retry_after, ..Server::default() });
+    }
+    let Some(table) = root.table("server")? else {
+        return Err(root.wrong(0..0, "there is no server", "[server] with capacity = 5000"));
+    };
+    let mut server = Server {
+        capacity: table.number("capacity")?,
+        workers: table.small("workers")?.unwrap_or(1),
+        exponential: service_times(&table, "service")?,
+        queue: table.whole("queue")?,
+        lifo: table.word("order", "order", &[("fifo", false), ("lifo", true)])?.unwrap_or(false),
+        drop_expired: table.flag("drop_expired")?.unwrap_or(false),
+        latency: table.duration("latency")?.unwrap_or(Duration::ZERO),
+        rate_limit: None,
+        retry_after: retry_after(&table)?,
+        refuse_for_good: table.flag("say_overloaded")?.unwrap_or(false),
+        failure: table.number("failure")?.unwrap_or(0.0),
+    };
+    if let Some(limit) = table.table("rate_limit")? {
+        let Some(rate) = limit.number("rate")? else {
+            return Err(limit.wrong(
+                table.span("rate_limit"),
+                "the rate limit has no rate",
+                "rate_limit = { rate = 100 }",
+            ));
+        };
+        let burst = limit.whole("burst")?.unwrap_or((rate.max(1.0)) as u64);
+        limit.finish()?;
+        server.rate_limit = Some(RateLimit { rate, burst });
+    }
+    if server.capacity.is_none() && server.rate_limit.is_none() && server.failure == 0.0 && !table.has("latency") {
+        return Err(table.wrong(
+            table.span("capacity"),
+            "the server has no capacity",
+            "capacity = 5000, in requests a second",
+        ));
+    }
+    table.finish()?;
+    Ok(server)
+}
+
+fn service_times(table: &Table<'_>, key: &'static str) -> Result<bool> {
+    let words = [("deterministic", false), ("exponential", true)];
+    Ok(table.word(key, "distribution", &words)?.unwrap_or(false))
+}
+
+fn retry_after(table: &Table<'_>) -> Result<RetryAfter> {
+    match table.text("retry_after")? {
+        None => Ok(RetryAfter::Silent),
+        Some(word) => {
+            RetryAfter::parse(word).map_err(|bad| table.wrong(table.span("retry_after"), bad.problem, bad.hint))
+        }
+    }
+}
+
+impl RetryAfter {
+    /// Reads `silent`, `spread`, `exact`, or a duration.
+    ///
+    /// # Errors
+    ///
+    /// It is none of those.
+    pub fn parse(word: &str) -> std::result::Result<RetryAfter, BadSetting> {
+        match word {
+            "silent" | "none" => Ok(RetryAfter::Silent),
+            "spread" => Ok(RetryAfter::Spread),
+            "exact" => Ok(RetryAfter::Exact),
+            _ => match relent::parse_duration(word) {
+                Ok(after) => Ok(RetryAfter::Fixed(after)),
+                Err(_) => Err(BadSetting::unknown("Retry-After", word, &["silent", "spread", "exact", "5s"])),
+            },
+        }
+    }
+}
+
+fn troubles(root: &Table<'_>) -> Result<Vec<Trouble>> {
+    let mut troubles = Vec::new();
+    for value in root.list("trouble") {
+        let table = root.table_of("a trouble", value)?;
+        let words = [
+            ("stall", TroubleKind::Stall),
+            ("refuse", TroubleKind::Refuse),
+            ("slow", TroubleKind::Slow(0.5)),
+            ("failing", TroubleKind::Failing(0.5)),
+        ];
+        let mut kind = table.word("kind", "kind of trouble", &words)?.unwrap_or(TroubleKind::Stall);
+        if let TroubleKind::Slow(share) | TroubleKind::Failing(share) = &mut kind {
+            *share = table.number("share")?.unwrap_or(*share);
+        }
+        let at = table.duration("at")?.unwrap_or(Duration::ZERO);
+        let Some(lasts) = table.duration("for")? else {
+            return Err(table.wrong(value.span(), "it is not said how long the trouble lasts", "for = \"10s\""));
+        };
+        troubles.push(Trouble { at, lasts, kind });
+        table.finish()?;
+    }
+    Ok(troubles)
+}
+
+fn batch(table: Table<'_>) -> Result<World> {
+    let mut windows = Vec::new();
+    for value in table.list("window") {
+        let name = table.text_of(value)?;
+        windows.push(Windows::parse(name).ok_or_else(|| {
+            let bad =
+                BadSetting::unknown("window strategy", name, &["beb", "exp=1.5", "quad", "lb", "llb", "stb", "fixed"]);
+            table.wrong(value.span(), bad.problem, bad.hint)
+        })?);
+    }
+    if windows.is_empty() {
+        windows = Windows::ALL.to_vec();
+    }
+    let packets = table.whole("n")?.unwrap_or(256);
+    table.finish()?;
+    Ok(World::Batch(Batch { packets, windows }))
+}
+
+fn ethernet(table: Table<'_>) -> Result<World> {
+    let world = Ethernet {
+        stations: table.whole("stations")?.unwrap_or(2),
+        frame_slots: table.whole("frame_slots")?.unwrap_or(1),
+        slot: table.duration("slot")?.unwrap_or(Duration::from_nanos(51_200)),
+        capture: table.flag("capture")?.unwrap_or(false),
+    };
+    table.finish()?;
+    Ok(World::Ethernet(world))
+}
+
+fn channel(table: Table<'_>) -> Result<World> {
+    let stations = table.whole("stations")?.unwrap_or(10);
+    let dcf = table.word("access", "access", &[("aloha", false), ("dcf", true)])?.unwrap_or(true);
+    let access = match dcf {
+        true => {
+            Access::Dcf { window: table.whole("window")?.unwrap_or(32), stages: table.small("stages")?.unwrap_or(5) }
+        }
+        false => Access::Persistent(table.number("p")?.unwrap_or(1.0 / stations.max(1) as f64)),
+    };
+    let slots = table.whole("slots")?.unwrap_or(1_000_000);
+    table.finish()?;
+    Ok(World::Saturated(Saturated { stations, access, slots }))
+}
+
+/// The policies that run: those of `[[run]]`, or all of them in the order of the file.
+fn contenders(root: &Table<'_>, config: &Config) -> Result<Vec<Contender>> {
+    let mut contenders = Vec::new();
+    for value in root.list("run") {
+        let table = root.table_of("a run", value)?;
+        let Some(name) = table.text("policy")? else {
+            return Err(table.wrong(value.span(), "a run names no policy", "policy = \"NAME\""));
+        };
+        let span = table.span("policy");
+        let policy = config.policy(name).map_err(|bad| table.wrong(span, bad.problem, bad.hint))?;
+        let mut contender = Contender::new(table.text("name")?.unwrap_or(name), policy);
+        if table.has("retry_after") {
+            contender.retry_after = Some(retry_after(&table)?);
+        }
+        contenders.push(contender);
+        table.finish()?;
+    }
+    if !contenders.is_empty() {
+        return Ok(contenders);
+    }
+    let Some(table) = root.table("policy")? else { return Ok(contenders) };
+    for (name, _, span) in table.entries() {
+        if config.names().any(|known| known == name) {
+            let policy = config.policy(name).map_err(|bad| table.wrong(span, bad.problem, bad.hint))?;
+            contenders.push(Contender::new(name, policy));
+        }
+    }
+    if contenders.is_empty() {
+        let unnamed = config.draft(None).and_then(|draft| draft.policy());
+        let policy = unnamed.map_err(|bad| table.wrong(root.span("policy"), bad.problem, bad.hint))?;
+        contenders.push(Contender::new("policy", policy));
+    }
+    Ok(contenders)
+}
+
+/// `[assert]` bounds figures for every policy, `[assert.NAME]` for one.
+fn asserts(root: &Table<'_>, contenders: &[Contender]) -> Result<Vec<Assertion>> {
+    let Some(table) = root.table("assert")? else { return Ok(Vec::new()) };
+    let mut asserts = Vec::new();
+    for (name, value, span) in table.entries() {
+        if let Some(subject) = Subject::parse(name) {
+            asserts.push(bound(&table, subject, value, None)?);
+            continue;
+        }
+        if !contenders.iter().any(|contender| contender.name == name) {
+            let mut names: Vec<&str> = contenders.iter().map(|contender| contender.name.as_str()).collect();
+            names.extend(crate::figure::Figure::ALL.map(crate::figure::Figure::name));
+            names.push("recovered");
+            let bad = BadSetting::unknown("figure or policy", name, &names);
+            return Err(table.wrong(span, bad.problem, bad.hint));
+        }
+        let own = table.table_of(name, value)?;
+        for (figure, value, span) in own.entries() {
+            let Some(subject) = Subject::parse(figure) else {
+                let bad =
+                    BadSetting::unknown("figure", figure, &crate::figure::Figure::ALL.map(crate::figure::Figure::name));
+                return Err(own.wrong(span, bad.problem, bad.hint));
+            };
+            asserts.push(bound(&own, subject, value, Some(name.to_owned()))?);
+        }
+    }
+    Ok(asserts)
+}
+
+/// `{ max = 60 }`, `{ min = 1 }`, or `"<= 60"`.
+fn bound<'a>(
+    table: &Table<'a>,
+    subject: Subject,
+    value: &'a toml::Spanned<DeValue<'a>>,
+    policy: Option<String>,
+) -> Result<Assertion> {
+    const HINT: &str = "{ max = 60 }, { min = 1 } or \"<= 60\"";
+    let (min, max) = match value.get_ref() {
+        DeValue::String(text) => {
+            let (most, number) = match (text.strip_prefix("<="), text.strip_prefix(">=")) {
+                (Some(number), _) => (true, number),
+                (_, Some(number)) => (false, number),
+                _ => return Err(table.wrong(value.span(), format!("{text:?} is no bound"), HINT)),
+            };
+            match number.trim().parse::<f64>() {
+                Ok(number) if number.is_finite() => {
+                    if most {
+                        (None, Some(number))
+                    } else {
+                        (Some(number), None)
+                    }
+                }
+                _ => return Err(table.wrong(value.span(), format!("{text:?} is no bound"), HINT)),
+            }
+        }
+        DeValue::Table(_) => {
+            let bounds = table.table_of("a bound", value)?;
+            let read = (bounds.number("min")?, bounds.number("max")?);
+            bounds.finish()?;
+            read
+        }
+        _ => return Err(table.wrong(value.span(), "this is no bound", HINT)),
+    };
+    if min.is_none() && max.is_none() {
+        return Err(table.wrong(value.span(), "the bound bounds nothing", HINT));
+    }
+    Ok(Assertion { policy, subject, min, max })
+}
