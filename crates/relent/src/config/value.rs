@@ -245,8 +245,8 @@ impl BadSetting {
     /// A word that is none of those that would be right.
     ///
     /// ```
-    /// let bad = relent::config::BadSetting::unknown("key", "prot", &["port", "host"]);
-    /// assert_eq!(bad.hint, "did you mean \"port\"?");
+    /// let bad = relent::config::BadSetting::unknown("key", "adress", &["address", "port"]);
+    /// assert_eq!(bad.hint, "did you mean \"address\"?");
     /// ```
     pub fn unknown(what: &str, word: &str, right: &[&str]) -> BadSetting {
         let problem = format!("there is no {what} {word:?}");
