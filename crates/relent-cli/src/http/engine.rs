@@ -94,7 +94,7 @@ impl Engine {
             match self.decide(&mut call, now(), &failure) {
                 Next::Again(delay, why) => {
                     narrator.retries(&failure, why, delay);
-                    time::sleep(delay).await;
+                    narrator.wait(delay).await;
                 }
                 Next::Stop(stop) => return self.fail(narrator, &call, now(), *failure, stop, received).await,
             }

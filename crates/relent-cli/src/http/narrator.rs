@@ -21,9 +21,13 @@ use http::{Method, StatusCode};
 use relent::{Human, Policy, Reason, Verdict, wire::Replay};
 use std::{
     fmt::Display,
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     time::{Duration, Instant},
 };
+use tokio::time;
+
+/// Waits shorter than this have no countdown.
+const COUNTDOWN_FROM: Duration = Duration::from_secs(1);
 
 /// Who says it.
 pub(super) struct Narrator {
@@ -82,6 +86,28 @@ impl Narrator {
         self.say(format_args!("attempt {}: {}, {}; next {next}", self.of_most(), failure.text, why(failure, rule)));
     }
 
+    /// The wait before the next attempt, counted down for somebody who watches.
+    pub(super) async fn wait(&self, delay: Duration) {
+        let due = Instant::now() + delay;
+        if self.talk.quiet || self.talk.json || delay < COUNTDOWN_FROM || !io::stderr().is_terminal() {
+            return time::sleep_until(due.into()).await;
+        }
+        loop {
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let seconds = u64::try_from(left.as_nanos().div_ceil(1_000_000_000)).unwrap_or(u64::MAX);
+            let mut stderr = io::stderr().lock();
+            let _ = write!(stderr, "\r\x1b[Krelent: next attempt in {}", Human(Duration::from_secs(seconds)));
+            let _ = stderr.flush();
+            drop(stderr);
+            // Until the number shown changes.
+            time::sleep(left.saturating_sub(Duration::from_secs(seconds - 1)).max(Duration::from_millis(1))).await;
+        }
+        let _ = write!(io::stderr().lock(), "\r\x1b[K");
+    }
+
     /// The call succeeded, with a body of `bytes`.
     pub(super) fn succeeded(&self, success: &Success, bytes: u64) {
         if self.talk.json {
@@ -118,6 +144,10 @@ impl Narrator {
     pub(super) fn stopped(&self, signal: &str, exit: u8) {
         if self.talk.json {
             return self.event(&mut self.end("interrupted", None, exit, Some(Reason::Cancelled.as_str())));
+        }
+        if io::stderr().is_terminal() {
+            // A countdown or a bar may stand there.
+            let _ = write!(io::stderr().lock(), "\r\x1b[K");
         }
         self.say(format_args!("stopped {}: {signal}", self.after()));
     }

@@ -5,6 +5,7 @@ use super::{
     server::{Reply, Server},
 };
 use crate::binary::Folder;
+use std::{fs, io::Read, process::Stdio, time::Duration};
 
 #[test]
 fn the_body_of_a_failure_is_shown_only_if_asked_for() {
@@ -70,11 +71,32 @@ fn a_reader_that_goes_away_is_no_fault() {
     let body = "x".repeat(1 << 20);
     let server = Server::new(vec![Reply::ok(&body)]);
     let mut command = super::command(&folder, &["http", &server.url("/")]);
-    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+}
+
+#[test]
+fn on_a_terminal_a_long_wait_is_counted_down_and_a_long_body_has_a_bar() {
+    let late = Reply::new(503, &["Retry-After: 1"], "");
+    let slow = Reply::ok("x".repeat(100_000)).paused(50_000, Duration::from_millis(700));
+    let server = Server::new(vec![late, slow]);
+    let folder = Folder::new();
+    let terminal = nix::pty::openpty(None, None).unwrap();
+    let mut command = super::command(&folder, &["http", "--jitter=none", "-o", "file", &server.url("/")]);
+    command.env("TERM", "xterm").stderr(Stdio::from(terminal.slave));
+    let mut child = command.spawn().unwrap();
+    // The terminal ends when nobody has it open for writing any more.
+    drop(command);
+    let mut shown = Vec::new();
+    let _ = fs::File::from(terminal.master).read_to_end(&mut shown);
+    let shown = String::from_utf8_lossy(&shown);
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{shown}");
+    assert!(shown.contains("\r\u{1b}[Krelent: next attempt in 1s"), "{shown:?}");
+    assert!(shown.contains("/97.66 KiB"), "a bar: {shown:?}");
+    assert!(super::filtered(&shown).ends_with("relent: succeeded after 2 attempts in TIME\r\n"), "{shown:?}");
 }
 
 #[test]

@@ -32,6 +32,7 @@ pub(super) struct Request {
 pub(super) struct Reply {
     bytes: Vec<u8>,
     wait: Duration,
+    pause: Option<(usize, Duration)>,
     end: End,
 }
 
@@ -159,7 +160,7 @@ impl Reply {
         }
         let mut bytes = format!("{head}\r\n").into_bytes();
         bytes.extend_from_slice(body.as_ref());
-        Reply { bytes, wait: Duration::ZERO, end: End::Close }
+        Reply { bytes, wait: Duration::ZERO, pause: None, end: End::Close }
     }
 
     /// 200 with a body.
@@ -174,7 +175,7 @@ impl Reply {
 
     /// Exactly these bytes.
     pub(super) fn raw(bytes: impl AsRef<[u8]>) -> Reply {
-        Reply { bytes: bytes.as_ref().to_owned(), wait: Duration::ZERO, end: End::Close }
+        Reply { bytes: bytes.as_ref().to_owned(), wait: Duration::ZERO, pause: None, end: End::Close }
     }
 
     /// Nothing: the connection is closed.
@@ -203,9 +204,17 @@ impl Reply {
         Reply { wait, ..self }
     }
 
+    /// Pauses before the last `missing` bytes.
+    pub(super) fn paused(self, missing: usize, pause: Duration) -> Reply {
+        Reply { pause: Some((self.bytes.len() - missing, pause)), ..self }
+    }
+
     fn send(&self, mut stream: TcpStream) {
         thread::sleep(self.wait);
-        let _ = stream.write_all(&self.bytes);
+        let (first, pause) = self.pause.unwrap_or((self.bytes.len(), Duration::ZERO));
+        let _ = stream.write_all(&self.bytes[..first]);
+        thread::sleep(pause);
+        let _ = stream.write_all(&self.bytes[first..]);
         match self.end {
             End::Close => {}
             End::Reset => {
