@@ -142,18 +142,18 @@ error: gave up after 1 attempt in TIME: permanent failure (the answer is not HTT
 fn an_attempt_that_takes_too_long() {
     let server = Server::new(vec![Reply::ok("late").late(Duration::from_secs(20)), Reply::ok("in time\n")]);
     let stderr = "\
-relent: attempt 1 of 4: no answer within 100ms, transient; next in 10ms
+relent: attempt 1 of 4: no answer within 400ms, transient; next in 10ms
 relent: succeeded after 2 attempts in TIME
 ";
-    expect(&http(&["--attempt-timeout=100ms", &server.url("/")]), 0, "in time\n", stderr);
+    expect(&http(&["--attempt-timeout=400ms", &server.url("/")]), 0, "in time\n", stderr);
 }
 
 #[test]
 fn a_body_that_stops_coming() {
     let server = Server::new(vec![Reply::ok("hello\n").cut(3).hang(), Reply::ok("hello\n")]);
-    let outcome = http(&["--attempt-timeout=150ms", &server.url("/")]);
+    let outcome = http(&["--attempt-timeout=400ms", &server.url("/")]);
     let stderr = "\
-relent: attempt 1 of 4: no answer within 150ms, transient; next in 10ms
+relent: attempt 1 of 4: no answer within 400ms, transient; next in 10ms
 relent: succeeded after 2 attempts in TIME
 ";
     expect(&outcome, 0, "hello\n", stderr);

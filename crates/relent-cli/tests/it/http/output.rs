@@ -81,7 +81,7 @@ fn a_reader_that_goes_away_is_no_fault() {
 #[test]
 fn on_a_terminal_a_long_wait_is_counted_down_and_a_long_body_has_a_bar() {
     let late = Reply::new(503, &["Retry-After: 1"], "");
-    let slow = Reply::ok("x".repeat(100_000)).paused(50_000, Duration::from_millis(700));
+    let slow = Reply::ok("x".repeat(100_000)).paused(50_000, Duration::from_millis(1200));
     let server = Server::new(vec![late, slow]);
     let folder = Folder::new();
     let terminal = nix::pty::openpty(None, None).unwrap();

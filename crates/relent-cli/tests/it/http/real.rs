@@ -43,21 +43,22 @@ relent: succeeded after 2 attempts in TIME
 #[test]
 fn limit_req_answers_503() {
     let Some(nginx) = Nginx::start(
-        "limit_req_zone $binary_remote_addr zone=one:1m rate=10r/s;",
-        "listen 127.0.0.1:PORT; add_header Retry-After-Ms 150 always;
+        "limit_req_zone $binary_remote_addr zone=one:1m rate=60r/m;",
+        "listen 127.0.0.1:PORT; add_header Retry-After-Ms 300 always;
          location = /page { limit_req zone=one; try_files /page.html =404; }",
     ) else {
         return;
     };
     fs::write(nginx.folder().path().join("www/page.html"), "served\n").unwrap();
-    let first = thread::spawn({
-        let url = nginx.url("/page");
-        move || http(&["-q", &url])
-    });
-    let (a, b) = (http(&["-q", &nginx.url("/page")]), first.join().unwrap());
-    assert_eq!((a.code, b.code), (Some(0), Some(0)));
-    let log = nginx.log(3);
-    assert!(log.iter().any(|line| line.contains(" 503 ")) && log.len() == 3, "{log:?}");
+    expect(&http(&[&nginx.url("/page")]), 0, "served\n", "");
+    let outcome = http(&["--max-attempts=10", &nginx.url("/page")]);
+    let retries = outcome.stderr.lines().count() - 1;
+    assert!(retries > 0, "the second was not limited: {}", outcome.stderr);
+    let why = "503 Service Unavailable, told to wait 300ms (Retry-After-Ms: 300); next in 300ms";
+    let mut stderr: String = (1..=retries).map(|k| format!("relent: attempt {k} of 10: {why}\n")).collect();
+    stderr.push_str(&format!("relent: succeeded after {} attempts in TIME\n", retries + 1));
+    expect(&outcome, 0, "served\n", &stderr);
+    assert_eq!(nginx.log(retries + 2).len(), retries + 2, "the attempts told are the attempts made");
 }
 
 #[test]
@@ -87,7 +88,7 @@ fn an_upstream_that_is_slow() {
         _ => Reply::ok("in time\n"),
     });
     let location =
-        format!("{PLAIN} location / {{ proxy_read_timeout 100ms; proxy_pass http://{}; }}", upstream.address());
+        format!("{PLAIN} location / {{ proxy_read_timeout 400ms; proxy_pass http://{}; }}", upstream.address());
     let Some(nginx) = Nginx::start("", &location) else { return };
     let stderr = "\
 relent: attempt 1 of 4: 504 Gateway Timeout, transient; next in 10ms

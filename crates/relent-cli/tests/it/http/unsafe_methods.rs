@@ -121,7 +121,7 @@ hint: --max-attempts gives it more
 #[test]
 fn a_timeout_after_it_left_stops_a_post() {
     let server = Server::new(vec![Reply::ok("late").late(Duration::from_secs(20))]);
-    let outcome = http(&["POST", "--attempt-timeout=100ms", &server.url("/")]);
+    let outcome = http(&["POST", "--attempt-timeout=400ms", &server.url("/")]);
     assert_eq!((outcome.code, server.count()), (Some(6), 1), "{}", outcome.stderr);
 }
 
