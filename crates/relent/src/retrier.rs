@@ -4,7 +4,7 @@ use crate::{
     Attempt, Call, Cause, Error, Event, Policy, Reason, Timer, Timestamp, Verdict,
     cancel::Cancel,
     nested::{Scope, is_given_up},
-    retry::{DefaultTimer, Retry, sleep},
+    retry::{DefaultTimer, Retry},
 };
 use core::{
     future::{Future, poll_fn},
@@ -71,12 +71,13 @@ impl Policy {
     /// # Errors
     ///
     /// [`Error`] with the reason and the last error.
-    pub async fn retry<V, E, F, Fut>(&self, op: F) -> Result<V, Error<E>>
+    pub fn retry<V, E, F, Fut>(&self, op: F) -> impl Future<Output = Result<V, Error<E>>>
     where
         F: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<V, E>>,
     {
-        retry(self, &Hooks::NONE, op).await
+        static NONE: Hooks<Always, Silent, crate::SystemTimer> = Hooks::NONE;
+        retry(self, &NONE, op)
     }
 
     /// [`retry`](Policy::retry) on a thread. An attempt timeout is told to the operation, which has to keep it.
@@ -193,7 +194,7 @@ impl<W, N, T> Retrier<W, N, T> {
     /// # Errors
     ///
     /// [`Error`] with the reason and the last error.
-    pub async fn retry<V, E, F, Fut>(&self, op: F) -> Result<V, Error<E>>
+    pub fn retry<V, E, F, Fut>(&self, op: F) -> impl Future<Output = Result<V, Error<E>>>
     where
         W: Judge<E>,
         N: Watch<E>,
@@ -201,7 +202,7 @@ impl<W, N, T> Retrier<W, N, T> {
         F: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<V, E>>,
     {
-        retry(&self.policy, &self.hooks, op).await
+        retry(&self.policy, &self.hooks, op)
     }
 
     /// [`retry`](Retrier::retry) on a thread. An attempt timeout is told to the operation, which has to keep it.
@@ -295,8 +296,9 @@ impl<W, N, T: Timer> Hooks<W, N, T> {
 
     #[cold]
     fn retry<'a>(&'a self, policy: &'a Policy, began: Option<Timestamp>) -> Retry<'a, &'a T> {
+        let is_timed = began.is_some();
         let began = began.unwrap_or_else(|| self.timer.now());
-        let retry = Retry::new(policy, &self.timer, began).deadline_at(self.deadline);
+        let retry = Retry::new(policy, &self.timer, began).deadline_at(self.deadline).timed(is_timed);
         match &self.cancel {
             #[cfg(feature = "std")]
             Some(cancel) => retry.cancel(cancel),
@@ -362,9 +364,31 @@ where
     }
     let mut last = None;
     loop {
-        let fault = match bounded(op(attempt), attempt.timeout(), hooks).await {
-            Ok(value) => return Ok(value),
-            Err(fault) => fault,
+        let fault = {
+            // One attempt, no longer than its limit and no longer than nobody cancels.
+            let limit = attempt.timeout();
+            let mut op = pin!(op(attempt));
+            let mut end = pin!(limit.map(|limit| hooks.timer.sleep(limit)));
+            let mut cancelled = pin!(hooks.cancel.as_ref().map(Cancel::cancelled));
+            let mut scope = Scope::new();
+            let outcome = poll_fn(|cx| {
+                if cancelled.as_mut().as_pin_mut().is_some_and(|cancelled| cancelled.poll(cx).is_ready()) {
+                    return Poll::Ready(Err(Fault::Cancelled));
+                }
+                if let Poll::Ready(result) = scope.enter(|| op.as_mut().poll(cx)) {
+                    return Poll::Ready(
+                        result.map_err(|error| Fault::Error { error, was_given_up: scope.has_given_up() }),
+                    );
+                }
+                match (end.as_mut().as_pin_mut(), limit) {
+                    (Some(end), Some(limit)) => end.poll(cx).map(|_| Err(Fault::TimedOut(limit))),
+                    _ => Poll::Pending,
+                }
+            });
+            match outcome.await {
+                Ok(value) => return Ok(value),
+                Err(fault) => fault,
+            }
         };
         let retry = state.get_or_insert_with(|| hooks.retry(policy, began));
         let delay = hooks.failed(retry, attempt, fault, &mut last)?;
@@ -373,32 +397,6 @@ where
         }
         attempt = retry.attempt();
     }
-}
-
-/// Runs one attempt, no longer than `limit` and no longer than nobody cancels.
-#[inline]
-async fn bounded<W, N, T, V, E, Fut>(op: Fut, limit: Option<Duration>, hooks: &Hooks<W, N, T>) -> Result<V, Fault<E>>
-where
-    T: Timer,
-    Fut: Future<Output = Result<V, E>>,
-{
-    let mut op = pin!(op);
-    let mut end = pin!(limit.map(|limit| sleep(&hooks.timer, limit, None)));
-    let mut cancelled = pin!(hooks.cancel.as_ref().map(Cancel::cancelled));
-    let mut scope = Scope::new();
-    poll_fn(|cx| {
-        if cancelled.as_mut().as_pin_mut().is_some_and(|cancelled| cancelled.poll(cx).is_ready()) {
-            return Poll::Ready(Err(Fault::Cancelled));
-        }
-        if let Poll::Ready(result) = scope.enter(|| op.as_mut().poll(cx)) {
-            return Poll::Ready(result.map_err(|error| Fault::Error { error, was_given_up: scope.has_given_up() }));
-        }
-        match (end.as_mut().as_pin_mut(), limit) {
-            (Some(end), Some(limit)) => end.poll(cx).map(|_| Err(Fault::TimedOut(limit))),
-            _ => Poll::Pending,
-        }
-    })
-    .await
 }
 
 #[cfg(feature = "std")]

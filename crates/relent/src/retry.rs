@@ -46,10 +46,15 @@ pub struct Retry<'a, T = DefaultTimer> {
     call: Call<'a>,
     timer: T,
     timeline: Timeline,
+    /// When the attempt that is under way started, as far as it matters.
     attempt_started: Timestamp,
+    /// When the last attempt failed, as far as it matters.
+    failed_at: Timestamp,
     healthy: Duration,
     pushback: Option<Duration>,
     cancel: Option<Cancel>,
+    /// Whether it matters what time it is, even where nothing is waited for.
+    is_timed: bool,
     retries_given_up: bool,
 }
 
@@ -90,9 +95,11 @@ impl<'a, T: Timer> Retry<'a, T> {
             call: policy.call(now, timer.seed()),
             timeline: Timeline::new(now),
             attempt_started: now,
+            failed_at: now,
             healthy: Duration::MAX,
             pushback: None,
             cancel: None,
+            is_timed: policy.is_timed(),
             retries_given_up: false,
             timer,
         }
@@ -110,6 +117,13 @@ impl<'a, T: Timer> Retry<'a, T> {
     #[must_use]
     pub fn deadline_at(mut self, at: Timestamp) -> Self {
         self.call = self.call.deadline(at);
+        self.is_timed |= at != Timestamp::MAX;
+        self
+    }
+
+    /// The same call, whose attempts are timed even if no limit depends on it.
+    pub(crate) fn timed(mut self, is_timed: bool) -> Self {
+        self.is_timed |= is_timed;
         self
     }
 
@@ -135,6 +149,7 @@ impl<'a, T: Timer> Retry<'a, T> {
     #[must_use]
     pub fn reset_after(mut self, healthy: Duration) -> Self {
         self.healthy = healthy;
+        self.is_timed = true;
         self
     }
 
@@ -168,12 +183,6 @@ impl<'a, T: Timer> Retry<'a, T> {
 
     pub(crate) fn spread_delay(&self) -> Duration {
         self.call.spread()
-    }
-
-    /// The next attempt starts now.
-    #[cfg(feature = "std")]
-    pub(crate) fn begin_attempt(&mut self) {
-        self.attempt_started = self.timer.now();
     }
 
     #[cfg(feature = "std")]
@@ -234,20 +243,27 @@ impl<'a, T: Timer> Retry<'a, T> {
     }
 
     /// Takes note of a failure that happened now; the delay, or why there is none.
+    #[inline]
     pub(crate) fn failed(&mut self, verdict: Verdict) -> Result<Duration, Reason> {
-        let now = self.timer.now();
-        if now.since(self.attempt_started) >= self.healthy {
-            self.forget(self.attempt_started);
+        if self.is_timed {
+            self.failed_at = self.timer.now();
+            if self.failed_at.since(self.attempt_started) >= self.healthy {
+                self.forget(self.attempt_started);
+            }
         }
-        self.timeline.push(self.attempt_started, now);
         if let Verdict::After(pushback) = verdict {
             self.pushback = Some(pushback);
         }
-        match self.call.on_failure(now, verdict) {
+        let decision = match self.call.on_failure(self.failed_at, verdict) {
             _ if self.cancel.as_ref().is_some_and(Cancel::is_cancelled) => Err(Reason::Cancelled),
             Decision::Retry(delay) => Ok(delay),
             Decision::GiveUp(reason) => Err(reason),
+        };
+        if !self.is_timed && decision != Ok(Duration::ZERO) {
+            self.failed_at = self.timer.now();
         }
+        self.timeline.push(self.attempt_started, self.failed_at);
+        decision
     }
 
     pub(crate) fn give_up<E>(&self, reason: Reason, last: Option<E>) -> Error<E> {
@@ -258,26 +274,42 @@ impl<'a, T: Timer> Retry<'a, T> {
     }
 
     /// Sleeps and starts the next attempt; false if the call was cancelled.
+    #[inline]
     pub(crate) async fn sleep(&mut self, delay: Duration) -> bool {
-        let is_over = !delay.is_zero() && sleep(&self.timer, delay, self.cancel.as_ref()).await;
-        self.attempt_started = self.timer.now();
+        if delay.is_zero() {
+            self.begin_attempt(false);
+            return true;
+        }
+        let is_over = sleep(&self.timer, delay, self.cancel.as_ref()).await;
+        self.begin_attempt(true);
         !is_over
     }
 
     /// [`sleep`](Retry::sleep) on a thread.
     #[cfg(feature = "std")]
+    #[inline]
     pub(crate) fn sleep_blocking(&mut self, delay: Duration) -> bool {
         let cancel = self.cancel.as_ref();
         if !delay.is_zero() {
             self.timer.sleep_blocking(delay, cancel);
         }
-        self.attempt_started = self.timer.now();
-        !cancel.is_some_and(Cancel::is_cancelled)
+        let is_over = cancel.is_some_and(Cancel::is_cancelled);
+        self.begin_attempt(!delay.is_zero());
+        !is_over
+    }
+
+    /// The next attempt starts now.
+    #[inline]
+    pub(crate) fn begin_attempt(&mut self, has_waited: bool) {
+        if has_waited || self.is_timed {
+            self.attempt_started = self.timer.now();
+            self.failed_at = self.attempt_started;
+        }
     }
 
     /// The time from the beginning of the call to the last failure.
     pub(crate) fn elapsed_at_failure(&self) -> Duration {
-        self.call.elapsed(self.timeline.last_end())
+        self.call.elapsed(self.failed_at)
     }
 
     fn forget(&mut self, now: Timestamp) {

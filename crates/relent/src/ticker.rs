@@ -102,7 +102,7 @@ impl<T: Timer> Ticker<'_, T> {
 
     fn ticked(&mut self) -> Option<Attempt> {
         self.state = State::Ticked;
-        self.retry.begin_attempt();
+        self.retry.begin_attempt(true);
         Some(self.retry.attempt())
     }
 

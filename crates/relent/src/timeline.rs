@@ -6,12 +6,16 @@ use core::{fmt, time::Duration};
 /// How many attempts are remembered: the last ones.
 const KEPT: usize = 8;
 
-/// When the attempts of a call ran: the last eight of them.
+/// When the attempts of a call ran: the last eight of them, to seven digits.
+///
+/// Where nothing makes it necessary to read the clock (no limit of time, nobody who watches, no delay), it is not read,
+/// and attempts seem to follow each other at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeline {
     began: Timestamp,
     count: u32,
-    spans: [(Timestamp, Timestamp); KEPT],
+    /// In seconds: when an attempt started after the call began, and how long it took.
+    spans: [(f32, f32); KEPT],
 }
 
 /// One attempt of a [`Timeline`].
@@ -31,12 +35,13 @@ pub struct Past {
 impl Timeline {
     #[inline]
     pub(crate) const fn new(began: Timestamp) -> Timeline {
-        Timeline { began, count: 0, spans: [(Timestamp::ZERO, Timestamp::ZERO); KEPT] }
+        Timeline { began, count: 0, spans: [(0.0, 0.0); KEPT] }
     }
 
     #[inline]
     pub(crate) fn push(&mut self, started: Timestamp, ended: Timestamp) {
-        self.spans[self.count as usize % KEPT] = (started, ended);
+        let span = (started.since(self.began).as_secs_f32(), ended.since(started).as_secs_f32());
+        self.spans[self.count as usize % KEPT] = span;
         self.count = self.count.saturating_add(1);
     }
 
@@ -51,23 +56,21 @@ impl Timeline {
         self.count.saturating_sub(KEPT as u32)
     }
 
-    pub(crate) const fn last_end(&self) -> Timestamp {
-        match self.count {
-            0 => self.began,
-            count => self.spans[(count - 1) as usize % KEPT].1,
-        }
-    }
-
     fn past(&self, index: u32) -> Past {
-        let (started, ended) = self.spans[index as usize % KEPT];
-        let next = (index + 1 < self.count).then(|| self.spans[(index as usize + 1) % KEPT].0);
+        let span = |index: u32| self.spans[index as usize % KEPT];
+        let (started, took) = span(index);
+        let next = (index + 1 < self.count).then(|| span(index + 1).0);
         Past {
             attempt: index + 1,
-            started: started.since(self.began),
-            took: ended.since(started),
-            waited: next.map(|next| next.since(ended)),
+            started: seconds(started),
+            took: seconds(took),
+            waited: next.map(|next| seconds(next - started - took)),
         }
     }
+}
+
+fn seconds(seconds: f32) -> Duration {
+    Duration::try_from_secs_f32(seconds).unwrap_or_default()
 }
 
 /// One line an attempt: `attempt 1 at 0s took 30ms, then waited 84.2ms`.

@@ -5,6 +5,7 @@
 
 use super::{
     backoff::Step,
+    jitter::PackedJitter,
     policy::Policy,
     rng,
     time::{Timestamp, nanos},
@@ -159,7 +160,7 @@ impl<'a> Call<'a> {
         let delay = match pushback {
             None => own,
             Some(_) if self.policy.handles_pushback() => own,
-            Some(pushback) => own.max(self.spread_pushback(pushback, draw)),
+            Some(pushback) => own.max(self.spread_pushback(now, pushback, draw)),
         };
         if self.is_too_late(now, delay) {
             return Err(Reason::Elapsed);
@@ -169,19 +170,24 @@ impl<'a> Call<'a> {
 
     #[inline]
     fn own_delay(&mut self, now: Timestamp, verdict: Verdict, draw: u64) -> Result<u64, Reason> {
+        match self.policy.common_delay(&mut self.memory, draw) {
+            Some(delay) => Ok(delay),
+            None => self.other_delay(now, verdict, draw),
+        }
+    }
+
+    fn other_delay(&mut self, now: Timestamp, verdict: Verdict, draw: u64) -> Result<u64, Reason> {
         let mut step = Step { failures: self.failures, elapsed: self.elapsed(now), verdict, draw, memory: self.memory };
         let delay = self.policy.delay(&mut step).ok_or(Reason::Attempts)?;
         self.memory = step.memory;
         Ok(delay)
     }
 
-    /// Never earlier than told, and a little later, unless the policy wants no jitter at all. The spread stays within
-    /// the limits that the pushback itself kept.
-    fn spread_pushback(&self, pushback: u64, draw: u64) -> u64 {
-        if self.policy.jitter == super::jitter::PackedJitter::NONE {
-            return pushback;
-        }
-        pushback.saturating_add(rng::scale(rng::mix(draw), pushback / PUSHBACK_SPREAD))
+    /// Never earlier than told, and a little later, unless the policy wants no jitter at all or that little would be too
+    /// late.
+    fn spread_pushback(&self, now: Timestamp, pushback: u64, draw: u64) -> u64 {
+        let later = pushback.saturating_add(rng::scale(rng::mix(draw), pushback / PUSHBACK_SPREAD));
+        if self.policy.jitter == PackedJitter::NONE || self.is_too_late(now, later) { pushback } else { later }
     }
 
     #[inline]
@@ -279,6 +285,14 @@ mod tests {
         assert_eq!(give_up(policy, Duration::MAX), too_long);
         assert_eq!(give_up(policy.max_elapsed(29 * SEC), 30 * SEC), too_long);
         assert!(matches!(give_up(policy.max_pushback(3600 * SEC), 121 * SEC), Decision::Retry(_)));
+    }
+
+    #[test]
+    fn the_spread_of_a_pushback_does_not_make_it_too_late() {
+        let policy = Policy::constant(SEC).max_elapsed(30 * SEC);
+        for seed in 0..100 {
+            assert_eq!(retry(&mut policy.call(NOW, seed), Verdict::After(30 * SEC)), 30 * SEC);
+        }
     }
 
     #[test]

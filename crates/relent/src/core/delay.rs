@@ -33,16 +33,29 @@ impl Policy {
         matches!(self.shape, Shape::Custom(rule) if rule.handles_pushback())
     }
 
+    /// The delay of the commonest policy, exponential with full jitter, without the trouble of a [`Step`]; `None` for
+    /// any other policy. What [`Policy::delay`] would say, in a third of the instructions.
+    #[inline]
+    pub(crate) fn common_delay(&self, memory: &mut u64, draw: u64) -> Option<u64> {
+        match self.shape {
+            Shape::Exponential { factor, .. } if matches!(self.jitter, PackedJitter::FULL) => {
+                let v = f64::from_bits(*memory);
+                *memory = (v * factor).to_bits();
+                Some(rng::scale(draw, whole(v).min(self.cap)))
+            }
+            _ => None,
+        }
+    }
+
     /// The delay after failure `step.failures` in nanoseconds, or `None` where the curve itself ends the call.
     /// Updates `step.memory`. Knows nothing of the policy's limits.
-    #[inline]
     pub(crate) fn delay(&self, step: &mut Step) -> Option<u64> {
         if let Shape::Exponential { factor, .. } = self.shape
             && !self.is_decorrelated()
         {
             let v = f64::from_bits(step.memory);
             step.memory = (v * factor).to_bits();
-            return Some(self.jitter.range(v as u64, self.cap).pick(step.draw));
+            return Some(self.jitter.range(whole(v), self.cap).pick(step.draw));
         }
         self.other_delay(step)
     }
@@ -81,6 +94,14 @@ impl Policy {
     }
 }
 
+/// A float that is not negative as an integer, saturating. The signed conversion is a single instruction where the
+/// unsigned one is ten.
+#[inline]
+fn whole(v: f64) -> u64 {
+    const SIGNED: f64 = (1u64 << 63) as f64;
+    if v < SIGNED { v as i64 as u64 } else { v as u64 }
+}
+
 /// The delays of one call that fails at once each time: see [`Policy::delays`].
 #[derive(Clone, Debug)]
 pub struct Delays<'a> {
@@ -110,6 +131,14 @@ impl<'a> Delays<'a> {
         if self.failures >= self.policy.max_attempts {
             return None;
         }
+        let delay = match self.policy.common_delay(&mut self.memory, draw) {
+            Some(delay) => delay,
+            None => self.other_delay(draw)?,
+        };
+        Some(Duration::from_nanos(delay))
+    }
+
+    fn other_delay(&mut self, draw: u64) -> Option<u64> {
         let mut step = Step {
             failures: self.failures,
             elapsed: Duration::from_nanos(self.elapsed),
@@ -120,7 +149,7 @@ impl<'a> Delays<'a> {
         let delay = self.policy.delay(&mut step)?;
         self.memory = step.memory;
         self.elapsed = self.elapsed.saturating_add(delay);
-        Some(Duration::from_nanos(delay))
+        Some(delay)
     }
 }
 

@@ -100,15 +100,7 @@ impl PackedJitter {
     }
 
     /// The range for a curve's delay `v`. Not for decorrelated jitter, which [`decorrelated`] serves.
-    #[inline]
     pub(crate) fn range(self, v: u64, cap: u64) -> Range {
-        if self == PackedJitter::FULL {
-            return Range { low: 0, width: v.min(cap) };
-        }
-        self.other_range(v, cap)
-    }
-
-    fn other_range(self, v: u64, cap: u64) -> Range {
         match self.unpack() {
             Jitter::None | Jitter::Decorrelated => Range { low: v.min(cap), width: 0 },
             Jitter::Full => Range { low: 0, width: v.min(cap) },

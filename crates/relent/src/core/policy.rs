@@ -212,7 +212,9 @@ impl Policy {
 
     /// Whether it matters when a call began.
     pub(crate) const fn is_timed(&self) -> bool {
-        self.max_elapsed != u64::MAX || self.attempt_timeout.nanos() != u64::MAX
+        self.max_elapsed != u64::MAX
+            || self.attempt_timeout.nanos() != u64::MAX
+            || matches!(self.shape, Shape::Custom(_))
     }
 
     pub(crate) const fn has_spread(&self) -> bool {
