@@ -161,8 +161,10 @@ impl<'a, T: Timer> Retry<'a, T> {
     }
 
     /// The attempt that is under way.
+    #[inline]
     pub fn attempt(&self) -> Attempt {
-        Attempt::new(self.call.attempt(), self.call.attempt_limit(self.attempt_started))
+        let limit = if self.is_timed { self.call.attempt_limit(self.attempt_started) } else { None };
+        Attempt::new(self.call.attempt(), limit)
     }
 
     /// The time since the call began, or since it was reset.

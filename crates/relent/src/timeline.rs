@@ -40,8 +40,7 @@ impl Timeline {
 
     #[inline]
     pub(crate) fn push(&mut self, started: Timestamp, ended: Timestamp) {
-        let span = (started.since(self.began).as_secs_f32(), ended.since(started).as_secs_f32());
-        self.spans[self.count as usize % KEPT] = span;
+        self.spans[self.count as usize % KEPT] = (seconds(self.began, started), seconds(started, ended));
         self.count = self.count.saturating_add(1);
     }
 
@@ -62,14 +61,19 @@ impl Timeline {
         let next = (index + 1 < self.count).then(|| span(index + 1).0);
         Past {
             attempt: index + 1,
-            started: seconds(started),
-            took: seconds(took),
-            waited: next.map(|next| seconds(next - started - took)),
+            started: duration(started),
+            took: duration(took),
+            waited: next.map(|next| duration(next - started - took)),
         }
     }
 }
 
-fn seconds(seconds: f32) -> Duration {
+#[inline]
+fn seconds(from: Timestamp, to: Timestamp) -> f32 {
+    to.as_nanos().saturating_sub(from.as_nanos()) as f32 * 1e-9
+}
+
+fn duration(seconds: f32) -> Duration {
     Duration::try_from_secs_f32(seconds).unwrap_or_default()
 }
 

@@ -34,6 +34,8 @@ pub struct Call<'a> {
     memory: u64,
     started: Timestamp,
     deadline: Timestamp,
+    /// No attempt starts later than this: by `max_elapsed` and the deadline, whichever comes first.
+    latest: Timestamp,
     failures: u32,
 }
 
@@ -57,12 +59,14 @@ const PUSHBACK_SPREAD: u64 = 10;
 impl<'a> Call<'a> {
     #[inline]
     pub(crate) const fn new(policy: &'a Policy, now: Timestamp, seed: u64) -> Call<'a> {
-        Call { policy, seed, memory: policy.first_memory(), started: now, deadline: Timestamp::MAX, failures: 0 }
+        Call::resume(policy, now, seed, Saved { failures: 0, memory: policy.first_memory() })
     }
 
     #[inline]
     pub(crate) const fn resume(policy: &'a Policy, started: Timestamp, seed: u64, saved: Saved) -> Call<'a> {
-        Call { policy, seed, memory: saved.memory, started, deadline: Timestamp::MAX, failures: saved.failures }
+        let Saved { failures, memory } = saved;
+        let latest = started.plus_nanos(policy.max_elapsed);
+        Call { policy, seed, memory, started, deadline: Timestamp::MAX, latest, failures }
     }
 
     /// What must be kept to go on with this call later: see [`Policy::resume`]. A deadline is not part of it.
@@ -76,6 +80,7 @@ impl<'a> Call<'a> {
     #[must_use]
     pub const fn deadline(mut self, at: Timestamp) -> Call<'a> {
         self.deadline = at;
+        self.limit();
         self
     }
 
@@ -137,6 +142,16 @@ impl<'a> Call<'a> {
         self.memory = self.policy.first_memory();
         self.failures = 0;
         self.started = now;
+        self.limit();
+    }
+
+    const fn limit(&mut self) {
+        let by_elapsed = self.started.plus_nanos(self.policy.max_elapsed).as_nanos();
+        let by_deadline = match self.deadline {
+            Timestamp::MAX => u64::MAX,
+            deadline => deadline.as_nanos().saturating_sub(1),
+        };
+        self.latest = Timestamp::from_nanos(if by_elapsed < by_deadline { by_elapsed } else { by_deadline });
     }
 
     #[inline]
@@ -192,9 +207,7 @@ impl<'a> Call<'a> {
 
     #[inline]
     fn is_too_late(&self, now: Timestamp, delay: u64) -> bool {
-        let next = now.plus_nanos(delay);
-        next > self.started.plus_nanos(self.policy.max_elapsed)
-            || (next >= self.deadline && self.deadline != Timestamp::MAX)
+        now.plus_nanos(delay) > self.latest
     }
 }
 

@@ -7,6 +7,7 @@
 use super::{
     backoff::Step,
     curve::{ATTEMPT_LIMIT, Shape, slots},
+    delay::whole,
     jitter::{PackedJitter, Range, decorrelated},
     policy::Policy,
     rng,
@@ -111,7 +112,7 @@ impl<'a> Schedule<'a> {
             Shape::Exponential { factor, .. } => {
                 let v = f64::from_bits(self.memory);
                 self.memory = (v * factor).to_bits();
-                Some(Bounds::of(policy.jitter.range(v as u64, policy.cap)))
+                Some(Bounds::of(policy.jitter.range(whole(v), policy.cap)))
             }
             Shape::Slots { slot } => (self.failures < ATTEMPT_LIMIT).then(|| {
                 let greatest = slots(self.failures, slot, policy.cap) - 1;
