@@ -1,6 +1,6 @@
 //! The whole of a call that keeps failing: how many attempts, how long it waits, how long it takes at worst.
 
-use relent::{Bounds, Policy, mix};
+use relent::{Bounds, Jitter, Policy, mix};
 use std::time::Duration;
 
 /// A call that keeps failing, from its first attempt to its giving up.
@@ -16,8 +16,14 @@ pub(super) struct WholeCall {
     pub(super) worst: Option<Duration>,
 }
 
-/// Rows that are added up one by one; after them a schedule repeats its last row.
-const ROWS: u32 = 1_000;
+/// Rows that are added up one by one; those after them are taken to be like the last. Decorrelated jitter settles
+/// after a few dozen, and its rows are dear.
+fn most_rows(policy: &Policy) -> u32 {
+    match policy.settings().jitter {
+        Jitter::Decorrelated => 200,
+        _ => 5_000,
+    }
+}
 
 impl WholeCall {
     pub(super) fn of(policy: &Policy) -> WholeCall {
@@ -52,14 +58,14 @@ impl WholeCall {
 
 /// The number of delays, `None` if there is no end to them, and their sums.
 fn sums(policy: &Policy) -> (Option<u32>, Bounds) {
-    let mut rows = 0;
+    let (most_rows, mut rows) = (most_rows(policy), 0);
     let mut last = None;
-    for row in policy.schedule().take(ROWS as usize) {
+    for row in policy.schedule().take(most_rows as usize) {
         rows += 1;
         last = Some(row);
     }
     let Some(last) = last else { return (Some(0), Bounds::default()) };
-    if rows < ROWS {
+    if rows < most_rows {
         return (Some(rows), last.total);
     }
     let Some(most) = policy.settings().max_attempts else { return (None, last.total) };
@@ -73,15 +79,15 @@ fn sums(policy: &Policy) -> (Option<u32>, Bounds) {
 
 /// The attempts that can begin within a limit of time, `None` if delays can be zero for ever.
 fn most_within(policy: &Policy, limit: Duration) -> Option<u32> {
-    let late = policy.schedule().take(ROWS as usize).find(|row| row.total.min > limit)?;
+    let late = policy.schedule().take(most_rows(policy) as usize).find(|row| row.total.min > limit)?;
     Some(late.attempt - 1)
 }
 
 /// The mean number of attempts and the mean sum of delays of calls that end by a limit of time, from a fixed set of
 /// calls: where delays are cut off depends on all of them, so there is no closed form.
 fn means_within(policy: &Policy, limit: Duration) -> (f64, Duration) {
-    const CALLS: u64 = 2_000;
-    const STEPS: u64 = 2_000_000;
+    const CALLS: u64 = 1_000;
+    const STEPS: u64 = 200_000;
     let (mut calls, mut steps, mut waited) = (0u64, 0u64, 0u128);
     while calls < CALLS && steps < STEPS {
         let mut sum = Duration::ZERO;
@@ -103,7 +109,6 @@ fn means_within(policy: &Policy, limit: Duration) -> (f64, Duration) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use relent::Jitter;
 
     const SEC: Duration = Duration::from_secs(1);
 

@@ -215,3 +215,81 @@ fn width() -> usize {
     let asked = || rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
     said.or_else(asked).filter(|columns| *columns > 0).unwrap_or(80)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use relent::{Curve, Jitter, Policy, Settings, draw};
+    use std::time::Duration;
+
+    #[derive(Parser)]
+    struct Flags {
+        #[command(flatten)]
+        policy: PolicyArgs,
+    }
+
+    /// Any policy: durations of every order of magnitude, every curve and jitter.
+    fn any(seed: u64) -> Option<Policy> {
+        let mut k = 0;
+        let mut next = || {
+            k += 1;
+            draw(seed, k)
+        };
+        let mut duration = || Duration::from_nanos(next() >> (next() % 64));
+        let (base, step) = (duration(), duration());
+        let (cap, most_elapsed, timeout, spread) = (duration(), duration(), duration(), duration());
+        let curve = match draw(seed, 100) % 5 {
+            0 => Curve::Constant { base },
+            1 => Curve::Linear { base, step },
+            2 => Curve::Exponential { base, factor: 1.0 + (draw(seed, 101) % 1000) as f64 / 100.0 },
+            3 => Curve::Fibonacci { base },
+            _ => Curve::Slots { slot: base },
+        };
+        let jitter = match draw(seed, 102) % 5 {
+            0 => Jitter::None,
+            1 => Jitter::Full,
+            2 => Jitter::Equal,
+            3 => Jitter::Decorrelated,
+            _ => Jitter::Proportional((draw(seed, 103) % 101) as f64 / 100.0),
+        };
+        let is_set = |bit: u32| draw(seed, 200 + bit).is_multiple_of(2);
+        let some = |bit: u32, value: Duration| is_set(bit).then_some(value);
+        let settings = Settings {
+            curve,
+            cap: some(0, cap.max(base)),
+            jitter: if matches!(curve, Curve::Slots { .. }) { Jitter::None } else { jitter },
+            max_attempts: is_set(1).then_some((draw(seed, 104) >> 32 >> (draw(seed, 105) % 32)).max(1) as u32),
+            max_elapsed: some(2, most_elapsed),
+            attempt_timeout: some(3, timeout),
+            spread: some(4, spread).unwrap_or_default(),
+            ..Settings::default()
+        };
+        settings.policy().ok()
+    }
+
+    #[test]
+    fn any_policy_can_be_explained() {
+        let policies = (0..400).filter_map(|seed| Some((seed, any(seed)?))).take(25);
+        for (seed, policy) in policies {
+            let subject = || Subject { name: "x".into(), policy, settings: vec![], notes: vec![], source: None };
+            let view = View { rows: 20, width: 80, plot: true };
+            let text = text::explain(&subject(), view) + &compare::compare(&[subject(), subject()], view);
+            let drawn = svg::draw(&chart::chart(&[subject()], 20));
+            for said in [&text, &report::report(&subject(), 20), &drawn] {
+                assert!(!said.contains("NaN") && !said.contains("inf,"), "seed {seed}: {policy:?}\n{said}");
+            }
+        }
+    }
+
+    /// What is said to be the same is the same.
+    #[test]
+    fn flags_make_the_policy_they_stand_for() {
+        for (seed, policy) in (0..400).filter_map(|seed| Some((seed, any(seed)?))) {
+            let flags = subject::as_flags(&policy).unwrap();
+            let parsed = Flags::try_parse_from(format!("relent {flags}").split(' ')).unwrap_or_else(|e| panic!("{e}"));
+            let read = parsed.policy.flags().unwrap().policy().unwrap_or_else(|e| panic!("seed {seed}: {flags}: {e}"));
+            assert_eq!(read, policy, "seed {seed}: {flags}");
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use super::{
     call::WholeCall,
     rows::{Rows, Then, rows},
-    subject::{InShort, Setting, Subject},
+    subject::{InShort, Setting, Subject, as_flags},
 };
 use crate::json::{Object, array, quoted};
 use relent::{Bounds, Row, Warning};
@@ -14,7 +14,7 @@ pub(super) fn report(subject: &Subject, most: usize) -> String {
     let rows = rows(&subject.policy, most);
     let mut report = Object::new();
     report.text("name", &subject.name).text("policy", &InShort(&subject.policy).to_string());
-    report.option("source", subject.source);
+    report.option("source", subject.source).option("flags", as_flags(&subject.policy).as_deref());
     report.raw("settings", &array(subject.settings.iter().map(setting)));
     report.raw("schedule", &array(rows.shown.iter().map(row))).text("then", then(&rows));
     report.raw("call", &call(&WholeCall::of(&subject.policy)));

@@ -120,6 +120,32 @@ fn bare(value: &str) -> String {
     table.map_or(value.to_owned(), |inner| inner.replace(" = ", "=")).replace('"', "")
 }
 
+/// The flags of relent that make this policy, if flags can; those that say a default anyway are left out.
+pub(super) fn as_flags(policy: &Policy) -> Option<String> {
+    if matches!(policy.settings().curve, Curve::Custom(_)) {
+        return None;
+    }
+    let mut given = lines(&Draft::from(*policy));
+    let means_it = |given: &[(&'static str, String)]| {
+        let mut draft = Draft::default();
+        given.iter().all(|(key, value)| draft.set(key, value).is_ok()) && draft.policy().as_ref() == Ok(policy)
+    };
+    given.iter_mut().filter(|(key, _)| *key == "delays").for_each(|(_, list)| {
+        *list = list.trim_matches(['[', ']']).replace(", ", ",");
+    });
+    for key in KEYS {
+        let without: Vec<_> = given.iter().filter(|(other, _)| *other != key).cloned().collect();
+        if key != "curve" && key != "base" && means_it(&without) {
+            given = without;
+        }
+    }
+    let flag = |(key, value): &(&str, String)| match *key {
+        "repeat" => "--repeat".to_owned(),
+        key => format!("--{} {value}", key.replace('_', "-")),
+    };
+    means_it(&given).then(|| given.iter().map(flag).collect::<Vec<_>>().join(" "))
+}
+
 /// A policy in one line: `exponential 1s * 2 up to 1m4s, full jitter, 8 attempts`.
 pub(super) struct InShort<'a>(pub(super) &'a Policy);
 
@@ -188,6 +214,25 @@ mod tests {
         ] {
             assert_eq!(InShort(&policy).to_string(), short);
         }
+    }
+
+    #[test]
+    fn policies_as_flags() {
+        let flags = |text: &str| as_flags(&super::super::foreign::curl(text).unwrap().policy).unwrap();
+        assert_eq!(
+            flags("--retry 5"),
+            "--curve exponential --base 1s --cap 10m --jitter none --max-attempts 6 --max-pushback unlimited"
+        );
+        assert_eq!(
+            flags("--retry 2 --retry-delay 5 -m 3"),
+            "--curve constant --base 5s --jitter none --max-attempts 3 --max-pushback unlimited --attempt-timeout 3s"
+        );
+        let kubernetes = super::super::foreign::kubernetes("max=20s").unwrap().policy;
+        assert_eq!(
+            as_flags(&kubernetes).unwrap(),
+            "--curve list --delays 0s,10s,20s --repeat --max-attempts unlimited"
+        );
+        assert_eq!(as_flags(&super::super::foreign::envoy("default").unwrap().policy), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{
     call::WholeCall,
     chart::chart,
     rows::{Rows, Then, rows},
-    subject::{InShort, Subject},
+    subject::{InShort, Subject, as_flags},
 };
 use crate::plot::terminal;
 use relent::{Bounds, Human, Row};
@@ -43,6 +43,9 @@ pub(super) fn explain(subject: &Subject, view: View) -> String {
         out.push_str(&terminal::draw(&chart, view.width.min(MOST_WIDTH), 2));
     }
     out.push_str(&remarks(subject, view.width));
+    if let Some(flags) = subject.source.and_then(|_| as_flags(&subject.policy)) {
+        let _ = write!(out, "\nThe same with relent:\n  relent run {flags} -- COMMAND\n");
+    }
     out
 }
 

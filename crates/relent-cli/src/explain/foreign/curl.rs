@@ -86,9 +86,9 @@ impl Flags {
             None => Curve::Exponential { base: FIRST, factor: 2.0 },
         };
         let plain = policy(curve, Some(attempts))?.settings();
-        let cap = if self.fixed_delay().is_some() { None } else { Some(CAP) };
+        let cap = self.fixed_delay().map_or(Some(CAP), |base| Policy::constant(base).settings().cap);
         let attempt_timeout = self.attempt_timeout.filter(|most| !most.is_zero());
-        let plain = Settings { cap, attempt_timeout, ..plain }.policy()?;
+        let plain = Settings { cap, attempt_timeout, max_pushback: None, ..plain }.policy()?;
         match self.most_time() {
             None => Ok(plain),
             Some(most) => {

@@ -61,7 +61,7 @@ impl std::error::Error for Unreadable {}
 
 /// A policy without cap and jitter: other systems' rules bring their own.
 fn policy(curve: Curve, max_attempts: Option<u32>) -> Result<Policy, Unreadable> {
-    let none = Settings { cap: None, jitter: Jitter::None, max_pushback: None, ..Settings::default() };
+    let none = Settings { cap: None, jitter: Jitter::None, ..Settings::default() };
     Ok(Settings { curve, max_attempts, ..none }.policy()?)
 }
 
