@@ -9,8 +9,9 @@ use super::{
     resume::Resume,
     sink::Sink,
 };
+use crate::talk::Fault;
 use http::{HeaderMap, Method, StatusCode, header};
-use relent::wire::{self, Fault};
+use relent::wire;
 use reqwest::Response;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -107,7 +108,7 @@ fn accept_part(response: &Response, have: u64, received: &mut Received) -> Resul
         StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
             received.start_over()?;
             let text = "the server has another rest of the body than was missing, so it starts over".to_owned();
-            Err(Broken::Failed(Box::new(Failure::of(Fault::EarlyEnd, text))))
+            Err(Broken::Failed(Box::new(Failure::of(wire::Fault::EarlyEnd, text))))
         }
         // The whole body, from the start: it has changed, or the server does not do ranges.
         status if status.is_success() => {
@@ -150,9 +151,12 @@ async fn receive(
     }
 }
 
-/// Reads the body of a failed response, as far as it comes.
-pub(super) async fn failed_body(mut response: Response, sink: &mut Sink) -> Result<(), crate::talk::Fault> {
+/// Reads the body of a failed response, as far as it comes; of a HEAD, the head is all there is.
+pub(super) async fn failed_body(engine: &Engine, mut response: Response, sink: &mut Sink) -> Result<(), Fault> {
     sink.clear()?;
+    if engine.request.method == Method::HEAD {
+        sink.write(head::of(&response).as_bytes())?;
+    }
     while let Ok(Some(piece)) = response.chunk().await {
         sink.write(&piece)?;
     }

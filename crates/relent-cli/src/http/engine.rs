@@ -151,7 +151,7 @@ impl Engine {
         if let (true, Some(response)) = (self.fail_with_body, failure.response.take()) {
             let limit = call.attempt_limit(now).unwrap_or(Duration::MAX);
             // What has come by then is shown.
-            if let Ok(read) = time::timeout(limit, attempt::failed_body(response, &mut received.sink)).await {
+            if let Ok(read) = time::timeout(limit, attempt::failed_body(self, response, &mut received.sink)).await {
                 read?;
             }
             received.sink.finish_on_stdout()?;

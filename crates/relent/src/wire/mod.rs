@@ -20,6 +20,34 @@
 //! assert_eq!(wire::verdict(StatusCode::SERVICE_UNAVAILABLE, &headers, now), Some(told));
 //! ```
 //!
+//! With an executor, judge what the client gives back. A POST is the caller's to stop:
+//!
+//! ```
+//! use http::{HeaderMap, Method, StatusCode};
+//! use relent::{Policy, Verdict, wire};
+//! use std::time::{Duration, SystemTime, UNIX_EPOCH};
+//!
+//! struct Refused { status: StatusCode, headers: HeaderMap }
+//!
+//! fn judge(refused: &Refused) -> Verdict {
+//!     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+//!     wire::verdict(refused.status, &refused.headers, now).unwrap_or(Verdict::Permanent)
+//! }
+//!
+//! # let mut answers = [503, 404].into_iter();
+//! # let mut send = || -> Result<(), Refused> {
+//! #     let status = StatusCode::from_u16(answers.next().unwrap()).unwrap();
+//! #     Err(Refused { status, headers: HeaderMap::new() })
+//! # };
+//! let policy = Policy::exponential(Duration::from_millis(10)).max_attempts(5);
+//! let error = policy.when(judge).retry_blocking(|_attempt| send()).unwrap_err();
+//! assert_eq!(error.attempts, 2, "503, then 404");
+//!
+//! let sent = HeaderMap::new();
+//! let post = wire::Request { method: &Method::POST, headers: &sent, left: true, unsafe_too: false };
+//! assert_eq!(wire::replay(&post), wire::Replay::NotIdempotent);
+//! ```
+//!
 //! What is nonsense is ignored, never guessed at: a `Retry-After` of `abc`, `-1`, `2.5` or of the 32nd of December
 //! leaves the policy's own delay as it was. Nothing here can shorten a delay, overflow or panic, and the work is linear
 //! in the size of the headers.

@@ -41,6 +41,7 @@ relent: succeeded after 3 attempts in TIME
 
 #[test]
 fn a_pipe_gets_one_whole_body() {
+    // curl 7.88 --retry: the pipe gets the failed bodies too, one after the other.
     let server =
         Server::new(vec![Reply::ok("0123456789").cut(6), Reply::ok("0123456789").cut(1), Reply::ok("0123456789")]);
     let outcome = http(&["-q", &server.url("/")]);

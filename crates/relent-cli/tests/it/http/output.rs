@@ -18,6 +18,14 @@ error: gave up after 2 attempts in TIME: permanent failure (404 Not Found)
 }
 
 #[test]
+fn the_body_of_a_503_that_is_not_retried_is_not_lost() {
+    // pingora loses it.
+    let server = Server::new(vec![Reply::new(503, &[], "try tomorrow\n")]);
+    let outcome = http(&["-q", "POST", "--fail-with-body", &server.url("/")]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(6), "try tomorrow\n"));
+}
+
+#[test]
 fn the_body_of_a_failure_never_goes_to_the_file() {
     let folder = Folder::new().file("file", "old");
     let server = Server::new(vec![Reply::new(404, &[], "not here\n")]);
@@ -56,6 +64,8 @@ fn a_dash_is_stdout_and_a_device_a_device() {
     expect(&http(&["-o", "/dev/null", &server.url("/")]), 0, "", "");
 }
 
+const GONE: &str = "error: gave up after 1 attempt in TIME: permanent failure (404 Not Found)\n";
+
 #[test]
 fn the_head_alone() {
     let server =
@@ -63,6 +73,8 @@ fn the_head_alone() {
     let head = "HTTP/1.1 200 OK\ncontent-length: 6\nx-id: 7\n";
     expect(&http(&["-I", "-q", &server.url("/")]), 0, head, "");
     assert_eq!(server.requests()[0].line(), "HEAD / HTTP/1.1");
+    let server = Server::new(vec![Reply::raw("HTTP/1.1 404 Not Found\r\nX-Id: 7\r\n\r\n")]);
+    expect(&http(&["-I", "--fail-with-body", &server.url("/")]), 3, "HTTP/1.1 404 Not Found\nx-id: 7\n", GONE);
 }
 
 #[test]
