@@ -5,4 +5,5 @@ mod connect;
 mod demo;
 mod explain;
 mod http;
+mod pages;
 mod run;
