@@ -10,7 +10,7 @@ const USAGE: &str = "relent http [OPTIONS] [METHOD] URL";
 #[derive(Debug, clap::Args)]
 #[command(args_override_self = true, override_usage = USAGE, after_help = exit::TABLE)]
 pub struct Args {
-    /// The method [default: GET; POST with --data; HEAD with --head], then the URL: http:// or https://.
+    /// The method [default: GET, with --data POST, with --head HEAD], then the URL.
     #[arg(value_name = "METHOD URL")]
     pub target: Vec<String>,
 
@@ -18,9 +18,13 @@ pub struct Args {
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", help_heading = "Request")]
     pub headers: Vec<String>,
 
-    /// The body: a text, @FILE, or @- for stdin; the same in every attempt.
+    /// The body: a text, @FILE or @- (stdin), the same in every attempt; several texts are joined with &.
     #[arg(short, long, value_name = "DATA", help_heading = "Request", conflicts_with = "head")]
-    pub data: Option<String>,
+    pub data: Vec<String>,
+
+    /// The method, where curl has it.
+    #[arg(short = 'X', long, value_name = "METHOD", help_heading = "Request")]
+    pub request: Option<String>,
 
     /// Ask for the head only (HEAD), and print it.
     #[arg(short = 'I', long, help_heading = "Request")]

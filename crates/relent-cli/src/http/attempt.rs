@@ -10,7 +10,7 @@ use super::{
     sink::Sink,
 };
 use crate::talk::Fault;
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use relent::wire;
 use reqwest::Response;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -82,6 +82,10 @@ fn headers(engine: &Engine, attempt: u32, received: &Received, have: u64) -> Hea
     let mut headers = engine.request.headers.clone();
     if attempt > 1 {
         headers.insert(wire::RELENT_ATTEMPT, wire::attempt_value(attempt));
+    }
+    if engine.to_file && !headers.contains_key(header::ACCEPT_ENCODING) {
+        // What comes encoded has no length to show, and could not be gone on with.
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
     if let (Some(resume), 1..) = (&received.resume, have) {
         resume.ask(have, &mut headers);

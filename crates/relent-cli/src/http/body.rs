@@ -34,8 +34,20 @@ const IN_MEMORY: usize = 1 << 20;
 const CHUNK: u64 = 64 << 10;
 
 impl Body {
-    /// The body that `--data` means.
-    pub(super) fn resolve(data: &str) -> Result<Body, Fault> {
+    /// The body that all `--data` together mean, if there are any.
+    pub(super) fn resolve(data: &[String]) -> Result<Option<Body>, Fault> {
+        match data {
+            [] => Ok(None),
+            [one] => Body::one(one).map(Some),
+            several if several.iter().any(|data| data.starts_with('@')) => {
+                Err(Fault::new("a file or stdin is the whole body, and there are several --data")
+                    .hint("texts can be joined, files cannot"))
+            }
+            several => Ok(Some(Body::Text(several.join("&").into()))),
+        }
+    }
+
+    fn one(data: &str) -> Result<Body, Fault> {
         match data.strip_prefix('@') {
             None => Ok(Body::Text(Bytes::copy_from_slice(data.as_bytes()))),
             Some("-") => keep(io::stdin().lock()).map_err(|error| unreadable("standard input", &error)),

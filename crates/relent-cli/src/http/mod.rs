@@ -49,6 +49,7 @@ fn prepare(args: &Args) -> Result<engine::Engine, Fault> {
         rules,
         retry_unsafe: args.retry_unsafe,
         fail_with_body: args.fail_with_body,
+        to_file: !matches!(output, sink::Output::Stdout),
         request,
         client,
         output,

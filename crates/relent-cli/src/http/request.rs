@@ -23,20 +23,12 @@ pub(super) struct Request {
 impl Request {
     /// The request that the flags describe.
     pub(super) fn resolve(args: &Args) -> Result<Request, Fault> {
-        let (method, url) = match args.target.as_slice() {
-            [url] => (default_method(args), self::url(url)?),
-            [method, url] => (self::method(method, args)?, self::url(url)?),
-            [] => return Err(Fault::new("no URL is given").hint("write it like relent http https://example.com/path")),
-            more => {
-                return Err(Fault::new(format!("one URL is asked for at a time, and {} were given", more.len() - 1))
-                    .hint("quote a URL with spaces in it; run relent http for each of several"));
-            }
-        };
+        let (method, url) = target(args)?;
         let mut headers = headers::resolve(&args.headers)?;
         if let Some(key) = &args.idempotency_key {
             headers.insert(IDEMPOTENCY_KEY, idempotency_key(key)?.value());
         }
-        let body = args.data.as_deref().map(Body::resolve).transpose()?;
+        let body = Body::resolve(&args.data)?;
         if body.is_some() && !headers.contains_key(header::CONTENT_TYPE) {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
         }
@@ -94,10 +86,29 @@ fn statuses(flag: &str, ranges: &[String]) -> Result<Vec<StatusCode>, Fault> {
     Ok(statuses)
 }
 
+fn target(args: &Args) -> Result<(Method, Url), Fault> {
+    let (given, text) = match (args.target.as_slice(), &args.request) {
+        ([], _) => return Err(Fault::new("no URL is given").hint("write it like relent http https://example.com/path")),
+        ([url], method) => (method.as_ref(), url),
+        ([method, url], None) => (Some(method), url),
+        ([method, _], Some(other)) => {
+            return Err(
+                Fault::new(format!("two methods are given, {method} and {other}")).hint("leave out one of them")
+            );
+        }
+        (more, _) => {
+            return Err(Fault::new(format!("one URL is asked for at a time, and {} were given", more.len() - 1))
+                .hint("quote a URL with spaces in it; run relent http for each of several"));
+        }
+    };
+    let url = url(text)?;
+    Ok((given.map_or_else(|| Ok(default_method(args)), |given| method(given, args))?, url))
+}
+
 fn default_method(args: &Args) -> Method {
     match args {
         Args { head: true, .. } => Method::HEAD,
-        Args { data: Some(_), .. } => Method::POST,
+        Args { data, .. } if !data.is_empty() => Method::POST,
         _ => Method::GET,
     }
 }

@@ -95,6 +95,18 @@ fn an_unreadable_data_file() {
 }
 
 #[test]
+fn a_body_of_several_files() {
+    refused(
+        &["-d", "@one", "-d", "two", "localhost"],
+        "error: a file or stdin is the whole body, and there are several --data\nhint: texts can be joined, files cannot\n",
+    );
+    refused(
+        &["-X", "PUT", "POST", "localhost"],
+        "error: two methods are given, POST and PUT\nhint: leave out one of them\n",
+    );
+}
+
+#[test]
 fn an_output_that_cannot_be_written() {
     let server = Server::new(vec![Reply::ok("hello\n")]);
     let url = server.url("/");

@@ -188,3 +188,11 @@ fn standard_input_is_sent_whole_each_time() {
     let bodies: Vec<_> = server.requests().into_iter().map(|request| request.body).collect();
     assert!(bodies.len() == 2 && bodies.iter().all(|body| *body == data.as_bytes()));
 }
+
+#[test]
+fn texts_are_joined_as_curl_joins_them() {
+    let server = Server::new(vec![Reply::ok("")]);
+    expect(&http(&["-X", "PUT", "-d", "a=1", "-d", "b=2", &server.url("/")]), 0, "", "");
+    let request = &server.requests()[0];
+    assert_eq!((request.line(), request.body.as_slice()), ("PUT / HTTP/1.1", &b"a=1&b=2"[..]));
+}
