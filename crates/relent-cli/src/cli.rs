@@ -1,8 +1,8 @@
 //! The one table of subcommands and flags: parsing, `--help`, completions and the man page come from here.
 
 use crate::{completions, connect, demo, explain, http, man, run, simulate, talk::Fault};
-use clap::{Parser, Subcommand};
-use std::process::ExitCode;
+use clap::{Args, FromArgMatches, Parser, Subcommand};
+use std::{ffi::OsString, process::ExitCode};
 
 /// Makes calls that fail try again without hurting what they call.
 #[derive(Debug, Parser)]
@@ -40,6 +40,24 @@ pub enum Command {
 }
 
 impl Command {
+    /// What a command line says.
+    ///
+    /// A correct `relent run` is read by the flags of `run` alone: building those of all other subcommands would take
+    /// longer than all else that it does before its command starts. Everything else, and every mistake, is read by
+    /// the whole table.
+    ///
+    /// # Errors
+    ///
+    /// The command line is wrong, or asks for help.
+    pub fn parse(args: &[OsString]) -> Result<Command, clap::Error> {
+        match args {
+            [_, run, ..] if run == "run" => {
+                run_alone(&args[1..]).or_else(|_| Cli::try_parse_from(args).map(|cli| cli.command))
+            }
+            _ => Cli::try_parse_from(args).map(|cli| cli.command),
+        }
+    }
+
     /// Does what the subcommand says.
     ///
     /// # Errors
@@ -59,10 +77,35 @@ impl Command {
     }
 }
 
+fn run_alone(args: &[OsString]) -> Result<Command, clap::Error> {
+    let flags = run::Args::augment_args(clap::Command::new("run"));
+    let matches = flags.try_get_matches_from(args)?;
+    run::Args::from_arg_matches(&matches).map(|args| Command::Run(Box::new(args)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
+
+    #[test]
+    fn run_alone_reads_what_the_table_reads() {
+        let line = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        for text in [
+            "relent run -- true",
+            "relent run --base 1s --stop-on-exit 1,3-5 -v sh -c x --base",
+            "relent run",
+            "relent run --grace 3s --json --retry-on-output a.b --consecutive 3 -- a -- b",
+        ] {
+            let alone = run_alone(&line(text)[1..]).expect(text);
+            let whole = Cli::try_parse_from(line(text)).expect(text).command;
+            assert_eq!(format!("{alone:?}"), format!("{whole:?}"));
+        }
+        for text in ["relent run --bse 1s -- true", "relent run --help", "relent run --base 1 x"] {
+            assert!(run_alone(&line(text)[1..]).is_err(), "{text}");
+            assert!(Command::parse(&line(text)).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn the_table_is_sound() {

@@ -17,14 +17,13 @@ mod run;
 pub mod simulate;
 pub mod talk;
 
-use clap::Parser;
 use std::{ffi::OsString, process::ExitCode};
 
 /// Runs the command line `args`, the program's name first, and says what to exit with.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
-    let outcome = match cli::Cli::try_parse_from(&args) {
-        Ok(cli) => cli.command.run(),
+    let outcome = match cli::Command::parse(&args) {
+        Ok(command) => command.run(),
         Err(error) => talk::usage(&error, args.get(1).and_then(|arg| arg.to_str())),
     };
     outcome.unwrap_or_else(|fault| fault.tell())
