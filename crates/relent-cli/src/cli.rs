@@ -21,7 +21,7 @@ Exit codes:
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a command, again if it fails.
+    /// Run a command, and again if it fails, until it succeeds or the policy gives up.
     Run(Box<run::Args>),
     /// Wait until something accepts connections, then run a command.
     Connect(Box<connect::Args>),

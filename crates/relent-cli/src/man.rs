@@ -23,18 +23,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
         None => root,
         Some(name) => root.find_subcommand(name).cloned().ok_or_else(|| no_page(&root, name))?,
     };
-    let page = page.display_name(match &args.subcommand {
-        None => "relent".to_owned(),
-        Some(name) => format!("relent-{name}"),
-    });
+    let name = args.subcommand.as_ref().map_or("relent".to_owned(), |name| format!("relent-{name}"));
+    let page = page.display_name(&name);
     let mut text = Vec::new();
-    render(&page, &mut text).map_err(|error| Fault::new(format!("cannot write the manual page: {error}")))?;
+    render(&page, &name, &mut text).map_err(|error| Fault::new(format!("cannot write the manual page: {error}")))?;
     write_out(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn render(page: &clap::Command, text: &mut Vec<u8>) -> io::Result<()> {
-    Man::new(page.clone()).render(text)
+fn render(page: &clap::Command, name: &str, text: &mut Vec<u8>) -> io::Result<()> {
+    let source = concat!("relent ", env!("CARGO_PKG_VERSION"));
+    Man::new(page.clone()).title(name).source(source).manual("relent").render(text)
 }
 
 fn no_page(root: &clap::Command, name: &str) -> Fault {

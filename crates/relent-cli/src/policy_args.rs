@@ -23,7 +23,7 @@ pub const FILE: &str = "relent.toml";
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Policy")]
 pub struct PolicyArgs {
-    /// A policy from a file, which flags override [default: relent.toml, if there].
+    /// A policy from a file; flags win [default: relent.toml, if there].
     #[arg(long, value_name = "FILE[#NAME]")]
     pub policy: Option<String>,
 
@@ -31,8 +31,9 @@ pub struct PolicyArgs {
     #[arg(long, value_name = "NAME", value_parser = setting("compat"))]
     pub compat: Option<String>,
 
-    /// immediate, constant, linear, exponential (default), fibonacci, slots or list.
-    #[arg(long, value_name = "CURVE", hide_possible_values = true,
+    /// How the delay grows: exponential (default), constant, linear,
+    /// fibonacci, list, slots (random, IEEE 802.3), immediate
+    #[arg(long, verbatim_doc_comment, value_name = "CURVE", hide_possible_values = true,
           value_parser = PossibleValuesParser::new(CurveName::ALL.map(CurveName::as_str)))]
     pub curve: Option<String>,
 
@@ -60,15 +61,16 @@ pub struct PolicyArgs {
     #[arg(long, value_name = "DURATION", value_parser = setting("cap"))]
     pub cap: Option<String>,
 
-    /// none, full (default), equal, decorrelated, proportional=0.2 or additive=1s.
-    #[arg(long, value_name = "JITTER", value_parser = setting("jitter"))]
+    /// How delays are spread: full (default), none, equal,
+    /// decorrelated, proportional=0.2, additive=1s
+    #[arg(long, verbatim_doc_comment, value_name = "JITTER", value_parser = setting("jitter"))]
     pub jitter: Option<String>,
 
     /// The most attempts, the first included, or unlimited [default: 8].
     #[arg(long, value_name = "NUMBER", value_parser = setting("max_attempts"), allow_negative_numbers = true)]
     pub max_attempts: Option<String>,
 
-    /// Start no attempt later than this after the beginning [default: unlimited].
+    /// Start no attempt later than this [default: unlimited].
     #[arg(long, value_name = "DURATION", value_parser = setting("max_elapsed"))]
     pub max_elapsed: Option<String>,
 
@@ -80,7 +82,7 @@ pub struct PolicyArgs {
     #[arg(long, value_name = "DURATION", value_parser = setting("attempt_timeout"))]
     pub attempt_timeout: Option<String>,
 
-    /// Wait up to this long, at random, before the first attempt [default: 0s].
+    /// At most this long a random wait before attempt 1 [default: 0s].
     #[arg(long, value_name = "DURATION", value_parser = setting("spread"))]
     pub spread: Option<String>,
 

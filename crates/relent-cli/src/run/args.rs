@@ -30,7 +30,7 @@ pub struct Args {
     #[command(flatten)]
     pub(super) talk: TalkArgs,
 
-    /// Write every attempt, wait and the reason for the end to a file, as JSON.
+    /// Write every attempt, wait and the reason for the end there, as JSON.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) report: Option<PathBuf>,
 }
@@ -39,7 +39,7 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "What is retried (by default every exit but 0, 126 and 127)")]
 pub(super) struct FailureArgs {
-    /// Retry only on these exit codes, such as 1,3-5 (a death by signal N is 128+N).
+    /// Retry only on these exit codes: 1,3-5 (death by signal N is 128+N).
     #[arg(long, value_name = "CODES")]
     pub(super) retry_on_exit: Option<ExitSet>,
 
@@ -47,7 +47,7 @@ pub(super) struct FailureArgs {
     #[arg(long, value_name = "CODES")]
     pub(super) stop_on_exit: Option<ExitSet>,
 
-    /// Read exit codes as sysexits.h: 75 may pass; 64, 65, 77 and 78 will not.
+    /// Read them as sysexits.h: retry on 75, stop on 64, 65, 77 and 78.
     #[arg(long)]
     pub(super) sysexits: bool,
 
@@ -69,12 +69,13 @@ pub(super) struct FailureArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Input and output of the command")]
 pub(super) struct StreamArgs {
-    /// Its input: the same in each attempt (replay, the default), what is left, or none.
-    #[arg(long, value_name = "replay|inherit|null", value_enum, default_value_t = StdinMode::Replay,
+    /// The same input in each attempt (replay, the default),
+    /// what the last one has left, or none
+    #[arg(long, verbatim_doc_comment, value_name = "replay|inherit|null", value_enum, default_value_t = StdinMode::Replay,
           hide_default_value = true, hide_possible_values = true)]
     pub(super) stdin: StdinMode,
 
-    /// Pass the output of every attempt through, not only the last one's (on a terminal anyway).
+    /// Pass the output of every attempt on, not only the last one's.
     #[arg(long)]
     pub(super) stream: bool,
 }
@@ -83,11 +84,11 @@ pub(super) struct StreamArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Time")]
 pub(super) struct TimeArgs {
-    /// The time from telling a command to end (TERM) to killing it (KILL) [default: 10s].
+    /// From telling a command to end (TERM) to killing it [default: 10s].
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s", hide_default_value = true)]
     pub(super) grace: Duration,
 
-    /// Forget earlier failures when an attempt ran this long: supervises a service.
+    /// Forget earlier failures when an attempt has run this long.
     #[arg(long, value_name = "DURATION", value_parser = positive)]
     pub(super) reset_after: Option<Duration>,
 
@@ -125,24 +126,29 @@ pub(super) fn bad(problem: impl ToString, hint: impl Into<String>) -> BadSetting
 }
 
 const AFTER_HELP: &str = "\
+Standard output is that of the last attempt only, so that a pipe gets no part of a failed one; on a
+terminal, and with --stream, all of it is shown as it comes. Standard error always is.
+
 Environment of the command:
-  RELENT_ATTEMPT       this attempt, from 1       RELENT_MAX_ATTEMPTS  how many there may be, or unlimited
-  RELENT_LAST_EXIT     the exit code before it    RELENT_ELAPSED_MS    milliseconds since the beginning
-  RELENT_KEY           one key for all attempts: an idempotency key (kept if it is set already)
-  RELENT_VERDICT       a file: transient, permanent, overloaded or \"after 30s\" written to it says what
-                       this attempt's failure means, and is believed more than the exit code
+  RELENT_ATTEMPT       this attempt, from 1
+  RELENT_MAX_ATTEMPTS  how many there may be, or unlimited
+  RELENT_LAST_EXIT     the exit code of the attempt before
+  RELENT_ELAPSED_MS    milliseconds since the beginning
+  RELENT_KEY           an idempotency key, one for all attempts (kept if it is set already)
+  RELENT_VERDICT       a file to write transient, permanent, overloaded or \"after 30s\" to: what this
+                       attempt means, which is believed more than its exit code
 
 Exit codes:
-  the command's own    it succeeded, or retrying ended with this failure
+  the command's own    it succeeded, or this failure was the last
   1                    it exited with 0, but not with the output or as often in a row as asked for
-  124                  out of time: the last attempt was timed out, or the next would pass --max-elapsed
+  124                  out of time: the last attempt took too long, or the next would be too late
   125                  relent itself failed: wrong flags, an unreadable policy file, a full disk
-  126, 127             the command cannot be executed, is not found (not retried)
+  126, 127             the command cannot be executed, is not found; not retried
   128+N                the command died by signal N, or relent was told to end by it
 
 Examples:
   relent run -- curl -fsS https://example.com/api
   relent run --max-attempts 5 --base 100ms --cap 5s -- ./flaky.sh
   relent run --attempt-timeout 30s --max-elapsed 5m -- rsync -a src/ host:dst/
-  relent run --until-output '\"ready\": *true' --curve constant --base 2s -- curl -s localhost:8080/health
+  relent run --until-output ready --curve constant --base 2s -- curl -s localhost:8080/health
   mysqldump shop | relent run --policy relent.toml#upload -- ssh backup 'cat > shop.sql'";

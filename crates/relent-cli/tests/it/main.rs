@@ -4,6 +4,7 @@ mod binary;
 mod connect;
 mod demo;
 mod explain;
+mod frame;
 mod http;
 mod pages;
 mod run;

@@ -1,0 +1,83 @@
+//! What all subcommands share: help, version, completions, the manual page, and the answer to a wrong command line.
+
+use crate::binary::{Outcome, golden, relent};
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+};
+
+const SUBCOMMANDS: [&str; 4] = ["run", "connect", "explain", "http"];
+
+#[test]
+fn help_of_run() {
+    let Outcome { stdout, stderr, code } = relent(&["run", "--help"]);
+    assert_eq!((stderr.as_str(), code), ("", Some(0)));
+    golden("run-help.txt", &stdout);
+}
+
+#[test]
+fn help_fits_a_terminal() {
+    for line in relent(&["run", "--help"]).stdout.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+}
+
+#[test]
+fn without_a_subcommand_the_help_is_shown_and_nothing_is_done() {
+    let Outcome { stdout, stderr, code } = relent(&[]);
+    assert_eq!((stdout.as_str(), code), ("", Some(125)));
+    assert_eq!(stderr, relent(&["--help"]).stdout);
+}
+
+#[test]
+fn version() {
+    let version = format!("relent {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(relent(&["--version"]), Outcome { stdout: version, stderr: String::new(), code: Some(0) });
+}
+
+#[test]
+fn a_wrong_command_line_is_answered_with_a_hint() {
+    let said = |args: &[&str]| {
+        let Outcome { stdout, stderr, code } = relent(args);
+        assert_eq!((stdout.as_str(), code), ("", Some(125)));
+        stderr
+    };
+    assert_eq!(said(&["demoo"]), "error: unrecognized subcommand 'demoo'\nhint: a similar subcommand exists: 'demo'\n");
+    assert_eq!(said(&["--base", "1s"]), "error: unexpected argument '--base' found\nhint: see relent --help\n");
+    assert_eq!(
+        said(&["completions", "ksh93"]),
+        "error: invalid value 'ksh93' for '<SHELL>' [possible values: bash, zsh, fish]\n\
+         hint: see relent completions --help\n"
+    );
+    assert_eq!(
+        said(&["completions"]),
+        "error: the following required arguments were not provided: <SHELL>\nhint: see relent completions --help\n"
+    );
+    assert!(said(&["man", "tape"]).starts_with("error: there is no subcommand \"tape\"\nhint: there are run, "));
+}
+
+#[test]
+fn completions_know_every_flag_and_the_shells_take_them() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = relent(&["completions", shell]).stdout;
+        for word in ["attempt-timeout", "retry-on-exit", "until-output", "replay", "completions"] {
+            assert!(script.contains(word), "{shell} misses {word}");
+        }
+    }
+    let mut bash = Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn().expect("bash is part of Debian");
+    let script = relent(&["completions", "bash"]).stdout;
+    bash.stdin.take().expect("it is piped").write_all(script.as_bytes()).expect("bash reads it");
+    assert!(bash.wait().expect("bash was started").success());
+}
+
+#[test]
+fn there_is_a_manual_page_for_each_subcommand() {
+    let page = relent(&["man"]).stdout;
+    for subcommand in SUBCOMMANDS {
+        assert!(page.contains(&format!("relent\\-{subcommand}(1)")), "{subcommand}");
+        let page = relent(&["man", subcommand]).stdout;
+        assert!(page.contains(&format!(".TH relent-{subcommand} 1")), "{page}");
+        assert!(page.contains(".SH NAME") && page.contains("Examples:"), "{page}");
+    }
+    assert!(relent(&["man", "run"]).stdout.contains("\\-\\-retry\\-on\\-exit"));
+}
