@@ -43,7 +43,16 @@ impl Setting {
     }
 }
 
+/// The name of a policy of flags alone, and of none at all.
+const FLAGS: &str = "flags";
+const DEFAULT: &str = "default";
+
 impl Subject {
+    /// Whether the name is more than where it was written.
+    pub(super) fn is_named(&self) -> bool {
+        self.name != FLAGS && self.name != DEFAULT
+    }
+
     /// The policy of the flags and the file.
     pub(super) fn of_args(args: &PolicyArgs) -> Result<Subject, Fault> {
         let (flags, file) = (args.flags()?, args.file()?);
@@ -51,8 +60,8 @@ impl Subject {
         let name = match (&origin, &args.compat) {
             (Some(origin), _) => origin.clone(),
             (None, Some(profile)) => profile.clone(),
-            (None, None) if args.is_given() => "flags".to_owned(),
-            (None, None) => "default".to_owned(),
+            (None, None) if args.is_given() => FLAGS.to_owned(),
+            (None, None) => DEFAULT.to_owned(),
         };
         Subject::of_drafts(name, flags, origin.as_deref().unwrap_or_default(), file).map_err(|bad| args.fault(&bad))
     }
