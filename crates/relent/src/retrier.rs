@@ -288,6 +288,7 @@ impl<W, N, T: Timer> Hooks<W, N, T> {
     }
 
     /// What the first attempt is told.
+    #[cfg(feature = "std")]
     #[inline]
     fn first_attempt(&self, policy: &Policy, began: Option<Timestamp>) -> Attempt {
         let limit = began.and_then(|now| Call::new(policy, now, 0).deadline(self.deadline).attempt_limit(now));
@@ -357,46 +358,80 @@ where
     Fut: Future<Output = Result<V, E>>,
 {
     let began = hooks.began(policy);
-    let mut attempt = hooks.first_attempt(policy, began);
-    let mut state = None;
-    if policy.has_spread() {
-        state.insert(hooks.retry(policy, began)).spread().await;
+    let mut first = None;
+    if began.is_none() && hooks.cancel.is_none() && !policy.has_spread() {
+        let mut op = pin!(op(Attempt::new(1, None)));
+        let mut scope = Scope::new();
+        let outcome = poll_fn(|cx| scope.enter(|| op.as_mut().poll(cx)));
+        match outcome.await {
+            Ok(value) => return Ok(value),
+            Err(error) => first = Some(Fault::Error { error, was_given_up: scope.has_given_up() }),
+        }
     }
+    go_on(policy, hooks, began, first, op).await
+}
+
+/// All that calls without trouble have no need of: limits, cancellation, a spread, and whatever comes after a first
+/// failure.
+async fn go_on<W, N, T, V, E, F, Fut>(
+    policy: &Policy,
+    hooks: &Hooks<W, N, T>,
+    began: Option<Timestamp>,
+    mut failed: Option<Fault<E>>,
+    mut op: F,
+) -> Result<V, Error<E>>
+where
+    W: Judge<E>,
+    N: Watch<E>,
+    T: Timer,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
+{
+    let mut retry = hooks.retry(policy, began);
+    if policy.has_spread() {
+        retry.spread().await;
+    }
+    let mut attempt = retry.attempt();
     let mut last = None;
     loop {
-        let fault = {
-            // One attempt, no longer than its limit and no longer than nobody cancels.
-            let limit = attempt.timeout();
-            let mut op = pin!(op(attempt));
-            let mut end = pin!(limit.map(|limit| hooks.timer.sleep(limit)));
-            let mut cancelled = pin!(hooks.cancel.as_ref().map(Cancel::cancelled));
-            let mut scope = Scope::new();
-            let outcome = poll_fn(|cx| {
-                if cancelled.as_mut().as_pin_mut().is_some_and(|cancelled| cancelled.poll(cx).is_ready()) {
-                    return Poll::Ready(Err(Fault::Cancelled));
-                }
-                if let Poll::Ready(result) = scope.enter(|| op.as_mut().poll(cx)) {
-                    return Poll::Ready(
-                        result.map_err(|error| Fault::Error { error, was_given_up: scope.has_given_up() }),
-                    );
-                }
-                match (end.as_mut().as_pin_mut(), limit) {
-                    (Some(end), Some(limit)) => end.poll(cx).map(|_| Err(Fault::TimedOut(limit))),
-                    _ => Poll::Pending,
-                }
-            });
-            match outcome.await {
+        let fault = match failed.take() {
+            Some(fault) => fault,
+            None => match bounded(op(attempt), attempt.timeout(), hooks).await {
                 Ok(value) => return Ok(value),
                 Err(fault) => fault,
-            }
+            },
         };
-        let retry = state.get_or_insert_with(|| hooks.retry(policy, began));
-        let delay = hooks.failed(retry, attempt, fault, &mut last)?;
+        let delay = hooks.failed(&mut retry, attempt, fault, &mut last)?;
         if !retry.sleep(delay).await {
             return Err(retry.give_up(Reason::Cancelled, last));
         }
         attempt = retry.attempt();
     }
+}
+
+/// One attempt, no longer than its limit and no longer than nobody cancels.
+async fn bounded<W, N, T, V, E, Fut>(op: Fut, limit: Option<Duration>, hooks: &Hooks<W, N, T>) -> Result<V, Fault<E>>
+where
+    T: Timer,
+    Fut: Future<Output = Result<V, E>>,
+{
+    let mut op = pin!(op);
+    let mut end = pin!(limit.map(|limit| hooks.timer.sleep(limit)));
+    let mut cancelled = pin!(hooks.cancel.as_ref().map(Cancel::cancelled));
+    let mut scope = Scope::new();
+    poll_fn(|cx| {
+        if cancelled.as_mut().as_pin_mut().is_some_and(|cancelled| cancelled.poll(cx).is_ready()) {
+            return Poll::Ready(Err(Fault::Cancelled));
+        }
+        if let Poll::Ready(result) = scope.enter(|| op.as_mut().poll(cx)) {
+            return Poll::Ready(result.map_err(|error| Fault::Error { error, was_given_up: scope.has_given_up() }));
+        }
+        match (end.as_mut().as_pin_mut(), limit) {
+            (Some(end), Some(limit)) => end.poll(cx).map(|_| Err(Fault::TimedOut(limit))),
+            _ => Poll::Pending,
+        }
+    })
+    .await
 }
 
 #[cfg(feature = "std")]

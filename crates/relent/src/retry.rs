@@ -261,7 +261,11 @@ impl<'a, T: Timer> Retry<'a, T> {
             Decision::Retry(delay) => Ok(delay),
             Decision::GiveUp(reason) => Err(reason),
         };
-        if !self.is_timed && decision != Ok(Duration::ZERO) {
+        if !self.is_timed && decision == Ok(Duration::ZERO) {
+            self.timeline.push_untimed();
+            return decision;
+        }
+        if !self.is_timed {
             self.failed_at = self.timer.now();
         }
         self.timeline.push(self.attempt_started, self.failed_at);

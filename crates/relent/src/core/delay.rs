@@ -41,8 +41,11 @@ impl Policy {
             Shape::Immediate => Some(0),
             Shape::Exponential { factor, .. } if matches!(self.jitter, PackedJitter::FULL) => {
                 let v = f64::from_bits(*memory);
-                *memory = (v * factor).to_bits();
-                Some(rng::scale(draw, whole(v).min(self.cap)))
+                let w = whole(v).min(self.cap);
+                if w < self.cap {
+                    *memory = (v * factor).to_bits();
+                }
+                Some(rng::scale(draw, w))
             }
             _ => None,
         }
@@ -55,8 +58,11 @@ impl Policy {
             && !self.is_decorrelated()
         {
             let v = f64::from_bits(step.memory);
-            step.memory = (v * factor).to_bits();
-            return Some(self.jitter.range(whole(v), self.cap).pick(step.draw));
+            let w = whole(v);
+            if w < self.cap {
+                step.memory = (v * factor).to_bits();
+            }
+            return Some(self.jitter.range(w, self.cap).pick(step.draw));
         }
         self.other_delay(step)
     }
