@@ -2,7 +2,7 @@
 
 use super::{
     engine::Engine,
-    failure::{self, Broken, Failure},
+    failure::{self, Broken, Failure, Reached},
     head,
     narrator::Narrator,
     progress::Progress,
@@ -101,7 +101,10 @@ async fn send(engine: &Engine, headers: HeaderMap) -> Result<Response, Broken> {
         sending = sending.body(body.open()?);
     }
     let sent = sending.send().await;
-    sent.map_err(|error| failure::before_head(&error, engine.client.watch.is_connected(), request))
+    sent.map_err(|error| {
+        let connected = engine.client.watch.is_connected();
+        failure::before_head(&error, Reached { connected, redirects: engine.redirects }, request)
+    })
 }
 
 /// Looks at the answer to a request for the rest of a body.

@@ -34,6 +34,7 @@ pub(super) struct Engine {
     pub(super) retry_unsafe: bool,
     pub(super) fail_with_body: bool,
     pub(super) to_file: bool,
+    pub(super) redirects: bool,
     pub(super) request: Request,
     pub(super) client: Client,
     pub(super) output: Output,

@@ -8,6 +8,7 @@ use relent::{
     wire::{DIALECTS, Fault, Pushback},
 };
 use std::{error::Error, io, time::Duration};
+use url::Url;
 
 /// A failed attempt.
 pub(super) struct Failure {
@@ -55,6 +56,10 @@ impl Failure {
         }
     }
 
+    fn hint(self, hint: &str) -> Failure {
+        Failure { hint: Some(hint.to_owned()), ..self }
+    }
+
     /// A response that is a failure.
     pub(super) fn status(response: reqwest::Response, verdict: Verdict, now: Duration) -> Failure {
         let status = response.status();
@@ -75,32 +80,62 @@ impl Failure {
         if connected {
             Failure::of(Fault::Timeout, format!("no answer within {limit:.1}"))
         } else {
-            Failure::of(Fault::Connect, format!("no connection to {} within {limit:.1}", request.authority()))
+            Failure::of(Fault::Connect, format!("no connection to {} within {limit:.1}", authority(&request.url)))
         }
     }
 }
 
+/// How far an attempt came before it failed.
+#[derive(Clone, Copy)]
+pub(super) struct Reached {
+    /// A connection was made, perhaps to a host that redirected to another.
+    pub(super) connected: bool,
+    /// Redirects are followed.
+    pub(super) redirects: bool,
+}
+
 /// The client's error before the response's head was there.
-pub(super) fn before_head(error: &reqwest::Error, connected: bool, request: &Request) -> Broken {
+pub(super) fn before_head(error: &reqwest::Error, reached: Reached, request: &Request) -> Broken {
     if let Some(data) = find::<DataError>(error) {
         return data.fault().into();
     }
-    let authority = request.authority();
-    let failure = if find::<Unresolved>(error).is_some() {
-        Failure::of(Fault::Resolve, format!("cannot find host {}", request.url.host_str().unwrap_or_default()))
+    let (fault, mut failure) = fault_before_head(error, reached.connected, request);
+    // Behind a redirect, what failed may be the second request: the first has left, whatever became of the second.
+    let alone = !reached.connected || (fault == Fault::Refused && !reached.redirects);
+    failure.left = failure.left || !alone;
+    Broken::Failed(Box::new(failure))
+}
+
+fn fault_before_head(error: &reqwest::Error, connected: bool, request: &Request) -> (Fault, Failure) {
+    // A redirect may have led elsewhere.
+    let url = error.url().unwrap_or(&request.url);
+    let authority = authority(url);
+    if find::<Unresolved>(error).is_some() {
+        of(Fault::Resolve, format!("cannot find host {}", url.host_str().unwrap_or_default()))
     } else if let Some(tls) = find::<rustls::Error>(error) {
         of_tls(tls, &authority)
     } else if error.is_connect() || !connected {
         let why = if error.is_timeout() { "out of time".into() } else { innermost(error) };
-        Failure::of(Fault::Connect, format!("cannot connect to {authority}: {why}"))
+        of(Fault::Connect, format!("cannot connect to {authority}: {why}"))
     } else if error.is_redirect() {
-        let mut failure = Failure::of(Fault::Protocol, innermost(error));
-        failure.hint = Some("see where it leads without -L".into());
-        failure
+        let (fault, failure) = of(Fault::Protocol, innermost(error));
+        (fault, failure.hint("see where it leads without -L"))
     } else {
         of_connection(error)
-    };
-    Broken::Failed(Box::new(failure))
+    }
+}
+
+fn of(fault: Fault, text: String) -> (Fault, Failure) {
+    (fault, Failure::of(fault, text))
+}
+
+/// The host and port of a URL.
+pub(super) fn authority(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    match url.port_or_known_default() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
 }
 
 /// The client's error while the body was read, of which `have` bytes were there.
@@ -152,23 +187,20 @@ pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
 }
 
 /// A connection that was made, and failed.
-fn of_connection(error: &reqwest::Error) -> Failure {
+fn of_connection(error: &reqwest::Error) -> (Fault, Failure) {
     if let Some(h2) = find::<h2::Error>(error) {
         let refused = h2.reason() == Some(h2::Reason::REFUSED_STREAM)
             || (h2.is_go_away() && h2.is_remote() && h2.reason() == Some(h2::Reason::NO_ERROR));
         let fault = if refused { Fault::Refused } else { Fault::Reset };
-        return Failure::of(fault, format!("the server ended the stream: {}", reason(h2)));
+        return of(fault, format!("the server ended the stream: {}", reason(h2)));
     }
-    let hyper = find::<hyper::Error>(error);
-    if hyper.is_some_and(|error| error.is_parse()) {
-        return Failure::of(Fault::Protocol, format!("the answer is not HTTP: {}", innermost(error)));
+    if find::<hyper::Error>(error).is_some_and(hyper::Error::is_parse) {
+        return of(Fault::Protocol, format!("the answer is not HTTP: {}", innermost(error)));
     }
     match find::<io::Error>(error) {
-        Some(io) => match Fault::of_io(io) {
-            Fault::Timeout => Failure::of(Fault::Timeout, "no answer in time".into()),
-            _ => Failure::of(Fault::Reset, format!("the connection broke before the answer: {}", plain(io))),
-        },
-        None => Failure::of(Fault::Reset, "the connection was closed before the answer".into()),
+        Some(io) if Fault::of_io(io) == Fault::Timeout => of(Fault::Timeout, "no answer in time".into()),
+        Some(io) => of(Fault::Reset, format!("the connection broke before the answer: {}", plain(io))),
+        None => of(Fault::Reset, "the connection was closed before the answer".into()),
     }
 }
 
@@ -176,18 +208,17 @@ fn reason(error: &h2::Error) -> String {
     error.reason().map_or_else(|| error.to_string(), |reason| reason.description().to_owned())
 }
 
-fn of_tls(error: &rustls::Error, authority: &str) -> Failure {
+fn of_tls(error: &rustls::Error, authority: &str) -> (Fault, Failure) {
     match error {
         rustls::Error::InvalidCertificate(why) => {
             let why = certificate(why);
-            Failure::of(Fault::Untrusted, format!("the certificate of {authority} is not trusted: {why}"))
+            of(Fault::Untrusted, format!("the certificate of {authority} is not trusted: {why}"))
         }
         rustls::Error::InvalidMessage(_) => {
-            let mut failure = Failure::of(Fault::Handshake, format!("{authority} does not speak TLS"));
-            failure.hint = Some("try http://".into());
-            failure
+            let (fault, failure) = of(Fault::Handshake, format!("{authority} does not speak TLS"));
+            (fault, failure.hint("try http://"))
         }
-        other => Failure::of(Fault::Handshake, format!("no TLS with {authority}: {other}")),
+        other => of(Fault::Handshake, format!("no TLS with {authority}: {other}")),
     }
 }
 

@@ -50,6 +50,7 @@ fn prepare(args: &Args) -> Result<engine::Engine, Fault> {
         retry_unsafe: args.retry_unsafe,
         fail_with_body: args.fail_with_body,
         to_file: !matches!(output, sink::Output::Stdout),
+        redirects: args.location,
         request,
         client,
         output,

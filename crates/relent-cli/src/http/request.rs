@@ -35,15 +35,6 @@ impl Request {
         Ok(Request { method, url, headers, body })
     }
 
-    /// The host and port, for messages.
-    pub(super) fn authority(&self) -> String {
-        let host = self.url.host_str().unwrap_or_default();
-        match self.url.port_or_known_default() {
-            Some(port) => format!("{host}:{port}"),
-            None => host.to_owned(),
-        }
-    }
-
     /// The URL without a password, for messages.
     pub(super) fn shown_url(&self) -> String {
         let mut url = self.url.clone();
@@ -208,6 +199,5 @@ mod tests {
             body: None,
         };
         assert_eq!(request.shown_url(), "http://ann:***@host/x");
-        assert_eq!(request.authority(), "host:80");
     }
 }

@@ -119,6 +119,20 @@ hint: --max-attempts gives it more
 }
 
 #[test]
+fn a_post_behind_whose_redirect_nobody_listens_has_left() {
+    let gone = format!("Location: http://127.0.0.1:{}/", free_port());
+    let server = Server::new(vec![Reply::new(303, &[&gone], "")]);
+    let outcome = http(&["POST", "-L", &server.url("/orders")]);
+    let stderr = "\
+error: gave up after 1 attempt in TIME: POST is not sent again, since the method is not idempotent and the request may \
+have been carried out (cannot connect to HOST: Connection refused)
+hint: --idempotency-key if the server honours it; --retry-unsafe if twice does no harm
+";
+    expect(&outcome, 6, "", stderr);
+    assert_eq!(server.count(), 1);
+}
+
+#[test]
 fn a_timeout_after_it_left_stops_a_post() {
     let server = Server::new(vec![Reply::ok("late").late(Duration::from_secs(20))]);
     let outcome = http(&["POST", "--attempt-timeout=400ms", &server.url("/")]);
