@@ -1,9 +1,10 @@
 //! `relent connect`, against listeners of the tests' own.
 
 use crate::binary::{Folder, Outcome, relent};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with};
 use std::{
-    net::{TcpListener, TcpStream},
-    os::unix::net::UnixListener,
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    os::{fd::OwnedFd, unix::net::UnixListener},
     thread,
     time::Duration,
 };
@@ -15,10 +16,25 @@ fn connect(args: &[&str]) -> Outcome {
     relent(&[&QUICK, args].concat())
 }
 
-/// A port that nothing listens on.
-fn closed() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-    listener.local_addr().expect("it is bound").to_string()
+/// A port that is taken, so that nobody else gets it, and on which nothing listens yet.
+struct Closed {
+    socket: OwnedFd,
+    target: String,
+}
+
+impl Closed {
+    fn port() -> Closed {
+        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+        let socket = socket.expect("there are sockets");
+        bind(&socket, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("loopback has free ports");
+        let address = getsockname(&socket).ok().and_then(|address| SocketAddr::try_from(address).ok());
+        Closed { socket, target: address.expect("it is bound").to_string() }
+    }
+
+    fn open(self) -> TcpListener {
+        listen(&self.socket, 16).expect("it is bound");
+        TcpListener::from(self.socket)
+    }
 }
 
 /// What is said, with the port, and with the times that differ from run to run, replaced.
@@ -54,15 +70,12 @@ fn what_accepts_at_once_is_not_talked_about() {
 
 #[test]
 fn waits_and_becomes_the_command() {
-    let target = closed();
-    let later = {
-        let target = target.clone();
-        thread::spawn(move || {
-            thread::sleep(Duration::from_millis(100));
-            let listener = TcpListener::bind(target).unwrap();
-            listener.accept().unwrap();
-        })
-    };
+    let closed = Closed::port();
+    let target = closed.target.clone();
+    let later = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(100));
+        closed.open().accept().unwrap();
+    });
     let outcome = connect(&[&target, "--", "sh", "-c", "echo $RELENT_TARGET \"$@\"; exit 7", "-", "--any", "a b"]);
     later.join().unwrap();
     assert_eq!((outcome.stdout, outcome.code), (format!("{target} --any a b\n"), Some(7)));
@@ -85,7 +98,8 @@ fn the_command_has_the_process_of_relent() {
 
 #[test]
 fn gives_up_with_the_last_error() {
-    let target = closed();
+    let closed = Closed::port();
+    let target = closed.target.clone();
     let outcome = relent(&["connect", "--seed", "7", "--base", "20ms", "--max-attempts", "3", &target]);
     assert_eq!((outcome.stdout.as_str(), outcome.code), ("", Some(1)));
     assert_eq!(
@@ -100,7 +114,8 @@ fn gives_up_with_the_last_error() {
 
 #[test]
 fn machines_get_events() {
-    let target = closed();
+    let closed = Closed::port();
+    let target = closed.target.clone();
     let args = ["connect", "--json", "--seed", "7", "--base", "20ms", "--max-attempts", "2", &target, "--", "true"];
     let outcome = relent(&args);
     let mut stderr = outcome.stderr.replace(&target, "HOST:PORT");
@@ -120,7 +135,8 @@ fn machines_get_events() {
 
 #[test]
 fn out_of_time_is_124() {
-    let outcome = connect(&["--max-elapsed", "100ms", &closed()]);
+    let closed = Closed::port();
+    let outcome = connect(&["--max-elapsed", "100ms", &closed.target]);
     assert_eq!(outcome.code, Some(124));
     assert!(outcome.stderr.trim_end().ends_with("out of time (Connection refused)"), "{}", outcome.stderr);
 }
@@ -128,13 +144,14 @@ fn out_of_time_is_124() {
 #[test]
 fn all_targets_or_any() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (open, shut) = (listener.local_addr().unwrap().to_string(), closed());
+    let (closed, other) = (Closed::port(), Closed::port());
+    let (open, shut) = (listener.local_addr().unwrap().to_string(), closed.target.clone());
     let all = relent(&["connect", "-q", "--base", "5ms", "--max-attempts", "3", &open, &shut]);
     assert_eq!(all.code, Some(1));
     let command = ["--", "sh", "-c", "echo $RELENT_TARGET"];
     let any = connect(&[&["-q", "--any", &shut, &open][..], &command].concat());
     assert_eq!((any.stdout, any.code), (format!("{open}\n"), Some(0)));
-    let none = relent(&["connect", "-q", "--any", "--base", "5ms", "--max-attempts", "3", &shut, &closed()]);
+    let none = relent(&["connect", "-q", "--any", "--base", "5ms", "--max-attempts", "3", &shut, &other.target]);
     assert_eq!(none.code, Some(1));
 }
 
