@@ -33,7 +33,7 @@ pub(super) struct Narrator {
     /// Whether there is somebody who watches.
     countdown: bool,
     counting: bool,
-    /// How much of the wait was left at the last heartbeat.
+    /// How much of the wait was left when the last heartbeat was due.
     beat: Option<Duration>,
     most: Option<u32>,
     retried: bool,
@@ -134,7 +134,7 @@ impl Narrator {
         if left > due {
             return Some(left - due);
         }
-        self.beat = Some(left);
+        self.beat = Some(due);
         match self.args.json {
             true => self.event(
                 Object::new()
@@ -145,7 +145,7 @@ impl Narrator {
             ),
             false => self.say(format_args!("still waiting, attempt {} in {:.0}", self.of_most(attempt), Human(left))),
         }
-        Some(every)
+        Some(left.saturating_sub(due.saturating_sub(every)).max(Duration::from_millis(1)))
     }
 
     pub(super) fn wait_is_over(&mut self) {

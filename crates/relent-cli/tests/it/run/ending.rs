@@ -25,7 +25,7 @@ fn attempt_cli_a_command_takes_as_long_as_it_takes() {
     let started = Instant::now();
     assert_eq!(sh(&["--attempt-timeout", "20s"], "sleep 0.7").code, Some(0));
     let took = started.elapsed();
-    assert!(took >= Duration::from_millis(700) && took < Duration::from_millis(1400), "{took:?}");
+    assert!(took >= Duration::from_millis(700) && took < Duration::from_millis(2500), "{took:?}");
 }
 
 /// attempt-cli replaces the exit code.
@@ -36,20 +36,20 @@ fn attempt_cli_the_exit_code_is_the_commands() {
 
 #[test]
 fn an_attempt_that_takes_too_long_is_ended_and_retried() {
-    sh(&["--attempt-timeout", "150ms", "--max-attempts", "2"], "echo $RELENT_ATTEMPT; exec sleep 30").is(
+    sh(&["--attempt-timeout", "600ms", "--max-attempts", "2"], "echo $RELENT_ATTEMPT; exec sleep 30").is(
         124,
         "2\n",
         "relent: attempt 1 of 2: timed out after [t]; next in [t]\n\
          relent: gave up after 2 attempts in [t]: out of attempts (timed out after [t])\n",
     );
-    sh(&["-q", "--attempt-timeout", "150ms"], "[ $RELENT_ATTEMPT = 2 ] || sleep 30").is(0, "", "");
+    sh(&["-q", "--attempt-timeout", "600ms"], "[ $RELENT_ATTEMPT = 2 ] || sleep 30").is(0, "", "");
 }
 
 #[test]
 fn a_timeout_ends_the_whole_group() {
     let place = Place::new();
     let script = "sleep 31 & echo $! > pid; sleep 32";
-    let outcome = place.sh(&["-q", "--attempt-timeout", "150ms", "--max-attempts", "1"], script);
+    let outcome = place.sh(&["-q", "--attempt-timeout", "600ms", "--max-attempts", "1"], script);
     assert_eq!(outcome.code, Some(124));
     assert!(!is_running(&place.0.read("pid")));
 }
@@ -57,7 +57,7 @@ fn a_timeout_ends_the_whole_group() {
 #[test]
 fn who_does_not_end_when_told_is_killed() {
     let started = Instant::now();
-    let flags = ["-q", "--attempt-timeout", "100ms", "--grace", "150ms", "--max-attempts", "1"];
+    let flags = ["-q", "--attempt-timeout", "600ms", "--grace", "150ms", "--max-attempts", "1"];
     let outcome = sh(&flags, "trap '' TERM; echo up; while :; do sleep 0.05; done");
     outcome.is(124, "up\n", "");
     assert!(started.elapsed() < Duration::from_secs(5));
@@ -66,7 +66,7 @@ fn who_does_not_end_when_told_is_killed() {
 #[test]
 fn a_command_may_clean_up_in_its_grace() {
     let script = "exec 2>/dev/null; trap 'sleep 0.1; echo cleaned; exit 3' TERM; echo up; while :; do sleep 0.02; done";
-    sh(&["-q", "--attempt-timeout", "150ms", "--max-attempts", "1"], script).is(124, "up\ncleaned\n", "");
+    sh(&["-q", "--attempt-timeout", "600ms", "--max-attempts", "1"], script).is(124, "up\ncleaned\n", "");
 }
 
 #[test]
@@ -155,8 +155,8 @@ fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
 fn a_healthy_run_makes_earlier_failures_forgotten() {
     let place = Place::new();
     // Two quick failures, a healthy run, then two quick failures again: without the reset the fourth would be the last.
-    let script = "echo >> count; n=$(wc -l < count); [ $n = 3 ] && sleep 0.3; echo $RELENT_ATTEMPT >> seen; [ $n = 6 ]";
-    let outcome = place.sh(&["-q", "--max-attempts", "4", "--reset-after", "250ms"], script);
+    let script = "echo >> count; n=$(wc -l < count); [ $n = 3 ] && sleep 1.2; echo $RELENT_ATTEMPT >> seen; [ $n = 6 ]";
+    let outcome = place.sh(&["-q", "--max-attempts", "4", "--reset-after", "1s"], script);
     assert_eq!(outcome.code, Some(0));
     assert_eq!(place.0.read("seen"), "1\n2\n3\n2\n3\n4\n");
 }

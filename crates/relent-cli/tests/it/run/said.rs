@@ -81,21 +81,20 @@ fn events_are_one_object_a_line() {
 
 #[test]
 fn a_long_wait_has_a_heartbeat() {
-    let flags = ["run", "--curve", "constant", "--base", "350ms", "--jitter", "none", "--heartbeat", "100ms"];
-    let place = Place::new();
-    let script = ["--", "sh", "-c", "[ $RELENT_ATTEMPT = 2 ]"];
-    place.relent(&[&flags[..], &script].concat()).is(
-        0,
-        "",
-        "relent: attempt 1 of 8: exit 1; next in [t]\n\
-         relent: still waiting, attempt 2 of 8 in [t]\n\
-         relent: still waiting, attempt 2 of 8 in [t]\n\
-         relent: still waiting, attempt 2 of 8 in [t]\n\
-         relent: succeeded after 2 attempts in [t]\n",
+    let flags = ["--base", "900ms", "--jitter", "none", "--heartbeat", "250ms"];
+    let beats = |flags: &[&str], beat: &str| {
+        let outcome = sh(flags, "[ $RELENT_ATTEMPT = 2 ]");
+        // A machine under load may be late for a beat.
+        let count = outcome.stderr.matches(beat).count();
+        assert!((1..=3).contains(&count), "{outcome:?}");
+        outcome.stderr.replace(beat, "")
+    };
+    assert_eq!(
+        beats(&flags, "relent: still waiting, attempt 2 of 8 in [t]\n"),
+        "relent: attempt 1 of 8: exit 1; next in [t]\nrelent: succeeded after 2 attempts in [t]\n"
     );
-    let outcome = place.relent(&[&flags[..], &["--json"], &script].concat());
-    let beat = "{\"event\":\"waiting\",\"attempt\":2,\"left_ms\":0,\"elapsed_ms\":0}\n";
-    assert_eq!(outcome.stderr.matches(beat).count(), 3, "{}", outcome.stderr);
+    let event = "{\"event\":\"waiting\",\"attempt\":2,\"left_ms\":0,\"elapsed_ms\":0}\n";
+    assert!(!beats(&[&flags[..], &["--json"]].concat(), event).contains("waiting"));
 }
 
 fn report(flags: &[&str], script: &str) -> String {
