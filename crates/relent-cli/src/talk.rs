@@ -4,7 +4,10 @@
 //! terminal, where `NO_COLOR` is set to anything, or where `TERM` is `dumb`.
 
 use crate::{cli::Cli, json::Object};
-use clap::{CommandFactory, error::ErrorKind};
+use clap::{
+    CommandFactory,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 use std::{
     error::Error,
     fmt::Display,
@@ -139,12 +142,33 @@ fn usage_fault(error: &clap::Error, first: Option<&str>) -> Fault {
     let text = error.render().to_string();
     let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
     let problem = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
-    let tip = text.lines().find_map(|line| line.trim_start().strip_prefix("tip: "));
-    match (cause_hint(error), tip) {
-        (Some(hint), _) => Fault::new(problem).hint(hint),
-        (None, Some(tip)) => Fault::new(problem).hint(tip),
-        (None, None) => Fault::new(problem).hint(help_of(first)),
-    }
+    // "To pass it as a value" is what hardly anybody wants who mistypes a flag.
+    let tip = text
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("tip: "))
+        .find(|tip| !tip.contains(" as a value"));
+    let hint = cause_hint(error).or_else(|| elsewhere(error)).or_else(|| tip.map(str::to_owned));
+    Fault::new(problem).hint(hint.unwrap_or_else(|| help_of(first)))
+}
+
+/// What flags of other programs are called here.
+fn elsewhere(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
+    let ours = match flag.trim_start_matches('-') {
+        "retries" | "max-retries" | "tries" | "attempts" | "max-tries" | "retry" | "n" | "t" | "r" | "times" => {
+            "--max-attempts (which counts the first attempt too)"
+        }
+        "timeout" | "max-time" | "per-try-timeout" => {
+            "--attempt-timeout for each attempt, --max-elapsed for all of them"
+        }
+        "delay" | "wait" | "interval" | "sleep" | "d" | "s" | "retry-delay" | "min-delay" | "wait-min" => "--base",
+        "max-delay" | "max-wait" | "max-interval" | "wait-max" => "--cap",
+        "backoff" => "--curve",
+        "multiplier" => "--factor",
+        "retry-max-time" | "max-duration" => "--max-elapsed",
+        _ => return None,
+    };
+    Some(format!("here it is {ours}"))
 }
 
 /// The hint of the value parser that refused, if it was one of ours.

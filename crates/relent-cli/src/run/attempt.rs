@@ -180,6 +180,9 @@ fn cannot_run(program: &Path, error: &io::Error) -> How {
         io::ErrorKind::NotFound if program.components().count() > 1 && program.exists() => {
             (format!("cannot execute {name}: its interpreter is not found"), "look at its first line, #!")
         }
+        io::ErrorKind::NotFound if program.to_string_lossy().contains(' ') => {
+            (format!("cannot find the command {name:?}"), "is it for a shell? relent run -- sh -c '...'")
+        }
         io::ErrorKind::NotFound => {
             (format!("cannot find the command {name}"), "is it installed, and its folder on PATH?")
         }

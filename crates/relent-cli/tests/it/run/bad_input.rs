@@ -22,7 +22,17 @@ fn no_command() {
 #[test]
 fn unknown_flags() {
     refused(&["--bse", "1s"], "unexpected argument '--bse' found", "a similar argument exists: '--base'");
-    refused(&["-x"], "unexpected argument '-x' found", "to pass '-x' as a value, use '-- -x'");
+    refused(&["-x"], "unexpected argument '-x' found", "see relent run --help");
+    refused(
+        &["--timeout", "3s"],
+        "unexpected argument '--timeout' found",
+        "here it is --attempt-timeout for each attempt, --max-elapsed for all of them",
+    );
+    refused(
+        &["--retries=3"],
+        "unexpected argument '--retries' found",
+        "here it is --max-attempts (which counts the first attempt too)",
+    );
     refused(
         &["--quiet", "--verbose"],
         "the argument '--quiet' cannot be used with '--verbose'",

@@ -61,6 +61,11 @@ fn debian_retry_a_missing_command_is_not_retried() {
         "",
         "error: cannot find the command no-such-command\nhint: is it installed, and its folder on PATH?\n",
     );
+    Place::new().relent(&["run", "--", "echo hi"]).is(
+        127,
+        "",
+        "error: cannot find the command \"echo hi\"\nhint: is it for a shell? relent run -- sh -c '...'\n",
+    );
     Place::new().relent(&["run", "--", "./no/such"]).is(
         127,
         "",

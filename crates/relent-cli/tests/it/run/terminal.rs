@@ -2,15 +2,17 @@
 
 use super::{Place, QUICK, until};
 use std::{
+    fs,
     io::Write,
-    process::{Child, ChildStdin, Stdio},
+    process::{Child, ChildStdin, Command, Stdio},
+    time::Duration,
 };
 
 /// Starts relent on a terminal of its own; what is typed goes into its standard input.
 fn typing(place: &Place, flags: &[&str], shell: &str) -> (Child, ChildStdin) {
     let quoted = shell.replace('\'', "'\\''");
     let line = format!("{} {} {} -- sh -c '{quoted}'", env!("CARGO_BIN_EXE_relent"), QUICK.join(" "), flags.join(" "));
-    let mut command = std::process::Command::new("script");
+    let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).current_dir(place.0.path());
     command.env("TMPDIR", place.0.path().join("tmp")).env("TERM", "xterm").env("SHELL", "/bin/sh");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script is part of Debian");
@@ -49,7 +51,7 @@ fn a_long_wait_is_counted_down() {
     let shell = "[ $RELENT_ATTEMPT = 2 ]";
     let quoted = shell.replace('\'', "'\\''");
     let line = format!("{} run {} -- sh -c '{quoted}'", env!("CARGO_BIN_EXE_relent"), line_flags.join(" "));
-    let mut command = std::process::Command::new("script");
+    let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).current_dir(place.0.path()).env("TERM", "xterm");
     let output = command.stdin(Stdio::null()).output().expect("script is part of Debian");
     let text = super::without_times(&String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"));
@@ -66,7 +68,7 @@ fn control_c_reaches_the_command_and_stops_the_retrying() {
     let place = Place::new();
     let (child, mut stdin) = typing(&place, &["-q"], "echo >> count; touch up; exec sleep 30");
     until("it runs", || place.has("up"));
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    std::thread::sleep(Duration::from_millis(50));
     stdin.write_all(b"\x03").unwrap();
     let (code, _) = shown(child);
     assert_eq!(code, Some(130));
@@ -75,10 +77,33 @@ fn control_c_reaches_the_command_and_stops_the_retrying() {
 }
 
 #[test]
+fn control_z_stops_both_and_both_go_on() {
+    let place = Place::new();
+    let script = "echo $PPID > relent; touch up; while [ ! -e go ]; do sleep 0.02; done; echo done";
+    let (child, mut stdin) = typing(&place, &["-q"], script);
+    until("it runs", || place.has("up"));
+    std::thread::sleep(Duration::from_millis(50));
+    let relent = place.0.read("relent");
+    stdin.write_all(b"\x1a").unwrap();
+    until("relent stops", || state(&relent) == "T");
+    fs::write(place.0.path().join("go"), "").unwrap();
+    Command::new("kill").args(["-CONT", relent.trim()]).status().unwrap();
+    let (code, text) = shown(child);
+    assert_eq!(code, Some(0));
+    assert!(text.ends_with("done\n"), "{text}");
+}
+
+/// The state of a process, as Linux tells it.
+fn state(pid: &str) -> String {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit(") ").next().unwrap_or_default().chars().take(1).collect()
+}
+
+#[test]
 fn errors_have_colour_unless_it_is_unwanted() {
     let coloured = |env: &[(&str, &str)]| {
         let place = Place::new();
-        let mut command = std::process::Command::new("script");
+        let mut command = Command::new("script");
         let line = format!("{} run", env!("CARGO_BIN_EXE_relent"));
         command.args(["-qec", &line, "/dev/null"]).current_dir(place.0.path()).env("TERM", "xterm");
         command.env_remove("NO_COLOR").envs(env.iter().copied()).stdin(Stdio::null());
