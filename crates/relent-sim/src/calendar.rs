@@ -1,7 +1,7 @@
 //! The queue of coming events: who arrives at the server when.
 //!
-//! A ring of buckets of about a millisecond. Putting an event in is a push to a vector; a bucket is sorted when its
-//! time comes. An event is eight bytes: its place in the bucket's time, the client, and the attempts behind it, so
+//! A ring of buckets of about a millisecond. Putting an event in is a write to the bucket's last chunk; a bucket is
+//! sorted when its time comes. Chunks are shared by all buckets, so that memory follows the number of events. An event is eight bytes: its place in the bucket's time, the client, and the attempts behind it, so
 //! sorting the numbers sorts by time and then by client. Events beyond the ring wait in an overflow. The results are
 //! those of a binary heap, event for event; `Heap` is that heap, for tests.
 
@@ -37,7 +37,7 @@ const SPILLED: u64 = (1 << FAILURE_BITS) - 1;
 
 /// The ring of buckets.
 pub(crate) struct Calendar {
-    ring: Vec<Vec<u64>>,
+    ring: Buckets,
     /// The slot being taken out, its events from `next` on, and late arrivals in it.
     slot: u64,
     current: Vec<u64>,
@@ -52,7 +52,7 @@ pub(crate) struct Calendar {
 impl Calendar {
     pub(crate) fn new() -> Calendar {
         Calendar {
-            ring: vec![Vec::new(); RING as usize],
+            ring: Buckets::new(),
             slot: 0,
             current: Vec::new(),
             next: 0,
@@ -105,27 +105,96 @@ impl Calendar {
                     self.push_ring(event);
                 }
             }
-            let bucket = &mut self.ring[(self.slot % RING) as usize];
-            if !bucket.is_empty() {
-                self.waiting -= bucket.len() as u64;
-                // Small vectors are kept and reused; a large one (the herd's first rush) is given back.
-                self.current.clear();
-                if self.current.capacity() > 8 * bucket.len() {
-                    self.current = Vec::new();
-                }
-                std::mem::swap(&mut self.current, bucket);
-                self.current.sort_unstable();
-                self.next = 0;
-                return true;
+            let bucket = (self.slot % RING) as usize;
+            if self.ring.is_empty(bucket) {
+                continue;
             }
+            self.ring.take(bucket, &mut self.current);
+            self.waiting -= self.current.len() as u64;
+            self.current.sort_unstable();
+            self.next = 0;
+            return true;
         }
     }
 
     #[inline]
     fn push_ring(&mut self, event: Event) {
         let packed = self.pack(event);
-        self.ring[(slot_of(event.time) % RING) as usize].push(packed);
+        self.ring.push((slot_of(event.time) % RING) as usize, packed);
         self.waiting += 1;
+    }
+}
+
+/// Events of a chunk: with its link, two cache lines.
+const CHUNK: usize = 15;
+
+/// The end of a chain of chunks.
+const END: u32 = u32::MAX;
+
+#[derive(Clone, Copy)]
+struct Chunk {
+    events: [u64; CHUNK],
+    /// The chunk before this one in its bucket, or the next free one.
+    next: u32,
+}
+
+/// A vector of more events than this is not kept.
+const LARGE: usize = 1 << 16;
+
+/// Buckets as chains of chunks out of one pool.
+struct Buckets {
+    /// The last chunk of each bucket, and how many events are in it.
+    tails: Vec<(u32, u32)>,
+    pool: Vec<Chunk>,
+    free: u32,
+}
+
+impl Buckets {
+    fn new() -> Buckets {
+        Buckets { tails: vec![(END, CHUNK as u32); RING as usize], pool: Vec::new(), free: END }
+    }
+
+    fn is_empty(&self, bucket: usize) -> bool {
+        self.tails[bucket].0 == END
+    }
+
+    #[inline]
+    fn push(&mut self, bucket: usize, event: u64) {
+        let (mut chunk, mut filled) = self.tails[bucket];
+        if filled == CHUNK as u32 {
+            (chunk, filled) = (self.link(chunk), 0);
+        }
+        self.pool[chunk as usize].events[filled as usize] = event;
+        self.tails[bucket] = (chunk, filled + 1);
+    }
+
+    /// A free chunk, linked to the one before it.
+    #[inline]
+    fn link(&mut self, before: u32) -> u32 {
+        if self.free == END {
+            self.pool.push(Chunk { events: [0; CHUNK], next: before });
+            return (self.pool.len() - 1) as u32;
+        }
+        let chunk = self.free;
+        self.free = std::mem::replace(&mut self.pool[chunk as usize].next, before);
+        chunk
+    }
+
+    /// Moves a bucket's events, in no order, into a vector.
+    fn take(&mut self, bucket: usize, events: &mut Vec<u64>) {
+        let (mut chunk, mut filled) = std::mem::replace(&mut self.tails[bucket], (END, CHUNK as u32));
+        // The vector of a rush, such as the herd's first, is given back when it is over.
+        if events.capacity() > LARGE {
+            *events = Vec::new();
+        }
+        events.clear();
+        while chunk != END {
+            let full = &mut self.pool[chunk as usize];
+            events.extend_from_slice(&full.events[..filled as usize]);
+            let before = std::mem::replace(&mut full.next, self.free);
+            self.free = chunk;
+            (chunk, filled) = (before, CHUNK as u32);
+        }
     }
 }
 

@@ -84,18 +84,20 @@ impl<const K: usize> Lanes<K> {
     }
 }
 
-/// The most events within one window of a fixed width, windows laid end to end from time 0.
+/// The most events within a millisecond, a tenth of a second and a second.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Peak {
-    width: u64,
-    begins: u64,
+pub(crate) struct Peaks {
+    ends: u64,
     count: u64,
     most: u64,
+    tenth: Peak,
+    second: Peak,
 }
 
-impl Peak {
-    pub(crate) const fn new(width: u64) -> Peak {
-        Peak { width, begins: 0, count: 0, most: 0 }
+impl Peaks {
+    pub(crate) const fn new() -> Peaks {
+        let (tenth, second) = (Peak::new(100_000_000), Peak::new(1_000_000_000));
+        Peaks { ends: MILLISECOND, count: 0, most: 0, tenth, second }
     }
 
     /// An event. Times do not decrease.
@@ -106,6 +108,52 @@ impl Peak {
 
     #[inline]
     pub(crate) fn add_many(&mut self, time: u64, count: u64) {
+        if time >= self.ends {
+            self.turn(time);
+        }
+        self.count += count;
+    }
+
+    /// A millisecond is over: the wider windows get its events.
+    fn turn(&mut self, time: u64) {
+        self.close();
+        self.ends = (time / MILLISECOND).saturating_add(1).saturating_mul(MILLISECOND);
+    }
+
+    fn close(&mut self) {
+        let began = self.ends - MILLISECOND;
+        self.most = self.most.max(self.count);
+        self.tenth.add_many(began, self.count);
+        self.second.add_many(began, self.count);
+        self.count = 0;
+    }
+
+    /// The peaks, from the narrowest window to the widest.
+    pub(crate) fn most(mut self) -> [u64; 3] {
+        self.close();
+        self.tenth.close();
+        self.second.close();
+        [self.most, self.tenth.most, self.second.most]
+    }
+}
+
+const MILLISECOND: u64 = 1_000_000;
+
+/// The most events within one window of a fixed width, windows laid end to end from time 0.
+#[derive(Clone, Copy, Debug)]
+struct Peak {
+    width: u64,
+    begins: u64,
+    count: u64,
+    most: u64,
+}
+
+impl Peak {
+    const fn new(width: u64) -> Peak {
+        Peak { width, begins: 0, count: 0, most: 0 }
+    }
+
+    fn add_many(&mut self, time: u64, count: u64) {
         if time - self.begins >= self.width {
             self.close();
             self.begins = time / self.width * self.width;
@@ -113,13 +161,9 @@ impl Peak {
         self.count += count;
     }
 
-    pub(crate) fn close(&mut self) {
+    fn close(&mut self) {
         self.most = self.most.max(self.count);
         self.count = 0;
-    }
-
-    pub(crate) const fn most(&self) -> u64 {
-        self.most
     }
 }
 
@@ -142,11 +186,11 @@ mod tests {
 
     #[test]
     fn a_peak_is_the_fullest_window() {
-        let mut peak = Peak::new(10);
-        for time in [0, 1, 9, 10, 11, 12, 13, 40, 41] {
-            peak.add(time);
+        let mut peaks = Peaks::new();
+        for ms in [0, 1, 9, 100, 110, 110, 120, 1040, 1041, 3000] {
+            peaks.add(ms * MILLISECOND + 7);
         }
-        peak.close();
-        assert_eq!(peak.most(), 4);
+        assert_eq!(peaks.most(), [2, 4, 7]);
+        assert_eq!(Peaks::new().most(), [0, 0, 0]);
     }
 }

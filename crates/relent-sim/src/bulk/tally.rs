@@ -2,7 +2,7 @@
 
 use crate::{
     figure::{Figure, Figures},
-    lanes::{Lanes, Peak},
+    lanes::{Lanes, Peaks},
     outcome::{LoadBin, Plots},
     run::Run,
 };
@@ -19,7 +19,7 @@ pub(crate) struct Tally {
     pub(crate) gave_up: f64,
     pub(crate) last_connected: f64,
     pub(crate) by_attempts: Vec<f64>,
-    peaks: [Peak; 3],
+    peaks: Peaks,
     arrivals: Lanes<3>,
     gone: Lanes<1>,
     /// Clients that got their answer, finely: percentiles come from here.
@@ -36,7 +36,7 @@ impl Tally {
             gave_up: 0.0,
             last_connected: 0.0,
             by_attempts: Vec::new(),
-            peaks: [1_000_000, 100_000_000, 1_000_000_000].map(Peak::new),
+            peaks: Peaks::new(),
             arrivals: Lanes::new(),
             gone: Lanes::new(),
             answers: Lanes::with_bins(1 << 16),
@@ -54,9 +54,7 @@ impl Tally {
     pub(crate) fn arrived(&mut self, now: u64, first: f64, retries: f64, rejected: f64) {
         self.attempts += first + retries;
         let (first, retries) = (self.whole(FIRST, first), self.whole(RETRY, retries));
-        for peak in &mut self.peaks {
-            peak.add_many(now, first + retries);
-        }
+        self.peaks.add_many(now, first + retries);
         self.arrivals.add_many(now, FIRST, first);
         self.arrivals.add_many(now, RETRY, retries);
         let rejected = self.whole(REJECTED, rejected);
@@ -119,19 +117,17 @@ impl Tally {
         endless: bool,
         stopped: Option<String>,
     ) -> Run {
-        for peak in &mut self.peaks {
-            peak.close();
-        }
+        let peaks = self.peaks.most();
         let n = clients as f64;
         let drain = self.last_connected / 1e9;
         let recovered = stopped.is_none() && self.gave_up < 0.5;
         let mut figures = Figures::NONE
             .with(Figure::AttemptsPerClient, self.attempts / n)
             .with(Figure::WastedPerClient, (self.attempts - self.connected) / n)
-            .with(Figure::Peak1Ms, self.peaks[0].most() as f64)
-            .with(Figure::Peak100Ms, self.peaks[1].most() as f64)
-            .with(Figure::Peak1S, self.peaks[2].most() as f64)
-            .with(Figure::PeakOverCapacity, self.peaks[1].most() as f64 / (capacity * 0.1))
+            .with(Figure::Peak1Ms, peaks[0] as f64)
+            .with(Figure::Peak100Ms, peaks[1] as f64)
+            .with(Figure::Peak1S, peaks[2] as f64)
+            .with(Figure::PeakOverCapacity, peaks[1] as f64 / (capacity * 0.1))
             .with(Figure::GaveUp, self.gave_up)
             .with(Figure::SuccessShare, self.connected / n);
         if self.connected > 0.0 {

@@ -3,7 +3,7 @@
 use crate::{
     figure::{Figure, Figures},
     histogram::Waits,
-    lanes::{Lanes, Peak},
+    lanes::{Lanes, Peaks},
     outcome::{LoadBin, Plots},
     run::Run,
     scenario::Service,
@@ -57,7 +57,7 @@ pub(crate) struct Meter {
     pub(crate) connected: u64,
     pub(crate) gave_up: BTreeMap<&'static str, u64>,
     pub(crate) in_flight: u64,
-    peaks: [Peak; 3],
+    peaks: Peaks,
     arrivals: Lanes<3>,
     served: Lanes<1>,
     fates: Lanes<2>,
@@ -87,7 +87,7 @@ impl Meter {
             connected: 0,
             gave_up: BTreeMap::new(),
             in_flight: 0,
-            peaks: [1_000_000, 100_000_000, 1_000_000_000].map(Peak::new),
+            peaks: Peaks::new(),
             arrivals: Lanes::new(),
             served: Lanes::new(),
             fates: Lanes::new(),
@@ -108,9 +108,7 @@ impl Meter {
     pub(crate) fn arrived(&mut self, now: u64, client: u32, failures: u32) {
         self.attempts += 1;
         self.last_event = now;
-        for peak in &mut self.peaks {
-            peak.add(now);
-        }
+        self.peaks.add(now);
         self.arrivals.add(now, if failures == 0 { FIRST } else { RETRY });
         if u64::from(client) & (self.raster_step - 1) == 0 {
             self.sample(now, client);
@@ -200,9 +198,6 @@ impl Meter {
         until: Option<u64>,
         stopped: Option<String>,
     ) -> Run {
-        for peak in &mut self.peaks {
-            peak.close();
-        }
         let figures = self.figures(judge, clients, busy_ns, until);
         let (figures, recovered) = if self.open {
             self.open_figures(judge, figures, until.unwrap_or(self.last_event))
@@ -215,9 +210,10 @@ impl Meter {
     }
 
     fn figures(&self, judge: &Judge, clients: u64, busy_ns: u64, until: Option<u64>) -> Figures {
+        let peaks = self.peaks.most();
         let per_client = |count: u64| count as f64 / clients as f64;
         let wait = |share: f64| self.waits.percentile(share).map(seconds);
-        let per_peak = judge.capacity.map(|capacity| self.peaks[1].most() as f64 / (capacity * 0.1));
+        let per_peak = judge.capacity.map(|capacity| peaks[1] as f64 / (capacity * 0.1));
         let end = until.unwrap_or(self.last_connected.max(1));
         Figures::NONE
             .with(Figure::AttemptsPerClient, per_client(self.attempts))
@@ -226,9 +222,9 @@ impl Meter {
             .with_some(Figure::P90S, wait(0.9))
             .with_some(Figure::P99S, wait(0.99))
             .with_some(Figure::MaxS, self.waits.max().map(seconds))
-            .with(Figure::Peak1Ms, self.peaks[0].most() as f64)
-            .with(Figure::Peak100Ms, self.peaks[1].most() as f64)
-            .with(Figure::Peak1S, self.peaks[2].most() as f64)
+            .with(Figure::Peak1Ms, peaks[0] as f64)
+            .with(Figure::Peak100Ms, peaks[1] as f64)
+            .with(Figure::Peak1S, peaks[2] as f64)
             .with_some(Figure::PeakOverCapacity, per_peak)
             .with_some(
                 Figure::Utilisation,

@@ -240,10 +240,11 @@ impl<'a, Q: Queue, C: Clients> World<'a, Q, C> {
         match self.clients.fail(Failure { client, failures, started, now: noticed, verdict }) {
             Decision::Retry(delay) => {
                 let attempt = failures + 1;
-                self.bounds.check(attempt, crate::nanos(delay), verdict);
+                let delay = crate::nanos(delay);
+                self.bounds.check(attempt, delay, verdict);
                 let luck = &self.task.luck;
                 let out = self.task.service.network.delay(|| luck.world(u64::from(client), attempt + 1, Purpose::Out));
-                let time = noticed.saturating_add(crate::nanos(delay)).saturating_add(out);
+                let time = noticed.saturating_add(delay).saturating_add(out);
                 self.queue.push(Event { time, client, failures: attempt });
             }
             Decision::GiveUp(reason) => {
