@@ -40,6 +40,7 @@ mod luck;
 mod network;
 mod occ;
 mod outcome;
+mod pictures;
 mod run;
 mod scenario;
 mod service;
@@ -57,6 +58,7 @@ pub use crate::{
     outcome::{
         Engine, Extras, Heat, Hysteresis, HysteresisPoint, Ideal, LoadBin, Matrix, Outcome, Plots, Record, Share,
     },
+    pictures::draw_pictures,
     run::Control,
     scenario::{
         Contender, Pictures, Problem, RateLimit, RetryAfter, Scenario, Server, Service, Trouble, TroubleKind, World,

@@ -15,8 +15,21 @@ pub(crate) struct Run {
     pub(crate) stopped: Option<String>,
     pub(crate) plots: Plots,
     pub(crate) gave_up: BTreeMap<&'static str, u64>,
+    /// Open arrivals: attempts by the tenth of a second in which they were sent.
+    pub(crate) health: Vec<Health>,
     /// Things that were counted on the way: `(name, how often, of how many)`.
     pub(crate) notes: Vec<(String, u64, u64)>,
+}
+
+/// Attempts by the time they were sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Health {
+    /// First attempts.
+    pub(crate) first: u64,
+    /// All attempts.
+    pub(crate) sent: u64,
+    /// Those that succeeded.
+    pub(crate) succeeded: u64,
 }
 
 /// How a caller follows and stops a simulation that is under way.

@@ -176,7 +176,7 @@ fn noted<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<(String, f64, Option<f6
 }
 
 /// Whether the fate of a request depends on what comes after it.
-const fn needs_dispatch(service: &Service) -> bool {
+pub(crate) const fn needs_dispatch(service: &Service) -> bool {
     service.server.capacity.is_some() && (service.server.lifo || service.server.drop_expired)
 }
 

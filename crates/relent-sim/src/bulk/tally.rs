@@ -155,7 +155,16 @@ impl Tally {
             gave_up.insert("attempts", self.gave_up.round() as u64);
         }
         let plots = self.plots();
-        Run { clients, figures, recovered: Some(recovered), stopped, plots, gave_up, notes: Vec::new() }
+        Run {
+            clients,
+            figures,
+            recovered: Some(recovered),
+            stopped,
+            plots,
+            gave_up,
+            health: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 
     fn plots(&mut self) -> Plots {

@@ -156,6 +156,7 @@ pub(crate) fn run(batch: &Batch, windows: Windows, luck: Luck, control: &Control
         stopped,
         plots: Plots { attempts: by_attempts, ..Plots::default() },
         gave_up: BTreeMap::new(),
+        health: Vec::new(),
         notes: Vec::new(),
     }
 }

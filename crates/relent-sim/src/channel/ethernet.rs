@@ -207,7 +207,16 @@ impl Tally {
             }
         }
         let plots = Plots { waits: self.waits.curve(), attempts: self.by_attempts, ..Plots::default() };
-        Run { clients: ethernet.stations, figures, recovered: None, stopped, plots, gave_up: self.gave_up, notes }
+        Run {
+            clients: ethernet.stations,
+            figures,
+            recovered: None,
+            stopped,
+            plots,
+            gave_up: self.gave_up,
+            health: Vec::new(),
+            notes,
+        }
     }
 }
 

@@ -52,6 +52,7 @@ pub(crate) fn run(saturated: &Saturated, luck: Luck, control: &Control) -> Run {
         stopped,
         plots: Plots::default(),
         gave_up: BTreeMap::new(),
+        health: Vec::new(),
         notes: Vec::new(),
     }
 }

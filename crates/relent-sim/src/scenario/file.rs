@@ -71,7 +71,7 @@ impl Scenario {
     /// "#).unwrap();
     /// assert_eq!(scenario.contenders[0].name, "full");
     ///
-    /// let error = Scenario::parse("[clients]\ncuont = 1000").unwrap_err();
+    /// let error = Scenario::parse("[clients]\ncont = 1000").unwrap_err();
     /// assert_eq!((error.line(), error.hint()), (Some(2), "did you mean \"count\"?"));
     /// ```
     pub fn parse(text: &str) -> std::result::Result<Scenario, ConfigError> {
@@ -189,7 +189,10 @@ fn world(root: &Table<'_>) -> Result<World> {
 
 fn clients_table<'a>(root: &Table<'a>) -> Result<Table<'a>> {
     match root.table("clients")? {
-        Some(table) => Ok(table),
+        Some(table) => {
+            table.known(&["count", "window", "rate", "spikes", "arrivals", "for", "timeout", "writes"])?;
+            Ok(table)
+        }
         None => Err(root.wrong(
             0..0,
             "there are no clients",
@@ -309,6 +312,19 @@ fn server(root: &Table<'_>) -> Result<Server> {
     let Some(table) = root.table("server")? else {
         return Err(root.wrong(0..0, "there is no server", "[server] with capacity = 5000"));
     };
+    table.known(&[
+        "capacity",
+        "workers",
+        "service",
+        "queue",
+        "order",
+        "drop_expired",
+        "latency",
+        "retry_after",
+        "say_overloaded",
+        "failure",
+        "rate_limit",
+    ])?;
     let mut server = Server {
         capacity: table.number("capacity")?,
         workers: table.small("workers")?.unwrap_or(1),

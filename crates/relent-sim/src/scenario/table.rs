@@ -176,9 +176,14 @@ impl<'a> Table<'a> {
     /// Complains about keys that nobody has read.
     pub(super) fn finish(self) -> Result<()> {
         let read: Vec<&str> = self.read.borrow().iter().copied().collect();
+        self.known(&read)
+    }
+
+    /// Complains about keys that are none of these: before it is said that another one is missing.
+    pub(super) fn known(&self, keys: &[&str]) -> Result<()> {
         for (key, _, span) in self.entries() {
-            if !read.contains(&key) {
-                let bad = BadSetting::unknown(&format!("key in {}", self.name), key, &read);
+            if !keys.contains(&key) {
+                let bad = BadSetting::unknown(&format!("key in {}", self.name), key, keys);
                 return Err(self.wrong(span, bad.problem, bad.hint));
             }
         }

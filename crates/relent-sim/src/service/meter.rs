@@ -5,7 +5,7 @@ use crate::{
     histogram::Waits,
     lanes::{Lanes, Peaks},
     outcome::{LoadBin, Plots},
-    run::Run,
+    run::{Health, Run},
     scenario::Service,
 };
 use relent::Reason;
@@ -70,14 +70,6 @@ pub(crate) struct Meter {
     raster_step: u64,
     health: Vec<Health>,
     open: bool,
-}
-
-/// Attempts by the time they were sent, and calls by the time they began.
-#[derive(Clone, Copy, Default)]
-struct Health {
-    first: u64,
-    sent: u64,
-    succeeded: u64,
 }
 
 impl Meter {
@@ -205,8 +197,17 @@ impl Meter {
             let all = self.connected == clients && stopped.is_none();
             (self.herd_figures(judge, figures, clients), Some(all))
         };
-        let plots = self.plots();
-        Run { clients, figures, recovered, stopped, plots, gave_up: self.gave_up, notes: Vec::new() }
+        let plots = self.plots(until);
+        Run {
+            clients,
+            figures,
+            recovered,
+            stopped,
+            plots,
+            gave_up: self.gave_up,
+            health: self.health,
+            notes: Vec::new(),
+        }
     }
 
     fn figures(&self, judge: &Judge, clients: u64, busy_ns: u64, until: Option<u64>) -> Figures {
@@ -297,12 +298,14 @@ impl Meter {
         Some(bin * HEALTH_NS - trouble_ends.min(bin * HEALTH_NS))
     }
 
-    fn plots(&mut self) -> Plots {
+    fn plots(&mut self, until: Option<u64>) -> Plots {
         let width = self.arrivals.width().max(self.served.width()).max(self.fates.width());
         self.arrivals.widen_to(width);
         self.served.widen_to(width);
         self.fates.widen_to(width);
-        let bins = self.arrivals.len().max(self.served.len()).max(self.fates.len());
+        // Work that was taken in before the end of open arrivals may be done long after it.
+        let most = until.map_or(usize::MAX, |until| until.div_ceil(width) as usize);
+        let bins = self.arrivals.len().max(self.served.len()).max(self.fates.len()).min(most);
         let load = (0..bins).map(|bin| {
             let [first, retries, rejected] = self.arrivals.bin(bin).map(|n| n as f64);
             let [served] = self.served.bin(bin).map(|n| n as f64);
