@@ -1,17 +1,24 @@
 //! What an operation is told about the attempt it is running.
 
-use core::time::Duration;
+use crate::core::time::nanos;
+use core::{fmt, time::Duration};
 
 /// One run of the operation, as the operation sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Attempt {
     number: u32,
-    timeout: Option<Duration>,
+    /// In nanoseconds, `u64::MAX` without. Two numbers travel in registers, where an optional duration goes through
+    /// memory at each turn of the loop.
+    timeout: u64,
 }
 
 impl Attempt {
     #[inline]
     pub(crate) const fn new(number: u32, timeout: Option<Duration>) -> Attempt {
+        let timeout = match timeout {
+            Some(timeout) => nanos(timeout),
+            None => u64::MAX,
+        };
         Attempt { number, timeout }
     }
 
@@ -31,6 +38,15 @@ impl Attempt {
     /// less; `None` without either. Async executors enforce it; in blocking ones it is for the operation to obey.
     #[inline]
     pub const fn timeout(&self) -> Option<Duration> {
-        self.timeout
+        match self.timeout {
+            u64::MAX => None,
+            nanos => Some(Duration::from_nanos(nanos)),
+        }
+    }
+}
+
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attempt").field("number", &self.number).field("timeout", &self.timeout()).finish()
     }
 }

@@ -11,6 +11,9 @@ use super::{
 };
 use core::time::Duration;
 
+/// What an exponential curve with full jitter remembers from its cap on. No number has these bits.
+const AT_CAP: u64 = u64::MAX;
+
 impl Policy {
     /// What [`Policy::delay`] wants to find in a call's memory before the first failure.
     #[inline]
@@ -40,12 +43,16 @@ impl Policy {
         match self.shape {
             Shape::Immediate => Some(0),
             Shape::Exponential { factor, .. } if matches!(self.jitter, PackedJitter::FULL) => {
-                let v = f64::from_bits(*memory);
-                let w = whole(v).min(self.cap);
-                if w < self.cap {
-                    *memory = (v * factor).to_bits();
-                }
-                Some(rng::scale(draw, w))
+                let width = match *memory {
+                    AT_CAP => self.cap,
+                    bits => {
+                        let v = f64::from_bits(bits);
+                        let width = whole(v).min(self.cap);
+                        *memory = if width < self.cap { (v * factor).to_bits() } else { AT_CAP };
+                        width
+                    }
+                };
+                Some(rng::scale(draw, width))
             }
             _ => None,
         }
@@ -54,6 +61,9 @@ impl Policy {
     /// The delay after failure `step.failures` in nanoseconds, or `None` where the curve itself ends the call.
     /// Updates `step.memory`. Knows nothing of the policy's limits.
     pub(crate) fn delay(&self, step: &mut Step) -> Option<u64> {
+        if let Some(delay) = self.common_delay(&mut step.memory, step.draw) {
+            return Some(delay);
+        }
         if let Shape::Exponential { factor, .. } = self.shape
             && !self.is_decorrelated()
         {
@@ -195,16 +205,17 @@ mod tests {
 
     #[test]
     fn the_common_delay_is_the_delay() {
-        for policy in [Policy::default(), Policy::exponential(Duration::from_nanos(3)).factor(1.7), Policy::immediate()]
-        {
+        let uncapped = Policy { cap: u64::MAX, ..Policy::exponential(Duration::from_nanos(3)).factor(1.7) };
+        for (policy, base, factor) in [(Policy::default(), 1e9, 2.0), (uncapped, 3.0, 1.7)] {
             let mut memory = policy.first_memory();
-            for failures in 1..100 {
-                let draw = rng::mix(failures);
-                let (elapsed, verdict) = (Duration::ZERO, Verdict::Transient);
-                let mut step = Step { failures: failures as u32, elapsed, verdict, draw, memory };
-                assert_eq!(policy.common_delay(&mut memory, draw), policy.delay(&mut step));
-                assert!(memory == step.memory || policy == Policy::immediate());
+            for (k, v) in core::iter::successors(Some(base), |v| Some(v * factor)).take(100).enumerate() {
+                let draw = rng::mix(k as u64);
+                let range = PackedJitter::FULL.range(whole(v), policy.cap);
+                assert_eq!(policy.common_delay(&mut memory, draw), Some(range.pick(draw)), "delay {k}");
             }
         }
+        let mut memory = 0;
+        assert_eq!(Policy::immediate().common_delay(&mut memory, 7), Some(0));
+        assert_eq!(Policy::constant(Duration::from_secs(1)).common_delay(&mut memory, 7), None);
     }
 }
