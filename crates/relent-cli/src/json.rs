@@ -49,7 +49,7 @@ impl Object {
         }
     }
 
-    /// A field whose value is JSON already: another object, or an [`array`].
+    /// A field whose value is JSON already: another object, or an [`array()`].
     pub fn raw(&mut self, key: &str, json: &str) -> &mut Object {
         if !self.fields.is_empty() {
             self.fields.push(',');

@@ -1,7 +1,7 @@
 //! Closures on the loop: an operation is handed over and called until it succeeds or the policy gives up.
 
 use crate::{
-    Attempt, Call, Cause, Error, Event, Policy, Reason, Timer, Timestamp, Verdict,
+    Attempt, Cause, Error, Event, Policy, Reason, Timer, Timestamp, Verdict,
     cancel::Cancel,
     nested::{Scope, is_given_up},
     retry::{DefaultTimer, Retry},
@@ -291,7 +291,7 @@ impl<W, N, T: Timer> Hooks<W, N, T> {
     #[cfg(feature = "std")]
     #[inline]
     fn first_attempt(&self, policy: &Policy, began: Option<Timestamp>) -> Attempt {
-        let limit = began.and_then(|now| Call::new(policy, now, 0).deadline(self.deadline).attempt_limit(now));
+        let limit = began.and_then(|now| crate::Call::new(policy, now, 0).deadline(self.deadline).attempt_limit(now));
         Attempt::new(1, limit)
     }
 
