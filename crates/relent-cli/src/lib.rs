@@ -13,6 +13,7 @@ pub mod json;
 mod man;
 pub mod plot;
 pub mod policy_args;
+pub mod report;
 mod run;
 pub mod simulate;
 pub mod talk;

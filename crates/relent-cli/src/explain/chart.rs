@@ -14,6 +14,7 @@ pub(super) fn chart(subjects: &[Subject], most: usize) -> Chart {
         .map(|subject| Series {
             name: subject.name.clone(),
             points: rows(&subject.policy, most).shown.iter().map(point).collect(),
+            ..Series::default()
         })
         .collect();
     let points = || series.iter().flat_map(|series| &series.points);
@@ -31,6 +32,7 @@ pub(super) fn chart(subjects: &[Subject], most: usize) -> Chart {
         x_ticks: count_ticks(2, last, 12),
         y_ticks: duration_ticks(greatest, 5),
         series,
+        ..Chart::default()
     }
 }
 

@@ -13,6 +13,7 @@ mod rows;
 mod subject;
 mod text;
 
+pub(crate) use self::subject::InShort;
 pub use self::subject::Setting;
 
 use self::{subject::Subject, text::View};

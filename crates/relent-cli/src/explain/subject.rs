@@ -156,7 +156,7 @@ pub(super) fn as_flags(policy: &Policy) -> Option<String> {
 }
 
 /// A policy in one line: `exponential 1s * 2 up to 1m4s, full jitter, 8 attempts`.
-pub(super) struct InShort<'a>(pub(super) &'a Policy);
+pub(crate) struct InShort<'a>(pub(crate) &'a Policy);
 
 impl fmt::Display for InShort<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

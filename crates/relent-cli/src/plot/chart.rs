@@ -18,6 +18,12 @@ pub struct Chart {
     pub y_ticks: Vec<Tick>,
     /// What is drawn.
     pub series: Vec<Series>,
+    /// Where the vertical axis ends, though points lie above: they are drawn at its end.
+    pub y_limit: Option<f64>,
+    /// Where the horizontal axis begins and ends, whatever the points: charts that stand together share it.
+    pub x_limits: Option<(f64, f64)>,
+    /// A remark on what the chart cannot show.
+    pub note: String,
 }
 
 /// A labelled place on an axis.
@@ -36,6 +42,26 @@ pub struct Series {
     pub name: String,
     /// Its points, from left to right.
     pub points: Vec<Point>,
+    /// How it is drawn.
+    pub mark: Mark,
+}
+
+/// How a series is drawn in a file. On a terminal everything is a line with its band.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mark {
+    /// A line through the points, and the band around it.
+    #[default]
+    Line,
+    /// A line that is never dashed, with gaps where there is nothing.
+    Solid,
+    /// The band alone, filled.
+    Area,
+    /// A large dot a point, with the series' name beside it.
+    Dot,
+    /// A small upright stroke a point.
+    Speck,
+    /// A dashed line in the colour of text, or a single place, with its name: what the others are compared with.
+    Reference,
 }
 
 /// A point of a series: where, the line's value, and the band's.
@@ -61,6 +87,9 @@ impl Point {
 impl Chart {
     /// The ends of the horizontal axis: the first and the last point or tick.
     pub fn x_range(&self) -> (f64, f64) {
+        if let Some(limits) = self.x_limits {
+            return limits;
+        }
         let points = || self.series.iter().flat_map(|series| &series.points).map(|point| point.x);
         let xs = || points().chain(self.x_ticks.iter().map(|tick| tick.at));
         let (low, high) = (xs().fold(f64::INFINITY, f64::min), xs().fold(f64::NEG_INFINITY, f64::max));
@@ -73,6 +102,9 @@ impl Chart {
 
     /// The upper end of the vertical axis, which begins at zero. Never zero.
     pub fn y_most(&self) -> f64 {
+        if let Some(limit) = self.y_limit {
+            return limit;
+        }
         let points = self.series.iter().flat_map(|series| &series.points).map(|point| point.high);
         let most = points.chain(self.y_ticks.last().map(|tick| tick.at)).fold(0.0, f64::max);
         if most > 0.0 { most } else { 1.0 }
@@ -181,7 +213,7 @@ mod tests {
         let mut chart = Chart::default();
         assert_eq!(chart.y_most(), 1.0);
         assert_eq!(chart.x_range(), (0.0, 1.0));
-        chart.series = vec![Series { name: String::new(), points: vec![Point::of(2.0, 0.0)] }];
+        chart.series = vec![Series { name: String::new(), points: vec![Point::of(2.0, 0.0)], ..Series::default() }];
         assert_eq!(chart.x_range(), (1.5, 2.5));
         assert_eq!(chart.y_most(), 1.0);
     }

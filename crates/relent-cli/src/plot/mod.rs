@@ -6,10 +6,13 @@
 
 mod bars;
 mod chart;
+mod grid;
+pub mod panels;
 pub mod svg;
 pub mod terminal;
 
 pub use self::{
     bars::bars,
-    chart::{Chart, Point, Series, Tick, count_ticks, duration_ticks, number_ticks},
+    chart::{Chart, Mark, Point, Series, Tick, count_ticks, duration_ticks, number_ticks},
+    grid::Grid,
 };

@@ -4,27 +4,42 @@
 //! the file stands alone. Series differ by dashes as well as by colour. No script, no font of its own, no size: it
 //! scales to where it is put.
 
-use super::{Chart, Series};
+use super::{Chart, Mark, Series};
 use std::fmt::Write;
 
-const WIDTH: f64 = 720.0;
+pub(super) const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 400.0;
-const LEFT: f64 = 64.0;
-const RIGHT: f64 = 16.0;
+pub(super) const LEFT: f64 = 64.0;
+pub(super) const RIGHT: f64 = 16.0;
 const TOP: f64 = 64.0;
 const BOTTOM: f64 = 56.0;
 
 /// The colours of Okabe and Ito, which colour-blind readers tell apart: one for light ground, one for dark.
-const COLOURS: [(&str, &str); 6] = [
+pub(super) const COLOURS: [(&str, &str); 8] = [
     ("#0072b2", "#56b4e9"),
     ("#d55e00", "#ff9a4d"),
     ("#007a5a", "#3fd0a4"),
     ("#a3477f", "#e59ac6"),
     ("#8a6d00", "#e6c229"),
     ("#555555", "#bbbbbb"),
+    ("#5b4bc4", "#a99dff"),
+    ("#b3261e", "#ff8a80"),
 ];
 
-const DASHES: [&str; 6] = ["none", "8 4", "2 3", "10 3 2 3", "14 4", "5 2 1 2 1 2"];
+const DASHES: [&str; 8] = ["none", "8 4", "2 3", "10 3 2 3", "14 4", "5 2 1 2 1 2", "4 4", "12 3 2 3 2 3"];
+
+/// The colours as CSS variables `--s0`, `--s1` ... for pages that draw by themselves.
+pub fn variables() -> String {
+    let all = |of: fn(&(&'static str, &'static str)) -> &'static str| {
+        let lines = COLOURS.iter().enumerate().map(|(nth, pair)| format!("--s{nth}:{};", of(pair)));
+        lines.collect::<String>()
+    };
+    let (light, dark) = (all(|pair| pair.0), all(|pair| pair.1));
+    format!(
+        ":root{{{light}}}\n:root[data-theme=dark]{{{dark}}}\n\
+         @media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n"
+    )
+}
 
 /// Draws a chart.
 pub fn draw(chart: &Chart) -> String {
@@ -34,18 +49,13 @@ pub fn draw(chart: &Chart) -> String {
 }
 
 fn write_all(out: &mut String, chart: &Chart) -> std::fmt::Result {
-    writeln!(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" class=\"relent\" role=\"img\" \
-         aria-label=\"{}\">",
-        escape(&chart.title)
-    )?;
-    writeln!(out, "<title>{}</title>", escape(&chart.title))?;
-    write_style(out, chart.series.len().min(COLOURS.len()))?;
+    write_head(out, &chart.title, HEIGHT, chart.series.len())?;
     writeln!(out, "<text class=\"title\" x=\"{LEFT}\" y=\"22\">{}</text>", escape(&chart.title))?;
     writeln!(out, "<text x=\"{LEFT}\" y=\"42\">{}</text>", escape(&chart.y_name))?;
-    let scale = Scale::new(chart);
+    let scale = Scale::new(chart, TOP, HEIGHT - BOTTOM);
     write_axes(out, chart, &scale)?;
+    let (middle, below) = ((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 14.0);
+    writeln!(out, "<text class=\"mid\" x=\"{middle}\" y=\"{below}\">{}</text>", escape(&chart.x_name))?;
     for (nth, series) in chart.series.iter().enumerate() {
         write_series(out, series, nth % COLOURS.len(), &scale)?;
     }
@@ -55,9 +65,21 @@ fn write_all(out: &mut String, chart: &Chart) -> std::fmt::Result {
     writeln!(out, "</svg>")
 }
 
+/// The beginning of a picture: its size, its title for those who cannot see it, and the style.
+pub(super) fn write_head(out: &mut String, title: &str, height: f64, series: usize) -> std::fmt::Result {
+    writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" class=\"relent\" role=\"img\" \
+         aria-label=\"{}\">",
+        escape(title)
+    )?;
+    writeln!(out, "<title>{}</title>", escape(title))?;
+    write_style(out, series.min(COLOURS.len()))
+}
+
 fn write_style(out: &mut String, series: usize) -> std::fmt::Result {
     writeln!(out, "<style>")?;
-    writeln!(out, ".relent{{color:#1f2328;font:13px system-ui,sans-serif}}")?;
+    writeln!(out, ".relent{{color-scheme:light dark;color:#1f2328;font:13px system-ui,sans-serif}}")?;
     writeln!(out, ".relent text{{fill:currentColor}} .relent .title{{font-size:15px;font-weight:600}}")?;
     writeln!(out, ".relent .end{{text-anchor:end}} .relent .mid{{text-anchor:middle}}")?;
     writeln!(out, ".relent .axis{{stroke:currentColor}} .relent .grid{{stroke:currentColor;stroke-opacity:.15}}")?;
@@ -75,30 +97,34 @@ fn write_style(out: &mut String, series: usize) -> std::fmt::Result {
 }
 
 /// From the chart's values to places in the picture.
-struct Scale {
+pub(super) struct Scale {
     left: f64,
     x: f64,
+    pub(super) top: f64,
+    pub(super) ground: f64,
+    most: f64,
     y: f64,
 }
 
 impl Scale {
-    fn new(chart: &Chart) -> Scale {
-        let (left, right) = chart.x_range();
-        Scale { left, x: (WIDTH - LEFT - RIGHT) / (right - left), y: (HEIGHT - TOP - BOTTOM) / chart.y_most() }
+    /// For a plot between two heights.
+    pub(super) fn new(chart: &Chart, top: f64, ground: f64) -> Scale {
+        let ((left, right), most) = (chart.x_range(), chart.y_most());
+        Scale { left, x: (WIDTH - LEFT - RIGHT) / (right - left), top, ground, most, y: (ground - top) / most }
     }
 
-    fn x(&self, x: f64) -> f64 {
+    pub(super) fn x(&self, x: f64) -> f64 {
         LEFT + (x - self.left) * self.x
     }
 
-    fn y(&self, y: f64) -> f64 {
-        HEIGHT - BOTTOM - y * self.y
+    pub(super) fn y(&self, y: f64) -> f64 {
+        self.ground - y.min(self.most) * self.y
     }
 }
 
-fn write_axes(out: &mut String, chart: &Chart, scale: &Scale) -> std::fmt::Result {
-    let (end, ground) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
-    for tick in &chart.y_ticks {
+pub(super) fn write_axes(out: &mut String, chart: &Chart, scale: &Scale) -> std::fmt::Result {
+    let (end, ground) = (WIDTH - RIGHT, scale.ground);
+    for tick in chart.y_ticks.iter().filter(|tick| tick.at <= scale.most) {
         let y = scale.y(tick.at);
         writeln!(out, "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{end}\"/>")?;
         let (x, y) = (LEFT - 8.0, y + 4.5);
@@ -108,9 +134,68 @@ fn write_axes(out: &mut String, chart: &Chart, scale: &Scale) -> std::fmt::Resul
         let (x, y) = (scale.x(tick.at), ground + 18.0);
         writeln!(out, "<text class=\"mid\" x=\"{x:.1}\" y=\"{y}\">{}</text>", escape(&tick.label))?;
     }
-    writeln!(out, "<path class=\"axis\" d=\"M{LEFT} {ground}H{end}\"/>")?;
-    let (middle, below) = ((LEFT + end) / 2.0, HEIGHT - 14.0);
-    writeln!(out, "<text class=\"mid\" x=\"{middle}\" y=\"{below}\">{}</text>", escape(&chart.x_name))
+    writeln!(out, "<path class=\"axis\" d=\"M{LEFT} {ground}H{end}\"/>")
+}
+
+/// Draws a series as its mark says, in the colour of this number.
+pub(super) fn write_marked(out: &mut String, series: &Series, nth: usize, scale: &Scale) -> std::fmt::Result {
+    let place = |x: f64, y: f64| format!("{:.1} {:.1}", scale.x(x), scale.y(y));
+    let points = &series.points;
+    match series.mark {
+        Mark::Line => write_series(out, series, nth, scale),
+        Mark::Area => {
+            let upper = points.iter().map(|point| place(point.x, point.high));
+            let lower = points.iter().rev().map(|point| place(point.x, point.low));
+            let outline: Vec<String> = upper.chain(lower).collect();
+            if outline.is_empty() {
+                return Ok(());
+            }
+            writeln!(
+                out,
+                "<path class=\"s{nth}\" fill=\"currentColor\" fill-opacity=\".8\" d=\"M{}Z\"/>",
+                outline.join("L")
+            )
+        }
+        Mark::Solid => {
+            let mut path = String::new();
+            for pair in points.windows(2).filter(|pair| pair.iter().all(|point| point.middle > 0.0)) {
+                let (from, to) = (place(pair[0].x, pair[0].middle), place(pair[1].x, pair[1].middle));
+                let go_on = path.ends_with(&from);
+                let _ = if go_on { write!(path, "L{to}") } else { write!(path, "M{from}L{to}") };
+            }
+            let style = "stroke=\"currentColor\" stroke-width=\"1.6\" fill=\"none\" style=\"stroke-dasharray:none\"";
+            writeln!(out, "<path class=\"s{nth}\" {style} d=\"{path}\"/>")
+        }
+        Mark::Dot => points.iter().try_for_each(|point| {
+            let (x, y) = (scale.x(point.x), scale.y(point.middle));
+            writeln!(out, "<circle class=\"s{nth}\" fill=\"currentColor\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"6\"/>")
+        }),
+        Mark::Speck => {
+            let strokes: String = points.iter().map(|point| format!("M{}v2", place(point.x, point.middle))).collect();
+            let path =
+                "<path stroke=\"currentColor\" stroke-width=\"1.5\" fill=\"none\" style=\"stroke-dasharray:none\"";
+            writeln!(out, "{path} class=\"s{nth}\" d=\"{strokes}\"/>")
+        }
+        Mark::Reference => {
+            let line: Vec<String> = points.iter().map(|point| place(point.x, point.middle)).collect();
+            let (Some(first), Some(last)) = (points.first(), points.last()) else { return Ok(()) };
+            if points.len() == 1 {
+                let (x, y) = (scale.x(last.x), scale.y(last.middle) - 8.0);
+                return writeln!(out, "<path fill=\"currentColor\" d=\"M{x:.1} {y:.1}l7 8l-7 8l-7 -8Z\"/>");
+            }
+            let path = "<path fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"";
+            writeln!(out, "{path} d=\"M{}\"/>", line.join("L"))?;
+            let (x, y) = (scale.x(last.x), scale.y(last.middle));
+            // Along a level line there is room above its end; along any other, beside its middle.
+            let level = (last.middle - first.middle).abs() < f64::EPSILON;
+            if !level && x < WIDTH * 0.8 {
+                let (x, y) = ((scale.x(first.x) + x) / 2.0 - 8.0, (scale.y(first.middle) + y) / 2.0);
+                return writeln!(out, "<text class=\"end\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escape(&series.name));
+            }
+            let y = y - 5.0;
+            writeln!(out, "<text class=\"end\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escape(&series.name))
+        }
+    }
 }
 
 fn write_series(out: &mut String, series: &Series, nth: usize, scale: &Scale) -> std::fmt::Result {
@@ -150,7 +235,7 @@ fn write_legend(out: &mut String, series: &[Series]) -> std::fmt::Result {
 }
 
 /// Text as XML wants it. What XML cannot hold at all is replaced.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -172,7 +257,8 @@ mod tests {
 
     fn chart() -> Chart {
         let band = |x: f64| Point { x, low: 0.0, middle: x / 2.0, high: x };
-        let series = |name: &str| Series { name: name.into(), points: [2.0, 3.0, 4.0].map(band).to_vec() };
+        let series =
+            |name: &str| Series { name: name.into(), points: [2.0, 3.0, 4.0].map(band).to_vec(), ..Series::default() };
         Chart {
             title: "a <b> & \"c\"\u{7}".into(),
             x_name: "attempt".into(),
@@ -180,6 +266,7 @@ mod tests {
             x_ticks: vec![Tick { at: 2.0, label: "2".into() }],
             y_ticks: number_ticks(4.0, 2),
             series: vec![series("one"), series("two")],
+            ..Chart::default()
         }
     }
 

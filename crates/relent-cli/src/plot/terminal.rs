@@ -156,7 +156,7 @@ mod tests {
 
     fn chart(points: Vec<Point>) -> Chart {
         let x_ticks = points.iter().map(|point| Tick { at: point.x, label: point.x.to_string() }).collect();
-        let series = vec![Series { name: "a".into(), points }];
+        let series = vec![Series { name: "a".into(), points, ..Series::default() }];
         Chart { x_ticks, y_ticks: number_ticks(4.0, 2), series, ..Chart::default() }
     }
 

@@ -1,6 +1,7 @@
 //! `relent simulate`: what a policy does to a server when many use it at once, seen before it happens.
 
 mod curves;
+mod files;
 mod numbers;
 mod policies;
 mod table;
@@ -96,6 +97,14 @@ pub struct OutputArgs {
     /// Write the figures to this file as CSV, too.
     #[arg(long, value_name = "FILE", global = true)]
     pub csv: Option<PathBuf>,
+
+    /// Write plots to this folder as SVG, which is made if it is not there.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub svg: Option<PathBuf>,
+
+    /// Write a report to this file: one page with all plots and figures, which works without a network.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub html: Option<PathBuf>,
 }
 
 /// Simulates.
@@ -149,6 +158,7 @@ fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<
     if let Some(path) = &output.csv {
         fs::write(path, outcome.to_csv()).map_err(|error| Fault::new(format!("cannot write {path:?}: {error}")))?;
     }
+    files::write(output, scenario, outcome)?;
     let text = match (output.json, output.plots) {
         (true, true) => outcome.to_json_with_plots(),
         (true, false) => outcome.to_json(),

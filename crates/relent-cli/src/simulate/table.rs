@@ -76,15 +76,8 @@ fn ideal(outcome: &Outcome, columns: &[Figure]) -> Option<Vec<String>> {
     let ideal = outcome.ideal?;
     let is_herd = outcome.records.iter().any(|record| record.get(Figure::DrainS).is_some());
     let of = |figure: &Figure| match figure {
+        figure if is_herd => ideal.figure(*figure),
         Figure::AttemptsPerClient | Figure::Load | Figure::GoodputShare => Some(1.0),
-        Figure::DrainS if is_herd => Some(ideal.begins_s + ideal.drain_s),
-        Figure::DrainOverIdeal if is_herd => Some(1.0 + ideal.begins_s / ideal.drain_s),
-        Figure::P50S if is_herd => Some(ideal.begins_s + ideal.drain_s * 0.5),
-        Figure::P99S if is_herd => Some(ideal.begins_s + ideal.drain_s * 0.99),
-        Figure::Peak1Ms if is_herd => Some(ideal.capacity_per_s / 1000.0),
-        Figure::Peak1S if is_herd => Some(ideal.capacity_per_s),
-        Figure::PeakOverCapacity if is_herd => Some(1.0),
-        Figure::Utilisation if is_herd => Some(1.0),
         Figure::RecoveryS | Figure::GaveUp => Some(0.0),
         _ => None,
     };

@@ -1,10 +1,12 @@
 //! The command line as its users meet it: arguments in; exact stdout, stderr and exit code out.
 
 mod binary;
+mod browser;
 mod connect;
 mod demo;
 mod explain;
 mod frame;
 mod http;
 mod pages;
+mod report;
 mod run;

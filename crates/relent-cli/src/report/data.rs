@@ -1,0 +1,221 @@
+//! What the page's script draws, as JSON: series, words, and which figures there are.
+
+use super::{Report, findings, words};
+use crate::json::{Object, array, quoted};
+use relent_sim::{Arrivals, Figure, Heat, Hysteresis, LoadBin, Matrix, Outcome, Record, Service, World};
+
+/// Dots of the arrival raster of one policy, at most.
+const MOST_DOTS: usize = 20_000;
+
+/// Everything the script needs besides the records.
+pub(super) fn data(report: &Report) -> String {
+    let (scenario, outcome) = (report.scenario, report.outcome);
+    let findings = findings::findings(scenario, outcome);
+    let policies = outcome.records.iter().zip(&findings).map(|(record, finding)| {
+        let contender = scenario.contenders.iter().find(|contender| contender.name == record.policy);
+        let mut object = series(record, !is_open(report));
+        object.text("words", &words::policy(contender)).text("tone", finding.tone.as_str());
+        object.text("label", &finding.label).raw("why", &array(finding.why.iter().map(|why| quoted(why))));
+        object.finish()
+    });
+    let mut page = Object::new();
+    page.text("headline", &findings::headline(outcome, &findings)).raw("policies", &array(policies));
+    page.raw("figures", &figures(outcome)).raw("ideal", &ideal(report));
+    if let Some((cost, time)) = findings::axes(outcome) {
+        page.raw("axes", &array([cost, time].map(|axis| quoted(axis.name()))));
+        page.raw("axis_words", &array([cost, time].map(|axis| quoted(findings::in_words(axis)))));
+    }
+    if let World::Service(service) = &scenario.world {
+        page.raw("troubles", &troubles(service));
+    }
+    page.flag("herd", is_herd(report));
+    if !outcome.extras.hysteresis.is_empty() {
+        page.raw("hysteresis", &array(outcome.extras.hysteresis.iter().map(hysteresis)));
+    }
+    if let Some(map) = &outcome.extras.heat {
+        page.raw("heat", &heat(map));
+    }
+    if let Some(matrix) = &outcome.extras.layers {
+        page.raw("layers", &layers(matrix));
+    }
+    let checks = outcome.extras.checks.iter().map(|(name, measured, expected)| {
+        let mut check = Object::new();
+        check.text("name", name).float("measured", *measured).float("expected", expected.unwrap_or(f64::NAN));
+        check.finish()
+    });
+    page.raw("checks", &array(checks));
+    page.finish()
+}
+
+/// Whether the clients are a herd that drains, for which the ideal is known.
+pub(super) const fn is_herd(report: &Report) -> bool {
+    matches!(&report.scenario.world, World::Service(Service { arrivals: Arrivals::Herd { .. }, .. }))
+}
+
+/// Whether calls come whether or not earlier ones were answered.
+pub(super) const fn is_open(report: &Report) -> bool {
+    matches!(&report.scenario.world, World::Service(Service { arrivals: Arrivals::Open { .. }, .. }))
+}
+
+fn series(record: &Record, herd: bool) -> Object {
+    let plots = &record.plots;
+    let lane = |of: fn(&LoadBin) -> f64| numbers(plots.load.iter().map(of));
+    let mut load = Object::new();
+    load.raw("first", &lane(|bin| bin.first)).raw("retries", &lane(|bin| bin.retries));
+    load.raw("rejected", &lane(|bin| bin.rejected)).raw("served", &lane(|bin| bin.served));
+    load.raw("connected", &lane(|bin| bin.connected)).raw("gave_up", &lane(|bin| bin.gave_up));
+    // Calls of an open stream do not know each other, so nothing can be seen in their order.
+    let clients = if herd { &plots.raster[..] } else { &[] };
+    let dots: usize = clients.iter().map(Vec::len).sum();
+    let every = dots.div_ceil(MOST_DOTS).max(1);
+    let raster = clients.iter().step_by(every).map(|client| numbers(client.iter().copied()));
+    let mut object = Object::new();
+    object.text("name", &record.policy).float("bin", plots.bin_s).raw("load", &load.finish());
+    object.raw("waits", &array(plots.waits.iter().map(|(share, wait)| numbers([*share, *wait]))));
+    object.raw("attempts", &numbers(plots.attempts.iter().map(|count| *count as f64)));
+    object.raw("raster", &array(raster));
+    let run = |figure: Figure| {
+        let has = record.get(figure).is_some();
+        let values = record.runs.iter().map(|run| run.get(figure).unwrap_or(f64::NAN));
+        has.then(|| format!("{}:{}", quoted(figure.name()), numbers(values)))
+    };
+    object.raw("runs", &format!("{{{}}}", Figure::ALL.into_iter().filter_map(run).collect::<Vec<_>>().join(",")));
+    object
+}
+
+/// The figures that any policy has, with their title and meaning.
+fn figures(outcome: &Outcome) -> String {
+    let has = |figure: &Figure| outcome.records.iter().any(|record| record.get(*figure).is_some());
+    array(Figure::ALL.into_iter().filter(has).map(|figure| {
+        let mut object = Object::new();
+        object.text("name", figure.name()).text("title", figure.title()).text("meaning", meaning(figure));
+        object.text("best", best(figure)).finish()
+    }))
+}
+
+fn ideal(report: &Report) -> String {
+    let Some(ideal) = report.outcome.ideal.filter(|_| is_herd(report)) else {
+        let capacity = report.outcome.ideal.map_or(f64::NAN, |ideal| ideal.capacity_per_s);
+        return Object::new().float("capacity", capacity).finish();
+    };
+    let mut figures = Object::new();
+    for figure in Figure::ALL {
+        if let Some(value) = ideal.figure(figure) {
+            figures.float(figure.name(), value);
+        }
+    }
+    let mut object = Object::new();
+    object.number("clients", ideal.clients).float("capacity", ideal.capacity_per_s);
+    object.float("begins", ideal.begins_s).float("drain", ideal.drain_s).raw("figures", &figures.finish());
+    object.finish()
+}
+
+fn troubles(service: &Service) -> String {
+    array(service.troubles.iter().map(|trouble| {
+        let mut object = Object::new();
+        object.float("from", trouble.at.as_secs_f64()).float("to", (trouble.at + trouble.lasts).as_secs_f64());
+        object.text("what", &words::trouble_name(trouble)).finish()
+    }))
+}
+
+fn hysteresis(sweep: &Hysteresis) -> String {
+    let points = sweep.points.iter().map(|point| {
+        let mut object = Object::new();
+        object.float("rho", point.rho).flag("rising", point.rising);
+        object.float("goodput", point.goodput).float("load", point.load).finish()
+    });
+    let mut object = Object::new();
+    object.text("policy", &sweep.policy).raw("points", &array(points));
+    object.finish()
+}
+
+fn heat(heat: &Heat) -> String {
+    let cells = |rows: &[Vec<Option<f64>>]| {
+        array(rows.iter().map(|row| numbers(row.iter().map(|cell| cell.unwrap_or(f64::NAN)))))
+    };
+    let mut object = Object::new();
+    object.text("policy", &heat.policy);
+    object.raw("base", &numbers(heat.base_s.iter().copied())).raw("cap", &numbers(heat.cap_s.iter().copied()));
+    object.raw("drain", &cells(&heat.drain_over_ideal)).raw("wasted", &cells(&heat.wasted_per_client));
+    object.finish()
+}
+
+fn layers(matrix: &Matrix) -> String {
+    let mut object = Object::new();
+    object.float("failure", matrix.failure);
+    object.raw("depths", &numbers(matrix.depths.iter().map(|depth| f64::from(*depth))));
+    object.raw("attempts", &numbers(matrix.attempts.iter().map(|attempts| f64::from(*attempts))));
+    object.raw("amplification", &array(matrix.amplification.iter().map(|row| numbers(row.iter().copied()))));
+    object.finish()
+}
+
+/// Numbers to a millionth, which is more than a plot can show; those without meaning become null.
+fn numbers(values: impl IntoIterator<Item = f64>) -> String {
+    array(values.into_iter().map(|value| match value {
+        value if value.is_finite() => ((value * 1e6).round() / 1e6).to_string(),
+        _ => "null".into(),
+    }))
+}
+
+/// What a figure says, for people who meet it for the first time.
+const fn meaning(figure: Figure) -> &'static str {
+    match figure {
+        Figure::AttemptsPerClient => "How often a client tried, the first attempt included",
+        Figure::WastedPerClient => "Attempts of a client that brought nothing",
+        Figure::DrainS => "Seconds until the last client was connected",
+        Figure::DrainOverIdeal => "That time in units of the best that can be",
+        Figure::P50S => "Half of the clients waited no longer than this",
+        Figure::P90S => "Nine of ten clients waited no longer than this",
+        Figure::P99S => "99 of 100 clients waited no longer than this",
+        Figure::MaxS => "The longest wait",
+        Figure::Peak1Ms => "The most attempts that arrived within one millisecond",
+        Figure::Peak100Ms => "The most attempts that arrived within a tenth of a second",
+        Figure::Peak1S => "The most attempts that arrived within a second",
+        Figure::PeakOverCapacity => "The busiest tenth of a second in units of what the server can do in it",
+        Figure::Utilisation => "The share of the time that the server was busy",
+        Figure::GaveUp => "Clients that gave up",
+        Figure::RecoveryS => "Seconds from the end of the trouble until all was well again",
+        Figure::Goodput => "Successes a second",
+        Figure::GoodputShare => "The share of the calls that succeed in the end phase",
+        Figure::Load => "Attempts for each call in the end phase: the amplification",
+        Figure::LoadOverGoodput => "Attempts for each success",
+        Figure::SuccessShare => "The share of all calls that succeeded",
+        Figure::MaxAttempts => "The most attempts that any client made",
+        Figure::Calls => "Writes that reached the row",
+        Figure::TimeMs => "Milliseconds until the last writer was done",
+        Figure::MakespanOverN => "The slot of the last success for each packet",
+        Figure::AttemptsPerPacket => "Transmissions for each packet",
+        Figure::SuccessPerSlot => "The share of the slots that carry a success",
+        Figure::Collisions => "Collisions until the first success",
+        _ => "",
+    }
+}
+
+/// Whether less or more is better, or neither.
+const fn best(figure: Figure) -> &'static str {
+    match figure {
+        Figure::Utilisation
+        | Figure::Goodput
+        | Figure::GoodputShare
+        | Figure::SuccessShare
+        | Figure::SuccessPerSlot => "more",
+        _ => "less",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_is_explained() {
+        for figure in Figure::ALL {
+            assert!(meaning(figure).len() > 10, "{figure:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_short_and_never_break_json() {
+        assert_eq!(numbers([0.1 + 0.2, f64::NAN, 5.0, f64::INFINITY]), "[0.3,null,5,null]");
+    }
+}

@@ -1,0 +1,351 @@
+//! What the numbers mean: for each policy a verdict and the reasons, in words; and the one sentence on top.
+//!
+//! The words come from the figures alone, by fixed rules, so that the same numbers always read the same.
+
+use super::words::{count, percent, seconds};
+use relent_sim::{Arrivals, Figure, Outcome, Record, Scenario, World};
+use std::{collections::BTreeMap, fmt::Write};
+
+/// How a policy does, roughly. It only chooses a colour; the words say the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Tone {
+    /// There is nothing to compare with.
+    Plain,
+    Good,
+    Fair,
+    Bad,
+}
+
+impl Tone {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Tone::Plain => "plain",
+            Tone::Good => "good",
+            Tone::Fair => "fair",
+            Tone::Bad => "bad",
+        }
+    }
+}
+
+/// What is to be said about one policy.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Finding {
+    pub(super) tone: Tone,
+    /// The verdict, in a few words.
+    pub(super) label: String,
+    /// Why, in sentences; the weightiest first.
+    pub(super) why: Vec<String>,
+}
+
+/// Retries are in step if they share their millisecond with this share of the clients.
+const IN_STEP: f64 = 0.1;
+
+/// What a policy costs and how long it takes, where the scenario has both: the axes on which policies are compared.
+pub(super) fn axes(outcome: &Outcome) -> Option<(Figure, Figure)> {
+    let has = |figure: &Figure| outcome.records.iter().any(|record| record.get(*figure).is_some());
+    let cost = [Figure::Calls, Figure::AttemptsPerPacket, Figure::AttemptsPerClient];
+    let time = [Figure::TimeMs, Figure::MakespanOverN, Figure::DrainS, Figure::RecoveryS, Figure::P99S];
+    Some((cost.into_iter().find(has)?, time.into_iter().find(has)?))
+}
+
+/// What an axis measures, in words.
+pub(super) const fn in_words(figure: Figure) -> &'static str {
+    match figure {
+        Figure::AttemptsPerClient => "attempts a client",
+        Figure::AttemptsPerPacket => "transmissions a packet",
+        Figure::Calls => "calls",
+        Figure::TimeMs => "time until all are done (ms)",
+        Figure::MakespanOverN => "slots a packet",
+        Figure::DrainS => "time until all are connected",
+        Figure::RecoveryS => "time to heal",
+        Figure::P99S => "99 % wait no longer",
+        other => other.title(),
+    }
+}
+
+/// A finding a policy, in order.
+pub(super) fn findings(scenario: &Scenario, outcome: &Outcome) -> Vec<Finding> {
+    let find = |record: &Record| match &scenario.world {
+        World::Service(service) if matches!(service.arrivals, Arrivals::Open { .. }) => stream(record),
+        World::Service(_) => herd(record, outcome),
+        World::Layers(_) => chain(record),
+        _ => contest(record, outcome),
+    };
+    outcome.records.iter().map(find).collect()
+}
+
+/// The sentence on top: who hurts, who does not, and by how much.
+pub(super) fn headline(outcome: &Outcome, findings: &[Finding]) -> String {
+    let rank = |place: &usize| {
+        let record = &outcome.records[*place];
+        let figure = |figure: Figure| record.get(figure).unwrap_or(1.0);
+        let (cost, time) =
+            axes(outcome).map_or((figure(Figure::AttemptsPerClient), 1.0), |(cost, time)| (figure(cost), figure(time)));
+        (findings[*place].tone, cost * time)
+    };
+    let order = |a: &usize, b: &usize| {
+        let (a, b) = (rank(a), rank(b));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+    };
+    let places = || 0..findings.len().min(outcome.records.len());
+    let (Some(best), Some(worst)) = (places().min_by(order), places().max_by(order)) else {
+        return "Nothing was simulated.".into();
+    };
+    let name = |place: usize| &outcome.records[place].policy;
+    if best == worst {
+        return format!("{}: {}.", name(best), findings[best].label);
+    }
+    let verb = if findings[worst].tone == Tone::Bad { "hurts most" } else { "does worst" };
+    let mut words = format!("{} {verb}: {}.", name(worst), findings[worst].label);
+    for why in findings[worst].why.iter().take(if findings[worst].tone == Tone::Bad { 2 } else { 0 }) {
+        words.push(' ');
+        words.push_str(why);
+    }
+    let _ = write!(words, " {} does best: {}.", name(best), findings[best].label);
+    if let Some(times) = times_of(&outcome.records[worst], &outcome.records[best], outcome) {
+        let _ = write!(words, " {} needs {times}.", name(worst));
+    }
+    words
+}
+
+/// How much less the better of two takes.
+fn times_of(worse: &Record, better: &Record, outcome: &Outcome) -> Option<String> {
+    let (cost, time) = axes(outcome)?;
+    let ratio = |figure: Figure| Some(worse.get(figure)? / better.get(figure)?).filter(|ratio| ratio.is_finite());
+    let (cost_ratio, time_ratio) = (ratio(cost)?, ratio(time)?);
+    let unit = |figure: Figure| match figure {
+        Figure::Calls => "calls",
+        Figure::AttemptsPerPacket => "transmissions",
+        _ => "attempts",
+    };
+    let part = |ratio: f64, what: &str| match ratio {
+        r if r > 1.05 => format!("{} times its {what}", count(r)),
+        r if r < 0.95 => format!("{} of its {what}", percent(r)),
+        _ => format!("about its {what}"),
+    };
+    let (time, cost) = (part(time_ratio, "time"), part(cost_ratio, unit(cost)));
+    Some(format!("{time} and {cost}"))
+}
+
+fn herd(record: &Record, outcome: &Outcome) -> Finding {
+    let get = |figure: Figure| record.get(figure);
+    let lost = get(Figure::GaveUp).unwrap_or(0.0) / (record.clients.max(1) as f64);
+    let ideal = outcome.ideal.and_then(|ideal| ideal.figure(Figure::DrainOverIdeal)).unwrap_or(1.0);
+    let over = get(Figure::DrainOverIdeal).map(|over| over / ideal);
+    let step = in_step(record);
+    let mut finding = match over {
+        _ if record.stopped.is_some() => Finding::new(Tone::Bad, "does not come to an end"),
+        _ if lost > 0.001 => Finding::new(Tone::Bad, format!("loses {} of its clients", percent(lost))),
+        Some(over) if over > 3.0 => Finding::new(Tone::Bad, format!("{} times as long as it need take", count(over))),
+        Some(over) if over > 1.5 => Finding::new(Tone::Fair, format!("slow: {} times the ideal", count(over))),
+        Some(_) if step > 0.5 => Finding::new(Tone::Fair, "quick, but everybody calls at once"),
+        Some(over) if over > 1.1 => Finding::new(Tone::Good, format!("close to the ideal: {} times", count(over))),
+        Some(_) => Finding::new(Tone::Good, "as quick as can be"),
+        None => Finding::new(Tone::Good, format!("drained in {}", seconds(get(Figure::DrainS).unwrap_or(0.0)))),
+    };
+    let why = &mut finding.why;
+    why.extend(record.stopped.clone().map(|stopped| format!("The run was stopped: {stopped}.")));
+    if lost > 0.001 {
+        why.push(format!("{} clients gave up ({}).", count(get(Figure::GaveUp).unwrap_or(0.0)), reasons(record)));
+    }
+    if step > 0.5 {
+        why.push(format!(
+            "They come back in step: {} of the retries share their millisecond with a tenth of all clients or more.",
+            percent(step)
+        ));
+    }
+    if let Some(busy) = get(Figure::Utilisation).filter(|busy| *busy < 0.6 && over.is_some_and(|over| over > 1.3)) {
+        why.push(format!("The server is idle {} of the time while clients wait.", percent(1.0 - busy)));
+    }
+    if let (Some(peak), Some(ideal)) = (get(Figure::Peak1S), outcome.ideal) {
+        let times = peak / ideal.capacity_per_s;
+        if times > 2.0 {
+            let peak = count(peak);
+            why.push(format!("In the worst second {peak} attempts arrive: {} times the capacity.", count(times)));
+        }
+    }
+    if let Some(wasted) = get(Figure::WastedPerClient) {
+        why.push(match wasted {
+            w if w < 0.05 => "Hardly an attempt is wasted.".into(),
+            w => format!("A client makes {} attempts, {} of them in vain.", count(w + 1.0 - lost), count(w)),
+        });
+    }
+    finding
+}
+
+fn stream(record: &Record) -> Finding {
+    let get = |figure: Figure| record.get(figure);
+    let (share, load) = (get(Figure::GoodputShare).unwrap_or(0.0), get(Figure::Load).unwrap_or(1.0));
+    let mut finding = match record.recovered {
+        Some(runs) if runs.yes == runs.of => match get(Figure::RecoveryS) {
+            Some(after) if after > 0.0 => {
+                Finding::new(if after > 60.0 { Tone::Fair } else { Tone::Good }, format!("heals in {}", seconds(after)))
+            }
+            Some(_) => Finding::new(Tone::Good, "heals at once"),
+            None => Finding::new(Tone::Good, "stays healthy"),
+        },
+        Some(runs) if runs.yes == 0 => Finding::new(Tone::Bad, "does not recover"),
+        Some(runs) => Finding::new(Tone::Bad, format!("recovers in {} of {} runs only", runs.yes, runs.of)),
+        None if share > 0.9 => Finding::new(Tone::Good, "stays healthy"),
+        None => Finding::new(Tone::Bad, format!("only {} of the calls succeed", percent(share))),
+    };
+    let why = &mut finding.why;
+    if finding.tone == Tone::Bad {
+        why.push(format!("In the end {} of the calls succeed.", percent(share)));
+    }
+    if load > 1.05 {
+        let sustained = if finding.tone == Tone::Bad { " The retries alone keep the server overloaded." } else { "" };
+        why.push(format!("The server gets {} attempts for each call.{sustained}", count(load)));
+    } else {
+        why.push("In the end each call is one attempt.".into());
+    }
+    if let Some(lost) = get(Figure::SuccessShare).filter(|success| *success < 0.999) {
+        why.push(format!("Over the whole time {} of the calls fail.", percent(1.0 - lost)));
+    }
+    if let Some(runs) = record.recovered.filter(|runs| runs.of > 1) {
+        let (low, high) = runs.wilson();
+        why.push(format!(
+            "It recovered in {} of {} runs: with 95 % confidence, the probability lies between {} and {}.",
+            runs.yes,
+            runs.of,
+            percent(low),
+            percent(high)
+        ));
+    }
+    finding
+}
+
+fn chain(record: &Record) -> Finding {
+    let attempts = record.get(Figure::AttemptsPerClient).unwrap_or(1.0);
+    let tone = match attempts {
+        a if a <= 2.0 => Tone::Good,
+        a if a <= 5.0 => Tone::Fair,
+        _ => Tone::Bad,
+    };
+    let mut finding = Finding::new(tone, format!("{} attempts at the bottom for one call", count(attempts)));
+    if let Some(success) = record.get(Figure::SuccessShare) {
+        finding.why.push(format!("{} of the calls succeed in the end.", percent(success)));
+    }
+    if tone != Tone::Good {
+        finding.why.push("Layers multiply: each retries what the layer below has retried already.".into());
+    }
+    finding
+}
+
+/// Where only the others can say what is much: in units of the best.
+fn contest(record: &Record, outcome: &Outcome) -> Finding {
+    let Some((cost, time)) = axes(outcome) else {
+        let slots = record.get(Figure::SuccessPerSlot).unwrap_or(0.0);
+        return Finding::new(Tone::Plain, format!("{} of the slots carry a success", percent(slots)));
+    };
+    let over = |figure: Figure| {
+        let best = outcome.records.iter().filter_map(|record| record.get(figure)).fold(f64::INFINITY, f64::min);
+        record.get(figure).map_or(1.0, |value| value / best.max(f64::MIN_POSITIVE))
+    };
+    let (cost_over, time_over) = (over(cost), over(time));
+    if outcome.records.len() == 1 {
+        let words = |figure: Figure| format!("{} {}", count(record.get(figure).unwrap_or(0.0)), in_words(figure));
+        return Finding::new(Tone::Plain, format!("{}, {}", words(cost), words(time)));
+    }
+    let what = if cost == Figure::Calls { "calls" } else { "attempts" };
+    let tone = match cost_over.max(time_over / 2.0) {
+        much if much > 2.0 => Tone::Bad,
+        much if much > 1.5 => Tone::Fair,
+        _ => Tone::Good,
+    };
+    let part = |over: f64, least: &str, what: &str| match over {
+        o if o < 1.001 => least.to_owned(),
+        o if o < 1.05 => format!("hardly more {what} than the best"),
+        o => format!("{} times the {what} of the best", count(o)),
+    };
+    let (cost_words, time_words) =
+        (part(cost_over, &format!("the fewest {what}"), what), part(time_over, "the first to be done", "time"));
+    let mut finding = Finding::new(tone, cost_words.clone());
+    if time_over > cost_over && time_over > 1.5 && tone != Tone::Good {
+        finding.label.clone_from(&time_words);
+        finding.why.push(sentence(&cost_words));
+    } else {
+        finding.why.push(sentence(&time_words));
+    }
+    finding
+}
+
+impl Finding {
+    fn new(tone: Tone, label: impl Into<String>) -> Finding {
+        Finding { tone, label: label.into(), why: Vec::new() }
+    }
+}
+
+fn sentence(words: &str) -> String {
+    let mut chars = words.chars();
+    chars.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), chars.as_str()))
+}
+
+fn reasons(record: &Record) -> String {
+    record.gave_up.keys().map(|reason| format!("reason: {reason}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The share of the sampled clients' retries that share their millisecond with many others.
+fn in_step(record: &Record) -> f64 {
+    let mut per_ms: BTreeMap<u64, u64> = BTreeMap::new();
+    for at in record.plots.raster.iter().flat_map(|client| client.iter().skip(1)) {
+        *per_ms.entry((at * 1000.0) as u64).or_default() += 1;
+    }
+    let all: u64 = per_ms.values().sum();
+    let many = (record.plots.raster.len() as f64 * IN_STEP).max(3.0);
+    let together: u64 = per_ms.values().filter(|count| **count as f64 >= many).sum();
+    if all == 0 { 0.0 } else { together as f64 / all as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use relent::{Jitter, Policy};
+    use relent_sim::{Service, presets, simulate};
+    use std::time::Duration;
+
+    fn herd() -> (Scenario, Outcome) {
+        let mut service = Service::herd(2000, 100.0);
+        service.server.queue = Some(100);
+        let policy = Policy::exponential(Duration::from_millis(100)).cap(Duration::from_secs(10)).unlimited_attempts();
+        let scenario = Scenario::new("herd", World::Service(service))
+            .policy("none", policy.jitter(Jitter::None))
+            .policy("full", policy.jitter(Jitter::Full))
+            .policy("constant", Policy::constant(Duration::from_secs(1)).jitter(Jitter::None).unlimited_attempts())
+            .policy("short", policy.jitter(Jitter::None).max_attempts(4));
+        let outcome = simulate(&scenario).unwrap();
+        (scenario, outcome)
+    }
+
+    #[test]
+    fn a_herd_is_judged_by_time_waves_and_losses() {
+        let (scenario, outcome) = herd();
+        let findings = findings(&scenario, &outcome);
+        let labels: Vec<&str> = findings.iter().map(|finding| finding.label.as_str()).collect();
+        assert_eq!(labels[0], "8.17 times as long as it need take");
+        assert_eq!((findings[0].tone, findings[1].tone), (Tone::Bad, Tone::Good));
+        assert!(findings[0].why.iter().any(|why| why == "The server is idle 88 % of the time while clients wait."));
+        assert_eq!(labels[2], "quick, but everybody calls at once");
+        assert!(findings[2].why[0].starts_with("They come back in step: "), "{:?}", findings[2]);
+        assert!(labels[3].starts_with("loses ") && findings[3].why[0].contains("reason: attempts"), "{findings:?}");
+        assert!(headline(&outcome, &findings).starts_with("none hurts most: 8.17 times"));
+    }
+
+    #[test]
+    fn a_contest_is_judged_by_the_best() {
+        let scenario = presets::aws(100).seeds(3);
+        let outcome = simulate(&scenario).unwrap();
+        let findings = findings(&scenario, &outcome);
+        assert!(findings[0].label.ends_with("times the calls of the best"), "{:?}", findings[0]);
+        assert_eq!(findings[0].why, ["The first to be done."]);
+        assert_eq!(findings[1].tone, Tone::Bad);
+        assert_eq!(findings[2].label, "the fewest calls");
+    }
+
+    #[test]
+    fn nothing_is_no_reason_to_panic() {
+        let (_, mut outcome) = herd();
+        outcome.records.clear();
+        assert_eq!(headline(&outcome, &[]), "Nothing was simulated.");
+    }
+}

@@ -1,0 +1,86 @@
+//! The page: words and JSON put into one HTML file, with its style and its script.
+
+use super::{Report, data, words};
+use crate::plot::svg::{self, escape};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// The page as one file that loads nothing.
+pub(super) fn page(report: &Report) -> String {
+    let (scenario, outcome) = (report.scenario, report.outcome);
+    let title = if outcome.title.is_empty() { &outcome.scenario } else { &outcome.title };
+    let facts = escape(&words::scenario(scenario, outcome).join(" "));
+    let mut out = String::with_capacity(1 << 20);
+    for part in [
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n",
+        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n",
+        "<meta name=\"color-scheme\" content=\"light dark\">\n",
+        "<meta name=\"generator\" content=\"relent ",
+        env!("CARGO_PKG_VERSION"),
+        "\">\n<link rel=\"icon\" href=\"data:,\">\n<title>",
+        &escape(title),
+        " · relent</title>\n<style>\n",
+        STYLE,
+        &svg::variables(),
+        "</style>\n<header>\n<p class=\"brand\">relent simulate</p>\n<h1>",
+        &escape(title),
+        "</h1>\n<p id=\"headline\"></p>\n",
+        if outcome.interrupted {
+            "<p class=\"cut\">This run was interrupted: it shows what was done.</p>\n"
+        } else {
+            ""
+        },
+        "<p class=\"facts\">",
+        &facts,
+        "</p>\n<p class=\"command\"><span>Made with</span> <code>",
+        &escape(report.command),
+        "</code> <button id=\"copy\">copy</button></p>\n</header>\n<main id=\"main\"></main>\n",
+        "<noscript><p>The plots and the table are drawn by a script in this page, which loads nothing.</p></noscript>\n",
+        "<div id=\"tip\" role=\"status\" hidden></div>\n<script type=\"application/json\" id=\"records\">",
+        &inert(outcome.to_json().trim()),
+        "</script>\n<script type=\"application/json\" id=\"page\">",
+        &inert(&data::data(report)),
+        "</script>\n<script>\n",
+        SCRIPT,
+        "</script>\n</html>\n",
+    ] {
+        out.push_str(part);
+    }
+    out
+}
+
+/// JSON that cannot end the script it stands in. Within JSON, `<` is in strings only, where it may be escaped.
+fn inert(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use relent_sim::{Scenario, Service, World, simulate};
+
+    #[test]
+    fn names_cannot_break_out_of_the_page() {
+        let evil = "</script><script>alert(1)</script>";
+        let mut scenario = Scenario::new(evil, World::Service(Service::herd(10, 5.0)));
+        scenario.title = evil.into();
+        let scenario = scenario.policy(evil, relent::Policy::default());
+        let outcome = simulate(&scenario).unwrap();
+        let report = Report { scenario: &scenario, outcome: &outcome, command: evil };
+        let html = report.html();
+        assert!(!html.contains("<script>alert"), "{html}");
+        assert_eq!(html.matches("</script>").count(), 3);
+        assert_eq!(html, report.html(), "the same bytes each time");
+    }
+
+    #[test]
+    fn it_loads_nothing() {
+        for asset in [STYLE, SCRIPT] {
+            for word in ["http:", "https:", "import ", "@import", "fetch(", "XMLHttpRequest", "//cdn"] {
+                let others = asset.replace("http://www.w3.org/2000/svg", "");
+                assert!(!others.contains(word), "{word}");
+            }
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! The plots of a report as files.
+
+use super::{
+    Picture, Report, data, findings,
+    words::{count, seconds},
+};
+use crate::plot::{Chart, Grid, Mark, Point, Series, Tick, duration_ticks, number_ticks, panels};
+use relent_sim::{Figure, LoadBin, Record};
+
+/// Load beyond so many times the capacity is cut off: the first rush of a herd would dwarf everything else.
+const TIMES_CAPACITY: f64 = 6.0;
+/// Steps of a load over time, at most.
+const STEPS: usize = 320;
+
+pub(super) fn pictures(report: &Report) -> Vec<Picture> {
+    let all: [fn(&Report) -> Option<Picture>; 10] =
+        [load, connected, waits, cost, attempts, arrivals, heat_drain, heat_wasted, hysteresis, layers];
+    all.into_iter().filter_map(|draw| draw(report)).collect()
+}
+
+fn title<'a>(report: &'a Report) -> &'a str {
+    if report.outcome.title.is_empty() { &report.outcome.scenario } else { &report.outcome.title }
+}
+
+/// Charts as one picture, if there are any.
+fn picture(name: &'static str, report: &Report, charts: &[Chart]) -> Option<Picture> {
+    let drawn = charts.iter().any(|chart| chart.series.iter().any(|series| !series.points.is_empty()));
+    drawn.then(|| Picture { name, svg: panels::draw(title(report), charts) })
+}
+
+/// When the last policy is done, as far as there is load.
+fn end(report: &Report) -> f64 {
+    let ends = report.outcome.records.iter().map(|record| record.plots.bin_s * record.plots.load.len() as f64);
+    ends.fold(0.0, f64::max)
+}
+
+fn time_ticks(end: f64) -> Vec<Tick> {
+    duration_ticks(end, 8).into_iter().filter(|tick| tick.at <= end).collect()
+}
+
+fn load(report: &Report) -> Option<Picture> {
+    let end = end(report);
+    let busy = |record: &&Record| record.plots.load.iter().any(|bin| bin.first + bin.retries > 0.0);
+    let records: Vec<&Record> = report.outcome.records.iter().filter(busy).collect();
+    let rates: Vec<(f64, Vec<LoadBin>)> = records.iter().map(|record| rates(record, end)).collect();
+    let reached = rates.iter().flat_map(|(_, rates)| rates).map(|bin| bin.first + bin.retries).fold(0.0, f64::max);
+    let capacity = report.outcome.ideal.map(|ideal| ideal.capacity_per_s);
+    let limit = capacity.map_or(reached, |capacity| reached.clamp(1.3 * capacity, TIMES_CAPACITY * capacity));
+    let is_open = data::is_open(report);
+    let chart = |(record, (width, rates)): (&&Record, &(f64, Vec<LoadBin>))| {
+        let peak = rates.iter().map(|bin| bin.first + bin.retries).fold(0.0, f64::max);
+        let over = capacity.filter(|_| peak > limit * 1.001).map(|capacity| count(peak / capacity));
+        Chart {
+            title: record.policy.clone(),
+            y_name: "Attempts a second that reach the server, and what it gets done".to_owned(),
+            x_name: "time".to_owned(),
+            x_ticks: time_ticks(end),
+            y_ticks: number_ticks(limit, 3).into_iter().filter(|tick| tick.at <= limit * 1.001).collect(),
+            series: lanes(rates, *width, is_open, capacity, end),
+            y_limit: Some(limit),
+            x_limits: Some((0.0, end)),
+            note: over.map_or_else(String::new, |times| format!("up to {times} times the capacity")),
+        }
+    };
+    let charts: Vec<Chart> = records.iter().zip(&rates).map(chart).collect();
+    picture("load", report, &charts)
+}
+
+/// The width of a bin, and the load as rates a second, in bins joined to at most so many steps.
+fn rates(record: &Record, end: f64) -> (f64, Vec<LoadBin>) {
+    let plots = &record.plots;
+    let joined = ((end / plots.bin_s) / STEPS as f64).ceil().max(1.0) as usize;
+    let seconds = joined as f64 * plots.bin_s;
+    let bin = |bins: &[LoadBin]| {
+        let rate = |of: fn(&LoadBin) -> f64| bins.iter().map(of).sum::<f64>() / seconds;
+        LoadBin {
+            first: rate(|bin| bin.first),
+            retries: rate(|bin| bin.retries),
+            rejected: rate(|bin| bin.rejected),
+            served: rate(|bin| bin.served),
+            connected: rate(|bin| bin.connected),
+            gave_up: rate(|bin| bin.gave_up),
+        }
+    };
+    (seconds, plots.load.chunks(joined).map(bin).collect())
+}
+
+fn lanes(rates: &[LoadBin], width: f64, is_open: bool, capacity: Option<f64>, end: f64) -> Vec<Series> {
+    let steps = |name: &str, mark: Mark, of: &dyn Fn(&LoadBin) -> (f64, f64)| {
+        let point = |(nth, bin): (usize, &LoadBin)| {
+            let ((low, high), from) = (of(bin), nth as f64 * width);
+            [from, (from + width).min(end)].map(|x| Point { x, low, middle: high, high })
+        };
+        Series { name: name.to_owned(), points: rates.iter().enumerate().flat_map(point).collect(), mark }
+    };
+    let line = |name: &str, of: fn(&LoadBin) -> f64| {
+        let mut series = steps(name, Mark::Solid, &|bin| (of(bin), of(bin)));
+        series.points.iter_mut().for_each(|point| point.low = point.high);
+        series
+    };
+    let mut series = vec![
+        steps("first attempts", Mark::Area, &|bin| (0.0, bin.first)),
+        steps("retries", Mark::Area, &|bin| (bin.first, bin.first + bin.retries)),
+    ];
+    if is_open {
+        series.push(line("answered in time", |bin| bin.connected));
+        series.push(line("done in vain", |bin| (bin.served - bin.connected).max(0.0)));
+    } else {
+        series.push(steps("served", Mark::Area, &|bin| (0.0, bin.served)));
+        series.push(line("rejected", |bin| bin.rejected));
+    }
+    if let Some(capacity) = capacity {
+        let points = vec![Point::of(0.0, capacity), Point::of(end, capacity)];
+        series.push(Series { name: "capacity".to_owned(), points, mark: Mark::Reference });
+    }
+    series
+}
+
+fn connected(report: &Report) -> Option<Picture> {
+    let (end, is_herd) = (end(report), data::is_herd(report));
+    let total = |record: &Record| {
+        let (mut sum, plots) = (0.0, &record.plots);
+        let after = plots.load.iter().enumerate().map(|(nth, bin)| {
+            sum += bin.connected;
+            Point::of((nth + 1) as f64 * plots.bin_s, sum)
+        });
+        let points: Vec<Point> = std::iter::once(Point::of(0.0, 0.0)).chain(after).collect();
+        Series { name: record.policy.clone(), points: thinned(points), mark: Mark::Line }
+    };
+    let records = report.outcome.records.iter().filter(|record| !record.plots.load.is_empty());
+    let mut series: Vec<Series> = records.map(total).collect();
+    let most = series.iter().flat_map(|series| &series.points).map(|point| point.high).fold(0.0, f64::max);
+    if most == 0.0 {
+        return None;
+    }
+    if let Some(ideal) = report.outcome.ideal.filter(|_| is_herd) {
+        let all = ideal.clients as f64;
+        let points = vec![Point::of(ideal.begins_s, 0.0), Point::of(ideal.begins_s + ideal.drain_s, all)];
+        series.push(Series { name: "ideal".to_owned(), points, mark: Mark::Reference });
+    }
+    let chart = Chart {
+        y_name: if is_herd { "Clients that are connected again" } else { "Calls answered so far" }.to_owned(),
+        x_name: "time".to_owned(),
+        x_ticks: time_ticks(end),
+        y_ticks: number_ticks(most, 5),
+        series,
+        ..Chart::default()
+    };
+    picture("connected", report, &[chart])
+}
+
+/// So few points that a file stays small: those where nothing bends are left out.
+fn thinned(points: Vec<Point>) -> Vec<Point> {
+    let mut kept: Vec<Point> = Vec::new();
+    for (nth, point) in points.iter().enumerate() {
+        let bends = match (kept.last(), points.get(nth + 1)) {
+            (Some(before), Some(after)) => {
+                let share = (point.x - before.x) / (after.x - before.x);
+                let straight = before.middle + (after.middle - before.middle) * share;
+                (straight - point.middle).abs() > 1e-9 * straight.abs()
+            }
+            _ => true,
+        };
+        if bends {
+            kept.push(*point);
+        }
+    }
+    kept
+}
+
+fn waits(report: &Report) -> Option<Picture> {
+    // The first nine tenths take half of the width; beyond, each tenth of the rest has the same width.
+    let place = |share: f64| match share {
+        share if share < 0.9 => share / 0.9 * 2.0,
+        share => 1.0 - (1.0 - share.min(0.9999)).log10(),
+    };
+    let curve = |record: &Record| {
+        let shown = record.plots.waits.iter().filter(|(share, _)| *share <= 0.9999);
+        let points = shown.map(|(share, wait)| Point::of(place(*share), *wait)).collect();
+        Series { name: record.policy.clone(), points, mark: Mark::Line }
+    };
+    let mut series: Vec<Series> = report.outcome.records.iter().map(curve).collect();
+    let most = series.iter().flat_map(|series| &series.points).map(|point| point.high).fold(0.0, f64::max);
+    if most == 0.0 {
+        return None;
+    }
+    if let Some(ideal) = report.outcome.ideal.filter(|_| data::is_herd(report)) {
+        let shares = (0..=90).map(|percent| f64::from(percent) / 100.0).chain([0.95, 0.99, 0.999, 0.9999]);
+        let points = shares.map(|share| Point::of(place(share), ideal.begins_s + share * ideal.drain_s)).collect();
+        series.push(Series { name: "ideal".to_owned(), points, mark: Mark::Reference });
+    }
+    let named = [(0.0, "0 %"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (0.9, "90 %")];
+    let tail = [(0.99, "99 %"), (0.999, "99.9 %"), (0.9999, "99.99 %")];
+    let ticks = named.into_iter().chain(tail);
+    let chart = Chart {
+        y_name: "So many clients wait no longer than this".to_owned(),
+        x_name: "share of the clients".to_owned(),
+        x_ticks: ticks.map(|(share, label)| Tick { at: place(share), label: label.to_owned() }).collect(),
+        y_ticks: duration_ticks(most, 5),
+        series,
+        ..Chart::default()
+    };
+    picture("waits", report, &[chart])
+}
+
+fn cost(report: &Report) -> Option<Picture> {
+    let (cost, time) = findings::axes(report.outcome)?;
+    let dot =
+        |name: &str, x: f64, y: f64| Series { name: name.to_owned(), points: vec![Point::of(x, y)], mark: Mark::Dot };
+    let records = report.outcome.records.iter();
+    let mut series: Vec<Series> =
+        records.filter_map(|record| Some(dot(&record.policy, record.get(cost)?, record.get(time)?))).collect();
+    if series.len() < 2 {
+        return None;
+    }
+    if let Some(ideal) = report.outcome.ideal.filter(|_| data::is_herd(report)) {
+        let best = ideal.figure(cost).zip(ideal.figure(time));
+        series.extend(best.map(|(x, y)| Series { mark: Mark::Reference, ..dot("ideal", x, y) }));
+    }
+    let most = |of: fn(&Point) -> f64| series.iter().flat_map(|series| &series.points).map(of).fold(0.0, f64::max);
+    let (x_most, y_most) = (most(|point| point.x), most(|point| point.middle));
+    let in_seconds = matches!(time, Figure::DrainS | Figure::RecoveryS | Figure::P99S);
+    let chart = Chart {
+        y_name: format!(
+            "Across: {}. Up: {}. The lower left is where to be.",
+            findings::in_words(cost),
+            findings::in_words(time)
+        ),
+        x_name: findings::in_words(cost).to_owned(),
+        x_ticks: number_ticks(x_most, 8),
+        y_ticks: if in_seconds { duration_ticks(y_most, 6) } else { number_ticks(y_most, 6) },
+        series,
+        ..Chart::default()
+    };
+    picture("cost", report, &[chart])
+}
+
+fn attempts(report: &Report) -> Option<Picture> {
+    let records = || report.outcome.records.iter().filter(|record| record.plots.attempts.iter().sum::<u64>() > 0);
+    // Beyond the attempts of 99.9 % there is nothing to see.
+    let reach = |record: &Record| {
+        let all: u64 = record.plots.attempts.iter().sum();
+        let mut seen = 0;
+        let beyond = |count: &u64| {
+            seen += count;
+            seen as f64 >= all as f64 * 0.999
+        };
+        record.plots.attempts.iter().position(beyond).unwrap_or(0)
+    };
+    let to = records().map(reach).max()?.max(2);
+    let shares = |record: &Record| {
+        let all: u64 = record.plots.attempts.iter().sum();
+        let share = |n: usize| 100.0 * record.plots.attempts.get(n).copied().unwrap_or(0) as f64 / all as f64;
+        let points = (1..=to).flat_map(|n| [-0.5, 0.5].map(|half| Point::of(n as f64 + half, share(n)))).collect();
+        Series { name: record.policy.clone(), points, mark: Mark::Line }
+    };
+    let series: Vec<Series> = records().map(shares).collect();
+    let most = series.iter().flat_map(|series| &series.points).map(|point| point.high).fold(0.0, f64::max);
+    let ticks = number_ticks(to as f64, 12).into_iter().filter(|tick| tick.at >= 1.0 && tick.at <= to as f64);
+    let chart = Chart {
+        y_name: "Clients that were done, or gave up, after so many attempts (per cent)".to_owned(),
+        x_name: "attempts".to_owned(),
+        x_ticks: ticks.filter(|tick| tick.at.fract() == 0.0).collect(),
+        y_ticks: number_ticks(most, 4),
+        series,
+        ..Chart::default()
+    };
+    picture("attempts", report, &[chart])
+}
+
+fn arrivals(report: &Report) -> Option<Picture> {
+    if data::is_open(report) {
+        return None;
+    }
+    let records =
+        || report.outcome.records.iter().filter(|record| record.plots.raster.iter().any(|row| !row.is_empty()));
+    let last = records().flat_map(|record| record.plots.raster.iter().flatten()).copied().fold(0.0, f64::max);
+    let end = end(report).max(last);
+    let chart = |record: &Record| {
+        let row = |(row, times): (usize, &Vec<f64>)| {
+            times.iter().map(move |time| Point::of(*time, row as f64 + 1.0)).collect::<Vec<_>>()
+        };
+        let points = record.plots.raster.iter().enumerate().flat_map(row).collect();
+        Chart {
+            title: record.policy.clone(),
+            y_name: "Each row is a client, each mark one of its attempts; stripes are clients that act together"
+                .to_owned(),
+            x_name: "time".to_owned(),
+            x_ticks: time_ticks(end),
+            series: vec![Series { name: record.policy.clone(), points, mark: Mark::Speck }],
+            x_limits: Some((0.0, end)),
+            y_limit: Some(record.plots.raster.len().max(1) as f64),
+            note: format!("{} clients", record.plots.raster.len()),
+            ..Chart::default()
+        }
+    };
+    picture("arrivals", report, &records().map(chart).collect::<Vec<_>>())
+}
+
+fn heat_drain(report: &Report) -> Option<Picture> {
+    let heat = report.outcome.extras.heat.as_ref()?;
+    heat_map("heat-drain", report, "Drain time in units of the ideal", &heat.drain_over_ideal)
+}
+
+fn heat_wasted(report: &Report) -> Option<Picture> {
+    let heat = report.outcome.extras.heat.as_ref()?;
+    heat_map("heat-wasted", report, "Wasted attempts a client", &heat.wasted_per_client)
+}
+
+fn heat_map(name: &'static str, report: &Report, what: &str, cells: &[Vec<Option<f64>>]) -> Option<Picture> {
+    let heat = report.outcome.extras.heat.as_ref()?;
+    let names = |values: &[f64]| values.iter().map(|value| seconds(two_digits(*value))).collect();
+    let grid = Grid {
+        title: format!("{}: {}", title(report), heat.policy),
+        value_name: what.to_owned(),
+        columns: ("base".to_owned(), names(&heat.base_s)),
+        rows: ("cap".to_owned(), names(&heat.cap_s)),
+        cells: cells.to_vec(),
+    };
+    Some(Picture { name, svg: grid.draw() })
+}
+
+fn two_digits(value: f64) -> f64 {
+    let power = 10f64.powf(value.max(1e-9).log10().floor() - 1.0);
+    (value / power).round() * power
+}
+
+fn hysteresis(report: &Report) -> Option<Picture> {
+    let sweeps = &report.outcome.extras.hysteresis;
+    let line = |sweep: &relent_sim::Hysteresis, rising: bool| {
+        let points = sweep.points.iter().filter(|point| point.rising == rising);
+        let mut points: Vec<Point> = points.map(|point| Point::of(point.rho, point.goodput)).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        let way = if rising { "going up" } else { "coming back" };
+        Series { name: format!("{}, {way}", sweep.policy), points, mark: Mark::Line }
+    };
+    let series: Vec<Series> = sweeps.iter().flat_map(|sweep| [line(sweep, true), line(sweep, false)]).collect();
+    let most = |of: fn(&Point) -> f64| series.iter().flat_map(|series| &series.points).map(of).fold(0.0, f64::max);
+    let (x_most, y_most) = (most(|point| point.x), most(|point| point.middle));
+    let chart = Chart {
+        y_name: "Successes in units of the capacity, while the load rises and while it falls".to_owned(),
+        x_name: "calls in units of the capacity".to_owned(),
+        x_ticks: number_ticks(x_most, 8),
+        y_ticks: number_ticks(y_most, 5),
+        series,
+        ..Chart::default()
+    };
+    picture("hysteresis", report, &[chart])
+}
+
+fn layers(report: &Report) -> Option<Picture> {
+    let matrix = report.outcome.extras.layers.as_ref()?;
+    let names = |values: &[u32]| values.iter().map(u32::to_string).collect();
+    let grid = Grid {
+        title: title(report).to_owned(),
+        value_name: "Attempts at the bottom for one call at the top".to_owned(),
+        columns: ("attempts a layer".to_owned(), names(&matrix.attempts)),
+        rows: ("layers".to_owned(), names(&matrix.depths)),
+        cells: matrix.amplification.iter().map(|row| row.iter().copied().map(Some).collect()).collect(),
+    };
+    Some(Picture { name: "layers", svg: grid.draw() })
+}

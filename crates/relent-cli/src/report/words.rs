@@ -1,0 +1,256 @@
+//! A scenario in words: what a reader must know to understand the plots.
+
+use crate::explain::InShort;
+use relent::Human;
+use relent_sim::{
+    Access, Arrivals, Contender, Network, Outcome, RetryAfter, Scenario, Server, Service, Trouble, TroubleKind, World,
+};
+use std::time::Duration;
+
+/// What happens, in sentences.
+pub(super) fn scenario(scenario: &Scenario, outcome: &Outcome) -> Vec<String> {
+    let mut words = match &scenario.world {
+        World::Service(world) => service(world),
+        World::Occ(world) => vec![
+            format!("{} writers each change one and the same row once.", count(world.clients as f64)),
+            "Each reads the row's version and writes; a write counts only if nobody else's came in between.".into(),
+            network(world.network),
+        ],
+        World::Layers(world) => vec![
+            format!(
+                "{} calls go through {} layers of services, each of which retries under the same policy.",
+                count(world.calls as f64),
+                world.depth
+            ),
+            format!("An attempt at the bottom fails with a probability of {}.", percent(world.failure)),
+            if world.say_overloaded {
+                "A layer that gives up says \"overloaded, do not retry\" to the one above.".into()
+            } else {
+                "A layer above sees one more failure, and starts all over.".into()
+            },
+        ],
+        World::Batch(world) => vec![format!(
+            "{} packets share a channel of time slots. In each window every packet picks one slot at random, and is \
+             through if it is alone in it.",
+            count(world.packets as f64)
+        )],
+        World::Ethernet(world) => vec![
+            format!("{} stations begin to send on one cable at the same moment.", count(world.stations as f64)),
+            format!("A slot lasts {}; a frame occupies {} of them.", Human(world.slot), world.frame_slots),
+        ],
+        World::Saturated(world) => vec![
+            format!("{} stations always have something to send.", count(world.stations as f64)),
+            match world.access {
+                Access::Persistent(p) => format!("Each sends in each slot with a probability of {p} (slotted ALOHA)."),
+                Access::Dcf { window, stages } => {
+                    format!("Their windows begin at {window} slots and double up to {stages} times (802.11).")
+                }
+            },
+        ],
+    };
+    if let (Some(ideal), World::Service(Service { arrivals: Arrivals::Herd { .. }, .. })) =
+        (&outcome.ideal, &scenario.world)
+    {
+        words.push(format!(
+            "The best that can be: everybody connected after {}, with one attempt each.",
+            seconds(ideal.begins_s + ideal.drain_s)
+        ));
+    }
+    words
+}
+
+fn service(world: &Service) -> Vec<String> {
+    let mut words = vec![arrivals(&world.arrivals)];
+    words.extend(server(&world.server));
+    words.push(network(world.network));
+    if let Some(timeout) = world.timeout {
+        words.push(format!("A client waits {} for the answer to an attempt.", Human(timeout)));
+    }
+    if let Some(writes) = world.writes {
+        let again = if writes.retried { "are retried too" } else { "are not retried" };
+        words.push(format!("{} of the calls are writes, which {again}.", percent(writes.share)));
+    }
+    if world.layers > 1 {
+        words.push(format!("{} layers in between retry as well.", world.layers));
+    }
+    words.extend(world.troubles.iter().map(trouble));
+    words
+}
+
+fn arrivals(arrivals: &Arrivals) -> String {
+    match arrivals {
+        Arrivals::Herd { clients, window } if window.is_zero() => {
+            format!("{} clients lose their connection at the same moment.", count(*clients as f64))
+        }
+        Arrivals::Herd { clients, window } => {
+            format!("{} clients lose their connection within {}.", count(*clients as f64), Human(*window))
+        }
+        Arrivals::Open { rate, until, .. } => match rate.points() {
+            [(_, rate)] => format!("{} calls begin every second, for {}.", count(*rate), Human(*until)),
+            points => {
+                let least = points.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
+                let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
+                format!("Between {} and {} calls begin every second, for {}.", count(least), count(most), Human(*until))
+            }
+        },
+    }
+}
+
+fn server(server: &Server) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some(capacity) = server.capacity {
+        let mut what = format!("The server completes {} a second", count(capacity));
+        if server.workers > 1 {
+            what.push_str(&format!(" with {} workers", server.workers));
+        }
+        match server.queue {
+            Some(queue) => what.push_str(&format!(
+                " and holds at most {}: those beyond are turned away at once.",
+                count(queue as f64)
+            )),
+            None => what.push_str("; its queue has no limit."),
+        }
+        words.push(what);
+    }
+    if let Some(limit) = server.rate_limit {
+        words.push(format!("It admits {} a second, and {} at once.", count(limit.rate), count(limit.burst as f64)));
+    }
+    if server.lifo {
+        words.push("The newest request is served first.".into());
+    }
+    if server.drop_expired {
+        words.push("Requests whose client no longer waits are dropped.".into());
+    }
+    if server.failure > 0.0 {
+        words.push(format!("{} of the attempts fail.", percent(server.failure)));
+    }
+    words.extend(told(server.retry_after));
+    words
+}
+
+fn told(retry_after: RetryAfter) -> Option<String> {
+    match retry_after {
+        RetryAfter::Silent => None,
+        RetryAfter::Fixed(delay) => Some(format!("A refusal says Retry-After: {}.", Human(delay))),
+        RetryAfter::Spread => Some("A refusal says when to come back: at random while the others are served.".into()),
+        RetryAfter::Exact => Some("A refusal gives each client a time of its own to come back.".into()),
+    }
+}
+
+fn network(network: Network) -> String {
+    match network {
+        Network::Constant(delay) => format!("A message takes {}.", Human(delay)),
+        Network::Normal { mean, sd } => format!("A message takes {} ± {}.", Human(mean), Human(sd)),
+        Network::Exponential(mean) => format!("A message takes {} on average, exponentially distributed.", Human(mean)),
+        Network::LogNormal { median, .. } => format!("Half of the messages take less than {}.", Human(median)),
+    }
+}
+
+fn trouble(trouble: &Trouble) -> String {
+    let (what, Trouble { at, lasts, .. }) = (trouble_name(trouble), trouble);
+    format!("At {} there is trouble for {}: {what}.", Human(*at), Human(*lasts))
+}
+
+/// What goes wrong, in a few words.
+pub(super) fn trouble_name(trouble: &Trouble) -> String {
+    match trouble.kind {
+        TroubleKind::Stall => "the server takes requests but does no work".into(),
+        TroubleKind::Refuse => "connections are refused".into(),
+        TroubleKind::Slow(share) => format!("the server works at {} of its speed", percent(share)),
+        TroubleKind::Failing(share) => format!("{} of the attempts fail", percent(share)),
+    }
+}
+
+/// A policy in a line.
+pub(super) fn policy(contender: Option<&Contender>) -> String {
+    let Some(contender) = contender else { return String::new() };
+    let mut words = InShort(&contender.policy).to_string();
+    let settings = contender.policy.settings();
+    if !settings.spread.is_zero() {
+        words.push_str(&format!(", the first attempt spread over {}", Human(settings.spread)));
+    }
+    match contender.retry_after {
+        None | Some(RetryAfter::Silent) => {}
+        Some(RetryAfter::Fixed(delay)) => words.push_str(&format!("; the server says Retry-After: {}", Human(delay))),
+        Some(RetryAfter::Spread) => words.push_str("; the server spreads those it refuses (Retry-After)"),
+        Some(RetryAfter::Exact) => words.push_str("; the server gives each refused client its own time (Retry-After)"),
+    }
+    words
+}
+
+/// A number with thousands separated, three digits or more: `100,000`, `5,000`, `12.8`, `0.122`.
+pub(super) fn count(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 99.95 || v == v.trunc() => 0,
+        v if v >= 9.995 => 1,
+        v if v >= 0.9995 => 2,
+        _ => 3,
+    };
+    let text = format!("{value:.decimals$}");
+    let (whole, fraction) = text.split_once('.').map_or((text.as_str(), ""), |(whole, fraction)| (whole, fraction));
+    let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |digits| ("-", digits));
+    let mut grouped = String::new();
+    for (nth, digit) in digits.chars().enumerate() {
+        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.is_empty() { format!("{sign}{grouped}") } else { format!("{sign}{grouped}.{fraction}") }
+}
+
+/// A time as people say it, to three digits.
+pub(super) fn seconds(value: f64) -> String {
+    let digits = if value >= 100.0 { 1.0 } else { 10f64.powf(2.0 - value.max(1e-9).log10().floor()) };
+    let rounded = (value * digits).round() / digits;
+    Human(Duration::try_from_secs_f64(rounded).unwrap_or(Duration::MAX)).to_string()
+}
+
+/// A share, as a percentage of at most three digits.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 99.95 && share < 1.0 {
+        return "almost 100 %".into();
+    }
+    let rounded = if percent >= 10.0 { percent.round() } else { (percent * 100.0).round() / 100.0 };
+    format!("{rounded} %")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use relent_sim::simulate;
+
+    #[test]
+    fn numbers_are_read_easily() {
+        let values = [100_000.0, 5000.0, 12.806, 0.12249, 1.0, -1234.5, 999.99, 163.39];
+        let words = ["100,000", "5,000", "12.8", "0.122", "1", "-1,234", "1,000", "163"];
+        assert_eq!(values.map(count), words);
+        assert_eq!(
+            [0.5, 0.1225, 0.0123, 0.9999, 1.0].map(percent),
+            ["50 %", "12 %", "1.23 %", "almost 100 %", "100 %"]
+        );
+        assert_eq!([163.39, 20.0, 0.0123, 0.0].map(seconds), ["2m43s", "20s", "12.3ms", "0s"]);
+    }
+
+    #[test]
+    fn a_herd_in_words() {
+        let mut herd = Service::herd(1000, 50.0);
+        herd.server.queue = Some(50);
+        herd.troubles.push(Trouble { at: Duration::ZERO, lasts: Duration::from_secs(3), kind: TroubleKind::Refuse });
+        let world = Scenario::new("x", World::Service(herd)).policy("a", relent::Policy::default());
+        let outcome = simulate(&world).unwrap();
+        assert_eq!(
+            scenario(&world, &outcome),
+            [
+                "1,000 clients lose their connection at the same moment.",
+                "The server completes 50 a second and holds at most 50: those beyond are turned away at once.",
+                "A message takes 5ms.",
+                "At 0s there is trouble for 3s: connections are refused.",
+                "The best that can be: everybody connected after 23s, with one attempt each.",
+            ]
+        );
+        assert_eq!(policy(world.contenders.first()), "exponential 1s * 2 up to 1m4s, full jitter, 8 attempts");
+    }
+}

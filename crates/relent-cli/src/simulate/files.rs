@@ -1,0 +1,52 @@
+//! The files that a simulation leaves for people: the report and its plots.
+
+use super::OutputArgs;
+use crate::{report::Report, talk::Fault};
+use relent_sim::{Outcome, Scenario};
+use std::{env, fs, io, path::Path};
+
+/// Writes the report and the plots that were asked for.
+pub(super) fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<(), Fault> {
+    if output.html.is_none() && output.svg.is_none() {
+        return Ok(());
+    }
+    let command = command(env::args().skip(1));
+    let report = Report { scenario, outcome, command: &command };
+    if let Some(file) = &output.html {
+        fs::write(file, report.html()).map_err(|error| cannot("the report", file, &error))?;
+    }
+    if let Some(folder) = &output.svg {
+        fs::create_dir_all(folder).map_err(|error| cannot("the plots", folder, &error))?;
+        for picture in report.pictures() {
+            let file = folder.join(picture.name).with_extension("svg");
+            fs::write(&file, picture.svg).map_err(|error| cannot("a plot", &file, &error))?;
+        }
+    }
+    Ok(())
+}
+
+fn cannot(what: &str, path: &Path, error: &io::Error) -> Fault {
+    Fault::new(format!("cannot write {what} to {}: {error}", path.display()))
+        .hint("--html takes a file, --svg a folder, where you may write")
+}
+
+/// The command line that was given, as a shell takes it.
+fn command(args: impl Iterator<Item = String>) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_=./,:+%@".contains(c);
+    let quoted = |arg: String| match arg.chars().all(plain) && !arg.is_empty() {
+        true => arg,
+        false => format!("'{}'", arg.replace('\'', "'\\''")),
+    };
+    std::iter::once("relent".to_owned()).chain(args.map(quoted)).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_can_be_pasted() {
+        let args = ["simulate", "my herd.toml", "--seeds=5", "it's", ""].map(str::to_owned);
+        assert_eq!(command(args.into_iter()), "relent simulate 'my herd.toml' --seeds=5 'it'\\''s' ''");
+    }
+}

@@ -1,0 +1,254 @@
+//! `relent simulate --html` and `--svg`: the same bytes each time, and a page that works in a real browser.
+
+use crate::{
+    binary::{Folder, golden},
+    browser::{self, Browser},
+};
+use serde_json::{Value, json};
+
+/// A herd, with and without jitter, and a constant delay.
+const HERD: &str = r#"
+title = "1,000 clients reconnect at once"
+seeds = 3
+[clients]
+count = 1000
+[server]
+capacity = 50
+queue = 50
+[policy.none]
+base = "100ms"
+cap = "10s"
+jitter = "none"
+max_attempts = "unlimited"
+[policy.full]
+base = "100ms"
+cap = "10s"
+jitter = "full"
+max_attempts = "unlimited"
+[policy."1s <constant>"]
+curve = "constant"
+base = "1s"
+jitter = "none"
+max_attempts = "unlimited"
+"#;
+
+fn herd() -> Folder {
+    Folder::new().file("herd.toml", HERD)
+}
+
+/// Runs `relent simulate` with these arguments and `--html`, and returns what `--json` says.
+#[track_caller]
+fn report(folder: &Folder, args: &[&str]) -> Vec<Value> {
+    let outcome =
+        folder.relent(&[&["simulate"], args, &["--json", "--html", "report.html", "--svg", "plots"]].concat());
+    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)));
+    serde_json::from_str(&outcome.stdout).expect("it is an array")
+}
+
+#[test]
+fn the_plots_are_the_same_bytes_each_time() {
+    let folder = herd();
+    report(&folder, &["herd.toml"]);
+    for name in ["load", "connected", "waits", "cost", "attempts", "arrivals"] {
+        golden(&format!("simulate-{name}.svg"), &folder.read(&format!("plots/{name}.svg")));
+    }
+    report(&folder, &["layers", "--failure", "0.9"]);
+    golden("simulate-layers.svg", &folder.read("plots/layers.svg"));
+}
+
+#[test]
+fn the_report_is_the_same_bytes_each_time_on_any_number_of_threads() {
+    let (one, two) = (herd(), herd());
+    report(&one, &["herd.toml"]);
+    report(&two, &["herd.toml"]);
+    assert!(one.read("report.html") == two.read("report.html"));
+    report(&two, &["herd.toml", "--threads", "1"]);
+    let page = two.read("report.html").replace(" --threads 1", "");
+    assert!(one.read("report.html") == page, "the luck does not depend on the threads");
+}
+
+#[test]
+fn what_cannot_be_written_is_said() {
+    let folder = herd();
+    let outcome = folder.relent(&["simulate", "herd.toml", "--html", "no/such/folder.html"]);
+    assert_eq!(outcome.code, Some(125));
+    assert_eq!(
+        outcome.stderr,
+        "error: cannot write the report to no/such/folder.html: No such file or directory (os error 2)\n\
+         hint: --html takes a file, --svg a folder, where you may write\n"
+    );
+}
+
+#[test]
+fn the_page_works_in_a_browser() {
+    if browser::is_left_out() {
+        return;
+    }
+    let mut browser = Browser::start();
+    let folder = herd();
+    let records = report(&folder, &["herd.toml"]);
+    browser.open(&folder.path().join("report.html"));
+    shows_the_numbers(&mut browser, &records);
+    // Load and raster for each policy, connected, waits, cost, attempts.
+    draws(&mut browser, 10);
+    for id in ["load", "connected", "waits", "tradeoff", "attempts", "raster", "numbers"] {
+        assert_eq!(browser.value(&format!("document.querySelectorAll('#{id}').length")), 1, "{id}");
+    }
+    answers_the_mouse(&mut browser);
+    fits_a_telephone_in_the_dark(&mut browser);
+    for (args, plots) in [
+        (
+            &[
+                "open",
+                "--rate",
+                "450",
+                "--capacity",
+                "1000",
+                "--max-attempts",
+                "2",
+                "--outage",
+                "5s+2s",
+                "--for",
+                "20s",
+            ][..],
+            4,
+        ),
+        (&["aws", "--clients", "20", "--seeds", "3"], 14),
+        (&["layers", "--failure", "0.9"], 1),
+        (&["ethernet", "--seeds", "10"], 1),
+        (&["batch", "--n", "16", "--seeds", "5"], 1),
+        (&["channel", "--slots", "10000"], 0),
+    ] {
+        let records = report(&folder, args);
+        browser.open(&folder.path().join("report.html"));
+        shows_the_numbers(&mut browser, &records);
+        draws(&mut browser, plots);
+    }
+    assert_eq!(browser.complaints, [""; 0], "nothing is logged and nothing is loaded");
+}
+
+/// Every figure in the JSON is in the page's table, and the text of the cell is that number.
+#[track_caller]
+fn shows_the_numbers(browser: &mut Browser, records: &[Value]) {
+    let table = browser.value(
+        "[...document.querySelectorAll('#table tr[data-record]')].map(row => [row.dataset.record, \
+         [...row.querySelectorAll('td[data-figure]')].map(cell => [cell.dataset.figure, cell.dataset.value ?? null, \
+         cell.firstChild?.textContent ?? ''])])",
+    );
+    let rows = table.as_array().expect("it is a list");
+    assert_eq!(rows.len(), records.len());
+    let mut compared = 0;
+    for (row, record) in rows.iter().zip(records) {
+        assert_eq!(row[0], record["policy"]);
+        for cell in row[1].as_array().expect("it is a list") {
+            let (name, text) = (cell[0].as_str().expect("a name"), cell[2].as_str().expect("a text"));
+            let said = &record[name];
+            assert!(record.get(name).is_some(), "{name} is not in the JSON");
+            let shown = cell[1].as_str().map(|value| value.parse::<f64>().expect("a number"));
+            assert_eq!(shown, said.as_f64(), "{name}");
+            assert!(text == "–" || means(text, said.as_f64()), "{name}: {text} is not {said}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= records.len(), "there are figures");
+}
+
+/// Whether a text such as `1,234`, `25.8 s`, `2 min 43 s` or `12.2 %` says this number, to the digits that it has.
+fn means(text: &str, value: Option<f64>) -> bool {
+    let Some(value) = value else { return false };
+    let mut sum = 0.0;
+    let mut unit = 1.0;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    for pair in words.chunks(2) {
+        unit = match pair.get(1).copied().unwrap_or("") {
+            "" | "s" => 1.0,
+            "µs" => 1e-6,
+            "ms" => 1e-3,
+            "min" => 60.0,
+            "h" => 3600.0,
+            "%" => 0.01,
+            "M" => 1e6,
+            "G" => 1e9,
+            _ => return false,
+        };
+        sum += pair[0].replace(',', "").parse::<f64>().unwrap_or(f64::NAN) * unit;
+    }
+    (sum - value).abs() <= 0.006 * value.abs() + 0.000_06 * unit
+}
+
+/// At least so many plots are drawn, and each has something in it: shapes of some size, inside.
+#[track_caller]
+fn draws(browser: &mut Browser, least: u64) {
+    let plots = browser.value(
+        "[...document.querySelectorAll('svg[role=img]')].map(svg => { \
+           const shapes = [...svg.querySelectorAll('path, circle, rect.cell')].filter(s => !s.matches('.grid, .axis, .cross') && !s.closest('defs')); \
+           const boxes = shapes.map(s => s.getBBox()).filter(b => b.width + b.height > 0); \
+           return [svg.getAttribute('aria-label'), boxes.length, Math.max(0, ...boxes.map(b => b.width)), /NaN|Infinity/.test(svg.outerHTML), svg.clientWidth]; })",
+    );
+    let plots = plots.as_array().expect("it is a list");
+    assert!(plots.len() as u64 >= least, "{} plots are fewer than {least}: {plots:?}", plots.len());
+    for plot in plots {
+        assert!(plot[1].as_u64() > Some(0) && plot[2].as_f64() > Some(3.0), "nothing is drawn: {plot}");
+        assert_eq!(plot[3], false, "{plot}");
+        assert!(plot[4].as_f64() > Some(200.0), "{plot}");
+    }
+}
+
+/// Hovering shows values; dragging zooms, and a double click goes back; a policy can be hidden.
+#[track_caller]
+fn answers_the_mouse(browser: &mut Browser) {
+    browser.value("document.querySelector('#load svg').scrollIntoView({ block: 'center' })");
+    let place = browser.value(
+        "(b => [b.left, b.top, b.width, b.height])(document.querySelector('#load svg').getBoundingClientRect())",
+    );
+    let [left, top, width, height] = [0, 1, 2, 3].map(|nth| place[nth].as_f64().expect("a number"));
+    let mut mouse = |kind: &str, share: f64, clicks: u32| {
+        let at = json!({ "type": kind, "x": left + width * share, "y": top + height / 2.0, "clickCount": clicks,
+            "button": if kind == "mouseMoved" && clicks == 0 { "none" } else { "left" } });
+        browser.ask("Input.dispatchMouseEvent", &at);
+    };
+    mouse("mouseMoved", 0.3, 0);
+    let tip = browser.value("[document.getElementById('tip').hidden, document.getElementById('tip').textContent]");
+    assert_eq!(tip[0], false);
+    assert!(tip[1].as_str().is_some_and(|tip| tip.contains("retries") && tip.contains("/s")), "{tip}");
+    let crosses = "document.querySelectorAll('#load .cross').length";
+    assert_eq!(browser.value(crosses), 3, "all plots over time point at the same moment");
+
+    let drawn =
+        "document.querySelector('#load svg g.data').innerHTML + document.querySelector('#raster svg g.data').innerHTML";
+    let before = browser.value(drawn);
+    let mut mouse = |kind: &str, share: f64, clicks: u32| {
+        let at = json!({ "type": kind, "x": left + width * share, "y": top + height / 2.0, "clickCount": clicks,
+            "button": "left", "buttons": 1 });
+        browser.ask("Input.dispatchMouseEvent", &at);
+    };
+    mouse("mousePressed", 0.2, 1);
+    mouse("mouseMoved", 0.4, 1);
+    mouse("mouseReleased", 0.4, 1);
+    let zoomed = browser.value(drawn);
+    assert_ne!(zoomed, before, "dragging zooms");
+    browser.value("document.querySelector('#load svg').dispatchEvent(new MouseEvent('dblclick'))");
+    assert_eq!(browser.value(drawn), before, "a double click goes back");
+
+    browser.value("document.querySelector('#connected .legend button').click()");
+    assert_eq!(browser.value("document.querySelector('#load .panel').hidden"), true);
+    browser.value("document.querySelector('#connected .legend button').click()");
+    browser.value("[...document.querySelectorAll('#load .group button')].forEach(button => button.click())");
+    draws(browser, 10);
+}
+
+/// In a narrow window nothing sticks out, and in the dark the ground is dark and text is light.
+#[track_caller]
+fn fits_a_telephone_in_the_dark(browser: &mut Browser) {
+    let size = json!({ "width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": false });
+    browser.ask("Emulation.setDeviceMetricsOverride", &size);
+    let dark = json!({ "features": [{ "name": "prefers-color-scheme", "value": "dark" }] });
+    let light = browser.value("getComputedStyle(document.body).backgroundColor");
+    browser.ask("Emulation.setEmulatedMedia", &dark);
+    browser.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
+    assert_ne!(browser.value("getComputedStyle(document.body).backgroundColor"), light);
+    assert_eq!(browser.value("document.documentElement.scrollWidth <= innerWidth"), true, "nothing sticks out");
+    draws(browser, 10);
+    browser.ask("Emulation.clearDeviceMetricsOverride", &json!({}));
+    browser.ask("Emulation.setEmulatedMedia", &json!({ "features": [] }));
+}
