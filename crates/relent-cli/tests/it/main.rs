@@ -10,3 +10,4 @@ mod http;
 mod pages;
 mod report;
 mod run;
+mod simulate;

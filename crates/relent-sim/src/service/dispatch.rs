@@ -13,7 +13,7 @@ use crate::{arrivals::Arrivals, fine::Fine, luck::Purpose, run::Run};
 use relent::{Decision, Timestamp, Verdict};
 use std::{
     cmp::Reverse,
-    collections::{BinaryHeap, VecDeque},
+    collections::{BTreeMap, BinaryHeap, VecDeque},
 };
 
 /// Things in the order in which they happen at one time: a completion frees its place before an arrival takes it.
@@ -43,6 +43,8 @@ struct State {
     failures: u32,
     /// Whether that attempt has no answer yet.
     waiting: bool,
+    /// When it was sent.
+    sent: u64,
 }
 
 /// Runs the scenario.
@@ -70,6 +72,8 @@ struct World<'a, C> {
     speed: Speed,
     work: Work,
     waiting: VecDeque<Request>,
+    /// Requests at the workers, and when they will be done.
+    serving: BTreeMap<(u32, u32), Fine>,
     idle: u32,
     busy: Fine,
     meter: Meter,
@@ -96,6 +100,7 @@ impl<'a, C: Clients> World<'a, C> {
             speed: Speed::new(&task.service.troubles),
             work: Work::new(&task.service.server),
             waiting: VecDeque::new(),
+            serving: BTreeMap::new(),
             idle: task.service.server.workers,
             busy: Fine::ZERO,
             meter: Meter::new(count as u64, until.is_some()),
@@ -135,7 +140,7 @@ impl<'a, C: Clients> World<'a, C> {
             match what {
                 What::Arrives => self.arrive(now, client, failures),
                 What::Impatient => self.lose_patience(now, client, failures),
-                What::Done => self.serve_next(now),
+                What::Done => self.serve_next(client, failures),
             }
             if what == What::Arrives && self.meter.attempts.is_multiple_of(TICK) {
                 if !self.task.control.tick(TICK) {
@@ -164,8 +169,8 @@ impl<'a, C: Clients> World<'a, C> {
     fn arrive(&mut self, now: u64, client: u32, failures: u32) {
         let attempt = failures + 1;
         self.meter.arrived(now, client, failures);
-        self.states[client as usize] = State { failures, waiting: true };
         let sent = now - self.out(client, attempt).min(now);
+        self.states[client as usize] = State { failures, waiting: true, sent };
         let patience = sent.saturating_add(self.manners.timeout);
         if !self.door.admits(now, self.inside()) {
             self.refuse(now, client, failures, patience);
@@ -181,7 +186,7 @@ impl<'a, C: Clients> World<'a, C> {
             self.coming.push(Reverse((patience, What::Impatient, client, failures)));
         }
         if self.idle > 0 {
-            self.begin(now);
+            self.begin(Fine::from_nanos(now));
         }
     }
 
@@ -200,26 +205,29 @@ impl<'a, C: Clients> World<'a, C> {
     }
 
     /// A worker is free: the next request that is still worth it begins.
-    fn begin(&mut self, now: u64) {
+    fn begin(&mut self, now: Fine) {
         let server = &self.task.service.server;
         loop {
             let next = if server.lifo { self.waiting.pop_back() } else { self.waiting.pop_front() };
             let Some(request) = next else { return };
-            if server.drop_expired && now >= request.patience {
+            if server.drop_expired && now.nanos() >= request.patience {
                 continue;
             }
             self.idle -= 1;
             self.busy = self.busy.plus(request.work);
-            let done = self.speed.finish(Fine::from_nanos(now), request.work).nanos();
+            let done = self.speed.finish(now, request.work);
+            self.serving.insert((request.client, request.failures), done);
+            let done = done.nanos();
             self.coming.push(Reverse((done, What::Done, request.client, request.failures)));
             self.answer(done.saturating_add(crate::nanos(server.latency)), request);
             return;
         }
     }
 
-    fn serve_next(&mut self, now: u64) {
+    fn serve_next(&mut self, client: u32, failures: u32) {
         self.idle += 1;
-        self.begin(now);
+        let done = self.serving.remove(&(client, failures)).expect("what is done was begun");
+        self.begin(done);
     }
 
     /// The server will have completed a request; its fate is known once it has begun.
@@ -238,9 +246,7 @@ impl<'a, C: Clients> World<'a, C> {
             return;
         }
         self.states[client as usize].waiting = false;
-        let sent = patience.saturating_sub(self.manners.timeout);
-        let sent = if self.manners.timeout == u64::MAX { reply } else { sent };
-        self.meter.judged(sent, failures == 0, true);
+        self.meter.judged(state.sent, failures == 0, true);
         if self.until.is_none_or(|until| reply <= until) {
             self.meter.connected(reply, self.starts.of(client), failures + 1);
         }
@@ -255,8 +261,9 @@ impl<'a, C: Clients> World<'a, C> {
     }
 
     fn failed(&mut self, now: u64, client: u32, failures: u32, verdict: Verdict) {
-        self.states[client as usize].waiting = false;
-        let sent = now.saturating_sub(self.manners.timeout.min(now));
+        let state = &mut self.states[client as usize];
+        state.waiting = false;
+        let sent = state.sent;
         self.meter.judged(sent, failures == 0, false);
         let started = self.starts.of(client);
         match self.clients.fail(Failure { client, failures, started, now, verdict }) {
@@ -265,6 +272,7 @@ impl<'a, C: Clients> World<'a, C> {
                 let time = now.saturating_add(crate::nanos(delay)).saturating_add(self.out(client, failures + 2));
                 self.coming.push(Reverse((time, What::Arrives, client, failures + 1)));
             }
+            Decision::GiveUp(_) if self.until.is_some_and(|until| now >= until) => {}
             Decision::GiveUp(reason) => {
                 if self.until.is_none() {
                     self.door.outside = self.door.outside.saturating_sub(1);

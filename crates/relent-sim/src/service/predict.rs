@@ -247,6 +247,7 @@ impl<'a, Q: Queue, C: Clients> World<'a, Q, C> {
                 let time = noticed.saturating_add(delay).saturating_add(out);
                 self.queue.push(Event { time, client, failures: attempt });
             }
+            Decision::GiveUp(_) if self.until.is_some_and(|until| noticed >= until) => self.meter.in_flight += 1,
             Decision::GiveUp(reason) => {
                 if self.until.is_none() {
                     self.door.outside = self.door.outside.saturating_sub(1);

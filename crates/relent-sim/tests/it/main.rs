@@ -4,5 +4,7 @@ mod aws;
 mod channel;
 mod engines;
 mod herd;
+mod input;
 mod layers;
 mod open;
+mod shipped;

@@ -1,0 +1,183 @@
+//! `relent simulate`.
+
+use crate::binary::{Folder, Outcome, golden, relent};
+
+const HERD: [&str; 10] =
+    ["simulate", "herd", "--clients", "2000", "--capacity", "100", "--queue", "100", "--rtt", "10ms"];
+
+fn herd(more: &[&str]) -> Outcome {
+    relent(&[&HERD, more].concat())
+}
+
+/// The first number after `"key": ` in a JSON text.
+fn number(json: &str, key: &str) -> f64 {
+    let rest = json.split_once(&format!("\"{key}\": ")).expect("the key is there").1;
+    let end = rest.find([',', '}']).expect("a value ends");
+    rest[..end].parse().expect("the value is a number")
+}
+
+const SCENARIO: &str = "\
+[clients]
+count = 2000
+
+[server]
+capacity = 100
+queue = 100
+
+[policy.none]
+base = \"100ms\"
+cap = \"10s\"
+jitter = \"none\"
+max_attempts = \"unlimited\"
+
+[policy.full]
+base = \"100ms\"
+cap = \"10s\"
+max_attempts = \"unlimited\"
+
+[assert.full]
+drain_s = { max = 40 }
+gave_up = \"<= 0\"
+";
+
+#[test]
+fn the_usual_policies_side_by_side() {
+    let outcome = herd(&[]);
+    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)));
+    golden("simulate-herd.txt", &outcome.stdout);
+}
+
+#[test]
+fn json_has_the_figures_by_name() {
+    let outcome = herd(&["--curve", "constant", "--base", "1s", "--jitter", "none", "--json"]);
+    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)));
+    assert_eq!(number(&outcome.stdout, "attempts_per_client"), 10.5);
+    assert_eq!(number(&outcome.stdout, "drain_s"), 20.2);
+    assert_eq!(number(&outcome.stdout, "clients"), 2000.0);
+    assert!(
+        outcome
+            .stdout
+            .starts_with("[\n  {\"scenario\": \"herd\", \"policy\": \"constant none\", \"engine\": \"exact\"")
+    );
+    assert!(outcome.stdout.contains("\"calls\": null"), "what has no meaning is null");
+    assert!(!outcome.stdout.contains("_sd\""), "one run has no deviation");
+    let several = herd(&["--jitter", "full", "--base", "100ms", "--cap", "10s", "--seeds", "3", "--json"]);
+    assert!(several.stdout.contains("\"drain_s_sd\": 0."));
+    assert_eq!(number(&several.stdout, "recovered"), 1.0);
+}
+
+#[test]
+fn seeds_say_how_lucky_and_threads_do_not() {
+    let json =
+        |more: &[&str]| herd(&[&["--jitter", "full", "--base", "100ms", "--seeds", "4", "--json"], more].concat());
+    let once = json(&[]);
+    assert_eq!(once, json(&["--threads", "1"]));
+    assert_ne!(once, json(&["--seed", "2"]));
+}
+
+#[test]
+fn engines_are_named_and_forced() {
+    let engine = |name| herd(&["--base", "100ms", "--cap", "10s", "--engine", name, "--json"]);
+    for name in ["exact", "count", "fluid"] {
+        assert!(engine(name).stdout.contains(&format!("\"engine\": \"{name}\"")), "{name}");
+    }
+    let refused = herd(&["--jitter", "decorrelated", "--engine", "count"]);
+    assert_eq!((refused.stdout.as_str(), refused.code), ("", Some(125)));
+    golden("simulate-refused.txt", &refused.stderr);
+}
+
+#[test]
+fn a_scenario_of_a_file_with_promises() {
+    let folder = Folder::new().file("own.toml", SCENARIO).file("broken.toml", &SCENARIO.replace("max = 40", "max = 4"));
+    let kept = folder.relent(&["simulate", "own.toml", "--assert", "--csv", "out.csv"]);
+    assert_eq!((kept.stderr.as_str(), kept.code), ("", Some(0)));
+    golden("simulate-file.txt", &kept.stdout);
+    let csv = folder.read("out.csv");
+    let lines: Vec<&str> = csv.lines().collect();
+    assert!(lines[0].starts_with("scenario,policy,engine,clients,seeds,attempts_per_client,"));
+    assert!(lines[1].starts_with("own,none,exact,2000,1,12.80") && lines.len() == 3, "{csv}");
+
+    let broken = folder.relent(&["simulate", "broken.toml", "--assert", "--json"]);
+    assert_eq!(broken.code, Some(1));
+    let drain = number(broken.stdout.split_once("\"policy\": \"full\"").expect("full ran").1, "drain_s");
+    let rounded = (drain * 1e6).round() / 1e6;
+    assert_eq!(broken.stderr, format!("error: full: drain_s is {rounded}, promised was drain_s <= 4\n"));
+    assert_eq!(folder.relent(&["simulate", "broken.toml"]).code, Some(0), "nobody asked");
+}
+
+#[track_caller]
+fn refuses(scenario: &str, stderr: &str) {
+    let outcome = Folder::new().file("x.toml", scenario).relent(&["simulate", "x.toml"]);
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str(), outcome.code), ("", stderr, Some(125)));
+}
+
+#[test]
+fn mistakes_are_shown_where_they_stand() {
+    refuses(
+        &SCENARIO.replace("capacity = 100", "capacity = 0"),
+        "error: the server has no capacity\n --> x.toml:5:12\n  |\n5 | capacity = 0\n  |            ^\n\
+         hint: use requests a second, such as 5000\n",
+    );
+    refuses(
+        &SCENARIO.replace("count = 2000", "count = 0"),
+        "error: there are no clients\n --> x.toml:2:9\n  |\n2 | count = 0\n  |         ^\nhint: use 1 or more\n",
+    );
+    refuses(
+        &SCENARIO.replace("queue", "queu"),
+        "error: there is no key in server \"queu\"\n --> x.toml:6:1\n  |\n6 | queu = 100\n  | ^^^^\n\
+         hint: did you mean \"queue\"?\n",
+    );
+    refuses(
+        &SCENARIO.replace("base = \"100ms\"\ncap = \"10s\"\nmax", "base = \"-1s\"\nmax"),
+        "error: the duration has a unit without a number\n  --> x.toml:15:8\n   |\n15 | base = \"-1s\"\n   |        ^^^^^\n\
+         hint: write it like 100ms, 1.5s, 1m30s or 2h; units are ns, us, ms, s, m, h, d\n",
+    );
+}
+
+#[test]
+fn impossible_worlds_by_flags() {
+    let refuses = |args: &[&str], stderr: &str| {
+        let outcome = relent(&[&["simulate"], args].concat());
+        assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str(), outcome.code), ("", stderr, Some(125)));
+    };
+    refuses(&["herd", "--clients", "0"], "error: --clients: there are no clients\nhint: use 1 or more\n");
+    refuses(
+        &["herd", "--capacity", "0"],
+        "error: --capacity: the server has no capacity\nhint: use requests a second, such as 5000\n",
+    );
+    refuses(
+        &["herd", "--queue", "0"],
+        "error: --queue: the server has no room for any request\nhint: leave it out for no limit\n",
+    );
+    refuses(
+        &["layers", "--failure", "1.5"],
+        "error: --failure: 1.5 is not a share between 0 and 1\nhint: 0.1 is 10 %\n",
+    );
+    refuses(
+        &["nowhere.toml"],
+        "error: cannot read the scenario \"nowhere.toml\": No such file or directory (os error 2)\nhint: a scenario is a TOML file: see docs/simulate.md\n",
+    );
+}
+
+#[test]
+fn every_world_has_its_figures() {
+    let value = |args: &[&str], key: &str| number(&relent(&[&["simulate"], args, &["--json"]].concat()).stdout, key);
+    assert_eq!(
+        value(&["layers", "--depth", "3", "--max-attempts", "4", "--failure", "1.0"], "attempts_per_client"),
+        64.0
+    );
+    assert_eq!(value(&["layers", "--depth", "3", "--max-attempts", "4", "--overloaded"], "attempts_per_client"), 4.0);
+    let calls = value(&["aws", "--clients", "2", "--reps", "20"], "calls");
+    assert_eq!(calls, 3.0);
+    let collisions = value(&["ethernet", "--stations", "2", "--seeds", "4000"], "collisions");
+    assert!((collisions - 1.6416).abs() < 0.05, "{collisions}");
+    let attempts = value(&["batch", "--n", "256", "--window", "beb"], "attempts_per_packet");
+    assert!((attempts - 9.41).abs() < 0.1, "{attempts}");
+    let success = value(&["channel", "--stations", "10", "--slots", "200000"], "success_per_slot");
+    assert!((success - 0.265).abs() < 0.01, "{success}");
+    let storm = ["open", "--rate", "450", "--capacity", "1000", "--timeout", "1s", "--max-attempts", "2", "--outage"];
+    assert_eq!(value(&[&storm[..], &["60s+10s"]].concat(), "recovered"), 1.0);
+    let stays = ["open", "--rate", "600", "--max-attempts", "2", "--outage", "60s+10s", "--for", "150s"];
+    assert_eq!(value(&stays, "recovered"), 0.0);
+    assert_eq!(value(&stays, "goodput"), 0.0);
+}

@@ -1,0 +1,52 @@
+//! The scenarios that are shipped: each is read, runs, and keeps its promises.
+
+use relent_sim::{Control, Figure, Outcome, Scenario, draw_pictures, simulate};
+use std::path::Path;
+
+fn run(name: &str, change: impl FnOnce(&mut Scenario)) -> (Scenario, Outcome) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios").join(name);
+    let mut scenario = Scenario::load(&path).expect("the scenario is sound");
+    scenario.seeds = scenario.seeds.min(2);
+    change(&mut scenario);
+    let outcome = simulate(&scenario).expect("the scenario is possible");
+    outcome.must(&scenario.asserts);
+    assert!(outcome.records.iter().all(|record| record.stopped.is_none()), "{name}");
+    (scenario, outcome)
+}
+
+fn names(outcome: &Outcome) -> Vec<&str> {
+    outcome.records.iter().map(|record| record.policy.as_str()).collect()
+}
+
+#[test]
+fn herd() {
+    let (_, outcome) = run("herd.toml", |scenario| scenario.seeds = 1);
+    assert_eq!(names(&outcome), ["none", "+-20%", "full", "equal", "decorrelated", "exact Retry-After"]);
+    assert_eq!(outcome.records[5].get(Figure::AttemptsPerClient), Some(1.95));
+}
+
+#[test]
+fn aws() {
+    let (_, outcome) = run("aws.toml", |scenario| scenario.seeds = 20);
+    assert_eq!(names(&outcome), ["none", "exponential", "full", "equal", "decorrelated"]);
+    let preset = simulate(&relent_sim::presets::aws(100).seeds(20)).expect("the preset is sound");
+    assert_eq!(outcome.records, preset.records, "the file is the preset");
+}
+
+#[test]
+fn layers() {
+    let (scenario, mut outcome) = run("layers.toml", |_| ());
+    draw_pictures(&scenario, &mut outcome, &Control::default());
+    let matrix = outcome.extras.layers.expect("the scenario asks for it");
+    assert_eq!(matrix.amplification[2][3], 64.0);
+}
+
+#[test]
+fn others() {
+    for name in ["ethernet.toml", "lock.toml", "rate-limit.toml", "storm-heals.toml", "storm-stays.toml"] {
+        let (_, outcome) = run(name, |_| ());
+        assert!(outcome.records.len() >= 3, "{name}");
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    assert_eq!(folder.read_dir().expect("the folder is there").count(), 8, "a new scenario wants a test");
+}
