@@ -4,6 +4,17 @@ use crate::core::time::nanos;
 use core::{fmt, time::Duration};
 
 /// One run of the operation, as the operation sees it.
+///
+/// ```
+/// use relent::Policy;
+/// use std::time::Duration;
+///
+/// let policy = Policy::immediate().max_attempts(3).attempt_timeout(Duration::from_secs(2));
+/// let told = policy.retry_blocking(|attempt| {
+///     if attempt.is_retry() { Ok((attempt.number(), attempt.timeout())) } else { Err("not yet") }
+/// });
+/// assert_eq!(told.unwrap(), (2, Some(Duration::from_secs(2))));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Attempt {
     number: u32,

@@ -6,6 +6,16 @@ use core::{fmt, time::Duration};
 /// A failure that will be retried, told to [`notify`](crate::Retrier::notify) before the delay.
 ///
 /// Shown as `attempt 2 failed: connection refused; next in 84.2ms`.
+///
+/// ```
+/// use relent::{Jitter, Policy};
+/// use std::{cell::RefCell, time::Duration};
+///
+/// let told = RefCell::new(vec![]);
+/// let policy = Policy::constant(Duration::from_millis(2)).jitter(Jitter::None).max_attempts(2);
+/// let _ = policy.notify(|event| told.borrow_mut().push(event.to_string())).retry_blocking(|_| Err::<(), _>("refused"));
+/// assert_eq!(*told.borrow(), ["attempt 1 failed: refused; next in 2ms"]);
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Event<'a, E> {
@@ -28,6 +38,14 @@ impl<E: fmt::Display> fmt::Display for Event<'_, E> {
 }
 
 /// Why an attempt failed: by an error of the operation, or by taking too long.
+///
+/// ```
+/// use relent::Cause;
+/// use std::time::Duration;
+///
+/// assert_eq!(Cause::Error(&"refused").to_string(), "refused");
+/// assert_eq!(Cause::<&str>::TimedOut(Duration::from_secs(2)).error(), None);
+/// ```
 #[derive(Debug)]
 pub enum Cause<'a, E> {
     /// The operation returned this error.

@@ -71,6 +71,14 @@ impl Policy {
     /// # Errors
     ///
     /// [`Error`] with the reason and the last error.
+    ///
+    /// ```
+    /// # async fn fetch(url: &str) -> Result<String, std::io::Error> { Ok(url.to_owned()) }
+    /// # async fn doc(url: &str) -> Result<(), relent::Error<std::io::Error>> {
+    /// let body = relent::Policy::default().retry(async |_| fetch(url).await).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn retry<V, E, F, Fut>(&self, op: F) -> impl Future<Output = Result<V, Error<E>>>
     where
         F: FnMut(Attempt) -> Fut,
@@ -85,6 +93,12 @@ impl Policy {
     /// # Errors
     ///
     /// [`Error`] with the reason and the last error.
+    ///
+    /// ```
+    /// let policy = relent::Policy::immediate();
+    /// let number = policy.retry_blocking(|attempt| if attempt.number() == 3 { Ok(3) } else { Err("not yet") });
+    /// assert_eq!(number.unwrap(), 3);
+    /// ```
     #[inline]
     pub fn retry_blocking<V, E, F>(&self, op: F) -> Result<V, Error<E>>
     where

@@ -10,6 +10,17 @@ const KEPT: usize = 8;
 ///
 /// Where nothing makes it necessary to read the clock (no limit of time, nobody who watches, no delay), it is not read,
 /// and attempts seem to have taken no time.
+///
+/// ```
+/// use relent::{Jitter, Policy};
+/// use std::time::Duration;
+///
+/// let policy = Policy::constant(Duration::from_millis(2)).jitter(Jitter::None).max_attempts(2);
+/// let err = policy.retry_blocking(|_| Err::<(), _>("refused")).unwrap_err();
+/// let first = err.timeline().attempts().next().unwrap();
+/// assert_eq!(first.attempt, 1);
+/// assert!(first.waited.unwrap() >= Duration::from_millis(1));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Timeline {
     began: Timestamp,

@@ -4,6 +4,14 @@ use super::{backoff::Backoff, time::nanos};
 use core::time::Duration;
 
 /// How the delay after failure `k` (1 after the first) grows, before jitter and cap.
+///
+/// ```
+/// use relent::{Curve, Policy};
+/// use std::time::Duration;
+///
+/// let policy = Policy::exponential(Duration::from_secs(1)).factor(1.5);
+/// assert_eq!(policy.settings().curve, Curve::Exponential { base: Duration::from_secs(1), factor: 1.5 });
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Curve {

@@ -20,6 +20,16 @@ use core::time::Duration;
 ///
 /// Full, equal and decorrelated jitter: Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
 /// There the decorrelated draw is clipped at the cap, which puts 31.6 % of all delays exactly on it; here its range is.
+///
+/// ```
+/// use relent::{Jitter, Policy};
+/// use std::time::Duration;
+///
+/// let second = Duration::from_secs(1);
+/// let policy = Policy::constant(4 * second).jitter(Jitter::Proportional(0.25));
+/// let delay = policy.schedule().next().unwrap().delay;
+/// assert_eq!((delay.min, delay.mean, delay.max), (3 * second, 4 * second, 5 * second));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Jitter {
     /// No spread. Clients that fail together retry together.

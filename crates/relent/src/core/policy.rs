@@ -61,6 +61,14 @@ impl Policy {
     /// # Panics
     ///
     /// If `base` is zero. In a `const`, the panic is a compile error. The same holds for every builder.
+    ///
+    /// ```
+    /// # use relent::{Jitter, Policy};
+    /// # use std::time::Duration;
+    /// let policy = Policy::exponential(Duration::from_millis(100)).jitter(Jitter::None).max_attempts(5);
+    /// let delays: Vec<_> = policy.delays(1).map(|d| d.as_millis()).collect();
+    /// assert_eq!(delays, [100, 200, 400, 800]);
+    /// ```
     pub const fn exponential(base: Duration) -> Policy {
         Policy::of(Curve::Exponential { base, factor: 2.0 })
     }
@@ -70,6 +78,14 @@ impl Policy {
     /// # Panics
     ///
     /// If `base` is zero; [`Policy::immediate`] is the name of that.
+    ///
+    /// ```
+    /// # use relent::{Jitter, Policy};
+    /// # use std::time::Duration;
+    /// let policy = Policy::constant(Duration::from_millis(100)).jitter(Jitter::None).max_attempts(4);
+    /// let delays: Vec<_> = policy.delays(1).map(|d| d.as_millis()).collect();
+    /// assert_eq!(delays, [100, 100, 100]);
+    /// ```
     pub const fn constant(base: Duration) -> Policy {
         Policy::of(Curve::Constant { base })
     }
@@ -79,6 +95,14 @@ impl Policy {
     /// # Panics
     ///
     /// If `base` is zero.
+    ///
+    /// ```
+    /// # use relent::{Jitter, Policy};
+    /// # use std::time::Duration;
+    /// let policy = Policy::linear(Duration::from_millis(100), Duration::from_millis(50)).jitter(Jitter::None).max_attempts(4);
+    /// let delays: Vec<_> = policy.delays(1).map(|d| d.as_millis()).collect();
+    /// assert_eq!(delays, [100, 150, 200]);
+    /// ```
     pub const fn linear(base: Duration, step: Duration) -> Policy {
         Policy::of(Curve::Linear { base, step })
     }
@@ -88,11 +112,27 @@ impl Policy {
     /// # Panics
     ///
     /// If `base` is zero.
+    ///
+    /// ```
+    /// # use relent::{Jitter, Policy};
+    /// # use std::time::Duration;
+    /// let policy = Policy::fibonacci(Duration::from_millis(100)).jitter(Jitter::None).max_attempts(6);
+    /// let delays: Vec<_> = policy.delays(1).map(|d| d.as_millis()).collect();
+    /// assert_eq!(delays, [100, 100, 200, 300, 500]);
+    /// ```
     pub const fn fibonacci(base: Duration) -> Policy {
         Policy::of(Curve::Fibonacci { base })
     }
 
     /// No delay at all: for tests, and for failures that cost nobody anything.
+    ///
+    /// ```
+    /// # use relent::{Jitter, Policy};
+    /// # use std::time::Duration;
+    /// let policy = Policy::immediate().max_attempts(3);
+    /// let delays: Vec<_> = policy.delays(1).map(|d| d.as_millis()).collect();
+    /// assert_eq!(delays, [0, 0]);
+    /// ```
     pub const fn immediate() -> Policy {
         Policy::of(Curve::Immediate)
     }
@@ -103,6 +143,14 @@ impl Policy {
     /// # Panics
     ///
     /// If `slot` is zero.
+    ///
+    /// ```
+    /// # use relent::Policy;
+    /// # use std::time::Duration;
+    /// let ethernet = Policy::slots(Duration::from_nanos(51_200));
+    /// assert_eq!(ethernet.schedule().count(), 15);
+    /// assert_eq!(ethernet.schedule().last().unwrap().total.max, Duration::from_nanos(366_131_200));
+    /// ```
     pub const fn slots(slot: Duration) -> Policy {
         Policy::of(Curve::Slots { slot })
     }
@@ -112,6 +160,14 @@ impl Policy {
     /// # Panics
     ///
     /// If the list is empty.
+    ///
+    /// ```
+    /// # use relent::{Jitter, Policy};
+    /// # use std::time::Duration;
+    /// const POLICY: Policy = Policy::list(&[Duration::from_secs(15), Duration::from_secs(30)]);
+    /// let delays: Vec<_> = POLICY.delays(1).map(|d| d.as_millis()).collect();
+    /// assert_eq!(delays, [15_000, 30_000]);
+    /// ```
     pub const fn list(delays: &'static [Duration]) -> Policy {
         Policy::of(Curve::List { delays, repeat: false })
     }
@@ -121,6 +177,14 @@ impl Policy {
     /// # Panics
     ///
     /// If the list is empty or its last delay is zero.
+    ///
+    /// ```
+    /// # use relent::{Jitter, Policy};
+    /// # use std::time::Duration;
+    /// const POLICY: Policy = Policy::list_repeating(&[Duration::from_secs(1), Duration::from_secs(5)]).max_attempts(5);
+    /// let delays: Vec<_> = POLICY.delays(1).map(|d| d.as_millis()).collect();
+    /// assert_eq!(delays, [1000, 5000, 5000, 5000]);
+    /// ```
     pub const fn list_repeating(delays: &'static [Duration]) -> Policy {
         Policy::of(Curve::List { delays, repeat: true })
     }
@@ -267,6 +331,12 @@ impl Policy {
 
     /// The table of the policy: per attempt the least, mean and greatest delay before it, and their running sums.
     /// Endless if attempts are not limited.
+    ///
+    /// ```
+    /// for row in relent::Policy::default().schedule() {
+    ///     println!("attempt {}: {:?} to {:?}", row.attempt, row.delay.min, row.delay.max);
+    /// }
+    /// ```
     pub fn schedule(&self) -> Schedule<'_> {
         Schedule::new(self)
     }

@@ -6,6 +6,20 @@ use core::{fmt, time::Duration};
 ///
 /// A `bool` converts into a verdict: `true` is [`Transient`](Verdict::Transient), `false` is
 /// [`Permanent`](Verdict::Permanent), so a predicate serves wherever a verdict is asked for.
+///
+/// ```
+/// use relent::Verdict;
+/// use std::{io, time::Duration};
+///
+/// fn verdict(error: &io::Error) -> Verdict {
+///     match error.kind() {
+///         io::ErrorKind::NotFound => Verdict::Permanent,
+///         io::ErrorKind::ResourceBusy => Verdict::After(Duration::from_secs(1)),
+///         _ => Verdict::Transient,
+///     }
+/// }
+/// assert_eq!(verdict(&io::ErrorKind::NotFound.into()), Verdict::from(false));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// May succeed if tried again.
@@ -25,6 +39,17 @@ impl From<bool> for Verdict {
 }
 
 /// What to do after a failure.
+///
+/// ```
+/// use relent::{Decision, Policy, Reason, Timestamp, Verdict};
+///
+/// let policy = Policy::default();
+/// let mut call = policy.call(Timestamp::ZERO, 1);
+/// match call.on_failure(Timestamp::ZERO, Verdict::Permanent) {
+///     Decision::Retry(delay) => println!("again in {delay:?}"),
+///     Decision::GiveUp(reason) => assert_eq!(reason, Reason::Permanent),
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Start the next attempt when this long has passed.
@@ -34,6 +59,13 @@ pub enum Decision {
 }
 
 /// Why a call was given up.
+///
+/// ```
+/// use relent::Reason;
+///
+/// assert_eq!(Reason::PushbackTooLong.as_str(), "pushback_too_long");
+/// assert_eq!(Reason::Attempts.to_string(), "out of attempts");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
