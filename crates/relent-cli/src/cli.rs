@@ -42,15 +42,18 @@ pub enum Command {
 impl Command {
     /// What a command line says.
     ///
-    /// A correct `relent run` is read by the flags of `run` alone: building those of all other subcommands would take
-    /// longer than all else that it does before its command starts. Everything else, and every mistake, is read by
-    /// the whole table.
+    /// A correct `relent run` is read by the flags of `run` alone, and one without flags by none: building those of all
+    /// subcommands would take longer than all else that it does before its command starts. Everything else, and every
+    /// mistake, is read by the whole table.
     ///
     /// # Errors
     ///
     /// The command line is wrong, or asks for help.
     pub fn parse(args: &[OsString]) -> Result<Command, clap::Error> {
         match args {
+            [_, run, dashes, command @ ..] if run == "run" && dashes == "--" => {
+                Ok(Command::Run(Box::new(run::Args::without_flags(command))))
+            }
             [_, run, ..] if run == "run" => {
                 run_alone(&args[1..]).or_else(|_| Cli::try_parse_from(args).map(|cli| cli.command))
             }
@@ -88,19 +91,30 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
+    fn line(text: &str) -> Vec<OsString> {
+        text.split(' ').map(OsString::from).collect()
+    }
+
     #[test]
-    fn run_alone_reads_what_the_table_reads() {
-        let line = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+    fn the_short_ways_read_what_the_table_reads() {
         for text in [
             "relent run -- true",
-            "relent run --base 1s --stop-on-exit 1,3-5 -v sh -c x --base",
+            "relent run -- sh -c x --base -- -v",
+            "relent run --",
             "relent run",
+            "relent run --base 1s --stop-on-exit 1,3-5 -v sh -c x --base",
             "relent run --grace 3s --json --retry-on-output a.b --consecutive 3 -- a -- b",
         ] {
-            let alone = run_alone(&line(text)[1..]).expect(text);
             let whole = Cli::try_parse_from(line(text)).expect(text).command;
-            assert_eq!(format!("{alone:?}"), format!("{whole:?}"));
+            let short = Command::parse(&line(text)).expect(text);
+            assert_eq!(format!("{short:?}"), format!("{whole:?}"), "{text}");
+            let alone = run_alone(&line(text)[1..]).expect(text);
+            assert_eq!(format!("{alone:?}"), format!("{whole:?}"), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_wrong_is_wrong_by_the_short_ways_too() {
         for text in ["relent run --bse 1s -- true", "relent run --help", "relent run --base 1 x"] {
             assert!(run_alone(&line(text)[1..]).is_err(), "{text}");
             assert!(Command::parse(&line(text)).is_err(), "{text}");

@@ -35,6 +35,31 @@ pub struct Args {
     pub(super) report: Option<PathBuf>,
 }
 
+/// How long a command has to end, unless `--grace` says otherwise.
+const GRACE: Duration = Duration::from_secs(10);
+
+impl Args {
+    /// A command without any flags.
+    pub(crate) fn without_flags(command: &[OsString]) -> Args {
+        Args {
+            command: command.to_vec(),
+            policy: PolicyArgs::default(),
+            failure: FailureArgs {
+                retry_on_exit: None,
+                stop_on_exit: None,
+                sysexits: false,
+                retry_on_output: None,
+                until_output: None,
+                consecutive: 1,
+            },
+            streams: StreamArgs { stdin: StdinMode::Replay, stream: false },
+            time: TimeArgs { grace: GRACE, reset_after: None, heartbeat: None },
+            talk: TalkArgs::default(),
+            report: None,
+        }
+    }
+}
+
 /// What counts as failure, and as one that may pass.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "What is retried (by default every exit but 0, 126 and 127)")]

@@ -88,6 +88,7 @@ impl Group {
 #[cfg(target_os = "linux")]
 pub(super) mod orphans {
     use nix::{
+        errno::Errno,
         sys::{
             prctl::set_child_subreaper,
             wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid},
@@ -117,6 +118,10 @@ pub(super) mod orphans {
 
     /// Our children, once the leader of an attempt was waited for.
     pub(in crate::run) fn all() -> Vec<Pid> {
+        let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        if waitid(Id::All, peek) == Err(Errno::ECHILD) {
+            return Vec::new();
+        }
         let children = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
         children.split_whitespace().filter_map(|pid| pid.parse().ok().map(Pid::from_raw)).collect()
     }
