@@ -37,7 +37,7 @@ const percent = v => v === null || v === undefined || !isFinite(v) ? "–" : tri
 const SHARES = new Set(["utilisation", "goodput_share", "success_share", "success_per_slot"]);
 const format = name => name.endsWith("_s") && name !== "peak_1s" ? seconds : SHARES.has(name) ? percent : number;
 
-const LONG = { drain_over_ideal: "time / ideal", recovery_s: "time to heal", time_ms: "time, ms", attempts_per_client: "attempts a client", goodput_share: "calls that succeed", success_share: "calls that succeed", utilisation: "server busy", p99_s: "99 % wait less than", calls: "calls",
+const LONG = { drain_over_ideal: "time / ideal", recovery_s: "time to heal", time_ms: "time, ms", attempts_per_client: "attempts a client", goodput_share: "succeed in the end", success_share: "succeed of all", utilisation: "server busy", p99_s: "99 % wait less than", calls: "calls",
   load: "attempts a call", peak_100ms: "peak in 100 ms", attempts_per_packet: "attempts a packet", makespan_over_n: "slots a packet" };
 
 // ---- elements ----------------------------------------------------------------------------------------------------
@@ -560,7 +560,7 @@ if (sampled.length) {
 const stops = [0, 1, 2, 3, 4].map(i => `var(--heat${i})`);
 const heatColour = share => { const s = Math.min(Math.max(share, 0), 1) * 4, i = Math.min(3, Math.floor(s)); return `color-mix(in oklab, ${stops[i + 1]} ${((s - i) * 100).toFixed(0)}%, ${stops[i]})`; };
 if (page.heat) {
-  const h = page.heat, node = section("heat", "Which base, which cap?", `Every cell is a simulation of ${h.policy} with another base and another cap. Blue is good. Fluid engine: expectations.`);
+  const h = page.heat, node = section("heat", "Which base, which cap?", `Every cell is a simulation of ${h.policy} with another base and another cap. Blue is good; where the time is good, look at the wasted attempts too. Fluid engine: expectations.`);
   let field = "drain";
   const panel = el("div", { class: "panel" }), scaleNode = el("span", {});
   node.append(el("div", { class: "bar" }, scaleNode, buttons("show", [["time / ideal", "drain"], ["wasted attempts", "wasted"]], field, value => { field = value; redraw(); })), panel);

@@ -360,3 +360,53 @@ fn layers(report: &Report) -> Option<Picture> {
     };
     Some(Picture { name: "layers", svg: grid.draw() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use relent_sim::{Heat, Hysteresis, HysteresisPoint, Matrix, Scenario, Service, World, simulate};
+
+    #[test]
+    fn pictures_of_the_whole_scenario_are_drawn_where_it_has_them() {
+        let scenario =
+            Scenario::new("x", World::Service(Service::herd(20, 5.0))).policy("a", relent::Policy::default());
+        let mut outcome = simulate(&scenario).unwrap();
+        let names = |outcome: &relent_sim::Outcome| {
+            let report = Report { scenario: &scenario, outcome, command: "" };
+            report.pictures().into_iter().map(|picture| picture.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&outcome), ["load", "connected", "waits", "attempts", "arrivals"]);
+        let cells = vec![vec![Some(1.0), Some(8.0)], vec![None, Some(2.0)]];
+        outcome.extras.heat = Some(Heat {
+            policy: "a".into(),
+            base_s: vec![0.1, 1.0],
+            cap_s: vec![1.0, 10.0],
+            drain_over_ideal: cells.clone(),
+            wasted_per_client: cells,
+        });
+        let point = |rho: f64, rising: bool| HysteresisPoint { rho, rising, goodput: rho, load: rho };
+        let points = vec![point(0.1, true), point(0.9, true), point(0.9, false), point(0.1, false)];
+        outcome.extras.hysteresis = vec![Hysteresis { policy: "a".into(), points }];
+        outcome.extras.layers = Some(Matrix {
+            failure: 1.0,
+            depths: vec![1, 2],
+            attempts: vec![4],
+            amplification: vec![vec![4.0], vec![16.0]],
+        });
+        assert_eq!(names(&outcome)[5..], ["heat-drain", "heat-wasted", "hysteresis", "layers"]);
+        let report = Report { scenario: &scenario, outcome: &outcome, command: "" };
+        let drawn = |name: &str| report.pictures().into_iter().find(|picture| picture.name == name).unwrap().svg;
+        assert!(drawn("heat-drain").contains(">8.00<") && drawn("layers").contains(">16.0<"));
+        let hysteresis = drawn("hysteresis");
+        assert!(hysteresis.contains("a, going up") && hysteresis.contains("a, coming back"), "{hysteresis}");
+        for picture in report.pictures() {
+            assert!(!picture.svg.contains("NaN") && !picture.svg.contains("inf"), "{}", picture.svg);
+        }
+    }
+
+    #[test]
+    fn what_does_not_bend_is_left_out() {
+        let points = vec![Point::of(0.0, 0.0), Point::of(1.0, 1.0), Point::of(2.0, 2.0), Point::of(3.0, 2.0)];
+        assert_eq!(thinned(points), [Point::of(0.0, 0.0), Point::of(2.0, 2.0), Point::of(3.0, 2.0)]);
+    }
+}

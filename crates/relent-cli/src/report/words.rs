@@ -80,10 +80,10 @@ fn service(world: &Service) -> Vec<String> {
 fn arrivals(arrivals: &Arrivals) -> String {
     match arrivals {
         Arrivals::Herd { clients, window } if window.is_zero() => {
-            format!("{} clients lose their connection at the same moment.", count(*clients as f64))
+            format!("{} clients call at the same moment.", count(*clients as f64))
         }
         Arrivals::Herd { clients, window } => {
-            format!("{} clients lose their connection within {}.", count(*clients as f64), Human(*window))
+            format!("{} clients call within {}.", count(*clients as f64), Human(*window))
         }
         Arrivals::Open { rate, until, .. } => match rate.points() {
             [(_, rate)] => format!("{} calls begin every second, for {}.", count(*rate), Human(*until)),
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(
             scenario(&world, &outcome),
             [
-                "1,000 clients lose their connection at the same moment.",
+                "1,000 clients call at the same moment.",
                 "The server completes 50 a second and holds at most 50: those beyond are turned away at once.",
                 "A message takes 5ms.",
                 "At 0s there is trouble for 3s: connections are refused.",

@@ -10,7 +10,7 @@ mod worlds;
 
 use crate::talk::{self, Fault};
 use clap::Subcommand;
-use relent_sim::{Control, Engine, Outcome, Problem, Scenario, simulate_with};
+use relent_sim::{Control, Engine, Outcome, Problem, Scenario, draw_pictures, simulate_with};
 use std::{fs, path::PathBuf, process::ExitCode, sync::Arc, thread};
 use worlds::{Aws, BatchArgs, Channel, EthernetArgs, Herd, LayersArgs, Open};
 
@@ -125,6 +125,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Fault> {
     let control = Arc::new(Control::default());
     let watch = watch::Watch::start(Arc::clone(&control))?;
     let outcome = simulate_with(&scenario, threads, &control).map_err(|problem| fault(args, problem));
+    let outcome = outcome.map(|mut outcome| {
+        if output.html.is_some() || output.svg.is_some() {
+            draw_pictures(&scenario, &mut outcome, &control);
+        }
+        outcome
+    });
     watch.end();
     let outcome = outcome?;
     write(output, &scenario, &outcome)?;

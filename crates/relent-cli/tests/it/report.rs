@@ -32,6 +32,36 @@ jitter = "none"
 max_attempts = "unlimited"
 "#;
 
+/// Pictures of a scenario as a whole.
+const STORM: &str = r#"
+[clients]
+rate = 20
+for = "20s"
+timeout = "1s"
+[server]
+capacity = 50
+[policy.retries]
+curve = "immediate"
+max_attempts = 3
+[pictures]
+hysteresis = true
+"#;
+
+const MAP: &str = r#"
+[clients]
+count = 1000
+[server]
+capacity = 50
+queue = 50
+[policy.full]
+base = "100ms"
+cap = "10s"
+jitter = "full"
+max_attempts = "unlimited"
+[pictures]
+heat = true
+"#;
+
 fn herd() -> Folder {
     Folder::new().file("herd.toml", HERD)
 }
@@ -123,6 +153,18 @@ fn the_page_works_in_a_browser() {
         browser.open(&folder.path().join("report.html"));
         shows_the_numbers(&mut browser, &records);
         draws(&mut browser, plots);
+    }
+    let folder = folder.file("storm.toml", STORM).file("map.toml", MAP);
+    for (file, id) in [("storm.toml", "hysteresis"), ("map.toml", "heat")] {
+        let records = report(&folder, &[file]);
+        browser.open(&folder.path().join("report.html"));
+        shows_the_numbers(&mut browser, &records);
+        draws(&mut browser, 2);
+        assert_eq!(
+            browser.value(&format!("document.querySelectorAll('#{id} svg g.data > *').length > 1")),
+            true,
+            "{id}"
+        );
     }
     assert_eq!(browser.complaints, [""; 0], "nothing is logged and nothing is loaded");
 }
