@@ -26,6 +26,32 @@ pub enum Network {
     },
 }
 
+/// A network whose constant delay is at hand as a number: it is asked for three times an attempt.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ways {
+    constant: Option<u64>,
+    network: Network,
+}
+
+impl Ways {
+    pub(crate) fn new(network: Network) -> Ways {
+        let constant = match network {
+            Network::Constant(delay) => Some(crate::nanos(delay)),
+            _ => None,
+        };
+        Ways { constant, network }
+    }
+
+    /// The delay for a draw, in nanoseconds.
+    #[inline]
+    pub(crate) fn delay(&self, draw: impl FnOnce() -> u64) -> u64 {
+        match self.constant {
+            Some(delay) => delay,
+            None => self.network.random(draw()),
+        }
+    }
+}
+
 impl Network {
     /// A constant round trip, half of it each way.
     pub const fn round_trip(rtt: Duration) -> Network {

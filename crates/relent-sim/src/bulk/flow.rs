@@ -25,7 +25,7 @@ pub(crate) trait Clients {
     fn nobody(&self) -> f64;
 }
 
-/// 2^20 ns, as in the exact engine.
+/// 2^20 ns, about a millisecond.
 const SLOT_BITS: u32 = 20;
 
 /// The size of the calendar: slots of how many bits, and how many of them.

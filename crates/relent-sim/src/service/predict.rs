@@ -10,6 +10,7 @@ use crate::{
     arrivals::Arrivals,
     calendar::{Event, Queue},
     luck::{Luck, Purpose},
+    network::Ways,
     run::{Control, Run},
     scenario::{Contender, Service},
 };
@@ -110,6 +111,7 @@ struct World<'a, Q, C> {
     work: Work,
     meter: Meter,
     bounds: Bounds,
+    ways: Ways,
     /// The end of open arrivals.
     until: Option<u64>,
 }
@@ -134,6 +136,7 @@ impl<'a, Q: Queue, C: Clients> World<'a, Q, C> {
             work: Work::new(&task.service.server),
             meter: Meter::new(count, until.is_some()),
             bounds: Bounds::new(&task.contender.policy, task.service.layers),
+            ways: Ways::new(task.service.network),
             until,
         }
     }
@@ -153,7 +156,7 @@ impl<'a, Q: Queue, C: Clients> World<'a, Q, C> {
             let start = self.starts.of(client);
             let spread = policy.call(Timestamp::ZERO, luck.call(u64::from(client))).spread();
             let sent = start.saturating_add(crate::nanos(spread));
-            let out = self.task.service.network.delay(|| luck.world(u64::from(client), 1, Purpose::Out));
+            let out = self.ways.delay(|| luck.world(u64::from(client), 1, Purpose::Out));
             self.queue.push(Event { time: sent.saturating_add(out), client, failures: 0 });
         }
     }
@@ -187,11 +190,11 @@ impl<'a, Q: Queue, C: Clients> World<'a, Q, C> {
     #[inline]
     fn arrive(&mut self, event: Event) {
         let Event { time: now, client, failures } = event;
-        let (luck, service) = (&self.task.luck, self.task.service);
+        let luck = &self.task.luck;
         let attempt = failures + 1;
         self.meter.arrived(now, client, failures);
-        let out = service.network.delay(|| luck.world(u64::from(client), attempt, Purpose::Out));
-        let back = service.network.delay(|| luck.world(u64::from(client), attempt, Purpose::Back));
+        let out = self.ways.delay(|| luck.world(u64::from(client), attempt, Purpose::Out));
+        let back = self.ways.delay(|| luck.world(u64::from(client), attempt, Purpose::Back));
         let sent = now - out.min(now);
         let patience = sent.saturating_add(self.manners.timeout);
         let inside = self.line.inside(now);
@@ -243,7 +246,7 @@ impl<'a, Q: Queue, C: Clients> World<'a, Q, C> {
                 let delay = crate::nanos(delay);
                 self.bounds.check(attempt, delay, verdict);
                 let luck = &self.task.luck;
-                let out = self.task.service.network.delay(|| luck.world(u64::from(client), attempt + 1, Purpose::Out));
+                let out = self.ways.delay(|| luck.world(u64::from(client), attempt + 1, Purpose::Out));
                 let time = noticed.saturating_add(delay).saturating_add(out);
                 self.queue.push(Event { time, client, failures: attempt });
             }

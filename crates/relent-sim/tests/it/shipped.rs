@@ -50,3 +50,16 @@ fn others() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
     assert_eq!(folder.read_dir().expect("the folder is there").count(), 8, "a new scenario wants a test");
 }
+
+/// The examples of the documentation are scenarios.
+#[test]
+fn the_page_tells_the_truth() {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulate.md"));
+    let page = page.expect("the page is there");
+    let blocks: Vec<&str> = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(blocks.len(), 2);
+    let whole = Scenario::parse(blocks[0]).expect("the long example is a scenario");
+    assert_eq!((whole.contenders.len(), whole.asserts.len()), (1, 4));
+    let rest = "[server]\ncapacity = 500\n[policy]\nbase = \"1s\"";
+    Scenario::parse(&format!("{}\n{rest}", blocks[1])).expect("the short example is the clients of one");
+}
