@@ -18,7 +18,7 @@ use nix::{
 use std::{
     ffi::OsString,
     fs::File,
-    io::{self, Read, Write},
+    io::{self, IsTerminal, Read, Write},
     os::{
         fd::{AsFd, OwnedFd},
         unix::{
@@ -106,7 +106,7 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
         Err(how) => return Ok(Ended::without_start(how)),
     };
     let group = Group::of(child.id(), others);
-    let lent = if terminal { Lent::to(&group) } else { None };
+    let lent = if terminal && io::stdout().is_terminal() { Lent::to(&group) } else { None };
     let mut running = Running::new(plan, &mut child, input, &group, lent, started);
     match running.follow(&mut child, signals) {
         Ok(status) => {
@@ -197,6 +197,8 @@ fn cannot_run(program: &Path, error: &io::Error) -> How {
 /// A command under way.
 struct Running<'a> {
     group: &'a Group,
+    /// Whether the command may want the terminal.
+    terminal: bool,
     lent: Option<Lent>,
     feed: Option<Feed<'a>>,
     out: Option<Stream<'a>>,
@@ -218,9 +220,11 @@ impl<'a> Running<'a> {
         lent: Option<Lent>,
         started: Instant,
     ) -> Running<'a> {
+        let terminal = input.is_terminal();
         let out_to = if plan.stream { Target::Out } else { Target::Keep(Spool::default()) };
         Running {
             group,
+            terminal,
             lent,
             feed: input.feed(child.stdin.take()),
             out: child.stdout.take().map(|pipe| Stream::new(pipe.into(), out_to, plan.patterns)),
@@ -244,8 +248,10 @@ impl<'a> Running<'a> {
             if let Some(status) = status? {
                 return Ok(status);
             }
-            if let Some(lent) = &self.lent {
-                lent.follow_stop(self.group);
+            match &self.lent {
+                Some(lent) => lent.follow_stop(self.group),
+                None if self.terminal => self.lent = Lent::on_demand(self.group),
+                None => {}
             }
             self.keep_time(Instant::now());
             self.move_bytes(signals)?;

@@ -3,11 +3,14 @@
 //! An attempt is a process group of its own, and only one group may read from a terminal. So when standard input is
 //! one, the command becomes its foreground group, as a shell would make it: Ctrl-C and Ctrl-Z reach it, prompts work.
 //! Between attempts the terminal is ours.
+//!
+//! In a pipeline (`relent run -- make | less`) the terminal belongs to the other programs of the pipeline too, so there
+//! it is lent only to a command that has asked for it and was stopped for that.
 
 use super::group::Group;
 use nix::{
     sys::{
-        signal::{SigSet, Signal, raise},
+        signal::{SigSet, Signal, killpg, raise},
         wait::{Id, WaitPidFlag, WaitStatus, waitid},
     },
     unistd::{Pid, getpgrp, tcgetpgrp, tcsetpgrp},
@@ -33,10 +36,17 @@ impl Lent {
         Some(Lent { ours })
     }
 
+    /// Lends it to a group that was stopped because it wanted it.
+    pub(super) fn on_demand(group: &Group) -> Option<Lent> {
+        match stopped_by(group) {
+            Some(Signal::SIGTTIN | Signal::SIGTTOU) => Lent::to(group),
+            _ => None,
+        }
+    }
+
     /// If the command was stopped (Ctrl-Z), stops relent with it, and goes on with it when it is told to.
     pub(super) fn follow_stop(&self, group: &Group) {
-        let peek = WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG;
-        if let Ok(WaitStatus::Stopped(..)) = waitid(Id::Pid(group.leader()), peek) {
+        if stopped_by(group).is_some() {
             give(self.ours);
             let _ = raise(Signal::SIGSTOP);
             if tcgetpgrp(stdin()) == Ok(self.ours) {
@@ -50,6 +60,16 @@ impl Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         give(self.ours);
+        // Others of our group may have wanted it meanwhile, and been stopped for that.
+        let _ = killpg(self.ours, Signal::SIGCONT);
+    }
+}
+
+/// The signal that has stopped the leader of a group since this was last asked.
+fn stopped_by(group: &Group) -> Option<Signal> {
+    match waitid(Id::Pid(group.leader()), WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG) {
+        Ok(WaitStatus::Stopped(_, signal)) => Some(signal),
+        _ => None,
     }
 }
 

@@ -37,6 +37,42 @@ fn the_command_can_ask_and_is_answered() {
 }
 
 #[test]
+fn in_a_pipeline_a_command_that_asks_is_answered_too() {
+    let place = Place::new();
+    let relent = env!("CARGO_BIN_EXE_relent");
+    // Were the terminal lent from the start, the end of the pipeline would be stopped for reading from it.
+    let line = format!("{relent} run -q -- sh -c 'touch up; read name; echo hello $name' | (cat; echo end)");
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).current_dir(place.0.path()).env("TERM", "xterm").env("SHELL", "/bin/sh");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script is part of Debian");
+    let mut stdin = child.stdin.take().unwrap();
+    until("it asks", || place.has("up"));
+    stdin.write_all(b"you\n").unwrap();
+    let (code, text) = shown(child);
+    assert_eq!(code, Some(0));
+    assert!(text.ends_with("hello you\nend\n"), "{text}");
+}
+
+#[test]
+fn in_a_pipeline_the_terminal_stays_with_the_others() {
+    let place = Place::new();
+    let relent = env!("CARGO_BIN_EXE_relent");
+    let reader = "(read key </dev/tty; echo got $key; cat)";
+    let line = format!("{relent} run -q -- sh -c 'touch up; while [ ! -e go ]; do sleep 0.02; done' | {reader}");
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).current_dir(place.0.path()).env("TERM", "xterm").env("SHELL", "/bin/sh");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script is part of Debian");
+    let mut stdin = child.stdin.take().unwrap();
+    until("it runs", || place.has("up"));
+    stdin.write_all(b"q\n").unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    fs::write(place.0.path().join("go"), "").unwrap();
+    let (code, text) = shown(child);
+    assert_eq!(code, Some(0));
+    assert!(text.ends_with("got q\n"), "{text}");
+}
+
+#[test]
 fn output_is_shown_as_it_comes() {
     let place = Place::new();
     let (child, _stdin) = typing(&place, &["-q"], "echo out $RELENT_ATTEMPT; [ $RELENT_ATTEMPT = 2 ]");
