@@ -25,6 +25,14 @@ fn herd() {
     assert_eq!(outcome.records[5].get(Figure::AttemptsPerClient), Some(1.95));
 }
 
+/// The picture of the README.
+#[test]
+fn jitter() {
+    let (_, outcome) = run("jitter.toml", |_| ());
+    assert_eq!(names(&outcome), ["without jitter", "with full jitter"]);
+    assert_eq!(outcome.records[0].get(Figure::DrainS), Some(163.39));
+}
+
 #[test]
 fn aws() {
     let (_, outcome) = run("aws.toml", |scenario| scenario.seeds = 20);
@@ -48,7 +56,7 @@ fn others() {
         assert!(outcome.records.len() >= 3, "{name}");
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
-    assert_eq!(folder.read_dir().expect("the folder is there").count(), 8, "a new scenario wants a test");
+    assert_eq!(folder.read_dir().expect("the folder is there").count(), 9, "a new scenario wants a test");
 }
 
 /// The examples of the documentation are scenarios.
