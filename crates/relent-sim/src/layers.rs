@@ -7,7 +7,7 @@ use crate::{
     figure::Figure,
     luck::{Luck, Purpose},
     outcome::Matrix,
-    run::{Control, Run},
+    run::{Control, INTERRUPTED, Run},
     scenario::Contender,
     service::{
         clients::{Clients, Failure, Layered},
@@ -92,7 +92,7 @@ pub(crate) fn run(layers: &Layers, contender: &Contender, luck: Luck, control: &
     let mut stopped = None;
     for client in 0..calls as u32 {
         if client.is_multiple_of(1 << 10) && !control.tick(1 << 10) {
-            stopped = Some("interrupted".to_owned());
+            stopped = Some(INTERRUPTED.to_owned());
             break;
         }
         if !one_call(layers, luck, client, &mut chain, &mut meter) {

@@ -7,9 +7,9 @@
 
 use crate::{
     figure::Figure,
-    luck::Purpose,
+    luck::{Luck, Purpose},
     network::Network,
-    run::Run,
+    run::{Control, INTERRUPTED, Run},
     scenario::Contender,
     service::{
         clients::{Clients, Failure, Single},
@@ -17,7 +17,6 @@ use crate::{
         predict::{Bounds, most_attempts},
     },
 };
-use crate::{luck::Luck, run::Control};
 use relent::{Decision, Timestamp, Verdict};
 use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
 
@@ -90,7 +89,7 @@ impl Row<'_> {
             }
             self.write(now, client, failures);
             if self.meter.attempts.is_multiple_of(TICK) && !control.tick(TICK) {
-                return Some("interrupted".to_owned());
+                return Some(INTERRUPTED.to_owned());
             }
             if self.meter.attempts >= most {
                 return Some(format!("not over after {most} attempts"));

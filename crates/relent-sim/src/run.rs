@@ -6,6 +6,9 @@ use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
+/// Why a run stopped that its caller stopped.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+
 /// What one run yielded.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {

@@ -10,7 +10,7 @@ use crate::{
     luck::Luck,
     occ,
     outcome::{Engine, Extras, Ideal, Outcome, Plots, Record, Share},
-    run::{Control, Run},
+    run::{Control, INTERRUPTED, Run},
     scenario::{Contender, Problem, Scenario, Service, World},
     service::{
         dispatch,
@@ -212,9 +212,11 @@ fn begins(service: &Service) -> f64 {
     first.map(|trouble| trouble.lasts.as_secs_f64()).fold(0.0, f64::max)
 }
 
-/// The runs of one policy as one record. Runs that were interrupted are left out.
+/// The runs of one policy as one record. Runs that were interrupted are left out, unless there are no others.
 fn record(contender: &Contender, engine: Engine, runs: &[Option<Run>]) -> Record {
-    let runs: Vec<&Run> = runs.iter().flatten().collect();
+    let whole = |run: &&Run| run.stopped.as_deref() != Some(INTERRUPTED);
+    let (done, cut): (Vec<&Run>, Vec<&Run>) = runs.iter().flatten().partition(whole);
+    let runs = if done.is_empty() { cut } else { done };
     let figures: Vec<Figures> = runs.iter().map(|run| run.figures).collect();
     let (mean, sd) = mean_and_sd(&figures);
     let yes = runs.iter().filter(|run| run.recovered == Some(true)).count() as u32;

@@ -4,7 +4,7 @@ use super::{levels::Levels, tally::Tally};
 use crate::{
     arrivals::Arrivals,
     network::Network,
-    run::{Control, Run},
+    run::{Control, INTERRUPTED, Run},
     scenario::Service,
     service::predict::Task,
 };
@@ -169,7 +169,7 @@ impl<C: Clients> Flow<'_, C> {
                 break;
             }
             if !control.tick((self.tally.attempts - before) as u64) {
-                return Some("interrupted".to_owned());
+                return Some(INTERRUPTED.to_owned());
             }
         }
         None

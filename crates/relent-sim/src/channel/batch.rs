@@ -5,7 +5,7 @@ use crate::{
     figure::{Figure, Figures},
     luck::{Luck, Purpose},
     outcome::Plots,
-    run::{Control, Run},
+    run::{Control, INTERRUPTED, Run},
 };
 use relent::scale;
 use std::collections::BTreeMap;
@@ -120,7 +120,7 @@ pub(crate) fn run(batch: &Batch, windows: Windows, luck: Luck, control: &Control
         let size = sizes.next();
         attempts += left.len() as u64;
         if !control.tick(left.len() as u64) {
-            stopped = Some("interrupted".to_owned());
+            stopped = Some(INTERRUPTED.to_owned());
             break;
         }
         for (packet, slot) in &mut left {

@@ -9,7 +9,7 @@ use crate::{
     histogram::Waits,
     luck::Luck,
     outcome::Plots,
-    run::{Control, Run},
+    run::{Control, INTERRUPTED, Run},
     scenario::Contender,
 };
 use relent::{Call, Decision, Timestamp, Verdict, mix};
@@ -58,7 +58,7 @@ pub(crate) fn run(ethernet: &Ethernet, contender: &Contender, luck: Luck, limit:
         ready.extend((0..stations.len()).filter(|station| stations[*station].next <= now));
         tally.attempts += ready.len() as u64;
         if !control.tick(ready.len() as u64) {
-            stopped = Some("interrupted".to_owned());
+            stopped = Some(INTERRUPTED.to_owned());
             break;
         }
         if let [winner] = ready[..] {

@@ -7,7 +7,7 @@ use crate::{
     figure::{Figure, Figures},
     luck::{Luck, Stream},
     outcome::Plots,
-    run::{Control, Run},
+    run::{Control, INTERRUPTED, Run},
 };
 use std::{cmp::Reverse, collections::BTreeMap, collections::BinaryHeap};
 
@@ -37,7 +37,7 @@ pub(crate) fn run(saturated: &Saturated, luck: Luck, control: &Control) -> Run {
             coming.push(Reverse((slot + 1 + stations.wait(*station, failures), *station)));
         }
         if !control.tick(senders.len() as u64) {
-            stopped = Some("interrupted".to_owned());
+            stopped = Some(INTERRUPTED.to_owned());
             break;
         }
     }

@@ -9,7 +9,12 @@ use super::{
     speed::Speed,
     work::Work,
 };
-use crate::{arrivals::Arrivals, fine::Fine, luck::Purpose, run::Run};
+use crate::{
+    arrivals::Arrivals,
+    fine::Fine,
+    luck::Purpose,
+    run::{INTERRUPTED, Run},
+};
 use relent::{Decision, Timestamp, Verdict};
 use std::{
     cmp::Reverse,
@@ -144,7 +149,7 @@ impl<'a, C: Clients> World<'a, C> {
             }
             if what == What::Arrives && self.meter.attempts.is_multiple_of(TICK) {
                 if !self.task.control.tick(TICK) {
-                    return Some("interrupted".to_owned());
+                    return Some(INTERRUPTED.to_owned());
                 }
                 if self.meter.attempts >= most {
                     return Some(format!("not over after {most} attempts"));

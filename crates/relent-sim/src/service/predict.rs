@@ -11,7 +11,7 @@ use crate::{
     calendar::{Event, Queue},
     luck::{Luck, Purpose},
     network::Ways,
-    run::{Control, Run},
+    run::{Control, INTERRUPTED, Run},
     scenario::{Contender, Service},
 };
 use relent::{Decision, Policy, Timestamp, Verdict, scale, unit};
@@ -177,7 +177,7 @@ impl<'a, Q: Queue, C: Clients> World<'a, Q, C> {
             self.arrive(event);
             if self.meter.attempts.is_multiple_of(TICK) {
                 if !self.task.control.tick(TICK) {
-                    return Some("interrupted".to_owned());
+                    return Some(INTERRUPTED.to_owned());
                 }
                 if self.meter.attempts >= most {
                     return Some(format!("not over after {most} attempts"));

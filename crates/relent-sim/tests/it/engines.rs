@@ -104,3 +104,14 @@ fn engines_are_chosen_by_the_size_of_the_herd() {
     assert_eq!(billions.engine, Engine::Fluid);
     assert!((get(&billions, Figure::AttemptsPerClient) / 8.017 - 1.0).abs() < 0.005, "{billions:?}");
 }
+
+#[test]
+fn what_is_stopped_keeps_what_was_done() {
+    let scenario = herd_1(20_000).policy("full", exponential(Jitter::Full)).seeds(3);
+    let control = Control::default();
+    control.stop();
+    let nothing = simulate_with(&scenario, 2, &control).expect("the scenario is sound");
+    assert!(nothing.interrupted);
+    assert_eq!((nothing.records[0].seeds, nothing.records[0].get(Figure::DrainS)), (0, None));
+    assert_eq!(control.progress().0, 0);
+}
