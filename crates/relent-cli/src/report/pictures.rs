@@ -55,7 +55,7 @@ fn load(report: &Report) -> Option<Picture> {
             y_name: "Attempts a second that reach the server, and what it gets done".to_owned(),
             x_name: "time".to_owned(),
             x_ticks: time_ticks(end),
-            y_ticks: number_ticks(limit, 3).into_iter().filter(|tick| tick.at <= limit * 1.001).collect(),
+            y_ticks: count_ticks(limit),
             series: lanes(rates, *width, is_open, capacity, end),
             y_limit: Some(limit),
             x_limits: Some((0.0, end)),
@@ -64,6 +64,12 @@ fn load(report: &Report) -> Option<Picture> {
     };
     let charts: Vec<Chart> = records.iter().zip(&rates).map(chart).collect();
     picture("load", report, &charts)
+}
+
+/// Ticks for counts, up to a limit, with thousands apart.
+fn count_ticks(limit: f64) -> Vec<Tick> {
+    let ticks = number_ticks(limit, 3).into_iter().filter(|tick| tick.at <= limit * 1.001);
+    ticks.map(|tick| Tick { label: count(tick.at), ..tick }).collect()
 }
 
 /// The width of a bin, and the load as rates a second, in bins joined to at most so many steps.
@@ -142,7 +148,7 @@ fn connected(report: &Report) -> Option<Picture> {
         y_name: if is_herd { "Clients that are connected again" } else { "Calls answered so far" }.to_owned(),
         x_name: "time".to_owned(),
         x_ticks: time_ticks(end),
-        y_ticks: number_ticks(most, 5),
+        y_ticks: number_ticks(most, 5).into_iter().map(|tick| Tick { label: count(tick.at), ..tick }).collect(),
         series,
         ..Chart::default()
     };
@@ -197,6 +203,7 @@ fn waits(report: &Report) -> Option<Picture> {
         x_name: "share of the clients".to_owned(),
         x_ticks: ticks.map(|(share, label)| Tick { at: place(share), label: label.to_owned() }).collect(),
         y_ticks: duration_ticks(most, 5),
+        x_limits: Some((0.0, place(0.9999) + 0.25)),
         series,
         ..Chart::default()
     };

@@ -86,6 +86,41 @@ fn the_plots_are_the_same_bytes_each_time() {
     golden("simulate-layers.svg", &folder.read("plots/layers.svg"));
 }
 
+/// What the pictures of the docs show: each is the plot of this name of this scenario.
+const PICTURES: [(&str, &str, &str); 2] = [("storm", "load", DOCS_HERD), ("outage", "load", DOCS_OUTAGE)];
+
+const DOCS_HERD: &str = include_str!("../../../relent-sim/scenarios/jitter.toml");
+
+const DOCS_OUTAGE: &str = r#"
+title = "450 calls a second, a server of 1,000, and an outage of ten seconds"
+[clients]
+rate = 450
+for = "4m"
+timeout = "1s"
+[server]
+capacity = 1000
+service = "exponential"
+[[trouble]]
+at = "30s"
+for = "10s"
+kind = "stall"
+[policy."1 retry"]
+curve = "immediate"
+max_attempts = 2
+[policy."2 retries"]
+curve = "immediate"
+max_attempts = 3
+"#;
+
+#[test]
+fn the_pictures_of_the_docs_are_those_that_are_drawn() {
+    for (picture, plot, scenario) in PICTURES {
+        let folder = Folder::new().file("scenario.toml", scenario);
+        report(&folder, &["scenario.toml"]);
+        golden(&format!("../../../../docs/{picture}.svg"), &folder.read(&format!("plots/{plot}.svg")));
+    }
+}
+
 #[test]
 fn the_report_is_the_same_bytes_each_time_on_any_number_of_threads() {
     let (one, two) = (herd(), herd());
