@@ -35,7 +35,6 @@ mod draft;
 mod error;
 mod file;
 mod profile;
-mod suggest;
 mod value;
 mod write;
 

@@ -48,6 +48,8 @@ mod nested;
 mod retrier;
 mod retry;
 mod rt;
+#[cfg(feature = "std")]
+mod suggest;
 mod timeline;
 #[cfg(feature = "http")]
 pub mod wire;

@@ -1,7 +1,7 @@
 //! A profile: another system's defaults under a name.
 
 use super::profiles::PROFILES;
-use crate::Policy;
+use crate::{Policy, suggest::distance};
 use std::{error::Error, fmt, string::String};
 
 /// What another system does by default, as a policy.
@@ -101,22 +101,6 @@ impl Error for Unknown {}
 
 fn normal(name: &str) -> String {
     name.trim().to_ascii_lowercase().replace(['_', ' '], "-")
-}
-
-/// How many letters must be added, removed or replaced (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -3,10 +3,9 @@
 use super::{
     draft::{BadSetting, Draft, KEYS},
     error::{ConfigError, Span},
-    suggest::nearest,
     value::Value,
 };
-use crate::Policy;
+use crate::{Policy, suggest::nearest};
 use std::{borrow::Cow, collections::BTreeMap, format, fs::File, io::Read, path::Path, string::String, vec::Vec};
 use toml::{
     Spanned,

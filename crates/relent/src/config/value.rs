@@ -3,8 +3,9 @@
 //! A flag is always [`Value::Text`]; a file has numbers, lists and tables too. Each reader takes both, so that a value
 //! means the same wherever it stands and a mistake is answered with the same words.
 
-use super::{draft::BadSetting, suggest::nearest};
-use crate::{BadDuration, Jitter, parse_duration};
+use super::draft::BadSetting;
+
+use crate::{BadDuration, Jitter, parse_duration, suggest::nearest};
 use std::{borrow::Cow, fmt, string::String, time::Duration, vec::Vec};
 
 /// A value as it stands in a file or on a flag, before it is known what it should be.

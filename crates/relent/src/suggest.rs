@@ -1,7 +1,8 @@
 //! "Did you mean": the nearest of the words that would have been right.
 
 /// The word of `among` that `word` was most likely meant to be: at most a third of its letters away from it.
-pub(super) fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+#[cfg(feature = "toml")]
+pub(crate) fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase().replace('-', "_");
     let most = (word.chars().count() / 3).clamp(1, 4);
     among
@@ -13,7 +14,7 @@ pub(super) fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) 
 }
 
 /// The letters to insert, delete or replace to turn `a` into `b` (Levenshtein). Long words are not compared.
-fn distance(a: &str, b: &str) -> usize {
+pub(crate) fn distance(a: &str, b: &str) -> usize {
     const LONGEST: usize = 64;
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(LONGEST).collect(), b.chars().take(LONGEST).collect());
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -33,6 +34,7 @@ fn distance(a: &str, b: &str) -> usize {
 mod tests {
     use super::*;
 
+    #[cfg(feature = "toml")]
     #[test]
     fn finds_the_nearest_and_only_near_ones() {
         let keys = ["base", "cap", "max_attempts", "max_elapsed"];
