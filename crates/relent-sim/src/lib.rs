@@ -2,7 +2,7 @@
 //!
 //! The world is simulated; the policies are not: what decides every delay is relent's own core, one
 //! [`Call`](relent::Call) a client. A [`Scenario`] says who calls what, and which policies are compared; they meet the
-//! same luck. [`simulate`] yields one [`Record`] a policy, to be printed, plotted, or asserted upon in a test:
+//! same luck. [`simulate()`] yields one [`Record`] a policy, to be printed, plotted, or asserted upon in a test:
 //!
 //! ```
 //! use relent::{Jitter, Policy};

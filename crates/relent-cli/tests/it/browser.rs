@@ -47,13 +47,14 @@ pub(crate) struct Browser {
 impl Browser {
     pub(crate) fn start() -> Browser {
         static COUNT: AtomicU32 = AtomicU32::new(0);
+        let program = program();
         let unique = format!("relent-browser-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let profile = std::env::temp_dir().join(unique);
         fs::create_dir(&profile).expect("the temporary folder is writable");
         // The pipes are descriptors 3 and 4 by the browser's rules; the shell moves them there.
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null", "sh"])
-            .arg(program())
+            .arg(program)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
             .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
             .args(["--remote-debugging-pipe", "--hide-scrollbars", "--window-size=1280,1000"])
