@@ -6,10 +6,11 @@
 //! give up while this attempt ran, and is the error that it left still alive? An error that was handled is dropped; one
 //! that travels up lives inside the outer error, where its [`Trace`] tells of it.
 //!
-//! Success costs two thread-local writes. A trace is registered only where an outer attempt is running.
+//! A call that gives up leaves the number of its trace in a thread-local; an attempt compares what stood there before
+//! and after it ran, for a future at each poll. So success costs two thread-local reads, and writes nothing.
 
 #[cfg(feature = "std")]
-pub(crate) use with_threads::{Scope, Trace};
+pub(crate) use with_threads::{Mark, Scope, Trace};
 
 #[cfg(not(feature = "std"))]
 pub(crate) use without_threads::{Scope, Trace};
@@ -38,53 +39,57 @@ mod with_threads {
         },
     };
 
-    /// No attempt is running on this thread.
-    const OUTSIDE: u64 = 0;
-    /// An attempt is running, and nothing inside it has given up.
-    const QUIET: u64 = 1;
+    const NONE: u64 = 0;
 
     thread_local! {
-        /// `OUTSIDE`, `QUIET`, or the number of the trace that the last inner call to give up has left.
-        static SLOT: Cell<u64> = const { Cell::new(OUTSIDE) };
+        /// The number of the trace that was left last on this thread.
+        static LAST: Cell<u64> = const { Cell::new(NONE) };
     }
 
-    static NEXT: AtomicU64 = AtomicU64::new(QUIET + 1);
+    static NEXT: AtomicU64 = AtomicU64::new(NONE + 1);
     static ALIVE: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 
-    /// What one attempt has heard from inner calls. Entered while the attempt runs, for a future at each poll.
+    /// What one attempt has heard from inner calls: the trace that was left last while it ran.
     #[derive(Debug)]
     pub(crate) struct Scope(u64);
 
     impl Scope {
         #[inline]
         pub(crate) const fn new() -> Scope {
-            Scope(QUIET)
+            Scope(NONE)
         }
 
         #[inline]
         pub(crate) fn enter<R>(&mut self, run: impl FnOnce() -> R) -> R {
-            let inside = Inside { outer: SLOT.replace(self.0), scope: self };
+            let before = LAST.get();
             let result = run();
-            drop(inside);
+            let after = LAST.get();
+            if after != before {
+                self.0 = after;
+            }
             result
         }
 
         /// Whether an inner call gave up and its error is still alive.
         pub(crate) fn has_given_up(&self) -> bool {
-            self.0 > QUIET && alive().contains(&self.0)
+            self.0 != NONE && alive().contains(&self.0)
         }
     }
 
-    /// Puts the outer slot back, even if the operation panics.
-    struct Inside<'a> {
-        outer: u64,
-        scope: &'a mut Scope,
-    }
+    /// What stood in the thread-local before an attempt that runs on this thread from beginning to end.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Mark(u64);
 
-    impl Drop for Inside<'_> {
+    impl Mark {
         #[inline]
-        fn drop(&mut self) {
-            self.scope.0 = SLOT.replace(self.outer);
+        pub(crate) fn set() -> Mark {
+            Mark(LAST.get())
+        }
+
+        /// Whether an inner call has given up since, and its error is still alive.
+        pub(crate) fn has_given_up(self) -> bool {
+            let last = LAST.get();
+            last != self.0 && alive().contains(&last)
         }
     }
 
@@ -92,23 +97,17 @@ mod with_threads {
     pub(crate) struct Trace(u64);
 
     impl Trace {
-        /// Leaves a trace if an attempt of an outer call is running here.
         pub(crate) fn leave() -> Trace {
-            if SLOT.get() == OUTSIDE {
-                return Trace(OUTSIDE);
-            }
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             alive().insert(number);
-            SLOT.set(number);
+            LAST.set(number);
             Trace(number)
         }
     }
 
     impl Drop for Trace {
         fn drop(&mut self) {
-            if self.0 != OUTSIDE {
-                alive().remove(&self.0);
-            }
+            alive().remove(&self.0);
         }
     }
 

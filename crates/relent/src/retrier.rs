@@ -1,5 +1,7 @@
 //! Closures on the loop: an operation is handed over and called until it succeeds or the policy gives up.
 
+#[cfg(feature = "std")]
+use crate::nested::Mark;
 use crate::{
     Attempt, Cause, Error, Event, Policy, Reason, Timer, Timestamp, Verdict,
     cancel::Cancel,
@@ -8,8 +10,8 @@ use crate::{
 };
 use core::{
     future::{Future, poll_fn},
-    pin::pin,
-    task::Poll,
+    pin::{Pin, pin},
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -382,7 +384,14 @@ where
             Err(error) => first = Some(Fault::Error { error, was_given_up: scope.has_given_up() }),
         }
     }
-    go_on(policy, hooks, began, first, op).await
+    let mut rest = pin!(go_on(policy, hooks, began, first, op));
+    poll_fn(|cx| poll_apart(rest.as_mut(), cx)).await
+}
+
+/// Polls out of line, so that the code of the rest does not weigh on calls that never come to it.
+#[inline(never)]
+fn poll_apart<F: Future>(future: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
+    future.poll(cx)
 }
 
 /// All that calls without trouble have no need of: limits, cancellation, a spread, and whatever comes after a first
@@ -458,32 +467,24 @@ where
     F: FnMut(Attempt) -> Result<V, E>,
 {
     let began = hooks.began(policy);
-    let mut state = None;
     if policy.has_spread() || hooks.cancel.is_some() {
-        let retry = state.insert(hooks.retry(policy, began));
-        let spread = retry.spread_delay();
-        if !retry.sleep_blocking(spread) {
-            return Err(retry.give_up(Reason::Cancelled, None));
-        }
+        return go_on_blocking(policy, hooks, began, None, op);
     }
-    let attempt = hooks.first_attempt(policy, began);
-    match run(&mut op, attempt) {
+    match run(&mut op, hooks.first_attempt(policy, began)) {
         Ok(value) => Ok(value),
-        Err(fault) => {
-            let retry = state.unwrap_or_else(|| hooks.retry(policy, began));
-            go_on_blocking(hooks, retry, attempt, fault, op)
-        }
+        Err(fault) => go_on_blocking(policy, hooks, began, Some(fault), op),
     }
 }
 
-/// All that comes after a first failure, out of the way of calls that have none.
+/// All that comes before a first attempt with a spread or a switch, or after a first failure: out of the way of calls
+/// that have neither.
 #[cfg(feature = "std")]
 #[cold]
 fn go_on_blocking<W, N, T, V, E, F>(
+    policy: &Policy,
     hooks: &Hooks<W, N, T>,
-    mut retry: Retry<'_, &T>,
-    mut attempt: Attempt,
-    mut fault: Fault<E>,
+    began: Option<Timestamp>,
+    mut failed: Option<Fault<E>>,
     mut op: F,
 ) -> Result<V, Error<E>>
 where
@@ -492,24 +493,31 @@ where
     T: Timer,
     F: FnMut(Attempt) -> Result<V, E>,
 {
+    let mut retry = hooks.retry(policy, began);
     let mut last = None;
+    let mut delay = retry.spread_delay();
+    let mut attempt = retry.attempt();
     loop {
-        let delay = hooks.failed(&mut retry, attempt, fault, &mut last)?;
-        if !retry.sleep_blocking(delay) {
-            return Err(retry.give_up(Reason::Cancelled, last));
-        }
-        attempt = retry.attempt();
-        fault = match run(&mut op, attempt) {
-            Ok(value) => return Ok(value),
-            Err(fault) => fault,
+        let fault = match failed.take() {
+            Some(fault) => fault,
+            None => {
+                if !retry.sleep_blocking(delay) {
+                    return Err(retry.give_up(Reason::Cancelled, last));
+                }
+                attempt = retry.attempt();
+                match run(&mut op, attempt) {
+                    Ok(value) => return Ok(value),
+                    Err(fault) => fault,
+                }
+            }
         };
+        delay = hooks.failed(&mut retry, attempt, fault, &mut last)?;
     }
 }
 
 #[cfg(feature = "std")]
 #[inline]
 fn run<V, E>(op: &mut impl FnMut(Attempt) -> Result<V, E>, attempt: Attempt) -> Result<V, Fault<E>> {
-    let mut scope = Scope::new();
-    let result = scope.enter(|| op(attempt));
-    result.map_err(|error| Fault::Error { error, was_given_up: scope.has_given_up() })
+    let mark = Mark::set();
+    op(attempt).map_err(|error| Fault::Error { error, was_given_up: mark.has_given_up() })
 }
