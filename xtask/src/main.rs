@@ -53,7 +53,12 @@ fn test(args: &[&str]) -> Outcome {
     let (without, filter) = needs::without(args)?;
     let without = without.join(",");
     needs::install(&without)?;
-    let env = [("RELENT_WITHOUT", without.as_str())];
+    // One name for the seed of every random test; proptest's own tests know it by another.
+    let seed = std::env::var("RELENT_SEED").unwrap_or_default();
+    let mut env = vec![("RELENT_WITHOUT", without.as_str())];
+    if !seed.is_empty() {
+        env.push(("PROPTEST_RNG_SEED", seed.as_str()));
+    }
     if filter.is_empty() {
         shell::cargo_with(&env, &["test", "--locked", "--workspace", "--doc"])?;
     }
