@@ -313,9 +313,8 @@ impl<W, N, T: Timer> Hooks<W, N, T> {
 
     #[cold]
     fn retry<'a>(&'a self, policy: &'a Policy, began: Option<Timestamp>) -> Retry<'a, &'a T> {
-        let is_timed = began.is_some();
-        let began = began.unwrap_or_else(|| self.timer.now());
-        let retry = Retry::new(policy, &self.timer, began).deadline_at(self.deadline).timed(is_timed);
+        let mut retry = Retry::new(policy, &self.timer, began).deadline_at(self.deadline);
+        retry.begin();
         match &self.cancel {
             #[cfg(feature = "std")]
             Some(cancel) => retry.cancel(cancel),

@@ -55,12 +55,17 @@ pub struct Retry<'a, T = DefaultTimer> {
     cancel: Option<Cancel>,
     /// Whether it matters what time it is, even where nothing is waited for.
     is_timed: bool,
+    /// Whether the call has its seed, and a beginning if nobody needed to know that before.
+    has_begun: bool,
     retries_given_up: bool,
 }
 
 #[cfg(feature = "std")]
 impl Policy {
     /// Starts a call whose loop is the user's own. The first attempt is under way from now on.
+    ///
+    /// Nothing is set up for a first attempt that may succeed: the seed is drawn at the first failure, and so is the
+    /// clock read, unless the policy has a limit of time. Then `elapsed` counts from the first failure.
     ///
     /// ```
     /// # async fn connect() -> Result<u8, &'static str> { Ok(1) }
@@ -84,25 +89,61 @@ impl Policy {
 impl Policy {
     /// [`start`](Policy::start) with a clock and sleeper of the user's own.
     pub fn start_with<T: Timer>(&self, timer: T) -> Retry<'_, T> {
-        let now = timer.now();
-        Retry::new(self, timer, now)
+        let began = self.is_timed().then(|| timer.now());
+        Retry::new(self, timer, began)
     }
 }
 
 impl<'a, T: Timer> Retry<'a, T> {
-    pub(crate) fn new(policy: &'a Policy, timer: T, now: Timestamp) -> Retry<'a, T> {
+    /// A call that began at `began`, if it matters.
+    #[inline]
+    pub(crate) fn new(policy: &'a Policy, timer: T, began: Option<Timestamp>) -> Retry<'a, T> {
+        let now = began.unwrap_or_default();
         Retry {
-            call: policy.call(now, timer.seed()),
+            call: policy.call(now, 0),
             timeline: Timeline::new(now),
             attempt_started: now,
             failed_at: now,
             healthy: Duration::MAX,
             pushback: None,
             cancel: None,
-            is_timed: policy.is_timed(),
+            is_timed: began.is_some(),
+            has_begun: false,
             retries_given_up: false,
             timer,
         }
+    }
+
+    /// What is left undone for calls that succeed at once.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        if !self.has_begun {
+            self.begin_late();
+        }
+    }
+
+    #[cold]
+    fn begin_late(&mut self) {
+        if !self.is_timed {
+            self.begin_at(self.timer.now());
+        }
+        self.has_begun = true;
+        self.call.reseed(self.timer.seed());
+    }
+
+    fn begin_at(&mut self, now: Timestamp) {
+        self.call.begin(now);
+        self.timeline = Timeline::new(now);
+        self.attempt_started = now;
+        self.failed_at = now;
+    }
+
+    /// From now on it matters what time it is.
+    fn keep_time(&mut self) {
+        if !self.is_timed && !self.has_begun {
+            self.begin_at(self.timer.now());
+        }
+        self.is_timed = true;
     }
 
     /// The same call, which `cancel` ends: a sleeper wakes at once.
@@ -117,13 +158,9 @@ impl<'a, T: Timer> Retry<'a, T> {
     #[must_use]
     pub fn deadline_at(mut self, at: Timestamp) -> Self {
         self.call = self.call.deadline(at);
-        self.is_timed |= at != Timestamp::MAX;
-        self
-    }
-
-    /// The same call, whose attempts are timed even if no limit depends on it.
-    pub(crate) fn timed(mut self, is_timed: bool) -> Self {
-        self.is_timed |= is_timed;
+        if at != Timestamp::MAX {
+            self.keep_time();
+        }
         self
     }
 
@@ -149,7 +186,7 @@ impl<'a, T: Timer> Retry<'a, T> {
     #[must_use]
     pub fn reset_after(mut self, healthy: Duration) -> Self {
         self.healthy = healthy;
-        self.is_timed = true;
+        self.keep_time();
         self
     }
 
@@ -167,18 +204,21 @@ impl<'a, T: Timer> Retry<'a, T> {
         Attempt::new(self.call.attempt(), limit)
     }
 
-    /// The time since the call began, or since it was reset.
+    /// The time since the call began, or since it was reset. Counted from the first failure, and zero before it, if no
+    /// limit of time made it necessary to read the clock.
     pub fn elapsed(&self) -> Duration {
-        self.call.elapsed(self.timer.now())
+        if self.has_begun || self.is_timed { self.call.elapsed(self.timer.now()) } else { Duration::ZERO }
     }
 
     /// Forgets the failures: the next one is the first again, `max_elapsed` counts from now.
     pub fn reset(&mut self) {
+        self.begin();
         self.forget(self.timer.now());
     }
 
     /// Waits for the policy's `spread`. For before the first attempt.
     pub async fn spread(&mut self) {
+        self.begin();
         let spread = self.spread_delay();
         self.sleep(spread).await;
     }
@@ -247,6 +287,7 @@ impl<'a, T: Timer> Retry<'a, T> {
     /// Takes note of a failure that happened now; the delay, or why there is none.
     #[inline]
     pub(crate) fn failed(&mut self, verdict: Verdict) -> Result<Duration, Reason> {
+        self.begin();
         if self.is_timed {
             self.failed_at = self.timer.now();
             if self.failed_at.since(self.attempt_started) >= self.healthy {

@@ -141,8 +141,18 @@ impl<'a> Call<'a> {
         self.seed = rng::draw(self.seed, u32::MAX);
         self.memory = self.policy.first_memory();
         self.failures = 0;
+        self.begin(now);
+    }
+
+    /// Says late when the call began.
+    pub(crate) fn begin(&mut self, now: Timestamp) {
         self.started = now;
         self.limit();
+    }
+
+    /// Says late what the seed is.
+    pub(crate) fn reseed(&mut self, seed: u64) {
+        self.seed = seed;
     }
 
     const fn limit(&mut self) {

@@ -52,8 +52,13 @@ fn without_limits_of_time_no_clock_is_read_before_a_failure() {
         fn sleep(&self, _: Duration) -> Self::Sleep {
             panic!("slept")
         }
+        fn seed(&self) -> u64 {
+            panic!("asked for entropy")
+        }
     }
     assert_eq!(EXACT.timer(NoClock).retry_blocking(|_| Ok::<_, ()>(1)).unwrap(), 1);
+    let retry = EXACT.start_with(NoClock);
+    assert_eq!((retry.attempt().number(), retry.elapsed()), (1, Duration::ZERO));
 }
 
 #[test]
