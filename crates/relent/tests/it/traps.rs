@@ -221,3 +221,53 @@ fn celery_returns_no_delay_at_all() {
     let mut delays = policy.delays(1);
     assert!(std::iter::from_fn(|| delays.next_with(0)).all(|delay| delay >= SEC / 2));
 }
+
+#[test]
+fn backon_backoff_and_retry_accept_factors_that_are_none() {
+    for factor in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 0.0, 0.999] {
+        let curve = relent::Curve::Exponential { base: SEC, factor };
+        let settings = relent::Settings { curve, ..relent::Settings::default() };
+        assert_eq!(settings.policy().unwrap_err().key, "factor", "{factor}");
+    }
+}
+
+#[test]
+fn backoff_accepts_a_randomization_above_one_and_draws_zeros() {
+    for share in [2.0, 1.000_001, -0.1, f64::NAN] {
+        let settings = relent::Settings { jitter: Jitter::Proportional(share), ..relent::Settings::default() };
+        assert_eq!(settings.policy().unwrap_err().key, "jitter", "{share}");
+    }
+}
+
+#[test]
+fn exponential_backoff_panics_on_a_small_jitter() {
+    let policy = Policy::constant(200 * MS).jitter(Jitter::Proportional(0.005)).max_attempts(100);
+    assert!(policy.delays(1).all(|delay| delay >= 199 * MS && delay <= 201 * MS));
+}
+
+#[test]
+fn tower_resilience_applies_its_random_factor_after_the_cap() {
+    let policy = Policy::exponential(SEC).cap(10 * SEC).jitter(Jitter::Proportional(0.5)).max_attempts(200);
+    assert!((0..100).flat_map(|seed| policy.delays(seed)).all(|delay| delay <= 10 * SEC));
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokio_retry_runs_its_action_before_it_is_polled() {
+    let runs = std::cell::Cell::new(0);
+    let policy = Policy::default();
+    let call = policy.retry(async |_| {
+        runs.set(runs.get() + 1);
+        Ok::<_, ()>(())
+    });
+    assert_eq!(runs.get(), 0);
+    call.await.unwrap();
+    assert_eq!(runs.get(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokio_retry2_counts_its_limit_by_another_clock() {
+    let begin = tokio::time::Instant::now();
+    let policy = Policy::constant(SEC).jitter(Jitter::None).unlimited_attempts().max_elapsed(3600 * SEC);
+    let err = policy.retry(async |_| Err::<(), _>("down")).await.unwrap_err();
+    assert_eq!((err.reason, begin.elapsed()), (Reason::Elapsed, 3600 * SEC));
+}
