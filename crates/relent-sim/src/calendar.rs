@@ -6,6 +6,7 @@
 //! by time and then by client. Events beyond the ring wait in an overflow. The results are those of a binary heap,
 //! event for event; `Heap` is that heap, for tests.
 
+use crate::radix::Radix;
 use std::{cmp::Reverse, collections::BTreeMap, collections::BinaryHeap};
 
 /// An arrival at the server.
@@ -44,6 +45,7 @@ pub(crate) struct Calendar {
     current: Vec<u64>,
     next: usize,
     late: BinaryHeap<Reverse<u64>>,
+    radix: Radix,
     /// Events beyond the ring, by revolution of the ring.
     overflow: BTreeMap<u64, Vec<Event>>,
     spilled: BTreeMap<u32, u32>,
@@ -58,6 +60,7 @@ impl Calendar {
             current: Vec::new(),
             next: 0,
             late: BinaryHeap::new(),
+            radix: Radix::new(),
             overflow: BTreeMap::new(),
             spilled: BTreeMap::new(),
             waiting: 0,
@@ -112,13 +115,13 @@ impl Calendar {
             }
             self.ring.take(bucket, &mut self.current);
             self.waiting -= self.current.len() as u64;
-            self.current.sort_unstable();
+            self.radix.sort(&mut self.current);
             self.next = 0;
             return true;
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn push_ring(&mut self, event: Event) {
         let packed = self.pack(event);
         self.ring.push((slot_of(event.time) % RING) as usize, packed);
@@ -181,7 +184,9 @@ impl Buckets {
         chunk
     }
 
-    /// Moves a bucket's events, in no order, into a vector.
+    /// Moves a bucket's events, the last one first, into a vector.
+    ///
+    /// A rush at one moment, which comes in the order of the clients, is then in reverse order: quickly sorted.
     fn take(&mut self, bucket: usize, events: &mut Vec<u64>) {
         let (mut chunk, mut filled) = std::mem::replace(&mut self.tails[bucket], (END, CHUNK as u32));
         // The vector of a rush, such as the herd's first, is given back when it is over.
@@ -191,7 +196,7 @@ impl Buckets {
         events.clear();
         while chunk != END {
             let full = &mut self.pool[chunk as usize];
-            events.extend_from_slice(&full.events[..filled as usize]);
+            events.extend(full.events[..filled as usize].iter().rev());
             let before = std::mem::replace(&mut full.next, self.free);
             self.free = chunk;
             (chunk, filled) = (before, CHUNK as u32);
@@ -205,7 +210,7 @@ const fn slot_of(time: u64) -> u64 {
 }
 
 impl Queue for Calendar {
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, event: Event) {
         let slot = slot_of(event.time);
         if slot <= self.slot {
@@ -218,7 +223,7 @@ impl Queue for Calendar {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop(&mut self) -> Option<Event> {
         loop {
             let first = self.current.get(self.next).copied();

@@ -41,6 +41,7 @@ mod network;
 mod occ;
 mod outcome;
 mod pictures;
+mod radix;
 mod run;
 mod scenario;
 mod service;

@@ -73,7 +73,7 @@ fn common_memory(policy: &Policy) -> Vec<u64> {
 }
 
 impl Clients for Single<'_> {
-    #[inline]
+    #[inline(always)]
     fn fail(&mut self, failure: Failure) -> Decision {
         let Failure { client, failures, started, now, verdict } = failure;
         let saved = Saved { failures, memory: self.memory(client, failures) };

@@ -96,7 +96,7 @@ impl Meter {
     }
 
     /// An attempt reached the server.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrived(&mut self, now: u64, client: u32, failures: u32) {
         self.attempts += 1;
         self.last_event = now;

@@ -187,7 +187,7 @@ impl<'a, Q: Queue, C: Clients> World<'a, Q, C> {
         None
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, event: Event) {
         let Event { time: now, client, failures } = event;
         let luck = &self.task.luck;
@@ -235,7 +235,7 @@ impl<'a, Q: Queue, C: Clients> World<'a, Q, C> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn failed(&mut self, event: Event, sent: u64, noticed: u64, verdict: Verdict) {
         let Event { client, failures, .. } = event;
         self.meter.judged(sent, failures == 0, false);
