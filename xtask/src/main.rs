@@ -16,6 +16,7 @@ cargo xtask COMMAND
   ci              what CI runs: checks, then the tests
   check           formatting, lints, docs, features, no_std, licences
   bench [...]     the benchmark against other libraries: --quick, --json
+  bench sim [...] the simulator's, against other simulators: --quick, --simpy, --json
   vectors [DIR]   other systems' golden numbers against our profiles, from another folder if given
   fuzz [TARGET] [--seconds N]
                   fuzzing, 60 seconds a target unless told otherwise
@@ -90,8 +91,11 @@ fn check() -> Outcome {
 }
 
 fn bench(args: &[&str]) -> Outcome {
-    let bench = ["run", "--release", "--manifest-path", "crates/relent-bench/Cargo.toml", "--"];
-    cargo(&[&bench, args].concat())
+    let (manifest, args) = match args {
+        ["sim" | "--sim", rest @ ..] => ("crates/relent-bench/sim/Cargo.toml", rest),
+        _ => ("crates/relent-bench/Cargo.toml", args),
+    };
+    cargo(&[&["run", "--release", "--manifest-path", manifest, "--"], args].concat())
 }
 
 fn vectors(args: &[&str]) -> Outcome {
