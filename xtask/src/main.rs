@@ -17,6 +17,7 @@ cargo xtask COMMAND
   check           formatting, lints, docs, features, no_std, licences
   bench [...]     the benchmark against other libraries: --quick, --json
   bench sim [...] the simulator's, against other simulators: --quick, --simpy, --json
+  loopback        a thousand real clients on loopback against the simulator, in 20 seconds
   vectors [DIR]   other systems' golden numbers against our profiles, from another folder if given
   fuzz [TARGET] [--seconds N]
                   fuzzing, 60 seconds a target unless told otherwise
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         ["ci"] => check().and_then(|()| test(&[])),
         ["check"] => check(),
         ["bench", rest @ ..] => bench(rest),
+        ["loopback"] => cargo(&["run", "--locked", "-q", "-p", "relent-sim", "--example", "loopback"]),
         ["vectors", rest @ ..] => vectors(rest),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["tidy"] => tidy(),
