@@ -120,9 +120,9 @@ impl PackedJitter {
             }
             Jitter::Proportional(share) => {
                 // The product may round up by one part in 2^53, so the cap is held once more below.
-                let w = v.min((cap as f64 / (1.0 + share)) as u64);
+                let w = v.min((cap as f64 / (1.0 + share)) as u64).min(cap);
                 let low = ((w as f64 * (1.0 - share)) as u64).min(w);
-                let high = ((w as f64 * (1.0 + share)) as u64).clamp(low, cap.max(low));
+                let high = ((w as f64 * (1.0 + share)) as u64).clamp(low, cap);
                 Range { low, width: high - low }
             }
             Jitter::Additive(most) => {
@@ -178,6 +178,17 @@ mod tests {
         assert_eq!(range(Jitter::Proportional(0.5), 4000, 1200), (400, 1200));
         assert_eq!(range(Jitter::Additive(ns(100)), 400, 1000), (400, 500));
         assert_eq!(range(Jitter::Additive(ns(100)), 4000, 1000), (900, 1000));
+    }
+
+    /// Above 2^53 a float may be greater than the integer it was made of. Found by fuzzing.
+    #[test]
+    fn no_float_lifts_a_huge_cap() {
+        for cap in [(1 << 53) + 1, (1 << 60) + 200, u64::MAX - 1, u64::MAX] {
+            for share in [0.0, 1e-17, 0.3, 1.0] {
+                let range = PackedJitter::pack(Jitter::Proportional(share)).range(u64::MAX, cap);
+                assert!(range.high() <= cap, "{share} of {cap}");
+            }
+        }
     }
 
     #[test]
