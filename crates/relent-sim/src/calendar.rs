@@ -1,13 +1,15 @@
 //! The queue of coming events: who arrives at the server when.
 //!
-//! A ring of buckets of about four milliseconds. Putting an event in is a write to the bucket's last chunk; a bucket is
-//! sorted when its time comes. Chunks are shared by all buckets, so that memory follows the number of events. An event
-//! is eight bytes: its place in the bucket's time, the client, and the attempts behind it, so sorting the numbers sorts
-//! by time and then by client. Events beyond the ring wait in an overflow. The results are those of a binary heap,
-//! event for event; `Heap` is that heap, for tests.
+//! A ring of buckets of about four milliseconds. Putting an event in is a write to the bucket's chunk that is being
+//! filled; a bucket is sorted when its time comes. Full chunks are in a pool that all buckets share, so that memory
+//! follows the number of events. An event is eight bytes: its place in the bucket's time, the client, and the attempts
+//! behind it, so sorting the numbers sorts by time and then by client. Events beyond the ring wait in an overflow. The
+//! results are those of a binary heap, event for event; `Heap` is that heap, for tests.
 
-use crate::radix::Radix;
-use std::{cmp::Reverse, collections::BTreeMap, collections::BinaryHeap};
+use crate::radix::{Events, Sorter};
+use std::{
+    cmp::Reverse, collections::BTreeMap, collections::BinaryHeap, collections::binary_heap::PeekMut, ops::Range,
+};
 
 /// An arrival at the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +47,7 @@ pub(crate) struct Calendar {
     current: Vec<u64>,
     next: usize,
     late: BinaryHeap<Reverse<u64>>,
-    radix: Radix,
+    sorter: Sorter,
     /// Events beyond the ring, by revolution of the ring.
     overflow: BTreeMap<u64, Vec<Event>>,
     spilled: BTreeMap<u32, u32>,
@@ -60,7 +62,7 @@ impl Calendar {
             current: Vec::new(),
             next: 0,
             late: BinaryHeap::new(),
-            radix: Radix::new(),
+            sorter: Sorter::new(),
             overflow: BTreeMap::new(),
             spilled: BTreeMap::new(),
             waiting: 0,
@@ -89,6 +91,13 @@ impl Calendar {
         Event { time: (self.slot - 1) << SLOT_BITS | offset, client, failures }
     }
 
+    /// A late arrival, if it comes before the others.
+    #[inline(never)]
+    fn pop_late(&mut self, first: Option<u64>) -> Option<u64> {
+        let late = self.late.peek_mut()?;
+        first.is_none_or(|first| late.0 < first).then(|| PeekMut::pop(late).0)
+    }
+
     /// Goes to the next slot that holds events.
     #[cold]
     fn advance(&mut self) -> bool {
@@ -113,9 +122,8 @@ impl Calendar {
             if self.ring.is_empty(bucket) {
                 continue;
             }
-            self.ring.take(bucket, &mut self.current);
+            self.ring.take(bucket, &mut self.sorter, &mut self.current);
             self.waiting -= self.current.len() as u64;
-            self.radix.sort(&mut self.current);
             self.next = 0;
             return true;
         }
@@ -129,77 +137,130 @@ impl Calendar {
     }
 }
 
-/// Events of a chunk: with its link, two cache lines.
-const CHUNK: usize = 15;
+/// Events of a chunk: half a kilobyte. Chunks lie anywhere in memory, so that smaller ones cost more misses, and larger
+/// ones more memory.
+const CHUNK: usize = 64;
 
 /// The end of a chain of chunks.
 const END: u32 = u32::MAX;
-
-#[derive(Clone, Copy)]
-struct Chunk {
-    events: [u64; CHUNK],
-    /// The chunk before this one in its bucket, or the next free one.
-    next: u32,
-}
 
 /// A vector of more events than this is not kept.
 const LARGE: usize = 1 << 16;
 
 /// Buckets as chains of chunks out of one pool.
+///
+/// The last chunk of each bucket, the one that is being filled, is not in the pool but beside those of the other
+/// buckets: events go to a random bucket, and the ends of all of them together are small enough for the caches.
 struct Buckets {
-    /// The last chunk of each bucket, and how many events are in it.
-    tails: Vec<(u32, u32)>,
-    pool: Vec<Chunk>,
+    /// How many events each bucket has.
+    counts: Vec<u32>,
+    filling: Vec<u64>,
+    /// The last full chunk of each bucket.
+    full: Vec<u32>,
+    pool: Vec<u64>,
+    /// For each chunk of the pool the one before it in its bucket, or the next free one.
+    links: Vec<u32>,
     free: u32,
 }
 
 impl Buckets {
     fn new() -> Buckets {
-        Buckets { tails: vec![(END, CHUNK as u32); RING as usize], pool: Vec::new(), free: END }
+        let ring = RING as usize;
+        Buckets {
+            counts: vec![0; ring],
+            filling: vec![0; ring * CHUNK],
+            full: vec![END; ring],
+            pool: Vec::new(),
+            links: Vec::new(),
+            free: END,
+        }
     }
 
     fn is_empty(&self, bucket: usize) -> bool {
-        self.tails[bucket].0 == END
+        self.counts[bucket] == 0
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, bucket: usize, event: u64) {
-        let (mut chunk, mut filled) = self.tails[bucket];
-        if filled == CHUNK as u32 {
-            (chunk, filled) = (self.link(chunk), 0);
+        let count = &mut self.counts[bucket];
+        let place = *count as usize % CHUNK;
+        *count += 1;
+        self.filling[bucket * CHUNK + place] = event;
+        if place == CHUNK - 1 {
+            self.put_away(bucket);
         }
-        self.pool[chunk as usize].events[filled as usize] = event;
-        self.tails[bucket] = (chunk, filled + 1);
     }
 
-    /// A free chunk, linked to the one before it.
-    #[inline]
-    fn link(&mut self, before: u32) -> u32 {
+    /// Moves the chunk that a bucket has filled into the pool.
+    fn put_away(&mut self, bucket: usize) {
+        let chunk = &self.filling[place_of(bucket)];
+        let before = self.full[bucket];
         if self.free == END {
-            self.pool.push(Chunk { events: [0; CHUNK], next: before });
-            return (self.pool.len() - 1) as u32;
+            self.full[bucket] = self.links.len() as u32;
+            self.pool.extend_from_slice(chunk);
+            self.links.push(before);
+            return;
         }
-        let chunk = self.free;
-        self.free = std::mem::replace(&mut self.pool[chunk as usize].next, before);
-        chunk
+        let place = self.free;
+        self.free = std::mem::replace(&mut self.links[place as usize], before);
+        self.pool[place_of(place as usize)].copy_from_slice(chunk);
+        self.full[bucket] = place;
     }
 
-    /// Moves a bucket's events, the last one first, into a vector.
-    ///
-    /// A rush at one moment, which comes in the order of the clients, is then in reverse order: quickly sorted.
-    fn take(&mut self, bucket: usize, events: &mut Vec<u64>) {
-        let (mut chunk, mut filled) = std::mem::replace(&mut self.tails[bucket], (END, CHUNK as u32));
+    /// Moves a bucket's events, in order, into a vector.
+    fn take(&mut self, bucket: usize, sorter: &mut Sorter, events: &mut Vec<u64>) {
         // The vector of a rush, such as the herd's first, is given back when it is over.
         if events.capacity() > LARGE {
             *events = Vec::new();
         }
         events.clear();
-        while chunk != END {
-            let full = &mut self.pool[chunk as usize];
-            events.extend(full.events[..filled as usize].iter().rev());
-            let before = std::mem::replace(&mut full.next, self.free);
-            self.free = chunk;
-            (chunk, filled) = (before, CHUNK as u32);
+        let count = std::mem::take(&mut self.counts[bucket]) as usize;
+        let last = std::mem::replace(&mut self.full[bucket], END);
+        let chain = Chain {
+            newest: &self.filling[place_of(bucket)][..count % CHUNK],
+            last,
+            pool: &self.pool,
+            links: &self.links,
+        };
+        sorter.sort(count, &chain, events);
+        if let Some(first) = chain.chunks().last() {
+            self.links[first as usize] = std::mem::replace(&mut self.free, last);
+        }
+    }
+}
+
+/// Where the events of a chunk are among those of all.
+const fn place_of(chunk: usize) -> Range<usize> {
+    chunk * CHUNK..(chunk + 1) * CHUNK
+}
+
+/// What is in one bucket.
+struct Chain<'a> {
+    newest: &'a [u64],
+    last: u32,
+    pool: &'a [u64],
+    links: &'a [u32],
+}
+
+impl Chain<'_> {
+    fn chunks(&self) -> impl Iterator<Item = u32> {
+        let mut chunk = self.last;
+        std::iter::from_fn(move || {
+            let this = chunk;
+            (this != END).then(|| {
+                chunk = self.links[this as usize];
+                this
+            })
+        })
+    }
+}
+
+impl Events for Chain<'_> {
+    #[inline(always)]
+    fn each(&self, mut with: impl FnMut(u64)) {
+        self.newest.iter().rev().for_each(|event| with(*event));
+        for chunk in self.chunks() {
+            self.pool[place_of(chunk as usize)].iter().rev().for_each(|event| with(*event));
         }
     }
 }
@@ -227,10 +288,9 @@ impl Queue for Calendar {
     fn pop(&mut self) -> Option<Event> {
         loop {
             let first = self.current.get(self.next).copied();
-            if let Some(&Reverse(late)) = self.late.peek()
-                && first.is_none_or(|first| late < first)
+            if !self.late.is_empty()
+                && let Some(late) = self.pop_late(first)
             {
-                self.late.pop();
                 return Some(self.unpack(late));
             }
             if let Some(first) = first {

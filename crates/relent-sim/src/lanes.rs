@@ -3,7 +3,7 @@
 /// The most bins there are; when time goes beyond them, pairs are joined.
 const BINS: usize = 2048;
 /// The first width: a millisecond.
-const FIRST_WIDTH: u64 = 1_000_000;
+const FIRST_WIDTH: u64 = MILLISECOND;
 
 /// Counters of `K` kinds in bins of time.
 #[derive(Clone, Debug)]
@@ -100,12 +100,7 @@ impl Peaks {
         Peaks { ends: MILLISECOND, count: 0, most: 0, tenth, second }
     }
 
-    /// An event. Times do not decrease.
-    #[inline]
-    pub(crate) fn add(&mut self, time: u64) {
-        self.add_many(time, 1);
-    }
-
+    /// Events of one millisecond. Times do not decrease.
     #[inline]
     pub(crate) fn add_many(&mut self, time: u64, count: u64) {
         if time >= self.ends {
@@ -137,7 +132,8 @@ impl Peaks {
     }
 }
 
-const MILLISECOND: u64 = 1_000_000;
+/// All windows and bins begin at a whole one.
+pub(crate) const MILLISECOND: u64 = 1_000_000;
 
 /// The most events within one window of a fixed width, windows laid end to end from time 0.
 #[derive(Clone, Copy, Debug)]
@@ -188,7 +184,7 @@ mod tests {
     fn a_peak_is_the_fullest_window() {
         let mut peaks = Peaks::new();
         for ms in [0, 1, 9, 100, 110, 110, 120, 1040, 1041, 3000] {
-            peaks.add(ms * MILLISECOND + 7);
+            peaks.add_many(ms * MILLISECOND + 7, 1);
         }
         assert_eq!(peaks.most(), [2, 4, 7]);
         assert_eq!(Peaks::new().most(), [0, 0, 0]);

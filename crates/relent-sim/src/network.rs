@@ -29,7 +29,7 @@ pub enum Network {
 /// A network whose constant delay is at hand as a number: it is asked for three times an attempt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ways {
-    constant: Option<u64>,
+    pub(crate) constant: Option<u64>,
     network: Network,
 }
 

@@ -80,13 +80,12 @@ impl Clients for Single<'_> {
         let seed = self.luck.call(u64::from(client));
         let mut call = self.policy.resume(Timestamp::from_nanos(started), seed, saved);
         let now = Timestamp::from_nanos(now);
-        let decision = match self.luck.forced {
-            None => call.on_failure(now, verdict),
-            Some(forced) => {
-                let draw = forced(self.luck.seed(), u64::from(client), failures.saturating_add(1));
-                call.on_failure_with(now, verdict, draw)
-            }
+        let failure = failures.saturating_add(1);
+        let draw = match self.luck.forced {
+            None => relent::draw(seed, failure),
+            Some(forced) => forced(self.luck.seed(), u64::from(client), failure),
         };
+        let decision = call.on_failure_with(now, verdict, draw);
         if !self.own.is_empty() {
             self.own[client as usize] = call.save().memory;
         }

@@ -82,13 +82,26 @@ impl Door {
     /// Whether a request is let in that finds `inside` requests inside.
     #[inline]
     pub(crate) fn admits(&mut self, now: u64, inside: u64) -> bool {
-        if inside >= self.queue || (!self.refusing.is_empty() && self.is_refusing(now)) {
+        if !self.has_room(inside) || (!self.refusing.is_empty() && self.is_refusing(now)) {
             return false;
         }
         match &mut self.limit {
             None => true,
             Some(tokens) => tokens.take(Fine::from_nanos(now)),
         }
+    }
+
+    /// Whether this door refuses nobody but those for whom there is no room, and tells them nothing.
+    pub(crate) fn is_plain(&self) -> bool {
+        let troubled = !self.refusing.is_empty() || !self.failing.is_empty() || self.failure > 0.0;
+        let tells = self.for_good || !matches!(self.retry_after, RetryAfter::Silent);
+        !troubled && !tells && self.limit.is_none()
+    }
+
+    /// Whether there is room for one more than are inside.
+    #[inline]
+    pub(crate) const fn has_room(&self, inside: u64) -> bool {
+        inside < self.queue
     }
 
     fn is_refusing(&self, now: u64) -> bool {

@@ -3,7 +3,7 @@
 use crate::{
     figure::{Figure, Figures},
     histogram::Waits,
-    lanes::{Lanes, Peaks},
+    lanes::{Lanes, MILLISECOND, Peaks},
     outcome::{LoadBin, Plots},
     run::{Health, Run},
     scenario::Service,
@@ -57,6 +57,7 @@ pub(crate) struct Meter {
     pub(crate) connected: u64,
     pub(crate) gave_up: BTreeMap<&'static str, u64>,
     pub(crate) in_flight: u64,
+    moment: Moment,
     peaks: Peaks,
     arrivals: Lanes<3>,
     served: Lanes<1>,
@@ -72,6 +73,15 @@ pub(crate) struct Meter {
     open: bool,
 }
 
+/// What arrived in the millisecond under way, which all wider counters get when it is over.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moment {
+    ends: u64,
+    /// First attempts, and retries.
+    arrived: [u64; 2],
+    rejected: u64,
+}
+
 impl Meter {
     pub(crate) fn new(clients: u64, open: bool) -> Meter {
         Meter {
@@ -79,6 +89,7 @@ impl Meter {
             connected: 0,
             gave_up: BTreeMap::new(),
             in_flight: 0,
+            moment: Moment::default(),
             peaks: Peaks::new(),
             arrivals: Lanes::new(),
             served: Lanes::new(),
@@ -98,10 +109,12 @@ impl Meter {
     /// An attempt reached the server.
     #[inline(always)]
     pub(crate) fn arrived(&mut self, now: u64, client: u32, failures: u32) {
+        if now >= self.moment.ends {
+            self.turn(now);
+        }
         self.attempts += 1;
         self.last_event = now;
-        self.peaks.add(now);
-        self.arrivals.add(now, if failures == 0 { FIRST } else { RETRY });
+        self.moment.arrived[usize::from(failures != 0)] += 1;
         if u64::from(client) & (self.raster_step - 1) == 0 {
             self.sample(now, client);
         }
@@ -123,10 +136,27 @@ impl Meter {
         }
     }
 
-    /// The server turned an attempt away, or failed it.
+    /// The millisecond is over.
+    #[inline(never)]
+    fn turn(&mut self, now: u64) {
+        let Moment { ends, arrived: [first, retries], rejected } = self.moment;
+        let began = ends.saturating_sub(MILLISECOND);
+        self.peaks.add_many(began, first + retries);
+        for (kind, count) in [(FIRST, first), (RETRY, retries), (REJECTED, rejected)] {
+            self.arrivals.add_many(began, kind, count);
+        }
+        let ends = (now / MILLISECOND + 1).saturating_mul(MILLISECOND);
+        self.moment = Moment { ends, ..Moment::default() };
+    }
+
+    /// The server turned an attempt away, or will have failed it.
     #[inline]
     pub(crate) fn rejected(&mut self, now: u64) {
-        self.arrivals.add(now, REJECTED);
+        if now < self.moment.ends {
+            self.moment.rejected += 1;
+        } else {
+            self.arrivals.add(now, REJECTED);
+        }
     }
 
     /// The server completed an attempt, whether or not its client still waits.
@@ -190,6 +220,7 @@ impl Meter {
         until: Option<u64>,
         stopped: Option<String>,
     ) -> Run {
+        self.turn(self.last_event);
         let figures = self.figures(judge, clients, busy_ns, until);
         let (figures, recovered) = if self.open {
             self.open_figures(judge, figures, until.unwrap_or(self.last_event))

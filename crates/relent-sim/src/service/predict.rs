@@ -31,13 +31,14 @@ pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
     let policy = &task.contender.policy;
     let starts = Starts::new(task.service, task.luck);
     let layers = task.service.layers;
-    if layers <= 1 {
-        let clients = Single::new(policy, task.luck, starts.len());
-        return World::new(task, queue, clients, starts).run();
+    if layers > 1 {
+        let times = (0..starts.len()).map(|client| starts.of(client as u32));
+        let clients = Layered::new(policy, task.luck, times, layers, task.service.say_overloaded);
+        return World::<_, _, false>::new(task, queue, clients, starts).run();
     }
-    let times = (0..starts.len()).map(|client| starts.of(client as u32));
-    let clients = Layered::new(policy, task.luck, times, layers, task.service.say_overloaded);
-    World::new(task, queue, clients, starts).run()
+    let clients = Single::new(policy, task.luck, starts.len());
+    let world = World::<_, _, false>::new(task, queue, clients, starts);
+    if world.is_plain() { World::<_, _, true>::from(world).run() } else { world.run() }
 }
 
 /// When each client's call begins.
@@ -100,7 +101,9 @@ impl Manners {
     }
 }
 
-struct World<'a, Q, C> {
+/// `PLAIN` is a world in which much of what could happen does not: a herd, a constant network, no end of patience, a
+/// door that is only ever full. The compiler then leaves out half of an attempt.
+struct World<'a, Q, C, const PLAIN: bool> {
     task: &'a Task<'a>,
     queue: Q,
     clients: C,
@@ -116,8 +119,15 @@ struct World<'a, Q, C> {
     until: Option<u64>,
 }
 
-impl<'a, Q: Queue, C: Clients> World<'a, Q, C> {
-    fn new(task: &'a Task<'a>, queue: Q, clients: C, starts: Starts) -> World<'a, Q, C> {
+impl<'a, Q, C> From<World<'a, Q, C, false>> for World<'a, Q, C, true> {
+    fn from(world: World<'a, Q, C, false>) -> Self {
+        let World { task, queue, clients, starts, manners, door, line, work, meter, bounds, ways, until } = world;
+        World { task, queue, clients, starts, manners, door, line, work, meter, bounds, ways, until }
+    }
+}
+
+impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
+    fn new(task: &'a Task<'a>, queue: Q, clients: C, starts: Starts) -> Self {
         let until = match &task.service.arrivals {
             Arrivals::Open { until, .. } => Some(crate::nanos(*until)),
             Arrivals::Herd { .. } => None,
@@ -139,6 +149,11 @@ impl<'a, Q: Queue, C: Clients> World<'a, Q, C> {
             ways: Ways::new(task.service.network),
             until,
         }
+    }
+
+    fn is_plain(&self) -> bool {
+        let endless_patience = self.manners.timeout == u64::MAX && self.manners.writes.is_none();
+        self.until.is_none() && self.ways.constant.is_some() && endless_patience && self.door.is_plain()
     }
 
     fn run(mut self) -> Run {
@@ -166,7 +181,7 @@ impl<'a, Q: Queue, C: Clients> World<'a, Q, C> {
         const TICK: u64 = 1 << 16;
         let most = most_attempts(self.starts.len() as u64);
         while let Some(event) = self.queue.pop() {
-            if self.until.is_some_and(|until| event.time >= until) {
+            if !PLAIN && self.until.is_some_and(|until| event.time >= until) {
                 self.meter.in_flight += 1;
                 continue;
             }
@@ -193,11 +208,22 @@ impl<'a, Q: Queue, C: Clients> World<'a, Q, C> {
         let luck = &self.task.luck;
         let attempt = failures + 1;
         self.meter.arrived(now, client, failures);
-        let out = self.ways.delay(|| luck.world(u64::from(client), attempt, Purpose::Out));
-        let back = self.ways.delay(|| luck.world(u64::from(client), attempt, Purpose::Back));
-        let sent = now - out.min(now);
-        let patience = sent.saturating_add(self.manners.timeout);
+        let back = self.way(client, attempt, Purpose::Back);
         let inside = self.line.inside(now);
+        if PLAIN {
+            if !self.door.has_room(inside) {
+                self.meter.rejected(now);
+                self.failed(event, 0, now.saturating_add(back), Verdict::Transient);
+                return;
+            }
+            let work = self.work.take(luck, client, attempt, 1.0);
+            let done = self.line.enter(now, work);
+            self.meter.served(done);
+            self.meter.connected(done.saturating_add(back), self.starts.of(client), attempt);
+            return;
+        }
+        let sent = now - self.way(client, attempt, Purpose::Out).min(now);
+        let patience = sent.saturating_add(self.manners.timeout);
         if !self.door.admits(now, inside) {
             self.meter.rejected(now);
             let free_at = self.line.free_at();
@@ -235,18 +261,28 @@ impl<'a, Q: Queue, C: Clients> World<'a, Q, C> {
         }
     }
 
+    /// How long a message travels.
+    #[inline(always)]
+    fn way(&self, client: u32, attempt: u32, purpose: Purpose) -> u64 {
+        if PLAIN {
+            return self.ways.constant.unwrap_or_default();
+        }
+        self.ways.delay(|| self.task.luck.world(u64::from(client), attempt, purpose))
+    }
+
     #[inline(always)]
     fn failed(&mut self, event: Event, sent: u64, noticed: u64, verdict: Verdict) {
         let Event { client, failures, .. } = event;
-        self.meter.judged(sent, failures == 0, false);
+        if !PLAIN {
+            self.meter.judged(sent, failures == 0, false);
+        }
         let started = self.starts.of(client);
         match self.clients.fail(Failure { client, failures, started, now: noticed, verdict }) {
             Decision::Retry(delay) => {
                 let attempt = failures + 1;
                 let delay = crate::nanos(delay);
                 self.bounds.check(attempt, delay, verdict);
-                let luck = &self.task.luck;
-                let out = self.ways.delay(|| luck.world(u64::from(client), attempt + 1, Purpose::Out));
+                let out = self.way(client, attempt + 1, Purpose::Out);
                 let time = noticed.saturating_add(delay).saturating_add(out);
                 self.queue.push(Event { time, client, failures: attempt });
             }

@@ -48,7 +48,10 @@ pub(crate) struct Line {
     last: Fine,
     /// Several workers: when each is free, and the completions.
     workers: BinaryHeap<Reverse<Fine>>,
-    inside: BinaryHeap<Reverse<u64>>,
+    several: BinaryHeap<Reverse<u64>>,
+    /// How many requests are inside, and when the first of them leaves.
+    inside: u64,
+    leaves: u64,
     /// No capacity: nobody waits, and nobody is counted.
     endless: bool,
     pub(crate) busy: Fine,
@@ -64,7 +67,9 @@ impl Line {
             single: VecDeque::new(),
             last: Fine::ZERO,
             workers: (0..several).map(|_| Reverse(Fine::ZERO)).collect(),
-            inside: BinaryHeap::new(),
+            several: BinaryHeap::new(),
+            inside: 0,
+            leaves: u64::MAX,
             endless: server.capacity.is_none(),
             busy: Fine::ZERO,
         }
@@ -73,16 +78,21 @@ impl Line {
     /// How many requests are inside; a completion at `now` has left.
     #[inline]
     pub(crate) fn inside(&mut self, now: u64) -> u64 {
+        if now >= self.leaves {
+            self.leave(now);
+        }
+        self.inside
+    }
+
+    fn leave(&mut self, now: u64) {
         while self.single.front().is_some_and(|done| *done <= now) {
             self.single.pop_front();
         }
-        if self.workers.is_empty() {
-            return self.single.len() as u64;
+        while self.several.peek().is_some_and(|done| done.0 <= now) {
+            self.several.pop();
         }
-        while self.inside.peek().is_some_and(|done| done.0 <= now) {
-            self.inside.pop();
-        }
-        self.inside.len() as u64
+        self.inside = (self.single.len() + self.several.len()) as u64;
+        self.leaves = self.single.front().copied().or(self.several.peek().map(|done| done.0)).unwrap_or(u64::MAX);
     }
 
     /// When all the work inside will be done by the worker that is free first.
@@ -102,13 +112,15 @@ impl Line {
         let done = if let Some(Reverse(free)) = self.workers.pop() {
             let done = self.speed.finish(free.max(now), work);
             self.workers.push(Reverse(done));
-            self.inside.push(Reverse(done.nanos()));
+            self.several.push(Reverse(done.nanos()));
             done
         } else {
             self.last = self.speed.finish(self.last.max(now), work);
             self.single.push_back(self.last.nanos());
             self.last
         };
+        self.inside += 1;
+        self.leaves = self.leaves.min(done.nanos());
         done.nanos().saturating_add(self.latency)
     }
 }

@@ -128,7 +128,7 @@ impl<'a> Call<'a> {
     }
 
     /// [`on_failure`](Call::on_failure) with a draw of the caller's, which tests force.
-    #[inline]
+    #[inline(always)]
     pub fn on_failure_with(&mut self, now: Timestamp, verdict: Verdict, draw: u64) -> Decision {
         match self.delay_after_failure(now, verdict, draw) {
             Ok(delay) => Decision::Retry(Duration::from_nanos(delay)),
@@ -164,7 +164,7 @@ impl<'a> Call<'a> {
         self.latest = Timestamp::from_nanos(if by_elapsed < by_deadline { by_elapsed } else { by_deadline });
     }
 
-    #[inline]
+    #[inline(always)]
     fn delay_after_failure(&mut self, now: Timestamp, verdict: Verdict, draw: u64) -> Result<u64, Reason> {
         self.failures = self.failures.saturating_add(1);
         let pushback = match verdict {
@@ -193,7 +193,7 @@ impl<'a> Call<'a> {
         Ok(delay)
     }
 
-    #[inline]
+    #[inline(always)]
     fn own_delay(&mut self, now: Timestamp, verdict: Verdict, draw: u64) -> Result<u64, Reason> {
         match self.policy.common_delay(&mut self.memory, draw) {
             Some(delay) => Ok(delay),
