@@ -119,6 +119,45 @@ pub fn colours() -> bool {
     io::stderr().is_terminal() && is_unset("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
+/// The columns of the terminal: `COLUMNS` where it is set, else what stdout says if it is a terminal.
+pub fn columns() -> Option<usize> {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let asked = || rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    said.or_else(asked).filter(|columns| *columns > 0)
+}
+
+/// Breaks lines between words so that none is longer than `width`, if no word is.
+pub fn wrap(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let mut length = 0;
+        for word in line.split(' ') {
+            let more = word.chars().count();
+            if length > 0 && length + 1 + more > width {
+                out.push('\n');
+                length = 0;
+            } else if length > 0 {
+                out.push(' ');
+                length += 1;
+            }
+            out.push_str(word);
+            length += more;
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// Whether the locale takes characters beyond ASCII: not where it names another character set, as `C` does.
+pub fn unicode() -> bool {
+    let locale =
+        ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
+    locale.is_none_or(|locale| {
+        let locale = locale.to_string_lossy().to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}
+
 fn is_unset(variable: &str) -> bool {
     std::env::var_os(variable).is_none_or(|value| value.is_empty())
 }

@@ -25,6 +25,7 @@
 
 mod arrivals;
 mod assertion;
+mod bands;
 mod bulk;
 mod calendar;
 mod channel;
@@ -40,6 +41,7 @@ mod luck;
 mod network;
 mod occ;
 mod outcome;
+mod parallel;
 mod pictures;
 mod radix;
 mod run;
@@ -50,6 +52,7 @@ mod simulate;
 pub use crate::{
     arrivals::{Arrivals, Rate},
     assertion::{Assertion, Broken},
+    bands::{Band, Bands},
     channel::{Access, Batch, Ethernet, Saturated, Windows, theory},
     figure::{Figure, Figures},
     layers::Layers,
@@ -57,13 +60,14 @@ pub use crate::{
     network::Network,
     occ::Occ,
     outcome::{
-        Engine, Extras, Heat, Hysteresis, HysteresisPoint, Ideal, LoadBin, Matrix, Outcome, Plots, Record, Share,
+        Engine, Extras, Heat, Hysteresis, HysteresisPoint, Ideal, LoadBin, Matrix, Outcome, Plots, Record, Recovery,
+        RecoveryPoint, Share, Sizes,
     },
     pictures::draw_pictures,
     run::Control,
     scenario::{
-        Contender, Pictures, Problem, RateLimit, RetryAfter, Scenario, Server, Service, Trouble, TroubleKind, World,
-        Writes, presets,
+        Contender, Picture, Pictures, Problem, RateLimit, RetryAfter, Scenario, Server, Service, Trouble, TroubleKind,
+        World, Writes, presets,
     },
     simulate::{simulate, simulate_with},
 };

@@ -1,6 +1,9 @@
 //! What a simulation yields: one record a policy, side by side, and the series that plots are drawn from.
 
-use crate::figure::{Figure, Figures};
+use crate::{
+    bands::Bands,
+    figure::{Figure, Figures},
+};
 use std::{collections::BTreeMap, fmt};
 
 /// The result of a simulation.
@@ -125,8 +128,10 @@ pub struct Record {
     pub gave_up: BTreeMap<&'static str, u64>,
     /// Why runs were stopped before they were over, if any was.
     pub stopped: Option<String>,
-    /// What plots are drawn from: the first run.
+    /// What plots are drawn from: the first run; its `attempts` are those of all runs.
     pub plots: Plots,
+    /// How the runs differ, where there are several.
+    pub bands: Option<Bands>,
     /// The figures of each run, in the order of the seeds.
     pub runs: Vec<Figures>,
 }
@@ -216,8 +221,12 @@ pub struct LoadBin {
 pub struct Extras {
     /// Load raised slowly and lowered again.
     pub hysteresis: Vec<Hysteresis>,
+    /// The time that an outage takes to heal, by load.
+    pub recovery: Vec<Recovery>,
     /// Base x cap.
     pub heat: Option<Heat>,
+    /// More and fewer clients.
+    pub sizes: Option<Sizes>,
     /// Layers x attempts a layer.
     pub layers: Option<Matrix>,
     /// Named numbers with their closed form, where there is one: `(name, measured, expected)`.
@@ -244,6 +253,48 @@ pub struct HysteresisPoint {
     pub goodput: f64,
     /// Attempts in units of the capacity.
     pub load: f64,
+}
+
+/// How long a system needs to be healthy again after an outage, by the load: the closer to the load that retries
+/// multiply to the capacity, the longer; beyond, for ever.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recovery {
+    /// The policy's name.
+    pub policy: String,
+    /// How long the outage lasts, in seconds.
+    pub outage_s: f64,
+    /// How long it was waited for, in seconds.
+    pub patience_s: f64,
+    /// 1 / attempts: the load, in units of the capacity, from which on retries can keep a server busy in vain.
+    pub threshold: Option<f64>,
+    /// By load, ascending.
+    pub points: Vec<RecoveryPoint>,
+}
+
+/// The recovery at one load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RecoveryPoint {
+    /// First attempts in units of the capacity.
+    pub rho: f64,
+    /// Seconds from the end of the outage until calls succeed again; `None` is not while it was waited for.
+    pub recovery_s: Option<f64>,
+    /// The same by theory, where there is one.
+    pub expected_s: Option<f64>,
+}
+
+/// The same world with more and fewer clients.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sizes {
+    /// The numbers of clients, ascending.
+    pub clients: Vec<u64>,
+    /// What is shown of each.
+    pub figures: Vec<Figure>,
+    /// Runs of each policy with each number of clients.
+    pub runs: u32,
+    /// Policies, each with the means of its figures by number of clients.
+    pub policies: Vec<(String, Vec<Figures>)>,
+    /// What theory says about the first of `figures`, by number of clients, where it does.
+    pub expected: Vec<Option<f64>>,
 }
 
 /// A map over base and cap, by the fluid engine.

@@ -1,6 +1,10 @@
 //! One run: one policy, one seed.
 
-use crate::{figure::Figures, outcome::Plots};
+use crate::{
+    bands::{MOST_TRACES, Trace},
+    figure::Figures,
+    outcome::Plots,
+};
 use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -22,6 +26,26 @@ pub(crate) struct Run {
     pub(crate) health: Vec<Health>,
     /// Things that were counted on the way: `(name, how often, of how many)`.
     pub(crate) notes: Vec<(String, u64, u64)>,
+}
+
+impl Run {
+    /// What is kept of the run of a seed, counted from zero: the first one's plots are drawn, of others there is a
+    /// trace, as far as there is room for one.
+    pub(crate) fn keep(mut self, seed: u32) -> Kept {
+        let trace = (seed < MOST_TRACES).then(|| Trace::of(&self.plots));
+        if seed > 0 {
+            self.plots = Plots { attempts: std::mem::take(&mut self.plots.attempts), ..Plots::default() };
+        }
+        self.health = Vec::new();
+        Kept { run: self, trace }
+    }
+}
+
+/// A run that is over, with as much of its plots as will be drawn.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub(crate) run: Run,
+    pub(crate) trace: Option<Trace>,
 }
 
 /// Attempts by the time they were sent.

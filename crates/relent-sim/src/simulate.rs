@@ -1,6 +1,7 @@
 //! From a scenario to its outcome: choosing the engine, running all seeds of all policies, and averaging.
 
 use crate::{
+    bands::Bands,
     bulk::{self, Count, Fluid},
     calendar::Calendar,
     channel::{batch, ethernet, saturated, theory},
@@ -10,7 +11,8 @@ use crate::{
     luck::Luck,
     occ,
     outcome::{Engine, Extras, Ideal, Outcome, Plots, Record, Share},
-    run::{Control, INTERRUPTED, Run},
+    parallel,
+    run::{Control, INTERRUPTED, Kept, Run},
     scenario::{Contender, Problem, Scenario, Service, World},
     service::{
         dispatch,
@@ -18,14 +20,7 @@ use crate::{
     },
 };
 use relent::Policy;
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-};
+use std::{collections::BTreeMap, sync::atomic::Ordering, thread};
 
 /// Runs a scenario on all cores.
 ///
@@ -50,26 +45,12 @@ pub fn simulate_with(scenario: &Scenario, threads: usize, control: &Control) -> 
     let jobs: Vec<(usize, u32)> =
         (0..contenders.len()).flat_map(|contender| (0..scenario.seeds).map(move |seed| (contender, seed))).collect();
     control.all_runs.store(jobs.len() as u64, Ordering::Relaxed);
-    let results: Vec<Mutex<Option<Run>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
-            && !control.is_stopped()
-        {
-            let run = run_one(scenario, &contenders, &plans, job.0, job.1, control);
-            control.done_runs.fetch_add(1, Ordering::Relaxed);
-            let place = job.0 * scenario.seeds as usize + job.1 as usize;
-            *results[place].lock().expect("no thread panics while it holds this") = Some(run);
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 1..threads.clamp(1, jobs.len().max(1)) {
-            scope.spawn(work);
-        }
-        work();
+    let runs = parallel::each(jobs.len(), threads, control, |job| {
+        let (contender, seed) = jobs[job];
+        let run = run_one(scenario, &contenders, &plans, contender, seed, control);
+        control.done_runs.fetch_add(1, Ordering::Relaxed);
+        run.keep(seed)
     });
-    let runs: Vec<Option<Run>> =
-        results.into_iter().map(|run| run.into_inner().expect("no thread panics while it holds this")).collect();
     let extras = extras(scenario, &contenders, &runs);
     let records = contenders.iter().zip(&plans).zip(runs.chunks(scenario.seeds as usize));
     Ok(Outcome {
@@ -125,11 +106,11 @@ fn contenders(scenario: &Scenario) -> Vec<Contender> {
 }
 
 /// Numbers with what theory expects of them.
-fn extras(scenario: &Scenario, contenders: &[Contender], runs: &[Option<Run>]) -> Extras {
+fn extras(scenario: &Scenario, contenders: &[Contender], runs: &[Option<Kept>]) -> Extras {
     let mut extras = Extras::default();
     let runs_of = |contender: usize| {
         let seeds = scenario.seeds as usize;
-        runs[contender * seeds..(contender + 1) * seeds].iter().flatten()
+        runs[contender * seeds..(contender + 1) * seeds].iter().flatten().map(|kept| &kept.run)
     };
     let mean = |contender: usize, figure: Figure| {
         let values: Vec<f64> = runs_of(contender).filter_map(|run| run.figures.get(figure)).collect();
@@ -213,10 +194,12 @@ fn begins(service: &Service) -> f64 {
 }
 
 /// The runs of one policy as one record. Runs that were interrupted are left out, unless there are no others.
-fn record(contender: &Contender, engine: Engine, runs: &[Option<Run>]) -> Record {
-    let whole = |run: &&Run| run.stopped.as_deref() != Some(INTERRUPTED);
-    let (done, cut): (Vec<&Run>, Vec<&Run>) = runs.iter().flatten().partition(whole);
-    let runs = if done.is_empty() { cut } else { done };
+fn record(contender: &Contender, engine: Engine, runs: &[Option<Kept>]) -> Record {
+    let whole = |kept: &&Kept| kept.run.stopped.as_deref() != Some(INTERRUPTED);
+    let (done, cut): (Vec<&Kept>, Vec<&Kept>) = runs.iter().flatten().partition(whole);
+    let kept = if done.is_empty() { cut } else { done };
+    let first = runs.iter().flatten().map(|kept| &kept.run.plots).find(|plots| **plots != Plots::default());
+    let runs: Vec<&Run> = kept.iter().map(|kept| &kept.run).collect();
     let figures: Vec<Figures> = runs.iter().map(|run| run.figures).collect();
     let (mean, sd) = mean_and_sd(&figures);
     let yes = runs.iter().filter(|run| run.recovered == Some(true)).count() as u32;
@@ -232,9 +215,22 @@ fn record(contender: &Contender, engine: Engine, runs: &[Option<Run>]) -> Record
         recovered: (of > 0).then_some(Share { yes, of }),
         gave_up: reasons(&runs),
         stopped: runs.iter().find_map(|run| run.stopped.clone()),
-        plots: runs.first().map_or_else(Plots::default, |run| run.plots.clone()),
+        plots: Plots { attempts: attempts(&runs), ..first.cloned().unwrap_or_default() },
+        bands: Bands::of(kept.iter().filter_map(|kept| kept.trace.clone()).collect()),
         runs: figures,
     }
+}
+
+/// How many clients of all runs were done after so many attempts.
+fn attempts(runs: &[&Run]) -> Vec<u64> {
+    let mut all = Vec::new();
+    for attempts in runs.iter().map(|run| &run.plots.attempts) {
+        if all.len() < attempts.len() {
+            all.resize(attempts.len(), 0);
+        }
+        all.iter_mut().zip(attempts).for_each(|(sum, count)| *sum += count);
+    }
+    all
 }
 
 fn reasons(runs: &[&Run]) -> BTreeMap<&'static str, u64> {

@@ -2,7 +2,7 @@
 
 use crate::herd::Done;
 use relent::{Jitter, Policy};
-use relent_sim::{Control, Engine, Figure, Pictures, Scenario, Service, World, draw_pictures, simulate_with};
+use relent_sim::{Control, Engine, Figure, Picture, Pictures, Scenario, Service, World, draw_pictures, simulate_with};
 use std::time::Duration;
 
 fn scenario(clients: u64, engine: Engine) -> Scenario {
@@ -24,11 +24,11 @@ pub(crate) fn run(engine: Engine, clients: u64, seed: u64, seeds: u32, threads: 
 /// As many maps of base and cap as give a thousand cells; returns the cells.
 pub(crate) fn heat(clients: u64) -> Done {
     let mut scenario = scenario(clients, Engine::Fluid);
-    scenario.pictures = Pictures { heat: true, ..Pictures::default() };
+    scenario.pictures = Pictures::NONE.with(Picture::Heat, true);
     let mut cells = 0;
     while cells < 1000 {
         let mut outcome = simulate_with(&scenario, 1, &Control::default()).expect("the scenario is possible");
-        draw_pictures(&scenario, &mut outcome, &Control::default());
+        draw_pictures(&scenario, &mut outcome, 1, &Control::default());
         let heat = outcome.extras.heat.expect("a herd has a map");
         cells += heat.drain_over_ideal.iter().map(|row| row.len() as u64).sum::<u64>();
     }

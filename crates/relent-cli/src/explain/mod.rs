@@ -21,7 +21,7 @@ use crate::{
     json::Object,
     plot::svg,
     policy_args::PolicyArgs,
-    talk::{Fault, write_out},
+    talk::{self, Fault, write_out},
 };
 use std::{
     fs,
@@ -113,7 +113,7 @@ fn explain(args: &Args) -> Result<ExitCode, Fault> {
         }
         write_svg(path, &drawn)?;
     }
-    let view = View { rows: most, width: width(), plot: !args.no_plot };
+    let view = View { rows: most, width: talk::columns().unwrap_or(80), plot: !args.no_plot };
     let text = match &subjects[..] {
         _ if args.json => subjects.iter().map(|subject| report::report(subject, most) + "\n").collect(),
         [subject] => text::explain(subject, view),
@@ -208,13 +208,6 @@ fn write_svg(path: &Path, drawn: &str) -> Result<(), Fault> {
         Fault::new(format!("cannot write the plot to {}: {error}", path.display()))
             .hint("the folder must exist and be writable; --svg - writes to stdout")
     })
-}
-
-/// The columns of the terminal: `COLUMNS` where it is set, what the terminal says, or 80.
-fn width() -> usize {
-    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let asked = || rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
-    said.or_else(asked).filter(|columns| *columns > 0).unwrap_or(80)
 }
 
 #[cfg(test)]

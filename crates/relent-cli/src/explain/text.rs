@@ -6,7 +6,7 @@ use super::{
     rows::{Rows, Then, rows},
     subject::{InShort, Subject, as_flags},
 };
-use crate::plot::terminal;
+use crate::{plot::terminal, talk::wrap};
 use relent::{Bounds, Human, Row};
 use std::{fmt::Write, time::Duration};
 
@@ -169,28 +169,6 @@ pub(super) fn remarks(subject: &Subject, width: usize) -> String {
     for (nth, note) in subject.notes.iter().enumerate() {
         out.push_str(if nth == 0 { "\n" } else { "" });
         out.push_str(&wrap(&format!("note: {note}\n"), width));
-    }
-    out
-}
-
-/// Breaks lines between words so that none is longer than `width`, if no word is.
-pub(super) fn wrap(text: &str, width: usize) -> String {
-    let mut out = String::new();
-    for line in text.lines() {
-        let mut length = 0;
-        for word in line.split(' ') {
-            let more = word.chars().count();
-            if length > 0 && length + 1 + more > width {
-                out.push('\n');
-                length = 0;
-            } else if length > 0 {
-                out.push(' ');
-                length += 1;
-            }
-            out.push_str(word);
-            length += more;
-        }
-        out.push('\n');
     }
     out
 }

@@ -36,7 +36,7 @@ pub struct Tick {
 }
 
 /// A line with a band around it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
     /// Its name in the legend.
     pub name: String,

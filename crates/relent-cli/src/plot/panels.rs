@@ -75,6 +75,13 @@ fn write_dot_names(out: &mut String, chart: &Chart, scale: &Scale) -> std::fmt::
         .flat_map(|series| series.points.iter().map(|at| (scale.x(at.x), scale.y(at.middle), series.name.as_str())))
         .collect();
     let mut taken: Vec<[f64; 4]> = dots.iter().map(|(x, y, _)| [x - 7.0, y - 7.0, x + 7.0, y + 7.0]).collect();
+    // Nor a line between them.
+    for series in chart.series.iter().filter(|series| series.mark == Mark::Solid) {
+        taken.extend(series.points.windows(2).map(|pair| {
+            let [(x, y), (to, down)] = [pair[0], pair[1]].map(|at| (scale.x(at.x), scale.y(at.middle)));
+            [x.min(to) - 2.0, y.min(down) - 2.0, x.max(to) + 2.0, y.max(down) + 2.0]
+        }));
+    }
     for (x, y, name) in dots {
         let width = name.chars().count() as f64 * CHARACTER;
         let places = [0.0, -1.0, 1.0, -2.0, 2.0, -3.0, 3.0].into_iter().flat_map(|k| [(true, k), (false, k)]);

@@ -186,6 +186,10 @@ pub(super) fn write_marked(out: &mut String, series: &Series, nth: usize, scale:
             let path = "<path fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"";
             writeln!(out, "{path} d=\"M{}\"/>", line.join("L"))?;
             let (x, y) = (scale.x(last.x), scale.y(last.middle));
+            if first.x == last.x {
+                let y = y - 6.0;
+                return writeln!(out, "<text class=\"mid\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escape(&series.name));
+            }
             // Along a level line there is room above its end; along any other, beside its middle.
             let level = (last.middle - first.middle).abs() < f64::EPSILON;
             if !level && x < WIDTH * 0.8 {

@@ -2,7 +2,10 @@
 
 use super::{Report, findings, words};
 use crate::json::{Object, array, quoted};
-use relent_sim::{Arrivals, Figure, Heat, Hysteresis, LoadBin, Matrix, Outcome, Record, Service, World};
+use relent::Curve;
+use relent_sim::{
+    Arrivals, Band, Bands, Figure, Heat, Hysteresis, LoadBin, Matrix, Outcome, Record, Recovery, Service, Sizes, World,
+};
 
 /// Dots of the arrival raster of one policy, at most.
 const MOST_DOTS: usize = 20_000;
@@ -33,7 +36,13 @@ pub(super) fn data(report: &Report) -> String {
         page.raw("hysteresis", &array(outcome.extras.hysteresis.iter().map(hysteresis)));
     }
     if let Some(map) = &outcome.extras.heat {
-        page.raw("heat", &heat(map));
+        page.raw("heat", &heat(report, map));
+    }
+    if !outcome.extras.recovery.is_empty() {
+        page.raw("recovery", &array(outcome.extras.recovery.iter().map(recovery)));
+    }
+    if let Some(map) = &outcome.extras.sizes {
+        page.raw("sizes", &sizes(map)).float("size", size(&scenario.world).map_or(f64::NAN, |size| size as f64));
     }
     if let Some(matrix) = &outcome.extras.layers {
         page.raw("layers", &layers(matrix));
@@ -74,6 +83,9 @@ fn series(record: &Record, herd: bool) -> Object {
     object.raw("waits", &array(plots.waits.iter().map(|(share, wait)| numbers([*share, *wait]))));
     object.raw("attempts", &numbers(plots.attempts.iter().map(|count| *count as f64)));
     object.raw("raster", &array(raster));
+    if let Some(all) = &record.bands {
+        object.raw("bands", &bands(all));
+    }
     let run = |figure: Figure| {
         let has = record.get(figure).is_some();
         let values = record.runs.iter().map(|run| run.get(figure).unwrap_or(f64::NAN));
@@ -81,6 +93,24 @@ fn series(record: &Record, herd: bool) -> Object {
     };
     object.raw("runs", &format!("{{{}}}", Figure::ALL.into_iter().filter_map(run).collect::<Vec<_>>().join(",")));
     object
+}
+
+/// How the runs differ.
+fn bands(bands: &Bands) -> String {
+    let band = |values: &mut dyn Iterator<Item = Band>| {
+        let values: Vec<Band> = values.collect();
+        let line = |of: fn(&Band) -> f64| numbers(values.iter().map(of));
+        let mut object = Object::new();
+        object.raw("low", &line(|band| band.low)).raw("mean", &line(|band| band.mean));
+        object.raw("high", &line(|band| band.high)).finish()
+    };
+    let mut object = Object::new();
+    object.number("runs", bands.runs.into()).float("bin", bands.bin_s);
+    object.raw("attempts", &band(&mut bands.attempts.iter().copied()));
+    object.raw("connected", &band(&mut bands.connected.iter().copied()));
+    object.raw("shares", &numbers(bands.waits.iter().map(|wait| wait.0)));
+    object.raw("waits", &band(&mut bands.waits.iter().map(|wait| wait.1)));
+    object.finish()
 }
 
 /// The figures that any policy has, with their title and meaning.
@@ -129,15 +159,71 @@ fn hysteresis(sweep: &Hysteresis) -> String {
     object.finish()
 }
 
-fn heat(heat: &Heat) -> String {
+fn recovery(curve: &Recovery) -> String {
+    let numbers_of = |of: fn(&relent_sim::RecoveryPoint) -> Option<f64>| {
+        numbers(curve.points.iter().map(|point| of(point).unwrap_or(f64::NAN)))
+    };
+    let mut object = Object::new();
+    object.text("policy", &curve.policy).float("outage", curve.outage_s).float("patience", curve.patience_s);
+    object.float("threshold", curve.threshold.unwrap_or(f64::NAN));
+    object.raw("rho", &numbers_of(|point| Some(point.rho))).raw("time", &numbers_of(|point| point.recovery_s));
+    object.raw("expected", &numbers_of(|point| point.expected_s)).finish()
+}
+
+fn sizes(sizes: &Sizes) -> String {
+    let lines = |figure: Figure| {
+        array(sizes.policies.iter().map(|(policy, values)| {
+            let values = numbers(values.iter().map(|figures| figures.get(figure).unwrap_or(f64::NAN)));
+            Object::new().text("policy", policy).raw("values", &values).finish()
+        }))
+    };
+    let plots = sizes.figures.iter().map(|figure| {
+        let mut object = Object::new();
+        object.text("figure", figure.name()).text("words", findings::in_words(*figure));
+        object.raw("lines", &lines(*figure)).finish()
+    });
+    let mut object = Object::new();
+    object.raw("clients", &numbers(sizes.clients.iter().map(|clients| *clients as f64)));
+    object.number("runs", sizes.runs.into()).raw("plots", &array(plots));
+    object.raw("expected", &numbers(sizes.expected.iter().map(|value| value.unwrap_or(f64::NAN))));
+    object.finish()
+}
+
+fn heat(report: &Report, heat: &Heat) -> String {
     let cells = |rows: &[Vec<Option<f64>>]| {
         array(rows.iter().map(|row| numbers(row.iter().map(|cell| cell.unwrap_or(f64::NAN)))))
     };
     let mut object = Object::new();
     object.text("policy", &heat.policy);
+    let own = report.scenario.contenders.iter().find(|contender| contender.name == heat.policy);
+    if let Some((base, cap)) = own.and_then(|contender| base_and_cap(&contender.policy)) {
+        object.raw("own", &numbers([base, cap]));
+    }
     object.raw("base", &numbers(heat.base_s.iter().copied())).raw("cap", &numbers(heat.cap_s.iter().copied()));
     object.raw("drain", &cells(&heat.drain_over_ideal)).raw("wasted", &cells(&heat.wasted_per_client));
     object.finish()
+}
+
+/// Where a policy itself is on its map.
+pub(super) fn base_and_cap(policy: &relent::Policy) -> Option<(f64, f64)> {
+    let settings = policy.settings();
+    let base = match settings.curve {
+        Curve::Exponential { base, .. } | Curve::Linear { base, .. } | Curve::Fibonacci { base } => base,
+        _ => return None,
+    };
+    Some((base.as_secs_f64(), settings.cap?.as_secs_f64()))
+}
+
+/// How many clients, writers, packets or stations there are.
+fn size(world: &World) -> Option<u64> {
+    match world {
+        World::Service(Service { arrivals: Arrivals::Herd { clients, .. }, .. }) => Some(*clients),
+        World::Occ(occ) => Some(occ.clients),
+        World::Batch(batch) => Some(batch.packets),
+        World::Ethernet(ethernet) => Some(ethernet.stations),
+        World::Saturated(saturated) => Some(saturated.stations),
+        _ => None,
+    }
 }
 
 fn layers(matrix: &Matrix) -> String {

@@ -131,9 +131,12 @@ function plot(host, spec) {
     view.most = y.to; view.least = y.from ?? 0; view.log = !!y.log;
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.style.height = height + "px";
+    const marks = y.ticks || (y.log ? logTicks(y.from, y.to) : linearTicks(y.from ?? 0, y.to, height < 200 ? 3 : 5));
+    // Long labels get the room that they need.
+    box.left = Math.max(box.left, 11 + 6.7 * Math.max(0, ...marks.map(t => y.format(t).length)));
     const nodes = [el("defs", {}, el("clipPath", { id: clip },
       el("rect", { x: box.left, y: box.top - 6, width: box.right - box.left, height: box.bottom - box.top + 7 })))];
-    for (const t of y.ticks || (y.log ? logTicks(y.from, y.to) : linearTicks(y.from ?? 0, y.to, height < 200 ? 3 : 5))) {
+    for (const t of marks) {
       const at = view.y(t);
       nodes.push(el("path", { class: "grid", d: `M${box.left} ${at}H${box.right}` }),
         el("text", { x: box.left - 7, y: at + 4, "text-anchor": "end" }, y.format(t)));
@@ -222,6 +225,16 @@ const line = (view, points, colour, more = {}) => {
   }
   return el("path", { d, fill: "none", stroke: colour, "stroke-width": 2, "stroke-linejoin": "round", ...more });
 };
+// What lies between two lines: how several runs differ.
+const band = (view, points, colour) => {
+  if (!points.length) return null;
+  const at = (x, y) => `${view.x(x).toFixed(1)} ${view.y(view.log ? Math.max(y, view.least) : y).toFixed(1)}`;
+  return el("path", { class: "band", fill: colour, d: "M" + [...points.map(q => at(q[0], q[2])), ...points.slice().reverse().map(q => at(q[0], q[1]))].join("L") + "Z" });
+};
+const several = Math.max(0, ...policies.map(p => p.bands ? p.bands.runs : 0));
+const runsWords = records.some(r => r.seeds > several) ? `the first ${several} runs` : `${several} runs`;
+const bandWords = several < 20 ? `line: mean; band: least to greatest of ${runsWords}` : `line: mean; band: nine of ten of ${runsWords}`;
+const bandKey = () => several ? el("span", {}, el("i", { class: "bandKey" }), bandWords) : "";
 // Steps between edges: values[i] holds from edges[i] to edges[i + 1].
 const steps = (view, edges, low, high, attrs) => {
   let up = "", down = "";
@@ -286,9 +299,10 @@ function meters(p) {
   const twice = name => name === "attempts_per_client" && ["load", "calls", "attempts_per_packet"].some(other => !page.herd && values(other).length);
   const all = METERS.filter(name => values(name).length && !twice(name)), names = [...all.filter(differs), ...all.filter(name => !differs(name))].slice(0, 3);
   for (const name of names) {
-    const most = Math.max(...records.map(r => r[name] ?? 0), 1e-12), value = mine[name];
+    // One policy has nothing that it could be compared with.
+    const most = SHARES.has(name) ? 1 : Math.max(...records.map(r => r[name] ?? 0), 1e-12), value = mine[name];
     node.append(el("span", { title: figure(name)?.meaning }, LONG[name] || figure(name)?.title || name),
-      el("div", { class: "meter" }, el("i", { style: `width:${Math.min(100, (value ?? 0) / most * 100)}%;--c:${p.colour}` })),
+      records.length < 2 && !SHARES.has(name) ? el("span", {}) : el("div", { class: "meter" }, el("i", { style: `width:${Math.min(100, (value ?? 0) / most * 100)}%;--c:${p.colour}` })),
       el("b", {}, format(name)(value) + (name === "drain_over_ideal" ? "×" : "")));
   }
   return node;
@@ -336,11 +350,19 @@ if (loaded.length) {
     ? page.herd ? "What arrives: first attempts and retries, stacked. The green area is what the server gets done: gaps in it below the dashed line are capacity that nobody uses, and everything above that line is turned away or waits."
       : "What arrives: first attempts and retries, stacked. The green line is what is answered while somebody still waits for it: the only useful work."
     : "What arrives: first attempts and retries, stacked. Green is what succeeds.");
+  // Where runs differ in more than their noise, the stacks of one do not tell it all.
+  const spread = p => p.bands && p.bands.attempts.mean.some((v, i) => p.bands.attempts.high[i] - p.bands.attempts.low[i] > .3 * Math.max(v, (ideal.capacity || 0) * p.bands.bin));
   // The server may also work for clients that have gone.
-  const vain = b => b.rates.served.map((v, i) => Math.max(0, v - b.rates.connected[i]));
+  const vain = b => b.rates.served.map((v, i) => v - b.rates.connected[i] > ideal.capacity * .02 ? v - b.rates.connected[i] : 0);
+  // Where one policy takes very much longer, the others are squeezed into the beginning.
+  const soon = 1.2 * Math.max(page.herd && ideal.drain ? 1.25 * (ideal.begins + ideal.drain) : 0, ...ends.filter(end => end < endTime / 2.5));
+  const begin = !(page.troubles || []).length && soon > 0 && endTime > 2 * soon ? [0, Number(soon.toPrecision(2))] : null;
   const bar = el("div", { class: "bar" }, el("div", { class: "legend" }, areaKey("first attempts", "var(--first)"), areaKey("retries", "var(--retry)"),
     page.herd || !ideal.capacity ? areaKey("served", "var(--served)") : lineKey("answered in time", "var(--served)"),
-    !ideal.capacity ? "" : page.herd ? lineKey("rejected or failed", "var(--rejected)") : lineKey("done in vain", "var(--rejected)"), ideal.capacity ? lineKey("capacity", "var(--capacity)", "dashKey") : ""),
+    page.herd && ideal.drain ? lineKey("ideal end", "var(--capacity)", "dotKey") : "",
+    !ideal.capacity ? "" : page.herd ? lineKey("rejected or failed", "var(--rejected)") : lineKey("done in vain", "var(--rejected)"), ideal.capacity ? lineKey("capacity", "var(--capacity)", "dashKey") : "",
+    loaded.some(spread) ? el("span", {}, el("i", { class: "bandKey" }), several < 20 ? `all attempts, least to greatest of ${runsWords}` : `all attempts, nine of ten of ${runsWords}`) : ""),
+    begin ? buttons("time", [["all", null], ["first " + seconds(begin[1]), begin]], null, range => { join("time").range = range; redraw(); }) : "",
     buttons("scale", [...(ideal.capacity ? [["6 × capacity", "capacity"]] : []), ["all", "all"], ["log", "log"]], ideal.capacity ? "capacity" : "all", value => { scale = value; redraw(); }));
   node.querySelector(".how").append(" Drag to zoom, double-click to go back; all plots over time move together.");
   node.append(bar);
@@ -358,11 +380,14 @@ if (loaded.length) {
           steps(view, b.edges, b.rates.first, b.all, { fill: "var(--retry)", "fill-opacity": .8 }),
           page.herd || !ideal.capacity ? steps(view, b.edges, zero, b.rates.served, { fill: "var(--served)", "fill-opacity": .75 })
             : steps(view, b.edges, null, b.rates.connected, { fill: "none", stroke: "var(--served)", "stroke-width": 2.5 }));
+        if (spread(p)) nodes.push(band(view, p.bands.attempts.low.flatMap((v, i) => [0, 1].map(k => [(i + k) * p.bands.bin, v / p.bands.bin, p.bands.attempts.high[i] / p.bands.bin])).filter(q => q[0] >= view.from - p.bands.bin && q[0] <= view.to + p.bands.bin), "var(--ink)"));
         if (ideal.capacity) nodes.push(tops(view, b.edges, page.herd ? b.rates.rejected : vain(b), { stroke: "var(--rejected)", "stroke-width": 1.5, fill: "none" }));
         return nodes;
       },
       over: view => {
         const b = bins(p, view), nodes = ideal.capacity ? reference(view, ideal.capacity, `capacity ${number(ideal.capacity)}/s`) : [];
+        const over = page.herd && ideal.drain ? ideal.begins + ideal.drain : -1;
+        if (over > view.from && over < view.to) nodes.push(el("path", { d: `M${view.x(over)} ${view.box.top}V${view.box.bottom}`, stroke: "var(--capacity)", "stroke-width": 1.5, "stroke-dasharray": "1 4", fill: "none" }));
         let most = 0;
         b.all.forEach((v, i) => { if (v > b.all[most]) most = i; });
         if (b.all[most] > view.most * 1.001) {
@@ -395,7 +420,13 @@ const nearest = (xs, x) => { let best = 0; xs.forEach((v, i) => { if (Math.abs(v
 if (loaded.some(p => p.load.connected.some(v => v > 0))) {
   const node = half(pair, "connected", page.herd ? "Connected over time" : "Calls answered over time",
     page.herd ? "How many clients are back. Nobody can be faster than the dashed ramp." : "Calls that got their answer, added up. A flat stretch is an outage.");
-  loaded.forEach(p => { p.total = cumulative(p.load.connected); });
+  // Of several runs the mean; where there is one, its own.
+  loaded.forEach(p => {
+    const all = p.bands?.connected, mean = all ? all.mean : cumulative(p.load.connected), bin = all ? p.bands.bin : p.bin;
+    const points = values => [[0, 0], ...values.map((v, i) => [(i + 1) * bin, v])];
+    p.total = mean;
+    p.curve = { bin, mean, low: all?.low, high: all?.high, line: points(mean), band: all ? all.low.map((v, i) => [(i + 1) * bin, v, all.high[i]]) : [] };
+  });
   const panel = el("div", { class: "panel" });
   node.append(panel);
   const all = page.herd ? ideal.clients || record(loaded[0].name)?.clients : Math.max(...loaded.map(p => p.total[p.total.length - 1]));
@@ -403,18 +434,20 @@ if (loaded.some(p => p.load.connected.some(v => v > 0))) {
   plot(panel, { label: "Connected over time", group: "time", height: 280, x: timeAxis,
     y: () => ({ to: most, format: page.herd ? v => percent(v / all) : number, ticks: page.herd ? [0, .25, .5, .75, 1].map(s => s * all) : null }),
     paint: view => [...shades(view), ...(page.herd && ideal.drain ? [line(view, [[ideal.begins, 0], [ideal.begins + ideal.drain, all], [allTime, all]], "var(--capacity)", { "stroke-dasharray": "6 4", "stroke-width": 1.5 })] : []),
-      ...shown().filter(busy).map(p => line(view, [[0, 0], ...p.total.map((v, i) => [(i + 1) * p.bin, v])], p.colour, { "stroke-dasharray": p.dash }))],
+      ...shown().filter(busy).map(p => band(view, p.curve.band, p.colour)).filter(Boolean),
+      ...shown().filter(busy).map(p => line(view, p.curve.line, p.colour, { "stroke-dasharray": p.dash }))],
     at: (x, view) => {
       const rows = [], marks = [];
       for (const p of shown().filter(busy)) {
-        const v = p.total[Math.min(p.total.length - 1, Math.floor(x / p.bin))];
-        rows.push([p.name, page.herd ? `${number(Math.round(v))} = ${percent(v / all)}` : number(Math.round(v)), p.colour]);
+        const i = Math.min(p.total.length - 1, Math.floor(x / p.curve.bin)), v = p.total[i], say = v => page.herd ? percent(v / all) : number(Math.round(v));
+        const range = p.curve.low && p.curve.high[i] > p.curve.low[i] ? ` (${say(p.curve.low[i])} – ${say(p.curve.high[i])})` : "";
+        rows.push([p.name, (page.herd ? `${number(Math.round(v))} = ${percent(v / all)}` : number(Math.round(v))) + range, p.colour]);
         marks.push([v, p.colour]);
       }
       if (page.herd && ideal.drain) rows.push(["ideal", number(Math.round(Math.min(1, Math.max(0, (x - ideal.begins) / ideal.drain)) * all)), null]);
       return { x, title: "after " + seconds(x), rows, marks };
     } });
-  legend(panel, [...loaded.map(toggle), page.herd && ideal.drain ? lineKey("ideal", "var(--capacity)", "dashKey") : ""]);
+  legend(panel, [...loaded.map(toggle), page.herd && ideal.drain ? lineKey("ideal", "var(--capacity)", "dashKey") : "", bandKey()]);
 }
 
 // ---- percentiles of the wait -------------------------------------------------------------------------------------
@@ -423,17 +456,23 @@ if (waited.length) {
   const node = half(pair, "waits", "How long clients wait", page.herd ? "Read: so many per cent of the clients waited no longer than this. The right end is the unlucky few." : "Of the calls that succeeded: so many per cent took no longer than this.");
   const panel = el("div", { class: "panel" });
   node.append(panel);
+  // Of several runs the mean, and how they differ.
+  waited.forEach(p => {
+    const all = p.bands?.waits;
+    if (all?.mean.length > 1) p.waits = p.bands.shares.map((s, i) => [s, all.mean[i], all.low[i], all.high[i]]);
+  });
   const last = Math.min(.9999, Math.max(...waited.map(p => Math.max(...p.waits.map(w => w[0]).filter(s => s < 1), .9))));
   // The first nine tenths are even; beyond, each tenth of the rest has the same width.
   const tail = s => .6 - Math.log10(Math.max(1 - s, (1 - last) / 1.6)), place = s => s < .9 ? s / .9 * 1.6 : tail(s);
   const share = v => v < 1.6 ? v / 1.6 * .9 : 1 - 10 ** (.6 - v);
   waited.forEach(p => { p.waits = p.waits.filter(w => w[0] <= last || w[0] >= 1); p.places = p.waits.map(w => place(w[0])); });
-  const to = place(1), most = Math.max(...waited.map(p => p.waits[p.waits.length - 1][1]), ideal.drain || 0);
+  const to = place(1), most = Math.max(...waited.map(p => Math.max(...p.waits.map(w => w[3] ?? w[1]))), ideal.drain || 0) * 1.03;
   const marksAt = [0, .25, .5, .75, .9, .99, .999, .9999].filter(s => place(s) < to - .1);
   plot(panel, { label: "Percentiles of the wait", height: 280, zoom: false,
     x: { label: "share of the clients", from: 0, to, format: v => v >= to ? "all" : trim((share(v) * 100).toFixed(4)) + " %", ticks: () => [...marksAt.map(place), to] },
     y: () => ({ to: most, format: seconds, ticks: linearTicks(0, most, 5, true) }),
     paint: view => [...(ideal.drain ? [line(view, Array.from({ length: 200 }, (_, i) => i / 199 * to).map(v => [v, ideal.begins + (v >= to ? 1 : share(v)) * ideal.drain]), "var(--capacity)", { "stroke-dasharray": "6 4", "stroke-width": 1.5 })] : []),
+      ...waited.filter(p => !hidden.has(p.name) && p.waits[0].length > 2).map(p => band(view, p.waits.map((w, i) => [p.places[i], w[2], w[3]]), p.colour)),
       ...waited.filter(p => !hidden.has(p.name)).map(p => line(view, p.waits.map((w, i) => [p.places[i], w[1]]), p.colour, { "stroke-dasharray": p.dash }))],
     at: x => {
       const rows = [], marks = [];
@@ -442,12 +481,13 @@ if (waited.length) {
         const i = nearest(p.places, x);
         title = p.waits[i][0] >= 1 ? "everybody" : percent(p.waits[i][0]) + " of the clients";
         at = p.places[i];
-        rows.push([p.name, "≤ " + seconds(p.waits[i][1]), p.colour]);
+        const [, mean, low, high] = p.waits[i];
+        rows.push([p.name, "≤ " + seconds(mean) + (high > low ? ` (${seconds(low)} – ${seconds(high)})` : ""), p.colour]);
         marks.push([p.waits[i][1], p.colour]);
       }
       return { x: at, title, rows, marks };
     } });
-  legend(panel, [...waited.map(toggle), ideal.drain ? lineKey("ideal", "var(--capacity)", "dashKey") : ""]);
+  legend(panel, [...waited.map(toggle), ideal.drain ? lineKey("ideal", "var(--capacity)", "dashKey") : "", bandKey()]);
 }
 
 // ---- cost against time -------------------------------------------------------------------------------------------
@@ -456,7 +496,7 @@ const dots = page.axes ? policies.map(p => ({ p, r: record(p.name) || {} })).fil
 if (dots.length > 1) {
   const [cost, time] = page.axes, best = page.herd && ideal.figures && ideal.figures[cost] && ideal.figures[time] ? [ideal.figures[cost], ideal.figures[time]] : null;
   const node = half(pair, "tradeoff", "Cost against time",
-    "One dot a policy. The corner at the lower left is where to be: few attempts, soon done. Faint dots are single runs.");
+    "One dot a policy. The corner at the lower left is where to be: few attempts, soon done. Of those on the dotted line none is beaten by another in both." + (several ? " Faint dots are single runs." : ""));
   const panel = el("div", { class: "panel" });
   node.append(panel);
   const range = (name, i) => {
@@ -467,16 +507,25 @@ if (dots.length > 1) {
   };
   const [rx, ry] = [range(cost, 0), range(time, 1)];
   const name = figure(time).name;
+  // The policies that no other one beats in both.
+  const front = view => {
+    const alive = dots.filter(d => !hidden.has(d.p.name));
+    const best = alive.filter(d => !alive.some(o => o !== d && o.r[cost] <= d.r[cost] && o.r[time] <= d.r[time] && (o.r[cost] < d.r[cost] || o.r[time] < d.r[time])));
+    best.sort((a, b) => a.r[cost] - b.r[cost]);
+    const steps = best.flatMap((d, i) => i ? [[d.r[cost], best[i - 1].r[time]], [d.r[cost], d.r[time]]] : [[d.r[cost], d.r[time]]]);
+    front.boxes = steps.slice(1).map((q, i) => [[view.x(steps[i][0]), view.x(q[0])].sort((a, b) => a - b), [view.y(steps[i][1]), view.y(q[1])].sort((a, b) => a - b)]).map(([x, y]) => [x[0] - 2, y[0] - 2, x[1] + 2, y[1] + 2]);
+    return best.length > 1 ? [line(view, steps, "var(--soft)", { class: "front", "stroke-width": 1.2, "stroke-dasharray": "3 3" })] : [];
+  };
   plot(panel, { label: "Attempts against time", height: 320, zoom: false, top: 22, left: 66,
     x: { label: page.axis_words[0], from: rx.from, to: rx.to, log: rx.log, format: number },
     y: () => ({ from: ry.from, to: ry.to, log: ry.log, format: format(name) }),
-    paint: view => shown().flatMap(p => (p.runs[cost] || []).length > 1 ? p.runs[cost].map((v, i) => v > 0 && p.runs[time]?.[i] > 0 ? el("circle", { cx: view.x(v), cy: view.y(p.runs[time][i]), r: 2.5, fill: p.colour, opacity: .35 }) : "") : []),
+    paint: view => [...front(view), ...shown().flatMap(p => (p.runs[cost] || []).length > 1 ? p.runs[cost].map((v, i) => v > 0 && p.runs[time]?.[i] > 0 ? el("circle", { cx: view.x(v), cy: view.y(p.runs[time][i]), r: 2.5, fill: p.colour, opacity: .35 }) : "") : [])],
     over: view => {
       const nodes = [el("text", { x: 4, y: 12 }, page.axis_words[1])];
       const spots = dots.filter(d => !hidden.has(d.p.name)).map(d => ({ x: view.x(d.r[cost]), y: view.y(d.r[time]), words: d.p.name, colour: d.p.colour }));
       if (best) spots.push({ x: view.x(best[0]), y: view.y(best[1]), words: "ideal" });
       // Names go where they cover neither a dot nor another name.
-      const taken = spots.map(s => [s.x - 8, s.y - 8, s.x + 8, s.y + 8]);
+      const taken = [...spots.map(s => [s.x - 8, s.y - 8, s.x + 8, s.y + 8]), ...front.boxes];
       const clash = box => taken.filter(t => t[0] < box[2] && t[2] > box[0] && t[1] < box[3] && t[3] > box[1]).length + (box[0] < view.box.left - 40 || box[2] > view.width || box[1] < 14 || box[3] > view.box.bottom + 4 ? 9 : 0);
       for (const s of spots) {
         nodes.push(s.colour ? el("circle", { cx: s.x, cy: s.y, r: 7, fill: s.colour, stroke: "var(--card)", "stroke-width": 2 })
@@ -530,6 +579,37 @@ if (counted.length && counted.some(p => p.attempts.filter(v => v > 0).length > 1
 }
 if (!pair.children.length) pair.remove();
 
+// ---- more and fewer clients --------------------------------------------------------------------------------------
+if (page.sizes) {
+  const s = page.sizes, own = page.size, log = s.clients.at(-1) > 25 * s.clients[0];
+  const words = { calls: "clients", attempts_per_packet: "stations", success_per_slot: "stations" }[s.plots[0].figure] || "clients";
+  const node = section("sizes", `More and fewer ${words}`, `The same with another number of ${words}${s.runs > 1 ? `: means of ${s.runs} runs` : ""}.${s.plots.every(q => figure(q.figure)?.best === "less") ? " What bends upwards hurts when you grow." : ""}` + (s.expected.some(v => v !== null) ? " The wide line is theory." : ""));
+  const pairNode = el("div", { class: "two" });
+  node.append(pairNode);
+  for (const q of s.plots) {
+    const panel = el("div", { class: "panel" }, el("header", {}, el("h3", {}, q.words)));
+    pairNode.append(panel);
+    const lines = q.lines.map(l => ({ ...l, p: policies.find(p => p.name === l.policy) || policies[0] }));
+    const alive = () => lines.filter(l => !hidden.has(l.policy));
+    const theory = q === s.plots[0] ? s.expected : [];
+    const tops = lines.map(l => Math.max(...l.values.filter(v => v !== null))).filter(v => v > 0), far = Math.max(...tops) > 8 * Math.min(...tops);
+    const low = Math.min(...lines.flatMap(l => l.values.filter(v => v > 0)));
+    const say = format(q.figure);
+    plot(panel, { label: q.words, height: 300, zoom: false, x: { label: words, from: s.clients[0], to: s.clients.at(-1), log, format: number, ticks: log ? () => s.clients : null },
+      y: () => ({ from: far ? low / 1.2 : 0, to: Math.max(...tops, ...theory.filter(v => v !== null)) * (far ? 1.2 : 1.05), log: far, format: say }),
+      paint: view => [own ? el("path", { class: "own", d: `M${view.x(own)} ${view.box.top}V${view.box.bottom}`, stroke: "var(--capacity)", "stroke-width": 1.2, "stroke-dasharray": "1 4", fill: "none" }) : "",
+        theory.some(v => v !== null) ? line(view, s.clients.map((n, i) => [n, theory[i]]), lines[0].p.colour, { "stroke-width": 8, "stroke-opacity": .18 }) : "",
+        ...alive().flatMap(l => [line(view, s.clients.map((n, i) => [n, l.values[i]]), l.p.colour, { "stroke-dasharray": l.p.dash }),
+          ...s.clients.map((n, i) => l.values[i] === null ? "" : el("circle", { cx: view.x(n), cy: view.y(l.values[i]), r: 2.6, fill: l.p.colour }))])],
+      at: x => {
+        const i = nearest(log ? s.clients.map(Math.log) : s.clients, log ? Math.log(x) : x), rows = alive().map(l => [l.policy, say(l.values[i]), l.p.colour]);
+        if (theory[i] !== null && theory[i] !== undefined) rows.push(["by theory", say(theory[i]), null]);
+        return { x: s.clients[i], title: `${number(s.clients[i])} ${words}`, rows, marks: alive().filter(l => l.values[i] !== null).map(l => [l.values[i], l.p.colour]) };
+      } });
+    legend(panel, [...lines.map(l => toggle(l.p)), own ? lineKey("as simulated above", "var(--capacity)", "dotKey") : ""]);
+  }
+}
+
 // ---- arrival raster ----------------------------------------------------------------------------------------------
 const sampled = policies.filter(p => p.raster.some(client => client.length));
 if (sampled.length) {
@@ -579,6 +659,10 @@ if (page.heat) {
         nodes.push(el("rect", { class: "cell", x: view.x(ex[c]), y: view.y(ey[r + 1]), width: view.x(ex[c + 1]) - view.x(ex[c]) + .6, height: view.y(ey[r]) - view.y(ey[r + 1]) + .6, fill: heatColour(share) }));
       }));
       scaleNode.replaceChildren(`${number(low)}${field === "drain" ? "×" : ""} `, el("span", { class: "scale" }), ` ${number(high)}${field === "drain" ? "×" : ""}`);
+      if (h.own && h.own.every((v, i) => v >= [ex, ey][i][0] && v <= [ex, ey][i].at(-1))) {
+        const [x, y] = [view.x(h.own[0]), view.y(h.own[1])];
+        nodes.push(el("path", { d: `M${x - 5} ${y - 5}l10 10m0 -10l-10 10`, stroke: "var(--ink)", "stroke-width": 2.5, fill: "none" }), el("text", { class: "strong halo", x: x + 10, y: y + 4 }, h.policy));
+      }
       if (best) {
         const [v, r, c] = best, [x, y] = [(view.x(ex[c]) + view.x(ex[c + 1])) / 2, (view.y(ey[r]) + view.y(ey[r + 1])) / 2];
         nodes.push(el("circle", { cx: x, cy: y, r: 6, fill: "none", stroke: "var(--ink)", "stroke-width": 2 }), el("text", { class: "strong halo", x: x + (x > view.width - 200 ? -12 : 12), y: y + 4, "text-anchor": x > view.width - 200 ? "end" : "start" }, `best: ${number(v)}${field === "drain" ? "× ideal" : " wasted"}`));
@@ -625,6 +709,41 @@ if (page.hysteresis) {
       } });
     legend(panel, [...sweeps.map(s => toggle(s.p)), lineKey("going up", "var(--soft)"), lineKey("coming back", "var(--soft)", "dashKey")]);
   }
+}
+
+// ---- recovery ----------------------------------------------------------------------------------------------------
+if (page.recovery) {
+  const curves = page.recovery.map(c => ({ ...c, p: policies.find(p => p.name === c.policy) || policies[0] }));
+  const { outage, patience } = curves[0];
+  const node = section("recovery", "How long does it take to heal?", `After an outage of ${seconds(outage)}, by the load before it. Retries fill the server with work that nobody waits for: the closer the load is to 1 / attempts, the longer it takes to get rid of it, and beyond it may never heal. A cross on top: not within ${seconds(patience)}.`);
+  const panel = el("div", { class: "panel" }), to = 1;
+  node.append(panel);
+  const alive = () => curves.filter(c => !hidden.has(c.policy));
+  const walls = () => [...new Set(alive().map(c => c.threshold).filter(t => t && t < 1))];
+  plot(panel, { label: "Time to heal by load", height: 320, top: 24, zoom: false, x: { label: "calls / capacity", from: 0, to, format: number },
+    y: () => ({ to: patience * 1.06, format: seconds, ticks: linearTicks(0, patience, 5, true) }),
+    paint: view => [
+      ...walls().map(t => el("path", { class: "wall", d: `M${view.x(t)} ${view.box.top}V${view.box.bottom}`, stroke: "var(--capacity)", "stroke-width": 1.5, "stroke-dasharray": "6 4", fill: "none" })),
+      ...alive().flatMap(c => [
+        line(view, c.rho.map((r, i) => [r, c.expected[i]]), c.p.colour, { "stroke-width": 6, "stroke-opacity": .18 }),
+        line(view, c.rho.map((r, i) => [r, c.time[i]]), c.p.colour, { "stroke-dasharray": c.p.dash }),
+        ...c.rho.map((r, i) => c.time[i] === null ? "" : el("circle", { cx: view.x(r), cy: view.y(c.time[i]), r: 3.5, fill: c.p.colour }))])],
+    over: view => [
+      ...walls().map(t => el("text", { class: "strong halo", x: view.x(t), y: view.box.top - 9, "text-anchor": "middle" }, `1/${number(1 / t)}`)),
+      ...alive().flatMap(c => c.rho.map((r, i) => c.time[i] !== null ? "" : el("path", { class: "never", d: `M${view.x(r) - 4} ${view.y(patience) - 4}l8 8m0 -8l-8 8`, stroke: c.p.colour, "stroke-width": 2, fill: "none" })))],
+    at: x => {
+      const rows = [], marks = [];
+      let at = x;
+      for (const c of alive()) {
+        const i = nearest(c.rho, x);
+        if (Math.abs(c.rho[i] - x) > .06) continue;
+        at = c.rho[i];
+        rows.push([c.policy, (c.time[i] === null ? "not within " + seconds(patience) : seconds(c.time[i])) + (c.expected[i] === null ? "" : ` (by theory ${seconds(c.expected[i])})`), c.p.colour]);
+        if (c.time[i] !== null) marks.push([c.time[i], c.p.colour]);
+      }
+      return rows.length ? { x: at, title: `${percent(at)} of the capacity`, rows, marks } : null;
+    } });
+  legend(panel, [...curves.map(c => toggle(c.p)), curves.some(c => c.expected.some(v => v !== null)) ? el("span", {}, el("i", { class: "bandKey" }), "by theory") : "", lineKey("1 / attempts", "var(--capacity)", "dashKey")]);
 }
 
 // ---- layers ------------------------------------------------------------------------------------------------------

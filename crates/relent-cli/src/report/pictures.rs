@@ -5,7 +5,7 @@ use super::{
     words::{count, seconds},
 };
 use crate::plot::{Chart, Grid, Mark, Point, Series, Tick, duration_ticks, number_ticks, panels};
-use relent_sim::{Figure, LoadBin, Record};
+use relent_sim::{Band, Figure, Figures, LoadBin, Record, Recovery, RecoveryPoint};
 
 /// Load beyond so many times the capacity is cut off: the first rush of a herd would dwarf everything else.
 const TIMES_CAPACITY: f64 = 6.0;
@@ -13,8 +13,21 @@ const TIMES_CAPACITY: f64 = 6.0;
 const STEPS: usize = 320;
 
 pub(super) fn pictures(report: &Report) -> Vec<Picture> {
-    let all: [fn(&Report) -> Option<Picture>; 10] =
-        [load, connected, waits, cost, attempts, arrivals, heat_drain, heat_wasted, hysteresis, layers];
+    let all: [fn(&Report) -> Option<Picture>; 13] = [
+        load,
+        connected,
+        waits,
+        cost,
+        attempts,
+        arrivals,
+        heat_drain,
+        heat_wasted,
+        hysteresis,
+        recovery,
+        |report| clients(report, "clients-cost", 0),
+        |report| clients(report, "clients-time", 1),
+        layers,
+    ];
     all.into_iter().filter_map(|draw| draw(report)).collect()
 }
 
@@ -47,16 +60,25 @@ fn load(report: &Report) -> Option<Picture> {
     let capacity = report.outcome.ideal.map(|ideal| ideal.capacity_per_s);
     let limit = capacity.map_or(reached, |capacity| reached.clamp(1.3 * capacity, TIMES_CAPACITY * capacity));
     let is_open = data::is_open(report);
+    let ideal = report.outcome.ideal.filter(|_| data::is_herd(report)).map(|ideal| ideal.begins_s + ideal.drain_s);
+    let ideal = ideal.filter(|at| *at < end);
+    let upright = |at: f64| Series {
+        points: vec![Point::of(at, 0.0), Point::of(at, limit)],
+        mark: Mark::Reference,
+        ..Series::default()
+    };
+    let what = "Attempts a second that reach the server, and what it gets done";
+    let what = if ideal.is_some() { format!("{what}; upright: the ideal end") } else { what.to_owned() };
     let chart = |(record, (width, rates)): (&&Record, &(f64, Vec<LoadBin>))| {
         let peak = rates.iter().map(|bin| bin.first + bin.retries).fold(0.0, f64::max);
         let over = capacity.filter(|_| peak > limit * 1.001).map(|capacity| count(peak / capacity));
         Chart {
             title: record.policy.clone(),
-            y_name: "Attempts a second that reach the server, and what it gets done".to_owned(),
+            y_name: what.clone(),
             x_name: "time".to_owned(),
             x_ticks: time_ticks(end),
             y_ticks: count_ticks(limit),
-            series: lanes(rates, *width, is_open, capacity, end),
+            series: lanes(rates, *width, is_open, capacity, end).into_iter().chain(ideal.map(upright)).collect(),
             y_limit: Some(limit),
             x_limits: Some((0.0, end)),
             note: over.map_or_else(String::new, |times| format!("up to {times} times the capacity")),
@@ -124,15 +146,7 @@ fn lanes(rates: &[LoadBin], width: f64, is_open: bool, capacity: Option<f64>, en
 
 fn connected(report: &Report) -> Option<Picture> {
     let (end, is_herd) = (end(report), data::is_herd(report));
-    let total = |record: &Record| {
-        let (mut sum, plots) = (0.0, &record.plots);
-        let after = plots.load.iter().enumerate().map(|(nth, bin)| {
-            sum += bin.connected;
-            Point::of((nth + 1) as f64 * plots.bin_s, sum)
-        });
-        let points: Vec<Point> = std::iter::once(Point::of(0.0, 0.0)).chain(after).collect();
-        Series { name: record.policy.clone(), points: thinned(points), mark: Mark::Line }
-    };
+    let total = |record: &Record| Series { name: record.policy.clone(), points: running(record), mark: Mark::Line };
     let records = report.outcome.records.iter().filter(|record| !record.plots.load.is_empty());
     let mut series: Vec<Series> = records.map(total).collect();
     let most = series.iter().flat_map(|series| &series.points).map(|point| point.high).fold(0.0, f64::max);
@@ -145,7 +159,8 @@ fn connected(report: &Report) -> Option<Picture> {
         series.push(Series { name: "ideal".to_owned(), points, mark: Mark::Reference });
     }
     let chart = Chart {
-        y_name: if is_herd { "Clients that are connected again" } else { "Calls answered so far" }.to_owned(),
+        y_name: if is_herd { "Clients that are connected again" } else { "Calls answered so far" }.to_owned()
+            + &runs_in_words(report),
         x_name: "time".to_owned(),
         x_ticks: time_ticks(end),
         y_ticks: number_ticks(most, 5).into_iter().map(|tick| Tick { label: count(tick.at), ..tick }).collect(),
@@ -155,21 +170,64 @@ fn connected(report: &Report) -> Option<Picture> {
     picture("connected", report, &[chart])
 }
 
-/// So few points that a file stays small: those where nothing bends are left out.
-fn thinned(points: Vec<Point>) -> Vec<Point> {
-    let mut kept: Vec<Point> = Vec::new();
-    for (nth, point) in points.iter().enumerate() {
-        let bends = match (kept.last(), points.get(nth + 1)) {
-            (Some(before), Some(after)) => {
-                let share = (point.x - before.x) / (after.x - before.x);
-                let straight = before.middle + (after.middle - before.middle) * share;
-                (straight - point.middle).abs() > 1e-9 * straight.abs()
-            }
-            _ => true,
-        };
-        if bends {
-            kept.push(*point);
+/// The clients that have their answer: of several runs the mean and the band, else those of the one.
+fn running(record: &Record) -> Vec<Point> {
+    let after: Vec<Point> = match &record.bands {
+        Some(bands) => {
+            let points = bands.connected.iter().enumerate();
+            points.map(|(nth, band)| point((nth + 1) as f64 * bands.bin_s, *band)).collect()
         }
+        None => {
+            let mut sum = 0.0;
+            let add = |(nth, bin): (usize, &LoadBin)| {
+                sum += bin.connected;
+                Point::of((nth + 1) as f64 * record.plots.bin_s, sum)
+            };
+            record.plots.load.iter().enumerate().map(add).collect()
+        }
+    };
+    let most = after.iter().map(|point| point.high).fold(0.0, f64::max);
+    thinned(std::iter::once(Point::of(0.0, 0.0)).chain(after).collect(), most * THIN)
+}
+
+const fn point(x: f64, band: Band) -> Point {
+    Point { x, low: band.low, middle: band.mean, high: band.high }
+}
+
+/// What the runs behind lines and bands are, in words.
+fn runs_in_words(report: &Report) -> String {
+    let runs = report.outcome.records.iter().filter_map(|record| record.bands.as_ref()).map(|bands| bands.runs).max();
+    match runs {
+        Some(runs @ ..20) => format!(": mean and range of {runs} runs"),
+        Some(runs) => format!(": mean of {runs} runs, and where nine of ten are"),
+        None => String::new(),
+    }
+}
+
+/// Points that lie this close to a straight line are not needed to see it, in units of the greatest value.
+const THIN: f64 = 0.0005;
+
+/// So few points that a file stays small: those without which every line is the same, but for a tolerance.
+fn thinned(points: Vec<Point>, tolerance: f64) -> Vec<Point> {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return points };
+    let mut kept = vec![*first];
+    let mut start = 0;
+    for end in 2..points.len() {
+        let (from, to) = (points[start], points[end]);
+        let bends = |point: &Point| {
+            let share = (point.x - from.x) / (to.x - from.x);
+            let off = |a: f64, b: f64, value: f64| (a + (b - a) * share - value).abs() > tolerance;
+            off(from.low, to.low, point.low)
+                || off(from.middle, to.middle, point.middle)
+                || off(from.high, to.high, point.high)
+        };
+        if points[start + 1..end].iter().any(bends) {
+            start = end - 1;
+            kept.push(points[start]);
+        }
+    }
+    if points.len() > 1 {
+        kept.push(*last);
     }
     kept
 }
@@ -181,8 +239,12 @@ fn waits(report: &Report) -> Option<Picture> {
         share => 1.0 - (1.0 - share.min(0.9999)).log10(),
     };
     let curve = |record: &Record| {
-        let shown = record.plots.waits.iter().filter(|(share, _)| *share <= 0.9999);
-        let points = shown.map(|(share, wait)| Point::of(place(*share), *wait)).collect();
+        let points: Vec<Point> = match &record.bands {
+            Some(bands) => bands.waits.iter().map(|(share, band)| point(*share, *band)).collect(),
+            None => record.plots.waits.iter().map(|(share, wait)| Point::of(*share, *wait)).collect(),
+        };
+        let shown = points.into_iter().filter(|point| point.x <= 0.9999);
+        let points = shown.map(|point| Point { x: place(point.x), ..point }).collect();
         Series { name: record.policy.clone(), points, mark: Mark::Line }
     };
     let mut series: Vec<Series> = report.outcome.records.iter().map(curve).collect();
@@ -199,7 +261,7 @@ fn waits(report: &Report) -> Option<Picture> {
     let tail = [(0.99, "99 %"), (0.999, "99.9 %"), (0.9999, "99.99 %")];
     let ticks = named.into_iter().chain(tail);
     let chart = Chart {
-        y_name: "So many clients wait no longer than this".to_owned(),
+        y_name: "So many clients wait no longer than this".to_owned() + &runs_in_words(report),
         x_name: "share of the clients".to_owned(),
         x_ticks: ticks.map(|(share, label)| Tick { at: place(share), label: label.to_owned() }).collect(),
         y_ticks: duration_ticks(most, 5),
@@ -220,6 +282,7 @@ fn cost(report: &Report) -> Option<Picture> {
     if series.len() < 2 {
         return None;
     }
+    series.extend(front(&series));
     if let Some(ideal) = report.outcome.ideal.filter(|_| data::is_herd(report)) {
         let best = ideal.figure(cost).zip(ideal.figure(time));
         series.extend(best.map(|(x, y)| Series { mark: Mark::Reference, ..dot("ideal", x, y) }));
@@ -240,6 +303,19 @@ fn cost(report: &Report) -> Option<Picture> {
         ..Chart::default()
     };
     picture("cost", report, &[chart])
+}
+
+/// The steps between the dots that no other one beats in both, if there are several.
+fn front(dots: &[Series]) -> Option<Series> {
+    let points: Vec<Point> = dots.iter().flat_map(|series| &series.points).copied().collect();
+    let beats = |a: &Point, b: &Point| a.x <= b.x && a.middle <= b.middle && (a.x < b.x || a.middle < b.middle);
+    let mut best: Vec<Point> =
+        points.iter().filter(|point| !points.iter().any(|other| beats(other, point))).copied().collect();
+    best.sort_by(|a, b| a.x.total_cmp(&b.x));
+    let corner = |pair: &[Point]| [Point::of(pair[1].x, pair[0].middle), pair[1]];
+    let steps: Vec<Point> = best.first().copied().into_iter().chain(best.windows(2).flat_map(corner)).collect();
+    let name = "not beaten in both".to_owned();
+    (best.len() > 1).then_some(Series { name, points: steps, mark: Mark::Solid })
 }
 
 fn attempts(report: &Report) -> Option<Picture> {
@@ -355,6 +431,71 @@ fn hysteresis(report: &Report) -> Option<Picture> {
     picture("hysteresis", report, &[chart])
 }
 
+fn recovery(report: &Report) -> Option<Picture> {
+    let curves = &report.outcome.extras.recovery;
+    let first = curves.first()?;
+    let points = |curve: &Recovery, of: fn(&RecoveryPoint) -> Option<f64>| {
+        curve.points.iter().filter_map(|point| Some(Point::of(point.rho, of(point)?))).collect::<Vec<_>>()
+    };
+    let line = |curve: &Recovery| Series {
+        name: curve.policy.clone(),
+        points: points(curve, |point| point.recovery_s),
+        mark: Mark::Line,
+    };
+    let mut series: Vec<Series> = curves.iter().map(line).collect();
+    let mut thresholds: Vec<f64> = curves.iter().filter_map(|curve| curve.threshold).filter(|at| *at < 1.0).collect();
+    thresholds.sort_by(f64::total_cmp);
+    thresholds.dedup();
+    series.extend(thresholds.into_iter().map(|at| Series {
+        name: format!("1/{:.0}", 1.0 / at),
+        points: vec![Point::of(at, 0.0), Point::of(at, first.patience_s)],
+        mark: Mark::Reference,
+    }));
+    let chart = Chart {
+        y_name: format!(
+            "Time to heal after an outage of {}; a line ends where that takes more than {}",
+            seconds(first.outage_s),
+            seconds(first.patience_s)
+        ),
+        x_name: "calls in units of the capacity; upright: 1 / attempts".to_owned(),
+        x_ticks: number_ticks(1.0, 10),
+        y_ticks: duration_ticks(first.patience_s, 5),
+        series,
+        ..Chart::default()
+    };
+    picture("recovery", report, &[chart])
+}
+
+/// More and fewer clients: the figure of this number.
+fn clients(report: &Report, name: &'static str, nth: usize) -> Option<Picture> {
+    let sizes = report.outcome.extras.sizes.as_ref()?;
+    let figure = *sizes.figures.get(nth)?;
+    let line = |(policy, values): &(String, Vec<Figures>)| {
+        let points = sizes.clients.iter().zip(values);
+        let points = points.filter_map(|(clients, figures)| Some(Point::of(*clients as f64, figures.get(figure)?)));
+        Series { name: policy.clone(), points: points.collect(), mark: Mark::Line }
+    };
+    let mut series: Vec<Series> = sizes.policies.iter().map(line).collect();
+    let expected = sizes.clients.iter().zip(&sizes.expected).filter(|_| nth == 0);
+    let expected = expected.filter_map(|(clients, value)| Some(Point::of(*clients as f64, (*value)?)));
+    let theory = Series { name: "by theory".to_owned(), points: expected.collect(), mark: Mark::Line };
+    series.extend((!theory.points.is_empty()).then_some(theory));
+    let most = |of: fn(&Point) -> f64| series.iter().flat_map(|series| &series.points).map(of).fold(0.0, f64::max);
+    let (x_most, y_most) = (most(|point| point.x), most(|point| point.middle));
+    let grouped = |ticks: Vec<Tick>| ticks.into_iter().map(|tick| Tick { label: count(tick.at), ..tick }).collect();
+    let in_seconds = figure == Figure::DrainS;
+    let chart = Chart {
+        y_name: findings::in_words(figure).to_owned(),
+        x_name: "clients".to_owned(),
+        x_ticks: grouped(number_ticks(x_most, 8).into_iter().filter(|tick| tick.at <= x_most).collect()),
+        x_limits: Some((0.0, x_most * 1.02)),
+        y_ticks: if in_seconds { duration_ticks(y_most, 5) } else { grouped(number_ticks(y_most, 5)) },
+        series,
+        ..Chart::default()
+    };
+    picture(name, report, &[chart])
+}
+
 fn layers(report: &Report) -> Option<Picture> {
     let matrix = report.outcome.extras.layers.as_ref()?;
     let names = |values: &[u32]| values.iter().map(u32::to_string).collect();
@@ -371,7 +512,7 @@ fn layers(report: &Report) -> Option<Picture> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use relent_sim::{Heat, Hysteresis, HysteresisPoint, Matrix, Scenario, Service, World, simulate};
+    use relent_sim::{Heat, Hysteresis, HysteresisPoint, Matrix, Scenario, Service, Sizes, World, simulate};
 
     #[test]
     fn pictures_of_the_whole_scenario_are_drawn_where_it_has_them() {
@@ -400,10 +541,27 @@ mod tests {
             attempts: vec![4],
             amplification: vec![vec![4.0], vec![16.0]],
         });
-        assert_eq!(names(&outcome)[5..], ["heat-drain", "heat-wasted", "hysteresis", "layers"]);
+        let at = |rho, recovery_s| RecoveryPoint { rho, recovery_s, expected_s: None };
+        let points = vec![at(0.1, Some(3.0)), at(0.2, Some(30.0)), at(0.25, None)];
+        let curve = Recovery { policy: "a".into(), outage_s: 10.0, patience_s: 180.0, threshold: Some(0.25), points };
+        outcome.extras.recovery = vec![curve];
+        let figures = |calls| Figures::NONE.with(Figure::Calls, calls).with(Figure::TimeMs, 2.0 * calls);
+        outcome.extras.sizes = Some(Sizes {
+            clients: vec![1000, 2000],
+            figures: vec![Figure::Calls, Figure::TimeMs],
+            runs: 1,
+            policies: vec![("a".into(), vec![figures(50.0), figures(90.0)])],
+            expected: vec![Some(51.0), None],
+        });
+        let more = ["heat-drain", "heat-wasted", "hysteresis", "recovery", "clients-cost", "clients-time", "layers"];
+        assert_eq!(names(&outcome)[5..], more);
         let report = Report { scenario: &scenario, outcome: &outcome, command: "" };
         let drawn = |name: &str| report.pictures().into_iter().find(|picture| picture.name == name).unwrap().svg;
         assert!(drawn("heat-drain").contains(">8.00<") && drawn("layers").contains(">16.0<"));
+        let recovery = drawn("recovery");
+        assert!(recovery.contains(">1/4<") && recovery.contains("outage of 10s"), "{recovery}");
+        assert!(drawn("clients-cost").contains(">by theory<") && !drawn("clients-time").contains(">by theory<"));
+        assert!(drawn("clients-cost").contains(">2,000<"));
         let hysteresis = drawn("hysteresis");
         assert!(hysteresis.contains("a, going up") && hysteresis.contains("a, coming back"), "{hysteresis}");
         for picture in report.pictures() {
@@ -414,6 +572,25 @@ mod tests {
     #[test]
     fn what_does_not_bend_is_left_out() {
         let points = vec![Point::of(0.0, 0.0), Point::of(1.0, 1.0), Point::of(2.0, 2.0), Point::of(3.0, 2.0)];
-        assert_eq!(thinned(points), [Point::of(0.0, 0.0), Point::of(2.0, 2.0), Point::of(3.0, 2.0)]);
+        assert_eq!(thinned(points, 1e-9), [Point::of(0.0, 0.0), Point::of(2.0, 2.0), Point::of(3.0, 2.0)]);
+        // A bend that is slow is still one.
+        let round: Vec<Point> = (0..=1000).map(|x| Point::of(f64::from(x), f64::from(x * x) / 1e6)).collect();
+        let few = thinned(round.clone(), 0.01);
+        assert!((5..20).contains(&few.len()) && few.last() == round.last(), "{few:?}");
+        // A band that widens around a straight line bends, too.
+        let wide = |x: f64| Point { x, low: 0.0, middle: 1.0, high: 2.0 + x * x };
+        assert_eq!(thinned((0..4).map(|x| wide(f64::from(x))).collect(), 0.1).len(), 4);
+        assert_eq!(thinned(vec![], 1.0).len(), 0);
+    }
+
+    #[test]
+    fn the_front_is_made_of_those_that_none_beats() {
+        let dots = |places: &[(f64, f64)]| {
+            let dot = |(x, y): &(f64, f64)| Series { points: vec![Point::of(*x, *y)], ..Series::default() };
+            places.iter().map(dot).collect::<Vec<_>>()
+        };
+        let steps = front(&dots(&[(1.0, 9.0), (3.0, 9.0), (2.0, 5.0), (4.0, 6.0)])).unwrap();
+        assert_eq!(steps.points, [(1.0, 9.0), (2.0, 9.0), (2.0, 5.0)].map(|(x, y)| Point::of(x, y)));
+        assert_eq!(front(&dots(&[(1.0, 1.0), (2.0, 2.0)])), None, "one beats all");
     }
 }

@@ -1,34 +1,47 @@
 //! Load over time for people at a terminal: a strip of blocks for each policy, all to one scale.
 
-use crate::plot::bars;
+use super::View;
+use crate::{plot::bars, talk::wrap};
 use relent_sim::{Outcome, Record};
 use std::fmt::Write;
 
+/// So many characters across, where there is room.
 const WIDTH: usize = 72;
 const HEIGHT: usize = 3;
 
 /// Load over time for each policy; nothing where time means nothing.
-pub(super) fn draw(outcome: &Outcome) -> String {
+pub(super) fn draw(outcome: &Outcome, view: View) -> String {
     let drawn: Vec<&Record> = outcome.records.iter().filter(|record| !record.plots.load.is_empty()).collect();
     let ends = drawn.iter().map(|record| record.plots.bin_s * record.plots.load.len() as f64).fold(0.0, f64::max);
     if ends <= 0.0 {
         return String::new();
     }
-    let column = ends / WIDTH as f64;
-    let most = scale(outcome, &drawn, column);
-    let mut out = String::new();
-    let _ = writeln!(
-        out,
+    let width = view.columns.unwrap_or(WIDTH).clamp(10, WIDTH);
+    let column = ends / width as f64;
+    let most = scale(outcome, &drawn, column, width);
+    let scale = format!(
         "\nattempts a second over {}; full height is {}{}",
         seconds(ends),
         rounded(most / column),
         outcome.ideal.map_or_else(String::new, |ideal| format!(", the capacity is {}", rounded(ideal.capacity_per_s)))
     );
+    let mut out = wrap(&scale, view.columns.unwrap_or(usize::MAX));
     for record in drawn {
-        let columns: Vec<u32> = loads(record, column).iter().map(|load| units(*load, most)).collect();
+        let columns: Vec<u32> = loads(record, column, width).iter().map(|load| units(*load, most)).collect();
         let _ = write!(out, "\n{}\n{}", record.policy, bars(&columns, UNITS, HEIGHT));
     }
-    out
+    if view.unicode { out } else { ascii(&out) }
+}
+
+/// Blocks in the three heights that ASCII has.
+fn ascii(bars: &str) -> String {
+    let plain = |c: char| match c {
+        '▁' | '▂' => '_',
+        '▃' | '▄' | '▅' => '=',
+        '▆' | '▇' | '█' => '#',
+        c => c,
+    };
+    bars.chars().map(plain).collect()
 }
 
 /// Bars count in whole units: so many are the full height.
@@ -40,19 +53,19 @@ fn units(load: f64, most: f64) -> u32 {
 }
 
 /// Attempts in each column.
-fn loads(record: &Record, column: f64) -> Vec<f64> {
-    let mut loads = vec![0.0; WIDTH];
+fn loads(record: &Record, column: f64, width: usize) -> Vec<f64> {
+    let mut loads = vec![0.0; width];
     for (i, bin) in record.plots.load.iter().enumerate() {
         let at = ((i as f64 + 0.5) * record.plots.bin_s / column) as usize;
-        loads[at.min(WIDTH - 1)] += bin.first + bin.retries;
+        loads[at.min(width - 1)] += bin.first + bin.retries;
     }
     loads
 }
 
 /// The full height: four times what the server can do, or what is reached if that is less. The first rush of a herd
 /// would dwarf everything else.
-fn scale(outcome: &Outcome, drawn: &[&Record], column: f64) -> f64 {
-    let reached = drawn.iter().flat_map(|record| loads(record, column)).fold(0.0, f64::max).max(1.0);
+fn scale(outcome: &Outcome, drawn: &[&Record], column: f64, width: usize) -> f64 {
+    let reached = drawn.iter().flat_map(|record| loads(record, column, width)).fold(0.0, f64::max).max(1.0);
     outcome.ideal.map_or(reached, |ideal| reached.min(4.0 * ideal.capacity_per_s * column)).max(f64::MIN_POSITIVE)
 }
 

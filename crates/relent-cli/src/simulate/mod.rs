@@ -10,7 +10,7 @@ mod worlds;
 
 use crate::talk::{self, Fault};
 use clap::Subcommand;
-use relent_sim::{Control, Engine, Outcome, Problem, Scenario, draw_pictures, simulate_with};
+use relent_sim::{Control, Engine, Outcome, Picture, Pictures, Problem, Scenario, draw_pictures, simulate_with};
 use std::{fs, path::PathBuf, process::ExitCode, sync::Arc, thread};
 use worlds::{Aws, BatchArgs, Channel, EthernetArgs, Herd, LayersArgs, Open};
 
@@ -105,6 +105,35 @@ pub struct OutputArgs {
     /// Write a report to this file: one page with all plots and figures, which works without a network.
     #[arg(long, value_name = "FILE", global = true)]
     pub html: Option<PathBuf>,
+
+    /// Which pictures of the whole to add to the report: heat, hysteresis, recovery, layers, clients; all, none
+    /// [default: those that take a second or less].
+    #[arg(long, value_name = "PICTURES", global = true, value_delimiter = ',',
+        value_parser = ["heat", "hysteresis", "recovery", "layers", "clients", "all", "none"])]
+    pub pictures: Vec<String>,
+}
+
+impl OutputArgs {
+    /// Whether anything is written that has pictures in it.
+    fn has_pictures(&self) -> bool {
+        self.html.is_some() || self.svg.is_some() || self.plots
+    }
+
+    /// What the flags say about pictures, in the place of the scenario's own words.
+    fn pictures(&self, scenario: &mut Scenario) -> Result<(), Fault> {
+        if self.pictures.is_empty() {
+            return Ok(());
+        }
+        if !self.has_pictures() {
+            return Err(Fault::new("--pictures: there is nothing to draw them on")
+                .hint("add --html FILE, --svg DIR, or --json --plots"));
+        }
+        let fitting = Picture::ALL.into_iter().filter(|picture| picture.fits(&scenario.world).is_ok());
+        let all = self.pictures.iter().any(|name| name == "all").then_some(fitting).into_iter().flatten();
+        let named = self.pictures.iter().filter_map(|name| Picture::parse(name));
+        scenario.pictures = all.chain(named).fold(Pictures::NONE, |pictures, picture| pictures.with(picture, true));
+        Ok(())
+    }
 }
 
 /// Simulates.
@@ -121,18 +150,23 @@ pub fn run(args: &Args) -> Result<ExitCode, Fault> {
     if let Some(engine) = &output.engine {
         scenario.engine = Engine::parse(engine);
     }
+    output.pictures(&mut scenario)?;
     let threads = output.threads.map_or_else(cores, usize::from);
     let control = Arc::new(Control::default());
     let watch = watch::Watch::start(Arc::clone(&control))?;
     let outcome = simulate_with(&scenario, threads, &control).map_err(|problem| fault(args, problem));
     let outcome = outcome.map(|mut outcome| {
-        if output.html.is_some() || output.svg.is_some() {
-            draw_pictures(&scenario, &mut outcome, &control);
-        }
-        outcome
+        let missing = match output.has_pictures() {
+            true => draw_pictures(&scenario, &mut outcome, threads, &control),
+            false => Vec::new(),
+        };
+        (outcome, missing)
     });
     watch.end();
-    let outcome = outcome?;
+    let (outcome, missing) = outcome?;
+    for picture in missing.into_iter().filter(|_| !outcome.interrupted) {
+        talk::warn(format!("there is no picture {:?}: {}", picture.name(), why_not(picture)));
+    }
     write(output, &scenario, &outcome)?;
     if outcome.interrupted {
         talk::note("interrupted: these are the runs that were done");
@@ -156,6 +190,15 @@ fn scenario(args: &Args) -> Result<Scenario, Fault> {
     Ok(scenario)
 }
 
+/// Where people read the table.
+#[derive(Clone, Copy, Debug)]
+struct View {
+    /// The columns of the terminal; where there is none, lines are as long as they are.
+    columns: Option<usize>,
+    /// Whether it shows characters beyond ASCII.
+    unicode: bool,
+}
+
 fn cores() -> usize {
     thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
@@ -168,7 +211,10 @@ fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<
     let text = match (output.json, output.plots) {
         (true, true) => outcome.to_json_with_plots(),
         (true, false) => outcome.to_json(),
-        (false, _) => format!("{}{}", table::draw(outcome), curves::draw(outcome)),
+        (false, _) => {
+            let view = View { columns: talk::columns(), unicode: talk::unicode() };
+            format!("{}{}", table::draw(outcome, view), curves::draw(outcome, view))
+        }
     };
     talk::write_out(text.as_bytes())?;
     for record in outcome.records.iter().filter(|record| !output.json && record.stopped.is_some()) {
@@ -179,6 +225,14 @@ fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<
         talk::warn("the scenario promises nothing: it has no [assert]");
     }
     Ok(())
+}
+
+/// Why a world that could have a picture has none.
+const fn why_not(picture: Picture) -> &'static str {
+    match picture {
+        Picture::Heat => "no policy has a base and a cap, in a world that the fluid engine knows",
+        _ => "the server has no capacity with which a load could be compared",
+    }
 }
 
 /// Says which promises do not hold.
@@ -194,6 +248,10 @@ fn judge(scenario: &Scenario, outcome: &Outcome) -> ExitCode {
 /// A problem that was found when flags had had their say: with the name of the flag where there is one.
 fn fault(args: &Args, problem: Problem) -> Fault {
     let by_flags = args.world.is_some() || problem.key == "engine" || problem.key == "seeds";
+    if let Some(picture) = problem.key.strip_prefix("pictures.") {
+        return Fault::new(format!("--pictures {picture}: {}", problem.problem))
+            .hint("--pictures all draws what there is");
+    }
     let name = problem.key.rsplit('.').next().unwrap_or(&problem.key).replace('_', "-");
     let text = match by_flags && !problem.key.starts_with("policy.") {
         true => format!("--{}: {}", if name == "count" { "clients".to_owned() } else { name }, problem.problem),

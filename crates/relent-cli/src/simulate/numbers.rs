@@ -54,9 +54,23 @@ pub(super) fn windows(text: &str) -> Result<Windows, String> {
     Windows::parse(text).ok_or_else(|| "there are beb, exp=1.5, quad, lb, llb, stb, fixed".to_owned())
 }
 
+/// A number with thousands apart: `100,000`, `1,234.5`.
+pub(super) fn grouped(number: f64) -> String {
+    let text = number.to_string();
+    let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let thousands = |(nth, digit)| if nth > 0 && nth % 3 == whole.len() % 3 { vec![',', digit] } else { vec![digit] };
+    whole.chars().enumerate().flat_map(thousands).chain(fraction.chars()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        let words = [0.0, 999.0, 1000.0, 100_000.0, 1_234_567.25].map(grouped);
+        assert_eq!(words, ["0", "999", "1,000", "100,000", "1,234,567.25"]);
+    }
 
     #[test]
     fn values_are_read_as_people_write_them() {

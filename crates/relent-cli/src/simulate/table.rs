@@ -1,7 +1,9 @@
 //! The figures of a simulation as a table for people, always beside the ideal.
 
+use super::View;
+use crate::talk::wrap;
 use relent_sim::{Engine, Figure, Outcome, Record};
-use std::fmt::Write;
+use std::{fmt::Write, ops::Range};
 
 /// Figures that a table has room for, in order; those without a meaning anywhere are left out.
 const COLUMNS: [Figure; 19] = [
@@ -27,16 +29,19 @@ const COLUMNS: [Figure; 19] = [
 ];
 
 /// The table, with a line of title above and the engine below.
-pub(super) fn draw(outcome: &Outcome) -> String {
+pub(super) fn draw(outcome: &Outcome, view: View) -> String {
     let columns = columns(outcome);
     let mut rows = vec![header(&columns, outcome)];
     rows.extend(ideal(outcome, &columns));
     rows.extend(outcome.records.iter().map(|record| row(record, &columns, outcome)));
     let mut out = String::new();
     if !outcome.title.is_empty() {
-        let _ = writeln!(out, "{}\n", outcome.title);
+        let _ = writeln!(out, "{}", wrap(&outcome.title, view.columns.unwrap_or(usize::MAX)));
     }
-    out.push_str(&aligned(&rows));
+    if !view.unicode {
+        rows.iter_mut().flatten().for_each(|cell| *cell = cell.replace('±', "+-"));
+    }
+    out.push_str(&aligned(&rows, view.columns.unwrap_or(usize::MAX)));
     out.push('\n');
     out.push_str(&footer(outcome));
     out
@@ -138,18 +143,38 @@ fn decimals(value: f64, places: usize) -> String {
     if value.fract() == 0.0 && places <= 1 { format!("{value:.0}") } else { format!("{value:.places$}") }
 }
 
-/// Columns side by side: the first to the left, the others to the right.
-fn aligned(rows: &[Vec<String>]) -> String {
+/// Columns side by side: the first to the left, the others to the right. Those for which there is no room stand below,
+/// beside the first once more.
+fn aligned(rows: &[Vec<String>], room: usize) -> String {
     let columns = rows.first().map_or(0, Vec::len);
+    if columns == 0 {
+        return String::new();
+    }
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut blocks = Vec::new();
+    let mut begin = 1;
+    while begin < columns || blocks.is_empty() {
+        let mut taken = widths.first().copied().unwrap_or(0);
+        let fits = |width: &&usize| {
+            taken += 2 + **width;
+            taken <= room
+        };
+        let end = begin + widths.iter().skip(begin).take_while(fits).count().max(1);
+        blocks.push(block(rows, &widths, begin..end.min(columns)));
+        begin = end;
+    }
+    blocks.join("\n")
+}
+
+fn block(rows: &[Vec<String>], widths: &[usize], columns: Range<usize>) -> String {
     let mut out = String::new();
     for row in rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(i, (cell, width))| match i {
-            0 => format!("{cell:<width$}"),
-            _ => format!("{cell:>width$}"),
-        });
-        let _ = writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+        let mut line = row.first().map_or_else(String::new, |name| format!("{name:<0$}", widths[0]));
+        for (cell, width) in row[columns.clone()].iter().zip(&widths[columns.clone()]) {
+            let _ = write!(line, "  {cell:>width$}");
+        }
+        let _ = writeln!(out, "{}", line.trim_end());
     }
     out
 }
@@ -177,5 +202,17 @@ mod tests {
     fn numbers_are_as_short_as_they_may_be() {
         let texts = [0.0, 0.25, 8.017_8, 25.806_2, 163.39, 100_000.0, 382_850.4, 0.000_051_2].map(number);
         assert_eq!(texts, ["0", "0.250", "8.018", "25.81", "163.4", "100000", "382850", "0.0000512"]);
+    }
+
+    #[test]
+    fn columns_without_room_stand_below() {
+        let row = |name: &str| ["a long name", "1.00", "22.00", "333.00"].map(|cell| cell.replace("a long name", name));
+        let rows = [row("policy").to_vec(), row("b").to_vec()];
+        let wide = "policy  1.00  22.00  333.00\nb       1.00  22.00  333.00\n";
+        assert_eq!((aligned(&rows, usize::MAX).as_str(), aligned(&rows, 27).as_str()), (wide, wide));
+        let narrow = "policy  1.00  22.00\nb       1.00  22.00\n\npolicy  333.00\nb       333.00\n";
+        assert_eq!(aligned(&rows, 26), narrow);
+        assert_eq!(aligned(&rows, 1).lines().count(), 8, "a column at least");
+        assert_eq!(aligned(&[], 80), "");
     }
 }

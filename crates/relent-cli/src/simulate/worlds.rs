@@ -1,7 +1,7 @@
 //! The flags of each world, and the scenario they make.
 
 use super::{
-    numbers::{self, Outage},
+    numbers::{self, Outage, grouped},
     policies::{self, Unsaid},
 };
 use crate::{policy_args::PolicyArgs, talk::Fault};
@@ -117,8 +117,11 @@ impl Herd {
             ..Service::herd(self.clients, self.capacity)
         };
         let mut scenario = Scenario::new("herd", World::Service(service));
-        scenario.title =
-            format!("{} clients lose their connection; the server takes {} a second", self.clients, self.capacity);
+        scenario.title = format!(
+            "{} clients lose their connection; the server takes {} a second",
+            grouped(self.clients as f64),
+            grouped(self.capacity)
+        );
         let unsaid = Unsaid { curve: CurveName::Exponential, max_attempts: None };
         scenario.contenders = policies::given(&self.policy, unsaid)?.map_or_else(policies::usual, |one| vec![one]);
         Ok(seeded(scenario, &self.policy))
@@ -180,7 +183,8 @@ impl Open {
             ..Service::herd(1, self.capacity)
         };
         let mut scenario = Scenario::new("open", World::Service(service));
-        scenario.title = format!("{} calls a second; the server takes {} a second", self.rate, self.capacity);
+        scenario.title =
+            format!("{} calls a second; the server takes {} a second", grouped(self.rate), grouped(self.capacity));
         let unsaid = Unsaid { curve: CurveName::Immediate, max_attempts: Some(4) };
         let at_once = || Contender::new("immediate", Policy::immediate().max_attempts(4));
         scenario.contenders = vec![policies::given(&self.policy, unsaid)?.unwrap_or_else(at_once)];

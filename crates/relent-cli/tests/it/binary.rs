@@ -64,7 +64,9 @@ impl Folder {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_relent"));
         command.args(args).current_dir(&self.0).stdin(Stdio::null());
-        command.env_remove("COLUMNS").env_remove("NO_COLOR");
+        for variable in ["COLUMNS", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG"] {
+            command.env_remove(variable);
+        }
         command
     }
 

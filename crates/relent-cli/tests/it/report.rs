@@ -43,23 +43,6 @@ capacity = 50
 [policy.retries]
 curve = "immediate"
 max_attempts = 3
-[pictures]
-hysteresis = true
-"#;
-
-const MAP: &str = r#"
-[clients]
-count = 1000
-[server]
-capacity = 50
-queue = 50
-[policy.full]
-base = "100ms"
-cap = "10s"
-jitter = "full"
-max_attempts = "unlimited"
-[pictures]
-heat = true
 "#;
 
 fn herd() -> Folder {
@@ -77,17 +60,28 @@ fn report(folder: &Folder, args: &[&str]) -> Vec<Value> {
 
 #[test]
 fn the_plots_are_the_same_bytes_each_time() {
-    let folder = herd();
+    let folder = herd().file("storm.toml", STORM);
     report(&folder, &["herd.toml"]);
     for name in ["load", "connected", "waits", "cost", "attempts", "arrivals"] {
         golden(&format!("simulate-{name}.svg"), &folder.read(&format!("plots/{name}.svg")));
     }
+    golden("simulate-clients-cost.svg", &folder.read("plots/clients-cost.svg"));
+    golden("simulate-heat-drain.svg", &folder.read("plots/heat-drain.svg"));
     report(&folder, &["layers", "--failure", "0.9"]);
     golden("simulate-layers.svg", &folder.read("plots/layers.svg"));
+    report(&folder, &["storm.toml"]);
+    golden("simulate-hysteresis.svg", &folder.read("plots/hysteresis.svg"));
+    golden("simulate-recovery.svg", &folder.read("plots/recovery.svg"));
 }
 
-/// What the pictures of the docs show: each is the plot of this name of this scenario.
-const PICTURES: [(&str, &str, &str); 2] = [("storm", "load", DOCS_HERD), ("outage", "load", DOCS_OUTAGE)];
+/// What the pictures of the docs show: each is the plot of this name of this scenario, in so many runs.
+const PICTURES: [(&str, &str, &str, &str); 5] = [
+    ("storm", "load", DOCS_HERD, "1"),
+    ("heat", "heat-drain", DOCS_HERD, "1"),
+    ("outage", "load", DOCS_OUTAGE, "1"),
+    ("recovery", "recovery", include_str!("../../../relent-sim/scenarios/storm-stays.toml"), "1"),
+    ("clients", "clients-cost", include_str!("../../../relent-sim/scenarios/aws.toml"), "10"),
+];
 
 const DOCS_HERD: &str = include_str!("../../../relent-sim/scenarios/jitter.toml");
 
@@ -114,9 +108,9 @@ max_attempts = 3
 
 #[test]
 fn the_pictures_of_the_docs_are_those_that_are_drawn() {
-    for (picture, plot, scenario) in PICTURES {
+    for (picture, plot, scenario, seeds) in PICTURES {
         let folder = Folder::new().file("scenario.toml", scenario);
-        report(&folder, &["scenario.toml"]);
+        report(&folder, &["scenario.toml", "--seeds", seeds]);
         golden(&format!("../../../../docs/{picture}.svg"), &folder.read(&format!("plots/{plot}.svg")));
     }
 }
@@ -130,6 +124,81 @@ fn the_report_is_the_same_bytes_each_time_on_any_number_of_threads() {
     report(&two, &["herd.toml", "--threads", "1"]);
     let page = two.read("report.html").replace(" --threads 1", "");
     assert!(one.read("report.html") == page, "the luck does not depend on the threads");
+}
+
+#[test]
+fn bands_do_not_depend_on_the_threads() {
+    let folder = herd();
+    let plots = |threads| {
+        let args = ["simulate", "herd.toml", "--json", "--plots", "--pictures", "heat,clients", "--threads", threads];
+        folder.relent(&args)
+    };
+    let (one, three) = (plots("1"), plots("3"));
+    assert_eq!((one.stderr.as_str(), one.code), ("", Some(0)));
+    assert!(one == three, "the same bytes");
+    let records: Vec<Value> = serde_json::from_str(&one.stdout).expect("it is an array");
+    for record in &records {
+        let bands = &record["plots"]["bands"];
+        assert_eq!(bands["runs"], 3);
+        let last = |line: &str| bands["connected"][line].as_array().and_then(|line| line.last()).cloned();
+        assert_eq!((last("low"), last("high")), (Some(json!(1000)), Some(json!(1000))), "everybody gets in");
+        let [low, mean, high] = ["low", "mean", "high"].map(|line| bands["attempts"][line].as_array().unwrap().clone());
+        for ((low, mean), high) in low.iter().zip(&mean).zip(&high) {
+            assert!(low.as_f64() <= mean.as_f64() && mean.as_f64() <= high.as_f64(), "{low} {mean} {high}");
+        }
+    }
+}
+
+#[test]
+fn pictures_are_those_that_are_asked_for() {
+    let folder = herd();
+    let names = |pictures: &str| {
+        let _ = std::fs::remove_dir_all(folder.path().join("plots"));
+        report(&folder, &["herd.toml", "--seeds", "1", "--pictures", pictures]);
+        let plots = std::fs::read_dir(folder.path().join("plots")).expect("there are plots");
+        plots.map(|entry| entry.expect("it is readable").file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    let has = |names: &[String], name: &str| names.iter().any(|other| other.starts_with(name));
+    let none = names("none");
+    assert!(has(&none, "load") && !has(&none, "heat") && !has(&none, "clients") && !has(&none, "layers"), "{none:?}");
+    let all = names("all");
+    assert!(has(&all, "heat") && has(&all, "clients") && has(&all, "layers") && !has(&all, "recovery"), "{all:?}");
+    let says = |args: &[&str], stderr: &str| {
+        let outcome = folder.relent(&[&["simulate"], args].concat());
+        assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str(), outcome.code), ("", stderr, Some(125)));
+    };
+    says(
+        &["herd.toml", "--pictures", "heat"],
+        "error: --pictures: there is nothing to draw them on\nhint: add --html FILE, --svg DIR, or --json --plots\n",
+    );
+    says(
+        &["herd.toml", "--pictures", "hysteresis", "--html", "x.html"],
+        "error: --pictures hysteresis: only calls that come in a stream have a load that can be raised\n\
+         hint: --pictures all draws what there is\n",
+    );
+    let told = folder.relent(&[
+        "simulate",
+        "herd",
+        "--clients",
+        "100",
+        "--capacity",
+        "10",
+        "--queue",
+        "10",
+        "--curve",
+        "constant",
+        "--base",
+        "1s",
+        "--pictures",
+        "heat",
+        "--html",
+        "x.html",
+    ]);
+    assert_eq!(told.code, Some(0));
+    assert_eq!(
+        told.stderr,
+        "warning: there is no picture \"heat\": no policy has a base and a cap, in a world that the fluid engine knows\n"
+    );
 }
 
 #[test]
@@ -159,6 +228,10 @@ fn the_page_works_in_a_browser() {
     for id in ["load", "connected", "waits", "tradeoff", "attempts", "raster", "numbers"] {
         assert_eq!(browser.value(&format!("document.querySelectorAll('#{id}').length")), 1, "{id}");
     }
+    // A band for each policy, around the mean of its runs.
+    assert_eq!(browser.value("document.querySelectorAll('#connected path.band').length"), 3);
+    assert_eq!(browser.value("document.querySelectorAll('#waits path.band').length"), 3);
+    assert_eq!(browser.value("document.querySelectorAll('#tradeoff path.front').length"), 1);
     answers_the_mouse(&mut browser);
     fits_a_telephone_in_the_dark(&mut browser);
     for (args, plots) in [
@@ -182,26 +255,92 @@ fn the_page_works_in_a_browser() {
         (&["layers", "--failure", "0.9"], 1),
         (&["ethernet", "--seeds", "10"], 1),
         (&["batch", "--n", "16", "--seeds", "5"], 1),
-        (&["channel", "--slots", "10000"], 0),
+        (&["channel", "--slots", "10000"], 1),
     ] {
         let records = report(&folder, args);
         browser.open(&folder.path().join("report.html"));
         shows_the_numbers(&mut browser, &records);
         draws(&mut browser, plots);
     }
-    let folder = folder.file("storm.toml", STORM).file("map.toml", MAP);
-    for (file, id) in [("storm.toml", "hysteresis"), ("map.toml", "heat")] {
-        let records = report(&folder, &[file]);
+    let folder = folder.file("storm.toml", STORM);
+    for (args, ids) in [
+        (&["storm.toml", "--seeds", "2"][..], &["hysteresis", "recovery"][..]),
+        (&["herd.toml", "--pictures", "heat"], &["heat"]),
+        (&["aws", "--clients", "10", "--seeds", "2"], &["sizes"]),
+        (&["channel", "--slots", "10000"], &["sizes"]),
+    ] {
+        let records = report(&folder, args);
         browser.open(&folder.path().join("report.html"));
         shows_the_numbers(&mut browser, &records);
-        draws(&mut browser, 2);
-        assert_eq!(
-            browser.value(&format!("document.querySelectorAll('#{id} svg g.data > *').length > 1")),
-            true,
-            "{id}"
-        );
+        draws(&mut browser, 1);
+        for id in ids {
+            answers_hovering(&mut browser, id);
+        }
+        pictures_are_those_of_the_json(&mut browser, &folder, args);
     }
     assert_eq!(browser.complaints, [""; 0], "nothing is logged and nothing is loaded");
+}
+
+/// Over a plot in this section, the tip has a value for a policy.
+#[track_caller]
+fn answers_hovering(browser: &mut Browser, id: &str) {
+    let shapes = format!("document.querySelectorAll('#{id} svg g.data > *').length > 1");
+    assert_eq!(browser.value(&shapes), true, "{id}");
+    browser.value(&format!("document.querySelector('#{id} svg').scrollIntoView({{ block: 'center' }})"));
+    let place = browser.value(&format!(
+        "(b => [b.left + b.width * 0.25, b.top + b.height * 0.3])(document.querySelector('#{id} svg').getBoundingClientRect())"
+    ));
+    let at = json!({ "type": "mouseMoved", "x": place[0], "y": place[1], "button": "none" });
+    browser.ask("Input.dispatchMouseEvent", &at);
+    let tip = browser.value("[document.getElementById('tip').hidden, document.querySelectorAll('#tip tr').length]");
+    assert_eq!(tip[0], false, "{id}: nothing is said");
+    assert!(tip[1].as_u64() > Some(0), "{id}: {tip}");
+}
+
+/// What the page draws of the scenario as a whole, and how runs differ, is what `--json --plots` says.
+#[track_caller]
+fn pictures_are_those_of_the_json(browser: &mut Browser, folder: &Folder, args: &[&str]) {
+    let outcome = folder.relent(&[&["simulate"], args, &["--json", "--plots"]].concat());
+    let records: Vec<Value> = serde_json::from_str(&outcome.stdout).expect("it is an array");
+    let page = browser.value("JSON.parse(document.getElementById('page').textContent)");
+    let same = |page: &Value, json: &Value, what: &str| {
+        let numbers = |value: &Value| {
+            let list = value.as_array().unwrap_or_else(|| panic!("{what} is a list: {value}")).clone();
+            list.into_iter().map(|value| value.as_f64()).collect::<Vec<_>>()
+        };
+        let (page, json) = (numbers(page), numbers(json));
+        let near = |pair: (&Option<f64>, &Option<f64>)| match pair {
+            (Some(a), Some(b)) => (a - b).abs() <= 1e-6,
+            (a, b) => a == b,
+        };
+        assert!(page.len() == json.len() && page.iter().zip(&json).all(near), "{what}: {page:?} is not {json:?}");
+    };
+    for (nth, record) in records.iter().enumerate() {
+        let (policy, plots) = (&page["policies"][nth], &record["plots"]);
+        if record["seeds"].as_u64() > Some(1) {
+            same(&policy["bands"]["connected"]["high"], &plots["bands"]["connected"]["high"], "connected");
+            same(&policy["bands"]["waits"]["mean"], &plots["bands"]["wait_s"]["mean"], "waits");
+        }
+        let of = |list: &Value| {
+            let found = list.as_array().and_then(|list| list.iter().find(|one| one["policy"] == record["policy"]));
+            found.cloned().unwrap_or_default()
+        };
+        let pictures = plots["pictures"].as_object().expect("it is an object");
+        for (name, picture) in pictures {
+            match name.as_str() {
+                "heat" => same(&page["heat"]["drain"][3], &picture["drain_over_ideal"][3], "heat"),
+                "recovery" => same(&of(&page["recovery"])["time"], &picture["recovery_s"], "recovery"),
+                "clients" => same(&page["sizes"]["clients"], &picture["clients"], "clients"),
+                "hysteresis" => {
+                    let points = of(&page["hysteresis"])["points"].as_array().expect("there are points").clone();
+                    let goodput = points.into_iter().map(|point| point["goodput"].clone()).collect();
+                    same(&Value::Array(goodput), &picture["goodput"], "hysteresis");
+                }
+                _ => {}
+            }
+        }
+        assert!(!pictures.is_empty() || nth > 0 || args.contains(&"heat"), "{args:?} has pictures");
+    }
 }
 
 /// Every figure in the JSON is in the page's table, and the text of the cell is that number.

@@ -48,6 +48,26 @@ fn the_usual_policies_side_by_side() {
 }
 
 #[test]
+fn the_table_fits_a_narrow_terminal_and_an_old_one() {
+    let folder = Folder::new();
+    let said = |variable: &str, value: &str| {
+        let output = folder.command(&[&HERD[..], &["--seeds", "2"]].concat()).env(variable, value).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for columns in [40, 60, 80] {
+        let text = said("COLUMNS", &columns.to_string());
+        let longest = text.lines().map(|line| line.chars().count()).max();
+        assert!(longest <= Some(columns), "{longest:?}\n{text}");
+        assert!(text.matches("\nideal ").count() > 1 && text.contains("  busy\n"), "{text}");
+    }
+    golden("simulate-narrow.txt", &said("COLUMNS", "60"));
+    assert!(said("LC_ALL", "C").is_ascii() && said("LANG", "de_DE.ISO-8859-1").is_ascii());
+    assert!(said("LC_ALL", "C").contains("+-") && !said("LANG", "C.UTF-8").is_ascii());
+    let lines = |text: &str| text.lines().map(str::len).collect::<Vec<_>>();
+    assert_eq!(lines(&said("LC_ALL", "POSIX"))[2..9], lines(&said("LC_ALL", "C"))[2..9]);
+}
+
+#[test]
 fn json_has_the_figures_by_name() {
     let outcome = herd(&["--curve", "constant", "--base", "1s", "--jitter", "none", "--json"]);
     assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)));

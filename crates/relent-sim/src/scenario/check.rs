@@ -1,6 +1,6 @@
 //! Impossible scenarios, and what is wrong with them.
 
-use super::{Contender, Scenario, Service, TroubleKind, World};
+use super::{Contender, Picture, Scenario, Service, TroubleKind, World};
 use crate::{
     arrivals::{Arrivals, Rate},
     channel::{Access, Windows},
@@ -56,6 +56,10 @@ impl Scenario {
         must(self.seeds > 0, "seeds", "there are no runs", "use 1 or more")?;
         must(self.seeds <= 10_000_000, "seeds", "there are more than ten million runs", "fewer say as much")?;
         must(!self.limit.is_zero(), "limit", "the limit of time is zero", "leave it out for a day")?;
+        for picture in Picture::ALL.into_iter().filter(|picture| self.pictures.get(*picture) == Some(true)) {
+            let (key, hint) = (format!("pictures.{}", picture.name()), "leave it out");
+            picture.fits(&self.world).map_err(|reason| Problem::new(key, reason, hint))?;
+        }
         let own_rules = matches!(self.world, World::Batch(_) | World::Saturated(_));
         must(own_rules || !self.contenders.is_empty(), "policy", "there is no policy", "add a [policy.NAME]")?;
         match &self.world {

@@ -1,8 +1,7 @@
 //! Scenario files: TOML in, a scenario out, mistakes shown where they stand.
 
 use super::{
-    Contender, Pictures, Problem, RateLimit, RetryAfter, Scenario, Server, Service, Trouble, TroubleKind, World,
-    Writes,
+    Contender, Picture, Problem, RateLimit, RetryAfter, Scenario, Server, Service, Trouble, TroubleKind, World, Writes,
     table::{Result, Table},
 };
 use crate::{
@@ -122,11 +121,11 @@ fn read(root: &Table<'_>, config: &Config) -> Result<Scenario> {
     scenario.contenders = contenders(root, config)?;
     scenario.asserts = asserts(root, &scenario.contenders)?;
     if let Some(table) = root.table("pictures")? {
-        scenario.pictures = Pictures {
-            hysteresis: table.flag("hysteresis")?.unwrap_or(false),
-            heat: table.flag("heat")?.unwrap_or(false),
-            layers: table.flag("layers")?.unwrap_or(false),
-        };
+        for picture in Picture::ALL {
+            if let Some(wanted) = table.flag(picture.name())? {
+                scenario.pictures = scenario.pictures.with(picture, wanted);
+            }
+        }
         table.finish()?;
     }
     Ok(scenario)

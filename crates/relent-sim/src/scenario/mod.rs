@@ -2,10 +2,14 @@
 
 mod check;
 mod file;
+mod pictures;
 pub mod presets;
 mod table;
 
-pub use check::Problem;
+pub use self::{
+    check::Problem,
+    pictures::{Picture, Pictures},
+};
 
 use crate::{
     arrivals::Arrivals,
@@ -45,17 +49,6 @@ pub struct Scenario {
     pub pictures: Pictures,
     /// Draws that replace those of the core, for comparing with other simulators.
     pub forced: Option<Forced>,
-}
-
-/// Pictures of a scenario as a whole, which cost time of their own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pictures {
-    /// Load raised and lowered (open arrivals).
-    pub hysteresis: bool,
-    /// Base x cap by the fluid engine (herds).
-    pub heat: bool,
-    /// Layers x attempts (chains).
-    pub layers: bool,
 }
 
 /// What happens.

@@ -44,7 +44,7 @@ fn aws() {
 #[test]
 fn layers() {
     let (scenario, mut outcome) = run("layers.toml", |_| ());
-    draw_pictures(&scenario, &mut outcome, &Control::default());
+    assert_eq!(draw_pictures(&scenario, &mut outcome, 1, &Control::default()), []);
     let matrix = outcome.extras.layers.expect("the scenario asks for it");
     assert_eq!(matrix.amplification[2][3], 64.0);
 }

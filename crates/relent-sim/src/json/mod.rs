@@ -1,0 +1,72 @@
+//! Outcomes as JSON: an array with one object a policy, figures by name.
+
+mod object;
+mod plots;
+
+use self::object::Object;
+use crate::{
+    figure::Figure,
+    outcome::{Outcome, Record},
+};
+
+impl Outcome {
+    /// An array with one object a policy: its figures, each with `_sd` where several seeds ran, null where a figure
+    /// has no meaning; `recovered` as a share of the runs with the bounds of its Wilson interval.
+    pub fn to_json(&self) -> String {
+        let records = self.records.iter().map(|record| format!("  {}", self.object(record, false)));
+        format!("[\n{}\n]\n", records.collect::<Vec<_>>().join(",\n"))
+    }
+
+    /// The same with the series that plots are drawn from, under `plots`: those of the first run, under `bands` how the
+    /// runs differ, and under `pictures` those of the scenario as a whole that were drawn.
+    pub fn to_json_with_plots(&self) -> String {
+        let records = self.records.iter().map(|record| format!("  {}", self.object(record, true)));
+        format!("[\n{}\n]\n", records.collect::<Vec<_>>().join(",\n"))
+    }
+
+    fn object(&self, record: &Record, plots: bool) -> String {
+        let mut object = Object::new();
+        object.text("scenario", &self.scenario);
+        object.text("policy", &record.policy).text("engine", record.engine.as_str());
+        object.raw("clients", record.clients).raw("seeds", record.seeds);
+        for figure in Figure::ALL {
+            object.number(figure.name(), record.get(figure));
+            if record.seeds > 1 {
+                object.number(&format!("{}_sd", figure.name()), record.sd(figure));
+            }
+        }
+        let share = record.recovered;
+        object.number("recovered", share.map(|share| share.share()));
+        object.number("recovered_low", share.map(|share| share.wilson().0));
+        object.number("recovered_high", share.map(|share| share.wilson().1));
+        let mut reasons = Object::new();
+        for (reason, count) in &record.gave_up {
+            reasons.raw(reason, count);
+        }
+        object.raw("gave_up_by_reason", reasons.finish());
+        match &record.stopped {
+            Some(reason) => object.text("stopped", reason),
+            None => object.raw("stopped", "null"),
+        };
+        self.checks(record, &mut object);
+        if plots {
+            object.raw("plots", plots::plots(self, record));
+        }
+        object.finish()
+    }
+
+    /// Numbers that theory knows too: `"checks": {"collisions": {"measured": 1.64, "expected": 1.6416}}`.
+    fn checks(&self, record: &Record, object: &mut Object) {
+        let mut checks = Object::new();
+        let prefix = format!("{}: ", record.policy);
+        for (name, measured, expected) in &self.extras.checks {
+            let Some(name) = name.strip_prefix(&prefix) else { continue };
+            let mut check = Object::new();
+            check.number("measured", Some(*measured)).number("expected", *expected);
+            checks.raw(name, check.finish());
+        }
+        if !checks.is_empty() {
+            object.raw("checks", checks.finish());
+        }
+    }
+}
