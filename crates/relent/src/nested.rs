@@ -71,8 +71,9 @@ mod with_threads {
         }
 
         /// Whether an inner call gave up and its error is still alive.
+        #[inline]
         pub(crate) fn has_given_up(&self) -> bool {
-            self.0 != NONE && alive().contains(&self.0)
+            self.0 != NONE && is_alive(self.0)
         }
     }
 
@@ -87,9 +88,10 @@ mod with_threads {
         }
 
         /// Whether an inner call has given up since, and its error is still alive.
+        #[inline]
         pub(crate) fn has_given_up(self) -> bool {
             let last = LAST.get();
-            last != self.0 && alive().contains(&last)
+            last != self.0 && is_alive(last)
         }
     }
 
@@ -99,7 +101,13 @@ mod with_threads {
     impl Trace {
         pub(crate) fn leave() -> Trace {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            alive().insert(number);
+            let mut alive = alive();
+            if alive.is_empty() {
+                // Stays, so that the set need not be allocated anew for each error.
+                alive.insert(NONE);
+            }
+            alive.insert(number);
+            drop(alive);
             LAST.set(number);
             Trace(number)
         }
@@ -109,6 +117,11 @@ mod with_threads {
         fn drop(&mut self) {
             alive().remove(&self.0);
         }
+    }
+
+    #[cold]
+    fn is_alive(trace: u64) -> bool {
+        alive().contains(&trace)
     }
 
     fn alive() -> std::sync::MutexGuard<'static, BTreeSet<u64>> {

@@ -324,6 +324,7 @@ impl<W, N, T: Timer> Hooks<W, N, T> {
 
     /// Takes note of a failure: the delay before the next attempt, or the error that ends the call. The last error
     /// the operation returned is kept in `last`.
+    #[inline]
     fn failed<E>(
         &self,
         retry: &mut Retry<'_, &T>,
@@ -345,7 +346,25 @@ impl<W, N, T: Timer> Hooks<W, N, T> {
                 (verdict, None)
             }
         };
-        match retry.failed(verdict) {
+        if !N::WATCHES && retry.goes_on_at_once(verdict) {
+            return Ok(Duration::ZERO);
+        }
+        self.decide(retry, attempt, verdict, timed_out, last)
+    }
+
+    #[inline(never)]
+    fn decide<E>(
+        &self,
+        retry: &mut Retry<'_, &T>,
+        attempt: Attempt,
+        verdict: Verdict,
+        timed_out: Option<Duration>,
+        last: &mut Option<E>,
+    ) -> Result<Duration, Error<E>>
+    where
+        N: Watch<E>,
+    {
+        match retry.decide(verdict) {
             Err(reason) => {
                 let mut error = retry.give_up(reason, last.take());
                 error.timed_out = timed_out;
@@ -364,7 +383,13 @@ impl<W, N, T: Timer> Hooks<W, N, T> {
     }
 }
 
-async fn retry<W, N, T, V, E, F, Fut>(policy: &Policy, hooks: &Hooks<W, N, T>, mut op: F) -> Result<V, Error<E>>
+/// No more variables than it needs, since each is stored: a first attempt that succeeds costs little else.
+#[expect(clippy::manual_async_fn, reason = "an `async fn` copies its arguments into variables")]
+fn retry<W, N, T, V, E, F, Fut>(
+    policy: &Policy,
+    hooks: &Hooks<W, N, T>,
+    mut op: F,
+) -> impl Future<Output = Result<V, Error<E>>>
 where
     W: Judge<E>,
     N: Watch<E>,
@@ -372,19 +397,19 @@ where
     F: FnMut(Attempt) -> Fut,
     Fut: Future<Output = Result<V, E>>,
 {
-    let began = hooks.began(policy);
-    let mut first = None;
-    if began.is_none() && hooks.cancel.is_none() && !policy.has_spread() {
-        let mut op = pin!(op(Attempt::new(1, None)));
-        let mut scope = Scope::new();
-        let outcome = poll_fn(|cx| scope.enter(|| op.as_mut().poll(cx)));
-        match outcome.await {
-            Ok(value) => return Ok(value),
-            Err(error) => first = Some(Fault::Error { error, was_given_up: scope.has_given_up() }),
-        }
+    async move {
+        let began = hooks.began(policy);
+        let rest = if began.is_none() && hooks.cancel.is_none() && !policy.has_spread() {
+            match unbounded(pin!(op(Attempt::new(1, None)))).await {
+                Ok(value) => return Ok(value),
+                Err(fault) => go_on(policy, hooks, None, Some(fault), op),
+            }
+        } else {
+            go_on(policy, hooks, began, None, op)
+        };
+        let mut rest = pin!(rest);
+        poll_fn(|cx| poll_apart(rest.as_mut(), cx)).await
     }
-    let mut rest = pin!(go_on(policy, hooks, began, first, op));
-    poll_fn(|cx| poll_apart(rest.as_mut(), cx)).await
 }
 
 /// Polls out of line, so that the code of the rest does not weigh on calls that never come to it.
@@ -418,17 +443,32 @@ where
     loop {
         let fault = match failed.take() {
             Some(fault) => fault,
-            None => match bounded(op(attempt), attempt.timeout(), hooks).await {
-                Ok(value) => return Ok(value),
-                Err(fault) => fault,
-            },
+            None => {
+                let outcome = match (attempt.timeout(), &hooks.cancel) {
+                    (None, None) => unbounded(pin!(op(attempt))).await,
+                    (limit, _) => bounded(op(attempt), limit, hooks).await,
+                };
+                match outcome {
+                    Ok(value) => return Ok(value),
+                    Err(fault) => fault,
+                }
+            }
         };
         let delay = hooks.failed(&mut retry, attempt, fault, &mut last)?;
-        if !retry.sleep(delay).await {
+        if !retry.begin_at_once(delay) && !retry.sleep(delay).await {
             return Err(retry.give_up(Reason::Cancelled, last));
         }
         attempt = retry.attempt();
     }
+}
+
+/// One attempt that nothing can end but itself.
+fn unbounded<V, E>(mut op: Pin<&mut impl Future<Output = Result<V, E>>>) -> impl Future<Output = Result<V, Fault<E>>> {
+    let mut scope = Scope::new();
+    poll_fn(move |cx| {
+        let outcome = scope.enter(|| op.as_mut().poll(cx));
+        outcome.map_err(|error| Fault::Error { error, was_given_up: scope.has_given_up() })
+    })
 }
 
 /// One attempt, no longer than its limit and no longer than nobody cancels.

@@ -287,6 +287,22 @@ impl<'a, T: Timer> Retry<'a, T> {
     /// Takes note of a failure that happened now; the delay, or why there is none.
     #[inline]
     pub(crate) fn failed(&mut self, verdict: Verdict) -> Result<Duration, Reason> {
+        if self.goes_on_at_once(verdict) { Ok(Duration::ZERO) } else { self.decide(verdict) }
+    }
+
+    /// Takes note of a failure after which there is nothing to wait for and nothing to decide: no delay, no limit of
+    /// time, nobody who could end it. False if it is not such a one.
+    #[inline]
+    pub(crate) fn goes_on_at_once(&mut self, verdict: Verdict) -> bool {
+        let is_free = !self.is_timed && self.has_begun && self.cancel.is_none();
+        let goes_on = is_free && verdict == Verdict::Transient && self.call.goes_on_at_once();
+        if goes_on {
+            self.timeline.push_untimed();
+        }
+        goes_on
+    }
+
+    pub(crate) fn decide(&mut self, verdict: Verdict) -> Result<Duration, Reason> {
         self.begin();
         if self.is_timed {
             self.failed_at = self.timer.now();
@@ -313,8 +329,12 @@ impl<'a, T: Timer> Retry<'a, T> {
         decision
     }
 
-    pub(crate) fn give_up<E>(&self, reason: Reason, last: Option<E>) -> Error<E> {
-        let elapsed = self.call.elapsed(self.timer.now());
+    pub(crate) fn give_up<E>(&mut self, reason: Reason, last: Option<E>) -> Error<E> {
+        if reason == Reason::Cancelled {
+            // Which need not be when the last attempt failed.
+            self.failed_at = self.timer.now();
+        }
+        let elapsed = self.elapsed_at_failure();
         let mut error = Error::new(reason, last, self.call.failures(), elapsed, &self.timeline);
         error.pushback = self.pushback;
         error
@@ -323,13 +343,21 @@ impl<'a, T: Timer> Retry<'a, T> {
     /// Sleeps and starts the next attempt; false if the call was cancelled.
     #[inline]
     pub(crate) async fn sleep(&mut self, delay: Duration) -> bool {
-        if delay.is_zero() {
-            self.begin_attempt(false);
+        if self.begin_at_once(delay) {
             return true;
         }
         let is_over = sleep(&self.timer, delay, self.cancel.as_ref()).await;
         self.begin_attempt(true);
         !is_over
+    }
+
+    /// Starts the next attempt if there is no delay before it.
+    #[inline]
+    pub(crate) fn begin_at_once(&mut self, delay: Duration) -> bool {
+        if delay.is_zero() {
+            self.begin_attempt(false);
+        }
+        delay.is_zero()
     }
 
     /// [`sleep`](Retry::sleep) on a thread.

@@ -164,6 +164,18 @@ impl<'a> Call<'a> {
         self.latest = Timestamp::from_nanos(if by_elapsed < by_deadline { by_elapsed } else { by_deadline });
     }
 
+    /// Takes note of a transient failure if the policy has no delays and another attempt is allowed. Says nothing about
+    /// limits of time.
+    #[inline]
+    pub(crate) fn goes_on_at_once(&mut self) -> bool {
+        let failures = self.failures.saturating_add(1);
+        let goes_on = self.policy.is_immediate() && failures < self.policy.max_attempts;
+        if goes_on {
+            self.failures = failures;
+        }
+        goes_on
+    }
+
     #[inline(always)]
     fn delay_after_failure(&mut self, now: Timestamp, verdict: Verdict, draw: u64) -> Result<u64, Reason> {
         self.failures = self.failures.saturating_add(1);

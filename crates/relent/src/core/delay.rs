@@ -31,6 +31,11 @@ impl Policy {
         matches!(self.jitter, PackedJitter::DECORRELATED)
     }
 
+    #[inline]
+    pub(crate) const fn is_immediate(&self) -> bool {
+        matches!(self.shape, Shape::Immediate)
+    }
+
     /// Whether the delay of a custom rule has already taken account of a pushback.
     pub(crate) fn handles_pushback(&self) -> bool {
         matches!(self.shape, Shape::Custom(rule) if rule.handles_pushback())
