@@ -1,6 +1,6 @@
 //! A table of colours: a value for each of two settings.
 
-use super::svg::{LEFT, RIGHT, WIDTH, escape, write_head};
+use super::svg::{LEFT, RIGHT, WIDTH, escape, write_head, write_title};
 use std::fmt::Write;
 
 /// Values by column and row.
@@ -16,6 +16,8 @@ pub struct Grid {
     pub rows: (String, Vec<String>),
     /// The values, row by row from below; `None` where there is none.
     pub cells: Vec<Vec<Option<f64>>>,
+    /// A cell that is framed, by row and column, and what is said about it.
+    pub framed: Option<(usize, usize, String)>,
 }
 
 /// Cells with more neighbours than this in a row are too small for a number.
@@ -23,7 +25,7 @@ const MOST_WRITTEN: usize = 12;
 const TOP: f64 = 56.0;
 
 impl Grid {
-    /// The grid as SVG: the darker a cell, the greater its value, on a scale of ratios. The least is framed.
+    /// The grid as SVG: the darker a cell, the greater its value, on a scale of ratios.
     pub fn draw(&self) -> String {
         let mut out = String::new();
         let _ = self.write(&mut out);
@@ -36,7 +38,7 @@ impl Grid {
         let (wide, high) = ((WIDTH - LEFT - RIGHT) / columns as f64, if written { 34.0 } else { 320.0 / rows as f64 });
         let ground = TOP + high * rows as f64;
         write_head(out, &self.title, ground + 52.0, 2)?;
-        writeln!(out, "<text class=\"title\" x=\"{LEFT}\" y=\"22\">{}</text>", escape(&self.title))?;
+        write_title(out, &self.title)?;
         writeln!(out, "<text x=\"{LEFT}\" y=\"42\">{}</text>", escape(&self.value_name))?;
         writeln!(out, "<text class=\"end\" x=\"{}\" y=\"42\">{}</text>", LEFT - 8.0, escape(&self.rows.0))?;
         let (least, most) = self.range();
@@ -56,25 +58,14 @@ impl Grid {
                 writeln!(out, "<text class=\"mid\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", short(value))?;
             }
         }
-        if !written {
-            self.write_least(out, wide, high, ground)?;
+        if let Some((r, c, words)) = &self.framed {
+            let (x, y) = (LEFT + wide * *c as f64, ground - high * (r + 1) as f64);
+            let frame = "<rect class=\"s0\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2.5\"";
+            writeln!(out, "{frame} x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{high:.1}\"/>")?;
+            let end = WIDTH - RIGHT;
+            writeln!(out, "<text class=\"end\" x=\"{end}\" y=\"42\">framed: {}</text>", escape(words))?;
         }
         self.write_labels(out, wide, high, ground)
-    }
-
-    fn write_least(&self, out: &mut String, wide: f64, high: f64, ground: f64) -> std::fmt::Result {
-        let Some((r, c, value)) = self.values().min_by(|a, b| a.2.total_cmp(&b.2)) else { return Ok(()) };
-        let (x, y) = (LEFT + wide * c as f64, ground - high * (r + 1) as f64);
-        let frame = "<rect class=\"s0\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2.5\"";
-        writeln!(out, "{frame} x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{high:.1}\"/>")?;
-        let end = WIDTH - RIGHT;
-        let (_, most) = self.range();
-        writeln!(
-            out,
-            "<text class=\"end\" x=\"{end}\" y=\"42\">framed: the least, {}; the greatest is {}</text>",
-            short(value),
-            short(most)
-        )
     }
 
     fn write_labels(&self, out: &mut String, wide: f64, high: f64, ground: f64) -> std::fmt::Result {
@@ -131,15 +122,16 @@ mod tests {
         let names = |what: &str| (what.to_owned(), (0..size).map(|n| n.to_string()).collect::<Vec<_>>());
         let cell = |r: usize, c: usize| (c >= r).then_some(1.0 + (r + c) as f64);
         let cells = (0..size).map(|r| (0..size).map(|c| cell(r, c)).collect()).collect();
-        Grid { title: "t".into(), value_name: "v".into(), columns: names("x"), rows: names("y"), cells }
+        Grid { title: "t".into(), value_name: "v".into(), columns: names("x"), rows: names("y"), cells, framed: None }
     }
 
     #[test]
     fn small_grids_have_numbers_and_large_ones_a_frame() {
-        let (small, large) = (grid(3).draw(), grid(40).draw());
+        let framed = Some((1, 2, "the <best>".to_owned()));
+        let (small, large) = (grid(3).draw(), Grid { framed, ..grid(40) }.draw());
         assert!(small.contains(">5.00<") && !small.contains("framed"), "{small}");
         assert_eq!(small.matches("<rect").count(), 6);
-        assert!(large.contains("framed: the least, 1.00; the greatest is 79.0"));
+        assert!(large.contains("framed: the &lt;best&gt;") && !large.contains(">79.0<"));
         assert_eq!(large.matches("<rect").count(), 820 + 1);
     }
 

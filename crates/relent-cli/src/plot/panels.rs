@@ -2,7 +2,7 @@
 
 use super::{
     Chart, Mark, Series,
-    svg::{COLOURS, LEFT, RIGHT, Scale, WIDTH, escape, write_axes, write_head, write_marked},
+    svg::{COLOURS, LEFT, RIGHT, Scale, WIDTH, escape, write_axes, write_head, write_marked, write_title},
 };
 use std::fmt::Write;
 
@@ -28,7 +28,7 @@ fn write_all(out: &mut String, title: &str, charts: &[Chart]) -> std::fmt::Resul
     let height = first + step * charts.len() as f64 + if charts.len() == 1 { 56.0 } else { 24.0 };
     let colours = charts.iter().map(|chart| chart.series.len()).max().unwrap_or(0);
     write_head(out, title, height, colours)?;
-    writeln!(out, "<text class=\"title\" x=\"{LEFT}\" y=\"22\">{}</text>", escape(title))?;
+    write_title(out, title)?;
     let what = charts.first().map_or("", |chart| &chart.y_name);
     writeln!(out, "<text x=\"{LEFT}\" y=\"42\">{}</text>", escape(what))?;
     write_legend(out, &entries)?;

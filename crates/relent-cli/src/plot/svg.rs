@@ -50,7 +50,7 @@ pub fn draw(chart: &Chart) -> String {
 
 fn write_all(out: &mut String, chart: &Chart) -> std::fmt::Result {
     write_head(out, &chart.title, HEIGHT, chart.series.len())?;
-    writeln!(out, "<text class=\"title\" x=\"{LEFT}\" y=\"22\">{}</text>", escape(&chart.title))?;
+    write_title(out, &chart.title)?;
     writeln!(out, "<text x=\"{LEFT}\" y=\"42\">{}</text>", escape(&chart.y_name))?;
     let scale = Scale::new(chart, TOP, HEIGHT - BOTTOM);
     write_axes(out, chart, &scale)?;
@@ -63,6 +63,16 @@ fn write_all(out: &mut String, chart: &Chart) -> std::fmt::Result {
         write_legend(out, &chart.series)?;
     }
     writeln!(out, "</svg>")
+}
+
+/// The title at the top, in letters so small that it fits.
+pub(super) fn write_title(out: &mut String, title: &str) -> std::fmt::Result {
+    const LETTER: f64 = 0.57;
+    const USUAL: f64 = 15.0;
+    let room = WIDTH - LEFT - RIGHT / 2.0;
+    let size = (room / (LETTER * title.chars().count() as f64)).clamp(9.0, USUAL);
+    let style = if size < USUAL { format!(" style=\"font-size:{size:.1}px\"") } else { String::new() };
+    writeln!(out, "<text class=\"title\" x=\"{LEFT}\" y=\"22\"{style}>{}</text>", escape(title))
 }
 
 /// The beginning of a picture: its size, its title for those who cannot see it, and the style.

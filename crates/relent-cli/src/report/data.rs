@@ -199,9 +199,27 @@ fn heat(report: &Report, heat: &Heat) -> String {
     if let Some((base, cap)) = own.and_then(|contender| base_and_cap(&contender.policy)) {
         object.raw("own", &numbers([base, cap]));
     }
+    if let Some((row, column)) = best_cell(heat) {
+        object.raw("best", &numbers([row as f64, column as f64]));
+    }
     object.raw("base", &numbers(heat.base_s.iter().copied())).raw("cap", &numbers(heat.cap_s.iter().copied()));
     object.raw("drain", &cells(&heat.drain_over_ideal)).raw("wasted", &cells(&heat.wasted_per_client));
     object.finish()
+}
+
+/// The best cell of a map: of those that take hardly longer than the quickest, the one that wastes least.
+pub(super) fn best_cell(heat: &Heat) -> Option<(usize, usize)> {
+    const HARDLY: f64 = 1.05;
+    let cells = || {
+        let rows = heat.drain_over_ideal.iter().zip(&heat.wasted_per_client).enumerate();
+        rows.flat_map(|(r, (times, wastes))| {
+            let cells = times.iter().zip(wastes).enumerate();
+            cells.filter_map(move |(c, (time, wasted))| Some(((r, c), (*time)?, (*wasted)?)))
+        })
+    };
+    let quickest = cells().map(|(_, time, _)| time).fold(f64::INFINITY, f64::min);
+    let quick = cells().filter(|(_, time, _)| *time <= quickest * HARDLY);
+    quick.min_by(|a, b| a.2.total_cmp(&b.2)).map(|(place, ..)| place)
 }
 
 /// Where a policy itself is on its map.
@@ -298,6 +316,17 @@ mod tests {
         for figure in Figure::ALL {
             assert!(meaning(figure).len() > 10, "{figure:?}");
         }
+    }
+
+    #[test]
+    fn the_best_cell_is_quick_and_thrifty() {
+        let heat = Heat {
+            drain_over_ideal: vec![vec![Some(1.0), Some(1.04)], vec![None, Some(1.2)]],
+            wasted_per_client: vec![vec![Some(90.0), Some(3.0)], vec![None, Some(1.0)]],
+            ..Heat::default()
+        };
+        assert_eq!(best_cell(&heat), Some((0, 1)));
+        assert_eq!(best_cell(&Heat::default()), None);
     }
 
     #[test]

@@ -640,7 +640,7 @@ if (sampled.length) {
 const stops = [0, 1, 2, 3, 4].map(i => `var(--heat${i})`);
 const heatColour = share => { const s = Math.min(Math.max(share, 0), 1) * 4, i = Math.min(3, Math.floor(s)); return `color-mix(in oklab, ${stops[i + 1]} ${((s - i) * 100).toFixed(0)}%, ${stops[i]})`; };
 if (page.heat) {
-  const h = page.heat, node = section("heat", "Which base, which cap?", `Every cell is a simulation of ${h.policy} with another base and another cap. Blue is good; where the time is good, look at the wasted attempts too. Fluid engine: expectations.`);
+  const h = page.heat, node = section("heat", "Which base, which cap?", `Every cell is a simulation of ${h.policy} with another base and another cap. Blue is good. The ring is around the thriftiest of those that take hardly longer than the quickest. Fluid engine: expectations.`);
   let field = "drain";
   const panel = el("div", { class: "panel" }), scaleNode = el("span", {});
   node.append(el("div", { class: "bar" }, scaleNode, buttons("show", [["time / ideal", "drain"], ["wasted attempts", "wasted"]], field, value => { field = value; redraw(); })), panel);
@@ -651,10 +651,8 @@ if (page.heat) {
     y: () => ({ from: ey[0], to: ey[ey.length - 1], log: true, format: seconds }),
     paint: view => {
       const [low, high] = span(), nodes = [];
-      let best = null;
       h[field].forEach((row, r) => row.forEach((v, c) => {
         if (v === null) return;
-        if (!best || v < best[0]) best = [v, r, c];
         const add = field === "wasted" ? .01 : 0, share = high > low ? Math.log((v + add) / low) / Math.log(high / low) : 0;
         nodes.push(el("rect", { class: "cell", x: view.x(ex[c]), y: view.y(ey[r + 1]), width: view.x(ex[c + 1]) - view.x(ex[c]) + .6, height: view.y(ey[r]) - view.y(ey[r + 1]) + .6, fill: heatColour(share) }));
       }));
@@ -663,9 +661,9 @@ if (page.heat) {
         const [x, y] = [view.x(h.own[0]), view.y(h.own[1])];
         nodes.push(el("path", { d: `M${x - 5} ${y - 5}l10 10m0 -10l-10 10`, stroke: "var(--ink)", "stroke-width": 2.5, fill: "none" }), el("text", { class: "strong halo", x: x + 10, y: y + 4 }, h.policy));
       }
-      if (best) {
-        const [v, r, c] = best, [x, y] = [(view.x(ex[c]) + view.x(ex[c + 1])) / 2, (view.y(ey[r]) + view.y(ey[r + 1])) / 2];
-        nodes.push(el("circle", { cx: x, cy: y, r: 6, fill: "none", stroke: "var(--ink)", "stroke-width": 2 }), el("text", { class: "strong halo", x: x + (x > view.width - 200 ? -12 : 12), y: y + 4, "text-anchor": x > view.width - 200 ? "end" : "start" }, `best: ${number(v)}${field === "drain" ? "× ideal" : " wasted"}`));
+      if (h.best) {
+        const [r, c] = h.best, [x, y] = [(view.x(ex[c]) + view.x(ex[c + 1])) / 2, (view.y(ey[r]) + view.y(ey[r + 1])) / 2], right = x > view.width * .55;
+        nodes.push(el("circle", { cx: x, cy: y, r: 6, fill: "none", stroke: "var(--ink)", "stroke-width": 2 }), el("text", { class: "strong halo", x: x + (right ? -12 : 12), y: y + 4, "text-anchor": right ? "end" : "start" }, `best: ${number(h.drain[r][c])}×, ${number(h.wasted[r][c])} wasted`));
       }
       return nodes;
     },

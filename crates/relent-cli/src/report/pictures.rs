@@ -393,12 +393,17 @@ fn heat_wasted(report: &Report) -> Option<Picture> {
 fn heat_map(name: &'static str, report: &Report, what: &str, cells: &[Vec<Option<f64>>]) -> Option<Picture> {
     let heat = report.outcome.extras.heat.as_ref()?;
     let names = |values: &[f64]| values.iter().map(|value| seconds(two_digits(*value))).collect();
+    let framed = data::best_cell(heat).and_then(|(row, column)| {
+        let (time, wasted) = (heat.drain_over_ideal[row][column]?, heat.wasted_per_client[row][column]?);
+        Some((row, column, format!("{} times the ideal, {} wasted", count(time), count(wasted))))
+    });
     let grid = Grid {
-        title: format!("{}: {}", title(report), heat.policy),
-        value_name: what.to_owned(),
+        title: title(report).to_owned(),
+        value_name: format!("{what}: {}", heat.policy),
         columns: ("base".to_owned(), names(&heat.base_s)),
         rows: ("cap".to_owned(), names(&heat.cap_s)),
         cells: cells.to_vec(),
+        framed,
     };
     Some(Picture { name, svg: grid.draw() })
 }
@@ -505,6 +510,7 @@ fn layers(report: &Report) -> Option<Picture> {
         columns: ("attempts a layer".to_owned(), names(&matrix.attempts)),
         rows: ("layers".to_owned(), names(&matrix.depths)),
         cells: matrix.amplification.iter().map(|row| row.iter().copied().map(Some).collect()).collect(),
+        framed: None,
     };
     Some(Picture { name: "layers", svg: grid.draw() })
 }
