@@ -42,7 +42,8 @@ pub(super) fn data(report: &Report) -> String {
         page.raw("recovery", &array(outcome.extras.recovery.iter().map(recovery)));
     }
     if let Some(map) = &outcome.extras.sizes {
-        page.raw("sizes", &sizes(map)).float("size", size(&scenario.world).map_or(f64::NAN, |size| size as f64));
+        page.raw("sizes", &sizes(report, map))
+            .float("size", size(&scenario.world).map_or(f64::NAN, |size| size as f64));
     }
     if let Some(matrix) = &outcome.extras.layers {
         page.raw("layers", &layers(matrix));
@@ -170,7 +171,7 @@ fn recovery(curve: &Recovery) -> String {
     object.raw("expected", &numbers_of(|point| point.expected_s)).finish()
 }
 
-fn sizes(sizes: &Sizes) -> String {
+fn sizes(report: &Report, sizes: &Sizes) -> String {
     let lines = |figure: Figure| {
         array(sizes.policies.iter().map(|(policy, values)| {
             let values = numbers(values.iter().map(|figures| figures.get(figure).unwrap_or(f64::NAN)));
@@ -184,7 +185,7 @@ fn sizes(sizes: &Sizes) -> String {
     });
     let mut object = Object::new();
     object.raw("clients", &numbers(sizes.clients.iter().map(|clients| *clients as f64)));
-    object.number("runs", sizes.runs.into()).raw("plots", &array(plots));
+    object.text("noun", noun(&report.scenario.world)).number("runs", sizes.runs.into()).raw("plots", &array(plots));
     object.raw("expected", &numbers(sizes.expected.iter().map(|value| value.unwrap_or(f64::NAN))));
     object.finish()
 }
@@ -230,6 +231,16 @@ pub(super) fn base_and_cap(policy: &relent::Policy) -> Option<(f64, f64)> {
         _ => return None,
     };
     Some((base.as_secs_f64(), settings.cap?.as_secs_f64()))
+}
+
+/// What there are more or fewer of.
+pub(super) const fn noun(world: &World) -> &'static str {
+    match world {
+        World::Occ(_) => "writers",
+        World::Batch(_) => "packets",
+        World::Ethernet(_) | World::Saturated(_) => "stations",
+        _ => "clients",
+    }
 }
 
 /// How many clients, writers, packets or stations there are.

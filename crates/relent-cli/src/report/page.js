@@ -87,13 +87,17 @@ function linearTicks(from, to, count, time) {
   return ticks;
 }
 function logTicks(from, to) {
-  const ticks = [], decades = Math.log10(to / from), factors = decades < 1.6 ? [1, 2, 5] : [1];
-  const every = Math.max(1, Math.ceil(decades / 7));
-  for (let p = Math.floor(Math.log10(from)); p <= Math.ceil(Math.log10(to)); p++) for (const f of factors) {
-    const t = f * 10 ** p;
-    if (t >= from * 0.999 && t <= to * 1.001 && (factors.length > 1 || p % every === 0)) ticks.push(t);
-  }
-  return ticks;
+  const decades = Math.log10(to / from), every = Math.max(1, Math.ceil(decades / 7));
+  const all = factors => {
+    const ticks = [];
+    for (let p = Math.floor(Math.log10(from)); p <= Math.ceil(Math.log10(to)); p++) for (const f of factors) {
+      const t = f * 10 ** p;
+      if (t >= from * 0.999 && t <= to * 1.001 && (factors.length > 1 || p % every === 0)) ticks.push(t);
+    }
+    return ticks;
+  };
+  const tens = all([1]);
+  return decades < 1.6 || tens.length < 3 ? all([1, 2, 5]) : tens;
 }
 
 // ---- one plot ----------------------------------------------------------------------------------------------------
@@ -351,7 +355,7 @@ if (loaded.length) {
       : "What arrives: first attempts and retries, stacked. The green line is what is answered while somebody still waits for it: the only useful work."
     : "What arrives: first attempts and retries, stacked. Green is what succeeds.");
   // Where runs differ in more than their noise, the stacks of one do not tell it all.
-  const spread = p => p.bands && p.bands.attempts.mean.some((v, i) => p.bands.attempts.high[i] - p.bands.attempts.low[i] > .3 * Math.max(v, (ideal.capacity || 0) * p.bands.bin));
+  const spread = p => p.bands && p.bands.attempts.mean.some((v, i) => p.bands.attempts.high[i] - p.bands.attempts.low[i] > .3 * Math.max(v, (ideal.capacity || 0) * p.bands.bin) + 6 * Math.sqrt(v));
   // The server may also work for clients that have gone.
   const vain = b => b.rates.served.map((v, i) => v - b.rates.connected[i] > ideal.capacity * .02 ? v - b.rates.connected[i] : 0);
   // Where one policy takes very much longer, the others are squeezed into the beginning.
@@ -566,7 +570,7 @@ if (counted.length && counted.some(p => p.attempts.filter(v => v > 0).length > 1
   const shares = p => Array.from({ length: to }, (_, i) => (p.attempts[i + 1] || 0) / p.sum);
   const edges = Array.from({ length: to + 1 }, (_, i) => i + .5);
   plot(panel, { label: "Attempts a client", height: 320, zoom: false, top: 22,
-    x: { label: "attempts", from: .5, to: to + .5, format: number, ticks: view => linearTicks(1, to, view.width / 70).filter(Number.isInteger) },
+    x: { label: "attempts", from: .5, to: to + .5, format: number, ticks: view => { const step = [1, 2, 5, 10, 20, 50, 100, 200].find(n => to / n <= view.width / 45) || 500; return Array.from({ length: to }, (_, i) => i + 1).filter(n => step === 1 || n % step === 0); } },
     y: () => ({ to: Math.max(...counted.filter(p => !hidden.has(p.name)).flatMap(shares)), format: percent }),
     paint: view => counted.filter(p => !hidden.has(p.name)).flatMap(p => [
       ...(counted.length > 3 ? [] : [steps(view, edges, edges.map(() => 0), shares(p), { fill: p.colour, "fill-opacity": .15 })]),
@@ -582,7 +586,7 @@ if (!pair.children.length) pair.remove();
 // ---- more and fewer clients --------------------------------------------------------------------------------------
 if (page.sizes) {
   const s = page.sizes, own = page.size, log = s.clients.at(-1) > 25 * s.clients[0];
-  const words = { calls: "clients", attempts_per_packet: "stations", success_per_slot: "stations" }[s.plots[0].figure] || "clients";
+  const words = s.noun;
   const node = section("sizes", `More and fewer ${words}`, `The same with another number of ${words}${s.runs > 1 ? `: means of ${s.runs} runs` : ""}.${s.plots.every(q => figure(q.figure)?.best === "less") ? " What bends upwards hurts when you grow." : ""}` + (s.expected.some(v => v !== null) ? " The wide line is theory." : ""));
   const pairNode = el("div", { class: "two" });
   node.append(pairNode);
@@ -713,13 +717,15 @@ if (page.hysteresis) {
 if (page.recovery) {
   const curves = page.recovery.map(c => ({ ...c, p: policies.find(p => p.name === c.policy) || policies[0] }));
   const { outage, patience } = curves[0];
-  const node = section("recovery", "How long does it take to heal?", `After an outage of ${seconds(outage)}, by the load before it. Retries fill the server with work that nobody waits for: the closer the load is to 1 / attempts, the longer it takes to get rid of it, and beyond it may never heal. A cross on top: not within ${seconds(patience)}.`);
+  const slowest = Math.max(...curves.flatMap(c => c.time.map(t => t ?? Infinity)));
+  const node = section("recovery", "How long does it take to heal?", isFinite(slowest) ? `After an outage of ${seconds(outage)}, by the load before it: at no load does it take longer than ${seconds(slowest)}.` : `After an outage of ${seconds(outage)}, by the load before it. Retries fill the server with work that nobody waits for: the closer the load is to 1 / attempts, the longer it takes to get rid of it, and beyond it may never heal. A cross on top: not within ${seconds(patience)}.`);
   const panel = el("div", { class: "panel" }), to = 1;
   node.append(panel);
   const alive = () => curves.filter(c => !hidden.has(c.policy));
-  const walls = () => [...new Set(alive().map(c => c.threshold).filter(t => t && t < 1))];
+  const walls = () => [...new Set(alive().filter(c => c.time.includes(null)).map(c => c.threshold).filter(t => t && t < 1))];
+  const top = isFinite(slowest) ? Math.max(slowest * 1.1, outage) : patience * 1.06;
   plot(panel, { label: "Time to heal by load", height: 320, top: 24, zoom: false, x: { label: "calls / capacity", from: 0, to, format: number },
-    y: () => ({ to: patience * 1.06, format: seconds, ticks: linearTicks(0, patience, 5, true) }),
+    y: () => ({ to: top, format: seconds, ticks: linearTicks(0, Math.min(top, patience), 5, true) }),
     paint: view => [
       ...walls().map(t => el("path", { class: "wall", d: `M${view.x(t)} ${view.box.top}V${view.box.bottom}`, stroke: "var(--capacity)", "stroke-width": 1.5, "stroke-dasharray": "6 4", fill: "none" })),
       ...alive().flatMap(c => [
@@ -741,7 +747,7 @@ if (page.recovery) {
       }
       return rows.length ? { x: at, title: `${percent(at)} of the capacity`, rows, marks } : null;
     } });
-  legend(panel, [...curves.map(c => toggle(c.p)), curves.some(c => c.expected.some(v => v !== null)) ? el("span", {}, el("i", { class: "bandKey" }), "by theory") : "", lineKey("1 / attempts", "var(--capacity)", "dashKey")]);
+  legend(panel, [...curves.map(c => toggle(c.p)), curves.some(c => c.expected.some(v => v !== null)) ? el("span", {}, el("i", { class: "bandKey" }), "by theory") : "", walls().length ? lineKey("1 / attempts", "var(--capacity)", "dashKey") : ""]);
 }
 
 // ---- layers ------------------------------------------------------------------------------------------------------

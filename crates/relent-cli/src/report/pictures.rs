@@ -448,9 +448,15 @@ fn recovery(report: &Report) -> Option<Picture> {
         mark: Mark::Line,
     };
     let mut series: Vec<Series> = curves.iter().map(line).collect();
-    let mut thresholds: Vec<f64> = curves.iter().filter_map(|curve| curve.threshold).filter(|at| *at < 1.0).collect();
+    // Where it always heals there is no wall, and the time that is waited for says nothing.
+    let is_stuck = |curve: &&Recovery| curve.points.iter().any(|point| point.recovery_s.is_none());
+    let stuck = curves.iter().filter(is_stuck);
+    let mut thresholds: Vec<f64> = stuck.filter_map(|curve| curve.threshold).filter(|at| *at < 1.0).collect();
     thresholds.sort_by(f64::total_cmp);
     thresholds.dedup();
+    let slowest =
+        series.iter().flat_map(|series| &series.points).map(|point| point.high).fold(first.outage_s, f64::max);
+    let most = if curves.iter().any(|curve| is_stuck(&curve)) { first.patience_s } else { slowest };
     series.extend(thresholds.into_iter().map(|at| Series {
         name: format!("1/{:.0}", 1.0 / at),
         points: vec![Point::of(at, 0.0), Point::of(at, first.patience_s)],
@@ -464,7 +470,7 @@ fn recovery(report: &Report) -> Option<Picture> {
         ),
         x_name: "calls in units of the capacity; upright: 1 / attempts".to_owned(),
         x_ticks: number_ticks(1.0, 10),
-        y_ticks: duration_ticks(first.patience_s, 5),
+        y_ticks: duration_ticks(most, 5),
         series,
         ..Chart::default()
     };
@@ -491,7 +497,7 @@ fn clients(report: &Report, name: &'static str, nth: usize) -> Option<Picture> {
     let in_seconds = figure == Figure::DrainS;
     let chart = Chart {
         y_name: findings::in_words(figure).to_owned(),
-        x_name: "clients".to_owned(),
+        x_name: data::noun(&report.scenario.world).to_owned(),
         x_ticks: grouped(number_ticks(x_most, 8).into_iter().filter(|tick| tick.at <= x_most).collect()),
         x_limits: Some((0.0, x_most * 1.02)),
         y_ticks: if in_seconds { duration_ticks(y_most, 5) } else { grouped(number_ticks(y_most, 5)) },

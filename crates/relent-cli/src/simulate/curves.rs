@@ -52,12 +52,22 @@ fn units(load: f64, most: f64) -> u32 {
     if load > 0.0 { ((share * f64::from(UNITS)) as u32).max(1) } else { 0 }
 }
 
-/// Attempts in each column.
+/// Attempts in each column. A bin that lies in two columns is divided between them, or else columns with one bin more
+/// than others would stand out.
 fn loads(record: &Record, column: f64, width: usize) -> Vec<f64> {
     let mut loads = vec![0.0; width];
+    let bin_s = record.plots.bin_s;
     for (i, bin) in record.plots.load.iter().enumerate() {
-        let at = ((i as f64 + 0.5) * record.plots.bin_s / column) as usize;
-        loads[at.min(width - 1)] += bin.first + bin.retries;
+        let (begin, end) = (i as f64 * bin_s / column, (i + 1) as f64 * bin_s / column);
+        let mut from = begin;
+        for (place, load) in loads.iter_mut().enumerate().skip(begin as usize) {
+            let to = end.min((place + 1) as f64);
+            *load += (bin.first + bin.retries) * (to - from).max(0.0) / (end - begin);
+            from = to;
+            if to >= end {
+                break;
+            }
+        }
     }
     loads
 }
@@ -76,4 +86,28 @@ fn seconds(value: f64) -> String {
 
 fn rounded(value: f64) -> String {
     if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.1}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use relent_sim::{LoadBin, Plots, Scenario, Service, World, simulate};
+
+    #[test]
+    fn an_even_load_is_even_in_every_column() {
+        let scenario = Scenario::new("x", World::Service(Service::herd(1, 5.0))).policy("a", relent::Policy::default());
+        let mut record = simulate(&scenario).unwrap().records.remove(0);
+        for (bins, width) in [(100, 72), (72, 72), (10, 72), (2048, 7)] {
+            let load = vec![LoadBin { first: 2.0, retries: 1.0, ..LoadBin::default() }; bins];
+            record.plots = Plots { bin_s: 0.25, load, ..Plots::default() };
+            let column = 0.25 * bins as f64 / width as f64;
+            let (loads, each) = (loads(&record, column, width), 3.0 * bins as f64 / width as f64);
+            assert!(loads.iter().all(|load| (load - each).abs() < 1e-6), "{bins}, {width}: {loads:?}");
+        }
+    }
+
+    #[test]
+    fn blocks_are_drawn_without_unicode() {
+        assert_eq!(ascii("a ▁▄█\n"), "a _=#\n");
+    }
 }

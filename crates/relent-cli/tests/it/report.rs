@@ -446,6 +446,13 @@ fn answers_the_mouse(browser: &mut Browser) {
     browser.value("document.querySelector('#load svg').dispatchEvent(new MouseEvent('dblclick'))");
     assert_eq!(browser.value(drawn), before, "a double click goes back");
 
+    browser.value(
+        "[...document.querySelectorAll('#load .group button')].find(b => b.textContent.startsWith('first')).click()",
+    );
+    assert_ne!(browser.value(drawn), before, "the beginning is looked at");
+    browser.value("[...document.querySelectorAll('#load .group button')].find(b => b.textContent === 'all').click()");
+    assert_eq!(browser.value(drawn), before, "and all of it again");
+
     browser.value("document.querySelector('#connected .legend button').click()");
     assert_eq!(browser.value("document.querySelector('#load .panel').hidden"), true);
     browser.value("document.querySelector('#connected .legend button').click()");

@@ -36,7 +36,9 @@ struct Studio<'a> {
 /// says nothing, the ones that take a second or less. Returns the pictures that it asks for and cannot have.
 pub fn draw_pictures(scenario: &Scenario, outcome: &mut Outcome, threads: usize, control: &Control) -> Vec<Picture> {
     let studio = Studio { scenario, threads, control };
-    Picture::ALL.into_iter().filter(|picture| !studio.draw(*picture, outcome)).collect()
+    let missing = Picture::ALL.into_iter().filter(|picture| !studio.draw(*picture, outcome)).collect();
+    outcome.interrupted |= control.is_stopped();
+    missing
 }
 
 impl Studio<'_> {
@@ -142,6 +144,16 @@ mod tests {
         let (outcome, missing) = drawn(Pictures::NONE.with(Picture::Heat, true).with(Picture::Layers, true));
         assert_eq!(missing, [Picture::Heat]);
         assert!(outcome.extras.layers.is_some() && outcome.extras.sizes.is_none());
+    }
+
+    #[test]
+    fn who_is_interrupted_draws_nothing_more() {
+        let scenario = crate::scenario::presets::aws(10).seeds(1);
+        let mut outcome = simulate(&scenario).unwrap();
+        let control = Control::default();
+        control.stop();
+        draw_pictures(&scenario, &mut outcome, 1, &control);
+        assert!(outcome.interrupted && outcome.extras.sizes.is_none());
     }
 
     #[test]
