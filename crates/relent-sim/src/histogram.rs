@@ -4,6 +4,9 @@
 const FINE_BITS: u32 = 15;
 const FINE: usize = 1 << FINE_BITS;
 
+/// Buckets that are added up together where no share ends among them.
+const STRETCH: usize = 64;
+
 /// Up to this many waits are kept as they are.
 const FEW: usize = 1 << 16;
 
@@ -60,10 +63,10 @@ impl Waits {
         if self.count == 0 { None } else { Some(self.max) }
     }
 
-    /// The least wait that at least this share of all did not exceed.
-    pub(crate) fn percentile(&self, share: f64) -> Option<u64> {
-        let curve = self.at_shares(&[share]);
-        curve.first().copied()
+    /// The least waits that at least these shares of all, in ascending order, did not exceed.
+    pub(crate) fn percentiles<const N: usize>(&self, shares: [f64; N]) -> [Option<u64>; N] {
+        let waits = self.at_shares(&shares);
+        std::array::from_fn(|place| waits.get(place).copied())
     }
 
     /// Waits at shares of 0 to 1: fine at the top, where the tail is.
@@ -94,11 +97,18 @@ impl Waits {
         let mut shares = shares.iter().map(rank);
         let mut rank = shares.next();
         for (block, places) in self.blocks.iter().enumerate() {
-            for (place, count) in places.iter().enumerate().filter(|(_, count)| **count > 0) {
-                seen += count;
-                while rank.is_some_and(|rank| rank <= seen) {
-                    waits.push(middle(block, place).min(self.max));
-                    rank = shares.next();
+            for (stretch, counts) in places.chunks(STRETCH).enumerate() {
+                let after = seen + counts.iter().sum::<u64>();
+                if rank.is_none_or(|rank| rank > after) {
+                    seen = after;
+                    continue;
+                }
+                for (place, count) in counts.iter().enumerate() {
+                    seen += count;
+                    while rank.is_some_and(|rank| rank <= seen) {
+                        waits.push(middle(block, stretch * STRETCH + place).min(self.max));
+                        rank = shares.next();
+                    }
                 }
             }
         }
@@ -139,14 +149,11 @@ mod tests {
     #[test]
     fn percentiles_are_nearest_ranks() {
         let mut waits = Waits::new();
-        assert_eq!(waits.percentile(0.5), None);
+        assert_eq!(waits.percentiles([0.5]), [None]);
         for nanos in 1..=1000 {
             waits.add(nanos);
         }
-        assert_eq!(
-            [0.5, 0.99, 1.0, 0.0].map(|share| waits.percentile(share)),
-            [Some(500), Some(990), Some(1000), Some(1)]
-        );
+        assert_eq!(waits.percentiles([0.0, 0.5, 0.99, 1.0]), [1, 500, 990, 1000].map(Some));
         assert_eq!(waits.max(), Some(1000));
         assert!(waits.curve().windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));
     }

@@ -97,7 +97,10 @@ fn peers(settings: Settings) -> Result<Vec<(Case, Taken)>, String> {
         taken.extend(rounds(settings, &large)?);
     }
     if settings.simpy {
-        taken.push((Case::new("SimPy", 100_000), SimPy::install()?.measure(100_000)?));
+        let simpy = SimPy::install()?;
+        for clients in [100_000, 1_000_000].into_iter().take(if settings.quick { 1 } else { 2 }) {
+            taken.push((Case::new("SimPy", clients), simpy.measure(clients)?));
+        }
     }
     taken.sort_by_key(|(case, _)| case.clients);
     Ok(taken)

@@ -176,7 +176,8 @@ impl Tally {
 
     fn finish(self, ethernet: &Ethernet, end: u64, stopped: Option<String>) -> Run {
         let n = ethernet.stations as f64;
-        let wait = |share| self.waits.percentile(share).map(|nanos| nanos as f64 / 1e9);
+        let [p50, p90, p99, max] =
+            self.waits.percentiles([0.5, 0.9, 0.99, 1.0]).map(|wait| wait.map(|nanos| nanos as f64 / 1e9));
         let slots = (end / crate::nanos(ethernet.slot).max(1)).max(1);
         let gave_up: u64 = self.gave_up.values().sum();
         let packets = (self.frames + gave_up).max(1) as f64;
@@ -185,10 +186,10 @@ impl Tally {
             .with(Figure::AttemptsPerClient, self.attempts as f64 / n)
             .with(Figure::WastedPerClient, (self.attempts - self.frames) as f64 / n)
             .with(Figure::DrainS, self.last as f64 / 1e9)
-            .with_some(Figure::P50S, wait(0.5))
-            .with_some(Figure::P90S, wait(0.9))
-            .with_some(Figure::P99S, wait(0.99))
-            .with_some(Figure::MaxS, wait(1.0))
+            .with_some(Figure::P50S, p50)
+            .with_some(Figure::P90S, p90)
+            .with_some(Figure::P99S, p99)
+            .with_some(Figure::MaxS, max)
             .with(Figure::Utilisation, busy / slots as f64)
             .with(Figure::GaveUp, gave_up as f64)
             .with(Figure::SuccessShare, self.frames as f64 / packets)

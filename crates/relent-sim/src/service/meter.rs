@@ -244,15 +244,15 @@ impl Meter {
     fn figures(&self, judge: &Judge, clients: u64, busy_ns: u64, until: Option<u64>) -> Figures {
         let peaks = self.peaks.most();
         let per_client = |count: u64| count as f64 / clients as f64;
-        let wait = |share: f64| self.waits.percentile(share).map(seconds);
+        let [p50, p90, p99] = self.waits.percentiles([0.5, 0.9, 0.99]).map(|wait| wait.map(seconds));
         let per_peak = judge.capacity.map(|capacity| peaks[1] as f64 / (capacity * 0.1));
         let end = until.unwrap_or(self.last_connected.max(1));
         Figures::NONE
             .with(Figure::AttemptsPerClient, per_client(self.attempts))
             .with(Figure::WastedPerClient, per_client(self.attempts - self.connected.min(self.attempts)))
-            .with_some(Figure::P50S, wait(0.5))
-            .with_some(Figure::P90S, wait(0.9))
-            .with_some(Figure::P99S, wait(0.99))
+            .with_some(Figure::P50S, p50)
+            .with_some(Figure::P90S, p90)
+            .with_some(Figure::P99S, p99)
             .with_some(Figure::MaxS, self.waits.max().map(seconds))
             .with(Figure::Peak1Ms, peaks[0] as f64)
             .with(Figure::Peak100Ms, peaks[1] as f64)
