@@ -1,6 +1,7 @@
 //! Outcomes as CSV: a row a policy, figures as columns (RFC 4180).
 
-use crate::{figure::Figure, outcome::Outcome};
+use crate::{advice::Storm, figure::Figure, outcome::Outcome};
+use std::time::Duration;
 
 impl Outcome {
     /// A header and a row a policy. A figure without meaning is an empty field.
@@ -11,8 +12,9 @@ impl Outcome {
             header.extend([figure.name().to_owned(), format!("{}_sd", figure.name())]);
         }
         header.extend(["recovered", "recovered_low", "recovered_high", "stopped"].map(ToOwned::to_owned));
+        header.extend(["safe_load", "fatal_outage_s", "survived_outage_s"].map(ToOwned::to_owned));
         let mut lines = vec![header.join(",")];
-        for record in &self.records {
+        for (place, record) in self.records.iter().enumerate() {
             let mut row = vec![
                 field(&self.scenario),
                 field(&record.policy),
@@ -28,9 +30,22 @@ impl Outcome {
             row.push(number(share.map(|share| share.wilson().0)));
             row.push(number(share.map(|share| share.wilson().1)));
             row.push(field(record.stopped.as_deref().unwrap_or("")));
+            row.extend(self.safety(place));
             lines.push(row.join(","));
         }
         lines.join("\r\n") + "\r\n"
+    }
+
+    /// The safe load, the shortest fatal and the longest survived outage.
+    fn safety(&self, place: usize) -> [String; 3] {
+        let safety = self.advice.as_ref().and_then(|advice| advice.policies.get(place));
+        let safe = safety.and_then(|safety| match safety.storm {
+            Some(Storm::Above(safe)) => Some(safe.share),
+            _ => None,
+        });
+        let outage = safety.and_then(|safety| safety.fatal_outage).unwrap_or_default();
+        let seconds = |duration: Option<Duration>| duration.map(|duration| duration.as_secs_f64());
+        [safe, seconds(outage.fatal), seconds(outage.survived)].map(number)
     }
 }
 

@@ -23,6 +23,7 @@
 //!
 //! It needs no threads, sockets or clock of its own: time is a number here.
 
+mod advice;
 mod arrivals;
 mod assertion;
 mod bands;
@@ -50,6 +51,7 @@ mod service;
 mod simulate;
 
 pub use crate::{
+    advice::{Advice, Cure, Effort, FatalOutage, Recommended, SafeLoad, Safety, Shape, Storm, advise},
     arrivals::{Arrivals, Rate},
     assertion::{Assertion, Broken},
     bands::{Band, Bands},

@@ -1,6 +1,7 @@
 //! What a simulation yields: one record a policy, side by side, and the series that plots are drawn from.
 
 use crate::{
+    advice::Advice,
     bands::Bands,
     figure::{Figure, Figures},
 };
@@ -19,6 +20,8 @@ pub struct Outcome {
     pub records: Vec<Record>,
     /// Pictures that belong to the scenario rather than to one policy.
     pub extras: Extras,
+    /// What to do, if [`advise`](crate::advise) was asked.
+    pub advice: Option<Advice>,
     /// Whether the run was cut short (by the user, who then sees what was done).
     pub interrupted: bool,
 }

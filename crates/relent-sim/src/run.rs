@@ -72,6 +72,7 @@ pub struct Control {
     pub(crate) done_runs: AtomicU64,
     pub(crate) all_runs: AtomicU64,
     pub(crate) attempts: AtomicU64,
+    pub(crate) advising: AtomicBool,
 }
 
 impl Control {
@@ -89,6 +90,11 @@ impl Control {
     pub fn progress(&self) -> (u64, u64, u64) {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         (load(&self.done_runs), load(&self.all_runs), load(&self.attempts))
+    }
+
+    /// Whether the runs are done, and advice is being looked for.
+    pub fn is_advising(&self) -> bool {
+        self.advising.load(Ordering::Relaxed)
     }
 
     /// Notes work done; false if the run should stop.

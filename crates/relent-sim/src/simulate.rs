@@ -59,6 +59,7 @@ pub fn simulate_with(scenario: &Scenario, threads: usize, control: &Control) -> 
         ideal: ideal(scenario),
         records: records.map(|((contender, plan), runs)| record(contender, plan.engine(), runs)).collect(),
         extras,
+        advice: None,
         interrupted: control.is_stopped(),
     })
 }

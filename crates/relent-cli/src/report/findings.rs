@@ -2,8 +2,11 @@
 //!
 //! The words come from the figures alone, by fixed rules, so that the same numbers always read the same.
 
-use super::words::{count, percent, seconds};
-use relent_sim::{Arrivals, Figure, Outcome, Record, Scenario, World};
+use super::{
+    advice,
+    words::{count, percent, seconds},
+};
+use relent_sim::{Figure, Outcome, Record, Scenario, World};
 use std::{collections::BTreeMap, fmt::Write};
 
 /// How a policy does, roughly. It only chooses a colour; the words say the same.
@@ -65,13 +68,13 @@ pub(super) const fn in_words(figure: Figure) -> &'static str {
 
 /// A finding a policy, in order.
 pub(super) fn findings(scenario: &Scenario, outcome: &Outcome) -> Vec<Finding> {
-    let find = |record: &Record| match &scenario.world {
-        World::Service(service) if matches!(service.arrivals, Arrivals::Open { .. }) => stream(record),
-        World::Service(_) => herd(record, outcome),
+    let find = |(place, record): (usize, &Record)| match &scenario.world {
+        World::Service(service) if service.is_open() => stream(scenario, outcome, place),
+        World::Service(_) => herd(scenario, record, outcome),
         World::Layers(_) => chain(record),
         _ => contest(record, outcome),
     };
-    outcome.records.iter().map(find).collect()
+    outcome.records.iter().enumerate().map(find).collect()
 }
 
 /// The sentence on top: who hurts, who does not, and by how much.
@@ -127,7 +130,7 @@ fn times_of(worse: &Record, better: &Record, outcome: &Outcome) -> Option<String
     Some(format!("{time} and {cost}"))
 }
 
-fn herd(record: &Record, outcome: &Outcome) -> Finding {
+fn herd(scenario: &Scenario, record: &Record, outcome: &Outcome) -> Finding {
     let get = |figure: Figure| record.get(figure);
     let lost = get(Figure::GaveUp).unwrap_or(0.0) / (record.clients.max(1) as f64);
     let ideal = outcome.ideal.and_then(|ideal| ideal.figure(Figure::DrainOverIdeal)).unwrap_or(1.0);
@@ -144,6 +147,7 @@ fn herd(record: &Record, outcome: &Outcome) -> Finding {
         None => Finding::new(Tone::Good, format!("drained in {}", seconds(get(Figure::DrainS).unwrap_or(0.0)))),
     };
     let why = &mut finding.why;
+    why.extend(advice::verdict(scenario, record, None).map(|verdict| recovery(&verdict, record)));
     why.extend(record.stopped.clone().map(|stopped| format!("The run was stopped: {stopped}.")));
     if lost > 0.001 {
         why.push(format!("{} clients gave up ({}).", count(get(Figure::GaveUp).unwrap_or(0.0)), reasons(record)));
@@ -173,22 +177,19 @@ fn herd(record: &Record, outcome: &Outcome) -> Finding {
     finding
 }
 
-fn stream(record: &Record) -> Finding {
+fn stream(scenario: &Scenario, outcome: &Outcome, place: usize) -> Finding {
+    let record = &outcome.records[place];
+    let safety = outcome.advice.as_ref().and_then(|advice| advice.policies.get(place));
     let get = |figure: Figure| record.get(figure);
     let (share, load) = (get(Figure::GoodputShare).unwrap_or(0.0), get(Figure::Load).unwrap_or(1.0));
-    let mut finding = match record.recovered {
-        Some(runs) if runs.yes == runs.of => match get(Figure::RecoveryS) {
-            Some(after) if after > 0.0 => {
-                Finding::new(if after > 60.0 { Tone::Fair } else { Tone::Good }, format!("heals in {}", seconds(after)))
-            }
-            Some(_) => Finding::new(Tone::Good, "heals at once"),
-            None => Finding::new(Tone::Good, "stays healthy"),
-        },
-        Some(runs) if runs.yes == 0 => Finding::new(Tone::Bad, "does not recover"),
-        Some(runs) => Finding::new(Tone::Bad, format!("recovers in {} of {} runs only", runs.yes, runs.of)),
-        None if share > 0.9 => Finding::new(Tone::Good, "stays healthy"),
-        None => Finding::new(Tone::Bad, format!("only {} of the calls succeed", percent(share))),
+    let tone = match record.recovered {
+        Some(runs) if runs.yes < runs.of => Tone::Bad,
+        None if share <= 0.9 => Tone::Bad,
+        _ if get(Figure::RecoveryS).is_some_and(|after| after > 60.0) => Tone::Fair,
+        _ => Tone::Good,
     };
+    let verdict = advice::verdict(scenario, record, safety);
+    let mut finding = Finding::new(tone, verdict.unwrap_or_else(|| format!("{} of the calls succeed", percent(share))));
     let why = &mut finding.why;
     if finding.tone == Tone::Bad {
         why.push(format!("In the end {} of the calls succeed.", percent(share)));
@@ -212,7 +213,14 @@ fn stream(record: &Record) -> Finding {
             percent(high)
         ));
     }
+    why.extend(safety.into_iter().flat_map(|safety| advice::safety(scenario, record, safety)));
     finding
+}
+
+/// A herd's verdict as a sentence, with the runs it comes from.
+fn recovery(verdict: &str, record: &Record) -> String {
+    let runs = advice::confidence(record).map_or_else(String::new, |runs| format!(" ({runs})"));
+    sentence(&format!("It {verdict}{runs}"))
 }
 
 fn chain(record: &Record) -> Finding {

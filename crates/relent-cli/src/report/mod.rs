@@ -5,6 +5,7 @@
 //! ([`Report::pictures`]) are drawn by [`crate::plot::svg`], with the same bytes each time. Both show what the outcome
 //! has, and leave out what the scenario does not.
 
+pub(crate) mod advice;
 mod data;
 mod findings;
 mod page;

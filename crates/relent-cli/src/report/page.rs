@@ -1,6 +1,6 @@
 //! The page: words and JSON put into one HTML file, with its style and its script.
 
-use super::{Report, data, words};
+use super::{Report, advice, data, words};
 use crate::plot::svg::{self, escape};
 
 const STYLE: &str = include_str!("page.css");
@@ -35,7 +35,9 @@ pub(super) fn page(report: &Report) -> String {
         &facts,
         "</p>\n<p class=\"command\"><span>Made with</span> <code>",
         &escape(report.command),
-        "</code> <button id=\"copy\">copy</button></p>\n</header>\n<main id=\"main\"></main>\n",
+        "</code> <button id=\"copy\">copy</button></p>\n</header>\n",
+        &recommended(report),
+        "<main id=\"main\"></main>\n",
         "<noscript><p>The plots and the table are drawn by a script in this page, which loads nothing.</p></noscript>\n",
         "<div id=\"tip\" role=\"status\" hidden></div>\n<script type=\"application/json\" id=\"records\">",
         &inert(outcome.to_json().trim()),
@@ -48,6 +50,25 @@ pub(super) fn page(report: &Report) -> String {
         out.push_str(part);
     }
     out
+}
+
+/// What a herd should do; nothing where that cannot be said.
+fn recommended(report: &Report) -> String {
+    let advice = report.outcome.advice.as_ref();
+    let Some(recommended) = advice.and_then(|advice| advice.recommended.as_ref()) else { return String::new() };
+    let sentences = advice::recommendation(report.scenario, report.outcome, recommended);
+    let policy = match &recommended.as_good {
+        Some(_) => String::new(),
+        None => format!(
+            "<p><code>{}</code></p>\n<p><code style=\"display:block;white-space:pre-wrap\">{}</code></p>\n",
+            escape(&recommended.flags()),
+            recommended.toml().lines().map(escape).collect::<Vec<_>>().join("\n")
+        ),
+    };
+    format!(
+        "<section class=\"panel\" id=\"recommended\">\n<h3>Recommended</h3>\n<p>{}</p>\n{policy}</section>\n",
+        escape(&sentences.join(" ")),
+    )
 }
 
 /// JSON that cannot end the script it stands in. Within JSON, `<` is in strings only, where it may be escaped.

@@ -1,6 +1,6 @@
 //! Load over time for people at a terminal: a strip of blocks for each policy, all to one scale.
 
-use super::View;
+use super::{View, table};
 use crate::{plot::bars, talk::wrap};
 use relent_sim::{Outcome, Record};
 use std::fmt::Write;
@@ -11,7 +11,7 @@ const HEIGHT: usize = 3;
 
 /// Load over time for each policy; nothing where time means nothing.
 pub(super) fn draw(outcome: &Outcome, view: View) -> String {
-    let drawn: Vec<&Record> = outcome.records.iter().filter(|record| !record.plots.load.is_empty()).collect();
+    let drawn: Vec<&Record> = table::shown(outcome).filter(|record| !record.plots.load.is_empty()).collect();
     let ends = drawn.iter().map(|record| record.plots.bin_s * record.plots.load.len() as f64).fold(0.0, f64::max);
     if ends <= 0.0 {
         return String::new();

@@ -1,5 +1,6 @@
 //! `relent simulate`: what a policy does to a server when many use it at once, seen before it happens.
 
+mod advice;
 mod curves;
 mod files;
 mod numbers;
@@ -10,7 +11,9 @@ mod worlds;
 
 use crate::talk::{self, Fault};
 use clap::Subcommand;
-use relent_sim::{Control, Engine, Outcome, Picture, Pictures, Problem, Scenario, draw_pictures, simulate_with};
+use relent_sim::{
+    Control, Effort, Engine, Outcome, Picture, Pictures, Problem, Scenario, advise, draw_pictures, simulate_with,
+};
 use std::{fs, path::PathBuf, process::ExitCode, sync::Arc, thread};
 use worlds::{Aws, BatchArgs, Channel, EthernetArgs, Herd, LayersArgs, Open};
 
@@ -86,6 +89,10 @@ pub struct OutputArgs {
     #[arg(long, value_name = "NUMBER", global = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
 
+    /// How far to look for advice: auto is about as much work as the runs themselves.
+    #[arg(long, value_name = "WHEN", global = true, value_parser = ["auto", "always", "never"], default_value = "auto")]
+    pub advice: String,
+
     /// Write an array with one JSON object a policy instead of the table.
     #[arg(long, global = true)]
     pub json: bool,
@@ -156,6 +163,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Fault> {
     let watch = watch::Watch::start(Arc::clone(&control))?;
     let outcome = simulate_with(&scenario, threads, &control).map_err(|problem| fault(args, problem));
     let outcome = outcome.map(|mut outcome| {
+        let effort = if output.advice == "always" { Effort::Any } else { Effort::Short };
+        if output.advice != "never" && !outcome.interrupted {
+            advise(&scenario, &mut outcome, threads, effort, &control);
+        }
         let missing = match output.has_pictures() {
             true => draw_pictures(&scenario, &mut outcome, threads, &control),
             false => Vec::new(),
@@ -169,7 +180,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Fault> {
     }
     write(output, &scenario, &outcome)?;
     if outcome.interrupted {
-        talk::note("interrupted: these are the runs that were done");
+        talk::note("interrupted: this is what was done");
         return Ok(ExitCode::from(130));
     }
     Ok(if output.assert { judge(&scenario, &outcome) } else { ExitCode::SUCCESS })
@@ -213,7 +224,7 @@ fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<
         (true, false) => outcome.to_json(),
         (false, _) => {
             let view = View { columns: talk::columns(), unicode: talk::unicode() };
-            format!("{}{}", table::draw(outcome, view), curves::draw(outcome, view))
+            [table::draw(outcome, view), curves::draw(outcome, view), advice::draw(scenario, outcome, view)].concat()
         }
     };
     talk::write_out(text.as_bytes())?;

@@ -33,7 +33,7 @@ pub(super) fn draw(outcome: &Outcome, view: View) -> String {
     let columns = columns(outcome);
     let mut rows = vec![header(&columns, outcome)];
     rows.extend(ideal(outcome, &columns));
-    rows.extend(outcome.records.iter().map(|record| row(record, &columns, outcome)));
+    rows.extend(shown(outcome).map(|record| row(record, &columns, outcome)));
     let mut out = String::new();
     if !outcome.title.is_empty() {
         let _ = writeln!(out, "{}", wrap(&outcome.title, view.columns.unwrap_or(usize::MAX)));
@@ -45,6 +45,12 @@ pub(super) fn draw(outcome: &Outcome, view: View) -> String {
     out.push('\n');
     out.push_str(&footer(outcome));
     out
+}
+
+/// The policies, and the one that is recommended.
+pub(super) fn shown(outcome: &Outcome) -> impl Iterator<Item = &Record> {
+    let recommended = outcome.advice.as_ref().and_then(|advice| advice.recommended.as_ref());
+    outcome.records.iter().chain(recommended.map(|recommended| &recommended.record))
 }
 
 fn columns(outcome: &Outcome) -> Vec<Figure> {

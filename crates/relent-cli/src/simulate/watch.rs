@@ -61,5 +61,9 @@ impl Watch {
 fn show(control: &Control) {
     let (done, all, attempts) = control.progress();
     let millions = attempts as f64 / 1e6;
-    let _ = write!(io::stderr().lock(), "\r\x1b[Krun {} of {all}, {millions:.0} million attempts", (done + 1).min(all));
+    let what = match control.is_advising() {
+        true => "looking for advice".to_owned(),
+        false => format!("run {} of {all}", (done + 1).min(all)),
+    };
+    let _ = write!(io::stderr().lock(), "\r\x1b[K{what}, {millions:.0} million attempts");
 }

@@ -475,3 +475,25 @@ fn fits_a_telephone_in_the_dark(browser: &mut Browser) {
     browser.ask("Emulation.clearDeviceMetricsOverride", &json!({}));
     browser.ask("Emulation.setEmulatedMedia", &json!({ "features": [] }));
 }
+
+/// What to do stands on the page without any script, and each policy's card says how safe it is.
+#[test]
+fn the_page_says_what_to_do() {
+    let folder = herd();
+    let records = report(&folder, &["herd.toml"]);
+    let page = folder.read("report.html");
+    let advice =
+        page.split_once("id=\"recommended\"").expect("it is there").1.split_once("</section>").expect("it ends").0;
+    assert!(advice.contains("Spread the first attempts over 22s"), "{advice}");
+    assert!(advice.contains(records[0]["recommended"]["flags"].as_str().expect("a text")), "{advice}");
+    assert!(advice.contains("[policy.recommended]\ncurve = &quot;constant&quot;"), "{advice}");
+
+    let storm =
+        ["open", "--rate", "60", "--capacity", "100", "--max-attempts", "2", "--outage", "20s+10s", "--for", "60s"];
+    report(&folder, &storm);
+    let page = folder.read("report.html");
+    assert!(!page.contains("id=\"recommended\""));
+    for words in ["stays in the storm", "Safe load: up to 50 calls a second", "Smallest fatal outage: "] {
+        assert!(page.contains(words), "{words}");
+    }
+}

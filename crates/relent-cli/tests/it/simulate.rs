@@ -201,3 +201,93 @@ fn every_world_has_its_figures() {
     assert_eq!(value(&stays, "recovered"), 0.0);
     assert_eq!(value(&stays, "goodput"), 0.0);
 }
+
+const STORM: [&str; 9] =
+    ["simulate", "open", "--capacity", "1000", "--timeout", "1s", "--max-attempts", "2", "--outage"];
+
+fn storm(more: &[&str]) -> Outcome {
+    relent(&[&STORM, more].concat())
+}
+
+#[test]
+fn a_storm_gets_a_verdict_and_the_reasons() {
+    let heals = storm(&["60s+10s", "--rate", "450"]);
+    assert_eq!((heals.stderr.as_str(), heals.code), ("", Some(0)));
+    golden("simulate-open.txt", &heals.stdout);
+    // Several runs, a storm that stays, and one that would heal if the run went on.
+    let stays = storm(&["20s+10s", "--rate", "600", "--for", "80s", "--seeds", "3"]);
+    let verdict = stays.stdout.rsplit_once("\n\n").expect("there is a paragraph").1;
+    assert_eq!(
+        verdict,
+        "immediate: stays in the storm (0 of 3 runs; 95 %: 0 % to 56 %)\n  \
+         Safe load: up to 500 calls a second, 50 % of the capacity, since a call is up to 2 attempts; 600 come, so a \
+         storm that has begun does not end by itself.\n  \
+         Smallest fatal outage: 1.33s (one of 1.29s is survived; by theory 1.33s).\n"
+    );
+    let early = storm(&["20s+10s", "--rate", "480", "--for", "60s"]);
+    let verdict = early.stdout.rsplit_once("\n\n").expect("there is a paragraph").1;
+    assert!(verdict.starts_with("immediate: is still in the storm when the run ends\n"), "{verdict}");
+    assert!(
+        verdict.contains("By theory the storm ends 3m23s after the outage: a longer run would show it."),
+        "{verdict}"
+    );
+}
+
+#[test]
+fn cures_are_named_where_theory_has_no_say() {
+    let last = |more: &[&str]| {
+        let outcome = storm(&[&["20s+5s", "--rate", "800", "--for", "60s"], more].concat());
+        outcome.stdout.rsplit_once("\n\n").expect("there is a paragraph").1.to_owned()
+    };
+    let short = last(&["--queue", "500"]);
+    assert!(short.contains("the queue holds less work than clients wait for"), "{short}");
+    let newest = last(&["--order", "lifo"]);
+    assert!(
+        newest.starts_with("immediate: recovers ") && newest.contains("the newest request is served first"),
+        "{newest}"
+    );
+    let too_much = storm(&["20s+5s", "--rate", "1100", "--for", "60s"]).stdout;
+    assert!(too_much.contains("immediate: is overloaded: more calls come than the server can do\n"), "{too_much}");
+}
+
+/// The keys of the first object, in order.
+fn keys(json: &str) -> Vec<String> {
+    let all: Vec<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(json).expect("it is an array");
+    let mut keys: Vec<(usize, String)> =
+        all[0].keys().map(|key| (json.find(&format!("\"{key}\": ")).expect("it is there"), key.clone())).collect();
+    keys.sort_unstable();
+    keys.into_iter().map(|(_, key)| key).collect()
+}
+
+#[test]
+fn json_has_the_advice_by_name() {
+    let storm = storm(&["20s+10s", "--rate", "600", "--for", "80s", "--json"]).stdout;
+    golden("simulate-keys.txt", &(keys(&storm).join("\n") + "\n"));
+    assert_eq!([number(&storm, "safe_load"), number(&storm, "safe_load_per_s")], [0.5, 500.0]);
+    assert_eq!(number(&storm, "offered_load"), 0.6);
+    let (fatal, survived) = (number(&storm, "fatal_outage_s"), number(&storm, "survived_outage_s"));
+    assert!(survived < fatal && fatal < 1.5, "{survived} {fatal}");
+    assert!((number(&storm, "fatal_outage_by_theory_s") - 4.0 / 3.0).abs() < 1e-6);
+    assert!(storm.contains("\"recommended\": null"));
+
+    let herd = herd(&["--jitter", "full", "--base", "100ms", "--json"]).stdout;
+    let parsed: serde_json::Value = serde_json::from_str(&herd).expect("it is JSON");
+    assert_eq!(parsed.as_array().map(Vec::len), Some(1), "one object a policy that was given");
+    assert_eq!(parsed[0]["safe_load"], serde_json::Value::Null);
+    let recommended = &parsed[0]["recommended"];
+    assert_eq!((&recommended["spread_s"], &recommended["queue_room"]), (&21.into(), &90.into()));
+    // The flags do what the figures say.
+    let flags: Vec<&str> = recommended["flags"].as_str().expect("a text").split(' ').collect();
+    let pasted = self::herd(&[&flags[..], &["--json"]].concat()).stdout;
+    for figure in ["attempts_per_client", "drain_s", "peak_1s"] {
+        assert_eq!(Some(number(&pasted, figure)), recommended[figure].as_f64(), "{figure}");
+    }
+}
+
+#[test]
+fn who_wants_no_advice_gets_none() {
+    let quiet = herd(&["--advice", "never"]).stdout;
+    assert!(!quiet.contains("recommended") && !quiet.contains("What to do"), "{quiet}");
+    let json = storm(&["20s+10s", "--rate", "600", "--for", "60s", "--json", "--advice", "never"]).stdout;
+    assert!(json.contains("\"safe_load\": null") && json.contains("\"recovered\": 0"), "{json}");
+}

@@ -1,5 +1,6 @@
 //! Outcomes as JSON: an array with one object a policy, figures by name.
 
+mod advice;
 mod object;
 mod plots;
 
@@ -11,20 +12,23 @@ use crate::{
 
 impl Outcome {
     /// An array with one object a policy: its figures, each with `_sd` where several seeds ran, null where a figure
-    /// has no meaning; `recovered` as a share of the runs with the bounds of its Wilson interval.
+    /// has no meaning; `recovered` as a share of the runs with the bounds of its Wilson interval; then how safe the
+    /// policy is and what is recommended, null where nothing can be said or nobody asked.
     pub fn to_json(&self) -> String {
-        let records = self.records.iter().map(|record| format!("  {}", self.object(record, false)));
+        let records =
+            self.records.iter().enumerate().map(|(place, record)| format!("  {}", self.object(place, record, false)));
         format!("[\n{}\n]\n", records.collect::<Vec<_>>().join(",\n"))
     }
 
     /// The same with the series that plots are drawn from, under `plots`: those of the first run, under `bands` how the
     /// runs differ, and under `pictures` those of the scenario as a whole that were drawn.
     pub fn to_json_with_plots(&self) -> String {
-        let records = self.records.iter().map(|record| format!("  {}", self.object(record, true)));
+        let records =
+            self.records.iter().enumerate().map(|(place, record)| format!("  {}", self.object(place, record, true)));
         format!("[\n{}\n]\n", records.collect::<Vec<_>>().join(",\n"))
     }
 
-    fn object(&self, record: &Record, plots: bool) -> String {
+    fn object(&self, place: usize, record: &Record, plots: bool) -> String {
         let mut object = Object::new();
         object.text("scenario", &self.scenario);
         object.text("policy", &record.policy).text("engine", record.engine.as_str());
@@ -48,6 +52,7 @@ impl Outcome {
             Some(reason) => object.text("stopped", reason),
             None => object.raw("stopped", "null"),
         };
+        advice::advice(self, place, &mut object);
         self.checks(record, &mut object);
         if plots {
             object.raw("plots", plots::plots(self, record));

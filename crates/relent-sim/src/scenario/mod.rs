@@ -251,6 +251,11 @@ impl Service {
         }
     }
 
+    /// Whether calls come whether or not earlier ones were answered.
+    pub const fn is_open(&self) -> bool {
+        matches!(self.arrivals, Arrivals::Open { .. })
+    }
+
     /// The end of the last trouble, in nanoseconds.
     pub(crate) fn trouble_ends(&self) -> Option<u64> {
         self.troubles.iter().map(Trouble::ends_ns).max()

@@ -1,5 +1,6 @@
 //! The simulator against what is known: algebra, the literature, and other simulators.
 
+mod advice;
 mod aws;
 mod channel;
 mod engines;

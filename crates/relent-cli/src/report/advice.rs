@@ -1,0 +1,226 @@
+//! What to do, and how safe one is, in words: for the terminal and for the page.
+
+use super::words::{count, percent, seconds};
+use relent::Human;
+use relent_sim::{
+    Cure, FatalOutage, Figure, Outcome, Recommended, Record, SafeLoad, Safety, Scenario, Service, Shape, Storm, World,
+};
+
+/// Whether a policy brings the world back, in a few words: for a stream of calls, and for a herd that meets trouble.
+pub(crate) fn verdict(scenario: &Scenario, record: &Record, safety: Option<&Safety>) -> Option<String> {
+    let World::Service(service) = &scenario.world else { return None };
+    let runs = record.recovered?;
+    let after = record.get(Figure::RecoveryS);
+    let troubled = !service.troubles.is_empty();
+    let words = if !service.is_open() {
+        if !troubled {
+            return None;
+        }
+        match (runs.yes, after) {
+            (yes, Some(after)) if yes == runs.of => {
+                format!("recovers: everybody is connected {} after the trouble", seconds(after))
+            }
+            (0, _) if record.stopped.is_some() => "does not recover".into(),
+            (0, _) => {
+                let lost = record.get(Figure::GaveUp).unwrap_or(0.0) / record.clients.max(1) as f64;
+                format!("does not recover: {} of the clients give up", percent(lost))
+            }
+            (yes, _) => format!("recovers in {yes} of {} runs only", runs.of),
+        }
+    } else {
+        match (runs.yes, after) {
+            (yes, Some(after)) if yes == runs.of && after > 0.0 => {
+                format!("recovers {} after the trouble", seconds(after))
+            }
+            (yes, Some(_)) if yes == runs.of => "recovers at once".into(),
+            (yes, None) if yes == runs.of => "stays healthy".into(),
+            (0, _) if is_overloaded(safety) => "is overloaded: more calls come than the server can do".into(),
+            (0, _) if heals_later(safety) => "is still in the storm when the run ends".into(),
+            (0, _) if troubled => "stays in the storm".into(),
+            (0, _) => "does not stay healthy".into(),
+            (yes, _) => format!("recovers in {yes} of {} runs only", runs.of),
+        }
+    };
+    Some(words)
+}
+
+/// In how many runs, and what that says about the probability; nothing if there was one run.
+pub(crate) fn confidence(record: &Record) -> Option<String> {
+    let runs = record.recovered.filter(|runs| runs.of > 1)?;
+    let (low, high) = runs.wilson();
+    Some(format!("{} of {} runs; 95 %: {} to {}", runs.yes, runs.of, percent(low), percent(high)))
+}
+
+fn is_overloaded(safety: Option<&Safety>) -> bool {
+    safety.and_then(|safety| safety.load).is_some_and(|load| load >= 1.0)
+}
+
+/// Whether a storm ends by theory, however long it takes.
+fn heals_later(safety: Option<&Safety>) -> bool {
+    match safety.and_then(|safety| safety.storm.zip(safety.load)) {
+        Some((Storm::Above(safe), load)) => load < safe.share,
+        _ => false,
+    }
+}
+
+/// How safe a policy is under a stream of calls: sentences.
+pub(crate) fn safety(scenario: &Scenario, record: &Record, safety: &Safety) -> Vec<String> {
+    let World::Service(service) = &scenario.world else { return Vec::new() };
+    let recovered = record.recovered.is_some_and(|runs| runs.yes == runs.of);
+    let mut words = Vec::new();
+    words.extend(storm(service, safety, recovered));
+    if let (false, true, Some(after)) = (recovered, heals_later(Some(safety)), safety.recovery_by_theory_s) {
+        words
+            .push(format!("By theory the storm ends {} after the outage: a longer run would show it.", seconds(after)));
+    }
+    words.extend(safety.fatal_outage.and_then(|outage| fatal(service, safety, outage)));
+    words
+}
+
+fn storm(service: &Service, safety: &Safety, recovered: bool) -> Option<String> {
+    let load = safety.load?;
+    match safety.storm? {
+        Storm::Above(safe) => Some(above(service, safe, load)),
+        // The proof of it would be missing.
+        Storm::Never(_) if !recovered || load >= 1.0 => None,
+        Storm::Never(cure) => {
+            let why = match cure {
+                Cure::ShortQueue => {
+                    "the queue holds less work than clients wait for, so what is let in is answered in time"
+                }
+                Cure::NewestFirst => "the newest request is served first, and answered in time",
+                Cure::Patience => "clients wait as long as it takes, so no work is in vain",
+            };
+            Some(format!("No storm can stay at any load below the capacity: {why}."))
+        }
+    }
+}
+
+fn above(service: &Service, safe: SafeLoad, load: f64) -> String {
+    let capacity = service.server.capacity.unwrap_or(0.0);
+    let comes = count(load * capacity);
+    if safe.attempts.is_infinite() {
+        return "Safe load: none. Attempts are not limited, so a storm can feed itself at any load.".into();
+    }
+    let limit = if safe.attempts <= 1.0 {
+        format!("Safe load: up to the capacity of {}, since nothing is retried; {comes} come", count(capacity))
+    } else {
+        format!(
+            "Safe load: up to {} calls a second, {} of the capacity, since a call is up to {} attempts; {comes} come",
+            count(safe.per_s),
+            percent(safe.share),
+            count(safe.attempts)
+        )
+    };
+    match load {
+        load if load >= 1.0 => format!("{limit}, which is too many even without retries."),
+        load if load < safe.share => format!("{limit}, so every storm ends by itself."),
+        _ => format!("{limit}, so a storm that has begun does not end by itself."),
+    }
+}
+
+fn fatal(service: &Service, safety: &Safety, outage: FatalOutage) -> Option<String> {
+    let theory = outage.theory.map_or_else(String::new, |theory| format!("; by theory {}", length(theory)));
+    let dear = if outage.too_dear { " Closer bounds take many attempts: --advice always." } else { "" };
+    Some(match (outage.survived, outage.fatal) {
+        (Some(survived), Some(fatal)) => {
+            format!("Smallest fatal outage: {} (one of {} is survived{theory}).{dear}", length(fatal), length(survived))
+        }
+        (None, Some(fatal)) if outage.too_dear => {
+            format!("An outage of {} is fatal{theory}.{dear}", length(fatal))
+        }
+        (None, Some(fatal)) => format!("Smallest fatal outage: {} or less{theory}.", length(fatal)),
+        (Some(survived), None) => {
+            let always = heals_later(Some(safety)) || matches!(safety.storm, Some(Storm::Never(_)));
+            match always {
+                true => format!(
+                    "Smallest fatal outage: none. It recovers after one of {}, and by theory after any.",
+                    length(survived)
+                ),
+                false => format!("Smallest fatal outage: none up to {}.{dear}", length(survived)),
+            }
+        }
+        (None, None) => return service.troubles.first().map(|_| format!("No fatal outage was looked for.{dear}")),
+    })
+}
+
+/// A length of time to three digits.
+fn length(duration: std::time::Duration) -> String {
+    seconds(duration.as_secs_f64())
+}
+
+/// What a herd should do: sentences.
+pub(crate) fn recommendation(scenario: &Scenario, outcome: &Outcome, recommended: &Recommended) -> Vec<String> {
+    let World::Service(service) = &scenario.world else { return Vec::new() };
+    let settings = recommended.policy.settings();
+    let mut words = Vec::new();
+    if let Some(name) = &recommended.as_good {
+        words.push(format!("{name} does as well as anything: there is nothing to change."));
+        return words;
+    }
+    if settings.spread.is_zero() {
+        words.push("The clients come over so long a time that they need no spread.".into());
+    } else {
+        words.push(format!(
+            "Spread the first attempts over {}: clients / capacity is {}, and {} more is for {}.",
+            Human(settings.spread),
+            seconds(recommended.ideal_s),
+            percent(recommended.margin),
+            match recommended.margin {
+                margin if margin > 0.05 => "a queue that is short",
+                _ => "a server that is a little slower than it says",
+            }
+        ));
+    }
+    words.push(match recommended.shape {
+        Shape::Steady => format!(
+            "Who fails waits {} again, and so keeps its place: after an outage of any length they come back no faster than \
+             the server can take them.",
+            Human(recommended.base())
+        ),
+        Shape::Growing => format!("Who fails backs off, from {} on.", Human(recommended.base())),
+    });
+    words.extend(queue(service, recommended));
+    words.push(figures(outcome, &recommended.record));
+    words
+}
+
+fn queue(service: &Service, recommended: &Recommended) -> Option<String> {
+    let has = service.server.queue?;
+    let enough = count(recommended.queue_room as f64);
+    Some(match has {
+        has if has >= recommended.queue_room => {
+            format!(
+                "A queue with room for {enough} (2 x the root of the clients) is enough; it has {}.",
+                count(has as f64)
+            )
+        }
+        has if recommended.queue_too_short => format!(
+            "The queue has room for {} only, so some are refused; with {enough} hardly one would be.",
+            count(has as f64)
+        ),
+        has => format!(
+            "The queue has room for {}, which is enough at this pace; with {enough} they could come without the {}.",
+            count(has as f64),
+            percent(recommended.margin)
+        ),
+    })
+}
+
+/// What the simulation of it gave.
+fn figures(outcome: &Outcome, record: &Record) -> String {
+    let get = |figure: Figure| record.get(figure).unwrap_or(0.0);
+    let capacity = outcome.ideal.map_or(1.0, |ideal| ideal.capacity_per_s);
+    format!(
+        "Simulated in this world: {} a client, drained after {} ({} x ideal), at most {} attempts in a second ({} \
+         x capacity).",
+        match count(get(Figure::AttemptsPerClient)).as_str() {
+            "1" => "one attempt".to_owned(),
+            attempts => format!("{attempts} attempts"),
+        },
+        seconds(get(Figure::DrainS)),
+        count(get(Figure::DrainOverIdeal)),
+        count(get(Figure::Peak1S)),
+        count(get(Figure::Peak1S) / capacity)
+    )
+}

@@ -1,0 +1,260 @@
+//! The shortest outage that a policy does not survive, found by trying.
+//!
+//! The scenario has one trouble; how long it lasts is varied, everything else stays: the same engine, the same calls,
+//! the same luck. An outage is survived if all runs recover, and fatal if one does not. Between the longest that was
+//! survived and the shortest that was fatal lies the answer.
+//!
+//! Tried runs end sooner after the trouble than the scenario's own where those would take too long, but not before every
+//! call could be made several times over: whether a storm takes hold is decided by then. The scenario's own runs are
+//! taken at their word, too, so the answer never contradicts them.
+
+use super::{Safety, Storm, safe_load};
+use crate::{
+    arrivals::Arrivals,
+    calendar::Calendar,
+    figure::Figure,
+    luck::Luck,
+    outcome::Record,
+    run::{Control, Run},
+    scenario::{Contender, Scenario, Service, Trouble, TroubleKind},
+    service::{
+        dispatch,
+        predict::{self, Task},
+    },
+    simulate::needs_dispatch,
+};
+use relent::Policy;
+use std::time::Duration;
+
+/// The shortest fatal outage, as far as it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FatalOutage {
+    /// The longest outage that was tried and survived.
+    pub survived: Option<Duration>,
+    /// The shortest outage that was tried and fatal; `None` if none was.
+    pub fatal: Option<Duration>,
+    /// By theory, where there is one: the queue must come to hold more work than clients wait for.
+    pub theory: Option<Duration>,
+    /// Whether the search ended early because it would have taken too many attempts.
+    pub too_dear: bool,
+}
+
+/// Two lengths that differ by less than this share are the same.
+const CLOSE: f64 = 0.05;
+/// The most lengths that are tried.
+const MOST_TRIES: u32 = 24;
+/// Runs a length, at least and at most.
+const RUNS: (u32, u32) = (3, 5);
+/// Outages longer than this many times the scenario's own are not tried.
+const LONGEST: f64 = 16.0;
+
+/// Looks for the shortest fatal outage.
+pub(super) fn search(
+    scenario: &Scenario,
+    service: &Service,
+    contender: &Contender,
+    record: &Record,
+    safety: &Safety,
+    most_attempts: f64,
+    control: &Control,
+) -> Option<FatalOutage> {
+    let [trouble] = service.troubles[..] else { return None };
+    let (load, runs) = (safety.load?, record.recovered.filter(|_| record.stopped.is_none())?);
+    let own = trouble.lasts.as_secs_f64();
+    let recovers = runs.yes == runs.of;
+    if own == 0.0 || load >= 1.0 || control.is_stopped() {
+        return None;
+    }
+    let theory = theory(service, &contender.policy, trouble, safety);
+    let always_heals = match safety.storm {
+        Some(Storm::Above(safe)) => load < safe.share,
+        Some(Storm::Never(_)) => true,
+        None => false,
+    };
+    if always_heals {
+        // A storm that is not over when the run ends would only be longer or shorter.
+        return recovers.then_some(FatalOutage { survived: Some(trouble.lasts), ..FatalOutage::default() });
+    }
+    let patience = safe_load::timeout(service, &contender.policy).map_or(1.0, |timeout| timeout.as_secs_f64());
+    let mut bracket = Bracket {
+        survived: if recovers { own } else { 0.0 },
+        fatal: if recovers { f64::INFINITY } else { own },
+        most: own * LONGEST,
+        least_step: patience / 20.0,
+    };
+    let mut trial = Trial { scenario, service, contender, trouble, safety, left: most_attempts, control };
+    let too_dear = narrow(&mut bracket, theory, &mut trial).is_none();
+    (!control.is_stopped()).then(|| FatalOutage {
+        survived: (bracket.survived > 0.0).then(|| Duration::from_secs_f64(bracket.survived)),
+        fatal: bracket.fatal.is_finite().then(|| Duration::from_secs_f64(bracket.fatal)),
+        theory: theory.map(Duration::from_secs_f64),
+        too_dear,
+    })
+}
+
+/// What is known: the longest survived, the shortest fatal.
+#[derive(Debug)]
+struct Bracket {
+    survived: f64,
+    fatal: f64,
+    most: f64,
+    least_step: f64,
+}
+
+impl Bracket {
+    fn is_narrow(&self) -> bool {
+        if self.fatal.is_infinite() {
+            return self.survived >= self.most;
+        }
+        self.fatal - self.survived <= self.least_step.max(CLOSE * self.fatal)
+    }
+
+    /// The next length to try when there is no better idea: far apart by ratio, close by halves.
+    fn next(&self) -> f64 {
+        if self.fatal.is_infinite() {
+            (self.survived * 2.0).min(self.most)
+        } else if self.survived < self.fatal / 4.0 {
+            (self.survived.max(self.fatal / 16.0) * self.fatal).sqrt()
+        } else {
+            f64::midpoint(self.survived, self.fatal)
+        }
+    }
+
+    fn learn(&mut self, lasts: f64, survived: bool) {
+        if survived {
+            self.survived = self.survived.max(lasts);
+        } else {
+            self.fatal = self.fatal.min(lasts);
+        }
+    }
+}
+
+/// Narrows the bracket: first beside what theory expects, then by halves. `None` if that would be too much work.
+fn narrow(bracket: &mut Bracket, theory: Option<f64>, trial: &mut Trial<'_>) -> Option<()> {
+    let around = theory.into_iter().flat_map(|theory| [theory * 0.97, theory * 1.03]);
+    for guess in around {
+        if !bracket.is_narrow() && bracket.survived < guess && guess < bracket.fatal {
+            let survived = trial.survives(guess)?;
+            bracket.learn(guess, survived);
+        }
+    }
+    for _ in 0..MOST_TRIES {
+        if bracket.is_narrow() {
+            break;
+        }
+        // Whole milliseconds are enough, and read better.
+        let next = (bracket.next() * 1e3).round() / 1e3;
+        if next <= bracket.survived || next >= bracket.fatal {
+            break;
+        }
+        let survived = trial.survives(next)?;
+        bracket.learn(next, survived);
+    }
+    Some(())
+}
+
+struct Trial<'a> {
+    scenario: &'a Scenario,
+    service: &'a Service,
+    contender: &'a Contender,
+    trouble: Trouble,
+    safety: &'a Safety,
+    /// Attempts that may still be simulated.
+    left: f64,
+    control: &'a Control,
+}
+
+impl Trial<'_> {
+    /// Whether an outage of this length is survived in every run; `None` if trying is too much work.
+    fn survives(&mut self, lasts: f64) -> Option<bool> {
+        let service = self.world(lasts)?;
+        for seed in 0..self.scenario.seeds.clamp(RUNS.0, RUNS.1) {
+            let expected = service.arrivals.clients() * self.amplification();
+            if expected > self.left || self.control.is_stopped() {
+                return None;
+            }
+            let run = self.run(&service, seed);
+            self.left -= run.figures.get(Figure::AttemptsPerClient).unwrap_or(1.0) * run.clients as f64;
+            if run.stopped.is_some() {
+                return None;
+            }
+            if run.recovered != Some(true) {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+
+    /// The scenario's world with an outage of this length, and as much time after it as tells.
+    fn world(&self, lasts: f64) -> Option<Service> {
+        let Arrivals::Open { rate, poisson, until } = &self.service.arrivals else { return None };
+        let lasts = Duration::try_from_secs_f64(lasts).ok()?;
+        let (own_end, steady) = (self.trouble.at.saturating_add(self.trouble.lasts), rate.points().len() == 1);
+        // While the rate is even, a minute of calm before the storm says no more than some seconds.
+        let at = if steady { self.trouble.at.min(CALM.max(4 * self.call())) } else { self.trouble.at };
+        let after = until.saturating_sub(own_end).min(ENOUGH.saturating_add(6 * self.call()));
+        let until = at.saturating_add(lasts).saturating_add(after);
+        Some(Service {
+            arrivals: Arrivals::Open { rate: rate.clone(), poisson: *poisson, until },
+            troubles: vec![Trouble { at, lasts, ..self.trouble }],
+            ..self.service.clone()
+        })
+    }
+
+    /// How long a call lasts of which every attempt times out, about; a minute and a half at most.
+    fn call(&self) -> Duration {
+        let policy = &self.contender.policy;
+        let timeout = safe_load::timeout(self.service, policy).unwrap_or(Duration::from_secs(1));
+        let starts = safe_load::starts(policy, 0, timeout).take(64);
+        let last = starts.take_while(|start| *start < 90.0).last().unwrap_or(0.0);
+        (Duration::from_secs_f64(last) + timeout).min(Duration::from_secs(90))
+    }
+
+    /// Attempts a call at most, on average.
+    fn amplification(&self) -> f64 {
+        match self.safety.storm {
+            Some(Storm::Above(safe)) if safe.attempts.is_finite() => safe.attempts,
+            _ => self.contender.policy.settings().max_attempts.map_or(8.0, f64::from).min(8.0),
+        }
+    }
+
+    fn run(&self, service: &Service, seed: u32) -> Run {
+        let luck = Luck::new(self.scenario.first_seed.wrapping_add(u64::from(seed)), self.scenario.forced);
+        let limit = crate::nanos(self.scenario.limit);
+        let task = Task { service, contender: self.contender, luck, limit, control: self.control };
+        if needs_dispatch(service) { dispatch::run(&task) } else { predict::run(&task, Calendar::new()) }
+    }
+}
+
+/// The calm before the outage, if there is more.
+const CALM: Duration = Duration::from_secs(15);
+/// The time after the outage, if there is more, besides that of some calls.
+const ENOUGH: Duration = Duration::from_secs(15);
+
+/// The outage after which the queue holds as much work as clients wait for: where `backlog(D) = T`.
+///
+/// It holds for a server that stalls, a queue without a limit and retries at once. Delays put retries off until after the
+/// outage, where they can still do harm, so that it would promise too much.
+fn theory(service: &Service, policy: &Policy, trouble: Trouble, safety: &Safety) -> Option<f64> {
+    let Arrivals::Open { rate, .. } = &service.arrivals else { return None };
+    let Some(Storm::Above(safe)) = safety.storm else { return None };
+    let load = safety.load?;
+    let timeout = safe_load::timeout(service, policy)?;
+    let at_once = safe_load::starts(policy, 0, timeout).take(64).enumerate().all(|(retries, start)| {
+        let soonest = timeout.as_secs_f64() * retries as f64;
+        start - soonest <= 0.05 * timeout.as_secs_f64()
+    });
+    let simple = service.layers <= 1 && service.writes.is_none() && service.server.queue.is_none();
+    let stalls = trouble.kind == TroubleKind::Stall && rate.points().len() == 1;
+    if !(at_once && simple && stalls) || load < safe.share || load >= 1.0 {
+        return None;
+    }
+    let patience = safe_load::patience(service, timeout);
+    // A stall this long is too long whatever happens.
+    let (mut low, mut high) = (0.0, patience / load);
+    for _ in 0..50 {
+        let middle = f64::midpoint(low, high);
+        if safe_load::backlog(policy, timeout, load, middle) > patience { high = middle } else { low = middle }
+    }
+    Some(high)
+}
