@@ -3,7 +3,8 @@
 use super::words::{count, percent, seconds};
 use relent::Human;
 use relent_sim::{
-    Cure, FatalOutage, Figure, Outcome, Recommended, Record, SafeLoad, Safety, Scenario, Service, Shape, Storm, World,
+    Arrivals, Cure, FatalOutage, Figure, Outcome, Recommended, Record, SafeLoad, Safety, Scenario, Service, Shape,
+    Storm, World,
 };
 
 /// Whether a policy brings the world back, in a few words: for a stream of calls, and for a herd that meets trouble.
@@ -11,7 +12,8 @@ pub(crate) fn verdict(scenario: &Scenario, record: &Record, safety: Option<&Safe
     let World::Service(service) = &scenario.world else { return None };
     let runs = record.recovered?;
     let after = record.get(Figure::RecoveryS);
-    let troubled = !service.troubles.is_empty();
+    let varies = matches!(&service.arrivals, Arrivals::Open { rate, .. } if rate.points().len() > 1);
+    let troubled = !service.troubles.is_empty() || varies;
     let words = if !service.is_open() {
         if !troubled {
             return None;
@@ -35,6 +37,7 @@ pub(crate) fn verdict(scenario: &Scenario, record: &Record, safety: Option<&Safe
             (yes, Some(_)) if yes == runs.of => "recovers at once".into(),
             (yes, None) if yes == runs.of => "stays healthy".into(),
             (0, _) if is_overloaded(safety) => "is overloaded: more calls come than the server can do".into(),
+            (0, _) if safety.is_some_and(|safety| safety.storm == Some(Storm::Always)) => "cannot succeed".into(),
             (0, _) if heals_later(safety) => "is still in the storm when the run ends".into(),
             (0, _) if troubled => "stays in the storm".into(),
             (0, _) => "does not stay healthy".into(),
@@ -48,7 +51,9 @@ pub(crate) fn verdict(scenario: &Scenario, record: &Record, safety: Option<&Safe
 pub(crate) fn confidence(record: &Record) -> Option<String> {
     let runs = record.recovered.filter(|runs| runs.of > 1)?;
     let (low, high) = runs.wilson();
-    Some(format!("{} of {} runs; 95 %: {} to {}", runs.yes, runs.of, percent(low), percent(high)))
+    let interval = format!("95 %: {} to {}", percent(low), percent(high));
+    let says_it = 0 < runs.yes && runs.yes < runs.of;
+    Some(if says_it { interval } else { format!("{} of {} runs; {interval}", runs.yes, runs.of) })
 }
 
 fn is_overloaded(safety: Option<&Safety>) -> bool {
@@ -78,9 +83,10 @@ pub(crate) fn safety(scenario: &Scenario, record: &Record, safety: &Safety) -> V
 }
 
 fn storm(service: &Service, safety: &Safety, recovered: bool) -> Option<String> {
-    let load = safety.load?;
+    let (load, calls) = (safety.load?, safety.calls_per_s?);
     match safety.storm? {
-        Storm::Above(safe) => Some(above(service, safe, load)),
+        Storm::Above(safe) => Some(above(service, safe, load, calls)),
+        Storm::Always => Some("The way to the server and back takes longer than clients wait for an answer.".into()),
         // The proof of it would be missing.
         Storm::Never(_) if !recovered || load >= 1.0 => None,
         Storm::Never(cure) => {
@@ -96,9 +102,9 @@ fn storm(service: &Service, safety: &Safety, recovered: bool) -> Option<String> 
     }
 }
 
-fn above(service: &Service, safe: SafeLoad, load: f64) -> String {
+fn above(service: &Service, safe: SafeLoad, load: f64, calls: f64) -> String {
     let capacity = service.server.capacity.unwrap_or(0.0);
-    let comes = count(load * capacity);
+    let comes = count(calls);
     if safe.attempts.is_infinite() {
         return "Safe load: none. Attempts are not limited, so a storm can feed itself at any load.".into();
     }
@@ -121,7 +127,11 @@ fn above(service: &Service, safe: SafeLoad, load: f64) -> String {
 
 fn fatal(service: &Service, safety: &Safety, outage: FatalOutage) -> Option<String> {
     let theory = outage.theory.map_or_else(String::new, |theory| format!("; by theory {}", length(theory)));
-    let dear = if outage.too_dear { " Closer bounds take many attempts: --advice always." } else { "" };
+    let dear = match outage.fatal {
+        _ if !outage.too_dear => "",
+        Some(_) => " Closer bounds take many attempts: --advice always.",
+        None => " Longer ones take many attempts: --advice always.",
+    };
     Some(match (outage.survived, outage.fatal) {
         (Some(survived), Some(fatal)) => {
             format!("Smallest fatal outage: {} (one of {} is survived{theory}).{dear}", length(fatal), length(survived))

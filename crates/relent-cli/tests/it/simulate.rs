@@ -246,6 +246,11 @@ fn cures_are_named_where_theory_has_no_say() {
         newest.starts_with("immediate: recovers ") && newest.contains("the newest request is served first"),
         "{newest}"
     );
+    let late = last(&["--rtt", "2s"]);
+    assert_eq!(
+        late,
+        "immediate: cannot succeed\n  The way to the server and back takes longer than clients wait for an answer.\n"
+    );
     let too_much = storm(&["20s+5s", "--rate", "1100", "--for", "60s"]).stdout;
     assert!(too_much.contains("immediate: is overloaded: more calls come than the server can do\n"), "{too_much}");
 }

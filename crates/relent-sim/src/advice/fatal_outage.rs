@@ -69,6 +69,7 @@ pub(super) fn search(
     let always_heals = match safety.storm {
         Some(Storm::Above(safe)) => load < safe.share,
         Some(Storm::Never(_)) => true,
+        Some(Storm::Always) => return None,
         None => false,
     };
     if always_heals {

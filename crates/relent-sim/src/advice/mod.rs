@@ -38,7 +38,9 @@ pub struct Advice {
 /// How safe a policy is under a stream of calls. Everything is `None` for a herd.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Safety {
-    /// Calls a second in units of the capacity, at their most.
+    /// Calls a second when the run ends: what a storm meets that something earlier began.
+    pub calls_per_s: Option<f64>,
+    /// Their first attempts' work in units of the capacity.
     pub load: Option<f64>,
     /// Whether retries can sustain a storm, and above which load; `None` where theory does not say.
     pub storm: Option<Storm>,

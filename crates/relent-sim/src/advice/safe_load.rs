@@ -25,6 +25,8 @@ pub enum Storm {
     Above(SafeLoad),
     /// They cannot, at any load below the capacity.
     Never(Cure),
+    /// There is nothing else: the way alone takes longer than clients wait, so no answer is in time.
+    Always,
 }
 
 /// The most load at which every storm ends by itself, whatever began it.
@@ -65,7 +67,8 @@ pub(super) fn safety(scenario: &Scenario, service: &Service, contender: &Contend
     let (Arrivals::Open { rate, until, .. }, Some(capacity)) = (&service.arrivals, service.server.capacity) else {
         return Safety::default();
     };
-    let load = rate.most(until.as_secs_f64()) * mean_cost(service) / capacity;
+    let calls_per_s = rate.at(until.as_secs_f64());
+    let load = calls_per_s * mean_cost(service) / capacity;
     let storm = storm(scenario, service, contender, capacity);
     let recovery_by_theory_s = match (storm, only_stall(service), rate.points()) {
         (Some(Storm::Above(safe)), Some(stall), [_]) if load < safe.share => {
@@ -73,7 +76,7 @@ pub(super) fn safety(scenario: &Scenario, service: &Service, contender: &Contend
         }
         _ => None,
     };
-    Safety { load: Some(load), storm, recovery_by_theory_s, fatal_outage: None }
+    Safety { calls_per_s: Some(calls_per_s), load: Some(load), storm, recovery_by_theory_s, fatal_outage: None }
 }
 
 fn storm(scenario: &Scenario, service: &Service, contender: &Contender, capacity: f64) -> Option<Storm> {
@@ -82,6 +85,9 @@ fn storm(scenario: &Scenario, service: &Service, contender: &Contender, capacity
         return None;
     }
     let Some(timeout) = timeout(service, &contender.policy) else { return Some(Storm::Never(Cure::Patience)) };
+    if patience(service, timeout) <= 0.0 {
+        return Some(Storm::Always);
+    }
     if server.lifo {
         return Some(Storm::Never(Cure::NewestFirst));
     }
@@ -199,6 +205,7 @@ mod tests {
     use super::*;
     use crate::{
         arrivals::Rate,
+        network::Network,
         scenario::{Server, World, Writes},
     };
 
@@ -252,6 +259,7 @@ mod tests {
         assert_eq!(of(|service| service.server.queue = Some(980)), None, "it depends on luck");
         assert!(matches!(of(|service| service.server.queue = Some(2000)), Some(Storm::Above(_))));
         assert_eq!(of(|service| service.server.lifo = true), Some(Storm::Never(Cure::NewestFirst)));
+        assert_eq!(of(|service| service.network = Network::round_trip(2 * SEC)), Some(Storm::Always));
         assert_eq!(of(|service| service.timeout = None), Some(Storm::Never(Cure::Patience)));
         assert_eq!(of(|service| service.server.drop_expired = true), None);
         assert_eq!(of(|service| service.server.failure = 0.5), None);

@@ -24,7 +24,7 @@ fn safety(safety: &Safety, object: &mut Object) {
     };
     let outage = safety.fatal_outage.unwrap_or_default();
     let seconds = |duration: Option<std::time::Duration>| duration.map(|duration| duration.as_secs_f64());
-    object.number("offered_load", safety.load);
+    object.number("calls_per_s", safety.calls_per_s).number("offered_load", safety.load);
     object.number("safe_load", safe.map(|safe| safe.share)).number("safe_load_per_s", safe.map(|safe| safe.per_s));
     match safety.storm {
         Some(Storm::Never(cure)) => object.text("cured_by", cure.as_str()),
