@@ -49,6 +49,11 @@ impl Luck {
         self.seed
     }
 
+    /// The luck of a world of its own: what happens there says nothing about worlds of other numbers.
+    pub(crate) const fn apart(self, world: u64) -> Luck {
+        Luck { seed: mix(self.seed ^ mix(!world)), forced: self.forced }
+    }
+
     /// The seed of a client's call.
     #[inline]
     pub(crate) const fn call(&self, client: u64) -> u64 {

@@ -34,6 +34,8 @@ type Message = (u64, u32, u32, bool);
 
 pub(crate) fn run(occ: &Occ, contender: &Contender, luck: Luck, limit: u64, control: &Control) -> Run {
     let clients = occ.clients;
+    // Tables over the number of writers would err in one direction if all their cells met the same luck.
+    let luck = luck.apart(clients);
     let mut row = Row {
         occ,
         luck,
