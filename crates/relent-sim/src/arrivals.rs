@@ -44,7 +44,7 @@ impl Rate {
     /// The same rate, multiplied within `at..at + lasts`.
     #[must_use]
     pub fn spike(&self, at: Duration, lasts: Duration, times: f64) -> Rate {
-        let (from, to) = (at.as_secs_f64(), (at + lasts).as_secs_f64());
+        let (from, to) = (at.as_secs_f64(), at.saturating_add(lasts).as_secs_f64());
         let mut points: Vec<(f64, f64)> = self.points.iter().copied().filter(|p| p.0 < from).collect();
         let (a, b) = (self.at(from), self.at(to));
         points.extend([(from, a), (from, a * times)]);

@@ -78,7 +78,14 @@ impl Assertion {
         let holds = value.is_some_and(|value| {
             self.min.is_none_or(|least| value >= least) && self.max.is_none_or(|most| value <= most)
         });
-        (!holds).then(|| Broken { policy: record.policy.clone(), assertion: self.clone(), value })
+        // What was cut off might have grown beyond any bound.
+        let stopped = record.stopped.clone().filter(|_| self.max.is_some());
+        (!holds || stopped.is_some()).then(|| Broken {
+            policy: record.policy.clone(),
+            assertion: self.clone(),
+            value,
+            stopped,
+        })
     }
 }
 
@@ -103,11 +110,16 @@ pub struct Broken {
     pub assertion: Assertion,
     /// What it is; `None` if the figure has no meaning (nobody was connected, nothing recovered).
     pub value: Option<f64>,
+    /// Why a run was stopped before it was over, if one was: then no upper bound is known to hold.
+    pub stopped: Option<String>,
 }
 
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (policy, name) = (&self.policy, self.assertion.subject.name());
+        if let Some(stopped) = &self.stopped {
+            return write!(f, "{policy}: {name} is not known: {stopped}; promised was {}", self.assertion);
+        }
         match self.value {
             Some(value) => write!(f, "{policy}: {name} is {}, promised was {}", rounded(value), self.assertion),
             None => write!(f, "{policy}: there is no {name}, promised was {}", self.assertion),

@@ -1,6 +1,7 @@
 //! From a scenario to its outcome: choosing the engine, running all seeds of all policies, and averaging.
 
 use crate::{
+    arrivals::Arrivals,
     bands::Bands,
     bulk::{self, Count, Fluid},
     calendar::Calendar,
@@ -135,7 +136,10 @@ fn extras(scenario: &Scenario, contenders: &[Contender], runs: &[Option<Kept>]) 
             }
             _ => {}
         }
-        extras.checks.extend(noted(runs_of(i)));
+        let notes = noted(&scenario.world, runs_of(i)).into_iter();
+        extras
+            .checks
+            .extend(notes.map(|(name, share, expected)| (format!("{}: {name}", contender.name), share, expected)));
     }
     if let World::Layers(layers) = &scenario.world {
         extras.layers = Some(layers.matrix());
@@ -143,7 +147,7 @@ fn extras(scenario: &Scenario, contenders: &[Contender], runs: &[Option<Kept>]) 
     extras
 }
 
-fn noted<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<(String, f64, Option<f64>)> {
+fn noted<'a>(world: &World, runs: impl Iterator<Item = &'a Run>) -> Vec<(String, f64, Option<f64>)> {
     let mut notes: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     let mut order = Vec::new();
     for (name, count, all) in runs.flat_map(|run| &run.notes) {
@@ -154,7 +158,12 @@ fn noted<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<(String, f64, Option<f6
         *sum = (sum.0 + count, sum.1 + all);
     }
     let share = |name: &&str| notes[name].0 as f64 / notes[name].1 as f64;
-    order.iter().map(|name| ((*name).to_owned(), share(name), ethernet::expected(name))).collect()
+    let expected = |name: &str| match world {
+        World::Ethernet(_) => ethernet::expected(name),
+        World::Saturated(saturated) => saturated::noted(saturated, name),
+        _ => None,
+    };
+    order.iter().map(|name| ((*name).to_owned(), share(name), expected(name))).collect()
 }
 
 /// Whether the fate of a request depends on what comes after it.
@@ -162,20 +171,29 @@ pub(crate) const fn needs_dispatch(service: &Service) -> bool {
     service.server.capacity.is_some() && (service.server.lifo || service.server.drop_expired)
 }
 
+/// What a run leaves behind, in bytes: its figures, twice while they are put in order, and how often clients tried.
+const A_RESULT: u64 = 4096;
+
 /// A run that would not fit is refused before it starts.
 fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) -> Result<(), Problem> {
     let jobs = plans.len() * scenario.seeds as usize;
     let most = plans.iter().map(|plan| engine::memory(scenario, plan)).max().unwrap_or(0);
-    let needed = most.saturating_mul(threads.clamp(1, jobs.max(1)) as u64);
+    let at_once = most.saturating_mul(threads.clamp(1, jobs.max(1)) as u64);
+    let results = (jobs as u64).saturating_mul(A_RESULT);
+    let needed = at_once.saturating_add(results);
     match engine::free_memory() {
         Some(free) if needed > free => {
             let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
             let problem = format!("this needs {:.1} GiB of memory and {:.1} GiB are free", gib(needed), gib(free));
-            Err(Problem::new(
-                "clients.count",
-                problem,
-                "use the count or fluid engine, fewer clients, or fewer threads",
-            ))
+            let (key, hint) = match &scenario.world {
+                _ if results > at_once => ("seeds", "use fewer seeds"),
+                World::Service(Service { arrivals: Arrivals::Herd { .. }, .. }) => {
+                    ("clients.count", "use the count or fluid engine, fewer clients, or fewer threads")
+                }
+                World::Service(_) => ("clients.rate", "use a lower rate, a shorter time, or fewer threads"),
+                _ => ("clients.count", "use fewer of them, or fewer threads"),
+            };
+            Err(Problem::new(key, problem, hint))
         }
         _ => Ok(()),
     }

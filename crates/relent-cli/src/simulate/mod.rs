@@ -14,7 +14,7 @@ use clap::Subcommand;
 use relent_sim::{
     Control, Effort, Engine, Outcome, Picture, Pictures, Problem, Scenario, advise, draw_pictures, simulate_with,
 };
-use std::{fs, path::PathBuf, process::ExitCode, sync::Arc, thread};
+use std::{fs, path::PathBuf, process::ExitCode, sync::Arc, thread, time::Duration};
 use worlds::{Aws, BatchArgs, Channel, EthernetArgs, Herd, LayersArgs, Open};
 
 /// Exit code for an assertion that does not hold.
@@ -78,12 +78,16 @@ pub struct OutputArgs {
     pub assert: bool,
 
     /// How many runs each policy gets, with different luck.
-    #[arg(long, visible_alias = "reps", value_name = "NUMBER", global = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, visible_alias = "reps", value_name = "NUMBER", global = true, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub seeds: Option<u32>,
 
     /// What does the arithmetic [default: what suits the number of clients].
     #[arg(long, value_name = "ENGINE", global = true, value_parser = ["exact", "count", "fluid"])]
     pub engine: Option<String>,
+
+    /// No run goes on longer than this in its own time [default: 1d].
+    #[arg(long, value_name = "DURATION", global = true, value_parser = numbers::duration, allow_hyphen_values = true)]
+    pub limit: Option<Duration>,
 
     /// How many threads share the runs [default: one a core].
     #[arg(long, value_name = "NUMBER", global = true, value_parser = clap::value_parser!(u16).range(1..))]
@@ -158,6 +162,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Fault> {
         scenario.engine = Engine::parse(engine);
     }
     output.pictures(&mut scenario)?;
+    if let Some(limit) = output.limit {
+        scenario.limit = limit;
+    }
     let threads = output.threads.map_or_else(cores, usize::from);
     let control = Arc::new(Control::default());
     let watch = watch::Watch::start(Arc::clone(&control))?;
@@ -256,17 +263,43 @@ fn judge(scenario: &Scenario, outcome: &Outcome) -> ExitCode {
     if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_BROKEN) }
 }
 
-/// A problem that was found when flags had had their say: with the name of the flag where there is one.
+/// A problem that was found when flags had had their say: with the name of the flag where there is one, else at its
+/// place in the scenario file.
 fn fault(args: &Args, problem: Problem) -> Fault {
-    let by_flags = args.world.is_some() || problem.key == "engine" || problem.key == "seeds";
-    if let Some(picture) = problem.key.strip_prefix("pictures.") {
-        return Fault::new(format!("--pictures {picture}: {}", problem.problem))
-            .hint("--pictures all draws what there is");
-    }
-    let name = problem.key.rsplit('.').next().unwrap_or(&problem.key).replace('_', "-");
-    let text = match by_flags && !problem.key.starts_with("policy.") {
-        true => format!("--{}: {}", if name == "count" { "clients".to_owned() } else { name }, problem.problem),
-        false => problem.problem,
+    let output = &args.output;
+    let by_flag = match problem.key.as_str() {
+        "engine" => output.engine.is_some(),
+        "seeds" => output.seeds.is_some(),
+        "limit" => output.limit.is_some(),
+        key if key.starts_with("pictures.") => !output.pictures.is_empty(),
+        _ => false,
     };
-    Fault::new(text).hint(problem.hint)
+    match &args.file {
+        Some(file) if args.world.is_none() && !by_flag => Fault::from(problem.in_file(file)),
+        _ => {
+            if let Some(picture) = problem.key.strip_prefix("pictures.") {
+                return Fault::new(format!("--pictures {picture}: {}", problem.problem))
+                    .hint("--pictures all draws what there is");
+            }
+            let text = match flag(args.world.as_ref(), &problem.key) {
+                Some(flag) => format!("--{flag}: {}", problem.problem),
+                None => problem.problem,
+            };
+            Fault::new(text).hint(problem.hint)
+        }
+    }
+}
+
+/// The flag that says what a key of a scenario file says.
+fn flag(world: Option<&WorldArgs>, key: &str) -> Option<String> {
+    let name = match key {
+        "clients.count" if matches!(world, Some(WorldArgs::Layers(_))) => "calls",
+        "clients.count" => "clients",
+        "network" => "rtt",
+        "channel.p" => "aloha",
+        "trouble" => "outage",
+        _ if key.starts_with("policy") => return None,
+        _ => key.rsplit('.').next()?,
+    };
+    Some(name.replace('_', "-"))
 }

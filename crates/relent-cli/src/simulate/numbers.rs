@@ -12,6 +12,15 @@ pub struct Outage {
     pub lasts: Duration,
 }
 
+/// A time in which calls come at another rate: `120s+5s=30`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spike {
+    /// When it begins, and how long it lasts.
+    pub time: Outage,
+    /// Calls a second in it.
+    pub rate: f64,
+}
+
 /// A number, or `unlimited`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit(pub Option<u64>);
@@ -25,6 +34,11 @@ pub(super) fn outage(text: &str) -> Result<Outage, String> {
         Some((at, lasts)) => Ok(Outage { at: duration(at)?, lasts: duration(lasts)? }),
         None => Ok(Outage { at: Duration::ZERO, lasts: duration(text)? }),
     }
+}
+
+pub(super) fn spike(text: &str) -> Result<Spike, String> {
+    let (time, per_s) = text.split_once('=').ok_or("a spike is AT+FOR=RATE, such as 120s+5s=30")?;
+    Ok(Spike { time: outage(time)?, rate: rate(per_s)? })
 }
 
 /// A whole number, with underscores and powers of ten (`100_000`, `1e6`) for people who count zeros badly.
@@ -78,6 +92,9 @@ mod tests {
         assert_eq!(outage("60s+10s"), Ok(Outage { at: secs(60), lasts: secs(10) }));
         assert_eq!(outage("10s"), Ok(Outage { at: secs(0), lasts: secs(10) }));
         assert!(outage("60+10").is_err() && outage("").is_err());
+        let time = Outage { at: secs(120), lasts: secs(5) };
+        assert_eq!(spike("120s+5s=30"), Ok(Spike { time, rate: 30.0 }));
+        assert!(["120s+5s", "120s=", "=30", "120s+5s=x"].map(spike).iter().all(Result::is_err));
         assert_eq!(["100_000", "1e6", "7"].map(count), [Ok(100_000), Ok(1_000_000), Ok(7)]);
         assert!(["1.5", "-1", "nan", "x", "1e30"].map(count).iter().all(Result::is_err));
         assert_eq!(limit("unlimited"), Ok(Limit(None)));

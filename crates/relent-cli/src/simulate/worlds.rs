@@ -17,7 +17,7 @@ use std::time::Duration;
 #[command(next_help_heading = "Server")]
 pub struct ServerArgs {
     /// The most requests inside, waiting or being served; more are refused at once. Or unlimited.
-    #[arg(long, value_name = "NUMBER", value_parser = numbers::limit)]
+    #[arg(long, value_name = "NUMBER", value_parser = numbers::limit, allow_negative_numbers = true)]
     pub queue: Option<numbers::Limit>,
 
     /// Among how many workers the capacity is divided.
@@ -37,7 +37,7 @@ pub struct ServerArgs {
     pub retry_after: RetryAfter,
 
     /// A time of trouble: FOR, or AT+FOR, such as 60s+10s.
-    #[arg(long, value_name = "[AT+]FOR", value_parser = numbers::outage)]
+    #[arg(long, value_name = "[AT+]FOR", value_parser = numbers::outage, allow_hyphen_values = true)]
     pub outage: Vec<Outage>,
 
     /// What happens in it: stall (requests queue) or refuse (connections fail at once).
@@ -73,23 +73,23 @@ impl ServerArgs {
 #[derive(Debug, clap::Args)]
 pub struct Herd {
     /// How many clients lose their connection.
-    #[arg(long, value_name = "NUMBER", default_value = "100000", value_parser = numbers::count)]
+    #[arg(long, value_name = "NUMBER", default_value = "100000", value_parser = numbers::count, allow_negative_numbers = true)]
     pub clients: u64,
 
     /// What the server completes in a second.
-    #[arg(long, value_name = "PER_SECOND", default_value = "5000", value_parser = numbers::rate)]
+    #[arg(long, value_name = "PER_SECOND", default_value = "5000", value_parser = numbers::rate, allow_negative_numbers = true)]
     pub capacity: f64,
 
     /// How long a message and its answer travel.
-    #[arg(long, value_name = "DURATION", default_value = "10ms", value_parser = numbers::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "10ms", value_parser = numbers::duration, allow_hyphen_values = true)]
     pub rtt: Duration,
 
     /// Within what time the connections are lost.
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = numbers::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = numbers::duration, allow_hyphen_values = true)]
     pub window: Duration,
 
     /// How long a client waits for an answer to one attempt [default: for ever].
-    #[arg(long, value_name = "DURATION", value_parser = numbers::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = numbers::duration, allow_hyphen_values = true)]
     pub timeout: Option<Duration>,
 
     /// How service times are distributed.
@@ -132,24 +132,28 @@ impl Herd {
 #[derive(Debug, clap::Args)]
 pub struct Open {
     /// Calls a second.
-    #[arg(long, value_name = "PER_SECOND", default_value = "450", value_parser = numbers::rate)]
+    #[arg(long, value_name = "PER_SECOND", default_value = "450", value_parser = numbers::rate, allow_negative_numbers = true)]
     pub rate: f64,
 
     /// What the server completes in a second.
-    #[arg(long, value_name = "PER_SECOND", default_value = "1000", value_parser = numbers::rate)]
+    #[arg(long, value_name = "PER_SECOND", default_value = "1000", value_parser = numbers::rate, allow_negative_numbers = true)]
     pub capacity: f64,
 
     /// How long a client waits for an answer to one attempt.
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = numbers::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = numbers::duration, allow_hyphen_values = true)]
     pub timeout: Duration,
 
-    /// How long calls come [default: 330s after the end of the outage, 120s without one].
-    #[arg(long = "for", value_name = "DURATION", value_parser = numbers::duration)]
+    /// How long calls come [default: 330s after the end of the outage or spike, 120s without].
+    #[arg(long = "for", value_name = "DURATION", value_parser = numbers::duration, allow_hyphen_values = true)]
     pub lasts: Option<Duration>,
 
     /// How long a message and its answer travel.
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = numbers::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = numbers::duration, allow_hyphen_values = true)]
     pub rtt: Duration,
+
+    /// A time in which calls come at another rate, such as 120s+5s=30.
+    #[arg(long, value_name = "AT+FOR=PER_SECOND", value_parser = numbers::spike, allow_hyphen_values = true)]
+    pub spike: Vec<numbers::Spike>,
 
     /// Whether calls come at random or evenly.
     #[arg(long, value_name = "SHAPE", default_value = "poisson", value_parser = ["poisson", "constant"])]
@@ -171,11 +175,16 @@ pub struct Open {
 impl Open {
     pub(super) fn scenario(&self) -> Result<Scenario, Fault> {
         let troubles = self.server.troubles(TroubleKind::Stall);
-        let ends = troubles.iter().map(|trouble| trouble.at.saturating_add(trouble.lasts)).max();
+        let troubled = troubles.iter().map(|trouble| trouble.at.saturating_add(trouble.lasts));
+        let spiked = self.spike.iter().map(|spike| spike.time.at.saturating_add(spike.time.lasts));
+        let ends = troubled.chain(spiked).max();
         let usual = ends.map_or(Duration::from_secs(120), |end| end.saturating_add(Duration::from_secs(330)));
         let until = self.lasts.unwrap_or(usual);
+        let spiked =
+            |rate: Rate, spike: &numbers::Spike| rate.spike(spike.time.at, spike.time.lasts, spike.rate / self.rate);
+        let rate = self.spike.iter().fold(Rate::constant(self.rate), spiked);
         let service = Service {
-            arrivals: Arrivals::Open { rate: Rate::constant(self.rate), poisson: self.arrivals == "poisson", until },
+            arrivals: Arrivals::Open { rate, poisson: self.arrivals == "poisson", until },
             network: Network::round_trip(self.rtt),
             timeout: Some(self.timeout),
             server: self.server.server(self.capacity, self.service == "exponential", None),
@@ -196,7 +205,7 @@ impl Open {
 #[derive(Debug, clap::Args)]
 pub struct Aws {
     /// How many writers.
-    #[arg(long, value_name = "NUMBER", default_value = "100", value_parser = numbers::count)]
+    #[arg(long, value_name = "NUMBER", default_value = "100", value_parser = numbers::count, allow_negative_numbers = true)]
     pub clients: u64,
 
     /// A policy instead of the post's five.
@@ -223,11 +232,11 @@ pub struct LayersArgs {
     pub depth: u32,
 
     /// The probability that an attempt at the bottom fails, 0 to 1.
-    #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, allow_negative_numbers = true)]
     pub failure: f64,
 
     /// How many calls come in at the top.
-    #[arg(long, visible_alias = "clients", value_name = "NUMBER", default_value = "10000", value_parser = numbers::count)]
+    #[arg(long, visible_alias = "clients", value_name = "NUMBER", default_value = "10000", value_parser = numbers::count, allow_negative_numbers = true)]
     pub calls: u64,
 
     /// A layer that gives up says "overloaded, do not retry" to the one above.
@@ -256,15 +265,15 @@ impl LayersArgs {
 #[derive(Debug, clap::Args)]
 pub struct EthernetArgs {
     /// How many stations.
-    #[arg(long, value_name = "NUMBER", default_value = "2", value_parser = numbers::count)]
+    #[arg(long, value_name = "NUMBER", default_value = "2", value_parser = numbers::count, allow_negative_numbers = true)]
     pub stations: u64,
 
     /// How many slots a frame occupies.
-    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = numbers::count)]
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = numbers::count, allow_negative_numbers = true)]
     pub frame_slots: u64,
 
     /// The length of a slot.
-    #[arg(long, value_name = "DURATION", default_value = "51.2us", value_parser = numbers::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "51.2us", value_parser = numbers::duration, allow_hyphen_values = true)]
     pub slot: Duration,
 
     /// The first station always has another frame.
@@ -297,7 +306,7 @@ impl EthernetArgs {
 #[derive(Debug, clap::Args)]
 pub struct BatchArgs {
     /// How many packets.
-    #[arg(long, visible_alias = "clients", value_name = "NUMBER", default_value = "256", value_parser = numbers::count)]
+    #[arg(long, visible_alias = "clients", value_name = "NUMBER", default_value = "256", value_parser = numbers::count, allow_negative_numbers = true)]
     pub n: u64,
 
     /// How windows grow: beb, exp=1.5, quad, lb, llb, stb, fixed; several with commas [default: all].
@@ -314,7 +323,7 @@ impl BatchArgs {
         let windows = if self.window.is_empty() { Windows::ALL.to_vec() } else { self.window.clone() };
         let mut scenario = Scenario::new("batch", World::Batch(Batch { packets: self.n, windows }));
         scenario.title = format!("{} packets that begin together on a slotted channel", self.n);
-        scenario.seeds = (1_000_000 / self.n.max(1)).clamp(1, 100) as u32;
+        scenario.seeds = (400_000 / self.n.max(1)).clamp(1, 10_000) as u32;
         scenario.first_seed = self.seed;
         scenario
     }
@@ -324,11 +333,11 @@ impl BatchArgs {
 #[derive(Debug, clap::Args)]
 pub struct Channel {
     /// How many stations.
-    #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = numbers::count)]
+    #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = numbers::count, allow_negative_numbers = true)]
     pub stations: u64,
 
     /// Slotted ALOHA with this probability of sending in a slot, instead of DCF.
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     pub aloha: Option<f64>,
 
     /// DCF: the first window.
@@ -340,7 +349,7 @@ pub struct Channel {
     pub stages: u32,
 
     /// How many slots to simulate.
-    #[arg(long, value_name = "NUMBER", default_value = "1000000", value_parser = numbers::count)]
+    #[arg(long, value_name = "NUMBER", default_value = "1000000", value_parser = numbers::count, allow_negative_numbers = true)]
     pub slots: u64,
 
     /// Make the luck the same in every run.

@@ -149,7 +149,7 @@ fn mistakes_are_shown_where_they_stand() {
     );
     refuses(
         &SCENARIO.replace("base = \"100ms\"\ncap = \"10s\"\nmax", "base = \"-1s\"\nmax"),
-        "error: the duration has a unit without a number\n  --> x.toml:15:8\n   |\n15 | base = \"-1s\"\n   |        ^^^^^\n\
+        "error: the duration is negative\n  --> x.toml:15:8\n   |\n15 | base = \"-1s\"\n   |        ^^^^^\n\
          hint: write it like 100ms, 1.5s, 1m30s or 2h; units are ns, us, ms, s, m, h, d\n",
     );
 }
@@ -295,4 +295,110 @@ fn who_wants_no_advice_gets_none() {
     assert!(!quiet.contains("recommended") && !quiet.contains("What to do"), "{quiet}");
     let json = storm(&["20s+10s", "--rate", "600", "--for", "60s", "--json", "--advice", "never"]).stdout;
     assert!(json.contains("\"safe_load\": null") && json.contains("\"recovered\": 0"), "{json}");
+}
+
+/// A checker's view of the shared channels: what is measured beside what theory says.
+#[test]
+fn channels_stand_beside_their_theory() {
+    let json = |args: &[&str]| relent(&[&["simulate"], args, &["--json"]].concat()).stdout;
+    let dcf = json(&["channel", "--stations", "10", "--window", "32", "--stages", "5"]);
+    for (name, expected) in [("tau", 0.037305), ("collision", 0.28977), ("throughput", 0.7579)] {
+        let check = dcf.split_once(&format!("\"{name}\": {{")).expect("the check is there").1;
+        assert!((number(check, "measured") / expected - 1.0).abs() < 0.01, "{name}: {check}");
+        assert!((number(check, "expected") / expected - 1.0).abs() < 1e-4, "{name}: {check}");
+    }
+    let capture = json(&["ethernet", "--stations", "2", "--capture", "--frame-slots", "64", "--seeds", "2000"]);
+    let wins = capture.split_once("\"capture_wins_c2\": {").expect("the check is there").1;
+    assert!((number(wins, "measured") - 0.625).abs() < 0.05, "{wins}");
+    assert_eq!(number(wins, "expected"), 0.625);
+}
+
+/// A spike alone is enough where retries sustain the storm.
+#[test]
+fn a_spike_begins_a_storm() {
+    let value = |args: &[&str], key: &str| number(&relent(&[&["simulate"], args, &["--json"]].concat()).stdout, key);
+    let calm = ["open", "--rate", "9.3", "--capacity", "10", "--queue", "100", "--timeout", "4s", "--for", "400s"];
+    let storm = [&calm[..], &["--spike", "120s+5s=30", "--max-attempts", "4"]].concat();
+    assert_eq!(value(&storm, "recovered"), 0.0);
+    assert!((value(&storm, "load") - 4.0).abs() < 0.1);
+    let healed =
+        ["open", "--rate", "7", "--capacity", "10", "--timeout", "4s", "--for", "400s", "--spike", "120s+5s=30"];
+    assert_eq!(value(&[&healed[..], &["--max-attempts", "1"]].concat(), "recovered"), 1.0);
+}
+
+/// Impossible and absurd worlds: an error and a hint at once, whatever the flag.
+#[test]
+fn absurd_flags_are_refused_at_once() {
+    let cases: [(&str, &str); 43] = [
+        ("herd --clients -1", "invalid value '-1' for '--clients <NUMBER>': a whole number is expected"),
+        ("herd --clients nan", "invalid value 'nan' for '--clients <NUMBER>'"),
+        ("herd --clients 1e17", "--clients: there are more clients than can be counted"),
+        ("herd --clients 1e9", "--clients: it takes 55h33m20s to serve 1000000000 clients, and no run goes on longer"),
+        ("herd --clients 4e9 --capacity 1e9 --engine exact", "--clients: this needs"),
+        ("herd --capacity -5", "--capacity: the server has no capacity"),
+        ("herd --capacity inf", "invalid value 'inf' for '--capacity <PER_SECOND>'"),
+        ("herd --capacity 1e-300", "--capacity: the time that one request takes is"),
+        ("herd --queue -1", "invalid value '-1' for '--queue <NUMBER>'"),
+        ("herd --workers 0", "--workers: there are no workers, or over a million"),
+        ("herd --rtt -1s", "invalid value '-1s' for '--rtt <DURATION>': the duration is negative"),
+        ("herd --rtt 99999999999d", "--rtt: the network takes for ever"),
+        ("herd --window 200000d", "--window: the window is 4800000h, and no run goes on longer than 24h"),
+        ("herd --outage -1s+5s", "invalid value '-1s+5s' for '--outage <[AT+]FOR>': the duration is negative"),
+        ("herd --outage 200000d", "--outage: the end of the trouble is 4800000h, and no run"),
+        ("herd --outage 0s", "--outage: the trouble lasts no time"),
+        ("herd --timeout 0s", "--timeout: the timeout is zero"),
+        ("herd --limit 0s", "--limit: the limit of time is zero"),
+        ("herd --limit -1s", "invalid value '-1s' for '--limit <DURATION>': the duration is negative"),
+        ("herd --seeds 0", "invalid value '0' for '--seeds <NUMBER>'"),
+        ("herd --seeds -3", "invalid value '-3' for '--seeds <NUMBER>'"),
+        ("herd --seeds 2000000", "--seeds: there are more than a million runs"),
+        ("herd --cap 1ms --base 1s", "--cap: the cap is shorter than the base"),
+        ("herd --jitter proportional=2", "--jitter: the proportional jitter is not between 0 and 1"),
+        ("herd --engine fluid --jitter decorrelated", "--engine: the fluid engine cannot model policy"),
+        ("open --rate 0", "--rate: no call would be made"),
+        ("open --rate -5", "--rate: a rate or its time is negative or not a number"),
+        ("open --rate 1e15", "--rate: 1e17 calls would be made"),
+        ("open --rate 5 --for 30d", "--for: clients call for longer than the run may go on"),
+        ("open --spike 5s+1s", "invalid value '5s+1s' for '--spike <AT+FOR=PER_SECOND>'"),
+        ("open --spike 5s+1s=-4", "--rate: a rate or its time is negative or not a number"),
+        ("open --max-attempts unlimited", "policy \"immediate\" retries at once, for ever"),
+        ("aws --clients 1e9", "--clients: this needs"),
+        ("layers --calls 0", "--calls: there are no calls"),
+        ("layers --failure -1", "--failure: -1 is not a share between 0 and 1"),
+        ("layers --depth 100", "--depth: the depth is not between 1 and 16"),
+        ("ethernet --stations 1e9", "--stations: there are more than a hundred thousand stations"),
+        ("ethernet --frame-slots 0", "--frame-slots: a frame does not occupy between 1 and 2^20 slots"),
+        (
+            "ethernet --curve immediate --max-attempts unlimited",
+            "under policy \"immediate\" stations that have collided",
+        ),
+        ("batch --n 1e12", "--n: there are more than ten million packets"),
+        ("batch --window exp=1.0000001", "invalid value 'exp=1.0000001' for '--window <STRATEGY>'"),
+        ("channel --aloha 2", "--aloha: the probability is not above 0 and at most 1"),
+        ("channel --slots 1e17", "--slots: there are more than ten billion slots"),
+    ];
+    let mut wrong = Vec::new();
+    for (flags, problem) in cases {
+        let args: Vec<&str> = flags.split(' ').collect();
+        let outcome = relent(&[&["simulate"], &args[..]].concat());
+        let expected = format!("error: {problem}");
+        let told = outcome.stderr.starts_with(&expected) && outcome.stderr.contains("\nhint: ");
+        if !told || outcome.code != Some(125) || !outcome.stdout.is_empty() {
+            wrong.push(format!("{flags}: {:?}\n{}", outcome.code, outcome.stderr));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is found out after the file was read is still shown where it stands.
+#[test]
+fn an_engine_of_a_file_is_refused_where_it_stands() {
+    let slow = "[[trouble]]\nat = \"5s\"\nfor = \"1s\"\nkind = \"slow\"\n[assert";
+    let text = format!("engine = \"count\"\n{}", SCENARIO.replace("[assert", slow));
+    let folder = Folder::new().file("s.toml", &text);
+    let outcome = folder.relent(&["simulate", "s.toml"]);
+    assert!(outcome.stderr.contains(" --> s.toml:1:10\n"), "{}", outcome.stderr);
+    assert!(outcome.stderr.starts_with("error: the count engine cannot model policy"), "{}", outcome.stderr);
+    let by_flag = folder.relent(&["simulate", "s.toml", "--engine", "fluid"]);
+    assert!(by_flag.stderr.starts_with("error: --engine: the fluid engine"), "{}", by_flag.stderr);
 }

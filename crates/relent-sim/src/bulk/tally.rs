@@ -147,6 +147,10 @@ impl Tally {
         if begins_ns > 0 {
             figures = figures.with(Figure::RecoveryS, (drain - begins_ns as f64 / 1e9).max(0.0));
         }
+        if stopped.is_some() {
+            // It has not drained.
+            figures = figures.without(Figure::DrainS).without(Figure::DrainOverIdeal).without(Figure::RecoveryS);
+        }
         if !endless {
             figures = figures.with(Figure::MaxAttempts, self.by_attempts.len().saturating_sub(1) as f64);
         }

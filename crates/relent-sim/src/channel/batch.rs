@@ -6,6 +6,7 @@ use crate::{
     luck::{Luck, Purpose},
     outcome::Plots,
     run::{Control, INTERRUPTED, Run},
+    service::predict::most_attempts,
 };
 use relent::scale;
 use std::collections::BTreeMap;
@@ -21,6 +22,9 @@ impl Windows {
         Windows::Sawtooth,
         Windows::Fixed,
     ];
+
+    /// The least factor of exponential windows: with less, windows of one slot follow each other for ever and a day.
+    pub const LEAST_FACTOR: f64 = 1.01;
 
     /// The name in flags and files: `beb`, `exp` (`exp=1.5`), `quad`, `lb`, `llb`, `stb`, `fixed`.
     pub fn name(self) -> String {
@@ -48,7 +52,8 @@ impl Windows {
             _ => {
                 let factor = name.strip_prefix("exp")?.trim_start_matches(['=', ':', '(']).trim_end_matches(')');
                 let factor: f64 = if factor.is_empty() { 1.5 } else { factor.parse().ok()? };
-                return (factor > 1.0 && factor <= 1e6).then_some(Windows::Exponential(factor));
+                let growing = (Windows::LEAST_FACTOR..=1e6).contains(&factor);
+                return growing.then_some(Windows::Exponential(factor));
             }
         })
     }
@@ -116,6 +121,7 @@ pub(crate) fn run(batch: &Batch, windows: Windows, luck: Luck, control: &Control
     let mut by_attempts = vec![0];
     let mut stopped = None;
     let mut alone = Alone::default();
+    let most = most_attempts(n);
     for window in 1.. {
         let size = sizes.next();
         attempts += left.len() as u64;
@@ -136,8 +142,8 @@ pub(crate) fn run(batch: &Batch, windows: Windows, luck: Luck, control: &Control
         if left.is_empty() {
             break;
         }
-        if window >= 10_000_000 {
-            stopped = Some("not over after 10000000 windows".to_owned());
+        if attempts >= most {
+            stopped = Some(format!("not over after {most} attempts"));
             break;
         }
     }

@@ -11,9 +11,13 @@ use crate::{
     outcome::Plots,
     run::{Control, INTERRUPTED, Run},
     scenario::Contender,
+    service::predict::most_attempts,
 };
 use relent::{Call, Decision, Timestamp, Verdict, mix};
-use std::collections::BTreeMap;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap},
+};
 
 struct Station<'a> {
     call: Call<'a>,
@@ -36,26 +40,40 @@ const ATTEMPTS: usize = 16;
 
 pub(crate) fn run(ethernet: &Ethernet, contender: &Contender, luck: Luck, limit: u64, control: &Control) -> Run {
     let slot_ns = crate::nanos(ethernet.slot).max(1);
-    let frame = ethernet.frame_slots.max(1);
+    let frame = ethernet.frame_slots;
     let policy = &contender.policy;
     let frame_seed = |station: usize, frame: u64| mix(luck.call(station as u64) ^ mix(frame));
     let mut stations: Vec<Station<'_>> = (0..ethernet.stations as usize)
         .map(|station| Station { call: policy.call(Timestamp::ZERO, frame_seed(station, 0)), next: 0, sent: 0 })
         .collect();
     let mut tally = Tally::new();
+    // When which station may send.
+    let mut coming: BinaryHeap<Reverse<(u64, usize)>> = (0..stations.len()).map(|i| Reverse((0, i))).collect();
     let mut ready = Vec::new();
     let mut waiting = ethernet.stations - u64::from(ethernet.capture);
+    let most = most_attempts(ethernet.stations);
     let mut now = 0;
     let mut stopped = None;
-    while waiting > 0 {
-        now = now.max(stations.iter().map(|station| station.next).min().unwrap_or(u64::MAX));
+    while waiting > 0
+        && let Some(Reverse((next, _))) = coming.peek()
+    {
+        now = now.max(*next);
         if now.saturating_mul(slot_ns) > limit {
             let limit = relent::Human(std::time::Duration::from_nanos(limit));
             stopped = Some(format!("not over after {limit}"));
             break;
         }
+        if tally.attempts >= most {
+            stopped = Some(format!("not over after {most} attempts"));
+            break;
+        }
         ready.clear();
-        ready.extend((0..stations.len()).filter(|station| stations[*station].next <= now));
+        while let Some(&Reverse((next, station))) = coming.peek()
+            && next <= now
+        {
+            coming.pop();
+            ready.push(station);
+        }
         tally.attempts += ready.len() as u64;
         if !control.tick(ready.len() as u64) {
             stopped = Some(INTERRUPTED.to_owned());
@@ -69,6 +87,7 @@ pub(crate) fn run(ethernet: &Ethernet, contender: &Contender, luck: Luck, limit:
                 station.sent += 1;
                 let call = policy.call(Timestamp::from_nanos(now.saturating_mul(slot_ns)), frame_seed(0, station.sent));
                 *station = Station { call, next: now, sent: station.sent };
+                coming.push(Reverse((now, winner)));
             } else {
                 station.next = u64::MAX;
                 waiting -= 1;
@@ -97,6 +116,9 @@ pub(crate) fn run(ethernet: &Ethernet, contender: &Contender, luck: Luck, limit:
                         waiting -= 1;
                     }
                 }
+            }
+            if station_state.next != u64::MAX {
+                coming.push(Reverse((station_state.next, station)));
             }
         }
         if ethernet.capture && stations.len() == 2 && ready.len() == 2 {
@@ -181,7 +203,7 @@ impl Tally {
         let slots = (end / crate::nanos(ethernet.slot).max(1)).max(1);
         let gave_up: u64 = self.gave_up.values().sum();
         let packets = (self.frames + gave_up).max(1) as f64;
-        let busy = (self.frames * ethernet.frame_slots.max(1)) as f64;
+        let busy = (self.frames * ethernet.frame_slots) as f64;
         let figures = Figures::NONE
             .with(Figure::AttemptsPerClient, self.attempts as f64 / n)
             .with(Figure::WastedPerClient, (self.attempts - self.frames) as f64 / n)

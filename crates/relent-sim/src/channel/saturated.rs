@@ -17,7 +17,7 @@ pub(crate) fn run(saturated: &Saturated, luck: Luck, control: &Control) -> Run {
     for station in 0..saturated.stations as u32 {
         coming.push(Reverse((stations.wait(station, 0), station)));
     }
-    let (mut sent, mut heard) = (0u64, 0u64);
+    let (mut sent, mut heard, mut busy) = (0u64, 0u64, 0u64);
     let mut senders = Vec::new();
     let mut stopped = None;
     while let Some(&Reverse((slot, _))) = coming.peek()
@@ -32,6 +32,7 @@ pub(crate) fn run(saturated: &Saturated, luck: Luck, control: &Control) -> Run {
         }
         sent += senders.len() as u64;
         heard += u64::from(senders.len() == 1);
+        busy += 1;
         for station in &senders {
             let failures = stations.after(*station, senders.len() > 1);
             coming.push(Reverse((slot + 1 + stations.wait(*station, failures), *station)));
@@ -53,7 +54,35 @@ pub(crate) fn run(saturated: &Saturated, luck: Luck, control: &Control) -> Run {
         plots: Plots::default(),
         gave_up: BTreeMap::new(),
         health: Vec::new(),
-        notes: Vec::new(),
+        notes: notes(saturated, sent, heard, busy),
+    }
+}
+
+/// What Bianchi's model says more than successes a slot: counts, and of how many.
+fn notes(saturated: &Saturated, sent: u64, heard: u64, busy: u64) -> Vec<(String, u64, u64)> {
+    if !matches!(saturated.access, Access::Dcf { .. }) || sent == 0 {
+        return Vec::new();
+    }
+    let (slots, collided) = (saturated.slots, busy - heard);
+    let time = (slots - busy) * theory::SLOT_US + heard * theory::SUCCESS_US + collided * theory::COLLISION_US;
+    [
+        ("tau", sent, slots.saturating_mul(saturated.stations)),
+        ("collision", sent - heard, sent),
+        ("throughput", heard * theory::PAYLOAD_US, time),
+    ]
+    .map(|(name, count, of)| (name.to_owned(), count, of))
+    .to_vec()
+}
+
+/// What theory says about a note.
+pub(crate) fn noted(saturated: &Saturated, name: &str) -> Option<f64> {
+    let Access::Dcf { window, stages } = saturated.access else { return None };
+    let solved = theory::bianchi(saturated.stations, window, stages);
+    match name {
+        "tau" => Some(solved.tau),
+        "collision" => Some(solved.collision),
+        "throughput" => Some(solved.throughput(saturated.stations)),
+        _ => None,
     }
 }
 
@@ -69,6 +98,7 @@ impl Access {
     /// The name in the output: `aloha p=0.1`, `dcf w=32 m=5`.
     pub fn name(self) -> String {
         match self {
+            Access::Persistent(p) if p < 1e-6 => format!("aloha p={p:e}"),
             Access::Persistent(p) => format!("aloha p={p}"),
             Access::Dcf { window, stages } => format!("dcf w={window} m={stages}"),
         }

@@ -40,18 +40,41 @@ impl Bianchi {
     /// Normalised throughput with basic access, by the parameters of Bianchi's paper: payload 8184 bits, MAC 272,
     /// PHY 128, ACK 240, 1 Mb/s, slot 50 us, SIFS 28 us, DIFS 128 us, propagation 1 us.
     pub fn throughput(&self, stations: u64) -> f64 {
-        throughput(self.tau, stations)
+        let any = 1.0 - (1.0 - self.tau).powf(stations as f64);
+        let one = self.success;
+        let busy = one * SUCCESS_US as f64 + (any - one) * COLLISION_US as f64;
+        one * PAYLOAD_US as f64 / ((1.0 - any) * SLOT_US as f64 + busy)
     }
 }
 
-pub(crate) fn throughput(tau: f64, stations: u64) -> f64 {
-    let (payload, header, ack) = (8184.0, 272.0 + 128.0, 112.0 + 128.0);
-    let (slot, sifs, difs, propagation) = (50.0, 28.0, 128.0, 1.0);
-    let any = 1.0 - (1.0 - tau).powf(stations as f64);
-    let one = stations as f64 * tau * (1.0 - tau).powf(stations as f64 - 1.0);
-    let success = header + payload + sifs + propagation + ack + difs + propagation;
-    let collision = header + payload + difs + propagation;
-    one * payload / ((1.0 - any) * slot + one * success + (any - one) * collision)
+// What slots last with the parameters of Bianchi's paper, in microseconds: at 1 Mb/s a bit is one.
+pub(crate) const PAYLOAD_US: u64 = 8184;
+pub(crate) const SLOT_US: u64 = 50;
+/// Headers (MAC 272, PHY 128), payload, SIFS, ACK (with its PHY header), DIFS, and propagation twice.
+pub(crate) const SUCCESS_US: u64 = 272 + 128 + PAYLOAD_US + 28 + 1 + 112 + 128 + 128 + 1;
+/// Headers, payload, DIFS and propagation.
+pub(crate) const COLLISION_US: u64 = 272 + 128 + PAYLOAD_US + 128 + 1;
+
+/// Successes a slot of very many stations that together make `load` attempts a slot: slotted ALOHA, `G e^-G`.
+///
+/// Source: Roberts, "ALOHA packet system with and without slots and capture", 1975.
+///
+/// ```
+/// assert!((relent_sim::theory::slotted_aloha(1.0) - 0.367879).abs() < 1e-6);
+/// ```
+pub fn slotted_aloha(load: f64) -> f64 {
+    load * (-load).exp()
+}
+
+/// The same without slots, in units of a packet's length: pure ALOHA, `G e^-2G`.
+///
+/// Source: Abramson, "The ALOHA System", AFIPS 1970.
+///
+/// ```
+/// assert!((relent_sim::theory::pure_aloha(0.5) - 0.18394).abs() < 1e-5);
+/// ```
+pub fn pure_aloha(load: f64) -> f64 {
+    load * (-2.0 * load).exp()
 }
 
 /// Successes a slot of `stations` that each send with probability `p`: slotted ALOHA with a finite population.

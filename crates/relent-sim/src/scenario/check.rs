@@ -6,8 +6,8 @@ use crate::{
     channel::{Access, Windows},
     network::Network,
 };
-use relent::Curve;
-use std::{error::Error, fmt, ops::Range};
+use relent::{Curve, Human, Jitter};
+use std::{collections::BTreeSet, error::Error, fmt, ops::Range, time::Duration};
 
 /// Why a scenario cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Scenario {
     /// [`Problem`] names what does not.
     pub fn check(&self) -> Result<(), Problem> {
         must(self.seeds > 0, "seeds", "there are no runs", "use 1 or more")?;
-        must(self.seeds <= 10_000_000, "seeds", "there are more than ten million runs", "fewer say as much")?;
+        must(self.seeds <= 1_000_000, "seeds", "there are more than a million runs", "fewer say as much")?;
         must(!self.limit.is_zero(), "limit", "the limit of time is zero", "leave it out for a day")?;
         for picture in Picture::ALL.into_iter().filter(|picture| self.pictures.get(*picture) == Some(true)) {
             let (key, hint) = (format!("pictures.{}", picture.name()), "leave it out");
@@ -62,10 +62,13 @@ impl Scenario {
         }
         let own_rules = matches!(self.world, World::Batch(_) | World::Saturated(_));
         must(own_rules || !self.contenders.is_empty(), "policy", "there is no policy", "add a [policy.NAME]")?;
+        self.check_names()?;
         match &self.world {
             World::Service(service) => {
                 service.check()?;
-                self.contenders.iter().try_for_each(|contender| service.check_contender(contender))
+                service.check_times(self.limit)?;
+                self.contenders.iter().try_for_each(|contender| service.check_contender(contender))?;
+                self.check_drain(service)
             }
             World::Occ(occ) => {
                 must(occ.clients > 0, "clients.count", "there are no clients", "use 1 or more")?;
@@ -83,21 +86,32 @@ impl Scenario {
                 must(batch.packets <= 10_000_000, "batch.n", "there are more than ten million packets", "use fewer")?;
                 must(!batch.windows.is_empty(), "batch.window", "there is no window strategy", "use \"beb\"")?;
                 let growing = |windows: &Windows| match windows {
-                    Windows::Exponential(factor) => *factor > 1.0,
+                    Windows::Exponential(factor) => *factor >= Windows::LEAST_FACTOR,
                     _ => true,
                 };
-                must(batch.windows.iter().all(growing), "batch.window", "the factor is not above 1", "use exp=1.5")
+                must(batch.windows.iter().all(growing), "batch.window", "the factor is less than 1.01", "use exp=1.5")?;
+                let twice = (1..batch.windows.len()).find(|i| batch.windows[..*i].contains(&batch.windows[*i]));
+                let problem = || format!("{} is there twice", batch.windows[twice.unwrap_or(0)].name());
+                must(twice.is_none(), "batch.window", problem(), "leave one of them out")
             }
             World::Ethernet(ethernet) => {
                 let least = 1 + u64::from(ethernet.capture);
                 must(ethernet.stations >= least, "ethernet.stations", "there are too few stations", "use 2 or more")?;
                 must(
-                    ethernet.stations <= 1_000_000,
+                    ethernet.stations <= 100_000,
                     "ethernet.stations",
-                    "there are more than a million stations",
-                    "use fewer",
+                    "there are more than a hundred thousand stations",
+                    "802.3 has at most 1024",
                 )?;
-                must(!ethernet.slot.is_zero(), "ethernet.slot", "the slot is zero", "10 Mb/s has 51.2us")
+                must(
+                    (1..=1 << 20).contains(&ethernet.frame_slots),
+                    "ethernet.frame_slots",
+                    "a frame does not occupy between 1 and 2^20 slots",
+                    "a frame of 64 bytes occupies 1",
+                )?;
+                must(!ethernet.slot.is_zero(), "ethernet.slot", "the slot is zero", "10 Mb/s has 51.2us")?;
+                within(ethernet.slot, self.limit, "ethernet.slot", "the slot")?;
+                self.contenders.iter().try_for_each(check_parting)
             }
             World::Saturated(saturated) => {
                 must(saturated.stations > 0, "channel.stations", "there are no stations", "use 1 or more")?;
@@ -108,6 +122,12 @@ impl Scenario {
                     "use fewer",
                 )?;
                 must(saturated.slots > 0, "channel.slots", "there are no slots", "use 1000000")?;
+                must(
+                    saturated.slots <= 10_000_000_000,
+                    "channel.slots",
+                    "there are more than ten billion slots",
+                    "a million gives three digits",
+                )?;
                 match saturated.access {
                     Access::Persistent(p) => must(
                         p > 0.0 && p <= 1.0,
@@ -130,7 +150,68 @@ impl Scenario {
     }
 }
 
+/// `Err` unless a time is over before the run is.
+fn within(time: Duration, limit: Duration, key: &str, what: &str) -> Result<(), Problem> {
+    let problem = || format!("{what} is {}, and no run goes on longer than {}", Human(time), Human(limit));
+    must(time < limit, key, problem(), "shorten it, or raise the limit")
+}
+
+impl Scenario {
+    fn check_names(&self) -> Result<(), Problem> {
+        let mut names = BTreeSet::new();
+        let twice = self.contenders.iter().find(|contender| !names.insert(&contender.name));
+        let problem = || format!("two policies run as {:?}", twice.map_or("", |contender| &contender.name));
+        must(twice.is_none(), "run", problem(), "give each a name = \"...\" of its own")
+    }
+
+    /// Clients that never give up all have to be served.
+    fn check_drain(&self, service: &Service) -> Result<(), Problem> {
+        let Arrivals::Herd { clients, .. } = service.arrivals else { return Ok(()) };
+        let Some(capacity) = service.capacity() else { return Ok(()) };
+        let endless = |contender: &Contender| {
+            let settings = contender.policy.settings();
+            settings.max_attempts.is_none() && settings.max_elapsed.is_none()
+        };
+        let best = clients as f64 / capacity;
+        let in_time = best <= self.limit.as_secs_f64();
+        let problem = || {
+            let best = Human(Duration::try_from_secs_f64(best.round()).unwrap_or(Duration::MAX));
+            format!("it takes {best} to serve {clients} clients, and no run goes on longer than {}", Human(self.limit))
+        };
+        let some = service.refuses() || !self.contenders.iter().any(endless);
+        must(some || in_time, "clients.count", problem(), "raise the capacity or the limit, or use fewer clients")
+    }
+}
+
 impl Service {
+    /// Whether a client can be turned away for good, whatever its policy.
+    fn refuses(&self) -> bool {
+        self.server.refuse_for_good || self.writes.is_some_and(|writes| !writes.retried)
+    }
+
+    fn check_times(&self, limit: Duration) -> Result<(), Problem> {
+        match &self.arrivals {
+            Arrivals::Herd { window, .. } => within(*window, limit, "clients.window", "the window")?,
+            Arrivals::Open { until, .. } => {
+                must(
+                    *until <= limit,
+                    "clients.for",
+                    "clients call for longer than the run may go on",
+                    "raise the limit",
+                )?;
+            }
+        }
+        within(self.server.latency, limit, "server.latency", "the latency")?;
+        let service = self.server.capacity.map_or(0.0, |capacity| f64::from(self.server.workers) / capacity);
+        let service = Duration::try_from_secs_f64(service).unwrap_or(Duration::MAX);
+        within(service, limit, "server.capacity", "the time that one request takes")?;
+        for trouble in &self.troubles {
+            must(!trouble.lasts.is_zero(), "trouble", "the trouble lasts no time", "for = \"10s\"")?;
+            within(trouble.at.saturating_add(trouble.lasts), limit, "trouble", "the end of the trouble")?;
+        }
+        Ok(())
+    }
+
     fn check(&self) -> Result<(), Problem> {
         self.check_arrivals()?;
         check_network(&self.network)?;
@@ -199,10 +280,11 @@ impl Service {
                 must(!until.is_zero(), "clients.for", "the time is zero", "use 400s")?;
                 let calls = rate.total(until.as_secs_f64());
                 must(calls >= 1.0, "clients.rate", "no call would be made", "raise the rate or the time")?;
+                let many = if calls < 1e15 { format!("{calls:.0}") } else { format!("{calls:.0e}") };
                 must(
                     calls <= 5e8,
                     "clients.rate",
-                    format!("{calls:.0} calls would be made"),
+                    format!("{many} calls would be made, and at most 500000000 are simulated"),
                     "lower the rate or the time",
                 )
             }
@@ -233,6 +315,20 @@ impl Service {
         }
         Ok(())
     }
+}
+
+/// Stations that wait equally long collide again, for ever if nothing ends it.
+fn check_parting(contender: &Contender) -> Result<(), Problem> {
+    let settings = contender.policy.settings();
+    let random = matches!(settings.curve, Curve::Slots { .. } | Curve::Custom(_));
+    let drawn = settings.curve != Curve::Immediate && settings.jitter != Jitter::None;
+    let ends = settings.max_attempts.is_some() || settings.max_elapsed.is_some();
+    must(
+        random || drawn || ends,
+        &format!("policy.{}", contender.name),
+        format!("under policy {:?} stations that have collided do so for ever", contender.name),
+        "give it jitter, or max_attempts",
+    )
 }
 
 fn check_share(key: &str, share: f64) -> Result<(), Problem> {

@@ -74,10 +74,8 @@ impl Scenario {
     /// assert_eq!((error.line(), error.hint()), (Some(2), "did you mean \"count\"?"));
     /// ```
     pub fn parse(text: &str) -> std::result::Result<Scenario, ConfigError> {
+        let root = parse(text)?;
         let config = Config::parse_among(text, &OTHERS)?;
-        let root = DeTable::parse(text).map_err(|error| {
-            ConfigError::place(text, error.span().unwrap_or(0..0), error.message(), "scenario files are TOML")
-        })?;
         let root = Table::new(text, "a scenario", root.get_ref());
         let scenario = read(&root, &config).map_err(|error| *error)?;
         match scenario.check() {
@@ -87,9 +85,30 @@ impl Scenario {
     }
 }
 
+impl Problem {
+    /// The problem at its place in the scenario file that it was found in, if the file can still be read.
+    pub fn in_file(self, path: &Path) -> ConfigError {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let error = match parse(&text) {
+            Ok(root) => placed(&text, &Table::new(&text, "a scenario", root.get_ref()), self),
+            Err(_) => return ConfigError::whole(path, self.problem, &self.hint),
+        };
+        error.in_file(path)
+    }
+}
+
+fn parse(text: &str) -> std::result::Result<toml::Spanned<DeTable<'_>>, ConfigError> {
+    const HINT: &str = "scenario files are TOML: key = \"value\" lines";
+    DeTable::parse(text).map_err(|error| ConfigError::place(text, error.span().unwrap_or(0..0), error.message(), HINT))
+}
+
 /// A problem of the whole at the place of the key it is about.
 fn placed(text: &str, root: &Table<'_>, problem: Problem) -> ConfigError {
-    let span = problem.span.clone().unwrap_or_else(|| find(root, &problem.key));
+    let key = match problem.key.as_str() {
+        "server.capacity" if root.has("lock") => "lock.hold",
+        key => key,
+    };
+    let span = problem.span.clone().unwrap_or_else(|| find(root, key));
     ConfigError::place(text, span, problem.problem, problem.hint)
 }
 
@@ -131,7 +150,35 @@ fn read(root: &Table<'_>, config: &Config) -> Result<Scenario> {
     Ok(scenario)
 }
 
+/// Tables that say what a world is, and those that belong to each. The first that is there decides.
+const WORLDS: [(&str, &[&str]); 6] = [
+    ("batch", &[]),
+    ("ethernet", &[]),
+    ("channel", &[]),
+    ("occ", &["clients", "network"]),
+    ("lock", &["clients", "network", "layers", "trouble"]),
+    ("server", &["clients", "network", "layers", "trouble"]),
+];
+
+/// Complains about tables of another world, which would mean nothing.
+fn check_tables(root: &Table<'_>) -> Result<()> {
+    const ALL: [&str; 10] =
+        ["batch", "ethernet", "channel", "occ", "lock", "server", "clients", "network", "layers", "trouble"];
+    const LAYERS: (&str, &[&str]) = ("layers", &["clients"]);
+    let named = WORLDS.into_iter().find(|(name, _)| root.has(name));
+    let Some((name, own)) = named.or_else(|| root.has("layers").then_some(LAYERS)) else { return Ok(()) };
+    match ALL.into_iter().find(|other| *other != name && root.has(other) && !own.contains(other)) {
+        None => Ok(()),
+        Some(other) => Err(root.wrong(
+            root.span(other),
+            format!("a scenario with [{name}] has no [{other}]"),
+            "leave one of them out",
+        )),
+    }
+}
+
 fn world(root: &Table<'_>) -> Result<World> {
+    check_tables(root)?;
     if let Some(table) = root.table("batch")? {
         return batch(table);
     }
@@ -302,6 +349,9 @@ fn server(root: &Table<'_>) -> Result<Server> {
         let Some(hold) = lock.duration("hold")? else {
             return Err(lock.wrong(root.span("lock"), "it is not said how long the lock is held", "hold = \"50ms\""));
         };
+        if hold.is_zero() {
+            return Err(lock.wrong(lock.span("hold"), "the lock is held for no time", "hold = \"50ms\""));
+        }
         let exponential = service_times(&lock, "held")?;
         let retry_after = retry_after(&lock)?;
         lock.finish()?;
@@ -560,6 +610,12 @@ fn bound<'a>(
     };
     if min.is_none() && max.is_none() {
         return Err(table.wrong(value.span(), "the bound bounds nothing", HINT));
+    }
+    if let (Some(min), Some(max)) = (min, max)
+        && min > max
+    {
+        let problem = format!("no number is at least {min} and at most {max}");
+        return Err(table.wrong(value.span(), problem, "{ min = 1, max = 2 }"));
     }
     Ok(Assertion { policy, subject, min, max })
 }

@@ -72,7 +72,10 @@ impl<'a> Table<'a> {
     pub(super) fn whole(&self, key: &'static str) -> Result<Option<u64>> {
         let Some(value) = self.value(key) else { return Ok(None) };
         let number = self.number_of(value)?;
-        if number < 0.0 || number.fract() != 0.0 || number >= 2f64.powi(63) {
+        if number >= 2f64.powi(53) {
+            return Err(self.wrong(value.span(), "the number is too large", "use at most 9007199254740991"));
+        }
+        if number < 0.0 || number.fract() != 0.0 {
             return Err(self.wrong(
                 value.span(),
                 format!("{number} is not a whole number from 0 on"),

@@ -226,7 +226,12 @@ impl Meter {
             self.open_figures(judge, figures, until.unwrap_or(self.last_event))
         } else {
             let all = self.connected == clients && stopped.is_none();
-            (self.herd_figures(judge, figures, clients), Some(all))
+            let mut figures = self.herd_figures(judge, figures, clients);
+            if stopped.is_some() {
+                // It has not drained.
+                figures = figures.without(Figure::DrainS).without(Figure::DrainOverIdeal).without(Figure::RecoveryS);
+            }
+            (figures, Some(all))
         };
         let plots = self.plots(until);
         Run {

@@ -1,6 +1,6 @@
 //! Scenario files: what is wrong with them is said where it stands; and what is right means what it says.
 
-use relent_sim::{Arrivals, Engine, Scenario, World, simulate};
+use relent_sim::{Arrivals, Engine, Figure, Scenario, World, simulate};
 use std::time::Duration;
 
 const GOOD: &str = r#"
@@ -59,10 +59,200 @@ fn an_endless_retry_at_one_instant_is_refused() {
 
 #[test]
 fn a_run_that_does_not_end_says_so() {
-    let patient = GOOD.replace("queue = 5", "queue = 1").replace("base", "max_attempts = \"unlimited\"\nbase");
-    let text = format!("limit = \"10s\"\n{}", patient.replace("capacity = 5", "capacity = 0.1"));
-    let outcome = simulate(&Scenario::parse(&text).expect("it is sound")).expect("it is possible");
-    assert_eq!(outcome.records[0].stopped.as_deref(), Some("not over after 10s"));
+    // All failures: nobody is ever connected.
+    let text = GOOD.replace("queue = 5", "failure = 1.0").replace("base", "max_attempts = \"unlimited\"\nbase");
+    let outcome =
+        simulate(&Scenario::parse(&format!("limit = \"1h\"\n{text}")).expect("it is sound")).expect("it is possible");
+    assert_eq!(outcome.records[0].stopped.as_deref(), Some("not over after 1h"));
+    assert_eq!(outcome.records[0].get(Figure::DrainS), None, "it has not drained");
+}
+
+/// What was cut off keeps no promise that something stays below a bound.
+#[test]
+fn a_run_that_was_stopped_proves_nothing() {
+    let text =
+        GOOD.replace("queue = 5", "queue = 5\nfailure = 0.5").replace("base", "max_attempts = \"unlimited\"\nbase");
+    let text = format!("limit = \"2100ms\"\n{text}\n[assert]\nmax_s = \"<= 60\"\nattempts_per_client = \">= 1\"\n");
+    let scenario = Scenario::parse(&text).expect("it is sound");
+    let outcome = simulate(&scenario).expect("it is possible");
+    let broken: Vec<String> = outcome.broken(&scenario.asserts).iter().map(ToString::to_string).collect();
+    assert_eq!(broken, ["one: max_s is not known: not over after 2.1s; promised was max_s <= 60"]);
+}
+
+/// Scenarios that cannot be, what is said about each, and the line that is pointed at.
+#[test]
+fn impossible_scenarios_are_refused() {
+    let with = |from: &str, to: &str| GOOD.replace(from, to);
+    let server = |more: &str| with("queue = 5", &format!("queue = 5\n{more}"));
+    let policy = |more: &str| with("base = \"100ms\"", more);
+    let after = |more: &str| format!("{GOOD}{more}");
+    let patient =
+        |capacity: &str| with("capacity = 5", capacity).replace("base =", "max_attempts = \"unlimited\"\nbase =");
+    let share = "is not a share between 0 and 1";
+    let cases = [
+        // Numbers.
+        (with("count = 10", "count = 99999999999999999999"), "the number is too large", 3),
+        (with("count = 10", "count = \"ten\""), "a number is expected, and this is of type string", 3),
+        (with("capacity = 5", "capacity = 0"), "the server has no capacity", 5),
+        (with("capacity = 5", "capacity = inf"), "inf is no finite number", 5),
+        (with("capacity = 5", "capacity = 1e300"), "the server has no capacity", 5),
+        (with("capacity = 5", "capacity = 1e-9"), "the time that one request takes is", 5),
+        (patient("capacity = 0.0001"), "it takes 27h46m40s to serve 10 clients", 3),
+        (with("queue = 5", "queue = -1"), "-1 is not a whole number from 0 on", 6),
+        (server("workers = 0"), "there are no workers, or over a million", 7),
+        (server("workers = 4294967296"), "4294967296 is too large", 7),
+        (server("failure = 1.5"), share, 7),
+        (server("failure = -0.5"), share, 7),
+        (server("failure = nan"), "nan is no finite number", 7),
+        (server("rate_limit = { rate = 0 }"), "the rate limit lets nothing through", 7),
+        (server("rate_limit = { rate = 5, burst = 0 }"), "the rate limit's burst is zero", 7),
+        (server("rate_limit = {}"), "the rate limit has no rate", 7),
+        (with("count = 10", "count = 10\nwrites = { share = 2 }"), share, 4),
+        (with("count = 10", "count = 10\nwrites = { cost = 0 }"), "the cost of a write is not above 0", 4),
+        // Times.
+        (with("count = 10", "count = 10\nwindow = \"-1s\""), "the duration is negative", 4),
+        (with("count = 10", "count = 10\nwindow = \"99999d\""), "the window is 2399976h, and no run goes on longer", 4),
+        (with("count = 10", "count = 10\ntimeout = \"0s\""), "the timeout is zero", 4),
+        (server("latency = \"200000d\""), "the latency is 4800000h, and no run goes on longer than 24h", 7),
+        (server("retry_after = \"-5s\""), "there is no Retry-After \"-5s\"", 7),
+        (after("[network]\nrtt = \"-10ms\"\n"), "the duration is negative", 10),
+        (after("[network]\nrtt = \"99999999d\"\n"), "the network takes for ever", 9),
+        (after("[network]\nrtt = 10\n"), "a duration is expected, and this is of type integer", 10),
+        (after("[network]\ndistribution = \"lognormal\"\nsigma = -1\n"), "sigma is not between 0 and 10", 11),
+        (after("[network]\ndistribution = \"cauchy\"\n"), "there is no distribution \"cauchy\"", 10),
+        (after("[network]\nsd = \"1ms\"\n"), "there is no key in network \"sd\"", 10),
+        (format!("limit = \"0s\"\n{GOOD}"), "the limit of time is zero", 1),
+        (format!("limit = \"-1s\"\n{GOOD}"), "the duration is negative", 1),
+        // Trouble.
+        (after("[[trouble]]\nkind = \"fire\"\nfor = \"1s\"\n"), "there is no kind of trouble \"fire\"", 10),
+        (after("[[trouble]]\nkind = \"slow\"\nshare = 2\nfor = \"1s\"\n"), share, 9),
+        (
+            after("[[trouble]]\nkind = \"stall\"\nshare = 0.5\nfor = \"1s\"\n"),
+            "there is no key in a trouble \"share\"",
+            11,
+        ),
+        (after("[[trouble]]\nfor = \"0s\"\n"), "the trouble lasts no time", 9),
+        (after("[[trouble]]\nfor = \"200000d\"\n"), "the end of the trouble is 4800000h, and no run", 9),
+        // Runs.
+        (format!("seeds = 0\n{GOOD}"), "there are no runs", 1),
+        (format!("seeds = -1\n{GOOD}"), "-1 is not a whole number from 0 on", 1),
+        (format!("seeds = 2000000\n{GOOD}"), "there are more than a million runs", 1),
+        (format!("engine = \"magic\"\n{GOOD}"), "there is no engine \"magic\"", 1),
+        (format!("sedds = 1\n{GOOD}"), "there is no table \"sedds\"", 1),
+        (after("[[run]]\npolicy = \"one\"\n[[run]]\npolicy = \"one\"\n"), "two policies run as \"one\"", 9),
+        (after("[[run]]\nname = \"x\"\n"), "a run names no policy", 9),
+        // Tables that do not go together.
+        (after("[occ]\n"), "a scenario with [occ] has no [server]", 4),
+        (after("[batch]\n"), "a scenario with [batch] has no [server]", 4),
+        (after("[lock]\nhold = \"1s\"\n"), "a scenario with [lock] has no [server]", 4),
+        (
+            after("[pictures]\nhysteresis = true\n"),
+            "only calls that come in a stream have a load that can be raised",
+            10,
+        ),
+        (after("[layers]\ndepth = 0\n"), "the layers are not between 1 and 8", 10),
+        (after("[layers]\ndepth = 2\nfailure = 0.5\n"), "there is no key in layers \"failure\"", 11),
+        // Policies.
+        (policy("bse = \"1s\""), "there is no key \"bse\"", 8),
+        (policy("base = \"-1s\""), "the duration is negative", 8),
+        (policy("base = \"1s\"\ncap = \"1ms\""), "the cap is shorter than the base", 9),
+        (policy("base = \"1s\"\nfactor = 0"), "the factor is less than 1 or not finite", 9),
+        (policy("base = \"1s\"\nmax_attempts = 0"), "no attempt is allowed", 9),
+        (policy("base = \"1s\"\njitter = { proportional = 2 }"), "the proportional jitter is not between 0 and 1", 9),
+        (with("[policy.one]\nbase = \"100ms\"", ""), "there is no policy", 1),
+        // Promises.
+        (after("[assert]\ndrain_s = \"< 5\"\n"), "\"< 5\" is no bound", 10),
+        (after("[assert]\ndrain_s = \"<= nan\"\n"), "\"<= nan\" is no bound", 10),
+        (after("[assert]\ndrain_s = { min = 5, max = 1 }\n"), "no number is at least 5 and at most 1", 10),
+        (after("[assert.two]\ndrain_s = \"<= 5\"\n"), "there is no figure or policy \"two\"", 9),
+    ];
+    check(&cases);
+}
+
+const OPEN: &str = r#"
+[clients]
+rate = 100
+for = "60s"
+[server]
+capacity = 200
+[policy.one]
+base = "100ms"
+"#;
+
+#[test]
+fn impossible_streams_are_refused() {
+    let rate = |rate: &str| OPEN.replace("rate = 100", rate);
+    check(&[
+        (rate("rate = -1"), "a rate or its time is negative or not a number", 3),
+        (rate("rate = 0"), "no call would be made", 3),
+        (rate("rate = 1e300"), "6e301 calls would be made", 3),
+        (rate("rate = nan"), "nan is no finite number", 3),
+        (rate("rate = []"), "the rate has no points", 3),
+        (rate("rate = [[\"1s\"]]"), "a point of the rate is a pair", 3),
+        (rate("rate = [[\"5s\", 1], [\"1s\", 2]]"), "the points of the rate are not in the order of time", 3),
+        (rate("rate = 1000"), "1000 calls a second are more than the server's capacity, for ever", 3),
+        (rate("rate = 100\nspikes = [{ times = -1 }]"), "a rate or its time is negative", 3),
+        (rate("rate = 100\nspikes = 5"), "a table is expected", 4),
+        (rate("rate = 100\ncount = 5"), "clients are a herd (count) or a stream (rate), not both", 4),
+        (rate("rate = 100\nwindow = \"5s\""), "there is no key in clients \"window\"", 4),
+        (OPEN.replace("60s", "0s"), "the time is zero", 4),
+        (OPEN.replace("60s", "-60s"), "the duration is negative", 4),
+        (OPEN.replace("60s", "30d"), "clients call for longer than the run may go on", 4),
+        (format!("{OPEN}[pictures]\nheat = true\n"), "only a herd that drains has a map of base and cap", 10),
+    ]);
+}
+
+#[test]
+fn impossible_channels_and_chains_are_refused() {
+    let slots = "[policy.p]\ncurve = \"slots\"\nbase = \"51200ns\"\n";
+    let chain = "[policy.p]\nbase = \"1s\"\n[clients]\ncount = 5\n";
+    check(&[
+        (format!("{slots}[ethernet]\nstations = 0\n"), "there are too few stations", 5),
+        (format!("{slots}[ethernet]\nstations = 200000\n"), "there are more than a hundred thousand stations", 5),
+        (format!("{slots}[ethernet]\nframe_slots = 0\n"), "a frame does not occupy between 1 and 2^20 slots", 5),
+        (format!("{slots}[ethernet]\nslot = \"0s\"\n"), "the slot is zero", 5),
+        (format!("{slots}[ethernet]\nslot = \"2d\"\n"), "the slot is 48h, and no run goes on longer than 24h", 5),
+        (format!("{slots}[ethernet]\n[clients]\ncount = 5\n"), "a scenario with [ethernet] has no [clients]", 5),
+        (
+            "[policy.p]\ncurve = \"immediate\"\nmax_attempts = \"unlimited\"\n[ethernet]\n".to_owned(),
+            "under policy \"p\" stations that have collided do so for ever",
+            1,
+        ),
+        ("[batch]\nn = 0\n".to_owned(), "there are no packets", 2),
+        ("[batch]\nn = 100000000\n".to_owned(), "there are more than ten million packets", 2),
+        ("[batch]\nwindow = [\"x\"]\n".to_owned(), "there is no window strategy \"x\"", 2),
+        ("[batch]\nwindow = [\"exp=1.0000001\"]\n".to_owned(), "there is no window strategy", 2),
+        ("[batch]\nwindow = [\"beb\", \"beb\"]\n".to_owned(), "beb is there twice", 2),
+        ("[channel]\nstations = 0\n".to_owned(), "there are no stations", 2),
+        ("[channel]\naccess = \"aloha\"\np = 0\n".to_owned(), "the probability is not above 0 and at most 1", 3),
+        ("[channel]\naccess = \"aloha\"\np = 2\n".to_owned(), "the probability is not above 0 and at most 1", 3),
+        ("[channel]\nwindow = 0\n".to_owned(), "the window is not between 1 and 2^20", 2),
+        ("[channel]\nstages = 99\n".to_owned(), "there are more than 20 stages", 2),
+        ("[channel]\nslots = 100000000000\n".to_owned(), "there are more than ten billion slots", 2),
+        (format!("{chain}[layers]\ndepth = 99\n"), "the depth is not between 1 and 16", 6),
+        (format!("{chain}[layers]\nfailure = 2\n"), "2 is not a share between 0 and 1", 1),
+        (format!("{chain}[layers]\n[[trouble]]\nfor = \"1s\"\n"), "a scenario with [layers] has no [trouble]", 6),
+        (format!("{chain}[occ]\n").replace('5', "0"), "there are no clients", 4),
+        (format!("{chain}[lock]\n"), "it is not said how long the lock is held", 5),
+        (format!("{chain}[lock]\nhold = \"0s\"\n"), "the lock is held for no time", 6),
+        (format!("{chain}[lock]\nhold = \"200000d\"\n"), "the time that one request takes is 4800000h", 6),
+    ]);
+}
+
+#[track_caller]
+fn check(cases: &[(String, &str, usize)]) {
+    let mut wrong = Vec::new();
+    for (text, problem, line) in cases {
+        match Scenario::parse(text) {
+            Ok(_) => wrong.push(format!("{problem}: it is taken for a scenario\n{text}")),
+            Err(error) if error.hint().is_empty() => wrong.push(format!("{error}: no hint")),
+            Err(error) if !error.problem().contains(problem) || error.line() != Some(*line) => {
+                wrong.push(format!("{error}\n    instead of {problem:?} in line {line}"));
+            }
+            Err(_) => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::{
     value::Value,
 };
 use crate::{Policy, suggest::nearest};
-use std::{borrow::Cow, collections::BTreeMap, format, fs::File, io::Read, path::Path, string::String, vec::Vec};
+use std::{borrow::Cow, collections::BTreeMap, format, fs::File, io::Read, path::Path, string::String, vec, vec::Vec};
 use toml::{
     Spanned,
     de::{DeFloat, DeInteger, DeString, DeTable, DeValue},
@@ -104,7 +104,7 @@ impl Config {
                     return Err((value.span(), bad));
                 }
                 (other, _) if others.contains(&other) => {}
-                (other, _) => return Err((key.span(), unknown_table(other))),
+                (other, _) => return Err((key.span(), unknown_table(other, others))),
             }
         }
         Ok(config)
@@ -196,11 +196,13 @@ fn read_policy(header: Span, keys: &[Entry<'_, '_>]) -> Result<Draft, Wrong> {
     }
 }
 
-fn unknown_table(name: &str) -> BadSetting {
+fn unknown_table(name: &str, others: &[&str]) -> BadSetting {
     if KEYS.contains(&name) {
         return BadSetting::new(format!("{name} stands outside of a policy"), "[policy] or [policy.NAME] begins one");
     }
-    BadSetting::unknown("table", name, &["policy", "upstream"])
+    let mut known = vec!["policy", "upstream"];
+    known.extend(others.iter().filter(|other| **other != "upstream"));
+    BadSetting::unknown("table", name, &known)
 }
 
 fn plain(key: &Spanned<DeString<'_>>) -> String {

@@ -124,7 +124,7 @@ fn wrong_values_of_every_key() {
         ("base = true", "a duration is expected, and this is true or false"),
         ("base = 2026-01-01", "a duration is expected, and this is a date"),
         ("base = '0s'", "the base is zero"),
-        ("base = '-1s'", "the duration has a unit without a number"),
+        ("base = '-1s'", "the duration is negative"),
         ("factor = 0.5", "the factor is less than 1 or not finite"),
         ("factor = nan", "the factor is less than 1 or not finite"),
         ("factor = inf", "the factor is less than 1 or not finite"),

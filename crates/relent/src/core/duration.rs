@@ -101,6 +101,9 @@ pub fn parse_duration(text: &str) -> Result<Duration, BadDuration> {
     if rest.is_empty() {
         return Err(BadDuration::Empty);
     }
+    if rest.starts_with('-') {
+        return Err(BadDuration::Negative);
+    }
     let mut total: u128 = 0;
     while !rest.is_empty() {
         let (number, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len()));
@@ -154,6 +157,8 @@ pub enum BadDuration {
     Empty,
     /// A unit stands where a number should.
     Number,
+    /// It begins with a minus.
+    Negative,
     /// A number has no unit.
     NoUnit,
     /// The unit is none that is known.
@@ -174,6 +179,7 @@ impl fmt::Display for BadDuration {
         f.write_str(match self {
             BadDuration::Empty => "the duration is empty",
             BadDuration::Number => "the duration has a unit without a number",
+            BadDuration::Negative => "the duration is negative",
             BadDuration::NoUnit => "the duration has no unit",
             BadDuration::Unit => "the duration has an unknown unit",
             BadDuration::TooFine => "the duration is finer than a nanosecond",
@@ -221,7 +227,7 @@ mod tests {
         for (text, why) in [
             ("", BadDuration::Empty),
             ("ms", BadDuration::Number),
-            ("-1s", BadDuration::Number),
+            ("-1s", BadDuration::Negative),
             (".s", BadDuration::Number),
             ("1.2.3s", BadDuration::Number),
             ("15", BadDuration::NoUnit),

@@ -69,7 +69,7 @@ fn durations() {
         let problem = |value: &str, why: &str| format!("invalid value '{value}' for '{flag} <DURATION>': {why}");
         refused(&[&flag, "15"], &problem("15", "the duration has no unit"), DURATION);
         refused(&[&flag, "1 parsec"], &problem("1 parsec", "the duration has an unknown unit"), DURATION);
-        refused(&[&format!("{flag}=-1s")], &problem("-1s", "the duration has a unit without a number"), DURATION);
+        refused(&[&format!("{flag}=-1s")], &problem("-1s", "the duration is negative"), DURATION);
     }
     for flag in ["heartbeat", "reset-after"] {
         refused(
