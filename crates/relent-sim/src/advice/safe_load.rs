@@ -15,7 +15,7 @@ use crate::{
     luck::Luck,
     scenario::{Contender, Scenario, Service, Trouble, TroubleKind},
 };
-use relent::{Decision, Policy, Timestamp, Verdict};
+use relent::{Decision, Policy, Timestamp, Verdict, mix};
 use std::time::Duration;
 
 /// Whether retries can keep a storm alive that something else began.
@@ -183,20 +183,30 @@ pub(super) fn starts(policy: &Policy, seed: u64, timeout: Duration) -> impl Iter
 }
 
 /// The work that waits when the server has stood still for `lasts` seconds, in seconds of its time: the calls that came
-/// and their retries, of which each began when the attempt before had timed out.
+/// and their retries, of which each began when the attempt before had timed out and its delay was over. The mean, where
+/// delays depend on luck.
 ///
 /// With `R` retries at once this is `load * (D + (D - T)^+ + (D - 2 T)^+ + ...)`.
 pub(super) fn backlog(policy: &Policy, timeout: Duration, load: f64, lasts: f64) -> f64 {
-    load * starts(policy, 0, timeout).take_while(|start| *start < lasts).map(|start| lasts - start).sum::<f64>()
+    let of = |client: u64| {
+        let within = starts(policy, mix(client), timeout).take_while(|start| *start < lasts);
+        within.map(|start| lasts - start).sum::<f64>()
+    };
+    load * (0..TRIED).map(of).sum::<f64>() / TRIED as f64
 }
 
 /// The time until the backlog of a stall is done, at the rate that storms leave: `(backlog - T) / (1 - load * attempts)`.
+/// It holds if a call can make all its attempts within the stall; else the server gets fewer for a while.
 fn recovery(service: &Service, policy: &Policy, load: f64, safe: SafeLoad, stall: Trouble) -> Option<f64> {
     if service.layers > 1 || service.writes.is_some() || service.server.queue.is_some() {
         return None;
     }
-    let timeout = timeout(service, policy)?;
-    let late = backlog(policy, timeout, load, stall.lasts.as_secs_f64()) - patience(service, timeout);
+    let (timeout, lasts) = (timeout(service, policy)?, stall.lasts.as_secs_f64());
+    let last = |client: u64| starts(policy, mix(client), timeout).last().unwrap_or(0.0);
+    if (0..TRIED).map(last).sum::<f64>() / TRIED as f64 > lasts {
+        return None;
+    }
+    let late = backlog(policy, timeout, load, lasts) - patience(service, timeout);
     Some((late / (1.0 - load * safe.attempts)).max(0.0))
 }
 

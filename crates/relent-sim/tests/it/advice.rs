@@ -99,11 +99,16 @@ fn vulnerable_is_who_is_above_one_over_the_attempts() {
 /// What theory promises for loads between is kept by the world within 15 %.
 #[test]
 fn recovery_takes_as_long_as_theory_says() {
-    for (retries, rho) in [(1, 0.4), (2, 0.27), (3, 0.2)] {
-        let (record, safety) = safety(storm(rho, 8 * SEC), at_once(retries));
+    let backoff = |retries: u32| Policy::exponential(SEC).max_attempts(retries + 1);
+    for (rho, policy) in
+        [(0.4, at_once(1)), (0.27, at_once(2)), (0.2, at_once(3)), (0.38, backoff(1)), (0.2, backoff(3))]
+    {
+        let (record, safety) = safety(storm(rho, 10 * SEC), policy);
         let (took, theory) = (record.get(Figure::RecoveryS).unwrap(), safety.recovery_by_theory_s.unwrap());
-        assert!((took / theory - 1.0).abs() < 0.15, "{retries} {rho}: {took} is not {theory}");
+        assert!((took / theory - 1.0).abs() < 0.15, "{rho} {policy:?}: {took} is not {theory}");
     }
+    let (_, slow) = safety(storm(0.2, 10 * SEC), Policy::exponential(10 * SEC).max_attempts(4));
+    assert_eq!(slow.recovery_by_theory_s, None, "retries come when the outage is long over");
 }
 
 #[test]
