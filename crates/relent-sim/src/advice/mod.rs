@@ -22,7 +22,7 @@ use crate::{
     outcome::{Outcome, Record},
     parallel,
     run::Control,
-    scenario::{Scenario, Service, World},
+    scenario::{Contender, Scenario, Service, World},
 };
 use std::sync::atomic::Ordering;
 
@@ -99,6 +99,11 @@ pub fn advise(scenario: &Scenario, outcome: &mut Outcome, threads: usize, effort
     outcome.advice = Some(advice);
 }
 
+/// What theory alone says about a policy under a stream of calls.
+pub(crate) fn theory(scenario: &Scenario, service: &Service, contender: &Contender) -> Safety {
+    safe_load::safety(scenario, service, contender)
+}
+
 /// The attempts that all runs of a policy made.
 fn attempts(record: &Record) -> f64 {
     record.get(Figure::AttemptsPerClient).unwrap_or(1.0) * record.clients as f64 * f64::from(record.seeds)
@@ -112,13 +117,13 @@ fn policies(
     most_attempts: f64,
     control: &Control,
 ) -> Vec<Safety> {
-    let theory: Vec<Safety> =
-        scenario.contenders.iter().map(|contender| safe_load::safety(scenario, service, contender)).collect();
-    let outages = parallel::each(records.len().min(theory.len()), threads, control, |place| {
+    let safeties: Vec<Safety> =
+        scenario.contenders.iter().map(|contender| theory(scenario, service, contender)).collect();
+    let outages = parallel::each(records.len().min(safeties.len()), threads, control, |place| {
         let contender = &scenario.contenders[place];
-        fatal_outage::search(scenario, service, contender, &records[place], &theory[place], most_attempts, control)
+        fatal_outage::search(scenario, service, contender, &records[place], &safeties[place], most_attempts, control)
     });
     let found =
         |(safety, outage): (Safety, Option<Option<FatalOutage>>)| Safety { fatal_outage: outage.flatten(), ..safety };
-    theory.into_iter().zip(outages).map(found).collect()
+    safeties.into_iter().zip(outages).map(found).collect()
 }

@@ -6,13 +6,13 @@
 
 use super::{CHEAP_ATTEMPTS, Studio, open_capacity};
 use crate::{
+    advice::{self, Storm},
     arrivals::{Arrivals, Rate},
     figure::Figure,
     outcome::{Recovery, RecoveryPoint},
     parallel,
     scenario::{Contender, Service, Trouble, TroubleKind},
 };
-use relent::Curve;
 use std::time::Duration;
 
 /// When the outage begins.
@@ -29,7 +29,8 @@ pub(super) fn is_cheap(studio: Studio<'_>) -> bool {
     let Some(capacity) = studio.service().and_then(open_capacity) else { return false };
     // Beyond the threshold hardly anything is simulated, and below it a server gets no more than twice its capacity.
     let seconds = (CALM + PATIENCE + LASTING).as_secs_f64();
-    let loads = |contender: &Contender| loads(threshold(contender)).iter().sum::<f64>();
+    let Some(service) = studio.service() else { return false };
+    let loads = |contender: &Contender| loads(threshold(studio, service, contender)).iter().sum::<f64>();
     capacity * seconds * studio.scenario.contenders.iter().map(loads).sum::<f64>() <= CHEAP_ATTEMPTS
 }
 
@@ -41,9 +42,12 @@ pub(super) fn draw(studio: Studio<'_>) -> Vec<Recovery> {
     if studio.control.is_stopped() { Vec::new() } else { curves.into_iter().flatten().flatten().collect() }
 }
 
-/// 1 / attempts; `None` where attempts are not limited.
-fn threshold(contender: &Contender) -> Option<f64> {
-    contender.policy.settings().max_attempts.map(|attempts| 1.0 / f64::from(attempts.max(1)))
+/// The safe load; `None` where there is none, or every load is safe.
+fn threshold(studio: Studio<'_>, service: &Service, contender: &Contender) -> Option<f64> {
+    match advice::theory(studio.scenario, service, contender).storm {
+        Some(Storm::Above(safe)) if safe.share > 0.0 => Some(safe.share),
+        _ => None,
+    }
 }
 
 /// Twentieths of the capacity, and more of them near the threshold.
@@ -59,7 +63,7 @@ fn curve(studio: Studio<'_>, service: &Service, contender: &Contender) -> Option
     let capacity = open_capacity(service)?;
     let worst = service.troubles.iter().max_by_key(|trouble| trouble.lasts);
     let (kind, lasts) = worst.map_or((TroubleKind::Stall, USUAL), |trouble| (trouble.kind, trouble.lasts));
-    let threshold = threshold(contender);
+    let threshold = threshold(studio, service, contender);
     let (mut points, mut hopeless) = (Vec::new(), 0);
     for rho in loads(threshold) {
         if hopeless >= HOPELESS || studio.control.is_stopped() {
@@ -68,31 +72,16 @@ fn curve(studio: Studio<'_>, service: &Service, contender: &Contender) -> Option
         let until = CALM + lasts + PATIENCE + LASTING;
         let arrivals = Arrivals::Open { rate: Rate::constant(capacity * rho), poisson: true, until };
         let troubles = vec![Trouble { at: CALM, lasts, kind }];
-        let run = studio.run(&Service { arrivals, troubles, ..service.clone() }, contender);
+        let service = Service { arrivals, troubles, ..service.clone() };
+        let run = studio.run(&service, contender);
         let recovery_s = run.figures.get(Figure::RecoveryS).filter(|time| *time <= PATIENCE.as_secs_f64());
         hopeless = if recovery_s.is_none() { hopeless + 1 } else { 0 };
-        let expected_s = expected(service, contender, kind, lasts, rho).filter(|time| *time <= PATIENCE.as_secs_f64());
+        let expected_s = advice::theory(studio.scenario, &service, contender).recovery_by_theory_s;
+        let expected_s = expected_s.filter(|time| *time <= PATIENCE.as_secs_f64());
         points.push(RecoveryPoint { rho, recovery_s, expected_s });
     }
     let (outage_s, patience_s) = (lasts.as_secs_f64(), PATIENCE.as_secs_f64());
     Some(Recovery { policy: contender.name.clone(), outage_s, patience_s, threshold, points })
-}
-
-/// `(rho ((R + 1) D - T R (R + 1) / 2) - T) / (1 - rho (R + 1))`: the backlog of an outage of `D`, in which every call
-/// is made `R + 1` times, `T` apart, less what clients are willing to wait for; worked off by what the load leaves. For
-/// a server that stalls and queues whatever comes, and clients that try again at once.
-fn expected(service: &Service, contender: &Contender, kind: TroubleKind, lasts: Duration, rho: f64) -> Option<f64> {
-    let settings = contender.policy.settings();
-    let server = &service.server;
-    let plain = matches!(settings.curve, Curve::Immediate) || settings.max_attempts == Some(1);
-    let queues = server.queue.is_none() && !server.lifo && !server.drop_expired && server.rate_limit.is_none();
-    if kind != TroubleKind::Stall || !plain || !queues || service.layers > 1 {
-        return None;
-    }
-    let (attempts, timeout) = (f64::from(settings.max_attempts?), service.timeout?.as_secs_f64());
-    let (outage, left) = (lasts.as_secs_f64(), 1.0 - rho * attempts);
-    let backlog = rho * (attempts * outage - timeout * attempts * (attempts - 1.0) / 2.0);
-    (left > 0.0).then(|| ((backlog - timeout) / left).max(0.0))
 }
 
 #[cfg(test)]
