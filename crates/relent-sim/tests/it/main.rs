@@ -3,9 +3,11 @@
 mod advice;
 mod aws;
 mod channel;
+mod delays;
 mod engines;
 mod herd;
 mod input;
 mod layers;
 mod open;
+mod rows;
 mod shipped;

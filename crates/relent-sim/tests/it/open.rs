@@ -95,6 +95,51 @@ fn cures_and_what_is_none() {
     assert!((get(&dropping, Figure::Load) - 3.17).abs() < 0.2, "{:?}", dropping.get(Figure::Load));
 }
 
+/// Whatever the load below the capacity.
+#[test]
+fn a_short_queue_and_newest_first_heal_at_every_load() {
+    for rho in [0.3, 0.6, 0.9] {
+        for cure in [|server: &mut Server| server.queue = Some(500), |server: &mut Server| server.lifo = true] {
+            let mut service = storm(rho, 10 * SEC);
+            service.arrivals = Arrivals::Open { rate: Rate::constant(1000.0 * rho), poisson: true, until: 150 * SEC };
+            cure(&mut service.server);
+            let record = run(service, at_once(3));
+            assert!(recovers(&record) && get(&record, Figure::RecoveryS) <= 0.5, "{rho} {record:?}");
+        }
+    }
+    for (rho, most) in [(0.3, 0.5), (0.6, 1.0), (0.7, 5.0)] {
+        let mut service = storm(rho, 10 * SEC);
+        service.server.drop_expired = true;
+        let record = run(service, at_once(3));
+        assert!(recovers(&record) && get(&record, Figure::RecoveryS) <= most, "{rho} {record:?}");
+    }
+}
+
+/// A scenario of others: 9.3 calls a second at a server of 10, a rush of 30 for five seconds, clients that wait four
+/// seconds and try four times. The queue of 100 holds more work than that, so the rush is never digested.
+#[test]
+fn a_rush_is_enough_to_begin_a_storm() {
+    let rush = |queue, attempts| {
+        let rate = Rate::constant(9.3).spike(120 * SEC, 5 * SEC, 30.0 / 9.3);
+        let service = Service {
+            arrivals: Arrivals::Open { rate, poisson: true, until: 400 * SEC },
+            network: Network::Constant(Duration::ZERO),
+            timeout: Some(4 * SEC),
+            server: Server { capacity: Some(10.0), exponential: true, queue: Some(queue), ..Server::default() },
+            ..Service::herd(1, 1.0)
+        };
+        let scenario =
+            Scenario::new("rush", World::Service(service)).policy("p", Policy::immediate().max_attempts(attempts));
+        simulate(&scenario.seeds(8)).expect("the scenario is sound").records.remove(0)
+    };
+    let stays = rush(100, 4);
+    assert!(!recovers(&stays) && get(&stays, Figure::GoodputShare) < 0.05, "{stays:?}");
+    assert!((get(&stays, Figure::Load) - 4.0).abs() < 0.1, "{stays:?}");
+    // A queue of three seconds of work is digested within the clients' patience.
+    let short = rush(30, 4);
+    assert!(get(&short, Figure::GoodputShare) > 0.8, "{short:?}");
+}
+
 #[test]
 fn backoff_alone_does_not_heal() {
     let policy = Policy::exponential(SEC).jitter(Jitter::Full).max_attempts(4);
