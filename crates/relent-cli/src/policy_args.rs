@@ -1,6 +1,7 @@
 //! The policy flags, the same in every subcommand that takes a policy.
 //!
-//! A flag wins over the file. The file is the one that `--policy` names, or else `relent.toml` in the working folder.
+//! A flag wins over the file. The file is the one that `--policy` names, or else `relent.toml` in the working folder,
+//! unless `--compat` names another system's policy: that is a whole one, whose limits no file is meant to change unasked.
 //! Which of a file's policies is meant: the one named after `#`, else the unnamed one, else the only one. Flags and
 //! files are read by the same code (`relent::config`), so a value means the same in both.
 
@@ -149,8 +150,13 @@ impl PolicyArgs {
         match &self.policy {
             Some(given) if given.starts_with('#') => Some(format!("{FILE}{given}")),
             Some(given) => Some(given.clone()),
-            None => is_there(Path::new(FILE)).then(|| FILE.to_owned()),
+            None => self.finds_file().then(|| FILE.to_owned()),
         }
+    }
+
+    /// Whether the file that nobody named counts.
+    fn finds_file(&self) -> bool {
+        self.compat.is_none() && is_there(Path::new(FILE))
     }
 
     /// Whether any flag says something about the policy.
@@ -169,7 +175,7 @@ impl PolicyArgs {
             },
         };
         match file {
-            None if !is_there(Path::new(FILE)) => Ok(Draft::default()),
+            None if !self.finds_file() => Ok(Draft::default()),
             file => draft_of(Path::new(file.unwrap_or(FILE)), name),
         }
     }

@@ -57,6 +57,17 @@ fn flags_and_where_each_setting_came_from() {
     explains("explain-flags.txt", &folder.relent(&["explain", "--policy", "#read", "--cap", "1s", "--spread", "4s"]));
 }
 
+/// A file that lies about must not change what another system does; one that is named may.
+#[test]
+fn another_systems_policy_is_its_own_beside_a_file_that_was_found() {
+    let folder = Folder::new().file("relent.toml", "[policy]\nmax_attempts = 2\n");
+    let explain =
+        |more: &[&str]| folder.relent(&[&["explain", "--compat", "google-cloud-32", "--json"], more].concat());
+    let alone = relent(&["explain", "--compat", "google-cloud-32", "--json"]);
+    assert_eq!(explain(&[]).stdout, alone.stdout);
+    assert!(explain(&["--policy", "relent.toml"]).stdout.contains(r#""max_attempts":2"#));
+}
+
 #[test]
 fn limits_of_time_show_in_the_table() {
     let args = ["explain", "--base", "1s", "--jitter", "equal", "--max-elapsed", "9s", "--max-attempts", "6"];
