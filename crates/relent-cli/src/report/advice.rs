@@ -11,6 +11,12 @@ use relent_sim::{
 pub(crate) fn verdict(scenario: &Scenario, record: &Record, safety: Option<&Safety>) -> Option<String> {
     let World::Service(service) = &scenario.world else { return None };
     let runs = record.recovered?;
+    match record.stopped.as_deref() {
+        // Nobody knows what would have come of it.
+        Some("interrupted") => return None,
+        Some(_) if service.is_open() => return Some("does not come to an end".into()),
+        _ => {}
+    }
     let after = record.get(Figure::RecoveryS);
     let varies = matches!(&service.arrivals, Arrivals::Open { rate, .. } if rate.points().len() > 1);
     let troubled = !service.troubles.is_empty() || varies;
@@ -233,4 +239,71 @@ fn figures(outcome: &Outcome, record: &Record) -> String {
         count(get(Figure::Peak1S)),
         count(get(Figure::Peak1S) / capacity)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use relent::Policy;
+    use relent_sim::{Control, Effort, Rate, Server, Trouble, TroubleKind, advise, simulate};
+    use std::time::Duration;
+
+    const SEC: Duration = Duration::from_secs(1);
+
+    fn storm(rate: f64, policy: Policy) -> (Scenario, Outcome) {
+        let service = Service {
+            arrivals: Arrivals::Open { rate: Rate::constant(rate), poisson: true, until: 40 * SEC },
+            timeout: Some(SEC),
+            server: Server { capacity: Some(100.0), exponential: true, ..Server::default() },
+            troubles: vec![Trouble { at: 10 * SEC, lasts: 5 * SEC, kind: TroubleKind::Stall }],
+            ..Service::herd(1, 1.0)
+        };
+        let scenario = Scenario::new("storm", World::Service(service)).policy("p", policy);
+        let mut outcome = simulate(&scenario).unwrap();
+        advise(&scenario, &mut outcome, 1, Effort::Short, &Control::default());
+        (scenario, outcome)
+    }
+
+    fn words(rate: f64, policy: Policy) -> (Option<String>, Vec<String>) {
+        let (scenario, outcome) = storm(rate, policy);
+        let (record, own) = (&outcome.records[0], &outcome.advice.as_ref().unwrap().policies[0]);
+        (verdict(&scenario, record, Some(own)), safety(&scenario, record, own))
+    }
+
+    #[test]
+    fn a_storm_in_words() {
+        let (verdict, why) = words(60.0, Policy::immediate().unlimited_attempts().max_attempts(2));
+        assert_eq!(verdict.as_deref(), Some("stays in the storm"));
+        assert!(why[0].starts_with("Safe load: up to 50 calls a second, 50 % of the capacity"), "{why:?}");
+        assert!(why[1].starts_with("Smallest fatal outage: 1."), "{why:?}");
+        let (verdict, why) = words(60.0, Policy::default().unlimited_attempts());
+        assert_eq!(verdict.as_deref(), Some("stays in the storm"));
+        assert_eq!(why[0], "Safe load: none. Attempts are not limited, so a storm can feed itself at any load.");
+        let (verdict, why) = words(150.0, Policy::immediate().max_attempts(1));
+        assert_eq!(verdict.as_deref(), Some("is overloaded: more calls come than the server can do"));
+        assert!(why[0].ends_with("150 come, which is too many even without retries."), "{why:?}");
+        assert_eq!(why.len(), 1);
+    }
+
+    #[test]
+    fn nobody_judges_a_run_that_was_cut_short() {
+        let (scenario, mut outcome) = storm(10.0, Policy::immediate().max_attempts(2));
+        assert!(verdict(&scenario, &outcome.records[0], None).is_some());
+        outcome.records[0].stopped = Some("interrupted".into());
+        assert_eq!(verdict(&scenario, &outcome.records[0], None), None);
+        outcome.records[0].stopped = Some("not over after 10s".into());
+        assert_eq!(verdict(&scenario, &outcome.records[0], None).as_deref(), Some("does not come to an end"));
+    }
+
+    #[test]
+    fn a_herd_is_told_what_is_as_good_and_no_more() {
+        let scenario = Scenario::new("few", World::Service(Service::herd(3, 10.0))).policy("p", Policy::default());
+        let mut outcome = simulate(&scenario).unwrap();
+        advise(&scenario, &mut outcome, 1, Effort::Short, &Control::default());
+        let recommended = outcome.advice.as_ref().and_then(|advice| advice.recommended.as_ref()).unwrap();
+        assert_eq!(
+            recommendation(&scenario, &outcome, recommended),
+            ["p does as well as anything: there is nothing to change."]
+        );
+    }
 }
