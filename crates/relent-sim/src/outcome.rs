@@ -268,7 +268,8 @@ pub struct Recovery {
     pub outage_s: f64,
     /// How long it was waited for, in seconds.
     pub patience_s: f64,
-    /// 1 / attempts: the load, in units of the capacity, from which on retries can keep a server busy in vain.
+    /// The safe load, in units of the capacity, from which on retries can keep a server busy in vain: 1 / attempts,
+    /// where clients alone retry. `None` where every load is safe, or none.
     pub threshold: Option<f64>,
     /// By load, ascending.
     pub points: Vec<RecoveryPoint>,

@@ -10,13 +10,17 @@ use relent_sim::{
 /// Dots of the arrival raster of one policy, at most.
 const MOST_DOTS: usize = 20_000;
 
+/// Single runs of one policy that are shown, at most.
+const MOST_RUNS: usize = 256;
+
 /// Everything the script needs besides the records.
 pub(super) fn data(report: &Report) -> String {
     let (scenario, outcome) = (report.scenario, report.outcome);
+    let axes: Vec<Figure> = findings::axes(outcome).map_or_else(Vec::new, |(cost, time)| vec![cost, time]);
     let findings = findings::findings(scenario, outcome);
     let policies = outcome.records.iter().zip(&findings).map(|(record, finding)| {
         let contender = scenario.contenders.iter().find(|contender| contender.name == record.policy);
-        let mut object = series(record, !is_open(report));
+        let mut object = series(record, !is_open(report), &axes);
         object.text("words", &words::policy(contender)).text("tone", finding.tone.as_str());
         object.text("label", &finding.label).raw("why", &array(finding.why.iter().map(|why| quoted(why))));
         object.finish()
@@ -67,7 +71,8 @@ pub(super) const fn is_open(report: &Report) -> bool {
     matches!(&report.scenario.world, World::Service(Service { arrivals: Arrivals::Open { .. }, .. }))
 }
 
-fn series(record: &Record, herd: bool) -> Object {
+/// What is drawn of one policy; `axes` are the figures of which single runs are shown.
+fn series(record: &Record, herd: bool, axes: &[Figure]) -> Object {
     let plots = &record.plots;
     let lane = |of: fn(&LoadBin) -> f64| numbers(plots.load.iter().map(of));
     let mut load = Object::new();
@@ -89,10 +94,10 @@ fn series(record: &Record, herd: bool) -> Object {
     }
     let run = |figure: Figure| {
         let has = record.get(figure).is_some();
-        let values = record.runs.iter().map(|run| run.get(figure).unwrap_or(f64::NAN));
+        let values = record.runs.iter().take(MOST_RUNS).map(|run| run.get(figure).unwrap_or(f64::NAN));
         has.then(|| format!("{}:{}", quoted(figure.name()), numbers(values)))
     };
-    object.raw("runs", &format!("{{{}}}", Figure::ALL.into_iter().filter_map(run).collect::<Vec<_>>().join(",")));
+    object.raw("runs", &format!("{{{}}}", axes.iter().copied().filter_map(run).collect::<Vec<_>>().join(",")));
     object
 }
 

@@ -718,7 +718,7 @@ if (page.recovery) {
   const curves = page.recovery.map(c => ({ ...c, p: policies.find(p => p.name === c.policy) || policies[0] }));
   const { outage, patience } = curves[0];
   const slowest = Math.max(...curves.flatMap(c => c.time.map(t => t ?? Infinity)));
-  const node = section("recovery", "How long does it take to heal?", isFinite(slowest) ? `After an outage of ${seconds(outage)}, by the load before it: at no load does it take longer than ${seconds(slowest)}.` : `After an outage of ${seconds(outage)}, by the load before it. Retries fill the server with work that nobody waits for: the closer the load is to 1 / attempts, the longer it takes to get rid of it, and beyond it may never heal. A cross on top: not within ${seconds(patience)}.`);
+  const node = section("recovery", "How long does it take to heal?", isFinite(slowest) ? `After an outage of ${seconds(outage)}, by the load before it: at no load does it take longer than ${seconds(slowest)}.` : `After an outage of ${seconds(outage)}, by the load before it. Retries fill the server with work that nobody waits for. The closer the load is to the safe one (dashed), the longer it takes to work that off; beyond, it may never heal. A cross on top: not within ${seconds(patience)}.`);
   const panel = el("div", { class: "panel" }), to = 1;
   node.append(panel);
   const alive = () => curves.filter(c => !hidden.has(c.policy));
@@ -733,7 +733,7 @@ if (page.recovery) {
         line(view, c.rho.map((r, i) => [r, c.time[i]]), c.p.colour, { "stroke-dasharray": c.p.dash }),
         ...c.rho.map((r, i) => c.time[i] === null ? "" : el("circle", { cx: view.x(r), cy: view.y(c.time[i]), r: 3.5, fill: c.p.colour }))])],
     over: view => [
-      ...walls().map(t => el("text", { class: "strong halo", x: view.x(t), y: view.box.top - 9, "text-anchor": "middle" }, `1/${number(1 / t)}`)),
+      ...walls().map(t => el("text", { class: "strong halo", x: view.x(t), y: view.box.top - 9, "text-anchor": "middle" }, Math.abs(1 / t - Math.round(1 / t)) < .01 ? `1/${Math.round(1 / t)}` : percent(t))),
       ...alive().flatMap(c => c.rho.map((r, i) => c.time[i] !== null ? "" : el("path", { class: "never", d: `M${view.x(r) - 4} ${view.y(patience) - 4}l8 8m0 -8l-8 8`, stroke: c.p.colour, "stroke-width": 2, fill: "none" })))],
     at: x => {
       const rows = [], marks = [];
@@ -747,7 +747,7 @@ if (page.recovery) {
       }
       return rows.length ? { x: at, title: `${percent(at)} of the capacity`, rows, marks } : null;
     } });
-  legend(panel, [...curves.map(c => toggle(c.p)), curves.some(c => c.expected.some(v => v !== null)) ? el("span", {}, el("i", { class: "bandKey" }), "by theory") : "", walls().length ? lineKey("1 / attempts", "var(--capacity)", "dashKey") : ""]);
+  legend(panel, [...curves.map(c => toggle(c.p)), curves.some(c => c.expected.some(v => v !== null)) ? el("span", {}, el("i", { class: "bandKey" }), "by theory") : "", walls().length ? lineKey("the safe load", "var(--capacity)", "dashKey") : ""]);
 }
 
 // ---- layers ------------------------------------------------------------------------------------------------------

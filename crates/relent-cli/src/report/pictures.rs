@@ -2,7 +2,7 @@
 
 use super::{
     Picture, Report, data, findings,
-    words::{count, seconds},
+    words::{count, percent, seconds},
 };
 use crate::plot::{Chart, Grid, Mark, Point, Series, Tick, duration_ticks, number_ticks, panels};
 use relent_sim::{Band, Figure, Figures, LoadBin, Record, Recovery, RecoveryPoint};
@@ -458,7 +458,7 @@ fn recovery(report: &Report) -> Option<Picture> {
         series.iter().flat_map(|series| &series.points).map(|point| point.high).fold(first.outage_s, f64::max);
     let most = if curves.iter().any(|curve| is_stuck(&curve)) { first.patience_s } else { slowest };
     series.extend(thresholds.into_iter().map(|at| Series {
-        name: format!("1/{:.0}", 1.0 / at),
+        name: as_share(at),
         points: vec![Point::of(at, 0.0), Point::of(at, first.patience_s)],
         mark: Mark::Reference,
     }));
@@ -468,13 +468,19 @@ fn recovery(report: &Report) -> Option<Picture> {
             seconds(first.outage_s),
             seconds(first.patience_s)
         ),
-        x_name: "calls in units of the capacity; upright: 1 / attempts".to_owned(),
+        x_name: "calls in units of the capacity; upright: the safe load".to_owned(),
         x_ticks: number_ticks(1.0, 10),
         y_ticks: duration_ticks(most, 5),
         series,
         ..Chart::default()
     };
     picture("recovery", report, &[chart])
+}
+
+/// `1/4`, or the share where it is no such fraction.
+fn as_share(share: f64) -> String {
+    let parts = 1.0 / share;
+    if (parts - parts.round()).abs() < 0.01 { format!("1/{parts:.0}") } else { percent(share) }
 }
 
 /// More and fewer clients: the figure of this number.
