@@ -47,7 +47,8 @@ fn main() -> ExitCode {
     if !settings.json {
         println!("{}\n", machine::describe());
     }
-    let groups: [(&str, fn() -> Group); 5] = [
+    type Make = fn() -> Group;
+    let groups: [(&str, Make); 5] = [
         ("delay", delays::next_delay),
         ("start", delays::start_and_take_eight),
         ("blocking", calls::first_success_blocking),
