@@ -18,16 +18,19 @@ const SLOTS: u64 = 200_000;
 const STATIONS: u64 = 64;
 
 pub(super) fn is_cheap(studio: Studio<'_>) -> bool {
-    let scenario = studio.scenario;
+    attempts(studio.scenario) <= CHEAP_ATTEMPTS
+}
+
+/// The attempts that one run of each policy with each number of clients takes, roughly.
+fn attempts(scenario: &Scenario) -> f64 {
     let contenders = match &scenario.world {
         World::Batch(batch) => batch.windows.len(),
-        World::Saturated(_) => return true,
+        World::Saturated(_) => return 0.0,
         _ => scenario.contenders.len(),
     };
     // Where all meet in one place, the attempts of each grow with their number, but hardly beyond this.
     let attempts = |clients: u64| clients as f64 * (clients as f64 / 4.0).clamp(4.0, 40.0);
-    let calls: f64 = clients(&scenario.world).into_iter().map(attempts).sum();
-    calls * contenders as f64 * f64::from(runs(scenario)) <= CHEAP_ATTEMPTS
+    contenders as f64 * clients(&scenario.world).into_iter().map(attempts).sum::<f64>()
 }
 
 pub(super) fn draw(studio: Studio<'_>) -> Option<Sizes> {
@@ -54,13 +57,15 @@ fn add(sizes: &mut Sizes, outcome: &Outcome) {
     }
 }
 
+/// Fewer where each takes long: great numbers need no mean.
 fn runs(scenario: &Scenario) -> u32 {
-    match scenario.world {
+    let wanted = match scenario.world {
         // A few stations are soon done, and it is a matter of luck how.
         World::Ethernet(_) => scenario.seeds.min(20 * RUNS),
         World::Saturated(_) => 1,
         _ => scenario.seeds.min(RUNS),
-    }
+    };
+    wanted.min((CHEAP_ATTEMPTS / attempts(scenario).max(1.0)) as u32).max(1)
 }
 
 /// What is shown: cost and time.
@@ -166,6 +171,7 @@ mod tests {
         let control = Control::default();
         let is_cheap = |scenario: &Scenario| is_cheap(Studio { scenario, threads: 1, control: &control });
         assert!(is_cheap(&herd(1000)) && !is_cheap(&herd(100_000)));
+        assert_eq!([1000, 5000, 100_000].map(|clients| runs(&herd(clients).seeds(100))), [RUNS, 5, 1]);
         let World::Service(service) = with(&herd(1000), 7, 3).world else { panic!("it is a service") };
         assert_eq!(service.arrivals.clients(), 7.0);
     }
