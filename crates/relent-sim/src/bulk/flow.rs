@@ -3,6 +3,7 @@
 use super::{levels::Levels, tally::Tally};
 use crate::{
     arrivals::Arrivals,
+    figure::Figure,
     network::Network,
     run::{Control, INTERRUPTED, Run},
     scenario::Service,
@@ -118,7 +119,15 @@ pub(crate) fn run<C: Clients>(task: &Task<'_>, levels: &Levels, grid: Grid, clie
     let spread = crate::nanos(contender.policy.settings().spread);
     flow.begin(n as f64, back as u64, crate::nanos(window), spread);
     let stopped = flow.run(limit, control);
-    flow.tally.finish(n, capacity, opens, levels.endless, stopped)
+    let mut run = flow.tally.finish(n, capacity, opens, levels.endless, stopped);
+    if !window.is_zero() {
+        // Nobody knows which client began when, so how long each has waited is not known.
+        for wait in [Figure::P50S, Figure::P90S, Figure::P99S, Figure::MaxS] {
+            run.figures = run.figures.without(wait);
+        }
+        run.plots.waits.clear();
+    }
+    run
 }
 
 struct Flow<'a, C> {

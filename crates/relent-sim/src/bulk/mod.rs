@@ -38,6 +38,8 @@ pub(crate) fn refusal(service: &Service, contender: &Contender) -> Option<&'stat
             server.capacity.is_none() || server.rate_limit.is_some(),
             "it needs a server with a capacity, not a rate limit",
         ),
+        (server.workers > 1, "it knows one worker only"),
+        (!server.latency.is_zero(), "it does not know latency apart from the queue"),
         (server.lifo || server.drop_expired, "it serves in the order of arrival only"),
         (server.failure > 0.0 || server.refuse_for_good, "it knows full queues only, no other failures"),
         (
@@ -46,6 +48,10 @@ pub(crate) fn refusal(service: &Service, contender: &Contender) -> Option<&'stat
         ),
         (contender.retry_after.unwrap_or(server.retry_after) != RetryAfter::Silent, "it does not know Retry-After"),
         (own.max_elapsed.is_some(), "it does not know how long a call has lasted"),
+        (
+            !own.spread.is_zero() && matches!(service.arrivals, Arrivals::Herd { window, .. } if !window.is_zero()),
+            "it knows a window or a spread, not both at once",
+        ),
     ];
     reasons.into_iter().find_map(|(applies, reason)| applies.then_some(reason))
 }

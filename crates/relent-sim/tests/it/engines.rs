@@ -2,7 +2,10 @@
 
 use crate::herd::{constant, exponential, herd_1};
 use relent::{Jitter, Policy};
-use relent_sim::{Control, Engine, Figure, Record, Scenario, simulate, simulate_with};
+use relent_sim::{
+    Arrivals, Control, Engine, Figure, Record, RetryAfter, Scenario, Service, World, simulate, simulate_with,
+};
+use std::time::Duration;
 
 fn run(scenario: Scenario) -> Record {
     simulate(&scenario).expect("the scenario is sound").records.remove(0)
@@ -94,6 +97,50 @@ fn engines_refuse_what_they_cannot_model() {
         assert!(problem.problem.contains("depends on the one before"), "{problem}");
     }
     assert_eq!(run(decorrelated).engine, Engine::Exact);
+}
+
+/// Clients without names: who was cut off when is not known, so neither is how long anybody waited.
+#[test]
+fn waits_are_unknown_where_clients_begin_at_different_times() {
+    let mut scenario = herd_1(20_000).policy("full", exponential(Jitter::Full)).seeds(8);
+    let World::Service(service) = &mut scenario.world else { panic!("it is a service") };
+    service.arrivals = Arrivals::Herd { clients: 20_000, window: Duration::from_secs(10) };
+    let exact = run(scenario.clone());
+    assert!(get(&exact, Figure::P50S) < 3.0, "{:?}", exact.get(Figure::P50S));
+    for engine in [Engine::Count, Engine::Fluid] {
+        let record = run(scenario.clone().engine(engine));
+        for figure in [Figure::P50S, Figure::P90S, Figure::P99S, Figure::MaxS] {
+            assert_eq!(record.get(figure), None, "{engine} {}", figure.name());
+        }
+        for (figure, tolerance) in [(Figure::AttemptsPerClient, 0.005), (Figure::DrainS, 0.015)] {
+            let (a, b) = (get(&exact, figure), get(&record, figure));
+            assert!((b / a - 1.0).abs() < tolerance, "{engine} {}: exact {a}, {b}", figure.name());
+        }
+    }
+}
+
+/// Everything that the engines without names do not know is refused, not left out of account.
+#[test]
+fn what_cannot_be_counted_is_refused() {
+    type Change = fn(&mut Service);
+    let changes: [(Change, &str); 5] = [
+        (|service| service.server.workers = 3, "one worker"),
+        (|service| service.server.latency = Duration::from_millis(50), "latency"),
+        (|service| service.server.lifo = true, "order of arrival"),
+        (|service| service.timeout = Some(Duration::from_secs(1)), "timeouts"),
+        (|service| service.server.retry_after = RetryAfter::Exact, "Retry-After"),
+    ];
+    for (change, reason) in changes {
+        let mut scenario = herd_1(1000).policy("full", exponential(Jitter::Full)).engine(Engine::Count);
+        let World::Service(service) = &mut scenario.world else { panic!("it is a service") };
+        change(service);
+        let problem = simulate(&scenario).expect_err("it cannot be counted");
+        assert!(problem.problem.contains(reason), "{problem}");
+    }
+    let mut both = herd_1(1000).policy("both", exponential(Jitter::Full).spread(Duration::from_secs(5)));
+    let World::Service(service) = &mut both.world else { panic!("it is a service") };
+    service.arrivals = Arrivals::Herd { clients: 1000, window: Duration::from_secs(5) };
+    assert!(simulate(&both.engine(Engine::Fluid)).expect_err("it cannot").problem.contains("not both at once"));
 }
 
 #[test]

@@ -9,5 +9,6 @@ mod herd;
 mod input;
 mod layers;
 mod open;
+mod queues;
 mod rows;
 mod shipped;
