@@ -41,6 +41,31 @@ fn two_stations_collide_as_often_as_computed() {
     near(record.get(Figure::AttemptsPerPacket).unwrap(), 2.6416, error, "attempts");
 }
 
+/// Stations with a frame each, as another simulation of the same rules has it: transmissions a frame, and collisions
+/// before the first success.
+#[test]
+fn many_stations_collide_as_elsewhere() {
+    for (stations, seeds, attempts, collisions) in [
+        (3, 8000, 3.191, 1.956),
+        (4, 8000, 3.643, 2.709),
+        (8, 4000, 4.769, 5.035),
+        (16, 2000, 5.856, 8.974),
+        (128, 400, 8.949, 46.4),
+    ] {
+        let (record, _) = ethernet(stations, 1, false, seeds);
+        for (figure, expected) in [(Figure::AttemptsPerPacket, attempts), (Figure::Collisions, collisions)] {
+            let error = 4.5 * record.sd(figure).unwrap() / f64::from(seeds).sqrt() + 0.005 * expected;
+            near(record.get(figure).unwrap(), expected, error, &format!("{stations} {}", figure.name()));
+        }
+        assert_eq!(record.get(Figure::GaveUp), Some(0.0));
+    }
+    // 802.3 ends at 1024 stations for a reason: the 16th collision discards the frame.
+    let (record, _) = ethernet(1024, 1, false, 30);
+    assert!((20.0..60.0).contains(&record.get(Figure::GaveUp).unwrap()), "{:?}", record.get(Figure::GaveUp));
+    assert_eq!(record.gave_up.keys().collect::<Vec<_>>(), [&"attempts"]);
+    near(record.get(Figure::AttemptsPerPacket).unwrap(), 12.995, 0.03, "1024");
+}
+
 #[test]
 fn the_winner_captures_the_channel() {
     let (record, checks) = ethernet(2, 1024, true, 20_000);
