@@ -259,3 +259,66 @@ fn theory(service: &Service, policy: &Policy, trouble: Trouble, safety: &Safety)
     }
     Some(high)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        arrivals::Rate,
+        scenario::{Server, World},
+        simulate::simulate,
+    };
+
+    const SEC: Duration = Duration::from_secs(1);
+
+    fn found(most_attempts: f64) -> (FatalOutage, f64) {
+        let service = Service {
+            arrivals: Arrivals::Open { rate: Rate::constant(600.0), poisson: true, until: 60 * SEC },
+            timeout: Some(SEC),
+            server: Server { capacity: Some(1000.0), exponential: true, ..Server::default() },
+            troubles: vec![Trouble { at: 10 * SEC, lasts: 10 * SEC, kind: TroubleKind::Stall }],
+            ..Service::herd(1, 1.0)
+        };
+        let contender = Contender::new("p", Policy::immediate().max_attempts(4));
+        let scenario = Scenario::new("storm", World::Service(service.clone())).contender(contender.clone());
+        let record = simulate(&scenario).unwrap().records.remove(0);
+        let safety = safe_load::safety(&scenario, &service, &contender);
+        let control = Control::default();
+        let found = search(&scenario, &service, &contender, &record, &safety, most_attempts, &control);
+        (found.unwrap(), control.progress().2 as f64)
+    }
+
+    #[test]
+    fn dear_searches_are_cut_short_and_say_so() {
+        let (free, _) = found(f64::INFINITY);
+        assert!(!free.too_dear && free.survived > Some(SEC), "{free:?}");
+        let (none, spent) = found(1000.0);
+        assert_eq!((none.too_dear, none.survived, none.fatal, spent), (true, None, Some(10 * SEC), 0.0));
+        for most in [2e5, 4e5, 8e5] {
+            let (some, spent) = found(most);
+            assert!(spent <= most && some.fatal.unwrap() >= free.fatal.unwrap(), "{most}: {some:?} {spent}");
+        }
+    }
+
+    #[test]
+    fn brackets_are_narrowed_from_either_side_and_end() {
+        for (survived, fatal, truth) in [(0.0, 10.0, 1.3), (1.0, f64::INFINITY, 7.7), (0.0, 600.0, 599.0)] {
+            let mut bracket = Bracket { survived, fatal, most: 16.0, least_step: 0.05 };
+            let mut tries = 0;
+            while !bracket.is_narrow() {
+                let next = bracket.next();
+                assert!(bracket.survived < next && next < bracket.fatal, "{bracket:?} {next}");
+                bracket.learn(next, next < truth);
+                tries += 1;
+                assert!(tries <= MOST_TRIES, "{bracket:?}");
+            }
+            assert!(bracket.survived < truth && truth <= bracket.fatal, "{bracket:?}");
+            assert!(bracket.fatal - bracket.survived <= 0.05f64.max(CLOSE * bracket.fatal), "{bracket:?}");
+        }
+        let mut endless = Bracket { survived: 1.0, fatal: f64::INFINITY, most: 16.0, least_step: 0.05 };
+        while !endless.is_narrow() {
+            endless.learn(endless.next(), true);
+        }
+        assert_eq!(endless.survived, 16.0);
+    }
+}

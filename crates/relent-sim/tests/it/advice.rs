@@ -173,22 +173,6 @@ fn advice_depends_neither_on_threads_nor_on_when_it_is_asked() {
     assert_eq!(one.records, outcome.records, "advice changes no figure");
 }
 
-/// Nobody waits for advice much longer than for the runs: what would take more is left out.
-#[test]
-fn dear_searches_are_cut_short_and_say_so() {
-    let mut service = storm(0.6, 600 * SEC);
-    let Arrivals::Open { rate, .. } = &mut service.arrivals else { unreachable!() };
-    *rate = Rate::constant(60_000.0);
-    service.server.capacity = Some(100_000.0);
-    service.arrivals = match service.arrivals {
-        Arrivals::Open { rate, poisson, .. } => Arrivals::Open { rate, poisson, until: 40 * SEC },
-        other => other,
-    };
-    service.troubles[0].lasts = 10 * SEC;
-    let found = outage(service, at_once(3));
-    assert!(found.too_dear && found.fatal.is_some(), "{found:?}");
-}
-
 #[test]
 fn whoever_interrupts_gets_what_is_known() {
     let scenario = Scenario::new("storm", World::Service(storm(0.6, 5 * SEC))).policy("p", at_once(3));
@@ -318,7 +302,7 @@ fn no_policy_does_better() {
     let mut as_good = 0;
     for case in 0..24u64 {
         let draw = |what: u64, most: u64| mix(seed ^ mix(case << 8 | what)) % most;
-        let clients = 500 + draw(0, 4000);
+        let clients = 500 + draw(0, 1500);
         let capacity = clients as f64 / (2 + draw(1, 30)) as f64;
         let mut service = Service::herd(clients, capacity);
         service.server.queue = (draw(2, 4) > 0).then(|| 1 + draw(3, clients / 4));
@@ -332,7 +316,7 @@ fn no_policy_does_better() {
         }
         let mut scenario = reconnect(service.clone());
         scenario.seeds = 1;
-        scenario.limit = 3600 * SEC;
+        scenario.limit = 900 * SEC;
         scenario.contenders.push(Contender::new("decorrelated", {
             Policy::exponential(100 * MS).cap(10 * SEC).jitter(Jitter::Decorrelated).unlimited_attempts()
         }));
