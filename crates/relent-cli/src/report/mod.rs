@@ -12,6 +12,8 @@ mod page;
 mod pictures;
 mod words;
 
+pub(crate) use words::percent;
+
 use relent_sim::{Outcome, Scenario};
 
 /// What a report is made of.

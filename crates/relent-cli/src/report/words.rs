@@ -208,7 +208,7 @@ pub(super) fn seconds(value: f64) -> String {
 }
 
 /// A share, as a percentage of at most three digits.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent >= 99.95 && share < 1.0 {
         return "almost 100 %".into();

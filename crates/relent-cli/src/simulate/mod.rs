@@ -2,6 +2,7 @@
 
 mod advice;
 mod curves;
+mod fates;
 mod files;
 mod numbers;
 mod policies;
@@ -231,7 +232,13 @@ fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<
         (true, false) => outcome.to_json(),
         (false, _) => {
             let view = View { columns: talk::columns(), unicode: talk::unicode() };
-            [table::draw(outcome, view), curves::draw(outcome, view), advice::draw(scenario, outcome, view)].concat()
+            [
+                table::draw(outcome, view),
+                fates::draw(outcome, view),
+                curves::draw(outcome, view),
+                advice::draw(scenario, outcome, view),
+            ]
+            .concat()
         }
     };
     talk::write_out(text.as_bytes())?;

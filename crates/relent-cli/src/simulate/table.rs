@@ -151,7 +151,7 @@ fn decimals(value: f64, places: usize) -> String {
 
 /// Columns side by side: the first to the left, the others to the right. Those for which there is no room stand below,
 /// beside the first once more.
-fn aligned(rows: &[Vec<String>], room: usize) -> String {
+pub(super) fn aligned(rows: &[Vec<String>], room: usize) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     if columns == 0 {
         return String::new();
