@@ -30,6 +30,7 @@ use relent::{
     Curve, Jitter, Policy, Settings,
     config::{CurveName, Draft, Limit},
 };
+use std::cell::Cell;
 use std::time::Duration;
 
 /// A policy for the herd of a scenario, and what it did there.
@@ -95,16 +96,24 @@ pub(super) fn recommend(
         return None;
     }
     let plan = Plan::new(service, &scenario.contenders, clients as f64, window)?;
+    let endless = Cell::new(0);
     let try_it = |policy: Policy, seeds: u32| {
         let contenders = vec![Contender::new(NAME, policy)];
         let scenario = Scenario { contenders, seeds, asserts: Vec::new(), ..scenario.clone() };
         let outcome = simulate_with(&scenario, threads, control).ok()?;
+        endless.set(endless.get() + u32::from(outcome.records.iter().any(|record| record.stopped.is_some())));
         proof(outcome)
     };
     let tried = scenario.seeds.min(TRIED);
     let mut best: Option<(f64, Candidate, Record)> = None;
     for candidate in plan.candidates() {
-        let Some(record) = try_it(candidate.policy, tried) else { continue };
+        let Some(record) = try_it(candidate.policy, tried) else {
+            // Where two of them do not come to an end, none will: answers come too late, or never.
+            if endless.get() > 1 && best.is_none() {
+                return None;
+            }
+            continue;
+        };
         let score = score(&record)?;
         // One attempt each, and no longer than they are spread: there is nothing better to be found.
         let perfect = score < 2.0 + candidate.margin.min(MARGINS[1]) + SAME;

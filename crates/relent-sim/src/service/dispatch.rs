@@ -5,7 +5,7 @@ use super::{
     clients::{Clients, Failure, Layered, Single},
     door::Door,
     meter::{Judge, Meter},
-    predict::{Bounds, Manners, Starts, Task, most_attempts},
+    predict::{Bounds, MOST_INSIDE, Manners, Starts, Task, most_attempts},
     speed::Speed,
     work::Work,
 };
@@ -153,6 +153,10 @@ impl<'a, C: Clients> World<'a, C> {
                 }
                 if self.meter.attempts >= most {
                     return Some(format!("not over after {most} attempts"));
+                }
+                if self.inside() > MOST_INSIDE / 5 {
+                    // Each of them is a request, and the end of somebody's patience.
+                    return Some(format!("more than {} requests are inside the server", MOST_INSIDE / 5));
                 }
             }
         }

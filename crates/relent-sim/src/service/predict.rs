@@ -197,6 +197,9 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
                 if self.meter.attempts >= most {
                     return Some(format!("not over after {most} attempts"));
                 }
+                if self.line.inside(0) > MOST_INSIDE {
+                    return Some(format!("more than {MOST_INSIDE} requests are inside the server"));
+                }
             }
         }
         None
@@ -321,6 +324,9 @@ impl Bounds {
         assert!((told..=most).contains(&delay), "a delay of {delay} ns outside of {told}..={most}");
     }
 }
+
+/// A run with more requests inside the server than this would run out of memory.
+pub(crate) const MOST_INSIDE: u64 = 50_000_000;
 
 /// A run that needs more attempts than this is not going to end.
 pub(crate) fn most_attempts(clients: u64) -> u64 {

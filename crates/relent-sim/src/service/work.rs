@@ -54,6 +54,9 @@ pub(crate) struct Line {
     leaves: u64,
     /// No capacity: nobody waits, and nobody is counted.
     endless: bool,
+    /// Whether it matters how many are inside. Of a queue without a limit that clients have long left, nothing need be
+    /// remembered but when its work will be done.
+    counts: bool,
     pub(crate) busy: Fine,
 }
 
@@ -71,6 +74,7 @@ impl Line {
             inside: 0,
             leaves: u64::MAX,
             endless: server.capacity.is_none(),
+            counts: server.queue.is_some(),
             busy: Fine::ZERO,
         }
     }
@@ -112,13 +116,20 @@ impl Line {
         let done = if let Some(Reverse(free)) = self.workers.pop() {
             let done = self.speed.finish(free.max(now), work);
             self.workers.push(Reverse(done));
-            self.several.push(Reverse(done.nanos()));
+            if self.counts {
+                self.several.push(Reverse(done.nanos()));
+            }
             done
         } else {
             self.last = self.speed.finish(self.last.max(now), work);
-            self.single.push_back(self.last.nanos());
+            if self.counts {
+                self.single.push_back(self.last.nanos());
+            }
             self.last
         };
+        if !self.counts {
+            return done.nanos().saturating_add(self.latency);
+        }
         self.inside += 1;
         self.leaves = self.leaves.min(done.nanos());
         done.nanos().saturating_add(self.latency)
@@ -131,7 +142,9 @@ mod tests {
 
     #[test]
     fn one_worker_serves_in_order() {
-        let mut line = Line::new(&Service::herd(1, 1e9 / 100.0));
+        let mut service = Service::herd(1, 1e9 / 100.0);
+        service.server.queue = Some(9);
+        let mut line = Line::new(&service);
         let work = Fine::from_nanos(100);
         assert_eq!([line.enter(0, work), line.enter(10, work), line.enter(500, work)], [100, 200, 600]);
         assert_eq!(line.inside(599), 1);
@@ -142,6 +155,7 @@ mod tests {
     fn several_workers_serve_at_once() {
         let mut service = Service::herd(1, 1.0);
         service.server.workers = 2;
+        service.server.queue = Some(9);
         let mut line = Line::new(&service);
         let work = Fine::from_nanos(100);
         assert_eq!([line.enter(0, work), line.enter(0, work), line.enter(0, work)], [100, 100, 200]);

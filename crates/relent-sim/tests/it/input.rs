@@ -336,3 +336,26 @@ fn broken_texts_are_errors() {
         let _ = Scenario::parse(&GOOD[cut..]);
     }
 }
+
+/// The server works on what nobody waits for any more: a queue without a limit would grow without one.
+#[test]
+fn a_queue_that_grows_for_ever_is_noticed() {
+    let text = r#"
+limit = "1h"
+[clients]
+count = 20_000
+timeout = "1ms"
+[server]
+capacity = 10
+order = "lifo"
+[network]
+rtt = "0s"
+[policy.one]
+curve = "constant"
+base = "1ms"
+jitter = "none"
+max_attempts = "unlimited"
+"#;
+    let outcome = simulate(&Scenario::parse(text).expect("it is sound")).expect("it is possible");
+    assert_eq!(outcome.records[0].stopped.as_deref(), Some("more than 10000000 requests are inside the server"));
+}
