@@ -337,6 +337,34 @@ fn broken_texts_are_errors() {
     }
 }
 
+/// Only the layer next to the server is told when to come back; one above it, whose call failed, was not.
+#[test]
+fn layers_do_not_pass_on_what_the_server_said() {
+    let text = r#"
+[clients]
+count = 500
+[server]
+capacity = 5
+queue = 5
+retry_after = "100s"
+[layers]
+depth = 2
+[policy.one]
+base = "100ms"
+max_attempts = 3
+max_pushback = "1s"
+[policy.two]
+base = "100ms"
+max_attempts = 3
+max_elapsed = "1s"
+"#;
+    for (from, to) in [("", ""), ("queue = 5", "queue = 5\norder = \"lifo\"")] {
+        let scenario = Scenario::parse(&text.replacen(from, to, 1)).expect("it is sound");
+        let outcome = simulate(&scenario).expect("it is possible");
+        assert!(outcome.records.iter().all(|record| record.stopped.is_none()), "{from}");
+    }
+}
+
 /// The server works on what nobody waits for any more: a queue without a limit would grow without one.
 #[test]
 fn a_queue_that_grows_for_ever_is_noticed() {
