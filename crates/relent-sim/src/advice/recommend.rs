@@ -185,8 +185,7 @@ struct Candidate {
 
 impl Plan {
     fn new(service: &Service, contenders: &[Contender], clients: f64, window: Duration) -> Option<Plan> {
-        let work = service.writes.map_or(1.0, |writes| 1.0 - writes.share + writes.share * writes.cost);
-        let capacity = service.capacity()? / work * (1.0 - service.server.failure);
+        let capacity = service.capacity()? * (1.0 - service.server.failure);
         let ideal_s = clients / capacity;
         let mut timeouts = contenders.iter().map(|contender| contender.policy.settings().attempt_timeout);
         let first = timeouts.next()?;

@@ -68,7 +68,7 @@ pub(super) fn safety(scenario: &Scenario, service: &Service, contender: &Contend
         return Safety::default();
     };
     let calls_per_s = rate.at(until.as_secs_f64());
-    let load = calls_per_s * mean_cost(service) / capacity;
+    let load = calls_per_s * service.mean_cost() / capacity;
     let storm = storm(scenario, service, contender, capacity);
     let recovery_by_theory_s = match (storm, only_stall(service), rate.points()) {
         (Some(Storm::Above(safe)), Some(stall), [_]) if load < safe.share => {
@@ -95,7 +95,7 @@ fn storm(scenario: &Scenario, service: &Service, contender: &Contender, capacity
         return None;
     }
     if let Some(queue) = server.queue {
-        let (queue, room) = (queue as f64, patience(service, timeout) * capacity);
+        let (queue, room) = (queue as f64, patience(service, timeout) * capacity / service.mean_cost());
         // Random service times make a full queue last longer now and then.
         let swing = if server.exponential { 2.0 * queue.sqrt() } else { 0.0 };
         if queue + swing <= room {
@@ -114,7 +114,7 @@ fn storm(scenario: &Scenario, service: &Service, contender: &Contender, capacity
         }
         None => attempts,
     };
-    let share = mean_cost(service) / work;
+    let share = service.mean_cost() / work;
     Some(Storm::Above(SafeLoad { share, per_s: capacity / work, attempts }))
 }
 
@@ -126,11 +126,6 @@ pub(super) fn timeout(service: &Service, policy: &Policy) -> Option<Duration> {
 /// The seconds that a request may wait at the server so that its answer is in time.
 pub(super) fn patience(service: &Service, timeout: Duration) -> f64 {
     (timeout.as_secs_f64() - 2.0 * service.network.mean_ns() / 1e9 - service.server.latency.as_secs_f64()).max(0.0)
-}
-
-/// The work of a call's first attempt, in units of that of a read.
-fn mean_cost(service: &Service) -> f64 {
-    service.writes.map_or(1.0, |writes| 1.0 - writes.share + writes.share * writes.cost)
 }
 
 /// The only trouble there is, if the server stalls in it.

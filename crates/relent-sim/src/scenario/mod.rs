@@ -120,7 +120,8 @@ pub struct Service {
 pub struct Writes {
     /// Their share of all calls, 0 to 1.
     pub share: f64,
-    /// Whether they are retried at all.
+    /// Whether they are retried when they may have been done: after a timeout or a failure. One that the server refused
+    /// was not done, and is retried like a read.
     pub retried: bool,
     /// Their work in units of that of a read.
     pub cost: f64,
@@ -242,13 +243,20 @@ impl Service {
         }
     }
 
-    /// What completes in a second at best: the capacity or the rate limit, whichever is less.
+    /// How many calls complete in a second at best: the capacity, of which writes may need more than reads, or the
+    /// rate limit, whichever is less.
     pub fn capacity(&self) -> Option<f64> {
+        let worked = self.server.capacity.map(|capacity| capacity / self.mean_cost());
         let limited = self.server.rate_limit.map(|limit| limit.rate);
-        match (self.server.capacity, limited) {
+        match (worked, limited) {
             (Some(capacity), Some(rate)) => Some(capacity.min(rate)),
             (capacity, rate) => capacity.or(rate),
         }
+    }
+
+    /// The work of a call's first attempt on average, in units of that of a read.
+    pub(crate) fn mean_cost(&self) -> f64 {
+        self.writes.map_or(1.0, |writes| 1.0 - writes.share + writes.share * writes.cost)
     }
 
     /// Whether calls come whether or not earlier ones were answered.

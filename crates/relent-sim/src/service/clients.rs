@@ -144,7 +144,12 @@ impl Clients for Layered<'_> {
                 }
                 break;
             }
-            verdict = if self.say_overloaded { Verdict::Overloaded } else { Verdict::Transient };
+            verdict = match verdict {
+                // What must not be repeated is repeated by nobody.
+                Verdict::Permanent | Verdict::Overloaded => verdict,
+                _ if self.say_overloaded => Verdict::Overloaded,
+                _ => Verdict::Transient,
+            };
         }
         decision.expect("a chain has at least one layer")
     }
@@ -193,5 +198,15 @@ mod tests {
     fn layers_multiply_unless_they_say_overloaded() {
         assert_eq!([1, 2, 3, 4].map(|layers| attempts(layers, false)), [4, 16, 64, 256]);
         assert_eq!([1, 2, 3, 4].map(|layers| attempts(layers, true)), [4, 4, 4, 4]);
+    }
+
+    #[test]
+    fn what_must_not_be_repeated_is_repeated_by_no_layer() {
+        let policy = Policy::immediate().max_attempts(4);
+        for verdict in [Verdict::Permanent, Verdict::Overloaded] {
+            let mut clients = Layered::new(&policy, Luck::new(1, None), vec![0; 4].into_iter(), 3, false);
+            let decision = clients.fail(Failure { verdict, ..failure(0, 0) });
+            assert!(matches!(decision, Decision::GiveUp(_)), "{verdict:?}: {decision:?}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! HERD-1: N clients cut off at once, a server of N/20 a second with a queue of one second.
 
 use relent::{GAMMA, Jitter, Policy, compat::Chained, mix};
-use relent_sim::{Arrivals, Contender, Figure, RetryAfter, Scenario, Service, World, simulate};
+use relent_sim::{Arrivals, Contender, Figure, RetryAfter, Scenario, Service, World, Writes, simulate};
 use std::time::Duration;
 
 pub(crate) fn herd_1(clients: u64) -> Scenario {
@@ -130,4 +130,37 @@ fn uniform_arrivals_overrun_as_rayleigh() {
     let outcome = simulate(&scenario).unwrap();
     let overrun = (outcome.records[0].get(Figure::DrainS).unwrap() - 20.01) * 1000.0 / (clients as f64).sqrt();
     assert!((overrun - 0.6267).abs() < 0.1, "{overrun}");
+}
+
+/// Writes that need twice the work of reads: the server, and so the ideal, is slower.
+#[test]
+fn dear_writes_lengthen_the_ideal() {
+    let mut service = Service::herd(10_000, 1000.0);
+    service.writes = Some(Writes { share: 0.5, retried: false, cost: 2.0 });
+    let scenario = Scenario::new("writes", World::Service(service)).policy("once", Policy::immediate());
+    let outcome = simulate(&scenario).unwrap();
+    assert!((outcome.ideal.unwrap().drain_s - 15.0).abs() < 1e-9, "{:?}", outcome.ideal);
+    let over_ideal = outcome.records[0].get(Figure::DrainOverIdeal).unwrap();
+    assert!((over_ideal - 1.0).abs() < 0.02, "{over_ideal}");
+}
+
+/// A write that may have been done is not repeated, neither by the client nor by a layer before it; a refused one is.
+#[test]
+fn writes_are_repeated_only_where_they_were_refused() {
+    let mut service = Service::herd(1000, 1000.0);
+    service.writes = Some(Writes { share: 0.4, retried: false, cost: 1.0 });
+    service.server.failure = 1.0;
+    for layers in [1, 2] {
+        service.layers = layers;
+        let four = Policy::immediate().max_attempts(4);
+        let scenario = Scenario::new("failing", World::Service(service.clone())).policy("four", four);
+        let record = simulate(&scenario).unwrap().records.remove(0);
+        let writes = record.gave_up["permanent"] as f64 / 1000.0;
+        assert!((writes - 0.4).abs() < 0.06, "{writes}");
+        let expected = writes + (1.0 - writes) * 4f64.powi(layers as i32);
+        assert_eq!(record.get(Figure::AttemptsPerClient), Some(expected));
+    }
+    (service.layers, service.server.failure, service.server.queue) = (1, 0.0, Some(100));
+    let scenario = Scenario::new("refusing", World::Service(service)).policy("all", constant());
+    assert!(simulate(&scenario).unwrap().records[0].gave_up.is_empty());
 }
