@@ -11,7 +11,8 @@ impl Outcome {
         for figure in Figure::ALL {
             header.extend([figure.name().to_owned(), format!("{}_sd", figure.name())]);
         }
-        header.extend(["recovered", "recovered_low", "recovered_high", "stopped"].map(ToOwned::to_owned));
+        header
+            .extend(["recovered", "recovered_sd", "recovered_low", "recovered_high", "stopped"].map(ToOwned::to_owned));
         header.extend(["safe_load", "fatal_outage_s", "survived_outage_s"].map(ToOwned::to_owned));
         let mut lines = vec![header.join(",")];
         for (place, record) in self.records.iter().enumerate() {
@@ -27,6 +28,7 @@ impl Outcome {
             }
             let share = record.recovered;
             row.push(number(share.map(|share| share.share())));
+            row.push(number(share.and_then(|share| share.sd())));
             row.push(number(share.map(|share| share.wilson().0)));
             row.push(number(share.map(|share| share.wilson().1)));
             row.push(field(record.stopped.as_deref().unwrap_or("")));

@@ -166,6 +166,12 @@ impl Share {
         f64::from(self.yes) / f64::from(self.of.max(1))
     }
 
+    /// The standard deviation of a run, which is 1 or 0; `None` of fewer than two.
+    pub fn sd(self) -> Option<f64> {
+        let (n, p) = (f64::from(self.of), self.share());
+        (self.of > 1).then(|| (p * (1.0 - p) * n / (n - 1.0)).sqrt())
+    }
+
     /// The bounds within which the probability lies with 95 % confidence.
     ///
     /// Source: Wilson, "Probable inference, the law of succession, and statistical inference", JASA 1927.
@@ -332,6 +338,13 @@ pub struct Matrix {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_deviates_as_its_runs_do() {
+        assert_eq!([(3, 3), (0, 3), (1, 1)].map(|(yes, of)| Share { yes, of }.sd()), [Some(0.0), Some(0.0), None]);
+        // 1, 0: a mean of a half, off by a half each.
+        assert!((Share { yes: 1, of: 2 }.sd().unwrap() - 0.5f64.sqrt()).abs() < 1e-12);
+    }
 
     #[test]
     fn wilson_intervals_hold_the_share_and_stay_inside() {

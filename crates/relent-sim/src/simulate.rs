@@ -43,17 +43,21 @@ pub fn simulate_with(scenario: &Scenario, threads: usize, control: &Control) -> 
     let contenders = contenders(scenario);
     let plans = contenders.iter().map(|contender| engine::plan(scenario, contender)).collect::<Result<Vec<_>, _>>()?;
     check_memory(scenario, &plans, threads)?;
-    let jobs: Vec<(usize, u32)> =
-        (0..contenders.len()).flat_map(|contender| (0..scenario.seeds).map(move |seed| (contender, seed))).collect();
-    control.all_runs.store(jobs.len() as u64, Ordering::Relaxed);
-    let runs = parallel::each(jobs.len(), threads, control, |job| {
-        let (contender, seed) = jobs[job];
+    let jobs = contenders.len() * scenario.seeds as usize;
+    control.all_runs.store(jobs as u64, Ordering::Relaxed);
+    // Seed by seed, so that who is interrupted has as many runs of each policy.
+    let kept = parallel::each(jobs, threads, control, |job| {
+        let (seed, contender) = ((job / contenders.len()) as u32, job % contenders.len());
         let run = run_one(scenario, &contenders, &plans, contender, seed, control);
         control.done_runs.fetch_add(1, Ordering::Relaxed);
         run.keep(seed)
     });
+    let mut runs: Vec<Vec<Option<Kept>>> = contenders.iter().map(|_| Vec::new()).collect();
+    for (job, kept) in kept.into_iter().enumerate() {
+        runs[job % contenders.len()].push(kept);
+    }
     let extras = extras(scenario, &contenders, &runs);
-    let records = contenders.iter().zip(&plans).zip(runs.chunks(scenario.seeds as usize));
+    let records = contenders.iter().zip(&plans).zip(&runs);
     Ok(Outcome {
         scenario: scenario.name.clone(),
         title: scenario.title.clone(),
@@ -108,12 +112,9 @@ fn contenders(scenario: &Scenario) -> Vec<Contender> {
 }
 
 /// Numbers with what theory expects of them.
-fn extras(scenario: &Scenario, contenders: &[Contender], runs: &[Option<Kept>]) -> Extras {
+fn extras(scenario: &Scenario, contenders: &[Contender], runs: &[Vec<Option<Kept>>]) -> Extras {
     let mut extras = Extras::default();
-    let runs_of = |contender: usize| {
-        let seeds = scenario.seeds as usize;
-        runs[contender * seeds..(contender + 1) * seeds].iter().flatten().map(|kept| &kept.run)
-    };
+    let runs_of = |contender: usize| runs[contender].iter().flatten().map(|kept| &kept.run);
     let mean = |contender: usize, figure: Figure| {
         let values: Vec<f64> = runs_of(contender).filter_map(|run| run.figures.get(figure)).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)

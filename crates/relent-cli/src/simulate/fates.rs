@@ -32,18 +32,26 @@ pub(super) fn draw(outcome: &Outcome, view: View) -> String {
     header.extend(columns.iter().map(|(name, _)| (*name).to_owned()));
     header.extend(lost.then(|| "succeed".to_owned()));
     header.extend(reasons.iter().map(|reason| format!("gave up: {reason}")));
+    let trying = |record: &Record| 1.0 - done(record, &(0..=usize::MAX)) as f64 / calls(record);
+    let left = records.iter().any(|record| trying(record) >= 0.005);
+    header.extend(left.then(|| "still trying".to_owned()));
     let row = |record: &&Record| {
         let all = done(record, &(0..=usize::MAX)) as f64;
-        let calls = record.clients as f64 * f64::from(record.seeds);
         let mut row = vec![record.policy.clone()];
         row.extend(columns.iter().map(|(_, range)| share(done(record, range) as f64 / all)));
         row.extend(lost.then(|| record.get(Figure::SuccessShare).map_or_else(|| "-".to_owned(), share)));
         let gave_up = |reason: &&str| record.gave_up.get(*reason).copied().unwrap_or(0) as f64;
-        row.extend(reasons.iter().map(|reason| share(gave_up(reason) / calls.max(1.0))));
+        row.extend(reasons.iter().map(|reason| share(gave_up(reason) / calls(record))));
+        row.extend(left.then(|| share(trying(record))));
         row
     };
     let rows: Vec<Vec<String>> = [header].into_iter().chain(records.iter().map(row)).collect();
     format!("\n{}", table::aligned(&rows, view.columns.unwrap_or(usize::MAX)))
+}
+
+/// The calls of all runs.
+fn calls(record: &Record) -> f64 {
+    (record.clients as f64 * f64::from(record.seeds)).max(1.0)
 }
 
 /// Clients that were done after so many attempts, in all runs.
@@ -62,6 +70,7 @@ mod tests {
     use super::*;
     use relent::Policy;
     use relent_sim::{Scenario, Service, World, simulate};
+    use std::time::Duration;
 
     const WIDE: View = View { columns: None, unicode: true };
 
@@ -69,7 +78,7 @@ mod tests {
     fn all_clients_are_in_some_column() {
         let mut service = Service::herd(1000, 100.0);
         service.server.queue = Some(100);
-        let constant = Policy::constant(std::time::Duration::from_secs(1)).jitter(relent::Jitter::None);
+        let constant = Policy::constant(Duration::from_secs(1)).jitter(relent::Jitter::None);
         let scenario = Scenario::new("herd", World::Service(service))
             .policy("five", constant.max_attempts(5))
             .policy("all", constant.unlimited_attempts());
@@ -80,6 +89,21 @@ mod tests {
             "\ndone after attempts     1     2     3     4   5-8  9-16  succeed  gave up: attempts\n\
              five                 10 %  10 %  10 %  10 %  60 %     -     50 %               50 %\n\
              all                  10 %  10 %  10 %  10 %  40 %  20 %    100 %                  -\n"
+        );
+    }
+
+    #[test]
+    fn who_is_not_done_when_the_run_ends_is_not_forgotten() {
+        let mut service = Service::herd(10, 1.0);
+        service.server.queue = Some(1);
+        let constant = Policy::constant(Duration::from_secs(1)).jitter(relent::Jitter::None);
+        let mut scenario =
+            Scenario::new("herd", World::Service(service)).policy("p", constant.max_elapsed(Duration::from_secs(100)));
+        scenario.limit = Duration::from_millis(2500);
+        let drawn = draw(&simulate(&scenario).unwrap(), WIDE);
+        assert_eq!(
+            drawn.lines().map(|line| line.rsplit("  ").next().unwrap()).collect::<Vec<_>>()[1..],
+            ["still trying", "70 %"]
         );
     }
 

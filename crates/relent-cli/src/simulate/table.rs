@@ -54,20 +54,17 @@ pub(super) fn shown(outcome: &Outcome) -> impl Iterator<Item = &Record> {
 }
 
 fn columns(outcome: &Outcome) -> Vec<Figure> {
-    let records = &outcome.records;
-    let is_channel = records.iter().any(|record| record.get(Figure::AttemptsPerPacket).is_some());
-    let is_occ = records.iter().any(|record| record.get(Figure::Calls).is_some());
-    let is_open =
-        records.iter().any(|record| record.get(Figure::DrainS).is_none() && record.get(Figure::Load).is_some());
+    let has = |figure| shown(outcome).any(|record| record.get(figure).is_some());
+    let (is_channel, is_occ) = (has(Figure::AttemptsPerPacket), has(Figure::Calls));
+    let is_open = !has(Figure::DrainS) && has(Figure::Load);
     let wanted = |figure: &Figure| match figure {
         Figure::AttemptsPerClient => !is_channel,
         Figure::GoodputShare | Figure::Load | Figure::RecoveryS => is_open,
         Figure::DrainS | Figure::Peak1Ms | Figure::Peak1S | Figure::P50S | Figure::P99S => !is_occ,
-        Figure::GaveUp => records.iter().any(|record| record.get(Figure::GaveUp).unwrap_or(0.0) > 0.0),
+        Figure::GaveUp => shown(outcome).any(|record| record.get(Figure::GaveUp).unwrap_or(0.0) > 0.0),
         _ => true,
     };
-    let known = |figure: &Figure| records.iter().any(|record| record.get(*figure).is_some());
-    COLUMNS.into_iter().filter(|figure| wanted(figure) && known(figure)).collect()
+    COLUMNS.into_iter().filter(|figure| wanted(figure) && has(*figure)).collect()
 }
 
 fn recovers(outcome: &Outcome) -> bool {
@@ -85,7 +82,7 @@ fn header(columns: &[Figure], outcome: &Outcome) -> Vec<String> {
 
 fn ideal(outcome: &Outcome, columns: &[Figure]) -> Option<Vec<String>> {
     let ideal = outcome.ideal?;
-    let is_herd = outcome.records.iter().any(|record| record.get(Figure::DrainS).is_some());
+    let is_herd = shown(outcome).any(|record| record.get(Figure::DrainS).is_some());
     let of = |figure: &Figure| match figure {
         figure if is_herd => ideal.figure(*figure),
         Figure::AttemptsPerClient | Figure::Load | Figure::GoodputShare => Some(1.0),
@@ -186,28 +183,67 @@ fn block(rows: &[Vec<String>], widths: &[usize], columns: Range<usize>) -> Strin
 }
 
 fn footer(outcome: &Outcome) -> String {
-    let mut engines: Vec<Engine> = outcome.records.iter().map(|record| record.engine).collect();
-    engines.dedup();
-    let engines: Vec<&str> = engines.into_iter().map(Engine::as_str).collect();
-    let seeds = outcome.records.first().map_or(0, |record| record.seeds);
-    let runs = if seeds == 1 { "1 run".to_owned() } else { format!("{seeds} runs") };
-    let mut out = format!("engine {}, {runs} a policy\n", engines.join(", "));
+    let seeds = || outcome.records.iter().map(|record| record.seeds);
+    let (fewest, most) = (seeds().min().unwrap_or(0), seeds().max().unwrap_or(0));
+    let runs = match (fewest, most) {
+        (1, 1) => "1 run".to_owned(),
+        (fewest, most) if fewest == most => format!("{most} runs"),
+        // Somebody has interrupted it.
+        (fewest, most) => format!("{fewest} to {most} runs"),
+    };
+    let mut out = format!("engine {}, {runs} a policy\n", engines(outcome));
     for (name, measured, expected) in &outcome.extras.checks {
         if let Some(expected) = expected {
-            let _ = writeln!(out, "{name}: {measured:.4}, by theory {expected:.4}");
+            let _ = writeln!(out, "{name}: {}, by theory {}", checked(*measured), checked(*expected));
         }
     }
     out
 }
 
+/// The engine; where there are several, the policies of all but the first are named.
+fn engines(outcome: &Outcome) -> String {
+    let mut engines: Vec<(Engine, Vec<&str>)> = Vec::new();
+    for record in &outcome.records {
+        match engines.iter_mut().find(|(engine, _)| *engine == record.engine) {
+            Some((_, policies)) => policies.push(&record.policy),
+            None => engines.push((record.engine, vec![&record.policy])),
+        }
+    }
+    let named = |(place, (engine, policies)): (usize, &(Engine, Vec<&str>))| match place {
+        0 => engine.as_str().to_owned(),
+        _ => format!("{} for {}", engine.as_str(), policies.join(" and ")),
+    };
+    engines.iter().enumerate().map(named).collect::<Vec<_>>().join(", ")
+}
+
+/// A number that is compared with another one: both have four decimals, if that is readable.
+fn checked(value: f64) -> String {
+    if value.abs() < 1e9 { format!("{value:.4}") } else { format!("{value:.4e}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use relent_sim::{Scenario, Service, World, simulate};
 
     #[test]
     fn numbers_are_as_short_as_they_may_be() {
         let texts = [0.0, 0.25, 8.017_8, 25.806_2, 163.39, 100_000.0, 382_850.4, 0.000_051_2].map(number);
         assert_eq!(texts, ["0", "0.250", "8.018", "25.81", "163.4", "100000", "382850", "0.0000512"]);
+    }
+
+    #[test]
+    fn engines_and_runs_that_differ_are_said() {
+        let scenario = Scenario::new("x", World::Service(Service::herd(1, 5.0)))
+            .policy("a", relent::Policy::default())
+            .policy("b", relent::Policy::default())
+            .policy("c", relent::Policy::default());
+        let mut outcome = simulate(&scenario).unwrap();
+        assert_eq!(footer(&outcome), "engine exact, 1 run a policy\n");
+        outcome.records[1].engine = Engine::Count;
+        (outcome.records[0].seeds, outcome.records[1].seeds) = (2, 2);
+        assert_eq!(footer(&outcome), "engine exact, count for b, 1 to 2 runs a policy\n");
+        assert_eq!([64.0, 1e32].map(checked), ["64.0000", "1.0000e32"]);
     }
 
     #[test]

@@ -41,11 +41,14 @@ impl Outcome {
         }
         let share = record.recovered;
         object.number("recovered", share.map(|share| share.share()));
+        if record.seeds > 1 {
+            object.number("recovered_sd", share.and_then(|share| share.sd()));
+        }
         object.number("recovered_low", share.map(|share| share.wilson().0));
         object.number("recovered_high", share.map(|share| share.wilson().1));
         let mut reasons = Object::new();
         for (reason, count) in &record.gave_up {
-            reasons.raw(reason, count);
+            reasons.number(reason, Some(*count as f64 / f64::from(record.seeds.max(1))));
         }
         object.raw("gave_up_by_reason", reasons.finish());
         match &record.stopped {

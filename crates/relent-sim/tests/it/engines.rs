@@ -162,3 +162,22 @@ fn what_is_stopped_keeps_what_was_done() {
     assert_eq!((nothing.records[0].seeds, nothing.records[0].get(Figure::DrainS)), (0, None));
     assert_eq!(control.progress().0, 0);
 }
+
+/// Interrupted, policies can still be compared: each has had as many runs as the others, but for the one under way.
+#[test]
+fn whoever_interrupts_has_as_many_runs_of_each_policy() {
+    let policies = [Jitter::None, Jitter::Full, Jitter::Equal].map(exponential);
+    let names = ["none", "full", "equal"];
+    let scenario = names.into_iter().zip(policies).fold(herd_1(20_000), |all, (name, policy)| all.policy(name, policy));
+    let (scenario, control) = (scenario.seeds(1000), Control::default());
+    let outcome = std::thread::scope(|scope| {
+        let simulation = scope.spawn(|| simulate_with(&scenario, 1, &control));
+        while control.progress().0 < 5 && !simulation.is_finished() {
+            std::thread::yield_now();
+        }
+        control.stop();
+        simulation.join().expect("it does not panic").expect("the scenario is sound")
+    });
+    let seeds: Vec<u32> = outcome.records.iter().map(|record| record.seeds).collect();
+    assert!(seeds[0] > 1 && seeds.iter().all(|runs| seeds[0] - runs <= 1), "{seeds:?}");
+}
