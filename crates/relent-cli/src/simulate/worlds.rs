@@ -236,7 +236,7 @@ pub struct LayersArgs {
     pub failure: f64,
 
     /// How many calls come in at the top.
-    #[arg(long, visible_alias = "clients", value_name = "NUMBER", default_value = "10000", value_parser = numbers::count, allow_negative_numbers = true)]
+    #[arg(long, visible_alias = "clients", value_name = "NUMBER", default_value = "100000", value_parser = numbers::count, allow_negative_numbers = true)]
     pub calls: u64,
 
     /// A layer that gives up says "overloaded, do not retry" to the one above.
