@@ -12,6 +12,7 @@ use crate::{
     service::{
         clients::{Clients, Failure, Layered},
         meter::{Judge, Meter},
+        predict::most_attempts,
     },
 };
 use relent::{Decision, Policy, Verdict, unit};
@@ -84,24 +85,27 @@ pub(crate) fn expected(layers: &Layers, policy: &Policy) -> Option<f64> {
 /// Attempts at the bottom of one call, after which it is not going to end.
 const MOST: u32 = 100_000_000;
 
+/// Attempts between looks at whether somebody has had enough.
+const TICK: u32 = 1 << 16;
+
 pub(crate) fn run(layers: &Layers, contender: &Contender, luck: Luck, control: &Control) -> Run {
     let calls = layers.calls;
     let zeros = (0..calls as usize).map(|_| 0);
     let mut chain = Layered::new(&contender.policy, luck, zeros, layers.depth, layers.say_overloaded);
     let mut meter = Meter::new(calls, false);
+    let most = most_attempts(calls);
+    let mut over = 0;
     let mut stopped = None;
-    for client in 0..calls as u32 {
-        if client.is_multiple_of(1 << 10) && !control.tick(1 << 10) {
-            stopped = Some(INTERRUPTED.to_owned());
-            break;
-        }
-        if !one_call(layers, luck, client, &mut chain, &mut meter) {
-            stopped = Some(format!("a call was not over after {MOST} attempts"));
-            break;
-        }
+    while over < calls && stopped.is_none() {
+        stopped = match meter.attempts >= most {
+            true => Some(format!("not over after {most} attempts")),
+            false => one_call(layers, luck, over as u32, &mut chain, &mut meter, control),
+        };
+        over += u64::from(stopped.is_none());
     }
-    let mut run = meter.finish(&Judge::default(), calls, 0, None, stopped);
-    // Calls do not meet each other here, so loads over time mean nothing.
+    // Calls do not meet each other, so those that are over say as much as all.
+    let mut run = meter.finish(&Judge::default(), over.max(1), 0, None, stopped);
+    // Nor do loads over time mean anything.
     for figure in [Figure::DrainS, Figure::Peak1Ms, Figure::Peak100Ms, Figure::Peak1S, Figure::Goodput] {
         run.figures = run.figures.without(figure);
     }
@@ -110,24 +114,35 @@ pub(crate) fn run(layers: &Layers, contender: &Contender, luck: Luck, control: &
     run
 }
 
-fn one_call(layers: &Layers, luck: Luck, client: u32, chain: &mut Layered<'_>, meter: &mut Meter) -> bool {
+/// Makes a call; why it was stopped, if it was.
+fn one_call(
+    layers: &Layers,
+    luck: Luck,
+    client: u32,
+    chain: &mut Layered<'_>,
+    meter: &mut Meter,
+    control: &Control,
+) -> Option<String> {
     let mut now = 0;
     for failures in 0..MOST {
+        if meter.attempts.is_multiple_of(u64::from(TICK)) && !control.tick(u64::from(TICK)) {
+            return Some(INTERRUPTED.to_owned());
+        }
         meter.attempted();
         let fails = unit(luck.world(u64::from(client), failures + 1, Purpose::Failure)) < layers.failure;
         if !fails {
             meter.connected(now, 0, failures + 1);
-            return true;
+            return None;
         }
         match chain.fail(Failure { client, failures, started: 0, now, verdict: Verdict::Transient }) {
             Decision::Retry(delay) => now = now.saturating_add(crate::nanos(delay)),
             Decision::GiveUp(reason) => {
                 meter.gave_up(now, reason, failures + 1);
-                return true;
+                return None;
             }
         }
     }
-    false
+    Some(format!("a call was not over after {MOST} attempts"))
 }
 
 #[cfg(test)]

@@ -213,11 +213,12 @@ fn begins(service: &Service) -> f64 {
     first.map(|trouble| trouble.lasts.as_secs_f64()).fold(0.0, f64::max)
 }
 
-/// The runs of one policy as one record. Runs that were interrupted are left out, unless there are no others.
+/// The runs of one policy as one record. Runs that were interrupted are left out; if there are no others, the first,
+/// which went furthest, is all there is.
 fn record(contender: &Contender, engine: Engine, runs: &[Option<Kept>]) -> Record {
     let whole = |kept: &&Kept| kept.run.stopped.as_deref() != Some(INTERRUPTED);
     let (done, cut): (Vec<&Kept>, Vec<&Kept>) = runs.iter().flatten().partition(whole);
-    let kept = if done.is_empty() { cut } else { done };
+    let kept = if done.is_empty() { cut.into_iter().take(1).collect() } else { done };
     let first = runs.iter().flatten().map(|kept| &kept.run.plots).find(|plots| **plots != Plots::default());
     let runs: Vec<&Run> = kept.iter().map(|kept| &kept.run).collect();
     let figures: Vec<Figures> = runs.iter().map(|run| run.figures).collect();

@@ -117,7 +117,7 @@ pub(crate) fn run(batch: &Batch, windows: Windows, luck: Luck, control: &Control
     let mut sizes = Sizes::new(windows, n);
     let mut left: Vec<(u32, u64)> = (0..n as u32).map(|packet| (packet, 0)).collect();
     let mut begins = 0u64;
-    let (mut makespan, mut attempts, mut first_success) = (0u64, 0u64, None);
+    let (mut makespan, mut attempts) = (0u64, 0u64);
     let mut by_attempts = vec![0];
     let mut stopped = None;
     let mut alone = Alone::default();
@@ -133,9 +133,8 @@ pub(crate) fn run(batch: &Batch, windows: Windows, luck: Luck, control: &Control
             *slot = scale(luck.world(u64::from(*packet), window, Purpose::Channel), size);
         }
         let before = left.len();
-        if let Some((first, last)) = alone.take_out(&mut left, size) {
+        if let Some(last) = alone.take_out(&mut left, size) {
             makespan = begins + last + 1;
-            first_success.get_or_insert(begins + first);
         }
         by_attempts.push((before - left.len()) as u64);
         begins += size;
@@ -147,14 +146,17 @@ pub(crate) fn run(batch: &Batch, windows: Windows, luck: Luck, control: &Control
             break;
         }
     }
-    let figures = Figures::NONE
+    let mut figures = Figures::NONE
         .with(Figure::AttemptsPerClient, attempts as f64 / n as f64)
         .with(Figure::WastedPerClient, (attempts - (n - left.len() as u64)) as f64 / n as f64)
-        .with(Figure::MakespanOverN, makespan as f64 / n as f64)
         .with(Figure::AttemptsPerPacket, attempts as f64 / n as f64)
-        .with(Figure::SuccessPerSlot, (n - left.len() as u64) as f64 / makespan.max(1) as f64)
         .with(Figure::MaxAttempts, (by_attempts.len() - 1) as f64)
         .with(Figure::SuccessShare, (n - left.len() as u64) as f64 / n as f64);
+    if left.is_empty() {
+        figures = figures
+            .with(Figure::MakespanOverN, makespan as f64 / n as f64)
+            .with(Figure::SuccessPerSlot, n as f64 / makespan as f64);
+    }
     Run {
         clients: n,
         figures,
@@ -175,8 +177,8 @@ struct Alone {
 }
 
 impl Alone {
-    /// Takes the packets that are alone out; returns the first and last of their slots.
-    fn take_out(&mut self, left: &mut Vec<(u32, u64)>, size: u64) -> Option<(u64, u64)> {
+    /// Takes the packets that are alone out; returns the last of their slots.
+    fn take_out(&mut self, left: &mut Vec<(u32, u64)>, size: u64) -> Option<u64> {
         if size > 8 * left.len() as u64 {
             return Alone::by_sorting(left);
         }
@@ -185,37 +187,32 @@ impl Alone {
         for (_, slot) in left.iter() {
             self.counts[*slot as usize] += 1;
         }
-        let mut ends = None;
+        let mut last = None;
         left.retain(|(_, slot)| {
             let alone = self.counts[*slot as usize] == 1;
             if alone {
-                extend(&mut ends, *slot);
+                last = last.max(Some(*slot));
             }
             !alone
         });
-        ends
+        last
     }
 
-    fn by_sorting(left: &mut Vec<(u32, u64)>) -> Option<(u64, u64)> {
+    fn by_sorting(left: &mut Vec<(u32, u64)>) -> Option<u64> {
         left.sort_unstable_by_key(|(packet, slot)| (*slot, *packet));
         let slots: Vec<u64> = left.iter().map(|(_, slot)| *slot).collect();
-        let mut ends = None;
+        let mut last = None;
         let mut place = 0;
         left.retain(|(_, slot)| {
             let shared = (place > 0 && slots[place - 1] == *slot) || slots.get(place + 1) == Some(slot);
             place += 1;
             if !shared {
-                extend(&mut ends, *slot);
+                last = last.max(Some(*slot));
             }
             shared
         });
-        ends
+        last
     }
-}
-
-fn extend(ends: &mut Option<(u64, u64)>, slot: u64) {
-    let (first, last) = ends.unwrap_or((slot, slot));
-    *ends = Some((first.min(slot), last.max(slot)));
 }
 
 #[cfg(test)]
@@ -244,8 +241,8 @@ mod tests {
     fn both_ways_to_find_who_is_alone_agree() {
         let packets: Vec<(u32, u64)> = [5, 1, 5, 3, 9, 3, 3, 0].into_iter().zip(0..).map(|(s, p)| (p, s)).collect();
         let (mut counted, mut sorted) = (packets.clone(), packets);
-        assert_eq!(Alone::default().take_out(&mut counted, 10), Some((0, 9)));
-        assert_eq!(Alone::by_sorting(&mut sorted), Some((0, 9)));
+        assert_eq!(Alone::default().take_out(&mut counted, 10), Some(9));
+        assert_eq!(Alone::by_sorting(&mut sorted), Some(9));
         sorted.sort_unstable();
         assert_eq!(counted, sorted);
         assert_eq!(counted.len(), 5);

@@ -17,7 +17,7 @@ pub(crate) fn run(saturated: &Saturated, luck: Luck, control: &Control) -> Run {
     for station in 0..saturated.stations as u32 {
         coming.push(Reverse((stations.wait(station, 0), station)));
     }
-    let (mut sent, mut heard, mut busy) = (0u64, 0u64, 0u64);
+    let (mut sent, mut heard, mut busy, mut slots) = (0u64, 0u64, 0u64, saturated.slots);
     let mut senders = Vec::new();
     let mut stopped = None;
     while let Some(&Reverse((slot, _))) = coming.peek()
@@ -38,14 +38,13 @@ pub(crate) fn run(saturated: &Saturated, luck: Luck, control: &Control) -> Run {
             coming.push(Reverse((slot + 1 + stations.wait(*station, failures), *station)));
         }
         if !control.tick(senders.len() as u64) {
-            stopped = Some(INTERRUPTED.to_owned());
+            (stopped, slots) = (Some(INTERRUPTED.to_owned()), slot + 1);
             break;
         }
     }
-    let slots = saturated.slots as f64;
     let figures = Figures::NONE
         .with(Figure::AttemptsPerPacket, sent as f64 / heard as f64)
-        .with(Figure::SuccessPerSlot, heard as f64 / slots);
+        .with(Figure::SuccessPerSlot, heard as f64 / slots as f64);
     Run {
         clients: saturated.stations,
         figures,
@@ -54,16 +53,16 @@ pub(crate) fn run(saturated: &Saturated, luck: Luck, control: &Control) -> Run {
         plots: Plots::default(),
         gave_up: BTreeMap::new(),
         health: Vec::new(),
-        notes: notes(saturated, sent, heard, busy),
+        notes: notes(saturated, slots, sent, heard, busy),
     }
 }
 
 /// What Bianchi's model says more than successes a slot: counts, and of how many.
-fn notes(saturated: &Saturated, sent: u64, heard: u64, busy: u64) -> Vec<(String, u64, u64)> {
+fn notes(saturated: &Saturated, slots: u64, sent: u64, heard: u64, busy: u64) -> Vec<(String, u64, u64)> {
     if !matches!(saturated.access, Access::Dcf { .. }) || sent == 0 {
         return Vec::new();
     }
-    let (slots, collided) = (saturated.slots, busy - heard);
+    let collided = busy - heard;
     let time = (slots - busy) * theory::SLOT_US + heard * theory::SUCCESS_US + collided * theory::COLLISION_US;
     [
         ("tau", sent, slots.saturating_mul(saturated.stations)),

@@ -1,5 +1,6 @@
 //! Shared channels: 802.3, slotted ALOHA, Bianchi's DCF, and batches by window strategies.
 
+use crate::engines::interrupted;
 use relent::Policy;
 use relent_sim::{Access, Batch, Ethernet, Figure, Record, Saturated, Scenario, Windows, World, simulate, theory};
 use std::time::Duration;
@@ -135,4 +136,14 @@ fn batches_take_as_long_as_measured_elsewhere() {
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
+}
+
+/// What is cut short has the successes of the slots that there were.
+#[test]
+fn an_interrupted_channel_says_what_it_heard() {
+    let world = World::Saturated(Saturated { stations: 10, access: Access::Persistent(0.1), slots: 10_000_000_000 });
+    let scenario = Scenario::new("aloha", world);
+    let outcome = interrupted(&scenario, |(.., attempts)| attempts >= 100_000);
+    let heard = outcome.records[0].get(Figure::SuccessPerSlot).unwrap();
+    assert!((heard - 0.3874).abs() < 0.01, "{heard}");
 }

@@ -3,7 +3,7 @@
 use crate::herd::{constant, exponential, herd_1};
 use relent::{Jitter, Policy};
 use relent_sim::{
-    Arrivals, Control, Engine, Figure, Record, RetryAfter, Scenario, Service, World, simulate, simulate_with,
+    Arrivals, Control, Engine, Figure, Outcome, Record, RetryAfter, Scenario, Service, World, simulate, simulate_with,
 };
 use std::time::Duration;
 
@@ -163,21 +163,26 @@ fn what_is_stopped_keeps_what_was_done() {
     assert_eq!(control.progress().0, 0);
 }
 
+/// Runs a scenario on one thread until it is stopped, as soon as its progress is far enough.
+pub(crate) fn interrupted(scenario: &Scenario, is_enough: impl Fn((u64, u64, u64)) -> bool) -> Outcome {
+    let control = Control::default();
+    std::thread::scope(|scope| {
+        let simulation = scope.spawn(|| simulate_with(scenario, 1, &control));
+        while !is_enough(control.progress()) && !simulation.is_finished() {
+            std::thread::yield_now();
+        }
+        control.stop();
+        simulation.join().expect("it does not panic").expect("the scenario is sound")
+    })
+}
+
 /// Interrupted, policies can still be compared: each has had as many runs as the others, but for the one under way.
 #[test]
 fn whoever_interrupts_has_as_many_runs_of_each_policy() {
     let policies = [Jitter::None, Jitter::Full, Jitter::Equal].map(exponential);
     let names = ["none", "full", "equal"];
     let scenario = names.into_iter().zip(policies).fold(herd_1(20_000), |all, (name, policy)| all.policy(name, policy));
-    let (scenario, control) = (scenario.seeds(1000), Control::default());
-    let outcome = std::thread::scope(|scope| {
-        let simulation = scope.spawn(|| simulate_with(&scenario, 1, &control));
-        while control.progress().0 < 5 && !simulation.is_finished() {
-            std::thread::yield_now();
-        }
-        control.stop();
-        simulation.join().expect("it does not panic").expect("the scenario is sound")
-    });
+    let outcome = interrupted(&scenario.seeds(1000), |(runs, ..)| runs >= 5);
     let seeds: Vec<u32> = outcome.records.iter().map(|record| record.seeds).collect();
     assert!(seeds[0] > 1 && seeds.iter().all(|runs| seeds[0] - runs <= 1), "{seeds:?}");
 }

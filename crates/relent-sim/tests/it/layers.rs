@@ -1,5 +1,6 @@
 //! Amplification through layers that each retry.
 
+use crate::engines::interrupted;
 use relent::Policy;
 use relent_sim::{Figure, Layers, Scenario, World, simulate};
 
@@ -33,4 +34,23 @@ fn partial_failure_follows_the_recursion() {
             );
         }
     }
+}
+
+/// Ten layers are a million attempts a call: the run is stopped, but what it says of those that are over is right.
+#[test]
+fn a_tower_of_layers_is_stopped_and_says_so() {
+    let world = World::Layers(Layers { calls: 1000, depth: 10, failure: 1.0, say_overloaded: false });
+    let scenario = Scenario::new("tower", world).policy("now", Policy::immediate().max_attempts(4));
+    let record = simulate(&scenario).expect("the scenario is sound").records.remove(0);
+    assert_eq!(record.stopped.as_deref(), Some("not over after 10000000 attempts"));
+    assert_eq!(record.get(Figure::AttemptsPerClient), Some(1_048_576.0));
+    assert!((1..1000).contains(&record.clients), "{}", record.clients);
+}
+
+#[test]
+fn who_interrupts_a_long_call_need_not_wait_for_its_end() {
+    let world = World::Layers(Layers { calls: 1, depth: 16, failure: 1.0, say_overloaded: false });
+    let scenario = Scenario::new("tower", world).policy("now", Policy::immediate().max_attempts(4));
+    let outcome = interrupted(&scenario, |(.., attempts)| attempts > 0);
+    assert_eq!(outcome.records[0].stopped.as_deref(), Some("interrupted"));
 }
