@@ -270,7 +270,8 @@ fn mean_and_sd(runs: &[Figures]) -> (Figures, Figures) {
             continue;
         }
         let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
+        // Counted from the first, so that runs which are all the same do not differ by rounding.
+        let mean = values[0] + values.iter().map(|value| value - values[0]).sum::<f64>() / n;
         means = means.with(figure, mean);
         if values.len() > 1 {
             let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

@@ -101,8 +101,7 @@ fn row(record: &Record, columns: &[Figure], outcome: &Outcome) -> Vec<String> {
     let mut row = vec![record.policy.clone()];
     row.extend(columns.iter().map(|figure| match (record.get(*figure), record.sd(*figure)) {
         (None, _) => "-".to_owned(),
-        (Some(mean), Some(sd)) if sd > 0.0 => format!("{} ±{}", number(mean), spread(mean, sd)),
-        (Some(mean), _) => number(mean),
+        (Some(mean), sd) => number(mean) + &sd.map_or_else(String::new, |sd| spread(mean, sd)),
     }));
     if recovers(outcome) {
         row.push(record.recovered.map_or_else(
@@ -125,9 +124,10 @@ fn number(value: f64) -> String {
     decimals(value, places(value))
 }
 
-/// A deviation with the decimals of what it belongs to.
+/// A deviation with the decimals of what it belongs to; nothing if those are zeros.
 fn spread(mean: f64, sd: f64) -> String {
-    decimals(sd, places(mean))
+    let digits = decimals(sd, places(mean));
+    if digits.contains(|digit| ('1'..='9').contains(&digit)) { format!(" ±{digits}") } else { String::new() }
 }
 
 fn places(value: f64) -> usize {
@@ -230,6 +230,7 @@ mod tests {
     fn numbers_are_as_short_as_they_may_be() {
         let texts = [0.0, 0.25, 8.017_8, 25.806_2, 163.39, 100_000.0, 382_850.4, 0.000_051_2].map(number);
         assert_eq!(texts, ["0", "0.250", "8.018", "25.81", "163.4", "100000", "382850", "0.0000512"]);
+        assert_eq!([0.001, 0.0004, 0.0].map(|sd| spread(8.0178, sd)), [" ±0.001", "", ""]);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The pages of `docs/` show what `relent explain` really says. `RELENT_BLESS=1` writes it into them.
+//! The pages of `docs/` show what `relent explain` and `relent simulate` really say. `RELENT_BLESS=1` writes what can be
+//! written into them.
 
 use crate::binary::{Folder, relent};
 use std::{fs, path::Path};
@@ -40,6 +41,21 @@ fn explain_says_what_its_page_shows() {
         return;
     }
     assert!(told == page, "docs/explain.md is not what relent says (RELENT_BLESS=1 writes it)");
+}
+
+/// The page leaves lines out; those that it has are those that are printed.
+#[test]
+fn simulate_says_what_its_page_shows() {
+    let page = fs::read_to_string(docs().join("simulate.md")).unwrap();
+    let scenarios = docs().join("../crates/relent-sim/scenarios");
+    let says = |name: &str| relent(&["simulate", scenarios.join(name).to_str().unwrap()]).stdout;
+    let said = ["herd.toml", "storm-stays.toml"].map(says).concat();
+    let said: Vec<&str> = said.lines().collect();
+    let blocks = page.split("```text\n").skip(1).filter_map(|rest| rest.split_once("```"));
+    let shown: Vec<&str> = blocks.flat_map(|(block, _)| block.lines()).filter(|line| !line.is_empty()).collect();
+    assert!(shown.len() > 20, "{shown:?}");
+    let untrue: Vec<&str> = shown.into_iter().filter(|line| !said.contains(line)).collect();
+    assert!(untrue.is_empty(), "docs/simulate.md has what is not said:\n{}", untrue.join("\n"));
 }
 
 #[test]
