@@ -36,6 +36,11 @@ impl Fine {
         Fine(self.0.saturating_sub(other.0))
     }
 
+    /// Work that so many do together; nobody is as many as one.
+    pub(crate) fn shared_by(self, workers: u32) -> Fine {
+        Fine(self.0 / u128::from(workers.max(1)))
+    }
+
     pub(crate) fn times(self, factor: f64) -> Fine {
         Fine((self.0 as f64 * factor) as u128)
     }

@@ -77,6 +77,8 @@ struct World<'a, C> {
     speed: Speed,
     work: Work,
     waiting: VecDeque<Request>,
+    /// The work of those that wait.
+    backlog: Fine,
     /// Requests at the workers, and when they will be done.
     serving: BTreeMap<(u32, u32), Fine>,
     idle: u32,
@@ -105,6 +107,7 @@ impl<'a, C: Clients> World<'a, C> {
             speed: Speed::new(&task.service.troubles),
             work: Work::new(&task.service.server),
             waiting: VecDeque::new(),
+            backlog: Fine::ZERO,
             serving: BTreeMap::new(),
             idle: task.service.server.workers,
             busy: Fine::ZERO,
@@ -191,6 +194,7 @@ impl<'a, C: Clients> World<'a, C> {
         let (cost, _) = self.manners.of(&self.task.luck, client);
         let work = self.work.take(&self.task.luck, client, attempt, cost);
         self.waiting.push_back(Request { client, failures, work, patience });
+        self.backlog = self.backlog.plus(work);
         if self.manners.timeout != u64::MAX {
             self.coming.push(Reverse((patience, What::Impatient, client, failures)));
         }
@@ -204,8 +208,8 @@ impl<'a, C: Clients> World<'a, C> {
         if failures == 0 && self.until.is_some() {
             self.door.outside += 1;
         }
-        let backlog = self.waiting.iter().fold(Fine::from_nanos(now), |sum, request| sum.plus(request.work));
-        let verdict = self.door.refusal(&self.task.luck, client, failures + 1, now, backlog);
+        let free_at = Fine::from_nanos(now).plus(self.backlog.shared_by(self.task.service.server.workers));
+        let verdict = self.door.refusal(&self.task.luck, client, failures + 1, now, free_at);
         let noticed = now.saturating_add(self.back(client, failures + 1));
         match noticed <= patience {
             true => self.failed(noticed, client, failures, verdict),
@@ -219,6 +223,7 @@ impl<'a, C: Clients> World<'a, C> {
         loop {
             let next = if server.lifo { self.waiting.pop_back() } else { self.waiting.pop_front() };
             let Some(request) = next else { return };
+            self.backlog = self.backlog.minus(request.work);
             if server.drop_expired && now.nanos() >= request.patience {
                 continue;
             }

@@ -164,3 +164,19 @@ fn writes_are_repeated_only_where_they_were_refused() {
     let scenario = Scenario::new("refusing", World::Service(service)).policy("all", constant());
     assert!(simulate(&scenario).unwrap().records[0].gave_up.is_empty());
 }
+
+/// Who is told an exact time is told it by what several workers do together, in whichever order they serve.
+#[test]
+fn exact_times_are_those_of_all_workers() {
+    for workers in [1, 4] {
+        for lifo in [false, true] {
+            let mut service = Service::herd(10_000, 500.0);
+            service.server.queue = Some(500);
+            (service.server.workers, service.server.lifo) = (workers, lifo);
+            let told = Contender::new("told", Policy::immediate().unlimited_attempts()).told(RetryAfter::Exact);
+            let record = simulate(&Scenario::new("herd", World::Service(service)).contender(told)).unwrap();
+            let drain = record.records[0].get(Figure::DrainS).unwrap();
+            assert!((drain - 20.01).abs() < 0.02, "{workers} {lifo}: {drain}");
+        }
+    }
+}
