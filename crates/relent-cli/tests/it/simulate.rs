@@ -1,6 +1,7 @@
 //! `relent simulate`.
 
 use crate::binary::{Folder, Outcome, golden, relent};
+use std::{process::Stdio, time::Duration};
 
 const HERD: [&str; 10] =
     ["simulate", "herd", "--clients", "2000", "--capacity", "100", "--queue", "100", "--rtt", "10ms"];
@@ -401,4 +402,30 @@ fn an_engine_of_a_file_is_refused_where_it_stands() {
     assert!(outcome.stderr.starts_with("error: the count engine cannot model policy"), "{}", outcome.stderr);
     let by_flag = folder.relent(&["simulate", "s.toml", "--engine", "fluid"]);
     assert!(by_flag.stderr.starts_with("error: --engine: the fluid engine"), "{}", by_flag.stderr);
+}
+
+#[test]
+fn ctrl_c_writes_what_is_done() {
+    let folder = Folder::new();
+    let files = ["--json", "--csv", "x.csv", "--html", "x.html", "--svg", "plots"];
+    let args = ["simulate", "herd", "--clients", "10000", "--capacity", "500", "--seeds", "100000"];
+    let mut command = folder.command(&[&args[..], &files].concat());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Long enough for some runs of each policy, and far too short for all.
+    std::thread::sleep(Duration::from_secs(1));
+    let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "note: interrupted: this is what was done\n");
+
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let records = json.as_array().unwrap();
+    let runs: Vec<u64> = records.iter().map(|record| record["seeds"].as_u64().unwrap()).collect();
+    assert_eq!(runs.len(), 6, "{runs:?}");
+    assert!(runs.iter().all(|seeds| (1..100_000).contains(seeds)), "{runs:?}");
+    assert_eq!(folder.names(), ["plots", "x.csv", "x.html"]);
+    assert_eq!(folder.read("x.csv").lines().count(), 7);
+    assert!(folder.read("x.html").contains("This run was interrupted"));
+    assert!(folder.read("plots/load.svg").starts_with("<svg"));
 }

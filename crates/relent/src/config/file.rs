@@ -114,6 +114,12 @@ impl Config {
         let (named, own): (Vec<Entry<'_, '_>>, Vec<Entry<'_, '_>>) = table
             .iter()
             .partition(|(key, value)| value.get_ref().is_table() && !KEYS.contains(&key.get_ref().as_ref()));
+        // Of the settings, only jitter can be a table.
+        let named_as_a_key = |(key, value): &&Entry<'_, '_>| value.get_ref().is_table() && key.get_ref() != "jitter";
+        if let Some((key, _)) = own.iter().find(named_as_a_key) {
+            let problem = format!("{} is a setting of policies, and cannot be the name of one", key.get_ref());
+            return Err((key.span(), BadSetting::new(problem, "give the policy another name")));
+        }
         if !own.is_empty() || named.is_empty() {
             self.unnamed = Some(read_policy(header.span(), &own)?);
         }

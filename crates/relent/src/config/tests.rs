@@ -100,6 +100,10 @@ fn mistakes_are_shown_where_they_stand() {
              hint: delays = [\"15s\", \"30s\", \"3m\"]",
         ),
         (
+            "[policy.spread]\nspread = \"5s\"",
+            "spread is a setting of policies, and cannot be the name of one\n --> 1:9\n  |\n1 | [policy.spread]\n  |         ^^^^^^\nhint: give the policy another name",
+        ),
+        (
             "policy = 3",
             "policy is a table\n --> 1:10\n  |\n1 | policy = 3\n  |          ^\nhint: [policy.NAME] begins one",
         ),
