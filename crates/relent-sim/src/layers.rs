@@ -7,12 +7,11 @@ use crate::{
     figure::Figure,
     luck::{Luck, Purpose},
     outcome::Matrix,
-    run::{Control, INTERRUPTED, Run},
+    run::{Control, INTERRUPTED, Run, most_attempts, past_attempts},
     scenario::Contender,
     service::{
         clients::{Clients, Failure, Layered},
         meter::{Judge, Meter},
-        predict::most_attempts,
     },
 };
 use relent::{Decision, Policy, Verdict, unit};
@@ -98,7 +97,7 @@ pub(crate) fn run(layers: &Layers, contender: &Contender, luck: Luck, control: &
     let mut stopped = None;
     while over < calls && stopped.is_none() {
         stopped = match meter.attempts >= most {
-            true => Some(format!("not over after {most} attempts")),
+            true => Some(past_attempts(most)),
             false => one_call(layers, luck, over as u32, &mut chain, &mut meter, control),
         };
         over += u64::from(stopped.is_none());

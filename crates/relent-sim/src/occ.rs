@@ -9,16 +9,16 @@ use crate::{
     figure::Figure,
     luck::{Luck, Purpose},
     network::Network,
-    run::{Control, INTERRUPTED, Run},
+    run::{Control, INTERRUPTED, Run, most_attempts, past, past_attempts},
     scenario::Contender,
     service::{
         clients::{Clients, Failure, Single},
         meter::{Judge, Meter},
-        predict::{Bounds, most_attempts},
+        predict::Bounds,
     },
 };
 use relent::{Decision, Timestamp, Verdict};
-use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
+use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// Writers of one row under optimistic concurrency.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +83,7 @@ impl Row<'_> {
         let most = most_attempts(self.occ.clients);
         while let Some(Reverse((now, client, failures, writes))) = self.coming.pop() {
             if now > limit {
-                return Some(format!("not over after {}", relent::Human(Duration::from_nanos(limit))));
+                return Some(past(limit));
             }
             if !writes {
                 self.read(now, client, failures);
@@ -94,7 +94,7 @@ impl Row<'_> {
                 return Some(INTERRUPTED.to_owned());
             }
             if self.meter.attempts >= most {
-                return Some(format!("not over after {most} attempts"));
+                return Some(past_attempts(most));
             }
         }
         None

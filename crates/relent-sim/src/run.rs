@@ -8,10 +8,26 @@ use crate::{
 use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    time::Duration,
 };
 
 /// Why a run stopped that its caller stopped.
 pub(crate) const INTERRUPTED: &str = "interrupted";
+
+/// A run that needs more attempts than this is not going to end.
+pub(crate) fn most_attempts(clients: u64) -> u64 {
+    clients.saturating_mul(10_000).clamp(10_000_000, 20_000_000_000)
+}
+
+/// Why a run stopped that went on for longer than it may, in nanoseconds of its own time.
+pub(crate) fn past(limit: u64) -> String {
+    format!("not over after {}", relent::Human(Duration::from_nanos(limit)))
+}
+
+/// Why a run stopped that needed more attempts than [`most_attempts`].
+pub(crate) fn past_attempts(most: u64) -> String {
+    format!("not over after {most} attempts")
+}
 
 /// What one run yielded.
 #[derive(Clone, Debug)]

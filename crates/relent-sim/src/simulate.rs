@@ -188,9 +188,11 @@ fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) -> Result<(
             let problem = format!("this needs {:.1} GiB of memory and {:.1} GiB are free", gib(needed), gib(free));
             let (key, hint) = match &scenario.world {
                 _ if results > at_once => ("seeds", "use fewer seeds"),
-                World::Service(Service { arrivals: Arrivals::Herd { .. }, .. }) => {
-                    ("clients.count", "use the count or fluid engine, fewer clients, or fewer threads")
-                }
+                World::Service(Service { arrivals: Arrivals::Herd { .. }, .. }) => match scenario.engine {
+                    Some(_) => ("clients.count", "use the count or fluid engine, fewer clients, or fewer threads"),
+                    // The others would have been chosen if they could model it.
+                    None => ("clients.count", "use fewer clients, or fewer threads"),
+                },
                 World::Service(_) => ("clients.rate", "use a lower rate, a shorter time, or fewer threads"),
                 _ => ("clients.count", "use fewer of them, or fewer threads"),
             };

@@ -5,11 +5,11 @@ use crate::{
     arrivals::Arrivals,
     figure::Figure,
     network::Network,
-    run::{Control, INTERRUPTED, Run},
+    run::{Control, INTERRUPTED, Run, past},
     scenario::Service,
     service::predict::Task,
 };
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 /// How clients are moved: as whole ones with luck, or as expectations.
 pub(crate) trait Clients {
@@ -167,7 +167,7 @@ impl<C: Clients> Flow<'_, C> {
         for slot in 0.. {
             let begins = slot << self.grid.slot_bits;
             if begins > limit {
-                return Some(format!("not over after {}", relent::Human(Duration::from_nanos(limit))));
+                return Some(past(limit));
             }
             let before = self.tally.attempts;
             self.atoms_of(begins + (1 << self.grid.slot_bits));

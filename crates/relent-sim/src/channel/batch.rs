@@ -5,8 +5,7 @@ use crate::{
     figure::{Figure, Figures},
     luck::{Luck, Purpose},
     outcome::Plots,
-    run::{Control, INTERRUPTED, Run},
-    service::predict::most_attempts,
+    run::{Control, INTERRUPTED, Run, most_attempts, past_attempts},
 };
 use relent::scale;
 use std::collections::BTreeMap;
@@ -142,7 +141,7 @@ pub(crate) fn run(batch: &Batch, windows: Windows, luck: Luck, control: &Control
             break;
         }
         if attempts >= most {
-            stopped = Some(format!("not over after {most} attempts"));
+            stopped = Some(past_attempts(most));
             break;
         }
     }

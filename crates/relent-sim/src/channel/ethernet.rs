@@ -9,9 +9,8 @@ use crate::{
     histogram::Waits,
     luck::Luck,
     outcome::Plots,
-    run::{Control, INTERRUPTED, Run},
+    run::{Control, INTERRUPTED, Run, most_attempts, past, past_attempts},
     scenario::Contender,
-    service::predict::most_attempts,
 };
 use relent::{Call, Decision, Timestamp, Verdict, mix};
 use std::{
@@ -59,12 +58,11 @@ pub(crate) fn run(ethernet: &Ethernet, contender: &Contender, luck: Luck, limit:
     {
         now = now.max(*next);
         if now.saturating_mul(slot_ns) > limit {
-            let limit = relent::Human(std::time::Duration::from_nanos(limit));
-            stopped = Some(format!("not over after {limit}"));
+            stopped = Some(past(limit));
             break;
         }
         if tally.attempts >= most {
-            stopped = Some(format!("not over after {most} attempts"));
+            stopped = Some(past_attempts(most));
             break;
         }
         ready.clear();

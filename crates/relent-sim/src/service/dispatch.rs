@@ -5,7 +5,7 @@ use super::{
     clients::{Clients, Failure, Layered, Single},
     door::Door,
     meter::{Judge, Meter},
-    predict::{Bounds, MOST_INSIDE, Manners, Starts, Task, most_attempts},
+    predict::{Bounds, MOST_INSIDE, Manners, Starts, Task},
     speed::Speed,
     work::Work,
 };
@@ -13,7 +13,7 @@ use crate::{
     arrivals::Arrivals,
     fine::Fine,
     luck::Purpose,
-    run::{INTERRUPTED, Run},
+    run::{INTERRUPTED, Run, most_attempts, past, past_attempts},
 };
 use relent::{Decision, Timestamp, Verdict};
 use std::{
@@ -142,8 +142,7 @@ impl<'a, C: Clients> World<'a, C> {
                 break;
             }
             if now > self.task.limit {
-                let limit = relent::Human(std::time::Duration::from_nanos(self.task.limit));
-                return Some(format!("not over after {limit}"));
+                return Some(past(self.task.limit));
             }
             match what {
                 What::Arrives => self.arrive(now, client, failures),
@@ -155,7 +154,7 @@ impl<'a, C: Clients> World<'a, C> {
                     return Some(INTERRUPTED.to_owned());
                 }
                 if self.meter.attempts >= most {
-                    return Some(format!("not over after {most} attempts"));
+                    return Some(past_attempts(most));
                 }
                 if self.inside() > MOST_INSIDE / 5 {
                     // Each of them is a request, and the end of somebody's patience.

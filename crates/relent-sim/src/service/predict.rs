@@ -11,7 +11,7 @@ use crate::{
     calendar::{Event, Queue},
     luck::{Luck, Purpose},
     network::Ways,
-    run::{Control, INTERRUPTED, Run},
+    run::{Control, INTERRUPTED, Run, most_attempts, past, past_attempts},
     scenario::{Contender, Service},
 };
 use relent::{Decision, Policy, Timestamp, Verdict, scale, unit};
@@ -186,8 +186,7 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
                 continue;
             }
             if event.time > self.task.limit {
-                let limit = relent::Human(std::time::Duration::from_nanos(self.task.limit));
-                return Some(format!("not over after {limit}"));
+                return Some(past(self.task.limit));
             }
             self.arrive(event);
             if self.meter.attempts.is_multiple_of(TICK) {
@@ -195,7 +194,7 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
                     return Some(INTERRUPTED.to_owned());
                 }
                 if self.meter.attempts >= most {
-                    return Some(format!("not over after {most} attempts"));
+                    return Some(past_attempts(most));
                 }
                 if self.line.inside(0) > MOST_INSIDE {
                     return Some(format!("more than {MOST_INSIDE} requests are inside the server"));
@@ -334,8 +333,3 @@ impl Bounds {
 
 /// A run with more requests inside the server than this would run out of memory.
 pub(crate) const MOST_INSIDE: u64 = 50_000_000;
-
-/// A run that needs more attempts than this is not going to end.
-pub(crate) fn most_attempts(clients: u64) -> u64 {
-    clients.saturating_mul(10_000).clamp(10_000_000, 20_000_000_000)
-}

@@ -261,6 +261,9 @@ fn a_run_that_does_not_fit_is_refused_before_it_starts() {
     let scenario = Scenario::parse(&text).expect("it is sound").engine(Engine::Exact);
     let problem = simulate(&scenario).expect_err("160 GB are not free");
     assert!(problem.problem.contains("GiB of memory"), "{problem}");
+    assert_eq!(problem.hint, "use the count or fluid engine, fewer clients, or fewer threads");
+    let chosen = simulate(&Scenario { engine: None, ..scenario }).expect_err("no other engine knows what it remembers");
+    assert_eq!(chosen.hint, "use fewer clients, or fewer threads");
 }
 
 #[test]
