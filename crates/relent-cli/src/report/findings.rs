@@ -111,9 +111,12 @@ pub(super) fn headline(outcome: &Outcome, findings: &[Finding]) -> String {
     words
 }
 
-/// How much less the better of two takes.
+/// How much less the better of two takes; nothing where the worse is soon done because it loses clients.
 fn times_of(worse: &Record, better: &Record, outcome: &Outcome) -> Option<String> {
     let (cost, time) = axes(outcome)?;
+    if time == Figure::DrainS && worse.get(Figure::GaveUp)? > better.get(Figure::GaveUp)? {
+        return None;
+    }
     let ratio = |figure: Figure| Some(worse.get(figure)? / better.get(figure)?).filter(|ratio| ratio.is_finite());
     let (cost_ratio, time_ratio) = (ratio(cost)?, ratio(time)?);
     let unit = |figure: Figure| match figure {
@@ -337,6 +340,11 @@ mod tests {
         assert!(findings[2].why[0].starts_with("They come back in step: "), "{:?}", findings[2]);
         assert!(labels[3].starts_with("loses ") && findings[3].why[0].contains("reason: attempts"), "{findings:?}");
         assert!(headline(&outcome, &findings).starts_with("none hurts most: 8.17 times"));
+        assert!(headline(&outcome, &findings).ends_with("times its attempts."));
+        let losing =
+            Outcome { records: [&outcome.records[1], &outcome.records[3]].map(Clone::clone).into(), ..outcome };
+        let words = headline(&losing, &super::findings(&scenario, &losing));
+        assert!(words.starts_with("short hurts most: loses ") && !words.contains("needs"), "{words}");
     }
 
     #[test]
