@@ -73,18 +73,29 @@ impl Assertion {
         self
     }
 
-    fn check(&self, record: &Record) -> Option<Broken> {
+    /// Whether it promises that a herd is done by some time.
+    const fn promises_drain(&self) -> bool {
+        matches!(self.subject, Subject::Figure(Figure::DrainS | Figure::DrainOverIdeal)) && self.max.is_some()
+    }
+
+    fn is_about(&self, record: &Record) -> bool {
+        self.policy.as_ref().is_none_or(|policy| *policy == record.policy)
+    }
+
+    fn check(&self, record: &Record, may_lose: bool) -> Option<Broken> {
         let value = self.subject.of(record);
         let holds = value.is_some_and(|value| {
             self.min.is_none_or(|least| value >= least) && self.max.is_none_or(|most| value <= most)
         });
         // What was cut off might have grown beyond any bound.
         let stopped = record.stopped.clone().filter(|_| self.max.is_some());
-        (!holds || stopped.is_some()).then(|| Broken {
+        let lost = record.get(Figure::GaveUp).filter(|lost| *lost > 0.0 && self.promises_drain() && !may_lose);
+        (!holds || stopped.is_some() || lost.is_some()).then(|| Broken {
             policy: record.policy.clone(),
             assertion: self.clone(),
             value,
             stopped,
+            lost,
         })
     }
 }
@@ -112,6 +123,9 @@ pub struct Broken {
     pub value: Option<f64>,
     /// Why a run was stopped before it was over, if one was: then no upper bound is known to hold.
     pub stopped: Option<String>,
+    /// Clients that gave up where the drain was promised and nothing was said about `gave_up`: who loses clients is
+    /// done early.
+    pub lost: Option<f64>,
 }
 
 impl fmt::Display for Broken {
@@ -119,6 +133,13 @@ impl fmt::Display for Broken {
         let (policy, name) = (&self.policy, self.assertion.subject.name());
         if let Some(stopped) = &self.stopped {
             return write!(f, "{policy}: {name} is not known: {stopped}; promised was {}", self.assertion);
+        }
+        if let (Some(value), Some(lost)) = (self.value, self.lost) {
+            let (value, lost) = (rounded(value), rounded(lost));
+            return write!(
+                f,
+                "{policy}: {name} is {value}, but {lost} clients gave up; promise gave_up too if they may"
+            );
         }
         match self.value {
             Some(value) => write!(f, "{policy}: {name} is {}, promised was {}", rounded(value), self.assertion),
@@ -136,8 +157,11 @@ impl Outcome {
     pub fn broken(&self, asserts: &[Assertion]) -> Vec<Broken> {
         let mut broken = Vec::new();
         for assertion in asserts {
-            let of = |record: &&Record| assertion.policy.as_ref().is_none_or(|policy| *policy == record.policy);
-            broken.extend(self.records.iter().filter(of).filter_map(|record| assertion.check(record)));
+            for record in self.records.iter().filter(|record| assertion.is_about(record)) {
+                let losses = |other: &&Assertion| other.subject == Subject::Figure(Figure::GaveUp);
+                let may_lose = asserts.iter().filter(losses).any(|other| other.is_about(record));
+                broken.extend(assertion.check(record, may_lose));
+            }
         }
         broken
     }

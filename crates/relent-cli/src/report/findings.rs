@@ -59,7 +59,7 @@ pub(super) const fn in_words(figure: Figure) -> &'static str {
         Figure::Calls => "calls",
         Figure::TimeMs => "time until all are done (ms)",
         Figure::MakespanOverN => "slots a packet",
-        Figure::DrainS => "time until all are connected",
+        Figure::DrainS => "time until the last is connected",
         Figure::RecoveryS => "time to heal",
         Figure::P99S => "99 % wait no longer",
         other => other.title(),

@@ -1,6 +1,7 @@
 //! Scenario files: what is wrong with them is said where it stands; and what is right means what it says.
 
-use relent_sim::{Arrivals, Engine, Figure, Scenario, World, simulate};
+use relent::Policy;
+use relent_sim::{Arrivals, Assertion, Engine, Figure, Scenario, Service, World, simulate};
 use std::time::Duration;
 
 const GOOD: &str = r#"
@@ -77,6 +78,24 @@ fn a_run_that_was_stopped_proves_nothing() {
     let outcome = simulate(&scenario).expect("it is possible");
     let broken: Vec<String> = outcome.broken(&scenario.asserts).iter().map(ToString::to_string).collect();
     assert_eq!(broken, ["one: max_s is not known: not over after 2.1s; promised was max_s <= 60"]);
+}
+
+/// Who loses clients is done early.
+#[test]
+fn a_promise_to_drain_breaks_when_clients_give_up() {
+    let mut service = Service::herd(1000, 50.0);
+    service.server.queue = Some(50);
+    let policy = Policy::constant(Duration::from_secs(1)).max_attempts(3);
+    let outcome = simulate(&Scenario::new("lossy", World::Service(service)).policy("three", policy)).unwrap();
+    let drained = Assertion::at_most(Figure::DrainS, 60.0);
+    let broken: Vec<String> = outcome.broken(std::slice::from_ref(&drained)).iter().map(ToString::to_string).collect();
+    let gave_up = outcome.records[0].get(Figure::GaveUp).unwrap();
+    let drain = outcome.records[0].get(Figure::DrainS).unwrap();
+    assert!(gave_up > 100.0 && drain < 10.0);
+    let said = format!("three: drain_s is {drain}, but {gave_up} clients gave up; promise gave_up too if they may");
+    assert_eq!(broken, [said]);
+    outcome.must(&[drained.clone(), Assertion::at_most(Figure::GaveUp, 1000.0)]);
+    outcome.must(&[drained.of("another")]);
 }
 
 /// Scenarios that cannot be, what is said about each, and the line that is pointed at.
