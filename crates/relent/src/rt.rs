@@ -1,4 +1,4 @@
-//! The only file that reads a clock, sleeps or asks for entropy.
+//! Where calls get the time, their sleep and their entropy.
 //!
 //! A [`Timer`] is what an executor needs of the outside world. [`SystemTimer`] is the one used unless another is
 //! given: on a tokio runtime (feature `tokio`) it is tokio's, so that a paused clock is obeyed; anywhere else a thread
