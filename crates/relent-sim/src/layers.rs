@@ -7,7 +7,7 @@ use crate::{
     figure::Figure,
     luck::{Luck, Purpose},
     outcome::Matrix,
-    run::{Control, INTERRUPTED, Run, most_attempts, past_attempts},
+    run::{Control, INTERRUPTED, Run, TICK, most_attempts, past_attempts},
     scenario::Contender,
     service::{
         clients::{Clients, Failure, Layered},
@@ -84,9 +84,6 @@ pub(crate) fn expected(layers: &Layers, policy: &Policy) -> Option<f64> {
 /// Attempts at the bottom of one call, after which it is not going to end.
 const MOST: u32 = 100_000_000;
 
-/// Attempts between looks at whether somebody has had enough.
-const TICK: u32 = 1 << 16;
-
 pub(crate) fn run(layers: &Layers, contender: &Contender, luck: Luck, control: &Control) -> Run {
     let calls = layers.calls;
     let zeros = (0..calls as usize).map(|_| 0);
@@ -124,7 +121,7 @@ fn one_call(
 ) -> Option<String> {
     let mut now = 0;
     for failures in 0..MOST {
-        if meter.attempts.is_multiple_of(u64::from(TICK)) && !control.tick(u64::from(TICK)) {
+        if meter.attempts.is_multiple_of(TICK) && !control.tick(TICK) {
             return Some(INTERRUPTED.to_owned());
         }
         meter.attempted();

@@ -77,11 +77,7 @@ pub use crate::{
 use std::time::Duration;
 
 /// The nanoseconds of a duration, at most 584 years.
-pub(crate) const fn nanos(duration: Duration) -> u64 {
-    const NANOS: u64 = 1_000_000_000;
-    // Written so that the compiler sees that a duration made of nanoseconds is those nanoseconds.
-    if duration.as_secs() >= u64::MAX / NANOS {
-        return if duration.as_nanos() > u64::MAX as u128 { u64::MAX } else { duration.as_nanos() as u64 };
-    }
-    duration.as_secs() * NANOS + duration.subsec_nanos() as u64
+#[inline]
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    (relent::Timestamp::ZERO + duration).as_nanos()
 }

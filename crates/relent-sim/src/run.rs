@@ -19,6 +19,9 @@ pub(crate) fn most_attempts(clients: u64) -> u64 {
     clients.saturating_mul(10_000).clamp(10_000_000, 20_000_000_000)
 }
 
+/// Attempts from one look at whether a run is to stop to the next.
+pub(crate) const TICK: u64 = 1 << 16;
+
 /// Why a run stopped that went on for longer than it may, in nanoseconds of its own time.
 pub(crate) fn past(limit: u64) -> String {
     format!("not over after {}", relent::Human(Duration::from_nanos(limit)))
@@ -111,6 +114,15 @@ impl Control {
     /// Whether the runs are done, and advice is being looked for.
     pub fn is_advising(&self) -> bool {
         self.advising.load(Ordering::Relaxed)
+    }
+
+    /// Why a run is to stop that has made so many attempts, of at most so many. For after every [`TICK`] of them.
+    #[cold]
+    pub(crate) fn stops(&self, attempts: u64, most: u64) -> Option<String> {
+        match self.tick(TICK) {
+            false => Some(INTERRUPTED.to_owned()),
+            true => (attempts >= most).then(|| past_attempts(most)),
+        }
     }
 
     /// Notes work done; false if the run should stop.

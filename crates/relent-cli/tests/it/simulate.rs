@@ -411,8 +411,16 @@ fn ctrl_c_writes_what_is_done() {
     let args = ["simulate", "herd", "--clients", "10000", "--capacity", "500", "--seeds", "100000"];
     let mut command = folder.command(&[&args[..], &files].concat());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Long enough for some runs of each policy, and far too short for all.
-    std::thread::sleep(Duration::from_secs(1));
+    // How long it has been on a processor, in hundredths of a second: after the name, which is in parentheses, the
+    // twelfth field.
+    let worked = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        stat[stat.rfind(')').unwrap()..].split_whitespace().nth(12).unwrap().parse::<u32>().unwrap()
+    };
+    // Enough work for some runs of each policy, and far too little for all, however busy the machine is.
+    while worked() < 100 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();

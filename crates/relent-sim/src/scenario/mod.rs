@@ -219,11 +219,11 @@ pub enum TroubleKind {
 }
 
 impl Trouble {
-    pub(crate) const fn begins_ns(&self) -> u64 {
+    pub(crate) fn begins_ns(&self) -> u64 {
         crate::nanos(self.at)
     }
 
-    pub(crate) const fn ends_ns(&self) -> u64 {
+    pub(crate) fn ends_ns(&self) -> u64 {
         crate::nanos(self.at).saturating_add(crate::nanos(self.lasts))
     }
 }

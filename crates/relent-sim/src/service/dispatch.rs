@@ -13,7 +13,7 @@ use crate::{
     arrivals::Arrivals,
     fine::Fine,
     luck::Purpose,
-    run::{INTERRUPTED, Run, most_attempts, past, past_attempts},
+    run::{Run, TICK, most_attempts, past},
 };
 use relent::{Decision, Timestamp, Verdict};
 use std::{
@@ -135,7 +135,6 @@ impl<'a, C: Clients> World<'a, C> {
     }
 
     fn happenings(&mut self) -> Option<String> {
-        const TICK: u64 = 1 << 16;
         let most = most_attempts(self.starts.len() as u64);
         while let Some(Reverse((now, what, client, failures))) = self.coming.pop() {
             if self.until.is_some_and(|until| now >= until) {
@@ -150,11 +149,9 @@ impl<'a, C: Clients> World<'a, C> {
                 What::Done => self.serve_next(client, failures),
             }
             if what == What::Arrives && self.meter.attempts.is_multiple_of(TICK) {
-                if !self.task.control.tick(TICK) {
-                    return Some(INTERRUPTED.to_owned());
-                }
-                if self.meter.attempts >= most {
-                    return Some(past_attempts(most));
+                let stops = self.task.control.stops(self.meter.attempts, most);
+                if stops.is_some() {
+                    return stops;
                 }
                 if self.inside() > MOST_INSIDE / 5 {
                     // Each of them is a request, and the end of somebody's patience.

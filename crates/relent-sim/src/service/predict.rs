@@ -11,7 +11,7 @@ use crate::{
     calendar::{Event, Queue},
     luck::{Luck, Purpose},
     network::Ways,
-    run::{Control, INTERRUPTED, Run, most_attempts, past, past_attempts},
+    run::{Control, Run, TICK, most_attempts, past},
     scenario::{Contender, Service},
 };
 use relent::{Decision, Policy, Timestamp, Verdict, scale, unit};
@@ -178,7 +178,6 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
 
     /// Lets things happen until there is nothing left or a limit is hit, which is returned.
     fn events(&mut self) -> Option<String> {
-        const TICK: u64 = 1 << 16;
         let most = most_attempts(self.starts.len() as u64);
         while let Some(event) = self.queue.pop() {
             if !PLAIN && self.until.is_some_and(|until| event.time >= until) {
@@ -190,11 +189,9 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
             }
             self.arrive(event);
             if self.meter.attempts.is_multiple_of(TICK) {
-                if !self.task.control.tick(TICK) {
-                    return Some(INTERRUPTED.to_owned());
-                }
-                if self.meter.attempts >= most {
-                    return Some(past_attempts(most));
+                let stops = self.task.control.stops(self.meter.attempts, most);
+                if stops.is_some() {
+                    return stops;
                 }
                 if self.line.inside(0) > MOST_INSIDE {
                     return Some(format!("more than {MOST_INSIDE} requests are inside the server"));
