@@ -15,16 +15,18 @@ impl Outcome {
     /// has no meaning; `recovered` as a share of the runs with the bounds of its Wilson interval; then how safe the
     /// policy is and what is recommended, null where nothing can be said or nobody asked.
     pub fn to_json(&self) -> String {
-        let records =
-            self.records.iter().enumerate().map(|(place, record)| format!("  {}", self.object(place, record, false)));
-        format!("[\n{}\n]\n", records.collect::<Vec<_>>().join(",\n"))
+        self.array(false)
     }
 
     /// The same with the series that plots are drawn from, under `plots`: those of the first run, under `bands` how the
     /// runs differ, and under `pictures` those of the scenario as a whole that were drawn.
     pub fn to_json_with_plots(&self) -> String {
+        self.array(true)
+    }
+
+    fn array(&self, plots: bool) -> String {
         let records =
-            self.records.iter().enumerate().map(|(place, record)| format!("  {}", self.object(place, record, true)));
+            self.records.iter().enumerate().map(|(place, record)| format!("  {}", self.object(place, record, plots)));
         format!("[\n{}\n]\n", records.collect::<Vec<_>>().join(",\n"))
     }
 
