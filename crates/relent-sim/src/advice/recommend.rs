@@ -30,8 +30,7 @@ use relent::{
     Curve, Jitter, Policy, Settings,
     config::{CurveName, Draft, Limit},
 };
-use std::cell::Cell;
-use std::time::Duration;
+use std::{cell::Cell, time::Duration};
 
 /// A policy for the herd of a scenario, and what it did there.
 #[derive(Clone, Debug, PartialEq)]
@@ -267,8 +266,7 @@ fn readable(seconds: f64) -> f64 {
 }
 
 /// The requests that hardly ever more than wait, if `clients` come evenly over a time that is longer than they need by
-/// the margin. `variance` is one, and that of a service time in units of
-/// its mean squared.
+/// the margin. `variance` is one, and that of a service time in units of its mean squared.
 fn room(clients: f64, margin: f64, variance: f64) -> f64 {
     let without = 2.0 * (clients * variance).sqrt();
     let crossings = 200.0 * clients * margin * margin / variance;

@@ -121,6 +121,7 @@ fn varied(policy: &Policy, base: Duration, cap: Duration) -> Option<Policy> {
     };
     Settings { curve, cap: Some(cap), ..settings }.policy().ok()
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;
