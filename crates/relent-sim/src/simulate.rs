@@ -4,7 +4,6 @@ use crate::{
     arrivals::Arrivals,
     bands::Bands,
     bulk::{self, Count, Fluid},
-    calendar::Calendar,
     channel::{batch, ethernet, saturated, theory},
     engine::{self, Plan},
     figure::{Figure, Figures},
@@ -15,10 +14,7 @@ use crate::{
     parallel,
     run::{Control, INTERRUPTED, Kept, Run},
     scenario::{Contender, Problem, Scenario, Service, World},
-    service::{
-        dispatch,
-        predict::{self, Task},
-    },
+    service::{self, predict::Task},
 };
 use relent::Policy;
 use std::{collections::BTreeMap, sync::atomic::Ordering, thread};
@@ -84,8 +80,7 @@ fn run_one(
         World::Service(service) => {
             let task = Task { service, contender, luck, limit, control };
             match &plans[index] {
-                Plan::Exact if needs_dispatch(service) => dispatch::run(&task),
-                Plan::Exact => predict::run(&task, Calendar::new()),
+                Plan::Exact => service::run(&task),
                 Plan::Count(levels, grid) => {
                     let clients = Count::new(luck.seed(), levels.len(), *grid);
                     bulk::run(&task, levels, *grid, clients)
@@ -165,11 +160,6 @@ fn noted<'a>(world: &World, runs: impl Iterator<Item = &'a Run>) -> Vec<(String,
         _ => None,
     };
     order.iter().map(|name| ((*name).to_owned(), share(name), expected(name))).collect()
-}
-
-/// Whether the fate of a request depends on what comes after it.
-pub(crate) const fn needs_dispatch(service: &Service) -> bool {
-    service.server.capacity.is_some() && (service.server.lifo || service.server.drop_expired)
 }
 
 /// What a run leaves behind, in bytes: its figures, twice while they are put in order, and how often clients tried.

@@ -11,17 +11,12 @@
 use super::{Safety, Storm, safe_load};
 use crate::{
     arrivals::Arrivals,
-    calendar::Calendar,
     figure::Figure,
     luck::Luck,
     outcome::Record,
     run::{Control, Run},
     scenario::{Contender, Scenario, Service, Trouble, TroubleKind},
-    service::{
-        dispatch,
-        predict::{self, Task},
-    },
-    simulate::needs_dispatch,
+    service::{self, predict::Task},
 };
 use relent::Policy;
 use std::time::Duration;
@@ -222,8 +217,7 @@ impl Trial<'_> {
     fn run(&self, service: &Service, seed: u32) -> Run {
         let luck = Luck::new(self.scenario.first_seed.wrapping_add(u64::from(seed)), self.scenario.forced);
         let limit = crate::nanos(self.scenario.limit);
-        let task = Task { service, contender: self.contender, luck, limit, control: self.control };
-        if needs_dispatch(service) { dispatch::run(&task) } else { predict::run(&task, Calendar::new()) }
+        service::run(&Task { service, contender: self.contender, luck, limit, control: self.control })
     }
 }
 

@@ -10,18 +10,12 @@ mod recovery;
 mod sizes;
 
 use crate::{
-    arrivals::Arrivals,
-    calendar::Calendar,
     layers::Layers,
     luck::Luck,
     outcome::{Matrix, Outcome},
     run::{Control, Run},
     scenario::{Contender, Picture, Scenario, Service, World},
-    service::{
-        dispatch,
-        predict::{self, Task},
-    },
-    simulate::needs_dispatch,
+    service::{self, predict::Task},
 };
 
 /// What a picture is drawn with.
@@ -94,8 +88,7 @@ impl Studio<'_> {
     fn run(self, service: &Service, contender: &Contender) -> Run {
         let Studio { scenario, control, .. } = self;
         let luck = Luck::new(scenario.first_seed, scenario.forced);
-        let task = Task { service, contender, luck, limit: crate::nanos(scenario.limit), control };
-        if needs_dispatch(service) { dispatch::run(&task) } else { predict::run(&task, Calendar::new()) }
+        service::run(&Task { service, contender, luck, limit: crate::nanos(scenario.limit), control })
     }
 }
 
@@ -109,7 +102,7 @@ fn most_attempts(contender: &Contender) -> f64 {
 
 /// The capacity of a server whose calls come in a stream.
 fn open_capacity(service: &Service) -> Option<f64> {
-    service.capacity().filter(|_| matches!(service.arrivals, Arrivals::Open { .. }))
+    service.capacity().filter(|_| service.is_open())
 }
 
 fn layers(world: &World) -> Matrix {

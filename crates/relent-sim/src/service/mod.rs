@@ -12,6 +12,19 @@ pub(crate) mod predict;
 pub(crate) mod speed;
 pub(crate) mod work;
 
+use self::predict::Task;
+use crate::{calendar::Calendar, run::Run, scenario::Service};
+
+/// One run: by [`predict`] where that can be foreseen, else by [`dispatch`].
+pub(crate) fn run(task: &Task<'_>) -> Run {
+    if needs_dispatch(task.service) { dispatch::run(task) } else { predict::run(task, Calendar::new()) }
+}
+
+/// Whether the fate of a request depends on what comes after it.
+const fn needs_dispatch(service: &Service) -> bool {
+    service.server.capacity.is_some() && (service.server.lifo || service.server.drop_expired)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{dispatch, predict, predict::Task};
