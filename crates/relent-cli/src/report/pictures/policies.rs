@@ -1,45 +1,13 @@
-//! The plots of a report as files.
+//! The plots of a report that show what its policies did.
 
-use super::{
-    Picture, Report, data, findings,
-    words::{count, percent, seconds},
-};
-use crate::plot::{Chart, Grid, Mark, Point, Series, Tick, duration_ticks, number_ticks, panels};
-use relent_sim::{Band, Figure, Figures, LoadBin, Record, Recovery, RecoveryPoint};
+use super::{Picture, Report, data, findings, picture, words::count};
+use crate::plot::{Chart, Mark, Point, Series, Tick, duration_ticks, number_ticks};
+use relent_sim::{Band, Figure, LoadBin, Record};
 
 /// Load beyond so many times the capacity is cut off: the first rush of a herd would dwarf everything else.
 const TIMES_CAPACITY: f64 = 6.0;
 /// Steps of a load over time, at most.
 const STEPS: usize = 320;
-
-pub(super) fn pictures(report: &Report) -> Vec<Picture> {
-    let all: [fn(&Report) -> Option<Picture>; 13] = [
-        load,
-        connected,
-        waits,
-        cost,
-        attempts,
-        arrivals,
-        heat_drain,
-        heat_wasted,
-        hysteresis,
-        recovery,
-        |report| clients(report, "clients-cost", 0),
-        |report| clients(report, "clients-time", 1),
-        layers,
-    ];
-    all.into_iter().filter_map(|draw| draw(report)).collect()
-}
-
-fn title<'a>(report: &'a Report) -> &'a str {
-    if report.outcome.title.is_empty() { &report.outcome.scenario } else { &report.outcome.title }
-}
-
-/// Charts as one picture, if there are any.
-fn picture(name: &'static str, report: &Report, charts: &[Chart]) -> Option<Picture> {
-    let drawn = charts.iter().any(|chart| chart.series.iter().any(|series| !series.points.is_empty()));
-    drawn.then(|| Picture { name, svg: panels::draw(title(report), charts) })
-}
 
 /// When the last policy is done, as far as there is load.
 fn end(report: &Report) -> f64 {
@@ -51,7 +19,7 @@ fn time_ticks(end: f64) -> Vec<Tick> {
     duration_ticks(end, 8).into_iter().filter(|tick| tick.at <= end).collect()
 }
 
-fn load(report: &Report) -> Option<Picture> {
+pub(super) fn load(report: &Report) -> Option<Picture> {
     let end = end(report);
     let busy = |record: &&Record| record.plots.load.iter().any(|bin| bin.first + bin.retries > 0.0);
     let records: Vec<&Record> = report.outcome.records.iter().filter(busy).collect();
@@ -144,7 +112,7 @@ fn lanes(rates: &[LoadBin], width: f64, is_open: bool, capacity: Option<f64>, en
     series
 }
 
-fn connected(report: &Report) -> Option<Picture> {
+pub(super) fn connected(report: &Report) -> Option<Picture> {
     let (end, is_herd) = (end(report), data::is_herd(report));
     let total = |record: &Record| Series { name: record.policy.clone(), points: running(record), mark: Mark::Line };
     let records = report.outcome.records.iter().filter(|record| !record.plots.load.is_empty());
@@ -232,7 +200,7 @@ fn thinned(points: Vec<Point>, tolerance: f64) -> Vec<Point> {
     kept
 }
 
-fn waits(report: &Report) -> Option<Picture> {
+pub(super) fn waits(report: &Report) -> Option<Picture> {
     // The first nine tenths take half of the width; beyond, each tenth of the rest has the same width.
     let place = |share: f64| match share {
         share if share < 0.9 => share / 0.9 * 2.0,
@@ -272,7 +240,7 @@ fn waits(report: &Report) -> Option<Picture> {
     picture("waits", report, &[chart])
 }
 
-fn cost(report: &Report) -> Option<Picture> {
+pub(super) fn cost(report: &Report) -> Option<Picture> {
     let (cost, time) = findings::axes(report.outcome)?;
     let dot =
         |name: &str, x: f64, y: f64| Series { name: name.to_owned(), points: vec![Point::of(x, y)], mark: Mark::Dot };
@@ -318,7 +286,7 @@ fn front(dots: &[Series]) -> Option<Series> {
     (best.len() > 1).then_some(Series { name, points: steps, mark: Mark::Solid })
 }
 
-fn attempts(report: &Report) -> Option<Picture> {
+pub(super) fn attempts(report: &Report) -> Option<Picture> {
     let records = || report.outcome.records.iter().filter(|record| record.plots.attempts.iter().sum::<u64>() > 0);
     // Beyond the attempts of 99.9 % there is nothing to see.
     let reach = |record: &Record| {
@@ -351,7 +319,7 @@ fn attempts(report: &Report) -> Option<Picture> {
     picture("attempts", report, &[chart])
 }
 
-fn arrivals(report: &Report) -> Option<Picture> {
+pub(super) fn arrivals(report: &Report) -> Option<Picture> {
     if data::is_open(report) {
         return None;
     }
@@ -380,212 +348,9 @@ fn arrivals(report: &Report) -> Option<Picture> {
     picture("arrivals", report, &records().map(chart).collect::<Vec<_>>())
 }
 
-fn heat_drain(report: &Report) -> Option<Picture> {
-    let heat = report.outcome.extras.heat.as_ref()?;
-    heat_map("heat-drain", report, "Drain time in units of the ideal", &heat.drain_over_ideal)
-}
-
-fn heat_wasted(report: &Report) -> Option<Picture> {
-    let heat = report.outcome.extras.heat.as_ref()?;
-    heat_map("heat-wasted", report, "Wasted attempts a client", &heat.wasted_per_client)
-}
-
-fn heat_map(name: &'static str, report: &Report, what: &str, cells: &[Vec<Option<f64>>]) -> Option<Picture> {
-    let heat = report.outcome.extras.heat.as_ref()?;
-    let names = |values: &[f64]| values.iter().map(|value| seconds(two_digits(*value))).collect();
-    let framed = data::best_cell(heat).and_then(|(row, column)| {
-        let (time, wasted) = (heat.drain_over_ideal[row][column]?, heat.wasted_per_client[row][column]?);
-        Some((row, column, format!("{} times the ideal, {} wasted", count(time), count(wasted))))
-    });
-    let grid = Grid {
-        title: title(report).to_owned(),
-        value_name: format!("{what}: {}", heat.policy),
-        columns: ("base".to_owned(), names(&heat.base_s)),
-        rows: ("cap".to_owned(), names(&heat.cap_s)),
-        cells: cells.to_vec(),
-        framed,
-    };
-    Some(Picture { name, svg: grid.draw() })
-}
-
-fn two_digits(value: f64) -> f64 {
-    let power = 10f64.powf(value.max(1e-9).log10().floor() - 1.0);
-    (value / power).round() * power
-}
-
-fn hysteresis(report: &Report) -> Option<Picture> {
-    let sweeps = &report.outcome.extras.hysteresis;
-    let line = |sweep: &relent_sim::Hysteresis, rising: bool| {
-        let points = sweep.points.iter().filter(|point| point.rising == rising);
-        let mut points: Vec<Point> = points.map(|point| Point::of(point.rho, point.goodput)).collect();
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        let way = if rising { "going up" } else { "coming back" };
-        Series { name: format!("{}, {way}", sweep.policy), points, mark: Mark::Line }
-    };
-    let series: Vec<Series> = sweeps.iter().flat_map(|sweep| [line(sweep, true), line(sweep, false)]).collect();
-    let most = |of: fn(&Point) -> f64| series.iter().flat_map(|series| &series.points).map(of).fold(0.0, f64::max);
-    let (x_most, y_most) = (most(|point| point.x), most(|point| point.middle));
-    let chart = Chart {
-        y_name: "Successes in units of the capacity, while the load rises and while it falls".to_owned(),
-        x_name: "calls in units of the capacity".to_owned(),
-        x_ticks: number_ticks(x_most, 8),
-        y_ticks: number_ticks(y_most, 5),
-        series,
-        ..Chart::default()
-    };
-    picture("hysteresis", report, &[chart])
-}
-
-fn recovery(report: &Report) -> Option<Picture> {
-    let curves = &report.outcome.extras.recovery;
-    let first = curves.first()?;
-    let points = |curve: &Recovery, of: fn(&RecoveryPoint) -> Option<f64>| {
-        curve.points.iter().filter_map(|point| Some(Point::of(point.rho, of(point)?))).collect::<Vec<_>>()
-    };
-    let line = |curve: &Recovery| Series {
-        name: curve.policy.clone(),
-        points: points(curve, |point| point.recovery_s),
-        mark: Mark::Line,
-    };
-    let mut series: Vec<Series> = curves.iter().map(line).collect();
-    // Where it always heals there is no wall, and the time that is waited for says nothing.
-    let is_stuck = |curve: &&Recovery| curve.points.iter().any(|point| point.recovery_s.is_none());
-    let stuck = curves.iter().filter(is_stuck);
-    let mut thresholds: Vec<f64> = stuck.filter_map(|curve| curve.threshold).filter(|at| *at < 1.0).collect();
-    thresholds.sort_by(f64::total_cmp);
-    thresholds.dedup();
-    let slowest =
-        series.iter().flat_map(|series| &series.points).map(|point| point.high).fold(first.outage_s, f64::max);
-    let most = if curves.iter().any(|curve| is_stuck(&curve)) { first.patience_s } else { slowest };
-    series.extend(thresholds.into_iter().map(|at| Series {
-        name: as_share(at),
-        points: vec![Point::of(at, 0.0), Point::of(at, first.patience_s)],
-        mark: Mark::Reference,
-    }));
-    let chart = Chart {
-        y_name: format!(
-            "Time to heal after an outage of {}; a line ends where that takes more than {}",
-            seconds(first.outage_s),
-            seconds(first.patience_s)
-        ),
-        x_name: "calls in units of the capacity; upright: the safe load".to_owned(),
-        x_ticks: number_ticks(1.0, 10),
-        y_ticks: duration_ticks(most, 5),
-        series,
-        ..Chart::default()
-    };
-    picture("recovery", report, &[chart])
-}
-
-/// `1/4`, or the share where it is no such fraction.
-fn as_share(share: f64) -> String {
-    let parts = 1.0 / share;
-    if (parts - parts.round()).abs() < 0.01 { format!("1/{parts:.0}") } else { percent(share) }
-}
-
-/// More and fewer clients: the figure of this number.
-fn clients(report: &Report, name: &'static str, nth: usize) -> Option<Picture> {
-    let sizes = report.outcome.extras.sizes.as_ref()?;
-    let figure = *sizes.figures.get(nth)?;
-    let line = |(policy, values): &(String, Vec<Figures>)| {
-        let points = sizes.clients.iter().zip(values);
-        let points = points.filter_map(|(clients, figures)| Some(Point::of(*clients as f64, figures.get(figure)?)));
-        Series { name: policy.clone(), points: points.collect(), mark: Mark::Line }
-    };
-    let mut series: Vec<Series> = sizes.policies.iter().map(line).collect();
-    let expected = sizes.clients.iter().zip(&sizes.expected).filter(|_| nth == 0);
-    let expected = expected.filter_map(|(clients, value)| Some(Point::of(*clients as f64, (*value)?)));
-    let theory = Series { name: "by theory".to_owned(), points: expected.collect(), mark: Mark::Line };
-    series.extend((!theory.points.is_empty()).then_some(theory));
-    let most = |of: fn(&Point) -> f64| series.iter().flat_map(|series| &series.points).map(of).fold(0.0, f64::max);
-    let (x_most, y_most) = (most(|point| point.x), most(|point| point.middle));
-    let grouped = |ticks: Vec<Tick>| ticks.into_iter().map(|tick| Tick { label: count(tick.at), ..tick }).collect();
-    let in_seconds = figure == Figure::DrainS;
-    let chart = Chart {
-        y_name: findings::in_words(figure).to_owned(),
-        x_name: data::noun(&report.scenario.world).to_owned(),
-        x_ticks: grouped(number_ticks(x_most, 8).into_iter().filter(|tick| tick.at <= x_most).collect()),
-        x_limits: Some((0.0, x_most * 1.02)),
-        y_ticks: if in_seconds { duration_ticks(y_most, 5) } else { grouped(number_ticks(y_most, 5)) },
-        series,
-        ..Chart::default()
-    };
-    picture(name, report, &[chart])
-}
-
-fn layers(report: &Report) -> Option<Picture> {
-    let matrix = report.outcome.extras.layers.as_ref()?;
-    let names = |values: &[u32]| values.iter().map(u32::to_string).collect();
-    let grid = Grid {
-        title: title(report).to_owned(),
-        value_name: "Attempts at the bottom for one call at the top".to_owned(),
-        columns: ("attempts a layer".to_owned(), names(&matrix.attempts)),
-        rows: ("layers".to_owned(), names(&matrix.depths)),
-        cells: matrix.amplification.iter().map(|row| row.iter().copied().map(Some).collect()).collect(),
-        framed: None,
-    };
-    Some(Picture { name: "layers", svg: grid.draw() })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use relent_sim::{Heat, Hysteresis, HysteresisPoint, Matrix, Scenario, Service, Sizes, World, simulate};
-
-    #[test]
-    fn pictures_of_the_whole_scenario_are_drawn_where_it_has_them() {
-        let scenario =
-            Scenario::new("x", World::Service(Service::herd(20, 5.0))).policy("a", relent::Policy::default());
-        let mut outcome = simulate(&scenario).unwrap();
-        let names = |outcome: &relent_sim::Outcome| {
-            let report = Report { scenario: &scenario, outcome, command: "" };
-            report.pictures().into_iter().map(|picture| picture.name).collect::<Vec<_>>()
-        };
-        assert_eq!(names(&outcome), ["load", "connected", "waits", "attempts", "arrivals"]);
-        let cells = vec![vec![Some(1.0), Some(8.0)], vec![None, Some(2.0)]];
-        outcome.extras.heat = Some(Heat {
-            policy: "a".into(),
-            base_s: vec![0.1, 1.0],
-            cap_s: vec![1.0, 10.0],
-            drain_over_ideal: cells.clone(),
-            wasted_per_client: cells,
-        });
-        let point = |rho: f64, rising: bool| HysteresisPoint { rho, rising, goodput: rho, load: rho };
-        let points = vec![point(0.1, true), point(0.9, true), point(0.9, false), point(0.1, false)];
-        outcome.extras.hysteresis = vec![Hysteresis { policy: "a".into(), points }];
-        outcome.extras.layers = Some(Matrix {
-            failure: 1.0,
-            depths: vec![1, 2],
-            attempts: vec![4],
-            amplification: vec![vec![4.0], vec![16.0]],
-        });
-        let at = |rho, recovery_s| RecoveryPoint { rho, recovery_s, expected_s: None };
-        let points = vec![at(0.1, Some(3.0)), at(0.2, Some(30.0)), at(0.25, None)];
-        let curve = Recovery { policy: "a".into(), outage_s: 10.0, patience_s: 180.0, threshold: Some(0.25), points };
-        outcome.extras.recovery = vec![curve];
-        let figures = |calls| Figures::NONE.with(Figure::Calls, calls).with(Figure::TimeMs, 2.0 * calls);
-        outcome.extras.sizes = Some(Sizes {
-            clients: vec![1000, 2000],
-            figures: vec![Figure::Calls, Figure::TimeMs],
-            runs: 1,
-            policies: vec![("a".into(), vec![figures(50.0), figures(90.0)])],
-            expected: vec![Some(51.0), None],
-        });
-        let more = ["heat-drain", "heat-wasted", "hysteresis", "recovery", "clients-cost", "clients-time", "layers"];
-        assert_eq!(names(&outcome)[5..], more);
-        let report = Report { scenario: &scenario, outcome: &outcome, command: "" };
-        let drawn = |name: &str| report.pictures().into_iter().find(|picture| picture.name == name).unwrap().svg;
-        assert!(drawn("heat-drain").contains(">8.00<") && drawn("layers").contains(">16.0<"));
-        let recovery = drawn("recovery");
-        assert!(recovery.contains(">1/4<") && recovery.contains("outage of 10s"), "{recovery}");
-        assert!(drawn("clients-cost").contains(">by theory<") && !drawn("clients-time").contains(">by theory<"));
-        assert!(drawn("clients-cost").contains(">2,000<"));
-        let hysteresis = drawn("hysteresis");
-        assert!(hysteresis.contains("a, going up") && hysteresis.contains("a, coming back"), "{hysteresis}");
-        for picture in report.pictures() {
-            assert!(!picture.svg.contains("NaN") && !picture.svg.contains("inf"), "{}", picture.svg);
-        }
-    }
 
     #[test]
     fn what_does_not_bend_is_left_out() {
