@@ -46,4 +46,9 @@ impl Report<'_> {
     pub fn pictures(&self) -> Vec<Picture> {
         pictures::pictures(self)
     }
+
+    /// What was simulated, in a sentence; its name where there is none.
+    fn title(&self) -> &str {
+        if self.outcome.title.is_empty() { &self.outcome.scenario } else { &self.outcome.title }
+    }
 }

@@ -9,7 +9,6 @@ const SCRIPT: &str = include_str!("page.js");
 /// The page as one file that loads nothing.
 pub(super) fn page(report: &Report) -> String {
     let (scenario, outcome) = (report.scenario, report.outcome);
-    let title = if outcome.title.is_empty() { &outcome.scenario } else { &outcome.title };
     let facts = escape(&words::scenario(scenario, outcome).join(" "));
     let mut out = String::with_capacity(1 << 20);
     for part in [
@@ -19,12 +18,12 @@ pub(super) fn page(report: &Report) -> String {
         "<meta name=\"generator\" content=\"relent ",
         env!("CARGO_PKG_VERSION"),
         "\">\n<link rel=\"icon\" href=\"data:,\">\n<title>",
-        &escape(title),
+        &escape(report.title()),
         " · relent</title>\n<style>\n",
         STYLE,
         &svg::variables(),
         "</style>\n<header>\n<p class=\"brand\">relent simulate</p>\n<h1>",
-        &escape(title),
+        &escape(report.title()),
         "</h1>\n<p id=\"headline\"></p>\n",
         if outcome.interrupted {
             "<p class=\"cut\">This run was interrupted: it shows what was done.</p>\n"

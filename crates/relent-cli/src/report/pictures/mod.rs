@@ -25,14 +25,10 @@ pub(super) fn pictures(report: &Report) -> Vec<Picture> {
     all.into_iter().filter_map(|draw| draw(report)).collect()
 }
 
-fn title<'a>(report: &'a Report) -> &'a str {
-    if report.outcome.title.is_empty() { &report.outcome.scenario } else { &report.outcome.title }
-}
-
 /// Charts as one picture, if there are any.
 fn picture(name: &'static str, report: &Report, charts: &[Chart]) -> Option<Picture> {
     let drawn = charts.iter().any(|chart| chart.series.iter().any(|series| !series.points.is_empty()));
-    drawn.then(|| Picture { name, svg: panels::draw(title(report), charts) })
+    drawn.then(|| Picture { name, svg: panels::draw(report.title(), charts) })
 }
 
 #[cfg(test)]

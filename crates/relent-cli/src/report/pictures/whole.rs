@@ -1,7 +1,7 @@
 //! The plots of a report that show the scenario as a whole, from further simulations of it.
 
 use super::{
-    Picture, Report, data, findings, picture, title,
+    Picture, Report, data, findings, picture,
     words::{count, percent, seconds},
 };
 use crate::plot::{Chart, Grid, Mark, Point, Series, Tick, duration_ticks, number_ticks};
@@ -25,7 +25,7 @@ fn heat_map(name: &'static str, report: &Report, what: &str, cells: &[Vec<Option
         Some((row, column, format!("{} times the ideal, {} wasted", count(time), count(wasted))))
     });
     let grid = Grid {
-        title: title(report).to_owned(),
+        title: report.title().to_owned(),
         value_name: format!("{what}: {}", heat.policy),
         columns: ("base".to_owned(), names(&heat.base_s)),
         rows: ("cap".to_owned(), names(&heat.cap_s)),
@@ -144,7 +144,7 @@ pub(super) fn layers(report: &Report) -> Option<Picture> {
     let matrix = report.outcome.extras.layers.as_ref()?;
     let names = |values: &[u32]| values.iter().map(u32::to_string).collect();
     let grid = Grid {
-        title: title(report).to_owned(),
+        title: report.title().to_owned(),
         value_name: "Attempts at the bottom for one call at the top".to_owned(),
         columns: ("attempts a layer".to_owned(), names(&matrix.attempts)),
         rows: ("layers".to_owned(), names(&matrix.depths)),
