@@ -36,6 +36,13 @@ pub(super) fn given(args: &PolicyArgs, unsaid: Unsaid) -> Result<Option<Contende
     Ok(Some(Contender::new(name, policy)))
 }
 
+/// The policy of the flags; retries are made at once unless told otherwise, up to 4 attempts.
+pub(super) fn at_once_unless_told(args: &PolicyArgs) -> Result<Contender, Fault> {
+    let unsaid = Unsaid { curve: CurveName::Immediate, max_attempts: Some(4) };
+    let at_once = || Contender::new("immediate", Policy::immediate().max_attempts(4));
+    Ok(given(args, unsaid)?.unwrap_or_else(at_once))
+}
+
 /// A policy in two words: its curve and its jitter.
 pub(super) fn name(policy: &Policy) -> String {
     let settings = policy.settings();

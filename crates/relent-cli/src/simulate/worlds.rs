@@ -194,9 +194,7 @@ impl Open {
         let mut scenario = Scenario::new("open", World::Service(service));
         scenario.title =
             format!("{} calls a second; the server takes {} a second", grouped(self.rate), grouped(self.capacity));
-        let unsaid = Unsaid { curve: CurveName::Immediate, max_attempts: Some(4) };
-        let at_once = || Contender::new("immediate", Policy::immediate().max_attempts(4));
-        scenario.contenders = vec![policies::given(&self.policy, unsaid)?.unwrap_or_else(at_once)];
+        scenario.contenders = vec![policies::at_once_unless_told(&self.policy)?];
         Ok(seeded(scenario, &self.policy))
     }
 }
@@ -254,9 +252,7 @@ impl LayersArgs {
             Layers { calls: self.calls, depth: self.depth, failure: self.failure, say_overloaded: self.overloaded };
         let mut scenario = Scenario::new("layers", World::Layers(layers));
         scenario.title = format!("{} layers that each retry, above a failure of {}", self.depth, self.failure);
-        let unsaid = Unsaid { curve: CurveName::Immediate, max_attempts: Some(4) };
-        let at_once = || Contender::new("immediate", Policy::immediate().max_attempts(4));
-        scenario.contenders = vec![policies::given(&self.policy, unsaid)?.unwrap_or_else(at_once)];
+        scenario.contenders = vec![policies::at_once_unless_told(&self.policy)?];
         Ok(seeded(scenario, &self.policy))
     }
 }
