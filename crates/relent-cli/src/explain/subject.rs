@@ -168,8 +168,11 @@ impl fmt::Display for InShort<'_> {
             Curve::Exponential { base, factor } => write!(f, "exponential {} * {factor}", Human(base))?,
             Curve::Fibonacci { base } => write!(f, "fibonacci {}", Human(base))?,
             Curve::Slots { slot } => write!(f, "slots of {}", Human(slot))?,
-            Curve::List { delays, repeat: true } => write!(f, "list of {} delays, the last for ever", delays.len())?,
-            Curve::List { delays, repeat: false } => write!(f, "list of {} delays", delays.len())?,
+            Curve::List { delays, repeat } => {
+                let plural = if delays.len() == 1 { "" } else { "s" };
+                let repeated = if repeat { ", the last for ever" } else { "" };
+                write!(f, "list of {} delay{plural}{repeated}", delays.len())?;
+            }
             Curve::Custom(rule) => write!(f, "the rule of {}", rule.name())?,
             _ => f.write_str("a curve")?,
         }
@@ -218,7 +221,7 @@ mod tests {
             (Policy::immediate().max_attempts(1), "no delay, 1 attempt"),
             (
                 Policy::list(&LIST).max_elapsed(Duration::from_secs(60)),
-                "list of 1 delays, no jitter, attempts unlimited within 1m",
+                "list of 1 delay, no jitter, attempts unlimited within 1m",
             ),
         ] {
             assert_eq!(InShort(&policy).to_string(), short);
