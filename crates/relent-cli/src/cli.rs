@@ -1,7 +1,11 @@
 //! The one table of subcommands and flags: parsing, `--help`, completions and the man page come from here.
+//!
+//! It knows the commands, and no command knows it: those that print the table are given it.
+
+pub(crate) mod usage;
 
 use crate::{completions, connect, demo, explain, http, man, run, simulate, talk::Fault};
-use clap::{Args, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::{ffi::OsString, process::ExitCode};
 
 /// Makes calls that fail try again without hurting what they call.
@@ -74,8 +78,8 @@ impl Command {
             Command::Explain(args) => Ok(explain::run(&args)),
             Command::Http(args) => http::run(&args),
             Command::Simulate(args) => simulate::run(&args),
-            Command::Completions(args) => completions::run(&args),
-            Command::Man(args) => man::run(&args),
+            Command::Completions(args) => completions::run(&args, &mut Cli::command()),
+            Command::Man(args) => man::run(&args, Cli::command()),
         }
     }
 }
@@ -89,7 +93,6 @@ fn run_alone(args: &[OsString]) -> Result<Command, clap::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     fn line(text: &str) -> Vec<OsString> {
         text.split(' ').map(OsString::from).collect()

@@ -1,10 +1,7 @@
 //! `relent completions SHELL`: a completion script made from the table of flags.
 
-use crate::{
-    cli::Cli,
-    talk::{Fault, write_out},
-};
-use clap::{CommandFactory, ValueEnum};
+use crate::talk::{Fault, write_out};
+use clap::ValueEnum;
 use clap_complete::{Shell, generate};
 use std::process::ExitCode;
 
@@ -30,14 +27,14 @@ enum Dialect {
     Fish,
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &Args, table: &mut clap::Command) -> Result<ExitCode, Fault> {
     let shell = match args.shell {
         Dialect::Bash => Shell::Bash,
         Dialect::Zsh => Shell::Zsh,
         Dialect::Fish => Shell::Fish,
     };
     let mut script = Vec::new();
-    generate(shell, &mut Cli::command(), "relent", &mut script);
+    generate(shell, table, "relent", &mut script);
     write_out(&script)?;
     Ok(ExitCode::SUCCESS)
 }

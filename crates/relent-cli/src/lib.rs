@@ -25,7 +25,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let outcome = match cli::Command::parse(&args) {
         Ok(command) => command.run(),
-        Err(error) => talk::usage(&error, args.get(1).and_then(|arg| arg.to_str())),
+        Err(error) => cli::usage::tell(&error, args.get(1).and_then(|arg| arg.to_str())),
     };
     outcome.unwrap_or_else(|fault| fault.tell())
 }

@@ -1,10 +1,6 @@
 //! `relent man`: the manual page, made from the table of flags.
 
-use crate::{
-    cli::Cli,
-    talk::{Fault, write_out},
-};
-use clap::CommandFactory;
+use crate::talk::{Fault, write_out};
 use clap_mangen::Man;
 use std::{io, process::ExitCode};
 
@@ -16,8 +12,8 @@ pub struct Args {
     subcommand: Option<String>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
-    let mut root = Cli::command().disable_help_subcommand(true);
+pub(crate) fn run(args: &Args, table: clap::Command) -> Result<ExitCode, Fault> {
+    let mut root = table.disable_help_subcommand(true);
     root.build();
     let page = match &args.subcommand {
         None => root,

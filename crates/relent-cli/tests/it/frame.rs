@@ -2,7 +2,9 @@
 
 use crate::binary::{Outcome, golden, relent};
 use std::{
+    fs,
     io::Write,
+    path::Path,
     process::{Command, Stdio},
 };
 
@@ -80,4 +82,25 @@ fn there_is_a_manual_page_for_each_subcommand() {
         assert!(page.contains(".SH NAME") && page.contains("Examples:"), "{page}");
     }
     assert!(relent(&["man", "run"]).stdout.contains("\\-\\-retry\\-on\\-exit"));
+}
+
+/// Commands know the voice and the policy flags; none of them knows the table that they stand in.
+#[test]
+fn nobody_below_knows_the_table_of_commands() {
+    fn look(folder: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(folder).expect("the sources are there").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                look(&path, found);
+            } else if fs::read_to_string(&path).expect("sources are text").replace("relent_cli::", "").contains("cli::")
+            {
+                found.push(path.display().to_string());
+            }
+        }
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    look(&source, &mut found);
+    found.retain(|path| !path.ends_with("lib.rs"));
+    assert!(found.is_empty(), "{found:?}");
 }

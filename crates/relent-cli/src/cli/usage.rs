@@ -1,0 +1,74 @@
+//! What the flag parser says about a wrong command line, in our voice.
+
+use super::Cli;
+use crate::talk::{EXIT_FAULT, Fault, write_out};
+use clap::{
+    CommandFactory,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+use std::{
+    error::Error,
+    io::{self, Write},
+    process::ExitCode,
+};
+
+/// What the flag parser says, in our voice; help and version go to stdout.
+pub(crate) fn tell(error: &clap::Error, first: Option<&str>) -> Result<ExitCode, Fault> {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            write_out(format!("{}\n", error.render().to_string().trim_end()).as_bytes())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = writeln!(io::stderr().lock(), "{}", error.render().to_string().trim_end());
+            Ok(ExitCode::from(EXIT_FAULT))
+        }
+        _ => Err(usage_fault(error, first)),
+    }
+}
+
+fn usage_fault(error: &clap::Error, first: Option<&str>) -> Fault {
+    let text = error.render().to_string();
+    let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
+    let problem = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
+    // "To pass it as a value" is what hardly anybody wants who mistypes a flag.
+    let tip = text
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("tip: "))
+        .find(|tip| !tip.contains(" as a value"));
+    let hint = cause_hint(error).or_else(|| elsewhere(error)).or_else(|| tip.map(str::to_owned));
+    Fault::new(problem).hint(hint.unwrap_or_else(|| help_of(first)))
+}
+
+/// What flags of other programs are called here.
+fn elsewhere(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
+    let ours = match flag.trim_start_matches('-') {
+        "retries" | "max-retries" | "tries" | "attempts" | "max-tries" | "retry" | "n" | "t" | "r" | "times" => {
+            "--max-attempts (which counts the first attempt too)"
+        }
+        "timeout" | "max-time" | "per-try-timeout" => {
+            "--attempt-timeout for each attempt, --max-elapsed for all of them"
+        }
+        "delay" | "wait" | "interval" | "sleep" | "d" | "s" | "retry-delay" | "min-delay" | "wait-min" => "--base",
+        "max-delay" | "max-wait" | "max-interval" | "wait-max" => "--cap",
+        "backoff" => "--curve",
+        "multiplier" => "--factor",
+        "retry-max-time" | "max-duration" => "--max-elapsed",
+        _ => return None,
+    };
+    Some(format!("here it is {ours}"))
+}
+
+/// The hint of the value parser that refused, if it was one of ours.
+fn cause_hint(error: &clap::Error) -> Option<String> {
+    error.source()?.downcast_ref::<relent::config::BadSetting>().map(|bad| bad.hint.clone())
+}
+
+/// Where the help is: the subcommand's, if the first argument is one.
+fn help_of(first: Option<&str>) -> String {
+    match first.filter(|first| Cli::command().find_subcommand(first).is_some()) {
+        Some(subcommand) => format!("see relent {subcommand} --help"),
+        None => "see relent --help".to_owned(),
+    }
+}
