@@ -1,5 +1,6 @@
 //! A writer of JSON objects, one line each. Our events are flat and few, so this is all it takes.
 
+use crate::escape::{is_hostile, is_line_break};
 use std::fmt::Write;
 
 /// An object under construction.
@@ -71,7 +72,8 @@ pub fn array(items: impl IntoIterator<Item = String>) -> String {
     format!("[{}]", items.into_iter().collect::<Vec<_>>().join(","))
 }
 
-/// A text in quotes.
+/// A text in quotes. Besides what JSON wants escaped, so is everything that a terminal obeys or that misleads a reader
+/// ([`escape`](crate::escape)): whoever parses it gets the text as it was, and whoever prints the line is safe.
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -82,8 +84,10 @@ pub fn quoted(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            c if c < ' ' => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            c if is_hostile(c) || is_line_break(c) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
             }
             c => out.push(c),
         }
@@ -99,6 +103,14 @@ mod tests {
     #[test]
     fn texts_are_escaped() {
         assert_eq!(quoted("a\"b\\c\nd\u{1}é"), "\"a\\\"b\\\\c\\nd\\u0001é\"");
+    }
+
+    #[test]
+    fn what_a_terminal_obeys_is_written_out_and_means_the_same() {
+        let text = "\u{9b}2J\u{7f}\u{202e}\u{2028}\u{e0041}";
+        let json = quoted(text);
+        assert_eq!(json, r#""\u009b2J\u007f\u202e\u2028\udb40\udc41""#);
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
     }
 
     #[test]

@@ -1,18 +1,20 @@
 //! The command line `relent`, as a library that tests can call.
 //!
 //! One file or folder a subcommand. They share the policy flags ([`policy_args`]), the voice ([`talk`]) and the JSON
-//! writer ([`json`]); the flags, `--help`, the completions and the man page all come from one table, [`cli`].
+//! writer ([`json`]); what others wrote is printed by way of [`escape`] and [`redact`]; the flags, `--help`, the completions and the man page all come from one table, [`cli`].
 
 pub mod cli;
 mod completions;
 pub mod connect;
 mod demo;
+pub mod escape;
 pub mod explain;
 mod http;
 pub mod json;
 mod man;
 pub mod plot;
 pub mod policy_args;
+pub mod redact;
 pub mod report;
 mod run;
 pub mod simulate;

@@ -1,0 +1,97 @@
+//! The one way by which text that relent did not write reaches a terminal or a log: nothing in it is obeyed.
+//!
+//! A header's value, a name in a policy file, a line of a broken file, an argument: each may hold a sequence that moves
+//! the cursor, a line break that begins a forged `error:`, or a mark that turns the reading order around. All of these
+//! are written out as Rust writes them (`\n`, `\u{1b}`), and so is everything beyond ASCII where the locale has no
+//! UTF-8. JSON has its own spelling of the same characters ([`json`](crate::json)).
+
+use crate::talk;
+use std::{borrow::Cow, fmt::Write};
+
+/// A text as one line of plain characters.
+///
+/// ```
+/// use relent_cli::escape::escape;
+///
+/// assert_eq!(escape("read\u{1b}[2J\nerror: forged"), r"read\u{1b}[2J\nerror: forged");
+/// assert_eq!(escape("lamp"), "lamp");
+/// ```
+pub fn escape(text: &str) -> Cow<'_, str> {
+    written(text, |c| is_hostile(c) || is_line_break(c))
+}
+
+/// The same for a text of several lines, whose line breaks (`\n`) are relent's own.
+pub fn escape_lines(text: &str) -> Cow<'_, str> {
+    written(text, |c| c != '\n' && (is_hostile(c) || is_line_break(c)))
+}
+
+/// The same for bytes that may not be UTF-8, which then show the replacement character.
+pub fn escape_bytes(bytes: &[u8]) -> String {
+    escape(&String::from_utf8_lossy(bytes)).into_owned()
+}
+
+/// Whether a terminal or a reader may be misled by the character: C0, DEL, C1, marks of the reading order, and the
+/// invisible tags that repeat ASCII. Line breaks are asked for apart.
+pub(crate) fn is_hostile(c: char) -> bool {
+    let marks_order =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_invisible = matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    (c.is_control() && c != '\n') || marks_order || is_invisible
+}
+
+/// Whether a reader of lines may see the character as the end of one.
+pub(crate) fn is_line_break(c: char) -> bool {
+    matches!(c, '\n' | '\u{2028}' | '\u{2029}')
+}
+
+fn written(text: &str, hides: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let ascii_only = !text.is_ascii() && !talk::unicode();
+    let hides = |c: char| hides(c) || (ascii_only && !c.is_ascii());
+    if !text.chars().any(&hides) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '\n' | '\r' | '\t' if hides(c) => out.extend(c.escape_default()),
+            c if hides(c) => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_is_left() {
+        let every = ('\0'..='\u{ffff}').filter(|c| c.is_control()).collect::<String>();
+        for text in [&every, "\u{1b}]0;title\u{7}", "\u{9b}2J", "a\rb", "\u{7f}", "\t"] {
+            let shown = escape(text);
+            assert!(shown.chars().all(|c| !c.is_control()), "{shown}");
+            assert!(matches!(escape(&shown), Cow::Borrowed(_)), "twice is once");
+        }
+    }
+
+    #[test]
+    fn no_line_can_be_forged_and_no_reading_order_turned() {
+        assert_eq!(escape("x\nerror: y\u{2028}z\u{85}"), "x\\nerror: y\\u{2028}z\\u{85}");
+        for mark in ["\u{202e}", "\u{2066}", "\u{200f}", "\u{61c}", "\u{feff}", "\u{e0041}"] {
+            assert!(escape(mark).starts_with("\\u{"), "{mark:?}");
+        }
+    }
+
+    #[test]
+    fn lines_of_our_own_stay_lines() {
+        assert_eq!(escape_lines("a\nb\r\u{1b}c\u{2029}"), "a\nb\\r\\u{1b}c\\u{2029}");
+    }
+
+    #[test]
+    fn other_bytes_are_shown_as_such() {
+        assert_eq!(escape_bytes(b"a\xff\x1b"), escape("a\u{fffd}\u{1b}"));
+    }
+}
