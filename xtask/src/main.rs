@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command talks")]
 
 mod fuzz;
+mod models;
 mod needs;
 mod shell;
 
@@ -21,6 +22,8 @@ cargo xtask COMMAND
   vectors [DIR]   other systems' golden numbers against our profiles, from another folder if given
   fuzz [TARGET] [--seconds N]
                   fuzzing, 60 seconds a target unless told otherwise
+  loom [--long] [MODEL...]
+                  the models of what threads share, in every order of their steps; --long without a bound
   tidy            formats and mends what the lints can mend
 ";
 
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         ["loopback"] => cargo(&["run", "--locked", "-q", "-p", "relent-sim", "--example", "loopback"]),
         ["vectors", rest @ ..] => vectors(rest),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
+        ["loom", rest @ ..] => models::loom(rest),
         ["tidy"] => tidy(),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");

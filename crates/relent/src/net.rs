@@ -73,10 +73,10 @@ pub fn verdict(error: &io::Error) -> Verdict {
     }
 }
 
-#[cfg(feature = "tokio")]
+#[cfg(all(feature = "tokio", not(loom)))]
 pub use with_tokio::*;
 
-#[cfg(feature = "tokio")]
+#[cfg(all(feature = "tokio", not(loom)))]
 mod with_tokio {
     use super::verdict;
     use crate::{Error, Policy};

@@ -4,12 +4,8 @@
 //! given: on a tokio runtime (feature `tokio`) it is tokio's, so that a paused clock is obeyed; anywhere else a thread
 //! of relent's own wakes the sleepers, so that any executor will do.
 
-use crate::{Timestamp, mix};
-use core::{
-    future::Future,
-    sync::atomic::{AtomicUsize, Ordering},
-    time::Duration,
-};
+use crate::{Timestamp, core::atomic::Counter, mix};
+use core::{future::Future, time::Duration};
 
 /// A clock and a way to sleep: what smol, embassy, or a test puts in place of the system's.
 ///
@@ -50,9 +46,11 @@ pub trait Timer {
     /// A seed for a call, different at each call. By default made of a counter and the time, which tells calls apart
     /// but not machines that start in one moment: where there is entropy, use it.
     fn seed(&self) -> u64 {
-        static COUNTER: AtomicUsize = AtomicUsize::new(0);
-        let count = COUNTER.fetch_add(1, Ordering::Relaxed) as u64;
-        mix(mix(count) ^ self.now().as_nanos())
+        #[cfg(not(loom))]
+        static COUNTER: Counter = Counter::new();
+        #[cfg(loom)]
+        loom::lazy_static! { static ref COUNTER: Counter = Counter::new(); }
+        mix(mix(COUNTER.next() as u64) ^ self.now().as_nanos())
     }
 
     /// Sleeps on this thread, and wakes early if `cancel` is thrown. By default waits for [`sleep`](Timer::sleep).

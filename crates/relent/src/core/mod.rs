@@ -3,6 +3,8 @@
 //! Imports `core` only. Private, because a public module of this name would shadow the crate `core` for whoever
 //! writes `use relent::*`; its items are re-exported at the root.
 
+#[macro_use]
+pub(crate) mod atomic;
 pub(crate) mod backoff;
 pub(crate) mod call;
 pub(crate) mod curve;
