@@ -12,6 +12,7 @@ pub mod explain;
 mod http;
 pub mod json;
 mod man;
+pub mod outer;
 pub mod plot;
 pub mod policy_args;
 pub mod redact;

@@ -1,0 +1,111 @@
+//! The `relent run` that this process runs inside of, if it does: what it says to us, and what we say to it.
+//!
+//! It speaks through the environment. `RELENT_KEY` is the key of its call, `RELENT_DEADLINE_MS` is how many
+//! milliseconds the attempt had when it started, and `RELENT_VERDICT` names a file for what a failure means. When one
+//! of our own calls is given up, it says so there, so that three attempts around three attempts stay three.
+//!
+//! What relent writes begins with the exit code that it is about (`exit 22: permanent`) and counts only if the attempt
+//! ends with that code: a script that copes with the failure and goes on is judged by its own end.
+
+use relent::{Reason, Verdict};
+use std::{
+    env,
+    ffi::OsString,
+    fs::OpenOptions,
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
+
+/// The variable with the idempotency key of the call.
+pub const KEY: &str = "RELENT_KEY";
+/// The variable with the name of the file for verdicts.
+pub const VERDICT: &str = "RELENT_VERDICT";
+/// The variable with the milliseconds that are left.
+pub const DEADLINE_MS: &str = "RELENT_DEADLINE_MS";
+
+/// The key of the call that this process is a part of: one for all attempts, and for all layers.
+pub fn key() -> Option<OsString> {
+    env::var_os(KEY).filter(|key| !key.is_empty())
+}
+
+/// How long the caller gives us from now on, if it said so; zero when it is over. A value that is no number says nothing.
+///
+/// The time counts from the first time that this was asked, which is at the start of the process.
+pub fn time_left() -> Option<Duration> {
+    static ASKED: OnceLock<(Instant, Option<Duration>)> = OnceLock::new();
+    let (began, given) = ASKED.get_or_init(|| {
+        let given = env::var(DEADLINE_MS).ok().and_then(|text| text.trim().parse().ok());
+        (Instant::now(), given.map(Duration::from_millis))
+    });
+    given.map(|given| given.saturating_sub(began.elapsed()))
+}
+
+/// The earlier of a limit of our own and the caller's.
+pub fn clip(own: Option<Duration>) -> Option<Duration> {
+    own.into_iter().chain(time_left()).min()
+}
+
+/// What is left as the value of [`DEADLINE_MS`], rounded down: nobody is promised time that there is not.
+pub fn millis(left: Duration) -> OsString {
+    left.as_millis().min(u64::MAX.into()).to_string().into()
+}
+
+/// Tells the caller that a call was given up, so that it does not start it again: out of attempts, out of time or
+/// permanent is permanent to whoever is above; an overloaded server stays one; a wait that was too long for us may
+/// not be for the caller. `told` is how long the far side asked to wait, `exit` is what we are about to exit with.
+///
+/// Says nothing where nobody listens, or where the call was ended from outside.
+pub fn gave_up(reason: Reason, told: Option<Duration>, exit: u8) {
+    let verdict = match (reason, told) {
+        (Reason::Cancelled, _) => return,
+        (Reason::Overloaded, _) => Verdict::Overloaded,
+        (Reason::PushbackTooLong, Some(told)) => Verdict::After(told),
+        _ => Verdict::Permanent,
+    };
+    say(verdict, exit);
+}
+
+/// Tells the caller what an end with this exit code means.
+pub fn say(verdict: Verdict, exit: u8) {
+    let Some(path) = env::var_os(VERDICT).filter(|path| !path.is_empty()) else { return };
+    // Neither waits for somebody who reads a named pipe, nor follows a link, nor makes a file that was not there.
+    let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOFOLLOW | nix::libc::O_NOCTTY;
+    let Ok(mut file) = OpenOptions::new().append(true).custom_flags(flags).open(path) else { return };
+    if file.metadata().is_ok_and(|data| data.is_file()) {
+        // Who does not hear it judges by the exit code.
+        let _ = file.write_all(line(verdict, exit).as_bytes());
+    }
+}
+
+fn line(verdict: Verdict, exit: u8) -> String {
+    format!("exit {exit}: {}\n", word(verdict))
+}
+
+/// A verdict as `RELENT_VERDICT` has it.
+pub fn word(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Transient => "transient".to_owned(),
+        Verdict::Permanent => "permanent".to_owned(),
+        Verdict::Overloaded => "overloaded".to_owned(),
+        Verdict::After(after) => format!("after {}", relent::Human(after)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_which_end_it_is_about() {
+        assert_eq!(line(Verdict::Permanent, 22), "exit 22: permanent\n");
+        assert_eq!(line(Verdict::After(Duration::from_millis(1500)), 1), "exit 1: after 1.5s\n");
+    }
+
+    #[test]
+    fn time_left_is_never_rounded_up() {
+        assert_eq!(millis(Duration::from_micros(1999)), "1");
+        assert_eq!(millis(Duration::MAX), u64::MAX.to_string().as_str());
+    }
+}
