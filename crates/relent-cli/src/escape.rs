@@ -6,6 +6,7 @@
 //! UTF-8. JSON has its own spelling of the same characters ([`json`](crate::json)).
 
 use crate::talk;
+use relent_sim::json::{is_hostile, is_line_break};
 use std::{borrow::Cow, fmt::Write};
 
 /// A text as one line of plain characters.
@@ -28,20 +29,6 @@ pub fn escape_lines(text: &str) -> Cow<'_, str> {
 /// The same for bytes that may not be UTF-8, which then show the replacement character.
 pub fn escape_bytes(bytes: &[u8]) -> String {
     escape(&String::from_utf8_lossy(bytes)).into_owned()
-}
-
-/// Whether a terminal or a reader may be misled by the character: C0, DEL, C1, marks of the reading order, and the
-/// invisible tags that repeat ASCII. Line breaks are asked for apart.
-pub(crate) fn is_hostile(c: char) -> bool {
-    let marks_order =
-        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let is_invisible = matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
-    (c.is_control() && c != '\n') || marks_order || is_invisible
-}
-
-/// Whether a reader of lines may see the character as the end of one.
-pub(crate) fn is_line_break(c: char) -> bool {
-    matches!(c, '\n' | '\u{2028}' | '\u{2029}')
 }
 
 fn written(text: &str, hides: impl Fn(char) -> bool) -> Cow<'_, str> {

@@ -24,60 +24,34 @@
 //! It needs no threads, sockets or clock of its own: time is a number here.
 
 mod advice;
-mod arrivals;
-mod assertion;
-mod bands;
-mod bulk;
-mod calendar;
-mod channel;
-mod csv;
 mod engine;
-mod figure;
-mod fine;
-mod histogram;
-mod json;
-mod lanes;
-mod layers;
-mod luck;
-mod network;
-mod occ;
 mod outcome;
-mod parallel;
-mod pictures;
-mod radix;
-mod run;
 mod scenario;
-mod service;
 mod simulate;
+mod sweeps;
+mod time;
+mod world;
+mod write;
 
 pub use crate::{
-    advice::{Advice, Cure, Effort, FatalOutage, Recommended, SafeLoad, Safety, Shape, Storm, advise},
-    arrivals::{Arrivals, Rate},
-    assertion::{Assertion, Broken},
-    bands::{Band, Bands},
-    channel::{Access, Batch, Ethernet, Saturated, Windows, theory},
-    figure::{Figure, Figures},
-    layers::Layers,
-    luck::Forced,
-    network::Network,
-    occ::Occ,
+    advice::{Effort, advise},
+    engine::control::Control,
     outcome::{
-        Engine, Extras, Heat, Hysteresis, HysteresisPoint, Ideal, LoadBin, Matrix, Outcome, Plots, Record, Recovery,
-        RecoveryPoint, Share, Sizes,
+        Advice, Band, Bands, Broken, Cure, Extras, FatalOutage, Figures, Heat, Hysteresis, HysteresisPoint, Ideal,
+        LoadBin, Matrix, Outcome, Plots, Recommended, Record, Recovery, RecoveryPoint, SafeLoad, Safety, Shape, Share,
+        Sizes, Storm,
     },
-    pictures::draw_pictures,
-    run::Control,
     scenario::{
-        Contender, Picture, Pictures, Problem, RateLimit, RetryAfter, Scenario, Server, Service, Trouble, TroubleKind,
-        World, Writes, presets,
+        Access, Arrivals, Assertion, Batch, Contender, Engine, Ethernet, Figure, Forced, Layers, Network,
+        OptimisticWriters, Picture, Pictures, Problem, Rate, RateLimit, RetryAfter, Saturated, Scenario, Server,
+        Service, Subject, Trouble, TroubleKind, Windows, World, Writes, presets,
     },
     simulate::{simulate, simulate_with},
+    sweeps::draw_pictures,
+    world::channel::theory,
 };
 
-use std::time::Duration;
-
-/// The nanoseconds of a duration, at most 584 years.
-#[inline]
-pub(crate) fn nanos(duration: Duration) -> u64 {
-    (relent::Timestamp::ZERO + duration).as_nanos()
+/// The JSON writer that the whole workspace uses.
+pub mod json {
+    pub use crate::write::object::{Object, array, is_hostile, is_line_break, list, number, quoted};
 }

@@ -241,7 +241,7 @@ pub(super) fn base_and_cap(policy: &relent::Policy) -> Option<(f64, f64)> {
 /// What there are more or fewer of.
 pub(super) const fn noun(world: &World) -> &'static str {
     match world {
-        World::Occ(_) => "writers",
+        World::OptimisticWriters(_) => "writers",
         World::Batch(_) => "packets",
         World::Ethernet(_) | World::Saturated(_) => "stations",
         _ => "clients",
@@ -252,7 +252,7 @@ pub(super) const fn noun(world: &World) -> &'static str {
 fn size(world: &World) -> Option<u64> {
     match world {
         World::Service(Service { arrivals: Arrivals::Herd { clients, .. }, .. }) => Some(*clients),
-        World::Occ(occ) => Some(occ.clients),
+        World::OptimisticWriters(occ) => Some(occ.clients),
         World::Batch(batch) => Some(batch.packets),
         World::Ethernet(ethernet) => Some(ethernet.stations),
         World::Saturated(saturated) => Some(saturated.stations),

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(super) fn scenario(scenario: &Scenario, outcome: &Outcome) -> Vec<String> {
     let mut words = match &scenario.world {
         World::Service(world) => service(world),
-        World::Occ(world) => vec![
+        World::OptimisticWriters(world) => vec![
             format!("{} writers each change one and the same row once.", count(world.clients as f64)),
             "Each reads the row's version and writes; a write counts only if nobody else's came in between.".into(),
             network(world.network),

@@ -8,31 +8,19 @@
 //! call could be made several times over: whether a storm takes hold is decided by then. The scenario's own runs are
 //! taken at their word, too, so the answer never contradicts them.
 
-use super::{Safety, Storm, safe_load};
+use super::safe_load;
 use crate::{
-    arrivals::Arrivals,
-    figure::Figure,
-    luck::Luck,
-    outcome::Record,
-    run::{Control, Run},
-    scenario::{Contender, Scenario, Service, Trouble, TroubleKind},
-    service::{self, predict::Task},
+    engine::{control::Control, draws::Draws, task::Task},
+    outcome::{
+        FatalOutage, Record,
+        advice::{Safety, Storm},
+        run::Run,
+    },
+    scenario::{Arrivals, Contender, Figure, Scenario, Service, Trouble, TroubleKind},
+    world::service::{self},
 };
 use relent::Policy;
 use std::time::Duration;
-
-/// The shortest fatal outage, as far as it is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct FatalOutage {
-    /// The longest outage that was tried and survived.
-    pub survived: Option<Duration>,
-    /// The shortest outage that was tried and fatal; `None` if none was.
-    pub fatal: Option<Duration>,
-    /// By theory, where there is one: the queue must come to hold more work than clients wait for.
-    pub theory: Option<Duration>,
-    /// Whether the search ended early because it would have taken too many attempts.
-    pub too_dear: bool,
-}
 
 /// Two lengths that differ by less than this share are the same.
 const CLOSE: f64 = 0.05;
@@ -215,9 +203,9 @@ impl Trial<'_> {
     }
 
     fn run(&self, service: &Service, seed: u32) -> Run {
-        let luck = Luck::new(self.scenario.first_seed.wrapping_add(u64::from(seed)), self.scenario.forced);
-        let limit = crate::nanos(self.scenario.limit);
-        service::run(&Task { service, contender: self.contender, luck, limit, control: self.control })
+        let draws = Draws::new(self.scenario.first_seed.wrapping_add(u64::from(seed)), self.scenario.forced);
+        let limit = crate::time::nanos(self.scenario.limit);
+        service::run(&Task { service, contender: self.contender, draws, limit, control: self.control })
     }
 }
 
@@ -258,8 +246,7 @@ fn theory(service: &Service, policy: &Policy, trouble: Trouble, safety: &Safety)
 mod tests {
     use super::*;
     use crate::{
-        arrivals::Rate,
-        scenario::{Server, World},
+        scenario::{Rate, Server, World},
         simulate::simulate,
     };
 

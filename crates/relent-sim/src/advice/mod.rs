@@ -7,48 +7,16 @@
 //!
 //! Nothing here is about worlds without a server that has a capacity: there the table says all there is.
 
+use crate::{
+    engine::{control::Control, parallel},
+    outcome::{Advice, Outcome, Record, Safety, advice::FatalOutage},
+    scenario::{Contender, Figure, Scenario, Service, World},
+};
 mod fatal_outage;
 mod recommend;
 mod safe_load;
 
-pub use self::{
-    fatal_outage::FatalOutage,
-    recommend::{Recommended, Shape},
-    safe_load::{Cure, SafeLoad, Storm},
-};
-
-use crate::{
-    figure::Figure,
-    outcome::{Outcome, Record},
-    parallel,
-    run::Control,
-    scenario::{Contender, Scenario, Service, World},
-};
 use std::sync::atomic::Ordering;
-
-/// Advice on a scenario, once it has been simulated.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Advice {
-    /// How safe each policy is, in the order of the records.
-    pub policies: Vec<Safety>,
-    /// What a herd should do, where that can be said.
-    pub recommended: Option<Recommended>,
-}
-
-/// How safe a policy is under a stream of calls. Everything is `None` for a herd.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Safety {
-    /// Calls a second when the run ends: what a storm meets that something earlier began.
-    pub calls_per_s: Option<f64>,
-    /// Their first attempts' work in units of the capacity.
-    pub load: Option<f64>,
-    /// Whether retries can sustain a storm, and above which load; `None` where theory does not say.
-    pub storm: Option<Storm>,
-    /// How long after the trouble all should be well again, by theory, in seconds.
-    pub recovery_by_theory_s: Option<f64>,
-    /// The shortest outage that the policy does not survive, where the scenario has one outage that can be varied.
-    pub fatal_outage: Option<FatalOutage>,
-}
 
 /// How much work finding advice may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

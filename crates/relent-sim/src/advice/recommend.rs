@@ -19,49 +19,13 @@
 
 use super::safe_load;
 use crate::{
-    arrivals::Arrivals,
-    figure::Figure,
-    outcome::{Outcome, Record},
-    run::Control,
-    scenario::{Contender, Scenario, Service},
+    engine::control::Control,
+    outcome::{Outcome, Recommended, Record, Shape},
+    scenario::{Arrivals, Contender, Figure, Scenario, Service},
     simulate::simulate_with,
 };
-use relent::{
-    Curve, Jitter, Policy, Settings,
-    config::{CurveName, Draft, Limit},
-};
+use relent::{Jitter, Policy, Settings};
 use std::{cell::Cell, time::Duration};
-
-/// A policy for the herd of a scenario, and what it did there.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Recommended {
-    /// The policy.
-    pub policy: Policy,
-    /// What it does after a failure.
-    pub shape: Shape,
-    /// Clients / capacity, in seconds: what nobody can beat.
-    pub ideal_s: f64,
-    /// How much longer than that the first attempts are spread: 0.05 is 5 %.
-    pub margin: f64,
-    /// The requests that must find room in the server's queue so that hardly one is refused, if the clients came within
-    /// clients / capacity: `2 sqrt(N)`.
-    pub queue_room: u64,
-    /// Whether the queue is too short even for the longer time: then some are refused.
-    pub queue_too_short: bool,
-    /// What it did in the scenario's world, under the name `recommended`.
-    pub record: Record,
-    /// A policy of the scenario that does as well, or better: then there is nothing to change.
-    pub as_good: Option<String>,
-}
-
-/// What a recommended policy does after a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// It waits the same time again over which the first attempts were spread.
-    Steady,
-    /// Its delays grow from a small part of that time.
-    Growing,
-}
 
 /// How much longer than clients / capacity the first attempts may be spread. The least is there because nobody knows
 /// a capacity to the percent.
@@ -271,49 +235,6 @@ fn room(clients: f64, margin: f64, variance: f64) -> f64 {
     let without = 2.0 * (clients * variance).sqrt();
     let crossings = 200.0 * clients * margin * margin / variance;
     if crossings <= 1.0 { without } else { without.min(variance * crossings.ln() / (2.0 * margin)) }
-}
-
-impl Recommended {
-    /// The first delay after a failure, without jitter.
-    pub fn base(&self) -> Duration {
-        match self.policy.settings().curve {
-            Curve::Exponential { base, .. } | Curve::Constant { base } => base,
-            _ => Duration::ZERO,
-        }
-    }
-
-    /// The keys that matter.
-    fn draft(&self) -> Draft {
-        let settings = self.policy.settings();
-        let (curve, base) = match self.shape {
-            Shape::Steady => (CurveName::Constant, self.base()),
-            Shape::Growing => (CurveName::Exponential, self.base()),
-        };
-        let mut draft = Draft::default();
-        (draft.curve, draft.base, draft.cap) = (Some(curve), Some(base), settings.cap.map(Limit::At));
-        (draft.jitter, draft.max_attempts) = (Some(settings.jitter), Some(Limit::Unlimited));
-        draft.attempt_timeout = settings.attempt_timeout.map(Limit::At);
-        draft.spread = (!settings.spread.is_zero()).then_some(settings.spread);
-        draft
-    }
-
-    /// The policy as a table of a policy or scenario file.
-    pub fn toml(&self) -> String {
-        format!("[policy.{NAME}]\n{}", self.draft())
-    }
-
-    /// The policy as the flags of any `relent` command, and of `relent simulate`.
-    pub fn flags(&self) -> String {
-        let draft = self.draft().to_string();
-        let flag = |line: &str| {
-            let (key, value) = line.split_once(" = ")?;
-            let value = value.trim_matches(['"', '{', '}', ' ']).replace(" = ", "=").replace('"', "");
-            Some(format!("--{} {value}", key.replace('_', "-")))
-        };
-        let (spread, rest): (Vec<String>, Vec<String>) =
-            draft.lines().filter_map(flag).partition(|flag| flag.starts_with("--spread"));
-        [spread, rest].concat().join(" ")
-    }
 }
 
 #[cfg(test)]

@@ -9,58 +9,13 @@
 //! recover are derived, and checked by simulation. A budget of `b` retries a call would make it 1 / (1 + b): budgets
 //! belong here when there are any.
 
-use super::Safety;
 use crate::{
-    arrivals::Arrivals,
-    luck::Luck,
-    scenario::{Contender, Scenario, Service, Trouble, TroubleKind},
+    engine::draws::Draws,
+    outcome::{Cure, SafeLoad, Storm, advice::Safety},
+    scenario::{Arrivals, Contender, Scenario, Service, Trouble, TroubleKind},
 };
 use relent::{Decision, Policy, Timestamp, Verdict, mix};
 use std::time::Duration;
-
-/// Whether retries can keep a storm alive that something else began.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Storm {
-    /// They can, above this load.
-    Above(SafeLoad),
-    /// They cannot, at any load below the capacity.
-    Never(Cure),
-    /// There is nothing else: the way alone takes longer than clients wait, so no answer is in time.
-    Always,
-}
-
-/// The most load at which every storm ends by itself, whatever began it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SafeLoad {
-    /// In units of the capacity: 1 / attempts. Zero if attempts are not limited.
-    pub share: f64,
-    /// In calls a second.
-    pub per_s: f64,
-    /// Attempts of a call of which all fail (their mean, if it depends on luck); infinite if they are not limited.
-    pub attempts: f64,
-}
-
-/// Why storms cannot sustain themselves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cure {
-    /// The queue holds less work than clients wait for: whatever is let in is answered in time.
-    ShortQueue,
-    /// The newest request is served first: it is answered in time, however many old ones lie below it.
-    NewestFirst,
-    /// Clients wait as long as it takes, so no work is in vain.
-    Patience,
-}
-
-impl Cure {
-    /// The name in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Cure::ShortQueue => "short queue",
-            Cure::NewestFirst => "newest first",
-            Cure::Patience => "patience",
-        }
-    }
-}
 
 /// What theory says about a policy under a stream of calls.
 pub(super) fn safety(scenario: &Scenario, service: &Service, contender: &Contender) -> Safety {
@@ -148,8 +103,8 @@ fn attempts(scenario: &Scenario, service: &Service, policy: &Policy, timeout: Du
     if layers > 1 && settings.max_elapsed.is_some() {
         return None;
     }
-    let luck = Luck::new(scenario.first_seed, None);
-    let of = |client: u64| starts(policy, luck.call(client), timeout).count() as u32;
+    let draws = Draws::new(scenario.first_seed, None);
+    let of = |client: u64| starts(policy, draws.call(client), timeout).count() as u32;
     let first = of(0);
     if first >= ENDLESS {
         return Some(f64::INFINITY);
@@ -208,11 +163,7 @@ fn recovery(service: &Service, policy: &Policy, load: f64, safe: SafeLoad, stall
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        arrivals::Rate,
-        network::Network,
-        scenario::{Server, World, Writes},
-    };
+    use crate::scenario::{Network, Rate, Server, World, Writes};
 
     const SEC: Duration = Duration::from_secs(1);
 

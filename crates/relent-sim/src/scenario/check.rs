@@ -1,11 +1,7 @@
 //! Impossible scenarios, and what is wrong with them.
 
+use super::{Access, Arrivals, Network, Rate, Windows};
 use super::{Contender, Picture, Scenario, Service, TroubleKind, World};
-use crate::{
-    arrivals::{Arrivals, Rate},
-    channel::{Access, Windows},
-    network::Network,
-};
 use relent::{Curve, Human, Jitter};
 use std::{collections::BTreeSet, error::Error, fmt, ops::Range, time::Duration};
 
@@ -70,10 +66,15 @@ impl Scenario {
                 self.contenders.iter().try_for_each(|contender| service.check_contender(contender))?;
                 self.check_drain(service)
             }
-            World::Occ(occ) => {
-                must(occ.clients > 0, "clients.count", "there are no clients", "use 1 or more")?;
-                must((occ.clients as f64) < MOST_CLIENTS, "clients.count", "there are too many clients", "use fewer")?;
-                check_network(&occ.network)
+            World::OptimisticWriters(writers) => {
+                must(writers.clients > 0, "clients.count", "there are no clients", "use 1 or more")?;
+                must(
+                    (writers.clients as f64) < MOST_CLIENTS,
+                    "clients.count",
+                    "there are too many clients",
+                    "use fewer",
+                )?;
+                check_network(&writers.network)
             }
             World::Layers(layers) => {
                 must(layers.calls > 0, "clients.count", "there are no calls", "use 1 or more")?;

@@ -1,17 +1,12 @@
 //! Scenario files: TOML in, a scenario out, mistakes shown where they stand.
 
 use super::{
+    Access, Arrivals, Assertion, Batch, Engine, Ethernet, Layers, Network, OptimisticWriters, Rate, Saturated, Subject,
+    Windows,
+};
+use super::{
     Contender, Picture, Problem, RateLimit, RetryAfter, Scenario, Server, Service, Trouble, TroubleKind, World, Writes,
     table::{Result, Table},
-};
-use crate::{
-    arrivals::{Arrivals, Rate},
-    assertion::{Assertion, Subject},
-    channel::{Access, Batch, Ethernet, Saturated, Windows},
-    layers::Layers,
-    network::Network,
-    occ::Occ,
-    outcome::Engine,
 };
 use relent::config::{BadSetting, Config, ConfigError};
 use std::{fs, ops::Range, path::Path, time::Duration};
@@ -191,9 +186,9 @@ fn world(root: &Table<'_>) -> Result<World> {
     if let Some(table) = root.table("occ")? {
         table.finish()?;
         let clients = clients_table(root)?;
-        let occ = Occ { clients: count(&clients)?, network: network(root)? };
+        let writers = OptimisticWriters { clients: count(&clients)?, network: network(root)? };
         clients.finish()?;
-        return Ok(World::Occ(occ));
+        return Ok(World::OptimisticWriters(writers));
     }
     let layers = root.table("layers")?;
     if let Some(table) = &layers
@@ -556,7 +551,7 @@ fn asserts(root: &Table<'_>, contenders: &[Contender]) -> Result<Vec<Assertion>>
         }
         if !contenders.iter().any(|contender| contender.name == name) {
             let mut names: Vec<&str> = contenders.iter().map(|contender| contender.name.as_str()).collect();
-            names.extend(crate::figure::Figure::ALL.map(crate::figure::Figure::name));
+            names.extend(crate::scenario::Figure::ALL.map(crate::scenario::Figure::name));
             names.push("recovered");
             let bad = BadSetting::unknown("figure or policy", name, &names);
             return Err(table.wrong(span, bad.problem, bad.hint));
@@ -564,8 +559,11 @@ fn asserts(root: &Table<'_>, contenders: &[Contender]) -> Result<Vec<Assertion>>
         let own = table.table_of(name, value)?;
         for (figure, value, span) in own.entries() {
             let Some(subject) = Subject::parse(figure) else {
-                let bad =
-                    BadSetting::unknown("figure", figure, &crate::figure::Figure::ALL.map(crate::figure::Figure::name));
+                let bad = BadSetting::unknown(
+                    "figure",
+                    figure,
+                    &crate::scenario::Figure::ALL.map(crate::scenario::Figure::name),
+                );
                 return Err(own.wrong(span, bad.problem, bad.hint));
             };
             asserts.push(bound(&own, subject, value, Some(name.to_owned()))?);

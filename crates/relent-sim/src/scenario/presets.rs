@@ -1,7 +1,7 @@
 //! Scenarios that are asked for by flags.
 
 use super::{Contender, Scenario, World};
-use crate::{network::Network, occ::Occ};
+use super::{Network, OptimisticWriters};
 use relent::{Jitter, Policy, compat};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub fn aws(clients: u64) -> Scenario {
     let network = Network::Normal { mean: Duration::from_millis(10), sd: Duration::from_millis(2) };
     let decorrelated = compat::find("aws-blog-decorrelated").expect("relent knows the AWS blog").policy();
     let exponential = Policy::exponential(Duration::from_millis(10)).cap(CAP).unlimited_attempts();
-    let mut scenario = Scenario::new("aws", World::Occ(Occ { clients, network }));
+    let mut scenario = Scenario::new("aws", World::OptimisticWriters(OptimisticWriters { clients, network }));
     scenario.title = format!("{clients} writers of one row under optimistic concurrency");
     scenario.contenders = vec![
         Contender::new("none", Policy::immediate().unlimited_attempts()),

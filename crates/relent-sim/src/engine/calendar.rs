@@ -1,0 +1,355 @@
+//! The queue of coming events: who arrives at the server when.
+//!
+//! A ring of buckets of about four milliseconds. Putting an event in is a write to the bucket's chunk that is being
+//! filled; a bucket is sorted when its time comes. Full chunks are in a pool that all buckets share, so that memory
+//! follows the number of events. An event is eight bytes: its place in the bucket's time, the client, and the attempts
+//! behind it, so sorting the numbers sorts by time and then by client. Events beyond the ring wait in an overflow. The
+//! results are those of a binary heap, event for event; `Heap` is that heap, for tests.
+
+use super::radix_sort::{Events, Sorter};
+use std::{
+    cmp::Reverse, collections::BTreeMap, collections::BinaryHeap, collections::binary_heap::PeekMut, ops::Range,
+};
+
+/// An arrival at the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Event {
+    /// Nanoseconds from the start.
+    pub(crate) time: u64,
+    /// Which client.
+    pub(crate) client: u32,
+    /// Attempts that this client made before.
+    pub(crate) failures: u32,
+}
+
+/// Events out in the order of time, then client.
+pub(crate) trait Queue {
+    /// Adds an event. Its time is not before that of the last one taken out.
+    fn push(&mut self, event: Event);
+    /// Takes out the next event.
+    fn pop(&mut self) -> Option<Event>;
+}
+
+/// 2^22 ns: a bucket is 4.2 ms wide. Narrower ones sort faster, but their ends no longer fit into the fast caches.
+const SLOT_BITS: u32 = 22;
+/// The ring reaches 17 s ahead.
+const RING: u64 = 1 << 12;
+const CLIENT_BITS: u32 = 32;
+const FAILURE_BITS: u32 = 10;
+/// Marks an event whose number of failures did not fit.
+const SPILLED: u64 = (1 << FAILURE_BITS) - 1;
+
+/// The ring of buckets.
+pub(crate) struct Calendar {
+    ring: Buckets,
+    /// The slot being taken out, its events from `next` on, and late arrivals in it.
+    slot: u64,
+    current: Vec<u64>,
+    next: usize,
+    late: BinaryHeap<Reverse<u64>>,
+    sorter: Sorter,
+    /// Events beyond the ring, by revolution of the ring.
+    overflow: BTreeMap<u64, Vec<Event>>,
+    spilled: BTreeMap<u32, u32>,
+    waiting: u64,
+}
+
+impl Calendar {
+    pub(crate) fn new() -> Calendar {
+        Calendar {
+            ring: Buckets::new(),
+            slot: 0,
+            current: Vec::new(),
+            next: 0,
+            late: BinaryHeap::new(),
+            sorter: Sorter::new(),
+            overflow: BTreeMap::new(),
+            spilled: BTreeMap::new(),
+            waiting: 0,
+        }
+    }
+
+    #[inline]
+    fn pack(&mut self, event: Event) -> u64 {
+        let offset = event.time & ((1 << SLOT_BITS) - 1);
+        let mut failures = u64::from(event.failures);
+        if failures >= SPILLED {
+            self.spilled.insert(event.client, event.failures);
+            failures = SPILLED;
+        }
+        offset << (CLIENT_BITS + FAILURE_BITS) | u64::from(event.client) << FAILURE_BITS | failures
+    }
+
+    #[inline]
+    fn unpack(&self, packed: u64) -> Event {
+        let client = (packed >> FAILURE_BITS) as u32;
+        let failures = match packed & SPILLED {
+            SPILLED => self.spilled[&client],
+            failures => failures as u32,
+        };
+        let offset = packed >> (CLIENT_BITS + FAILURE_BITS);
+        Event { time: (self.slot - 1) << SLOT_BITS | offset, client, failures }
+    }
+
+    /// A late arrival, if it comes before the others.
+    #[inline(never)]
+    fn pop_late(&mut self, first: Option<u64>) -> Option<u64> {
+        let late = self.late.peek_mut()?;
+        first.is_none_or(|first| late.0 < first).then(|| PeekMut::pop(late).0)
+    }
+
+    /// Goes to the next slot that holds events.
+    #[cold]
+    fn advance(&mut self) -> bool {
+        if self.waiting == 0 && self.overflow.is_empty() {
+            return false;
+        }
+        loop {
+            if self.waiting == 0
+                && let Some((&revolution, _)) = self.overflow.first_key_value()
+            {
+                self.slot = self.slot.max(revolution * RING - 1);
+            }
+            self.slot += 1;
+            if self.slot.is_multiple_of(RING)
+                && let Some(events) = self.overflow.remove(&(self.slot / RING))
+            {
+                for event in events {
+                    self.push_ring(event);
+                }
+            }
+            let bucket = (self.slot % RING) as usize;
+            if self.ring.is_empty(bucket) {
+                continue;
+            }
+            self.ring.take(bucket, &mut self.sorter, &mut self.current);
+            self.waiting -= self.current.len() as u64;
+            self.next = 0;
+            return true;
+        }
+    }
+
+    #[inline(always)]
+    fn push_ring(&mut self, event: Event) {
+        let packed = self.pack(event);
+        self.ring.push((slot_of(event.time) % RING) as usize, packed);
+        self.waiting += 1;
+    }
+}
+
+/// Events of a chunk: half a kilobyte. Chunks lie anywhere in memory, so that smaller ones cost more misses, and larger
+/// ones more memory.
+const CHUNK: usize = 64;
+
+/// The end of a chain of chunks.
+const END: u32 = u32::MAX;
+
+/// A vector of more events than this is not kept.
+const LARGE: usize = 1 << 16;
+
+/// Buckets as chains of chunks out of one pool.
+///
+/// The last chunk of each bucket, the one that is being filled, is not in the pool but beside those of the other
+/// buckets: events go to a random bucket, and the ends of all of them together are small enough for the caches.
+struct Buckets {
+    /// How many events each bucket has.
+    counts: Vec<u32>,
+    filling: Vec<u64>,
+    /// The last full chunk of each bucket.
+    full: Vec<u32>,
+    pool: Vec<u64>,
+    /// For each chunk of the pool the one before it in its bucket, or the next free one.
+    links: Vec<u32>,
+    free: u32,
+}
+
+impl Buckets {
+    fn new() -> Buckets {
+        let ring = RING as usize;
+        Buckets {
+            counts: vec![0; ring],
+            filling: vec![0; ring * CHUNK],
+            full: vec![END; ring],
+            pool: Vec::new(),
+            links: Vec::new(),
+            free: END,
+        }
+    }
+
+    fn is_empty(&self, bucket: usize) -> bool {
+        self.counts[bucket] == 0
+    }
+
+    #[inline(always)]
+    fn push(&mut self, bucket: usize, event: u64) {
+        let count = &mut self.counts[bucket];
+        let place = *count as usize % CHUNK;
+        *count += 1;
+        self.filling[bucket * CHUNK + place] = event;
+        if place == CHUNK - 1 {
+            self.put_away(bucket);
+        }
+    }
+
+    /// Moves the chunk that a bucket has filled into the pool.
+    fn put_away(&mut self, bucket: usize) {
+        let chunk = &self.filling[place_of(bucket)];
+        let before = self.full[bucket];
+        if self.free == END {
+            self.full[bucket] = self.links.len() as u32;
+            self.pool.extend_from_slice(chunk);
+            self.links.push(before);
+            return;
+        }
+        let place = self.free;
+        self.free = std::mem::replace(&mut self.links[place as usize], before);
+        self.pool[place_of(place as usize)].copy_from_slice(chunk);
+        self.full[bucket] = place;
+    }
+
+    /// Moves a bucket's events, in order, into a vector.
+    fn take(&mut self, bucket: usize, sorter: &mut Sorter, events: &mut Vec<u64>) {
+        // The vector of a rush, such as the herd's first, is given back when it is over.
+        if events.capacity() > LARGE {
+            *events = Vec::new();
+        }
+        events.clear();
+        let count = std::mem::take(&mut self.counts[bucket]) as usize;
+        let last = std::mem::replace(&mut self.full[bucket], END);
+        let chain = Chain {
+            newest: &self.filling[place_of(bucket)][..count % CHUNK],
+            last,
+            pool: &self.pool,
+            links: &self.links,
+        };
+        sorter.sort(count, &chain, events);
+        if let Some(first) = chain.chunks().last() {
+            self.links[first as usize] = std::mem::replace(&mut self.free, last);
+        }
+    }
+}
+
+/// Where the events of a chunk are among those of all.
+const fn place_of(chunk: usize) -> Range<usize> {
+    chunk * CHUNK..(chunk + 1) * CHUNK
+}
+
+/// What is in one bucket.
+struct Chain<'a> {
+    newest: &'a [u64],
+    last: u32,
+    pool: &'a [u64],
+    links: &'a [u32],
+}
+
+impl Chain<'_> {
+    fn chunks(&self) -> impl Iterator<Item = u32> {
+        let mut chunk = self.last;
+        std::iter::from_fn(move || {
+            let this = chunk;
+            (this != END).then(|| {
+                chunk = self.links[this as usize];
+                this
+            })
+        })
+    }
+}
+
+impl Events for Chain<'_> {
+    #[inline(always)]
+    fn each(&self, mut with: impl FnMut(u64)) {
+        self.newest.iter().rev().for_each(|event| with(*event));
+        for chunk in self.chunks() {
+            self.pool[place_of(chunk as usize)].iter().rev().for_each(|event| with(*event));
+        }
+    }
+}
+
+/// Slots count from 1, so that before the first one is taken out nothing is late.
+const fn slot_of(time: u64) -> u64 {
+    (time >> SLOT_BITS) + 1
+}
+
+impl Queue for Calendar {
+    #[inline(always)]
+    fn push(&mut self, event: Event) {
+        let slot = slot_of(event.time);
+        if slot <= self.slot {
+            let packed = self.pack(event);
+            self.late.push(Reverse(packed));
+        } else if slot - self.slot < RING {
+            self.push_ring(event);
+        } else {
+            self.overflow.entry(slot / RING).or_default().push(event);
+        }
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Event> {
+        loop {
+            let first = self.current.get(self.next).copied();
+            if !self.late.is_empty()
+                && let Some(late) = self.pop_late(first)
+            {
+                return Some(self.unpack(late));
+            }
+            if let Some(first) = first {
+                self.next += 1;
+                return Some(self.unpack(first));
+            }
+            if !self.advance() {
+                return None;
+            }
+        }
+    }
+}
+
+/// A plain binary heap: the oracle that the ring is tested against.
+#[cfg(test)]
+#[derive(Default)]
+pub(crate) struct Heap(BinaryHeap<Reverse<Event>>);
+
+#[cfg(test)]
+impl Queue for Heap {
+    fn push(&mut self, event: Event) {
+        self.0.push(Reverse(event));
+    }
+
+    fn pop(&mut self) -> Option<Event> {
+        self.0.pop().map(|Reverse(event)| event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::draws::Stream;
+
+    #[test]
+    fn the_ring_is_a_heap() {
+        let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+        println!("RELENT_SEED={seed}");
+        let mut draws = Stream::new(seed);
+        let (mut ring, mut heap) = (Calendar::new(), Heap::default());
+        let push = |ring: &mut Calendar, heap: &mut Heap, draws: &mut Stream, now: u64, client: u32| {
+            // Delays from nothing to several revolutions of the ring.
+            let scale = 1 << draws.below(38);
+            let failures = if draws.below(4) == 0 { draws.below(10_000) } else { draws.below(20) } as u32;
+            let event = Event { time: now + draws.below(scale), client, failures };
+            ring.push(event);
+            heap.push(event);
+        };
+        for client in 0..2_000 {
+            push(&mut ring, &mut heap, &mut draws, 0, client);
+        }
+        let mut left = 50_000;
+        while let Some(event) = heap.pop() {
+            assert_eq!(ring.pop(), Some(event));
+            if left > 0 {
+                left -= 1;
+                push(&mut ring, &mut heap, &mut draws, event.time, event.client);
+            }
+        }
+        assert_eq!(ring.pop(), None);
+    }
+}

@@ -1,0 +1,81 @@
+//! One run: one policy, one seed.
+
+use std::{
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    time::Duration,
+};
+
+/// Why a run stopped that its caller stopped.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+
+/// A run that needs more attempts than this is not going to end.
+pub(crate) fn most_attempts(clients: u64) -> u64 {
+    clients.saturating_mul(10_000).clamp(10_000_000, 20_000_000_000)
+}
+
+/// Attempts from one look at whether a run is to stop to the next.
+pub(crate) const TICK: u64 = 1 << 16;
+
+/// Why a run stopped that went on for longer than it may, in nanoseconds of its own time.
+pub(crate) fn past(limit: u64) -> String {
+    format!("not over after {}", relent::Human(Duration::from_nanos(limit)))
+}
+
+/// Why a run stopped that needed more attempts than [`most_attempts`].
+pub(crate) fn past_attempts(most: u64) -> String {
+    format!("not over after {most} attempts")
+}
+
+/// How a caller follows and stops a simulation that is under way.
+///
+/// ```
+/// let control = relent_sim::Control::default();
+/// control.stop();
+/// assert!(control.is_stopped());
+/// ```
+#[derive(Debug, Default)]
+pub struct Control {
+    stopped: AtomicBool,
+    pub(crate) done_runs: AtomicU64,
+    pub(crate) all_runs: AtomicU64,
+    pub(crate) attempts: AtomicU64,
+    pub(crate) advising: AtomicBool,
+}
+
+impl Control {
+    /// Stops the simulation soon. What is finished is kept.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was told to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Runs done, runs in all, and attempts simulated so far.
+    pub fn progress(&self) -> (u64, u64, u64) {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (load(&self.done_runs), load(&self.all_runs), load(&self.attempts))
+    }
+
+    /// Whether the runs are done, and advice is being looked for.
+    pub fn is_advising(&self) -> bool {
+        self.advising.load(Ordering::Relaxed)
+    }
+
+    /// Why a run is to stop that has made so many attempts, of at most so many. For after every [`TICK`] of them.
+    #[cold]
+    pub(crate) fn stops(&self, attempts: u64, most: u64) -> Option<String> {
+        match self.tick(TICK) {
+            false => Some(INTERRUPTED.to_owned()),
+            true => (attempts >= most).then(|| past_attempts(most)),
+        }
+    }
+
+    /// Notes work done; false if the run should stop.
+    pub(crate) fn tick(&self, attempts: u64) -> bool {
+        self.attempts.fetch_add(attempts, Ordering::Relaxed);
+        !self.is_stopped()
+    }
+}

@@ -1,0 +1,166 @@
+//! What to do, and how safe one is: what advice says.
+
+use super::Record;
+use relent::{
+    Curve, Policy,
+    config::{CurveName, Draft, Limit},
+};
+use std::time::Duration;
+
+/// Advice on a scenario, once it has been simulated.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Advice {
+    /// How safe each policy is, in the order of the records.
+    pub policies: Vec<Safety>,
+    /// What a herd should do, where that can be said.
+    pub recommended: Option<Recommended>,
+}
+
+/// How safe a policy is under a stream of calls. Everything is `None` for a herd.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Safety {
+    /// Calls a second when the run ends: what a storm meets that something earlier began.
+    pub calls_per_s: Option<f64>,
+    /// Their first attempts' work in units of the capacity.
+    pub load: Option<f64>,
+    /// Whether retries can sustain a storm, and above which load; `None` where theory does not say.
+    pub storm: Option<Storm>,
+    /// How long after the trouble all should be well again, by theory, in seconds.
+    pub recovery_by_theory_s: Option<f64>,
+    /// The shortest outage that the policy does not survive, where the scenario has one outage that can be varied.
+    pub fatal_outage: Option<FatalOutage>,
+}
+
+/// Whether retries can keep a storm alive that something else began.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Storm {
+    /// They can, above this load.
+    Above(SafeLoad),
+    /// They cannot, at any load below the capacity.
+    Never(Cure),
+    /// There is nothing else: the way alone takes longer than clients wait, so no answer is in time.
+    Always,
+}
+
+/// The most load at which every storm ends by itself, whatever began it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SafeLoad {
+    /// In units of the capacity: 1 / attempts. Zero if attempts are not limited.
+    pub share: f64,
+    /// In calls a second.
+    pub per_s: f64,
+    /// Attempts of a call of which all fail (their mean, if it depends on luck); infinite if they are not limited.
+    pub attempts: f64,
+}
+
+/// Why storms cannot sustain themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cure {
+    /// The queue holds less work than clients wait for: whatever is let in is answered in time.
+    ShortQueue,
+    /// The newest request is served first: it is answered in time, however many old ones lie below it.
+    NewestFirst,
+    /// Clients wait as long as it takes, so no work is in vain.
+    Patience,
+}
+
+impl Cure {
+    /// The name in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Cure::ShortQueue => "short queue",
+            Cure::NewestFirst => "newest first",
+            Cure::Patience => "patience",
+        }
+    }
+}
+
+/// The shortest fatal outage, as far as it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FatalOutage {
+    /// The longest outage that was tried and survived.
+    pub survived: Option<Duration>,
+    /// The shortest outage that was tried and fatal; `None` if none was.
+    pub fatal: Option<Duration>,
+    /// By theory, where there is one: the queue must come to hold more work than clients wait for.
+    pub theory: Option<Duration>,
+    /// Whether the search ended early because it would have taken too many attempts.
+    pub too_dear: bool,
+}
+
+/// A policy for the herd of a scenario, and what it did there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recommended {
+    /// The policy.
+    pub policy: Policy,
+    /// What it does after a failure.
+    pub shape: Shape,
+    /// Clients / capacity, in seconds: what nobody can beat.
+    pub ideal_s: f64,
+    /// How much longer than that the first attempts are spread: 0.05 is 5 %.
+    pub margin: f64,
+    /// The requests that must find room in the server's queue so that hardly one is refused, if the clients came within
+    /// clients / capacity: `2 sqrt(N)`.
+    pub queue_room: u64,
+    /// Whether the queue is too short even for the longer time: then some are refused.
+    pub queue_too_short: bool,
+    /// What it did in the scenario's world, under the name `recommended`.
+    pub record: Record,
+    /// A policy of the scenario that does as well, or better: then there is nothing to change.
+    pub as_good: Option<String>,
+}
+
+/// What a recommended policy does after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// It waits the same time again over which the first attempts were spread.
+    Steady,
+    /// Its delays grow from a small part of that time.
+    Growing,
+}
+
+/// The name of the record.
+pub(crate) const NAME: &str = "recommended";
+
+impl Recommended {
+    /// The first delay after a failure, without jitter.
+    pub fn base(&self) -> Duration {
+        match self.policy.settings().curve {
+            Curve::Exponential { base, .. } | Curve::Constant { base } => base,
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// The keys that matter.
+    fn draft(&self) -> Draft {
+        let settings = self.policy.settings();
+        let (curve, base) = match self.shape {
+            Shape::Steady => (CurveName::Constant, self.base()),
+            Shape::Growing => (CurveName::Exponential, self.base()),
+        };
+        let mut draft = Draft::default();
+        (draft.curve, draft.base, draft.cap) = (Some(curve), Some(base), settings.cap.map(Limit::At));
+        (draft.jitter, draft.max_attempts) = (Some(settings.jitter), Some(Limit::Unlimited));
+        draft.attempt_timeout = settings.attempt_timeout.map(Limit::At);
+        draft.spread = (!settings.spread.is_zero()).then_some(settings.spread);
+        draft
+    }
+
+    /// The policy as a table of a policy or scenario file.
+    pub fn toml(&self) -> String {
+        format!("[policy.{NAME}]\n{}", self.draft())
+    }
+
+    /// The policy as the flags of any `relent` command, and of `relent simulate`.
+    pub fn flags(&self) -> String {
+        let draft = self.draft().to_string();
+        let flag = |line: &str| {
+            let (key, value) = line.split_once(" = ")?;
+            let value = value.trim_matches(['"', '{', '}', ' ']).replace(" = ", "=").replace('"', "");
+            Some(format!("--{} {value}", key.replace('_', "-")))
+        };
+        let (spread, rest): (Vec<String>, Vec<String>) =
+            draft.lines().filter_map(flag).partition(|flag| flag.starts_with("--spread"));
+        [spread, rest].concat().join(" ")
+    }
+}

@@ -1,0 +1,111 @@
+//! Which engine does the arithmetic: the one asked for, or the one that suits.
+
+use crate::{
+    engine::bulk::{self, Grid, Levels},
+    scenario::{Arrivals, Contender, Engine, Problem, Scenario, Service, World},
+};
+
+/// How the runs of one contender are done.
+#[derive(Clone, Debug)]
+pub(crate) enum Plan {
+    Exact,
+    Count(Levels, Grid),
+    Fluid(Levels, Grid),
+}
+
+impl Plan {
+    pub(crate) const fn engine(&self) -> Engine {
+        match self {
+            Plan::Exact => Engine::Exact,
+            Plan::Count(..) => Engine::Count,
+            Plan::Fluid(..) => Engine::Fluid,
+        }
+    }
+}
+
+/// Up to this many clients the exact engine takes a second or less.
+const EXACT: u64 = 2_000_000;
+/// The count engine's counters are of 32 bits.
+const COUNT: u64 = 2_000_000_000;
+
+/// The plan for a contender.
+pub(crate) fn plan(scenario: &Scenario, contender: &Contender) -> Result<Plan, Problem> {
+    let bulk = match &scenario.world {
+        World::Service(service) => bulk_plan(service, contender),
+        _ => Err("it knows herds that call a server, nothing else"),
+    };
+    match scenario.engine {
+        Some(Engine::Exact) => Ok(Plan::Exact),
+        Some(engine) => match bulk {
+            Ok((levels, grid)) => bulk_of(engine, levels, grid, scenario),
+            Err(reason) => Err(cannot(engine, contender, reason)),
+        },
+        None => Ok(match bulk {
+            Ok((levels, grid)) if clients(scenario) > COUNT => Plan::Fluid(levels, grid),
+            Ok((levels, grid)) if clients(scenario) > EXACT => Plan::Count(levels, grid),
+            _ => Plan::Exact,
+        }),
+    }
+}
+
+fn bulk_of(engine: Engine, levels: Levels, grid: Grid, scenario: &Scenario) -> Result<Plan, Problem> {
+    if engine == Engine::Fluid {
+        return Ok(Plan::Fluid(levels, grid));
+    }
+    if clients(scenario) > COUNT {
+        let problem = format!("the count engine counts up to {COUNT} clients");
+        return Err(Problem::new("engine", problem, "use the fluid engine"));
+    }
+    Ok(Plan::Count(levels, grid))
+}
+
+fn cannot(engine: Engine, contender: &Contender, reason: &str) -> Problem {
+    let problem = format!("the {engine} engine cannot model policy {:?} here: {reason}", contender.name);
+    Problem::new("engine", problem, "use the exact engine, or none to have it chosen")
+}
+
+fn bulk_plan(service: &Service, contender: &Contender) -> Result<(Levels, Grid), &'static str> {
+    if let Some(reason) = bulk::refusal(service, contender) {
+        return Err(reason);
+    }
+    let levels = Levels::new(&contender.policy)?;
+    let spread = crate::time::nanos(contender.policy.settings().spread);
+    let grid = Grid::new(service, &levels, spread)?;
+    Ok((levels, grid))
+}
+
+fn clients(scenario: &Scenario) -> u64 {
+    match &scenario.world {
+        World::Service(Service { arrivals: Arrivals::Herd { clients, .. }, .. }) => *clients,
+        _ => 0,
+    }
+}
+
+/// The bytes that a run of a contender needs, about.
+pub(crate) fn memory(scenario: &Scenario, plan: &Plan) -> u64 {
+    const FIXED: u64 = 16 << 20;
+    let per_client = match (&scenario.world, plan) {
+        (_, Plan::Count(..) | Plan::Fluid(..)) => return FIXED,
+        (World::Service(service), _) if service.layers > 1 => 40 + 64 * u64::from(service.layers),
+        (World::Layers(layers), _) => 64 * u64::from(layers.depth),
+        (World::Batch(_) | World::Saturated(_), _) => 48,
+        _ => 40,
+    };
+    let clients = match &scenario.world {
+        World::Service(service) => service.arrivals.clients(),
+        World::OptimisticWriters(writers) => writers.clients as f64,
+        World::Layers(layers) => layers.calls as f64,
+        World::Batch(batch) => batch.packets as f64,
+        World::Ethernet(ethernet) => 3.0 * ethernet.stations as f64,
+        World::Saturated(saturated) => saturated.stations as f64,
+    };
+    FIXED.saturating_add((clients * per_client as f64) as u64)
+}
+
+/// The bytes of memory that are free, where the system says.
+pub(crate) fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kib.saturating_mul(1024))
+}

@@ -1,0 +1,35 @@
+//! What holds for every retry, whatever the policy.
+
+use relent::{Policy, Verdict};
+
+/// What must hold for every retry, whatever the policy: checked at each one.
+pub(crate) struct Bounds {
+    most_attempts: u32,
+    cap: u64,
+    /// Whether who decides is who was told: a layer that gives up does not pass on what the server said.
+    is_told: bool,
+}
+
+impl Bounds {
+    pub(crate) fn new(policy: &Policy, layers: u32) -> Bounds {
+        let settings = policy.settings();
+        let layered = settings.max_attempts.map(|most| most.saturating_pow(layers));
+        Bounds {
+            most_attempts: layered.unwrap_or(u32::MAX),
+            cap: settings.cap.map_or(u64::MAX, crate::time::nanos),
+            is_told: layers <= 1,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn check(&self, failures: u32, delay: u64, verdict: Verdict) {
+        assert!(failures < self.most_attempts, "a retry beyond max_attempts");
+        let told = match verdict {
+            Verdict::After(pushback) => crate::time::nanos(pushback),
+            _ => 0,
+        };
+        let most = self.cap.max(told.saturating_add(told / 10));
+        let least = if self.is_told { told } else { 0 };
+        assert!((least..=most).contains(&delay), "a delay of {delay} ns outside of {least}..={most}");
+    }
+}

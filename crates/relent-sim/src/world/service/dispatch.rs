@@ -1,0 +1,301 @@
+//! The exact engine for queues in which the fate of a request depends on what comes after it: newest first, and
+//! dropping what nobody waits for any more. An event for each arrival, completion and end of patience.
+
+use super::{
+    clients::{Clients, Failure, Layered, Single},
+    door::Door,
+    predict::{MOST_INSIDE, Manners, Starts},
+    speed::Speed,
+    work::Work,
+};
+use crate::{
+    engine::{
+        control::{TICK, most_attempts, past},
+        draws::Purpose,
+        task::Task,
+    },
+    outcome::run::Run,
+    scenario::Arrivals,
+    time::PreciseTime,
+    world::{
+        bounds::Bounds,
+        meter::{Judge, Meter},
+    },
+};
+use relent::{Decision, Timestamp, Verdict};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap, VecDeque},
+};
+
+/// Things in the order in which they happen at one time: a completion frees its place before an arrival takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Done,
+    Impatient,
+    Arrives,
+}
+
+/// When, what, which client, and its attempts before.
+type Happening = (u64, What, u32, u32);
+
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    client: u32,
+    failures: u32,
+    work: PreciseTime,
+    /// When its client stops waiting.
+    patience: u64,
+}
+
+/// What a client is doing.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// The attempt under way, by the number of those before.
+    failures: u32,
+    /// Whether that attempt has no answer yet.
+    waiting: bool,
+    /// When it was sent.
+    sent: u64,
+}
+
+/// Runs the scenario.
+pub(crate) fn run(task: &Task<'_>) -> Run {
+    let policy = &task.contender.policy;
+    let starts = Starts::new(task.service, task.draws);
+    let layers = task.service.layers;
+    if layers <= 1 {
+        let clients = Single::new(policy, task.draws, starts.len());
+        return World::new(task, clients, starts).run();
+    }
+    let times = (0..starts.len()).map(|client| starts.of(client as u32));
+    let clients = Layered::new(policy, task.draws, times, layers, task.service.say_overloaded);
+    World::new(task, clients, starts).run()
+}
+
+struct World<'a, C> {
+    task: &'a Task<'a>,
+    coming: BinaryHeap<Reverse<Happening>>,
+    clients: C,
+    starts: Starts,
+    states: Vec<State>,
+    manners: Manners,
+    door: Door,
+    speed: Speed,
+    work: Work,
+    waiting: VecDeque<Request>,
+    /// The work of those that wait.
+    backlog: PreciseTime,
+    /// Requests at the workers, and when they will be done.
+    serving: BTreeMap<(u32, u32), PreciseTime>,
+    idle: u32,
+    busy: PreciseTime,
+    meter: Meter,
+    bounds: Bounds,
+    until: Option<u64>,
+}
+
+impl<'a, C: Clients> World<'a, C> {
+    fn new(task: &'a Task<'a>, clients: C, starts: Starts) -> World<'a, C> {
+        let until = match &task.service.arrivals {
+            Arrivals::Open { until, .. } => Some(crate::time::nanos(*until)),
+            Arrivals::Herd { .. } => None,
+        };
+        let count = starts.len();
+        let mut door = Door::new(task.service, task.contender.retry_after);
+        door.outside = if until.is_none() { count as u64 } else { 0 };
+        World {
+            task,
+            coming: BinaryHeap::new(),
+            clients,
+            states: vec![State::default(); count],
+            manners: Manners::new(task.service, &task.contender.policy),
+            door,
+            speed: Speed::new(&task.service.troubles),
+            work: Work::new(&task.service.server),
+            waiting: VecDeque::new(),
+            backlog: PreciseTime::ZERO,
+            serving: BTreeMap::new(),
+            idle: task.service.server.workers,
+            busy: PreciseTime::ZERO,
+            meter: Meter::new(count as u64, until.is_some()),
+            bounds: Bounds::new(&task.contender.policy, task.service.layers),
+            starts,
+            until,
+        }
+    }
+
+    fn run(mut self) -> Run {
+        let clients = self.starts.len() as u64;
+        let draws = &self.task.draws;
+        for client in 0..self.starts.len() as u32 {
+            let call = self.task.contender.policy.call(Timestamp::ZERO, draws.call(u64::from(client)));
+            let sent = self.starts.of(client).saturating_add(crate::time::nanos(call.spread()));
+            self.coming.push(Reverse((sent.saturating_add(self.out(client, 1)), What::Arrives, client, 0)));
+        }
+        let stopped = self.happenings();
+        let ended = self.meter.connected + self.meter.gave_up_total();
+        assert!(ended <= clients, "every client ends once: {ended} of {clients}");
+        assert!(ended == clients || self.until.is_some() || stopped.is_some(), "{ended} of {clients} clients ended");
+        self.meter.in_flight = clients - ended;
+        self.meter.finish(&Judge::new(self.task.service), clients, self.busy.nanos(), self.until, stopped)
+    }
+
+    fn happenings(&mut self) -> Option<String> {
+        let most = most_attempts(self.starts.len() as u64);
+        while let Some(Reverse((now, what, client, failures))) = self.coming.pop() {
+            if self.until.is_some_and(|until| now >= until) {
+                break;
+            }
+            if now > self.task.limit {
+                return Some(past(self.task.limit));
+            }
+            match what {
+                What::Arrives => self.arrive(now, client, failures),
+                What::Impatient => self.lose_patience(now, client, failures),
+                What::Done => self.serve_next(client, failures),
+            }
+            if what == What::Arrives && self.meter.attempts.is_multiple_of(TICK) {
+                let stops = self.task.control.stops(self.meter.attempts, most);
+                if stops.is_some() {
+                    return stops;
+                }
+                if self.inside() > MOST_INSIDE / 5 {
+                    // Each of them is a request, and the end of somebody's patience.
+                    return Some(format!("more than {} requests are inside the server", MOST_INSIDE / 5));
+                }
+            }
+        }
+        None
+    }
+
+    fn out(&self, client: u32, attempt: u32) -> u64 {
+        self.task.service.network.delay(|| self.task.draws.world(u64::from(client), attempt, Purpose::Out))
+    }
+
+    fn back(&self, client: u32, attempt: u32) -> u64 {
+        self.task.service.network.delay(|| self.task.draws.world(u64::from(client), attempt, Purpose::Back))
+    }
+
+    fn inside(&self) -> u64 {
+        self.waiting.len() as u64 + u64::from(self.task.service.server.workers - self.idle)
+    }
+
+    fn arrive(&mut self, now: u64, client: u32, failures: u32) {
+        let attempt = failures + 1;
+        self.meter.arrived(now, client, failures);
+        let sent = now - self.out(client, attempt).min(now);
+        self.states[client as usize] = State { failures, waiting: true, sent };
+        let patience = sent.saturating_add(self.manners.timeout);
+        if !self.door.admits(now, self.inside()) {
+            self.refuse(now, client, failures, patience);
+            return;
+        }
+        if self.until.is_none() || failures > 0 {
+            self.door.outside = self.door.outside.saturating_sub(1);
+        }
+        let (cost, _) = self.manners.of(&self.task.draws, client);
+        let work = self.work.take(&self.task.draws, client, attempt, cost);
+        self.waiting.push_back(Request { client, failures, work, patience });
+        self.backlog = self.backlog.plus(work);
+        if self.manners.timeout != u64::MAX {
+            self.coming.push(Reverse((patience, What::Impatient, client, failures)));
+        }
+        if self.idle > 0 {
+            self.begin(PreciseTime::from_nanos(now));
+        }
+    }
+
+    fn refuse(&mut self, now: u64, client: u32, failures: u32, patience: u64) {
+        self.meter.rejected(now);
+        if failures == 0 && self.until.is_some() {
+            self.door.outside += 1;
+        }
+        let free_at = PreciseTime::from_nanos(now).plus(self.backlog.shared_by(self.task.service.server.workers));
+        let verdict = self.door.refusal(&self.task.draws, client, failures + 1, now, free_at);
+        let noticed = now.saturating_add(self.back(client, failures + 1));
+        match noticed <= patience {
+            true => self.failed(noticed, client, failures, verdict),
+            false => self.failed(patience, client, failures, Verdict::Transient),
+        }
+    }
+
+    /// A worker is free: the next request that is still worth it begins.
+    fn begin(&mut self, now: PreciseTime) {
+        let server = &self.task.service.server;
+        loop {
+            let next = if server.lifo { self.waiting.pop_back() } else { self.waiting.pop_front() };
+            let Some(request) = next else { return };
+            self.backlog = self.backlog.minus(request.work);
+            if server.drop_expired && now.nanos() >= request.patience {
+                continue;
+            }
+            self.idle -= 1;
+            self.busy = self.busy.plus(request.work);
+            let done = self.speed.finish(now, request.work);
+            self.serving.insert((request.client, request.failures), done);
+            let done = done.nanos();
+            self.coming.push(Reverse((done, What::Done, request.client, request.failures)));
+            self.answer(done.saturating_add(crate::time::nanos(server.latency)), request);
+            return;
+        }
+    }
+
+    fn serve_next(&mut self, client: u32, failures: u32) {
+        self.idle += 1;
+        let done = self.serving.remove(&(client, failures)).expect("what is done was begun");
+        self.begin(done);
+    }
+
+    /// The server will have completed a request; its fate is known once it has begun.
+    fn answer(&mut self, done: u64, request: Request) {
+        let Request { client, failures, patience, .. } = request;
+        self.meter.served(done);
+        let reply = done.saturating_add(self.back(client, failures + 1));
+        let state = self.states[client as usize];
+        if reply > patience || !state.waiting || state.failures != failures {
+            return;
+        }
+        if self.door.fails(&self.task.draws, client, failures + 1, done) {
+            self.meter.rejected(done);
+            let (_, repeatable) = self.manners.of(&self.task.draws, client);
+            self.failed(reply, client, failures, if repeatable { Verdict::Transient } else { Verdict::Permanent });
+            return;
+        }
+        self.states[client as usize].waiting = false;
+        self.meter.judged(state.sent, failures == 0, true);
+        if self.until.is_none_or(|until| reply <= until) {
+            self.meter.connected(reply, self.starts.of(client), failures + 1);
+        }
+    }
+
+    fn lose_patience(&mut self, now: u64, client: u32, failures: u32) {
+        let state = self.states[client as usize];
+        if state.waiting && state.failures == failures {
+            let (_, repeatable) = self.manners.of(&self.task.draws, client);
+            self.failed(now, client, failures, if repeatable { Verdict::Transient } else { Verdict::Permanent });
+        }
+    }
+
+    fn failed(&mut self, now: u64, client: u32, failures: u32, verdict: Verdict) {
+        let state = &mut self.states[client as usize];
+        state.waiting = false;
+        let sent = state.sent;
+        self.meter.judged(sent, failures == 0, false);
+        let started = self.starts.of(client);
+        match self.clients.fail(Failure { client, failures, started, now, verdict }) {
+            Decision::Retry(delay) => {
+                self.bounds.check(failures + 1, crate::time::nanos(delay), verdict);
+                let time = now.saturating_add(crate::time::nanos(delay)).saturating_add(self.out(client, failures + 2));
+                self.coming.push(Reverse((time, What::Arrives, client, failures + 1)));
+            }
+            Decision::GiveUp(_) if self.until.is_some_and(|until| now >= until) => {}
+            Decision::GiveUp(reason) => {
+                if self.until.is_none() {
+                    self.door.outside = self.door.outside.saturating_sub(1);
+                }
+                self.meter.gave_up(now, reason, failures + 1);
+            }
+        }
+    }
+}

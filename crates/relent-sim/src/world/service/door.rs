@@ -1,0 +1,187 @@
+//! What happens to a request at the server's door: refused connections, the rate limit, a full queue, and what is said
+//! about coming back. Admission and pacing belong here.
+
+use crate::{
+    engine::draws::{Draws, Purpose},
+    scenario::{RetryAfter, Service, TroubleKind},
+    time::PreciseTime,
+};
+use relent::{Verdict, scale, unit};
+use std::time::Duration;
+
+/// The door of a server.
+#[derive(Clone, Debug)]
+pub(crate) struct Door {
+    refusing: Vec<(u64, u64)>,
+    failing: Vec<(u64, u64, f64)>,
+    failure: f64,
+    queue: u64,
+    limit: Option<Tokens>,
+    retry_after: RetryAfter,
+    for_good: bool,
+    /// The time one request takes at the capacity.
+    period: PreciseTime,
+    round_trip: u64,
+    /// The next time of day that nobody has been told.
+    reserved: PreciseTime,
+    /// Clients of the herd that have not been let in, or those told to come back.
+    pub(crate) outside: u64,
+}
+
+/// A token bucket as the time at which it would be full.
+#[derive(Clone, Debug)]
+struct Tokens {
+    period: PreciseTime,
+    burst: PreciseTime,
+    full_at: PreciseTime,
+}
+
+impl Tokens {
+    fn take(&mut self, now: PreciseTime) -> bool {
+        let full_at = self.full_at.max(now).plus(self.period);
+        let admitted = full_at <= now.plus(self.burst);
+        if admitted {
+            self.full_at = full_at;
+        }
+        admitted
+    }
+
+    /// When there will be a token.
+    fn next(&self) -> PreciseTime {
+        self.full_at.plus(self.period).minus(self.burst)
+    }
+}
+
+impl Door {
+    pub(crate) fn new(service: &Service, retry_after: Option<RetryAfter>) -> Door {
+        let server = &service.server;
+        let refusing = service.troubles.iter().filter(|t| t.kind == TroubleKind::Refuse);
+        let failing = service.troubles.iter().filter_map(|t| match t.kind {
+            TroubleKind::Failing(share) => Some((t.begins_ns(), t.ends_ns(), share)),
+            _ => None,
+        });
+        Door {
+            refusing: refusing.map(|t| (t.begins_ns(), t.ends_ns())).collect(),
+            failing: failing.collect(),
+            failure: server.failure,
+            queue: server.queue.unwrap_or(u64::MAX),
+            limit: server.rate_limit.map(|limit| Tokens {
+                period: PreciseTime::period(limit.rate),
+                burst: PreciseTime::period(limit.rate).times(limit.burst as f64),
+                full_at: PreciseTime::ZERO,
+            }),
+            retry_after: retry_after.unwrap_or(server.retry_after),
+            for_good: server.refuse_for_good,
+            period: service.capacity().map_or(PreciseTime::ZERO, PreciseTime::period),
+            round_trip: (2.0 * service.network.mean_ns() + 0.5) as u64,
+            reserved: PreciseTime::ZERO,
+            outside: 0,
+        }
+    }
+
+    /// Whether a request is let in that finds `inside` requests inside.
+    #[inline]
+    pub(crate) fn admits(&mut self, now: u64, inside: u64) -> bool {
+        if !self.has_room(inside) || (!self.refusing.is_empty() && self.is_refusing(now)) {
+            return false;
+        }
+        match &mut self.limit {
+            None => true,
+            Some(tokens) => tokens.take(PreciseTime::from_nanos(now)),
+        }
+    }
+
+    /// Whether this door refuses nobody but those for whom there is no room, and tells them nothing.
+    pub(crate) fn is_plain(&self) -> bool {
+        let troubled = !self.refusing.is_empty() || !self.failing.is_empty() || self.failure > 0.0;
+        let tells = self.for_good || !matches!(self.retry_after, RetryAfter::Silent);
+        !troubled && !tells && self.limit.is_none()
+    }
+
+    /// Whether there is room for one more than are inside.
+    #[inline]
+    pub(crate) const fn has_room(&self, inside: u64) -> bool {
+        inside < self.queue
+    }
+
+    fn is_refusing(&self, now: u64) -> bool {
+        self.refusing.iter().any(|(from, until)| (*from..*until).contains(&now))
+    }
+
+    /// What the refused client is told. `free_at` is when the work inside will be done.
+    #[inline]
+    pub(crate) fn refusal(
+        &mut self,
+        draws: &Draws,
+        client: u32,
+        attempt: u32,
+        now: u64,
+        free_at: PreciseTime,
+    ) -> Verdict {
+        if self.for_good {
+            return Verdict::Overloaded;
+        }
+        match self.retry_after {
+            RetryAfter::Silent => Verdict::Transient,
+            RetryAfter::Fixed(after) => Verdict::After(after),
+            _ if self.is_refusing(now) => Verdict::Transient,
+            RetryAfter::Spread => {
+                let all = self.period.times(self.outside as f64).nanos();
+                let draw = draws.world(u64::from(client), attempt, Purpose::Told);
+                Verdict::After(Duration::from_nanos(scale(draw, all)))
+            }
+            RetryAfter::Exact => {
+                let next = self.limit.as_ref().map_or(free_at, |tokens| tokens.next().max(free_at));
+                let slot = self.reserved.max(next).max(PreciseTime::from_nanos(now));
+                self.reserved = slot.plus(self.period);
+                let after = slot.nanos().saturating_sub(now).saturating_sub(self.round_trip);
+                Verdict::After(Duration::from_nanos(after))
+            }
+        }
+    }
+
+    /// Whether an attempt fails after it has been served.
+    #[inline]
+    pub(crate) fn fails(&self, draws: &Draws, client: u32, attempt: u32, now: u64) -> bool {
+        if self.failure == 0.0 && self.failing.is_empty() {
+            return false;
+        }
+        let troubled = self.failing.iter().filter(|(from, until, _)| (*from..*until).contains(&now));
+        let share = troubled.map(|(_, _, share)| *share).fold(self.failure, f64::max);
+        unit(draws.world(u64::from(client), attempt, Purpose::Failure)) < share
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{RateLimit, Server};
+
+    fn door(server: Server) -> Door {
+        Door::new(&Service { server, ..Service::herd(10, 100.0) }, None)
+    }
+
+    #[test]
+    fn a_token_bucket_lets_a_burst_in_and_then_its_rate() {
+        let rate_limit = Some(RateLimit { rate: 10.0, burst: 3 });
+        let mut door = door(Server { rate_limit, ..Server::default() });
+        let mut admitted = |now_ms: u64| door.admits(now_ms * 1_000_000, 0);
+        assert_eq!([0, 0, 0, 0].map(&mut admitted), [true, true, true, false]);
+        assert_eq!([99, 100, 100, 200].map(&mut admitted), [false, true, false, true]);
+        assert_eq!([10_000, 10_000, 10_000, 10_000].map(&mut admitted), [true, true, true, false]);
+    }
+
+    #[test]
+    fn exact_times_are_laid_out_at_the_capacity() {
+        let retry_after = RetryAfter::Exact;
+        let mut door = door(Server { capacity: Some(100.0), retry_after, queue: Some(1), ..Server::default() });
+        let draws = Draws::new(1, None);
+        let free_at = PreciseTime::from_nanos(1_000_000_000);
+        let mut told = |client| match door.refusal(&draws, client, 1, 0, free_at) {
+            Verdict::After(after) => after.as_millis(),
+            other => panic!("{other:?}"),
+        };
+        // Less the round trip of 10 ms that the client needs to come back.
+        assert_eq!([0, 1, 2].map(&mut told), [990, 1000, 1010]);
+    }
+}

@@ -1,0 +1,167 @@
+//! Clients that call a server: the exact engines.
+//!
+//! [`predict`] serves every queue in which the fate of a request is known when it arrives (first come, first served):
+//! one event an attempt. [`dispatch`] serves the others (newest first, dropping expired work) with an event for each
+//! thing that happens.
+
+pub(crate) mod clients;
+pub(crate) mod dispatch;
+pub(crate) mod door;
+pub(crate) mod predict;
+pub(crate) mod speed;
+pub(crate) mod work;
+
+use crate::{
+    engine::{calendar::Calendar, task::Task},
+    outcome::run::Run,
+    scenario::Service,
+};
+
+/// One run: by [`predict`] where that can be foreseen, else by [`dispatch`].
+pub(crate) fn run(task: &Task<'_>) -> Run {
+    if needs_dispatch(task.service) { dispatch::run(task) } else { predict::run(task, Calendar::new()) }
+}
+
+/// Whether the fate of a request depends on what comes after it.
+const fn needs_dispatch(service: &Service) -> bool {
+    service.server.capacity.is_some() && (service.server.lifo || service.server.drop_expired)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        engine::task::Task,
+        world::service::{dispatch, predict},
+    };
+    use crate::{
+        engine::{
+            calendar::{Calendar, Heap},
+            control::Control,
+            draws::Draws,
+        },
+        outcome::run::Run,
+        scenario::{
+            Arrivals, Contender, Network, Rate, RateLimit, RetryAfter, Server, Service, Trouble, TroubleKind, Writes,
+        },
+    };
+    use relent::{Jitter, Policy};
+    use std::time::Duration;
+
+    const MS: Duration = Duration::from_millis(1);
+    const SEC: Duration = Duration::from_secs(1);
+
+    /// Worlds that together use everything there is.
+    fn worlds() -> Vec<Service> {
+        let herd = Service::herd(3000, 300.0);
+        let server = |change: fn(&mut Server)| {
+            let mut server = Server { queue: Some(300), ..herd.server.clone() };
+            change(&mut server);
+            server
+        };
+        let open = Arrivals::Open { rate: Rate::constant(250.0), poisson: true, until: 40 * SEC };
+        let stall = Trouble { at: 10 * SEC, lasts: 2 * SEC, kind: TroubleKind::Stall };
+        vec![
+            Service { server: server(|_| ()), ..herd.clone() },
+            Service {
+                server: server(|s| s.exponential = true),
+                network: Network::Exponential(20 * MS),
+                ..herd.clone()
+            },
+            Service {
+                server: server(|s| s.workers = 3),
+                arrivals: Arrivals::Herd { clients: 3000, window: 3 * SEC },
+                ..herd.clone()
+            },
+            Service { server: server(|s| s.queue = None), timeout: Some(SEC), ..herd.clone() },
+            Service {
+                server: server(|s| s.rate_limit = Some(RateLimit { rate: 200.0, burst: 7 })),
+                network: Network::Normal { mean: 5 * MS, sd: 2 * MS },
+                ..herd.clone()
+            },
+            Service {
+                troubles: vec![
+                    Trouble { at: Duration::ZERO, lasts: SEC, kind: TroubleKind::Refuse },
+                    Trouble { at: 3 * SEC, lasts: SEC, kind: TroubleKind::Slow(0.3) },
+                    Trouble { at: 5 * SEC, lasts: SEC, kind: TroubleKind::Failing(0.5) },
+                ],
+                writes: Some(Writes { share: 0.3, retried: false, cost: 2.0 }),
+                ..herd.clone()
+            },
+            Service { arrivals: open.clone(), timeout: Some(SEC), troubles: vec![stall], ..herd.clone() },
+            Service {
+                arrivals: open,
+                server: server(|s| s.exponential = true),
+                timeout: Some(SEC),
+                troubles: vec![stall],
+                layers: 2,
+                ..herd
+            },
+        ]
+    }
+
+    fn policies() -> Vec<Contender> {
+        let exponential = Policy::exponential(50 * MS).cap(2 * SEC);
+        vec![
+            Contender::new("none", exponential.jitter(Jitter::None)),
+            Contender::new("full", exponential.max_attempts(20)),
+            Contender::new("decorrelated", exponential.jitter(Jitter::Decorrelated).max_elapsed(30 * SEC)),
+            Contender::new("spread", Policy::immediate().max_attempts(3).spread(4 * SEC)),
+            Contender::new("timeout", Policy::fibonacci(10 * MS).attempt_timeout(700 * MS).max_attempts(12)),
+        ]
+    }
+
+    fn everywhere(check: impl Fn(&Task<'_>, &str)) {
+        let control = Control::default();
+        for (i, service) in worlds().iter().enumerate() {
+            for contender in &policies() {
+                let task = Task { service, contender, draws: Draws::new(7, None), limit: u64::MAX, control: &control };
+                check(&task, &format!("world {i}, {}", contender.name));
+            }
+        }
+    }
+
+    fn same(a: &Run, b: &Run, what: &str) {
+        assert_eq!(a.figures, b.figures, "{what}");
+        assert_eq!((&a.plots, &a.gave_up, a.recovered), (&b.plots, &b.gave_up, b.recovered), "{what}");
+    }
+
+    #[test]
+    fn the_ring_gives_what_a_binary_heap_gives() {
+        everywhere(|task, what| {
+            same(&predict::run(task, Calendar::new()), &predict::run(task, Heap::default()), what);
+        });
+    }
+
+    /// Two ways to the same end: fates foreseen at the arrival, and an event for everything that happens.
+    #[test]
+    fn foreseeing_is_the_same_as_waiting() {
+        everywhere(|task, what| {
+            let (foreseen, waited) = (predict::run(task, Calendar::new()), dispatch::run(task));
+            use crate::scenario::Figure::*;
+            for figure in [AttemptsPerClient, GaveUp, SuccessShare, DrainS, P50S, P99S, Peak1Ms, Peak1S, GoodputShare] {
+                assert_eq!(foreseen.figures.get(figure), waited.figures.get(figure), "{what} {}", figure.name());
+            }
+        });
+    }
+
+    #[test]
+    fn pushbacks_are_obeyed() {
+        let control = Control::default();
+        let mut service = Service::herd(1000, 100.0);
+        service.server.queue = Some(100);
+        let attempts = |retry_after| {
+            let contender = Contender::new("told", Policy::immediate().unlimited_attempts()).told(retry_after);
+            let task = Task {
+                service: &service,
+                contender: &contender,
+                draws: Draws::new(1, None),
+                limit: u64::MAX,
+                control: &control,
+            };
+            predict::run(&task, Calendar::new()).figures.get(crate::scenario::Figure::AttemptsPerClient).unwrap()
+        };
+        assert_eq!(attempts(RetryAfter::Exact), 1.9);
+        assert!(attempts(RetryAfter::Spread) < 2.2);
+        assert_eq!(attempts(RetryAfter::Fixed(SEC)), 5.5, "ten waves");
+    }
+}

@@ -1,0 +1,296 @@
+//! The exact engine for queues in which the fate of a request is known when it arrives: one event an attempt.
+
+use super::{
+    clients::{Clients, Failure, Layered, Single},
+    door::Door,
+    work::{Line, Work},
+};
+use crate::{
+    engine::{
+        calendar::{Event, Queue},
+        control::{TICK, most_attempts, past},
+        draws::{Draws, Purpose},
+        task::Task,
+        travel::Ways,
+    },
+    outcome::run::Run,
+    scenario::{Arrivals, Service},
+    world::{
+        bounds::Bounds,
+        meter::{Judge, Meter},
+    },
+};
+use relent::{Decision, Policy, Timestamp, Verdict, scale, unit};
+
+/// Runs the scenario with this queue of events.
+pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
+    let policy = &task.contender.policy;
+    let starts = Starts::new(task.service, task.draws);
+    let layers = task.service.layers;
+    if layers > 1 {
+        let times = (0..starts.len()).map(|client| starts.of(client as u32));
+        let clients = Layered::new(policy, task.draws, times, layers, task.service.say_overloaded);
+        return World::<_, _, false>::new(task, queue, clients, starts).run();
+    }
+    let clients = Single::new(policy, task.draws, starts.len());
+    let world = World::<_, _, false>::new(task, queue, clients, starts);
+    if world.is_plain() { World::<_, _, true>::from(world).run() } else { world.run() }
+}
+
+/// When each client's call begins.
+pub(crate) enum Starts {
+    Herd { clients: u64, window: u64, draws: Draws },
+    Open(Vec<u64>),
+}
+
+impl Starts {
+    pub(crate) fn new(service: &Service, draws: Draws) -> Starts {
+        match &service.arrivals {
+            Arrivals::Herd { clients, window } => {
+                Starts::Herd { clients: *clients, window: crate::time::nanos(*window), draws }
+            }
+            Arrivals::Open { rate, poisson, until } => Starts::Open(rate.times(*until, *poisson, &draws)),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Starts::Herd { clients, .. } => *clients as usize,
+            Starts::Open(times) => times.len(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn of(&self, client: u32) -> u64 {
+        match self {
+            Starts::Herd { window: 0, .. } => 0,
+            Starts::Herd { window, draws, .. } => scale(draws.world(u64::from(client), 0, Purpose::Start), *window),
+            Starts::Open(times) => times[client as usize],
+        }
+    }
+}
+
+/// What is fixed about the clients of a run.
+pub(crate) struct Manners {
+    pub(crate) timeout: u64,
+    writes: Option<(f64, bool, f64)>,
+}
+
+impl Manners {
+    pub(crate) fn new(service: &Service, policy: &Policy) -> Manners {
+        let own = policy.settings().attempt_timeout.map_or(u64::MAX, crate::time::nanos);
+        Manners {
+            timeout: service.timeout.map_or(u64::MAX, crate::time::nanos).min(own),
+            writes: service.writes.map(|writes| (writes.share, writes.retried, writes.cost)),
+        }
+    }
+
+    /// The work of a client's call in units of a read's, and whether it may be repeated.
+    #[inline]
+    pub(crate) fn of(&self, draws: &Draws, client: u32) -> (f64, bool) {
+        match self.writes {
+            Some((share, retried, cost)) if unit(draws.world(u64::from(client), 0, Purpose::Writes)) < share => {
+                (cost, retried)
+            }
+            _ => (1.0, true),
+        }
+    }
+}
+
+/// `PLAIN` is a world in which much of what could happen does not: a herd, a constant network, no end of patience, a
+/// door that is only ever full. The compiler then leaves out half of an attempt.
+struct World<'a, Q, C, const PLAIN: bool> {
+    task: &'a Task<'a>,
+    queue: Q,
+    clients: C,
+    starts: Starts,
+    manners: Manners,
+    door: Door,
+    line: Line,
+    work: Work,
+    meter: Meter,
+    bounds: Bounds,
+    ways: Ways,
+    /// The end of open arrivals.
+    until: Option<u64>,
+}
+
+impl<'a, Q, C> From<World<'a, Q, C, false>> for World<'a, Q, C, true> {
+    fn from(world: World<'a, Q, C, false>) -> Self {
+        let World { task, queue, clients, starts, manners, door, line, work, meter, bounds, ways, until } = world;
+        World { task, queue, clients, starts, manners, door, line, work, meter, bounds, ways, until }
+    }
+}
+
+impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
+    fn new(task: &'a Task<'a>, queue: Q, clients: C, starts: Starts) -> Self {
+        let until = match &task.service.arrivals {
+            Arrivals::Open { until, .. } => Some(crate::time::nanos(*until)),
+            Arrivals::Herd { .. } => None,
+        };
+        let count = starts.len() as u64;
+        let mut door = Door::new(task.service, task.contender.retry_after);
+        door.outside = if until.is_none() { count } else { 0 };
+        World {
+            task,
+            queue,
+            clients,
+            starts,
+            manners: Manners::new(task.service, &task.contender.policy),
+            door,
+            line: Line::new(task.service),
+            work: Work::new(&task.service.server),
+            meter: Meter::new(count, until.is_some()),
+            bounds: Bounds::new(&task.contender.policy, task.service.layers),
+            ways: Ways::new(task.service.network),
+            until,
+        }
+    }
+
+    fn is_plain(&self) -> bool {
+        let endless_patience = self.manners.timeout == u64::MAX && self.manners.writes.is_none();
+        self.until.is_none() && self.ways.constant.is_some() && endless_patience && self.door.is_plain()
+    }
+
+    fn run(mut self) -> Run {
+        let clients = self.starts.len() as u64;
+        self.send_first_attempts();
+        let stopped = self.events();
+        let (ended, left) = (self.meter.connected + self.meter.gave_up_total(), self.meter.in_flight);
+        assert!(ended + left == clients || stopped.is_some(), "every client ends once: {ended} + {left} of {clients}");
+        self.meter.finish(&Judge::new(self.task.service), clients, self.line.busy.nanos(), self.until, stopped)
+    }
+
+    fn send_first_attempts(&mut self) {
+        let (draws, policy) = (&self.task.draws, &self.task.contender.policy);
+        for client in 0..self.starts.len() as u32 {
+            let start = self.starts.of(client);
+            let spread = policy.call(Timestamp::ZERO, draws.call(u64::from(client))).spread();
+            let sent = start.saturating_add(crate::time::nanos(spread));
+            let out = self.ways.delay(|| draws.world(u64::from(client), 1, Purpose::Out));
+            self.queue.push(Event { time: sent.saturating_add(out), client, failures: 0 });
+        }
+    }
+
+    /// Lets things happen until there is nothing left or a limit is hit, which is returned.
+    fn events(&mut self) -> Option<String> {
+        let most = most_attempts(self.starts.len() as u64);
+        while let Some(event) = self.queue.pop() {
+            if !PLAIN && self.until.is_some_and(|until| event.time >= until) {
+                self.meter.in_flight += 1;
+                continue;
+            }
+            if event.time > self.task.limit {
+                return Some(past(self.task.limit));
+            }
+            self.arrive(event);
+            if self.meter.attempts.is_multiple_of(TICK) {
+                let stops = self.task.control.stops(self.meter.attempts, most);
+                if stops.is_some() {
+                    return stops;
+                }
+                if self.line.inside(0) > MOST_INSIDE {
+                    return Some(format!("more than {MOST_INSIDE} requests are inside the server"));
+                }
+            }
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn arrive(&mut self, event: Event) {
+        let Event { time: now, client, failures } = event;
+        let draws = &self.task.draws;
+        let attempt = failures + 1;
+        self.meter.arrived(now, client, failures);
+        let back = self.way(client, attempt, Purpose::Back);
+        let inside = self.line.inside(now);
+        if PLAIN {
+            if !self.door.has_room(inside) {
+                self.meter.rejected(now);
+                self.failed(event, 0, now.saturating_add(back), Verdict::Transient);
+                return;
+            }
+            let work = self.work.take(draws, client, attempt, 1.0);
+            let done = self.line.enter(now, work);
+            self.meter.served(done);
+            self.meter.connected(done.saturating_add(back), self.starts.of(client), attempt);
+            return;
+        }
+        let sent = now - self.way(client, attempt, Purpose::Out).min(now);
+        let patience = sent.saturating_add(self.manners.timeout);
+        if !self.door.admits(now, inside) {
+            self.meter.rejected(now);
+            let free_at = self.line.free_at();
+            if failures == 0 && self.until.is_some() {
+                self.door.outside += 1;
+            }
+            let verdict = self.door.refusal(draws, client, attempt, now, free_at);
+            let noticed = now.saturating_add(back);
+            let (noticed, verdict) =
+                if noticed <= patience { (noticed, verdict) } else { (patience, Verdict::Transient) };
+            self.failed(event, sent, noticed, verdict);
+            return;
+        }
+        if self.until.is_none() || failures > 0 {
+            self.door.outside = self.door.outside.saturating_sub(1);
+        }
+        let (cost, repeatable) = self.manners.of(draws, client);
+        let work = self.work.take(draws, client, attempt, cost);
+        let done = self.line.enter(now, work);
+        self.meter.served(done);
+        let reply = done.saturating_add(back);
+        let again = if repeatable { Verdict::Transient } else { Verdict::Permanent };
+        if reply > patience {
+            self.failed(event, sent, patience, again);
+        } else if self.door.fails(draws, client, attempt, done) {
+            self.meter.rejected(now);
+            self.failed(event, sent, reply, again);
+        } else {
+            self.meter.judged(sent, failures == 0, true);
+            if self.until.is_some_and(|until| reply > until) {
+                self.meter.in_flight += 1;
+            } else {
+                self.meter.connected(reply, self.starts.of(client), attempt);
+            }
+        }
+    }
+
+    /// How long a message travels.
+    #[inline(always)]
+    fn way(&self, client: u32, attempt: u32, purpose: Purpose) -> u64 {
+        if PLAIN {
+            return self.ways.constant.unwrap_or_default();
+        }
+        self.ways.delay(|| self.task.draws.world(u64::from(client), attempt, purpose))
+    }
+
+    #[inline(always)]
+    fn failed(&mut self, event: Event, sent: u64, noticed: u64, verdict: Verdict) {
+        let Event { client, failures, .. } = event;
+        if !PLAIN {
+            self.meter.judged(sent, failures == 0, false);
+        }
+        let started = self.starts.of(client);
+        match self.clients.fail(Failure { client, failures, started, now: noticed, verdict }) {
+            Decision::Retry(delay) => {
+                let attempt = failures + 1;
+                let delay = crate::time::nanos(delay);
+                self.bounds.check(attempt, delay, verdict);
+                let out = self.way(client, attempt + 1, Purpose::Out);
+                let time = noticed.saturating_add(delay).saturating_add(out);
+                self.queue.push(Event { time, client, failures: attempt });
+            }
+            Decision::GiveUp(_) if self.until.is_some_and(|until| noticed >= until) => self.meter.in_flight += 1,
+            Decision::GiveUp(reason) => {
+                if self.until.is_none() {
+                    self.door.outside = self.door.outside.saturating_sub(1);
+                }
+                self.meter.gave_up(noticed, reason, failures + 1);
+            }
+        }
+    }
+}
+
+/// A run with more requests inside the server than this would run out of memory.
+pub(crate) const MOST_INSIDE: u64 = 50_000_000;

@@ -1,0 +1,74 @@
+//! Outcomes as CSV: a row a policy, figures as columns (RFC 4180).
+
+use crate::{
+    outcome::{Outcome, advice::Storm},
+    scenario::Figure,
+};
+use std::time::Duration;
+
+impl Outcome {
+    /// A header and a row a policy. A figure without meaning is an empty field.
+    pub fn to_csv(&self) -> String {
+        let mut header: Vec<String> =
+            ["scenario", "policy", "engine", "clients", "seeds"].map(ToOwned::to_owned).to_vec();
+        for figure in Figure::ALL {
+            header.extend([figure.name().to_owned(), format!("{}_sd", figure.name())]);
+        }
+        header
+            .extend(["recovered", "recovered_sd", "recovered_low", "recovered_high", "stopped"].map(ToOwned::to_owned));
+        header.extend(["safe_load", "fatal_outage_s", "survived_outage_s"].map(ToOwned::to_owned));
+        let mut lines = vec![header.join(",")];
+        for (place, record) in self.records.iter().enumerate() {
+            let mut row = vec![
+                field(&self.scenario),
+                field(&record.policy),
+                record.engine.to_string(),
+                record.clients.to_string(),
+                record.seeds.to_string(),
+            ];
+            for figure in Figure::ALL {
+                row.extend([number(record.get(figure)), number(record.sd(figure))]);
+            }
+            let share = record.recovered;
+            row.push(number(share.map(|share| share.share())));
+            row.push(number(share.and_then(|share| share.sd())));
+            row.push(number(share.map(|share| share.wilson().0)));
+            row.push(number(share.map(|share| share.wilson().1)));
+            row.push(field(record.stopped.as_deref().unwrap_or("")));
+            row.extend(self.safety(place));
+            lines.push(row.join(","));
+        }
+        lines.join("\r\n") + "\r\n"
+    }
+
+    /// The safe load, the shortest fatal and the longest survived outage.
+    fn safety(&self, place: usize) -> [String; 3] {
+        let safety = self.advice.as_ref().and_then(|advice| advice.policies.get(place));
+        let safe = safety.and_then(|safety| match safety.storm {
+            Some(Storm::Above(safe)) => Some(safe.share),
+            _ => None,
+        });
+        let outage = safety.and_then(|safety| safety.fatal_outage).unwrap_or_default();
+        let seconds = |duration: Option<Duration>| duration.map(|duration| duration.as_secs_f64());
+        [safe, seconds(outage.fatal), seconds(outage.survived)].map(number)
+    }
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_with_commas_and_quotes_are_quoted() {
+        assert_eq!(field("a"), "a");
+        assert_eq!(field("a,\"b\""), "\"a,\"\"b\"\"\"");
+    }
+}

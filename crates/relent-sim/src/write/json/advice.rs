@@ -1,0 +1,59 @@
+//! Advice as JSON: how safe a policy is, and what is recommended in its place.
+
+use super::super::object::Object;
+use crate::{
+    outcome::{
+        Outcome,
+        advice::{Recommended, Safety, Storm},
+    },
+    scenario::Figure,
+};
+
+/// How safe the policy of a record is, and what is recommended in its place; null where nothing can be said.
+pub(super) fn advice(outcome: &Outcome, place: usize, object: &mut Object) {
+    let advice = outcome.advice.as_ref();
+    safety(advice.and_then(|advice| advice.policies.get(place)).unwrap_or(&Safety::default()), object);
+    match advice.and_then(|advice| advice.recommended.as_ref()) {
+        Some(recommended) => object.value("recommended", recommended_object(recommended)),
+        None => object.value("recommended", "null"),
+    };
+}
+
+fn safety(safety: &Safety, object: &mut Object) {
+    let safe = match safety.storm {
+        Some(Storm::Above(safe)) => Some(safe),
+        _ => None,
+    };
+    let outage = safety.fatal_outage.unwrap_or_default();
+    let seconds = |duration: Option<std::time::Duration>| duration.map(|duration| duration.as_secs_f64());
+    object.float("calls_per_s", safety.calls_per_s).float("offered_load", safety.load);
+    object.float("safe_load", safe.map(|safe| safe.share)).float("safe_load_per_s", safe.map(|safe| safe.per_s));
+    match safety.storm {
+        Some(Storm::Never(cure)) => object.text("cured_by", cure.as_str()),
+        _ => object.value("cured_by", "null"),
+    };
+    object.float("recovery_by_theory_s", safety.recovery_by_theory_s);
+    object.float("fatal_outage_s", seconds(outage.fatal)).float("survived_outage_s", seconds(outage.survived));
+    object.float("fatal_outage_by_theory_s", seconds(outage.theory));
+}
+
+/// The policy as seconds, flags and TOML, and its own figures.
+fn recommended_object(recommended: &Recommended) -> String {
+    let settings = recommended.policy.settings();
+    let mut object = Object::spaced();
+    object.text("flags", &recommended.flags()).text("toml", &recommended.toml());
+    object.float("spread_s", Some(settings.spread.as_secs_f64()));
+    object.float("base_s", Some(recommended.base().as_secs_f64()));
+    object.float("cap_s", settings.cap.map(|cap| cap.as_secs_f64()));
+    object.float("margin", Some(recommended.margin)).value("queue_room", recommended.queue_room);
+    match &recommended.as_good {
+        Some(policy) => object.text("as_good", policy),
+        None => object.value("as_good", "null"),
+    };
+    object.text("engine", recommended.record.engine.as_str());
+    let figures = Figure::ALL.into_iter().filter(|figure| recommended.record.get(*figure).is_some());
+    for figure in figures {
+        object.float(figure.name(), recommended.record.get(figure));
+    }
+    object.finish()
+}

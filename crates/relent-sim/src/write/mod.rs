@@ -1,0 +1,5 @@
+//! How outcomes are written: JSON and CSV.
+
+mod csv;
+mod json;
+pub(crate) mod object;
