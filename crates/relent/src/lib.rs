@@ -30,10 +30,16 @@
 //! | judge HTTP responses (feature `http`) | `relent::wire` |
 //!
 //! Without features but `std`, which is on by default, there are no dependencies; without `std` the crate is `no_std`,
-//! and executors take a [`Timer`]. The feature `tokio` makes sleepers use tokio's clock on a tokio runtime, and `stream`
-//! makes the ticker a `Stream`.
+//! and executors take a [`Timer`]. The feature `tokio` makes sleepers obey tokio's clock where that is paused, `net` connects
+//! tokio's sockets, and `stream` makes the ticker a `Stream`.
 #![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(
+    not(feature = "std"),
+    expect(rustdoc::broken_intra_doc_links, reason = "the text is about all of the crate, and links to what is there")
+)]
 
+#[cfg(feature = "std")]
+mod alarm;
 mod attempt;
 #[cfg(feature = "std")]
 pub mod compat;
@@ -50,6 +56,8 @@ mod retry;
 mod rt;
 #[cfg(feature = "std")]
 mod suggest;
+#[cfg(feature = "std")]
+mod sync;
 mod timeline;
 #[cfg(feature = "http")]
 pub mod wire;

@@ -34,11 +34,18 @@ pub fn connect_blocking(policy: &Policy, address: &str) -> Result<TcpStream, Err
 }
 
 /// One attempt to connect to `host:port`: resolves the name, and tries all addresses, a new socket each, within `limit`
-/// altogether.
+/// altogether, or as long as the system takes if there is none. What all attempts of [`connect_blocking`] are made of.
+///
+/// ```
+/// let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+/// let address = listener.local_addr()?.to_string();
+/// relent::net::connect_once(&address, Some(std::time::Duration::from_secs(5)))?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 ///
 /// # Errors
 ///
-/// The error of the last address tried.
+/// The error of the last address tried; [`TimedOut`](ErrorKind::TimedOut) if no time was left for any.
 pub fn connect_once(address: &str, limit: Option<Duration>) -> io::Result<TcpStream> {
     let addresses: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
     try_each(&addresses, limit)
@@ -65,7 +72,18 @@ fn try_each(addresses: &[SocketAddr], limit: Option<Duration>) -> io::Result<Tcp
 }
 
 /// What an error of connecting means: an address that is none and a permission that is missing are permanent, all else
-/// may pass; so may a Unix socket that does not exist yet.
+/// may pass; so may a Unix socket that does not exist yet. For `when`, in calls that do more than connect.
+///
+/// ```
+/// use relent::{Policy, Verdict, net};
+/// use std::io::{self, ErrorKind};
+///
+/// assert_eq!(net::verdict(&ErrorKind::ConnectionRefused.into()), Verdict::Transient);
+/// assert_eq!(net::verdict(&ErrorKind::PermissionDenied.into()), Verdict::Permanent);
+///
+/// let greeted = Policy::default().when(net::verdict).retry_blocking(|_| Ok::<_, io::Error>("hello"));
+/// assert_eq!(greeted.unwrap(), "hello");
+/// ```
 pub fn verdict(error: &io::Error) -> Verdict {
     match error.kind() {
         ErrorKind::InvalidInput | ErrorKind::PermissionDenied | ErrorKind::Unsupported => Verdict::Permanent,
@@ -73,16 +91,20 @@ pub fn verdict(error: &io::Error) -> Verdict {
     }
 }
 
-#[cfg(all(feature = "tokio", not(loom)))]
+#[cfg(all(feature = "net", not(loom)))]
 pub use with_tokio::*;
 
-#[cfg(all(feature = "tokio", not(loom)))]
+#[cfg(all(feature = "net", not(loom)))]
 mod with_tokio {
     use super::verdict;
     use crate::{Error, Policy};
     use std::io;
 
-    /// Connects to `host:port` on a tokio runtime.
+    /// Connects to `host:port` on a tokio runtime (feature `net`). All addresses of the name are tried in each attempt.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the attempt that is under way and closes its socket; there is nothing else to lose.
     ///
     /// ```no_run
     /// # async fn doc() -> Result<(), relent::Error<std::io::Error>> {
@@ -102,11 +124,22 @@ mod with_tokio {
         policy.when(verdict).retry(|_| tokio::net::TcpStream::connect(address)).await
     }
 
-    /// Connects to a Unix socket on a tokio runtime. A socket file that does not exist yet is waited for.
+    /// Connects to a Unix socket on a tokio runtime (feature `net`). A socket file that does not exist yet is waited for.
+    ///
+    /// ```no_run
+    /// # async fn doc() -> Result<(), relent::Error<std::io::Error>> {
+    /// let stream = relent::net::connect_unix(&relent::Policy::default(), "/run/app.sock").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the attempt that is under way and closes its socket; there is nothing else to lose.
     ///
     /// # Errors
     ///
-    /// [`Error`] with the last attempt's error.
+    /// [`Error`] with the last attempt's error. A permission that is missing fails at once.
     #[cfg(unix)]
     pub async fn connect_unix(
         policy: &Policy,
@@ -117,11 +150,17 @@ mod with_tokio {
     }
 }
 
-/// Connects to a Unix socket on a thread. A socket file that does not exist yet is waited for.
+/// Connects to a Unix socket on a thread. A socket file that does not exist yet is waited for. The attempt timeout is not
+/// kept: a Unix socket connects at once, or its server's queue is full.
+///
+/// ```no_run
+/// let stream = relent::net::connect_unix_blocking(&relent::Policy::default(), "/run/app.sock")?;
+/// # Ok::<(), relent::Error<std::io::Error>>(())
+/// ```
 ///
 /// # Errors
 ///
-/// [`Error`] with the last attempt's error.
+/// [`Error`] with the last attempt's error. A permission that is missing fails at once.
 #[cfg(unix)]
 pub fn connect_unix_blocking(
     policy: &Policy,

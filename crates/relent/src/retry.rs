@@ -227,11 +227,6 @@ impl<'a, T: Timer> Retry<'a, T> {
         self.call.spread()
     }
 
-    #[cfg(feature = "std")]
-    pub(crate) fn switch(&self) -> Option<Cancel> {
-        self.cancel.clone()
-    }
-
     /// Waits before the next attempt after a transient failure.
     ///
     /// # Errors
@@ -367,6 +362,8 @@ impl<'a, T: Timer> Retry<'a, T> {
         let cancel = self.cancel.as_ref();
         if !delay.is_zero() {
             self.timer.sleep_blocking(delay, cancel);
+        } else if self.is_timed {
+            crate::rt::begin_blocking();
         }
         let is_over = cancel.is_some_and(Cancel::is_cancelled);
         self.begin_attempt(!delay.is_zero());

@@ -1,8 +1,8 @@
 //! Where calls get the time, their sleep and their entropy.
 //!
 //! A [`Timer`] is what an executor needs of the outside world. [`SystemTimer`] is the one used unless another is
-//! given: on a tokio runtime (feature `tokio`) it is tokio's, so that a paused clock is obeyed; anywhere else a thread
-//! of relent's own wakes the sleepers, so that any executor will do.
+//! given: a thread of relent's own wakes the sleepers, so that any executor will do, with or without a timer of its own.
+//! With the feature `tokio` the clock is tokio's, and where that is paused, so is the sleep.
 
 use crate::{Timestamp, core::atomic::Counter, mix};
 use core::{future::Future, time::Duration};
@@ -87,10 +87,17 @@ pub use system::{Sleep, SystemTimer};
 #[cfg(feature = "std")]
 pub(crate) use system::timestamp;
 
+#[cfg(feature = "tokio")]
+pub(crate) use paused::begin_blocking;
+
+/// Without tokio no clock stands still.
+#[cfg(all(feature = "std", not(feature = "tokio")))]
+pub(crate) fn begin_blocking() {}
+
 #[cfg(feature = "std")]
 mod system {
-    use super::{Timer, thread};
-    use crate::{Cancel, GAMMA, Timestamp, mix};
+    use super::Timer;
+    use crate::{Cancel, GAMMA, Timestamp, alarm, mix};
     use core::{
         future::Future,
         pin::Pin,
@@ -104,7 +111,22 @@ mod system {
         time::Instant,
     };
 
-    /// The machine's monotonic clock; tokio's clock and timer on a tokio runtime, with the feature `tokio`.
+    /// The machine's monotonic clock, and a thread that wakes sleepers. With the feature `tokio`, where tokio's clock is
+    /// paused, that clock and its timer.
+    ///
+    /// Nothing is asked of a runtime but a waker: it may have its timer disabled, and there may be none at all. What
+    /// was asleep when tokio's clock was paused goes on by the machine's.
+    ///
+    /// Blocking code under a paused clock sleeps in real time, as nobody could move the clock meanwhile. The time that
+    /// it takes, counted from its first sleep, is added to what the clock says, so that its limits of time hold.
+    ///
+    /// ```
+    /// use relent::{SystemTimer, Timer};
+    ///
+    /// let begin = SystemTimer.now();
+    /// SystemTimer.sleep_blocking(std::time::Duration::from_millis(2), None);
+    /// assert!(SystemTimer.now().since(begin).as_millis() >= 2);
+    /// ```
     #[derive(Clone, Copy, Debug, Default)]
     pub struct SystemTimer;
 
@@ -113,17 +135,17 @@ mod system {
 
         fn now(&self) -> Timestamp {
             #[cfg(feature = "tokio")]
-            return timestamp(tokio::time::Instant::now().into_std());
+            return timestamp(super::paused::now());
             #[cfg(not(feature = "tokio"))]
             timestamp(Instant::now())
         }
 
         fn sleep(&self, delay: Duration) -> Sleep {
             #[cfg(feature = "tokio")]
-            if tokio::runtime::Handle::try_current().is_ok() {
+            if super::paused::is_paused() {
                 return Sleep(Kind::Tokio(Box::pin(tokio::time::sleep(delay))));
             }
-            Sleep(Kind::Thread(thread::Sleep::new(Instant::now().checked_add(delay))))
+            Sleep(Kind::Thread(alarm::Sleep::until(Instant::now().checked_add(delay))))
         }
 
         /// From the operating system's entropy once a process, then a counter, and the time, so that processes that
@@ -135,6 +157,7 @@ mod system {
         }
 
         fn sleep_blocking(&self, delay: Duration, cancel: Option<&Cancel>) {
+            super::begin_blocking();
             match cancel {
                 Some(cancel) => {
                     cancel.wait(delay);
@@ -156,15 +179,16 @@ mod system {
         }
     }
 
-    /// The sleep of a [`SystemTimer`].
+    /// The sleep of a [`SystemTimer`]. It counts from when it was made; dropping it takes its waker back.
     #[derive(Debug)]
+    #[must_use = "futures do nothing unless polled"]
     pub struct Sleep(Kind);
 
     #[derive(Debug)]
     enum Kind {
         #[cfg(feature = "tokio")]
         Tokio(Pin<Box<tokio::time::Sleep>>),
-        Thread(thread::Sleep),
+        Thread(alarm::Sleep),
     }
 
     impl Future for Sleep {
@@ -176,6 +200,49 @@ mod system {
                 Kind::Tokio(sleep) => sleep.as_mut().poll(cx),
                 Kind::Thread(sleep) => Pin::new(sleep).poll(cx),
             }
+        }
+    }
+}
+
+/// Tokio's clock, which a test may pause.
+#[cfg(feature = "tokio")]
+mod paused {
+    use std::{cell::Cell, time::Instant};
+
+    fn tokio_now() -> Instant {
+        tokio::time::Instant::now().into_std()
+    }
+
+    /// Whether the clock stands still while the machine's moves. Tokio has no question for this, nor for whether the
+    /// timer of its runtime is enabled, without which it panics; a clock that is paused has one.
+    pub(super) fn is_paused() -> bool {
+        let (before, real) = (tokio_now(), Instant::now());
+        if tokio_now() != before {
+            return false;
+        }
+        while Instant::now() == real {}
+        tokio_now() == before && tokio::runtime::Handle::try_current().is_ok()
+    }
+
+    thread_local! {
+        /// What a clock said when blocking code first slept under it, and when that was.
+        static BLOCKED: Cell<Option<(Instant, Instant)>> = const { Cell::new(None) };
+    }
+
+    /// Blocking code sleeps: from now on, time passes even under a clock that stands still.
+    pub(crate) fn begin_blocking() {
+        let clock = tokio_now();
+        if BLOCKED.get().is_none_or(|(stood_at, _)| stood_at != clock) {
+            BLOCKED.set(Some((clock, Instant::now())));
+        }
+    }
+
+    /// The clock, and, while it stands where it stood when blocking code first slept, the time since.
+    pub(super) fn now() -> Instant {
+        let clock = tokio_now();
+        match BLOCKED.get() {
+            Some((stood_at, since)) if stood_at == clock => clock + since.elapsed(),
+            _ => clock,
         }
     }
 }
@@ -220,115 +287,10 @@ mod blocking {
     }
 }
 
-/// One thread that wakes sleepers, for executors without a timer that we know.
-#[cfg(feature = "std")]
-mod thread {
-    use core::{
-        future::Future,
-        pin::Pin,
-        task::{Context, Poll, Waker},
-    };
-    use std::{
-        collections::BTreeMap,
-        sync::{Condvar, Mutex, MutexGuard, Once, PoisonError},
-        time::{Duration, Instant},
-    };
-
-    #[derive(Default)]
-    struct Sleepers {
-        next: u64,
-        by_end: BTreeMap<(Instant, u64), Waker>,
-    }
-
-    static SLEEPERS: Mutex<Sleepers> = Mutex::new(Sleepers { next: 0, by_end: BTreeMap::new() });
-    static CHANGED: Condvar = Condvar::new();
-
-    /// Ready at a point in time; never, if that lies beyond what the clock can say.
-    #[derive(Debug)]
-    pub(super) struct Sleep {
-        end: Option<Instant>,
-        number: Option<u64>,
-    }
-
-    impl Sleep {
-        pub(super) fn new(end: Option<Instant>) -> Sleep {
-            Sleep { end, number: None }
-        }
-    }
-
-    impl Future for Sleep {
-        type Output = ();
-
-        fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-            let Some(end) = self.end else { return Poll::Pending };
-            if Instant::now() >= end {
-                return Poll::Ready(());
-            }
-            start();
-            let mut sleepers = sleepers();
-            let number = *self.number.get_or_insert_with(|| {
-                sleepers.next += 1;
-                sleepers.next
-            });
-            sleepers.by_end.insert((end, number), cx.waker().clone());
-            if sleepers.by_end.first_key_value().is_some_and(|(key, _)| *key == (end, number)) {
-                CHANGED.notify_one();
-            }
-            Poll::Pending
-        }
-    }
-
-    impl Drop for Sleep {
-        fn drop(&mut self) {
-            if let (Some(end), Some(number)) = (self.end, self.number) {
-                sleepers().by_end.remove(&(end, number));
-            }
-        }
-    }
-
-    fn sleepers() -> MutexGuard<'static, Sleepers> {
-        SLEEPERS.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn start() {
-        static START: Once = Once::new();
-        START.call_once(|| {
-            std::thread::Builder::new()
-                .name("relent-timer".to_owned())
-                .spawn(run)
-                .expect("a process that cannot start a thread cannot sleep without a runtime");
-        });
-    }
-
-    fn run() {
-        let mut guard = sleepers();
-        loop {
-            let now = Instant::now();
-            let due = due(&mut guard, now);
-            if !due.is_empty() {
-                // A waker may run anything, so it is called without the lock.
-                drop(guard);
-                due.into_iter().for_each(Waker::wake);
-                guard = sleepers();
-                continue;
-            }
-            let wait = guard.by_end.first_key_value().map_or(Duration::MAX, |((end, _), _)| *end - now);
-            guard = CHANGED.wait_timeout(guard, wait).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-    fn due(sleepers: &mut Sleepers, now: Instant) -> Vec<Waker> {
-        let mut due = Vec::new();
-        while let Some(entry) = sleepers.by_end.first_entry().filter(|entry| entry.key().0 <= now) {
-            due.push(entry.remove());
-        }
-        due
-    }
-}
-
 #[cfg(all(test, feature = "std"))]
 mod tests {
     use super::*;
-    use std::{collections::BTreeSet, time::Instant, vec::Vec};
+    use std::{collections::BTreeSet, time::Instant};
 
     #[test]
     fn seeds_differ() {
@@ -341,20 +303,5 @@ mod tests {
         let now = Instant::now();
         let before = now.checked_sub(Duration::from_secs(60)).unwrap_or(now);
         assert_eq!(timestamp(now).since(timestamp(before)), now.duration_since(before));
-    }
-
-    #[test]
-    fn the_timer_thread_wakes_sleepers_in_order_of_their_time() {
-        let order = std::sync::Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
-            for millis in [30, 10, 20] {
-                let order = &order;
-                scope.spawn(move || {
-                    blocking::wait(thread::Sleep::new(Some(Instant::now() + Duration::from_millis(millis))), None);
-                    order.lock().unwrap().push(millis);
-                });
-            }
-        });
-        assert_eq!(order.into_inner().unwrap(), [10, 20, 30]);
     }
 }

@@ -1,9 +1,10 @@
 //! A ticker: a stream, or an iterator, that ticks at a policy's times.
 //!
-//! The first tick comes at once, then one after each delay, and it ends when the policy does. Ticks are not queued: the
+//! The first tick comes at once, then one after each delay, and it ends when the policy does, or when its switch is
+//! thrown. Ticks are not queued: the
 //! next delay begins when the next tick is asked for.
 
-use crate::{Attempt, Cancel, Policy, SystemTimer, Timer, Verdict, retry::Retry};
+use crate::{Attempt, Cancel, Cancelled, Policy, SystemTimer, Timer, Verdict, retry::Retry};
 use core::{
     future::{Future, poll_fn},
     pin::Pin,
@@ -27,16 +28,19 @@ impl Policy {
 
     /// [`ticker`](Policy::ticker) on a clock and sleeper of the user's own.
     pub fn ticker_with<T: Timer + Clone>(&self, timer: T) -> Ticker<'_, T> {
-        Ticker { retry: self.start_with(timer.clone()), timer, state: State::First }
+        Ticker { retry: self.start_with(timer.clone()), timer, state: State::First, cancelled: None }
     }
 }
 
 /// Ticks at a policy's times. On a thread it is iterated over; async code calls [`tick`](Ticker::tick), or uses it as a
 /// `Stream` (feature `stream`).
+#[must_use = "a ticker does nothing unless it is asked"]
 pub struct Ticker<'a, T: Timer = SystemTimer> {
     retry: Retry<'a, T>,
     timer: T,
     state: State<T>,
+    /// Waits for the switch, as soon as anybody sleeps.
+    cancelled: Option<Cancelled>,
 }
 
 enum State<T: Timer> {
@@ -47,14 +51,30 @@ enum State<T: Timer> {
 }
 
 impl<T: Timer> Ticker<'_, T> {
-    /// The same ticker, which ends when `cancel` is thrown. The first tick comes even then.
-    #[must_use]
+    /// The same ticker, which ends when `cancel` is thrown: a sleeper wakes at once, and a switch that is thrown already
+    /// lets nothing tick, the first tick included.
+    ///
+    /// ```
+    /// use relent::{Cancel, Policy};
+    ///
+    /// let cancel = Cancel::new();
+    /// let mut ticks = Policy::default().ticker().cancel(&cancel).into_iter();
+    /// assert_eq!(ticks.next().unwrap().number(), 1);
+    /// cancel.cancel();
+    /// assert!(ticks.next().is_none());
+    /// ```
     pub fn cancel(mut self, cancel: &Cancel) -> Self {
+        self.cancelled = Some(cancel.cancelled());
         self.retry = self.retry.cancel(cancel);
         self
     }
 
-    /// The next tick, when it is time; `None` when the policy has ended.
+    /// The next tick, when it is time; `None` when the policy has ended or the switch is thrown.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped before it is ready, no tick is lost, and its delay goes on: the next call waits for what
+    /// is left of it.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
@@ -66,48 +86,63 @@ impl<T: Timer> Ticker<'_, T> {
     /// # });
     /// ```
     pub async fn tick(&mut self) -> Option<Attempt> {
-        let cancel = self.retry.switch();
-        let mut cancelled = cancel.as_ref().map(Cancel::cancelled);
-        poll_fn(|cx| {
-            let tick = self.poll_tick(cx);
-            let is_over = tick.is_pending() && cancelled.as_mut().is_some_and(|c| Pin::new(c).poll(cx).is_ready());
-            if is_over { Poll::Ready(self.end()) } else { tick }
-        })
-        .await
+        poll_fn(|cx| self.poll_tick(cx)).await
     }
 
-    /// The next tick, polled.
+    /// The next tick, polled: what [`tick`](Ticker::tick) and the stream are made of.
+    ///
+    /// ```
+    /// use std::task::{Context, Poll, Waker};
+    ///
+    /// let policy = relent::Policy::default();
+    /// let mut ticker = policy.ticker();
+    /// let mut context = Context::from_waker(Waker::noop());
+    /// assert!(ticker.poll_tick(&mut context).is_ready());
+    /// ```
     pub fn poll_tick(&mut self, cx: &mut Context<'_>) -> Poll<Option<Attempt>> {
-        loop {
-            match &mut self.state {
-                State::First => {
-                    self.state = State::Ticked;
-                    return Poll::Ready(Some(self.retry.attempt()));
-                }
-                State::Ticked => match self.retry.failed(Verdict::Transient) {
-                    Err(_) => self.state = State::Ended,
-                    Ok(delay) if delay.is_zero() => return Poll::Ready(self.ticked()),
-                    Ok(delay) => self.state = State::Sleeping(Box::pin(self.timer.sleep(delay))),
-                },
-                State::Sleeping(sleep) => {
-                    if sleep.as_mut().poll(cx).is_pending() {
-                        return Poll::Pending;
-                    }
-                    return Poll::Ready(self.ticked());
-                }
-                State::Ended => return Poll::Ready(None),
+        if self.is_over() {
+            return Poll::Ready(self.end());
+        }
+        if matches!(self.state, State::First) {
+            return Poll::Ready(Some(self.first()));
+        }
+        if matches!(self.state, State::Ticked) {
+            match self.retry.failed(Verdict::Transient) {
+                Err(_) => return Poll::Ready(self.end()),
+                Ok(delay) if delay.is_zero() => return Poll::Ready(Some(self.ticked(false))),
+                Ok(delay) => self.state = State::Sleeping(Box::pin(self.timer.sleep(delay))),
             }
+        }
+        if self.cancelled.as_mut().is_some_and(|cancelled| Pin::new(cancelled).poll(cx).is_ready()) {
+            return Poll::Ready(self.end());
+        }
+        match &mut self.state {
+            State::Sleeping(sleep) => match sleep.as_mut().poll(cx) {
+                Poll::Ready(_) => Poll::Ready(Some(self.ticked(true))),
+                Poll::Pending => Poll::Pending,
+            },
+            _ => Poll::Ready(None),
         }
     }
 
-    fn ticked(&mut self) -> Option<Attempt> {
+    fn is_over(&self) -> bool {
+        matches!(self.state, State::Ended) || self.cancelled.as_ref().is_some_and(Cancelled::is_cancelled)
+    }
+
+    fn first(&mut self) -> Attempt {
         self.state = State::Ticked;
-        self.retry.begin_attempt(true);
-        Some(self.retry.attempt())
+        self.retry.attempt()
+    }
+
+    fn ticked(&mut self, has_waited: bool) -> Attempt {
+        self.state = State::Ticked;
+        self.retry.begin_attempt(has_waited);
+        self.retry.attempt()
     }
 
     fn end(&mut self) -> Option<Attempt> {
         self.state = State::Ended;
+        self.cancelled = None;
         None
     }
 }
@@ -130,16 +165,15 @@ impl<T: Timer> Iterator for Ticks<'_, T> {
 
     fn next(&mut self) -> Option<Attempt> {
         let ticker = &mut self.0;
-        match ticker.state {
-            State::First => {
-                ticker.state = State::Ticked;
-                Some(ticker.retry.attempt())
-            }
-            State::Ended => None,
-            State::Ticked | State::Sleeping(_) => match ticker.retry.failed(Verdict::Transient) {
-                Ok(delay) if ticker.retry.sleep_blocking(delay) => Some(ticker.retry.attempt()),
-                _ => ticker.end(),
-            },
+        if ticker.is_over() {
+            return ticker.end();
+        }
+        if matches!(ticker.state, State::First) {
+            return Some(ticker.first());
+        }
+        match ticker.retry.failed(Verdict::Transient) {
+            Ok(delay) if ticker.retry.sleep_blocking(delay) => Some(ticker.retry.attempt()),
+            _ => ticker.end(),
         }
     }
 }

@@ -10,5 +10,6 @@ mod fake;
 mod nested;
 mod no_tokio;
 mod properties;
+mod runtimes;
 mod ticker;
 mod traps;

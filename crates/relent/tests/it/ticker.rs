@@ -2,7 +2,7 @@
 
 use crate::fake::Fake;
 use futures_util::StreamExt;
-use relent::{Cancel, Jitter, Policy};
+use relent::{Cancel, Jitter, Policy, Ticker};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -55,10 +55,58 @@ async fn dropping_a_tick_half_way_does_not_start_its_delay_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_ends_it_after_the_first_tick() {
+async fn a_thrown_switch_lets_nothing_tick() {
     let cancel = Cancel::new();
     cancel.cancel();
+    assert!(EXACT.ticker().cancel(&cancel).tick().await.is_none());
+    assert!(EXACT.ticker().cancel(&cancel).next().await.is_none(), "as a stream");
+    assert!(EXACT.ticker().cancel(&cancel).into_iter().next().is_none(), "as an iterator");
+}
+
+/// What is left of an hour's ticker after its switch was thrown five seconds into its first delay.
+async fn cancelled_after<F: Future<Output = usize>>(count: impl FnOnce(Ticker<'static>) -> F) -> (usize, Duration) {
+    const HOURLY: Policy = Policy::constant(Duration::from_secs(3600)).jitter(Jitter::None);
+    static POLICY: Policy = HOURLY;
+    let (cancel, begin) = (Cancel::new(), Instant::now());
+    let switch = cancel.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(5 * SEC).await;
+        switch.cancel();
+    });
+    let ticks = count(POLICY.ticker().cancel(&cancel)).await;
+    (ticks, begin.elapsed())
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_wakes_it_from_its_delay() {
+    let by_tick = cancelled_after(async |mut ticker| {
+        let mut ticks = 0;
+        while ticker.tick().await.is_some() {
+            ticks += 1;
+        }
+        ticks
+    });
+    assert_eq!(by_tick.await, (1, 5 * SEC));
+    assert_eq!(cancelled_after(|ticker| ticker.count()).await, (1, 5 * SEC), "as a stream");
+}
+
+#[test]
+fn cancelling_wakes_an_iterator_on_its_thread() {
+    let cancel = Cancel::new();
+    let hourly = Policy::constant(Duration::from_secs(3600)).jitter(Jitter::None);
+    let mut ticks = hourly.ticker().cancel(&cancel).into_iter();
+    assert!(ticks.next().is_some());
+    let switch = cancel.clone();
+    let other = std::thread::spawn(move || switch.cancel());
+    assert!(ticks.next().is_none() && ticks.next().is_none());
+    other.join().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ticker_that_was_cancelled_stays_ended() {
+    let cancel = Cancel::new();
     let mut ticker = EXACT.ticker().cancel(&cancel);
     assert_eq!(ticker.tick().await.unwrap().number(), 1);
-    assert!(ticker.tick().await.is_none());
+    cancel.cancel();
+    assert!(ticker.tick().await.is_none() && ticker.tick().await.is_none());
 }
