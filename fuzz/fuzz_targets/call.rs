@@ -38,6 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
         max_attempts: Some(duration().subsec_nanos() % 50),
         max_elapsed: Some(duration()),
         max_pushback: Some(duration()),
+        timeout: Some(duration()),
         attempt_timeout: Some(duration()),
         spread: duration(),
     };

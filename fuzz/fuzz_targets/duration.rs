@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use relent::{Human, parse_duration};
+use relent::duration::{Human, parse_duration};
 
 fuzz_target!(|text: &str| {
     if let Ok(duration) = parse_duration(text) {

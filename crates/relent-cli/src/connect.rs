@@ -18,8 +18,9 @@ use crate::{
     talk::{Fault, TalkArgs},
 };
 use relent::{
-    Decision, Human, Policy, Reason, Timestamp, Verdict,
+    Decision, Policy, Reason, Timestamp, Verdict,
     config::{BadSetting, Limit},
+    duration::Human,
 };
 use std::{
     ffi::OsString,
@@ -108,7 +109,7 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
     let seed = args.policy.seed();
     for (nth, target) in args.targets.iter().enumerate() {
         let (target, send) = (target.clone(), send.clone());
-        let seed = relent::mix(seed ^ relent::mix(nth as u64));
+        let seed = relent::rng::mix(seed ^ relent::rng::mix(nth as u64));
         let waiting = move || wait(&policy, &target, nth, started, seed, &send);
         thread::Builder::new()
             .spawn(waiting)

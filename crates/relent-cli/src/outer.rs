@@ -85,12 +85,7 @@ fn line(verdict: Verdict, exit: u8) -> String {
 
 /// A verdict as `RELENT_VERDICT` has it.
 pub fn word(verdict: Verdict) -> String {
-    match verdict {
-        Verdict::Transient => "transient".to_owned(),
-        Verdict::Permanent => "permanent".to_owned(),
-        Verdict::Overloaded => "overloaded".to_owned(),
-        Verdict::After(after) => format!("after {}", relent::Human(after)),
-    }
+    verdict.to_string()
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! The error of a call that was given up: why, after what, and the last error itself.
 
-use crate::{Human, Reason, nested::Trace, timeline::Timeline};
-use core::{fmt, time::Duration};
+use crate::{Reason, duration::Human, story::Story};
+use core::{fmt, ops::Deref};
 
 /// Why a call was given up, and what it went through.
 ///
-/// Shown as `out of attempts after 3 attempts in 2.1s: connection refused`. The operation's last error is in
-/// [`last`](Error::last); [`source`](Error::source) gives it as an error to walk through.
+/// Shown as `out of attempts after 3 attempts in 2.1s: connection refused`. What is read by every caller is in it; the
+/// rest (`attempts`, `elapsed`, `timed_out`, `pushback`, `timeline()`) is in its [`Story`], and read as if it were a
+/// field: `err.attempts`.
 ///
 /// ```
 /// use relent::{Policy, Reason};
@@ -16,74 +17,52 @@ use core::{fmt, time::Duration};
 /// let err = TWICE.retry_blocking(|_| Err::<(), _>(io::Error::from(io::ErrorKind::TimedOut))).unwrap_err();
 ///
 /// assert_eq!((err.reason, err.attempts), (Reason::Attempts, 2));
-/// assert!(err.to_string().starts_with("out of attempts after 2 attempts in "));
-/// assert_eq!(err.source().unwrap().to_string(), "timed out");
-/// assert_eq!(err.last.unwrap().kind(), io::ErrorKind::TimedOut);
+/// assert!(err.to_string().starts_with("out of attempts after 2 attempts"));
+/// assert_eq!(err.into_last().unwrap().kind(), io::ErrorKind::TimedOut);
 /// ```
+///
+/// # Its `source`
+///
+/// `Error<E>` implements [`core::error::Error`] for every `E` that can be shown, also for `String` and `anyhow::Error`,
+/// which are no errors themselves. So it cannot know that `E` is one, and its `source` is its [`Story`]: the link by
+/// which [`gave_up`] recognises it inside other errors. [`chained`](Error::chained) is for where the chain of sources
+/// must go on with the last error.
 #[non_exhaustive]
 pub struct Error<E> {
     /// Why the call was given up.
     pub reason: Reason,
-    /// The operation's last error. `None` if no attempt returned one: each was dropped at its timeout, or the call was
-    /// cancelled before the first ended.
+    /// The operation's last error. `None` if no attempt returned one: each was dropped at its timeout, the call was
+    /// cancelled before the first ended, or no attempt was made.
     pub last: Option<E>,
-    /// How long the last attempt was given, if it was dropped at its timeout.
-    pub timed_out: Option<Duration>,
-    /// How many attempts were made, the first included.
-    pub attempts: u32,
-    /// How long the call took, attempts and delays. Counted from the first failure if nothing (a limit of time, a
-    /// watcher) made it necessary to read the clock before.
-    pub elapsed: Duration,
-    /// How long the far side last said to stay away, if it said so.
-    pub pushback: Option<Duration>,
-    #[cfg(feature = "std")]
-    pub(crate) timeline: Box<Timeline>,
-    pub(crate) _trace: Trace,
+    story: Told,
 }
 
+/// A story that says no more than that one attempt was made is not allocated.
+#[cfg(feature = "std")]
+type Told = Option<Box<Story>>;
+#[cfg(not(feature = "std"))]
+type Told = Option<Story>;
+
 impl<E> Error<E> {
-    pub(crate) fn new(
-        reason: Reason,
-        last: Option<E>,
-        attempts: u32,
-        elapsed: Duration,
-        timeline: &Timeline,
-    ) -> Error<E> {
-        #[cfg(not(feature = "std"))]
-        let _ = timeline;
-        Error {
-            reason,
-            last,
-            timed_out: None,
-            attempts,
-            elapsed,
-            pushback: None,
-            #[cfg(feature = "std")]
-            timeline: Box::new(*timeline),
-            _trace: Trace::leave(),
-        }
+    pub(crate) fn new(reason: Reason, last: Option<E>, story: Story) -> Error<E> {
+        #[cfg(feature = "std")]
+        let story = Box::new(story);
+        Error { reason, last, story: Some(story) }
     }
 
-    /// When the attempts ran: the last eight of them. Print it for the story of the call.
-    #[cfg(feature = "std")]
-    pub fn timeline(&self) -> &Timeline {
-        &self.timeline
-    }
-
-    /// The operation's last error, as the source of this one.
+    /// The operation's last error, taken out.
     ///
-    /// An inherent method, because the trait's `source` cannot give it: `Error<E>` implements
-    /// [`core::error::Error`] for every `E` that can be shown (`String` and `anyhow::Error` among them, which are no
-    /// errors themselves), and so cannot know that `E` is one. [`chained`](Error::chained) is for where the trait's is
-    /// needed.
-    pub fn source(&self) -> Option<&(dyn core::error::Error + 'static)>
-    where
-        E: core::error::Error + 'static,
-    {
-        self.last.as_ref().map(|last| last as _)
+    /// ```
+    /// # let policy = relent::Policy::immediate().max_attempts(1);
+    /// let err = policy.retry_blocking(|_| Err::<(), _>("refused")).unwrap_err();
+    /// assert_eq!(err.into_last(), Some("refused"));
+    /// ```
+    #[must_use]
+    pub fn into_last(self) -> Option<E> {
+        self.last
     }
 
-    /// The same error with a `source` that `anyhow` and other reporters can walk through the trait.
+    /// The same error with the last error as its `source`, for `anyhow` and other reporters.
     ///
     /// ```
     /// use std::error::Error as _;
@@ -99,15 +78,27 @@ impl<E> Error<E> {
     }
 
     fn say(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = if self.attempts == 1 { "" } else { "s" };
         write!(f, "{}", self.reason)?;
         if let (Reason::PushbackTooLong, Some(pushback)) = (self.reason, self.pushback) {
             write!(f, " ({})", Human(pushback))?;
         }
-        write!(f, " after {} attempt{plural} in {:.1}", self.attempts, Human(self.elapsed))?;
+        self.say_attempts(f)?;
         match self.timed_out {
             Some(limit) => write!(f, ": timed out after {}", Human(limit)),
             None => Ok(()),
+        }
+    }
+}
+
+impl<E> Deref for Error<E> {
+    type Target = Story;
+
+    #[inline]
+    fn deref(&self) -> &Story {
+        static ONE: Story = Story::ONE_ATTEMPT;
+        match &self.story {
+            Some(story) => story,
+            None => &ONE,
         }
     }
 }
@@ -127,18 +118,27 @@ impl<E: fmt::Debug> fmt::Debug for Error<E> {
         f.debug_struct("Error")
             .field("reason", &self.reason)
             .field("last", &self.last)
-            .field("timed_out", &self.timed_out)
-            .field("attempts", &self.attempts)
-            .field("elapsed", &self.elapsed)
-            .field("pushback", &self.pushback)
+            .field("story", &**self)
             .finish_non_exhaustive()
     }
 }
 
-impl<E: fmt::Debug + fmt::Display> core::error::Error for Error<E> {}
+impl<E: fmt::Debug + fmt::Display> core::error::Error for Error<E> {
+    /// The [`Story`]: see above.
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(&**self)
+    }
+}
 
 /// An [`Error`] whose last error is its `source`: see [`Error::chained`]. Shown without the last error, which reporters
 /// print as the next link of the chain.
+///
+/// ```
+/// # let policy = relent::Policy::immediate().max_attempts(1);
+/// let err = policy.retry_blocking(|_| "x".parse::<u8>()).unwrap_err().chained();
+/// assert_eq!(err.to_string(), "out of attempts after 1 attempt");
+/// assert_eq!(err.0.attempts, 1);
+/// ```
 #[derive(Debug)]
 pub struct Chained<E>(pub Error<E>);
 
@@ -148,8 +148,66 @@ impl<E> fmt::Display for Chained<E> {
     }
 }
 
+/// What [`Chained`] describes itself as, which [`gave_up`] looks for: its `source` is the last error's place.
+const CHAINED: &str = "relent: a policy gave up";
+
 impl<E: core::error::Error + 'static> core::error::Error for Chained<E> {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        self.0.source()
+        self.0.last.as_ref().map(|last| last as _)
+    }
+
+    fn description(&self) -> &str {
+        CHAINED
+    }
+}
+
+/// Whether a policy gave up on this error, or on one that it was made of: walks the chain of sources.
+///
+/// Attempts multiply when an operation that retries is retried: three layers of four attempts make 64. relent does not
+/// retry what is a [`relent::Error`](Error) by its type; where that is wrapped (`anyhow`, `Box<dyn Error>`, a variant of
+/// an enum), say so in [`when`](crate::Retrier::when):
+///
+/// ```
+/// use relent::{Policy, Reason, gave_up};
+///
+/// const TWICE: Policy = Policy::immediate().max_attempts(2);
+/// # fn load() -> Result<u32, std::num::ParseIntError> { "x".parse() }
+/// let inner = || -> anyhow::Result<u32> { Ok(TWICE.retry_blocking(|_| load())?) };
+/// let err = TWICE.when(|err: &anyhow::Error| !gave_up(err.as_ref())).retry_blocking(|_| inner()).unwrap_err();
+/// assert_eq!((err.reason, err.attempts), (Reason::Permanent, 1));
+/// ```
+///
+/// An error whose `source` does not lead to the inner one hides it. `#[error(transparent)]` leads to it, except where it
+/// wraps a [`Chained`].
+pub fn gave_up(error: &(dyn core::error::Error + 'static)) -> bool {
+    core::iter::successors(Some(error), |error| error.source()).any(|link| {
+        #[expect(deprecated, reason = "the one word about itself that an error of unknown type can be asked for")]
+        let is_chained = link.description() == CHAINED;
+        is_chained || link.is::<Story>()
+    })
+}
+
+/// Whether `E` is itself the error of a policy that gave up. Decided when it is compiled.
+#[inline]
+pub(crate) fn is_given_up<E>() -> bool {
+    const ERROR: &[u8] = concat!(module_path!(), "::Error<").as_bytes();
+    const CHAINED: &[u8] = concat!(module_path!(), "::Chained<").as_bytes();
+    let name = core::any::type_name::<E>().as_bytes();
+    name.starts_with(ERROR) || name.starts_with(CHAINED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const _: () = assert!(size_of::<Error<u32>>() <= 24 || !cfg!(feature = "std"));
+
+    #[test]
+    fn the_error_of_a_policy_is_known_by_its_type() {
+        assert!(is_given_up::<Error<&str>>());
+        assert!(is_given_up::<Error<Error<u8>>>());
+        assert!(is_given_up::<Chained<fmt::Error>>());
+        assert!(!is_given_up::<&str>());
+        assert!(!is_given_up::<crate::Failure<Error<&str>>>());
     }
 }

@@ -1,6 +1,6 @@
 //! What a watcher is told before each delay.
 
-use crate::{Attempt, Human, Verdict};
+use crate::{Attempt, Verdict, duration::Human};
 use core::{fmt, time::Duration};
 
 /// A failure that will be retried, told to [`notify`](crate::Retrier::notify) before the delay.

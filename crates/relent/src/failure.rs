@@ -48,6 +48,11 @@ impl<E> Failure<E> {
         Failure::new(error, Verdict::After(delay))
     }
 
+    /// The far side gave this client a turn of its own, `delay` from now.
+    pub const fn turn(error: E, delay: Duration) -> Failure<E> {
+        Failure::new(error, Verdict::Turn(delay))
+    }
+
     /// The far side said not to retry.
     pub const fn overloaded(error: E) -> Failure<E> {
         Failure::new(error, Verdict::Overloaded)

@@ -50,10 +50,10 @@ mod error;
 mod event;
 mod failure;
 mod lint;
-mod nested;
 mod retrier;
 mod retry;
 mod rt;
+mod story;
 #[cfg(feature = "std")]
 mod suggest;
 #[cfg(feature = "std")]
@@ -72,6 +72,8 @@ pub mod net;
 #[cfg(feature = "std")]
 mod ticker;
 
+pub use self::core::{duration, rng};
+
 pub use self::{
     attempt::Attempt,
     core::{
@@ -79,21 +81,21 @@ pub use self::{
         call::{Call, Saved},
         curve::Curve,
         delay::Delays,
-        duration::{BadDuration, Human, parse_duration},
         jitter::Jitter,
-        policy::{Invalid, Policy, Settings},
-        rng::{GAMMA, draw, mix, scale, unit},
+        policy::Policy,
         schedule::{Bounds, Row, Schedule},
+        settings::{Invalid, Settings},
         time::Timestamp,
         verdict::{Decision, Reason, Verdict},
     },
-    error::{Chained, Error},
+    error::{Chained, Error, gave_up},
     event::{Cause, Event},
     failure::Failure,
     lint::Warning,
     retrier::{Always, Judge, Retrier, Silent, Watch},
     retry::Retry,
     rt::Timer,
+    story::Story,
     timeline::{Past, Timeline},
 };
 

@@ -552,8 +552,7 @@ mod tests {
     /// The built-in jitters keep their width at the cap, so none of them dies, whatever the curve.
     #[test]
     fn no_jitter_of_ours_dies_at_the_cap() {
-        for curve in [Policy::exponential(SEC), Policy::constant(SEC), Policy::fibonacci(SEC), Policy::linear(SEC, SEC)]
-        {
+        for curve in [Policy::exponential(SEC), Policy::constant(SEC), Policy::fibonacci(SEC), Policy::linear(SEC)] {
             for jitter in
                 [Jitter::Full, Jitter::Equal, Jitter::Proportional(0.2), Jitter::Additive(SEC), Jitter::Decorrelated]
             {

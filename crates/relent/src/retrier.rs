@@ -1,11 +1,9 @@
 //! Closures on the loop: an operation is handed over and called until it succeeds or the policy gives up.
 
-#[cfg(feature = "std")]
-use crate::nested::Mark;
 use crate::{
     Attempt, Cause, Error, Event, Policy, Reason, Timer, Timestamp, Verdict,
     cancel::Cancel,
-    nested::{Scope, is_given_up},
+    error::is_given_up,
     retry::{DefaultTimer, Retry},
 };
 use core::{
@@ -287,7 +285,7 @@ impl<E> Watch<E> for Silent {
 
 /// How an attempt failed.
 enum Fault<E> {
-    Error { error: E, was_given_up: bool },
+    Error(E),
     TimedOut(Duration),
     Cancelled,
 }
@@ -307,7 +305,8 @@ impl<W, N, T: Timer> Hooks<W, N, T> {
     #[cfg(feature = "std")]
     #[inline]
     fn first_attempt(&self, policy: &Policy, began: Option<Timestamp>) -> Attempt {
-        let limit = began.and_then(|now| crate::Call::new(policy, now, 0).deadline(self.deadline).attempt_limit(now));
+        let limit =
+            began.and_then(|now| crate::Call::new(policy, now, 0).deadline_at(self.deadline).attempt_limit(now));
         Attempt::new(1, limit)
     }
 
@@ -339,8 +338,8 @@ impl<W, N, T: Timer> Hooks<W, N, T> {
         let (verdict, timed_out) = match fault {
             Fault::Cancelled => return Err(retry.give_up(Reason::Cancelled, last.take())),
             Fault::TimedOut(limit) => (Verdict::Transient, Some(limit)),
-            Fault::Error { error, was_given_up } => {
-                let is_final = (was_given_up || is_given_up::<E>()) && !self.retries_given_up;
+            Fault::Error(error) => {
+                let is_final = is_given_up::<E>() && !self.retries_given_up;
                 let verdict = if is_final { Verdict::Permanent } else { self.when.judge(&error) };
                 *last = Some(error);
                 (verdict, None)
@@ -366,9 +365,8 @@ impl<W, N, T: Timer> Hooks<W, N, T> {
     {
         match retry.decide(verdict) {
             Err(reason) => {
-                let mut error = retry.give_up(reason, last.take());
-                error.timed_out = timed_out;
-                Err(error)
+                retry.timed_out = timed_out;
+                Err(retry.give_up(reason, last.take()))
             }
             Ok(delay) => {
                 let cause = match (timed_out, &*last) {
@@ -464,11 +462,7 @@ where
 
 /// One attempt that nothing can end but itself.
 fn unbounded<V, E>(mut op: Pin<&mut impl Future<Output = Result<V, E>>>) -> impl Future<Output = Result<V, Fault<E>>> {
-    let mut scope = Scope::new();
-    poll_fn(move |cx| {
-        let outcome = scope.enter(|| op.as_mut().poll(cx));
-        outcome.map_err(|error| Fault::Error { error, was_given_up: scope.has_given_up() })
-    })
+    poll_fn(move |cx| op.as_mut().poll(cx).map_err(Fault::Error))
 }
 
 /// One attempt, no longer than its limit and no longer than nobody cancels.
@@ -480,13 +474,12 @@ where
     let mut op = pin!(op);
     let mut end = pin!(limit.map(|limit| hooks.timer.sleep(limit)));
     let mut cancelled = pin!(hooks.cancel.as_ref().map(Cancel::cancelled));
-    let mut scope = Scope::new();
     poll_fn(|cx| {
         if cancelled.as_mut().as_pin_mut().is_some_and(|cancelled| cancelled.poll(cx).is_ready()) {
             return Poll::Ready(Err(Fault::Cancelled));
         }
-        if let Poll::Ready(result) = scope.enter(|| op.as_mut().poll(cx)) {
-            return Poll::Ready(result.map_err(|error| Fault::Error { error, was_given_up: scope.has_given_up() }));
+        if let Poll::Ready(result) = op.as_mut().poll(cx) {
+            return Poll::Ready(result.map_err(Fault::Error));
         }
         match (end.as_mut().as_pin_mut(), limit) {
             (Some(end), Some(limit)) => end.poll(cx).map(|_| Err(Fault::TimedOut(limit))),
@@ -557,6 +550,5 @@ where
 #[cfg(feature = "std")]
 #[inline]
 fn run<V, E>(op: &mut impl FnMut(Attempt) -> Result<V, E>, attempt: Attempt) -> Result<V, Fault<E>> {
-    let mark = Mark::set();
-    op(attempt).map_err(|error| Fault::Error { error, was_given_up: mark.has_given_up() })
+    op(attempt).map_err(Fault::Error)
 }

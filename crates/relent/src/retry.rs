@@ -4,8 +4,8 @@
 //! means where it happens.
 
 use crate::{
-    Attempt, Call, Decision, Error, Policy, Reason, Timer, Timestamp, Verdict, cancel::Cancel, nested::is_given_up,
-    timeline::Timeline,
+    Attempt, Call, Decision, Error, Policy, Reason, Story, Timer, Timestamp, Verdict, cancel::Cancel,
+    error::is_given_up, timeline::Timeline,
 };
 use core::{
     future::{Future, poll_fn},
@@ -46,12 +46,16 @@ pub struct Retry<'a, T = DefaultTimer> {
     call: Call<'a>,
     timer: T,
     timeline: Timeline,
-    /// When the attempt that is under way started, as far as it matters.
-    attempt_started: Timestamp,
+    /// When the attempt that is under way started, if anybody looked at the clock.
+    attempt_started: Option<Timestamp>,
+    /// Whether the clock was read when the call began, or was reset.
+    knows_start: bool,
     /// When the last attempt failed, as far as it matters.
     failed_at: Timestamp,
     healthy: Duration,
     pushback: Option<Duration>,
+    /// How long the last attempt was given, if it was dropped at its timeout.
+    pub(crate) timed_out: Option<Duration>,
     cancel: Option<Cancel>,
     /// Whether it matters what time it is, even where nothing is waited for.
     is_timed: bool,
@@ -102,10 +106,12 @@ impl<'a, T: Timer> Retry<'a, T> {
         Retry {
             call: policy.call(now, 0),
             timeline: Timeline::new(now),
-            attempt_started: now,
+            attempt_started: began,
+            knows_start: began.is_some(),
             failed_at: now,
             healthy: Duration::MAX,
             pushback: None,
+            timed_out: None,
             cancel: None,
             is_timed: began.is_some(),
             has_begun: false,
@@ -126,6 +132,7 @@ impl<'a, T: Timer> Retry<'a, T> {
     fn begin_late(&mut self) {
         if !self.is_timed {
             self.begin_at(self.timer.now());
+            (self.attempt_started, self.knows_start) = (None, false);
         }
         self.has_begun = true;
         self.call.reseed(self.timer.seed());
@@ -134,7 +141,7 @@ impl<'a, T: Timer> Retry<'a, T> {
     fn begin_at(&mut self, now: Timestamp) {
         self.call.begin(now);
         self.timeline = Timeline::new(now);
-        self.attempt_started = now;
+        (self.attempt_started, self.knows_start) = (Some(now), true);
         self.failed_at = now;
     }
 
@@ -157,7 +164,7 @@ impl<'a, T: Timer> Retry<'a, T> {
     /// The same call with a deadline on the timer's clock: no attempt starts at or after it.
     #[must_use]
     pub fn deadline_at(mut self, at: Timestamp) -> Self {
-        self.call = self.call.deadline(at);
+        self.call = self.call.deadline_at(at);
         if at != Timestamp::MAX {
             self.keep_time();
         }
@@ -200,7 +207,8 @@ impl<'a, T: Timer> Retry<'a, T> {
     /// The attempt that is under way.
     #[inline]
     pub fn attempt(&self) -> Attempt {
-        let limit = if self.is_timed { self.call.attempt_limit(self.attempt_started) } else { None };
+        let limit =
+            if self.is_timed { self.call.attempt_limit(self.attempt_started.unwrap_or(self.failed_at)) } else { None };
         Attempt::new(self.call.attempt(), limit)
     }
 
@@ -292,7 +300,7 @@ impl<'a, T: Timer> Retry<'a, T> {
         let is_free = !self.is_timed && self.has_begun && self.cancel.is_none();
         let goes_on = is_free && verdict == Verdict::Transient && self.call.goes_on_at_once();
         if goes_on {
-            self.timeline.push_untimed();
+            self.timeline.push_untimed(1);
         }
         goes_on
     }
@@ -301,11 +309,13 @@ impl<'a, T: Timer> Retry<'a, T> {
         self.begin();
         if self.is_timed {
             self.failed_at = self.timer.now();
-            if self.failed_at.since(self.attempt_started) >= self.healthy {
-                self.forget(self.attempt_started);
+            if let Some(started) = self.attempt_started
+                && self.failed_at.since(started) >= self.healthy
+            {
+                self.forget(started);
             }
         }
-        if let Verdict::After(pushback) = verdict {
+        if let Some(pushback) = verdict.pushback() {
             self.pushback = Some(pushback);
         }
         let decision = match self.call.on_failure(self.failed_at, verdict) {
@@ -314,7 +324,7 @@ impl<'a, T: Timer> Retry<'a, T> {
             Decision::GiveUp(reason) => Err(reason),
         };
         if !self.is_timed && decision == Ok(Duration::ZERO) {
-            self.timeline.push_untimed();
+            self.timeline.push_untimed(1);
             return decision;
         }
         if !self.is_timed {
@@ -329,10 +339,16 @@ impl<'a, T: Timer> Retry<'a, T> {
             // Which need not be when the last attempt failed.
             self.failed_at = self.timer.now();
         }
-        let elapsed = self.elapsed_at_failure();
-        let mut error = Error::new(reason, last, self.call.failures(), elapsed, &self.timeline);
-        error.pushback = self.pushback;
-        error
+        let elapsed = self.knows_start.then(|| self.elapsed_at_failure());
+        let story = Story {
+            attempts: self.call.failures(),
+            elapsed,
+            timed_out: self.timed_out,
+            pushback: self.pushback,
+            again_in: None,
+            timeline: self.timeline,
+        };
+        Error::new(reason, last, story)
     }
 
     /// Sleeps and starts the next attempt; false if the call was cancelled.
@@ -373,9 +389,10 @@ impl<'a, T: Timer> Retry<'a, T> {
     /// The next attempt starts now.
     #[inline]
     pub(crate) fn begin_attempt(&mut self, has_waited: bool) {
+        self.attempt_started = None;
         if has_waited || self.is_timed {
-            self.attempt_started = self.timer.now();
-            self.failed_at = self.attempt_started;
+            self.failed_at = self.timer.now();
+            self.attempt_started = Some(self.failed_at);
         }
     }
 
@@ -387,7 +404,7 @@ impl<'a, T: Timer> Retry<'a, T> {
     fn forget(&mut self, now: Timestamp) {
         self.call.reset(now);
         self.timeline = Timeline::new(now);
-        self.attempt_started = now;
+        (self.attempt_started, self.knows_start) = (Some(now), true);
     }
 }
 

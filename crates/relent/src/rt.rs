@@ -4,7 +4,7 @@
 //! given: a thread of relent's own wakes the sleepers, so that any executor will do, with or without a timer of its own.
 //! With the feature `tokio` the clock is tokio's, and where that is paused, so is the sleep.
 
-use crate::{Timestamp, core::atomic::Counter, mix};
+use crate::{Timestamp, core::atomic::Counter, rng::mix};
 use core::{future::Future, time::Duration};
 
 /// A clock and a way to sleep: what smol, embassy, or a test puts in place of the system's.
@@ -97,7 +97,10 @@ pub(crate) fn begin_blocking() {}
 #[cfg(feature = "std")]
 mod system {
     use super::Timer;
-    use crate::{Cancel, GAMMA, Timestamp, alarm, mix};
+    use crate::{
+        Cancel, Timestamp, alarm,
+        rng::{GAMMA, mix},
+    };
     use core::{
         future::Future,
         pin::Pin,

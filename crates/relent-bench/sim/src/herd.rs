@@ -5,7 +5,7 @@
 //! full jitter. The server's line is arithmetic, not events of its own: one event an attempt, which is kind to queues
 //! of events.
 
-use relent::{draw, mix, scale};
+use relent::rng::{draw, mix, scale};
 use serde::{Deserialize, Serialize};
 
 const SECOND: u64 = 1_000_000_000;

@@ -6,7 +6,7 @@
 
 use super::port::Port;
 use crate::plot::bars;
-use relent::{Cancel, Human, Policy};
+use relent::{Cancel, Policy, duration::Human};
 use std::{
     fmt::Write as _,
     io::{self, Read, Write as _},

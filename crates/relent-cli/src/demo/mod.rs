@@ -15,7 +15,7 @@ use self::{
     stage::Stage,
 };
 use crate::talk::Fault;
-use relent::{Human, Jitter, Policy};
+use relent::{Jitter, Policy, duration::Human};
 use std::{io, process::ExitCode, time::Duration};
 
 /// Show what relent does, in ten seconds and without a network.

@@ -1,6 +1,6 @@
 //! The whole of a call that keeps failing: how many attempts, how long it waits, how long it takes at worst.
 
-use relent::{Bounds, Jitter, Policy, mix};
+use relent::{Bounds, Jitter, Policy, rng::mix};
 use std::time::Duration;
 
 /// A call that keeps failing, from its first attempt to its giving up.

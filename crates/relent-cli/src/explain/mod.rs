@@ -214,7 +214,7 @@ fn write_svg(path: &Path, drawn: &str) -> Result<(), Fault> {
 mod tests {
     use super::*;
     use clap::Parser;
-    use relent::{Curve, Jitter, Policy, Settings, draw};
+    use relent::{Curve, Jitter, Policy, Settings, rng::draw};
     use std::time::Duration;
 
     #[derive(Parser)]

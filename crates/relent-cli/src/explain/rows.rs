@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn long_schedules_are_cut() {
-        let growing = Policy::linear(SEC, SEC).cap(SEC * 1000).jitter(Jitter::None);
+        let growing = Policy::linear(SEC).cap(SEC * 1000).jitter(Jitter::None);
         assert_eq!(counted(growing.max_attempts(50)), (20, Then::More(Some(50))));
         assert_eq!(counted(growing.unlimited_attempts()), (20, Then::More(None)));
         assert_eq!(counted(growing.max_attempts(21)), (20, Then::End));

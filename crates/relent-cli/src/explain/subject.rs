@@ -3,9 +3,10 @@
 use super::foreign::{Reading, Unreadable};
 use crate::{policy_args::PolicyArgs, talk::Fault};
 use relent::{
-    Curve, Human, Jitter, Policy,
+    Curve, Jitter, Policy,
     compat::Profile,
     config::{BadSetting, Draft, KEYS},
+    duration::Human,
 };
 use std::{fmt, path::Path};
 
@@ -215,7 +216,7 @@ mod tests {
             (Policy::default(), "exponential 1s * 2 up to 1m4s, full jitter, 8 attempts"),
             (Policy::constant(second).jitter(Jitter::None), "constant 1s, no jitter, 8 attempts"),
             (
-                Policy::linear(second, second).jitter(Jitter::Proportional(0.2)).unlimited_attempts(),
+                Policy::linear(second).jitter(Jitter::Proportional(0.2)).unlimited_attempts(),
                 "linear 1s + 1s up to 1m4s, jitter ±20 %, attempts unlimited",
             ),
             (Policy::immediate().max_attempts(1), "no delay, 1 attempt"),

@@ -7,7 +7,7 @@ use super::{
     subject::{InShort, Subject, as_flags},
 };
 use crate::{plot::terminal, talk::wrap};
-use relent::{Bounds, Human, Row};
+use relent::{Bounds, Row, duration::Human};
 use std::{fmt::Write, time::Duration};
 
 /// How much of it is shown.

@@ -26,7 +26,7 @@ pub(super) struct Client {
 
 /// The client that the flags describe.
 pub(super) fn build(args: &Args, url: &Url) -> Result<Client, Fault> {
-    let connect_timeout = relent::parse_duration(&args.connect_timeout)
+    let connect_timeout = relent::duration::parse_duration(&args.connect_timeout)
         .map_err(|bad| Fault::new(format!("--connect-timeout: {bad}")).hint(bad.hint()))?;
     let watch = Watch::default();
     let redirects = match args.location {

@@ -4,7 +4,8 @@ use super::{body::DataError, client::Unresolved, request::Request};
 use crate::talk::Fault as Ours;
 use http::{HeaderMap, StatusCode};
 use relent::{
-    Human, Verdict,
+    Verdict,
+    duration::Human,
     wire::{DIALECTS, Fault, Pushback},
 };
 use std::{error::Error, io, time::Duration};

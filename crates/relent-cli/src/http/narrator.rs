@@ -18,7 +18,7 @@ use crate::{
     talk::{self, Fault, TalkArgs},
 };
 use http::{Method, StatusCode};
-use relent::{Human, Policy, Reason, Verdict, wire::Replay};
+use relent::{Policy, Reason, Verdict, duration::Human, wire::Replay};
 use std::{
     fmt::Display,
     io::{self, IsTerminal, Write},
@@ -275,12 +275,7 @@ fn why(failure: &Failure, rule: Replay) -> String {
 
 /// A verdict in the words of `relent run`.
 fn verdict_name(verdict: Verdict) -> String {
-    match verdict {
-        Verdict::Transient => "transient".to_owned(),
-        Verdict::Permanent => "permanent".to_owned(),
-        Verdict::Overloaded => "overloaded".to_owned(),
-        Verdict::After(after) => format!("after {}", Human(after)),
-    }
+    verdict.to_string()
 }
 
 fn status_or_null(status: Option<StatusCode>) -> String {

@@ -1,6 +1,6 @@
 //! A chart before it is drawn: axes with ticks, and series of points with a band.
 
-use relent::Human;
+use relent::duration::Human;
 use std::time::Duration;
 
 /// A chart: two axes from zero (or the first point) on, and the series they hold.

@@ -1,7 +1,7 @@
 //! What to do, and how safe one is, in words: for the terminal and for the page.
 
 use super::words::{count, percent, seconds};
-use relent::Human;
+use relent::duration::Human;
 use relent_sim::{
     Arrivals, Cure, FatalOutage, Figure, Outcome, Recommended, Record, SafeLoad, Safety, Scenario, Service, Shape,
     Storm, World,

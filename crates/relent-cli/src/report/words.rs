@@ -1,7 +1,7 @@
 //! A scenario in words: what a reader must know to understand the plots.
 
 use crate::explain::InShort;
-use relent::Human;
+use relent::duration::Human;
 use relent_sim::{
     Access, Arrivals, Contender, Network, Outcome, RetryAfter, Scenario, Server, Service, Trouble, TroubleKind, World,
 };

@@ -4,7 +4,7 @@ use super::exit_set::ExitSet;
 use crate::{policy_args::PolicyArgs, talk::TalkArgs};
 use clap::ValueEnum;
 use regex_lite::Regex;
-use relent::{config::BadSetting, parse_duration};
+use relent::{config::BadSetting, duration::parse_duration};
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 /// The flags of `relent run`.

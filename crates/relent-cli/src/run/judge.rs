@@ -4,7 +4,7 @@ use super::{
     args::FailureArgs,
     attempt::{Ended, How},
 };
-use relent::{Human, Verdict};
+use relent::{Verdict, duration::Human};
 
 /// What an attempt came to.
 #[derive(Clone, Debug, PartialEq, Eq)]

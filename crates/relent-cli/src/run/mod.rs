@@ -103,7 +103,7 @@ fn write_out(output: &Spool) -> Result<Option<u8>, Fault> {
 fn key() -> OsString {
     env::var_os("RELENT_KEY").filter(|key| !key.is_empty()).unwrap_or_else(|| {
         let random = || RandomState::new().build_hasher().finish();
-        format!("{:016x}{:016x}", random(), relent::mix(random())).into()
+        format!("{:016x}{:016x}", random(), relent::rng::mix(random())).into()
     })
 }
 

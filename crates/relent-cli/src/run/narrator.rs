@@ -16,7 +16,7 @@ use crate::{
     json::Object,
     talk::{Fault, TalkArgs},
 };
-use relent::{Human, Policy};
+use relent::{Policy, duration::Human};
 use std::{
     fmt::Display,
     io::{self, IsTerminal, Write},

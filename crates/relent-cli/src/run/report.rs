@@ -6,7 +6,7 @@ use crate::{
     talk::Fault,
 };
 use nix::sys::signal::Signal;
-use relent::{Human, Reason, Verdict};
+use relent::{Reason, Verdict};
 use std::{collections::VecDeque, ffi::OsString, fs::File, io::Write, path::Path, time::Duration};
 
 /// How many attempts are kept; of a longer run, the last ones.
@@ -131,11 +131,5 @@ fn row(row: &Row) -> String {
 
 /// A verdict in the words of `RELENT_VERDICT`.
 pub(super) fn verdict_name(verdict: Option<Verdict>) -> String {
-    match verdict {
-        None => "success".to_owned(),
-        Some(Verdict::Transient) => "transient".to_owned(),
-        Some(Verdict::Permanent) => "permanent".to_owned(),
-        Some(Verdict::Overloaded) => "overloaded".to_owned(),
-        Some(Verdict::After(after)) => format!("after {}", Human(after)),
-    }
+    verdict.map_or("success".to_owned(), |verdict| verdict.to_string())
 }

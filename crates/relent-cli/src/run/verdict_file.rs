@@ -1,7 +1,7 @@
 //! The file named by `RELENT_VERDICT`, in which the command says what its failure means.
 
 use super::spool::private_file;
-use relent::{Verdict, parse_duration};
+use relent::{Verdict, duration::parse_duration};
 use std::{
     fs::{self, OpenOptions},
     io::{self, Read},

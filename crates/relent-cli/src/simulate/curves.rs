@@ -81,7 +81,7 @@ fn scale(outcome: &Outcome, drawn: &[&Record], column: f64, width: usize) -> f64
 
 fn seconds(value: f64) -> String {
     let rounded = (value * 1000.0).round() / 1000.0;
-    format!("{:.1}", relent::Human(std::time::Duration::try_from_secs_f64(rounded).unwrap_or_default()))
+    format!("{:.1}", relent::duration::Human(std::time::Duration::try_from_secs_f64(rounded).unwrap_or_default()))
 }
 
 fn rounded(value: f64) -> String {

@@ -26,7 +26,7 @@ pub struct Spike {
 pub struct Limit(pub Option<u64>);
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    relent::parse_duration(text).map_err(|bad| format!("{bad}: {}", bad.hint()))
+    relent::duration::parse_duration(text).map_err(|bad| format!("{bad}: {}", bad.hint()))
 }
 
 pub(super) fn outage(text: &str) -> Result<Outage, String> {

@@ -63,7 +63,7 @@ pub(super) fn name(policy: &Policy) -> String {
         Jitter::Equal => format!("{curve} equal"),
         Jitter::Decorrelated => format!("{curve} decorrelated"),
         Jitter::Proportional(share) => format!("{curve} +-{}%", share * 100.0),
-        Jitter::Additive(most) => format!("{curve} +{}", relent::Human(most)),
+        Jitter::Additive(most) => format!("{curve} +{}", relent::duration::Human(most)),
     }
 }
 

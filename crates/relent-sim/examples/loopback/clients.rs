@@ -1,7 +1,7 @@
 //! The herd: each client a task that runs relent's loop, a new socket for each attempt, until it is served.
 
 use crate::server::SERVED;
-use relent::{Policy, SystemTimer, Timer, Timestamp, mix};
+use relent::{Policy, SystemTimer, Timer, Timestamp, rng::mix};
 use std::{
     io::{self, ErrorKind},
     net::SocketAddr,

@@ -14,7 +14,7 @@ use crate::{
     outcome::{Cure, SafeLoad, Storm, advice::Safety},
     scenario::{Arrivals, Contender, Scenario, Service, Trouble, TroubleKind},
 };
-use relent::{Decision, Policy, Timestamp, Verdict, mix};
+use relent::{Decision, Policy, Timestamp, Verdict, rng::mix};
 use std::time::Duration;
 
 /// What theory says about a policy under a stream of calls.

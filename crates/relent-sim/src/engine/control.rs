@@ -18,7 +18,7 @@ pub(crate) const TICK: u64 = 1 << 16;
 
 /// Why a run stopped that went on for longer than it may, in nanoseconds of its own time.
 pub(crate) fn past(limit: u64) -> String {
-    format!("not over after {}", relent::Human(Duration::from_nanos(limit)))
+    format!("not over after {}", relent::duration::Human(Duration::from_nanos(limit)))
 }
 
 /// Why a run stopped that needed more attempts than [`most_attempts`].

@@ -4,7 +4,10 @@
 //! policies side by side meet the same network and the same server.
 
 use crate::scenario::Forced;
-use relent::{Curve, Jitter, Policy, draw, mix, unit};
+use relent::{
+    Curve, Jitter, Policy,
+    rng::{draw, mix, unit},
+};
 
 /// What a draw is for. Draws for different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +94,7 @@ impl Stream {
     #[inline]
     pub(crate) const fn next(&mut self) -> u64 {
         self.drawn += 1;
-        mix(self.seed.wrapping_add(relent::GAMMA.wrapping_mul(self.drawn)))
+        mix(self.seed.wrapping_add(relent::rng::GAMMA.wrapping_mul(self.drawn)))
     }
 
     #[inline]
@@ -102,7 +105,7 @@ impl Stream {
     /// Uniform in `0..width`.
     #[inline]
     pub(crate) const fn below(&mut self, width: u64) -> u64 {
-        relent::scale(self.next(), width)
+        relent::rng::scale(self.next(), width)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Access, Arrivals, Network, Rate, Windows};
 use super::{Contender, Picture, Scenario, Service, TroubleKind, World};
-use relent::{Curve, Human, Jitter};
+use relent::{Curve, Jitter, duration::Human};
 use std::{collections::BTreeSet, error::Error, fmt, ops::Range, time::Duration};
 
 /// Why a scenario cannot be simulated.

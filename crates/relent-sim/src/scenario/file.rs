@@ -430,7 +430,7 @@ impl RetryAfter {
             "silent" | "none" => Ok(RetryAfter::Silent),
             "spread" => Ok(RetryAfter::Spread),
             "exact" => Ok(RetryAfter::Exact),
-            _ => match relent::parse_duration(word) {
+            _ => match relent::duration::parse_duration(word) {
                 Ok(after) => Ok(RetryAfter::Fixed(after)),
                 Err(_) => Err(BadSetting::unknown("Retry-After", word, &["silent", "spread", "exact", "5s"])),
             },

@@ -2,7 +2,7 @@
 
 use relent::{
     config::{BadSetting, ConfigError},
-    parse_duration,
+    duration::parse_duration,
 };
 use std::{cell::RefCell, collections::BTreeSet, ops::Range, time::Duration};
 use toml::{

@@ -15,7 +15,7 @@ use crate::{
     outcome::{Matrix, run::Run},
     scenario::{Contender, Figure, Layers},
 };
-use relent::{Decision, Policy, Verdict, unit};
+use relent::{Decision, Policy, Verdict, rng::unit};
 
 impl Layers {
     /// The calls at the bottom for one at the top that `attempts` a layer bring, in expectation.

@@ -1,6 +1,6 @@
 //! What is advised: the safe load, the smallest fatal outage, and a policy for a herd, against theory and by trying.
 
-use relent::{Jitter, Policy, mix};
+use relent::{Jitter, Policy, rng::mix};
 use relent_sim::{
     Advice, Arrivals, Contender, Control, Cure, Effort, Engine, FatalOutage, Figure, Network, Outcome, Rate, Record,
     RetryAfter, Safety, Scenario, Server, Service, Shape, Storm, Trouble, TroubleKind, World, advise, simulate,

@@ -1,6 +1,6 @@
 //! The delays that clients draw: mean, variance and support of each jitter, and where decorrelated jitter ends up.
 
-use relent::{Jitter, Policy, compat::Chained, mix};
+use relent::{Jitter, Policy, compat::Chained, rng::mix};
 use std::time::Duration;
 
 const SAMPLES: u64 = 200_000;

@@ -1,6 +1,10 @@
 //! HERD-1: N clients cut off at once, a server of N/20 a second with a queue of one second.
 
-use relent::{GAMMA, Jitter, Policy, compat::Chained, mix};
+use relent::{
+    Jitter, Policy,
+    compat::Chained,
+    rng::{GAMMA, mix},
+};
 use relent_sim::{Arrivals, Contender, Figure, RetryAfter, Scenario, Service, World, Writes, simulate};
 use std::time::Duration;
 

@@ -161,7 +161,7 @@ mod tests {
         let mut memory = 0;
         let mut before = 0.0;
         for k in 1..100 {
-            let value = rule.value(k, &mut memory, Random::Draw(crate::mix(u64::from(k)))).unwrap();
+            let value = rule.value(k, &mut memory, Random::Draw(crate::rng::mix(u64::from(k)))).unwrap();
             assert!((before..1e10).contains(&value));
             before = value;
         }

@@ -961,7 +961,7 @@ pub(super) static PROFILES: [Profile; 75] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Curve, Decision, Step, Timestamp, Verdict, compat, mix};
+    use crate::{Curve, Decision, Step, Timestamp, Verdict, compat, rng::mix};
 
     /// Whatever is thrown at a profile, it answers.
     #[test]

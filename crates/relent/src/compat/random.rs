@@ -1,6 +1,6 @@
 //! The random number of one delay, as the other systems want it: a fraction, a whole number, or raw bits.
 
-use crate::{scale, unit};
+use crate::rng::{scale, unit};
 
 /// The random number of one delay.
 ///

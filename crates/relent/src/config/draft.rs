@@ -4,7 +4,7 @@
 //! [`Policy`] cannot do that, and need not.
 
 use super::value::{self, CurveName, Limit, Value};
-use crate::{BadDuration, Curve, Invalid, Jitter, Policy, Settings};
+use crate::{Curve, Invalid, Jitter, Policy, Settings, duration::BadDuration};
 use std::{
     collections::BTreeSet,
     fmt,
@@ -200,6 +200,7 @@ impl Draft {
             max_attempts: self.max_attempts.map_or(start.max_attempts, Limit::into_option),
             max_elapsed: self.max_elapsed.map_or(start.max_elapsed, Limit::into_option),
             max_pushback: self.max_pushback.map_or(start.max_pushback, Limit::into_option),
+            timeout: start.timeout,
             attempt_timeout: self.attempt_timeout.map_or(start.attempt_timeout, Limit::into_option),
             spread: self.spread.unwrap_or(start.spread),
         })

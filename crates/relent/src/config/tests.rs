@@ -17,8 +17,8 @@ fn every_curve_and_key() {
     assert_eq!(policy(""), Policy::default());
     assert_eq!(policy("base = '100ms'\nfactor = 3"), Policy::exponential(SEC / 10).factor(3.0));
     assert_eq!(policy("curve = 'constant'\nbase = '5s'"), Policy::constant(5 * SEC));
-    assert_eq!(policy("curve = 'linear'\nbase = '5s'\nstep = '1s'"), Policy::linear(5 * SEC, SEC));
-    assert_eq!(policy("curve = 'linear'\nbase = '5s'"), Policy::linear(5 * SEC, 5 * SEC));
+    assert_eq!(policy("curve = 'linear'\nbase = '5s'\nstep = '1s'"), Policy::linear(5 * SEC).step(SEC));
+    assert_eq!(policy("curve = 'linear'\nbase = '5s'"), Policy::linear(5 * SEC));
     assert_eq!(policy("curve = 'fibonacci'"), Policy::fibonacci(SEC));
     assert_eq!(policy("curve = 'immediate'"), Policy::immediate());
     assert_eq!(policy("curve = 'slots'"), Policy::slots(Duration::from_nanos(51_200)));
@@ -256,7 +256,7 @@ prop_compose! {
         attempt_timeout in prop::option::of(any_duration()),
         spread in any_duration(),
     ) -> Settings {
-        Settings { curve, cap, jitter, max_attempts, max_elapsed, max_pushback, attempt_timeout, spread }
+        Settings { curve, cap, jitter, max_attempts, max_elapsed, max_pushback, timeout: None, attempt_timeout, spread }
     }
 }
 

@@ -5,7 +5,11 @@
 
 use super::draft::BadSetting;
 
-use crate::{BadDuration, Jitter, parse_duration, suggest::nearest};
+use crate::{
+    Jitter,
+    duration::{BadDuration, parse_duration},
+    suggest::nearest,
+};
 use std::{borrow::Cow, fmt, string::String, time::Duration, vec::Vec};
 
 /// A value as it stands in a file or on a flag, before it is known what it should be.

@@ -4,7 +4,7 @@ use super::{
     draft::Draft,
     value::{CurveName, Limit, UNLIMITED},
 };
-use crate::{Curve, Human, Jitter, Policy};
+use crate::{Curve, Jitter, Policy, duration::Human};
 use std::{
     fmt,
     string::{String, ToString},

@@ -55,7 +55,7 @@ pub struct Step {
     pub elapsed: Duration,
     /// What the failure means. Some systems wait longer when throttled.
     pub verdict: Verdict,
-    /// The random number of this failure. [`scale`](crate::scale) and [`unit`](crate::unit) turn it into a range.
+    /// The random number of this failure. [`scale`](crate::rng::scale) and [`unit`](crate::rng::unit) turn it into a range.
     pub draw: u64,
     /// Eight bytes of the rule's own, 0 before the first delay of a call.
     pub memory: u64,

@@ -44,12 +44,41 @@ const _: () = assert!(size_of::<Call<'_>>() <= 64);
 /// What a call remembers from failure to failure, apart from what its owner knows anyway (policy, seed and start).
 ///
 /// A simulator with ten million calls keeps these and no more: [`Call::save`] takes it out, [`Policy::resume`] goes on.
+/// `Saved::default()` is a call that has not failed yet, under any policy.
+///
+/// ```
+/// use relent::{Policy, Saved, Timestamp, Verdict};
+///
+/// let (policy, now) = (Policy::default(), Timestamp::ZERO);
+/// let mut call = policy.call(now, 7);
+/// call.on_failure(now, Verdict::Transient);
+/// let saved = call.save();
+/// assert_eq!(saved.failures, 1);
+/// let decision = policy.resume(now, 7, saved).on_failure(now, Verdict::Transient);
+/// assert_eq!(decision, call.on_failure(now, Verdict::Transient));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Saved {
     /// Failures so far.
     pub failures: u32,
     /// What the policy's rule remembers from delay to delay: opaque.
     pub memory: u64,
+}
+
+impl Policy {
+    /// A call under this policy, begun at `now`: the state machine that decides after each failure.
+    ///
+    /// `seed` must differ from call to call, or calls share their jitter.
+    #[inline]
+    pub const fn call(&self, now: Timestamp, seed: u64) -> Call<'_> {
+        Call::new(self, now, seed)
+    }
+
+    /// Goes on with a call that was [saved](Call::save): the same policy, start and seed, or it is another call.
+    #[inline]
+    pub const fn resume(&self, started: Timestamp, seed: u64, saved: Saved) -> Call<'_> {
+        Call::resume(self, started, seed, saved)
+    }
 }
 
 /// A pushback is spread over a tenth of itself: enough that clients told the same second do not share it, little
@@ -59,14 +88,17 @@ const PUSHBACK_SPREAD: u64 = 10;
 impl<'a> Call<'a> {
     #[inline]
     pub(crate) const fn new(policy: &'a Policy, now: Timestamp, seed: u64) -> Call<'a> {
-        Call::resume(policy, now, seed, Saved { failures: 0, memory: policy.first_memory() })
+        Call::resume(policy, now, seed, Saved { failures: 0, memory: 0 })
     }
 
     #[inline]
     pub(crate) const fn resume(policy: &'a Policy, started: Timestamp, seed: u64, saved: Saved) -> Call<'a> {
         let Saved { failures, memory } = saved;
-        let latest = started.plus_nanos(policy.max_elapsed);
-        Call { policy, seed, memory, started, deadline: Timestamp::MAX, latest, failures }
+        // Before the first failure there is but one thing that can be remembered.
+        let memory = if failures == 0 { policy.first_memory() } else { memory };
+        let mut call = Call { policy, seed, memory, started, deadline: Timestamp::MAX, latest: started, failures };
+        call.limit();
+        call
     }
 
     /// What must be kept to go on with this call later: see [`Policy::resume`]. A deadline is not part of it.
@@ -78,15 +110,48 @@ impl<'a> Call<'a> {
     /// The same call with a point in time at which its answer is worth nothing any more: no attempt starts at or
     /// after it.
     #[must_use]
-    pub const fn deadline(mut self, at: Timestamp) -> Call<'a> {
+    ///
+    /// ```
+    /// use relent::{Decision, Policy, Reason, Timestamp, Verdict};
+    /// use std::time::Duration;
+    ///
+    /// let (policy, now) = (Policy::constant(Duration::from_secs(9)).jitter(relent::Jitter::None), Timestamp::ZERO);
+    /// let mut call = policy.call(now, 1).deadline_at(now + Duration::from_secs(9));
+    /// assert_eq!(call.on_failure(now, Verdict::Transient), Decision::GiveUp(Reason::Elapsed));
+    /// ```
+    pub const fn deadline_at(mut self, at: Timestamp) -> Call<'a> {
         self.deadline = at;
         self.limit();
         self
     }
 
-    /// How long to wait before the first attempt: a random part of the policy's `spread`, zero without.
+    /// How long to wait before the first attempt: a random part of the policy's `spread`, zero without. The limits of
+    /// time bound the range it is drawn from, so that the first attempt starts within them.
     pub fn spread(&self) -> Duration {
-        Duration::from_nanos(rng::scale(rng::draw(self.seed, 0), self.policy.spread.nanos()))
+        match self.policy.spread.nanos() {
+            0 => Duration::ZERO,
+            spread => {
+                let left = nanos(self.latest.since(self.started)).saturating_add(1);
+                Duration::from_nanos(rng::scale(rng::draw(self.seed, 0), spread.min(left)))
+            }
+        }
+    }
+
+    /// Whether an attempt may still start at `now`: not after `max_elapsed`, nor at or after the deadline or the
+    /// policy's timeout. For whoever woke later than asked, and for a deadline that had passed when the call began.
+    ///
+    /// ```
+    /// use relent::{Policy, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let policy = Policy::default().timeout(Duration::from_secs(1));
+    /// let call = policy.call(Timestamp::ZERO, 1);
+    /// assert!(call.may_start(Timestamp::ZERO) && !call.may_start(Timestamp::ZERO + Duration::from_secs(1)));
+    /// ```
+    #[inline]
+    pub fn may_start(&self, now: Timestamp) -> bool {
+        // A deadline at the epoch leaves no moment before it.
+        now <= self.latest && self.end() > now
     }
 
     /// The attempt that is under way or about to start: 1 before the first failure.
@@ -104,17 +169,23 @@ impl<'a> Call<'a> {
         now.since(self.started)
     }
 
-    /// How long an attempt that starts now may take: the attempt timeout or what is left until the deadline,
-    /// whichever is less; `None` without either.
+    /// How long an attempt that starts now may take: the attempt timeout, or what is left until the deadline or the end
+    /// of the policy's timeout, whichever is least; `None` without any.
     pub fn attempt_limit(&self, now: Timestamp) -> Option<Duration> {
-        let left = match self.deadline {
+        let left = match self.end() {
             Timestamp::MAX => u64::MAX,
-            deadline => nanos(deadline.since(now)),
+            end => nanos(end.since(now)),
         };
         match self.policy.attempt_timeout.nanos().min(left) {
             u64::MAX => None,
             limit => Some(Duration::from_nanos(limit)),
         }
+    }
+
+    /// The moment at which everything ends: the deadline, or the end of the policy's timeout.
+    const fn end(&self) -> Timestamp {
+        let by_timeout = self.started.plus_nanos(self.policy.timeout_nanos());
+        if by_timeout.as_nanos() < self.deadline.as_nanos() { by_timeout } else { self.deadline }
     }
 
     /// Decides about a failure that was noticed at `now`.
@@ -157,11 +228,11 @@ impl<'a> Call<'a> {
 
     const fn limit(&mut self) {
         let by_elapsed = self.started.plus_nanos(self.policy.max_elapsed).as_nanos();
-        let by_deadline = match self.deadline {
+        let before_end = match self.end() {
             Timestamp::MAX => u64::MAX,
-            deadline => deadline.as_nanos().saturating_sub(1),
+            end => end.as_nanos().saturating_sub(1),
         };
-        self.latest = Timestamp::from_nanos(if by_elapsed < by_deadline { by_elapsed } else { by_deadline });
+        self.latest = Timestamp::from_nanos(if by_elapsed < before_end { by_elapsed } else { before_end });
     }
 
     /// Takes note of a transient failure if the policy has no delays and another attempt is allowed. Says nothing about
@@ -181,7 +252,7 @@ impl<'a> Call<'a> {
         self.failures = self.failures.saturating_add(1);
         let pushback = match verdict {
             Verdict::Transient => None,
-            Verdict::After(pushback) => Some(nanos(pushback)),
+            Verdict::After(pushback) | Verdict::Turn(pushback) => Some(nanos(pushback)),
             Verdict::Permanent => return Err(Reason::Permanent),
             Verdict::Overloaded => return Err(Reason::Overloaded),
         };
@@ -196,6 +267,7 @@ impl<'a> Call<'a> {
         let own = self.own_delay(now, verdict, draw)?;
         let delay = match pushback {
             None => own,
+            Some(turn) if matches!(verdict, Verdict::Turn(_)) => own.max(turn),
             Some(_) if self.policy.handles_pushback() => own,
             Some(pushback) => own.max(self.spread_pushback(now, pushback, draw)),
         };
@@ -339,18 +411,119 @@ mod tests {
         assert_eq!(call.on_failure(late, Verdict::Transient), Decision::GiveUp(Reason::Elapsed));
 
         let policy = Policy::constant(2 * SEC).jitter(Jitter::None);
-        let mut call = policy.call(NOW, 1).deadline(NOW + 2 * SEC);
+        let mut call = policy.call(NOW, 1).deadline_at(NOW + 2 * SEC);
         assert_eq!(call.on_failure(NOW, Verdict::Transient), Decision::GiveUp(Reason::Elapsed));
+    }
+
+    #[test]
+    fn a_timeout_counts_from_the_beginning_and_a_deadline_may_come_first() {
+        let policy = Policy::constant(2 * SEC).jitter(Jitter::None).timeout(5 * SEC);
+        let mut call = policy.call(NOW, 1);
+        assert_eq!(call.attempt_limit(NOW), Some(5 * SEC));
+        assert_eq!(call.attempt_limit(NOW + 4 * SEC), Some(SEC), "an attempt has what is left");
+        let last = NOW + 3 * SEC;
+        let mut late = call.clone();
+        assert_eq!(late.on_failure(last, Verdict::Transient), Decision::GiveUp(Reason::Elapsed));
+        let before = Timestamp::from_nanos(last.as_nanos() - 1);
+        assert_eq!(call.on_failure(before, Verdict::Transient), Decision::Retry(2 * SEC));
+        assert!(
+            call.may_start(Timestamp::from_nanos((NOW + 5 * SEC).as_nanos() - 1)) && !call.may_start(NOW + 5 * SEC)
+        );
+
+        let sooner = policy.attempt_timeout(SEC);
+        assert_eq!(sooner.call(NOW, 1).attempt_limit(NOW), Some(SEC));
+        let call = policy.call(NOW, 1).deadline_at(NOW + 3 * SEC);
+        assert_eq!(call.attempt_limit(NOW), Some(3 * SEC));
+        let call = policy.call(NOW, 1).deadline_at(NOW + 9 * SEC);
+        assert_eq!(call.attempt_limit(NOW), Some(5 * SEC));
+
+        let mut call = policy.call(NOW, 1);
+        call.reset(NOW + 100 * SEC);
+        assert_eq!(call.attempt_limit(NOW + 101 * SEC), Some(4 * SEC), "a reset begins it anew");
+    }
+
+    #[test]
+    fn nothing_starts_at_a_deadline_that_has_passed() {
+        let policy = Policy::default();
+        assert!(policy.call(NOW, 1).may_start(NOW));
+        for deadline in [Timestamp::ZERO, NOW] {
+            assert!(!policy.call(NOW, 1).deadline_at(deadline).may_start(NOW), "{deadline}");
+        }
+        assert!(!policy.call(Timestamp::ZERO, 1).deadline_at(Timestamp::ZERO).may_start(Timestamp::ZERO));
+        assert!(policy.call(NOW, 1).deadline_at(NOW + Duration::from_nanos(1)).may_start(NOW));
+    }
+
+    /// A shared pushback is spread; a turn is one client's own, and a spread would undo it.
+    #[test]
+    fn a_turn_is_kept_to_the_nanosecond() {
+        let turn = Duration::from_nanos(30_000_000_001);
+        let policy = Policy::constant(10 * SEC);
+        for seed in 0..100 {
+            assert_eq!(retry(&mut policy.call(NOW, seed), Verdict::Turn(turn)), turn);
+        }
+        let long = Policy::constant(60 * SEC).jitter(Jitter::None);
+        assert_eq!(retry(&mut long.call(NOW, 1), Verdict::Turn(turn)), 60 * SEC, "raises a delay, never shortens it");
+        let too_long = Decision::GiveUp(Reason::PushbackTooLong);
+        assert_eq!(policy.call(NOW, 1).on_failure(NOW, Verdict::Turn(121 * SEC)), too_long);
+        assert_eq!(policy.max_elapsed(29 * SEC).call(NOW, 1).on_failure(NOW, Verdict::Turn(turn)), too_long);
+        assert_eq!(policy.timeout(30 * SEC).call(NOW, 1).on_failure(NOW, Verdict::Turn(turn)), too_long);
+    }
+
+    #[test]
+    fn a_pushback_as_long_as_the_longest_is_waited_for() {
+        let policy = Policy::constant(SEC).jitter(Jitter::None).max_pushback(30 * SEC);
+        assert_eq!(retry(&mut policy.call(NOW, 1), Verdict::After(30 * SEC)), 30 * SEC);
+        let longer = Verdict::After(30 * SEC + Duration::from_nanos(1));
+        assert_eq!(policy.call(NOW, 1).on_failure(NOW, longer), Decision::GiveUp(Reason::PushbackTooLong));
+    }
+
+    #[test]
+    fn a_rule_that_says_nothing_of_pushbacks_has_its_delay_raised() {
+        #[derive(Debug)]
+        struct Second;
+        impl crate::Backoff for Second {
+            fn name(&self) -> &str {
+                "second"
+            }
+            fn delay(&self, _: &mut Step) -> Option<Duration> {
+                Some(SEC)
+            }
+        }
+        let policy = Policy::custom(&Second);
+        assert_eq!(retry(&mut policy.call(NOW, 1), Verdict::After(10 * SEC)), 10 * SEC);
+        assert_eq!(retry(&mut policy.call(NOW, 1), Verdict::Turn(10 * SEC)), 10 * SEC);
+    }
+
+    #[test]
+    fn a_call_that_has_not_failed_is_the_same_under_any_policy() {
+        for policy in [Policy::default(), Policy::exponential(SEC).jitter(Jitter::Decorrelated), Policy::constant(SEC)]
+        {
+            let first = policy.call(NOW, 3).on_failure(NOW, Verdict::Transient);
+            assert_eq!(policy.resume(NOW, 3, Saved::default()).on_failure(NOW, Verdict::Transient), first);
+        }
+    }
+
+    #[test]
+    fn a_spread_ends_within_the_limits_and_stays_random() {
+        let spread = Policy::default().spread(100 * SEC);
+        for policy in [spread.max_elapsed(SEC), spread.timeout(SEC)] {
+            let mut spreads: [Duration; 100] = core::array::from_fn(|seed| policy.call(NOW, seed as u64).spread());
+            assert!(spreads.iter().all(|wait| policy.call(NOW, 0).may_start(NOW + *wait)));
+            spreads.sort_unstable();
+            assert!(spreads[0] < SEC / 10 && spreads[99] > SEC * 9 / 10);
+        }
+        let past = spread.call(NOW, 1).deadline_at(Timestamp::ZERO).spread();
+        assert_eq!(past, Duration::ZERO);
     }
 
     #[test]
     fn an_attempt_has_what_is_left() {
         let policy = Policy::default();
         assert_eq!(policy.call(NOW, 1).attempt_limit(NOW), None);
-        let call = policy.call(NOW, 1).deadline(NOW + 3 * SEC);
+        let call = policy.call(NOW, 1).deadline_at(NOW + 3 * SEC);
         assert_eq!(call.attempt_limit(NOW + SEC), Some(2 * SEC));
         let policy = policy.attempt_timeout(SEC);
-        assert_eq!(policy.call(NOW, 1).deadline(NOW + 3 * SEC).attempt_limit(NOW), Some(SEC));
+        assert_eq!(policy.call(NOW, 1).deadline_at(NOW + 3 * SEC).attempt_limit(NOW), Some(SEC));
     }
 
     #[test]

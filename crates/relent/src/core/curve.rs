@@ -1,6 +1,9 @@
 //! Curves: how the delay grows from failure to failure, before jitter.
 
-use super::{backoff::Backoff, time::nanos};
+use super::{
+    backoff::Backoff,
+    time::{Millis, nanos},
+};
 use core::time::Duration;
 
 /// How the delay after failure `k` (1 after the first) grows, before jitter and cap.
@@ -76,18 +79,34 @@ impl PartialEq for Curve {
     }
 }
 
-/// A curve as a policy stores it: durations as nanoseconds, in 24 bytes.
+impl Curve {
+    /// The first delay in nanoseconds, where the curve has one.
+    pub(crate) const fn base_nanos(self) -> Option<u64> {
+        match self {
+            Curve::Constant { base }
+            | Curve::Linear { base, .. }
+            | Curve::Exponential { base, .. }
+            | Curve::Fibonacci { base } => Some(nanos(base)),
+            Curve::Immediate | Curve::Slots { .. } | Curve::List { .. } | Curve::Custom(_) => None,
+        }
+    }
+}
+
+/// A curve as a policy stores it: durations as nanoseconds, in 24 bytes. The tag takes one byte of eight; the timeout of
+/// the call, which is the same in every variant, stands in four of the others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
-    Immediate,
-    Constant { base: u64 },
-    Linear { base: u64, step: u64 },
-    Exponential { base: u64, factor: f64 },
-    Fibonacci { base: u64 },
-    Slots { slot: u64 },
-    List { delays: &'static [Duration], repeat: bool },
-    Custom(&'static dyn Backoff),
+    Immediate { timeout: Millis },
+    Constant { timeout: Millis, base: u64 },
+    Linear { timeout: Millis, base: u64, step: u64 },
+    Exponential { timeout: Millis, base: u64, factor: f64 },
+    Fibonacci { timeout: Millis, base: u64 },
+    Slots { timeout: Millis, slot: u64 },
+    List { timeout: Millis, delays: &'static [Duration], repeat: bool },
+    Custom { timeout: Millis, rule: &'static dyn Backoff },
 }
+
+const _: () = assert!(size_of::<Shape>() <= 24);
 
 impl Shape {
     pub(crate) const fn curve(self) -> Curve {
@@ -95,38 +114,51 @@ impl Shape {
             Duration::from_nanos(nanos)
         }
         match self {
-            Shape::Immediate => Curve::Immediate,
-            Shape::Constant { base } => Curve::Constant { base: ns(base) },
-            Shape::Linear { base, step } => Curve::Linear { base: ns(base), step: ns(step) },
-            Shape::Exponential { base, factor } => Curve::Exponential { base: ns(base), factor },
-            Shape::Fibonacci { base } => Curve::Fibonacci { base: ns(base) },
-            Shape::Slots { slot } => Curve::Slots { slot: ns(slot) },
-            Shape::List { delays, repeat } => Curve::List { delays, repeat },
-            Shape::Custom(rule) => Curve::Custom(rule),
+            Shape::Immediate { .. } => Curve::Immediate,
+            Shape::Constant { base, .. } => Curve::Constant { base: ns(base) },
+            Shape::Linear { base, step, .. } => Curve::Linear { base: ns(base), step: ns(step) },
+            Shape::Exponential { base, factor, .. } => Curve::Exponential { base: ns(base), factor },
+            Shape::Fibonacci { base, .. } => Curve::Fibonacci { base: ns(base) },
+            Shape::Slots { slot, .. } => Curve::Slots { slot: ns(slot) },
+            Shape::List { delays, repeat, .. } => Curve::List { delays, repeat },
+            Shape::Custom { rule, .. } => Curve::Custom(rule),
         }
     }
 
-    pub(crate) const fn of(curve: Curve) -> Shape {
+    pub(crate) const fn of(curve: Curve, timeout: Millis) -> Shape {
         match curve {
-            Curve::Immediate => Shape::Immediate,
-            Curve::Constant { base } => Shape::Constant { base: nanos(base) },
-            Curve::Linear { base, step } => Shape::Linear { base: nanos(base), step: nanos(step) },
-            Curve::Exponential { base, factor } => Shape::Exponential { base: nanos(base), factor },
-            Curve::Fibonacci { base } => Shape::Fibonacci { base: nanos(base) },
-            Curve::Slots { slot } => Shape::Slots { slot: nanos(slot) },
-            Curve::List { delays, repeat } => Shape::List { delays, repeat },
-            Curve::Custom(rule) => Shape::Custom(rule),
+            Curve::Immediate => Shape::Immediate { timeout },
+            Curve::Constant { base } => Shape::Constant { timeout, base: nanos(base) },
+            Curve::Linear { base, step } => Shape::Linear { timeout, base: nanos(base), step: nanos(step) },
+            Curve::Exponential { base, factor } => Shape::Exponential { timeout, base: nanos(base), factor },
+            Curve::Fibonacci { base } => Shape::Fibonacci { timeout, base: nanos(base) },
+            Curve::Slots { slot } => Shape::Slots { timeout, slot: nanos(slot) },
+            Curve::List { delays, repeat } => Shape::List { timeout, delays, repeat },
+            Curve::Custom(rule) => Shape::Custom { timeout, rule },
+        }
+    }
+
+    pub(crate) const fn timeout(self) -> Millis {
+        match self {
+            Shape::Immediate { timeout }
+            | Shape::Constant { timeout, .. }
+            | Shape::Linear { timeout, .. }
+            | Shape::Exponential { timeout, .. }
+            | Shape::Fibonacci { timeout, .. }
+            | Shape::Slots { timeout, .. }
+            | Shape::List { timeout, .. }
+            | Shape::Custom { timeout, .. } => timeout,
         }
     }
 
     /// The first delay, where the curve has one.
     pub(crate) const fn base(self) -> Option<u64> {
         match self {
-            Shape::Constant { base }
+            Shape::Constant { base, .. }
             | Shape::Linear { base, .. }
             | Shape::Exponential { base, .. }
-            | Shape::Fibonacci { base } => Some(base),
-            Shape::Immediate | Shape::Slots { .. } | Shape::List { .. } | Shape::Custom(_) => None,
+            | Shape::Fibonacci { base, .. } => Some(base),
+            Shape::Immediate { .. } | Shape::Slots { .. } | Shape::List { .. } | Shape::Custom { .. } => None,
         }
     }
 }

@@ -15,6 +15,22 @@ use core::time::Duration;
 const AT_CAP: u64 = u64::MAX;
 
 impl Policy {
+    /// The delays of one call that fails at once each time, up to `max_attempts`; endless without.
+    /// Limits of time are the caller's.
+    ///
+    /// ```
+    /// use relent::{Jitter, Policy};
+    /// use std::time::Duration;
+    ///
+    /// let policy = Policy::exponential(Duration::from_millis(100)).jitter(Jitter::None).max_attempts(4);
+    /// let delays: Vec<_> = policy.delays(1).map(|d| d.as_millis()).collect();
+    /// assert_eq!(delays, [100, 200, 400]);
+    /// ```
+    #[inline]
+    pub const fn delays(&self, seed: u64) -> Delays<'_> {
+        Delays::new(self, seed)
+    }
+
     /// What [`Policy::delay`] wants to find in a call's memory before the first failure.
     #[inline]
     pub(crate) const fn first_memory(&self) -> u64 {
@@ -33,12 +49,12 @@ impl Policy {
 
     #[inline]
     pub(crate) const fn is_immediate(&self) -> bool {
-        matches!(self.shape, Shape::Immediate)
+        matches!(self.shape, Shape::Immediate { .. })
     }
 
     /// Whether the delay of a custom rule has already taken account of a pushback.
     pub(crate) fn handles_pushback(&self) -> bool {
-        matches!(self.shape, Shape::Custom(rule) if rule.handles_pushback())
+        matches!(self.shape, Shape::Custom { rule, .. } if rule.handles_pushback())
     }
 
     /// The delay of the commonest policy, exponential with full jitter, and of no delay at all, without the trouble of a
@@ -46,7 +62,7 @@ impl Policy {
     #[inline(always)]
     pub(crate) fn common_delay(&self, memory: &mut u64, draw: u64) -> Option<u64> {
         match self.shape {
-            Shape::Immediate => Some(0),
+            Shape::Immediate { .. } => Some(0),
             Shape::Exponential { factor, .. } if matches!(self.jitter, PackedJitter::FULL) => {
                 let width = match *memory {
                     AT_CAP => self.cap,
@@ -83,11 +99,11 @@ impl Policy {
     }
 
     fn other_delay(&self, step: &mut Step) -> Option<u64> {
-        if let Shape::Custom(rule) = self.shape {
+        if let Shape::Custom { rule, .. } = self.shape {
             let v = nanos(rule.delay(step)?);
             return Some(self.jitter.range(v, self.cap).pick(step.draw));
         }
-        if let Shape::Slots { slot } = self.shape {
+        if let Shape::Slots { slot, .. } = self.shape {
             let count = slots(step.failures, slot, self.cap);
             let chosen = rng::scale(step.draw, count).saturating_mul(slot);
             return (step.failures < ATTEMPT_LIMIT).then_some(chosen);
@@ -103,14 +119,14 @@ impl Policy {
             return Some(decorrelated(self.shape.base()?, previous, self.cap));
         }
         let v = match self.shape {
-            Shape::Constant { base } => base,
-            Shape::Linear { base, step } => base.saturating_add(step.saturating_mul(u64::from(k) - 1)),
-            Shape::Fibonacci { base } => base.saturating_mul(fibonacci(k)),
-            Shape::List { delays, repeat } => nanos(*match delays.get(k as usize - 1) {
+            Shape::Constant { base, .. } => base,
+            Shape::Linear { base, step, .. } => base.saturating_add(step.saturating_mul(u64::from(k) - 1)),
+            Shape::Fibonacci { base, .. } => base.saturating_mul(fibonacci(k)),
+            Shape::List { delays, repeat, .. } => nanos(*match delays.get(k as usize - 1) {
                 None if repeat => delays.last()?,
                 other => other?,
             }),
-            Shape::Immediate | Shape::Exponential { .. } | Shape::Slots { .. } | Shape::Custom(_) => 0,
+            Shape::Immediate { .. } | Shape::Exponential { .. } | Shape::Slots { .. } | Shape::Custom { .. } => 0,
         };
         Some(self.jitter.range(v, self.cap))
     }

@@ -6,7 +6,7 @@ use core::{fmt, time::Duration};
 /// With a precision (`{:.1}`) it is rounded to that many decimals of the unit shown, for reading.
 ///
 /// ```
-/// use relent::{Human, parse_duration};
+/// use relent::duration::{Human, parse_duration};
 /// use std::time::Duration;
 ///
 /// assert_eq!(Human(Duration::from_secs(90)).to_string(), "1m30s");
@@ -86,7 +86,7 @@ fn decimal(f: &mut fmt::Formatter<'_>, nanos: u128, unit: u128, name: &str) -> f
 /// [`BadDuration`] says which part is wrong and what is meant.
 ///
 /// ```
-/// use relent::parse_duration;
+/// use relent::duration::parse_duration;
 /// use std::time::Duration;
 ///
 /// assert_eq!(parse_duration("100ms").unwrap(), Duration::from_millis(100));
@@ -201,7 +201,7 @@ mod tests {
             let duration = Duration::from_nanos(nanos);
             let shown = Human(duration).to_string();
             assert_eq!(parse_duration(&shown), Ok(duration), "{shown}");
-            nanos = crate::mix(nanos + k) >> (k % 60);
+            nanos = crate::rng::mix(nanos + k) >> (k % 60);
         }
         assert_eq!(
             parse_duration(&Human(Duration::from_nanos(u64::MAX)).to_string()).unwrap().as_nanos(),

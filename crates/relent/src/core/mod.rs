@@ -6,13 +6,15 @@
 #[macro_use]
 pub(crate) mod atomic;
 pub(crate) mod backoff;
+mod build;
 pub(crate) mod call;
 pub(crate) mod curve;
 pub(crate) mod delay;
-pub(crate) mod duration;
+pub mod duration;
 pub(crate) mod jitter;
 pub(crate) mod policy;
-pub(crate) mod rng;
+pub mod rng;
 pub(crate) mod schedule;
+pub(crate) mod settings;
 pub(crate) mod time;
 pub(crate) mod verdict;

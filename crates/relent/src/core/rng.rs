@@ -16,8 +16,8 @@ pub const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 ///
 /// ```
 /// let (run, client) = (7, 42);
-/// let seed = relent::mix(run ^ relent::mix(client));
-/// assert_ne!(seed, relent::mix(run ^ relent::mix(client + 1)));
+/// let seed = relent::rng::mix(run ^ relent::rng::mix(client));
+/// assert_ne!(seed, relent::rng::mix(run ^ relent::rng::mix(client + 1)));
 /// ```
 pub const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -30,7 +30,7 @@ pub const fn mix(mut z: u64) -> u64 {
 /// A call uses draw 0 for its [`spread`](crate::Policy::spread) and draw `k` for the delay after failure `k`.
 ///
 /// ```
-/// use relent::{GAMMA, draw, mix};
+/// use relent::rng::{GAMMA, draw, mix};
 /// assert_eq!(draw(5, 2), mix(5u64.wrapping_add(GAMMA.wrapping_mul(3))));
 /// ```
 pub const fn draw(seed: u64, k: u32) -> u64 {
@@ -42,8 +42,8 @@ pub const fn draw(seed: u64, k: u32) -> u64 {
 /// The bias is at most `width / 2^64`. Source: Lemire, "Fast Random Integer Generation in an Interval", 2019.
 ///
 /// ```
-/// assert_eq!(relent::scale(u64::MAX / 2, 10), 4);
-/// assert_eq!(relent::scale(u64::MAX, 10), 9);
+/// assert_eq!(relent::rng::scale(u64::MAX / 2, 10), 4);
+/// assert_eq!(relent::rng::scale(u64::MAX, 10), 9);
 /// ```
 pub const fn scale(draw: u64, width: u64) -> u64 {
     ((draw as u128 * width as u128) >> 64) as u64
@@ -52,8 +52,8 @@ pub const fn scale(draw: u64, width: u64) -> u64 {
 /// A uniform float in `[0, 1)` out of a draw: its top 53 bits.
 ///
 /// ```
-/// assert_eq!(relent::unit(1 << 63), 0.5);
-/// assert!(relent::unit(u64::MAX) < 1.0);
+/// assert_eq!(relent::rng::unit(1 << 63), 0.5);
+/// assert!(relent::rng::unit(u64::MAX) < 1.0);
 /// ```
 pub const fn unit(draw: u64) -> f64 {
     (draw >> 11) as f64 * (1.0 / (1u64 << 53) as f64)

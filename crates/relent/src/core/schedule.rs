@@ -15,6 +15,20 @@ use super::{
 };
 use core::{fmt, time::Duration};
 
+impl Policy {
+    /// The table of the policy: per attempt the least, mean and greatest delay before it, and their running sums.
+    /// Endless if attempts are not limited.
+    ///
+    /// ```
+    /// for row in relent::Policy::default().schedule() {
+    ///     println!("attempt {}: {:?} to {:?}", row.attempt, row.delay.min, row.delay.max);
+    /// }
+    /// ```
+    pub fn schedule(&self) -> Schedule<'_> {
+        Schedule::new(self)
+    }
+}
+
 /// The delay before one attempt, and all delays up to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
@@ -92,7 +106,7 @@ enum Carried {
 impl<'a> Schedule<'a> {
     pub(crate) fn new(policy: &'a Policy) -> Schedule<'a> {
         let carried = match (policy.shape, policy.shape.base()) {
-            (Shape::Custom(_), _) => Carried::Custom(Trajectories::new(policy)),
+            (Shape::Custom { .. }, _) => Carried::Custom(Trajectories::new(policy)),
             (_, Some(base)) if policy.jitter == PackedJitter::DECORRELATED => {
                 Carried::Decorrelated(Distribution::new(base, policy.cap))
             }
@@ -114,7 +128,7 @@ impl<'a> Schedule<'a> {
                 self.memory = (v * factor).to_bits();
                 Some(Bounds::of(policy.jitter.range(whole(v), policy.cap)))
             }
-            Shape::Slots { slot } => (self.failures < ATTEMPT_LIMIT).then(|| {
+            Shape::Slots { slot, .. } => (self.failures < ATTEMPT_LIMIT).then(|| {
                 let greatest = slots(self.failures, slot, policy.cap) - 1;
                 let greatest = greatest.saturating_mul(slot);
                 Bounds::of_nanos(0, greatest.div_ceil(2), greatest)
@@ -302,7 +316,7 @@ fn square_root(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::{curve::Curve, jitter::Jitter, policy::Settings};
+    use crate::core::{curve::Curve, jitter::Jitter, settings::Settings};
 
     const MS: Duration = Duration::from_millis(1);
 

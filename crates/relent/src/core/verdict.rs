@@ -1,5 +1,6 @@
 //! What a failure means, and what is decided about it.
 
+use super::duration::Human;
 use core::{fmt, time::Duration};
 
 /// What a failure means for the call it belongs to.
@@ -21,6 +22,7 @@ use core::{fmt, time::Duration};
 /// assert_eq!(verdict(&io::ErrorKind::NotFound.into()), Verdict::from(false));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Verdict {
     /// May succeed if tried again.
     Transient,
@@ -28,8 +30,44 @@ pub enum Verdict {
     Permanent,
     /// The far side said when to come back (pushback): not before this long from now.
     After(Duration),
+    /// A turn of this client's own, given out by a pacer: to be kept exactly, where [`After`](Verdict::After) is said
+    /// to many and therefore spread. It raises a delay and never shortens it, and has the limits of a pushback.
+    Turn(Duration),
     /// The far side said "do not retry": the call fails, and no layer above retries it.
     Overloaded,
+}
+
+impl Verdict {
+    /// How long the far side said to stay away, if it said so: by a pushback or a turn.
+    ///
+    /// ```
+    /// use relent::Verdict;
+    /// use std::time::Duration;
+    ///
+    /// let second = Duration::from_secs(1);
+    /// assert_eq!(Verdict::After(second).pushback(), Some(second));
+    /// assert_eq!(Verdict::Turn(second).pushback(), Some(second));
+    /// assert_eq!(Verdict::Transient.pushback(), None);
+    /// ```
+    pub const fn pushback(self) -> Option<Duration> {
+        match self {
+            Verdict::After(wait) | Verdict::Turn(wait) => Some(wait),
+            Verdict::Transient | Verdict::Permanent | Verdict::Overloaded => None,
+        }
+    }
+}
+
+/// The verdict as logs and JSON write it: `transient`, `after 30s`.
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Transient => f.write_str("transient"),
+            Verdict::Permanent => f.write_str("permanent"),
+            Verdict::After(wait) => write!(f, "after {}", Human(*wait)),
+            Verdict::Turn(wait) => write!(f, "turn {}", Human(*wait)),
+            Verdict::Overloaded => f.write_str("overloaded"),
+        }
+    }
 }
 
 impl From<bool> for Verdict {

@@ -15,6 +15,7 @@ async fn attempts_start_exactly_when_the_delay_is_over() {
     let begin = Instant::now();
     let starts = RefCell::new(vec![]);
     let err = EXACT
+        .max_elapsed(60 * SEC)
         .retry(async |attempt| {
             starts.borrow_mut().push((attempt.number(), begin.elapsed()));
             Err::<(), _>("down")
@@ -22,7 +23,7 @@ async fn attempts_start_exactly_when_the_delay_is_over() {
         .await
         .unwrap_err();
     assert_eq!(*starts.borrow(), [(1, Duration::ZERO), (2, SEC), (3, 3 * SEC), (4, 7 * SEC)]);
-    assert_eq!((err.reason, err.attempts, err.elapsed, err.last), (Reason::Attempts, 4, 7 * SEC, Some("down")));
+    assert_eq!((err.reason, err.attempts, err.elapsed, err.last), (Reason::Attempts, 4, Some(7 * SEC), Some("down")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -98,6 +99,35 @@ async fn a_last_attempt_that_times_out_says_so_and_keeps_the_error_before() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_timeout_ends_everything_at_its_moment() {
+    let begin = Instant::now();
+    let policy = EXACT.timeout(10 * SEC).attempt_timeout(4 * SEC);
+    let mut told = vec![];
+    let err = policy
+        .retry(|attempt| {
+            told.push(attempt.timeout().unwrap());
+            std::future::pending::<Result<(), &str>>()
+        })
+        .await
+        .unwrap_err();
+    assert_eq!(told, [4 * SEC, 4 * SEC], "the third would begin at 11 s");
+    assert_eq!((err.reason, err.attempts, begin.elapsed()), (Reason::Elapsed, 2, 9 * SEC));
+
+    let begin = Instant::now();
+    let policy = EXACT.timeout(2 * SEC);
+    let err = policy.retry(async |attempt| {
+        if attempt.number() == 1 {
+            return Err("down");
+        }
+        std::future::pending::<Result<(), &str>>().await
+    });
+    let err = err.await.unwrap_err();
+    assert_eq!((err.reason, err.timed_out, begin.elapsed()), (Reason::Elapsed, Some(SEC), 2 * SEC));
+    assert_eq!(err.to_string(), "out of time after 2 attempts in 2s: timed out after 1s");
+    assert_eq!(err.last, Some("down"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_starts_that_cannot_end_in_time() {
     let begin = Instant::now();
     let err = EXACT.max_elapsed(2 * SEC).retry(async |_| Err::<(), _>("down")).await.unwrap_err();
@@ -116,7 +146,7 @@ async fn max_elapsed_counts_from_the_beginning_of_the_first_attempt() {
         })
         .await
         .unwrap_err();
-    assert_eq!((err.reason, err.attempts, err.elapsed), (Reason::Elapsed, 2, 19 * SEC));
+    assert_eq!((err.reason, err.attempts, err.elapsed), (Reason::Elapsed, 2, Some(19 * SEC)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -155,7 +185,7 @@ async fn a_pushback_is_kept_and_a_long_one_ends_the_call_at_once() {
         (err.reason, err.pushback, begin.elapsed()),
         (Reason::PushbackTooLong, Some(30 * 24 * 3600 * SEC), Duration::ZERO)
     );
-    assert_eq!(err.to_string(), "told to wait too long (720h) after 1 attempt in 0s: busy");
+    assert_eq!(err.to_string(), "told to wait too long (720h) after 1 attempt: busy");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! The behaviours that the test suite of cenkalti/backoff v4 asserts, on the counterparts here.
 
 use crate::fake::Fake;
-use relent::{Cancel, Failure, Jitter, Policy, Reason, unit};
+use relent::{Cancel, Failure, Jitter, Policy, Reason, rng::unit};
 use std::{error::Error as _, fmt, io, time::Duration};
 
 const MS: Duration = Duration::from_millis(1);

@@ -1,7 +1,7 @@
-//! Policies inside policies do not multiply, however the inner error is wrapped on its way up.
+//! Policies inside policies do not multiply: by the inner error's type, and where it is wrapped by its chain of sources.
 
-use relent::{Policy, Reason};
-use std::{cell::Cell, fmt, io};
+use relent::{Failure, Policy, Reason, gave_up};
+use std::{cell::Cell, error::Error, fmt, io};
 
 const THREE: Policy = Policy::immediate().max_attempts(3);
 
@@ -23,37 +23,71 @@ fn three(calls: &Cell<u32>) -> Result<(), relent::Error<io::Error>> {
     })
 }
 
+/// An error of a program, as such errors are written.
 #[derive(Debug)]
 enum App {
-    Store(#[expect(dead_code, reason = "kept alive, never read")] relent::Error<io::Error>),
-    Other,
+    Store(relent::Error<io::Error>),
+    /// What `#[error(transparent)]` makes.
+    Transparent(relent::Error<io::Error>),
+    /// Kept for a log, no cause of this error.
+    Other {
+        #[expect(dead_code, reason = "kept alive, never read")]
+        handled: relent::Error<io::Error>,
+    },
 }
 
 impl fmt::Display for App {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self:?}")
+        f.write_str("the app failed")
+    }
+}
+
+impl Error for App {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            App::Store(err) => Some(err),
+            App::Transparent(err) => err.source(),
+            App::Other { .. } => None,
+        }
     }
 }
 
 #[test]
 fn what_an_inner_policy_gave_up_on_is_not_retried() {
     assert_eq!(nest(three), (3, Reason::Permanent));
-    assert_eq!(nest(|calls| three(calls).map_err(anyhow::Error::from)), (3, Reason::Permanent));
-    assert_eq!(
-        nest(|calls| three(calls).map_err(|err| anyhow::anyhow!(err).context("loading"))),
-        (3, Reason::Permanent)
-    );
-    assert_eq!(nest(|calls| three(calls).map_err(Box::<dyn std::error::Error>::from)), (3, Reason::Permanent));
-    assert_eq!(nest(|calls| three(calls).map_err(App::Store)), (3, Reason::Permanent));
+    assert_eq!(nest(|calls| three(calls).map_err(relent::Error::chained)), (3, Reason::Permanent));
+}
+
+#[test]
+fn a_wrapped_give_up_is_recognised_by_its_chain() {
+    let calls = Cell::new(0);
+    let inner = || three(&calls).unwrap_err();
+    assert!(gave_up(&inner()) && gave_up(&inner().chained()));
+    assert!(gave_up(&App::Store(inner())) && gave_up(&App::Transparent(inner())));
+    assert!(gave_up(anyhow::anyhow!(inner()).context("loading").as_ref()));
+    assert!(gave_up(anyhow::anyhow!(inner().chained()).context("loading").as_ref()));
+    assert!(gave_up(Box::<dyn Error>::from(inner()).as_ref()));
+    assert!(gave_up(&Failure::transient(inner())));
+    let at_once = THREE.when(|_: &io::Error| false).retry_blocking(|_| Err::<(), _>(refused())).unwrap_err();
+    assert!(gave_up(&at_once), "also where nothing is allocated to tell of it");
+
+    assert!(!gave_up(&refused()));
+    assert!(!gave_up(&App::Other { handled: inner() }), "what was handled is no cause");
+    assert!(!gave_up(anyhow::anyhow!("no").context("loading").as_ref()));
+}
+
+#[test]
+fn when_stops_what_is_wrapped_from_multiplying() {
+    let calls = Cell::new(0);
+    let policy = THREE.when(|err: &anyhow::Error| !gave_up(err.as_ref()));
+    let err = policy.retry_blocking(|_| three(&calls).map_err(anyhow::Error::from)).unwrap_err();
+    assert_eq!((calls.get(), err.reason, err.attempts), (3, Reason::Permanent, 1));
 }
 
 #[test]
 fn what_the_operation_recovered_from_does_not_count() {
-    let (calls, reason) = nest(|calls| {
-        let _ = three(calls);
-        Err(App::Other)
-    });
-    assert_eq!((calls, reason), (9, Reason::Attempts), "the second failure is a failure of its own");
+    let (calls, reason) = nest(|calls| Err::<(), _>(App::Other { handled: three(calls).unwrap_err() }));
+    assert_eq!((calls, reason), (9, Reason::Attempts), "the outer failure is a failure of its own");
     let (calls, reason) = nest(|calls| three(calls).map_err(|err| err.last.unwrap()));
     assert_eq!((calls, reason), (9, Reason::Attempts), "taken out of its error, it is an error like any other");
 }
@@ -87,33 +121,10 @@ fn an_error_that_is_kept_from_an_earlier_call_deceives_nobody() {
     drop(kept);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn across_awaits_and_threads() {
-    async fn inner() -> anyhow::Result<()> {
-        let err = THREE.retry(async |_| Err::<(), _>(refused())).await.unwrap_err();
-        for _ in 0..10 {
-            tokio::task::yield_now().await;
-        }
-        Err(anyhow::anyhow!(err).context("after some awaits"))
-    }
-    let calls: Vec<_> = (0..20)
-        .map(|_| {
-            tokio::spawn(async {
-                let attempts = std::sync::atomic::AtomicU32::new(0);
-                let err = THREE
-                    .retry(async |_| {
-                        attempts.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-                        inner().await
-                    })
-                    .await
-                    .unwrap_err();
-                (attempts.into_inner(), err.reason)
-            })
-        })
-        .collect();
-    for call in calls {
-        assert_eq!(call.await.unwrap(), (1, Reason::Permanent));
-    }
+#[tokio::test]
+async fn one_from_another_thread_is_recognised_too() {
+    let far = tokio::task::spawn_blocking(|| three(&Cell::new(0))).await.unwrap().unwrap_err();
+    assert!(gave_up(anyhow::anyhow!(far).as_ref()));
 }
 
 #[test]

@@ -51,7 +51,7 @@ prop_compose! {
         max_pushback in prop::option::of(duration()), attempt_timeout in prop::option::of(duration()),
         spread in duration(),
     ) -> Settings {
-        Settings { curve, cap, jitter, max_attempts, max_elapsed, max_pushback, attempt_timeout, spread }
+        Settings { curve, cap, jitter, max_attempts, max_elapsed, max_pushback, timeout: None, attempt_timeout, spread }
     }
 }
 
@@ -146,7 +146,7 @@ fn a_call_keeps_every_limit() {
         let start = Timestamp::from_nanos(seed >> 20);
         let mut call = policy.call(start, seed);
         let end = deadline.map_or(Timestamp::MAX, |deadline| start + deadline);
-        call = call.deadline(end);
+        call = call.deadline_at(end);
         let mut now = start;
         for (kind, pushback, took) in failures {
             now = now + took;

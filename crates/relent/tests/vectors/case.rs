@@ -190,7 +190,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if let Ok(nanos) = text.parse::<f64>() {
         return Ok(Duration::from_nanos(nanos as u64));
     }
-    relent::parse_duration(text).map_err(|e| format!("{text:?}: {e}"))
+    relent::duration::parse_duration(text).map_err(|e| format!("{text:?}: {e}"))
 }
 
 pub(crate) fn nanos(text: &str) -> Result<i64, String> {

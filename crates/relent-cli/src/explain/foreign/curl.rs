@@ -7,7 +7,7 @@
 //! `--retry-max-time` in advance.
 
 use super::{Reading, Setting, Unreadable, policy, rule};
-use relent::{Backoff, Curve, Human, Policy, Settings, Step};
+use relent::{Backoff, Curve, Policy, Settings, Step, duration::Human};
 use std::time::Duration;
 
 /// Reads a curl command line, or only its retry flags. What has nothing to do with retries is passed over.

@@ -8,7 +8,11 @@
 //! for all attempts and delays together; `per_try_timeout` is off unless set.
 
 use super::{Reading, Setting, Unreadable, policy, rule};
-use relent::{Backoff, Human, Settings, Step, parse_duration, scale};
+use relent::{
+    Backoff, Settings, Step,
+    duration::{Human, parse_duration},
+    rng::scale,
+};
 use std::time::Duration;
 
 /// Reads keys and values of a retry policy, written as YAML, JSON or `base_interval=25ms,max_interval=250ms`; what

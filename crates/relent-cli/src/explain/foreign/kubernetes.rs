@@ -7,7 +7,7 @@
 //! delay counts from the end of the container, and there is no jitter: flowcontrol.Backoff of client-go.
 
 use super::{Reading, Setting, Unreadable, list, policy};
-use relent::{Human, parse_duration};
+use relent::duration::{Human, parse_duration};
 use std::time::Duration;
 
 /// Reads what is different from the defaults: nothing, or `reduced` and `max=DURATION` with a comma between.

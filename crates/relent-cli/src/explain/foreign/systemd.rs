@@ -9,7 +9,7 @@
 //! explained is the worst case, a service that fails as soon as it has started.
 
 use super::{Reading, Setting, Unreadable, list, policy};
-use relent::{Curve, Human};
+use relent::{Curve, duration::Human};
 use std::time::Duration;
 
 /// Reads the text of a unit file, or what `systemctl cat` prints, `name` being its file.

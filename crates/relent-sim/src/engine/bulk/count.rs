@@ -14,7 +14,7 @@ pub(crate) struct Count {
 impl Count {
     pub(crate) fn new(seed: u64, levels: usize, grid: Grid) -> Count {
         let cells = grid.slots as usize * levels;
-        Count { levels, mask: grid.slots - 1, ring: vec![0; cells], draws: Stream::new(relent::mix(seed ^ COUNT)) }
+        Count { levels, mask: grid.slots - 1, ring: vec![0; cells], draws: Stream::new(relent::rng::mix(seed ^ COUNT)) }
     }
 }
 
@@ -60,7 +60,7 @@ impl Clients for Count {
         let width = (width * F32) as u64;
         for _ in 0..clients as u64 {
             let draw = self.draws.next();
-            let place = from + relent::scale(draw, width) + (draw & 0xffff_ffff);
+            let place = from + relent::rng::scale(draw, width) + (draw & 0xffff_ffff);
             let slot = (slot + (place >> 32).max(1)) & self.mask;
             self.ring[slot as usize * self.levels + level] += 1;
         }

@@ -77,7 +77,7 @@ mod tests {
         let limited = Levels::new(&policy.max_attempts(3)).unwrap();
         assert_eq!((limited.ranges.len(), limited.endless), (2, false));
         assert!(Levels::new(&policy.jitter(Jitter::Decorrelated)).is_err());
-        assert!(Levels::new(&Policy::linear(ms(1), ms(1)).cap(ms(100_000)).unlimited_attempts()).is_err());
+        assert!(Levels::new(&Policy::linear(ms(1)).cap(ms(100_000)).unlimited_attempts()).is_err());
         assert!(Levels::new(&policy.max_attempts(1000)).is_err());
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     outcome::{Figures, Plots, run::Run},
     scenario::{Batch, Figure, Windows},
 };
-use relent::scale;
+use relent::rng::scale;
 use std::collections::BTreeMap;
 
 /// The sizes of the windows, one after the other.

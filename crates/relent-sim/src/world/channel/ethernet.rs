@@ -11,7 +11,7 @@ use crate::{
     outcome::{Figures, Plots, histogram::Waits, run::Run},
     scenario::{Contender, Ethernet, Figure},
 };
-use relent::{Call, Decision, Timestamp, Verdict, mix};
+use relent::{Call, Decision, Timestamp, Verdict, rng::mix};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap},

@@ -1,7 +1,7 @@
 //! The clients' side of a failure: relent's core decides. Budgets and breakers, which calls share, belong here.
 
 use crate::engine::draws::{Draws, remembers_draws};
-use relent::{Call, Decision, Policy, Saved, Timestamp, Verdict, mix};
+use relent::{Call, Decision, Policy, Saved, Timestamp, Verdict, rng::mix};
 
 /// A failure that a client noticed.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ impl Clients for Single<'_> {
         let now = Timestamp::from_nanos(now);
         let failure = failures.saturating_add(1);
         let draw = match self.draws.forced {
-            None => relent::draw(seed, failure),
+            None => relent::rng::draw(seed, failure),
             Some(forced) => forced(self.draws.seed(), u64::from(client), failure),
         };
         let decision = call.on_failure_with(now, verdict, draw);
@@ -166,7 +166,7 @@ mod tests {
         for policy in [
             Policy::default(),
             Policy::exponential(ms(100)).jitter(Jitter::Decorrelated).max_attempts(30),
-            Policy::linear(ms(10), ms(3)).jitter(Jitter::Equal).max_attempts(100),
+            Policy::linear(ms(10)).step(ms(3)).jitter(Jitter::Equal).max_attempts(100),
             Policy::fibonacci(ms(1)).max_elapsed(ms(300)),
             Policy::slots(ms(1)),
         ] {

@@ -6,7 +6,10 @@ use crate::{
     scenario::{RetryAfter, Service, TroubleKind},
     time::PreciseTime,
 };
-use relent::{Verdict, scale, unit};
+use relent::{
+    Verdict,
+    rng::{scale, unit},
+};
 use std::time::Duration;
 
 /// The door of a server.

@@ -20,7 +20,10 @@ use crate::{
         meter::{Judge, Meter},
     },
 };
-use relent::{Decision, Policy, Timestamp, Verdict, scale, unit};
+use relent::{
+    Decision, Policy, Timestamp, Verdict,
+    rng::{scale, unit},
+};
 
 /// Runs the scenario with this queue of events.
 pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
