@@ -4,7 +4,7 @@
 
 pub(crate) mod usage;
 
-use crate::{completions, connect, demo, explain, http, man, run, simulate, talk::Fault};
+use crate::{completions, connect, demo, explain, http, man, policy_args, run, simulate, talk::Fault};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::{ffi::OsString, process::ExitCode};
 
@@ -18,6 +18,8 @@ pub struct Cli {
 }
 
 const AFTER_HELP: &str = "\
+relent help policy tells the flags that say when to try again and when to stop.
+
 Exit codes:
   125  relent itself failed: wrong flags, an unreadable policy file
   else as the subcommand says";
@@ -44,6 +46,11 @@ pub enum Command {
 }
 
 impl Command {
+    /// The help that is not about a subcommand, if that is what is asked for: `relent help policy`.
+    pub fn topic(args: &[OsString]) -> Option<String> {
+        matches!(args, [_, help, policy] if help == "help" && policy == "policy").then(policy_args::help)
+    }
+
     /// What a command line says.
     ///
     /// A correct `relent run` is read by the flags of `run` alone, and one without flags by none: building those of all

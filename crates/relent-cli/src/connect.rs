@@ -14,7 +14,7 @@ mod target;
 use self::target::Target;
 use crate::{
     json::Object,
-    policy_args::PolicyArgs,
+    policy_args::CallArgs,
     talk::{Fault, TalkArgs},
 };
 use relent::{
@@ -35,11 +35,12 @@ use std::{
 /// Wait until something accepts connections, then run a command.
 #[derive(Debug, clap::Args)]
 #[command(
+    args_override_self = true,
     override_usage = "relent connect [FLAGS] TARGET... [-- COMMAND [ARG]...]",
     after_help = AFTER_HELP
 )]
 pub struct Args {
-    /// What to wait for: host:port, tcp://host:port or unix:path. Several are waited for at once.
+    /// What to wait for: host:port, tcp://host:port or unix:path; several at once.
     #[arg(value_name = "TARGET", required = true, value_parser = target)]
     targets: Vec<Target>,
 
@@ -52,7 +53,7 @@ pub struct Args {
     any: bool,
 
     #[command(flatten)]
-    policy: PolicyArgs,
+    policy: CallArgs,
 
     #[command(flatten)]
     talk: TalkArgs,
@@ -103,7 +104,7 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
         return Err(Fault::new(format!("{} targets are too many", args.targets.len()))
             .hint(format!("up to {MOST_TARGETS} are waited for at once")));
     }
-    let policy = policy(&args.policy)?;
+    let policy = policy(args)?;
     let started = Instant::now();
     let (send, news) = channel();
     let seed = args.policy.seed();
@@ -131,9 +132,10 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
 }
 
 /// The policy of the flags, in which an attempt has an end unless it was said to have none.
-fn policy(args: &PolicyArgs) -> Result<Policy, Fault> {
-    let policy = args.policy()?;
-    let said = args.flags()?.over(args.file()?).attempt_timeout;
+fn policy(args: &Args) -> Result<Policy, Fault> {
+    let policy = args.policy.policy_said(args.talk)?;
+    let whole = args.policy.whole();
+    let said = whole.flags()?.over(whole.file()?).attempt_timeout;
     let unlimited = matches!(said, Some(Limit::Unlimited));
     match policy.settings().attempt_timeout {
         None if !unlimited => Ok(policy.attempt_timeout(ATTEMPT_TIMEOUT)),

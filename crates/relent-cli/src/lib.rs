@@ -15,7 +15,9 @@ mod man;
 pub mod outer;
 pub mod plot;
 pub mod policy_args;
+mod policy_file;
 pub mod redact;
+pub mod regular;
 pub mod report;
 mod run;
 pub mod simulate;
@@ -26,9 +28,10 @@ use std::{ffi::OsString, process::ExitCode};
 /// Runs the command line `args`, the program's name first, and says what to exit with.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
-    let outcome = match cli::Command::parse(&args) {
-        Ok(command) => command.run(),
-        Err(error) => cli::usage::tell(&error, args.get(1).and_then(|arg| arg.to_str())),
+    let outcome = match (cli::Command::topic(&args), cli::Command::parse(&args)) {
+        (Some(text), _) => talk::write_out(text.as_bytes()).map(|()| ExitCode::SUCCESS),
+        (None, Ok(command)) => command.run(),
+        (None, Err(error)) => cli::usage::tell(&error, args.get(1).and_then(|arg| arg.to_str())),
     };
     outcome.unwrap_or_else(|fault| fault.tell())
 }

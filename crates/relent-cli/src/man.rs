@@ -20,7 +20,8 @@ pub(crate) fn run(args: &Args, table: clap::Command) -> Result<ExitCode, Fault> 
         Some(name) => root.find_subcommand(name).cloned().ok_or_else(|| no_page(&root, name))?,
     };
     let name = args.subcommand.as_ref().map_or("relent".to_owned(), |name| format!("relent-{name}"));
-    let page = page.display_name(&name);
+    // The page has room for what the help leaves out.
+    let page = page.display_name(&name).mut_args(|arg| arg.hide(false));
     let mut text = Vec::new();
     render(&page, &name, &mut text).map_err(|error| Fault::new(format!("cannot write the manual page: {error}")))?;
     write_out(&text)?;

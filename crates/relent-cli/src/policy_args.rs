@@ -1,41 +1,49 @@
 //! The policy flags, the same in every subcommand that takes a policy.
 //!
-//! A flag wins over the file. The file is the one that `--policy` names, or else `relent.toml` in the working folder,
-//! unless `--compat` names another system's policy: that is a whole one, whose limits no file is meant to change unasked.
-//! Which of a file's policies is meant: the one named after `#`, else the unnamed one, else the only one. Flags and
-//! files are read by the same code (`relent::config`), so a value means the same in both.
+//! A flag wins over the file ([`policy_file`](crate::policy_file)): the one that `--policy` names, or else one that is
+//! found, unless `--compat` names another system's policy: that is a whole one, whose limits no file is meant to change
+//! unasked. Which of a file's policies is meant: the one named after `#`, else the unnamed one, else the only one. Flags
+//! and files are read by the same code (`relent::config`), so a value means the same in both.
 
-use crate::talk::{self, Fault};
-use clap::{Args, builder::PossibleValuesParser};
+use crate::{
+    outer,
+    policy_file::PolicyFile,
+    talk::{self, Fault, TalkArgs},
+};
+use clap::{
+    Args,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
 use relent::{
     Policy,
-    config::{BadSetting, Config, CurveName, Draft},
+    config::{BadSetting, CurveName, Draft},
 };
 use std::{
+    ffi::OsStr,
     hash::{BuildHasher, Hasher, RandomState},
-    io,
-    path::Path,
+    sync::{Arc, OnceLock},
+    time::Duration,
 };
 
-/// The policy file that is found by itself.
-pub const FILE: &str = "relent.toml";
+/// What stands over them in the help of a subcommand, where those that are rarely wanted are left out.
+const HEADING: &str = "Policy (relent help policy tells all of it)";
 
 /// The flags of a policy: flatten them into a subcommand's flags, then ask for the [`policy`](PolicyArgs::policy).
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Policy")]
+#[command(next_help_heading = HEADING)]
 pub struct PolicyArgs {
     /// A policy from a file; flags win [default: relent.toml, if there].
     #[arg(long, value_name = "FILE[#NAME]")]
     pub policy: Option<String>,
 
-    /// The behaviour of another system, by name.
-    #[arg(long, value_name = "NAME", value_parser = setting("compat"))]
+    /// The behaviour of another system (relent explain --profiles).
+    #[arg(long, value_name = "NAME", value_parser = ProfileName, hide_possible_values = true, hide = true)]
     pub compat: Option<String>,
 
     /// How the delay grows: exponential (default), constant, linear,
     /// fibonacci, list, slots (random, IEEE 802.3), immediate
     #[arg(long, verbatim_doc_comment, value_name = "CURVE", hide_possible_values = true,
-          value_parser = PossibleValuesParser::new(CurveName::ALL.map(CurveName::as_str)))]
+          value_parser = PossibleValuesParser::new(CurveName::ALL.map(CurveName::as_str)), hide = true)]
     pub curve: Option<String>,
 
     /// The first delay [default: 1s].
@@ -43,19 +51,19 @@ pub struct PolicyArgs {
     pub base: Option<String>,
 
     /// The multiplier of curve exponential [default: 2].
-    #[arg(long, value_name = "NUMBER", value_parser = setting("factor"))]
+    #[arg(long, value_name = "NUMBER", value_parser = setting("factor"), hide = true)]
     pub factor: Option<String>,
 
     /// What each failure adds, curve linear [default: the base].
-    #[arg(long, value_name = "DURATION", value_parser = setting("step"))]
+    #[arg(long, value_name = "DURATION", value_parser = setting("step"), hide = true)]
     pub step: Option<String>,
 
     /// The delays of curve list: 15s,30s,3m.
-    #[arg(long, value_name = "DURATIONS", value_parser = setting("delays"))]
+    #[arg(long, value_name = "DURATIONS", value_parser = setting("delays"), hide = true)]
     pub delays: Option<String>,
 
     /// Repeat the last delay of the list rather than give up.
-    #[arg(long)]
+    #[arg(long, hide = true)]
     pub repeat: bool,
 
     /// The most one delay may be, jitter included [default: 64s].
@@ -64,7 +72,7 @@ pub struct PolicyArgs {
 
     /// How delays are spread: full (default), none, equal,
     /// decorrelated, proportional=0.2, additive=1s
-    #[arg(long, verbatim_doc_comment, value_name = "JITTER", value_parser = setting("jitter"))]
+    #[arg(long, verbatim_doc_comment, value_name = "JITTER", value_parser = setting("jitter"), hide = true)]
     pub jitter: Option<String>,
 
     /// The most attempts, the first included, or unlimited [default: 8].
@@ -75,8 +83,12 @@ pub struct PolicyArgs {
     #[arg(long, value_name = "DURATION", value_parser = setting("max_elapsed"))]
     pub max_elapsed: Option<String>,
 
+    /// The limit of the whole call, where the subcommand has one ([`CallArgs`]).
+    #[arg(skip)]
+    pub timeout: Option<String>,
+
     /// The longest wait the far side may ask for [default: 2m].
-    #[arg(long, value_name = "DURATION", value_parser = setting("max_pushback"))]
+    #[arg(long, value_name = "DURATION", value_parser = setting("max_pushback"), hide = true)]
     pub max_pushback: Option<String>,
 
     /// The longest one attempt may take [default: unlimited].
@@ -84,27 +96,140 @@ pub struct PolicyArgs {
     pub attempt_timeout: Option<String>,
 
     /// At most this long a random wait before attempt 1 [default: 0s].
-    #[arg(long, value_name = "DURATION", value_parser = setting("spread"))]
+    #[arg(long, value_name = "DURATION", value_parser = setting("spread"), hide = true)]
     pub spread: Option<String>,
 
     /// Make the jitter the same in every run.
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", hide = true)]
     pub seed: Option<u64>,
+
+    /// What the file says, read once.
+    #[arg(skip)]
+    pub(crate) file: Arc<OnceLock<Result<PolicyFile, Fault>>>,
 }
+
+/// The flags of a policy that calls are made under: those of the policy, and what ends the call.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = HEADING)]
+pub struct CallArgs {
+    #[command(flatten)]
+    policy: PolicyArgs,
+
+    /// End everything then, what is under way included.
+    #[arg(long, value_name = "DURATION", value_parser = time_limit)]
+    timeout: Option<String>,
+}
+
+impl CallArgs {
+    /// All of it as one.
+    pub(crate) fn whole(&self) -> PolicyArgs {
+        PolicyArgs { timeout: self.timeout.clone(), ..self.policy.clone() }
+    }
+
+    /// The policy, for a command that acts on it: says which file that was not asked for it comes from.
+    ///
+    /// # Errors
+    ///
+    /// As [`policy`](PolicyArgs::policy).
+    pub fn policy_said(&self, talk: TalkArgs) -> Result<Policy, Fault> {
+        let whole = self.whole();
+        let policy = whole.policy()?;
+        let file = whole.read_file()?;
+        for remark in file.used.iter().chain(&file.remarks) {
+            talk::remark(talk, remark);
+        }
+        Ok(policy)
+    }
+
+    /// How long everything may take from now on: by `--timeout` and by the `relent run` that this runs in.
+    pub fn time_limit(&self) -> Option<Duration> {
+        let own = self.timeout.as_deref().and_then(|text| relent::parse_duration(text).ok());
+        outer::clip(own)
+    }
+
+    /// The seed of the jitter: the given one, or one that no other run has.
+    pub fn seed(&self) -> u64 {
+        self.policy.seed()
+    }
+}
+
+/// The text of `relent help policy`: every flag of a policy, and where policies come from.
+pub(crate) fn help() -> String {
+    let table = CallArgs::augment_args(clap::Command::new("policy")).next_help_heading("Policy");
+    let shown = table
+        .mut_args(|arg| arg.hide(false).help_heading("Flags"))
+        .disable_help_flag(true)
+        .about("The flags of a policy, the same in every subcommand that makes calls.")
+        .help_template("{about}\n\n{options}{after-help}")
+        .after_help(ABOUT);
+    shown.clone().render_help().to_string().trim_end().to_owned() + "\n"
+}
+
+const ABOUT: &str = "\
+A duration is 100ms, 1.5s, 1m30s or 2h. --max-elapsed starts no attempt later and cuts none off;
+--timeout ends whatever is under way. Every delay is at most --cap, jitter included.
+
+Where a policy comes from, each over the next: flags; --policy FILE, FILE#NAME, #NAME, or - for
+standard input; the file that RELENT_CONFIG names (none: no file); relent.toml in the working
+folder, if it is ours and nobody else can write to it. Its keys are the flags with underscores:
+
+  [policy.upload]
+  base = \"100ms\"
+  max_attempts = 5
+
+relent explain shows what a policy will do. relent explain --profiles lists what --compat knows.
+";
 
 /// A value parser that takes what a policy file would take for the key.
 fn setting(key: &'static str) -> impl Fn(&str) -> Result<String, BadSetting> + Clone + Send + Sync + 'static {
     move |text| Draft::default().set(key, text).map(|()| text.to_owned())
 }
 
+/// The name of a profile: checked as in a file, and completed by shells.
+#[derive(Clone, Copy, Debug)]
+struct ProfileName;
+
+impl TypedValueParser for ProfileName {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        TypedValueParser::parse_ref(&setting("compat"), command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(relent::compat::all().iter().map(|profile| PossibleValue::new(profile.name))))
+    }
+}
+
 impl PolicyArgs {
+    /// What `--policy` alone would say.
+    pub(crate) fn of_file(spec: &str) -> PolicyArgs {
+        PolicyArgs { policy: Some(spec.to_owned()), ..PolicyArgs::default() }
+    }
+
     /// The policy: the file's, with the flags over it.
     ///
     /// # Errors
     ///
     /// The file cannot be read or has no such policy, or the policy makes no sense.
     pub fn policy(&self) -> Result<Policy, Fault> {
-        self.flags()?.over(self.file()?).policy().map_err(|bad| self.fault(&bad))
+        let policy = self.flags()?.over(self.file()?).policy().map_err(|bad| self.fault(&bad))?;
+        self.check_storm(&policy)?;
+        Ok(policy)
+    }
+
+    /// A file alone cannot make this command hammer somebody for ever.
+    fn check_storm(&self, policy: &Policy) -> Result<(), Fault> {
+        let asked = [&self.max_attempts, &self.max_elapsed, &self.timeout].iter().any(|flag| flag.is_some());
+        let Some(origin) = self.origin().filter(|_| !asked && is_storm(policy)) else { return Ok(()) };
+        let origin = crate::escape::escape(&origin).into_owned();
+        Err(Fault::new(format!("{origin} asks for unlimited attempts without delay"))
+            .hint("--max-attempts unlimited beside it says that it is meant"))
     }
 
     /// The seed of the jitter: the given one, or one that no other run has.
@@ -147,16 +272,7 @@ impl PolicyArgs {
 
     /// The file the policy comes from, with its name in it, as flags write it; `None` without one.
     pub(crate) fn origin(&self) -> Option<String> {
-        match &self.policy {
-            Some(given) if given.starts_with('#') => Some(format!("{FILE}{given}")),
-            Some(given) => Some(given.clone()),
-            None => self.finds_file().then(|| FILE.to_owned()),
-        }
-    }
-
-    /// Whether the file that nobody named counts.
-    fn finds_file(&self) -> bool {
-        self.compat.is_none() && is_there(Path::new(FILE))
+        self.read_file().ok()?.origin.clone()
     }
 
     /// Whether any flag says something about the policy.
@@ -166,18 +282,17 @@ impl PolicyArgs {
 
     /// What the file says; nothing without one.
     pub(crate) fn file(&self) -> Result<Draft, Fault> {
-        let (file, name) = match &self.policy {
-            None => (None, None),
-            Some(given) => match given.rsplit_once('#') {
-                Some(("", name)) => (Some(FILE), Some(name)),
-                Some((file, name)) => (Some(file), Some(name)),
-                None => (Some(given.as_str()), None),
-            },
-        };
-        match file {
-            None if !self.finds_file() => Ok(Draft::default()),
-            file => draft_of(Path::new(file.unwrap_or(FILE)), name),
-        }
+        Ok(self.read_file()?.draft.clone())
+    }
+
+    /// What the user should know about the file, beside that it is used.
+    pub(crate) fn remarks(&self) -> Result<Vec<String>, Fault> {
+        Ok(self.read_file()?.remarks.clone())
+    }
+
+    fn read_file(&self) -> Result<&PolicyFile, Fault> {
+        let read = || PolicyFile::read(self.policy.as_deref(), self.compat.is_some());
+        self.file.get_or_init(read).as_ref().map_err(Fault::clone)
     }
 
     /// A policy that makes no sense, with the name of the flag or key.
@@ -193,14 +308,28 @@ impl PolicyArgs {
     }
 }
 
-fn is_there(path: &Path) -> bool {
-    !matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
+/// A limit of time that flags give: a duration, or `unlimited`.
+fn time_limit(text: &str) -> Result<String, BadSetting> {
+    match text {
+        "unlimited" => Ok(text.to_owned()),
+        text => duration(text).map(|_| text.to_owned()),
+    }
 }
 
-fn draft_of(path: &Path, name: Option<&str>) -> Result<Draft, Fault> {
-    let config = Config::load(path)?;
-    for upstream in config.upstreams() {
-        talk::note(format!("{}: [upstream.{upstream}] has no effect in this version", path.display()));
+/// A duration as flags give it, if it is one that can pass.
+pub(crate) fn duration(text: &str) -> Result<Duration, BadSetting> {
+    let given = relent::parse_duration(text)?;
+    if given.as_nanos() >= u64::MAX.into() {
+        let (problem, hint) = ("the duration is longer than 584 years", "leave the flag out, if no limit is meant");
+        return Err(BadSetting { key: None, problem: problem.to_owned(), hint: hint.to_owned() });
     }
-    config.draft(name).map_err(|bad| Fault::new(format!("{}: {}", path.display(), bad.problem)).hint(bad.hint))
+    Ok(given)
+}
+
+/// Whether the policy makes attempt after attempt, for ever and at once.
+fn is_storm(policy: &Policy) -> bool {
+    const AT_ONCE: Duration = Duration::from_millis(1);
+    let settings = policy.settings();
+    let is_endless = settings.max_attempts.is_none() && settings.max_elapsed.is_none();
+    is_endless && policy.schedule().nth(20).is_some_and(|row| row.delay.max < AT_ONCE)
 }

@@ -3,7 +3,10 @@
 //! Colour only marks the words `error`, `hint` and `note`, never carries meaning, and is left out where stderr is no
 //! terminal, where `NO_COLOR` is set to anything, or where `TERM` is `dumb`.
 
-use crate::json::Object;
+use crate::{
+    escape::{escape, escape_lines},
+    json::Object,
+};
 use std::{
     fmt::Display,
     io::{self, IsTerminal, Write},
@@ -43,9 +46,9 @@ impl Fault {
     pub fn tell(&self) -> ExitCode {
         let mut stderr = io::stderr().lock();
         // There is nobody left to tell when stderr is gone.
-        let _ = writeln!(stderr, "{} {}", paint("error:", RED), self.problem);
+        let _ = writeln!(stderr, "{} {}", paint("error:", RED), escape_lines(&self.problem));
         if let Some(hint) = &self.hint {
-            let _ = writeln!(stderr, "{} {hint}", paint("hint:", CYAN));
+            let _ = writeln!(stderr, "{} {}", paint("hint:", CYAN), escape(hint));
         }
         ExitCode::from(self.exit)
     }
@@ -81,24 +84,46 @@ impl From<relent::config::ConfigError> for Fault {
 #[command(next_help_heading = "Output")]
 pub struct TalkArgs {
     /// Say nothing but errors.
-    #[arg(short, long, conflicts_with = "verbose")]
+    #[arg(short, long, overrides_with = "verbose")]
     pub quiet: bool,
     /// Say more: the policy, and each attempt as it starts.
-    #[arg(short, long)]
+    #[arg(short, long, overrides_with = "quiet")]
     pub verbose: bool,
     /// One JSON event a line instead of talk.
     #[arg(long)]
     pub json: bool,
 }
 
+/// What is wrong, without the number that only the system knows.
+pub fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((text, _)) => text.to_owned(),
+        None => text,
+    }
+}
+
+/// Says something that the user should know, as `relent: ...` or as an event, unless nothing is to be said.
+pub fn remark(talk: TalkArgs, text: &str) {
+    if talk.quiet {
+        return;
+    }
+    let _ = match talk.json {
+        true => {
+            writeln!(io::stderr().lock(), "{}", Object::new().text("event", "remark").text("remark", text).finish())
+        }
+        false => writeln!(io::stderr().lock(), "relent: {}", escape(text)),
+    };
+}
+
 /// Says a note on stderr: something the user should know that is no error.
 pub fn note(text: impl Display) {
-    let _ = writeln!(io::stderr().lock(), "{} {text}", paint("note:", CYAN));
+    let _ = writeln!(io::stderr().lock(), "{} {}", paint("note:", CYAN), escape(&text.to_string()));
 }
 
 /// Says a warning on stderr: something that will probably not do what the user wants.
 pub fn warn(text: impl Display) {
-    let _ = writeln!(io::stderr().lock(), "{} {text}", paint("warning:", YELLOW));
+    let _ = writeln!(io::stderr().lock(), "{} {}", paint("warning:", YELLOW), escape(&text.to_string()));
 }
 
 const RED: &str = "31";

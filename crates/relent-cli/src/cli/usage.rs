@@ -36,19 +36,24 @@ fn usage_fault(error: &clap::Error, first: Option<&str>) -> Fault {
         .lines()
         .filter_map(|line| line.trim_start().strip_prefix("tip: "))
         .find(|tip| !tip.contains(" as a value"));
-    let hint = cause_hint(error).or_else(|| elsewhere(error)).or_else(|| tip.map(str::to_owned));
+    let hint = cause_hint(error).or_else(|| elsewhere(error, first)).or_else(|| tip.map(str::to_owned));
     Fault::new(problem).hint(hint.unwrap_or_else(|| help_of(first)))
 }
 
 /// What flags of other programs are called here.
-fn elsewhere(error: &clap::Error) -> Option<String> {
+fn elsewhere(error: &clap::Error, first: Option<&str>) -> Option<String> {
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
     let ours = match flag.trim_start_matches('-') {
+        "s" | "strict" if first == Some("connect") => {
+            return Some("the command runs only if the targets accept".into());
+        }
+        "invert-check" | "v" if first == Some("connect") => "--invert",
+        "t" if first == Some("connect") => "--timeout (with a unit: 30s)",
+        "max-time" | "m" | "deadline" => "--timeout (which ends everything then)",
+        "per-try-timeout" | "per-attempt-timeout" => "--attempt-timeout",
+        "kill-after" | "k" if first == Some("run") => "--grace",
         "retries" | "max-retries" | "tries" | "attempts" | "max-tries" | "retry" | "n" | "t" | "r" | "times" => {
             "--max-attempts (which counts the first attempt too)"
-        }
-        "timeout" | "max-time" | "per-try-timeout" => {
-            "--attempt-timeout for each attempt, --max-elapsed for all of them"
         }
         "delay" | "wait" | "interval" | "sleep" | "d" | "s" | "retry-delay" | "min-delay" | "wait-min" => "--base",
         "max-delay" | "max-wait" | "max-interval" | "wait-max" => "--cap",

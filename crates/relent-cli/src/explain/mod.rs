@@ -20,7 +20,7 @@ use self::{subject::Subject, text::View};
 use crate::{
     json::Object,
     plot::svg,
-    policy_args::PolicyArgs,
+    policy_args::CallArgs,
     talk::{self, Fault, write_out},
 };
 use std::{
@@ -32,16 +32,16 @@ use std::{
 
 /// Show what a policy will do: its delays, the whole call, and what is wrong with it.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(args_override_self = true, after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
-    policy: PolicyArgs,
+    policy: CallArgs,
 
-    /// Show another policy beside it: FILE#NAME, or the name of a profile. May be repeated.
+    /// Show another policy beside it: FILE#NAME or a profile.
     #[arg(long, value_name = "POLICY")]
     compare: Vec<String>,
 
-    /// Explain the restarts of a systemd unit (- reads what `systemctl cat NAME` prints).
+    /// Explain a systemd unit's restarts (-: what `systemctl cat` prints).
     #[arg(long, value_name = "UNIT FILE", help_heading = "What you already have")]
     systemd: Option<PathBuf>,
 
@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, help_heading = "What you already have")]
     curl: Option<String>,
 
-    /// Explain Kubernetes' CrashLoopBackOff; =reduced and =max=DURATION for newer settings.
+    /// Explain CrashLoopBackOff; =reduced, =max=DURATION: newer settings.
     #[arg(
         long,
         value_name = "OPTIONS",
@@ -60,7 +60,7 @@ pub struct Args {
     )]
     kubernetes: Option<String>,
 
-    /// Explain an Envoy retry policy: base_interval=25ms,num_retries=3, or YAML, or JSON, or `default`.
+    /// Explain Envoy's: base_interval=25ms,num_retries=3, YAML, JSON.
     #[arg(long, value_name = "SETTINGS", help_heading = "What you already have")]
     envoy: Option<String>,
 
@@ -154,8 +154,9 @@ fn subjects(args: &Args) -> Result<Vec<Subject>, Fault> {
     if let Some(settings) = &args.envoy {
         subjects.push(foreign::envoy(settings)?.into());
     }
-    if subjects.is_empty() || args.policy.is_given() {
-        subjects.push(Subject::of_args(&args.policy)?);
+    let policy = args.policy.whole();
+    if subjects.is_empty() || policy.is_given() {
+        subjects.push(Subject::of_args(&policy)?);
     }
     Ok(subjects)
 }
@@ -220,7 +221,7 @@ mod tests {
     #[derive(Parser)]
     struct Flags {
         #[command(flatten)]
-        policy: PolicyArgs,
+        policy: CallArgs,
     }
 
     /// Any policy: durations of every order of magnitude, every curve and jitter.
@@ -282,7 +283,8 @@ mod tests {
         for (seed, policy) in (0..400).filter_map(|seed| Some((seed, any(seed)?))) {
             let flags = subject::as_flags(&policy).unwrap();
             let parsed = Flags::try_parse_from(format!("relent {flags}").split(' ')).unwrap_or_else(|e| panic!("{e}"));
-            let read = parsed.policy.flags().unwrap().policy().unwrap_or_else(|e| panic!("seed {seed}: {flags}: {e}"));
+            let read =
+                parsed.policy.whole().flags().unwrap().policy().unwrap_or_else(|e| panic!("seed {seed}: {flags}: {e}"));
             assert_eq!(read, policy, "seed {seed}: {flags}");
         }
     }

@@ -57,6 +57,7 @@ impl Subject {
     /// The policy of the flags and the file.
     pub(super) fn of_args(args: &PolicyArgs) -> Result<Subject, Fault> {
         let (flags, file) = (args.flags()?, args.file()?);
+        args.remarks()?.iter().for_each(crate::talk::note);
         let origin = args.origin();
         let name = match (&origin, &args.compat) {
             (Some(origin), _) => origin.clone(),
@@ -70,7 +71,7 @@ impl Subject {
     /// One of the policies to compare: `FILE#NAME`, a file, or a profile.
     pub(super) fn of_spec(spec: &str) -> Result<Subject, Fault> {
         if spec.contains('#') || spec.ends_with(".toml") || Path::new(spec).exists() {
-            return Subject::of_args(&PolicyArgs { policy: Some(spec.to_owned()), ..PolicyArgs::default() });
+            return Subject::of_args(&PolicyArgs::of_file(spec));
         }
         let mut profile = Draft::default();
         profile

@@ -1,7 +1,7 @@
 //! The flags of `relent http`.
 
 use super::exit;
-use crate::{policy_args::PolicyArgs, talk::TalkArgs};
+use crate::{policy_args::CallArgs, talk::TalkArgs};
 use std::path::PathBuf;
 
 const USAGE: &str = "relent http [OPTIONS] [METHOD] URL";
@@ -83,7 +83,7 @@ pub struct Args {
 
     /// When to try again, and when to stop.
     #[command(flatten)]
-    pub policy: PolicyArgs,
+    pub policy: CallArgs,
 
     /// How much to say.
     #[command(flatten)]

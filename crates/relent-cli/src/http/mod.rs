@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
 
 /// Everything that can be wrong before a byte is sent is found here.
 fn prepare(args: &Args) -> Result<engine::Engine, Fault> {
-    let policy = args.policy.policy()?;
+    let policy = args.policy.policy_said(args.talk)?;
     let request = request::Request::resolve(args)?;
     let rules = request::rules(args)?;
     let client = client::build(args, &request.url)?;

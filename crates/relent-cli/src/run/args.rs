@@ -1,7 +1,7 @@
 //! The flags of `relent run`.
 
 use super::exit_set::ExitSet;
-use crate::{policy_args::PolicyArgs, talk::TalkArgs};
+use crate::{policy_args::CallArgs, talk::TalkArgs};
 use clap::ValueEnum;
 use regex_lite::Regex;
 use relent::{config::BadSetting, duration::parse_duration};
@@ -9,14 +9,14 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 /// The flags of `relent run`.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "relent run [FLAGS] -- COMMAND [ARG]...", after_help = AFTER_HELP)]
+#[command(args_override_self = true, override_usage = "relent run [FLAGS] -- COMMAND [ARG]...", after_help = AFTER_HELP)]
 pub struct Args {
     /// The command, and what it is given.
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub(super) command: Vec<OsString>,
 
     #[command(flatten)]
-    pub(super) policy: PolicyArgs,
+    pub(super) policy: CallArgs,
 
     #[command(flatten)]
     pub(super) failure: FailureArgs,
@@ -43,7 +43,7 @@ impl Args {
     pub(crate) fn without_flags(command: &[OsString]) -> Args {
         Args {
             command: command.to_vec(),
-            policy: PolicyArgs::default(),
+            policy: CallArgs::default(),
             failure: FailureArgs {
                 retry_on_exit: None,
                 stop_on_exit: None,

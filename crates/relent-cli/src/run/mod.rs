@@ -53,7 +53,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         return Err(Fault::new("no command given").hint("relent run [FLAGS] -- COMMAND [ARG]..."));
     }
     let started = Instant::now();
-    let policy = args.policy.policy()?;
+    let policy = args.policy.policy_said(args.talk)?;
     let seed = args.policy.seed();
     let signals = Signals::catch().map_err(|error| Fault::new(format!("cannot catch signals: {error}")))?;
     orphans::adopt();

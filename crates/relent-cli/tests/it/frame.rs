@@ -19,9 +19,26 @@ fn help_of_run() {
 
 #[test]
 fn help_fits_a_terminal() {
-    for line in relent(&["run", "--help"]).stdout.lines() {
-        assert!(line.chars().count() <= 100, "{line}");
+    for args in [&["run", "--help"][..], &["connect", "--help"], &["explain", "--help"], &["help", "policy"]] {
+        let help = relent(args).stdout;
+        for line in help.lines() {
+            assert!(line.chars().count() <= 100, "{args:?}: {line}");
+        }
+        assert!(help.lines().count() <= 80, "{args:?} is longer than two screens");
+        assert!(help.is_ascii(), "{args:?}");
     }
+}
+
+/// The help of a command has the flags that are wanted often; all of them are one command away, and complete.
+#[test]
+fn the_policy_flags_have_a_page_of_their_own() {
+    let run = relent(&["run", "--help"]).stdout;
+    assert!(run.contains("relent help policy") && run.contains("--timeout") && !run.contains("--factor"), "{run}");
+    let outcome = relent(&["help", "policy"]);
+    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)));
+    golden("policy-help.txt", &outcome.stdout);
+    let bash = relent(&["completions", "bash"]).stdout;
+    assert!(bash.contains("--factor") && bash.contains("resilience4j"), "{bash}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Where the policy comes from.
 
 use super::{Place, sh};
+use std::fs;
 
 const FILE: &str = "[policy.read]\nmax_attempts = 2\nbase = '1ms'\n\n[policy.write]\nmax_attempts = 3\nbase = '1ms'\n";
 
@@ -8,7 +9,7 @@ fn attempts(place: &Place, flags: &[&str]) -> usize {
     let args = [&["run", "-q"], flags, &["--", "sh", "-c", "echo >> count; exit 1"]].concat();
     place.relent(&args).is(1, "", "");
     let count = place.0.read("count").len();
-    std::fs::remove_file(place.0.path().join("count")).unwrap();
+    fs::remove_file(place.0.path().join("count")).unwrap();
     count
 }
 
@@ -37,7 +38,7 @@ fn upstreams_are_said_to_have_no_effect() {
     place.relent(&["run", "--", "true"]).is(
         0,
         "",
-        "note: relent.toml: [upstream.bank] has no effect in this version\n",
+        "relent: relent.toml: [upstream.bank] has no effect in this version\n",
     );
 }
 
@@ -116,6 +117,12 @@ fn a_wrong_policy_is_told_with_its_flag_or_place() {
     place.relent(&["run", "--", "true"]).is(
         125,
         "",
+        "error: relent.toml, found in this folder, is no policy file: the duration has no unit (line 2)\n\
+         hint: --policy relent.toml shows the line; RELENT_CONFIG=none uses no file\n",
+    );
+    place.relent(&["run", "--policy", "relent.toml", "--", "true"]).is(
+        125,
+        "",
         "error: the duration has no unit\n --> relent.toml:2:8\n  |\n2 | base = \"100\"\n  |        ^^^^^\n\
          hint: write it like 100ms, 1.5s, 1m30s or 2h; units are ns, us, ms, s, m, h, d\n",
     );
@@ -128,11 +135,11 @@ fn a_wrong_policy_is_told_with_its_flag_or_place() {
     place.relent(&["run", "--policy", "no.toml", "--", "true"]).is(
         125,
         "",
-        "error: cannot read the policy file \"no.toml\": No such file or directory (os error 2)\n\
+        "error: cannot read the policy file \"no.toml\": No such file or directory\n\
          hint: a policy file is named by --policy FILE or FILE#NAME\n",
     );
     let place = Place::new().file("relent.toml", FILE);
-    place.relent(&["run", "--", "true"]).is(
+    place.relent(&["run", "--policy", "relent.toml", "--", "true"]).is(
         125,
         "",
         "error: relent.toml: the file has several policies: read, write\nhint: name one: --policy FILE#NAME\n",
@@ -142,4 +149,127 @@ fn a_wrong_policy_is_told_with_its_flag_or_place() {
         "",
         "error: relent.toml: the file has no policy \"raed\"\nhint: it has read, write\n",
     );
+}
+
+/// A file that nobody named is named by us, unless nothing is to be said.
+#[test]
+fn a_policy_file_that_was_found_is_named() {
+    let place = Place::new().file("relent.toml", "[policy.only]\nmax_attempts = 2\nbase = '1ms'\n");
+    let said = "relent: policy \"only\" of relent.toml, found in this folder\n";
+    place.relent(&["run", "--", "true"]).is(0, "", said);
+    place.relent(&["run", "-q", "--", "true"]).is(0, "", "");
+    place.relent(&["run", "--policy", "relent.toml", "--", "true"]).is(0, "", "");
+    place.relent(&["run", "--json", "--", "true"]).is(
+        0,
+        "",
+        "{\"event\":\"remark\",\"remark\":\"policy \\\"only\\\" of relent.toml, found in this folder\"}\n\
+         {\"event\":\"end\",\"outcome\":\"success\",\"attempts\":1,\"exit\":0,\"elapsed_ms\":0,\"reason\":null}\n",
+    );
+}
+
+#[test]
+fn a_file_with_several_policies_is_used_by_name_only() {
+    let place = Place::new().file("relent.toml", FILE);
+    place.relent(&["run", "--", "true"]).is(
+        0,
+        "",
+        "relent: relent.toml, found in this folder, has several policies and none is used; --policy '#read' uses one\n",
+    );
+}
+
+/// What is in a file that the user did not name may be anybody's secret.
+#[test]
+fn nothing_of_a_file_that_nobody_named_is_quoted() {
+    let place = Place::new().file("relent.toml", "root:$6$secret:19000:0:99999:7:::\n");
+    let outcome = place.relent(&["run", "--", "true"]);
+    assert_eq!(outcome.code, Some(125));
+    assert!(!outcome.stderr.contains("secret"), "{}", outcome.stderr);
+    let place = Place::new().file("relent.toml", "[policy]\nsecret = 'other'\n");
+    let outcome = place.relent(&["run", "--", "true"]);
+    assert!(!outcome.stderr.contains("secret") && !outcome.stderr.contains("other"), "{}", outcome.stderr);
+    assert_eq!(place.relent(&["run", "--compat", "celery", "--", "true"]).code, Some(0));
+}
+
+#[test]
+fn what_others_can_write_is_ignored_with_a_note() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let policy = "[policy]\nmax_attempts = 2\nbase = '1ms'\n";
+    let open = Place::new().file("relent.toml", policy);
+    fs::set_permissions(open.0.path().join("relent.toml"), PermissionsExt::from_mode(0o666)).unwrap();
+    let said = "relent: relent.toml, found in this folder, is ignored: others can write to it\n";
+    open.relent(&["run", "--", "true"]).is(0, "", said);
+    let folder = Place::new();
+    fs::create_dir(folder.0.path().join("relent.toml")).unwrap();
+    let said = "relent: relent.toml, found in this folder, is ignored: it is a folder, and no file\n";
+    folder.relent(&["run", "--", "true"]).is(0, "", said);
+    let pipe = Place::new();
+    nix::unistd::mkfifo(&pipe.0.path().join("relent.toml"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let said = "relent: relent.toml, found in this folder, is ignored: it is a named pipe, and no file\n";
+    pipe.relent(&["run", "--", "true"]).is(0, "", said);
+    let foreign = Place::new().file("relent.toml", policy);
+    if chown(foreign.0.path().join("relent.toml"), Some(65534), None).is_err() {
+        eprintln!("skipped: it takes root to give a file away");
+        return;
+    }
+    let said = "relent: relent.toml, found in this folder, is ignored: it belongs to somebody else\n";
+    foreign.relent(&["run", "--", "true"]).is(0, "", said);
+}
+
+#[test]
+fn the_environment_names_another_file_or_none() {
+    let place = Place::new()
+        .file("relent.toml", "[policy]\nmax_attempts = 2\nbase = '1ms'\n")
+        .file("other.toml", "[policy.x]\nmax_attempts = 3\nbase = '1ms'\n[policy.y]\nmax_attempts = 4\nbase='1ms'");
+    let with = |config: &str, flags: &[&str]| {
+        let mut command = place.command(&[&["run"], flags, &["--", "sh", "-c", "echo >> n; exit 1"]].concat());
+        let _ = fs::remove_file(place.0.path().join("n"));
+        let outcome = place.outcome(command.env("RELENT_CONFIG", config));
+        (fs::read_to_string(place.0.path().join("n")).map_or(0, |n| n.len()), outcome)
+    };
+    assert_eq!(with("relent.toml", &[]).0, 2);
+    assert_eq!(with("none", &["--base", "1ms"]).0, 8);
+    assert_eq!(with("", &["--base", "1ms"]).0, 8);
+    assert_eq!(with("other.toml", &["--policy", "#y"]).0, 4);
+    let (_, missing) = with("missing.toml", &[]);
+    missing.is(
+        125,
+        "",
+        "error: cannot read the policy file missing.toml: there is no such file\nhint: RELENT_CONFIG=none uses none\n",
+    );
+}
+
+#[test]
+fn a_file_alone_makes_no_storm() {
+    for storm in ["curve = 'immediate'", "curve = 'constant'\nbase = '1us'"] {
+        let place = Place::new().file("relent.toml", &format!("[policy]\n{storm}\nmax_attempts = 'unlimited'\n"));
+        for flags in [&["run", "--", "true"][..], &["run", "--policy", "relent.toml", "--", "true"]] {
+            place.relent(flags).is(
+                125,
+                "",
+                "error: relent.toml asks for unlimited attempts without delay\n\
+                 hint: --max-attempts unlimited beside it says that it is meant\n",
+            );
+        }
+        let meant = place.relent(&["run", "-q", "--max-attempts", "unlimited", "--", "true"]);
+        meant.is(0, "", "");
+    }
+}
+
+#[test]
+fn a_policy_is_read_from_standard_input() {
+    let outcome = Place::new().0.relent_with(
+        &["run", "--policy", "-", "--seed", "1", "--", "sh", "-c", "cat; exit 1"],
+        "[policy]\nmax_attempts = 2\nbase = '1ms'\n",
+    );
+    assert_eq!((outcome.stdout.as_str(), outcome.code), ("", Some(1)));
+    assert!(outcome.stderr.contains("gave up after 2 attempts"), "{}", outcome.stderr);
+}
+
+/// So that an alias can have flags.
+#[test]
+fn a_later_flag_wins() {
+    let verbose = |flags: &[&str]| sh(flags, ":").stderr;
+    assert!(verbose(&["-q", "-v", "--cap", "3s", "--cap", "2s", "--seed", "1"]).contains("cap=\"2s\""));
+    assert_eq!(verbose(&["-v", "-q"]), "");
+    assert!(verbose(&["-v", "--consecutive", "3", "--consecutive", "1"]).contains("succeeded after 1 attempt"));
 }

@@ -1,0 +1,243 @@
+//! The policy file of a command line: which one it is, whether it may be believed, and what it says.
+//!
+//! A file is *named* by `--policy`, or *found*: `relent.toml` in the working folder, or what `RELENT_CONFIG` says
+//! (`none`: no file at all). One that is found steers commands without being asked, so it is believed only if nobody
+//! else can have written it, it is named when it is used, and none of its lines is ever quoted: it may be a file that
+//! is secret, under a name that is not.
+
+use crate::{
+    escape::escape,
+    regular,
+    talk::{Fault, plain},
+};
+use nix::unistd::{getegid, geteuid};
+use relent::config::{BadSetting, Config, Draft};
+use std::{
+    env,
+    ffi::OsString,
+    fs::{File, Metadata},
+    io::{self, Read},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+/// The policy file that is found by itself.
+const FILE: &str = "relent.toml";
+
+/// The variable that names another, or none.
+const VARIABLE: &str = "RELENT_CONFIG";
+
+/// The longest policy file that is read.
+const LONGEST: u64 = 1 << 20;
+
+/// What the file of a command line says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PolicyFile {
+    /// The policy; empty without a file.
+    pub(crate) draft: Draft,
+    /// Where it is from, as flags write it; `None` without a file.
+    pub(crate) origin: Option<String>,
+    /// Which policy of a file that nobody named is used.
+    pub(crate) used: Option<String>,
+    /// What else the user should know: that a file is ignored, or a part of it.
+    pub(crate) remarks: Vec<String>,
+}
+
+impl PolicyFile {
+    /// Reads what `--policy` says, or what is found. Beside another system's whole policy (`has_profile`) no file counts
+    /// that was not named.
+    pub(crate) fn read(policy: Option<&str>, has_profile: bool) -> Result<PolicyFile, Fault> {
+        match policy.map(|given| given.rsplit_once('#').unwrap_or((given, ""))) {
+            Some(("-", name)) => of_input(name),
+            Some(("", name)) => of_the_found_one(name),
+            Some((file, name)) => named(Path::new(file), name),
+            None if has_profile => Ok(PolicyFile::default()),
+            None => found(),
+        }
+    }
+}
+
+/// The file of `--policy -`.
+fn of_input(name: &str) -> Result<PolicyFile, Fault> {
+    let text = text_of(io::stdin().lock()).map_err(|problem| cannot_read("standard input", &problem))?;
+    chosen(&text, Path::new("-"), name)
+}
+
+/// The file of `--policy #NAME`: that which would have been found, but now it is asked for.
+fn of_the_found_one(name: &str) -> Result<PolicyFile, Fault> {
+    match place() {
+        Place::Nowhere => Err(Fault::new(format!("--policy #{name} needs a file, and {VARIABLE} says none"))
+            .hint("--policy FILE#NAME names one")),
+        Place::Here => named(Path::new(FILE), name),
+        Place::Named(path) => named(&path, name),
+    }
+}
+
+/// A file that was named.
+fn named(path: &Path, name: &str) -> Result<PolicyFile, Fault> {
+    let shown = format!("{:?}", path.display().to_string());
+    let text = regular::read(path)
+        .map_err(|error| plain(&error))
+        .and_then(text_of)
+        .map_err(|problem| cannot_read(&shown, &problem))?;
+    chosen(&text, path, name)
+}
+
+/// The policy of a name, of a file that was named.
+fn chosen(text: &str, path: &Path, name: &str) -> Result<PolicyFile, Fault> {
+    let config = Config::parse(text).map_err(|error| error.in_file(path))?;
+    let wanted = Some(name).filter(|name| !name.is_empty());
+    let shown = path.display().to_string();
+    let draft = config.draft(wanted).map_err(|bad| Fault::new(format!("{shown}: {}", bad.problem)).hint(bad.hint))?;
+    let origin = wanted.map_or_else(|| shown.clone(), |name| format!("{shown}#{name}"));
+    Ok(PolicyFile { draft, origin: Some(origin), used: None, remarks: upstreams(&config, &shown) })
+}
+
+/// The file that nobody named.
+fn found() -> Result<PolicyFile, Fault> {
+    let (path, why) = match place() {
+        Place::Nowhere => return Ok(PolicyFile::default()),
+        Place::Here => (PathBuf::from(FILE), "found in this folder".to_owned()),
+        Place::Named(path) => (path, format!("which {VARIABLE} names")),
+    };
+    let is_named = path != Path::new(FILE);
+    let shown = path.display().to_string();
+    let text = match believable(&path) {
+        Ok(Some(file)) => text_of(file).map_err(|problem| cannot_read(&shown, &problem))?,
+        Ok(None) if !is_named => return Ok(PolicyFile::default()),
+        Ok(None) => return Err(cannot_read(&shown, "there is no such file").hint(format!("{VARIABLE}=none uses none"))),
+        Err(problem) => {
+            let remark = format!("{shown}, {why}, is ignored: {problem}");
+            return Ok(PolicyFile { remarks: vec![remark], ..PolicyFile::default() });
+        }
+    };
+    let config = Config::parse(&text).map_err(|error| {
+        let line = error.line().map_or(String::new(), |line| format!(" (line {line})"));
+        Fault::new(format!("{shown}, {why}, is no policy file: {}{line}", without_quotes(error.problem())))
+            .hint(format!("--policy {shown} shows the line; {VARIABLE}=none uses no file"))
+    })?;
+    Ok(only(&config, &shown, &why))
+}
+
+/// The policy that is used where none is named: the unnamed one, or else the only one.
+fn only(config: &Config, shown: &str, why: &str) -> PolicyFile {
+    let names: Vec<&str> = config.names().collect();
+    let what = |name: Option<&str>| match name {
+        Some(name) => format!("policy {name:?} of {shown}, {why}"),
+        None => format!("the policy of {shown}, {why}"),
+    };
+    match config.draft(None) {
+        Err(BadSetting { .. }) => PolicyFile {
+            remarks: vec![format!(
+                "{shown}, {why}, has several policies and none is used; --policy '#{}' uses one",
+                names.first().unwrap_or(&"NAME")
+            )],
+            ..PolicyFile::default()
+        },
+        Ok(draft) if draft == Draft::default() => {
+            PolicyFile { remarks: upstreams(config, shown), ..PolicyFile::default() }
+        }
+        Ok(draft) => {
+            let only =
+                (names.len() == 1 && config.draft(names.first().copied()).as_ref() == Ok(&draft)).then(|| names[0]);
+            let (origin, used) = (Some(shown.to_owned()), Some(what(only)));
+            PolicyFile { draft, origin, used, remarks: upstreams(config, shown) }
+        }
+    }
+}
+
+fn upstreams(config: &Config, shown: &str) -> Vec<String> {
+    config.upstreams().map(|upstream| format!("{shown}: [upstream.{upstream}] has no effect in this version")).collect()
+}
+
+/// Where the file that nobody named would be.
+enum Place {
+    Nowhere,
+    Here,
+    Named(PathBuf),
+}
+
+fn place() -> Place {
+    match env::var_os(VARIABLE) {
+        None => Place::Here,
+        Some(none) if none.is_empty() || none == "none" => Place::Nowhere,
+        Some(path) => Place::Named(path_of(path)),
+    }
+}
+
+fn path_of(text: OsString) -> PathBuf {
+    PathBuf::from(text)
+}
+
+/// The file, `None` if there is none, or why it is not believed.
+fn believable(path: &Path) -> Result<Option<File>, String> {
+    let link = match path.symlink_metadata() {
+        Ok(link) => link,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(plain(&error)),
+    };
+    if !is_ours(&link) {
+        return Err("it belongs to somebody else".to_owned());
+    }
+    let file = regular::read(path).map_err(|error| plain(&error))?;
+    let data = file.metadata().map_err(|error| plain(&error))?;
+    if !is_ours(&data) {
+        return Err("it belongs to somebody else".to_owned());
+    }
+    let by_group = data.mode() & 0o020 != 0 && data.gid() != getegid().as_raw();
+    if data.mode() & 0o002 != 0 || by_group {
+        return Err("others can write to it".to_owned());
+    }
+    Ok(Some(file))
+}
+
+/// Ours or root's, who could change our files anyway.
+fn is_ours(data: &Metadata) -> bool {
+    data.uid() == 0 || data.uid() == geteuid().as_raw()
+}
+
+fn text_of(from: impl Read) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    from.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| plain(&error))?;
+    if bytes.len() as u64 > LONGEST {
+        return Err("it is longer than 1 MiB".to_owned());
+    }
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
+}
+
+fn cannot_read(what: &str, problem: &str) -> Fault {
+    Fault::new(format!("cannot read the policy file {what}: {}", escape(problem)))
+        .hint("a policy file is named by --policy FILE or FILE#NAME")
+}
+
+/// What is wrong, without the words of the file that it quotes.
+fn without_quotes(problem: &str) -> String {
+    let mut out = String::new();
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for c in problem.chars() {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_quoted => is_escaped = true,
+            '"' => {
+                is_quoted = !is_quoted;
+                out.push_str(if is_quoted { "\"..." } else { "\"" });
+            }
+            c if !is_quoted => out.push(c),
+            _ => {}
+        }
+    }
+    escape(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_file_are_left_out() {
+        assert_eq!(without_quotes("there is no key \"root:x:0\" here"), "there is no key \"...\" here");
+        assert_eq!(without_quotes("no quotes"), "no quotes");
+        assert_eq!(without_quotes("an \"unended"), "an \"...");
+        assert_eq!(without_quotes(&format!("{:?} is {:?}", "a\"b\\", "c")), "\"...\" is \"...\"");
+    }
+}
