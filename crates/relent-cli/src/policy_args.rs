@@ -143,7 +143,7 @@ impl CallArgs {
 
     /// How long everything may take from now on: by `--timeout` and by the `relent run` that this runs in.
     pub fn time_limit(&self) -> Option<Duration> {
-        let own = self.timeout.as_deref().and_then(|text| relent::parse_duration(text).ok());
+        let own = self.timeout.as_deref().and_then(|text| relent::duration::parse_duration(text).ok());
         outer::clip(own)
     }
 
@@ -318,7 +318,7 @@ fn time_limit(text: &str) -> Result<String, BadSetting> {
 
 /// A duration as flags give it, if it is one that can pass.
 pub(crate) fn duration(text: &str) -> Result<Duration, BadSetting> {
-    let given = relent::parse_duration(text)?;
+    let given = relent::duration::parse_duration(text)?;
     if given.as_nanos() >= u64::MAX.into() {
         let (problem, hint) = ("the duration is longer than 584 years", "leave the flag out, if no limit is meant");
         return Err(BadSetting { key: None, problem: problem.to_owned(), hint: hint.to_owned() });
