@@ -77,12 +77,22 @@ pub use self::core::{duration, rng};
 pub use self::{
     attempt::Attempt,
     core::{
+        admission::{
+            Admission, AdmissionSettings, AdmissionSnapshot, Admit, Arrival, Attempts, Order, Priority, Room, Scope,
+        },
         backoff::{Backoff, Step},
+        breaker::{
+            Breaker, BreakerChange, BreakerPass, BreakerPermit, BreakerQuirks, BreakerSettings, BreakerSnapshot,
+            BreakerState, BreakerWindow,
+        },
         call::{Call, Saved},
         curve::Curve,
         delay::Delays,
+        hedge::{Hedge, HedgeSettings, HedgeStep, HedgedCall},
         jitter::Jitter,
+        pacer::{Pacer, PacerSettings, PacerSnapshot, Turn},
         policy::Policy,
+        refused::Refused,
         schedule::{Bounds, Row, Schedule},
         settings::{Invalid, Settings},
         time::Timestamp,

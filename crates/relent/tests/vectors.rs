@@ -7,6 +7,8 @@
 
 #[path = "vectors/aws.rs"]
 mod aws;
+#[path = "vectors/breakers.rs"]
+mod breakers;
 #[path = "vectors/case.rs"]
 mod case;
 #[path = "vectors/cenkalti.rs"]
@@ -44,7 +46,9 @@ fn check_of(file: &str) -> Option<Check> {
         "cenkalti_backoff_v4" => cenkalti::v4,
         "cenkalti_backoff_v5_v7_traces" => cenkalti::v5_to_v7,
         "cockatiel_backoff" => node::cockatiel,
-        "cockatiel_circuit_breaker_trace" | "gobreaker_trace" | "sre_adaptive_throttling" => all_later,
+        "cockatiel_circuit_breaker_trace" => breakers::cockatiel,
+        "gobreaker_trace" => breakers::gobreaker,
+        "sre_adaptive_throttling" => all_later,
         "envoy" => rpc::envoy,
         "ethernet_beb" => specs::ethernet,
         "failsafe_go" => go::failsafe,

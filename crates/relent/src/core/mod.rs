@@ -3,18 +3,25 @@
 //! Imports `core` only. Private, because a public module of this name would shadow the crate `core` for whoever
 //! writes `use relent::*`; its items are re-exported at the root.
 
+pub(crate) mod admission;
 #[macro_use]
 pub(crate) mod atomic;
 pub(crate) mod backoff;
+pub(crate) mod breaker;
 mod build;
 pub(crate) mod call;
 pub(crate) mod curve;
 pub(crate) mod delay;
 pub mod duration;
+pub(crate) mod hedge;
 pub(crate) mod jitter;
+pub(crate) mod latency;
+pub(crate) mod pacer;
 pub(crate) mod policy;
+pub(crate) mod refused;
 pub mod rng;
 pub(crate) mod schedule;
 pub(crate) mod settings;
 pub(crate) mod time;
 pub(crate) mod verdict;
+pub(crate) mod word;

@@ -1,0 +1,397 @@
+//! Admission: a server decides, before it works, whether an attempt is worth it, and tells the client what to do instead.
+//!
+//! Why: an overloaded server that begins everything finishes nothing in time, and clients that are told "later" come back
+//! as retries. So what cannot finish in time is not begun, and when much of what is offered are retries, the answer is
+//! "do not retry" instead of "later" (Google, "Site Reliability Engineering", 2016, chapter 21). Which work goes first is
+//! DAGOR's question (Zhou et al., SoCC 2018).
+//!
+//! How much fits is not decided here: the caller says what its limiter has in use.
+
+mod attempts;
+#[cfg(all(test, feature = "std", not(loom)))]
+mod tests;
+
+pub use self::attempts::Attempts;
+
+use self::attempts::Recent;
+use super::{
+    pacer::{Pacer, Turn},
+    settings::Invalid,
+    time::{Timestamp, nanos},
+    word::Word,
+};
+use core::{fmt, time::Duration};
+
+/// Who should not be asked again when a server is overloaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// This host: another may be tried.
+    Host,
+    /// The service: nobody below or above retries.
+    Service,
+}
+
+/// How much a request matters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// May wait for a better time: takes no more than half of the room.
+    Low,
+    /// As most requests: takes up to all of the room.
+    #[default]
+    Normal,
+    /// Health checks and what is as cheap: always taken.
+    Vital,
+}
+
+/// Which attempts go first when the last tenth of the room is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// Neither.
+    #[default]
+    AsTheyCome,
+    /// Retries: their callers have waited longest, and refusing them again wastes most.
+    RetriesFirst,
+    /// First attempts: retries may be for callers that have gone.
+    FirstAttemptsFirst,
+}
+
+/// What a server knows of an attempt before it begins to work.
+///
+/// ```
+/// use relent::{Arrival, Attempts, Priority};
+/// use std::time::Duration;
+///
+/// let arrival = Arrival { attempt: 2, left: Some(Duration::from_millis(80)), ..Arrival::default() };
+/// assert_eq!(arrival.priority, Priority::Normal);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its number, the first is 1, by whatever dialect.
+    pub attempt: u32,
+    /// What the client says of its attempts of late.
+    pub client: Option<Attempts>,
+    /// The time left to the caller, if it says so.
+    pub left: Option<Duration>,
+    /// How much it matters.
+    pub priority: Priority,
+}
+
+/// A first attempt of normal priority of which nothing else is known.
+impl Default for Arrival {
+    fn default() -> Arrival {
+        Arrival { attempt: 1, client: None, left: None, priority: Priority::Normal }
+    }
+}
+
+/// What is in use of what there is, by whatever limits a server: requests in flight, or places in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// In use, this attempt not included.
+    pub used: u64,
+    /// The most that may be.
+    pub most: u64,
+}
+
+/// What a server answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admit {
+    /// Take the work.
+    Accept,
+    /// Refuse; the client may come back, not before this long from now (a pushback, which clients spread).
+    Shed(Duration),
+    /// Refuse; the client comes back after exactly this long (its own turn, which it keeps).
+    Turn(Duration),
+    /// Refuse; nobody in this scope retries.
+    Overloaded(Scope),
+}
+
+/// Decides which attempts a server takes.
+///
+/// ```
+/// use relent::{Admission, Admit, Arrival, Room, Scope, Timestamp};
+/// use std::time::Duration;
+///
+/// static ADMISSION: Admission = Admission::new().service_time(Duration::from_millis(50));
+///
+/// let now = Timestamp::ZERO;
+/// let (free, full) = (Room { used: 3, most: 100 }, Room { used: 100, most: 100 });
+/// let hopeless = Arrival { left: Some(Duration::from_millis(20)), ..Arrival::default() };
+/// assert_eq!(ADMISSION.decide(now, &Arrival::default(), free, None), Admit::Accept);
+/// assert_eq!(ADMISSION.decide(now, &hopeless, free, None), Admit::Overloaded(Scope::Service));
+/// assert_eq!(ADMISSION.decide(now, &Arrival::default(), full, None), Admit::Shed(Duration::from_secs(1)));
+/// ```
+pub struct Admission {
+    settings: AdmissionSettings,
+    /// What an answer takes, learned, in nanoseconds plus 1.
+    takes: Word,
+    recent: Recent,
+    accepted: Word,
+    hopeless: Word,
+    full: Word,
+    low: Word,
+    retries: Word,
+    turns: Word,
+}
+
+/// Everything an [`Admission`] is told, by name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdmissionSettings {
+    /// What an answer takes; `None` learns it from [`Admission::completed`].
+    pub service_time: Option<Duration>,
+    /// With more retries than this share in what is offered, a server without room says "do not retry": above 0, up to 1.
+    pub max_retry_share: f64,
+    /// The pushback of what is shed.
+    pub pushback: Duration,
+    /// Which attempts go first near the limit.
+    pub order: Order,
+    /// Who is not asked again when this server is overloaded.
+    pub scope: Scope,
+}
+
+/// A share of retries says nothing of fewer attempts than this.
+const LEAST_ATTEMPTS: u64 = 100;
+
+impl AdmissionSettings {
+    const DEFAULT: AdmissionSettings = AdmissionSettings {
+        service_time: None,
+        max_retry_share: 0.5,
+        pushback: Duration::from_secs(1),
+        order: Order::AsTheyCome,
+        scope: Scope::Service,
+    };
+
+    /// The admission of these settings.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] names the setting that makes no sense, why, and what to write instead.
+    pub const fn admission(self) -> Result<Admission, Invalid> {
+        match self.check() {
+            Ok(()) => Ok(Admission::of(self)),
+            Err(invalid) => Err(invalid),
+        }
+    }
+
+    const fn check(&self) -> Result<(), Invalid> {
+        if !(self.max_retry_share > 0.0 && self.max_retry_share <= 1.0) {
+            return Err(Invalid {
+                key: "max_retry_share",
+                problem: "the share of retries is not above 0 and up to 1",
+                hint: "0.5 says \"do not retry\" when more than half of what is offered are retries",
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Learns what an answer takes; half retries are too many; a pushback of a second.
+impl Default for AdmissionSettings {
+    fn default() -> AdmissionSettings {
+        AdmissionSettings::DEFAULT
+    }
+}
+
+/// How often each rule of an [`Admission`] has decided since the start, and what it has seen of late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AdmissionSnapshot {
+    /// Taken.
+    pub accepted: u64,
+    /// Refused because less time was left than an answer takes.
+    pub hopeless: u64,
+    /// Shed because there was no room.
+    pub full: u64,
+    /// Shed although there was room, which is kept for others.
+    pub low: u64,
+    /// Told not to retry, because too much of what is offered are retries, or there is no turn before the horizon.
+    pub retries: u64,
+    /// Given a turn.
+    pub turns: u64,
+    /// Attempts offered in the last ten seconds, by number.
+    pub offered: Attempts,
+    /// What an answer takes, by hand or learned.
+    pub service_time: Option<Duration>,
+}
+
+impl Admission {
+    const fn of(settings: AdmissionSettings) -> Admission {
+        Admission {
+            settings,
+            takes: Word::new(0),
+            recent: Recent::new(),
+            accepted: Word::new(0),
+            hopeless: Word::new(0),
+            full: Word::new(0),
+            low: Word::new(0),
+            retries: Word::new(0),
+            turns: Word::new(0),
+        }
+    }
+
+    const fn must(self) -> Admission {
+        match self.settings.check() {
+            Ok(()) => self,
+            Err(invalid) => panic!("{}", invalid.problem),
+        }
+    }
+
+    /// Takes what there is room for and time left; sheds the rest with a pushback of a second; says "do not retry" when
+    /// more than half of what is offered are retries.
+    #[expect(clippy::new_without_default, reason = "a machine with state is made by name")]
+    pub const fn new() -> Admission {
+        Admission::of(AdmissionSettings::DEFAULT)
+    }
+
+    /// What an answer takes, instead of learning it: with less time left to its caller, an attempt is not begun.
+    pub const fn service_time(mut self, time: Duration) -> Admission {
+        self.settings.service_time = Some(time);
+        self
+    }
+
+    /// With more retries than this share in what is offered, a server without room says "do not retry". Default 0.5.
+    ///
+    /// # Panics
+    ///
+    /// If it is not above 0 and up to 1. In a `const`, the panic is a compile error.
+    pub const fn max_retry_share(mut self, share: f64) -> Admission {
+        self.settings.max_retry_share = share;
+        self.must()
+    }
+
+    /// The pushback of what is shed. Default 1 s.
+    pub const fn pushback(mut self, wait: Duration) -> Admission {
+        self.settings.pushback = wait;
+        self
+    }
+
+    /// Which attempts go first when the last tenth of the room is reached. Default neither.
+    pub const fn order(mut self, order: Order) -> Admission {
+        self.settings.order = order;
+        self
+    }
+
+    /// Who is not asked again when this server is overloaded. Default the service.
+    pub const fn scope(mut self, scope: Scope) -> Admission {
+        self.settings.scope = scope;
+        self
+    }
+
+    /// Everything it was told, by name.
+    pub const fn settings(&self) -> AdmissionSettings {
+        self.settings
+    }
+
+    /// Decides on an attempt that arrives at `now`. With a pacer, who finds no room is given a turn, and newcomers do
+    /// not take room that is promised.
+    pub fn decide(&self, now: Timestamp, arrival: &Arrival, room: Room, pacer: Option<&Pacer>) -> Admit {
+        self.recent.add(now, arrival.attempt);
+        if arrival.priority == Priority::Vital {
+            return self.accept();
+        }
+        if self.is_hopeless(arrival) {
+            self.hopeless.add(1);
+            // Whoever answers, it would be too late.
+            return Admit::Overloaded(Scope::Service);
+        }
+        let has_room = room.used < self.most_for(arrival, room.most);
+        match pacer {
+            Some(pacer) => self.paced(pacer.arrive(now, arrival.attempt, has_room)),
+            None if has_room => self.accept(),
+            None => self.refuse(now, arrival, room),
+        }
+    }
+
+    /// An answer took this long, the wait in the queue included.
+    pub fn completed(&self, took: Duration) {
+        let sample = nanos(took);
+        let mut found = self.takes.get();
+        loop {
+            let next = match found.checked_sub(1) {
+                None => sample,
+                Some(known) if sample >= known => known + (sample - known) / 8,
+                Some(known) => known - (known - sample).div_ceil(8),
+            };
+            match self.takes.exchange(found, next.saturating_add(1)) {
+                Ok(()) => return,
+                Err(other) => found = other,
+            }
+        }
+    }
+
+    /// Everything at one moment.
+    pub fn snapshot(&self, now: Timestamp) -> AdmissionSnapshot {
+        AdmissionSnapshot {
+            accepted: self.accepted.get(),
+            hopeless: self.hopeless.get(),
+            full: self.full.get(),
+            low: self.low.get(),
+            retries: self.retries.get(),
+            turns: self.turns.get(),
+            offered: self.recent.at(now),
+            service_time: self.takes(),
+        }
+    }
+
+    fn takes(&self) -> Option<Duration> {
+        self.settings.service_time.or_else(|| self.takes.get().checked_sub(1).map(Duration::from_nanos))
+    }
+
+    fn is_hopeless(&self, arrival: &Arrival) -> bool {
+        arrival.left.is_some_and(|left| self.takes().is_some_and(|takes| left < takes))
+    }
+
+    /// How much of the room this attempt may find in use.
+    fn most_for(&self, arrival: &Arrival, most: u64) -> u64 {
+        let waits_behind = match self.settings.order {
+            Order::AsTheyCome => false,
+            Order::RetriesFirst => arrival.attempt <= 1,
+            Order::FirstAttemptsFirst => arrival.attempt > 1,
+        };
+        match arrival.priority {
+            Priority::Low => most.div_ceil(2),
+            _ if waits_behind => most - most / 10,
+            _ => most,
+        }
+    }
+
+    fn accept(&self) -> Admit {
+        self.accepted.add(1);
+        Admit::Accept
+    }
+
+    fn paced(&self, turn: Turn) -> Admit {
+        match turn {
+            Turn::Now => self.accept(),
+            Turn::In(wait) => {
+                self.turns.add(1);
+                Admit::Turn(wait)
+            }
+            Turn::Overloaded => {
+                self.retries.add(1);
+                Admit::Overloaded(self.settings.scope)
+            }
+        }
+    }
+
+    fn refuse(&self, now: Timestamp, arrival: &Arrival, room: Room) -> Admit {
+        let is_too_much = |attempts: &Attempts| {
+            attempts.total() >= LEAST_ATTEMPTS && attempts.retry_share() > self.settings.max_retry_share
+        };
+        if is_too_much(&self.recent.at(now)) || arrival.client.as_ref().is_some_and(is_too_much) {
+            self.retries.add(1);
+            return Admit::Overloaded(self.settings.scope);
+        }
+        if room.used < room.most {
+            self.low.add(1)
+        } else {
+            self.full.add(1)
+        };
+        Admit::Shed(self.settings.pushback)
+    }
+}
+
+impl fmt::Debug for Admission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admission").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,118 @@
+use super::*;
+use std::{format, string::ToString, vec::Vec};
+
+const NOW: Timestamp = Timestamp::ZERO;
+const FREE: Room = Room { used: 0, most: 100 };
+const FULL: Room = Room { used: 100, most: 100 };
+const MS: Duration = Duration::from_millis(1);
+
+fn attempt(attempt: u32) -> Arrival {
+    Arrival { attempt, ..Arrival::default() }
+}
+
+#[test]
+fn what_cannot_finish_is_not_begun() {
+    let admission = Admission::new();
+    let short = Arrival { left: Some(10 * MS), ..Arrival::default() };
+    assert_eq!(admission.decide(NOW, &short, FREE, None), Admit::Accept, "nothing is known yet");
+    for _ in 0..100 {
+        admission.completed(20 * MS);
+    }
+    assert_eq!(admission.decide(NOW, &short, FREE, None), Admit::Overloaded(Scope::Service));
+    for _ in 0..1000 {
+        admission.completed(5 * MS);
+    }
+    assert_eq!(admission.decide(NOW, &short, FREE, None), Admit::Accept, "it has become quicker");
+    let snapshot = admission.snapshot(NOW);
+    assert_eq!((snapshot.accepted, snapshot.hopeless, snapshot.service_time), (2, 1, Some(5 * MS)));
+}
+
+#[test]
+fn too_many_retries_are_told_not_to_retry() {
+    let admission = Admission::new().scope(Scope::Host);
+    for _ in 0..60 {
+        assert_eq!(admission.decide(NOW, &attempt(1), FULL, None), Admit::Shed(Duration::from_secs(1)));
+    }
+    for _ in 0..60 {
+        assert!(matches!(admission.decide(NOW, &attempt(2), FULL, None), Admit::Shed(_)), "half is not more than half");
+    }
+    assert_eq!(admission.decide(NOW, &attempt(3), FULL, None), Admit::Overloaded(Scope::Host));
+    assert_eq!(admission.decide(NOW, &attempt(3), FREE, None), Admit::Accept, "where there is room they are welcome");
+    let snapshot = admission.snapshot(NOW);
+    assert_eq!((snapshot.full, snapshot.retries, snapshot.accepted), (120, 1, 1));
+    assert_eq!(snapshot.offered.to_string(), "1=60,2=60,3=2");
+    let later = NOW + Duration::from_secs(13);
+    assert_eq!(admission.snapshot(later).offered, Attempts::default(), "and are forgotten");
+    assert!(matches!(admission.decide(later, &attempt(3), FULL, None), Admit::Shed(_)));
+    let client = Arrival { client: Attempts::parse("1=50,2=50,3=50"), ..attempt(1) };
+    assert_eq!(
+        admission.decide(later, &client, FULL, None),
+        Admit::Overloaded(Scope::Host),
+        "this client retries too much"
+    );
+}
+
+#[test]
+fn some_go_first() {
+    let admission = Admission::new();
+    let arrival = |priority| Arrival { priority, ..Arrival::default() };
+    let used = |used| Room { used, most: 100 };
+    assert_eq!(admission.decide(NOW, &arrival(Priority::Low), used(49), None), Admit::Accept);
+    assert!(matches!(admission.decide(NOW, &arrival(Priority::Low), used(50), None), Admit::Shed(_)));
+    assert_eq!(admission.decide(NOW, &arrival(Priority::Normal), used(99), None), Admit::Accept);
+    assert_eq!(admission.decide(NOW, &arrival(Priority::Vital), FULL, None), Admit::Accept);
+    assert_eq!(admission.snapshot(NOW).low, 1);
+
+    for (order, first, retry) in
+        [(Order::AsTheyCome, true, true), (Order::RetriesFirst, false, true), (Order::FirstAttemptsFirst, true, false)]
+    {
+        let admission = Admission::new().order(order);
+        let takes = |number| admission.decide(NOW, &attempt(number), used(95), None) == Admit::Accept;
+        assert_eq!((takes(1), takes(3)), (first, retry), "{order:?}");
+    }
+}
+
+#[test]
+fn with_a_pacer_who_finds_no_room_gets_a_turn() {
+    let (admission, pacer) = (Admission::new(), Pacer::capacity(1000.0).horizon(3 * MS));
+    assert_eq!(admission.decide(NOW, &attempt(1), FREE, Some(&pacer)), Admit::Accept);
+    assert_eq!(admission.decide(NOW, &attempt(1), FULL, Some(&pacer)), Admit::Turn(MS));
+    assert_eq!(admission.decide(NOW, &attempt(1), FREE, Some(&pacer)), Admit::Turn(2 * MS), "room that is promised");
+    assert_eq!(admission.decide(NOW + MS, &attempt(2), FREE, Some(&pacer)), Admit::Accept);
+    for _ in 0..9 {
+        admission.decide(NOW, &attempt(1), FULL, Some(&pacer));
+    }
+    let snapshot = admission.snapshot(NOW);
+    assert_eq!((snapshot.accepted, snapshot.turns, snapshot.retries), (2, 3, 8));
+}
+
+#[test]
+fn what_a_stranger_sends_is_bounded() {
+    for bad in ["", ",", "1", "=", "1=", "=1", "0=1", "a=1", "1=-1", "+1=2", " 1=2", "1=2,", "1=1.5"] {
+        assert_eq!(Attempts::parse(bad), None, "{bad:?}");
+    }
+    let long = (0..65).map(|_| "1=1").collect::<Vec<_>>().join(",");
+    assert_eq!(Attempts::parse(&long), None);
+    let most = Attempts::parse("1=99999999999,1=1,999999=7,8=1").unwrap();
+    assert_eq!((most.of(1), most.of(8), most.of(4_000_000_000)), (u32::MAX, 8, 8));
+    assert_eq!(Attempts::parse(&format!("{most}")), Some(most), "what is written is read");
+    for share in [0.0, 1.1, f64::NAN] {
+        let settings = AdmissionSettings { max_retry_share: share, ..AdmissionSettings::default() };
+        assert_eq!(settings.admission().unwrap_err().key, "max_retry_share");
+    }
+}
+
+#[test]
+fn nothing_panics_at_the_ends() {
+    let admission = Admission::new();
+    admission.completed(Duration::MAX);
+    admission.completed(Duration::ZERO);
+    for now in [Timestamp::MAX, NOW, Timestamp::MAX] {
+        let arrival = Arrival { attempt: 0, left: Some(Duration::ZERO), ..Arrival::default() };
+        for room in [Room { used: u64::MAX, most: u64::MAX }, Room { used: 0, most: 0 }] {
+            admission.decide(now, &arrival, room, None);
+            admission.decide(now, &Arrival { attempt: u32::MAX, ..Arrival::default() }, room, None);
+        }
+    }
+    assert!(!format!("{admission:?}").is_empty());
+}

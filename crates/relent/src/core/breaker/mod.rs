@@ -1,0 +1,489 @@
+//! The breaker: stops attempts on a far side while it fails, and finds out with a few probes when it is well again.
+//!
+//! Why: attempts that will fail cost the caller time and the far side the strength to recover. Nygard, "Release It!",
+//! 2007, has the idea; what is added here is what goes wrong in practice. Half-open lets a bounded number of probes
+//! through, and a probe that is dropped gives its place back. Outcomes carry the generation of the state that their
+//! attempt started in, so nothing that is slow can close or open a state that it does not know. The open time grows
+//! and is spread, so that ten thousand clients do not probe together, and after the probes the load rises in a ramp.
+//!
+//! It decides and counts. It reads no clock and draws no number: both are arguments.
+
+mod change;
+mod compat;
+mod settings;
+mod snapshot;
+mod state;
+mod window;
+
+#[cfg(all(test, feature = "std", not(loom)))]
+mod tests;
+
+pub use self::{
+    change::{BreakerChange, BreakerPass, BreakerPermit},
+    settings::{BreakerQuirks, BreakerSettings, BreakerWindow},
+    snapshot::BreakerSnapshot,
+    state::BreakerState,
+};
+
+use self::{
+    state::Packed,
+    window::{Shape, Window},
+};
+use super::{settings::Invalid, word::Word};
+use core::{fmt, time::Duration};
+
+/// Stops attempts on a far side while it fails.
+///
+/// All methods take `&self`, so one breaker in a `static` or an `Arc` serves every thread. Builders are `const` and
+/// check what they are given: a breaker that makes no sense does not compile.
+///
+/// ```
+/// use relent::{Breaker, BreakerState, Timestamp};
+/// use std::time::Duration;
+///
+/// static BANK: Breaker = Breaker::consecutive(5).open_for(Duration::from_secs(30));
+///
+/// let mut now = Timestamp::ZERO;
+/// for _ in 0..5 {
+///     let permit = BANK.permit(now, 0).unwrap();
+///     permit.failed(now, Duration::from_millis(20), 0);
+/// }
+/// assert_eq!(BANK.state(), BreakerState::Open);
+/// assert!(BANK.permit(now, 0).is_err());
+///
+/// now = now + Duration::from_secs(30);
+/// let probe = BANK.permit(now, 0).unwrap();
+/// assert!(BANK.permit(now, 0).is_err(), "one probe at a time");
+/// probe.succeeded(now, Duration::from_millis(20), 0);
+/// assert_eq!(BANK.state(), BreakerState::Closed);
+/// ```
+///
+/// ```compile_fail
+/// const NEVER: relent::Breaker = relent::Breaker::consecutive(0);
+/// ```
+///
+/// ```compile_fail
+/// const NOT_A_SHARE: relent::Breaker = relent::Breaker::share(f64::NAN);
+/// ```
+///
+/// Defaults: open for 30 s, the same at each re-trip, without jitter; one probe at a time, the first that succeeds
+/// closes, the first that fails opens again; no ramp. Shares are taken over the last 10 s, from 20 calls on.
+pub struct Breaker {
+    word: Word,
+    /// When the state began. Never goes back.
+    since: Word,
+    /// When an open state ends, or a half-open one counts its probes as lost.
+    until: Word,
+    /// How often the open time has grown.
+    level: Word,
+    trips: Word,
+    refused: Word,
+    plain: bool,
+    shape: Shape,
+    settings: BreakerSettings,
+    window: Window,
+}
+
+impl Breaker {
+    pub(super) const fn of(settings: BreakerSettings) -> Breaker {
+        let shape = Shape::of(&settings);
+        Breaker {
+            word: Word::new(Packed::new(BreakerState::Closed, 0, 0).0),
+            since: Word::new(0),
+            until: Word::new(0),
+            level: Word::new(0),
+            trips: Word::new(0),
+            refused: Word::new(0),
+            plain: matches!(shape, Shape::None),
+            shape,
+            settings,
+            window: Window::new(),
+        }
+    }
+
+    const fn must(mut self) -> Breaker {
+        self.shape = Shape::of(&self.settings);
+        self.plain = matches!(self.shape, Shape::None);
+        match self.settings.check() {
+            Ok(()) => self,
+            Err(invalid) => panic!("{}", invalid.problem),
+        }
+    }
+
+    /// Trips after this many failures in a row: at least 1.
+    ///
+    /// # Panics
+    ///
+    /// If it is zero. In a `const`, the panic is a compile error. The same holds for every builder.
+    pub const fn consecutive(failures: u32) -> Breaker {
+        Breaker::of(BreakerSettings { consecutive: Some(failures), ..BreakerSettings::DEFAULT }).must()
+    }
+
+    /// Trips after this many failures in the window, 10 s unless told otherwise, in a row or not: at least 1.
+    ///
+    /// # Panics
+    ///
+    /// If it is zero.
+    pub const fn failures(failures: u32) -> Breaker {
+        Breaker::of(BreakerSettings { failures: Some(failures), ..BreakerSettings::DEFAULT }).must()
+    }
+
+    /// Trips when this share of the calls in the window failed: above 0 and up to 1.
+    ///
+    /// The window is 10 s and the least volume 20 calls: see [`window`](Breaker::window),
+    /// [`window_calls`](Breaker::window_calls) and [`min_calls`](Breaker::min_calls).
+    ///
+    /// ```
+    /// # use relent::Breaker;
+    /// # use std::time::Duration;
+    /// const HALF: Breaker = Breaker::share(0.5).window(Duration::from_secs(30)).min_calls(100);
+    /// const OF_THE_LAST_HUNDRED: Breaker = Breaker::share(0.5).window_calls(100);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If it is not above 0 and up to 1.
+    pub const fn share(share: f64) -> Breaker {
+        Breaker::of(BreakerSettings { share: Some(share), ..BreakerSettings::DEFAULT }).must()
+    }
+
+    /// Trips when this share of the calls in the window took longer than `after`, whether they succeeded or not.
+    ///
+    /// # Panics
+    ///
+    /// If `after` is zero or the share is not above 0 and up to 1.
+    pub const fn slow(after: Duration, share: f64) -> Breaker {
+        let settings = BreakerSettings { slow_after: Some(after), slow_share: share, ..BreakerSettings::DEFAULT };
+        Breaker::of(settings).must()
+    }
+
+    /// Also trips after this many failures in a row.
+    ///
+    /// # Panics
+    ///
+    /// If it is zero.
+    pub const fn or_consecutive(mut self, failures: u32) -> Breaker {
+        self.settings.consecutive = Some(failures);
+        self.must()
+    }
+
+    /// Also trips after this many failures in the window.
+    ///
+    /// # Panics
+    ///
+    /// If it is zero, or more than a window of calls holds.
+    pub const fn or_failures(mut self, failures: u32) -> Breaker {
+        self.settings.failures = Some(failures);
+        self.must()
+    }
+
+    /// Also trips when this share of the calls in the window failed.
+    ///
+    /// # Panics
+    ///
+    /// If it is not above 0 and up to 1.
+    pub const fn or_share(mut self, share: f64) -> Breaker {
+        self.settings.share = Some(share);
+        self.must()
+    }
+
+    /// Also trips when this share of the calls in the window took longer than `after`.
+    ///
+    /// # Panics
+    ///
+    /// If `after` is zero or the share is not above 0 and up to 1.
+    pub const fn or_slow(mut self, after: Duration, share: f64) -> Breaker {
+        self.settings.slow_after = Some(after);
+        self.settings.slow_share = share;
+        self.must()
+    }
+
+    /// Shares are taken over this last time, in ten slices: a slice is forgotten at a time.
+    ///
+    /// # Panics
+    ///
+    /// If it is less than 10 ns.
+    pub const fn window(mut self, time: Duration) -> Breaker {
+        self.settings.window = BreakerWindow::Time(time);
+        self.must()
+    }
+
+    /// Shares are taken over the last calls, exactly: 1 to 1024.
+    ///
+    /// # Panics
+    ///
+    /// If it is not 1 to 1024, or less than `min_calls` or `failures`.
+    pub const fn window_calls(mut self, calls: u32) -> Breaker {
+        self.settings.window = BreakerWindow::Calls(calls);
+        self.must()
+    }
+
+    /// No share trips with fewer calls in the window than this. Default 20, or the window if that is less.
+    ///
+    /// # Panics
+    ///
+    /// If it is zero, or more than a window of calls holds.
+    pub const fn min_calls(mut self, calls: u32) -> Breaker {
+        self.settings.min_calls = Some(calls);
+        self.must()
+    }
+
+    /// How long it is open before it lets probes through. Default 30 s.
+    ///
+    /// # Panics
+    ///
+    /// If it is zero, or longer than `open_at_most`.
+    pub const fn open_for(mut self, time: Duration) -> Breaker {
+        self.settings.open_for = time;
+        self.must()
+    }
+
+    /// The open time grows by this factor at each re-trip, up to [`open_at_most`](Breaker::open_at_most). Default 1.
+    ///
+    /// # Panics
+    ///
+    /// If it is less than 1 or not finite.
+    pub const fn factor(mut self, factor: f64) -> Breaker {
+        self.settings.factor = factor;
+        self.must()
+    }
+
+    /// The longest open time, jitter included. Default ten times `open_for`, if there is a factor.
+    ///
+    /// A breaker that stays closed this long has forgotten its trips: the next one is open for `open_for` again.
+    ///
+    /// ```
+    /// # use relent::Breaker;
+    /// # use std::time::Duration;
+    /// const PATIENT: Breaker = Breaker::consecutive(5)
+    ///     .open_for(Duration::from_secs(5))
+    ///     .factor(2.0)
+    ///     .open_at_most(Duration::from_secs(300))
+    ///     .jitter(0.2);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If it is shorter than `open_for` and its jitter.
+    pub const fn open_at_most(mut self, time: Duration) -> Breaker {
+        self.settings.open_at_most = Some(time);
+        self.must()
+    }
+
+    /// Up to this share of the open time is added, by draw, so that clients of one outage do not probe together:
+    /// 0 to 1. Default 0. It never makes the open time shorter than without.
+    ///
+    /// # Panics
+    ///
+    /// If it is not between 0 and 1, or does not fit under `open_at_most`.
+    pub const fn jitter(mut self, share: f64) -> Breaker {
+        self.settings.jitter = share;
+        self.must()
+    }
+
+    /// The most probes in flight while half-open: 1 to 4095. Default 1.
+    ///
+    /// # Panics
+    ///
+    /// If it is not 1 to 4095.
+    pub const fn probes(mut self, most: u32) -> Breaker {
+        self.settings.probes = most;
+        self.must()
+    }
+
+    /// Closes after this many probes have succeeded: 1 to 4095. Default 1. No more probes are let through than it
+    /// takes.
+    ///
+    /// # Panics
+    ///
+    /// If it is not 1 to 4095.
+    pub const fn close_after(mut self, successes: u32) -> Breaker {
+        self.settings.close_after = successes;
+        self.must()
+    }
+
+    /// Waits for `close_after` outcomes of probes, and opens again if this share of them failed, instead of at the
+    /// first failure: above 0 and up to 1.
+    ///
+    /// # Panics
+    ///
+    /// If it is not above 0 and up to 1.
+    pub const fn reopen_share(mut self, share: f64) -> Breaker {
+        self.settings.reopen_share = Some(share);
+        self.must()
+    }
+
+    /// Counts probes that have told nothing for so long as lost, and lets others through. Default: waits for them.
+    ///
+    /// # Panics
+    ///
+    /// If it is zero.
+    pub const fn probe_again_after(mut self, time: Duration) -> Breaker {
+        self.settings.probe_again_after = Some(time);
+        self.must()
+    }
+
+    /// After the probes, the share that is let through rises from a tenth (or [`ramp_from`](Breaker::ramp_from)) to
+    /// all over this time, decided by draw. Default: no ramp.
+    pub const fn ramp(mut self, time: Duration) -> Breaker {
+        self.settings.ramp = time;
+        self.must()
+    }
+
+    /// The share that is let through at the start of the ramp: 0 to 1. Default 0.1.
+    ///
+    /// # Panics
+    ///
+    /// If it is not between 0 and 1.
+    pub const fn ramp_from(mut self, share: f64) -> Breaker {
+        self.settings.ramp_from = share;
+        self.must()
+    }
+
+    /// Everything the breaker was told, by name.
+    pub const fn settings(&self) -> BreakerSettings {
+        self.settings
+    }
+
+    /// A closed breaker of the same settings that has seen nothing yet.
+    pub const fn fresh(&self) -> Breaker {
+        Breaker::of(self.settings)
+    }
+
+    /// Whether [`BreakerPass`]es and outcomes of a closed breaker look at the time or at how long an attempt took. If not, a
+    /// caller may pass [`Timestamp::ZERO`](crate::Timestamp::ZERO) to a closed one and spare itself reading a clock.
+    pub const fn is_timed(&self) -> bool {
+        matches!(self.shape, Shape::Time { .. }) || self.settings.slow_after.is_some()
+    }
+
+    /// How long it is open at the `level`-th re-trip in a row (0 is the first trip) with this draw.
+    ///
+    /// ```
+    /// # use relent::Breaker;
+    /// # use std::time::Duration;
+    /// let breaker = Breaker::consecutive(5).open_for(Duration::from_secs(10)).factor(2.0).jitter(0.5);
+    /// assert_eq!(breaker.open_time(0, 0), Duration::from_secs(10));
+    /// assert_eq!(breaker.open_time(1, 0), Duration::from_secs(20));
+    /// assert_eq!(breaker.open_time(1, 1 << 63), Duration::from_secs(25));
+    /// assert!(breaker.open_time(u32::MAX, u64::MAX) <= Duration::from_secs(100));
+    /// ```
+    pub fn open_time(&self, level: u32, draw: u64) -> Duration {
+        Duration::from_nanos(self.open_nanos(level, draw))
+    }
+}
+
+impl fmt::Debug for Breaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Breaker")
+            .field("state", &self.state())
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TryFrom<BreakerSettings> for Breaker {
+    type Error = Invalid;
+
+    fn try_from(settings: BreakerSettings) -> Result<Breaker, Invalid> {
+        settings.breaker()
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use crate::core::time::Timestamp;
+    use loom::{model, sync::Arc, thread};
+
+    const OPEN: Duration = Duration::from_nanos(10);
+
+    fn half_open_soon(breaker: Breaker) -> Arc<Breaker> {
+        let pass = breaker.pass(Timestamp::ZERO, 0).unwrap();
+        breaker.failed(pass, Timestamp::ZERO, Duration::ZERO, 0);
+        assert_eq!(breaker.state(), BreakerState::Open);
+        Arc::new(breaker)
+    }
+
+    #[test]
+    fn one_of_two_gets_the_only_probe() {
+        model(|| {
+            let breaker = half_open_soon(Breaker::consecutive(1).open_for(OPEN));
+            let other = breaker.clone();
+            let now = Timestamp::from_nanos(10);
+            let other = thread::spawn(move || other.pass(now, 0).is_ok());
+            let mine = breaker.pass(now, 0).is_ok();
+            let other = other.join().unwrap();
+            assert!(mine != other, "exactly one");
+            assert_eq!(breaker.settled().probes().in_flight, 1);
+        });
+    }
+
+    #[test]
+    fn probes_that_come_and_go_leave_no_place_taken() {
+        model(|| {
+            let breaker = half_open_soon(Breaker::consecutive(1).open_for(OPEN).probes(2).close_after(4));
+            let other = breaker.clone();
+            let now = Timestamp::from_nanos(10);
+            let other = thread::spawn(move || drop(other.permit(now, 0)));
+            drop(breaker.permit(now, 0));
+            other.join().unwrap();
+            assert_eq!(breaker.settled().probes().in_flight, 0);
+        });
+    }
+
+    #[test]
+    fn two_failures_in_a_row_trip_once() {
+        model(|| {
+            let breaker = Arc::new(Breaker::consecutive(2).open_for(OPEN));
+            breaker.state();
+            let other = breaker.clone();
+            let fail = |breaker: &Breaker| {
+                let pass = breaker.pass(Timestamp::ZERO, 0).unwrap();
+                breaker.failed(pass, Timestamp::ZERO, Duration::ZERO, 0).is_some()
+            };
+            let other = thread::spawn(move || fail(&other));
+            let mine = fail(&breaker);
+            assert_eq!(u32::from(mine) + u32::from(other.join().unwrap()), 1);
+            let until = breaker.until();
+            assert_eq!((breaker.settled().state(), until), (BreakerState::Open, Timestamp::from_nanos(10)));
+        });
+    }
+
+    #[test]
+    fn a_probe_and_an_old_outcome_do_not_meet() {
+        model(|| {
+            let breaker = Breaker::consecutive(1).open_for(OPEN);
+            let old = breaker.pass(Timestamp::ZERO, 0).unwrap();
+            let breaker = half_open_soon(breaker);
+            let now = Timestamp::from_nanos(10);
+            let probe = breaker.pass(now, 0).unwrap();
+            let other = breaker.clone();
+            let other = thread::spawn(move || other.failed(old, now, Duration::ZERO, 0));
+            assert!(breaker.succeeded(probe, now, Duration::ZERO, 0).is_some());
+            assert_eq!(other.join().unwrap(), None);
+            assert_eq!(breaker.settled().state(), BreakerState::Closed);
+        });
+    }
+
+    #[test]
+    fn outcomes_of_two_threads_are_both_in_the_window() {
+        model(|| {
+            let breaker = Arc::new(Breaker::share(1.0).window_calls(4).min_calls(4));
+            breaker.state();
+            let other = breaker.clone();
+            let tell = |breaker: &Breaker, failed: bool| {
+                let pass = breaker.pass(Timestamp::ZERO, 0).unwrap();
+                if failed {
+                    breaker.failed(pass, Timestamp::ZERO, Duration::ZERO, 0);
+                } else {
+                    breaker.succeeded(pass, Timestamp::ZERO, Duration::ZERO, 0);
+                }
+            };
+            let other = thread::spawn(move || tell(&other, true));
+            tell(&breaker, false);
+            other.join().unwrap();
+            let seen = breaker.window.seen(breaker.shape, 0, Timestamp::ZERO);
+            assert_eq!((seen.calls, seen.failures), (2, 1));
+        });
+    }
+}

@@ -1,0 +1,500 @@
+//! The pacer: a server gives each refused client its own time to come back, so that a herd returns as a queue.
+//!
+//! Why: told "later", clients come back whenever their backoff says, together or too thin, and are refused again and
+//! again. Told their own time, laid out at the server's capacity, a herd of N is drained in N / capacity with one refused
+//! attempt each. The nearest prior art is Breakwater (Cho et al., OSDI 2020), whose credits need a connection that stays;
+//! a turn is a credit with a time on it, for clients that leave. Shuffling clients over a fixed time (full jitter) needs
+//! about four times the attempts, because it knows neither their number nor the capacity.
+//!
+//! All of it is one atomic word: `next = max(next, now) + 1 / capacity; wait = next - now`.
+
+use super::{
+    settings::Invalid,
+    time::{Timestamp, nanos},
+    word::Word,
+};
+use core::{fmt, time::Duration};
+
+/// What a server does with an attempt that a pacer has looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Take the work.
+    Now,
+    /// Refuse, and say: come back after exactly this long. In milliseconds on the wire, rounded up.
+    In(Duration),
+    /// Refuse, and say "do not retry": there is no turn before the horizon.
+    Overloaded,
+}
+
+impl Turn {
+    /// The wait as `Relent-Turn` and `Retry-After-Ms` have it: whole milliseconds, rounded up.
+    ///
+    /// ```
+    /// # use relent::Turn;
+    /// # use std::time::Duration;
+    /// assert_eq!(Turn::In(Duration::from_micros(1500)).millis(), Some(2));
+    /// assert_eq!(Turn::In(Duration::from_micros(1500)).seconds(), Some(1));
+    /// assert_eq!(Turn::Now.millis(), None);
+    /// ```
+    pub const fn millis(self) -> Option<u64> {
+        match self {
+            Turn::In(wait) => Some(nanos(wait).div_ceil(1_000_000)),
+            _ => None,
+        }
+    }
+
+    /// The wait for clients that know `Retry-After` only: whole seconds, rounded up, at least one.
+    ///
+    /// A herd that came in one instant comes in a lump a second then. A server whose queue holds a second of work takes
+    /// each lump whole and is never idle; with less room, what does not fit is refused a second time.
+    pub const fn seconds(self) -> Option<u64> {
+        match self {
+            Turn::In(wait) => {
+                let seconds = nanos(wait).div_ceil(1_000_000_000);
+                Some(if seconds == 0 { 1 } else { seconds })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Gives each refused client its own time to come back.
+///
+/// ```
+/// use relent::{Pacer, Timestamp, Turn};
+/// use std::time::Duration;
+///
+/// static PACER: Pacer = Pacer::capacity(5000.0).horizon(Duration::from_secs(60));
+///
+/// let now = Timestamp::ZERO;
+/// assert_eq!(PACER.arrive(now, 1, true), Turn::Now, "there is room and nobody waits");
+/// assert_eq!(PACER.arrive(now, 1, false), Turn::In(Duration::from_micros(200)));
+/// assert_eq!(PACER.arrive(now, 1, true), Turn::In(Duration::from_micros(400)), "that room is promised");
+/// assert_eq!(PACER.arrive(now + Duration::from_micros(200), 2, true), Turn::Now, "who comes back at their time");
+/// ```
+///
+/// ```compile_fail
+/// const NEVER: relent::Pacer = relent::Pacer::capacity(0.0);
+/// ```
+pub struct Pacer {
+    /// The last turn that was given, in nanoseconds.
+    next: Word,
+    gap: u64,
+    settings: PacerSettings,
+    learned: Learned,
+    meter: Meter,
+}
+
+/// Everything a [`Pacer`] is told, by name.
+///
+/// ```
+/// use relent::PacerSettings;
+///
+/// let bad = PacerSettings { capacity: f64::NAN, ..PacerSettings::default() };
+/// assert_eq!(bad.pacer().unwrap_err().key, "capacity");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PacerSettings {
+    /// Requests a second that the server gets done: above 0 and up to 10^9. Measured, if `measured`, from this on.
+    pub capacity: f64,
+    /// Whether the capacity is measured.
+    pub measured: bool,
+    /// No turn is further away than this.
+    pub horizon: Duration,
+    /// The share of the turns that is kept: above 0 and up to 1. Turns are laid that much denser.
+    pub kept: f64,
+    /// Whether the share is learned, from `kept` on.
+    pub learned: bool,
+}
+
+impl PacerSettings {
+    const DEFAULT: PacerSettings = PacerSettings {
+        capacity: 1000.0,
+        measured: false,
+        horizon: Duration::from_secs(60),
+        kept: 1.0,
+        learned: false,
+    };
+
+    /// The pacer of these settings.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] names the setting that makes no sense, why, and what to write instead.
+    pub const fn pacer(self) -> Result<Pacer, Invalid> {
+        match self.check() {
+            Ok(()) => Ok(Pacer::of(self)),
+            Err(invalid) => Err(invalid),
+        }
+    }
+
+    const fn check(&self) -> Result<(), Invalid> {
+        if !(self.capacity > 0.0 && self.capacity <= 1e9) {
+            return no("capacity", "the capacity is not above 0 and up to 10^9 a second", "5000 is 5,000 a second");
+        }
+        if self.horizon.is_zero() {
+            return no("horizon", "the horizon is zero: there would be no turns", "60s turns away for up to a minute");
+        }
+        if !(self.kept > 0.0 && self.kept <= 1.0) {
+            return no("kept", "the share of turns that are kept is not above 0 and up to 1", "0.8 if a fifth leaves");
+        }
+        Ok(())
+    }
+}
+
+/// 1,000 a second, a horizon of a minute, every turn kept.
+impl Default for PacerSettings {
+    fn default() -> PacerSettings {
+        PacerSettings::DEFAULT
+    }
+}
+
+const fn no(key: &'static str, problem: &'static str, hint: &'static str) -> Result<(), Invalid> {
+    Err(Invalid { key, problem, hint })
+}
+
+/// Everything about a pacer at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PacerSnapshot {
+    /// How far away the last turn is.
+    pub backlog: Duration,
+    /// Requests a second, by hand or measured.
+    pub capacity: f64,
+    /// The share of turns that is thought to be kept.
+    pub kept: f64,
+    /// Whether requests wait longer than they should, where the capacity is measured.
+    pub overloaded: bool,
+}
+
+impl Pacer {
+    const fn of(settings: PacerSettings) -> Pacer {
+        Pacer {
+            next: Word::new(0),
+            gap: gap(settings.capacity, settings.kept),
+            settings,
+            learned: Learned::new(settings.kept),
+            meter: Meter::new(settings.capacity),
+        }
+    }
+
+    const fn must(self) -> Pacer {
+        match self.settings.check() {
+            Ok(()) => Pacer::of(self.settings),
+            Err(invalid) => panic!("{}", invalid.problem),
+        }
+    }
+
+    /// For a server that gets this many requests a second done: above 0 and up to 10^9.
+    ///
+    /// # Panics
+    ///
+    /// If it is not. In a `const`, the panic is a compile error. The same holds for every builder.
+    pub const fn capacity(a_second: f64) -> Pacer {
+        Pacer::of(PacerSettings { capacity: a_second, ..PacerSettings::DEFAULT }).must()
+    }
+
+    /// For a server whose capacity is measured, by [`completed`](Pacer::completed); it starts with this many a second.
+    ///
+    /// # Panics
+    ///
+    /// If it is not above 0 and up to 10^9.
+    pub const fn measured(first: f64) -> Pacer {
+        Pacer::of(PacerSettings { capacity: first, measured: true, ..PacerSettings::DEFAULT }).must()
+    }
+
+    /// No turn is further away than this: beyond it, the answer is "overloaded". Default 60 s.
+    ///
+    /// # Panics
+    ///
+    /// If it is zero.
+    pub const fn horizon(mut self, most: Duration) -> Pacer {
+        self.settings.horizon = most;
+        self.must()
+    }
+
+    /// The share of the turns that is kept: above 0 and up to 1. Turns are laid that much denser: with 0.8, 1.25 times.
+    /// Too dense costs clients a second refusal, too thin costs time. Default 1.
+    ///
+    /// # Panics
+    ///
+    /// If it is not above 0 and up to 1.
+    pub const fn kept(mut self, share: f64) -> Pacer {
+        self.settings.kept = share;
+        self.must()
+    }
+
+    /// Learns the share of turns that is kept from those that have come due. A herd that comes in one instant has its
+    /// turns before anything can be learned of it: there the share of earlier herds counts.
+    pub const fn learning(mut self) -> Pacer {
+        self.settings.learned = true;
+        self.must()
+    }
+
+    /// Everything the pacer was told, by name.
+    pub const fn settings(&self) -> PacerSettings {
+        self.settings
+    }
+
+    /// An attempt arrives: `attempt` is 1 for a newcomer, and `has_room` says whether the server could take it.
+    ///
+    /// Newcomers do not take room that is promised: while turns are outstanding they get one at the end. Who comes
+    /// back takes the room there is.
+    #[inline]
+    pub fn arrive(&self, now: Timestamp, attempt: u32, has_room: bool) -> Turn {
+        let comes_back = attempt > 1;
+        // Who was refused twice is known to stay, and says nothing of those who were refused once.
+        if attempt == 2 && self.settings.learned {
+            self.learned.returned.add(1);
+        }
+        if has_room && (comes_back || self.next.get() <= now.as_nanos()) {
+            return Turn::Now;
+        }
+        match self.give(now, !comes_back) {
+            Some(wait) => Turn::In(wait),
+            None => Turn::Overloaded,
+        }
+    }
+
+    /// The next free turn, for a client that is refused: how long it should wait. `None` beyond the horizon.
+    #[inline]
+    pub fn turn(&self, now: Timestamp) -> Option<Duration> {
+        self.give(now, true)
+    }
+
+    #[inline]
+    fn give(&self, now: Timestamp, is_newcomer: bool) -> Option<Duration> {
+        let (now, horizon) = (now.as_nanos(), nanos(self.settings.horizon));
+        let gap = self.gap(is_newcomer);
+        let mut found = self.next.get();
+        loop {
+            let next = found.max(now).saturating_add(gap);
+            let wait = next - now;
+            if wait > horizon {
+                return None;
+            }
+            match self.next.exchange(found, next) {
+                Ok(()) => {
+                    if self.settings.learned && is_newcomer {
+                        self.learned.issue(found <= now, wait / gap);
+                    }
+                    return Some(Duration::from_nanos(wait));
+                }
+                Err(other) => found = other,
+            }
+        }
+    }
+
+    /// Turns are denser only for those of whom some will leave: who comes back has shown to stay.
+    #[inline]
+    fn gap(&self, is_newcomer: bool) -> u64 {
+        if !self.settings.measured && !self.settings.learned && is_newcomer {
+            return self.gap;
+        }
+        let capacity = if self.settings.measured { self.meter.rate() } else { self.settings.capacity };
+        let kept = match (is_newcomer, self.settings.learned) {
+            (false, _) => 1.0,
+            (true, false) => self.settings.kept,
+            (true, true) => self.learned.kept(),
+        };
+        gap(capacity, kept)
+    }
+
+    /// How far away the last turn is: zero if nobody waits for one.
+    pub fn backlog(&self, now: Timestamp) -> Duration {
+        Timestamp::from_nanos(self.next.get()).since(now)
+    }
+
+    /// A request was completed that had waited in the queue for `waited`; `is_queued` says whether others still wait.
+    ///
+    /// The capacity is the rate of completions while there is a queue: without one, it is the load that is measured.
+    /// Does nothing for a capacity set by hand.
+    pub fn completed(&self, now: Timestamp, waited: Duration, is_queued: bool) {
+        if self.settings.measured {
+            self.meter.completed(now.as_nanos(), nanos(waited), is_queued);
+        }
+    }
+
+    /// Whether every request of the last tenth of a second waited longer than 5 ms, as CoDel (RFC 8289) asks: then a
+    /// queue stands. Always false for a capacity set by hand.
+    pub fn is_overloaded(&self) -> bool {
+        self.meter.overloaded.get() != 0
+    }
+
+    /// Everything at one moment.
+    pub fn snapshot(&self, now: Timestamp) -> PacerSnapshot {
+        PacerSnapshot {
+            backlog: self.backlog(now),
+            capacity: if self.settings.measured { self.meter.rate() } else { self.settings.capacity },
+            kept: if self.settings.learned { self.learned.kept() } else { self.settings.kept },
+            overloaded: self.is_overloaded(),
+        }
+    }
+
+    /// Goes on where `old` was, for settings that were read again: turns that were promised stay promised.
+    pub fn adopt(self, old: &Pacer) -> Pacer {
+        self.next.set(old.next.get());
+        if self.settings.learned && old.settings.learned {
+            self.learned.kept.set(old.learned.kept.get());
+        }
+        if self.settings.measured && old.settings.measured {
+            self.meter.rate.set(old.meter.rate.get());
+        }
+        self
+    }
+}
+
+impl fmt::Debug for Pacer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pacer").field("settings", &self.settings).field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+/// From turn to turn: at least a nanosecond.
+const fn gap(capacity: f64, kept: f64) -> u64 {
+    let gap = (1e9 / capacity * kept + 0.5) as u64;
+    if gap == 0 { 1 } else { gap }
+}
+
+/// The share of turns that is kept, learned.
+struct Learned {
+    /// Turns that were given to newcomers and not yet counted.
+    issued: Word,
+    /// Clients that came back once and were not yet counted.
+    returned: Word,
+    /// The share, as the bits of a float.
+    kept: Word,
+}
+
+/// So many turns that came due replace what was known; fewer count in proportion.
+const ENOUGH: u64 = 4096;
+/// How often it is looked whether enough have come due.
+const LOOK: u64 = 64;
+/// Turns are never more than eight times as dense.
+const LEAST_KEPT: f64 = 0.125;
+
+impl Learned {
+    const fn new(kept: f64) -> Learned {
+        Learned { issued: Word::new(0), returned: Word::new(0), kept: Word::new(kept.to_bits()) }
+    }
+
+    fn kept(&self) -> f64 {
+        f64::from_bits(self.kept.get())
+    }
+
+    /// A turn was given. `is_first` says that every earlier one has come due; `outstanding` are those that have not.
+    fn issue(&self, is_first: bool, outstanding: u64) {
+        let issued = self.issued.add(1);
+        let due = if is_first { issued } else { (issued + 1).saturating_sub(outstanding) };
+        if is_first && due > 0 || due >= ENOUGH && issued.is_multiple_of(LOOK) {
+            self.learn(due);
+        }
+    }
+
+    fn learn(&self, due: u64) {
+        let issued = self.issued.get();
+        // Whoever takes the turns that came due off the count is the one who learns from them.
+        if issued < due || !self.issued.swap_if(issued, issued - due) {
+            return;
+        }
+        let returned = self.returned.get();
+        self.returned.add(returned.wrapping_neg());
+        let share = (returned as f64 / due as f64).clamp(LEAST_KEPT, 1.0);
+        let weight = (due as f64 / ENOUGH as f64).min(1.0);
+        self.kept.set((self.kept() * (1.0 - weight) + share * weight).to_bits());
+    }
+}
+
+/// The rate of completions while there is a queue, and whether the queue stands.
+struct Meter {
+    /// When the interval began, plus 1; 0 is "no queue".
+    started: Word,
+    done: Word,
+    /// The shortest wait of the interval.
+    shortest: Word,
+    rate: Word,
+    overloaded: Word,
+}
+
+const INTERVAL: u64 = 100_000_000;
+const TARGET: u64 = 5_000_000;
+/// An interval with fewer completions goes on.
+const LEAST_DONE: u64 = 16;
+
+impl Meter {
+    const fn new(rate: f64) -> Meter {
+        Meter {
+            started: Word::new(0),
+            done: Word::new(0),
+            shortest: Word::new(u64::MAX),
+            rate: Word::new(rate.to_bits()),
+            overloaded: Word::new(0),
+        }
+    }
+
+    fn rate(&self) -> f64 {
+        f64::from_bits(self.rate.get())
+    }
+
+    fn completed(&self, now: u64, waited: u64, is_queued: bool) {
+        if !is_queued {
+            self.overloaded.set(0);
+            self.started.set(0);
+            return;
+        }
+        let started = self.started.get();
+        if started == 0 {
+            self.begin(started, now);
+            return;
+        }
+        let done = self.done.add(1) + 1;
+        if waited < self.shortest.get() {
+            self.shortest.set(waited);
+        }
+        let took = now.saturating_sub(started - 1);
+        if took < INTERVAL || done < LEAST_DONE {
+            return;
+        }
+        let shortest = self.shortest.get();
+        if self.begin(started, now) {
+            let sample = done as f64 * 1e9 / took as f64;
+            let rate = self.rate();
+            self.rate.set((rate + (sample - rate) / 4.0).clamp(1e-3, 1e9).to_bits());
+            self.overloaded.set(u64::from(shortest > TARGET));
+        }
+    }
+
+    fn begin(&self, started: u64, now: u64) -> bool {
+        let is_mine = self.started.swap_if(started, now.saturating_add(1));
+        if is_mine {
+            self.done.set(0);
+            self.shortest.set(u64::MAX);
+        }
+        is_mine
+    }
+}
+
+#[cfg(all(test, feature = "std", not(loom)))]
+mod tests;
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use loom::{model, sync::Arc, thread};
+
+    #[test]
+    fn no_turn_is_given_twice() {
+        model(|| {
+            let pacer = Arc::new(Pacer::capacity(1e9).horizon(Duration::from_nanos(2)));
+            pacer.backlog(Timestamp::ZERO);
+            let other = pacer.clone();
+            let other = thread::spawn(move || other.turn(Timestamp::ZERO));
+            let mine = pacer.turn(Timestamp::ZERO);
+            let other = other.join().unwrap();
+            let mut turns = [mine.unwrap().as_nanos(), other.unwrap().as_nanos()];
+            turns.sort_unstable();
+            assert_eq!(turns, [1, 2]);
+            assert_eq!(pacer.turn(Timestamp::ZERO), None);
+        });
+    }
+}
