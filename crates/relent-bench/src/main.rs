@@ -4,6 +4,7 @@
 //! library its turn, and medians over the rounds are compared with a floor (the least that any library would have to
 //! do) and with backon. `--quick` takes fewer rounds, `--json` writes a line for each result, and words pick groups.
 
+mod breakers;
 mod builds;
 mod calls;
 mod command;
@@ -19,7 +20,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 relent-bench [--quick] [--json] [GROUP...]
 
-groups: delay start blocking async zero sizes build command (all unless some are named)
+groups: delay start blocking async zero breaker pacer sizes build command (all unless some are named)
 ";
 
 fn main() -> ExitCode {
@@ -48,12 +49,16 @@ fn main() -> ExitCode {
         println!("{}\n", machine::describe());
     }
     type Make = fn() -> Group;
-    let groups: [(&str, Make); 5] = [
+    let groups: [(&str, Make); 9] = [
         ("delay", delays::next_delay),
         ("start", delays::start_and_take_eight),
         ("blocking", calls::first_success_blocking),
         ("async", calls::first_success_async),
         ("zero", calls::hundred_retries),
+        ("breaker", breakers::alone),
+        ("breaker", breakers::two_threads),
+        ("pacer", breakers::pacer),
+        ("pacer", breakers::pacer_two_threads),
     ];
     for (name, group) in groups {
         if is_wanted(name) {

@@ -1,0 +1,134 @@
+//! Breakers and the pacer, alone and with a second thread on the same object: a permit and the success of its attempt.
+
+use crate::harness::{Case, Group};
+use recloser::Recloser;
+use relent::{Breaker, Pacer, Timestamp};
+use std::{
+    hint::black_box,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc,
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+const OPEN: Duration = Duration::from_secs(30);
+const TOOK: Duration = Duration::from_millis(1);
+
+static CONSECUTIVE: Breaker = Breaker::consecutive(5).open_for(OPEN);
+static CALLS: Breaker = Breaker::share(0.5).window_calls(100).open_for(OPEN);
+static TIME: Breaker = Breaker::share(0.5).window(Duration::from_secs(10)).open_for(OPEN);
+static PACER: Pacer = Pacer::capacity(1e9).horizon(Duration::MAX);
+static CAS: AtomicU64 = AtomicU64::new(0);
+
+pub(crate) fn alone() -> Group {
+    Group { name: "breaker", title: "Breaker: a permit and a success, alone", per: 1, cases: breakers(false) }
+}
+
+pub(crate) fn two_threads() -> Group {
+    Group {
+        name: "breaker-two-threads",
+        title: "Breaker: a permit and a success, while a second thread does the same on the same object",
+        per: 1,
+        cases: breakers(true),
+    }
+}
+
+pub(crate) fn pacer() -> Group {
+    Group { name: "pacer", title: "Pacer: a turn, alone", per: 1, cases: turns(false) }
+}
+
+pub(crate) fn pacer_two_threads() -> Group {
+    Group {
+        name: "pacer-two-threads",
+        title: "Pacer: a turn, while a second thread takes turns of the same pacer",
+        per: 1,
+        cases: turns(true),
+    }
+}
+
+fn breakers(rival: bool) -> Vec<Case> {
+    let recloser = Arc::new(Recloser::custom().closed_len(100).build());
+    let failsafe = failsafe::Config::new()
+        .failure_policy(failsafe::failure_policy::consecutive_failures(5, failsafe::backoff::constant(OPEN)))
+        .build();
+    vec![
+        case("floor: a compare-exchange", rival, || compare_exchange),
+        case("relent, in a row", rival, || clock(&CONSECUTIVE)),
+        case("relent, share of 100 calls", rival, || clock(&CALLS)),
+        case("relent, share of 10 s", rival, || clock(&TIME)),
+        case("recloser", rival, || {
+            let recloser = recloser.clone();
+            move || _ = black_box(recloser.call(|| Ok::<_, ()>(black_box(1))))
+        }),
+        case("failsafe", rival, || {
+            let failsafe = failsafe.clone();
+            move || _ = black_box(failsafe::CircuitBreaker::call(&failsafe, || Ok::<_, ()>(black_box(1))))
+        }),
+    ]
+}
+
+fn turns(rival: bool) -> Vec<Case> {
+    vec![
+        case("floor: a compare-exchange", rival, || compare_exchange),
+        case("relent", rival, || || _ = black_box(PACER.turn(black_box(Timestamp::ZERO)))),
+    ]
+}
+
+/// A permit and a success, a microsecond later each time.
+fn clock(breaker: &'static Breaker) -> impl FnMut() + Send + 'static {
+    let mut nanos = 0;
+    move || {
+        nanos += 1000;
+        let now = Timestamp::from_nanos(black_box(nanos));
+        if let Ok(permit) = breaker.permit(now, 0) {
+            _ = black_box(permit.succeeded(now, TOOK, 0));
+        }
+    }
+}
+
+fn compare_exchange() {
+    let mut found = CAS.load(Ordering::Acquire);
+    while let Err(other) = CAS.compare_exchange_weak(found, found + 1, Ordering::AcqRel, Ordering::Acquire) {
+        found = other;
+    }
+}
+
+/// What `make` makes, if asked for while a second thread does the same: it rests whenever nothing is timed.
+fn case<F: FnMut() + Send + 'static>(name: &'static str, rival: bool, make: impl Fn() -> F) -> Case {
+    if !rival {
+        return Case::new(name, make());
+    }
+    let runs = Arc::new(AtomicBool::new(false));
+    let (flag, mut other) = (runs.clone(), make());
+    let (begun, has_begun) = mpsc::sync_channel(0);
+    let thread = thread::spawn(move || {
+        loop {
+            thread::park();
+            if flag.load(Ordering::Relaxed) && begun.send(()).is_err() {
+                return;
+            }
+            while flag.load(Ordering::Relaxed) {
+                (0..64).for_each(|_| other());
+            }
+        }
+    });
+    let mut once = make();
+    let mut rival = move |runs_now: bool| {
+        runs.store(runs_now, Ordering::Relaxed);
+        if runs_now {
+            thread.thread().unpark();
+            has_begun.recv().expect("the rival runs as long as its case");
+        }
+    };
+    Case::beside(name, move |iterations| {
+        rival(true);
+        let start = Instant::now();
+        (0..iterations).for_each(|_| once());
+        let took = start.elapsed();
+        rival(false);
+        took
+    })
+}
