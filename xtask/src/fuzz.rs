@@ -3,7 +3,7 @@
 use crate::shell::{Outcome, cargo, cargo_with, has};
 
 /// The targets of `fuzz/`.
-const TARGETS: &[&str] = &["call", "duration", "machines", "policy_text", "wire"];
+const TARGETS: &[&str] = &["call", "duration", "machines", "policy_text", "protect", "wire"];
 
 /// `fuzz [TARGET] [--seconds N]`.
 pub(crate) fn fuzz(args: &[&str]) -> Outcome {

@@ -5,6 +5,7 @@
 //! do) and with backon. `--quick` takes fewer rounds, `--json` writes a line for each result, and words pick groups.
 
 mod breakers;
+mod budgets;
 mod builds;
 mod calls;
 mod command;
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 relent-bench [--quick] [--json] [GROUP...]
 
-groups: delay start blocking async zero breaker pacer sizes build command (all unless some are named)
+groups: delay start blocking async zero breaker pacer budget budget-together sizes build command (all unless some are named)
 ";
 
 fn main() -> ExitCode {
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
         println!("{}\n", machine::describe());
     }
     type Make = fn() -> Group;
-    let groups: [(&str, Make); 9] = [
+    let groups: [(&str, Make); 10] = [
         ("delay", delays::next_delay),
         ("start", delays::start_and_take_eight),
         ("blocking", calls::first_success_blocking),
@@ -59,15 +60,19 @@ fn main() -> ExitCode {
         ("breaker", breakers::two_threads),
         ("pacer", breakers::pacer),
         ("pacer", breakers::pacer_two_threads),
+        ("budget", budgets::alone),
     ];
     for (name, group) in groups {
         if is_wanted(name) {
             group().run(settings);
         }
     }
-    for (name, report) in
-        [("sizes", sizes::report as fn(Settings)), ("build", builds::report), ("command", command::report)]
-    {
+    for (name, report) in [
+        ("budget-together", budgets::together as fn(Settings)),
+        ("sizes", sizes::report),
+        ("build", builds::report),
+        ("command", command::report),
+    ] {
         if is_wanted(name) {
             report(settings);
         }

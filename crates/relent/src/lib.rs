@@ -90,6 +90,7 @@ pub use self::{
         delay::Delays,
         hedge::{Hedge, HedgeSettings, HedgeStep, HedgedCall},
         jitter::Jitter,
+        outcome::Outcome,
         pacer::{Pacer, PacerSettings, PacerSnapshot, Turn},
         policy::Policy,
         refused::Refused,
@@ -107,6 +108,23 @@ pub use self::{
     rt::Timer,
     story::Story,
     timeline::{Past, Timeline},
+};
+
+pub use self::core::{
+    budget::{
+        Budget,
+        allowance::{Allowance, Withdrawal},
+        aws_quota::AwsQuota,
+        settings::BudgetSettings,
+        throttle::rejection,
+    },
+    limiter::{
+        Limit, LimitAnswer, LimitNext, LimitSnapshot,
+        aws_adaptive::{AwsAdaptiveState, AwsBucket, AwsClocker, AwsCubic},
+        gradient::gradient,
+        permit::LimitPermit,
+        settings::LimitSettings,
+    },
 };
 
 #[cfg(feature = "std")]

@@ -21,6 +21,8 @@ mod go;
 mod jvm;
 #[path = "vectors/node.rs"]
 mod node;
+#[path = "vectors/protect.rs"]
+mod protect;
 #[path = "vectors/python.rs"]
 mod python;
 #[path = "vectors/rpc.rs"]
@@ -48,7 +50,6 @@ fn check_of(file: &str) -> Option<Check> {
         "cockatiel_backoff" => node::cockatiel,
         "cockatiel_circuit_breaker_trace" => breakers::cockatiel,
         "gobreaker_trace" => breakers::gobreaker,
-        "sre_adaptive_throttling" => all_later,
         "envoy" => rpc::envoy,
         "ethernet_beb" => specs::ethernet,
         "failsafe_go" => go::failsafe,
@@ -73,16 +74,13 @@ fn check_of(file: &str) -> Option<Check> {
         "resilience4j_interval_function" => jvm::resilience4j,
         "sdk_stripe_openai" => python::stripe_and_openai,
         "smithy_js_retry" => aws::smithy_js,
+        "sre_adaptive_throttling" => protect::sre,
         "stamina_compute_backoff" => python::stamina,
         "tenacity_stop_trace" => python::tenacity_stop,
         "tenacity_wait" => python::tenacity_wait,
         "urllib3_retry" => python::urllib3,
         _ => return None,
     })
-}
-
-fn all_later(_: &Case) -> Outcome {
-    Ok(Verified::Later)
 }
 
 /// What became of the cases of one file.

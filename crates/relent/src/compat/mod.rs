@@ -16,7 +16,8 @@
 //! [`header`] and [`status`] are how other systems read a `Retry-After` and which answers they retry.
 //!
 //! The numbers are proven equal to those of the systems themselves by `tests/vectors.rs`, which reads `vectors/`.
-//! Budgets, throttles and breakers of other systems are not here.
+//! Budgets of other systems have their names at [`Budget::compat`](crate::Budget::compat); here is a formula of
+//! Envoy's.
 
 mod chained;
 mod compound;
@@ -28,6 +29,7 @@ mod profile;
 mod profiles;
 mod pushback;
 mod random;
+mod rejection;
 mod spread;
 pub mod status;
 mod stop;
@@ -41,6 +43,7 @@ pub use self::{
     profile::{Profile, Unknown, all, find},
     pushback::Pushback,
     random::Random,
+    rejection::envoy_rejection,
     spread::Spread,
     stop::{Stop, Until},
     unit::Unit,

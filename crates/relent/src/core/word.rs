@@ -11,7 +11,7 @@ pub(crate) struct Word {
     #[cfg(not(loom))]
     inner: AtomicU64,
     #[cfg(loom)]
-    inner: std::sync::OnceLock<AtomicU64>,
+    inner: core::mem::ManuallyDrop<std::sync::OnceLock<AtomicU64>>,
     #[cfg(loom)]
     first: u64,
 }
@@ -22,10 +22,11 @@ impl Word {
         Word { inner: AtomicU64::new(value) }
     }
 
-    /// Loom's atomics can only be made inside a model, so they are made at the first use.
+    /// Loom's atomics can only be made inside a model, so they are made at the first use. They are never dropped, because
+    /// a builder of a `const` may not drop anything.
     #[cfg(loom)]
     pub(crate) const fn new(value: u64) -> Word {
-        Word { inner: std::sync::OnceLock::new(), first: value }
+        Word { inner: core::mem::ManuallyDrop::new(std::sync::OnceLock::new()), first: value }
     }
 
     #[cfg(not(loom))]
@@ -55,6 +56,19 @@ impl Word {
     #[inline]
     pub(crate) fn exchange(&self, old: u64, new: u64) -> Result<(), u64> {
         self.atomic().compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Acquire).map(|_| ())
+    }
+
+    /// Changes the value to what `next` makes of it, until nobody came in between. `None` leaves it.
+    #[inline]
+    pub(crate) fn update(&self, next: impl Fn(u64) -> Option<u64>) -> Option<u64> {
+        let mut old = self.get();
+        loop {
+            let new = next(old)?;
+            match self.exchange(old, new) {
+                Ok(()) => return Some(new),
+                Err(other) => old = other,
+            }
+        }
     }
 
     /// Whether the value was `old` and is now `new`. Never fails for no reason.

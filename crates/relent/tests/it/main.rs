@@ -3,10 +3,12 @@
 
 mod asynchronous;
 mod blocking;
+mod budgets;
 mod cancel;
 mod cenkalti;
 mod connect;
 mod fake;
+mod limits;
 mod nested;
 mod no_tokio;
 mod properties;

@@ -2,8 +2,9 @@
 
 use crate::{
     case::{Case, Outcome, Verified, equal, same, unknown},
-    drive,
+    drive, protect,
 };
+use relent::AwsQuota;
 use relent::compat::{Formula, Growth, Pushback, Rounding, Spread, header, status};
 use std::time::Duration;
 
@@ -24,10 +25,11 @@ pub(crate) fn legacy(case: &Case) -> Outcome {
 struct Standard {
     scale: fn(throttling: bool, service: &str) -> f64,
     unmodelled_429: bool,
+    quota: AwsQuota,
 }
 
 pub(crate) fn standard_2020(case: &Case) -> Outcome {
-    Standard { scale: |_, _| 1.0, unmodelled_429: false }.check(case)
+    Standard { scale: |_, _| 1.0, unmodelled_429: false, quota: AwsQuota::V2_0 }.check(case)
 }
 
 pub(crate) fn standard_2026(case: &Case) -> Outcome {
@@ -36,7 +38,7 @@ pub(crate) fn standard_2026(case: &Case) -> Outcome {
         false if service.starts_with("dynamodb") => 0.025,
         false => 0.05,
     };
-    Standard { scale, unmodelled_429: true }.check(case)
+    Standard { scale, unmodelled_429: true, quota: AwsQuota::V2_1 }.check(case)
 }
 
 impl Standard {
@@ -62,7 +64,7 @@ impl Standard {
             "classify_exception" => {
                 equal("retryable", case.flag("retryable")?, status::aws_exception(case.text("exception")?))
             }
-            kind => unknown(kind),
+            _ => protect::aws(case, self.quota),
         }
     }
 

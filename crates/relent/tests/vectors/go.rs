@@ -2,7 +2,7 @@
 
 use crate::{
     case::{Case, Outcome, Verified, call_of, equal, nanos, same, unknown},
-    drive,
+    drive, protect,
 };
 use relent::compat::{Compound, Formula, Growth, Random, Rounding, Spread, WholeSpread, header, status};
 
@@ -82,7 +82,7 @@ fn with_retry_after(case: &Case, rule: Formula, retry_after: Option<&str>) -> Ou
 pub(crate) fn failsafe(case: &Case) -> Outcome {
     match case.text("kind")? {
         "jitter" => random_delays(case, case.forced()?),
-        kind => unknown(kind),
+        _ => protect::failsafe_go(case),
     }
 }
 

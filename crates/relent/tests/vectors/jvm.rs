@@ -4,6 +4,7 @@ use crate::{
     case::{Case, Outcome, Verified, call_of, equal, nanos, same, unknown, within},
     drive::{self, drive},
     go::random_delays,
+    protect,
 };
 use relent::{
     Policy, Verdict,
@@ -121,6 +122,7 @@ pub(crate) fn finagle(case: &Case) -> Outcome {
             most: cap()?,
             ..Formula::NANOS
         }),
+        "retry_budget" => protect::finagle(case),
         kind => unknown(kind),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     case::{Case, Outcome, close, equal, nanos, same, unknown},
-    drive,
+    drive, protect,
 };
 use relent::compat::{Compound, Formula, Growth, Limit, Random, Rounding, Spread, Unit, WholeSpread, header};
 
@@ -10,7 +10,7 @@ pub(crate) fn a6(case: &Case) -> Outcome {
     if let Some(kind) = case.get("kind").and_then(|kind| kind.as_str())
         && Case::is_later(kind)
     {
-        return unknown(kind);
+        return if kind.starts_with("throttle") && case.has("trace") { protect::grpc(case) } else { unknown(kind) };
     }
     let rule = Formula {
         first: case.number("initial_s")?,
@@ -45,6 +45,7 @@ pub(crate) fn grpc_js(case: &Case) -> Outcome {
             Some(header) => same(&[case.number("out")?], &[header::grpc_js(header)]),
             None => equal("no header", true, case.get("out").is_none()),
         },
+        "throttle" | "throttle_rescale_on_new_config" => protect::grpc(case),
         kind => unknown(kind),
     }
 }
@@ -79,6 +80,7 @@ pub(crate) fn grpc_go_and_gax(case: &Case) -> Outcome {
             let ks: Vec<u32> = case.steps("retries")?.iter().map(|n| n + 1).collect();
             same(&case.numbers("out_ns")?, &drive::formula(rule, &ks, case.forced()?)?)
         }
+        "retryThrottler" => protect::grpc(case),
         kind => unknown(kind),
     }
 }
@@ -106,7 +108,7 @@ pub(crate) fn envoy(case: &Case) -> Outcome {
             equal("delay", case.whole("out_ms")? as u64, header::envoy(least, bits()?))
         }
         "FixedBackOffStrategy" => equal("delay", case.whole("out_ms")?, case.whole("interval_ms")?),
-        _ => unknown(kind),
+        _ => protect::envoy(case),
     }
 }
 

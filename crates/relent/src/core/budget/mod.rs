@@ -1,0 +1,388 @@
+//! Budgets: how many retries all calls on one upstream may make together.
+//!
+//! A limit of attempts bounds one call. When the far side is down, every call uses its limit up, and the load is multiplied
+//! just then. A budget bounds the sum. There are several ways to count, each in a file of its own, behind one door.
+
+pub(crate) mod allowance;
+pub(crate) mod aws_quota;
+mod compat;
+mod finagle;
+mod grpc;
+mod in_flight;
+#[cfg(all(test, loom))]
+mod models;
+mod ratio;
+pub(crate) mod settings;
+pub(crate) mod throttle;
+mod window;
+
+use self::{
+    allowance::{Allowance, Withdrawal},
+    aws_quota::{AwsQuota, Quota},
+    finagle::Finagle,
+    grpc::Grpc,
+    in_flight::InFlight,
+    ratio::Ratio,
+    settings::BudgetSettings,
+    throttle::Throttle,
+};
+use super::{outcome::Outcome, time::Timestamp};
+use core::time::Duration;
+
+pub(crate) const BILLION: u64 = 1_000_000_000;
+
+/// How many retries all calls on one upstream may make together.
+///
+/// Made by a `const fn` and usable in a `static`; all methods take `&self`, are lock-free in practice (a thread that the
+/// system stops in the middle of closing a slot of the window costs the others the odd deposit or retry, never a wait),
+/// and allocate nothing. In an [`Allowance`] the order is told in which they are called.
+///
+/// ```
+/// use relent::{Budget, Outcome, Timestamp, Verdict};
+///
+/// static BUDGET: Budget = Budget::ratio(0.1).min_per_second(1);
+///
+/// let now = Timestamp::from_nanos(1_000_000_000);
+/// for _ in 0..1000 {
+///     BUDGET.start(now, 0);
+/// }
+/// let failed = Outcome::Failure(Verdict::Transient);
+/// let granted = (0..1000).filter(|_| BUDGET.withdraw(now, failed, 0).is_some()).count();
+/// assert_eq!(granted, 110, "a tenth of the calls, and one a second for ten seconds");
+/// ```
+///
+/// What makes no sense does not compile:
+///
+/// ```compile_fail
+/// static BUDGET: relent::Budget = relent::Budget::ratio(1.5);
+/// ```
+#[derive(Debug)]
+pub struct Budget {
+    settings: BudgetSettings,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Ratio(Ratio),
+    AwsQuota(Quota),
+    Grpc(Grpc),
+    Finagle(Finagle),
+    InFlight(InFlight),
+    Throttle(Throttle),
+    Custom(&'static dyn Allowance),
+}
+
+impl Budget {
+    /// At most this share of the calls may be retried, 0 to 1, and one retry a second in any case, over 10 s.
+    ///
+    /// Whenever a retry is granted, the window that ends there holds at most `ratio * calls + min_per_second * window`
+    /// retries, that one included. The window moves in steps of a 24th: calls of its oldest step do not count any more,
+    /// retries of the step before do still, so that under a steady load 96 % of the share is granted and never more than
+    /// all of it.
+    ///
+    /// # Panics
+    ///
+    /// If the ratio is not between 0 and 1. In a `const` or `static`, the panic is a compile error. The same holds for
+    /// every constructor here.
+    ///
+    /// Source: Finagle's `RetryBudget`; 10 % is the figure of Google's SRE book, chapter 21.
+    pub const fn ratio(ratio: f64) -> Budget {
+        BudgetSettings::Ratio { ratio, min_per_second: 1, window: Duration::from_secs(10) }.must()
+    }
+
+    /// Retries a second that are allowed however few calls there are, for [`ratio`](Budget::ratio) (1 by default) and
+    /// [`finagle`](Budget::finagle) (10). A window's worth of them may come at once.
+    ///
+    /// # Panics
+    ///
+    /// If the budget has no such floor, or it is more than a million.
+    pub const fn min_per_second(self, min_per_second: u32) -> Budget {
+        match self.settings {
+            BudgetSettings::Ratio { ratio, window, .. } => {
+                BudgetSettings::Ratio { ratio, min_per_second, window }.must()
+            }
+            BudgetSettings::Finagle { ttl, ratio, .. } => BudgetSettings::Finagle { ttl, min_per_second, ratio }.must(),
+            _ => panic!("only a ratio has a floor of retries a second"),
+        }
+    }
+
+    /// Over how long [`ratio`](Budget::ratio) (10 s by default), [`throttle`](Budget::throttle) (2 min) and
+    /// [`finagle`](Budget::finagle) (10 s) count.
+    ///
+    /// # Panics
+    ///
+    /// If the budget has no window, or it is not between 1 ms and a day (Finagle: 1 s and 60 s).
+    pub const fn window(self, window: Duration) -> Budget {
+        match self.settings {
+            BudgetSettings::Ratio { ratio, min_per_second, .. } => {
+                BudgetSettings::Ratio { ratio, min_per_second, window }.must()
+            }
+            BudgetSettings::Throttle { k, at_most, .. } => BudgetSettings::Throttle { k, window, at_most }.must(),
+            BudgetSettings::Finagle { min_per_second, ratio, .. } => {
+                BudgetSettings::Finagle { ttl: window, min_per_second, ratio }.must()
+            }
+            _ => panic!("this budget has no window"),
+        }
+    }
+
+    /// The AWS SDKs' retry quota, version 2.0 (2020): 500 tokens; a retry takes 5, or 10 after a timeout; a success gives
+    /// back what its last retry took, or 1.
+    pub const fn aws_quota_2_0() -> Budget {
+        BudgetSettings::AwsQuota(AwsQuota::V2_0).must()
+    }
+
+    /// The AWS SDKs' retry quota, version 2.1 (2026): 500 tokens; a retry takes 14, or 5 after throttling; a success
+    /// gives back what its last retry took, or 1. A far side that is down gets 35 retries and no more.
+    ///
+    /// ```
+    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
+    /// let budget = Budget::aws_quota_2_1();
+    /// let failed = Outcome::Failure(Verdict::Transient);
+    /// assert_eq!((0..100).filter(|_| budget.withdraw(Timestamp::ZERO, failed, 0).is_some()).count(), 35);
+    /// ```
+    pub const fn aws_quota_2_1() -> Budget {
+        BudgetSettings::AwsQuota(AwsQuota::V2_1).must()
+    }
+
+    /// gRPC's retry throttle: a failure takes one of `max_tokens` (1 to 1000), a success gives `token_ratio` back (at least
+    /// 0.001, three decimals count); retries are allowed while more than half of the tokens are there. Source: gRFC A6.
+    ///
+    /// ```
+    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
+    /// let (budget, now) = (Budget::grpc(10, 0.1), Timestamp::ZERO);
+    /// let failed = Outcome::Failure(Verdict::Transient);
+    /// for retry in [true, true, true, true, false] {
+    ///     budget.outcome(now, failed, None);
+    ///     assert_eq!(budget.withdraw(now, failed, 0).is_some(), retry);
+    /// }
+    /// ```
+    pub const fn grpc(max_tokens: u32, token_ratio: f64) -> Budget {
+        BudgetSettings::Grpc { max_tokens, token_ratio }.must()
+    }
+
+    /// Finagle's `RetryBudget`, bit for bit: this share of the calls (0 to 1000; 0.2 is Finagle's), 10 retries a second and
+    /// 10 s unless told otherwise. [`ratio`](Budget::ratio) is the same idea without its oddities.
+    ///
+    /// ```
+    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
+    /// let (budget, now) = (Budget::finagle(0.2), Timestamp::ZERO);
+    /// let failed = Outcome::Failure(Verdict::Transient);
+    /// assert_eq!((0..500).filter(|_| budget.withdraw(now, failed, 0).is_some()).count(), 100);
+    /// ```
+    pub const fn finagle(ratio: f64) -> Budget {
+        BudgetSettings::Finagle { ttl: Duration::from_secs(10), min_per_second: 10, ratio }.must()
+    }
+
+    /// Retries in flight stay below `max(share * attempts in flight, floor)`: Envoy's `retry_budget`, 0.2 and 3 there.
+    /// Retries that sleep count; see [`count_sleeping`](Budget::count_sleeping).
+    ///
+    /// ```
+    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
+    /// let (budget, now) = (Budget::in_flight(0.2, 3), Timestamp::ZERO);
+    /// let failed = Outcome::Failure(Verdict::Transient);
+    /// let paid = budget.withdraw(now, failed, 0);
+    /// assert_eq!(budget.balance(now), 2.0);
+    /// budget.outcome(now, Outcome::Success, paid);
+    /// assert_eq!(budget.balance(now), 3.0);
+    /// ```
+    pub const fn in_flight(share: f64, floor: u32) -> Budget {
+        BudgetSettings::InFlight { share, floor, sleeping: true, inclusive: false }.must()
+    }
+
+    /// Whether retries that sleep before their attempt are in flight. If not, many can be decided at once that then start
+    /// together; Envoy leaves it open.
+    ///
+    /// # Panics
+    ///
+    /// If the budget does not count what is in flight.
+    pub const fn count_sleeping(self, sleeping: bool) -> Budget {
+        match self.settings {
+            BudgetSettings::InFlight { share, floor, inclusive, .. } => {
+                BudgetSettings::InFlight { share, floor, sleeping, inclusive }.must()
+            }
+            _ => panic!("this budget does not count what is in flight"),
+        }
+    }
+
+    /// Refuses attempts, the first too, with the probability `max(0, (requests - k * accepts) / (requests + 1))` over
+    /// 2 min, drawn by the caller. `k` = 2 is the book's; 1.1 where refusing costs the far side as much as serving.
+    /// Source: Google, "Site Reliability Engineering", chapter 21.
+    ///
+    /// ```
+    /// # use relent::{Budget, Timestamp, rng::draw};
+    /// let (budget, now) = (Budget::throttle(2.0), Timestamp::ZERO);
+    /// let through = (0..1000).filter(|k| budget.start(now, draw(7, *k))).count();
+    /// assert!(through < 20, "nothing is accepted, so next to nothing is let through: {through}");
+    /// ```
+    pub const fn throttle(k: f64) -> Budget {
+        BudgetSettings::Throttle { k, window: Duration::from_secs(120), at_most: 1.0 }.must()
+    }
+
+    /// A budget of the user's own.
+    pub const fn custom(rule: &'static dyn Allowance) -> Budget {
+        BudgetSettings::Custom(rule).must()
+    }
+
+    /// Everything the budget says, by name.
+    pub const fn settings(&self) -> BudgetSettings {
+        self.settings
+    }
+
+    /// The kind, as policy files name it: `ratio`, `aws_quota`, `grpc`, `finagle`, `in_flight`, `throttle`; of a budget of
+    /// the user's own, its name.
+    pub fn name(&self) -> &str {
+        match &self.kind {
+            Kind::Ratio(kind) => kind.name(),
+            Kind::AwsQuota(kind) => kind.name(),
+            Kind::Grpc(kind) => kind.name(),
+            Kind::Finagle(kind) => kind.name(),
+            Kind::InFlight(kind) => kind.name(),
+            Kind::Throttle(kind) => kind.name(),
+            Kind::Custom(kind) => kind.name(),
+        }
+    }
+
+    /// A call starts. `false` refuses its first attempt, which only [`throttle`](Budget::throttle) and budgets of the
+    /// user's own do; then nothing else is told of that call.
+    #[inline]
+    pub fn start(&self, now: Timestamp, draw: u64) -> bool {
+        match &self.kind {
+            Kind::Ratio(kind) => kind.start(now, draw),
+            Kind::AwsQuota(_) | Kind::Grpc(_) => true,
+            Kind::Finagle(kind) => kind.start(now, draw),
+            Kind::InFlight(kind) => kind.start(now, draw),
+            Kind::Throttle(kind) => kind.start(now, draw),
+            Kind::Custom(kind) => kind.start(now, draw),
+        }
+    }
+
+    /// A retry is decided after an attempt that ended as `failure` says: `None` refuses it. The withdrawal belongs to
+    /// [`retry`](Budget::retry) and [`outcome`](Budget::outcome) of that attempt, or to its [`refund`](Budget::refund).
+    #[inline]
+    pub fn withdraw(&self, now: Timestamp, failure: Outcome, draw: u64) -> Option<Withdrawal> {
+        match &self.kind {
+            Kind::Ratio(kind) => kind.withdraw(now, failure, draw),
+            Kind::AwsQuota(kind) => kind.withdraw(now, failure, draw),
+            Kind::Grpc(kind) => kind.withdraw(now, failure, draw),
+            Kind::Finagle(kind) => kind.withdraw(now, failure, draw),
+            Kind::InFlight(kind) => kind.withdraw(now, failure, draw),
+            Kind::Throttle(kind) => kind.withdraw(now, failure, draw),
+            Kind::Custom(kind) => kind.withdraw(now, failure, draw),
+        }
+    }
+
+    /// A retry starts, after its delay.
+    #[inline]
+    pub fn retry(&self, now: Timestamp, withdrawal: Withdrawal) {
+        match &self.kind {
+            Kind::InFlight(kind) => kind.retry(now, withdrawal),
+            Kind::Custom(kind) => kind.retry(now, withdrawal),
+            _ => {}
+        }
+    }
+
+    /// An attempt ended; `paid` is its withdrawal, `None` for the first attempt of a call. Told before the next
+    /// [`withdraw`](Budget::withdraw).
+    #[inline]
+    pub fn outcome(&self, now: Timestamp, outcome: Outcome, paid: Option<Withdrawal>) {
+        match &self.kind {
+            Kind::Ratio(_) | Kind::Finagle(_) => {}
+            Kind::AwsQuota(kind) => kind.outcome(now, outcome, paid),
+            Kind::Grpc(kind) => kind.outcome(now, outcome, paid),
+            Kind::InFlight(kind) => kind.outcome(now, outcome, paid),
+            Kind::Throttle(kind) => kind.outcome(now, outcome, paid),
+            Kind::Custom(kind) => kind.outcome(now, outcome, paid),
+        }
+    }
+
+    /// A retry that was paid for will never start: its sleep was cancelled, or breaker or limiter refused it.
+    pub fn refund(&self, now: Timestamp, withdrawal: Withdrawal) {
+        match &self.kind {
+            Kind::Ratio(kind) => kind.refund(now, withdrawal),
+            Kind::AwsQuota(kind) => kind.refund(now, withdrawal),
+            Kind::Grpc(kind) => kind.refund(now, withdrawal),
+            Kind::Finagle(kind) => kind.refund(now, withdrawal),
+            Kind::InFlight(kind) => kind.refund(now, withdrawal),
+            Kind::Throttle(kind) => kind.refund(now, withdrawal),
+            Kind::Custom(kind) => kind.refund(now, withdrawal),
+        }
+    }
+
+    /// What is left: retries that could be withdrawn in a row now (`ratio`, `in_flight`, `finagle`, which may be negative),
+    /// tokens (`aws_quota`, `grpc`), or the share of attempts let through (`throttle`).
+    pub fn balance(&self, now: Timestamp) -> f64 {
+        match &self.kind {
+            Kind::Ratio(kind) => kind.balance(now),
+            Kind::AwsQuota(kind) => kind.balance(now),
+            Kind::Grpc(kind) => kind.balance(now),
+            Kind::Finagle(kind) => kind.balance(now),
+            Kind::InFlight(kind) => kind.balance(now),
+            Kind::Throttle(kind) => kind.balance(now),
+            Kind::Custom(kind) => kind.balance(now),
+        }
+    }
+
+    /// The probability with which a call that starts now is refused: 0 but for [`throttle`](Budget::throttle).
+    pub fn rejection(&self, now: Timestamp) -> f64 {
+        match &self.kind {
+            Kind::Throttle(kind) => kind.rejection(now),
+            _ => 0.0,
+        }
+    }
+
+    /// Attempts a call when every attempt fails and there are many calls: 1.1 for `ratio(0.1)`. `None` where it depends
+    /// on more than the budget.
+    ///
+    /// ```
+    /// # use relent::Budget;
+    /// let three_layers = Budget::ratio(0.1).amplification().unwrap().powi(3);
+    /// assert!((three_layers - 1.331).abs() < 1e-9, "without a budget three attempts each make it 27");
+    /// ```
+    pub const fn amplification(&self) -> Option<f64> {
+        match self.settings {
+            BudgetSettings::Ratio { ratio, .. } | BudgetSettings::Finagle { ratio, .. } => Some(1.0 + ratio),
+            // They need successes, of which there are none.
+            BudgetSettings::AwsQuota(_) | BudgetSettings::Grpc { .. } => Some(1.0),
+            _ => None,
+        }
+    }
+
+    /// Takes over what another budget has counted, when a configuration is loaded anew. What did not change is kept; what
+    /// did is rescaled as gRPC does, by `new / old`: tokens by their maximum, counts by the window. A budget of another
+    /// kind is not taken over. `old` should not be in use any more.
+    ///
+    /// ```
+    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
+    /// let (old, new, now) = (Budget::grpc(10, 0.1), Budget::grpc(20, 0.5), Timestamp::ZERO);
+    /// for _ in 0..3 {
+    ///     old.outcome(now, Outcome::Failure(Verdict::Transient), None);
+    /// }
+    /// new.adopt(&old);
+    /// assert_eq!((old.balance(now), new.balance(now)), (7.0, 14.0));
+    /// ```
+    pub fn adopt(&self, old: &Budget) {
+        match (&self.kind, &old.kind) {
+            (Kind::Ratio(new), Kind::Ratio(old)) => new.adopt(old),
+            (Kind::AwsQuota(new), Kind::AwsQuota(old)) => new.adopt(old),
+            (Kind::Grpc(new), Kind::Grpc(old)) => new.adopt(old),
+            (Kind::Finagle(new), Kind::Finagle(old)) => new.adopt(old),
+            (Kind::InFlight(new), Kind::InFlight(old)) => new.adopt(old),
+            (Kind::Throttle(new), Kind::Throttle(old)) => new.adopt(old),
+            _ => {}
+        }
+    }
+
+    /// As if nothing had happened yet. A budget of the user's own is left alone.
+    pub fn reset(&self, now: Timestamp) {
+        match &self.kind {
+            Kind::Ratio(kind) => kind.reset(now.as_nanos()),
+            Kind::AwsQuota(kind) => kind.reset(),
+            Kind::Grpc(kind) => kind.reset(),
+            Kind::Finagle(kind) => kind.reset(now.as_nanos()),
+            Kind::InFlight(kind) => kind.reset(),
+            Kind::Throttle(kind) => kind.reset(now.as_nanos()),
+            Kind::Custom(_) => {}
+        }
+    }
+}

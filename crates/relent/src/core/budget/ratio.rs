@@ -1,0 +1,83 @@
+//! The share of calls that may be retried, over a sliding window.
+//!
+//! Whenever a retry is granted, the window that ends there holds at most `ratio * calls + min_per_second * window`
+//! retries, that one included. Exactly: shares are counted in billionths, not in whole calls a retry; what was not used
+//! leaves with its window, so hours without a call save nothing up; retries are forgotten after a window, so no debt
+//! outlives it. Where a slot of the window is cut by its edge, its calls do not count and its retries do.
+//!
+//! The idea is Finagle's (`RetryBudget`), which Linkerd and tower took over; 10 % is the SRE book's figure (chapter 21).
+
+use super::{
+    BILLION, Withdrawal,
+    allowance::Allowance,
+    window::{Cut, Pair, Window},
+};
+use crate::core::{outcome::Outcome, time::Timestamp};
+
+const SLOTS: usize = 24;
+
+#[derive(Debug)]
+pub(super) struct Ratio {
+    /// Billionths of a retry a call.
+    share: u64,
+    /// Billionths of a retry a window.
+    floor: u64,
+    cut: Cut,
+    window: Window<SLOTS>,
+}
+
+impl Ratio {
+    /// `share` in billionths, `window` in nanoseconds; both have been checked.
+    pub(super) const fn new(share: u64, min_per_second: u32, window: u64) -> Ratio {
+        let slot = window.div_ceil(SLOTS as u64);
+        Ratio {
+            share,
+            // A retry a second is a billionth of one in each nanosecond.
+            floor: (min_per_second as u64).saturating_mul(window),
+            cut: Cut { slot, keep_a: SLOTS - 1, keep_b: SLOTS, anchored: false },
+            window: Window::new(),
+        }
+    }
+
+    #[inline]
+    const fn allowed(&self, calls: u64) -> u64 {
+        self.floor.saturating_add(self.share.saturating_mul(calls))
+    }
+
+    pub(super) fn adopt(&self, old: &Ratio) {
+        self.window.adopt(&self.cut, &old.window, &old.cut);
+    }
+
+    pub(super) fn reset(&self, now: u64) {
+        self.window.reset(&self.cut, now);
+    }
+}
+
+impl Allowance for Ratio {
+    fn name(&self) -> &str {
+        "ratio"
+    }
+
+    #[inline]
+    fn start(&self, now: Timestamp, _: u64) -> bool {
+        self.window.count(&self.cut, now.as_nanos(), |_| Some(Pair::A));
+        true
+    }
+
+    #[inline]
+    fn withdraw(&self, now: Timestamp, _: Outcome, _: u64) -> Option<Withdrawal> {
+        let slot = self.window.count(&self.cut, now.as_nanos(), |sum| {
+            ((sum.b + 1) * BILLION <= self.allowed(sum.a)).then_some(Pair::B)
+        })?;
+        Some(Withdrawal::new(1, slot))
+    }
+
+    fn refund(&self, _: Timestamp, withdrawal: Withdrawal) {
+        self.window.take_back(&self.cut, withdrawal.mark());
+    }
+
+    fn balance(&self, now: Timestamp) -> f64 {
+        let sum = self.window.read(&self.cut, now.as_nanos());
+        (self.allowed(sum.a) / BILLION).saturating_sub(sum.b) as f64
+    }
+}

@@ -1,0 +1,295 @@
+//! Two counts over a sliding window of time, which change in one step with what was decided by them.
+//!
+//! The window is cut into slots. The open slot is one atomic word: a gate bit, the low bits of the slot's number, and
+//! its two counts. The sums of the closed slots stand still until the slot is turned, so a decision reads them, decides,
+//! and changes the open slot by compare-exchange, which fails if anybody else counted or turned meanwhile. Turning
+//! happens once a slot, closes the gate, and takes the same time after a second and after a year.
+//!
+//! Time is the latest that any caller told: a clock that steps back stays in the open slot until it has caught up.
+
+use crate::core::{
+    cells::PATIENCE,
+    word::{Word, pause},
+};
+
+const GATE: u64 = 1 << 63;
+const COUNT: u64 = (1 << 26) - 1;
+const TAG_SHIFT: u32 = 52;
+const TAG: u64 = (1 << 11) - 1;
+
+/// How a window is cut.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    /// The length of a slot, in nanoseconds.
+    pub(crate) slot: u64,
+    /// Of how many closed slots the first count remembers what happened, at most `R`.
+    pub(crate) keep_a: usize,
+    /// The same for the second count.
+    pub(crate) keep_b: usize,
+    /// Whether a slot starts when its predecessor is turned, as Finagle's do, and not at a multiple of its length.
+    pub(crate) anchored: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pair {
+    pub(crate) a: u64,
+    pub(crate) b: u64,
+}
+
+impl Pair {
+    pub(crate) const A: Pair = Pair { a: 1, b: 0 };
+    pub(crate) const B: Pair = Pair { a: 0, b: 1 };
+
+    const fn of_open(word: u64) -> Pair {
+        Pair { a: (word >> 26) & COUNT, b: word & COUNT }
+    }
+
+    const fn of_closed(word: u64) -> Pair {
+        Pair { a: word >> 32, b: word & u32::MAX as u64 }
+    }
+
+    const fn closed(self) -> u64 {
+        self.a << 32 | self.b
+    }
+}
+
+/// A window of one open and up to `R` closed slots.
+#[derive(Debug)]
+pub(crate) struct Window<const R: usize> {
+    open: Word,
+    /// The first moment after the open slot.
+    end: Word,
+    /// The sums of the closed slots that are remembered.
+    sums: Word,
+    /// The number of the open slot.
+    number: Word,
+    closed: [Word; R],
+}
+
+impl<const R: usize> Window<R> {
+    pub(crate) const fn new() -> Window<R> {
+        Window {
+            open: Word::new(0),
+            end: Word::new(0),
+            sums: Word::new(0),
+            number: Word::new(0),
+            closed: [const { Word::new(0) }; R],
+        }
+    }
+
+    /// Counts what `decide` makes of the sums, and says in which slot. `None` if `decide` says no, if a slot is full
+    /// (67 million), or if another thread was put to sleep while it turned the slot.
+    #[inline]
+    pub(crate) fn count(&self, cut: &Cut, now: u64, mut decide: impl FnMut(Pair) -> Option<Pair>) -> Option<u64> {
+        let now = if now == u64::MAX { now - 1 } else { now };
+        let mut patience = PATIENCE;
+        loop {
+            if now >= self.end.get() {
+                self.turn(cut, now)?;
+            }
+            let word = self.open.get();
+            if word & GATE != 0 {
+                patience = patience.checked_sub(1)?;
+                pause();
+                continue;
+            }
+            let (open, sums, number) = (Pair::of_open(word), Pair::of_closed(self.sums.get()), self.number.get());
+            let add = decide(Pair { a: sums.a + open.a, b: sums.b + open.b })?;
+            if open.a + add.a > COUNT || open.b + add.b > COUNT {
+                return None;
+            }
+            if self.open.exchange(word, word + (add.a << 26) + add.b).is_ok() {
+                return Some(number);
+            }
+        }
+    }
+
+    /// What has been counted in the window.
+    pub(crate) fn read(&self, cut: &Cut, now: u64) -> Pair {
+        let mut seen = Pair::default();
+        self.count(cut, now, |sums| {
+            seen = sums;
+            None
+        });
+        seen
+    }
+
+    /// Takes one back from the second count of a slot, if the window still remembers it.
+    pub(crate) fn take_back(&self, cut: &Cut, number: u64) {
+        let Some(mut word) = self.close_gate() else { return };
+        let age = self.number.get().wrapping_sub(number);
+        if age == 0 {
+            word -= u64::from(Pair::of_open(word).b > 0);
+        } else if age <= cut.keep_b as u64 {
+            let slot = &self.closed[(number % R as u64) as usize];
+            let held = Pair::of_closed(slot.get());
+            if held.b > 0 {
+                slot.set(held.closed() - 1);
+                self.sums.set(self.sums.get() - 1);
+            }
+        }
+        self.open.set(word);
+    }
+
+    /// Takes over what another window counted, scaled by `new / old`; the same length keeps every slot.
+    pub(crate) fn adopt(&self, cut: &Cut, other: &Window<R>, other_cut: &Cut) {
+        let Some(theirs) = other.close_gate() else { return };
+        if let Some(mut mine) = self.close_gate() {
+            let (open, sums) = (Pair::of_open(theirs), Pair::of_closed(other.sums.get()));
+            self.number.set(other.number.get());
+            self.end.set(other.end.get());
+            if cut.slot == other_cut.slot {
+                self.sums.set(sums.closed());
+                for (to, from) in self.closed.iter().zip(&other.closed) {
+                    to.set(from.get());
+                }
+                mine = theirs;
+            } else {
+                let scale = |count: u64| u128::from(count) * u128::from(cut.slot);
+                let (old, most) = (u128::from(other_cut.slot), u128::from(COUNT));
+                let a = (scale(sums.a + open.a) / old).min(most) as u64;
+                let b = scale(sums.b + open.b).div_ceil(old).min(most) as u64;
+                self.sums.set(0);
+                self.closed.iter().for_each(|slot| slot.set(0));
+                mine = (mine & (TAG << TAG_SHIFT)) | a << 26 | b;
+            }
+            self.open.set(mine);
+        }
+        other.open.set(theirs);
+    }
+
+    /// Forgets everything, and lets the open slot begin at `now`.
+    pub(crate) fn reset(&self, cut: &Cut, now: u64) {
+        let Some(word) = self.close_gate() else { return };
+        let next = word.wrapping_add(1 << TAG_SHIFT) & (TAG << TAG_SHIFT);
+        self.sums.set(0);
+        self.closed.iter().for_each(|slot| slot.set(0));
+        self.end.set(if cut.anchored {
+            now.saturating_add(cut.slot)
+        } else {
+            (now / cut.slot + 1).saturating_mul(cut.slot)
+        });
+        self.number.set(self.number.get().wrapping_add(R as u64 + 1));
+        self.open.set(next);
+    }
+
+    /// Closes the slots that are over.
+    #[cold]
+    #[inline(never)]
+    fn turn(&self, cut: &Cut, now: u64) -> Option<()> {
+        let mut word = self.close_gate()?;
+        let end = self.end.get();
+        if now >= end {
+            let steps = (now - end) / cut.slot + 1;
+            let (first, ring) = (self.number.get(), R as u64);
+            let number = first.wrapping_add(steps);
+            for step in 0..steps.min(ring) {
+                let counted = if step == 0 && steps <= ring { Pair::of_open(word).closed() } else { 0 };
+                self.closed[(first.wrapping_add(step) % ring) as usize].set(counted);
+            }
+            let sum = |keep: usize, part: fn(Pair) -> u64| -> u64 {
+                let ages = 1..=(keep as u64).min(number);
+                ages.map(|age| part(Pair::of_closed(self.closed[((number - age) % ring) as usize].get()))).sum()
+            };
+            self.sums.set(Pair { a: sum(cut.keep_a, |p| p.a), b: sum(cut.keep_b, |p| p.b) }.closed());
+            self.number.set(number);
+            let next = if cut.anchored { now } else { end.saturating_add((steps - 1).saturating_mul(cut.slot)) };
+            self.end.set(next.saturating_add(cut.slot));
+            word = (number & TAG) << TAG_SHIFT;
+        }
+        self.open.set(word);
+        Some(())
+    }
+
+    /// Holds the open slot; [`Word::set`] without the bit lets it go.
+    fn close_gate(&self) -> Option<u64> {
+        let mut patience = PATIENCE;
+        let mut word = self.open.get();
+        loop {
+            if word & GATE == 0 {
+                match self.open.exchange(word, word | GATE) {
+                    Ok(()) => return Some(word),
+                    Err(other) => word = other,
+                }
+            } else {
+                patience = patience.checked_sub(1)?;
+                pause();
+                word = self.open.get();
+            }
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use loom::{model::Builder, sync::Arc, thread};
+
+    const CUT: Cut = Cut { slot: 10, keep_a: 1, keep_b: 2, anchored: false };
+
+    fn model(test: impl Fn() + Sync + Send + 'static) {
+        Builder { preemption_bound: Some(3), ..Builder::new() }.check(test);
+    }
+
+    /// One retry for two calls.
+    fn half(sum: Pair) -> Option<Pair> {
+        ((sum.b + 1) * 2 <= sum.a).then_some(Pair::B)
+    }
+
+    #[test]
+    fn two_threads_do_not_get_one_retry() {
+        model(|| {
+            let window = Arc::new(Window::<2>::new());
+            window.count(&CUT, 0, |_| Some(Pair { a: 2, b: 0 }));
+            let other = window.clone();
+            let other = thread::spawn(move || other.count(&CUT, 1, half).is_some());
+            let mine = window.count(&CUT, 1, half).is_some();
+            assert!(u8::from(mine) + u8::from(other.join().unwrap()) <= 1);
+        });
+    }
+
+    /// One thread turns the slot while the other withdraws: what it saw and what it changed are of one slot.
+    #[test]
+    fn a_slot_that_turns_creates_nothing() {
+        model(|| {
+            let window = Arc::new(Window::<2>::new());
+            window.count(&CUT, 0, |_| Some(Pair { a: 2, b: 0 }));
+            let other = window.clone();
+            let other = thread::spawn(move || other.count(&CUT, 10, half).is_some());
+            let mine = window.count(&CUT, 9, half).is_some();
+            assert!(u8::from(mine) + u8::from(other.join().unwrap()) <= 1);
+            let seen = window.read(&CUT, 10);
+            assert!(seen.b <= 1);
+        });
+    }
+
+    /// Two slots on, the calls are forgotten and the retry is not.
+    #[test]
+    fn calls_that_left_pay_for_nothing() {
+        model(|| {
+            let window = Arc::new(Window::<2>::new());
+            window.count(&CUT, 0, |_| Some(Pair { a: 2, b: 0 }));
+            let other = window.clone();
+            let other = thread::spawn(move || other.count(&CUT, 20, half));
+            let mine = window.count(&CUT, 5, half).is_some();
+            let theirs = other.join().unwrap().is_some();
+            assert!(!(mine && theirs));
+            assert!(window.count(&CUT, 21, half).is_none());
+        });
+    }
+
+    #[test]
+    fn a_refund_meets_a_withdrawal() {
+        model(|| {
+            let window = Arc::new(Window::<2>::new());
+            window.count(&CUT, 0, |_| Some(Pair { a: 2, b: 0 }));
+            let slot = window.count(&CUT, 0, half).unwrap();
+            let other = window.clone();
+            let other = thread::spawn(move || other.take_back(&CUT, slot));
+            let mine = window.count(&CUT, 1, half).is_some();
+            other.join().unwrap();
+            let left = window.read(&CUT, 1).b;
+            assert!(left >= u64::from(mine) && left <= u64::from(mine) + 1);
+        });
+    }
+}

@@ -1,0 +1,62 @@
+//! A permit that cannot be forgotten.
+
+use super::{Limit, LimitAnswer};
+use crate::core::{outcome::Outcome, time::Timestamp};
+use core::time::Duration;
+
+/// Leave for one attempt. Dropped without an outcome it is given back, and counts as neither success nor failure.
+///
+/// ```
+/// use relent::{Limit, Outcome, Timestamp};
+/// use std::time::Duration;
+///
+/// let (limit, now) = (Limit::concurrency(1), Timestamp::ZERO);
+/// let permit = limit.permit(now).unwrap();
+/// assert!(limit.permit(now).is_err());
+/// drop(permit);
+/// limit.permit(now).unwrap().end(now, Outcome::Success, Duration::from_millis(3));
+/// ```
+#[derive(Debug)]
+#[must_use = "an attempt is made while its permit is held"]
+pub struct LimitPermit<'a> {
+    limit: &'a Limit,
+    taken: Timestamp,
+    is_held: bool,
+}
+
+impl LimitPermit<'_> {
+    /// The attempt ended; `latency` is how long it took.
+    pub fn end(mut self, now: Timestamp, outcome: Outcome, latency: Duration) {
+        self.is_held = false;
+        self.limit.release(now, outcome, latency);
+    }
+}
+
+impl Drop for LimitPermit<'_> {
+    fn drop(&mut self) {
+        if self.is_held {
+            self.limit.give_back(self.taken);
+        }
+    }
+}
+
+impl Limit {
+    /// Asks for leave for one attempt, as a guard.
+    ///
+    /// # Errors
+    ///
+    /// Any answer but [`LimitAnswer::Granted`]. After [`LimitAnswer::Queue`] the caller is in the queue, and gets out by
+    /// [`enter_permit`](Limit::enter_permit) or [`leave`](Limit::leave).
+    #[inline]
+    pub fn permit(&self, now: Timestamp) -> Result<LimitPermit<'_>, LimitAnswer> {
+        match self.acquire(now) {
+            LimitAnswer::Granted => Ok(LimitPermit { limit: self, taken: now, is_held: true }),
+            refused => Err(refused),
+        }
+    }
+
+    /// From the queue into flight, as a guard. `None` if there is no room: the caller stays in the queue.
+    pub fn enter_permit(&self, now: Timestamp) -> Option<LimitPermit<'_>> {
+        self.enter().then_some(LimitPermit { limit: self, taken: now, is_held: true })
+    }
+}

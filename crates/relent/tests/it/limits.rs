@@ -1,0 +1,292 @@
+//! What holds for every limiter, whatever happens to it.
+
+use crate::budgets::{check, seed};
+use proptest::prelude::*;
+use relent::{Limit, LimitAnswer, LimitNext, LimitSettings, Outcome, Timestamp, Verdict, rng::draw, rng::scale};
+use std::{
+    sync::atomic::{AtomicI64, Ordering::SeqCst},
+    thread,
+    time::Duration,
+};
+
+const MS: Duration = Duration::from_millis(1);
+const FAILED: Outcome = Outcome::Failure(Verdict::Transient);
+
+/// Whatever is asked when: in any window of time there are at most `burst` permits and those that came due in it.
+#[test]
+fn a_rate_is_kept_in_every_window() {
+    let asks = prop::collection::vec((0..200_u64, any::<bool>()), 1..400);
+    check((1..2000_u32, 1..20_u32, asks), |(rate, burst, asks)| {
+        let limit = LimitSettings::Rate { rate, per: Duration::from_secs(1), burst }.limit().unwrap();
+        let (mut now, mut granted) = (0, Vec::new());
+        for (millis, pause) in asks {
+            now += if pause { millis * 1_000_000 } else { 0 };
+            match limit.acquire(Timestamp::from_nanos(now)) {
+                LimitAnswer::Granted => granted.push(now),
+                LimitAnswer::Wait(wait) => {
+                    let due = Timestamp::from_nanos(now) + wait;
+                    prop_assert!(wait > Duration::ZERO && limit.acquire(due) == LimitAnswer::Granted, "told the truth");
+                    now = due.as_nanos();
+                    granted.push(now);
+                }
+                other => prop_assert!(false, "{other:?}"),
+            }
+        }
+        for (first, from) in granted.iter().enumerate() {
+            for (last, to) in granted.iter().enumerate().skip(first) {
+                let most = u128::from(to - from) * u128::from(rate) / 1_000_000_000 + u128::from(burst);
+                prop_assert!((last - first + 1) as u128 <= most, "{} in {} ns", last - first + 1, to - from);
+            }
+        }
+        Ok(())
+    });
+}
+
+/// governor's `per_second(10)` admits 19 in the first second.
+#[test]
+fn a_burst_of_one_paces() {
+    for idle in [0, 3600] {
+        let limit = Limit::rate(10);
+        let start = Timestamp::ZERO + Duration::from_secs(idle);
+        let granted = (0..1000).filter(|k| limit.acquire(start + *k * MS) == LimitAnswer::Granted).count();
+        assert_eq!(granted, 10);
+    }
+    let five_a_minute = Limit::rate(5).per(Duration::from_secs(60));
+    assert_eq!(five_a_minute.acquire(Timestamp::ZERO), LimitAnswer::Granted);
+    assert_eq!(five_a_minute.acquire(Timestamp::ZERO), LimitAnswer::Wait(Duration::from_secs(12)));
+}
+
+#[test]
+fn a_clock_that_goes_back_grants_nothing() {
+    let (limit, now) = (Limit::rate(10), Timestamp::ZERO + Duration::from_secs(100));
+    assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+    for back in [1, 50, 100] {
+        let admit = limit.acquire(Timestamp::from_nanos(now.as_nanos() - back * 1_000_000_000));
+        assert!(matches!(admit, LimitAnswer::Wait(wait) if wait > Duration::from_secs(back)));
+    }
+    assert_eq!(limit.acquire(now + 100 * MS), LimitAnswer::Granted);
+}
+
+/// A million operations on each of two threads: never more in flight than the limit, and every permit comes back.
+#[test]
+fn every_permit_comes_back() {
+    static LIMIT: Limit = Limit::concurrency(7);
+    static FLYING: AtomicI64 = AtomicI64::new(0);
+    let now = Timestamp::ZERO;
+    let work = move |seed: u64| {
+        let mut held = Vec::new();
+        for k in 0..1_000_000 {
+            if draw(seed, k).is_multiple_of(2) {
+                if let Ok(permit) = LIMIT.permit(now) {
+                    assert!(FLYING.fetch_add(1, SeqCst) < 7);
+                    held.push(permit);
+                }
+            } else if !held.is_empty() {
+                let permit = held.swap_remove(scale(draw(seed, k), held.len() as u64) as usize);
+                FLYING.fetch_sub(1, SeqCst);
+                match draw(seed, k) % 3 {
+                    0 => drop(permit),
+                    1 => permit.end(now, FAILED, MS),
+                    _ => permit.end(now, Outcome::Success, MS),
+                }
+            }
+        }
+        FLYING.fetch_sub(held.len() as i64, SeqCst);
+    };
+    let seed = seed().unwrap_or(11);
+    let other = thread::spawn(move || work(seed + 1));
+    work(seed);
+    other.join().unwrap();
+    assert_eq!(LIMIT.snapshot(now).in_flight, Some(0));
+}
+
+#[test]
+fn a_permit_survives_a_panic() {
+    let (limit, now) = (Limit::aimd(5), Timestamp::ZERO);
+    for _ in 0..100 {
+        let caught = std::panic::catch_unwind(|| {
+            let _permit = limit.permit(now).unwrap();
+            std::panic::resume_unwind(Box::new(()));
+        });
+        assert!(caught.is_err());
+    }
+    assert_eq!(limit.snapshot(now).in_flight, Some(0));
+    assert_eq!(limit.snapshot(now).limit, Some(5.0), "neither success nor failure");
+}
+
+#[test]
+fn the_newest_goes_first_once_there_has_been_a_queue_for_a_while() {
+    let limit = Limit::concurrency(1).queue(3, Duration::from_secs(1));
+    let now = Timestamp::from_nanos(7);
+    assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+    assert_eq!(limit.next(now), None, "nobody waits");
+    for _ in 0..3 {
+        assert_eq!(limit.acquire(now), LimitAnswer::Queue(Duration::from_secs(1)));
+    }
+    assert_eq!(limit.acquire(now), LimitAnswer::Shed);
+    assert_eq!(limit.next(now), None, "no room");
+    assert!(!limit.enter());
+    limit.release(now, Outcome::Success, MS);
+    assert_eq!(limit.next(now + 99 * MS), Some(LimitNext::Oldest));
+    assert_eq!(limit.next(now + 100 * MS), Some(LimitNext::Newest));
+    assert!(limit.enter());
+    limit.leave();
+    let snapshot = limit.snapshot(now);
+    assert_eq!((snapshot.in_flight, snapshot.queued), (Some(1), 1));
+}
+
+#[test]
+fn aimd_grows_by_one_a_round_and_is_cut_once_a_round() {
+    let limit = Limit::aimd(20).between(2, 40);
+    let mut now = Timestamp::ZERO + Duration::from_secs(1);
+    let round = |now: Timestamp, outcome: Outcome, of: u32| {
+        for _ in 0..of {
+            assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+        }
+        for _ in 0..of {
+            limit.release(now + 10 * MS, outcome, 10 * MS);
+        }
+    };
+    round(now, FAILED, 20);
+    assert_eq!(limit.snapshot(now).limit, Some(18.0), "twenty failures are one sign");
+    now = now + 20 * MS;
+    round(now, FAILED, 1);
+    let cut = limit.snapshot(now).limit.unwrap();
+    assert!((16.1..16.3).contains(&cut), "{cut}");
+    for _ in 0..2 {
+        now = now + 20 * MS;
+        round(now, Outcome::Success, 1);
+    }
+    assert_eq!(limit.snapshot(now).limit, Some(cut), "an idle client learns nothing");
+    for _ in 0..1000 {
+        now = now + 20 * MS;
+        round(now, Outcome::Success, limit.snapshot(now).limit.unwrap() as u32);
+    }
+    assert_eq!(limit.snapshot(now).limit, Some(40.0));
+    for _ in 0..1000 {
+        now = now + 20 * MS;
+        round(now, Outcome::TimedOut, 1);
+    }
+    assert_eq!(limit.snapshot(now).limit, Some(2.0));
+}
+
+/// A far side that serves ten at a time in 10 ms each: who is in flight beyond that waits.
+#[test]
+fn a_gradient_finds_what_the_far_side_can_do() {
+    let limit = Limit::gradient(200);
+    let mut now = Timestamp::ZERO;
+    let mut limits = Vec::new();
+    for k in 0..3000 {
+        let flying = (0..1000).take_while(|_| limit.acquire(now) == LimitAnswer::Granted).count() as u32;
+        let latency = 10 * MS * flying.div_ceil(10).max(1);
+        now = now + latency;
+        (0..flying).for_each(|_| limit.release(now, Outcome::Success, latency));
+        if k > 500 {
+            limits.push(limit.snapshot(now).limit.unwrap());
+        }
+    }
+    assert_eq!(limit.min_rtt(), Some(10 * MS));
+    let mean = limits.iter().sum::<f64>() / limits.len() as f64;
+    assert!((5.0..25.0).contains(&mean), "{mean}");
+    // A far side that fails at once lowers it too.
+    for _ in 0..100 {
+        while limit.acquire(now) == LimitAnswer::Granted {}
+        let flying = limit.snapshot(now).in_flight.unwrap();
+        now = now + 101 * MS;
+        (0..flying).for_each(|_| limit.release(now, FAILED, MS));
+    }
+    assert!(limit.snapshot(now).limit.unwrap() <= 5.0);
+    assert_eq!(limit.snapshot(now).in_flight, Some(0));
+}
+
+#[test]
+fn aws_adaptive_waits_are_true() {
+    let limit = Limit::aws_adaptive();
+    let throttled = Outcome::Failure(Verdict::After(Duration::ZERO));
+    let mut now = Timestamp::ZERO + Duration::from_secs(5);
+    for k in 0..2000 {
+        match limit.acquire(now) {
+            LimitAnswer::Granted => limit.release(now, if k % 50 == 7 { throttled } else { Outcome::Success }, MS),
+            LimitAnswer::Wait(wait) => {
+                now = now + wait;
+                assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+                limit.give_back(now);
+            }
+            other => panic!("{other:?}"),
+        }
+        now = now + MS;
+    }
+    assert!(limit.aws_state(now).unwrap().enabled);
+}
+
+#[test]
+fn nothing_panics_whatever_is_asked_for() {
+    let settings = prop_oneof![
+        (any::<u32>(), any::<u64>(), any::<u32>()).prop_map(|(rate, per, burst)| LimitSettings::Rate {
+            rate: rate % 1_000_002,
+            per: Duration::from_nanos(per % 100_000_000_000_000),
+            burst
+        }),
+        (0..100_u32, any::<u32>(), any::<u64>()).prop_map(|(limit, queue, longest)| LimitSettings::Concurrency {
+            limit,
+            queue,
+            longest: Duration::from_nanos(longest)
+        }),
+        (0..100_u32, 0..100_u32, any::<u32>(), any::<u64>()).prop_map(|(start, min, max, slow)| {
+            LimitSettings::Aimd { start, min, max: max % 1_000_002, slow_after: Duration::from_nanos(slow) }
+        }),
+        (0..100_u32, any::<u32>()).prop_map(|(start, max)| LimitSettings::Gradient { start, max: max % 1_000_002 }),
+        Just(LimitSettings::AwsAdaptive),
+    ];
+    check((settings, any::<u64>()), |(settings, seed)| {
+        let Ok(limit) = settings.limit() else {
+            let invalid = settings.limit().unwrap_err();
+            prop_assert!(!invalid.key.is_empty() && !invalid.problem.is_empty() && !invalid.hint.is_empty());
+            return Ok(());
+        };
+        for k in 0..300 {
+            let now = match draw(seed, 2 * k) % 8 {
+                0 => Timestamp::MAX,
+                1 => Timestamp::ZERO,
+                _ => Timestamp::from_nanos(draw(seed, 2 * k)),
+            };
+            let random = draw(seed, 2 * k + 1);
+            let latency = Duration::from_nanos(random);
+            match random % 10 {
+                0..3 => _ = limit.acquire(now),
+                3 => limit.release(now, Outcome::Success, latency),
+                4 => limit.release(now, Outcome::Failure(Verdict::After(latency)), latency),
+                5 => limit.release(now, Outcome::Dropped, latency),
+                6 => limit.give_back(now),
+                7 => _ = limit.book(now, latency),
+                8 => _ = limit.enter(),
+                _ => limit.leave(),
+            }
+            let snapshot = limit.snapshot(now);
+            prop_assert!(!snapshot.available.is_nan() && !snapshot.limit.is_some_and(f64::is_nan));
+            _ = limit.next(now);
+        }
+        let fresh = settings.limit().unwrap();
+        fresh.adopt(&limit, Timestamp::from_nanos(seed));
+        limit.reset(Timestamp::ZERO);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_new_configuration_keeps_what_is_in_flight_and_what_was_used() {
+    let now = Timestamp::ZERO + Duration::from_secs(9);
+    let (old, new) = (Limit::concurrency(2), Limit::concurrency(3));
+    assert_eq!((old.acquire(now), old.acquire(now)), (LimitAnswer::Granted, LimitAnswer::Granted));
+    new.adopt(&old, now);
+    assert_eq!((new.acquire(now), new.acquire(now)), (LimitAnswer::Granted, LimitAnswer::Shed));
+
+    let (old, new) = (Limit::rate(10).burst(4), Limit::rate(20).burst(8));
+    (0..4).for_each(|_| assert_eq!(old.acquire(now), LimitAnswer::Granted));
+    new.adopt(&old, now);
+    assert_eq!(new.snapshot(now).available, 4.0, "four of eight are used");
+
+    let (old, new) = (Limit::aimd(40), Limit::aimd(5).between(1, 10));
+    new.adopt(&old, now);
+    assert_eq!(new.snapshot(now).limit, Some(10.0));
+}
