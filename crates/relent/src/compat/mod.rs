@@ -40,7 +40,7 @@ pub use self::{
     compound::{Compound, Limit, WholeSpread},
     formula::{Formula, Rounding},
     growth::Growth,
-    profile::{Profile, Unknown, all, find},
+    profile::{Evidence, Profile, Unknown, all, find},
     pushback::Pushback,
     random::Random,
     rejection::envoy_rejection,

@@ -24,9 +24,44 @@ pub struct Profile {
     pub version: &'static str,
     /// Where the rule is written down.
     pub source: &'static str,
+    /// What proves it.
+    pub evidence: Evidence,
+    /// Parameters that the system leaves to its user, with the values this profile gives them; empty if all that it
+    /// has are the system's defaults.
+    pub picks: &'static str,
     /// What goes wrong with it, in a line.
     pub warning: &'static str,
     pub(super) policy: Policy,
+}
+
+/// What a profile was compared with.
+///
+/// ```
+/// use relent::compat::{self, Evidence};
+///
+/// assert_eq!(compat::find("celery").unwrap().evidence, Evidence::Run);
+/// assert_eq!(Evidence::Run.as_str(), "run");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Evidence {
+    /// Numbers that the system's own code produced: it was run, with nothing replaced but its random source and clock.
+    Run,
+    /// Numbers recomputed from the published formula, specification or source; the system itself was not run.
+    Port,
+    /// The published schedule or formula alone. There are no numbers to compare with.
+    Published,
+}
+
+impl Evidence {
+    /// The evidence as one word, as COMPARE.md writes it: `"run"`, `"port"`, `"published"`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Evidence::Run => "run",
+            Evidence::Port => "port",
+            Evidence::Published => "published",
+        }
+    }
 }
 
 impl Profile {
