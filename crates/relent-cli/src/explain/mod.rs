@@ -132,6 +132,7 @@ fn profiles(json: bool) -> String {
         true => {
             let mut object = Object::new();
             object.text("name", profile.name).text("system", profile.system).text("version", profile.version);
+            object.text("evidence", profile.evidence.as_str()).text("picks", profile.picks);
             object.text("source", profile.source).text("warning", profile.warning).finish() + "\n"
         }
     };

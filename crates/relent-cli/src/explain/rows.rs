@@ -23,6 +23,9 @@ pub(super) enum Then {
 /// Rows alike after which those that follow are looked at, and left out if they are alike too.
 const ALIKE: usize = 3;
 
+/// More delays than a list may have.
+const LONGEST_LIST: usize = 1001;
+
 /// How far is looked.
 const AHEAD: usize = 200;
 
@@ -43,6 +46,9 @@ pub(super) fn rows(policy: &Policy, most: usize) -> Rows {
             }
         }
         if shown.len() >= most && schedule.clone().next().is_some() {
+            // A list may end before the limit.
+            let left = schedule.take(LONGEST_LIST).count();
+            let end = if left < LONGEST_LIST { Some(shown.len() as u32 + 1 + left as u32) } else { end };
             return Rows { shown, then: Then::More(end) };
         }
     }
@@ -86,5 +92,7 @@ mod tests {
         assert_eq!(counted(growing.max_attempts(50)), (20, Then::More(Some(50))));
         assert_eq!(counted(growing.unlimited_attempts()), (20, Then::More(None)));
         assert_eq!(counted(growing.max_attempts(21)), (20, Then::End));
+        let list: Vec<Duration> = (1..=30).map(|n| SEC * n).collect();
+        assert_eq!(counted(Policy::list(list.leak()).unlimited_attempts()), (20, Then::More(Some(31))));
     }
 }

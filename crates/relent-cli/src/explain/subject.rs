@@ -3,12 +3,12 @@
 use super::foreign::{Reading, Unreadable};
 use crate::{policy_args::PolicyArgs, talk::Fault};
 use relent::{
-    Curve, Jitter, Policy,
-    compat::Profile,
+    Curve, Jitter, Policy, Settings,
+    compat::{Evidence, Profile},
     config::{BadSetting, Draft, KEYS},
     duration::Human,
 };
-use std::{fmt, path::Path};
+use std::{fmt, path::Path, time::Duration};
 
 /// A policy to explain.
 #[derive(Debug)]
@@ -54,6 +54,11 @@ impl Subject {
         self.name != FLAGS && self.name != DEFAULT
     }
 
+    /// When its rule stops by itself.
+    pub(super) fn stops_after(&self) -> Option<Duration> {
+        stops_after(&self.policy)
+    }
+
     /// The policy of the flags and the file.
     pub(super) fn of_args(args: &PolicyArgs) -> Result<Subject, Fault> {
         let (flags, file) = (args.flags()?, args.file()?);
@@ -96,10 +101,10 @@ impl Subject {
             let has_own_jitter = is_rule && key == "jitter" && value == "none";
             Setting { key, value: if has_own_jitter { "the rule's own".to_owned() } else { value }, from }
         });
-        let settings = settings.collect();
+        let mut settings: Vec<Setting> = settings.collect();
+        settings.extend(stops_after(&policy).map(|most| Setting::new("stops after", Human(most), &unsaid)));
         let profile = said.compat.as_deref().and_then(|name| relent::compat::find(name).ok());
-        let about = |profile: &Profile| format!("{} {}: {}", profile.system, profile.version, profile.warning);
-        let notes = profile.map(about).into_iter().collect();
+        let notes = profile.map(about).unwrap_or_default();
         Ok(Subject { name, policy, settings, notes, source: profile.map(|profile| profile.source) })
     }
 }
@@ -115,6 +120,28 @@ impl From<Unreadable> for Fault {
     fn from(bad: Unreadable) -> Fault {
         Fault::new(bad.problem).hint(bad.hint)
     }
+}
+
+fn stops_after(policy: &Policy) -> Option<Duration> {
+    match policy.settings().curve {
+        Curve::Custom(rule) => rule.stops_after(),
+        _ => None,
+    }
+}
+
+/// What a profile does not say by its policy.
+fn about(profile: &Profile) -> Vec<String> {
+    let warning = format!("{} {}: {}", profile.system, profile.version, profile.warning);
+    let picks = match profile.picks {
+        "" => None,
+        picks => Some(format!("the system leaves parameters to its user; this profile picks {picks}")),
+    };
+    let evidence = match profile.evidence {
+        Evidence::Run => None,
+        Evidence::Port => Some("the delays are those of the published formula; the system itself was not run"),
+        _ => Some("the delays are as published; there are no numbers of the system's own to compare them with"),
+    };
+    [Some(warning), picks, evidence.map(str::to_owned)].into_iter().flatten().collect()
 }
 
 /// The keys a draft gives, with their values as people read them.
@@ -157,6 +184,16 @@ pub(super) fn as_flags(policy: &Policy) -> Option<String> {
     means_it(&given).then(|| given.iter().map(flag).collect::<Vec<_>>().join(" "))
 }
 
+/// The most attempts, by the limit or by the end of the delays.
+fn most_attempts(settings: &Settings) -> Option<u32> {
+    let by_delays = match settings.curve {
+        Curve::List { delays, repeat: false } => Some(delays.len() as u32 + 1),
+        Curve::Slots { .. } => Some(16),
+        _ => None,
+    };
+    settings.max_attempts.into_iter().chain(by_delays).min()
+}
+
 /// A policy in one line: `exponential 1s * 2 up to 1m4s, full jitter, 8 attempts`.
 pub(crate) struct InShort<'a>(pub(crate) &'a Policy);
 
@@ -192,7 +229,7 @@ impl fmt::Display for InShort<'_> {
             Jitter::Additive(most) => write!(f, ", jitter up to {} more", Human(most))?,
             Jitter::Decorrelated => f.write_str(", decorrelated jitter")?,
         }
-        match settings.max_attempts {
+        match most_attempts(&settings) {
             None => f.write_str(", attempts unlimited")?,
             Some(1) => f.write_str(", 1 attempt")?,
             Some(most) => write!(f, ", {most} attempts")?,
@@ -207,7 +244,6 @@ impl fmt::Display for InShort<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn policies_in_short() {
@@ -223,7 +259,7 @@ mod tests {
             (Policy::immediate().max_attempts(1), "no delay, 1 attempt"),
             (
                 Policy::list(&LIST).max_elapsed(Duration::from_secs(60)),
-                "list of 1 delay, no jitter, attempts unlimited within 1m",
+                "list of 1 delay, no jitter, 2 attempts within 1m",
             ),
         ] {
             assert_eq!(InShort(&policy).to_string(), short);

@@ -145,6 +145,10 @@ fn whole_call(subject: &Subject) -> String {
             let _ = write!(out, " on average, {} at worst", brief(waits.max));
         }
     }
+    if let Some(most) = subject.stops_after() {
+        let most = Human(most);
+        let _ = write!(out, ".\nIt ends before that once {most} have passed, attempts included; a delay may pass them");
+    }
     match (call.worst, settings.attempt_timeout) {
         (Some(worst), Some(timeout)) => {
             let _ = writeln!(out, ".\nWith attempts of up to {} it ends within {}.", Human(timeout), brief(worst));

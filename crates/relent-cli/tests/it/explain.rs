@@ -162,6 +162,28 @@ fn every_profile_can_be_explained() {
     }
 }
 
+/// The words of a report say what its table says.
+#[test]
+fn profiles_do_not_contradict_themselves() {
+    let told = |name| relent(&["explain", "--compat", name, "--no-plot", "--rows", "1000"]).stdout.replace('\n', " ");
+    let ends = told("wechat-pay");
+    assert!(ends.starts_with("wechat-pay: list of 15 delays, no jitter, 16 attempts "), "{ends}");
+    assert!(ends.contains("makes 16 attempts and waits 24h4m.") && !ends.contains("never ends"), "{ends}");
+    assert!(!ends.contains("for ever"), "{ends}");
+    let stamina = told("stamina");
+    assert!(stamina.contains("stops after      45s"), "{stamina}");
+    assert!(stamina.contains("ends before that once 45s have passed, attempts included"), "{stamina}");
+    let once = told("reconnecting-websocket");
+    assert!(once.contains("from attempt 11 on, 100 % of clients wait the identical 10s"), "{once}");
+    for (name, cap) in [("cockatiel", "30s"), ("jpillora-jitter", "10s")] {
+        let nearly = told(name);
+        assert!(nearly.contains(&format!("more than 99.9 % of clients wait the identical {cap}")), "{nearly}");
+    }
+    assert!(told("finagle-equal").contains("this profile picks start 100 ms and maximum 10 s"));
+    assert!(told("envoy").contains("the system itself was not run"));
+    assert!(told("svix").contains("no numbers of the system's own"));
+}
+
 #[test]
 fn a_narrow_terminal() {
     let folder = Folder::new();

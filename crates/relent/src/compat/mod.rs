@@ -15,7 +15,10 @@
 //! [`Until`] adds the stop rules that a policy's own limits do not express, and [`Pushback`] says what a pushback does.
 //! [`header`] and [`status`] are how other systems read a `Retry-After` and which answers they retry.
 //!
-//! The numbers are proven equal to those of the systems themselves by `tests/vectors.rs`, which reads `vectors/`.
+//! `tests/vectors.rs` compares the numbers with those in `vectors/`. What these are is each profile's [`Evidence`]: most
+//! were produced by the systems' own code, some are recomputed from a formula, and some profiles are published schedules
+//! without numbers to compare with.
+//!
 //! Budgets of other systems have their names at [`Budget::compat`](crate::Budget::compat); here is a formula of
 //! Envoy's.
 

@@ -159,13 +159,24 @@ mod tests {
         }
     }
 
-    /// COMPARE.md names every profile.
+    /// COMPARE.md has a row for every profile, with what proves it and what it picks.
     #[test]
     fn every_profile_is_compared() {
         let page = include_str!("../../../../COMPARE.md");
+        let rows = || page.lines().filter(|line| line.starts_with("| `"));
         for profile in all() {
-            assert!(page.contains(&format!("`{}`", profile.name)), "{} is not in COMPARE.md", profile.name);
+            let name = format!("`{}`", profile.name);
+            let has = |cell: &str| rows().any(|row| row.contains(&name) && row.contains(cell));
+            assert!(has(&format!(" | {} | ", profile.evidence.as_str())), "{} and its evidence", profile.name);
+            assert!(profile.picks.is_empty() || has(&format!(" | {} |", profile.picks)), "{} picks", profile.name);
         }
+    }
+
+    /// A profile that is compared with nothing says so, and no other.
+    #[test]
+    fn what_is_only_published_has_no_numbers() {
+        let published: Vec<_> = all().iter().filter(|p| p.evidence == Evidence::Published).map(|p| p.name).collect();
+        assert_eq!(published, ["apue", "browser-reconnect", "wechat-pay", "alipay", "svix", "standard-webhooks"]);
     }
 
     #[test]

@@ -55,6 +55,11 @@ impl Backoff for Until {
     fn handles_pushback(&self) -> bool {
         self.rule.handles_pushback()
     }
+
+    fn stops_after(&self) -> Option<Duration> {
+        let (Stop::Reached(most) | Stop::WouldReach(most) | Stop::Cut(most)) = self.stop;
+        Some(most)
+    }
 }
 
 #[cfg(test)]
@@ -79,6 +84,15 @@ mod tests {
         let limit = Duration::from_millis(2500);
         assert_eq!(last_attempt_at(Stop::Reached(limit), 100), (Duration::from_secs(3), 4));
         assert_eq!(last_attempt_at(Stop::WouldReach(limit), 100), (Duration::from_secs(2), 3));
+    }
+
+    #[test]
+    fn a_rule_says_when_it_stops() {
+        let limit = Duration::from_millis(2500);
+        for stop in [Stop::Reached(limit), Stop::WouldReach(limit), Stop::Cut(limit)] {
+            assert_eq!(Until { rule: &SECOND, stop }.stops_after(), Some(limit));
+        }
+        assert_eq!(SECOND.stops_after(), None);
     }
 
     /// Only real time, which a sleep of nothing does not move, ends this loop.

@@ -44,6 +44,12 @@ pub trait Backoff: fmt::Debug + Send + Sync {
     fn handles_pushback(&self) -> bool {
         false
     }
+
+    /// The time since the call began after which the rule itself stops, if it has one: for those who explain it. A
+    /// delay that was decided on before may pass it.
+    fn stops_after(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// What a [`Backoff`] knows when it is asked for a delay.

@@ -28,5 +28,6 @@ pub mod rng;
 pub(crate) mod schedule;
 pub(crate) mod settings;
 pub(crate) mod time;
+pub(crate) mod trajectories;
 pub(crate) mod verdict;
 pub(crate) mod word;

@@ -2,16 +2,14 @@
 //!
 //! Means are exact where a closed form exists. Two cases are computed: decorrelated jitter once its range has met the
 //! cap (the distribution of the previous delay is carried along on a grid), and custom rules (a rule is a black box, so
-//! it is run along a fixed set of forced draws).
+//! it is run for a fixed set of clients).
 
 use super::{
-    backoff::Step,
     curve::{ATTEMPT_LIMIT, Shape, slots},
     delay::whole,
     jitter::{PackedJitter, Range, decorrelated},
     policy::Policy,
-    rng,
-    verdict::Verdict,
+    trajectories::Trajectories,
 };
 use core::{fmt, time::Duration};
 
@@ -60,7 +58,7 @@ impl Bounds {
         }
     }
 
-    fn of_nanos(min: u64, mean: u64, max: u64) -> Bounds {
+    pub(super) fn of_nanos(min: u64, mean: u64, max: u64) -> Bounds {
         Bounds {
             min: Duration::from_nanos(min),
             mean: Duration::from_nanos(mean.clamp(min, max)),
@@ -248,55 +246,6 @@ impl Distribution {
     }
 }
 
-/// A custom rule run along forced draws: all least, all greatest, and evenly spaced ones in a different order each row.
-#[derive(Clone)]
-struct Trajectories {
-    memory: [u64; Trajectories::COUNT + 2],
-    elapsed: [u64; Trajectories::COUNT + 2],
-}
-
-impl Trajectories {
-    const COUNT: usize = 64;
-
-    fn new(policy: &Policy) -> Trajectories {
-        Trajectories { memory: [policy.first_memory(); Self::COUNT + 2], elapsed: [0; Self::COUNT + 2] }
-    }
-
-    fn next(&mut self, policy: &Policy, failures: u32) -> Option<Bounds> {
-        let (mut min, mut max, mut sum, mut live) = (u64::MAX, 0, 0.0, 0u32);
-        for i in 0..Self::COUNT + 2 {
-            let mut step = Step {
-                failures,
-                elapsed: Duration::from_nanos(self.elapsed[i]),
-                verdict: Verdict::Transient,
-                draw: Self::draw(i, failures),
-                memory: self.memory[i],
-            };
-            let Some(delay) = policy.delay(&mut step) else { continue };
-            self.memory[i] = step.memory;
-            self.elapsed[i] = self.elapsed[i].saturating_add(delay);
-            (min, max) = (min.min(delay), max.max(delay));
-            if i < Self::COUNT {
-                sum += delay as f64;
-                live += 1;
-            }
-        }
-        (live > 0).then(|| Bounds::of_nanos(min, rounded(sum / f64::from(live)), max))
-    }
-
-    fn draw(i: usize, failures: u32) -> u64 {
-        const STRATUM: u64 = u64::MAX / Trajectories::COUNT as u64;
-        match i {
-            Self::COUNT => 0,
-            i if i > Self::COUNT => u64::MAX,
-            i => {
-                let shuffled = rng::mix(u64::from(failures)).wrapping_add(i as u64 * 37) % Self::COUNT as u64;
-                shuffled * STRATUM + STRATUM / 2
-            }
-        }
-    }
-}
-
 fn rounded(nanos: f64) -> u64 {
     (nanos + 0.5) as u64
 }
@@ -316,7 +265,7 @@ fn square_root(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::{curve::Curve, jitter::Jitter, settings::Settings};
+    use crate::core::{curve::Curve, jitter::Jitter, rng, settings::Settings};
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -393,7 +342,7 @@ mod tests {
             fn name(&self) -> &str {
                 "uniform"
             }
-            fn delay(&self, step: &mut Step) -> Option<Duration> {
+            fn delay(&self, step: &mut crate::Step) -> Option<Duration> {
                 Some(Duration::from_nanos(rng::scale(step.draw, 1_000_000)))
             }
         }

@@ -89,7 +89,7 @@ pub(super) const PROFILES: &[Profile] = &[
         source: "github.com/jpillora/backoff: backoff.go",
         evidence: Evidence::Run,
         picks: "",
-        warning: "the first delay is exactly the least even with jitter, so a herd comes back together once more",
+        warning: "the first delay is exactly the least even with jitter, and the cap clips after the jitter: nearly all late delays are exactly the cap",
         policy: rule(&JPILLORA_JITTER, NO_LIMIT),
     },
     Profile {

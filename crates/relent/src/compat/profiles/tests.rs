@@ -1,7 +1,7 @@
 //! Every profile: it never panics, and does what its row says.
 
 use super::*;
-use crate::{Curve, Decision, Step, Timestamp, Verdict, compat, mix};
+use crate::{Curve, Decision, Step, Timestamp, Verdict, compat, rng::mix};
 
 /// Whatever is thrown at a profile, it answers.
 #[test]
@@ -121,4 +121,19 @@ fn pushbacks_do_what_the_systems_do() {
     assert_eq!(after("cenkalti-v5", secs(3600)), Decision::GiveUp(crate::Reason::PushbackTooLong));
     assert_eq!(after("openai", secs(121)), Decision::GiveUp(crate::Reason::PushbackTooLong));
     assert_eq!(after("tenacity", secs(7)), Decision::Retry(secs(7)));
+}
+
+/// What README.md and COMPARE.md say of all of them.
+#[test]
+fn twelve_profiles_lose_their_jitter_and_twenty_two_never_have_any() {
+    let told = |name| {
+        let tells =
+            |profile: &&Profile| profile.policy().unlimited_attempts().warnings().any(|warning| warning.name() == name);
+        compat::all().iter().filter(tells).count()
+    };
+    assert_eq!((compat::all().len(), told("jitter_dies"), told("no_jitter")), (75, 12, 22));
+    let never_wait = |profile: &&Profile| {
+        profile.policy().unlimited_attempts().schedule().take(20).all(|row| row.delay.max.is_zero())
+    };
+    assert_eq!(compat::all().iter().filter(never_wait).count(), 5);
 }
