@@ -66,6 +66,6 @@ fn the_blogs_decorrelated_means_are_those_of_its_formula() {
     for row in rows.schedule().take(5) {
         expected = (5.0 + 3.0 * expected) / 2.0;
         let told = row.delay.mean.as_secs_f64() * 1e3;
-        assert!((told / expected - 1.0).abs() < 0.005, "attempt {}: {told} against {expected}", row.attempt);
+        assert!((told / expected - 1.0).abs() < 0.01, "attempt {}: {told} against {expected}", row.attempt);
     }
 }
