@@ -223,13 +223,9 @@ impl<const R: usize> Window<R> {
 #[cfg(all(test, loom))]
 mod models {
     use super::*;
-    use loom::{model::Builder, sync::Arc, thread};
+    use loom::{model, sync::Arc, thread};
 
     const CUT: Cut = Cut { slot: 10, keep_a: 1, keep_b: 2, anchored: false };
-
-    fn model(test: impl Fn() + Sync + Send + 'static) {
-        Builder { preemption_bound: Some(3), ..Builder::new() }.check(test);
-    }
 
     /// One retry for two calls.
     fn half(sum: Pair) -> Option<Pair> {
