@@ -116,7 +116,7 @@ fn case<F: FnMut() + Send + 'static>(name: &'static str, rival: bool, make: impl
         }
     });
     let mut once = make();
-    let mut rival = move |runs_now: bool| {
+    let rival = move |runs_now: bool| {
         runs.store(runs_now, Ordering::Relaxed);
         if runs_now {
             thread.thread().unpark();

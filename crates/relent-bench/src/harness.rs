@@ -109,7 +109,7 @@ impl Group {
                 samples.sort_by(f64::total_cmp);
                 let at = |share: f64| samples[((samples.len() - 1) as f64 * share) as usize];
                 let iterations = if case.slow { 1 } else { 100 };
-                let allocations = allocations(|| (case.run)(iterations)) as f64 / (iterations as f64 * per);
+                let allocations = allocations(|| _ = (case.run)(iterations)) as f64 / (iterations as f64 * per);
                 Measured { name: case.name, nanos: at(0.5), spread: at(0.75) - at(0.25), allocations }
             })
             .collect();

@@ -173,14 +173,15 @@ impl Pacer {
             next: Word::new(0),
             gap: gap(settings.capacity, settings.kept),
             settings,
-            learned: Learned::new(settings.kept),
-            meter: Meter::new(settings.capacity),
+            learned: Learned::new(),
+            meter: Meter::new(),
         }
     }
 
-    const fn must(self) -> Pacer {
+    const fn must(mut self) -> Pacer {
+        self.gap = gap(self.settings.capacity, self.settings.kept);
         match self.settings.check() {
-            Ok(()) => Pacer::of(self.settings),
+            Ok(()) => self,
             Err(invalid) => panic!("{}", invalid.problem),
         }
     }
@@ -276,7 +277,7 @@ impl Pacer {
             match self.next.exchange(found, next) {
                 Ok(()) => {
                     if self.settings.learned && is_newcomer {
-                        self.learned.issue(found <= now, wait / gap);
+                        self.learned.issue(found <= now, wait / gap, self.settings.kept);
                     }
                     return Some(Duration::from_nanos(wait));
                 }
@@ -291,11 +292,12 @@ impl Pacer {
         if !self.settings.measured && !self.settings.learned && is_newcomer {
             return self.gap;
         }
-        let capacity = if self.settings.measured { self.meter.rate() } else { self.settings.capacity };
+        let capacity =
+            if self.settings.measured { self.meter.rate(self.settings.capacity) } else { self.settings.capacity };
         let kept = match (is_newcomer, self.settings.learned) {
             (false, _) => 1.0,
             (true, false) => self.settings.kept,
-            (true, true) => self.learned.kept(),
+            (true, true) => self.learned.kept(self.settings.kept),
         };
         gap(capacity, kept)
     }
@@ -311,7 +313,7 @@ impl Pacer {
     /// Does nothing for a capacity set by hand.
     pub fn completed(&self, now: Timestamp, waited: Duration, is_queued: bool) {
         if self.settings.measured {
-            self.meter.completed(now.as_nanos(), nanos(waited), is_queued);
+            self.meter.completed(now.as_nanos(), nanos(waited), is_queued, self.settings.capacity);
         }
     }
 
@@ -325,8 +327,12 @@ impl Pacer {
     pub fn snapshot(&self, now: Timestamp) -> PacerSnapshot {
         PacerSnapshot {
             backlog: self.backlog(now),
-            capacity: if self.settings.measured { self.meter.rate() } else { self.settings.capacity },
-            kept: if self.settings.learned { self.learned.kept() } else { self.settings.kept },
+            capacity: if self.settings.measured {
+                self.meter.rate(self.settings.capacity)
+            } else {
+                self.settings.capacity
+            },
+            kept: if self.settings.learned { self.learned.kept(self.settings.kept) } else { self.settings.kept },
             overloaded: self.is_overloaded(),
         }
     }
@@ -362,7 +368,7 @@ struct Learned {
     issued: Word,
     /// Clients that came back once and were not yet counted.
     returned: Word,
-    /// The share, as the bits of a float.
+    /// The share, as the bits of a float; 0 is "nothing learned yet".
     kept: Word,
 }
 
@@ -374,24 +380,25 @@ const LOOK: u64 = 64;
 const LEAST_KEPT: f64 = 0.125;
 
 impl Learned {
-    const fn new(kept: f64) -> Learned {
-        Learned { issued: Word::new(0), returned: Word::new(0), kept: Word::new(kept.to_bits()) }
+    const fn new() -> Learned {
+        Learned { issued: Word::new(0), returned: Word::new(0), kept: Word::new(0) }
     }
 
-    fn kept(&self) -> f64 {
-        f64::from_bits(self.kept.get())
+    fn kept(&self, first: f64) -> f64 {
+        let kept = f64::from_bits(self.kept.get());
+        if kept > 0.0 { kept } else { first }
     }
 
     /// A turn was given. `is_first` says that every earlier one has come due; `outstanding` are those that have not.
-    fn issue(&self, is_first: bool, outstanding: u64) {
+    fn issue(&self, is_first: bool, outstanding: u64, first: f64) {
         let issued = self.issued.add(1);
         let due = if is_first { issued } else { (issued + 1).saturating_sub(outstanding) };
         if is_first && due > 0 || due >= ENOUGH && issued.is_multiple_of(LOOK) {
-            self.learn(due);
+            self.learn(due, first);
         }
     }
 
-    fn learn(&self, due: u64) {
+    fn learn(&self, due: u64, first: f64) {
         let issued = self.issued.get();
         // Whoever takes the turns that came due off the count is the one who learns from them.
         if issued < due || !self.issued.swap_if(issued, issued - due) {
@@ -401,7 +408,7 @@ impl Learned {
         self.returned.add(returned.wrapping_neg());
         let share = (returned as f64 / due as f64).clamp(LEAST_KEPT, 1.0);
         let weight = (due as f64 / ENOUGH as f64).min(1.0);
-        self.kept.set((self.kept() * (1.0 - weight) + share * weight).to_bits());
+        self.kept.set((self.kept(first) * (1.0 - weight) + share * weight).to_bits());
     }
 }
 
@@ -422,21 +429,22 @@ const TARGET: u64 = 5_000_000;
 const LEAST_DONE: u64 = 16;
 
 impl Meter {
-    const fn new(rate: f64) -> Meter {
+    const fn new() -> Meter {
         Meter {
             started: Word::new(0),
             done: Word::new(0),
             shortest: Word::new(u64::MAX),
-            rate: Word::new(rate.to_bits()),
+            rate: Word::new(0),
             overloaded: Word::new(0),
         }
     }
 
-    fn rate(&self) -> f64 {
-        f64::from_bits(self.rate.get())
+    fn rate(&self, first: f64) -> f64 {
+        let rate = f64::from_bits(self.rate.get());
+        if rate > 0.0 { rate } else { first }
     }
 
-    fn completed(&self, now: u64, waited: u64, is_queued: bool) {
+    fn completed(&self, now: u64, waited: u64, is_queued: bool, first: f64) {
         if !is_queued {
             self.overloaded.set(0);
             self.started.set(0);
@@ -458,7 +466,7 @@ impl Meter {
         let shortest = self.shortest.get();
         if self.begin(started, now) {
             let sample = done as f64 * 1e9 / took as f64;
-            let rate = self.rate();
+            let rate = self.rate(first);
             self.rate.set((rate + (sample - rate) / 4.0).clamp(1e-3, 1e9).to_bits());
             self.overloaded.set(u64::from(shortest > TARGET));
         }
