@@ -1,21 +1,27 @@
 //! Every chore of the project in one place: `cargo xtask help`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command talks")]
 
+mod checks;
 mod fuzz;
+mod licences;
 mod models;
+mod mutants;
 mod needs;
 mod shell;
 
-use shell::{Outcome, cargo, has, run};
+use shell::{Outcome, cargo, has};
 use std::process::ExitCode;
 
 const HELP: &str = "\
 cargo xtask COMMAND
 
   test [--without nginx] [--without chromium] [TEST...]
-                  all tests; installs what they need and says so
-  ci              what CI runs: checks, then the tests
-  check           formatting, lints, docs, features, no_std, licences
+                  all tests; installs what they need and says so; what is left out is counted as skipped
+  ci [--without NAME]...
+                  what CI runs: checks, then the tests. NAME is one of those of `test` and `check`
+  check [--without NAME]...
+                  format, lints, docs, features, targets, msrv, apart, licences, deny, loom, fuzz; says what was
+                  skipped, and why
   bench [...]     the benchmark against other libraries: --quick, --json
   bench sim [...] the simulator's, against other simulators: --quick, --simpy, --json
   loopback        a thousand real clients on loopback against the simulator, in 20 seconds
@@ -24,6 +30,10 @@ cargo xtask COMMAND
                   fuzzing, 60 seconds a target unless told otherwise
   loom [--long] [MODEL...]
                   the models of what threads share, in every order of their steps; --long without a bound
+  mutants [FILE...]
+                  breaks the library in every way that is known, and tells which way no test noticed: hours, or minutes
+                  for a file
+  package         builds each crate from its package, and tests the library there
   tidy            formats and mends what the lints can mend
 ";
 
@@ -32,14 +42,16 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = match args.as_slice() {
         ["test", rest @ ..] => test(rest),
-        ["ci"] => check().and_then(|()| test(&[])),
-        ["check"] => check(),
+        ["ci", rest @ ..] => ci(rest),
+        ["check", rest @ ..] => check(rest),
         ["bench", rest @ ..] => bench(rest),
         ["loopback"] => cargo(&["run", "--locked", "-q", "-p", "relent-sim", "--example", "loopback"]),
         ["vectors", rest @ ..] => vectors(rest),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["loom", rest @ ..] => models::loom(rest),
-        ["tidy"] => tidy(),
+        ["mutants", files @ ..] => mutants::mutants(files),
+        ["package"] => checks::package(),
+        ["tidy"] => checks::tidy(),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             Ok(())
@@ -55,9 +67,37 @@ fn main() -> ExitCode {
     }
 }
 
-/// Doc tests first, so that the summary of the test runner comes last.
+/// Checks, then tests, so that the summary of the test runner comes last; before it what was skipped.
+fn ci(args: &[&str]) -> Outcome {
+    let (without, rest) = checks::without(args, &checks::all_names())?;
+    if let [unknown, ..] = rest.as_slice() {
+        return Err(format!("ci takes nothing but --without NAME, not '{unknown}'"));
+    }
+    let (checks_without, tests_without): (Vec<&str>, Vec<&str>) =
+        without.iter().partition(|name| checks::names().any(|check| check == **name));
+    let skipped = checks::check(&checks_without)?;
+    run_tests(&tests_without, &[], &skipped)
+}
+
+fn check(args: &[&str]) -> Outcome {
+    let known: Vec<&str> = checks::names().collect();
+    let (without, rest) = checks::without(args, &known)?;
+    if let [unknown, ..] = rest.as_slice() {
+        return Err(format!("check takes nothing but --without NAME, not '{unknown}'"));
+    }
+    checks::tell(&checks::check(&without)?);
+    Ok(())
+}
+
 fn test(args: &[&str]) -> Outcome {
-    let (without, filter) = needs::without(args)?;
+    let known: Vec<&str> = needs::names().collect();
+    let (without, filter) = checks::without(args, &known)?;
+    run_tests(&without, &filter, &[])
+}
+
+/// Doc tests first, so that the summary of the test runner comes last.
+fn run_tests(without: &[&str], filter: &[&str], skipped: &[String]) -> Outcome {
+    let skip = needs::skip(without);
     let without = without.join(",");
     needs::install(&without)?;
     // One name for the seed of every random test; proptest's own tests know it by another.
@@ -69,42 +109,20 @@ fn test(args: &[&str]) -> Outcome {
     if filter.is_empty() {
         shell::cargo_with(&env, &["test", "--locked", "--workspace", "--doc"])?;
     }
-    let runner: &[&str] = if has("cargo-nextest") {
+    if !skipped.is_empty() {
+        checks::tell(skipped);
+    }
+    let has_nextest = has("cargo-nextest");
+    let runner: &[&str] = if has_nextest {
         &["nextest", "run", "--no-fail-fast"]
     } else {
         &["test", "--no-fail-fast", "--lib", "--bins", "--tests"]
     };
-    let all = [runner, &["--locked", "--workspace"], filter.as_slice()].concat();
+    let mut all = [runner, &["--locked", "--workspace"], filter].concat();
+    if let (true, Some(skip)) = (has_nextest, &skip) {
+        all.extend(["-E", skip]);
+    }
     shell::cargo_with(&env, &all)
-}
-
-fn check() -> Outcome {
-    cargo(&["fmt", "--all", "--check"])?;
-    // The core builds without `std`, which is the proof that it touches no clock, thread or socket.
-    for features in ["", "std", "tokio", "toml", "http", "stream"] {
-        let features = ["clippy", "--locked", "-p", "relent", "--no-default-features", "--features", features];
-        cargo(&[&features[..], &["--", "-D", "warnings"]].concat())?;
-    }
-    cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
-    let docs = ["doc", "--locked", "--workspace", "--lib", "--no-deps"];
-    shell::cargo_with(&[("RUSTDOCFLAGS", "-D warnings")], &docs)?;
-    // Workspaces of their own, so that what they are compared with stays out of this one.
-    let mut apart = vec!["crates/relent-bench/Cargo.toml", "crates/relent-bench/sim/Cargo.toml"];
-    if has("c++") {
-        apart.push("fuzz/Cargo.toml");
-    } else {
-        eprintln!("note: there is no C++ compiler, which the fuzz targets need; they were not checked");
-    }
-    for manifest in apart {
-        cargo(&["clippy", "--locked", "--manifest-path", manifest, "--all-targets", "--", "-D", "warnings"])?;
-    }
-    if has("cargo-deny") {
-        // Advisories are news, not a property of the commit: `cargo deny check` asks for them.
-        cargo(&["deny", "check", "bans", "licenses", "sources"])?;
-    } else {
-        eprintln!("note: cargo-deny is not installed; licences and sources were not checked");
-    }
-    Ok(())
 }
 
 fn bench(args: &[&str]) -> Outcome {
@@ -121,10 +139,4 @@ fn vectors(args: &[&str]) -> Outcome {
     let folder = folder.to_string_lossy();
     let test = ["test", "--locked", "-p", "relent", "--test", "vectors", "--", "--nocapture"];
     shell::cargo_with(&[("RELENT_VECTORS", &folder)], &test)
-}
-
-fn tidy() -> Outcome {
-    cargo(&["clippy", "--workspace", "--all-targets", "--fix", "--allow-dirty", "--allow-staged"])?;
-    cargo(&["fmt", "--all"])?;
-    run("git", &["status", "--short"])
 }

@@ -8,6 +8,8 @@ struct Need {
     programs: &'static [&'static str],
     package: &'static str,
     what_for: &'static str,
+    /// Its tests, in the test runner's language for filters.
+    tests: &'static str,
 }
 
 const NEEDS: &[Need] = &[
@@ -16,47 +18,49 @@ const NEEDS: &[Need] = &[
         programs: &["nginx", "/usr/sbin/nginx"],
         package: "nginx-light",
         what_for: "the tests of `relent http` against a real server",
+        tests: "test(/^http::real::/)",
     },
     Need {
         name: "chromium",
         programs: &["chromium", "chromium-browser", "google-chrome"],
         package: "chromium",
         what_for: "the tests of the simulator's report in a real browser",
+        tests: "test(/in_a_browser$/)",
     },
 ];
 
-/// Splits the arguments into what is to be left out (`--without NAME`) and the rest.
-pub(crate) fn without<'a>(args: &[&'a str]) -> Result<(Vec<&'a str>, Vec<&'a str>), String> {
-    let (mut without, mut rest) = (vec![], vec![]);
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        if *arg != "--without" {
-            rest.push(*arg);
-            continue;
-        }
-        let name = args.next().copied().unwrap_or_default();
-        if !NEEDS.iter().any(|need| need.name == name) {
-            let names: Vec<&str> = NEEDS.iter().map(|need| need.name).collect();
-            return Err(format!("--without takes one of: {}", names.join(", ")));
-        }
-        without.push(name);
-    }
-    Ok((without, rest))
+/// The names that `--without` takes.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    NEEDS.iter().map(|need| need.name)
+}
+
+/// A filter for the test runner that skips, and so counts, the tests of what is left out.
+pub(crate) fn skip(without: &[&str]) -> Option<String> {
+    let tests = |need: &&Need| without.contains(&need.name);
+    let skipped: Vec<&str> = NEEDS.iter().filter(tests).map(|need| need.tests).collect();
+    (!skipped.is_empty()).then(|| format!("not ({})", skipped.join(" or ")))
 }
 
 /// Installs what is missing, but for what is to be left out.
 pub(crate) fn install(without: &str) -> Outcome {
     for need in NEEDS {
         if without.split(',').any(|name| name == need.name) {
-            eprintln!("note: without {}: {} will not run", need.name, need.what_for);
-        } else if !need.programs.iter().any(|program| has(program)) {
+            eprintln!("SKIPPED {}: {} will not run, as --without says", need.name, need.what_for);
+        } else if !need.is_here() {
             need.install()?;
+            if !need.is_here() {
+                return Err(format!("{} was installed and is still not to be found", need.name));
+            }
         }
     }
     Ok(())
 }
 
 impl Need {
+    fn is_here(&self) -> bool {
+        self.programs.iter().any(|program| has(program))
+    }
+
     fn install(&self) -> Outcome {
         eprintln!("note: installing {} (Debian package {}) for {}", self.name, self.package, self.what_for);
         let install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", self.package];

@@ -31,15 +31,86 @@ pub(crate) fn has(program: &str) -> bool {
     env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// What a program prints.
+pub(crate) fn output(program: &str, args: &[&str]) -> Result<String, String> {
+    let program =
+        if program == "cargo" { env::var("CARGO").unwrap_or_else(|_| program.into()) } else { program.into() };
+    let output = Command::new(&program)
+        .args(args)
+        .current_dir(ROOT)
+        .output()
+        .map_err(|err| format!("cannot run {program}: {err}"))?;
+    if !output.status.success() {
+        return Err(format!("{program} {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Cargo as rustup's: it understands `+TOOLCHAIN`, which the one that runs this does not.
+pub(crate) fn rustup_cargo(args: &[&str]) -> Outcome {
+    run_with(&[("RUSTUP_TOOLCHAIN", args[0].trim_start_matches('+'))], "cargo", &args[1..])
+}
+
+/// Whether rustup has this toolchain or can add it.
+pub(crate) fn has_toolchain(version: &str, more: &[&str]) -> bool {
+    let installed = output("rustup", &["toolchain", "list"]).unwrap_or_default();
+    let name = |line: &str| line.split_whitespace().next().unwrap_or_default().to_owned();
+    let is_here = installed.lines().any(|line| {
+        let line = name(line);
+        line.starts_with(&format!("{version}-")) || line.starts_with(&format!("{version}.0-"))
+    });
+    is_here
+        || run(
+            "rustup",
+            &[&["toolchain", "install", version, "--profile", "minimal", "--no-self-update"], more].concat(),
+        )
+        .is_ok()
+}
+
+/// Whether the toolchain in use has the standard library of this target, or rustup can add it.
+pub(crate) fn has_target(target: &str) -> bool {
+    let installed = output("rustup", &["target", "list", "--installed"]).unwrap_or_default();
+    installed.lines().any(|line| line.trim() == target) || run("rustup", &["target", "add", target]).is_ok()
+}
+
+/// The machine this runs on, as a target.
+pub(crate) fn host() -> Result<String, String> {
+    let version = output("rustc", &["-vV"])?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or_else(|| "rustc -vV names no host".into())
+}
+
+/// The version of a package of the workspace.
+pub(crate) fn version_of(package: &str) -> Result<String, String> {
+    let id = output("cargo", &["pkgid", "-p", package])?;
+    Ok(id.trim().rsplit(['#', '@']).next().unwrap_or_default().to_owned())
+}
+
+/// A file of the repository.
+pub(crate) fn read(file: &str) -> Result<String, String> {
+    std::fs::read_to_string(Path::new(ROOT).join(file)).map_err(|err| format!("{file}: {err}"))
+}
+
+/// A folder of the repository, made if it is not there.
+pub(crate) fn create_folder(folder: &str) -> Outcome {
+    std::fs::create_dir_all(Path::new(ROOT).join(folder)).map_err(|err| format!("{folder}: {err}"))
+}
+
 fn run_with(env: &[(&str, &str)], program: &str, args: &[&str]) -> Outcome {
     let name = Path::new(program).file_name().map_or(program.into(), |name| name.to_string_lossy());
     let line = format!("{name} {}", args.join(" "));
     eprintln!("$ {line}");
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-    let status = Command::new(program)
+    let program = if program.contains('/') && !program.starts_with('/') {
+        Path::new(ROOT).join(program).into_os_string()
+    } else {
+        program.into()
+    };
+    let status = Command::new(&program)
         .args(args)
         .envs(env.iter().copied())
-        .current_dir(root)
+        .current_dir(ROOT)
         .stdin(Stdio::null())
         .status()
         .map_err(|err| format!("cannot run {name}: {err}"))?;

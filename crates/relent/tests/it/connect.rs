@@ -2,15 +2,21 @@
 
 use relent::{Policy, Reason, net};
 use std::{
-    net::{Ipv4Addr, TcpListener},
+    net::{Ipv4Addr, SocketAddr, TcpListener},
     time::Duration,
 };
 
 const QUICK: Policy = Policy::constant(Duration::from_millis(5)).max_attempts(400);
 
-/// A port that nobody listens on; bound again by who wants it.
+/// A port where nobody listens, and that nobody else is given while the test runs: it is bound, and kept. Who says so
+/// (`SO_REUSEADDR`, as listeners of std and tokio do) may still listen on it.
 fn free_port() -> u16 {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.set_reuse_address(true).unwrap();
+    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
+    let port = socket.local_addr().unwrap().as_socket().unwrap().port();
+    std::mem::forget(socket);
+    port
 }
 
 #[tokio::test]

@@ -227,8 +227,14 @@ impl Reply {
     }
 }
 
-/// A port on loopback where nobody listens.
+/// A port on loopback where nobody listens, and that nobody else is given while the test runs: it is bound, and kept. Who
+/// says so (`SO_REUSEADDR`, as listeners of std and nginx do) may still listen on it.
 pub(super) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-    listener.local_addr().expect("it is bound").port()
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("there are sockets");
+    socket.set_reuse_address(true).expect("a socket that is not bound may be told so");
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    socket.bind(&any.into()).expect("loopback has a free port");
+    let port = socket.local_addr().ok().and_then(|at| at.as_socket()).expect("it is bound").port();
+    std::mem::forget(socket);
+    port
 }

@@ -1,0 +1,1 @@
+//! Nothing: see `tests/`. `cargo xtask check` runs them with each feature of relent alone, and with none.
