@@ -9,6 +9,7 @@
 //! jitter = "full"                  # none full equal decorrelated { proportional = 0.2 } { additive = "1s" }
 //! max_attempts = 5                 # the first included; or "unlimited"
 //! max_elapsed = "30s"
+//! timeout = "1m"                   # ends everything at that moment, an attempt under way included
 //! attempt_timeout = "2s"
 //!
 //! [policy.notify]
@@ -21,7 +22,7 @@
 //! ```
 //!
 //! A key that is not given takes the default of its curve ([`Settings::of`](crate::Settings::of)). `cap`,
-//! `max_attempts`, `max_elapsed`, `max_pushback` and `attempt_timeout` may be `"unlimited"`. A key or value that is not
+//! `max_attempts`, `max_elapsed`, `max_pushback`, `timeout` and `attempt_timeout` may be `"unlimited"`. A key or value that is not
 //! known is an error with its place and a suggestion, and so is a policy that makes no sense, even if another one of
 //! the file is asked for. Tables `[upstream.NAME]` are kept by name and not acted on: [`Config::upstreams`] lets the
 //! caller say so.

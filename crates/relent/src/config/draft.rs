@@ -57,6 +57,8 @@ pub struct Draft {
     pub max_elapsed: Option<Limit<Duration>>,
     /// The longest pushback waited for.
     pub max_pushback: Option<Limit<Duration>>,
+    /// The longest the whole call may take, its attempts included: what is under way then is ended.
+    pub timeout: Option<Limit<Duration>>,
     /// The longest one attempt may take.
     pub attempt_timeout: Option<Limit<Duration>>,
     /// The longest random wait before the first attempt.
@@ -64,7 +66,7 @@ pub struct Draft {
 }
 
 /// The keys of a policy, in the order files are written.
-pub const KEYS: [&str; 14] = [
+pub const KEYS: [&str; 15] = [
     "compat",
     "curve",
     "base",
@@ -77,6 +79,7 @@ pub const KEYS: [&str; 14] = [
     "max_attempts",
     "max_elapsed",
     "max_pushback",
+    "timeout",
     "attempt_timeout",
     "spread",
 ];
@@ -109,6 +112,7 @@ impl Draft {
             "max_attempts" => self.max_attempts = Some(value::attempts(value)?),
             "max_elapsed" => self.max_elapsed = Some(value::duration_limit(value)?),
             "max_pushback" => self.max_pushback = Some(value::duration_limit(value)?),
+            "timeout" => self.timeout = Some(value::duration_limit(value)?),
             "attempt_timeout" => self.attempt_timeout = Some(value::duration_limit(value)?),
             "spread" => self.spread = Some(value::duration(value)?),
             _ => return Err(BadSetting::unknown("key", key, &KEYS)),
@@ -135,6 +139,7 @@ impl Draft {
             max_attempts: self.max_attempts.or(under.max_attempts),
             max_elapsed: self.max_elapsed.or(under.max_elapsed),
             max_pushback: self.max_pushback.or(under.max_pushback),
+            timeout: self.timeout.or(under.timeout),
             attempt_timeout: self.attempt_timeout.or(under.attempt_timeout),
             spread: self.spread.or(under.spread),
         }
@@ -151,6 +156,7 @@ impl Draft {
                 max_attempts: self.max_attempts,
                 max_elapsed: self.max_elapsed,
                 max_pushback: self.max_pushback,
+                timeout: self.timeout,
                 attempt_timeout: self.attempt_timeout,
                 spread: self.spread,
                 ..Draft::default()
@@ -200,7 +206,7 @@ impl Draft {
             max_attempts: self.max_attempts.map_or(start.max_attempts, Limit::into_option),
             max_elapsed: self.max_elapsed.map_or(start.max_elapsed, Limit::into_option),
             max_pushback: self.max_pushback.map_or(start.max_pushback, Limit::into_option),
-            timeout: start.timeout,
+            timeout: self.timeout.map_or(start.timeout, Limit::into_option),
             attempt_timeout: self.attempt_timeout.map_or(start.attempt_timeout, Limit::into_option),
             spread: self.spread.unwrap_or(start.spread),
         })

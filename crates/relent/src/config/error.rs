@@ -37,6 +37,8 @@ struct Place {
     line: usize,
     column: usize,
     width: usize,
+    /// The line up to the place, as it is shown.
+    before: String,
     source: String,
 }
 
@@ -97,6 +99,20 @@ impl ConfigError {
     }
 }
 
+/// Text of the file as it may be shown: nothing that a terminal obeys, that turns the reading order around or that ends
+/// the line is left, but tabs.
+fn shown(text: &str) -> String {
+    let is_hostile = |c: char| {
+        (c.is_control() && c != '\t')
+            || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hostile(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
+    }
+    out
+}
+
 impl Place {
     fn of(text: &str, span: Span) -> Place {
         let start = floor(text, span.start.min(text.len()));
@@ -106,15 +122,15 @@ impl Place {
         Place {
             line: text[..start].matches('\n').count() + 1,
             column: text[line_start..start].chars().count() + 1,
-            width: text[start..end.min(line_end)].chars().count().max(1),
-            source: text[line_start..line_end].trim_end().to_string(),
+            width: shown(&text[start..end.min(line_end).max(start)]).chars().count().max(1),
+            before: shown(&text[line_start..start]),
+            source: shown(text[line_start..line_end].trim_end()),
         }
     }
 
     /// The caret's line: tabs stay tabs, so that it stands under what it means.
     fn carets(&self) -> String {
-        let before = self.source.chars().chain(std::iter::repeat(' ')).take(self.column - 1);
-        let mut line: String = before.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let mut line: String = self.before.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         line.extend(std::iter::repeat_n('^', self.width));
         line
     }
@@ -129,13 +145,13 @@ fn floor(text: &str, mut at: usize) -> usize {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.bad.problem)?;
+        f.write_str(&shown(&self.bad.problem))?;
         let Some(place) = &self.place else { return Ok(()) };
         let number = place.line.to_string();
         let margin = " ".repeat(number.len());
         write!(f, "\n{margin}--> ")?;
         if let Some(file) = &self.file {
-            write!(f, "{}:", file.display())?;
+            write!(f, "{}:", shown(&file.display().to_string()))?;
         }
         write!(f, "{}:{}", place.line, place.column)?;
         write!(f, "\n{margin} |\n{number} | {}\n{margin} | {}", place.source, place.carets())

@@ -29,11 +29,14 @@ fn every_curve_and_key() {
     assert_eq!(policy("max_attempts = 'unlimited'"), Policy::default().unlimited_attempts());
     assert_eq!(policy("max_attempts = 0x10"), Policy::default().max_attempts(16));
     assert_eq!(
-        policy("cap = '10s'\nmax_elapsed = '1m'\nmax_pushback = '1h'\nattempt_timeout = '2s'\nspread = '3s'"),
+        policy(
+            "cap = '10s'\nmax_elapsed = '1m'\nmax_pushback = '1h'\ntimeout = '2m'\nattempt_timeout = '2s'\nspread = '3s'"
+        ),
         Policy::default()
             .cap(10 * SEC)
             .max_elapsed(60 * SEC)
             .max_pushback(3600 * SEC)
+            .timeout(120 * SEC)
             .attempt_timeout(2 * SEC)
             .spread(3 * SEC)
     );
@@ -112,6 +115,28 @@ fn mistakes_are_shown_where_they_stand() {
     }
 }
 
+/// A file that somebody else wrote cannot speak to the terminal, nor forge a line of the error.
+#[test]
+fn quoted_lines_and_words_are_escaped() {
+    for hostile in ['\u{1b}', '\u{9b}', '\u{202e}', '\u{2066}', '\u{200f}', '\r', '\u{8}', '\u{7f}', '\u{2028}'] {
+        let escaped = format!("\\u{{{:x}}}", u32::from(hostile));
+        for text in [
+            format!("[policy.read]\nbase = \"{hostile}100\"\n"),
+            format!("[policy.read]\nbsae = \"1s\" # {hostile}[2Jerror: forged\n"),
+            format!("[policy.'{hostile}']\nbase = \"1\"\n[policy.b]\nfactor = 0.5 # {hostile}"),
+        ] {
+            let error = Config::parse(&text).unwrap_err();
+            let shown = format!("{error}\n{}", error.hint());
+            assert!(!shown.contains(hostile), "{shown:?}");
+            let bare = shown.contains(&escaped) || shown.contains("\\r") || !shown.contains("2J");
+            assert!(bare, "{shown:?}");
+        }
+    }
+    // The caret still stands under what it means.
+    let error = Config::parse("[policy]\nbase = \"1s\u{202e}\"\n").unwrap_err().to_string();
+    assert!(error.ends_with("2 | base = \"1s\\u{202e}\"\n  |        ^^^^^^^^^^^^"), "{error}");
+}
+
 #[test]
 fn what_is_no_toml_is_an_error_with_its_place() {
     for (text, line) in [("[policy.read\n", 1), ("[policy]\nbase = \n", 2), ("[policy]\nbase='1s'\nbase='2s'", 3)] {
@@ -150,6 +175,8 @@ fn wrong_values_of_every_key() {
         ("max_attempts = 0", "no attempt is allowed"),
         ("max_attempts = -1", "\"-1\" is not a number of attempts"),
         ("max_attempts = 99999999999999999999", "\"99999999999999999999\" is not a number of attempts"),
+        ("timeout = '0s'", "the timeout is zero"),
+        ("timeout = 30", "the duration has no unit"),
         ("attempt_timeout = '0s'", "the attempt timeout is zero"),
         ("compat = 'no-such-system'", "there is no profile \"no-such-system\""),
         ("compat = 1", "a text is expected, and this is a number"),
@@ -253,10 +280,11 @@ prop_compose! {
         max_attempts in prop::option::of(1..=u32::MAX),
         max_elapsed in prop::option::of(any_duration()),
         max_pushback in prop::option::of(any_duration()),
+        timeout in prop::option::of(any_duration()),
         attempt_timeout in prop::option::of(any_duration()),
         spread in any_duration(),
     ) -> Settings {
-        Settings { curve, cap, jitter, max_attempts, max_elapsed, max_pushback, timeout: None, attempt_timeout, spread }
+        Settings { curve, cap, jitter, max_attempts, max_elapsed, max_pushback, timeout, attempt_timeout, spread }
     }
 }
 

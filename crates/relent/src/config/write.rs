@@ -1,4 +1,5 @@
-//! Policies out as text: every key spelled out, so that a file means the same under later defaults too.
+//! Policies out as text: every key spelled out, so that a file means the same under later defaults too; `timeout`, which
+//! no default sets, where there is one.
 
 use super::{
     draft::Draft,
@@ -12,7 +13,7 @@ use std::{
     vec::Vec,
 };
 
-/// Everything the policy says, each key given.
+/// Everything the policy says, each key given (`timeout` only if there is one).
 ///
 /// A rule of the user's own ([`Policy::custom`]) becomes its name under `compat`; only rules that `relent` has a
 /// profile of can be read back.
@@ -25,6 +26,7 @@ impl From<Policy> for Draft {
             max_attempts: Some(settings.max_attempts.into()),
             max_elapsed: Some(settings.max_elapsed.into()),
             max_pushback: Some(settings.max_pushback.into()),
+            timeout: settings.timeout.map(Limit::At),
             attempt_timeout: Some(settings.attempt_timeout.into()),
             spread: Some(settings.spread),
             ..shape(settings.curve)
@@ -72,6 +74,7 @@ impl fmt::Display for Draft {
         line(f, "max_attempts", self.max_attempts.map(|most| limit(most, |most| most.to_string())))?;
         line(f, "max_elapsed", self.max_elapsed.map(duration_limit))?;
         line(f, "max_pushback", self.max_pushback.map(duration_limit))?;
+        line(f, "timeout", self.timeout.map(duration_limit))?;
         line(f, "attempt_timeout", self.attempt_timeout.map(duration_limit))?;
         line(f, "spread", self.spread.map(duration))
     }
