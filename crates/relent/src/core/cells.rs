@@ -48,6 +48,8 @@ mod models {
     fn cells_change_together() {
         model(|| {
             let cells = Arc::new(Cells::<2>::new());
+            // Loom makes its atomics at their first use, which must be before a second thread starts.
+            cells.with(|_| ());
             let other = cells.clone();
             let step = |values: &mut [u64; 2]| {
                 assert_eq!(values[0], values[1]);

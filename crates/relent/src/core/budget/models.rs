@@ -1,4 +1,5 @@
-//! Every budget that is one word, in every order of two threads.
+//! Every budget that is one word, in every order of two threads. Loom makes its atomics at their first use, which must be
+//! before a second thread starts: hence the resets.
 
 use super::{Budget, BudgetSettings, aws_quota::AwsQuota};
 use crate::core::{outcome::Outcome, time::Timestamp, verdict::Verdict};
@@ -10,6 +11,7 @@ const FAILED: Outcome = Outcome::Failure(Verdict::Transient);
 /// What two threads are granted together that each ask once, after `before`.
 fn granted(settings: BudgetSettings, before: impl Fn(&Budget)) -> usize {
     let budget = Arc::new(settings.budget().unwrap());
+    budget.reset(NOW);
     before(&budget);
     let other = budget.clone();
     let other = thread::spawn(move || other.withdraw(NOW, FAILED, 0).is_some());
@@ -34,6 +36,7 @@ fn one_token_is_granted_once() {
 fn a_failure_is_never_lost() {
     model(|| {
         let budget = Arc::new(Budget::grpc(4, 0.1));
+        budget.reset(NOW);
         let other = budget.clone();
         let other = thread::spawn(move || other.outcome(NOW, FAILED, None));
         budget.outcome(NOW, FAILED, None);
@@ -47,6 +50,7 @@ fn a_failure_is_never_lost() {
 fn what_is_in_flight_comes_back() {
     model(|| {
         let budget = Arc::new(Budget::in_flight(0.0, 2));
+        budget.reset(NOW);
         let other = budget.clone();
         let once = |budget: &Budget| {
             if let Some(paid) = budget.withdraw(NOW, FAILED, 0) {

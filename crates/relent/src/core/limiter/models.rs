@@ -1,4 +1,5 @@
-//! Every limiter that is one word, in every order of two threads.
+//! Every limiter that is one word, in every order of two threads. Loom makes its atomics at their first use, which must be
+//! before a second thread starts: hence the resets.
 
 use super::{Limit, LimitAnswer};
 use crate::core::{outcome::Outcome, time::Timestamp, verdict::Verdict};
@@ -10,6 +11,7 @@ const NOW: Timestamp = Timestamp::from_nanos(1000);
 /// What two threads are granted together that each ask once.
 fn granted(limit: Limit) -> usize {
     let limit = Arc::new(limit);
+    limit.reset(NOW);
     let other = limit.clone();
     let other = thread::spawn(move || other.acquire(NOW) == LimitAnswer::Granted);
     let mine = limit.acquire(NOW) == LimitAnswer::Granted;
@@ -27,6 +29,7 @@ fn one_place_is_granted_once() {
 fn places_come_back_while_the_limit_moves() {
     model(|| {
         let limit = Arc::new(Limit::aimd(2));
+        limit.reset(NOW);
         let other = limit.clone();
         let once = |limit: &Limit, outcome| {
             if limit.acquire(NOW) == LimitAnswer::Granted {
