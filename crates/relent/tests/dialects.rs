@@ -39,8 +39,8 @@ fn every_dialect_writes_what_it_can_say() {
 }
 
 fn retry_info(text: &str) -> Option<Pushback> {
-    let dialect = DIALECTS.iter().find(|dialect| dialect.name == "grpc-status-details-bin").unwrap();
-    dialect.read(&HeaderValue::from_str(text).unwrap(), Duration::ZERO)
+    let dialect = DIALECTS.iter().find(|dialect| dialect.name == "grpc-status-details-bin").expect("a dialect");
+    dialect.read(&HeaderValue::from_str(text).expect("a header's value"), Duration::ZERO)
 }
 
 #[test]
