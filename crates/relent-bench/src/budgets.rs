@@ -2,7 +2,7 @@
 
 use crate::harness::{Case, Group, Settings};
 use governor::{Quota, RateLimiter};
-use relent::{LimitAnswer, Budget, Limit, Outcome, Timestamp, Verdict};
+use relent::{Budget, Limit, LimitAnswer, Outcome, Timestamp, Verdict};
 use std::{
     hint::black_box,
     num::NonZeroU32,
@@ -76,7 +76,10 @@ fn cases() -> Vec<Once> {
             }),
         ),
         ("relent throttle: a call", Arc::new(|| _ = black_box(THROTTLE.start(black_box(NOW), u64::MAX)))),
-        ("relent rate: a permit", Arc::new(|| assert_eq!(RATE.acquire(black_box(Timestamp::MAX)), LimitAnswer::Granted))),
+        (
+            "relent rate: a permit",
+            Arc::new(|| assert_eq!(RATE.acquire(black_box(Timestamp::MAX)), LimitAnswer::Granted)),
+        ),
         ("governor: a permit (reads the clock too)", Arc::new(move || _ = black_box(governor.check()))),
         (
             "relent concurrency: a permit and its end",

@@ -15,7 +15,7 @@ use tower::Service;
 static POLICY: Policy = Policy::exponential(Duration::from_millis(100)).cap(Duration::from_secs(10)).max_attempts(4);
 
 const RETRIES: u32 = 100;
-static JITTERED: Policy = Policy::constant(Duration::from_nanos(1)).max_attempts(RETRIES + 1);
+static JITTERED: Policy = Policy::constant(Duration::from_nanos(2)).max_attempts(RETRIES + 1);
 static IMMEDIATE: Policy = Policy::immediate().max_attempts(RETRIES + 1);
 
 /// The operation: cheap, and its outcome is not known to the compiler.
@@ -176,6 +176,28 @@ pub(crate) fn hundred_retries() -> Group {
         }),
     ];
     Group { name: "zero", title: "100 retries without delay, per attempt", per: RETRIES + 1, cases }
+}
+
+pub(crate) fn giving_up() -> Group {
+    let cases = vec![
+        Case::new("floor: a direct call", || consume(fail())),
+        Case::new("relent, blocking", || consume(POLICY.max_attempts(1).retry_blocking(|_| fail()))),
+        Case::new("relent, async", || consume(finish!(POLICY.max_attempts(1).retry(async |_| fail())))),
+        Case::new("relent, blocking, permanent", || consume(POLICY.when(|_: &u32| false).retry_blocking(|_| fail()))),
+        Case::new("relent, async, permanent", || {
+            consume(finish!(POLICY.when(|_: &u32| false).retry(async |_| fail())));
+        }),
+        Case::new("backon, blocking", || {
+            consume(backon::BlockingRetryable::retry(fail, exponential().with_max_times(0)).call());
+        }),
+        Case::new("backon, async", || {
+            consume(finish!(backon::Retryable::retry(async || fail(), exponential().with_max_times(0)).into_future()));
+        }),
+        Case::new("backon, blocking, permanent", || {
+            consume(backon::BlockingRetryable::retry(fail, exponential()).when(|_| false).call());
+        }),
+    ];
+    Group { name: "give-up", title: "Giving up after one attempt", per: 1, cases }
 }
 
 fn exponential() -> backon::ExponentialBuilder {

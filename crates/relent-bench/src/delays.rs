@@ -1,7 +1,10 @@
 //! The delays themselves: exponential from 100 ms, doubling, up to 10 s, full jitter (or the nearest a library has).
 
 use crate::harness::{Case, Group};
-use relent::{Policy, Timestamp, Verdict, rng::{GAMMA, mix, scale}};
+use relent::{
+    Policy, Timestamp, Verdict,
+    rng::{GAMMA, mix, scale},
+};
 use std::{hint::black_box, time::Duration};
 
 const BASE: Duration = Duration::from_millis(100);

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 relent-bench [--quick] [--json] [GROUP...]
 
-groups: delay start blocking async zero breaker pacer budget budget-together sizes build command (all unless some are named)
+groups: delay start blocking async zero give-up breaker pacer budget budget-together sizes build command (all unless some are named)
 ";
 
 fn main() -> ExitCode {
@@ -50,12 +50,13 @@ fn main() -> ExitCode {
         println!("{}\n", machine::describe());
     }
     type Make = fn() -> Group;
-    let groups: [(&str, Make); 10] = [
+    let groups: [(&str, Make); 11] = [
         ("delay", delays::next_delay),
         ("start", delays::start_and_take_eight),
         ("blocking", calls::first_success_blocking),
         ("async", calls::first_success_async),
         ("zero", calls::hundred_retries),
+        ("give-up", calls::giving_up),
         ("breaker", breakers::alone),
         ("breaker", breakers::two_threads),
         ("pacer", breakers::pacer),

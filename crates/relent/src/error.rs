@@ -44,6 +44,12 @@ type Told = Option<Box<Story>>;
 type Told = Option<Story>;
 
 impl<E> Error<E> {
+    /// Given up after one attempt, of which nothing else is known.
+    #[inline]
+    pub(crate) const fn at_once(reason: Reason, last: E) -> Error<E> {
+        Error { reason, last: Some(last), story: None }
+    }
+
     pub(crate) fn new(reason: Reason, last: Option<E>, story: Story) -> Error<E> {
         #[cfg(feature = "std")]
         let story = Box::new(story);

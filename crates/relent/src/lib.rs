@@ -49,10 +49,12 @@ mod core;
 mod error;
 mod event;
 mod failure;
+mod hooks;
 mod lint;
 mod retrier;
 mod retry;
 mod rt;
+mod run;
 mod story;
 #[cfg(feature = "std")]
 mod suggest;
@@ -102,8 +104,9 @@ pub use self::{
     error::{Chained, Error, gave_up},
     event::{Cause, Event},
     failure::Failure,
+    hooks::{Always, Judge, Setting, Silent, Until, Watch},
     lint::Warning,
-    retrier::{Always, Judge, Retrier, Silent, Watch},
+    retrier::Retrier,
     retry::Retry,
     rt::Timer,
     story::Story,

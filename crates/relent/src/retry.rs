@@ -4,10 +4,11 @@
 //! means where it happens.
 
 use crate::{
-    Attempt, Call, Decision, Error, Policy, Reason, Story, Timer, Timestamp, Verdict, cancel::Cancel,
-    error::is_given_up, timeline::Timeline,
+    Attempt, Call, Decision, Error, Policy, Reason, Saved, Story, Timeline, Timer, Timestamp, Verdict, cancel::Cancel,
+    error::is_given_up, rng::draw,
 };
 use core::{
+    borrow::Borrow,
     future::{Future, poll_fn},
     pin::pin,
     task::Poll,
@@ -41,27 +42,101 @@ pub(crate) type DefaultTimer = ();
 ///
 /// assert_eq!(connect("127.0.0.1:1").unwrap_err().attempts, 3);
 /// ```
+///
+/// It owns its policy or borrows it: [`into_owned`](Retry::into_owned) makes one that can be kept in a struct beside it.
 #[derive(Debug)]
-pub struct Retry<'a, T = DefaultTimer> {
-    call: Call<'a>,
+#[must_use = "a call that nobody backs off is an attempt like any other"]
+pub struct Retry<P = Policy, T = DefaultTimer> {
+    policy: P,
     timer: T,
+    /// Nothing is set up for a first attempt that may succeed.
+    state: Option<State>,
+}
+
+/// What a call has been through.
+#[derive(Debug)]
+struct State {
+    started: Timestamp,
+    /// Whether the clock was read when the call began, or was reset.
+    knows_start: bool,
+    seed: u64,
+    saved: Saved,
+    deadline: Timestamp,
     timeline: Timeline,
     /// When the attempt that is under way started, if anybody looked at the clock.
     attempt_started: Option<Timestamp>,
-    /// Whether the clock was read when the call began, or was reset.
-    knows_start: bool,
     /// When the last attempt failed, as far as it matters.
     failed_at: Timestamp,
     healthy: Duration,
     pushback: Option<Duration>,
     /// How long the last attempt was given, if it was dropped at its timeout.
-    pub(crate) timed_out: Option<Duration>,
+    timed_out: Option<Duration>,
     cancel: Option<Cancel>,
     /// Whether it matters what time it is, even where nothing is waited for.
     is_timed: bool,
     /// Whether the call has its seed, and a beginning if nobody needed to know that before.
     has_begun: bool,
     retries_given_up: bool,
+}
+
+impl State {
+    fn new(began: Option<Timestamp>) -> State {
+        let now = began.unwrap_or_default();
+        State {
+            started: now,
+            knows_start: began.is_some(),
+            seed: 0,
+            saved: Saved::default(),
+            deadline: Timestamp::MAX,
+            timeline: Timeline::new(now),
+            attempt_started: began,
+            failed_at: now,
+            healthy: Duration::MAX,
+            pushback: None,
+            timed_out: None,
+            cancel: None,
+            is_timed: began.is_some(),
+            has_begun: false,
+            retries_given_up: false,
+        }
+    }
+
+    fn call<'p>(&self, policy: &'p Policy) -> Call<'p> {
+        policy.resume(self.started, self.seed, self.saved).deadline_at(self.deadline)
+    }
+
+    fn begin_at(&mut self, now: Timestamp, is_the_start: bool) {
+        self.started = now;
+        self.timeline.begin(now);
+        self.attempt_started = is_the_start.then_some(now);
+        self.knows_start = is_the_start;
+        self.failed_at = now;
+    }
+
+    /// The failures are forgotten, and the jitter is new.
+    fn forget(&mut self, now: Timestamp) {
+        self.seed = draw(self.seed, u32::MAX);
+        self.saved = Saved::default();
+        self.timeline = Timeline::new(now);
+        self.begin_at(now, true);
+    }
+
+    /// Whether there is no more to tell of the call than that one attempt failed.
+    fn has_little_to_tell(&self) -> bool {
+        self.saved.failures == 1 && !self.has_begun && !self.knows_start && self.pushback.is_none()
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancel.as_ref().is_some_and(Cancel::is_cancelled)
+    }
+}
+
+/// How a wait before an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Woken {
+    InTime,
+    /// Not to start an attempt any more, for this reason.
+    Not(Reason),
 }
 
 #[cfg(feature = "std")]
@@ -85,89 +160,139 @@ impl Policy {
     /// # Ok(socket)
     /// # }
     /// ```
-    pub fn start(&self) -> Retry<'_> {
+    #[inline]
+    pub fn start(&self) -> Retry<&Policy> {
         self.start_with(crate::SystemTimer)
     }
 }
 
 impl Policy {
     /// [`start`](Policy::start) with a clock and sleeper of the user's own.
-    pub fn start_with<T: Timer>(&self, timer: T) -> Retry<'_, T> {
-        let began = self.is_timed().then(|| timer.now());
+    ///
+    /// ```
+    /// use relent::{Policy, SystemTimer};
+    ///
+    /// let policy = Policy::immediate();
+    /// let mut retry = policy.start_with(SystemTimer);
+    /// retry.back_off_blocking("refused").unwrap();
+    /// assert_eq!(retry.attempt().number(), 2);
+    /// ```
+    #[inline]
+    pub fn start_with<T: Timer>(&self, timer: T) -> Retry<&Policy, T> {
+        let began = if self.is_timed() { Some(timer.now()) } else { None };
         Retry::new(self, timer, began)
     }
 }
 
-impl<'a, T: Timer> Retry<'a, T> {
+impl<T> Retry<&Policy, T> {
+    /// The same call with a policy of its own, to be kept where the policy it was started from does not live long
+    /// enough.
+    ///
+    /// ```
+    /// use relent::{Policy, Retry};
+    ///
+    /// struct Connection {
+    ///     retry: Retry,
+    /// }
+    ///
+    /// fn open(policy: Policy) -> Connection {
+    ///     Connection { retry: policy.start().into_owned() }
+    /// }
+    /// assert_eq!(open(Policy::default()).retry.attempt().number(), 1);
+    /// ```
+    pub fn into_owned(self) -> Retry<Policy, T> {
+        Retry { policy: *self.policy, timer: self.timer, state: self.state }
+    }
+}
+
+impl<P: Borrow<Policy>, T: Timer> Retry<P, T> {
     /// A call that began at `began`, if it matters.
     #[inline]
-    pub(crate) fn new(policy: &'a Policy, timer: T, began: Option<Timestamp>) -> Retry<'a, T> {
-        let now = began.unwrap_or_default();
-        Retry {
-            call: policy.call(now, 0),
-            timeline: Timeline::new(now),
-            attempt_started: began,
-            knows_start: began.is_some(),
-            failed_at: now,
-            healthy: Duration::MAX,
-            pushback: None,
-            timed_out: None,
-            cancel: None,
-            is_timed: began.is_some(),
-            has_begun: false,
-            retries_given_up: false,
-            timer,
-        }
+    pub(crate) fn new(policy: P, timer: T, began: Option<Timestamp>) -> Retry<P, T> {
+        let state = match began {
+            None => None,
+            began => Some(State::new(began)),
+        };
+        Retry { policy, timer, state }
+    }
+
+    #[inline]
+    fn state(&mut self) -> &mut State {
+        self.state.get_or_insert_with(|| State::new(None))
     }
 
     /// What is left undone for calls that succeed at once.
     #[inline]
-    pub(crate) fn begin(&mut self) {
-        if !self.has_begun {
+    fn begin(&mut self) -> &mut State {
+        if !self.state().has_begun {
             self.begin_late();
         }
+        self.state()
     }
 
     #[cold]
     fn begin_late(&mut self) {
-        if !self.is_timed {
-            self.begin_at(self.timer.now());
-            (self.attempt_started, self.knows_start) = (None, false);
+        let is_timed = self.state().is_timed;
+        let now = if is_timed { None } else { Some(self.timer.now()) };
+        let seed = self.timer.seed();
+        let state = self.state();
+        if let Some(now) = now {
+            state.begin_at(now, false);
         }
-        self.has_begun = true;
-        self.call.reseed(self.timer.seed());
-    }
-
-    fn begin_at(&mut self, now: Timestamp) {
-        self.call.begin(now);
-        self.timeline = Timeline::new(now);
-        (self.attempt_started, self.knows_start) = (Some(now), true);
-        self.failed_at = now;
+        state.has_begun = true;
+        state.seed = seed;
     }
 
     /// From now on it matters what time it is.
     fn keep_time(&mut self) {
-        if !self.is_timed && !self.has_begun {
-            self.begin_at(self.timer.now());
+        let now = self.timer.now();
+        let state = self.state();
+        if !state.is_timed && !state.has_begun {
+            state.begin_at(now, true);
         }
-        self.is_timed = true;
+        state.is_timed = true;
     }
 
     /// The same call, which `cancel` ends: a sleeper wakes at once.
+    ///
+    /// ```
+    /// use relent::{Cancel, Policy, Reason};
+    ///
+    /// let cancel = Cancel::new();
+    /// let policy = Policy::default();
+    /// let mut retry = policy.start().cancel(&cancel);
+    /// cancel.cancel();
+    /// assert_eq!(retry.back_off_blocking("refused").unwrap_err().reason, Reason::Cancelled);
+    /// ```
     #[cfg(feature = "std")]
-    #[must_use]
     pub fn cancel(mut self, cancel: &Cancel) -> Self {
-        self.cancel = Some(cancel.clone());
+        self.state().cancel = Some(cancel.clone());
         self
     }
 
-    /// The same call with a deadline on the timer's clock: no attempt starts at or after it.
-    #[must_use]
+    /// The same call with a point in time at which its answer is worth nothing any more: no attempt starts at or after
+    /// it, and [`attempt`](Retry::attempt) says how much is left.
+    ///
+    /// ```
+    /// use relent::{Policy, Reason};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let policy = Policy::constant(Duration::from_secs(60)).jitter(relent::Jitter::None);
+    /// let mut retry = policy.start().deadline(Instant::now() + Duration::from_secs(1));
+    /// assert!(retry.attempt().timeout().unwrap() <= Duration::from_secs(1));
+    /// assert_eq!(retry.back_off_blocking("refused").unwrap_err().reason, Reason::Elapsed);
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn deadline(self, at: std::time::Instant) -> Self {
+        self.deadline_at(crate::rt::timestamp(at))
+    }
+
+    /// [`deadline`](Retry::deadline) on the clock of the timer. [`Timestamp::MAX`] is none.
     pub fn deadline_at(mut self, at: Timestamp) -> Self {
-        self.call = self.call.deadline_at(at);
         if at != Timestamp::MAX {
             self.keep_time();
         }
+        self.state().deadline = at;
         self
     }
 
@@ -190,52 +315,110 @@ impl<'a, T: Timer> Retry<'a, T> {
     /// assert_eq!(retry.attempt().number(), 2);
     /// # });
     /// ```
-    #[must_use]
     pub fn reset_after(mut self, healthy: Duration) -> Self {
-        self.healthy = healthy;
         self.keep_time();
+        self.state().healthy = healthy;
         self
     }
 
     /// The same call, which also retries what an inner policy gave up on. The attempts of the two multiply.
-    #[must_use]
     pub fn retry_given_up(mut self) -> Self {
-        self.retries_given_up = true;
+        self.state().retries_given_up = true;
         self
     }
 
     /// The attempt that is under way.
     #[inline]
     pub fn attempt(&self) -> Attempt {
-        let limit =
-            if self.is_timed { self.call.attempt_limit(self.attempt_started.unwrap_or(self.failed_at)) } else { None };
-        Attempt::new(self.call.attempt(), limit)
+        match &self.state {
+            None => Attempt::new(1, None),
+            Some(state) => self.attempt_of(state),
+        }
     }
 
-    /// The time since the call began, or since it was reset. Counted from the first failure, and zero before it, if no
-    /// limit of time made it necessary to read the clock.
-    pub fn elapsed(&self) -> Duration {
-        if self.has_begun || self.is_timed { self.call.elapsed(self.timer.now()) } else { Duration::ZERO }
+    fn attempt_of(&self, state: &State) -> Attempt {
+        let call = state.call(self.policy.borrow());
+        let now = state.attempt_started.unwrap_or(state.failed_at);
+        Attempt::new(call.attempt(), if state.is_timed { call.attempt_limit(now) } else { None })
     }
 
-    /// Forgets the failures: the next one is the first again, `max_elapsed` counts from now.
+    /// The time since the call began, or since it was reset. `None` where the clock was not read then, because no limit
+    /// of time made it necessary.
+    ///
+    /// ```
+    /// use relent::Policy;
+    /// use std::time::Duration;
+    ///
+    /// let policy = Policy::immediate();
+    /// assert_eq!(policy.start().elapsed(), None);
+    /// let policy = policy.max_elapsed(Duration::from_secs(1));
+    /// assert!(policy.start().elapsed().is_some());
+    /// ```
+    pub fn elapsed(&self) -> Option<Duration> {
+        let state = self.state.as_ref().filter(|state| state.knows_start)?;
+        Some(self.timer.now().since(state.started))
+    }
+
+    /// Forgets the failures: the next one is the first again, and limits of time count from now.
+    ///
+    /// ```
+    /// let policy = relent::Policy::immediate();
+    /// let mut retry = policy.start();
+    /// retry.back_off_blocking("refused").unwrap();
+    /// retry.reset();
+    /// assert_eq!(retry.attempt().number(), 1);
+    /// ```
     pub fn reset(&mut self) {
         self.begin();
-        self.forget(self.timer.now());
+        let now = self.timer.now();
+        self.state().forget(now);
     }
 
-    /// Waits for the policy's `spread`. For before the first attempt.
+    /// Waits for the policy's `spread`, for before the first attempt; at once where it has none.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost if the future is dropped; waiting again waits as long again.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
+    /// use std::time::Duration;
+    ///
+    /// let policy = relent::Policy::default().spread(Duration::from_secs(10));
+    /// let mut retry = policy.start();
+    /// retry.spread().await;
+    /// # });
+    /// ```
     pub async fn spread(&mut self) {
-        self.begin();
         let spread = self.spread_delay();
         self.sleep(spread).await;
     }
 
-    pub(crate) fn spread_delay(&self) -> Duration {
-        self.call.spread()
+    pub(crate) fn spread_delay(&mut self) -> Duration {
+        self.begin();
+        let policy = self.policy.borrow();
+        self.state.as_ref().map_or(Duration::ZERO, |state| state.call(policy).spread())
+    }
+
+    /// Whether the attempt may start now: the switch is not thrown, the deadline not past.
+    pub(crate) fn may_start(&self) -> Woken {
+        match &self.state {
+            Some(state) if state.is_cancelled() => Woken::Not(Reason::Cancelled),
+            Some(state) if state.is_timed => {
+                let now = state.attempt_started.unwrap_or(state.failed_at);
+                let is_in_time = state.call(self.policy.borrow()).may_start(now);
+                if is_in_time { Woken::InTime } else { Woken::Not(Reason::Elapsed) }
+            }
+            _ => Woken::InTime,
+        }
     }
 
     /// Waits before the next attempt after a transient failure.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the failure has been counted (at its first poll) and the rest of the delay is not
+    /// waited for: an attempt made then is the next one, made early.
     ///
     /// # Errors
     ///
@@ -247,14 +430,33 @@ impl<'a, T: Timer> Retry<'a, T> {
 
     /// Waits before the next attempt after a failure that means `verdict`.
     ///
+    /// # Cancel safety
+    ///
+    /// As [`back_off`](Retry::back_off).
+    ///
     /// # Errors
     ///
     /// Gives the error back, with the reason, when it is not to be retried.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
+    /// use relent::{Policy, Verdict};
+    /// use std::time::Duration;
+    ///
+    /// let policy = Policy::default();
+    /// let mut retry = policy.start();
+    /// retry.back_off_as("busy", Verdict::After(Duration::from_secs(30))).await.unwrap();
+    /// assert_eq!(retry.back_off_as("gone", false).await.unwrap_err().last, Some("gone"));
+    /// # });
+    /// ```
     pub async fn back_off_as<E>(&mut self, error: E, verdict: impl Into<Verdict>) -> Result<(), Error<E>> {
-        match self.failed(verdict.into()) {
-            Ok(delay) if self.sleep(delay).await => Ok(()),
-            Ok(_) => Err(self.give_up(Reason::Cancelled, Some(error))),
-            Err(reason) => Err(self.give_up(reason, Some(error))),
+        let delay = match self.failed(verdict.into()) {
+            Ok(delay) => delay,
+            Err(reason) => return Err(self.give_up(reason, Some(error))),
+        };
+        match self.sleep(delay).await {
+            Woken::InTime => Ok(()),
+            Woken::Not(reason) => Err(self.give_up(reason, Some(error))),
         }
     }
 
@@ -264,6 +466,7 @@ impl<'a, T: Timer> Retry<'a, T> {
     ///
     /// Gives the error back, with the reason, when it is not to be retried.
     #[cfg(feature = "std")]
+    #[inline]
     pub fn back_off_blocking<E>(&mut self, error: E) -> Result<(), Error<E>> {
         let verdict = self.default_verdict::<E>();
         self.back_off_as_blocking(error, verdict)
@@ -274,17 +477,22 @@ impl<'a, T: Timer> Retry<'a, T> {
     /// # Errors
     ///
     /// Gives the error back, with the reason, when it is not to be retried.
+    ///
+    /// ```
+    /// let policy = relent::Policy::default();
+    /// let err = policy.start().back_off_as_blocking("gone", false).unwrap_err();
+    /// assert_eq!(err.to_string(), "permanent failure after 1 attempt: gone");
+    /// ```
     #[cfg(feature = "std")]
     pub fn back_off_as_blocking<E>(&mut self, error: E, verdict: impl Into<Verdict>) -> Result<(), Error<E>> {
-        match self.failed(verdict.into()) {
-            Ok(delay) if self.sleep_blocking(delay) => Ok(()),
-            Ok(_) => Err(self.give_up(Reason::Cancelled, Some(error))),
-            Err(reason) => Err(self.give_up(reason, Some(error))),
+        match self.failed(verdict.into()).map(|delay| self.sleep_blocking(delay)) {
+            Ok(Woken::InTime) => Ok(()),
+            Ok(Woken::Not(reason)) | Err(reason) => Err(self.give_up(reason, Some(error))),
         }
     }
 
     fn default_verdict<E>(&self) -> Verdict {
-        Verdict::from(self.retries_given_up || !is_given_up::<E>())
+        Verdict::from(!is_given_up::<E>() || self.state.as_ref().is_some_and(|state| state.retries_given_up))
     }
 
     /// Takes note of a failure that happened now; the delay, or why there is none.
@@ -297,69 +505,113 @@ impl<'a, T: Timer> Retry<'a, T> {
     /// time, nobody who could end it. False if it is not such a one.
     #[inline]
     pub(crate) fn goes_on_at_once(&mut self, verdict: Verdict) -> bool {
-        let is_free = !self.is_timed && self.has_begun && self.cancel.is_none();
-        let goes_on = is_free && verdict == Verdict::Transient && self.call.goes_on_at_once();
+        let policy = self.policy.borrow();
+        if verdict != Verdict::Transient || !policy.is_immediate() {
+            return false;
+        }
+        let state = self.state.get_or_insert_with(|| State::new(None));
+        let failures = state.saved.failures.saturating_add(1);
+        let goes_on = !state.is_timed && state.cancel.is_none() && failures < policy.max_attempts;
         if goes_on {
-            self.timeline.push_untimed(1);
+            state.saved.failures = failures;
+            state.attempt_started = None;
         }
         goes_on
     }
 
     pub(crate) fn decide(&mut self, verdict: Verdict) -> Result<Duration, Reason> {
+        if let Some(reason) = self.ends_without_clock(verdict) {
+            return Err(reason);
+        }
+        let had_begun = self.state().has_begun;
         self.begin();
-        if self.is_timed {
-            self.failed_at = self.timer.now();
-            if let Some(started) = self.attempt_started
-                && self.failed_at.since(started) >= self.healthy
-            {
-                self.forget(started);
-            }
+        if had_begun || self.state().is_timed {
+            let now = self.timer.now();
+            self.state().failed_at = now;
         }
-        if let Some(pushback) = verdict.pushback() {
-            self.pushback = Some(pushback);
+        let state = self.state.get_or_insert_with(|| State::new(None));
+        if state.is_timed
+            && let Some(started) = state.attempt_started
+            && state.failed_at.since(started) >= state.healthy
+        {
+            state.forget(started);
         }
-        let decision = match self.call.on_failure(self.failed_at, verdict) {
-            _ if self.cancel.as_ref().is_some_and(Cancel::is_cancelled) => Err(Reason::Cancelled),
+        state.pushback = verdict.pushback().or(state.pushback);
+        let mut call = state.call(self.policy.borrow());
+        let decision = call.on_failure(state.failed_at, verdict);
+        state.saved = call.save();
+        state.timeline.catch_up(state.saved.failures.saturating_sub(1));
+        state.timeline.push(state.attempt_started, state.failed_at);
+        match decision {
+            _ if state.is_cancelled() => Err(Reason::Cancelled),
             Decision::Retry(delay) => Ok(delay),
             Decision::GiveUp(reason) => Err(reason),
-        };
-        if !self.is_timed && decision == Ok(Duration::ZERO) {
-            self.timeline.push_untimed(1);
-            return decision;
         }
-        if !self.is_timed {
-            self.failed_at = self.timer.now();
+    }
+
+    /// Why a failure ends a call in which nobody has looked at the clock yet, if it does: nor is there a need to now.
+    fn ends_without_clock(&mut self, verdict: Verdict) -> Option<Reason> {
+        let most = self.policy.borrow().max_attempts;
+        let state = self.state();
+        if state.is_timed || state.has_begun || state.cancel.is_some() {
+            return None;
         }
-        self.timeline.push(self.attempt_started, self.failed_at);
-        decision
+        let failures = state.saved.failures.saturating_add(1);
+        let reason = verdict.reason().or((failures >= most && most != u32::MAX).then_some(Reason::Attempts))?;
+        state.pushback = verdict.pushback().or(state.pushback);
+        state.saved.failures = failures;
+        Some(reason)
     }
 
     pub(crate) fn give_up<E>(&mut self, reason: Reason, last: Option<E>) -> Error<E> {
-        if reason == Reason::Cancelled {
+        let last = match last {
+            Some(last) if self.state().has_little_to_tell() => return Error::at_once(reason, last),
+            last => last,
+        };
+        let now = (reason == Reason::Cancelled && self.state().has_begun).then(|| self.timer.now());
+        let state = self.state();
+        if let Some(now) = now {
             // Which need not be when the last attempt failed.
-            self.failed_at = self.timer.now();
+            state.failed_at = now;
         }
-        let elapsed = self.knows_start.then(|| self.elapsed_at_failure());
+        state.timeline.catch_up(state.saved.failures);
         let story = Story {
-            attempts: self.call.failures(),
-            elapsed,
-            timed_out: self.timed_out,
-            pushback: self.pushback,
+            attempts: state.saved.failures,
+            elapsed: state.knows_start.then(|| state.failed_at.since(state.started)),
+            timed_out: state.timed_out,
+            pushback: state.pushback,
             again_in: None,
-            timeline: self.timeline,
+            timeline: state.timeline,
         };
         Error::new(reason, last, story)
     }
 
-    /// Sleeps and starts the next attempt; false if the call was cancelled.
+    /// The attempt that is under way was cancelled.
+    pub(crate) fn cancelled<E>(&mut self, last: Option<E>) -> Error<E> {
+        self.begin();
+        let now = self.timer.now();
+        let state = self.state();
+        state.saved.failures = state.saved.failures.saturating_add(1);
+        state.timeline.catch_up(state.saved.failures.saturating_sub(1));
+        state.timeline.push(state.attempt_started, now);
+        self.give_up(Reason::Cancelled, last)
+    }
+
+    /// The last attempt was dropped, after so long.
+    pub(crate) fn timed_out(&mut self, limit: Option<Duration>) {
+        self.state().timed_out = limit;
+    }
+
+    /// Sleeps and starts the next attempt, if it may start then.
     #[inline]
-    pub(crate) async fn sleep(&mut self, delay: Duration) -> bool {
+    pub(crate) async fn sleep(&mut self, delay: Duration) -> Woken {
         if self.begin_at_once(delay) {
-            return true;
+            return self.may_start();
         }
-        let is_over = sleep(&self.timer, delay, self.cancel.as_ref()).await;
+        let cancel = self.state.as_ref().and_then(|state| state.cancel.clone());
+        sleep(&self.timer, delay, cancel.as_ref()).await;
         self.begin_attempt(true);
-        !is_over
+        self.may_start()
     }
 
     /// Starts the next attempt if there is no delay before it.
@@ -374,49 +626,44 @@ impl<'a, T: Timer> Retry<'a, T> {
     /// [`sleep`](Retry::sleep) on a thread.
     #[cfg(feature = "std")]
     #[inline]
-    pub(crate) fn sleep_blocking(&mut self, delay: Duration) -> bool {
-        let cancel = self.cancel.as_ref();
+    pub(crate) fn sleep_blocking(&mut self, delay: Duration) -> Woken {
         if !delay.is_zero() {
+            let cancel = self.state.as_ref().and_then(|state| state.cancel.as_ref());
             self.timer.sleep_blocking(delay, cancel);
-        } else if self.is_timed {
+        } else if self.state.as_ref().is_some_and(|state| state.is_timed) {
             crate::rt::begin_blocking();
         }
-        let is_over = cancel.is_some_and(Cancel::is_cancelled);
         self.begin_attempt(!delay.is_zero());
-        !is_over
+        self.may_start()
     }
 
     /// The next attempt starts now.
     #[inline]
     pub(crate) fn begin_attempt(&mut self, has_waited: bool) {
-        self.attempt_started = None;
-        if has_waited || self.is_timed {
-            self.failed_at = self.timer.now();
-            self.attempt_started = Some(self.failed_at);
+        let Some(state) = &mut self.state else { return };
+        state.attempt_started = None;
+        state.timed_out = None;
+        if has_waited || state.is_timed {
+            state.failed_at = self.timer.now();
+            state.attempt_started = Some(state.failed_at);
         }
     }
 
-    /// The time from the beginning of the call to the last failure.
+    /// The time from the beginning of the call to the last failure, where that is known.
     pub(crate) fn elapsed_at_failure(&self) -> Duration {
-        self.call.elapsed(self.failed_at)
-    }
-
-    fn forget(&mut self, now: Timestamp) {
-        self.call.reset(now);
-        self.timeline = Timeline::new(now);
-        (self.attempt_started, self.knows_start) = (Some(now), true);
+        self.state.as_ref().map_or(Duration::ZERO, |state| state.failed_at.since(state.started))
     }
 }
 
-/// Sleeps; true if it was cancelled.
-pub(crate) async fn sleep<T: Timer>(timer: &T, delay: Duration, cancel: Option<&Cancel>) -> bool {
+/// Sleeps, or until the switch is thrown.
+async fn sleep<T: Timer>(timer: &T, delay: Duration, cancel: Option<&Cancel>) {
     let mut sleep = pin!(timer.sleep(delay));
     let mut cancelled = pin!(cancel.map(Cancel::cancelled));
     poll_fn(|cx| {
         if cancelled.as_mut().as_pin_mut().is_some_and(|cancelled| cancelled.poll(cx).is_ready()) {
-            return Poll::Ready(true);
+            return Poll::Ready(());
         }
-        sleep.as_mut().poll(cx).map(|_| false)
+        sleep.as_mut().poll(cx).map(|_| ())
     })
-    .await
+    .await;
 }

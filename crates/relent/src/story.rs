@@ -52,6 +52,9 @@ impl Story {
     }
 
     pub(crate) fn say_attempts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.attempts == 0 {
+            return f.write_str(" before the first attempt");
+        }
         let plural = if self.attempts == 1 { "" } else { "s" };
         write!(f, " after {} attempt{plural}", self.attempts)?;
         match (self.elapsed, self.timeline.since_first_failure()) {

@@ -4,8 +4,12 @@
 //! thrown. Ticks are not queued: the
 //! next delay begins when the next tick is asked for.
 
-use crate::{Attempt, Cancel, Cancelled, Policy, SystemTimer, Timer, Verdict, retry::Retry};
+use crate::{
+    Attempt, Cancel, Cancelled, Policy, SystemTimer, Timer, Verdict,
+    retry::{Retry, Woken},
+};
 use core::{
+    borrow::Borrow,
     future::{Future, poll_fn},
     pin::Pin,
     task::{Context, Poll},
@@ -22,12 +26,12 @@ impl Policy {
     /// let ticks: Vec<u32> = policy.ticker().into_iter().map(|tick| tick.number()).collect();
     /// assert_eq!(ticks, [1, 2, 3]);
     /// ```
-    pub fn ticker(&self) -> Ticker<'_> {
+    pub fn ticker(&self) -> Ticker<&Policy> {
         self.ticker_with(SystemTimer)
     }
 
     /// [`ticker`](Policy::ticker) on a clock and sleeper of the user's own.
-    pub fn ticker_with<T: Timer + Clone>(&self, timer: T) -> Ticker<'_, T> {
+    pub fn ticker_with<T: Timer + Clone>(&self, timer: T) -> Ticker<&Policy, T> {
         Ticker { retry: self.start_with(timer.clone()), timer, state: State::First, cancelled: None }
     }
 }
@@ -35,8 +39,8 @@ impl Policy {
 /// Ticks at a policy's times. On a thread it is iterated over; async code calls [`tick`](Ticker::tick), or uses it as a
 /// `Stream` (feature `stream`).
 #[must_use = "a ticker does nothing unless it is asked"]
-pub struct Ticker<'a, T: Timer = SystemTimer> {
-    retry: Retry<'a, T>,
+pub struct Ticker<P = Policy, T: Timer = SystemTimer> {
+    retry: Retry<P, T>,
     timer: T,
     state: State<T>,
     /// Waits for the switch, as soon as anybody sleeps.
@@ -50,7 +54,24 @@ enum State<T: Timer> {
     Ended,
 }
 
-impl<T: Timer> Ticker<'_, T> {
+impl<T: Timer> Ticker<&Policy, T> {
+    /// The same ticker with a policy of its own, to be kept beside it.
+    ///
+    /// ```
+    /// use relent::{Policy, Ticker};
+    ///
+    /// fn ticker(policy: Policy) -> Ticker {
+    ///     policy.ticker().into_owned()
+    /// }
+    /// assert_eq!(ticker(Policy::default()).into_iter().next().unwrap().number(), 1);
+    /// ```
+    pub fn into_owned(self) -> Ticker<Policy, T> {
+        let Ticker { retry, timer, state, cancelled } = self;
+        Ticker { retry: retry.into_owned(), timer, state, cancelled }
+    }
+}
+
+impl<P: Borrow<Policy>, T: Timer> Ticker<P, T> {
     /// The same ticker, which ends when `cancel` is thrown: a sleeper wakes at once, and a switch that is thrown already
     /// lets nothing tick, the first tick included.
     ///
@@ -147,20 +168,19 @@ impl<T: Timer> Ticker<'_, T> {
     }
 }
 
-impl<'a, T: Timer> IntoIterator for Ticker<'a, T> {
+impl<P: Borrow<Policy>, T: Timer> IntoIterator for Ticker<P, T> {
     type Item = Attempt;
-    type IntoIter = Ticks<'a, T>;
+    type IntoIter = Ticks<P, T>;
 
-    fn into_iter(self) -> Ticks<'a, T> {
+    fn into_iter(self) -> Ticks<P, T> {
         Ticks(self)
     }
 }
 
 /// The ticks of a [`Ticker`] on a thread, which sleeps between them.
-#[derive(Debug)]
-pub struct Ticks<'a, T: Timer = SystemTimer>(Ticker<'a, T>);
+pub struct Ticks<P = Policy, T: Timer = SystemTimer>(Ticker<P, T>);
 
-impl<T: Timer> Iterator for Ticks<'_, T> {
+impl<P: Borrow<Policy>, T: Timer> Iterator for Ticks<P, T> {
     type Item = Attempt;
 
     fn next(&mut self) -> Option<Attempt> {
@@ -172,14 +192,14 @@ impl<T: Timer> Iterator for Ticks<'_, T> {
             return Some(ticker.first());
         }
         match ticker.retry.failed(Verdict::Transient) {
-            Ok(delay) if ticker.retry.sleep_blocking(delay) => Some(ticker.retry.attempt()),
+            Ok(delay) if ticker.retry.sleep_blocking(delay) == Woken::InTime => Some(ticker.retry.attempt()),
             _ => ticker.end(),
         }
     }
 }
 
 #[cfg(feature = "stream")]
-impl<T: Timer + Unpin> futures_core::Stream for Ticker<'_, T> {
+impl<P: Borrow<Policy> + Unpin, T: Timer + Unpin> futures_core::Stream for Ticker<P, T> {
     type Item = Attempt;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Attempt>> {
@@ -187,8 +207,14 @@ impl<T: Timer + Unpin> futures_core::Stream for Ticker<'_, T> {
     }
 }
 
-impl<T: Timer> core::fmt::Debug for Ticker<'_, T> {
+impl<P: Borrow<Policy>, T: Timer> core::fmt::Debug for Ticker<P, T> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Ticker").field("attempt", &self.retry.attempt().number()).finish_non_exhaustive()
+    }
+}
+
+impl<P: Borrow<Policy>, T: Timer> core::fmt::Debug for Ticks<P, T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Ticks").field(&self.0).finish()
     }
 }

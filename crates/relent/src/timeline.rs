@@ -26,6 +26,8 @@ const KEPT: usize = 8;
 pub struct Timeline {
     began: Timestamp,
     count: u32,
+    /// The attempt in which times begin.
+    counts_from: u32,
     /// In seconds: when an attempt started after the call began, and how long it took. If the start is not known, NaN
     /// and when it ended; if that is not known either, NaN twice.
     spans: [(f32, f32); KEPT],
@@ -56,11 +58,12 @@ const UNKNOWN: (f32, f32) = (f32::NAN, f32::NAN);
 
 impl Timeline {
     /// One attempt, of which nothing is known.
-    pub(crate) const ONE_UNTIMED: Timeline = Timeline { began: Timestamp::ZERO, count: 1, spans: [UNKNOWN; KEPT] };
+    pub(crate) const ONE_UNTIMED: Timeline =
+        Timeline { began: Timestamp::ZERO, count: 1, counts_from: 1, spans: [UNKNOWN; KEPT] };
 
     #[inline]
     pub(crate) const fn new(began: Timestamp) -> Timeline {
-        Timeline { began, count: 0, spans: [UNKNOWN; KEPT] }
+        Timeline { began, count: 0, counts_from: 1, spans: [UNKNOWN; KEPT] }
     }
 
     #[inline]
@@ -74,12 +77,24 @@ impl Timeline {
 
     /// Attempts whose times nobody asked for.
     #[inline]
-    pub(crate) fn push_untimed(&mut self, attempts: u32) {
+    fn push_untimed(&mut self, attempts: u32) {
         for _ in 0..attempts.min(KEPT as u32) {
             self.count = self.count.saturating_add(1);
             self.spans[(self.count as usize - 1) % KEPT] = UNKNOWN;
         }
         self.count = self.count.saturating_add(attempts.saturating_sub(KEPT as u32));
+    }
+
+    /// Says late from when times count.
+    #[inline]
+    pub(crate) fn begin(&mut self, now: Timestamp) {
+        self.began = now;
+        self.counts_from = self.count.saturating_add(1);
+    }
+
+    /// Takes note of attempts that nobody has told of: nobody asked for their times.
+    pub(crate) fn catch_up(&mut self, attempts: u32) {
+        self.push_untimed(attempts.saturating_sub(self.count));
     }
 
     /// The attempts remembered, oldest first.
@@ -95,7 +110,7 @@ impl Timeline {
 
     /// From the first failure, which is where times begin if the start is not known, to the last; if both are known.
     pub(crate) fn since_first_failure(&self) -> Option<Duration> {
-        let last = self.count.checked_sub(1)?;
+        let last = self.count.checked_sub(1).filter(|_| self.counts_from == 1)?;
         self.past(last).ended
     }
 

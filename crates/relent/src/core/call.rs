@@ -212,18 +212,8 @@ impl<'a> Call<'a> {
         self.seed = rng::draw(self.seed, u32::MAX);
         self.memory = self.policy.first_memory();
         self.failures = 0;
-        self.begin(now);
-    }
-
-    /// Says late when the call began.
-    pub(crate) fn begin(&mut self, now: Timestamp) {
         self.started = now;
         self.limit();
-    }
-
-    /// Says late what the seed is.
-    pub(crate) fn reseed(&mut self, seed: u64) {
-        self.seed = seed;
     }
 
     const fn limit(&mut self) {
@@ -233,18 +223,6 @@ impl<'a> Call<'a> {
             end => end.as_nanos().saturating_sub(1),
         };
         self.latest = Timestamp::from_nanos(if by_elapsed < before_end { by_elapsed } else { before_end });
-    }
-
-    /// Takes note of a transient failure if the policy has no delays and another attempt is allowed. Says nothing about
-    /// limits of time.
-    #[inline]
-    pub(crate) fn goes_on_at_once(&mut self) -> bool {
-        let failures = self.failures.saturating_add(1);
-        let goes_on = self.policy.is_immediate() && failures < self.policy.max_attempts;
-        if goes_on {
-            self.failures = failures;
-        }
-        goes_on
     }
 
     #[inline(always)]

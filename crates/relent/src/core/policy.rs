@@ -1,6 +1,7 @@
 //! The policy: when to try again, and when to stop. Data only, 64 bytes, `Copy`, usable in a `const`.
 
 use super::{curve::Shape, jitter::PackedJitter, time::Millis};
+use core::time::Duration;
 
 /// When to try again, and when to stop.
 ///
@@ -46,10 +47,23 @@ const _: () = assert!(size_of::<Policy>() <= 64);
 impl Policy {
     /// Whether it matters when a call began.
     pub(crate) const fn is_timed(&self) -> bool {
-        self.max_elapsed != u64::MAX
-            || self.attempt_timeout.nanos() != u64::MAX
-            || self.timeout_nanos() != u64::MAX
-            || matches!(self.shape, Shape::Custom { .. })
+        self.max_elapsed != u64::MAX || self.bounds_attempts() || matches!(self.shape, Shape::Custom { .. })
+    }
+
+    /// Whether attempts of a call without a deadline are limited in time.
+    #[inline]
+    pub(crate) const fn bounds_attempts(&self) -> bool {
+        self.attempt_timeout.nanos() != u64::MAX || self.timeout_nanos() != u64::MAX
+    }
+
+    /// How long a first attempt may take that starts when its call begins.
+    #[inline]
+    pub(crate) const fn attempt_limit(&self) -> Option<Duration> {
+        let (attempt, call) = (self.attempt_timeout.nanos(), self.timeout_nanos());
+        match if attempt < call { attempt } else { call } {
+            u64::MAX => None,
+            limit => Some(Duration::from_nanos(limit)),
+        }
     }
 
     pub(crate) const fn has_spread(&self) -> bool {

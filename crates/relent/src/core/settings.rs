@@ -124,6 +124,12 @@ impl Settings {
         if let Err(invalid) = self.check_jitter(cap) {
             return Err(invalid);
         }
+        if let Some(v) = self.eventual()
+            && greatest(self.jitter, v, cap) == 0
+        {
+            let hint = "lengthen the base or the cap, or use curve immediate if no delay is meant";
+            return invalid("jitter", "every delay would be zero", hint);
+        }
         if matches!(self.max_attempts, Some(0)) {
             return invalid("max_attempts", "no attempt is allowed", "the first attempt counts: use 1 for no retry");
         }
@@ -136,6 +142,18 @@ impl Settings {
         Ok(())
     }
 
+    /// What the curve's delay is in the end, in nanoseconds; `None` where it ends or is a rule of the user's own.
+    const fn eventual(&self) -> Option<u64> {
+        match self.curve {
+            Curve::Constant { base } => Some(nanos(base)),
+            Curve::Linear { base, step } => Some(if step.is_zero() { nanos(base) } else { u64::MAX }),
+            Curve::Exponential { base, factor } => Some(if factor > 1.0 { u64::MAX } else { nanos(base) }),
+            Curve::Fibonacci { .. } => Some(u64::MAX),
+            Curve::List { delays: [.., last], repeat: true } => Some(nanos(*last)),
+            Curve::Immediate | Curve::Slots { .. } | Curve::List { .. } | Curve::Custom(_) => None,
+        }
+    }
+
     const fn check_curve(&self) -> Result<(), Invalid> {
         if let Some(0) = self.curve.base_nanos() {
             return invalid("base", "the base is zero", "use curve immediate if no delay is meant");
@@ -146,6 +164,9 @@ impl Settings {
             }
             Curve::Slots { slot } if slot.is_zero() => {
                 invalid("base", "the slot is zero", "51.2us is 10 Mb/s Ethernet")
+            }
+            Curve::Slots { slot } if nanos(slot) > nanos_or_max(self.cap) => {
+                invalid("cap", "the cap is shorter than a slot", "raise the cap or leave it out")
             }
             Curve::List { delays: [], .. } => {
                 invalid("delays", "the list of delays is empty", "give at least one delay")
@@ -179,6 +200,21 @@ impl Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings::DEFAULT
+    }
+}
+
+/// The greatest delay that jitter makes of a curve's delay of at least 1.
+const fn greatest(jitter: Jitter, v: u64, cap: u64) -> u64 {
+    let w = if v < cap { v } else { cap };
+    match jitter {
+        Jitter::Full => w.saturating_sub(1),
+        Jitter::Proportional(share) => {
+            let within = (cap as f64 / (1.0 + share)) as u64;
+            let w = if within < w { within } else { w };
+            let (low, high) = ((w as f64 * (1.0 - share)) as u64, (w as f64 * (1.0 + share)) as u64);
+            if high > low { high - 1 } else { low }
+        }
+        Jitter::None | Jitter::Equal | Jitter::Additive(_) | Jitter::Decorrelated => w,
     }
 }
 
@@ -306,6 +342,49 @@ mod tests {
         assert_eq!(key(Settings { max_attempts: Some(0), ..good }), "max_attempts");
         assert_eq!(key(Settings { timeout: Some(Duration::ZERO), ..good }), "timeout");
         assert_eq!(key(Settings { attempt_timeout: Some(Duration::ZERO), ..good }), "attempt_timeout");
+    }
+
+    #[test]
+    fn a_delay_of_zero_for_ever_is_asked_for_by_name() {
+        let ns = Duration::from_nanos;
+        let good = Settings::default();
+        static ONE: [Duration; 2] = [Duration::from_secs(1), Duration::from_nanos(1)];
+        static ZEROS: [Duration; 2] = [Duration::ZERO, Duration::ZERO];
+        for curve in [
+            Curve::Constant { base: ns(1) },
+            Curve::Linear { base: ns(1), step: ns(0) },
+            Curve::Exponential { base: ns(1), factor: 1.0 },
+            Curve::List { delays: &ONE, repeat: true },
+        ] {
+            assert_eq!(Settings { curve, ..good }.policy().unwrap_err().key, "jitter", "{curve:?}");
+        }
+        let capped = Settings { cap: Some(ns(1)), curve: Curve::Fibonacci { base: ns(1) }, ..good };
+        assert_eq!(capped.policy().unwrap_err().key, "jitter");
+        let proportional = Settings { jitter: Jitter::Proportional(0.5), ..capped };
+        assert_eq!(proportional.policy().unwrap_err().key, "jitter");
+        let slots = Settings { curve: Curve::Slots { slot: ns(2) }, jitter: Jitter::None, cap: Some(ns(1)), ..good };
+        assert_eq!(slots.policy().unwrap_err().key, "cap");
+        let zeros = Settings { curve: Curve::List { delays: &ZEROS, repeat: true }, jitter: Jitter::None, ..good };
+        assert_eq!(zeros.policy().unwrap_err().key, "delays");
+
+        for (base, jitter) in [(2, Jitter::Full), (1, Jitter::Equal), (1, Jitter::None), (2, Jitter::Proportional(1.0))]
+        {
+            let settings = Settings { curve: Curve::Constant { base: ns(base) }, jitter, ..good };
+            let policy = settings.policy().unwrap();
+            assert!(policy.max_attempts(1000).delays(1).any(|delay| !delay.is_zero()), "{base} {jitter:?}");
+        }
+        assert!(Policy::immediate().unlimited_attempts().delays(1).take(100).all(|delay| delay.is_zero()));
+    }
+
+    #[test]
+    fn policies_and_curves_that_differ_are_not_equal() {
+        let second = Duration::from_secs(1);
+        let policy = Policy::exponential(second);
+        for other in [policy.factor(3.0), policy.max_attempts(3), policy.timeout(second), Policy::constant(second)] {
+            assert_ne!(policy, other);
+        }
+        assert_ne!(Curve::Linear { base: second, step: second }, Curve::Linear { base: second, step: 2 * second });
+        assert_ne!(Curve::Fibonacci { base: second }, Curve::Constant { base: second });
     }
 
     #[test]

@@ -70,6 +70,18 @@ impl fmt::Display for Verdict {
     }
 }
 
+impl Verdict {
+    /// The reason for which this verdict alone ends a call, if it does.
+    #[inline]
+    pub(crate) const fn reason(self) -> Option<Reason> {
+        match self {
+            Verdict::Permanent => Some(Reason::Permanent),
+            Verdict::Overloaded => Some(Reason::Overloaded),
+            Verdict::Transient | Verdict::After(_) | Verdict::Turn(_) => None,
+        }
+    }
+}
+
 impl From<bool> for Verdict {
     fn from(retry: bool) -> Verdict {
         if retry { Verdict::Transient } else { Verdict::Permanent }

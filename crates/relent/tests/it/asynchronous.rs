@@ -114,14 +114,13 @@ async fn a_timeout_ends_everything_at_its_moment() {
     assert_eq!((err.reason, err.attempts, begin.elapsed()), (Reason::Elapsed, 2, 9 * SEC));
 
     let begin = Instant::now();
-    let policy = EXACT.timeout(2 * SEC);
-    let err = policy.retry(async |attempt| {
+    let call = EXACT.timeout(2 * SEC).retry(async |attempt| {
         if attempt.number() == 1 {
             return Err("down");
         }
         std::future::pending::<Result<(), &str>>().await
     });
-    let err = err.await.unwrap_err();
+    let err = call.await.unwrap_err();
     assert_eq!((err.reason, err.timed_out, begin.elapsed()), (Reason::Elapsed, Some(SEC), 2 * SEC));
     assert_eq!(err.to_string(), "out of time after 2 attempts in 2s: timed out after 1s");
     assert_eq!(err.last, Some("down"));
@@ -286,4 +285,105 @@ async fn huge_delays_do_not_panic() {
     let pushed = EXACT.when(|_: &&str| Verdict::After(Duration::MAX));
     let call = pushed.retry_blocking(|_| Err::<(), _>("down"));
     assert_eq!(call.unwrap_err().reason, Reason::PushbackTooLong);
+}
+
+#[tokio::test(start_paused = true)]
+async fn futures_own_what_they_need_and_can_be_spawned() {
+    let spawned = tokio::spawn(EXACT.when(|_: &&str| true).retry(async |_| Ok(1)));
+    let kept = Policy::immediate().max_attempts(2).retry(async |_| Err::<(), _>("down"));
+    assert_eq!((spawned.await.unwrap().unwrap(), kept.await.unwrap_err().attempts), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_may_change_what_they_hold() {
+    let (mut judged, mut told) = (0, vec![]);
+    let err = EXACT
+        .when(|_: &&str| {
+            judged += 1;
+            judged < 3
+        })
+        .notify(|event| told.push(event.attempt.number()))
+        .retry(async |_| Err::<(), _>("down"))
+        .await
+        .unwrap_err();
+    assert_eq!((err.attempts, judged, told), (3, 3, vec![1, 2]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_over_before_it_begins_starts_nothing() {
+    let attempts = Cell::new(0);
+    let op = async |_: relent::Attempt| {
+        attempts.set(attempts.get() + 1);
+        Ok::<(), &str>(())
+    };
+    let past = EXACT.deadline(Instant::now().into_std()).retry(op).await.unwrap_err();
+    assert_eq!((past.reason, past.attempts, past.last), (Reason::Elapsed, 0, None));
+    let cancel = relent::Cancel::new();
+    cancel.cancel();
+    let thrown = EXACT.cancel(&cancel).retry(op).await.unwrap_err();
+    assert_eq!((thrown.reason, thrown.to_string()), (Reason::Cancelled, "cancelled before the first attempt".into()));
+    let thrown = EXACT.cancel(&cancel).retry_blocking(|_| Ok::<(), &str>(())).unwrap_err();
+    assert_eq!((thrown.reason, thrown.attempts, attempts.get()), (Reason::Cancelled, 0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_call_has_made_the_attempt_that_was_under_way() {
+    let cancel = relent::Cancel::new();
+    let call = tokio::spawn(EXACT.cancel(&cancel).retry(async |attempt| {
+        if attempt.number() == 2 {
+            return std::future::pending().await;
+        }
+        Err::<(), _>("down")
+    }));
+    tokio::time::sleep(5 * SEC).await;
+    cancel.cancel();
+    let err = call.await.unwrap().unwrap_err();
+    assert_eq!((err.reason, err.attempts, err.elapsed), (Reason::Cancelled, 2, Some(5 * SEC)));
+    assert_eq!(err.timeline().to_string(), "attempt 1 at 0s took 0s, then waited 1s\nattempt 2 at 1s took 4s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_spread_does_not_pass_a_limit() {
+    for _ in 0..50 {
+        let begin = Instant::now();
+        EXACT.spread(100 * SEC).max_elapsed(SEC).retry(async |_| Ok::<(), ()>(())).await.unwrap();
+        assert!(begin.elapsed() <= SEC);
+    }
+}
+
+/// A timer that oversleeps, as all do that are not paused.
+#[test]
+fn who_wakes_after_the_deadline_starts_nothing() {
+    struct Late(crate::fake::Fake);
+    impl relent::Timer for Late {
+        type Sleep = std::future::Ready<()>;
+        fn now(&self) -> relent::Timestamp {
+            self.0.now()
+        }
+        fn sleep(&self, delay: Duration) -> Self::Sleep {
+            self.0.sleep(delay + SEC)
+        }
+    }
+    let late = Late(crate::fake::Fake::default());
+    let policy = Policy::constant(SEC).jitter(Jitter::None).timeout(2 * SEC);
+    let err = policy.timer(&late).retry_blocking(|_| Err::<(), _>("down")).unwrap_err();
+    assert_eq!((err.reason, err.attempts, err.last), (Reason::Elapsed, 1, Some("down")));
+}
+
+#[test]
+fn futures_are_small_and_hold_the_operation_once() {
+    let small = EXACT.retry(async |_| Ok::<u64, u32>(7));
+    assert!(size_of_val(&small) <= 240, "{}", size_of_val(&small));
+    let kilobyte = [1u8; 1024];
+    let large = EXACT.retry(move |_| {
+        let first = kilobyte[0];
+        async move { Ok::<u8, u32>(first) }
+    });
+    assert!(size_of_val(&large) <= 1024 + 240, "{}", size_of_val(&large));
+    let waiting = EXACT.retry(async |_| {
+        let kilobyte = [1u8; 1024];
+        tokio::task::yield_now().await;
+        Ok::<u8, u32>(kilobyte[1])
+    });
+    assert!(size_of_val(&waiting) <= 1024 + 300, "{}", size_of_val(&waiting));
 }

@@ -94,7 +94,7 @@ fn without_limits_of_time_no_clock_is_read_before_a_failure() {
     }
     assert_eq!(EXACT.timer(NoClock).retry_blocking(|_| Ok::<_, ()>(1)).unwrap(), 1);
     let retry = EXACT.start_with(NoClock);
-    assert_eq!((retry.attempt().number(), retry.elapsed()), (1, Duration::ZERO));
+    assert_eq!((retry.attempt().number(), retry.elapsed()), (1, None));
 }
 
 #[test]

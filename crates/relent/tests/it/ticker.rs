@@ -64,7 +64,9 @@ async fn a_thrown_switch_lets_nothing_tick() {
 }
 
 /// What is left of an hour's ticker after its switch was thrown five seconds into its first delay.
-async fn cancelled_after<F: Future<Output = usize>>(count: impl FnOnce(Ticker<'static>) -> F) -> (usize, Duration) {
+async fn cancelled_after<F: Future<Output = usize>>(
+    count: impl FnOnce(Ticker<&'static Policy>) -> F,
+) -> (usize, Duration) {
     const HOURLY: Policy = Policy::constant(Duration::from_secs(3600)).jitter(Jitter::None);
     static POLICY: Policy = HOURLY;
     let (cancel, begin) = (Cancel::new(), Instant::now());

@@ -1,0 +1,358 @@
+//! How closures are run, async and blocking: the first attempt with as little as possible around it, the rest apart.
+
+use crate::{
+    Attempt, Cause, Error, Event, Policy, Reason, Timer, Timestamp, Verdict,
+    cancel::Cancel,
+    error::is_given_up,
+    hooks::{Hooks, Judge, Setting, Watch, seal::Seal},
+    retry::{Retry, Woken},
+};
+use core::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+    time::Duration,
+};
+
+/// How an attempt failed.
+enum Fault<E> {
+    Error(E),
+    TimedOut(Duration),
+    Cancelled,
+}
+
+const SEAL: Seal = Seal(());
+
+impl<W, N, S: Setting> Hooks<W, N, S> {
+    /// Whether nothing is to be done before the first attempt or while it runs.
+    #[inline]
+    fn is_plain(&self, policy: &Policy) -> bool {
+        !policy.has_spread()
+            && !policy.bounds_attempts()
+            && self.deadline == Timestamp::MAX
+            && self.setting.switch(SEAL).is_none()
+    }
+
+    /// When the call began, if anything depends on it. A call that succeeds at once should not pay for a clock.
+    #[inline]
+    fn began<E>(&self, policy: &Policy) -> Option<Timestamp>
+    where
+        N: Watch<E>,
+    {
+        let is_timed = N::WATCHES || policy.is_timed() || self.deadline != Timestamp::MAX;
+        if is_timed || self.setting.switch(SEAL).is_some() { Some(self.setting.timer(SEAL).now()) } else { None }
+    }
+
+    /// What can be said of a first failure without a call to keep count: that it was the last, or what it means.
+    #[inline]
+    fn at_once<E>(&mut self, policy: &Policy, began: Option<Timestamp>, error: E) -> Result<First<E>, Error<E>>
+    where
+        W: Judge<E>,
+    {
+        let verdict = judge(&mut self.when, &error, self.retries_given_up);
+        let reason = verdict.reason().or(if policy.max_attempts == 1 { Some(Reason::Attempts) } else { None });
+        match reason {
+            Some(reason) if began.is_none() && verdict.pushback().is_none() => Err(Error::at_once(reason, error)),
+            _ => Ok(First { began, error, verdict }),
+        }
+    }
+}
+
+/// A first attempt that failed before there was a call to keep count.
+struct First<E> {
+    began: Option<Timestamp>,
+    error: E,
+    verdict: Verdict,
+}
+
+#[inline]
+fn judge<E, W: Judge<E>>(when: &mut W, error: &E, retries_given_up: bool) -> Verdict {
+    if is_given_up::<E>() && !retries_given_up { Verdict::Permanent } else { when.judge(error, SEAL) }
+}
+
+fn call<'a, S: Setting>(
+    policy: &'a Policy,
+    setting: &'a S,
+    deadline: Timestamp,
+    began: Option<Timestamp>,
+) -> Retry<&'a Policy, &'a S::Timer> {
+    let retry = Retry::new(policy, setting.timer(SEAL), began);
+    let retry = if deadline == Timestamp::MAX { retry } else { retry.deadline_at(deadline) };
+    match setting.switch(SEAL) {
+        #[cfg(feature = "std")]
+        Some(cancel) => retry.cancel(cancel),
+        _ => retry,
+    }
+}
+
+/// Who judges and who is told.
+struct Ears<'h, W, N> {
+    when: &'h mut W,
+    notify: &'h mut N,
+    retries_given_up: bool,
+}
+
+impl<W, N> Ears<'_, W, N> {
+    /// Takes note of a failure: the delay before the next attempt, or the error that ends the call. The last error the
+    /// operation returned is kept in `last`.
+    #[inline]
+    fn failed<E, T: Timer>(
+        &mut self,
+        retry: &mut Retry<&Policy, &T>,
+        attempt: Attempt,
+        fault: Fault<E>,
+        last: &mut Option<E>,
+    ) -> Result<Duration, Error<E>>
+    where
+        W: Judge<E>,
+        N: Watch<E>,
+    {
+        let (verdict, timed_out) = match fault {
+            Fault::Cancelled => return Err(retry.cancelled(last.take())),
+            Fault::TimedOut(limit) => (Verdict::Transient, Some(limit)),
+            Fault::Error(error) => {
+                let verdict = judge(self.when, &error, self.retries_given_up);
+                *last = Some(error);
+                (verdict, None)
+            }
+        };
+        if !N::WATCHES && retry.goes_on_at_once(verdict) {
+            return Ok(Duration::ZERO);
+        }
+        self.decide(retry, attempt, verdict, timed_out, last)
+    }
+
+    #[inline(never)]
+    fn decide<E, T: Timer>(
+        &mut self,
+        retry: &mut Retry<&Policy, &T>,
+        attempt: Attempt,
+        verdict: Verdict,
+        timed_out: Option<Duration>,
+        last: &mut Option<E>,
+    ) -> Result<Duration, Error<E>>
+    where
+        N: Watch<E>,
+    {
+        match retry.decide(verdict) {
+            Err(reason) => {
+                retry.timed_out(timed_out);
+                Err(retry.give_up(reason, last.take()))
+            }
+            Ok(delay) => {
+                let cause = match (timed_out, &*last) {
+                    (None, Some(error)) => Cause::Error(error),
+                    (limit, _) => Cause::TimedOut(limit.unwrap_or_default()),
+                };
+                let elapsed = retry.elapsed_at_failure();
+                self.notify.watch(&Event { attempt, error: cause, verdict, delay, elapsed }, SEAL);
+                Ok(delay)
+            }
+        }
+    }
+}
+
+/// The future owns its policy and hooks, so that it can be spawned, and holds the operation once: what follows a first
+/// failure borrows it.
+#[expect(clippy::manual_async_fn, reason = "an `async fn` copies its arguments into variables")]
+pub(crate) fn retry<W, N, S, V, E, F, Fut>(
+    policy: Policy,
+    mut hooks: Hooks<W, N, S>,
+    mut op: F,
+) -> impl Future<Output = Result<V, Error<E>>>
+where
+    W: Judge<E>,
+    N: Watch<E>,
+    S: Setting,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
+{
+    async move {
+        let mut first = None;
+        if hooks.is_plain(&policy) {
+            let began = hooks.began::<E>(&policy);
+            match op(Attempt::new(1, None)).await {
+                Ok(value) => return Ok(value),
+                Err(error) => match hooks.at_once(&policy, began, error) {
+                    Ok(failed) => first = Some(failed),
+                    Err(error) => return Err(error),
+                },
+            }
+        }
+        apart(go_on(&policy, &mut hooks, first, &mut op)).await
+    }
+}
+
+/// In a box, so that it neither weighs on the future of calls that never come to it, nor on the code of their poll.
+#[cfg(feature = "std")]
+#[cold]
+#[inline(never)]
+fn apart<F: Future>(future: F) -> core::pin::Pin<Box<F>> {
+    Box::pin(future)
+}
+
+/// Where nothing can be allocated it is part of the future.
+#[cfg(not(feature = "std"))]
+fn apart<F: Future>(future: F) -> F {
+    future
+}
+
+/// All that calls without trouble have no need of: limits, cancellation, a spread, and whatever comes after a first
+/// failure.
+async fn go_on<W, N, S, V, E, F, Fut>(
+    policy: &Policy,
+    hooks: &mut Hooks<W, N, S>,
+    first: Option<First<E>>,
+    op: &mut F,
+) -> Result<V, Error<E>>
+where
+    W: Judge<E>,
+    N: Watch<E>,
+    S: Setting,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
+{
+    let began = match &first {
+        Some(first) => first.began,
+        None => hooks.began::<E>(policy),
+    };
+    let Hooks { when, notify, setting, deadline, retries_given_up } = hooks;
+    let setting = &*setting;
+    let mut ears = Ears { when, notify, retries_given_up: *retries_given_up };
+    let mut retry = call(policy, setting, *deadline, began);
+    let mut last = None;
+    let mut delay = Duration::ZERO;
+    if let Some(First { error, verdict, .. }) = first {
+        last = Some(error);
+        delay = ears.decide_first(&mut retry, verdict, &mut last)?;
+    } else if policy.has_spread() {
+        delay = retry.spread_delay();
+    }
+    loop {
+        let woken = if retry.begin_at_once(delay) { retry.may_start() } else { retry.sleep(delay).await };
+        if let Woken::Not(reason) = woken {
+            return Err(retry.give_up(reason, last));
+        }
+        let attempt = retry.attempt();
+        let outcome = match (attempt.timeout(), setting.switch(SEAL)) {
+            (None, None) => op(attempt).await.map_err(Fault::Error),
+            (limit, cancel) => bounded(op(attempt), limit, setting.timer(SEAL), cancel).await,
+        };
+        let fault = match outcome {
+            Ok(value) => return Ok(value),
+            Err(fault) => fault,
+        };
+        delay = ears.failed(&mut retry, attempt, fault, &mut last)?;
+    }
+}
+
+impl<W, N> Ears<'_, W, N> {
+    fn decide_first<E, T: Timer>(
+        &mut self,
+        retry: &mut Retry<&Policy, &T>,
+        verdict: Verdict,
+        last: &mut Option<E>,
+    ) -> Result<Duration, Error<E>>
+    where
+        N: Watch<E>,
+    {
+        if !N::WATCHES && retry.goes_on_at_once(verdict) {
+            return Ok(Duration::ZERO);
+        }
+        self.decide(retry, retry.attempt(), verdict, None, last)
+    }
+}
+
+/// One attempt, no longer than its limit and no longer than nobody cancels.
+async fn bounded<T: Timer, V, E>(
+    op: impl Future<Output = Result<V, E>>,
+    limit: Option<Duration>,
+    timer: &T,
+    cancel: Option<&Cancel>,
+) -> Result<V, Fault<E>> {
+    let mut op = pin!(op);
+    let mut end = pin!(limit.map(|limit| timer.sleep(limit)));
+    let mut cancelled = pin!(cancel.map(Cancel::cancelled));
+    poll_fn(|cx| {
+        if cancelled.as_mut().as_pin_mut().is_some_and(|cancelled| cancelled.poll(cx).is_ready()) {
+            return Poll::Ready(Err(Fault::Cancelled));
+        }
+        if let Poll::Ready(result) = op.as_mut().poll(cx) {
+            return Poll::Ready(result.map_err(Fault::Error));
+        }
+        match (end.as_mut().as_pin_mut(), limit) {
+            (Some(end), Some(limit)) => end.poll(cx).map(|_| Err(Fault::TimedOut(limit))),
+            _ => Poll::Pending,
+        }
+    })
+    .await
+}
+
+#[cfg(feature = "std")]
+#[inline]
+pub(crate) fn retry_blocking<W, N, S, V, E, F>(
+    policy: &Policy,
+    hooks: &mut Hooks<W, N, S>,
+    mut op: F,
+) -> Result<V, Error<E>>
+where
+    W: Judge<E>,
+    N: Watch<E>,
+    S: Setting,
+    F: FnMut(Attempt) -> Result<V, E>,
+{
+    if policy.has_spread() || hooks.deadline != Timestamp::MAX || hooks.setting.switch(SEAL).is_some() {
+        return go_on_blocking(policy, hooks, None, op);
+    }
+    let began = hooks.began::<E>(policy);
+    match op(Attempt::new(1, policy.attempt_limit())) {
+        Ok(value) => Ok(value),
+        Err(error) => match hooks.at_once(policy, began, error) {
+            Ok(first) => go_on_blocking(policy, hooks, Some(first), op),
+            Err(error) => Err(error),
+        },
+    }
+}
+
+/// All that comes before a first attempt with a spread, a switch or a deadline, or after a first failure: out of the way
+/// of calls that have none.
+#[cfg(feature = "std")]
+#[cold]
+fn go_on_blocking<W, N, S, V, E, F>(
+    policy: &Policy,
+    hooks: &mut Hooks<W, N, S>,
+    first: Option<First<E>>,
+    mut op: F,
+) -> Result<V, Error<E>>
+where
+    W: Judge<E>,
+    N: Watch<E>,
+    S: Setting,
+    F: FnMut(Attempt) -> Result<V, E>,
+{
+    let began = match &first {
+        Some(first) => first.began,
+        None => hooks.began::<E>(policy),
+    };
+    let Hooks { when, notify, setting, deadline, retries_given_up } = hooks;
+    let mut ears = Ears { when, notify, retries_given_up: *retries_given_up };
+    let mut retry = call(policy, &*setting, *deadline, began);
+    let mut last = None;
+    let mut delay = Duration::ZERO;
+    if let Some(First { error, verdict, .. }) = first {
+        last = Some(error);
+        delay = ears.decide_first(&mut retry, verdict, &mut last)?;
+    } else if policy.has_spread() {
+        delay = retry.spread_delay();
+    }
+    loop {
+        if let Woken::Not(reason) = retry.sleep_blocking(delay) {
+            return Err(retry.give_up(reason, last));
+        }
+        let attempt = retry.attempt();
+        match op(attempt) {
+            Ok(value) => return Ok(value),
+            Err(error) => delay = ears.failed(&mut retry, attempt, Fault::Error(error), &mut last)?,
+        }
+    }
+}
