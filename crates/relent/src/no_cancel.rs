@@ -3,14 +3,14 @@
 use core::future::{Future, pending};
 
 #[derive(Clone, Debug)]
-pub(crate) enum Cancel {}
+pub enum Cancel {}
 
 impl Cancel {
-    pub(crate) fn is_cancelled(&self) -> bool {
+    pub fn is_cancelled(&self) -> bool {
         match *self {}
     }
 
-    pub(crate) fn cancelled(&self) -> impl Future<Output = ()> + use<> {
+    pub fn cancelled(&self) -> impl Future<Output = ()> + use<> {
         pending()
     }
 }
