@@ -36,6 +36,9 @@ const SECRET: [&str; 16] = [
 const SECRET_NAMES: [&str; 13] =
     ["auth", "pass", "pwd", "pw", "sig", "sid", "sas", "code", "pin", "otp", "nonce", "authentication", "bearer"];
 
+/// What sounds like a secret and is none: it lets nobody in, and has to reach the server that a redirect names.
+const NO_SECRET: &str = "idempotency-key";
+
 /// Headers whose value is one URL, perhaps without scheme and host.
 const URL_HEADERS: [&str; 4] = ["location", "content-location", "referer", "refresh"];
 
@@ -49,6 +52,9 @@ const URL_HEADERS: [&str; 4] = ["location", "content-location", "referer", "refr
 /// ```
 pub fn is_secret(name: &str) -> bool {
     let name = name.trim().to_ascii_lowercase().replace('_', "-");
+    if name == NO_SECRET {
+        return false;
+    }
     SECRET.iter().any(|part| name.contains(part)) || SECRET_NAMES.contains(&name.as_str())
 }
 
@@ -220,7 +226,7 @@ mod tests {
         ] {
             assert_eq!(header(name, "abc"), HIDDEN, "{name}");
         }
-        for name in ["Accept", "WWW-Authenticate", "X-Id", "Content-Type", "Author"] {
+        for name in ["Accept", "WWW-Authenticate", "X-Id", "Content-Type", "Author", "Idempotency-Key"] {
             assert_eq!(header(name, "abc"), "abc", "{name}");
         }
     }

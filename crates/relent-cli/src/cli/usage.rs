@@ -36,8 +36,15 @@ fn usage_fault(error: &clap::Error, first: Option<&str>) -> Fault {
         .lines()
         .filter_map(|line| line.trim_start().strip_prefix("tip: "))
         .find(|tip| !tip.contains(" as a value"));
-    let hint = cause_hint(error).or_else(|| elsewhere(error, first)).or_else(|| tip.map(str::to_owned));
+    let of_curl = first.filter(|first| *first == "http").and_then(|_| of_curl(error));
+    let hint = cause_hint(error).or(of_curl).or_else(|| elsewhere(error, first)).or_else(|| tip.map(str::to_owned));
     Fault::new(problem).hint(hint.unwrap_or_else(|| help_of(first)))
+}
+
+/// What flags of curl's are called in `relent http`.
+fn of_curl(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
+    crate::http::hints::for_curl(flag).map(str::to_owned)
 }
 
 /// What flags of other programs are called here.

@@ -10,17 +10,21 @@ const USAGE: &str = "relent http [OPTIONS] [METHOD] URL";
 #[derive(Debug, clap::Args)]
 #[command(args_override_self = true, override_usage = USAGE, after_help = exit::TABLE)]
 pub struct Args {
-    /// The method [default: GET, with --data POST, with --head HEAD], then the URL.
+    /// The method [default: GET; POST with a body, HEAD with -I], then the URL.
     #[arg(value_name = "METHOD URL")]
     pub target: Vec<String>,
 
-    /// A header to send; may be repeated.
+    /// A header to send; may be repeated. @FILE has one a line.
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", help_heading = "Request")]
     pub headers: Vec<String>,
 
-    /// The body: a text, @FILE or @- (stdin), the same in every attempt; several texts are joined with &.
-    #[arg(short, long, value_name = "DATA", help_heading = "Request", conflicts_with = "head")]
+    /// The body: a text, @FILE or @- (stdin); texts are joined with &.
+    #[arg(short, long, alias = "data-binary", value_name = "DATA", help_heading = "Request", conflicts_with = "head")]
     pub data: Vec<String>,
+
+    /// A field of a form: NAME=TEXT, NAME=@FILE or NAME=<FILE.
+    #[arg(short = 'F', long, value_name = "FIELD", help_heading = "Request", conflicts_with_all = ["data", "head"])]
+    pub form: Vec<String>,
 
     /// The method, where curl has it.
     #[arg(short = 'X', long, value_name = "METHOD", help_heading = "Request")]
@@ -34,7 +38,15 @@ pub struct Args {
     #[arg(short = 'L', long, help_heading = "Request")]
     pub location: bool,
 
-    /// Send an Idempotency-Key, one for all attempts; made if none is given.
+    /// Basic authentication. -H @FILE keeps secrets off the process list.
+    #[arg(short, long, value_name = "USER:PASSWORD", help_heading = "Request")]
+    pub user: Option<String>,
+
+    /// Ask for a compressed body (gzip, br), and undo it.
+    #[arg(long, help_heading = "Request")]
+    pub compressed: bool,
+
+    /// Send an Idempotency-Key, one for all attempts; made if none given.
     #[arg(
         long,
         value_name = "KEY",
@@ -57,21 +69,79 @@ pub struct Args {
     #[arg(long, value_name = "STATUSES", help_heading = "What is retried", value_delimiter = ',')]
     pub stop_on_status: Vec<String>,
 
-    /// Write the body to FILE when it is complete; until then FILE stays as it was.
+    /// Write the body to FILE when it is complete, not before.
     #[arg(short, long, value_name = "FILE", help_heading = "Response")]
     pub output: Option<PathBuf>,
+
+    /// The same, FILE being the last part of the URL's path.
+    #[arg(short = 'O', long, help_heading = "Response", conflicts_with = "output")]
+    pub remote_name: bool,
+
+    /// Go on with what an earlier run left of FILE: -C -
+    #[arg(short = 'C', long, value_name = "-", help_heading = "Response", allow_hyphen_values = true,
+          verbatim_doc_comment, conflicts_with_all = ["include", "compressed"])]
+    pub continue_at: Option<String>,
+
+    /// Print the head before the body.
+    #[arg(short, long, help_heading = "Response")]
+    pub include: bool,
+
+    /// Print this at the end: %{http_code}, %{time_total}, ...
+    #[arg(short, long, value_name = "FORMAT", help_heading = "Response", allow_hyphen_values = true)]
+    pub write_out: Option<String>,
 
     /// Print the body of a failed response too, on stdout.
     #[arg(long, help_heading = "Response")]
     pub fail_with_body: bool,
 
+    /// The largest body [default: 1GiB, to a file 64GiB]; stdout's first
+    /// MiB is kept in memory, the rest in a temporary file.
+    #[arg(long, value_name = "SIZE", help_heading = "Response", verbatim_doc_comment)]
+    pub max_size: Option<String>,
+
     /// The longest that connecting may take, TLS included.
     #[arg(long, value_name = "DURATION", help_heading = "Connection", default_value = "10s")]
     pub connect_timeout: String,
 
-    /// Trust the certificate authorities in FILE (PEM) instead of the system's.
+    /// The longest without a byte, in an answer or before it.
+    #[arg(long, value_name = "DURATION", help_heading = "Connection", default_value = "60s")]
+    pub idle_timeout: String,
+
+    /// Go through a proxy: http, https, socks4, socks4a, socks5, socks5h.
+    #[arg(short = 'x', long, value_name = "URL", help_heading = "Connection")]
+    pub proxy: Option<String>,
+
+    /// Its user.
+    #[arg(short = 'U', long, value_name = "USER:PASSWORD", help_heading = "Connection")]
+    pub proxy_user: Option<String>,
+
+    /// Hosts that no proxy is used for, or *.
+    #[arg(long, value_name = "HOSTS", help_heading = "Connection")]
+    pub noproxy: Option<String>,
+
+    /// Where a host is: HOST:PORT:ADDRESS.
+    #[arg(long, value_name = "WHERE", help_heading = "Connection")]
+    pub resolve: Vec<String>,
+
+    /// Connect to this socket instead of the URL's host.
+    #[arg(long, value_name = "FILE", help_heading = "Connection", conflicts_with = "proxy")]
+    pub unix_socket: Option<PathBuf>,
+
+    /// Trust the certificates in FILE (PEM) instead of the system's.
     #[arg(long, value_name = "FILE", help_heading = "Connection")]
     pub cacert: Option<PathBuf>,
+
+    /// Trust any certificate: whoever is in between can read and change all.
+    #[arg(short = 'k', long, help_heading = "Connection")]
+    pub insecure: bool,
+
+    /// The client's certificate (PEM), perhaps with its key.
+    #[arg(short = 'E', long, value_name = "FILE", help_heading = "Connection")]
+    pub cert: Option<PathBuf>,
+
+    /// The key of the client's certificate (PEM).
+    #[arg(long, value_name = "FILE", help_heading = "Connection", requires = "cert")]
+    pub key: Option<PathBuf>,
 
     /// Speak HTTP/1.1 only.
     #[arg(long = "http1.1", help_heading = "Connection", conflicts_with = "http2")]

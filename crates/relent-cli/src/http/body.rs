@@ -2,18 +2,22 @@
 //!
 //! What can be read only once (stdin, a pipe) is kept first, in memory up to a megabyte and on disk beyond that.
 
-use crate::talk::Fault;
+use super::idle::Pulse;
+use crate::{escape::escape, talk::Fault};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use std::{
+    collections::VecDeque,
     fmt,
     fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, mpsc},
     task::{Context, Poll},
+    thread,
+    time::Duration,
 };
 
 /// A body that can be sent any number of times.
@@ -25,6 +29,17 @@ pub(super) enum Body {
     File(PathBuf),
     /// What came from a pipe, kept in a file without a name.
     Kept(Arc<File>),
+    /// A form: texts and files in turn.
+    Form(Arc<[Piece]>),
+}
+
+/// A piece of a body.
+#[derive(Clone, Debug)]
+pub(super) enum Piece {
+    /// A text, in memory.
+    Text(Bytes),
+    /// A file, which is opened anew for each attempt.
+    File(PathBuf),
 }
 
 /// How much of a pipe is kept in memory.
@@ -34,11 +49,11 @@ const IN_MEMORY: usize = 1 << 20;
 const CHUNK: u64 = 64 << 10;
 
 impl Body {
-    /// The body that all `--data` together mean, if there are any.
-    pub(super) fn resolve(data: &[String]) -> Result<Option<Body>, Fault> {
+    /// The body that all `--data` together mean, if there are any. What has to be read now must end within `limit`.
+    pub(super) fn resolve(data: &[String], limit: Option<Duration>) -> Result<Option<Body>, Fault> {
         match data {
             [] => Ok(None),
-            [one] => Body::one(one).map(Some),
+            [one] => Body::one(one, limit).map(Some),
             several if several.iter().any(|data| data.starts_with('@')) => {
                 Err(Fault::new("a file or stdin is the whole body, and there are several --data")
                     .hint("texts can be joined, files cannot"))
@@ -47,46 +62,78 @@ impl Body {
         }
     }
 
-    fn one(data: &str) -> Result<Body, Fault> {
+    fn one(data: &str, limit: Option<Duration>) -> Result<Body, Fault> {
         match data.strip_prefix('@') {
             None => Ok(Body::Text(Bytes::copy_from_slice(data.as_bytes()))),
-            Some("-") => keep(io::stdin().lock()).map_err(|error| unreadable("standard input", &error)),
-            Some(path) => from_path(Path::new(path)),
+            Some("-") => within(limit, "standard input".into(), || keep(io::stdin().lock())),
+            Some(path) => from_path(Path::new(path), limit),
         }
     }
 
     /// The body of one attempt.
-    pub(super) fn open(&self) -> Result<reqwest::Body, Fault> {
-        Ok(match self {
-            Body::Text(text) => text.clone().into(),
-            Body::File(path) => {
-                let file = File::open(path).map_err(|error| unreadable(&path.display().to_string(), &error))?;
-                reqwest::Body::wrap(Stream::of(Arc::new(file)).map_err(|error| unreadable("the data", &error))?)
+    pub(super) fn open(&self, pulse: &Pulse) -> Result<reqwest::Body, Fault> {
+        let text = |text: &Bytes| Ok(Source::Text(text.clone()));
+        let file = |path: &PathBuf| {
+            let opened = File::open(path).and_then(|file| Source::file(Arc::new(file)));
+            opened.map_err(|error| unreadable(&path.to_string_lossy(), &error))
+        };
+        let sources: Result<VecDeque<Source>, Fault> = match self {
+            Body::Text(whole) => return Ok(whole.clone().into()),
+            Body::File(path) => [file(path)].into_iter().collect(),
+            Body::Kept(kept) => {
+                [Source::file(kept.clone()).map_err(|error| unreadable("the data", &error))].into_iter().collect()
             }
-            Body::Kept(file) => {
-                reqwest::Body::wrap(Stream::of(file.clone()).map_err(|error| unreadable("the data", &error))?)
-            }
-        })
+            Body::Form(pieces) => pieces
+                .iter()
+                .map(|piece| match piece {
+                    Piece::Text(piece) => text(piece),
+                    Piece::File(path) => file(path),
+                })
+                .collect(),
+        };
+        Ok(reqwest::Body::wrap(Stream { sources: sources?, pulse: pulse.clone() }))
     }
 }
 
-fn from_path(path: &Path) -> Result<Body, Fault> {
-    let fault = |error: &io::Error| unreadable(&path.display().to_string(), error);
-    let file = File::open(path).map_err(|error| fault(&error))?;
-    let kind = file.metadata().map_err(|error| fault(&error))?;
-    if kind.is_dir() {
-        return Err(Fault::new(format!("cannot read {}: it is a folder", path.display())).hint(HINT));
+fn from_path(path: &Path, limit: Option<Duration>) -> Result<Body, Fault> {
+    let name = path.to_string_lossy().into_owned();
+    let fault = |error: &io::Error| unreadable(&name, error);
+    let data = std::fs::metadata(path).map_err(|error| fault(&error))?;
+    if data.is_dir() {
+        return Err(Fault::new(format!("cannot read {}: it is a folder", escape(&name))).hint(HINT));
     }
-    if kind.is_file() {
-        return Ok(Body::File(path.to_owned()));
+    if data.is_file() {
+        // Whether it can be read is known before anything is sent.
+        return File::open(path).map(|_| Body::File(path.to_owned())).map_err(|error| fault(&error));
     }
-    keep(file).map_err(|error| fault(&error))
+    let path = path.to_owned();
+    within(limit, name, move || keep(File::open(path)?))
+}
+
+/// Reads what others write, for as long as there is time: nobody may ever write to a pipe.
+fn within(
+    limit: Option<Duration>,
+    name: String,
+    read: impl FnOnce() -> io::Result<Body> + Send + 'static,
+) -> Result<Body, Fault> {
+    let Some(limit) = limit else { return read().map_err(|error| unreadable(&name, &error)) };
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(read()));
+    match receiver.recv_timeout(limit) {
+        Ok(read) => read.map_err(|error| unreadable(&name, &error)),
+        Err(_) => Err(Fault::new(format!(
+            "out of time: {} has not ended within {}",
+            escape(&name),
+            relent::duration::Human(limit)
+        ))
+        .exit(124)),
+    }
 }
 
 const HINT: &str = "--data @FILE sends a file; --data '@text' is never a text";
 
 fn unreadable(what: &str, error: &io::Error) -> Fault {
-    Fault::new(format!("cannot read {what}: {}", super::failure::plain(error))).hint(HINT)
+    Fault::new(format!("cannot read {}: {}", escape(what), crate::talk::plain(error))).hint(HINT)
 }
 
 /// Reads what can be read only once.
@@ -122,35 +169,69 @@ impl fmt::Display for DataError {
 
 impl std::error::Error for DataError {}
 
-/// A file from its start to the length it had when the attempt began, a piece at a time.
+/// What is read in turn, a piece at a time.
 struct Stream {
-    file: Arc<File>,
-    at: u64,
-    length: u64,
+    sources: VecDeque<Source>,
+    pulse: Pulse,
 }
 
-impl Stream {
-    fn of(file: Arc<File>) -> io::Result<Stream> {
+/// One thing to read from.
+enum Source {
+    Text(Bytes),
+    /// A file from its start to the length it had when the attempt began.
+    File {
+        file: Arc<File>,
+        at: u64,
+        length: u64,
+    },
+}
+
+impl Source {
+    fn file(file: Arc<File>) -> io::Result<Source> {
         let length = file.metadata()?.len();
-        Ok(Stream { file, at: 0, length })
+        Ok(Source::File { file, at: 0, length })
     }
 
     fn left(&self) -> u64 {
-        self.length.saturating_sub(self.at)
+        match self {
+            Source::Text(text) => text.len() as u64,
+            Source::File { at, length, .. } => length.saturating_sub(*at),
+        }
+    }
+
+    /// The next piece; empty at the end.
+    fn next(&mut self) -> io::Result<Bytes> {
+        let left = self.left();
+        match self {
+            Source::Text(text) => Ok(std::mem::take(text)),
+            Source::File { file, at, .. } => {
+                let mut piece = vec![0; left.min(CHUNK) as usize];
+                let read = file.read_at(&mut piece, *at)?;
+                if read == 0 && left > 0 {
+                    return Err(io::Error::other("the data file became shorter while it was sent"));
+                }
+                piece.truncate(read);
+                *at += read as u64;
+                Ok(piece.into())
+            }
+        }
+    }
+}
+
+impl Stream {
+    fn left(&self) -> u64 {
+        self.sources.iter().map(Source::left).fold(0, u64::saturating_add)
     }
 
     fn next(&mut self) -> io::Result<Option<Bytes>> {
-        let mut piece = vec![0; self.left().min(CHUNK) as usize];
-        if piece.is_empty() {
-            return Ok(None);
+        self.pulse.beat();
+        while let Some(source) = self.sources.front_mut() {
+            if source.left() > 0 {
+                return source.next().map(Some);
+            }
+            self.sources.pop_front();
         }
-        let read = self.file.read_at(&mut piece, self.at)?;
-        if read == 0 {
-            return Err(io::Error::other("the data file became shorter while it was sent"));
-        }
-        piece.truncate(read);
-        self.at += read as u64;
-        Ok(Some(piece.into()))
+        Ok(None)
     }
 }
 
@@ -177,7 +258,7 @@ mod tests {
     use super::*;
 
     fn read(file: Arc<File>) -> Vec<u8> {
-        let mut stream = Stream::of(file).unwrap();
+        let mut stream = Stream { sources: [Source::file(file).unwrap()].into(), pulse: Pulse::default() };
         let mut all = Vec::new();
         while let Some(piece) = stream.next().unwrap() {
             assert!(piece.len() as u64 <= CHUNK);
@@ -201,7 +282,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         (&file).write_all(&[1; 100]).unwrap();
         let file = Arc::new(file);
-        let mut stream = Stream::of(file.clone()).unwrap();
+        let mut stream = Stream { sources: [Source::file(file.clone()).unwrap()].into(), pulse: Pulse::default() };
         file.set_len(0).unwrap();
         assert!(stream.next().is_err());
     }

@@ -1,13 +1,8 @@
-//! The client: TLS, protocol versions, proxies from the environment; its own retries off.
+//! The client: a connection for each attempt, over whatever leads there; its own retries and redirects off.
 
-use super::args::Args;
+use super::{args::Args, proxy::Proxies, request::Request, resolve::Resolver, tls};
 use crate::talk::Fault;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use rustls::{ClientConfig, RootCertStore, pki_types::CertificateDer, pki_types::pem::PemObject};
 use std::{
-    error::Error,
-    fmt,
-    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -20,127 +15,80 @@ use url::Url;
 pub(super) struct Client {
     /// The client.
     pub(super) http: reqwest::Client,
+    /// Which proxy leads where.
+    pub(super) proxies: Proxies,
+    resolver: Resolver,
     /// Tells whether a request can have left.
     pub(super) watch: Watch,
 }
 
 /// The client that the flags describe.
-pub(super) fn build(args: &Args, url: &Url) -> Result<Client, Fault> {
+pub(super) fn build(args: &Args, request: &Request) -> Result<Client, Fault> {
+    let url = &request.url;
+    // HTTP/2 has no place for a host of the user's own beside that of the URL.
+    let http1 = args.http1 || request.headers.contains_key(http::header::HOST);
     let connect_timeout = relent::duration::parse_duration(&args.connect_timeout)
         .map_err(|bad| Fault::new(format!("--connect-timeout: {bad}")).hint(bad.hint()))?;
     let watch = Watch::default();
-    let redirects = match args.location {
-        true => reqwest::redirect::Policy::limited(10),
-        false => reqwest::redirect::Policy::none(),
-    };
+    let (proxies, resolver) = (Proxies::resolve(args)?, Resolver::new(&args.resolve)?);
+    proxies.to(url)?;
+    let chosen = proxies.clone();
     let builder = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls(args, url)?)
+        .tls_backend_preconfigured(tls::config(args, http1, url, &proxies)?)
         .retry(reqwest::retry::never())
         // Without kept connections there are none that could have died unnoticed, which the client would replace.
         .pool_max_idle_per_host(0)
-        .redirect(redirects)
+        // Redirects are followed by `attempt`, which knows what may be sent on.
+        .redirect(reqwest::redirect::Policy::none())
         .referer(false)
-        .dns_resolver(Arc::new(Resolver))
+        .gzip(args.compressed)
+        .brotli(args.compressed)
+        .http1_max_headers(MOST_HEADERS)
+        .http2_max_header_list_size(MOST_HEADER_BYTES)
+        .no_proxy()
+        .proxy(reqwest::Proxy::custom(move |url| chosen.to(url).ok().flatten().cloned()))
+        .dns_resolver(Arc::new(resolver.clone()))
         .connect_timeout(connect_timeout)
         .connector_layer(watch.clone())
         .user_agent(concat!("relent/", env!("CARGO_PKG_VERSION")));
-    let builder = match (args.http1, args.http2) {
+    let builder = match &args.unix_socket {
+        Some(path) => builder.unix_socket(path.clone()),
+        None => builder,
+    };
+    let builder = match (http1, args.http2) {
         (true, _) => builder.http1_only(),
         (_, true) => builder.http2_prior_knowledge(),
         _ => builder,
     };
-    let http = builder.build().map_err(|error| {
-        Fault::new(format!("cannot set up the client: {}", super::failure::innermost(&error)))
-            .hint("look at the proxy variables of the environment: http_proxy, https_proxy, all_proxy")
-    })?;
-    Ok(Client { http, watch })
+    let http = builder
+        .build()
+        .map_err(|error| Fault::new(format!("cannot set up the client: {}", super::failure::innermost(&error))))?;
+    Ok(Client { http, proxies, resolver, watch })
 }
 
-fn tls(args: &Args, url: &Url) -> Result<ClientConfig, Fault> {
-    let roots = match &args.cacert {
-        Some(file) => roots_in(file)?,
-        None if args.location || url.scheme() == "https" || proxied_over_tls() => system_roots()?,
-        // Reading the system's takes longer than a request on loopback.
-        None => RootCertStore::empty(),
-    };
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("ring has what TLS 1.2 and 1.3 need")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let protocols: &[&[u8]] = match (args.http1, args.http2) {
-        (true, _) => &[b"http/1.1"],
-        (_, true) => &[b"h2"],
-        _ => &[b"h2", b"http/1.1"],
-    };
-    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-    Ok(config)
-}
+/// The most headers of a response.
+const MOST_HEADERS: usize = 1000;
 
-fn proxied_over_tls() -> bool {
-    ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
-        .iter()
-        .any(|name| std::env::var_os(name).is_some_and(|proxy| proxy.as_encoded_bytes().starts_with(b"https:")))
-}
+/// The most bytes of them in HTTP/2. In HTTP/1 it is the client's buffer that has a limit, of about 400 kB.
+const MOST_HEADER_BYTES: u32 = 256 << 10;
 
-fn system_roots() -> Result<RootCertStore, Fault> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        return Err(Fault::new("this system trusts no certificate authority")
-            .hint("install ca-certificates, or name a file with --cacert or SSL_CERT_FILE"));
-    }
-    Ok(roots)
-}
-
-fn roots_in(file: &Path) -> Result<RootCertStore, Fault> {
-    let name = file.display();
-    let hint = "--cacert wants certificates in PEM: -----BEGIN CERTIFICATE-----";
-    let text = std::fs::read(file)
-        .map_err(|error| Fault::new(format!("cannot read {name}: {}", super::failure::plain(&error))).hint(hint))?;
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(&text) {
-        let added = certificate.ok().and_then(|certificate| roots.add(certificate).ok());
-        added.ok_or_else(|| Fault::new(format!("{name} has a certificate that cannot be read")).hint(hint))?;
-    }
-    if roots.is_empty() {
-        return Err(Fault::new(format!("{name} has no certificate in it")).hint(hint));
-    }
-    Ok(roots)
-}
-
-/// The system's names, with an error that says it was the name.
-struct Resolver;
-
-impl Resolve for Resolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        Box::pin(async move {
-            let addresses = tokio::net::lookup_host((name.as_str(), 0)).await.map_err(|_| Unresolved)?;
-            Ok(Box::new(addresses.collect::<Vec<_>>().into_iter()) as Addrs)
-        })
+impl Client {
+    /// A request to `url` is next.
+    pub(super) fn connects_to(&self, url: &Url) -> Result<(), Fault> {
+        let proxy = self.proxies.to(url)?;
+        self.watch.reset();
+        self.resolver
+            .connects_to(url.port_or_known_default().unwrap_or_default(), proxy.and_then(Url::port_or_known_default));
+        Ok(())
     }
 }
-
-/// The host's name has no address now.
-#[derive(Debug)]
-pub(super) struct Unresolved;
-
-impl fmt::Display for Unresolved {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name has no address")
-    }
-}
-
-impl Error for Unresolved {}
 
 /// Sees when a connection has been made, TLS included: before that nothing of a request can have left.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch(Arc<AtomicBool>);
 
 impl Watch {
-    /// A new attempt begins.
-    pub(super) fn reset(&self) {
+    fn reset(&self) {
         self.0.store(false, Ordering::Relaxed);
     }
 

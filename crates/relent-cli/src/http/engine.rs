@@ -5,14 +5,20 @@ use super::{
     client::Client,
     exit,
     failure::{Broken, Failure},
+    idle::{Patience, Pulse},
     narrator::Narrator,
     request::Request,
-    sink::{Output, Sink},
+    signals,
+    sink::{Output, Sink, Written, print},
+    write_out::{End, WriteOut},
 };
-use crate::talk::{EXIT_FAULT, Fault, TalkArgs};
+use crate::{
+    outer,
+    talk::{EXIT_FAULT, Fault, TalkArgs},
+};
 use http::{Method, header};
 use relent::{
-    Call, Decision, Policy, Timestamp,
+    Call, Decision, Policy, Reason, Timestamp, Verdict,
     wire::{self, Rules},
 };
 use std::{
@@ -20,25 +26,52 @@ use std::{
     process::ExitCode,
     time::{Duration, Instant},
 };
-use tokio::{
-    runtime,
-    signal::unix::{SignalKind, signal},
-    time,
-};
+use tokio::{runtime, time};
 
 /// Everything a call needs, checked.
 pub(super) struct Engine {
     pub(super) policy: Policy,
+    pub(super) limit: Limit,
     pub(super) seed: u64,
     pub(super) rules: Rules,
     pub(super) retry_unsafe: bool,
     pub(super) fail_with_body: bool,
-    pub(super) to_file: bool,
     pub(super) redirects: bool,
+    pub(super) include: bool,
+    pub(super) to_terminal: bool,
+    pub(super) max_size: Option<u64>,
+    pub(super) patience: Patience,
+    pub(super) pulse: Pulse,
     pub(super) request: Request,
     pub(super) client: Client,
     pub(super) output: Output,
+    pub(super) file: Option<String>,
+    pub(super) write_out: Option<WriteOut>,
     pub(super) talk: TalkArgs,
+}
+
+/// When everything ends, from the start of the process on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limit {
+    /// How long there was, if there is an end.
+    pub(super) given: Option<Duration>,
+    /// Whether `--timeout` said so, and not who runs us.
+    pub(super) is_ours: bool,
+    /// From when on.
+    pub(super) began: Instant,
+}
+
+impl Limit {
+    /// What is left now.
+    pub(super) fn left(&self) -> Option<Duration> {
+        self.given.map(|given| given.saturating_sub(self.began.elapsed()))
+    }
+
+    async fn is_over(&self) -> Duration {
+        let Some(given) = self.given else { return future::pending().await };
+        time::sleep(self.left().unwrap_or_default()).await;
+        given
+    }
 }
 
 impl Engine {
@@ -48,48 +81,78 @@ impl Engine {
             .enable_all()
             .build()
             .map_err(|error| Fault::new(format!("cannot start: {error}")))?;
-        let sink = Sink::new(std::mem::replace(&mut self.output, Output::Stdout));
+        let output = std::mem::replace(&mut self.output, Output::Stdout { anything: false });
+        let reads_stdout = matches!(output, Output::Stdout { .. });
+        let mut received = Received::nothing(Sink::new(output)?);
         let mut narrator = Narrator::new(&self.request, self.policy, self.talk, self.fail_with_body);
         let ended = runtime.block_on(async {
             tokio::select! {
-                ended = self.call(&mut narrator, sink) => Ended::ByItself(ended),
-                // Dropping the call removes what was written under a temporary name.
-                signal = interrupted() => Ended::By(signal),
+                // First of all: a limit that is over counts even if there is an answer at the same moment.
+                biased;
+                signal = signals::interrupted() => Ended::By(signal),
+                given = self.limit.is_over() => Ended::OutOfTime(given),
+                ended = self.call(&mut narrator, &mut received) => Ended::ByItself(ended),
+                () = signals::reader_gone(), if reads_stdout => Ended::ReaderGone,
             }
         });
-        // A name that is still being looked up must not hold up the end.
+        // A name that is still being looked up, or a pipe that nobody empties, must not hold up the end.
         runtime.shutdown_background();
-        match ended {
+        let left = received.sink.left();
+        let ended = self.tell(&narrator, ended, &received);
+        if let Some(left) = &left {
+            narrator.left(left);
+        }
+        ended.map(ExitCode::from)
+    }
+
+    /// Says how it ended from outside, and what to exit with.
+    fn tell(&self, narrator: &Narrator, ended: Ended, received: &Received) -> Result<u8, Fault> {
+        let code = match ended {
             Ended::ByItself(Err(fault)) if self.talk.json => {
                 Narrator::fault(&fault);
-                Ok(ExitCode::from(EXIT_FAULT))
+                return Ok(EXIT_FAULT);
             }
-            Ended::ByItself(code) => code.map(ExitCode::from),
+            Ended::ByItself(code) => return code,
             Ended::By((signal, code)) => {
                 narrator.stopped(signal, code);
-                Ok(ExitCode::from(code))
+                return Ok(code);
             }
+            Ended::ReaderGone => {
+                narrator.reader_gone(exit::READER_GONE);
+                return Ok(exit::READER_GONE);
+            }
+            Ended::OutOfTime(given) => {
+                narrator.out_of_time(given, self.limit.is_ours, exit::OUT_OF_TIME);
+                outer::gave_up(Reason::Elapsed, None, exit::OUT_OF_TIME);
+                exit::OUT_OF_TIME
+            }
+        };
+        if let Some(text) = self.last_words(narrator, received, 0, code) {
+            print(&text)?;
         }
+        Ok(code)
     }
 
     /// Whether a body that breaks off may be gone on with: a plain GET.
     pub(super) fn may_resume(&self) -> bool {
-        self.request.method == Method::GET && !self.request.headers.contains_key(header::RANGE)
+        self.request.method == Method::GET && !self.include && !self.request.headers.contains_key(header::RANGE)
     }
 
-    async fn call(&self, narrator: &mut Narrator, sink: Sink) -> Result<u8, Fault> {
-        let mut received = Received::nothing(sink);
+    async fn call(&self, narrator: &mut Narrator, received: &mut Received) -> Result<u8, Fault> {
         let began = Instant::now();
         let now = || Timestamp::from_nanos(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
         let mut call = self.policy.call(now(), self.seed);
+        if let Some(left) = self.limit.left() {
+            call = call.deadline_at(now() + left);
+        }
         narrator.begins(self.seed, call.spread());
         if !call.spread().is_zero() {
             time::sleep(call.spread()).await;
         }
         loop {
             narrator.attempt_starts(call.attempt());
-            let failure = match self.attempt(&call, now(), &mut received).await {
-                Ok(success) => return self.succeed(narrator, &success, received),
+            let failure = match self.attempt(&call, now(), received).await {
+                Ok(success) => return self.succeed(narrator, &success, received).await,
                 Err(Broken::Ours(fault)) => return Err(fault),
                 Err(Broken::Failed(failure)) => failure,
             };
@@ -105,12 +168,14 @@ impl Engine {
 
     async fn attempt(&self, call: &Call<'_>, now: Timestamp, received: &mut Received) -> Result<Success, Broken> {
         let once = attempt::once(self, call.attempt(), received);
-        let Some(limit) = call.attempt_limit(now) else { return once.await };
+        // What ends the whole call ends the attempt too, and says so better.
+        let limit = call.attempt_limit(now).filter(|limit| self.limit.left().is_none_or(|left| *limit < left));
+        let Some(limit) = limit else { return once.await };
         match time::timeout(limit, once).await {
             Ok(ended) => ended,
             Err(_) => {
                 let connected = self.client.watch.is_connected();
-                Err(Broken::Failed(Box::new(Failure::timeout(limit, connected, &self.request))))
+                Err(Broken::Failed(Box::new(Failure::timeout(limit, connected, &self.request.url))))
             }
         }
     }
@@ -130,12 +195,17 @@ impl Engine {
         }
     }
 
-    fn succeed(&self, narrator: &Narrator, success: &Success, received: Received) -> Result<u8, Fault> {
+    async fn succeed(&self, narrator: &Narrator, success: &Success, received: &mut Received) -> Result<u8, Fault> {
         let length = received.sink.length();
-        if success.status.is_success() {
-            received.sink.finish()?;
-        } else {
-            received.sink.finish_on_stdout()?;
+        let sink = take(received)?;
+        let to_its_place = success.status.is_success() || success.had_all;
+        let mut written = blocking(move || if to_its_place { sink.finish() } else { sink.finish_on_stdout() }).await?;
+        if written == Written::Whole {
+            written = self.end(narrator, received, length, 0).await?;
+        }
+        if written == Written::ReaderGone {
+            narrator.reader_gone(exit::READER_GONE);
+            return Ok(exit::READER_GONE);
         }
         narrator.succeeded(success, length);
         Ok(0)
@@ -148,19 +218,62 @@ impl Engine {
         now: Timestamp,
         mut failure: Failure,
         stop: Stop,
-        mut received: Received,
+        received: &mut Received,
     ) -> Result<u8, Fault> {
+        let exit = stop.exit();
+        let mut length = 0;
+        let mut written = Written::Whole;
         if let (true, Some(response)) = (self.fail_with_body, failure.response.take()) {
             let limit = call.attempt_limit(now).unwrap_or(Duration::MAX);
+            let mut sink = Sink::new(self.other_output())?;
             // What has come by then is shown.
-            if let Ok(read) = time::timeout(limit, attempt::failed_body(self, response, &mut received.sink)).await {
+            if let Ok(read) = time::timeout(limit, attempt::failed_body(self, response, &mut sink)).await {
                 read?;
             }
-            received.sink.finish_on_stdout()?;
+            length = sink.length();
+            written = blocking(move || sink.finish()).await?;
+        }
+        if written == Written::Whole {
+            written = self.end(narrator, received, length, exit).await?;
         }
         narrator.gave_up(&failure, stop);
-        Ok(stop.exit())
+        match (stop, failure.verdict) {
+            (Stop::GaveUp(reason), Verdict::After(told)) => outer::gave_up(reason, Some(told), exit),
+            (Stop::GaveUp(reason), _) => outer::gave_up(reason, None, exit),
+            (Stop::Unsafe(_), _) => outer::say(Verdict::Permanent, exit),
+        }
+        Ok(if written == Written::ReaderGone { exit::READER_GONE } else { exit })
     }
+
+    /// The body of a failure goes to stdout, whatever `-o` says.
+    fn other_output(&self) -> Output {
+        Output::Stdout { anything: !self.to_terminal }
+    }
+
+    /// What `--write-out` prints at the end.
+    async fn end(&self, narrator: &Narrator, received: &Received, bytes: u64, exit: u8) -> Result<Written, Fault> {
+        match self.last_words(narrator, received, bytes, exit) {
+            Some(text) => blocking(move || print(&text)).await,
+            None => Ok(Written::Whole),
+        }
+    }
+
+    fn last_words(&self, narrator: &Narrator, received: &Received, bytes: u64, exit: u8) -> Option<Vec<u8>> {
+        let (attempts, elapsed) = narrator.spent();
+        let (seen, url, file) = (received.seen.as_ref(), &self.request.url, self.file.as_deref());
+        Some(self.write_out.as_ref()?.text(&End { seen, url, bytes, attempts, elapsed, exit, file }))
+    }
+}
+
+/// The sink, for good; an empty one stays.
+fn take(received: &mut Received) -> Result<Sink, Fault> {
+    Ok(std::mem::replace(&mut received.sink, Sink::new(Output::Stdout { anything: true })?))
+}
+
+/// Writes where writing may take as long as whoever reads likes: signals and limits still count.
+async fn blocking<T: Send + 'static>(write: impl FnOnce() -> Result<T, Fault> + Send + 'static) -> Result<T, Fault> {
+    let written = tokio::task::spawn_blocking(write).await;
+    written.unwrap_or_else(|error| Err(Fault::new(format!("cannot write the body: {error}"))))
 }
 
 /// What follows a failed attempt.
@@ -173,7 +286,7 @@ enum Next {
 #[derive(Clone, Copy)]
 pub(super) enum Stop {
     /// The policy, or the far side, said so.
-    GaveUp(relent::Reason),
+    GaveUp(Reason),
     /// The request must not be sent twice.
     Unsafe(wire::Replay),
 }
@@ -188,20 +301,10 @@ impl Stop {
     }
 }
 
-/// How it ended: by itself, or by a signal and with the exit code that means it.
+/// How it ended: by itself, or from outside.
 enum Ended {
     ByItself(Result<u8, Fault>),
     By((&'static str, u8)),
-}
-
-/// Ends when the user or the system interrupts.
-async fn interrupted() -> (&'static str, u8) {
-    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => ("SIGINT", 130),
-        _ = terminate.recv() => ("SIGTERM", 143),
-    }
+    OutOfTime(Duration),
+    ReaderGone,
 }

@@ -11,22 +11,33 @@ Exit codes:
     4  told not to retry by the server
     5  told to wait longer than the policy allows
     6  not sent again: the method is unsafe (POST, PATCH) and the request may have been carried out
-  124  out of time: max_elapsed
+  124  out of time: max_elapsed or --timeout
   125  relent itself failed: wrong flags, an unreadable file, a body that cannot be written
-  130  interrupted (SIGINT); 143 terminated (SIGTERM)
+  129  hung up; 130 interrupted; 131 quit; 143 terminated: by the signal 128 less
+  141  whoever read standard output went away
 
-What is retried: connections that fail, resets, bodies that end early, timeouts, and the statuses
-408, 425, 429 and 5xx except 501 and 505. Retry-After is obeyed, up to --max-pushback. Nothing reaches
-stdout or FILE before the body is complete; a download that breaks off goes on where it can.
+What is retried: connections that fail, resets, bodies that end early, silence, and the statuses
+408, 425, 429 and 5xx except 501 and 505. Retry-After is obeyed, up to --max-pushback. Nothing
+reaches stdout or FILE before the body is complete; a download that breaks off goes on where it can.
+
+Nothing waits for ever: connecting takes at most 10 s, and an attempt ends after 60 s in which no
+byte came. --timeout ends everything at that moment; --max-elapsed cuts nothing, but no attempt
+starts later.
 
 Examples:
   relent http https://example.com/status
-  relent http -o dump.tar --max-elapsed 1h https://example.com/dump.tar
-  relent http POST --idempotency-key -H 'Content-Type: application/json' -d @order.json localhost:8080/orders
-  relent http --max-attempts unlimited --max-elapsed 60s -q localhost:8080/health";
+  relent http -C - -O --timeout 1h https://example.com/dump.tar
+  relent http POST --idempotency-key -H @headers -d @order.json localhost:8080/orders
+  relent http --max-attempts unlimited --timeout 60s -q localhost:8080/health";
 
 /// The request was not sent again because that could have done its work twice.
 pub(super) const UNSAFE: u8 = 6;
+
+/// There is no more time for the whole call.
+pub(super) const OUT_OF_TIME: u8 = 124;
+
+/// Whoever read standard output went away, as if SIGPIPE had ended it.
+pub(super) const READER_GONE: u8 = 141;
 
 /// The failure is permanent.
 pub(super) const PERMANENT: u8 = 3;
@@ -37,7 +48,7 @@ pub(super) const fn of(reason: Reason) -> u8 {
         Reason::Permanent => PERMANENT,
         Reason::Overloaded => 4,
         Reason::PushbackTooLong => 5,
-        Reason::Elapsed => 124,
+        Reason::Elapsed => OUT_OF_TIME,
         _ => 1,
     }
 }
@@ -59,7 +70,7 @@ mod tests {
             Reason::PushbackTooLong,
             Reason::Budget,
         ];
-        for code in reasons.map(of).into_iter().chain([0, UNSAFE, EXIT_FAULT]) {
+        for code in reasons.map(of).into_iter().chain([0, UNSAFE, EXIT_FAULT, OUT_OF_TIME, READER_GONE]) {
             assert!(PAGE.contains(&format!("\n| {code} |")), "{code} is not in docs/http.md");
             assert!(TABLE.lines().any(|line| line.trim_start().starts_with(&format!("{code}  "))), "{code}");
         }

@@ -1,7 +1,17 @@
 //! What went wrong in an attempt: the client's error told apart into the faults that `relent::wire` judges.
 
-use super::{body::DataError, client::Unresolved, request::Request};
-use crate::talk::Fault as Ours;
+use super::{
+    body::DataError,
+    idle::Patience,
+    proxy::{self, Proxies},
+    redirect::Hop,
+    resolve::Unresolved,
+};
+use crate::{
+    escape::escape,
+    redact,
+    talk::{Fault as Ours, plain},
+};
 use http::{HeaderMap, StatusCode};
 use relent::{
     Verdict,
@@ -12,6 +22,7 @@ use std::{error::Error, io, time::Duration};
 use url::Url;
 
 /// A failed attempt.
+#[derive(Debug)]
 pub(super) struct Failure {
     /// What happened, for people.
     pub(super) text: String,
@@ -57,7 +68,8 @@ impl Failure {
         }
     }
 
-    fn hint(self, hint: &str) -> Failure {
+    /// With what to do about it.
+    pub(super) fn hint(self, hint: &str) -> Failure {
         Failure { hint: Some(hint.to_owned()), ..self }
     }
 
@@ -76,51 +88,86 @@ impl Failure {
     }
 
     /// The attempt took longer than it may.
-    pub(super) fn timeout(limit: Duration, connected: bool, request: &Request) -> Failure {
+    pub(super) fn timeout(limit: Duration, connected: bool, url: &Url) -> Failure {
         let limit = Human(limit);
         if connected {
             Failure::of(Fault::Timeout, format!("no answer within {limit:.1}"))
         } else {
-            Failure::of(Fault::Connect, format!("no connection to {} within {limit:.1}", authority(&request.url)))
+            Failure::of(Fault::Connect, format!("no connection to {} within {limit:.1}", authority(url)))
         }
     }
 }
 
-/// How far an attempt came before it failed.
-#[derive(Clone, Copy)]
-pub(super) struct Reached {
-    /// A connection was made, perhaps to a host that redirected to another.
+/// The way that a request took, and how far it came.
+pub(super) struct Way<'a> {
+    /// The request.
+    pub(super) hop: &'a Hop,
+    /// A connection was made.
     pub(super) connected: bool,
-    /// Redirects are followed.
-    pub(super) redirects: bool,
+    /// The proxies that may stand on it.
+    pub(super) proxies: &'a Proxies,
+}
+
+impl Way<'_> {
+    /// What was connected to, the proxy included.
+    fn shown(&self) -> String {
+        let authority = authority(&self.hop.url);
+        match self.proxies.to(&self.hop.url) {
+            Ok(Some(proxy)) => format!("{authority} through the proxy {}", proxy::shown(proxy)),
+            _ => authority,
+        }
+    }
+
+    /// Whether a failure may have come after the request was sent. What a redirect led away from was sent before.
+    fn finish(&self, mut failure: Failure, was_refused: bool) -> Broken {
+        failure.left = failure.left || self.hop.number > 0 || (self.connected && !was_refused);
+        Broken::Failed(Box::new(failure))
+    }
 }
 
 /// The client's error before the response's head was there.
-pub(super) fn before_head(error: &reqwest::Error, reached: Reached, request: &Request) -> Broken {
+pub(super) fn before_head(error: &reqwest::Error, way: &Way<'_>) -> Broken {
     if let Some(data) = find::<DataError>(error) {
         return data.fault().into();
     }
-    let (fault, mut failure) = fault_before_head(error, reached.connected, request);
-    // Behind a redirect, what failed may be the second request: the first has left, whatever became of the second.
-    let alone = !reached.connected || (fault == Fault::Refused && !reached.redirects);
-    failure.left = failure.left || !alone;
-    Broken::Failed(Box::new(failure))
+    let (fault, failure) = fault_before_head(error, way);
+    way.finish(failure, fault == Fault::Refused)
 }
 
-fn fault_before_head(error: &reqwest::Error, connected: bool, request: &Request) -> (Fault, Failure) {
-    // A redirect may have led elsewhere.
-    let url = error.url().unwrap_or(&request.url);
-    let authority = authority(url);
-    if find::<Unresolved>(error).is_some() {
-        of(Fault::Resolve, format!("cannot find host {}", url.host_str().unwrap_or_default()))
+/// Nothing came for too long.
+pub(super) fn silent(patience: Patience, way: &Way<'_>) -> Broken {
+    let fault = if way.connected { Fault::Timeout } else { Fault::Connect };
+    let failure = Failure::of(fault, format!("nothing came from {} {}", way.shown(), patience.shown()));
+    way.finish(failure.hint(PATIENCE_HINT), false)
+}
+
+/// Nothing more of the body came for too long.
+pub(super) fn stalled(have: u64, total: Option<u64>, patience: Patience) -> Broken {
+    let text = format!("nothing more of the body came {}, after {}", patience.shown(), progress(have, total));
+    Broken::Failed(Box::new(Failure::of(Fault::EarlyEnd, text).hint(PATIENCE_HINT)))
+}
+
+const PATIENCE_HINT: &str = "--idle-timeout gives it more time, or unlimited";
+
+fn fault_before_head(error: &reqwest::Error, way: &Way<'_>) -> (Fault, Failure) {
+    if let Some(Unresolved(name)) = find(error) {
+        let of_whom = if way.hop.url.host_str() == Some(name) { "host" } else { "the proxy's host" };
+        of(Fault::Resolve, format!("cannot find {of_whom} {}", escape(name)))
     } else if let Some(tls) = find::<rustls::Error>(error) {
-        of_tls(tls, &authority)
-    } else if error.is_connect() || !connected {
+        of_tls(tls, &way.shown())
+    } else if error.is_connect() || !way.connected {
         let why = if error.is_timeout() { "out of time".into() } else { innermost(error) };
-        of(Fault::Connect, format!("cannot connect to {authority}: {why}"))
-    } else if error.is_redirect() {
-        let (fault, failure) = of(Fault::Protocol, innermost(error));
-        (fault, failure.hint("see where it leads without -L"))
+        let (fault, failure) = of(Fault::Connect, format!("cannot connect to {}: {why}", way.shown()));
+        match chain(error).any(|error| error.to_string().contains("authoriz")) {
+            true => (
+                fault,
+                Failure {
+                    verdict: Verdict::Permanent,
+                    ..failure.hint("--proxy-user USER:PASSWORD, if the proxy wants one")
+                },
+            ),
+            false => (fault, failure),
+        }
     } else {
         of_connection(error)
     }
@@ -155,11 +202,14 @@ pub(super) fn in_body(error: &reqwest::Error, have: u64, total: Option<u64>) -> 
 
 /// The body ended before it was complete.
 pub(super) fn early_end(have: u64, total: Option<u64>) -> Failure {
-    let text = match total {
-        Some(total) => format!("the body ended early, after {have} of {total} bytes"),
-        None => format!("the body ended early, after {have} bytes"),
-    };
-    Failure::of(Fault::EarlyEnd, text)
+    Failure::of(Fault::EarlyEnd, format!("the body ended early, after {}", progress(have, total)))
+}
+
+fn progress(have: u64, total: Option<u64>) -> String {
+    match total {
+        Some(total) => format!("{have} of {total} bytes"),
+        None => format!("{have} bytes"),
+    }
 }
 
 /// The status as people know it: `503 Service Unavailable`.
@@ -170,21 +220,16 @@ pub(super) fn status_text(status: StatusCode) -> String {
     }
 }
 
-/// The system's words for an error, without its number.
-pub(super) fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
-}
-
-/// The words of the cause at the bottom.
+/// The words of the cause at the bottom, without anything secret or that a terminal obeys.
 pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
-    match chain(error).last() {
+    let text = match chain(error).last() {
         Some(last) => match last.downcast_ref::<io::Error>() {
             Some(io) => plain(io),
             None => last.to_string(),
         },
         None => error.to_string(),
-    }
+    };
+    escape(&redact::text(&text)).into_owned()
 }
 
 /// A connection that was made, and failed.
@@ -212,34 +257,82 @@ fn reason(error: &h2::Error) -> String {
 fn of_tls(error: &rustls::Error, authority: &str) -> (Fault, Failure) {
     match error {
         rustls::Error::InvalidCertificate(why) => {
-            let why = certificate(why);
-            of(Fault::Untrusted, format!("the certificate of {authority} is not trusted: {why}"))
+            let (words, hint) = certificate(why);
+            let text = format!("the certificate of {authority} is not trusted: {words}");
+            (Fault::Untrusted, Failure::of(Fault::Untrusted, text).hint(hint))
         }
         rustls::Error::InvalidMessage(_) => {
             let (fault, failure) = of(Fault::Handshake, format!("{authority} does not speak TLS"));
             (fault, failure.hint("try http://"))
         }
-        other => of(Fault::Handshake, format!("no TLS with {authority}: {other}")),
+        other => of(Fault::Handshake, format!("no TLS with {authority}: {}", tls_words(other))),
     }
 }
 
-fn certificate(error: &rustls::CertificateError) -> String {
+/// What is wrong with a certificate, and what to do about it.
+fn certificate(error: &rustls::CertificateError) -> (String, &'static str) {
     use rustls::CertificateError as Bad;
+    const AUTHORITY: &str = "--cacert FILE trusts a private certificate authority";
+    const CLOCK: &str = "look at the clock of this machine, and at the certificate";
+    const NAME: &str = "ask for a name that the certificate has; --resolve says where that host is";
+    const ANY: &str = "-k trusts any certificate, whoever is in between";
     match error {
-        Bad::UnknownIssuer => "its issuer is unknown".into(),
-        Bad::Expired | Bad::ExpiredContext { .. } => "it has expired".into(),
-        Bad::NotValidYet | Bad::NotValidYetContext { .. } => "it is not valid yet".into(),
-        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => "it is for another name".into(),
-        Bad::BadSignature => "it is not signed by the authority it names".into(),
-        Bad::Revoked => "it has been revoked".into(),
-        other => other.to_string(),
+        Bad::UnknownIssuer => ("its issuer is unknown".into(), AUTHORITY),
+        Bad::Expired | Bad::ExpiredContext { .. } => ("it has expired".into(), CLOCK),
+        Bad::NotValidYet | Bad::NotValidYetContext { .. } => ("it is not valid yet".into(), CLOCK),
+        Bad::NotValidForName => ("it is for another name".into(), NAME),
+        Bad::NotValidForNameContext { presented, .. } => (for_names(presented), NAME),
+        Bad::BadSignature => ("it is not signed by the authority it names".into(), AUTHORITY),
+        Bad::Revoked => ("it has been revoked".into(), ANY),
+        Bad::Other(other) if other.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity) => {
+            ("it is that of an authority, and not one that is trusted".into(), AUTHORITY)
+        }
+        Bad::Other(other) => (words(&format!("{:?}", other.0)), ANY),
+        other => (words(&format!("{other:?}")), ANY),
     }
+}
+
+fn for_names(presented: &[String]) -> String {
+    const MOST: usize = 3;
+    // As in `DnsName("example.com")`.
+    let name = |name: &String| name.split('"').nth(1).unwrap_or(name).to_owned();
+    let names: Vec<String> = presented.iter().take(MOST).map(name).collect();
+    let more = if presented.len() > MOST { ", ..." } else { "" };
+    match names.as_slice() {
+        [] => "it is for no name".into(),
+        names => format!("it is for another name, {}{more}", escape(&names.join(", "))),
+    }
+}
+
+/// What TLS says went wrong, in words.
+pub(super) fn tls_words(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::AlertReceived(alert) => format!("the other side says: {}", words(&format!("{alert:?}"))),
+        rustls::Error::PeerIncompatible(why) => words(&format!("{why:?}")),
+        rustls::Error::PeerMisbehaved(why) => words(&format!("{why:?}")),
+        rustls::Error::InconsistentKeys(why) => words(&format!("{why:?}")),
+        rustls::Error::InvalidCertificate(why) => certificate(why).0,
+        rustls::Error::General(text) => escape(text).into_owned(),
+        other => words(&format!("{other:?}")),
+    }
+}
+
+/// The name of a variant as words: `HandshakeFailure` is "handshake failure".
+fn words(name: &str) -> String {
+    let name = name.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let mut words = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.push(c.to_ascii_lowercase());
+    }
+    words
 }
 
 fn hint(fault: Fault) -> Option<String> {
     let hint = match fault {
         Fault::Resolve => "check the name; it was looked up anew in each attempt",
-        Fault::Untrusted => "--cacert FILE trusts a private certificate authority",
         _ => return None,
     };
     Some(hint.into())
@@ -265,7 +358,7 @@ fn told(headers: &HeaderMap, verdict: Verdict, now: Duration) -> Option<String> 
             let read = relent::wire::pushback(&only(dialect.name, value, headers), now);
             read == Some(said)
         })?;
-        Some(format!("{}: {}", title(dialect.name), shortened(value.to_str().unwrap_or("?"))))
+        Some(format!("{}: {}", title(dialect.name), escape(&shortened(value.to_str().unwrap_or("?")))))
     })
 }
 

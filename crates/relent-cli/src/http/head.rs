@@ -1,37 +1,55 @@
-//! The heads of requests and responses as text, for `-v` and `-I`.
+//! The heads of requests and responses as text, for `-v`, `-i` and `-I`.
 
-use super::request::Request;
-use http::{HeaderMap, header};
+use super::redirect::Hop;
+use crate::{
+    escape::{escape, escape_bytes},
+    redact,
+};
 use reqwest::Response;
-use std::fmt::Write;
 
 /// The request's head, each line after `> `; what lets others in is not shown.
-pub(super) fn sent(request: &Request, headers: &HeaderMap) -> String {
-    let query = request.url.query().map(|query| format!("?{query}")).unwrap_or_default();
-    let mut text = format!("> {} {}{query}", request.method, request.url.path());
-    for (name, value) in headers {
-        let secret = [header::AUTHORIZATION, header::PROXY_AUTHORIZATION, header::COOKIE].contains(name);
-        let shown = if secret { b"***" } else { value.as_bytes() };
-        let _ = write!(text, "\n> {name}: {}", String::from_utf8_lossy(shown));
+pub(super) fn sent(hop: &Hop) -> String {
+    let url = redact::url(&hop.url[url::Position::BeforePath..]);
+    let mut text = format!("> {} {}", hop.method, escape(&url));
+    for (name, value) in &hop.headers {
+        text.push_str(&format!("\n> {name}: {}", shown(name.as_str(), value.as_bytes())));
     }
     text
 }
 
-/// The response's head, each line after `< `.
+/// The response's head, each line after `< `; what lets others in is not shown.
 pub(super) fn received(response: &Response) -> String {
-    of(response).lines().map(|line| format!("< {line}")).collect::<Vec<_>>().join("\n")
+    let mut text = format!("< {}", first_line(response));
+    for (name, value) in response.headers() {
+        text.push_str(&format!("\n< {name}: {}", shown(name.as_str(), value.as_bytes())));
+    }
+    text
 }
 
-/// The response's head, as `-I` prints it.
-pub(super) fn of(response: &Response) -> String {
-    let status = response.status();
-    let mut head = format!("{:?} {}", response.version(), status.as_u16());
-    if let Some(reason) = status.canonical_reason() {
-        let _ = write!(head, " {reason}");
-    }
+/// The response's head as data, byte for byte; on a terminal nothing in it is obeyed.
+pub(super) fn printed(response: &Response, to_terminal: bool) -> Vec<u8> {
+    let mut head = first_line(response).into_bytes();
+    head.push(b'\n');
     for (name, value) in response.headers() {
-        let _ = write!(head, "\n{name}: {}", String::from_utf8_lossy(value.as_bytes()));
+        head.extend_from_slice(name.as_str().as_bytes());
+        head.extend_from_slice(b": ");
+        match to_terminal {
+            true => head.extend_from_slice(escape_bytes(value.as_bytes()).as_bytes()),
+            false => head.extend_from_slice(value.as_bytes()),
+        }
+        head.push(b'\n');
     }
-    head.push('\n');
     head
+}
+
+fn first_line(response: &Response) -> String {
+    let status = response.status();
+    match status.canonical_reason() {
+        Some(reason) => format!("{:?} {} {reason}", response.version(), status.as_u16()),
+        None => format!("{:?} {}", response.version(), status.as_u16()),
+    }
+}
+
+fn shown(name: &str, value: &[u8]) -> String {
+    escape(&redact::header(name, &String::from_utf8_lossy(value))).into_owned()
 }

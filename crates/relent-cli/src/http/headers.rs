@@ -1,30 +1,80 @@
 //! `-H 'Name: value'` as a header, and what is wrong with it.
 
-use crate::talk::Fault;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use crate::{
+    escape::escape,
+    talk::{Fault, plain},
+};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use std::{
+    fs::File,
+    io::{self, Read},
+};
 
-/// The headers that the flags give, in order.
+/// The headers that the flags give, in order. Nothing of a line is told again but a name: it may be a secret.
 pub(super) fn resolve(lines: &[String]) -> Result<HeaderMap, Fault> {
     let mut headers = HeaderMap::new();
-    for line in lines {
-        let (name, value) = one(line)?;
-        headers.append(name, value);
+    for (number, line) in (1..).zip(lines) {
+        match line.strip_prefix('@') {
+            None => add(&mut headers, line, &format!("the header of -H number {number}"))?,
+            Some(file) => {
+                for (number, line) in (1..).zip(read(file)?.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+                    add(&mut headers, line, &format!("line {number} of {}", escape(file)))?;
+                }
+            }
+        }
     }
     Ok(headers)
 }
 
-fn one(line: &str) -> Result<(HeaderName, HeaderValue), Fault> {
+/// The most bytes of a file of headers.
+const LONGEST: u64 = 1 << 20;
+
+fn read(file: &str) -> Result<String, Fault> {
+    let mut text = String::new();
+    let read = match file {
+        "-" => io::stdin().lock().take(LONGEST).read_to_string(&mut text),
+        file => File::open(file).and_then(|file| file.take(LONGEST).read_to_string(&mut text)),
+    };
+    let fault = |error| Fault::new(format!("cannot read {}: {}", escape(file), plain(&error)));
+    read.map_err(fault).map_err(|fault| fault.hint("-H @FILE reads headers from a file, one a line"))?;
+    Ok(text)
+}
+
+fn add(headers: &mut HeaderMap, line: &str, from: &str) -> Result<(), Fault> {
+    let (name, value) = one(line, from)?;
+    if let Some(why) = not_yours(&name) {
+        return Err(Fault::new(format!("the header {name} cannot be given")).hint(why));
+    }
+    if name == header::HOST && headers.contains_key(header::HOST) {
+        return Err(Fault::new("the header host is given twice").hint("a request has one"));
+    }
+    headers.append(name, value);
+    Ok(())
+}
+
+/// Why a header cannot be given: what says where a message ends must be what is true, or the next reader sees another
+/// one (RFC 9112 11.2).
+fn not_yours(name: &HeaderName) -> Option<&'static str> {
+    match name.as_str() {
+        "content-length" => Some("it is that of the body, which -d gives"),
+        "transfer-encoding" | "te" | "trailer" => Some("how the body is sent is decided here; -d gives it"),
+        "connection" | "keep-alive" | "proxy-connection" | "upgrade" => {
+            Some("each attempt has a connection of its own")
+        }
+        _ => None,
+    }
+}
+
+fn one(line: &str, from: &str) -> Result<(HeaderName, HeaderValue), Fault> {
     if line.contains(['\r', '\n', '\0']) {
-        return Err(Fault::new(format!("the header {line:?} has a line break in it"))
+        return Err(Fault::new(format!("{from} has a line break in it"))
             .hint("give each header its own -H; a value is one line"));
     }
     let Some((name, value)) = line.split_once(':') else {
-        return Err(
-            Fault::new(format!("the header {line:?} has no colon")).hint("write it like -H 'Accept: text/plain'")
-        );
+        return Err(Fault::new(format!("{from} has no colon")).hint("write it like -H 'Accept: text/plain'"));
     };
     let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
-        Fault::new(format!("{name:?} is no name of a header"))
+        Fault::new(format!("{from} has a name that is none"))
             .hint("letters, digits and dashes, with no space before the colon")
     })?;
     let value = HeaderValue::from_bytes(value.trim().as_bytes()).map_err(|_| {
@@ -44,6 +94,16 @@ mod tests {
         let accepts: Vec<_> = headers.get_all("accept").iter().collect();
         assert_eq!(accepts, ["text/plain", "a:b"]);
         assert_eq!(headers["x-empty"], "");
+    }
+
+    #[test]
+    fn what_says_where_a_message_ends_is_not_the_users() {
+        for line in
+            ["Content-Length: 2", "transfer-encoding: chunked", "Connection: close", "Upgrade: x", "TE: trailers"]
+        {
+            assert!(resolve(&[line.to_owned()]).is_err(), "{line:?}");
+        }
+        assert!(resolve(&["Host: a".to_owned(), "host: b".to_owned()]).is_err());
     }
 
     #[test]

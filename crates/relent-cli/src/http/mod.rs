@@ -11,49 +11,150 @@ mod client;
 mod engine;
 mod exit;
 mod failure;
+mod form;
 mod head;
 mod headers;
+pub(crate) mod hints;
+mod idle;
 mod narrator;
+mod part;
 mod progress;
+mod proxy;
+mod redirect;
 mod request;
+mod resolve;
 mod resume;
+mod signals;
 mod sink;
+mod size;
+mod target;
+mod tls;
+mod write_out;
 
 pub(crate) use args::Args;
 
-use crate::talk::{EXIT_FAULT, Fault};
-use std::process::ExitCode;
+use crate::{
+    outer, redact,
+    talk::{EXIT_FAULT, Fault},
+};
+use std::{
+    io::{self, IsTerminal},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Instant,
+};
+use url::Url;
 
 /// Makes the request that the flags describe.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
-    match prepare(args) {
+    match prepare(args, Instant::now()) {
         Ok(engine) => engine.run(),
-        Err(fault) if args.talk.json => {
-            narrator::Narrator::fault(&fault);
-            Ok(ExitCode::from(EXIT_FAULT))
+        Err(fault) => {
+            // What is wrong now is as wrong the next time.
+            outer::say(relent::Verdict::Permanent, EXIT_FAULT);
+            match args.talk.json {
+                true => {
+                    narrator::Narrator::fault(&fault);
+                    Ok(ExitCode::from(EXIT_FAULT))
+                }
+                false => Err(fault),
+            }
         }
-        Err(fault) => Err(fault),
     }
 }
 
 /// Everything that can be wrong before a byte is sent is found here.
-fn prepare(args: &Args) -> Result<engine::Engine, Fault> {
+fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
+    forbid_core_dumps();
     let policy = args.policy.policy_said(args.talk)?;
-    let request = request::Request::resolve(args)?;
+    let limit = limit(&policy, began);
+    let patience = idle::Patience(patience(args)?);
+    let write_out = args.write_out.as_deref().map(write_out::WriteOut::parse).transpose()?;
+    let request = request::Request::resolve(args, limit.left())?;
     let rules = request::rules(args)?;
-    let client = client::build(args, &request.url)?;
-    let output = sink::Output::prepare(args.output.as_deref())?;
+    let client = client::build(args, &request)?;
+    let file = file(args, &request.url)?;
+    let goes_on = goes_on(args, &request, file.as_deref())?;
+    let output = sink::Output::prepare(file.as_deref(), goes_on)?;
+    let is_stdout = matches!(output, sink::Output::Stdout { .. });
     Ok(engine::Engine {
         policy,
+        limit,
         seed: args.policy.seed(),
         rules,
         retry_unsafe: args.retry_unsafe,
         fail_with_body: args.fail_with_body,
-        to_file: !matches!(output, sink::Output::Stdout),
         redirects: args.location,
+        include: args.include,
+        to_terminal: is_stdout && io::stdout().is_terminal(),
+        max_size: match &args.max_size {
+            Some(text) => size::parse("--max-size", text)?,
+            None => Some(if is_stdout { MOST_TO_STDOUT } else { MOST_TO_A_FILE }),
+        },
+        patience,
+        pulse: idle::Pulse::default(),
         request,
         client,
         output,
+        file: file.filter(|_| !is_stdout).map(|file| file.to_string_lossy().into_owned()),
+        write_out,
         talk: args.talk,
     })
+}
+
+/// The largest body for stdout, which is kept until it is complete.
+const MOST_TO_STDOUT: u64 = 1 << 30;
+
+/// The largest body for a file.
+const MOST_TO_A_FILE: u64 = 64 << 30;
+
+/// Keys and passwords are in memory, and a dump of it would be a file.
+fn forbid_core_dumps() {
+    // Where it is refused, all is as it was.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+}
+
+/// When everything ends: by the policy, or by the `relent run` that this runs in.
+fn limit(policy: &relent::Policy, began: Instant) -> engine::Limit {
+    let own = policy.settings().timeout;
+    let given = outer::clip(own);
+    engine::Limit { given, is_ours: given == own, began }
+}
+
+fn patience(args: &Args) -> Result<Option<std::time::Duration>, Fault> {
+    if args.idle_timeout == "unlimited" {
+        return Ok(None);
+    }
+    let limit = relent::duration::parse_duration(&args.idle_timeout)
+        .map_err(|bad| Fault::new(format!("--idle-timeout: {bad}")).hint(bad.hint()))?;
+    match limit.is_zero() {
+        true => Err(Fault::new("--idle-timeout: no answer comes in no time").hint("unlimited waits for ever")),
+        false => Ok(Some(limit)),
+    }
+}
+
+/// The file that `-o` or `-O` names.
+fn file(args: &Args, url: &Url) -> Result<Option<PathBuf>, Fault> {
+    if !args.remote_name {
+        return Ok(args.output.clone());
+    }
+    let name = url.path_segments().and_then(|mut parts| parts.next_back()).filter(|name| !name.is_empty());
+    name.map(|name| Some(PathBuf::from(name))).ok_or_else(|| {
+        Fault::new("-O: the path of the URL does not end in a name").hint("-o FILE says what to call it")
+    })
+}
+
+/// With `-C -`: what the part is a part of, as it may be written down.
+fn goes_on(args: &Args, request: &request::Request, file: Option<&Path>) -> Result<Option<String>, Fault> {
+    match args.continue_at.as_deref() {
+        None => Ok(None),
+        Some("-") if request.method != http::Method::GET || request.headers.contains_key(http::header::RANGE) => {
+            Err(Fault::new("-C - goes on with a plain GET only").hint("leave out the method, the body and the range"))
+        }
+        Some("-") if file.is_some_and(|file| file != Path::new("-")) => Ok(Some(redact::url(request.url.as_str()))),
+        Some("-") => Err(Fault::new("-C - goes on with a file, and none is given").hint("-o FILE or -O names it")),
+        Some(_) => Err(Fault::new("-C takes - only: how much is there is found out")
+            .hint("-H 'Range: bytes=100-' asks for a part by hand")),
+    }
 }

@@ -14,7 +14,10 @@ use super::{
     request::Request,
 };
 use crate::{
+    escape::escape,
     json::Object,
+    outer::word,
+    redact,
     talk::{self, Fault, TalkArgs},
 };
 use http::{Method, StatusCode};
@@ -39,6 +42,8 @@ pub(super) struct Narrator {
     began: Instant,
     attempt: u32,
     attempt_began: Instant,
+    /// What went wrong last.
+    last: Option<String>,
 }
 
 impl Narrator {
@@ -46,7 +51,7 @@ impl Narrator {
     pub(super) fn new(request: &Request, policy: Policy, talk: TalkArgs, fail_with_body: bool) -> Narrator {
         let now = Instant::now();
         let (method, url) = (request.method.clone(), request.shown_url());
-        Narrator { talk, policy, method, url, fail_with_body, began: now, attempt: 0, attempt_began: now }
+        Narrator { talk, policy, method, url, fail_with_body, began: now, attempt: 0, attempt_began: now, last: None }
     }
 
     /// With `--verbose`: the policy, and the wait before the first attempt.
@@ -78,7 +83,8 @@ impl Narrator {
     }
 
     /// An attempt failed, and another follows.
-    pub(super) fn retries(&self, failure: &Failure, rule: Replay, delay: Duration) {
+    pub(super) fn retries(&mut self, failure: &Failure, rule: Replay, delay: Duration) {
+        self.last = Some(failure.text.clone());
         if self.talk.json {
             return self.failed_event(failure, Some(delay), None);
         }
@@ -89,7 +95,7 @@ impl Narrator {
     /// The wait before the next attempt, counted down for somebody who watches.
     pub(super) async fn wait(&self, delay: Duration) {
         let due = Instant::now() + delay;
-        if self.talk.quiet || self.talk.json || delay < COUNTDOWN_FROM || !io::stderr().is_terminal() {
+        if self.talk.quiet || self.talk.json || delay < COUNTDOWN_FROM || !is_lively() {
             return time::sleep_until(due.into()).await;
         }
         loop {
@@ -117,8 +123,62 @@ impl Narrator {
         if self.attempt > 1 || self.talk.verbose {
             self.say(format_args!("succeeded {}", self.after()));
         }
-        if let (Some(location), false) = (&success.location, self.talk.quiet) {
-            talk::note(format!("{}, to {location}; -L follows it", status_text(success.status)));
+        if self.talk.quiet {
+            return;
+        }
+        if let Some((location, is_followable)) = &success.location {
+            let location = redact::url(location);
+            let tip = if *is_followable { "; -L follows it" } else { "" };
+            talk::note(format!("{}, to {}{tip}", status_text(success.status), escape(&location)));
+        }
+        if let Some(encoding) = &success.encoding {
+            let tip = if ["gzip", "br"].contains(&encoding.as_str()) { "; --compressed undoes it" } else { "" };
+            talk::note(format!("the body is encoded ({encoding}), which was not asked for{tip}"));
+        }
+        if success.had_all {
+            talk::note("all of it was there already");
+        }
+    }
+
+    /// There is no more time for the call.
+    pub(super) fn out_of_time(&self, limit: Duration, is_ours: bool, exit: u8) {
+        if self.talk.json {
+            return self.event(&mut self.end("gave_up", None, exit, Some(Reason::Elapsed.as_str())));
+        }
+        self.clear_line();
+        let last = self.last.as_ref().map(|last| format!(" ({last})")).unwrap_or_default();
+        let (whose, hint) = match is_ours {
+            true => ("the --timeout", "--timeout gives it more time"),
+            false => ("what RELENT_DEADLINE_MS leaves", "the command that runs this one has no more time"),
+        };
+        let problem = format!("gave up {}: out of time, {whose} of {:.1} is over{last}", self.after(), Human(limit));
+        Fault::new(problem).hint(hint).tell();
+    }
+
+    /// Whoever read standard output went away.
+    pub(super) fn reader_gone(&self, exit: u8) {
+        self.clear_line();
+        if self.talk.json {
+            self.event(&mut self.end("interrupted", None, exit, Some(Reason::Cancelled.as_str())));
+        }
+    }
+
+    /// What a later run finds.
+    pub(super) fn left(&self, (place, bytes): &(String, u64)) {
+        if !self.talk.quiet && !self.talk.json {
+            talk::note(format!("{bytes} bytes are kept in {place}; the same command goes on with them"));
+        }
+    }
+
+    /// How many attempts there were, and how long they took.
+    pub(super) fn spent(&self) -> (u32, Duration) {
+        (self.attempt, self.began.elapsed())
+    }
+
+    /// A countdown or a bar may stand there.
+    fn clear_line(&self) {
+        if is_lively() && !self.talk.json {
+            let _ = write!(io::stderr().lock(), "\r\x1b[K");
         }
     }
 
@@ -145,10 +205,7 @@ impl Narrator {
         if self.talk.json {
             return self.event(&mut self.end("interrupted", None, exit, Some(Reason::Cancelled.as_str())));
         }
-        if io::stderr().is_terminal() {
-            // A countdown or a bar may stand there.
-            let _ = write!(io::stderr().lock(), "\r\x1b[K");
-        }
+        self.clear_line();
         self.say(format_args!("stopped {}: {signal}", self.after()));
     }
 
@@ -179,9 +236,12 @@ impl Narrator {
     /// Which limit a pushback passes.
     fn too_long(&self, wait: Duration) -> String {
         let settings = self.policy.settings();
-        match (settings.max_pushback, settings.max_elapsed) {
-            (Some(most), _) if wait > most => format!("longer than the max_pushback of {}", Human(most)),
-            (_, Some(most)) => format!("past the max_elapsed of {}", Human(most)),
+        match (settings.max_pushback, settings.max_elapsed, settings.timeout) {
+            (Some(most), ..) if wait > most => format!("longer than the max_pushback of {}", Human(most)),
+            (_, Some(most), timeout) if timeout.is_none_or(|timeout| most < timeout) => {
+                format!("past the max_elapsed of {}", Human(most))
+            }
+            (_, _, Some(most)) => format!("past the timeout of {}", Human(most)),
             _ => "longer than allowed".into(),
         }
     }
@@ -199,13 +259,23 @@ impl Narrator {
             {
                 Some(format!("--max-pushback {} waits for it", Human(wait)))
             }
-            (Reason::PushbackTooLong | Reason::Elapsed, _) => Some("--max-elapsed gives it more time".into()),
+            (Reason::PushbackTooLong | Reason::Elapsed, _) => Some(self.more_time().into()),
             _ if failure.hint.is_some() => failure.hint.clone(),
             (Reason::Attempts, _) => Some("--max-attempts gives it more".into()),
             (Reason::Permanent, _) if failure.status.is_some() && !self.fail_with_body => {
                 Some("--fail-with-body shows what the server says about it".into())
             }
             _ => None,
+        }
+    }
+
+    /// What would give the call more time.
+    fn more_time(&self) -> &'static str {
+        let settings = self.policy.settings();
+        match (settings.timeout, settings.max_elapsed) {
+            (None, None) => "the command that runs this one has no more time",
+            (Some(timeout), most) if most.is_none_or(|most| timeout <= most) => "--timeout gives it more time",
+            _ => "--max-elapsed gives it more time",
         }
     }
 
@@ -227,7 +297,7 @@ impl Narrator {
         let mut event = Object::new();
         event.text("event", "attempt").number("attempt", self.attempt.into());
         event.raw("status", &status_or_null(failure.status)).text("what", &failure.text);
-        event.text("verdict", &verdict_name(failure.verdict));
+        event.text("verdict", &word(failure.verdict));
         event.number("ran_ms", millis(self.attempt_began.elapsed())).number("elapsed_ms", self.elapsed_ms());
         event.raw("delay_ms", &delay.map_or("null".to_owned(), |delay| millis(delay).to_string()));
         self.event(event.option("reason", reason));
@@ -273,11 +343,6 @@ fn why(failure: &Failure, rule: Replay) -> String {
     why
 }
 
-/// A verdict in the words of `relent run`.
-fn verdict_name(verdict: Verdict) -> String {
-    verdict.to_string()
-}
-
 fn status_or_null(status: Option<StatusCode>) -> String {
     status.map_or("null".to_owned(), |status| status.as_u16().to_string())
 }
@@ -289,4 +354,9 @@ fn millis(duration: Duration) -> u64 {
 fn write_line(line: &str) {
     // There is nobody left to tell when stderr is gone.
     let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Whether stderr is a terminal on which a line can be written anew.
+pub(super) fn is_lively() -> bool {
+    io::stderr().is_terminal() && talk::unicode() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }

@@ -1,10 +1,8 @@
 //! A bar for bodies that take long, on a terminal only.
 
+use super::narrator::is_lively;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::{
-    io::{self, IsTerminal},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 /// A bar that shows itself when the body has taken half a second.
 pub(super) struct Progress {
@@ -17,7 +15,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 impl Progress {
     /// A bar for a body of `total` bytes, of which `have` are there.
     pub(super) fn new(have: u64, total: Option<u64>, wanted: bool) -> Option<Progress> {
-        if !wanted || !io::stderr().is_terminal() {
+        if !wanted || !is_lively() {
             return None;
         }
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden()).with_position(have);

@@ -1,10 +1,15 @@
 //! The request that the flags describe, checked.
 
-use super::{args::Args, body::Body, headers};
-use crate::talk::Fault;
+use super::{args::Args, body::Body, form, headers, redirect::Hop};
+use crate::{escape::escape, outer, redact, talk::Fault};
+use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use percent_encoding::percent_decode_str;
 use relent::wire::{self, IDEMPOTENCY_KEY, IdempotencyKey, Rules};
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::{
+    hash::{BuildHasher, Hasher, RandomState},
+    time::Duration,
+};
 use url::Url;
 
 /// The request, the same in every attempt.
@@ -21,29 +26,68 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// The request that the flags describe.
-    pub(super) fn resolve(args: &Args) -> Result<Request, Fault> {
-        let (method, url) = target(args)?;
+    /// The request that the flags describe. A body that has to be read now must end within `limit`.
+    pub(super) fn resolve(args: &Args, limit: Option<Duration>) -> Result<Request, Fault> {
+        let (method, mut url) = target(args)?;
         let mut headers = headers::resolve(&args.headers)?;
+        let of_the_url = take_user(&mut url);
+        if let (Some(user), false) = (args.user.clone().or(of_the_url), headers.contains_key(header::AUTHORIZATION)) {
+            headers.insert(header::AUTHORIZATION, basic(&user)?);
+        }
         if let Some(key) = &args.idempotency_key {
             headers.insert(IDEMPOTENCY_KEY, idempotency_key(key)?.value());
         }
-        let body = Body::resolve(&args.data)?;
-        if body.is_some() && !headers.contains_key(header::CONTENT_TYPE) {
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+        let (body, kind) = body(args, limit)?;
+        if let (Some(kind), false) = (kind, headers.contains_key(header::CONTENT_TYPE)) {
+            headers.insert(header::CONTENT_TYPE, kind);
         }
         Ok(Request { method, url, headers, body })
     }
 
-    /// The URL without a password, for messages.
+    /// The URL without secrets, for messages.
     pub(super) fn shown_url(&self) -> String {
-        let mut url = self.url.clone();
-        if url.password().is_some() {
-            // A URL with a password has a host, so it can be replaced.
-            let _ = url.set_password(Some("***"));
-        }
-        url.into()
+        escape(&redact::url(self.url.as_str())).into_owned()
     }
+
+    /// The first request of an attempt.
+    pub(super) fn hop(&self, headers: HeaderMap) -> Hop {
+        let has_body = self.body.is_some();
+        Hop { method: self.method.clone(), url: self.url.clone(), headers, has_body, number: 0 }
+    }
+}
+
+fn body(args: &Args, limit: Option<Duration>) -> Result<(Option<Body>, Option<HeaderValue>), Fault> {
+    if !args.form.is_empty() {
+        let (pieces, kind) = form::resolve(&args.form, random_bits())?;
+        return Ok((Some(Body::Form(pieces.into())), Some(kind)));
+    }
+    let body = Body::resolve(&args.data, limit)?;
+    let kind = body.is_some().then(|| HeaderValue::from_static("application/x-www-form-urlencoded"));
+    Ok((body, kind))
+}
+
+/// Takes `user:password` out of a URL: it is sent as a header, and nowhere else.
+fn take_user(url: &mut Url) -> Option<String> {
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let (name, password) = (decoded(url.username()), url.password().map(decoded));
+    if name.is_empty() && password.is_none() {
+        return None;
+    }
+    // What has a user has a host, so that both can be removed.
+    let _ = (url.set_username(""), url.set_password(None));
+    Some(format!("{name}:{}", password.unwrap_or_default()))
+}
+
+/// `Authorization` by name and password (RFC 7617).
+fn basic(user: &str) -> Result<HeaderValue, Fault> {
+    if !user.contains(':') {
+        return Err(Fault::new("--user has no password")
+            .hint("write it like -u USER:PASSWORD; -H @FILE takes an Authorization from a file"));
+    }
+    let value = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(user)));
+    let mut value = value.expect("base64 is a header value");
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 /// The user's rules about statuses.
@@ -83,9 +127,12 @@ fn target(args: &Args) -> Result<(Method, Url), Fault> {
         ([url], method) => (method.as_ref(), url),
         ([method, url], None) => (Some(method), url),
         ([method, _], Some(other)) => {
-            return Err(
-                Fault::new(format!("two methods are given, {method} and {other}")).hint("leave out one of them")
-            );
+            return Err(Fault::new(format!(
+                "two methods are given, {} and {}",
+                escape(&redact::url(method)),
+                escape(other)
+            ))
+            .hint("leave out one of them"));
         }
         (more, _) => {
             return Err(Fault::new(format!("one URL is asked for at a time, and {} were given", more.len() - 1))
@@ -99,17 +146,21 @@ fn target(args: &Args) -> Result<(Method, Url), Fault> {
 fn default_method(args: &Args) -> Method {
     match args {
         Args { head: true, .. } => Method::HEAD,
-        Args { data, .. } if !data.is_empty() => Method::POST,
+        Args { data, form, .. } if !data.is_empty() || !form.is_empty() => Method::POST,
         _ => Method::GET,
     }
 }
 
 fn method(given: &str, args: &Args) -> Result<Method, Fault> {
+    if given.starts_with(['{', '[']) && args.talk.json {
+        return Err(Fault::new("--json takes no data: it writes events for machines")
+            .hint("-d DATA -H 'Content-Type: application/json' sends JSON"));
+    }
     let capital = given.to_ascii_uppercase();
     // Methods are case-sensitive, but nobody means another one by `post`.
     let name = if wire::METHODS.iter().any(|row| row.method == capital) { capital.as_str() } else { given };
     let method = Method::from_bytes(name.as_bytes()).map_err(|_| {
-        Fault::new(format!("{given:?} is no method"))
+        Fault::new(format!("{:?} is no method", redact::url(given)))
             .hint("methods are words like GET, POST or PUT; see relent http --help")
     })?;
     if args.head && method != Method::HEAD {
@@ -129,22 +180,29 @@ fn url(text: &str) -> Result<Url, Fault> {
         true => text.to_owned(),
         false => format!("http://{text}"),
     };
+    let shown = redact::url(text);
     let url = Url::parse(&with_scheme).map_err(|error| match error {
         url::ParseError::InvalidPort => {
-            Fault::new(format!("{text:?} has no valid port")).hint("a port is a number from 0 to 65535")
+            Fault::new(format!("{shown:?} has no valid port")).hint("a port is a number from 0 to 65535")
         }
-        error => Fault::new(format!("{text:?} is no URL: {error}")).hint(URL_HINT),
+        url::ParseError::InvalidIpv6Address if text.contains('%') => {
+            Fault::new(format!("{shown:?} has a zone in its address, which is not supported"))
+                .hint("an address without a zone is asked for: a global one, or one of the loopback")
+        }
+        error => Fault::new(format!("{shown:?} is no URL: {error}")).hint(URL_HINT),
     })?;
     match url.scheme() {
         "http" | "https" => Ok(url),
-        scheme => Err(Fault::new(format!("the scheme {scheme}:// is not supported"))
+        scheme => Err(Fault::new(format!("the scheme {}:// is not supported", escape(scheme)))
             .hint("http:// and https:// are; relent connect waits for tcp:// and unix:")),
     }
 }
 
 fn idempotency_key(key: &str) -> Result<IdempotencyKey, Fault> {
     if key.is_empty() {
-        return Ok(IdempotencyKey::from_random(random_bits()));
+        // All that happens inside of one call of `relent run` is one piece of work, whichever attempt it is.
+        let given = outer::key().and_then(|key| IdempotencyKey::new(key.to_str()?).ok());
+        return Ok(given.unwrap_or_else(|| IdempotencyKey::from_random(random_bits())));
     }
     IdempotencyKey::new(key).map_err(|bad| Fault::new(bad.to_string()).hint("use 1 to 255 letters, digits and signs"))
 }
@@ -191,13 +249,13 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_not_shown() {
-        let request = Request {
-            method: Method::GET,
-            url: url("http://ann:secret@host/x").unwrap(),
-            headers: HeaderMap::new(),
-            body: None,
-        };
-        assert_eq!(request.shown_url(), "http://ann:***@host/x");
+    fn a_user_is_a_header_and_nowhere_else() {
+        let mut with_user = url("http://ann:s%3Acret@host/x?token=abc").unwrap();
+        assert_eq!(take_user(&mut with_user).as_deref(), Some("ann:s:cret"));
+        let (method, headers) = (Method::GET, HeaderMap::new());
+        let request = Request { method, url: with_user, headers, body: None };
+        assert_eq!(request.shown_url(), "http://host/x?token=***");
+        assert_eq!(basic("ann:s:cret").unwrap(), "Basic YW5uOnM6Y3JldA==");
+        assert!(basic("ann").is_err());
     }
 }

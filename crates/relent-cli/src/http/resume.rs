@@ -10,8 +10,12 @@ use relent::wire::http_date;
 /// What is needed to ask for the rest of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Resume {
-    validator: HeaderValue,
-    total: u64,
+    /// What the whole body is known by; without it, a file that the user says is a part.
+    validator: Option<HeaderValue>,
+    /// The length of the whole body, as far as it is known.
+    total: Option<u64>,
+    /// The body must not have changed since, in seconds since 1970.
+    unchanged_since: Option<i64>,
 }
 
 impl Resume {
@@ -22,26 +26,69 @@ impl Resume {
         if status != StatusCode::OK || refused || headers.contains_key(header::CONTENT_ENCODING) {
             return None;
         }
-        Some(Resume { validator: validator(headers, now)?, total: length.filter(|length| *length > 0)? })
+        let (validator, total) = (validator(headers, now)?, length.filter(|length| *length > 0)?);
+        Some(Resume { validator: Some(validator), total: Some(total), unchanged_since: None })
+    }
+
+    /// A file of which nothing is known but when it was last written, which the user says is a part.
+    pub(super) fn of_a_file(written: i64) -> Resume {
+        Resume { validator: None, total: None, unchanged_since: Some(written) }
+    }
+
+    /// The same with what a 206 with these headers says about the whole, so that a later run knows it.
+    pub(super) fn of_part(headers: &HeaderMap, now: i64) -> Option<Resume> {
+        let (_, _, total) = content_range(headers)?;
+        Some(Resume { validator: Some(validator(headers, now)?), total: Some(total), unchanged_since: None })
+    }
+
+    /// As it is kept for a later run; `None` if there is nothing to know it by.
+    pub(super) fn to_text(&self) -> Option<String> {
+        Some(format!("{}\n{}\n", self.validator.as_ref()?.to_str().ok()?, self.total?))
+    }
+
+    /// What an earlier run kept.
+    pub(super) fn from_text(text: &str) -> Option<Resume> {
+        let (validator, total) = text.strip_suffix('\n')?.split_once('\n')?;
+        let validator = HeaderValue::from_str(validator).ok()?;
+        Some(Resume { validator: Some(validator), total: Some(number(total)?), unchanged_since: None })
     }
 
     /// The headers that ask for what is missing after `have` bytes.
     pub(super) fn ask(&self, have: u64, headers: &mut HeaderMap) {
         let range = HeaderValue::from_str(&format!("bytes={have}-")).expect("digits are a header value");
         headers.insert(header::RANGE, range);
-        headers.insert(header::IF_RANGE, self.validator.clone());
+        if let Some(validator) = &self.validator {
+            headers.insert(header::IF_RANGE, validator.clone());
+        }
         // A range of an encoded body would be no range of ours.
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
 
     /// Whether a 206 with these headers has exactly what is missing after `have` bytes.
     pub(super) fn is_answered_by(&self, have: u64, headers: &HeaderMap) -> bool {
-        let same = headers.get(header::ETAG).is_none_or(|tag| !is_tag(&self.validator) || *tag == self.validator);
-        same && content_range(headers) == Some((have, self.total - 1, self.total))
+        let tag = self.validator.as_ref().filter(|validator| is_tag(validator));
+        let is_same = headers.get(header::ETAG).is_none_or(|given| tag.is_none_or(|tag| given == tag));
+        let is_rest = content_range(headers).is_some_and(|(first, last, total)| {
+            first == have && last.checked_add(1) == Some(total) && self.total.is_none_or(|known| known == total)
+        });
+        is_same && is_rest && self.is_unchanged(headers)
     }
 
-    /// The length of the whole body.
-    pub(super) fn total(&self) -> u64 {
+    /// Whether a 416 with these headers says that the `have` bytes are all there is (RFC 9110 15.5.17).
+    pub(super) fn is_all(&self, have: u64, headers: &HeaderMap) -> bool {
+        let range = headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
+        let total = range.and_then(|range| number(range.strip_prefix("bytes */")?));
+        total == Some(have) && self.total.is_none_or(|known| known == have) && self.is_unchanged(headers)
+    }
+
+    fn is_unchanged(&self, headers: &HeaderMap) -> bool {
+        let Some(since) = self.unchanged_since else { return true };
+        let modified = headers.get(header::LAST_MODIFIED).and_then(|value| http_date(value.to_str().ok()?, since));
+        modified.is_none_or(|modified| modified <= since)
+    }
+
+    /// The length of the whole body, if it is known.
+    pub(super) fn total(&self) -> Option<u64> {
         self.total
     }
 }
@@ -147,5 +194,31 @@ mod tests {
         }
         assert!(!resume.is_answered_by(4, &HeaderMap::new()));
         assert!(!resume.is_answered_by(4, &headers(&[("content-range", "bytes 4-9/10"), ("etag", "\"v2\"")])));
+    }
+
+    #[test]
+    fn what_is_kept_for_a_later_run_means_the_same() {
+        let resume = of(&[("etag", "\"v1\"")]).unwrap();
+        assert_eq!(Resume::from_text(&resume.to_text().unwrap()), Some(resume));
+        for broken in ["", "\"v1\"", "\"v1\"\n10", "\"v1\"\nten\n", "\"v1\"\n10\nx\n", "a\rb\n10\n"] {
+            assert_eq!(Resume::from_text(broken), None, "{broken:?}");
+        }
+        assert_eq!(Resume::of_a_file(0).to_text(), None);
+    }
+
+    #[test]
+    fn a_file_that_is_said_to_be_a_part_must_not_have_changed() {
+        let part = Resume::of_a_file(784_111_777);
+        let answered = |modified: &'static str| {
+            part.is_answered_by(4, &headers(&[("content-range", "bytes 4-9/10"), ("last-modified", modified)]))
+        };
+        assert!(answered("Sun, 06 Nov 1994 08:49:37 GMT"));
+        assert!(!answered("Sun, 06 Nov 1994 08:49:38 GMT"));
+        assert!(part.is_all(10, &headers(&[("content-range", "bytes */10")])));
+        assert!(!part.is_all(9, &headers(&[("content-range", "bytes */10")])));
+        assert!(!part.is_all(9, &HeaderMap::new()));
+        let mut asked = HeaderMap::new();
+        part.ask(4, &mut asked);
+        assert!(!asked.contains_key("if-range"));
     }
 }

@@ -3,165 +3,231 @@
 //! For `-o FILE` it grows under a temporary name in the same folder and is renamed at the end. For stdout it is kept in
 //! memory up to a megabyte and in a file without a name beyond that, so that a pipe never sees half a body, or two.
 
-use crate::talk::{self, Fault};
+use super::{
+    part::{Kept, Part, to_the_end},
+    resume::Resume,
+    target::{Found, Target, unwritable},
+};
+use crate::talk::{Fault, plain};
 use std::{
-    fs::{self, Permissions},
-    io::{self, Read, Seek, SeekFrom, Write},
-    os::unix::fs::PermissionsExt,
+    fs::File,
+    io::{self, IsTerminal, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
-use tempfile::{NamedTempFile, SpooledTempFile};
+use tempfile::SpooledTempFile;
 
 /// What the flags say about where the body goes.
 #[derive(Debug)]
 pub(super) enum Output {
-    /// To stdout.
-    Stdout,
+    /// To stdout; whether a body that is no text may go to a terminal.
+    Stdout {
+        /// `-o -` was given.
+        anything: bool,
+    },
     /// To a file that is replaced when the body is complete.
     Replace {
-        /// The file, links followed.
-        target: PathBuf,
-        /// The temporary file beside it.
-        part: NamedTempFile,
+        /// The file.
+        target: Target,
+        /// What is there of it.
+        part: Part,
+        /// How to go on with it.
+        resume: Option<Resume>,
     },
     /// Into something that cannot be replaced: a device, a pipe.
-    Into(PathBuf),
+    Into(File, PathBuf),
 }
 
-/// A body that grows.
+/// A body that grows, perhaps after a head.
 pub(super) struct Sink {
     output: Output,
     spool: SpooledTempFile,
+    head: u64,
     length: u64,
+    is_for_a_terminal: bool,
+}
+
+/// How it came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// All of it.
+    Whole,
+    /// Whoever read standard output went away.
+    ReaderGone,
 }
 
 /// How much is kept in memory.
 const IN_MEMORY: usize = 1 << 20;
 
 impl Output {
-    /// Finds out now whether the body can be written later.
-    pub(super) fn prepare(path: Option<&Path>) -> Result<Output, Fault> {
-        let Some(path) = path.filter(|path| *path != Path::new("-")) else { return Ok(Output::Stdout) };
-        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        match fs::metadata(&target) {
-            Ok(meta) if meta.is_dir() => Err(Fault::new(format!("cannot write to {}: it is a folder", path.display()))
-                .hint("-o wants the name of a file")),
-            Ok(meta) if !meta.is_file() => Ok(Output::Into(target)),
-            Ok(meta) => Output::replace(target, Some(meta.permissions())),
-            Err(_) => Output::replace(target, None),
+    /// Finds out now whether the body can be written later. `goes_on` with the URL, as it may be written down, if what
+    /// an earlier run left is to be used.
+    pub(super) fn prepare(path: Option<&Path>, goes_on: Option<String>) -> Result<Output, Fault> {
+        let Some(path) = path else { return Ok(Output::Stdout { anything: false }) };
+        if path == Path::new("-") {
+            return Ok(Output::Stdout { anything: true });
         }
-    }
-
-    fn replace(target: PathBuf, permissions: Option<Permissions>) -> Result<Output, Fault> {
-        let folder = match target.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
+        let target = match Target::find(path)? {
+            Found::Special(file) => return Ok(Output::Into(file, path.to_owned())),
+            Found::File(target) => target,
         };
-        let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let part = tempfile::Builder::new()
-            .prefix(&format!(".{name}."))
-            .suffix(".part")
-            .permissions(permissions.unwrap_or_else(|| Permissions::from_mode(0o666)))
-            .tempfile_in(folder)
-            .map_err(|error| unwritable(&target, &error))?;
-        Ok(Output::Replace { target, part })
+        let (part, resume) = match goes_on {
+            None => (Part::passing(&target)?, None),
+            Some(source) => {
+                let (part, resume) = Kept::find(&target, source)?;
+                (Part::Kept(part), resume)
+            }
+        };
+        Ok(Output::Replace { target, part, resume })
     }
 }
 
 impl Sink {
-    /// An empty body on its way to `output`.
-    pub(super) fn new(output: Output) -> Sink {
-        Sink { output, spool: SpooledTempFile::new(IN_MEMORY), length: 0 }
+    /// A body on its way to `output`.
+    pub(super) fn new(mut output: Output) -> Result<Sink, Fault> {
+        let length = match &mut output {
+            Output::Replace { target, part, .. } => {
+                to_the_end(part.file()).map_err(|error| unwritable(&target.path, &error))?
+            }
+            _ => 0,
+        };
+        let is_for_a_terminal = matches!(output, Output::Stdout { anything: false }) && io::stdout().is_terminal();
+        Ok(Sink { output, spool: SpooledTempFile::new(IN_MEMORY), head: 0, length, is_for_a_terminal })
     }
 
-    /// The bytes that are there.
+    /// How to go on with what an earlier run left.
+    pub(super) fn take_resume(&mut self) -> Option<Resume> {
+        match &mut self.output {
+            Output::Replace { resume, .. } => resume.take(),
+            _ => None,
+        }
+    }
+
+    /// The bytes of the body that are there.
     pub(super) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Adds a piece.
+    /// Adds a piece of the body.
     pub(super) fn write(&mut self, piece: &[u8]) -> Result<(), Fault> {
-        let written = match &mut self.output {
-            Output::Replace { part, .. } => part.write_all(piece),
-            _ => self.spool.write_all(piece),
-        };
-        written.map_err(|error| self.fault(&error))?;
+        if self.is_for_a_terminal && piece.contains(&0) {
+            return Err(Fault::new("the body is no text, and standard output is a terminal")
+                .hint("-o FILE keeps it, -o - shows it all the same"));
+        }
+        self.add(piece)?;
         self.length += piece.len() as u64;
         Ok(())
+    }
+
+    /// Adds a piece of what stands before the body.
+    pub(super) fn write_head(&mut self, piece: &[u8]) -> Result<(), Fault> {
+        self.add(piece)?;
+        self.head += piece.len() as u64;
+        Ok(())
+    }
+
+    fn add(&mut self, piece: &[u8]) -> Result<(), Fault> {
+        let written = match &mut self.output {
+            Output::Replace { part, .. } => part.file().write_all(piece),
+            _ => self.spool.write_all(piece),
+        };
+        written.map_err(|error| self.fault(&error))
     }
 
     /// Forgets what is there.
     pub(super) fn clear(&mut self) -> Result<(), Fault> {
         let cleared = match &mut self.output {
-            Output::Replace { part, .. } => part.as_file().set_len(0).and_then(|()| part.rewind()),
+            Output::Replace { part, .. } => part.file().set_len(0).and_then(|()| part.file().rewind()),
             _ => self.spool.set_len(0).and_then(|()| self.spool.rewind()),
         };
         cleared.map_err(|error| self.fault(&error))?;
-        self.length = 0;
-        Ok(())
+        (self.head, self.length) = (0, 0);
+        self.is_part_of(None)
+    }
+
+    /// The body that grows is a part of this, which a later run may go on with.
+    pub(super) fn is_part_of(&self, resume: Option<&Resume>) -> Result<(), Fault> {
+        match &self.output {
+            Output::Replace { part: Part::Kept(part), .. } => part.is_part_of(resume),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where the next run finds what is there, and how much that is.
+    pub(super) fn left(&self) -> Option<(String, u64)> {
+        match &self.output {
+            Output::Replace { part: Part::Kept(part), .. } => part.left(),
+            _ => None,
+        }
     }
 
     /// The body is complete: puts it where it belongs.
-    pub(super) fn finish(mut self) -> Result<(), Fault> {
+    pub(super) fn finish(mut self) -> Result<Written, Fault> {
         match self.output {
-            Output::Stdout => to_stdout(&mut self.spool),
-            Output::Replace { target, part } => {
-                part.persist(&target).map(drop).map_err(|error| unwritable(&target, &error.error))
+            Output::Stdout { .. } => to_stdout(&mut self.spool),
+            Output::Replace { mut target, part, .. } => part.persist(&mut target).map(|()| Written::Whole),
+            Output::Into(mut file, path) => {
+                into(&mut file, &mut self.spool).map(|()| Written::Whole).map_err(|error| unwritable(&path, &error))
             }
-            Output::Into(path) => into(&path, &mut self.spool).map_err(|error| unwritable(&path, &error)),
         }
     }
 
     /// A body that is no success: to stdout, whatever `-o` says.
-    pub(super) fn finish_on_stdout(mut self) -> Result<(), Fault> {
+    pub(super) fn finish_on_stdout(mut self) -> Result<Written, Fault> {
         match &mut self.output {
-            Output::Replace { part, .. } => to_stdout(part),
+            Output::Replace { part, .. } => to_stdout(part.file()),
             _ => to_stdout(&mut self.spool),
         }
     }
 
     fn fault(&self, error: &io::Error) -> Fault {
         match &self.output {
-            Output::Replace { target, .. } => unwritable(target, error),
-            Output::Stdout | Output::Into(_) => unwritable(&std::env::temp_dir(), error),
+            Output::Replace { target, .. } => unwritable(&target.path, error),
+            Output::Stdout { .. } | Output::Into(..) => unwritable(&std::env::temp_dir(), error),
         }
     }
 }
 
-fn to_stdout(body: &mut (impl Read + Seek)) -> Result<(), Fault> {
+fn to_stdout(body: &mut (impl Read + Seek)) -> Result<Written, Fault> {
     let mut piece = vec![0; 64 << 10];
-    let fault = |error: io::Error| Fault::new(format!("cannot read the body back: {}", super::failure::plain(&error)));
+    let fault = |error: io::Error| Fault::new(format!("cannot read the body back: {}", plain(&error)));
     body.seek(SeekFrom::Start(0)).map_err(fault)?;
     loop {
         match body.read(&mut piece).map_err(fault)? {
-            0 => return Ok(()),
-            read => talk::write_out(&piece[..read])?,
+            0 => return Ok(Written::Whole),
+            read => match print(&piece[..read])? {
+                Written::Whole => {}
+                gone => return Ok(gone),
+            },
         }
     }
 }
 
-fn into(path: &Path, body: &mut (impl Read + Seek)) -> io::Result<()> {
-    body.seek(SeekFrom::Start(0))?;
-    let mut target = fs::OpenOptions::new().write(true).open(path)?;
-    io::copy(body, &mut target)?;
-    target.flush()
+/// Writes to stdout.
+pub(super) fn print(data: &[u8]) -> Result<Written, Fault> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(data).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(Written::Whole),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Written::ReaderGone),
+        Err(error) => Err(Fault::new(format!("cannot write to standard output: {}", plain(&error)))),
+    }
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> Fault {
-    let hint = match error.kind() {
-        io::ErrorKind::NotFound => "make the folder first (mkdir -p)",
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room, or choose another place with -o",
-        _ => "choose another place with -o",
-    };
-    Fault::new(format!("cannot write to {}: {}", path.display(), super::failure::plain(error))).hint(hint)
+fn into(target: &mut File, body: &mut (impl Read + Seek)) -> io::Result<()> {
+    body.seek(SeekFrom::Start(0))?;
+    io::copy(body, target)?;
+    target.flush()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::{
+        fs::{self, Permissions},
+        os::unix::fs::PermissionsExt,
+    };
 
     fn sink(path: &Path) -> Sink {
-        Sink::new(Output::prepare(Some(path)).unwrap())
+        Sink::new(Output::prepare(Some(path), None).unwrap()).unwrap()
     }
 
     #[test]

@@ -63,15 +63,15 @@ hint: check the name; it was looked up anew in each attempt
 fn a_header_that_is_none() {
     refused(
         &["-H", "A: b\nC: d", "localhost"],
-        "error: the header \"A: b\\nC: d\" has a line break in it\nhint: give each header its own -H; a value is one line\n",
+        "error: the header of -H number 1 has a line break in it\nhint: give each header its own -H; a value is one line\n",
     );
     refused(
         &["-H", "Accept", "localhost"],
-        "error: the header \"Accept\" has no colon\nhint: write it like -H 'Accept: text/plain'\n",
+        "error: the header of -H number 1 has no colon\nhint: write it like -H 'Accept: text/plain'\n",
     );
     refused(
         &["-H", "A b: c", "localhost"],
-        "error: \"A b\" is no name of a header\nhint: letters, digits and dashes, with no space before the colon\n",
+        "error: the header of -H number 1 has a name that is none\nhint: letters, digits and dashes, with no space before the colon\n",
     );
 }
 

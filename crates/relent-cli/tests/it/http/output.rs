@@ -78,7 +78,7 @@ fn the_head_alone() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_fault() {
+fn a_reader_that_goes_away_ends_it_as_sigpipe_would() {
     let folder = Folder::new();
     let body = "x".repeat(1 << 20);
     let server = Server::new(vec![Reply::ok(&body)]);
@@ -87,7 +87,7 @@ fn a_reader_that_goes_away_is_no_fault() {
     let mut child = command.spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(141), ""));
 }
 
 #[test]
@@ -116,7 +116,10 @@ fn help_reads_well() {
     let outcome = super::run(&Folder::new(), &["http", "--help"]);
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""));
     // The policy flags are those of every subcommand.
-    let (own, rest) = outcome.stdout.split_once("\nPolicy:\n").unwrap();
+    let (own, rest) = outcome.stdout.split_once("\nPolicy (relent help policy").unwrap();
     let (_, exits) = rest.split_once("\nExit codes:\n").unwrap();
+    for line in outcome.stdout.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
     crate::binary::golden("http-help.txt", &format!("{own}\n...\n\nExit codes:\n{exits}"));
 }

@@ -1,0 +1,193 @@
+//! The part of a body that is there already, beside the file that it will become.
+//!
+//! It has a random name, nobody else may read it, and it goes with the run. With `-C -` it has a name that the next run
+//! finds (`.FILE.part`), and a second file beside it (`.FILE.part.from`) says what it is a part of: the validator and
+//! the length without which nothing may be joined to it. Both are used only if they are regular files of the user's own
+//! that nobody else can write.
+
+use super::{
+    resume::Resume,
+    target::{Target, folder_of, unwritable},
+};
+use crate::{
+    escape::escape,
+    talk::{Fault, plain},
+};
+use nix::{fcntl::OFlag, unistd::geteuid};
+use rustix::fs::{FlockOperation, flock};
+use std::{
+    ffi::OsString,
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Seek, SeekFrom, Write},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+use tempfile::NamedTempFile;
+
+/// Where a body grows.
+#[derive(Debug)]
+pub(super) enum Part {
+    /// Under a random name that goes with the run.
+    Passing(NamedTempFile),
+    /// Under a name that the next run finds.
+    Kept(Kept),
+}
+
+/// A part that outlives the run.
+#[derive(Debug)]
+pub(super) struct Kept {
+    file: File,
+    path: PathBuf,
+    about: PathBuf,
+    source: String,
+}
+
+impl Part {
+    /// A part that goes with the run.
+    pub(super) fn passing(target: &Target) -> Result<Part, Fault> {
+        let name = target.path.file_name().unwrap_or_default();
+        let part = tempfile::Builder::new()
+            .prefix(&beside(name, ".", "."))
+            .suffix(".part")
+            .tempfile_in(folder_of(&target.path))
+            .map_err(|error| unwritable(&target.path, &error))?;
+        Ok(Part::Passing(part))
+    }
+
+    /// The file itself.
+    pub(super) fn file(&mut self) -> &mut File {
+        match self {
+            Part::Passing(part) => part.as_file_mut(),
+            Part::Kept(part) => &mut part.file,
+        }
+    }
+
+    /// Puts it in place.
+    pub(super) fn persist(mut self, target: &mut Target) -> Result<(), Fault> {
+        target.dress(self.file()).map_err(|error| unwritable(&target.path, &error))?;
+        match self {
+            Part::Passing(part) => part.persist(&target.path).map(drop).map_err(|error| error.error),
+            Part::Kept(part) => fs::rename(&part.path, &target.path).inspect(|()| {
+                // What it was a part of says nothing any more.
+                let _ = fs::remove_file(&part.about);
+            }),
+        }
+        .map_err(|error| unwritable(&target.path, &error))?;
+        target.is_done();
+        Ok(())
+    }
+}
+
+impl Kept {
+    /// The part that an earlier run left, or a new one; with it what it can be gone on with. `source` is the URL as it
+    /// may be written down.
+    pub(super) fn find(target: &Target, source: String) -> Result<(Kept, Option<Resume>), Fault> {
+        let name = target.path.file_name().unwrap_or_default();
+        let folder = folder_of(&target.path);
+        let (path, about) = (folder.join(beside(name, ".", ".part")), folder.join(beside(name, ".", ".part.from")));
+        let (file, is_new) = open(&path)?;
+        let mut kept = Kept { file, path, about, source };
+        let resume = if is_new { None } else { kept.remembered() };
+        if resume.is_some() {
+            return Ok((kept, resume));
+        }
+        kept.file.set_len(0).map_err(|error| unwritable(&kept.path, &error))?;
+        let resume = kept.take_over(&target.path)?;
+        Ok((kept, resume))
+    }
+
+    /// What the part is a part of, if it was left by a download from the same place.
+    fn remembered(&self) -> Option<Resume> {
+        let mut text = String::new();
+        open_ours(OpenOptions::new().read(true), &self.about).ok()?.take(64 << 10).read_to_string(&mut text).ok()?;
+        let (source, rest) = text.split_once('\n')?;
+        (source == self.source).then(|| Resume::from_text(rest))?
+    }
+
+    /// A FILE that is there already is the part, since the user says so.
+    fn take_over(&mut self, target: &Path) -> Result<Option<Resume>, Fault> {
+        let fault = |error: &io::Error| Fault::new(format!("cannot go on with {}: {}", shown(target), plain(error)));
+        let mut old = match File::open(target) {
+            Ok(old) => old,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(fault(&error)),
+        };
+        let data = old.metadata().map_err(|error| fault(&error))?;
+        io::copy(&mut old, &mut self.file).map_err(|error| fault(&error))?;
+        Ok((data.len() > 0).then(|| Resume::of_a_file(data.mtime())))
+    }
+
+    /// Remembers what the part is a part of; without anything it cannot be gone on with.
+    pub(super) fn is_part_of(&self, resume: Option<&Resume>) -> Result<(), Fault> {
+        let _ = fs::remove_file(&self.about);
+        let Some(text) = resume.and_then(Resume::to_text) else { return Ok(()) };
+        let made = open_ours(OpenOptions::new().write(true).create_new(true), &self.about);
+        let written = made.and_then(|mut file| file.write_all(format!("{}\n{text}", self.source).as_bytes()));
+        written.map_err(|error| unwritable(&self.about, &error))
+    }
+
+    /// Whether there is something to go on with, and where.
+    pub(super) fn left(&self) -> Option<(String, u64)> {
+        let length = self.file.metadata().ok()?.len();
+        (length > 0 && self.about.exists()).then(|| (shown(&self.path), length))
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // After `persist` there is nothing of this name, or it is another run's.
+        let is_this = fs::symlink_metadata(&self.path).is_ok_and(|there| {
+            self.file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+        });
+        if is_this && self.left().is_none() {
+            let _ = fs::remove_file(&self.path);
+            let _ = fs::remove_file(&self.about);
+        }
+    }
+}
+
+/// `.FILE.part`
+fn beside(name: &std::ffi::OsStr, before: &str, after: &str) -> OsString {
+    let mut beside = OsString::from(before);
+    beside.push(name);
+    beside.push(after);
+    beside
+}
+
+/// Opens a part, or makes it, and keeps other runs out; and whether it is new.
+fn open(path: &Path) -> Result<(File, bool), Fault> {
+    let refused = |error: &io::Error| {
+        Fault::new(format!("cannot use {}: {}", shown(path), plain(error))).hint("remove it, or leave out -C")
+    };
+    let (file, is_new) = match open_ours(OpenOptions::new().read(true).write(true), path) {
+        Ok(file) => (file, false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let made = open_ours(OpenOptions::new().read(true).write(true).create_new(true), path);
+            (made.map_err(|error| unwritable(path, &error))?, true)
+        }
+        Err(error) => return Err(refused(&error)),
+    };
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+        Fault::new(format!("another relent is writing {}", shown(path)))
+            .hint("wait for it, or choose another place with -o")
+    })?;
+    Ok((file, is_new))
+}
+
+/// Opens a file without following a link or waiting for anybody, and refuses what others can write.
+fn open_ours(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let file = options.mode(0o600).custom_flags(flags.bits()).open(path)?;
+    let data = file.metadata()?;
+    let is_ours = data.is_file() && data.uid() == geteuid().as_raw() && data.nlink() == 1 && data.mode() & 0o022 == 0;
+    if is_ours { Ok(file) } else { Err(io::Error::other("it is no regular file that only you can write")) }
+}
+
+/// Goes to the end, from where it grows.
+pub(super) fn to_the_end(file: &mut File) -> io::Result<u64> {
+    file.seek(SeekFrom::End(0))
+}
+
+fn shown(path: &Path) -> String {
+    escape(&path.to_string_lossy()).into_owned()
+}

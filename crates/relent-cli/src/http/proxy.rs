@@ -1,0 +1,153 @@
+//! Which proxy leads to a URL: that of `--proxy`, or else that of the environment.
+//!
+//! `HTTP_PROXY` in capitals is never read: a CGI program has a header of its client's there (CVE-2016-5385).
+
+use super::args::Args;
+use crate::{redact, talk::Fault};
+use hyper_util::client::proxy::matcher::Matcher;
+use std::{env, sync::Arc};
+use url::Url;
+
+/// The proxies that the flags and the environment name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Proxies {
+    http: Option<Named>,
+    https: Option<Named>,
+    direct: Option<Arc<Matcher>>,
+}
+
+/// A proxy, or what is wrong with what was named as one.
+type Named = Result<Url, Fault>;
+
+const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
+
+impl Proxies {
+    /// What the flags say, over what the environment says.
+    pub(super) fn resolve(args: &Args) -> Result<Proxies, Fault> {
+        if args.unix_socket.is_some() {
+            return Ok(Proxies::default());
+        }
+        let user = args.proxy_user.as_deref();
+        let named = |(from, text): (&str, String)| with_user(parse(from, &text)?, user);
+        let given = args.proxy.as_ref().map(|text| ("--proxy", text.clone()));
+        let all = || variable(&["all_proxy", "ALL_PROXY"]);
+        let either = |names: &[&'static str]| match &given {
+            Some((_, none)) if none.is_empty() => None,
+            Some(given) => Some(given.clone()),
+            None => variable(names).or_else(all),
+        };
+        let no = args.noproxy.clone().or_else(|| variable(&["no_proxy", "NO_PROXY"]).map(|(_, text)| text));
+        // The matcher knows the rules of `no_proxy`; that it leads elsewhere is all it is asked.
+        let direct = no.map(|no| Arc::new(Matcher::builder().all("http://proxy.invalid").no(no).build()));
+        let proxies = Proxies {
+            http: either(&["http_proxy"]).map(named),
+            https: either(&["https_proxy", "HTTPS_PROXY"]).map(named),
+            direct,
+        };
+        match (&proxies.http, given) {
+            (Some(Err(fault)), Some(_)) => Err(fault.clone()),
+            _ => Ok(proxies),
+        }
+    }
+
+    /// The proxy on the way to `url`, if there is one.
+    pub(super) fn to(&self, url: &Url) -> Result<Option<&Url>, Fault> {
+        let named = if url.scheme() == "https" { &self.https } else { &self.http };
+        match named {
+            Some(_) if self.is_direct(url) => Ok(None),
+            Some(Ok(proxy)) => Ok(Some(proxy)),
+            Some(Err(fault)) => Err(fault.clone()),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether any of them is spoken to over TLS.
+    pub(super) fn any_over_tls(&self) -> bool {
+        [&self.http, &self.https].into_iter().flatten().flatten().any(|proxy| proxy.scheme() == "https")
+    }
+
+    fn is_direct(&self, url: &Url) -> bool {
+        let Ok(uri) = url.as_str().parse::<http::Uri>() else { return false };
+        self.direct.as_ref().is_some_and(|matcher| matcher.intercept(&uri).is_none())
+    }
+}
+
+/// Scheme, host and port of a proxy, for messages.
+pub(super) fn shown(proxy: &Url) -> String {
+    let port = proxy.port_or_known_default().unwrap_or(SOCKS_PORT);
+    format!("{}://{}:{port}", proxy.scheme(), proxy.host_str().unwrap_or_default())
+}
+
+const SOCKS_PORT: u16 = 1080;
+
+fn variable(names: &[&'static str]) -> Option<(&'static str, String)> {
+    let mut set = names.iter().filter_map(|name| Some((*name, env::var_os(name)?)));
+    let (name, value) = set.find(|(_, value)| !value.is_empty())?;
+    Some((name, value.to_string_lossy().into_owned()))
+}
+
+fn parse(from: &str, text: &str) -> Named {
+    let hint = "write it like http://proxy:3128 or socks5h://user:password@proxy:1080";
+    let shown = redact::url(text);
+    let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let url =
+        Url::parse(&whole).map_err(|error| Fault::new(format!("{from}: {shown:?} is no URL: {error}")).hint(hint))?;
+    if !SCHEMES.contains(&url.scheme()) {
+        return Err(Fault::new(format!("{from}: there are no {}:// proxies", url.scheme()))
+            .hint(format!("a proxy is one of {}", SCHEMES.join(", "))));
+    }
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err(Fault::new(format!("{from}: {shown:?} has no host")).hint(hint));
+    }
+    let mut url = url;
+    if url.port_or_known_default().is_none() {
+        // It has a host, so it can have a port.
+        let _ = url.set_port(Some(SOCKS_PORT));
+    }
+    Ok(url)
+}
+
+fn with_user(mut url: Url, user: Option<&str>) -> Named {
+    if let Some(user) = user {
+        let (name, password) = user.split_once(':').unwrap_or((user, ""));
+        // It has a host, so it can have a user.
+        let _ = url.set_username(name);
+        let _ = url.set_password(Some(password));
+    }
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scheme(text: &str) -> Result<String, Fault> {
+        parse("--proxy", text).map(|url| shown(&url))
+    }
+
+    #[test]
+    fn proxies_of_every_kind() {
+        assert_eq!(scheme("proxy:3128").unwrap(), "http://proxy:3128");
+        assert_eq!(scheme("https://proxy").unwrap(), "https://proxy:443");
+        assert_eq!(scheme("socks5h://ann:pw@proxy").unwrap(), "socks5h://proxy:1080");
+        assert_eq!(scheme("socks5://[::1]:9050").unwrap(), "socks5://[::1]:9050");
+        for bad in ["socks9://proxy", "ftp://proxy", "socks5://", "http://pro xy"] {
+            assert!(scheme(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn hosts_without_a_proxy() {
+        let proxies = Proxies {
+            http: Some(parse("x", "proxy:1")),
+            https: None,
+            direct: Some(Arc::new(Matcher::builder().all("http://x").no("example.com, 10.0.0.0/8").build())),
+        };
+        let through = |url: &str| proxies.to(&Url::parse(url).unwrap()).unwrap().is_some();
+        assert!(through("http://example.org/") && through("http://11.0.0.1/") && through("http://notexample.com/"));
+        assert!(
+            !through("http://example.com/") && !through("http://a.example.com:81/") && !through("http://10.1.2.3/")
+        );
+        assert!(!through("https://example.org/"));
+    }
+}

@@ -1,0 +1,170 @@
+//! Where a redirect leads, and what is sent on.
+//!
+//! A 303 is asked for with GET, as is a 301 or 302 that answers a POST (as all browsers and curl do); all else keeps
+//! its method and its body. To another scheme, host or port goes no header that lets others in: none whose name says
+//! that it is secret, and no `Host`. A user in the new URL is not taken.
+
+use super::failure::Failure;
+use crate::{escape::escape, redact};
+use http::{HeaderMap, HeaderName, Method, StatusCode, header};
+use relent::wire::Fault;
+use url::Url;
+
+/// The most redirects that are followed in one attempt.
+pub(super) const MOST: usize = 10;
+
+/// One request on the way to the final response.
+#[derive(Clone, Debug)]
+pub(super) struct Hop {
+    /// The method.
+    pub(super) method: Method,
+    /// Where to.
+    pub(super) url: Url,
+    /// The headers.
+    pub(super) headers: HeaderMap,
+    /// Whether the body is sent.
+    pub(super) has_body: bool,
+    /// How many redirects led here.
+    pub(super) number: usize,
+}
+
+impl Hop {
+    /// The request after a response with this status and head; `None` if it is no redirect.
+    pub(super) fn next(&self, status: StatusCode, head: &HeaderMap) -> Result<Option<Hop>, Box<Failure>> {
+        let Some(location) = location(status, head) else { return Ok(None) };
+        if self.number == MOST {
+            return Err(failure("too many redirects".into()));
+        }
+        let shown = redact::url(&location);
+        let mut url =
+            self.url.join(&location).map_err(|error| failure(format!("the redirect to {shown} is no URL: {error}")))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(failure(format!("the redirect leads to {}:, which is not supported", url.scheme())));
+        }
+        // Both are there to be removed, or there is nothing to remove.
+        let _ = (url.set_username(""), url.set_password(None));
+        let mut hop = Hop { url, number: self.number + 1, ..self.clone() };
+        if becomes_get(status, &self.method) {
+            hop.method = Method::GET;
+            hop.has_body = false;
+            remove(&mut hop.headers, |name| ABOUT_THE_BODY.contains(name));
+        }
+        if hop.url.origin() != self.url.origin() {
+            remove(&mut hop.headers, |name| *name == header::HOST || redact::is_secret(name.as_str()));
+        }
+        Ok(Some(hop))
+    }
+}
+
+/// Where a response leads, if it is a redirect that can be followed.
+pub(super) fn location(status: StatusCode, head: &HeaderMap) -> Option<String> {
+    let redirects = matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308);
+    let location = head.get(header::LOCATION).filter(|_| redirects)?;
+    Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
+}
+
+/// Whether `-L` could follow it.
+pub(super) fn is_followable(from: &Url, location: &str) -> bool {
+    from.join(location).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+}
+
+const ABOUT_THE_BODY: [HeaderName; 5] = [
+    header::CONTENT_TYPE,
+    header::CONTENT_ENCODING,
+    header::CONTENT_LANGUAGE,
+    header::CONTENT_LOCATION,
+    header::CONTENT_RANGE,
+];
+
+fn becomes_get(status: StatusCode, method: &Method) -> bool {
+    match status.as_u16() {
+        303 => *method != Method::HEAD && *method != Method::GET,
+        301 | 302 => *method == Method::POST,
+        _ => false,
+    }
+}
+
+fn remove(headers: &mut HeaderMap, is_meant: impl Fn(&HeaderName) -> bool) {
+    let meant: Vec<HeaderName> = headers.keys().filter(|name| is_meant(name)).cloned().collect();
+    for name in meant {
+        headers.remove(name);
+    }
+}
+
+fn failure(text: String) -> Box<Failure> {
+    Box::new(Failure::of(Fault::Protocol, escape(&text).into_owned()).hint("see where it leads without -L"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    fn hop(method: Method, url: &str) -> Hop {
+        let pairs = [
+            ("host", "h"),
+            ("authorization", "a"),
+            ("x-api-key", "k"),
+            ("cookie", "c"),
+            ("accept", "b"),
+            ("content-type", "t"),
+            ("idempotency-key", "i"),
+        ];
+        let headers = pairs.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+        Hop { method, url: Url::parse(url).unwrap(), headers: headers.into_iter().collect(), has_body: true, number: 0 }
+    }
+
+    fn after(status: u16, location: &str, method: Method) -> Result<Option<Hop>, Box<Failure>> {
+        let head = [(header::LOCATION, HeaderValue::from_bytes(location.as_bytes()).unwrap())].into_iter().collect();
+        hop(method, "https://a.example/old/x").next(StatusCode::from_u16(status).unwrap(), &head)
+    }
+
+    fn names(hop: &Hop) -> String {
+        let mut names: Vec<_> = hop.headers.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        names.join(" ")
+    }
+
+    #[test]
+    fn methods_and_bodies() {
+        for (status, from, to, body) in [
+            (301, Method::POST, Method::GET, false),
+            (302, Method::PUT, Method::PUT, true),
+            (303, Method::PUT, Method::GET, false),
+            (303, Method::HEAD, Method::HEAD, true),
+            (307, Method::POST, Method::POST, true),
+            (308, Method::POST, Method::POST, true),
+        ] {
+            let next = after(status, "new", from).unwrap().unwrap();
+            assert_eq!((next.method, next.has_body), (to, body), "{status}");
+            assert_eq!(next.url.as_str(), "https://a.example/old/new");
+            assert_eq!(next.headers.contains_key("content-type"), body);
+        }
+        for status in [200, 300, 304, 305] {
+            assert!(after(status, "new", Method::GET).unwrap().is_none());
+        }
+    }
+
+    #[test]
+    fn what_lets_others_in_stays_at_home() {
+        let all = "accept authorization content-type cookie host idempotency-key x-api-key";
+        assert_eq!(names(&after(307, "/new", Method::GET).unwrap().unwrap()), all);
+        assert_eq!(names(&after(307, "https://a.example:443/", Method::GET).unwrap().unwrap()), all);
+        for elsewhere in ["https://b.example/", "https://a.example:444/", "http://a.example/", "//a.example.b/"] {
+            let next = after(307, elsewhere, Method::GET).unwrap().unwrap();
+            assert_eq!(names(&next), "accept content-type idempotency-key", "{elsewhere}");
+        }
+        assert_eq!(
+            after(302, "https://ann:pw@a.example/", Method::GET).unwrap().unwrap().url.as_str(),
+            "https://a.example/"
+        );
+    }
+
+    #[test]
+    fn other_schemes_are_refused() {
+        for bad in ["ftp://a/", "file:///etc/passwd", "gopher:x", "http://", "data:,x"] {
+            let refused = after(302, bad, Method::GET).err().unwrap();
+            assert_eq!(refused.verdict, relent::Verdict::Permanent, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What ends a request from outside: a signal, a reader that goes away.
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::{
+    fs, future, io,
+    os::{fd::AsFd, unix::fs::FileTypeExt},
+};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Ends when the user or the system interrupts, with the signal and what to exit with. A signal that was ignored when
+/// we started (`nohup`) stays ignored.
+pub(super) async fn interrupted() -> (&'static str, u8) {
+    let ignored = ignored();
+    let caught = |kind: SignalKind| {
+        let is_ignored = ignored >> (kind.as_raw_value() - 1) & 1 == 1;
+        if is_ignored { None } else { signal(kind).ok() }
+    };
+    let (mut hangup, mut interrupt) = (caught(SignalKind::hangup()), caught(SignalKind::interrupt()));
+    let (mut quit, mut terminate) = (caught(SignalKind::quit()), caught(SignalKind::terminate()));
+    tokio::select! {
+        () = received(&mut hangup) => ("SIGHUP", 129),
+        () = received(&mut interrupt) => ("SIGINT", 130),
+        () = received(&mut quit) => ("SIGQUIT", 131),
+        () = received(&mut terminate) => ("SIGTERM", 143),
+    }
+}
+
+async fn received(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => future::pending().await,
+    }
+}
+
+/// The signals that are ignored, a bit each; none where that cannot be known.
+fn ignored() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Ends when nobody reads from stdout any more; never where that cannot be known.
+pub(super) async fn reader_gone() {
+    let stdout = io::stdout();
+    let copy = stdout.as_fd().try_clone_to_owned().map(fs::File::from);
+    let is_pipe =
+        |file: &fs::File| file.metadata().is_ok_and(|data| data.file_type().is_fifo() || data.file_type().is_socket());
+    let Some(pipe) = copy.ok().filter(is_pipe) else { return future::pending().await };
+    let is_gone = tokio::task::spawn_blocking(move || {
+        let mut fds = [PollFd::new(pipe.as_fd(), PollFlags::empty())];
+        let polled = poll(&mut fds, PollTimeout::NONE);
+        let ended = PollFlags::POLLERR | PollFlags::POLLHUP;
+        polled.is_ok() && fds[0].revents().is_some_and(|events| events.intersects(ended))
+    });
+    match is_gone.await {
+        Ok(true) => {}
+        _ => future::pending().await,
+    }
+}

@@ -1,0 +1,198 @@
+//! The file that `-o` or `-O` means, and what it must be like when it has been replaced.
+//!
+//! Who follows the links to it is the kernel, by opening: where it would not (`fs.protected_symlinks`), nor do we.
+//! A file keeps its owner, its group and its permissions, without the bits that would run it as somebody else.
+
+use crate::{
+    escape::escape,
+    talk::{Fault, plain},
+};
+use nix::{
+    fcntl::{FcntlArg, OFlag, fcntl},
+    sys::stat::Mode,
+    unistd::{AccessFlags, Gid, Uid, access, fchown, geteuid},
+};
+use std::{
+    fs::{self, File, Metadata, OpenOptions, Permissions},
+    io,
+    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+/// A file that will be replaced when the body is complete, or made.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// Where it is, links followed.
+    pub(super) path: PathBuf,
+    mode: u32,
+    owner: Option<(Uid, Gid)>,
+    /// It was made by finding out where a link leads, and is nothing yet.
+    made: bool,
+}
+
+/// What `-o` names.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// A file.
+    File(Target),
+    /// Something that cannot be replaced, open for writing: a device, a pipe.
+    Special(File),
+}
+
+impl Target {
+    /// Finds out now whether the body can be written later.
+    pub(super) fn find(path: &Path) -> Result<Found, Fault> {
+        match look(path) {
+            Ok((_, data)) if data.is_dir() => {
+                Err(Fault::new(format!("cannot write to {}: it is a folder", shown(path)))
+                    .hint("-o wants the name of a file"))
+            }
+            Ok((_, data)) if !data.is_file() => special(path, &data),
+            Ok((real, data)) => Target::existing(path, real, &data, false).map(Found::File),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && is_link(path) => Target::behind_a_link(path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let target = Target { path: path.to_owned(), mode: 0o666 & !umask(), owner: None, made: false };
+                Ok(Found::File(target))
+            }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_link(path) => {
+                Err(Fault::new(format!("cannot write to {}: the system does not follow the link", shown(path)))
+                    .hint("it belongs to somebody else, in a folder that everybody may write to; name the file itself"))
+            }
+            Err(error) => Err(unwritable(path, &error)),
+        }
+    }
+
+    fn existing(given: &Path, path: PathBuf, data: &Metadata, made: bool) -> Result<Target, Fault> {
+        let shown = shown(given);
+        let (uid, gid) = (Uid::from_raw(data.uid()), Gid::from_raw(data.gid()));
+        let is_ours = uid == geteuid();
+        let folder = fs::metadata(folder_of(&path)).map_err(|error| unwritable(given, &error))?;
+        if !is_ours && folder.mode() & 0o1002 == 0o1002 && data.uid() != folder.uid() {
+            return Err(Fault::new(format!(
+                "cannot write to {shown}: it belongs to somebody else, in a folder that everybody may write to"
+            ))
+            .hint("choose a folder of your own; its owner could change what you download"));
+        }
+        if !is_ours && !geteuid().is_root() {
+            return Err(Fault::new(format!(
+                "cannot replace {shown}: it belongs to somebody else, and would be yours then"
+            ))
+            .hint(format!("remove it first, or write into it: relent http ... > {shown}")));
+        }
+        access(&path, AccessFlags::W_OK).map_err(|error| unwritable(given, &error.into()))?;
+        Ok(Target { path, mode: data.mode() & 0o777, owner: Some((uid, gid)), made })
+    }
+
+    /// A link to a file that is not there: the system makes the file, if it follows the link.
+    fn behind_a_link(given: &Path) -> Result<Found, Fault> {
+        let mut options = OpenOptions::new();
+        let made = options.write(true).create(true).mode(0o600).custom_flags(OFlag::O_NOCTTY.bits()).open(given);
+        drop(made.map_err(|error| unwritable(given, &error))?);
+        let (real, data) = look(given).map_err(|error| unwritable(given, &error))?;
+        let mut target = Target::existing(given, real, &data, data.len() == 0)?;
+        target.mode = 0o666 & !umask();
+        Ok(Found::File(target))
+    }
+
+    /// Gives the complete file the owner and the permissions that it will have.
+    pub(super) fn dress(&self, part: &File) -> io::Result<()> {
+        let data = part.metadata()?;
+        let mut mode = self.mode;
+        if let Some((uid, gid)) = self.owner {
+            if data.uid() != uid.as_raw() {
+                fchown(part, Some(uid), None)?;
+            }
+            if data.gid() != gid.as_raw() && fchown(part, None, Some(gid)).is_err() {
+                // The group that the file has now may do no more than everybody.
+                mode &= 0o707 | (mode & 0o007) << 3;
+            }
+        }
+        part.set_permissions(Permissions::from_mode(mode))
+    }
+
+    /// It is in place.
+    pub(super) fn is_done(&mut self) {
+        self.made = false;
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if self.made && fs::symlink_metadata(&self.path).is_ok_and(|data| data.is_file() && data.len() == 0) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The folder of a file.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// What a path leads to, and where that is, without touching it.
+#[cfg(target_os = "linux")]
+fn look(path: &Path) -> io::Result<(PathBuf, Metadata)> {
+    use std::os::fd::AsRawFd;
+    let file = OpenOptions::new().read(true).custom_flags(OFlag::O_PATH.bits()).open(path)?;
+    let data = file.metadata()?;
+    if !data.is_file() {
+        return Ok((path.to_owned(), data));
+    }
+    let real = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).or_else(|_| path.canonicalize())?;
+    let there = fs::symlink_metadata(&real)?;
+    if (there.dev(), there.ino()) != (data.dev(), data.ino()) {
+        return Err(io::Error::other("it is being moved"));
+    }
+    Ok((real, data))
+}
+
+/// What a path leads to, and where that is.
+#[cfg(not(target_os = "linux"))]
+fn look(path: &Path) -> io::Result<(PathBuf, Metadata)> {
+    let real = path.canonicalize()?;
+    let data = fs::metadata(&real)?;
+    Ok((real, data))
+}
+
+fn is_link(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|data| data.is_symlink())
+}
+
+fn special(path: &Path, data: &Metadata) -> Result<Found, Fault> {
+    let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let opened = OpenOptions::new().write(true).custom_flags(flags.bits()).open(path);
+    let file = opened.map_err(|error| match data.file_type().is_fifo() {
+        true if error.raw_os_error() == Some(nix::libc::ENXIO) => {
+            Fault::new(format!("cannot write to {}: nobody reads from this pipe", shown(path)))
+                .hint("start the reader first")
+        }
+        _ => unwritable(path, &error),
+    })?;
+    // Writing waits for the reader as it does elsewhere.
+    fcntl(&file, FcntlArg::F_SETFL(OFlag::empty())).map_err(|error| unwritable(path, &error.into()))?;
+    Ok(Found::Special(file))
+}
+
+/// What new files are not allowed, asked by setting it; no other thread runs yet.
+fn umask() -> u32 {
+    let mask = nix::sys::stat::umask(Mode::from_bits_truncate(0o077));
+    nix::sys::stat::umask(mask);
+    mask.bits()
+}
+
+fn shown(path: &Path) -> String {
+    escape(&path.to_string_lossy()).into_owned()
+}
+
+/// A file cannot be written.
+pub(super) fn unwritable(path: &Path, error: &io::Error) -> Fault {
+    let hint = match error.kind() {
+        io::ErrorKind::NotFound => "make the folder first (mkdir -p)",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room, or choose another place with -o",
+        _ => "choose another place with -o",
+    };
+    Fault::new(format!("cannot write to {}: {}", shown(path), plain(error))).hint(hint)
+}

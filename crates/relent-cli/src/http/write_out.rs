@@ -1,0 +1,222 @@
+//! `-w FORMAT`: what is printed at the end, in curl's words.
+
+use super::redirect::{self, Hop};
+use crate::talk::{Fault, plain};
+use http::HeaderMap;
+use reqwest::Response;
+use std::{fs, io, io::Read, net::SocketAddr, time::Duration};
+use url::Url;
+
+/// A format, read.
+#[derive(Debug)]
+pub(super) struct WriteOut(Vec<Item>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Item {
+    Text(String),
+    Variable(Variable),
+    Header(String),
+}
+
+/// The last response, as far as a format may ask for it.
+pub(super) struct Seen {
+    status: u16,
+    version: String,
+    method: String,
+    url: Url,
+    redirects: usize,
+    redirect_url: Option<String>,
+    remote: Option<SocketAddr>,
+    headers: HeaderMap,
+}
+
+/// How the call ended.
+pub(super) struct End<'a> {
+    /// The response of the last attempt, if there was one.
+    pub(super) seen: Option<&'a Seen>,
+    /// The URL that was asked for.
+    pub(super) url: &'a Url,
+    /// The bytes of the body.
+    pub(super) bytes: u64,
+    /// The attempts.
+    pub(super) attempts: u32,
+    /// From the beginning to the end, waits included.
+    pub(super) elapsed: Duration,
+    /// What relent exits with.
+    pub(super) exit: u8,
+    /// Where the body went, if not to stdout.
+    pub(super) file: Option<&'a str>,
+}
+
+macro_rules! variables {
+    ($($variant:ident $name:literal,)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        enum Variable { $($variant,)* }
+
+        impl Variable {
+            const NAMES: &'static [(&'static str, Variable)] = &[$(($name, Variable::$variant),)*];
+        }
+    };
+}
+
+variables! {
+    Code "http_code",
+    Code2 "response_code",
+    Bytes "size_download",
+    Total "time_total",
+    Url "url",
+    Effective "url_effective",
+    Redirect "redirect_url",
+    Redirects "num_redirects",
+    Retries "num_retries",
+    Type "content_type",
+    Version "http_version",
+    Method "method",
+    Scheme "scheme",
+    RemoteIp "remote_ip",
+    RemotePort "remote_port",
+    File "filename_effective",
+    Exit "exitcode",
+}
+
+impl Seen {
+    /// What a response to a request says.
+    pub(super) fn of(response: &Response, hop: &Hop) -> Seen {
+        let location = redirect::location(response.status(), response.headers());
+        Seen {
+            status: response.status().as_u16(),
+            version: format!("{:?}", response.version()).trim_start_matches("HTTP/").replace("2.0", "2"),
+            method: hop.method.to_string(),
+            url: hop.url.clone(),
+            redirects: hop.number,
+            redirect_url: location.and_then(|location| Some(hop.url.join(&location).ok()?.into())),
+            remote: response.remote_addr(),
+            headers: response.headers().clone(),
+        }
+    }
+}
+
+impl WriteOut {
+    /// Reads a format: a text, `@FILE` or `@-`.
+    pub(super) fn parse(given: &str) -> Result<WriteOut, Fault> {
+        let text = match given.strip_prefix('@') {
+            None => given.to_owned(),
+            Some(file) => read(file).map_err(|error| {
+                Fault::new(format!("--write-out: cannot read {file:?}: {}", plain(&error)))
+                    .hint("@FILE reads the format from a file")
+            })?,
+        };
+        let mut items = Vec::new();
+        let mut rest = text.as_str();
+        while let Some(at) = rest.find(['%', '\\']) {
+            items.push(Item::Text(rest[..at].to_owned()));
+            let (item, length) = item(&rest[at..])?;
+            items.push(item);
+            rest = &rest[at + length..];
+        }
+        items.push(Item::Text(rest.to_owned()));
+        Ok(WriteOut(items))
+    }
+
+    /// The text at the end of a call.
+    pub(super) fn text(&self, end: &End<'_>) -> Vec<u8> {
+        self.0.iter().flat_map(|item| item.text(end)).collect()
+    }
+}
+
+fn read(file: &str) -> io::Result<String> {
+    let mut text = String::new();
+    match file {
+        "-" => io::stdin().lock().read_to_string(&mut text)?,
+        file => fs::File::open(file)?.read_to_string(&mut text)?,
+    };
+    Ok(text)
+}
+
+/// What begins with `%` or `\`, and how long it is.
+fn item(text: &str) -> Result<(Item, usize), Fault> {
+    let literal = |literal: &str, length| Ok((Item::Text(literal.to_owned()), length));
+    for (sign, meaning) in [("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"), ("\\\\", "\\"), ("%%", "%")] {
+        if text.starts_with(sign) {
+            return literal(meaning, 2);
+        }
+    }
+    let within =
+        |open: &str| text.strip_prefix(open)?.split_once('}').map(|(name, _)| (name, open.len() + name.len() + 1));
+    if let Some((name, length)) = within("%header{") {
+        return Ok((Item::Header(name.to_owned()), length));
+    }
+    let Some((name, length)) = within("%{") else { return literal(&text[..1], 1) };
+    let known = Variable::NAMES.iter().find(|(known, _)| *known == name);
+    known.map(|(_, variable)| (Item::Variable(*variable), length)).ok_or_else(|| {
+        let names: Vec<&str> = Variable::NAMES.iter().map(|(name, _)| *name).collect();
+        Fault::new(format!("--write-out: there is no %{{{name}}}"))
+            .hint(format!("there are {} and %header{{NAME}}", names.join(", ")))
+    })
+}
+
+impl Item {
+    fn text(&self, end: &End<'_>) -> Vec<u8> {
+        match self {
+            Item::Text(text) => text.clone().into_bytes(),
+            Item::Variable(variable) => variable.text(end).into_bytes(),
+            Item::Header(name) => {
+                let value = end.seen.and_then(|seen| seen.headers.get(name.as_str()));
+                value.map(|value| value.as_bytes().to_owned()).unwrap_or_default()
+            }
+        }
+    }
+}
+
+impl Variable {
+    fn text(self, end: &End<'_>) -> String {
+        let seen = |f: fn(&Seen) -> String| end.seen.map(f).unwrap_or_default();
+        match self {
+            Variable::Code | Variable::Code2 => format!("{:03}", end.seen.map_or(0, |seen| seen.status)),
+            Variable::Bytes => end.bytes.to_string(),
+            Variable::Total => format!("{:.6}", end.elapsed.as_secs_f64()),
+            Variable::Url => end.url.to_string(),
+            Variable::Effective => end.seen.map_or(end.url, |seen| &seen.url).to_string(),
+            Variable::Redirect => seen(|seen| seen.redirect_url.clone().unwrap_or_default()),
+            Variable::Redirects => end.seen.map_or(0, |seen| seen.redirects).to_string(),
+            Variable::Retries => end.attempts.saturating_sub(1).to_string(),
+            Variable::Type => seen(|seen| {
+                let value = seen.headers.get(http::header::CONTENT_TYPE);
+                value.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).unwrap_or_default()
+            }),
+            Variable::Version => end.seen.map_or("0".to_owned(), |seen| seen.version.clone()),
+            Variable::Method => seen(|seen| seen.method.clone()),
+            Variable::Scheme => end.seen.map_or(end.url, |seen| &seen.url).scheme().to_owned(),
+            Variable::RemoteIp => seen(|seen| seen.remote.map(|remote| remote.ip().to_string()).unwrap_or_default()),
+            Variable::RemotePort => seen(|seen| seen.remote.map_or(0, |remote| remote.port()).to_string()),
+            Variable::File => end.file.unwrap_or_default().to_owned(),
+            Variable::Exit => end.exit.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(format: &str) -> String {
+        let url = Url::parse("http://a/b").unwrap();
+        let elapsed = Duration::from_millis(1500);
+        let end = End { seen: None, url: &url, bytes: 7, attempts: 3, elapsed, exit: 1, file: None };
+        String::from_utf8(WriteOut::parse(format).unwrap().text(&end)).unwrap()
+    }
+
+    #[test]
+    fn formats_are_curls() {
+        assert_eq!(text("%{http_code} %{size_download}\\n"), "000 7\n");
+        assert_eq!(text("100%% %x \\q %{time_total}s"), "100% %x \\q 1.500000s");
+        assert_eq!(text("%{num_retries}%header{x}|%{exitcode}|%{url_effective}"), "2|1|http://a/b");
+        assert_eq!(text("%{open"), "%{open");
+        assert_eq!(text(""), "");
+    }
+
+    #[test]
+    fn what_is_not_known_is_said_at_once() {
+        assert!(WriteOut::parse("%{time_dream}").is_err());
+    }
+}
