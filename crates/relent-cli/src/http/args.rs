@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(long, help_heading = "Request")]
     pub compressed: bool,
 
-    /// Send an Idempotency-Key, one for all attempts; made if none given.
+    /// Send one Idempotency-Key in all attempts; made if none is given.
     #[arg(
         long,
         value_name = "KEY",
@@ -99,15 +99,15 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", help_heading = "Response", verbatim_doc_comment)]
     pub max_size: Option<String>,
 
-    /// The longest that connecting may take, TLS included.
+    /// The longest that connecting may take, with TLS.
     #[arg(long, value_name = "DURATION", help_heading = "Connection", default_value = "10s")]
     pub connect_timeout: String,
 
-    /// The longest without a byte, in an answer or before it.
+    /// The longest without a byte.
     #[arg(long, value_name = "DURATION", help_heading = "Connection", default_value = "60s")]
     pub idle_timeout: String,
 
-    /// Go through a proxy: http, https, socks4, socks4a, socks5, socks5h.
+    /// A proxy: http, https, socks4, socks4a, socks5, socks5h.
     #[arg(short = 'x', long, value_name = "URL", help_heading = "Connection")]
     pub proxy: Option<String>,
 
@@ -131,7 +131,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Connection")]
     pub cacert: Option<PathBuf>,
 
-    /// Trust any certificate: whoever is in between can read and change all.
+    /// Trust any certificate, whoever is in between.
     #[arg(short = 'k', long, help_heading = "Connection")]
     pub insecure: bool,
 
