@@ -10,11 +10,15 @@
 //! `{"event":"end","outcome":"success","exit":0,"elapsed_ms":2411,"reason":null}` or `gave_up`.
 
 mod target;
+mod tls;
 
-use self::target::Target;
+use self::{target::Target, tls::Tls};
 use crate::{
+    escape::escape,
     json::Object,
+    outer,
     policy_args::CallArgs,
+    program::{self, CannotRun},
     talk::{Fault, TalkArgs},
 };
 use relent::{
@@ -26,8 +30,12 @@ use std::{
     ffi::OsString,
     io::{self, Write},
     os::unix::process::CommandExt,
+    path::PathBuf,
     process::{Command, ExitCode},
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -40,7 +48,7 @@ use std::{
     after_help = AFTER_HELP
 )]
 pub struct Args {
-    /// What to wait for: host:port, tcp://host:port or unix:path; several at once.
+    /// What to wait for: host:port, a URL (its host and port) or unix:path.
     #[arg(value_name = "TARGET", required = true, value_parser = target)]
     targets: Vec<Target>,
 
@@ -49,8 +57,20 @@ pub struct Args {
     command: Vec<OsString>,
 
     /// Be content when one of the targets accepts.
-    #[arg(long)]
+    #[arg(long, help_heading = WAITED)]
     any: bool,
+
+    /// Wait until nobody accepts there any more.
+    #[arg(long, help_heading = WAITED)]
+    invert: bool,
+
+    /// Trust the certificate authorities in FILE (PEM) instead of the system's.
+    #[arg(long, value_name = "FILE", help_heading = WAITED)]
+    cacert: Option<PathBuf>,
+
+    /// Trust any certificate of a tls:// or https:// target.
+    #[arg(short = 'k', long, help_heading = WAITED)]
+    insecure: bool,
 
     #[command(flatten)]
     policy: CallArgs,
@@ -59,8 +79,10 @@ pub struct Args {
     talk: TalkArgs,
 }
 
+const WAITED: &str = "What is retried (by default every failure but a missing permission)";
+
 const AFTER_HELP: &str = "\
-An attempt without --attempt-timeout has 5s.
+An attempt without --attempt-timeout has 5s. Of tls:// and https:// the handshake must succeed, too.
 
 Environment of the command:
   RELENT_TARGET  the target that accepted, the last of them if all had to
@@ -69,15 +91,16 @@ Exit codes:
   the command's own    all targets (with --any, one) accept, and the command took relent's place
   0                    they accept, and there is no command
   1                    gave up: out of attempts, or a failure that will not pass
-  124                  out of time: the next attempt would pass --max-elapsed
+  124                  out of time: --timeout, or the next attempt would pass --max-elapsed
   125                  relent itself failed: wrong flags, an unreadable policy file
   126, 127             the command cannot be executed, is not found
 
 Examples:
   relent connect db:5432 -- ./server
-  relent connect --max-attempts unlimited --max-elapsed 1m --cap 2s db:5432 redis:6379 -- ./server
+  relent connect --max-attempts unlimited --timeout 1m --cap 2s db:5432 redis:6379 -- ./server
   relent connect --any replica-1:5432 replica-2:5432 -- sh -c 'psql -h ${RELENT_TARGET%:*}'
-  relent connect -q unix:/run/docker.sock && docker ps";
+  relent connect -q unix:/run/docker.sock && docker ps
+  relent connect --invert --timeout 30s localhost:8080 -- ./start-again";
 
 fn target(text: &str) -> Result<Target, BadSetting> {
     text.parse()
@@ -105,19 +128,29 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
             .hint(format!("up to {MOST_TARGETS} are waited for at once")));
     }
     let policy = policy(args)?;
+    let tls = match args.targets.iter().any(Target::is_tls) && !args.invert {
+        true => Tls::new(args.cacert.as_deref(), args.insecure)?,
+        false => Tls::none(),
+    };
+    let tls = Arc::new(tls);
     let started = Instant::now();
+    let limit = policy.settings().timeout.into_iter().chain(args.policy.time_limit()).min();
     let (send, news) = channel();
     let seed = args.policy.seed();
     for (nth, target) in args.targets.iter().enumerate() {
         let (target, send) = (target.clone(), send.clone());
         let seed = relent::rng::mix(seed ^ relent::rng::mix(nth as u64));
-        let waiting = move || wait(&policy, &target, nth, started, seed, &send);
+        let (tls, invert) = (Arc::clone(&tls), args.invert);
+        let attempt = move |limit| if invert { target.is_gone(limit) } else { target.connect(limit, &tls) };
+        let clock = Clock { started, limit };
+        let waiting = move || wait(&policy, &attempt, nth, clock, seed, &send);
         thread::Builder::new()
             .spawn(waiting)
             .map_err(|error| Fault::new(format!("cannot start a thread for each target: {error}")))?;
     }
     drop(send);
-    let teller = Teller { args, policy: &policy, started };
+    let teller = Teller { args, policy: &policy, started, limit };
+    teller.begins(seed);
     match teller.listen(&news) {
         Ok(last) => {
             teller.end(None, 0);
@@ -125,6 +158,7 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
         }
         Err(reason) => {
             let exit = if reason == Reason::Elapsed { OUT_OF_TIME } else { GAVE_UP };
+            outer::gave_up(reason, None, exit);
             teller.end(Some(reason), exit);
             Ok(ExitCode::from(exit))
         }
@@ -157,14 +191,34 @@ struct Failure {
     decision: Decision,
 }
 
+/// When it began, and how long all of it may take.
+#[derive(Clone, Copy)]
+struct Clock {
+    started: Instant,
+    limit: Option<Duration>,
+}
+
 /// Tries one target until it accepts or the policy gives up.
-fn wait(policy: &Policy, target: &Target, nth: usize, started: Instant, seed: u64, news: &Sender<News>) {
-    let now = || Timestamp::ZERO + started.elapsed();
+fn wait(
+    policy: &Policy,
+    once: &dyn Fn(Option<Duration>) -> io::Result<()>,
+    nth: usize,
+    clock: Clock,
+    seed: u64,
+    news: &Sender<News>,
+) {
+    let now = || Timestamp::ZERO + clock.started.elapsed();
     let mut call = policy.call(Timestamp::ZERO, seed);
+    if let Some(limit) = clock.limit {
+        call = call.deadline_at(Timestamp::ZERO + limit);
+    }
     thread::sleep(call.spread());
+    if !call.may_start(now()) {
+        return;
+    }
     loop {
         let attempt = call.attempt();
-        let (outcome, delay) = match target.connect(call.attempt_limit(now())) {
+        let (outcome, delay) = match once(call.attempt_limit(now())) {
             Ok(()) => (Ok(()), None),
             Err(error) => {
                 let verdict = relent::net::verdict(&error);
@@ -201,6 +255,7 @@ struct Teller<'a> {
     args: &'a Args,
     policy: &'a Policy,
     started: Instant,
+    limit: Option<Duration>,
 }
 
 impl Teller<'_> {
@@ -235,28 +290,44 @@ impl Teller<'_> {
     /// not waited for.
     fn next(&self, news: &Receiver<News>) -> Result<News, Reason> {
         let settings = self.policy.settings();
-        let end = settings.max_elapsed.zip(settings.attempt_timeout);
-        let received = match end {
+        let last = settings.max_elapsed.zip(settings.attempt_timeout);
+        let last = last.map(|(most, attempt)| most.saturating_add(attempt).saturating_add(Duration::from_millis(100)));
+        let received = match last.into_iter().chain(self.limit).min() {
             None => news.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some((most, attempt)) => {
-                let last = most.saturating_add(attempt).saturating_add(Duration::from_millis(100));
-                news.recv_timeout(last.saturating_sub(self.started.elapsed()))
-            }
+            Some(last) => news.recv_timeout(last.saturating_sub(self.started.elapsed())),
         };
-        received.map_err(|_| Reason::Elapsed)
+        received.map_err(|_| {
+            if !self.args.talk.json {
+                self.say(&format!("gave up in {:.1}: {}", Human(self.started.elapsed()), Reason::Elapsed));
+            }
+            Reason::Elapsed
+        })
+    }
+
+    /// With `--verbose`: the policy.
+    fn begins(&self, seed: u64) {
+        if self.args.talk.verbose && !self.args.talk.json {
+            let keys = relent::config::Draft::from(*self.policy).to_string();
+            let keys: Vec<String> = keys.lines().map(|line| line.replace(" = ", "=")).collect();
+            self.say(&format!("policy {} seed={seed}", keys.join(" ")));
+        }
     }
 
     fn accepts(&self, target: usize, attempts: u32) {
         let target = self.args.targets[target].to_string();
         if self.args.talk.json {
             let mut event = Object::new();
-            event.text("event", "accepts").text("target", &target).number("attempts", attempts.into());
+            event
+                .text("event", if self.args.invert { "gone" } else { "accepts" })
+                .text("target", &target)
+                .number("attempts", attempts.into());
             return self.event(event.number("elapsed_ms", self.elapsed_ms()));
         }
         if attempts > 1 || self.args.talk.verbose {
             let plural = if attempts == 1 { "" } else { "s" };
             let elapsed = Human(self.started.elapsed());
-            self.say(&format!("{target}: accepts after {attempts} attempt{plural} in {elapsed:.1}"));
+            let is = if self.args.invert { "is gone" } else { "accepts" };
+            self.say(&format!("{target}: {is} after {attempts} attempt{plural} in {elapsed:.1}"));
         }
     }
 
@@ -315,7 +386,7 @@ impl Teller<'_> {
 
     fn say(&self, text: &str) {
         if !self.args.talk.quiet {
-            let _ = writeln!(io::stderr().lock(), "relent: {text}");
+            let _ = writeln!(io::stderr().lock(), "relent: {}", escape(text));
         }
     }
 }
@@ -325,12 +396,22 @@ fn execute(args: &Args, target: &Target) -> Result<ExitCode, Fault> {
     let Some((program, rest)) = args.command.split_first() else {
         return Ok(ExitCode::SUCCESS);
     };
-    let error = Command::new(program).args(rest).env("RELENT_TARGET", target.to_string()).exec();
-    let program = program.to_string_lossy();
-    Err(match error.kind() {
-        io::ErrorKind::NotFound => Fault::new(format!("cannot find the command {program}"))
-            .hint("give the path, or a name that is in PATH")
-            .exit(NOT_FOUND),
-        _ => Fault::new(format!("cannot execute {program}: {}", plain(&error))).exit(CANNOT_EXECUTE),
-    })
+    let mut direct = Command::new(program);
+    direct.args(rest);
+    let mut error = becomes(&mut direct, target);
+    if program::has_no_form(&error)
+        && let Some(mut script) = program::by_the_shell(program, rest)
+    {
+        error = becomes(&mut script, target);
+    }
+    let why = CannotRun::of(program, &error);
+    Err(Fault::new(why.problem).hint(why.hint).exit(if why.not_found { NOT_FOUND } else { CANNOT_EXECUTE }))
+}
+
+/// Becomes a program, or says why not.
+fn becomes(command: &mut Command, target: &Target) -> io::Error {
+    if let Some(left) = outer::time_left() {
+        command.env(outer::DEADLINE_MS, outer::millis(left));
+    }
+    command.env("RELENT_TARGET", target.to_string()).exec()
 }

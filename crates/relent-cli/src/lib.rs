@@ -16,11 +16,13 @@ pub mod outer;
 pub mod plot;
 pub mod policy_args;
 mod policy_file;
+mod program;
 pub mod redact;
 pub mod regular;
 pub mod report;
 mod run;
 pub mod simulate;
+pub mod size;
 pub mod talk;
 
 use std::{ffi::OsString, process::ExitCode};

@@ -136,7 +136,12 @@ fn paint(word: &str, colour: &str) -> String {
 
 /// Whether stderr takes colour.
 pub fn colours() -> bool {
-    io::stderr().is_terminal() && is_unset("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    io::stderr().is_terminal() && is_unset("NO_COLOR") && !is_dumb()
+}
+
+/// Whether the terminal obeys no escapes, not even that which erases a line.
+pub fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// The columns of the terminal: `COLUMNS` where it is set, else what stdout says if it is a terminal.

@@ -55,6 +55,9 @@ fn elsewhere(error: &clap::Error, first: Option<&str>) -> Option<String> {
             return Some("the command runs only if the targets accept".into());
         }
         "invert-check" | "v" if first == Some("connect") => "--invert",
+        "host" | "port" | "p" | "w" | "wait" if first == Some("connect") => "a target: host:port, without a flag",
+        "connection-timeout" => "--attempt-timeout",
+        "backoff-exponential-max-interval" => "--cap",
         "t" if first == Some("connect") => "--timeout (with a unit: 30s)",
         "max-time" | "m" | "deadline" => "--timeout (which ends everything then)",
         "per-try-timeout" | "per-attempt-timeout" => "--attempt-timeout",

@@ -1,31 +1,58 @@
-//! What is waited for: `host:port`, `tcp://host:port` or `unix:path`, and one attempt to reach it.
+//! What is waited for: `host:port`, a URL or `unix:path`, and one attempt to reach it.
 
+use super::tls::Tls;
 use relent::config::BadSetting;
-use std::{fmt, io, path::PathBuf, str::FromStr, time::Duration};
+use std::{fmt, fs, io, path::PathBuf, str::FromStr, time::Duration};
 
 /// Something that accepts connections, or will.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// A host and a port, as the resolver takes them: `db:5432`, `[::1]:5432`.
-    Tcp(String),
+    /// A host and a port, as the resolver takes them: `db:5432`, `[::1]:5432`; and the scheme of the URL, if it was one.
+    Tcp { scheme: Option<String>, address: String },
+    /// The same, and a TLS handshake.
+    Tls { scheme: String, address: String },
     /// The path of a Unix socket.
     Unix(PathBuf),
 }
 
 impl Target {
-    /// One attempt: a new socket, the name resolved anew, all its addresses tried within the limit.
-    pub(super) fn connect(&self, limit: Option<Duration>) -> io::Result<()> {
+    /// One attempt: a new socket, the name resolved anew, all its addresses tried within the limit, and then the
+    /// handshake.
+    pub(super) fn connect(&self, limit: Option<Duration>, tls: &Tls) -> io::Result<()> {
         match self {
-            Target::Tcp(address) => relent::net::connect_once(address, limit).map(drop),
+            Target::Tcp { address, .. } => relent::net::connect_once(address, limit).map(drop),
+            Target::Tls { address, .. } => tls.connect(address, limit),
             Target::Unix(path) => std::os::unix::net::UnixStream::connect(path).map(drop),
         }
+    }
+
+    /// One attempt to find it gone: `Ok` if nobody accepts there.
+    pub(super) fn is_gone(&self, limit: Option<Duration>) -> io::Result<()> {
+        let connected = match self {
+            Target::Tcp { address, .. } | Target::Tls { address, .. } => {
+                relent::net::connect_once(address, limit).map(drop)
+            }
+            Target::Unix(path) => std::os::unix::net::UnixStream::connect(path).map(drop),
+        };
+        match connected {
+            Ok(()) => Err(io::Error::other("still accepts")),
+            // That we may not look says nothing about who is there.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Whether it takes a handshake.
+    pub(super) fn is_tls(&self) -> bool {
+        matches!(self, Target::Tls { .. })
     }
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Tcp(address) => f.write_str(address),
+            Target::Tcp { address, .. } => f.write_str(address),
+            Target::Tls { address, .. } => write!(f, "tls://{address}"),
             Target::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
@@ -39,18 +66,33 @@ impl FromStr for Target {
             return unix(path);
         }
         match text.split_once("://") {
-            None => tcp(text),
-            Some(("tcp", address)) => tcp(address),
-            Some(("http" | "https", _)) => Err(bad(
-                format!("{text} is a URL, not an address"),
-                "relent http asks for a response; for the socket alone write host:port",
-            )),
-            Some((scheme, _)) => Err(bad(format!("{scheme}:// is not a known scheme"), FORMS)),
+            None => tcp(text, None).map(|address| Target::Tcp { scheme: None, address }),
+            Some((scheme, rest)) => url(&scheme.to_ascii_lowercase(), rest),
         }
     }
 }
 
-const FORMS: &str = "targets are host:port, tcp://host:port and unix:path";
+const FORMS: &str = "targets are host:port, host:service, tcp://, tls://, http:// and https:// URLs, and unix:path";
+
+/// The schemes whose servers begin with a TLS handshake.
+const WITH_TLS: [&str; 5] = ["tls", "https", "wss", "rediss", "amqps"];
+
+/// Schemes that `/etc/services` names otherwise, or not at all.
+const PORTS: [(&str, u16); 13] = [
+    ("http", 80),
+    ("https", 443),
+    ("tls", 443),
+    ("ws", 80),
+    ("wss", 443),
+    ("postgres", 5432),
+    ("postgresql", 5432),
+    ("mysql", 3306),
+    ("redis", 6379),
+    ("rediss", 6379),
+    ("amqp", 5672),
+    ("amqps", 5671),
+    ("mongodb", 27017),
+];
 
 fn bad(problem: String, hint: &str) -> BadSetting {
     BadSetting { key: None, problem, hint: hint.to_owned() }
@@ -70,10 +112,40 @@ fn unix(path: &str) -> Result<Target, BadSetting> {
     }
 }
 
-fn tcp(address: &str) -> Result<Target, BadSetting> {
+/// Of a URL only the host and the port count; a password in it is for others, and is not shown.
+fn url(scheme: &str, rest: &str) -> Result<Target, BadSetting> {
+    if scheme == "unix" {
+        return unix(rest);
+    }
+    if matches!(scheme, "udp" | "quic" | "file" | "icmp" | "ping" | "dns") {
+        return Err(bad(format!("{scheme}:// has no connections to wait for"), FORMS));
+    }
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let usual = PORTS.iter().find(|(name, _)| *name == scheme).map(|(_, port)| *port).or_else(|| service(scheme));
+    let address = tcp(host, usual)?;
+    let scheme = scheme.to_owned();
+    Ok(match WITH_TLS.contains(&scheme.as_str()) {
+        true => Target::Tls { scheme, address },
+        false => Target::Tcp { scheme: Some(scheme), address },
+    })
+}
+
+/// The address as the resolver takes it, the port as a number; `usual` is the port where none is given.
+fn tcp(address: &str, usual: Option<u16>) -> Result<String, BadSetting> {
     let address = address.strip_suffix('/').unwrap_or(address);
-    let Some((host, port)) = address.rsplit_once(':') else {
-        return Err(bad(format!("{address:?} has no port"), FORMS));
+    let is_whole = address.ends_with(']') || !address.contains(':');
+    let (host, port) = match (address.rsplit_once(':'), usual) {
+        (_, Some(usual)) if is_whole => (address, Ok(usual)),
+        (None, None) => {
+            let hint = match address {
+                "tcp" | "http" | "postgresql" | "mysql" | "redis" => "leave the word out: the target says what it is",
+                _ => FORMS,
+            };
+            return Err(bad(format!("{address:?} has no port"), hint));
+        }
+        (Some((host, port)), _) => (host, number(port)),
+        (None, Some(usual)) => (address, Ok(usual)),
     };
     let name = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     if name.unwrap_or(host).is_empty() {
@@ -85,13 +157,35 @@ fn tcp(address: &str) -> Result<Target, BadSetting> {
             "an IPv6 address stands in brackets: [::1]:5432",
         ));
     }
-    if host.contains(|c: char| c.is_whitespace() || c == '/' || c == '@') {
+    if host.contains(|c: char| c.is_whitespace() || c.is_control() || c == '/' || c == '@') {
         return Err(bad(format!("{host:?} is not a host"), FORMS));
     }
+    Ok(format!("{host}:{}", port?))
+}
+
+fn number(port: &str) -> Result<u16, BadSetting> {
     match port.parse::<u16>() {
-        Ok(1..) if port.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Target::Tcp(address.to_owned())),
-        _ => Err(bad(format!("{port:?} is not a port"), "a port is a number from 1 to 65535")),
+        Ok(number @ 1..) if port.bytes().all(|byte| byte.is_ascii_digit()) => Ok(number),
+        _ if port.starts_with(|c: char| c.is_ascii_alphabetic()) => service(port).ok_or_else(|| {
+            bad(format!("there is no service {port:?}"), "/etc/services lists them; a port is a number from 1 to 65535")
+        }),
+        _ => Err(bad(format!("{port:?} is not a port"), "a port is a number from 1 to 65535, or a service's name")),
     }
+}
+
+/// The port of a service, by its name or an alias.
+fn service(name: &str) -> Option<u16> {
+    let known = PORTS.iter().find(|(known, _)| *known == name).map(|(_, port)| *port);
+    known.or_else(|| listed(&fs::read_to_string("/etc/services").ok()?, name))
+}
+
+/// A line is `name port/protocol alias... # comment` (services(5)).
+fn listed(services: &str, name: &str) -> Option<u16> {
+    services.lines().find_map(|line| {
+        let mut words = line.split('#').next()?.split_whitespace();
+        let (first, port) = (words.next()?, words.next()?.strip_suffix("/tcp")?);
+        (first == name || words.any(|alias| alias == name)).then(|| port.parse().ok())?
+    })
 }
 
 #[cfg(test)]
@@ -112,6 +206,15 @@ mod tests {
             ("unix:/run/a.sock", "unix:/run/a.sock"),
             ("unix:///run/a.sock", "unix:/run/a.sock"),
             ("unix:a b.sock", "unix:a b.sock"),
+            ("db:http", "db:80"),
+            ("http://db", "db:80"),
+            ("http://db:8080/health?x=1", "db:8080"),
+            ("HTTPS://db/x", "tls://db:443"),
+            ("tls://db:6380", "tls://db:6380"),
+            ("tls://[::1]", "tls://[::1]:443"),
+            ("postgres://user:secret@db/shop", "db:5432"),
+            ("postgres://user:secr@t@db:1/shop", "db:1"),
+            ("redis://:secret@cache:6379/0", "cache:6379"),
         ] {
             assert_eq!(read(text).as_deref(), Ok(shown));
         }
@@ -124,18 +227,29 @@ mod tests {
             ("", "\"\" has no port"),
             (":80", "\":80\" has no host"),
             ("[]:80", "\"[]:80\" has no host"),
+            ("http://", "\"\" has no host"),
             ("::1:80", "\"::1:80\" has colons in its host"),
             ("db:0", "\"0\" is not a port"),
             ("db:65536", "\"65536\" is not a port"),
             ("db:+80", "\"+80\" is not a port"),
-            ("db:http", "\"http\" is not a port"),
+            ("db:nosuchservice", "there is no service \"nosuchservice\""),
             ("user@db:80", "\"user@db\" is not a host"),
+            ("db\u{1b}[2J:80", "\"db\\u{1b}[2J\" is not a host"),
             ("unix:", "unix: has no path"),
-            ("udp://db:53", "udp:// is not a known scheme"),
-            ("http://db:80", "http://db:80 is a URL, not an address"),
+            ("udp://db:53", "udp:// has no connections to wait for"),
+            ("nosuch://db", "\"db\" has no port"),
         ] {
             assert_eq!(read(text).unwrap_err(), problem);
         }
         assert_eq!(read(&format!("unix:/{}", "a".repeat(107))).unwrap_err(), "the path of the socket has 108 bytes");
+    }
+
+    #[test]
+    fn services_have_aliases() {
+        let services = "# all\nhttp 80/tcp www # the web\nntp 123/udp\nsmtp\t25/tcp\tmail\n";
+        assert_eq!(
+            ["http", "www", "mail", "ntp", "web"].map(|name| listed(services, name)),
+            [Some(80), Some(80), Some(25), None, None]
+        );
     }
 }

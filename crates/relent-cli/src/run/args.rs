@@ -1,10 +1,14 @@
 //! The flags of `relent run`.
 
-use super::exit_set::ExitSet;
-use crate::{policy_args::CallArgs, talk::TalkArgs};
+use super::{exit_set::ExitSet, patterns::Pattern};
+use crate::{
+    policy_args::{CallArgs, duration},
+    size::Size,
+    talk::TalkArgs,
+};
 use clap::ValueEnum;
-use regex_lite::Regex;
-use relent::{config::BadSetting, duration::parse_duration};
+use nix::sys::signal::Signal;
+use relent::config::BadSetting;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 /// The flags of `relent run`.
@@ -52,8 +56,8 @@ impl Args {
                 until_output: None,
                 consecutive: 1,
             },
-            streams: StreamArgs { stdin: StdinMode::Replay, stream: false },
-            time: TimeArgs { grace: GRACE, reset_after: None, heartbeat: None },
+            streams: StreamArgs { stdin: StdinMode::Replay, stream: false, max_kept: MOST },
+            time: TimeArgs { grace: GRACE, signal: Signal::SIGTERM, reset_after: None, heartbeat: None },
             talk: TalkArgs::default(),
             report: None,
         }
@@ -78,11 +82,11 @@ pub(super) struct FailureArgs {
 
     /// Retry only if a line of the output matches, whatever the exit code.
     #[arg(long, value_name = "REGEX", value_parser = regex)]
-    pub(super) retry_on_output: Option<Regex>,
+    pub(super) retry_on_output: Option<Pattern>,
 
     /// Retry until a line of the output matches and the exit code is 0.
     #[arg(long, value_name = "REGEX", value_parser = regex)]
-    pub(super) until_output: Option<Regex>,
+    pub(super) until_output: Option<Pattern>,
 
     /// Retry until it succeeds this many times in a row.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, hide_default_value = true,
@@ -94,26 +98,36 @@ pub(super) struct FailureArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Input and output of the command")]
 pub(super) struct StreamArgs {
-    /// The same input in each attempt (replay, the default),
-    /// what the last one has left, or none
-    #[arg(long, verbatim_doc_comment, value_name = "replay|inherit|null", value_enum, default_value_t = StdinMode::Replay,
+    /// replay (default): the same input in each attempt; inherit: what
+    /// the last one has left; null: none
+    #[arg(long, verbatim_doc_comment, value_name = "MODE", value_enum, default_value_t = StdinMode::Replay,
           hide_default_value = true, hide_possible_values = true)]
     pub(super) stdin: StdinMode,
 
     /// Pass the output of every attempt on, not only the last one's.
     #[arg(long)]
     pub(super) stream: bool,
+
+    /// Keep at most this much of input and output; beyond it there is
+    /// no other attempt [default: 100MiB]
+    #[arg(long, verbatim_doc_comment, value_name = "SIZE", value_parser = size, default_value_t = MOST,
+          hide_default_value = true)]
+    pub(super) max_kept: Size,
 }
 
 /// Limits of time that are no part of the policy.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Time")]
 pub(super) struct TimeArgs {
-    /// From telling a command to end (TERM) to killing it [default: 10s].
+    /// From telling a command to end to killing it [default: 10s].
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s", hide_default_value = true)]
     pub(super) grace: Duration,
 
-    /// Forget earlier failures when an attempt has run this long.
+    /// What it is told to end by [default: TERM].
+    #[arg(long, value_name = "SIGNAL", value_parser = signal, default_value = "TERM", hide_default_value = true)]
+    pub(super) signal: Signal,
+
+    /// Forget earlier failures when an attempt has run this long (--stream).
     #[arg(long, value_name = "DURATION", value_parser = positive)]
     pub(super) reset_after: Option<Duration>,
 
@@ -130,8 +144,21 @@ pub(super) enum StdinMode {
     Null,
 }
 
-fn duration(text: &str) -> Result<Duration, BadSetting> {
-    Ok(parse_duration(text)?)
+/// The most of input, and of output, that is kept, unless `--max-kept` says otherwise.
+const MOST: Size = Size(100 << 20);
+
+fn size(text: &str) -> Result<Size, BadSetting> {
+    text.parse()
+}
+
+/// A signal by its name, with or without SIG, or its number.
+fn signal(text: &str) -> Result<Signal, BadSetting> {
+    let name = text.to_ascii_uppercase();
+    let name = if name.starts_with("SIG") { name } else { format!("SIG{name}") };
+    let by_number = text.parse::<i32>().ok().and_then(|number| Signal::try_from(number).ok());
+    by_number.or_else(|| name.parse().ok()).ok_or_else(|| {
+        bad(format!("{text:?} is no signal"), "write its name, like INT or SIGINT, or its number; kill -l lists them")
+    })
 }
 
 fn positive(text: &str) -> Result<Duration, BadSetting> {
@@ -141,8 +168,8 @@ fn positive(text: &str) -> Result<Duration, BadSetting> {
     }
 }
 
-fn regex(text: &str) -> Result<Regex, BadSetting> {
-    Regex::new(text).map_err(|error| bad(error, "it is matched against each line, and knows no look-around"))
+fn regex(text: &str) -> Result<Pattern, BadSetting> {
+    Pattern::new(text).map_err(|error| bad(error, "it is matched against each line, and knows no look-around"))
 }
 
 /// A value that is none, with what to write instead.
@@ -160,16 +187,18 @@ Environment of the command:
   RELENT_LAST_EXIT     the exit code of the attempt before
   RELENT_ELAPSED_MS    milliseconds since the beginning
   RELENT_KEY           an idempotency key, one for all attempts (kept if it is set already)
+  RELENT_DEADLINE_MS   milliseconds this attempt has, if that is limited
   RELENT_VERDICT       a file to write transient, permanent, overloaded or \"after 30s\" to: what this
-                       attempt means, which is believed more than its exit code
+                       attempt means, which is believed more than its exit code; relent inside of the
+                       command writes it when it gives up, so that attempts do not multiply
 
 Exit codes:
   the command's own    it succeeded, or this failure was the last
   1                    it exited with 0, but not with the output or as often in a row as asked for
-  124                  out of time: the last attempt took too long, or the next would be too late
+  124                  out of time: --timeout, an attempt that took too long, or the next too late
   125                  relent itself failed: wrong flags, an unreadable policy file, a full disk
-  126, 127             the command cannot be executed, is not found; not retried
-  128+N                the command died by signal N, or relent was told to end by it
+  126, 127             the command cannot be executed, is not found; not retried unless it may pass
+  128+N                the command died by signal N, or relent was told to end by it; 141: nobody reads
 
 Examples:
   relent run -- curl -fsS https://example.com/api

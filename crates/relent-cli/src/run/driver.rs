@@ -4,6 +4,7 @@
 use super::{
     args::Args,
     attempt::{self, Ended, How, Plan},
+    group::Ways,
     input::Input,
     judge::{Judged, judge},
     narrator::{Narrator, millis},
@@ -11,12 +12,13 @@ use super::{
     report::{End, Outcome, Report, Row},
     signals::Signals,
     spool::Spool,
+    stream,
     verdict_file::VerdictFile,
     wait::wait,
 };
-use crate::talk::Fault;
+use crate::{outer, talk::Fault};
 use nix::sys::signal::Signal;
-use relent::{Call, Decision, Policy, Timestamp, Verdict};
+use relent::{Call, Decision, Policy, Reason, Timestamp, Verdict};
 use std::{
     ffi::OsString,
     time::{Duration, Instant},
@@ -27,6 +29,8 @@ pub(super) struct Driver<'a> {
     pub(super) args: &'a Args,
     pub(super) policy: &'a Policy,
     pub(super) key: OsString,
+    /// How long all of it may take.
+    pub(super) limit: Option<Duration>,
     pub(super) started: Instant,
     pub(super) signals: &'a Signals,
     pub(super) input: Input,
@@ -51,6 +55,11 @@ struct History {
     successes: u32,
     last: Option<(How, String)>,
     output: Spool,
+    verdict: Option<Verdict>,
+    /// Why there can be no other attempt, if what was kept for it was too much.
+    last_one: Option<&'static str>,
+    /// Whether nobody reads what is passed on.
+    nobody_reads: bool,
     /// The signal that came while leftovers were ended.
     swept: Option<Signal>,
 }
@@ -59,9 +68,16 @@ impl Driver<'_> {
     /// Runs the command until it succeeds, the policy gives up or a signal comes.
     pub(super) fn run(mut self, seed: u64) -> Result<Finished, Fault> {
         let mut call = self.policy.call(Timestamp::ZERO, seed);
+        if let Some(limit) = self.limit {
+            call = call.deadline_at(Timestamp::ZERO + limit);
+        }
         let mut history = History::default();
+        if !call.may_start(self.now()) {
+            return self.finish(Outcome::GaveUp(Reason::Elapsed), history);
+        }
         let outcome = match wait(call.spread(), 1, self.signals, &mut self.narrator) {
             Some(signal) => Outcome::Interrupted(signal),
+            None if !call.may_start(self.now()) => Outcome::GaveUp(Reason::Elapsed),
             None => self.attempts(&mut call, &mut history)?,
         };
         self.finish(outcome, history)
@@ -80,8 +96,11 @@ impl Driver<'_> {
                 self.report.add(row);
                 return Ok(Outcome::Success);
             };
+            history.verdict = Some(verdict);
             let decision = match interrupted {
                 Some(signal) => Err(Outcome::Interrupted(signal)),
+                None if history.nobody_reads => Err(Outcome::Interrupted(Signal::SIGPIPE)),
+                None if history.last_one.is_some() => Err(Outcome::GaveUp(Reason::Permanent)),
                 None => self.decide(call, verdict, row.ran),
             };
             let delay = decision.as_ref().ok().copied();
@@ -100,26 +119,36 @@ impl Driver<'_> {
     }
 
     fn attempt(&mut self, call: &Call<'_>, history: &History) -> Result<Ended, Fault> {
+        let limit = call.attempt_limit(self.now());
+        let say = |text: &str| self.narrator.remark(text);
         let plan = Plan {
             command: &self.args.command,
-            environment: self.environment(call.attempt(), history),
-            limit: call.attempt_limit(self.now()),
-            grace: self.args.time.grace,
+            environment: self.environment(call.attempt(), limit, history),
+            limit,
+            ways: self.ways(&say),
             stream: self.stream,
+            most: self.args.streams.max_kept.0,
             patterns: &self.patterns,
         };
         attempt::run(&plan, &mut self.input, self.signals)
     }
 
-    fn environment(&self, attempt: u32, history: &History) -> Vec<(&'static str, OsString)> {
+    fn ways<'a>(&self, say: &'a dyn Fn(&str)) -> Ways<'a> {
+        Ways { first: self.args.time.signal, grace: self.args.time.grace, say }
+    }
+
+    fn environment(&self, attempt: u32, limit: Option<Duration>, history: &History) -> Vec<(&'static str, OsString)> {
         let most = self.policy.settings().max_attempts.map_or("unlimited".to_owned(), |most| most.to_string());
         let mut environment = vec![
             ("RELENT_ATTEMPT", attempt.to_string().into()),
             ("RELENT_MAX_ATTEMPTS", most.into()),
-            ("RELENT_KEY", self.key.clone()),
+            (outer::KEY, self.key.clone()),
             ("RELENT_ELAPSED_MS", millis(self.started.elapsed()).to_string().into()),
-            ("RELENT_VERDICT", self.verdicts.path().into()),
+            (outer::VERDICT, self.verdicts.path().into()),
         ];
+        if let Some(limit) = limit {
+            environment.push((outer::DEADLINE_MS, outer::millis(limit)));
+        }
         if let Some((how, _)) = &history.last {
             environment.push(("RELENT_LAST_EXIT", how.code().to_string().into()));
         }
@@ -128,7 +157,7 @@ impl Driver<'_> {
 
     /// What the attempt came to, as a row of the report. What a failed attempt left running is ended here.
     fn judge(&mut self, ended: Ended, attempt: u32, began: Timestamp, history: &mut History) -> Row {
-        let said = self.verdicts.take().and_then(|said| {
+        let said = self.verdicts.take(ended.how.code()).and_then(|said| {
             said.inspect_err(|word| self.narrator.remark(format_args!("{word:?} in RELENT_VERDICT is no verdict"))).ok()
         });
         let (verdict, what) = match judge(&ended, said, &self.args.failure) {
@@ -143,6 +172,16 @@ impl Driver<'_> {
                 ((history.successes < enough).then_some(Verdict::Transient), what)
             }
         };
+        history.nobody_reads = ended.nobody_reads || (self.stream && verdict.is_some() && stream::nobody_reads());
+        history.last_one = match () {
+            () if ended.went_out => Some("its output is out already"),
+            () if !self.input.is_whole() => Some("its input was too long to be kept"),
+            () => None,
+        };
+        let what = match history.last_one {
+            Some(why) if verdict.is_some() => format!("{what}; {why}"),
+            _ => what,
+        };
         let row = Row {
             attempt,
             exit: ended.how.code(),
@@ -155,9 +194,10 @@ impl Driver<'_> {
         };
         if verdict.is_some()
             && history.successes == 0
-            && let Some(group) = &ended.group
+            && let Some(group) = ended.group
         {
-            history.swept = group.sweep(self.args.time.grace, self.signals);
+            let say = |text: &str| self.narrator.remark(text);
+            history.swept = group.sweep(self.ways(&say), self.signals);
         }
         history.last = Some((ended.how, what));
         history.output = ended.output;
@@ -177,6 +217,9 @@ impl Driver<'_> {
 
     fn finish(self, outcome: Outcome, history: History) -> Result<Finished, Fault> {
         let exit = exit_code(outcome, history.last.as_ref().map(|(how, _)| how));
+        if let Outcome::GaveUp(reason) = outcome {
+            outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit);
+        }
         self.narrator.ended(&outcome, history.last.as_ref(), history.attempts, exit);
         self.report.write(&End {
             command: &self.args.command,
@@ -200,7 +243,7 @@ fn exit_code(outcome: Outcome, last: Option<&How>) -> u8 {
     match (outcome, last) {
         (Outcome::Success, _) => 0,
         (Outcome::Interrupted(signal), _) => attempt::died_by(signal as i32),
-        (Outcome::GaveUp(relent::Reason::Elapsed), _) => OUT_OF_TIME,
+        (Outcome::GaveUp(Reason::Elapsed), _) => OUT_OF_TIME,
         (Outcome::GaveUp(_), Some(How::Exited(0)) | None) => NOT_AS_ASKED,
         (Outcome::GaveUp(_), Some(how)) => how.code(),
     }

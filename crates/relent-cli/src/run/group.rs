@@ -1,7 +1,8 @@
 //! The process group of one attempt, and whatever else it left behind.
 //!
 //! Each attempt has a group of its own, so that all of it can be told to end at once. What leaves the group (`setsid`,
-//! a daemon) is found too, on Linux: relent adopts the orphans of its command (`PR_SET_CHILD_SUBREAPER`).
+//! a daemon) is found too, on Linux, once its parent has died: relent adopts the orphans of its command
+//! (`PR_SET_CHILD_SUBREAPER`). They come one by one, so they are looked for until none is left.
 
 use super::signals::Signals;
 use nix::{
@@ -9,7 +10,11 @@ use nix::{
     sys::signal::{Signal, kill, killpg},
     unistd::Pid,
 };
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashSet,
+    thread,
+    time::{Duration, Instant},
+};
 
 /// The processes of one attempt.
 #[derive(Debug)]
@@ -17,15 +22,39 @@ pub(super) struct Group {
     leader: Pid,
     /// Children that relent had before: those of a shell that became relent, or left by an attempt that succeeded.
     others: Vec<Pid>,
+    /// Those that were told to end, so that each is told once.
+    told: HashSet<Pid>,
+    /// Those that are somebody else's: they changed their user, and cannot be told anything.
+    denied: HashSet<Pid>,
+    /// When the first was told.
+    since: Option<Instant>,
 }
 
 /// How often it is looked whether those that were told to end have ended.
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
+
+/// After this long it is said that somebody is waited for.
+pub(super) const SAY_AFTER: Duration = Duration::from_secs(1);
+
+/// How long processes are killed, one by one as they appear, before it is said that this does not end.
+const KILL_FOR: Duration = Duration::from_secs(5);
+
+/// How to end what is left.
+#[derive(Clone, Copy)]
+pub(super) struct Ways<'a> {
+    /// What it is told first.
+    pub(super) first: Signal,
+    /// How long it has from then on.
+    pub(super) grace: Duration,
+    /// Where it is said what takes long, or cannot be.
+    pub(super) say: &'a dyn Fn(&str),
+}
 
 impl Group {
     /// The group that a child leads, started when there were `others` already.
     pub(super) fn of(child: u32, others: Vec<Pid>) -> Group {
-        Group { leader: Pid::from_raw(i32::try_from(child).expect("process ids are positive i32")), others }
+        let leader = Pid::from_raw(i32::try_from(child).expect("process ids are positive i32"));
+        Group { leader, others, told: HashSet::new(), denied: HashSet::new(), since: None }
     }
 
     pub(super) fn leader(&self) -> Pid {
@@ -33,55 +62,165 @@ impl Group {
     }
 
     /// Sends a signal to all of the group, and wakes what is stopped so that it can act on it.
-    pub(super) fn signal(&self, signal: Signal) {
+    pub(super) fn signal(&self, signal: Signal) -> Result<(), Errno> {
+        let sent = self.pass_on(signal);
         // A group that is gone needs no signal.
-        let _ = killpg(self.leader, signal);
         let _ = killpg(self.leader, Signal::SIGCONT);
+        sent
     }
 
-    /// Sends a signal to all of the group and to all orphans that have left it.
-    pub(super) fn signal_rest(&self, signal: Signal) {
-        self.signal(signal);
-        for orphan in self.orphans() {
-            let _ = kill(orphan, signal);
+    /// Sends a signal to all of the group, and changes nothing else.
+    pub(super) fn pass_on(&self, signal: Signal) -> Result<(), Errno> {
+        match killpg(self.leader, signal) {
+            Err(Errno::EPERM) => Err(Errno::EPERM),
+            _ => Ok(()),
         }
     }
 
-    /// Ends whatever is left of an attempt whose leader was waited for: TERM, and KILL after the grace. Returns the
-    /// signal that came to relent meanwhile.
-    pub(super) fn sweep(&self, grace: Duration, signals: &Signals) -> Option<Signal> {
+    /// Tells the group and the orphans to end. Orphans that appear later are told by [`tell_orphans`](Group::tell_orphans).
+    pub(super) fn tell(&mut self, signal: Signal) -> Result<(), Errno> {
+        self.since.get_or_insert_with(Instant::now);
+        let told = self.signal(signal);
+        self.tell_orphans(signal);
+        told
+    }
+
+    /// Tells those orphans to end that were not told yet.
+    pub(super) fn tell_orphans(&mut self, signal: Signal) {
+        for orphan in self.orphans() {
+            if self.told.insert(orphan) {
+                self.send(orphan, signal);
+            }
+        }
+    }
+
+    /// Kills all of the group and all orphans that have left it, as far as they are there now.
+    pub(super) fn kill(&mut self) -> Result<(), Errno> {
+        let killed = self.pass_on(Signal::SIGKILL);
+        for orphan in self.orphans() {
+            self.send(orphan, Signal::SIGKILL);
+        }
+        killed
+    }
+
+    fn send(&mut self, orphan: Pid, signal: Signal) {
+        match kill(orphan, signal) {
+            Err(Errno::EPERM) => {
+                self.denied.insert(orphan);
+            }
+            _ => {
+                let _ = kill(orphan, Signal::SIGCONT);
+            }
+        }
+    }
+
+    /// Ends whatever is left of an attempt whose leader was waited for: it is told, and killed after the grace, or when a
+    /// second signal comes. Returns the signal that came to relent meanwhile.
+    pub(super) fn sweep(mut self, ways: Ways<'_>, signals: &Signals) -> Option<Signal> {
         if !self.is_left() {
             return None;
         }
-        self.signal_rest(Signal::SIGTERM);
-        let caught = self.wait_until_gone(grace, signals);
+        let began = *self.since.get_or_insert_with(Instant::now);
+        // A group that cannot be told is noticed by whether it is left.
+        let _ = self.tell(ways.first);
+        let caught = self.wait_until_gone(began, ways, signals);
         if self.is_left() {
-            self.signal_rest(Signal::SIGKILL);
-            return caught.or(self.wait_until_gone(Duration::from_secs(1), signals));
+            self.kill_all(ways.say);
+        }
+        if !self.denied.is_empty() {
+            let who = list(self.denied.iter());
+            (ways.say)(&format!("left running, since it belongs to another user and cannot be ended: {who}"));
         }
         caught
     }
 
-    fn wait_until_gone(&self, most: Duration, signals: &Signals) -> Option<Signal> {
-        let started = Instant::now();
-        let mut caught = None;
-        while self.is_left() && started.elapsed() < most {
-            caught = caught.or(signals.wait(LOOK));
+    fn wait_until_gone(&mut self, began: Instant, ways: Ways<'_>, signals: &Signals) -> Option<Signal> {
+        let (mut caught, mut is_said) = (None, false);
+        while self.is_left() && began.elapsed() < ways.grace {
+            if !is_said && began.elapsed() >= SAY_AFTER {
+                let left = relent::duration::Human(ways.grace.saturating_sub(began.elapsed()));
+                let who = list(self.all_left().iter());
+                (ways.say)(&format!("waiting for what the attempt left running: {who}; killed in {left:.0}"));
+                is_said = true;
+            }
+            if let Some(signal) = signals.wait(LOOK)
+                && caught.replace(signal).is_some()
+            {
+                break;
+            }
+            self.tell_orphans(ways.first);
         }
         caught
     }
 
-    /// Whether any process of the attempt is left, after its leader was waited for.
-    fn is_left(&self) -> bool {
+    /// Kills, round after round without a pause: a tree that forks and leaves its session as it goes is caught by being
+    /// looked for more often than it forks.
+    fn kill_all(&mut self, say: &dyn Fn(&str)) {
+        let began = Instant::now();
+        let mut rounds = 0_u32;
+        while self.is_left() {
+            // Who cannot be killed is told of at the end.
+            let _ = self.kill();
+            if began.elapsed() > KILL_FOR {
+                say(&format!("still running, though it was killed again and again: {}", list(self.all_left().iter())));
+                return;
+            }
+            rounds += 1;
+            match rounds {
+                0..=1000 => thread::yield_now(),
+                _ => thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
+    /// Whether any process of the attempt that can be ended is left, after its leader was waited for.
+    fn is_left(&mut self) -> bool {
         orphans::reap(None);
-        !matches!(killpg(self.leader, None), Err(Errno::ESRCH)) || !self.orphans().is_empty()
+        let group = match killpg(self.leader, None) {
+            Err(Errno::ESRCH) => false,
+            Err(Errno::EPERM) => {
+                self.denied.insert(self.leader);
+                false
+            }
+            _ => true,
+        };
+        let orphans = self.orphans();
+        // Those that were somebody else's and have ended are none of our business any more.
+        self.denied.retain(|pid| !matches!(kill(*pid, None), Err(Errno::ESRCH)));
+        group || !orphans.is_empty()
+    }
+
+    fn all_left(&self) -> Vec<Pid> {
+        match self.orphans() {
+            orphans if orphans.is_empty() => vec![self.leader],
+            orphans => orphans,
+        }
     }
 
     fn orphans(&self) -> Vec<Pid> {
         let mut orphans = orphans::all();
-        orphans.retain(|orphan| *orphan != self.leader && !self.others.contains(orphan));
+        let is_known = |pid: &Pid| *pid == self.leader || self.others.contains(pid) || self.denied.contains(pid);
+        orphans.retain(|orphan| !is_known(orphan));
         orphans
     }
+}
+
+/// `sleep (12), 13`: with names where the system tells them.
+fn list<'a>(pids: impl Iterator<Item = &'a Pid>) -> String {
+    const MOST: usize = 5;
+    let name = |pid: &Pid| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        match name.trim() {
+            "" => format!("process {pid}"),
+            name => format!("{name} ({pid})"),
+        }
+    };
+    let pids: Vec<&Pid> = pids.collect();
+    let mut names: Vec<String> = pids.iter().take(MOST).map(|pid| name(pid)).collect();
+    if pids.len() > MOST {
+        names.push(format!("{} more", pids.len() - MOST));
+    }
+    names.join(", ")
 }
 
 /// Processes whose parent has died and that came to us.

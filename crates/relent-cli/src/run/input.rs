@@ -1,9 +1,15 @@
 //! Standard input, the same from the start in each attempt.
 //!
-//! A file is rewound. A pipe is recorded while the command reads it, never ahead of it by more than one piece, and the
-//! record is played to the next attempt before the rest of the pipe. A terminal or device is handed on as it is.
+//! A file is rewound. A pipe is recorded as the command reads it, and the record is played to the next attempt before
+//! the rest of the pipe. What the command does not read stays where it is: on Linux a piece is *copied* into the
+//! command's pipe (`tee(2)`), which holds one piece and so has room again when that was read; only then is it taken. Of
+//! a socket, and elsewhere, one piece is taken ahead, and what is lost by that is said. A terminal or device is handed
+//! on as it is.
 
-use super::{args::StdinMode, spool::Spool};
+use super::{
+    args::StdinMode,
+    spool::{Kept, Spool},
+};
 use crate::talk::Fault;
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
@@ -39,27 +45,31 @@ pub(super) struct Recording {
     source: Stdin,
     record: Spool,
     ended: bool,
+    /// Whether a piece can be copied without being taken.
+    copies: bool,
 }
 
 impl Input {
-    pub(super) fn new(mode: StdinMode) -> Input {
+    /// Of which at most `most` bytes are kept for another attempt.
+    pub(super) fn new(mode: StdinMode, most: u64) -> Input {
         let source = stdin();
         let ours = Input::Ours { terminal: source.is_terminal() };
         match mode {
             StdinMode::Null => Input::Null,
             StdinMode::Inherit => ours,
-            StdinMode::Replay => Input::replayed(source).unwrap_or(ours),
+            StdinMode::Replay => Input::replayed(source, most).unwrap_or(ours),
         }
     }
 
-    fn replayed(source: Stdin) -> Option<Input> {
+    fn replayed(source: Stdin, most: u64) -> Option<Input> {
         let mut file = File::from(source.as_fd().try_clone_to_owned().ok()?);
         let kind = file.metadata().ok()?.file_type();
         if kind.is_file() || kind.is_block_device() {
             let start = file.stream_position().ok()?;
             Some(Input::File(file, start))
         } else if kind.is_fifo() || kind.is_socket() {
-            Some(Input::Pipe(Recording { source, record: Spool::default(), ended: false }))
+            let copies = kind.is_fifo() && cfg!(target_os = "linux");
+            Some(Input::Pipe(Recording { source, record: Spool::new(most), ended: false, copies }))
         } else {
             None
         }
@@ -79,6 +89,11 @@ impl Input {
         }
     }
 
+    /// Whether there can be another attempt: not when there was more than could be kept.
+    pub(super) fn is_whole(&self) -> bool {
+        !matches!(self, Input::Pipe(recording) if recording.record.is_given_up())
+    }
+
     /// Whether the command shares our terminal as its standard input.
     pub(super) fn is_terminal(&self) -> bool {
         matches!(self, Input::Ours { terminal: true })
@@ -89,7 +104,8 @@ impl Input {
         match (self, sink) {
             (Input::Pipe(recording), Some(sink)) => {
                 make_nonblocking(&sink);
-                Some(Feed { recording, sink, at: 0 })
+                recording.copies &= holds_one_piece(&sink);
+                Some(Feed { recording, sink, at: 0, copied: 0, is_closed: false })
             }
             _ => None,
         }
@@ -101,6 +117,10 @@ pub(super) struct Feed<'a> {
     recording: &'a mut Recording,
     sink: ChildStdin,
     at: u64,
+    /// How much of our input stands in the command's pipe as a copy, and is not taken yet.
+    copied: usize,
+    /// Whether nothing more can be passed on.
+    is_closed: bool,
 }
 
 /// What to wait for before the next [`Feed::step`].
@@ -110,65 +130,156 @@ pub(super) enum Wants {
     Room,
     /// Our standard input has more.
     More,
+    /// Nothing: all was passed on, or the command has closed its input.
+    Nothing,
 }
 
 impl Feed<'_> {
     pub(super) fn wants(&self) -> Wants {
-        if self.at < self.recording.record.len() { Wants::Room } else { Wants::More }
+        if self.is_closed {
+            Wants::Nothing
+        } else if self.copied > 0 || self.at < self.recording.record.len() {
+            Wants::Room
+        } else if self.recording.ended {
+            Wants::Nothing
+        } else {
+            Wants::More
+        }
     }
 
     /// What to poll: the command's end always, to notice when it is closed.
     pub(super) fn polls(&self) -> (PollFd<'_>, Option<PollFd<'_>>) {
         match self.wants() {
             Wants::Room => (PollFd::new(self.sink.as_fd(), PollFlags::POLLOUT), None),
-            Wants::More => {
+            _ => {
                 let source = PollFd::new(self.recording.source.as_fd(), PollFlags::POLLIN);
                 (PollFd::new(self.sink.as_fd(), PollFlags::empty()), Some(source))
             }
         }
     }
 
-    /// Moves one piece; false when there is no more to be done for this attempt.
-    pub(super) fn step(&mut self) -> Result<bool, Fault> {
+    /// Moves one piece; false when there is no more to be done for this attempt. Tells `say` what the user should know.
+    pub(super) fn step(&mut self, say: &dyn Fn(&str)) -> Result<bool, Fault> {
         match self.wants() {
-            Wants::Room => Ok(self.pass_on()?),
-            Wants::More if self.recording.ended => Ok(false),
-            Wants::More => {
-                self.recording.take_in()?;
-                Ok(!self.recording.ended)
-            }
+            Wants::Room if self.copied > 0 => self.take_copied(say)?,
+            Wants::Room => self.pass_on()?,
+            Wants::More if self.recording.copies => self.copy()?,
+            Wants::More => self.recording.take_in(PIECE, say).map(drop)?,
+            Wants::Nothing => {}
         }
+        Ok(self.wants() != Wants::Nothing)
     }
 
-    /// True if the whole of a pipe that has ended was passed on before.
-    pub(super) fn is_done(&self) -> bool {
-        self.recording.ended && self.wants() == Wants::More
+    /// The attempt is over: takes what the command has read, leaves the rest, and says how much it could not leave.
+    pub(super) fn finish(mut self, say: &dyn Fn(&str)) -> Result<usize, Fault> {
+        let unread = unread(&self.sink);
+        if self.copied > 0 {
+            let taken = self.copied.saturating_sub(unread);
+            self.copied = taken;
+            self.take_copied(say)?;
+            return Ok(0);
+        }
+        let behind = usize::try_from(self.recording.record.len().saturating_sub(self.at)).unwrap_or(usize::MAX);
+        Ok(unread.saturating_add(behind))
     }
 
-    fn pass_on(&mut self) -> Result<bool, Fault> {
+    /// The command's input is closed: nothing more is passed on.
+    pub(super) fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    fn pass_on(&mut self) -> Result<(), Fault> {
         let mut piece = vec![0; PIECE];
         let count = self.recording.record.read_at(self.at, &mut piece).map_err(cannot_record)?;
         match self.sink.write(&piece[..count]) {
             Ok(written) => self.at += written as u64,
             Err(error) if is_later(&error) => {}
             // The command has closed its input; it need not read all of it.
-            Err(_) => return Ok(false),
+            Err(_) => self.close(),
         }
-        Ok(!self.is_done())
+        Ok(())
+    }
+
+    /// What was copied was read: it is taken, and recorded.
+    fn take_copied(&mut self, say: &dyn Fn(&str)) -> Result<(), Fault> {
+        while self.copied > 0 {
+            match self.recording.take_in(self.copied, say)? {
+                0 => break,
+                count => {
+                    self.copied = self.copied.saturating_sub(count);
+                    self.at += count as u64;
+                }
+            }
+        }
+        self.copied = 0;
+        Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn copy(&mut self) -> Result<(), Fault> {
+        use rustix::{
+            io::Errno,
+            pipe::{SpliceFlags, tee},
+        };
+        match tee(&self.recording.source, &self.sink, PIECE, SpliceFlags::NONBLOCK) {
+            Ok(0) => self.recording.ended = true,
+            Ok(count) => self.copied = count,
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(Errno::PIPE) => self.close(),
+            // What cannot be copied is taken.
+            Err(_) => self.recording.copies = false,
+        }
+        Ok(())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn copy(&mut self) -> Result<(), Fault> {
+        self.recording.copies = false;
+        Ok(())
     }
 }
 
 impl Recording {
-    fn take_in(&mut self) -> Result<(), Fault> {
-        let mut piece = vec![0; PIECE];
+    /// Takes at most this much, and keeps it; how much it was.
+    fn take_in(&mut self, most: usize, say: &dyn Fn(&str)) -> Result<usize, Fault> {
+        let mut piece = vec![0; most.min(PIECE)];
         match nix::unistd::read(self.source.as_fd(), &mut piece) {
             Ok(0) => self.ended = true,
-            Ok(count) => self.record.append(&piece[..count]).map_err(cannot_record)?,
+            Ok(count) => {
+                match self.record.append(&piece[..count]).map_err(cannot_record)? {
+                    Kept::All => {}
+                    Kept::NearlyTooMuch(most) => {
+                        say(&format!(
+                            "half of the {most} of standard input that are kept for another attempt are used"
+                        ));
+                    }
+                    Kept::TooMuch(most) => say(&format!(
+                        "standard input is longer than the {most} that are kept (--max-kept): there is no other attempt"
+                    )),
+                }
+                return Ok(count);
+            }
             Err(nix::Error::EAGAIN | nix::Error::EINTR) => {}
             Err(error) => return Err(Fault::new(format!("cannot read standard input: {error}"))),
         }
-        Ok(())
+        Ok(0)
     }
+}
+
+/// Makes a pipe so small that it has room exactly when it is empty.
+#[cfg(target_os = "linux")]
+fn holds_one_piece(sink: &ChildStdin) -> bool {
+    rustix::pipe::fcntl_setpipe_size(sink, 1).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn holds_one_piece(_sink: &ChildStdin) -> bool {
+    false
+}
+
+/// How much stands in the command's pipe.
+fn unread(sink: &ChildStdin) -> usize {
+    rustix::io::ioctl_fionread(sink).ok().and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
 }
 
 /// Reads and writes of a pipe that is ours alone return at once from now on.

@@ -20,7 +20,7 @@ pub(super) enum Judged {
 /// 2. `--stop-on-exit`: permanent
 /// 3. `--retry-on-exit`, `--retry-on-output`: transient
 /// 4. exit code 0: success, unless `--until-output` waits for more
-/// 5. cannot be executed, not found: permanent
+/// 5. cannot be executed, not found: permanent, unless it is that the system has no room, or the file is being written
 /// 6. `--sysexits`
 /// 7. any other failure: permanent if it was said what to retry (3), else transient
 pub(super) fn judge(ended: &Ended, said: Option<Verdict>, rules: &FailureArgs) -> Judged {
@@ -49,6 +49,7 @@ pub(super) fn judge(ended: &Ended, said: Option<Verdict>, rules: &FailureArgs) -
     }
     let is_choosy = rules.retry_on_exit.is_some() || rules.retry_on_output.is_some();
     let verdict = match code {
+        _ if matches!(&ended.how, How::CannotRun(why) if why.may_pass) => Verdict::Transient,
         126 | 127 => Verdict::Permanent,
         75 if rules.sysexits => Verdict::Transient,
         64 | 65 | 77 | 78 if rules.sysexits => Verdict::Permanent,
@@ -66,6 +67,6 @@ fn happened(ended: &Ended) -> String {
             None => format!("killed by signal {number}"),
         },
         How::TimedOut => format!("timed out after {:.1}", Human(ended.ran)),
-        How::CannotRun { problem, .. } => problem.clone(),
+        How::CannotRun(why) => why.problem.clone(),
     }
 }

@@ -15,15 +15,20 @@ mod judge;
 mod narrator;
 mod patterns;
 mod report;
+mod running;
 mod signals;
 mod spool;
+mod stream;
 mod terminal;
 mod verdict_file;
 mod wait;
 
 pub(crate) use args::Args;
 
-use crate::talk::Fault;
+use crate::{
+    outer,
+    talk::{Fault, plain},
+};
 use attempt::died_by;
 use driver::{Driver, Finished};
 use group::orphans;
@@ -63,11 +68,13 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         args,
         policy: &policy,
         key: key(),
+        limit: policy.settings().timeout.into_iter().chain(args.policy.time_limit()).min(),
         started,
         signals: &signals,
-        input: Input::new(args.streams.stdin),
+        input: Input::new(args.streams.stdin, args.streams.max_kept.0),
         patterns: Patterns { retry: args.failure.retry_on_output.clone(), until: args.failure.until_output.clone() },
-        stream: args.streams.stream || io::stdout().is_terminal(),
+        // A supervised service must be heard while it runs.
+        stream: args.streams.stream || args.time.reset_after.is_some() || io::stdout().is_terminal(),
         verdicts: VerdictFile::create().map_err(|error| no_verdict_file(&error))?,
         narrator,
         report: Report::new(args.report.as_deref())?,
@@ -95,19 +102,19 @@ fn write_out(output: &Spool) -> Result<Option<u8>, Fault> {
     match output.write_to(&mut stdout).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Some(died_by(Signal::SIGPIPE as i32))),
-        Err(error) => Err(Fault::new(format!("cannot write to standard output: {error}"))),
+        Err(error) => Err(Fault::new(format!("cannot write to standard output: {}", plain(&error)))),
     }
 }
 
 /// The key of the call: the environment's, so that a caller can name the operation, or a new one.
 fn key() -> OsString {
-    env::var_os("RELENT_KEY").filter(|key| !key.is_empty()).unwrap_or_else(|| {
+    outer::key().unwrap_or_else(|| {
         let random = || RandomState::new().build_hasher().finish();
         format!("{:016x}{:016x}", random(), relent::rng::mix(random())).into()
     })
 }
 
 fn no_verdict_file(error: &io::Error) -> Fault {
-    Fault::new(format!("cannot create a file in {}: {error}", env::temp_dir().display()))
+    Fault::new(format!("cannot create a file in {}: {}", env::temp_dir().display(), plain(error)))
         .hint("name a folder that can be written in TMPDIR")
 }

@@ -13,9 +13,11 @@ use super::{
     report::{Outcome, Row, verdict_name},
 };
 use crate::{
+    escape::escape,
     json::Object,
-    talk::{Fault, TalkArgs},
+    talk::{self, Fault, TalkArgs},
 };
+use nix::sys::signal::Signal;
 use relent::{Policy, duration::Human};
 use std::{
     fmt::Display,
@@ -32,7 +34,8 @@ pub(super) struct Narrator {
     started: Instant,
     /// Whether there is somebody who watches.
     countdown: bool,
-    counting: bool,
+    /// What the countdown shows.
+    counting: Option<Duration>,
     /// How much of the wait was left when the last heartbeat was due.
     beat: Option<Duration>,
     most: Option<u32>,
@@ -45,8 +48,8 @@ impl Narrator {
             args,
             heartbeat,
             started,
-            countdown: !args.quiet && !args.json && io::stderr().is_terminal(),
-            counting: false,
+            countdown: !args.quiet && !args.json && io::stderr().is_terminal() && !talk::is_dumb(),
+            counting: None,
             beat: None,
             most: policy.settings().max_attempts,
             retried: false,
@@ -119,12 +122,14 @@ impl Narrator {
         if !self.countdown || delay < COUNTDOWN_FROM {
             return None;
         }
-        self.counting = true;
         let seconds = left.as_nanos().div_ceil(1_000_000_000);
         let whole = Duration::from_secs(u64::try_from(seconds).unwrap_or(u64::MAX));
-        let mut stderr = io::stderr().lock();
-        let _ = write!(stderr, "\r\x1b[Krelent: attempt {} in {}", self.of_most(attempt), Human(whole));
-        let _ = stderr.flush();
+        // A wait may be looked at early.
+        if self.counting.replace(whole) != Some(whole) {
+            let mut stderr = io::stderr().lock();
+            let _ = write!(stderr, "\r\x1b[Krelent: attempt {} in {}", self.of_most(attempt), Human(whole));
+            let _ = stderr.flush();
+        }
         Some(left.saturating_sub(whole.saturating_sub(Duration::from_secs(1))).max(Duration::from_millis(1)))
     }
 
@@ -150,7 +155,7 @@ impl Narrator {
 
     pub(super) fn wait_is_over(&mut self) {
         self.beat = None;
-        if std::mem::take(&mut self.counting) {
+        if self.counting.take().is_some() {
             let _ = write!(io::stderr().lock(), "\r\x1b[K");
         }
     }
@@ -168,8 +173,8 @@ impl Narrator {
                     .option("reason", outcome.reason().map(|reason| reason.as_str())),
             );
         }
-        if let Some((How::CannotRun { problem, hint, .. }, _)) = last {
-            Fault::new(problem).hint(*hint).tell();
+        if let Some((How::CannotRun(why), _)) = last {
+            Fault::new(&why.problem).hint(&why.hint).tell();
             return;
         }
         let last = last.map_or("", |(_, what)| what);
@@ -182,6 +187,8 @@ impl Narrator {
             Outcome::Success if self.retried || self.args.verbose => self.say(format_args!("succeeded {after}")),
             Outcome::Success => {}
             Outcome::GaveUp(reason) => self.say(format_args!("gave up {after}: {reason} ({last})")),
+            // As any program in a pipe whose reader is gone.
+            Outcome::Interrupted(Signal::SIGPIPE) if !self.args.verbose => {}
             Outcome::Interrupted(signal) => self.say(format_args!("stopped {after}: {signal}")),
         }
     }
@@ -205,7 +212,7 @@ impl Narrator {
 
     fn say(&self, text: impl Display) {
         if !self.args.quiet {
-            let _ = writeln!(io::stderr().lock(), "relent: {text}");
+            let _ = writeln!(io::stderr().lock(), "relent: {}", escape(&text.to_string()));
         }
     }
 }

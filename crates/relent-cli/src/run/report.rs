@@ -3,11 +3,21 @@
 use super::narrator::millis;
 use crate::{
     json::{Object, array},
-    talk::Fault,
+    outer,
+    regular::{self, Or},
+    talk::{Fault, plain},
 };
-use nix::sys::signal::Signal;
+use nix::{sys::signal::Signal, unistd::geteuid};
 use relent::{Reason, Verdict};
-use std::{collections::VecDeque, ffi::OsString, fs::File, io::Write, path::Path, time::Duration};
+use std::{
+    collections::VecDeque,
+    ffi::OsString,
+    fs::{File, Permissions},
+    io::{self, Write},
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::Path,
+    time::Duration,
+};
 
 /// How many attempts are kept; of a longer run, the last ones.
 const MOST_ROWS: usize = 10_000;
@@ -64,9 +74,9 @@ impl Report {
     /// Opens the file at once, so that a wrong path is known before the command has run.
     pub(super) fn new(path: Option<&Path>) -> Result<Report, Fault> {
         let create = |path: &Path| {
-            File::create(path).map_err(|error| {
-                Fault::new(format!("cannot write the report {}: {error}", path.display()))
-                    .hint("--report FILE needs a file that can be written")
+            private(path).map_err(|error| {
+                Fault::new(format!("cannot write the report {}: {}", path.display(), plain(&error)))
+                    .hint("--report FILE needs a file of ours that can be written, in a folder that is there")
             })
         };
         Ok(Report { file: path.map(create).transpose()?, rows: VecDeque::new() })
@@ -87,6 +97,19 @@ impl Report {
         let text = end.to_json(&self.rows);
         writeln!(file, "{text}").map_err(|error| Fault::new(format!("cannot write the report: {error}")))
     }
+}
+
+/// The file, which only we can read: the command line and the key are in it.
+fn private(path: &Path) -> io::Result<File> {
+    let file = regular::write_private(path, Or::Device)?;
+    let data = file.metadata()?;
+    if data.is_file() {
+        if data.uid() != geteuid().as_raw() {
+            return Err(io::Error::other("it belongs to somebody else"));
+        }
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
 }
 
 /// What there is to say about a run as a whole.
@@ -131,5 +154,5 @@ fn row(row: &Row) -> String {
 
 /// A verdict in the words of `RELENT_VERDICT`.
 pub(super) fn verdict_name(verdict: Option<Verdict>) -> String {
-    verdict.map_or("success".to_owned(), |verdict| verdict.to_string())
+    verdict.map_or_else(|| "success".to_owned(), outer::word)
 }

@@ -1,11 +1,11 @@
-//! The signals that end a run, and the one that says a child has changed.
+//! The signals that end a run, those that are only passed on, and the one that says a child has changed.
 //!
 //! Each wakes a poll through a socket. A signal that was ignored when relent started (`nohup`, a background job of a
 //! plain shell) stays ignored.
 
 use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
-    sys::signal::Signal,
+    sys::signal::{Signal, raise},
 };
 use signal_hook::{flag, low_level::pipe};
 use std::{
@@ -17,7 +17,7 @@ use std::{
     },
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
@@ -25,10 +25,14 @@ use std::{
 /// The signals that end a run.
 const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
+/// The signals that are the command's business.
+const PASSED: [Signal; 6] =
+    [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGALRM, Signal::SIGWINCH, Signal::SIGTSTP, Signal::SIGCONT];
+
 /// What was caught and not yet taken.
 pub(super) struct Signals {
     wake: UnixStream,
-    pending: Arc<AtomicUsize>,
+    pending: Vec<(Signal, Arc<AtomicBool>)>,
     finishing: Arc<AtomicBool>,
 }
 
@@ -37,34 +41,46 @@ impl Signals {
     pub(super) fn catch() -> io::Result<Signals> {
         let (wake, waker) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
-        let signals = Signals { wake, pending: Arc::default(), finishing: Arc::default() };
+        // A burst of signals must not block a handler.
+        waker.set_nonblocking(true)?;
+        let finishing = Arc::new(AtomicBool::new(false));
+        let mut pending = Vec::with_capacity(ENDING.len() + PASSED.len());
         let ignored = ignored_at_start();
-        for signal in ENDING.into_iter().filter(|signal| ignored & bit(*signal) == 0) {
-            let number = signal as i32;
-            flag::register_conditional_default(number, Arc::clone(&signals.finishing))?;
-            flag::register_usize(number, Arc::clone(&signals.pending), number as usize)?;
+        for signal in ENDING.into_iter().chain(PASSED).filter(|signal| ignored & bit(*signal) == 0) {
+            let (number, caught) = (signal as i32, Arc::new(AtomicBool::new(false)));
+            if ENDING.contains(&signal) {
+                flag::register_conditional_default(number, Arc::clone(&finishing))?;
+            }
+            flag::register(number, Arc::clone(&caught))?;
             pipe::register(number, waker.try_clone()?)?;
+            pending.push((signal, caught));
         }
         pipe::register(Signal::SIGCHLD as i32, waker)?;
-        Ok(signals)
+        Ok(Signals { wake, pending, finishing })
     }
 
-    /// The signal that came since this was last asked, if one did.
-    pub(super) fn take(&self) -> Option<Signal> {
+    /// The signals that came since this was last asked.
+    pub(super) fn take(&self) -> impl Iterator<Item = Signal> {
         let mut bytes = [0; 64];
         while matches!((&self.wake).read(&mut bytes), Ok(read) if read > 0) {}
-        match self.pending.swap(0, Ordering::SeqCst) {
-            0 => None,
-            number => Signal::try_from(number as i32).ok(),
-        }
+        self.pending.iter().filter(|(_, caught)| caught.swap(false, Ordering::SeqCst)).map(|(signal, _)| *signal)
     }
 
-    /// Waits for a signal at most this long. A child that changes ends the wait too.
+    /// Waits for a signal that ends the run, at most this long. A child that changes ends the wait too.
     pub(super) fn wait(&self, most: Duration) -> Option<Signal> {
         let mut fds = [PollFd::new(self.as_fd(), PollFlags::POLLIN)];
         // An interrupted wait has something to take.
         let _ = poll(&mut fds, poll_timeout(Some(most)));
-        self.take()
+        let mut ending = None;
+        for signal in self.take() {
+            if signal == Signal::SIGTSTP {
+                // Nobody but us is there to be stopped.
+                let _ = raise(Signal::SIGSTOP);
+            } else if is_ending(signal) {
+                ending = ending.or(Some(signal));
+            }
+        }
+        ending
     }
 
     /// From now on a signal ends relent itself at once, as it would any program: nothing is left to clean up but the
@@ -72,6 +88,11 @@ impl Signals {
     pub(super) fn let_through(&self) {
         self.finishing.store(true, Ordering::SeqCst);
     }
+}
+
+/// Whether a signal ends a run.
+pub(super) fn is_ending(signal: Signal) -> bool {
+    ENDING.contains(&signal)
 }
 
 /// Readable when something came.

@@ -1,13 +1,10 @@
-//! Bytes kept for later: in memory to a limit, then in a temporary file that has no name.
+//! Bytes kept for later: in memory to a limit, then in a temporary file that has no name, up to a bound.
 
+use crate::size::Size;
 use std::{
-    env,
-    fs::{self, File, OpenOptions},
+    fs::File,
     io::{self, Write},
-    os::unix::fs::{FileExt, OpenOptionsExt},
-    path::PathBuf,
-    process,
-    sync::atomic::{AtomicU32, Ordering},
+    os::unix::fs::FileExt,
 };
 
 /// How much is kept in memory.
@@ -19,18 +16,51 @@ pub(super) struct Spool {
     memory: Vec<u8>,
     file: Option<File>,
     len: u64,
+    /// The most that is kept.
+    most: u64,
+    is_given_up: bool,
+}
+
+/// What has become of bytes that were to be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    All,
+    /// All of them, but half of the bound is used now.
+    NearlyTooMuch(Size),
+    /// There are more than may be kept, now or before: they count and are forgotten.
+    TooMuch(Size),
 }
 
 impl Spool {
-    /// How many bytes there are.
+    /// A spool that keeps at most this much.
+    pub(super) fn new(most: u64) -> Spool {
+        Spool { most, ..Spool::default() }
+    }
+
+    /// How many bytes there are, or were.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// Adds bytes at the end.
-    pub(super) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Whether there was more than may be kept.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.is_given_up
+    }
+
+    /// Adds bytes at the end. Those that are too many are not kept, and then it is all of them that are forgotten the
+    /// next time: what there is can still be written out.
+    pub(super) fn append(&mut self, bytes: &[u8]) -> io::Result<Kept> {
+        let before = self.len;
+        let after = before.saturating_add(bytes.len() as u64);
+        if self.is_given_up || after > self.most {
+            let is_new = !std::mem::replace(&mut self.is_given_up, true);
+            self.len = after;
+            self.memory = Vec::new();
+            self.file = None;
+            return Ok(if is_new { Kept::TooMuch(Size(self.most)) } else { Kept::All });
+        }
         if self.file.is_none() && self.memory.len() + bytes.len() > MEMORY {
-            let file = nameless()?;
+            let file = tempfile::tempfile()?;
             file.write_all_at(&self.memory, 0)?;
             self.memory = Vec::new();
             self.file = Some(file);
@@ -39,8 +69,20 @@ impl Spool {
             Some(file) => file.write_all_at(bytes, self.len)?,
             None => self.memory.extend_from_slice(bytes),
         }
-        self.len += bytes.len() as u64;
-        Ok(())
+        self.len = after;
+        let half = self.most / 2;
+        let is_half = before < half && after >= half && half >= MEMORY as u64;
+        Ok(if is_half { Kept::NearlyTooMuch(Size(self.most)) } else { Kept::All })
+    }
+
+    /// The most that is kept.
+    pub(super) fn most(&self) -> Size {
+        Size(self.most)
+    }
+
+    /// Whether so many more bytes can be kept.
+    pub(super) fn has_room(&self, count: usize) -> bool {
+        !self.is_given_up && self.len.saturating_add(count as u64) <= self.most
     }
 
     /// Reads bytes from a place; 0 at the end.
@@ -74,40 +116,15 @@ impl Spool {
     }
 }
 
-/// A new file in the temporary folder, unlinked at once: it is gone with the process, however that ends.
-fn nameless() -> io::Result<File> {
-    let (file, path) = private_file("spool")?;
-    fs::remove_file(path)?;
-    Ok(file)
-}
-
-/// A new file in the temporary folder that only this user can open.
-pub(super) fn private_file(purpose: &str) -> io::Result<(File, PathBuf)> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    const TRIES: u32 = 100;
-    let folder = env::temp_dir();
-    let mut last = io::ErrorKind::AlreadyExists.into();
-    for _ in 0..TRIES {
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = folder.join(format!("relent-{purpose}-{}-{count}", process::id()));
-        match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
-            Ok(file) => return Ok((file, path)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
-            Err(error) => return Err(error),
-        }
-    }
-    Err(last)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn filled(chunks: usize, chunk: usize) -> (Spool, Vec<u8>) {
-        let (mut spool, mut all) = (Spool::default(), Vec::new());
+        let (mut spool, mut all) = (Spool::new(u64::MAX), Vec::new());
         for k in 0..chunks {
             let bytes: Vec<u8> = (0..chunk).map(|i| (i * 7 + k) as u8).collect();
-            spool.append(&bytes).unwrap();
+            assert_eq!(spool.append(&bytes).unwrap(), Kept::All);
             all.extend(bytes);
         }
         (spool, all)
@@ -135,5 +152,15 @@ mod tests {
         let (spool, _) = filled(1, 5);
         assert_eq!(spool.read_at(3, &mut buffer).unwrap(), 2);
         assert_eq!(spool.read_at(u64::MAX, &mut buffer).unwrap(), 0);
+    }
+
+    #[test]
+    fn what_is_too_much_is_said_once_and_takes_no_room() {
+        let mut spool = Spool::new(4 << 20);
+        let piece = vec![1; 1 << 20];
+        let kept: Vec<Kept> = (0..6).map(|_| spool.append(&piece).unwrap()).collect();
+        let (half, most) = (Kept::NearlyTooMuch(Size(4 << 20)), Kept::TooMuch(Size(4 << 20)));
+        assert_eq!(kept, [Kept::All, half, Kept::All, Kept::All, most, Kept::All]);
+        assert!(spool.is_given_up() && spool.memory.is_empty() && spool.file.is_none());
     }
 }

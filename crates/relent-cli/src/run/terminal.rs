@@ -15,7 +15,12 @@ use nix::{
     },
     unistd::{Pid, getpgrp, tcgetpgrp, tcsetpgrp},
 };
-use std::io::stdin;
+use std::{
+    fs::{File, OpenOptions},
+    io::{IsTerminal, stdin},
+    os::{fd::AsFd, unix::fs::OpenOptionsExt},
+    time::{Duration, Instant},
+};
 
 /// The terminal while it is lent.
 #[derive(Debug)]
@@ -27,21 +32,13 @@ impl Lent {
     /// Lends it to a group, if it is ours to lend.
     pub(super) fn to(group: &Group) -> Option<Lent> {
         let ours = getpgrp();
-        if tcgetpgrp(stdin()) != Ok(ours) {
+        if !is_ours() {
             return None;
         }
         give(group.leader());
         // It may have asked for the terminal before it was given it, and been stopped for that.
-        group.signal(Signal::SIGCONT);
+        let _ = group.pass_on(Signal::SIGCONT);
         Some(Lent { ours })
-    }
-
-    /// Lends it to a group that was stopped because it wanted it.
-    pub(super) fn on_demand(group: &Group) -> Option<Lent> {
-        match stopped_by(group) {
-            Some(Signal::SIGTTIN | Signal::SIGTTOU) => Lent::to(group),
-            _ => None,
-        }
     }
 
     /// If the command was stopped (Ctrl-Z), stops relent with it, and goes on with it when it is told to.
@@ -49,10 +46,10 @@ impl Lent {
         if stopped_by(group).is_some() {
             give(self.ours);
             let _ = raise(Signal::SIGSTOP);
-            if tcgetpgrp(stdin()) == Ok(self.ours) {
+            if is_ours() {
                 give(group.leader());
             }
-            group.signal(Signal::SIGCONT);
+            let _ = group.pass_on(Signal::SIGCONT);
         }
     }
 }
@@ -62,6 +59,41 @@ impl Drop for Lent {
         give(self.ours);
         // Others of our group may have wanted it meanwhile, and been stopped for that.
         let _ = killpg(self.ours, Signal::SIGCONT);
+    }
+}
+
+/// Lends it to a group that was stopped because it wanted it. If it is not ours to lend, as in a background job, relent
+/// stops too, so that the shell sees what it would see without relent, and both go on when the job is called.
+pub(super) fn on_demand(group: &Group) -> Option<Lent> {
+    let signal = stopped_by(group)?;
+    match signal {
+        Signal::SIGTTIN | Signal::SIGTTOU if is_ours() => Lent::to(group),
+        Signal::SIGTTIN | Signal::SIGTTOU => {
+            let stopped = Instant::now();
+            let _ = raise(signal);
+            if is_ours() {
+                return Lent::to(group);
+            }
+            // Who was not stopped has nobody to call it back: then the command stays stopped, and its time runs.
+            if stopped.elapsed() > Duration::from_millis(5) {
+                let _ = group.pass_on(Signal::SIGCONT);
+            }
+            None
+        }
+        _ => None,
+    }
+}
+
+/// Whether the terminal is our group's.
+fn is_ours() -> bool {
+    terminal().is_some_and(|terminal| tcgetpgrp(terminal) == Ok(getpgrp()))
+}
+
+/// The terminal: standard input if it is one, else the one that the session has, which a command may open itself.
+fn terminal() -> Option<File> {
+    match stdin().is_terminal() {
+        true => stdin().as_fd().try_clone_to_owned().ok().map(File::from),
+        false => OpenOptions::new().read(true).write(true).custom_flags(nix::libc::O_NOCTTY).open("/dev/tty").ok(),
     }
 }
 
@@ -79,6 +111,6 @@ fn give(group: Pid) {
     let mut held = SigSet::empty();
     held.add(Signal::SIGTTOU);
     let _ = held.thread_block();
-    let _ = tcsetpgrp(stdin(), group);
+    let _ = terminal().map(|terminal| tcsetpgrp(terminal, group));
     let _ = held.thread_unblock();
 }

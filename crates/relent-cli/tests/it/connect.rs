@@ -6,7 +6,7 @@ use std::{
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     os::{fd::OwnedFd, unix::net::UnixListener},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Short waits, the same in every run.
@@ -204,32 +204,28 @@ fn the_command_must_be_one() {
     assert_eq!(missing.code, Some(127));
     assert_eq!(
         missing.stderr,
-        "error: cannot find the command no-such-command\nhint: give the path, or a name that is in PATH\n"
+        "error: cannot find the command no-such-command\nhint: is it installed, and its folder on PATH?\n"
     );
     let events = connect(&["--json", &target, "--", "no-such-command"]).stderr;
-    let error = r#"{"event":"error","error":"cannot find the command no-such-command","hint":"give the path, or a name that is in PATH","code":127}"#;
+    let error = r#"{"event":"error","error":"cannot find the command no-such-command","hint":"is it installed, and its folder on PATH?","code":127}"#;
     assert_eq!(events.lines().last(), Some(error));
     let folder = Folder::new().file("plain.txt", "text");
     let denied = folder.relent(&["connect", &target, "--", "./plain.txt"]);
     assert_eq!(
         (denied.stderr.as_str(), denied.code),
-        ("error: cannot execute ./plain.txt: Permission denied\n", Some(126))
+        ("error: cannot execute ./plain.txt: permission denied\nhint: chmod +x makes a script executable\n", Some(126))
     );
 }
 
 #[test]
 fn bad_input_says_what_and_what_to_do() {
-    let targets = "targets are host:port, tcp://host:port and unix:path";
+    let targets = "targets are host:port, host:service, tcp://, tls://, http:// and https:// URLs, and unix:path";
     for (target, problem, hint) in [
         ("db", "\"db\" has no port", targets),
-        ("db:70000", "\"70000\" is not a port", "a port is a number from 1 to 65535"),
-        ("udp://db:53", "udp:// is not a known scheme", targets),
+        ("tcp", "\"tcp\" has no port", "leave the word out: the target says what it is"),
+        ("db:70000", "\"70000\" is not a port", "a port is a number from 1 to 65535, or a service's name"),
+        ("udp://db:53", "udp:// has no connections to wait for", targets),
         ("::1:80", "\"::1:80\" has colons in its host", "an IPv6 address stands in brackets: [::1]:5432"),
-        (
-            "http://db:80/",
-            "http://db:80/ is a URL, not an address",
-            "relent http asks for a response; for the socket alone write host:port",
-        ),
     ] {
         let outcome = relent(&["connect", target]);
         let expected = format!("error: invalid value '{target}' for '<TARGET>...': {problem}\nhint: {hint}\n");
@@ -241,4 +237,139 @@ fn bad_input_says_what_and_what_to_do() {
     let many = ["127.0.0.1:1"; 257];
     let outcome = relent(&[&["connect"], &many[..]].concat());
     assert_eq!(outcome.stderr, "error: 257 targets are too many\nhint: up to 256 are waited for at once\n");
+}
+
+#[test]
+fn flags_of_other_programs_have_hints() {
+    for (flags, hint) in [
+        (&["db:1", "-t", "30"][..], "--timeout (with a unit: 30s)"),
+        (&["db:1", "--strict"], "the command runs only if the targets accept"),
+        (&["db:1", "--invert-check"], "--invert"),
+        (&["db:1", "--interval", "1s"], "--base"),
+        (&["db:1", "--connection-timeout", "1s"], "--attempt-timeout"),
+        (&["--host=db", "--port=1"], "a target: host:port"),
+        (&["-p", "1", "db"], "a target: host:port"),
+        (&["-wait", "tcp://db:1"], "a target: host:port"),
+    ] {
+        let outcome = relent(&[&["connect"], flags].concat());
+        assert_eq!(outcome.code, Some(125));
+        assert!(outcome.stderr.contains(hint), "{flags:?}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_timeout_ends_the_wait_at_its_moment() {
+    let started = Instant::now();
+    let outcome = relent(&[
+        "connect",
+        "--timeout",
+        "300ms",
+        "--base",
+        "10ms",
+        "--cap",
+        "20ms",
+        "--max-attempts",
+        "unlimited",
+        "127.0.0.1:1",
+    ]);
+    assert_eq!(outcome.code, Some(124));
+    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+    assert!(outcome.stderr.contains("out of time"), "{}", outcome.stderr);
+}
+
+/// A listener whose queue is full: the attempt under way is ended, too.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_timeout_cuts_an_attempt_off() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut queue = Vec::new();
+    while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(20)) {
+        queue.push(stream);
+    }
+    let started = Instant::now();
+    let outcome = relent(&["connect", "-q", "--timeout", "300ms", &address.to_string()]);
+    assert_eq!(outcome.code, Some(124));
+    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+}
+
+#[test]
+fn urls_and_services_are_targets() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    for url in [format!("http://127.0.0.1:{port}/health"), format!("postgres://u:secret@127.0.0.1:{port}/shop")] {
+        let outcome = relent(&["connect", "-v", "--seed", "1", &url]);
+        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+        assert!(!outcome.stderr.contains("secret"), "{}", outcome.stderr);
+    }
+    let outcome = relent(&["connect", "--max-attempts", "1", "http://user:secret@127.0.0.1:1/?token=secret"]);
+    assert!(outcome.stderr.starts_with("relent: 127.0.0.1:1: gave up"), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("secret"), "{}", outcome.stderr);
+}
+
+#[test]
+fn inverted_it_waits_until_nobody_accepts() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = listener.local_addr().unwrap().to_string();
+    let there = relent(&["connect", "--invert", "--base", "1ms", "--max-attempts", "2", &target]);
+    assert_eq!(there.code, Some(1));
+    assert!(there.stderr.contains("attempt 1 of 2: still accepts; next in"), "{}", there.stderr);
+    drop(listener);
+    let gone = relent(&["connect", "--invert", "-v", "--seed", "1", &target, "unix:nosuch.sock"]);
+    assert_eq!(gone.code, Some(0));
+    assert!(gone.stderr.contains(&format!("{target}: is gone after 1 attempt")), "{}", gone.stderr);
+}
+
+/// A server that answers in TLS is there when the handshake is done, and one that does not is not.
+#[test]
+fn a_handshake_is_the_check() {
+    let signed = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let folder = Folder::new().file("ca.pem", &signed.cert.pem()).file("empty.pem", "none");
+    let key = rustls::pki_types::PrivatePkcs8KeyDer::from(signed.signing_key.serialize_der());
+    let config =
+        rustls::ServerConfig::builder_with_provider(std::sync::Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![signed.cert.der().clone()], key.into())
+            .unwrap();
+    let config = std::sync::Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut session = rustls::ServerConnection::new(config.clone()).unwrap();
+            let mut stream = stream.unwrap();
+            // A client that trusts nobody breaks the handshake off.
+            while session.is_handshaking() && session.complete_io(&mut stream).is_ok() {}
+        }
+    });
+    let at = |host: &str| format!("https://{host}:{port}/");
+    let connect =
+        |flags: &[&str]| folder.relent(&[&["connect", "--base", "1ms", "--max-attempts", "2"], flags].concat());
+    let trusted = connect(&["--cacert", "ca.pem", &at("localhost")]);
+    assert_eq!((trusted.stderr.as_str(), trusted.code), ("", Some(0)));
+    assert_eq!(connect(&["-k", &at("127.0.0.1")]).code, Some(0));
+    let stranger = connect(&[&at("localhost")]);
+    assert_eq!(stranger.code, Some(1));
+    assert!(stranger.stderr.contains("its certificate is signed by nobody we trust"), "{}", stranger.stderr);
+    let other = connect(&["--cacert", "ca.pem", &at("127.0.0.1")]);
+    assert!(other.stderr.contains("its certificate is for another name"), "{}", other.stderr);
+    let none = connect(&["--cacert", "empty.pem", &at("localhost")]);
+    assert_eq!((none.stderr.lines().next(), none.code), (Some("error: empty.pem has no certificate in it"), Some(125)));
+}
+
+/// What accepts and says nothing, or something else, is not there yet.
+#[test]
+fn a_server_that_does_not_speak_tls_is_not_there() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("tls://{}", listener.local_addr().unwrap());
+    let outcome = relent(&["connect", "-k", "--max-attempts", "1", "--attempt-timeout", "200ms", &silent]);
+    assert_eq!(outcome.code, Some(1));
+    assert!(outcome.stderr.contains("timed out"), "{}", outcome.stderr);
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = format!("tls://{}", other.local_addr().unwrap());
+    thread::spawn(move || std::io::Write::write_all(&mut other.accept().unwrap().0, b"220 smtp ready\r\n").unwrap());
+    let outcome = relent(&["connect", "-k", "--max-attempts", "1", &target]);
+    assert!(outcome.stderr.contains("it does not speak TLS"), "{}", outcome.stderr);
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
 
 mod bad_input;
+mod conduct;
 mod ending;
 mod environment;
 mod leftovers;

@@ -143,7 +143,7 @@ fn rules() {
     for flag in ["--retry-on-output", "--until-output"] {
         refused(
             &[flag, "("],
-            &format!("invalid value '(' for '{flag} <REGEX>': found open group without closing ')'"),
+            &format!("invalid value '(' for '{flag} <REGEX>': unclosed group"),
             "it is matched against each line, and knows no look-around",
         );
     }
@@ -154,7 +154,7 @@ fn rules() {
     );
     refused(
         &["--stdin", "tape"],
-        "invalid value 'tape' for '--stdin <replay|inherit|null>' [possible values: replay, inherit, null]",
+        "invalid value 'tape' for '--stdin <MODE>' [possible values: replay, inherit, null]",
         "see relent run --help",
     );
 }
@@ -163,8 +163,8 @@ fn rules() {
 fn files_that_cannot_be_written() {
     refused(
         &["--report", "no/such/folder/report"],
-        "cannot write the report no/such/folder/report: No such file or directory (os error 2)",
-        "--report FILE needs a file that can be written",
+        "cannot write the report no/such/folder/report: No such file or directory",
+        "--report FILE needs a file of ours that can be written, in a folder that is there",
     );
     let place = Place::new();
     let mut command = place.command(&["run", "--", "true"]);
@@ -173,7 +173,7 @@ fn files_that_cannot_be_written() {
         125,
         "",
         &format!(
-            "error: cannot create a file in {}: No such file or directory (os error 2)\n\
+            "error: cannot create a file in {}: No such file or directory\n\
              hint: name a folder that can be written in TMPDIR\n",
             folder.display()
         ),

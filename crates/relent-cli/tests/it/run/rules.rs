@@ -64,12 +64,12 @@ fn debian_retry_a_missing_command_is_not_retried() {
     Place::new().relent(&["run", "--", "echo hi"]).is(
         127,
         "",
-        "error: cannot find the command \"echo hi\"\nhint: is it for a shell? relent run -- sh -c '...'\n",
+        "error: cannot find the command \"echo hi\"\nhint: is it for a shell? sh -c '...' runs a line\n",
     );
     Place::new().relent(&["run", "--", "./no/such"]).is(
         127,
         "",
-        "error: cannot find the command ./no/such\nhint: is it installed, and its folder on PATH?\n",
+        "error: cannot find the command ./no/such\nhint: there is no such file; a relative path begins in this folder\n",
     );
 }
 
@@ -86,7 +86,7 @@ fn what_cannot_be_executed_is_not_retried() {
     place.relent(&["run", "--", "./script"]).is(
         127,
         "",
-        "error: cannot execute ./script: its interpreter is not found\nhint: look at its first line, #!\n",
+        "error: cannot execute ./script: its interpreter /no/such/interpreter is not found\nhint: install it, or mend the script's first line, #!\n",
     );
     place.relent(&["run", "--json", "--", "./text"]).is(
         126,

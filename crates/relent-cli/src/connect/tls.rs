@@ -1,0 +1,164 @@
+//! A TLS handshake as the check: that a port accepts does not mean that who answers there is who it should be.
+
+use crate::{
+    regular,
+    talk::{Fault, plain},
+};
+use rustls::{
+    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    crypto::{CryptoProvider, ring},
+    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
+};
+use std::{
+    io::{self, Read},
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// How handshakes are made; nothing is read where no target takes one.
+pub(super) struct Tls(Option<Arc<ClientConfig>>);
+
+impl Tls {
+    /// No target takes one.
+    pub(super) fn none() -> Tls {
+        Tls(None)
+    }
+
+    /// With the authorities of a file, or the system's; or believing anybody.
+    pub(super) fn new(cacert: Option<&Path>, insecure: bool) -> Result<Tls, Fault> {
+        let provider = Arc::new(ring::default_provider());
+        let versions = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| Fault::new(format!("cannot speak TLS: {error}")))?;
+        let config = if insecure {
+            versions.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider))).with_no_client_auth()
+        } else {
+            versions.with_root_certificates(roots(cacert)?).with_no_client_auth()
+        };
+        Ok(Tls(Some(Arc::new(config))))
+    }
+
+    /// One attempt: connected, and the handshake is done within what is left of the limit.
+    pub(super) fn connect(&self, address: &str, limit: Option<Duration>) -> io::Result<()> {
+        let began = Instant::now();
+        let stream = relent::net::connect_once(address, limit)?;
+        let Some(config) = &self.0 else { return Ok(()) };
+        let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, format!("{host:?} cannot be in a certificate")))?;
+        let mut session =
+            ClientConnection::new(Arc::clone(config), name).map_err(|error| io::Error::other(said(&error)))?;
+        while session.is_handshaking() {
+            let left = limit.map(|limit| limit.saturating_sub(began.elapsed()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            stream.set_read_timeout(left)?;
+            stream.set_write_timeout(left)?;
+            if session.wants_write() {
+                session.write_tls(&mut &stream).map_err(late)?;
+                continue;
+            }
+            if session.read_tls(&mut &stream).map_err(late)? == 0 {
+                return Err(io::Error::other("it closed the connection in the TLS handshake"));
+            }
+            if let Err(error) = session.process_new_packets() {
+                // The alert that says why; who does not read it does not need it.
+                let _ = session.write_tls(&mut &stream);
+                return Err(io::Error::other(said(&error)));
+            }
+        }
+        // The last words of the handshake, and a good-bye, so that the server has nothing to complain about.
+        session.send_close_notify();
+        while session.wants_write() {
+            session.write_tls(&mut &stream).map_err(late)?;
+        }
+        Ok(())
+    }
+}
+
+/// A timeout of a socket reads as one.
+fn late(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::WouldBlock { io::ErrorKind::TimedOut.into() } else { error }
+}
+
+/// What is wrong with the handshake, for people.
+fn said(error: &Error) -> String {
+    match error {
+        Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+            "its certificate is signed by nobody we trust (--cacert FILE, or -k to trust anybody)".to_owned()
+        }
+        Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => "its certificate is for another name".to_owned(),
+        Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
+            "its certificate has expired".to_owned()
+        }
+        Error::InvalidMessage(_) => "it does not speak TLS".to_owned(),
+        Error::AlertReceived(_) => format!("it ended the TLS handshake: {error}"),
+        Error::InvalidCertificate(_) => "its certificate is not valid".to_owned(),
+        _ => format!("the TLS handshake failed: {error}"),
+    }
+}
+
+fn roots(cacert: Option<&Path>) -> Result<RootCertStore, Fault> {
+    let mut roots = RootCertStore::empty();
+    let Some(path) = cacert else {
+        // Those that cannot be read are missed by who needs them.
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        return Ok(roots);
+    };
+    let hint = "--cacert wants certificates in PEM: -----BEGIN CERTIFICATE-----";
+    let shown = path.display();
+    let mut pem = Vec::new();
+    regular::read(path)
+        .and_then(|file| file.take(16 << 20).read_to_end(&mut pem))
+        .map_err(|error| Fault::new(format!("cannot read {shown}: {}", plain(&error))).hint(hint))?;
+    let found: Vec<_> = CertificateDer::pem_slice_iter(&pem).filter_map(Result::ok).collect();
+    let (added, _) = roots.add_parsable_certificates(found);
+    match added {
+        0 => Err(Fault::new(format!("{shown} has no certificate in it")).hint(hint)),
+        _ => Ok(roots),
+    }
+}
+
+/// Believes every certificate, and still checks that who sent it has its key.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        rustls::crypto::verify_tls12_signature(message, cert, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        rustls::crypto::verify_tls13_signature(message, cert, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

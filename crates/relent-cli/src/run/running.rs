@@ -1,0 +1,262 @@
+//! A command under way: fed, listened to, timed, told to end, and waited for.
+//!
+//! The attempt is over when the command is over, whoever else still holds its output open.
+
+use super::{
+    attempt::{Ended, How, Plan, died_by},
+    group::{Group, LOOK, SAY_AFTER, Ways, orphans},
+    input::{Feed, Input, Wants},
+    signals::{Signals, is_ending, poll_timeout},
+    spool::Spool,
+    stream::{Heard, Stream, Target},
+    terminal::{self, Lent},
+};
+use crate::talk::Fault;
+use nix::{
+    errno::Errno,
+    poll::{PollFd, PollFlags, poll},
+    sys::signal::{Signal, raise},
+};
+use std::{
+    os::fd::AsFd,
+    process::{Child, ExitStatus},
+    time::{Duration, Instant},
+};
+
+/// A command under way.
+pub(super) struct Running<'a> {
+    pub(super) group: Group,
+    ways: Ways<'a>,
+    lent: Option<Lent>,
+    feed: Option<Feed<'a>>,
+    /// How much of our standard input was taken and not read by the command.
+    in_vain: usize,
+    out: Option<Stream<'a>>,
+    err: Option<Stream<'a>>,
+    started: Instant,
+    times_out: Option<Instant>,
+    /// When it was told to end, and whether that was said.
+    told: Option<(Instant, bool)>,
+    kill: Option<Instant>,
+    timed_out: Option<Instant>,
+    interrupted: Option<Signal>,
+    /// When it was told that the terminal is gone, or to read its settings again: it knows which.
+    hung_up: Option<Instant>,
+}
+
+impl<'a> Running<'a> {
+    pub(super) fn new(
+        plan: &Plan<'a>,
+        child: &mut Child,
+        input: &'a mut Input,
+        group: Group,
+        lent: Option<Lent>,
+        started: Instant,
+    ) -> Running<'a> {
+        let out_to = if plan.stream { Target::Out } else { Target::Keep(Spool::new(plan.most)) };
+        Running {
+            group,
+            ways: plan.ways,
+            lent,
+            feed: input.feed(child.stdin.take()),
+            in_vain: 0,
+            out: child.stdout.take().map(|pipe| Stream::new(pipe.into(), out_to, plan.patterns)),
+            err: child.stderr.take().map(|pipe| Stream::new(pipe.into(), Target::Err, plan.patterns)),
+            started,
+            times_out: plan.limit.and_then(|limit| started.checked_add(limit)),
+            told: None,
+            kill: None,
+            timed_out: None,
+            interrupted: None,
+            hung_up: None,
+        }
+    }
+
+    pub(super) fn follow(&mut self, child: &mut Child, signals: &Signals) -> Result<ExitStatus, Fault> {
+        loop {
+            for signal in signals.take() {
+                self.hear(signal)?;
+            }
+            orphans::reap(Some(self.group.leader()));
+            let status = child.try_wait().map_err(|error| Fault::new(format!("cannot wait for the command: {error}")));
+            if let Some(status) = status? {
+                return Ok(status);
+            }
+            match &self.lent {
+                Some(lent) => lent.follow_stop(&self.group),
+                None => self.lent = terminal::on_demand(&self.group),
+            }
+            self.keep_time(Instant::now())?;
+            self.move_bytes(signals)?;
+        }
+    }
+
+    fn hear(&mut self, signal: Signal) -> Result<(), Fault> {
+        match signal {
+            Signal::SIGTSTP => {
+                self.heard(self.group.pass_on(signal))?;
+                let _ = raise(Signal::SIGSTOP);
+                self.heard(self.group.pass_on(Signal::SIGCONT))
+            }
+            Signal::SIGHUP if self.interrupted.is_none() => {
+                self.hung_up = Some(Instant::now());
+                self.heard(self.group.signal(signal))
+            }
+            signal if !is_ending(signal) => self.heard(self.group.pass_on(signal)),
+            _ if self.interrupted.is_some() => {
+                let killed = self.group.kill();
+                self.heard(killed)
+            }
+            signal => {
+                self.interrupted = Some(signal);
+                self.tell(signal)
+            }
+        }
+    }
+
+    /// A command that belongs to somebody else cannot be ended by us: nobody waits for that.
+    fn heard(&self, sent: Result<(), Errno>) -> Result<(), Fault> {
+        sent.map_err(|_| {
+            Fault::new(format!(
+                "the command (process {}) belongs to another user and cannot be sent a signal; it is left running",
+                self.group.leader()
+            ))
+            .hint("run relent as that user, inside of what changes the user: sudo relent run ...")
+        })
+    }
+
+    fn tell(&mut self, signal: Signal) -> Result<(), Fault> {
+        let now = Instant::now();
+        self.told.get_or_insert((now, false));
+        self.kill = self.kill.or(now.checked_add(self.ways.grace));
+        let told = self.group.tell(signal);
+        self.heard(told)
+    }
+
+    fn keep_time(&mut self, now: Instant) -> Result<(), Fault> {
+        if self.times_out.is_some_and(|at| at <= now) {
+            self.times_out = None;
+            self.timed_out = Some(now);
+            self.tell(self.ways.first)?;
+        }
+        if let Some((since, is_said)) = &mut self.told {
+            if !*is_said && now.duration_since(*since) >= SAY_AFTER {
+                *is_said = true;
+                let left = self.kill.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
+                let left = relent::duration::Human(left);
+                (self.ways.say)(&format!("waiting for the command, which was told to end; killed in {left:.0}"));
+            }
+            self.group.tell_orphans(self.ways.first);
+        }
+        if self.kill.is_some_and(|at| at <= now) {
+            self.kill = None;
+            let killed = self.group.kill();
+            self.heard(killed)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until something can be read or written, or it is time for something, and moves what can be moved.
+    fn move_bytes(&mut self, signals: &Signals) -> Result<(), Fault> {
+        let ready = self.wait(signals)?;
+        if let Some(feed) = &mut self.feed {
+            if ready.closed {
+                feed.close();
+            }
+            if (ready.closed || ready.feed) && !feed.step(self.ways.say)? {
+                self.end_feed()?;
+            }
+        }
+        for (stream, is_ready) in [(&mut self.out, ready.out), (&mut self.err, ready.err)] {
+            if let Some(stream) = stream
+                && is_ready
+            {
+                stream.read_some(self.ways.say)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the command's standard input, and takes note of what was taken for it in vain.
+    fn end_feed(&mut self) -> Result<(), Fault> {
+        if let Some(feed) = self.feed.take() {
+            self.in_vain = feed.finish(self.ways.say)?;
+        }
+        Ok(())
+    }
+
+    fn wait(&self, signals: &Signals) -> Result<Ready, Fault> {
+        let mut fds = vec![PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
+        let out = self.out.as_ref().and_then(|stream| stream.poll(&mut fds));
+        let err = self.err.as_ref().and_then(|stream| stream.poll(&mut fds));
+        let sink = fds.len();
+        let feed = self.feed.as_ref().map(|feed| {
+            let (sink, source) = feed.polls();
+            fds.push(sink);
+            fds.extend(source);
+            feed.wants()
+        });
+        // Who was told to end may leave others behind, which are told too.
+        let look = self.told.is_some().then(|| Instant::now() + LOOK);
+        let next = [self.times_out, self.kill, look].into_iter().flatten().min();
+        let timeout = poll_timeout(next.map(|at| at.saturating_duration_since(Instant::now())));
+        match poll(&mut fds, timeout) {
+            Ok(_) | Err(nix::Error::EINTR) => {}
+            Err(error) => return Err(Fault::new(format!("cannot wait for the command: {error}"))),
+        }
+        let is_ready = |at: usize| fds[at].any().unwrap_or(true);
+        let is_broken = |at: usize| fds[at].revents().is_none_or(|seen| seen.contains(PollFlags::POLLERR));
+        Ok(Ready {
+            out: out.is_some_and(is_ready),
+            err: err.is_some_and(is_ready),
+            feed: match feed {
+                Some(Wants::Room) => is_ready(sink),
+                Some(Wants::More) => is_ready(sink + 1),
+                Some(Wants::Nothing) => true,
+                None => false,
+            },
+            closed: feed.is_some() && is_broken(sink),
+        })
+    }
+
+    pub(super) fn ended(mut self, status: ExitStatus) -> Result<Ended, Fault> {
+        let ran = self.timed_out.unwrap_or_else(Instant::now).duration_since(self.started);
+        self.end_feed()?;
+        let lost = self.in_vain;
+        if lost > 0 && status.success() {
+            (self.ways.say)(&format!(
+                "took {lost} bytes of standard input that the command did not read; --stdin inherit leaves them"
+            ));
+        }
+        let heard = |stream: Option<Stream<'_>>| match stream {
+            Some(stream) => stream.finish(self.ways.say),
+            None => Ok(Heard::default()),
+        };
+        let (out, err) = (heard(self.out)?, heard(self.err)?);
+        let how = if self.timed_out.is_some() { How::TimedOut } else { How::of(status) };
+        let hung_up = self.hung_up.filter(|at| at.elapsed() <= self.ways.grace).map(|_| Signal::SIGHUP);
+        let interrupted = self.interrupted.or(hung_up).or(self.lent.and_then(|_| from_the_keyboard(&how)));
+        Ok(Ended {
+            how,
+            ran,
+            output: out.output.unwrap_or_default(),
+            found: out.found.or(err.found),
+            nobody_reads: out.nobody_reads,
+            went_out: out.went_out,
+            interrupted,
+            group: Some(self.group),
+        })
+    }
+}
+
+/// A command that has the terminal gets Ctrl-C in our place; its death by it is meant for us too.
+fn from_the_keyboard(how: &How) -> Option<Signal> {
+    [Signal::SIGINT, Signal::SIGQUIT].into_iter().find(|signal| how.code() == died_by(*signal as i32))
+}
+
+struct Ready {
+    out: bool,
+    err: bool,
+    feed: bool,
+    closed: bool,
+}

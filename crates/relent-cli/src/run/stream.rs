@@ -1,0 +1,207 @@
+//! One of the command's output streams: read as it comes, searched, and kept or passed on.
+
+use super::{
+    input::{is_later, make_nonblocking},
+    patterns::{Found, Patterns, Search},
+    spool::{Kept, Spool},
+};
+use crate::talk::{Fault, plain};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::{
+    fs::File,
+    io::{self, Read, Write},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::FileTypeExt,
+    },
+};
+
+/// Where what is heard goes.
+pub(super) enum Target {
+    Keep(Spool),
+    Out,
+    Err,
+}
+
+/// One of the command's output streams.
+pub(super) struct Stream<'a> {
+    pipe: File,
+    target: Target,
+    patterns: &'a Patterns,
+    search: Search<'a>,
+    is_open: bool,
+    /// Whether nobody reads any more what goes out.
+    nobody_reads: bool,
+    /// Whether there was more than can be kept, so that it went out before the attempt was judged.
+    went_out: bool,
+    /// Room for what is read, of which only what is used is ever touched.
+    piece: Vec<u8>,
+}
+
+/// How much is read at once.
+const PIECE: usize = 1 << 16;
+
+impl<'a> Stream<'a> {
+    pub(super) fn new(pipe: OwnedFd, target: Target, patterns: &'a Patterns) -> Stream<'a> {
+        make_nonblocking(&pipe);
+        let search = Search::new(patterns);
+        Stream {
+            pipe: pipe.into(),
+            target,
+            patterns,
+            search,
+            is_open: true,
+            nobody_reads: false,
+            went_out: false,
+            piece: vec![0; PIECE],
+        }
+    }
+
+    /// Adds itself to what is polled, and returns where.
+    pub(super) fn poll<'b>(&'b self, fds: &mut Vec<PollFd<'b>>) -> Option<usize> {
+        self.is_open.then(|| {
+            fds.push(PollFd::new(self.pipe.as_fd(), PollFlags::POLLIN));
+            fds.len() - 1
+        })
+    }
+
+    /// Reads a piece, if there is one; how many bytes it was.
+    pub(super) fn read_some(&mut self, say: &dyn Fn(&str)) -> Result<usize, Fault> {
+        match self.pipe.read(&mut self.piece) {
+            Ok(0) => self.is_open = false,
+            Ok(count) => {
+                let piece = std::mem::take(&mut self.piece);
+                let passed = self.pass_on(&piece[..count], say);
+                self.piece = piece;
+                return passed.map(|()| count);
+            }
+            Err(error) if is_later(&error) => {}
+            Err(error) => return Err(Fault::new(format!("cannot read the command's output: {error}"))),
+        }
+        Ok(0)
+    }
+
+    /// The command is over: reads what it has left in the pipe, and not what others go on writing to it.
+    pub(super) fn finish(mut self, say: &dyn Fn(&str)) -> Result<Heard, Fault> {
+        let mut left = capacity(&self.pipe);
+        while self.is_open && left > 0 {
+            match self.read_some(say)? {
+                0 => break,
+                count => left = left.saturating_sub(count),
+            }
+        }
+        let output = match self.target {
+            Target::Keep(spool) => Some(spool),
+            Target::Out | Target::Err => None,
+        };
+        Ok(Heard { found: self.search.finish(), output, nobody_reads: self.nobody_reads, went_out: self.went_out })
+    }
+
+    fn close(&mut self) -> Result<(), Fault> {
+        self.is_open = false;
+        self.pipe = File::open("/dev/null").map_err(|error| Fault::new(format!("cannot open /dev/null: {error}")))?;
+        Ok(())
+    }
+
+    fn pass_on(&mut self, piece: &[u8], say: &dyn Fn(&str)) -> Result<(), Fault> {
+        if !self.patterns.is_empty() {
+            self.search.feed(piece);
+        }
+        self.let_out_what_is_too_much(piece.len(), say)?;
+        match &mut self.target {
+            Target::Keep(spool) => {
+                if let Kept::NearlyTooMuch(most) = spool.append(piece).map_err(cannot_keep)? {
+                    say(&format!("half of the {most} of output that are kept until the attempt is judged are used"));
+                }
+                Ok(())
+            }
+            Target::Out => self.write(piece),
+            Target::Err => {
+                // Whoever read our stderr is gone; the command's outcome is not changed by that.
+                let _ = io::stderr().write_all(piece);
+                Ok(())
+            }
+        }
+    }
+
+    /// Begins to pass the output on as it comes, if it is about to be more than can be kept.
+    fn let_out_what_is_too_much(&mut self, more: usize, say: &dyn Fn(&str)) -> Result<(), Fault> {
+        let Target::Keep(spool) = &self.target else { return Ok(()) };
+        if spool.has_room(more) {
+            return Ok(());
+        }
+        let most = spool.most();
+        let spool = match std::mem::replace(&mut self.target, Target::Out) {
+            Target::Keep(spool) => spool,
+            Target::Out | Target::Err => return Ok(()),
+        };
+        self.went_out = true;
+        say(&format!(
+            "the output is longer than the {most} that are kept (--max-kept): it goes out, and there is no other attempt"
+        ));
+        let written = spool.write_to(&mut io::stdout().lock());
+        self.written(written)
+    }
+
+    fn write(&mut self, piece: &[u8]) -> Result<(), Fault> {
+        let written = io::stdout().write_all(piece).and_then(|()| io::stdout().flush());
+        self.written(written)
+    }
+
+    fn written(&mut self, written: io::Result<()>) -> Result<(), Fault> {
+        match written {
+            // Nobody reads any more (`| head`): the command is to notice as if it wrote there itself.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.nobody_reads = true;
+                self.close()
+            }
+            Err(error) => Err(Fault::new(format!("cannot write to standard output: {}", plain(&error)))),
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+/// What was heard of a stream.
+#[derive(Default)]
+pub(super) struct Heard {
+    pub(super) found: Found,
+    /// What was kept.
+    pub(super) output: Option<Spool>,
+    pub(super) nobody_reads: bool,
+    pub(super) went_out: bool,
+}
+
+/// Whether standard output is a pipe whose reader is gone.
+pub(super) fn nobody_reads() -> bool {
+    let stdout = io::stdout();
+    let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
+    let is_seen = poll(&mut fds, PollTimeout::ZERO).is_ok_and(|count| count > 0);
+    is_seen
+        && fds[0].revents().is_some_and(|seen| seen.intersects(PollFlags::POLLERR | PollFlags::POLLHUP))
+        && is_pipe(&stdout)
+}
+
+/// Whether it is a pipe or a socket.
+pub(super) fn is_pipe(fd: impl AsFd) -> bool {
+    let file = fd.as_fd().try_clone_to_owned().map(File::from);
+    let kind = file.and_then(|file| file.metadata()).map(|data| data.file_type());
+    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
+}
+
+/// How much a pipe holds at most.
+#[cfg(target_os = "linux")]
+fn capacity(pipe: &File) -> usize {
+    use nix::fcntl::{FcntlArg, fcntl};
+    fcntl(pipe, FcntlArg::F_GETPIPE_SZ).ok().and_then(|size| usize::try_from(size).ok()).unwrap_or(PIECE)
+}
+
+/// How much a pipe holds at most.
+#[cfg(not(target_os = "linux"))]
+fn capacity(_pipe: &File) -> usize {
+    PIECE
+}
+
+fn cannot_keep(error: io::Error) -> Fault {
+    Fault::new(format!("cannot keep the command's output: {error}"))
+        .hint("name a larger folder in TMPDIR, or use --stream")
+}
