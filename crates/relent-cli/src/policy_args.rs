@@ -17,6 +17,7 @@ use clap::{
 use relent::{
     Policy,
     config::{BadSetting, CurveName, Draft},
+    duration::Human,
 };
 use std::{
     ffi::OsStr,
@@ -116,7 +117,7 @@ pub struct CallArgs {
     policy: PolicyArgs,
 
     /// End everything then, what is under way included.
-    #[arg(long, value_name = "DURATION", value_parser = time_limit)]
+    #[arg(long, value_name = "DURATION", value_parser = setting("timeout"))]
     timeout: Option<String>,
 }
 
@@ -182,7 +183,24 @@ relent explain shows what a policy will do. relent explain --profiles lists what
 
 /// A value parser that takes what a policy file would take for the key.
 fn setting(key: &'static str) -> impl Fn(&str) -> Result<String, BadSetting> + Clone + Send + Sync + 'static {
-    move |text| Draft::default().set(key, text).map(|()| text.to_owned())
+    move |text| {
+        Draft::default().set(key, text)?;
+        match relent::duration::parse_duration(text) {
+            Ok(given) if given >= longest(key) => {
+                let problem = format!("the duration is longer than {}", Human(longest(key)));
+                Err(BadSetting { key: None, problem, hint: "leave the flag out, if no limit is meant".to_owned() })
+            }
+            _ => Ok(text.to_owned()),
+        }
+    }
+}
+
+/// The longest that a policy can count; more would be another value than what was said.
+fn longest(key: &str) -> Duration {
+    match key {
+        "timeout" | "attempt_timeout" | "max_pushback" | "spread" => Duration::from_millis(u32::MAX.into()),
+        _ => Duration::from_nanos(u64::MAX),
+    }
 }
 
 /// The name of a profile: checked as in a file, and completed by shells.
@@ -263,6 +281,7 @@ impl PolicyArgs {
             ("max_attempts", &self.max_attempts),
             ("max_elapsed", &self.max_elapsed),
             ("max_pushback", &self.max_pushback),
+            ("timeout", &self.timeout),
             ("attempt_timeout", &self.attempt_timeout),
             ("spread", &self.spread),
         ];
@@ -305,14 +324,6 @@ impl PolicyArgs {
             None => bad.problem.clone(),
         };
         Fault::new(problem).hint(&bad.hint)
-    }
-}
-
-/// A limit of time that flags give: a duration, or `unlimited`.
-fn time_limit(text: &str) -> Result<String, BadSetting> {
-    match text {
-        "unlimited" => Ok(text.to_owned()),
-        text => duration(text).map(|_| text.to_owned()),
     }
 }
 

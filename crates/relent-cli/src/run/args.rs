@@ -189,8 +189,8 @@ Environment of the command:
   RELENT_KEY           an idempotency key, one for all attempts (kept if it is set already)
   RELENT_DEADLINE_MS   milliseconds this attempt has, if that is limited
   RELENT_VERDICT       a file to write transient, permanent, overloaded or \"after 30s\" to: what this
-                       attempt means, which is believed more than its exit code; relent inside of the
-                       command writes it when it gives up, so that attempts do not multiply
+                       attempt means, which is believed more than its exit code; relent inside of
+                       the command writes it when it gives up, so that attempts do not multiply
 
 Exit codes:
   the command's own    it succeeded, or this failure was the last
@@ -198,7 +198,7 @@ Exit codes:
   124                  out of time: --timeout, an attempt that took too long, or the next too late
   125                  relent itself failed: wrong flags, an unreadable policy file, a full disk
   126, 127             the command cannot be executed, is not found; not retried unless it may pass
-  128+N                the command died by signal N, or relent was told to end by it; 141: nobody reads
+  128+N                the command died by signal N, or relent was ended by it (141: nobody reads)
 
 Examples:
   relent run -- curl -fsS https://example.com/api

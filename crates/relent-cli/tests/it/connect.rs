@@ -65,7 +65,10 @@ fn what_accepts_at_once_is_not_talked_about() {
         assert_eq!(connect(&[&target]), Outcome { stdout: String::new(), stderr: String::new(), code: Some(0) });
     }
     let verbose = connect(&["-v", &target]);
-    assert_eq!(filtered(&verbose.stderr, &target), "relent: HOST:PORT: accepts after 1 attempt in TIME\n");
+    let said = filtered(&verbose.stderr, &target);
+    let (policy, said) = said.split_once('\n').unwrap();
+    assert!(policy.starts_with("relent: policy curve="), "{policy}");
+    assert_eq!(said, "relent: HOST:PORT: accepts after 1 attempt in TIME\n");
 }
 
 #[test]

@@ -204,7 +204,8 @@ fn waiting_for_somebody_is_said() {
 fn signals_that_are_the_commands_are_passed_on() {
     for signal in ["USR1", "USR2", "ALRM", "WINCH", "CONT", "HUP"] {
         let place = Place::new();
-        let script = format!("trap 'echo {signal} > got' {signal}; touch up; while [ ! -e got ]; do sleep 0.02; done; exit 0");
+        let script =
+            format!("trap 'echo {signal} > got' {signal}; touch up; while [ ! -e got ]; do sleep 0.02; done; exit 0");
         let child = place.start(&[], &script);
         until("it is up", || place.has("up"));
         send(child.id(), signal_of(signal));
@@ -339,7 +340,9 @@ fn nothing_that_others_wrote_is_obeyed() {
 fn a_value_that_is_too_large_is_refused() {
     for flags in [
         ["--grace", "99999999999999h"],
-        ["--timeout", "99999999999999h"],
+        ["--timeout", "60d"],
+        ["--attempt-timeout", "60d"],
+        ["--base", "99999999999999h"],
         ["--heartbeat", "99999999999999h"],
         ["--max-kept", "99999999999T"],
     ] {
