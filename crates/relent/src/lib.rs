@@ -45,6 +45,10 @@ mod attempt;
 pub mod compat;
 #[cfg(feature = "toml")]
 pub mod config;
+/// Recipes to copy.
+///
+#[cfg(any(doc, doctest))]
+pub mod cookbook;
 mod core;
 mod error;
 mod event;
