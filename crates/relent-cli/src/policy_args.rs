@@ -186,7 +186,8 @@ fn setting(key: &'static str) -> impl Fn(&str) -> Result<String, BadSetting> + C
     move |text| {
         Draft::default().set(key, text)?;
         match relent::duration::parse_duration(text) {
-            Ok(given) if given >= longest(key) => {
+            // A policy without limit is written with the last duration there is, in full: that is what it says.
+            Ok(given) if given >= longest(key) && text != Human(Duration::from_nanos(u64::MAX)).to_string() => {
                 let problem = format!("the duration is longer than {}", Human(longest(key)));
                 Err(BadSetting { key: None, problem, hint: "leave the flag out, if no limit is meant".to_owned() })
             }
