@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
 fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
     forbid_core_dumps();
     let policy = args.policy.policy_said(args.talk)?;
-    let limit = limit(&policy, began);
+    let limit = limit(args, &policy, began);
     let patience = idle::Patience(patience(args)?);
     let write_out = args.write_out.as_deref().map(write_out::WriteOut::parse).transpose()?;
     let request = request::Request::resolve(args, limit.left())?;
@@ -115,11 +115,11 @@ fn forbid_core_dumps() {
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
-/// When everything ends: by the policy, or by the `relent run` that this runs in.
-fn limit(policy: &relent::Policy, began: Instant) -> engine::Limit {
-    let own = policy.settings().timeout;
-    let given = outer::clip(own);
-    engine::Limit { given, is_ours: given == own, began }
+/// When everything ends: by `--timeout`, by the policy's file, or by the `relent run` that this runs in.
+fn limit(args: &Args, policy: &relent::Policy, began: Instant) -> engine::Limit {
+    let given = [args.policy.time_limit(), policy.settings().timeout].into_iter().flatten().min();
+    let is_ours = outer::time_left().is_none_or(|left| given.is_some_and(|given| given < left));
+    engine::Limit { given, is_ours, began }
 }
 
 fn patience(args: &Args) -> Result<Option<std::time::Duration>, Fault> {

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     escape::escape,
     json::Object,
-    outer::word,
+    outer::{self, word},
     redact,
     talk::{self, Fault, TalkArgs},
 };
@@ -273,7 +273,8 @@ impl Narrator {
     fn more_time(&self) -> &'static str {
         let settings = self.policy.settings();
         match (settings.timeout, settings.max_elapsed) {
-            (None, None) => "the command that runs this one has no more time",
+            (None, None) if outer::time_left().is_some() => "the command that runs this one has no more time",
+            (None, None) => "--timeout gives it more time",
             (Some(timeout), most) if most.is_none_or(|most| timeout <= most) => "--timeout gives it more time",
             _ => "--max-elapsed gives it more time",
         }

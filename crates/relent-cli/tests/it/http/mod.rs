@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bad_input;
+mod curl;
 mod download;
+mod hostile;
 mod judgement;
+mod limits;
 mod nginx;
 mod output;
 mod pushback;

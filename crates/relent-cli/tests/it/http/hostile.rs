@@ -1,0 +1,154 @@
+//! Against servers, files and neighbours that mean no good.
+
+use super::{
+    expect, http, http_in,
+    server::{Reply, Server},
+};
+use crate::binary::{Folder, Outcome};
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink},
+    process::Command,
+};
+
+const NOBODY: u32 = 65_534;
+
+fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
+
+/// `relent http` as somebody else.
+fn as_nobody(folder: &Folder, args: &[&str]) -> Outcome {
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", env!("CARGO_BIN_EXE_relent"), "http", "-q"]);
+    command.args(args).current_dir(folder.path());
+    super::finish(command)
+}
+
+#[test]
+fn a_replaced_file_never_runs_as_somebody_else() {
+    let server = Server::new(vec![Reply::ok("new")]);
+    let folder = Folder::new().file("file", "old");
+    let path = folder.path().join("file");
+    if is_root() {
+        chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    fs::set_permissions(&path, Permissions::from_mode(0o6755)).unwrap();
+    let owner = fs::metadata(&path).unwrap().uid();
+    expect(&http_in(&folder, &["-o", "file", &server.url("/")]), 0, "", "");
+    let data = fs::metadata(&path).unwrap();
+    assert_eq!((data.mode() & 0o7777, data.uid(), folder.read("file").as_str()), (0o755, owner, "new"));
+}
+
+#[test]
+fn somebody_elses_file_is_refused() {
+    if !is_root() {
+        return;
+    }
+    let server = Server::new(vec![Reply::ok("new")]);
+    let folder = Folder::new().file("file", "old");
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+    fs::set_permissions(folder.path().join("file"), Permissions::from_mode(0o666)).unwrap();
+    let outcome = as_nobody(&folder, &["-o", "file", &server.url("/")]);
+    assert_eq!((outcome.code, folder.read("file").as_str()), (Some(125), "old"), "{}", outcome.stderr);
+    // As in /tmp: even for root, a file that somebody else put there is none to fill.
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o1777)).unwrap();
+    chown(folder.path().join("file"), Some(NOBODY), None).unwrap();
+    let outcome = http_in(&folder, &["-q", "-o", "file", &server.url("/")]);
+    assert_eq!((outcome.code, folder.read("file").as_str()), (Some(125), "old"), "{}", outcome.stderr);
+    // A part that somebody else has laid there is not used.
+    fs::write(folder.path().join(".own.part"), "evil").unwrap();
+    chown(folder.path().join(".own.part"), Some(NOBODY), None).unwrap();
+    let outcome = http_in(&folder, &["-q", "-C", "-", "-o", "own", &server.url("/")]);
+    assert_eq!(outcome.code, Some(125), "{}", outcome.stderr);
+    assert_eq!(as_nobody(&folder, &["-o", "mine", &server.url("/")]).code, Some(0), "a file of one's own is fine");
+}
+
+#[test]
+fn a_link_that_leads_nowhere_yet() {
+    let server = Server::new(vec![Reply::status(404), Reply::ok("new")]);
+    let folder = Folder::new();
+    symlink("target", folder.path().join("link")).unwrap();
+    assert_eq!(http_in(&folder, &["-q", "-o", "link", &server.url("/")]).code, Some(3));
+    assert_eq!(folder.names(), ["link"], "what fails leaves nothing behind");
+    expect(&http_in(&folder, &["-o", "link", &server.url("/")]), 0, "", "");
+    assert_eq!(folder.read("target"), "new");
+    assert!(fs::symlink_metadata(folder.path().join("link")).unwrap().is_symlink());
+}
+
+#[test]
+fn what_was_not_asked_for_is_not_decoded_and_bodies_have_a_limit() {
+    let gzip = b"\x1f\x8b\x08\0\0\0\0\0\0\xff\x01\x05\0\xfa\xffhello\x86\xa6\x10\x36\x05\0\0\0";
+    let server = Server::new(vec![Reply::new(200, &["Content-Encoding: gzip"], gzip)]);
+    let folder = Folder::new();
+    assert_eq!(http_in(&folder, &["-q", "-o", "file", &server.url("/")]).code, Some(0));
+    assert_eq!(fs::read(folder.path().join("file")).unwrap(), gzip);
+    let outcome = http(&["--compressed", "--max-size=4B", &server.url("/")]);
+    let stderr = "\
+error: gave up after 1 attempt in TIME: permanent failure (the body is larger than the --max-size of 4B)
+hint: --max-size takes more, or unlimited
+";
+    expect(&outcome, 3, "", stderr);
+}
+
+#[test]
+fn secrets_are_not_printed() {
+    let server = Server::new(vec![Reply::new(404, &["Set-Cookie: sid=hunter2", "Location: /?token=hunter2"], "")]);
+    let url = server.url("/?api_key=hunter2").replace("//", "//ann:hunter2@");
+    for args in [
+        vec!["-v", "-H", "X-Api-Key: hunter2", "-H", "Private-Token: hunter2", &url],
+        vec!["-v", "--json", &url],
+        vec!["http://ann:hunter2@ho st/?token=hunter2"],
+        vec!["--json", "http://ann:hunter2@host:99999/?token=hunter2"],
+        vec!["-H", "hunter2", "localhost"],
+        vec!["-H", "Authorization hunter2", "--json", "localhost"],
+        vec!["http://ann:hunter2@host/", "GET"],
+        vec!["-x", "socks9://ann:hunter2@proxy", "localhost"],
+        vec!["-x", "http://ann:hunter2@127.0.0.1:1", "--max-attempts=1", "http://far.invalid"],
+    ] {
+        let outcome = http(&args);
+        assert!(outcome.code != Some(0) && !outcome.stderr.contains("hunter2"), "{args:?}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_server_cannot_forge_a_line() {
+    let server = Server::new(vec![Reply::new(302, &["Location: /\u{9b}2J\u{202e}x"], "")]);
+    let outcome = http(&["-v", "--seed=1", &server.url("/")]);
+    assert!(!outcome.stderr.contains(['\u{9b}', '\u{202e}']), "{:?}", outcome.stderr);
+    assert!(outcome.stderr.contains("\\u{9b}2J"), "{}", outcome.stderr);
+}
+
+#[test]
+fn what_lets_others_in_stays_at_home() {
+    let other = Server::new(vec![Reply::ok("there\n")]);
+    let server = Server::new(vec![Reply::new(302, &[&format!("Location: {}", other.url("/"))], "")]);
+    let args = [
+        "-L",
+        "-u",
+        "ann:pw",
+        "-H",
+        "X-Api-Key: k",
+        "-H",
+        "Cookie: c",
+        "-H",
+        "X-Id: 7",
+        "-H",
+        "Host: h",
+        &server.url("/"),
+    ];
+    expect(&http(&args), 0, "there\n", "");
+    let (first, second) = (&server.requests()[0], &other.requests()[0]);
+    assert_eq!(first.head.to_ascii_lowercase().matches("\nhost:").count(), 1, "{}", first.head);
+    for name in ["authorization", "x-api-key", "cookie"] {
+        assert!(first.header(name).is_some() && second.header(name).is_none(), "{name}");
+    }
+    assert_eq!(second.header("x-id"), Some("7"));
+}
+
+#[test]
+fn what_says_where_a_message_ends_is_refused() {
+    for header in ["Content-Length: 2", "Transfer-Encoding: chunked", "Connection: close"] {
+        assert_eq!(http(&["-d", "hello", "-H", header, "localhost"]).code, Some(125), "{header}");
+    }
+}

@@ -1,0 +1,94 @@
+//! Nothing waits for ever, and a limit is kept to the moment.
+
+use super::{
+    command, expect, finish, http,
+    server::{Reply, Server},
+};
+use crate::binary::Folder;
+use std::time::{Duration, Instant};
+
+fn silent() -> Server {
+    Server::new(vec![Reply::ok("late").late(Duration::from_secs(20))])
+}
+
+#[test]
+fn a_timeout_ends_everything_at_that_moment() {
+    let server = silent();
+    let began = Instant::now();
+    let stderr = "\
+error: gave up after 1 attempt in TIME: out of time, the --timeout of 400ms is over
+hint: --timeout gives it more time
+";
+    expect(&http(&["--timeout=400ms", &server.url("/")]), 124, "", stderr);
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}
+
+#[test]
+fn the_time_that_the_caller_leaves_is_obeyed() {
+    let server = silent();
+    let folder = Folder::new();
+    let mut command = command(&folder, &["http", &server.url("/")]);
+    command.env("RELENT_DEADLINE_MS", "300");
+    let outcome = finish(command);
+    assert_eq!(outcome.code, Some(124), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("what RELENT_DEADLINE_MS leaves of 300ms is over"), "{}", outcome.stderr);
+}
+
+#[test]
+fn silence_ends_an_attempt_and_max_elapsed_cuts_nothing() {
+    let server = silent();
+    let stderr = "\
+relent: attempt 1 of 2: nothing came from HOST for 200ms, transient; next in 10ms
+error: gave up after 2 attempts in TIME: out of attempts (nothing came from HOST for 200ms)
+hint: --idle-timeout gives it more time, or unlimited
+";
+    expect(&http(&["--idle-timeout=200ms", "--max-attempts=2", &server.url("/")]), 1, "", stderr);
+    let slow = Server::new(vec![Reply::ok("slow").late(Duration::from_millis(400))]);
+    expect(&http(&["--max-elapsed=100ms", &slow.url("/")]), 0, "slow", "");
+}
+
+#[test]
+fn a_body_that_stops_coming_is_silence_too() {
+    let server = Server::new(vec![Reply::ok("hello\n").cut(3).hang(), Reply::ok("hello\n")]);
+    let stderr = "\
+relent: attempt 1 of 4: nothing more of the body came for 200ms, after 3 of 6 bytes, transient; next in 10ms
+relent: succeeded after 2 attempts in TIME
+";
+    expect(&http(&["--idle-timeout=200ms", &server.url("/")]), 0, "hello\n", stderr);
+}
+
+#[test]
+fn standard_input_that_never_ends_has_a_limit() {
+    let folder = Folder::new();
+    let mut command = command(&folder, &["http", "--timeout=200ms", "-d", "@-", "localhost:1"]);
+    command
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let stdin = child.stdin.take();
+    assert_eq!(child.wait().unwrap().code(), Some(124));
+    drop(stdin);
+}
+
+#[test]
+fn whoever_runs_it_is_told_what_giving_up_means() {
+    for (status, word) in [(503, "exit 1: permanent"), (404, "exit 3: permanent")] {
+        let server = Server::new(vec![Reply::status(status)]);
+        let folder = Folder::new().file("verdict", "");
+        let mut command = command(&folder, &["http", "-q", "--base=5ms", "--max-attempts=2", &server.url("/")]);
+        command.env("RELENT_VERDICT", folder.path().join("verdict"));
+        let _ = finish(command);
+        assert_eq!(folder.read("verdict"), format!("{word}\n"));
+    }
+}
+
+#[test]
+fn the_key_of_the_caller_is_the_key_of_the_request() {
+    let server = Server::new(vec![Reply::ok("")]);
+    let folder = Folder::new();
+    let mut command = command(&folder, &["http", "POST", "--idempotency-key", &server.url("/")]);
+    command.env("RELENT_KEY", "outer-7");
+    assert_eq!(finish(command).code, Some(0));
+    assert_eq!(server.requests()[0].header("idempotency-key"), Some("\"outer-7\""));
+}
