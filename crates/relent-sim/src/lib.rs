@@ -38,8 +38,8 @@ pub use crate::{
     engine::control::Control,
     outcome::{
         Advice, Band, Bands, Broken, Cure, Extras, FatalOutage, Figures, Heat, Hysteresis, HysteresisPoint, Ideal,
-        LoadBin, Matrix, Outcome, Plots, Recommended, Record, Recovery, RecoveryPoint, SafeLoad, Safety, Shape, Share,
-        Sizes, Storm,
+        LoadBin, Matrix, Outcome, Plots, Recommended, Record, Recovery, RecoveryPoint, Remedied, Remedy, SafeLoad,
+        Safety, Shape, Share, Sizes, Storm,
     },
     scenario::{
         Access, Arrivals, Assertion, Batch, Contender, Engine, Ethernet, Figure, Forced, Layers, Network,

@@ -24,6 +24,8 @@ pub struct Chart {
     pub x_limits: Option<(f64, f64)>,
     /// A remark on what the chart cannot show.
     pub note: String,
+    /// Times that are marked, from and to, with what happens in them.
+    pub shaded: Vec<(f64, f64, String)>,
 }
 
 /// A labelled place on an axis.

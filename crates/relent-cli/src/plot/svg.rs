@@ -84,12 +84,15 @@ pub(super) fn write_head(out: &mut String, title: &str, height: f64, series: usi
         escape(title)
     )?;
     writeln!(out, "<title>{}</title>", escape(title))?;
-    write_style(out, series.min(COLOURS.len()))
+    write_style(out, series.min(COLOURS.len()))?;
+    // A ground of its own: the page around it may be dark without saying so.
+    writeln!(out, "<path class=\"ground\" d=\"M0 0H{WIDTH}V{height}H0Z\"/>")
 }
 
 fn write_style(out: &mut String, series: usize) -> std::fmt::Result {
     writeln!(out, "<style>")?;
     writeln!(out, ".relent{{color-scheme:light dark;color:#1f2328;font:13px system-ui,sans-serif}}")?;
+    writeln!(out, ".relent .ground{{fill:#fff}}")?;
     writeln!(out, ".relent text{{fill:currentColor}} .relent .title{{font-size:15px;font-weight:600}}")?;
     writeln!(out, ".relent .end{{text-anchor:end}} .relent .mid{{text-anchor:middle}}")?;
     writeln!(out, ".relent .axis{{stroke:currentColor}} .relent .grid{{stroke:currentColor;stroke-opacity:.15}}")?;
@@ -99,7 +102,7 @@ fn write_style(out: &mut String, series: usize) -> std::fmt::Result {
         let dash = DASHES[nth];
         writeln!(out, ".relent .s{nth}{{color:{light};stroke-dasharray:{dash}}}")?;
     }
-    writeln!(out, "@media (prefers-color-scheme:dark){{.relent{{color:#e6edf3}}")?;
+    writeln!(out, "@media (prefers-color-scheme:dark){{.relent{{color:#e6edf3}} .relent .ground{{fill:#0d1117}}")?;
     for (nth, (_, dark)) in colours.iter().enumerate() {
         write!(out, ".relent .s{nth}{{color:{dark}}}")?;
     }
@@ -134,6 +137,15 @@ impl Scale {
 
 pub(super) fn write_axes(out: &mut String, chart: &Chart, scale: &Scale) -> std::fmt::Result {
     let (end, ground) = (WIDTH - RIGHT, scale.ground);
+    for (from, to, what) in &chart.shaded {
+        let (from, to) = (scale.x(*from).clamp(LEFT, end), scale.x(*to).clamp(LEFT, end));
+        let path = format!("M{from:.1} {}H{to:.1}V{ground}H{from:.1}Z", scale.top);
+        writeln!(
+            out,
+            "<path fill=\"currentColor\" fill-opacity=\".1\" d=\"{path}\"><title>{}</title></path>",
+            escape(what)
+        )?;
+    }
     for tick in chart.y_ticks.iter().filter(|tick| tick.at <= scale.most) {
         let y = scale.y(tick.at);
         writeln!(out, "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{end}\"/>")?;

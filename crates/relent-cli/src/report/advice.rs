@@ -3,8 +3,8 @@
 use super::words::{count, percent, seconds};
 use relent::duration::Human;
 use relent_sim::{
-    Arrivals, Cure, FatalOutage, Figure, Outcome, Recommended, Record, SafeLoad, Safety, Scenario, Service, Shape,
-    Storm, World,
+    Arrivals, Cure, FatalOutage, Figure, Recommended, Record, Remedied, Remedy, SafeLoad, Safety, Scenario, Service,
+    Shape, Storm, World,
 };
 
 /// Whether a policy brings the world back, in a few words: for a stream of calls, and for a herd that meets trouble.
@@ -38,10 +38,10 @@ pub(crate) fn verdict(scenario: &Scenario, record: &Record, safety: Option<&Safe
     } else {
         match (runs.yes, after) {
             (yes, Some(after)) if yes == runs.of && after > 0.0 => {
-                format!("recovers {} after the trouble", seconds(after))
+                lossy(&format!("recovers {} after the trouble", seconds(after)), record)
             }
-            (yes, Some(_)) if yes == runs.of => "recovers at once".into(),
-            (yes, None) if yes == runs.of => "stays healthy".into(),
+            (yes, Some(_)) if yes == runs.of => lossy("recovers at once", record),
+            (yes, None) if yes == runs.of => lossy("stays healthy", record),
             (0, _) if is_overloaded(safety) => "is overloaded: more calls come than the server can do".into(),
             (0, _) if safety.is_some_and(|safety| safety.storm == Some(Storm::Always)) => "cannot succeed".into(),
             (0, _) if heals_later(safety) => "is still in the storm when the run ends".into(),
@@ -51,6 +51,23 @@ pub(crate) fn verdict(scenario: &Scenario, record: &Record, safety: Option<&Safe
         }
     };
     Some(words)
+}
+
+/// Good words, unless calls were lost for them: who loses them is not healthy.
+fn lossy(words: &str, record: &Record) -> String {
+    let get = |figure: Figure| record.get(figure).unwrap_or(0.0);
+    let (gave_up, trying) = (get(Figure::GaveUpShare), get(Figure::StillTrying));
+    let words = if gave_up + trying >= 0.01 && words == "stays healthy" { "ends healthy" } else { words };
+    match (gave_up >= 0.01, trying >= 0.01) {
+        (false, false) => words.to_owned(),
+        (true, false) => format!("{words}, but loses {} of the calls", percent(gave_up)),
+        (false, true) => format!("{words}, but {} of the calls are still tried when it ends", percent(trying)),
+        (true, true) => format!(
+            "{words}, but loses {} of the calls, and {} are still tried when it ends",
+            percent(gave_up),
+            percent(trying)
+        ),
+    }
 }
 
 /// In how many runs, and what that says about the probability; nothing if there was one run.
@@ -166,7 +183,7 @@ fn length(duration: std::time::Duration) -> String {
 }
 
 /// What a herd should do: sentences.
-pub(crate) fn recommendation(scenario: &Scenario, outcome: &Outcome, recommended: &Recommended) -> Vec<String> {
+pub(crate) fn recommendation(scenario: &Scenario, recommended: &Recommended) -> Vec<String> {
     let World::Service(service) = &scenario.world else { return Vec::new() };
     let settings = recommended.policy.settings();
     let mut words = Vec::new();
@@ -197,8 +214,34 @@ pub(crate) fn recommendation(scenario: &Scenario, outcome: &Outcome, recommended
         Shape::Growing => format!("Who fails backs off, from {} on.", Human(recommended.base())),
     });
     words.extend(queue(service, recommended));
-    words.push(figures(outcome, &recommended.record));
+    words.push(figures(&recommended.record));
     words
+}
+
+/// What was changed and what it bought, in a sentence; what each came from is the record of the policy as it is.
+pub(crate) fn remedy(before: &Record, remedied: &Remedied) -> String {
+    let Remedied { remedy, record, .. } = remedied;
+    let change = match remedy {
+        Remedy::OneLayer => {
+            "retry at one layer only, and let the others pass on \"overloaded, do not retry\"".to_owned()
+        }
+        Remedy::Attempts(1) => "do not retry".to_owned(),
+        Remedy::Attempts(most) => format!("make at most {most} attempts"),
+        Remedy::Queue(room) => format!("let at most {} requests into the server", count(*room as f64)),
+        Remedy::Capacity(capacity) => format!("have a server that does {} a second", count(*capacity)),
+        _ => "change the world".to_owned(),
+    };
+    let get = |record: &Record, figure: Figure| record.get(figure).unwrap_or(0.0);
+    let (was, is) = (get(before, Figure::SuccessShare), get(record, Figure::SuccessShare));
+    let attempts = [before, record].map(|record| count(get(record, Figure::AttemptsPerClient)));
+    let mut buys = match (is - was).abs() < 0.005 {
+        true => format!("{} attempts a call instead of {}", attempts[1], attempts[0]),
+        false => format!("{} of the calls succeed instead of {}", percent(is), percent(was)),
+    };
+    if let Some(after) = record.get(Figure::RecoveryS).filter(|after| *after > 0.0) {
+        buys.push_str(&format!(", and the backlog is gone {} after the trouble", seconds(after)));
+    }
+    format!("{change}: {buys}.")
 }
 
 fn queue(service: &Service, recommended: &Recommended) -> Option<String> {
@@ -224,20 +267,19 @@ fn queue(service: &Service, recommended: &Recommended) -> Option<String> {
 }
 
 /// What the simulation of it gave.
-fn figures(outcome: &Outcome, record: &Record) -> String {
+fn figures(record: &Record) -> String {
     let get = |figure: Figure| record.get(figure).unwrap_or(0.0);
-    let capacity = outcome.ideal.map_or(1.0, |ideal| ideal.capacity_per_s);
     format!(
-        "Simulated in this world: {} a client, drained after {} ({} x ideal), at most {} attempts in a second ({} \
-         x capacity).",
+        "Simulated in this world: {} a client, drained after {} ({} x ideal), at most {} attempts in a tenth of a \
+         second ({} x capacity).",
         match count(get(Figure::AttemptsPerClient)).as_str() {
             "1" => "one attempt".to_owned(),
             attempts => format!("{attempts} attempts"),
         },
         seconds(get(Figure::DrainS)),
         count(get(Figure::DrainOverIdeal)),
-        count(get(Figure::Peak1S)),
-        count(get(Figure::Peak1S) / capacity)
+        count(get(Figure::Peak100Ms)),
+        count(get(Figure::PeakOverCapacity))
     )
 }
 
@@ -245,7 +287,7 @@ fn figures(outcome: &Outcome, record: &Record) -> String {
 mod tests {
     use super::*;
     use relent::Policy;
-    use relent_sim::{Control, Effort, Rate, Server, Trouble, TroubleKind, advise, simulate};
+    use relent_sim::{Control, Effort, Outcome, Rate, Server, Trouble, TroubleKind, advise, simulate};
     use std::time::Duration;
 
     const SEC: Duration = Duration::from_secs(1);
@@ -255,7 +297,7 @@ mod tests {
             arrivals: Arrivals::Open { rate: Rate::constant(rate), poisson: true, until: 40 * SEC },
             timeout: Some(SEC),
             server: Server { capacity: Some(100.0), exponential: true, ..Server::default() },
-            troubles: vec![Trouble { at: 10 * SEC, lasts: 5 * SEC, kind: TroubleKind::Stall }],
+            troubles: vec![Trouble::new(10 * SEC, 5 * SEC, TroubleKind::Stall)],
             ..Service::herd(1, 1.0)
         };
         let scenario = Scenario::new("storm", World::Service(service)).policy("p", policy);
@@ -301,9 +343,6 @@ mod tests {
         let mut outcome = simulate(&scenario).unwrap();
         advise(&scenario, &mut outcome, 1, Effort::Short, &Control::default());
         let recommended = outcome.advice.as_ref().and_then(|advice| advice.recommended.as_ref()).unwrap();
-        assert_eq!(
-            recommendation(&scenario, &outcome, recommended),
-            ["p does as well as anything: there is nothing to change."]
-        );
+        assert_eq!(recommendation(&scenario, recommended), ["p does as well as anything: there is nothing to change."]);
     }
 }

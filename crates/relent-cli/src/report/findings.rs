@@ -42,6 +42,11 @@ pub(super) struct Finding {
 
 /// Retries are in step if they share their millisecond with this share of the clients.
 const IN_STEP: f64 = 0.1;
+/// Or if they come in stripes: in a tenth of a second with this share of the clients, and with so many times the load of
+/// the four seconds around it. A network that delays each message by another time blurs milliseconds, but not stripes.
+const STRIPE: f64 = 0.03;
+const STRIPE_OVER: f64 = 3.0;
+const AROUND: i64 = 20;
 
 /// What a policy costs and how long it takes, where the scenario has both: the axes on which policies are compared.
 pub(super) fn axes(outcome: &Outcome) -> Option<(Figure, Figure)> {
@@ -143,7 +148,7 @@ fn herd(scenario: &Scenario, record: &Record, outcome: &Outcome) -> Finding {
         _ if record.stopped.is_some() => Finding::new(Tone::Bad, "does not come to an end"),
         _ if lost > 0.001 => Finding::new(Tone::Bad, format!("loses {} of its clients", percent(lost))),
         Some(over) if over > 3.0 => Finding::new(Tone::Bad, format!("{} times as long as it need take", count(over))),
-        Some(over) if over > 1.5 => Finding::new(Tone::Fair, format!("slow: {} times the ideal", count(over))),
+        Some(over) if over > 1.5 => Finding::new(Tone::Fair, format!("takes {} times the ideal", count(over))),
         Some(_) if step > 0.5 => Finding::new(Tone::Fair, "quick, but everybody calls at once"),
         Some(over) if over > 1.1 => Finding::new(Tone::Good, format!("close to the ideal: {} times", count(over))),
         Some(_) => Finding::new(Tone::Good, "as quick as can be"),
@@ -153,23 +158,23 @@ fn herd(scenario: &Scenario, record: &Record, outcome: &Outcome) -> Finding {
     why.extend(advice::verdict(scenario, record, None).map(|verdict| recovery(&verdict, record)));
     why.extend(record.stopped.clone().map(|stopped| format!("The run was stopped: {stopped}.")));
     if lost > 0.001 {
-        why.push(format!("{} clients gave up ({}).", count(get(Figure::GaveUp).unwrap_or(0.0)), reasons(record)));
+        why.push(format!("{} gave up ({}).", many(get(Figure::GaveUp).unwrap_or(0.0), "client"), reasons(record)));
     }
     if step > 0.5 {
         why.push(format!(
-            "They come back in step: {} of the retries share their millisecond with a tenth of all clients or more.",
+            "They come back in step: {} of the retries come in rushes that many clients share, with quiet between.",
             percent(step)
         ));
     }
     if let Some(busy) = get(Figure::Utilisation).filter(|busy| *busy < 0.6 && over.is_some_and(|over| over > 1.3)) {
         why.push(format!("The server is idle {} of the time while clients wait.", percent(1.0 - busy)));
     }
-    if let (Some(peak), Some(ideal)) = (get(Figure::Peak1S), outcome.ideal) {
-        let times = peak / ideal.capacity_per_s;
-        if times > 2.0 {
-            let peak = count(peak);
-            why.push(format!("In the worst second {peak} attempts arrive: {} times the capacity.", count(times)));
-        }
+    if let (Some(peak), Some(times)) = (get(Figure::Peak100Ms), get(Figure::PeakOverCapacity))
+        && times > 2.0
+    {
+        let peak = count(peak);
+        let times = count(times);
+        why.push(format!("In the worst tenth of a second {peak} attempts arrive: {times} times the capacity."));
     }
     if let Some(wasted) = get(Figure::WastedPerClient) {
         why.push(match wasted {
@@ -203,9 +208,7 @@ fn stream(scenario: &Scenario, outcome: &Outcome, place: usize) -> Finding {
     } else {
         why.push("In the end each call is one attempt.".into());
     }
-    if let Some(lost) = get(Figure::SuccessShare).filter(|success| *success < 0.999) {
-        why.push(format!("Over the whole time {} of the calls fail.", percent(1.0 - lost)));
-    }
+    why.extend(account(record));
     if let Some(runs) = record.recovered.filter(|runs| runs.of > 1) {
         let (low, high) = runs.wilson();
         why.push(format!(
@@ -218,6 +221,22 @@ fn stream(scenario: &Scenario, outcome: &Outcome, place: usize) -> Finding {
     }
     why.extend(safety.into_iter().flat_map(|safety| advice::safety(scenario, record, safety)));
     finding
+}
+
+/// What became of all calls, where not all succeeded.
+fn account(record: &Record) -> Option<String> {
+    let get = |figure: Figure| record.get(figure).unwrap_or(0.0);
+    let (gave_up, trying) = (get(Figure::GaveUpShare), get(Figure::StillTrying));
+    if gave_up + trying < 0.001 {
+        return None;
+    }
+    let trying =
+        if trying > 0.0 { format!(", {} are still tried when it ends", percent(trying)) } else { String::new() };
+    Some(format!(
+        "Over the whole time {} of the calls succeed, {} are given up{trying}.",
+        percent(get(Figure::SuccessShare)),
+        percent(gave_up)
+    ))
 }
 
 /// A herd's verdict as a sentence, with the runs it comes from.
@@ -292,20 +311,42 @@ fn sentence(words: &str) -> String {
     chars.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), chars.as_str()))
 }
 
+/// So many of something: "1 client", "2 clients".
+fn many(number: f64, what: &str) -> String {
+    if number == 1.0 { format!("1 {what}") } else { format!("{} {what}s", count(number)) }
+}
+
 fn reasons(record: &Record) -> String {
     record.gave_up.keys().map(|reason| format!("reason: {reason}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The share of the sampled clients' retries that share their millisecond with many others.
+/// The share of the sampled clients' retries that come together with many others, with less before and after.
 fn in_step(record: &Record) -> f64 {
-    let mut per_ms: BTreeMap<u64, u64> = BTreeMap::new();
-    for at in record.plots.raster.iter().flat_map(|client| client.iter().skip(1)) {
-        *per_ms.entry((at * 1000.0) as u64).or_default() += 1;
-    }
+    let counted = |per_s: f64| {
+        let mut counts: BTreeMap<i64, u64> = BTreeMap::new();
+        for at in record.plots.raster.iter().flat_map(|client| client.iter().skip(1)) {
+            *counts.entry((at * per_s) as i64).or_default() += 1;
+        }
+        counts
+    };
+    let clients = record.plots.raster.len() as f64;
+    let (per_ms, per_tenth) = (counted(1000.0), counted(10.0));
     let all: u64 = per_ms.values().sum();
-    let many = (record.plots.raster.len() as f64 * IN_STEP).max(3.0);
+    let many = (clients * IN_STEP).max(3.0);
     let together: u64 = per_ms.values().filter(|count| **count as f64 >= many).sum();
-    if all == 0 { 0.0 } else { together as f64 / all as f64 }
+    let stripes: u64 = per_tenth
+        .iter()
+        .filter(|(at, count)| is_stripe(&per_tenth, **at, **count, clients))
+        .map(|(_, count)| count)
+        .sum();
+    if all == 0 { 0.0 } else { together.max(stripes) as f64 / all as f64 }
+}
+
+/// Whether a tenth of a second stands out from the seconds around it.
+fn is_stripe(per_tenth: &BTreeMap<i64, u64>, at: i64, count: u64, clients: f64) -> bool {
+    let around: u64 = per_tenth.range(at - AROUND..=at + AROUND).map(|(_, count)| count).sum();
+    let mean = around as f64 / (2 * AROUND + 1) as f64;
+    count as f64 >= (clients * STRIPE).max(3.0) && count as f64 >= STRIPE_OVER * mean
 }
 
 #[cfg(test)]

@@ -34,11 +34,11 @@ function seconds(v) {
   return `${Math.floor(m / 60)} h` + (m % 60 ? ` ${m % 60} min` : "");
 }
 const percent = v => v === null || v === undefined || !isFinite(v) ? "–" : trim((v * 100).toFixed(v > 0.999 && v < 1 ? 3 : v < 0.01 ? 4 : v < 0.1 ? 2 : 1)) + " %";
-const SHARES = new Set(["utilisation", "goodput_share", "success_share", "success_per_slot"]);
+const SHARES = new Set(["utilisation", "goodput_share", "success_share", "gave_up_share", "still_trying", "success_per_slot"]);
 const format = name => name.endsWith("_s") && name !== "peak_1s" ? seconds : SHARES.has(name) ? percent : number;
 
 const LONG = { drain_over_ideal: "time / ideal", recovery_s: "time to heal", time_ms: "time, ms", attempts_per_client: "attempts a client", goodput_share: "succeed in the end", success_share: "succeed of all", utilisation: "server busy", p99_s: "99 % wait less than", calls: "calls",
-  load: "attempts a call", peak_100ms: "peak in 100 ms", attempts_per_packet: "attempts a packet", makespan_over_n: "slots a packet" };
+  load: "attempts a call", peak_over_capacity: "peak / capacity", attempts_per_packet: "attempts a packet", makespan_over_n: "slots a packet" };
 
 // ---- elements ----------------------------------------------------------------------------------------------------
 function el(tag, attrs = {}, ...inside) {
@@ -293,7 +293,7 @@ for (let rest = page.headline; rest;) {
   rest = rest.slice(found[0] + found[1].length);
 }
 
-const METERS = page.herd ? ["drain_over_ideal", "attempts_per_client", "success_share", "utilisation", "peak_100ms"]
+const METERS = page.herd ? ["drain_over_ideal", "attempts_per_client", "success_share", "utilisation", "peak_over_capacity"]
   : ["recovery_s", "goodput_share", "load", "time_ms", "makespan_over_n", "calls", "attempts_per_packet", "attempts_per_client", "success_share", "p99_s"];
 function meters(p) {
   const mine = record(p.name) || {}, node = el("div", { class: "meters" });
@@ -372,7 +372,7 @@ if (loaded.length) {
   node.append(bar);
   for (const p of loaded) {
     const r = record(p.name) || {}, last = p === loaded[loaded.length - 1];
-    const facts = [r.peak_1ms !== undefined && r.peak_1ms !== null ? `worst millisecond: ${number(r.peak_1ms)} attempts` : null,
+    const facts = [r.peak_over_capacity !== undefined && r.peak_over_capacity !== null ? `peak: ${number(r.peak_over_capacity)} × capacity` : null,
       r.drain_s !== undefined && r.drain_s !== null ? `drained after ${seconds(r.drain_s)}` : null].filter(Boolean).join(" · ");
     const panel = el("div", { class: "panel", "data-policy": p.name }, el("header", {}, el("h3", {}, key(p.colour), p.name), el("span", {}, p.label), el("span", {}, facts)));
     node.append(panel);
@@ -396,8 +396,10 @@ if (loaded.length) {
         b.all.forEach((v, i) => { if (v > b.all[most]) most = i; });
         if (b.all[most] > view.most * 1.001) {
           const at = view.x((b.edges[most] + b.edges[most + 1]) / 2), right = at > view.width * 0.5;
-          const over = ideal.capacity ? ` = ${number(b.all[most] / ideal.capacity)} × capacity` : "";
-          nodes.push(el("text", { class: "strong halo", x: Math.max(view.box.left, at + (right ? 5 : -5)), y: view.box.top - 9, "text-anchor": right ? "end" : "start" }, `▲ up to ${number(b.all[most])}/s${over}`));
+          // The peak of the table, at every width of the page and at every zoom.
+          const r = record(p.name) || {}, peak = r.peak_over_capacity ?? null;
+          const words = peak === null ? `▲ up to ${number(b.all[most])}/s` : `▲ peak: ${number(peak)} × capacity`;
+          nodes.push(el("text", { class: "strong halo", x: Math.max(view.box.left, at + (right ? 5 : -5)), y: view.box.top - 9, "text-anchor": right ? "end" : "start" }, words));
         }
         return nodes;
       },
@@ -767,8 +769,10 @@ if (page.layers) {
     const v = r[f.name], sd = r[f.name + "_sd"];
     const others = records.map(o => o[f.name]).filter(o => o !== null && o !== undefined), [low, high] = [Math.min(...others), Math.max(...others)];
     let tone = "";
-    if (!isIdeal && others.length > 1 && high > low * 1.02 && v !== null && v !== undefined) tone = v === (f.best === "more" ? high : low) ? "bestof" : v === (f.best === "more" ? low : high) ? "worst" : "";
-    return el("td", { class: tone, "data-figure": f.name, "data-value": v ?? null, title: v ?? "" }, format(f.name)(v), sd ? el("small", {}, "± " + format(f.name)(sd)) : "");
+    // Who is quick because calls fail is not the best.
+    const loses = /_s$|_over_ideal$|_ms$/.test(f.name) && (r.success_share ?? 1) < Math.max(...records.map(o => o.success_share ?? 1)) - .01;
+    if (!isIdeal && others.length > 1 && high > low * 1.02 && v !== null && v !== undefined && !loses) tone = v === (f.best === "more" ? high : low) ? "bestof" : v === (f.best === "more" ? low : high) ? "worst" : "";
+    return el("td", { class: tone, "data-figure": f.name, "data-value": v ?? null, title: v ?? "" }, format(f.name)(v), sd ? el("small", {}, "± " + format(f.name)(Number(sd.toPrecision(3)))) : "");
   });
   const head = el("tr", {}, el("th", {}, "policy"), ...page.figures.map(f => el("th", { title: f.meaning }, f.title)), el("th", { title: "Runs with different luck" }, "runs"), el("th", { title: "What did the arithmetic" }, "engine"));
   const body = records.map(r => el("tr", { "data-record": r.policy }, el("th", {}, key(policies.find(p => p.name === r.policy)?.colour), " " + r.policy), ...cells(r, false), el("td", {}, number(r.seeds)), el("td", {}, r.engine || "")));
@@ -780,6 +784,10 @@ if (page.layers) {
   node.append(el("details", {}, el("summary", {}, "What the columns mean"), el("dl", {}, ...page.figures.flatMap(f => [el("dt", {}, f.title), el("dd", {}, f.meaning + ".")]))));
 }
 main.append(el("footer", {}, "Made by relent. The world is simulated; the policies are not: what decides each delay here is the code that decides it in production. The same command gives the same page."));
+
+// ---- jumps -------------------------------------------------------------------------------------------------------
+const jumps = [...main.querySelectorAll("section[id]")].map(s => el("a", { href: "#" + s.id }, s.querySelector("h2").textContent));
+if (jumps.length > 2) cards.before(el("nav", { id: "jumps", "aria-label": "On this page" }, ...jumps));
 
 // ---- the page itself ---------------------------------------------------------------------------------------------
 const dark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme:dark)").matches ? "dark" : "light")) === "dark";

@@ -6,6 +6,10 @@ use crate::plot::svg::{self, escape};
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
+/// What the page may do: draw itself by the script and style in it. It may load, send and submit nothing.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; \
+                      base-uri 'none'; form-action 'none'";
+
 /// The page as one file that loads nothing.
 pub(super) fn page(report: &Report) -> String {
     let (scenario, outcome) = (report.scenario, report.outcome);
@@ -13,7 +17,9 @@ pub(super) fn page(report: &Report) -> String {
     let mut out = String::with_capacity(1 << 20);
     for part in [
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n",
-        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n",
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"",
+        POLICY,
+        "\">\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n",
         "<meta name=\"color-scheme\" content=\"light dark\">\n",
         "<meta name=\"generator\" content=\"relent ",
         env!("CARGO_PKG_VERSION"),
@@ -36,6 +42,7 @@ pub(super) fn page(report: &Report) -> String {
         &escape(report.command),
         "</code> <button id=\"copy\">copy</button></p>\n</header>\n",
         &recommended(report),
+        &helps(report),
         "<main id=\"main\"></main>\n",
         "<noscript><p>The plots and the table are drawn by a script in this page, which loads nothing.</p></noscript>\n",
         "<div id=\"tip\" role=\"status\" hidden></div>\n<script type=\"application/json\" id=\"records\">",
@@ -55,7 +62,7 @@ pub(super) fn page(report: &Report) -> String {
 fn recommended(report: &Report) -> String {
     let advice = report.outcome.advice.as_ref();
     let Some(recommended) = advice.and_then(|advice| advice.recommended.as_ref()) else { return String::new() };
-    let sentences = advice::recommendation(report.scenario, report.outcome, recommended);
+    let sentences = advice::recommendation(report.scenario, recommended);
     let policy = match &recommended.as_good {
         Some(_) => String::new(),
         None => format!(
@@ -68,6 +75,25 @@ fn recommended(report: &Report) -> String {
         "<section class=\"panel\" id=\"recommended\">\n<h3>Recommended</h3>\n<p>{}</p>\n{policy}</section>\n",
         escape(&sentences.join(" ")),
     )
+}
+
+/// What helps the calls of a stream or a chain; nothing where nothing was found.
+fn helps(report: &Report) -> String {
+    let records = &report.outcome.records;
+    let remedies = report.outcome.advice.iter().flat_map(|advice| &advice.remedies);
+    let items: String = remedies
+        .filter_map(|remedied| {
+            let before = records.iter().find(|record| record.policy == remedied.policy)?;
+            let words = advice::remedy(before, remedied);
+            Some(format!("<li><b>{}</b>: {}</li>\n", escape(&remedied.policy), escape(&words)))
+        })
+        .collect();
+    match items.is_empty() {
+        true => String::new(),
+        false => format!(
+            "<section class=\"panel\" id=\"helps\">\n<h3>What helps, each change tried by itself</h3>\n<ul>\n{items}</ul>\n</section>\n"
+        ),
+    }
 }
 
 /// JSON that cannot end the script it stands in. Within JSON, `<` is in strings only, where it may be escaped.

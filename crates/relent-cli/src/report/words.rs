@@ -142,13 +142,20 @@ fn network(network: Network) -> String {
         Network::Constant(delay) => format!("A message takes {}.", Human(delay)),
         Network::Normal { mean, sd } => format!("A message takes {} ± {}.", Human(mean), Human(sd)),
         Network::Exponential(mean) => format!("A message takes {} on average, exponentially distributed.", Human(mean)),
-        Network::LogNormal { median, .. } => format!("Half of the messages take less than {}.", Human(median)),
+        Network::LogNormal { sigma, .. } => {
+            let mean = Duration::try_from_secs_f64((network.mean_ns() / 1e3).round() / 1e6).unwrap_or(Duration::MAX);
+            format!("A message takes {} on average, log-normally distributed (sigma {sigma}).", Human(mean))
+        }
     }
 }
 
 fn trouble(trouble: &Trouble) -> String {
     let (what, Trouble { at, lasts, .. }) = (trouble_name(trouble), trouble);
-    format!("At {} there is trouble for {}: {what}.", Human(*at), Human(*lasts))
+    let ramp = match trouble.ramp {
+        ramp if ramp.is_zero() => String::new(),
+        ramp => format!(" After it the server becomes as fast as before over {}.", Human(ramp)),
+    };
+    format!("At {} there is trouble for {}: {what}.{ramp}", Human(*at), Human(*lasts))
 }
 
 /// What goes wrong, in a few words.
@@ -158,6 +165,8 @@ pub(super) fn trouble_name(trouble: &Trouble) -> String {
         TroubleKind::Refuse => "connections are refused".into(),
         TroubleKind::Slow(share) => format!("the server works at {} of its speed", percent(share)),
         TroubleKind::Failing(share) => format!("{} of the attempts fail", percent(share)),
+        TroubleKind::Losing(share) if share >= 1.0 => "requests are lost, and nobody is told".into(),
+        TroubleKind::Losing(share) => format!("{} of the requests are lost, and nobody is told", percent(share)),
     }
 }
 
@@ -213,6 +222,9 @@ pub(crate) fn percent(share: f64) -> String {
     if percent >= 99.95 && share < 1.0 {
         return "almost 100 %".into();
     }
+    if percent > 0.0 && percent < 0.005 {
+        return "<0.01 %".into();
+    }
     let rounded = if percent >= 10.0 { percent.round() } else { (percent * 100.0).round() / 100.0 };
     format!("{rounded} %")
 }
@@ -238,7 +250,7 @@ mod tests {
     fn a_herd_in_words() {
         let mut herd = Service::herd(1000, 50.0);
         herd.server.queue = Some(50);
-        herd.troubles.push(Trouble { at: Duration::ZERO, lasts: Duration::from_secs(3), kind: TroubleKind::Refuse });
+        herd.troubles.push(Trouble::new(Duration::ZERO, Duration::from_secs(3), TroubleKind::Refuse));
         let world = Scenario::new("x", World::Service(herd)).policy("a", relent::Policy::default());
         let outcome = simulate(&world).unwrap();
         assert_eq!(

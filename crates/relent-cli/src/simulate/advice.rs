@@ -1,7 +1,7 @@
 //! What to do, at the end of the output: who recovers, how safe that is, and a policy to paste.
 
 use super::View;
-use crate::{report::advice, talk::wrap};
+use crate::{escape::escape, report::advice, talk::wrap};
 use relent_sim::{Outcome, Record, Safety, Scenario};
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ pub(super) fn draw(scenario: &Scenario, outcome: &Outcome, view: View) -> String
     for ((record, safety), own) in safeties.iter().zip(&sentences) {
         let Some(verdict) = advice::verdict(scenario, record, Some(safety)) else { continue };
         let runs = advice::confidence(record).map_or_else(String::new, |runs| format!(" ({runs})"));
-        out.push_str(&wrap(&format!("{}: {verdict}{runs}", record.policy), width));
+        out.push_str(&wrap(&format!("{}: {verdict}{runs}", escape(&record.policy)), width));
         for sentence in own.iter().filter(|sentence| !common(sentence)) {
             out.push_str(&indented(sentence, width));
         }
@@ -28,10 +28,20 @@ pub(super) fn draw(scenario: &Scenario, outcome: &Outcome, view: View) -> String
     for sentence in sentences.first().into_iter().flatten().filter(|sentence| common(sentence)) {
         out.push_str(&wrap(&format!("all: {sentence}"), width));
     }
+    let remedies = outcome.advice.iter().flat_map(|advice| &advice.remedies);
+    for (nth, remedied) in remedies.enumerate() {
+        let Some(before) = outcome.records.iter().find(|record| record.policy == remedied.policy) else { continue };
+        if nth == 0 {
+            let gap = if out.is_empty() { "" } else { "\n" };
+            let _ = writeln!(out, "{gap}What helps, each change tried by itself");
+        }
+        let words = format!("{}: {}", escape(&remedied.policy), advice::remedy(before, remedied));
+        out.push_str(&indented(&words, width));
+    }
     if let Some(recommended) = outcome.advice.as_ref().and_then(|advice| advice.recommended.as_ref()) {
         let gap = if out.is_empty() { "" } else { "\n" };
         let _ = writeln!(out, "{gap}What to do");
-        for sentence in advice::recommendation(scenario, outcome, recommended) {
+        for sentence in advice::recommendation(scenario, recommended) {
             out.push_str(&indented(&sentence, width));
         }
         if recommended.as_good.is_none() {

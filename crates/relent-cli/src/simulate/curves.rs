@@ -1,7 +1,7 @@
 //! Load over time for people at a terminal: a strip of blocks for each policy, all to one scale.
 
 use super::{View, table};
-use crate::{plot::bars, talk::wrap};
+use crate::{escape::escape, plot::bars, talk::wrap};
 use relent_sim::{Outcome, Record};
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ pub(super) fn draw(outcome: &Outcome, view: View) -> String {
     if ends <= 0.0 {
         return String::new();
     }
-    let width = view.columns.unwrap_or(WIDTH).clamp(10, WIDTH);
+    let width = view.columns.map_or(WIDTH, |columns| columns.saturating_sub(LABEL + 2)).clamp(10, WIDTH);
     let column = ends / width as f64;
     let most = scale(outcome, &drawn, column, width);
     let scale = format!(
@@ -28,10 +28,40 @@ pub(super) fn draw(outcome: &Outcome, view: View) -> String {
     let mut out = wrap(&scale, view.columns.unwrap_or(usize::MAX));
     for record in drawn {
         let columns: Vec<u32> = loads(record, column, width).iter().map(|load| units(*load, most)).collect();
-        let _ = write!(out, "\n{}\n{}", record.policy, bars(&columns, UNITS, HEIGHT));
+        let _ = write!(
+            out,
+            "\n{}\n{}",
+            escape(&record.policy),
+            framed(&bars(&columns, UNITS, HEIGHT), outcome, most / column)
+        );
+        let _ = writeln!(out, "{}", axis(width, ends));
     }
     if view.unicode { out } else { ascii(&out) }
 }
+
+/// Rows of blocks behind what they are high: the top one, and that in which the capacity lies.
+fn framed(blocks: &str, outcome: &Outcome, height: f64) -> String {
+    let of_capacity = outcome.ideal.map(|ideal| (1.0 - ideal.capacity_per_s / height) * HEIGHT as f64);
+    let row = |(nth, line): (usize, &str)| {
+        let has_capacity = of_capacity.is_some_and(|at| at.clamp(0.0, HEIGHT as f64 - 0.5) as usize == nth);
+        let label = match nth {
+            _ if has_capacity => "capacity".to_owned(),
+            0 => format!("{}/s", rounded(height)),
+            _ => String::new(),
+        };
+        format!("{label:>LABEL$} |{line}\n")
+    };
+    blocks.lines().enumerate().map(row).collect()
+}
+
+/// The axis of time.
+fn axis(width: usize, ends: f64) -> String {
+    let end = seconds(ends);
+    format!("{:>LABEL$} 0s{end:>room$}", "", room = width.saturating_sub(1))
+}
+
+/// What stands before the blocks.
+const LABEL: usize = 9;
 
 /// Blocks in the three heights that ASCII has.
 fn ascii(bars: &str) -> String {

@@ -1,7 +1,7 @@
 //! How often clients try, and what becomes of them: the mean hides the few that try for ever.
 
 use super::{View, table};
-use crate::report::percent;
+use crate::{escape::escape, report::percent};
 use relent_sim::{Figure, Outcome, Record};
 use std::{collections::BTreeSet, ops::RangeInclusive};
 
@@ -27,19 +27,17 @@ pub(super) fn draw(outcome: &Outcome, view: View) -> String {
     let used = |range: &RangeInclusive<usize>| records.iter().any(|record| done(record, range) > 0);
     let columns: Vec<_> = COLUMNS.into_iter().filter(|(_, range)| used(range)).collect();
     let reasons: BTreeSet<&str> = records.iter().flat_map(|record| record.gave_up.keys().copied()).collect();
-    let lost = records.iter().any(|record| record.get(Figure::SuccessShare).is_some_and(|share| share < 1.0));
-    let mut header = vec!["done after attempts".to_owned()];
+    let mut header = vec!["done after attempts".to_owned(), "succeed".to_owned()];
     header.extend(columns.iter().map(|(name, _)| (*name).to_owned()));
-    header.extend(lost.then(|| "succeed".to_owned()));
     header.extend(reasons.iter().map(|reason| format!("gave up: {reason}")));
     let trying = |record: &Record| 1.0 - done(record, &(0..=usize::MAX)) as f64 / calls(record);
-    let left = records.iter().any(|record| trying(record) >= 0.005);
+    let left = records.iter().any(|record| trying(record) > 0.0);
     header.extend(left.then(|| "still trying".to_owned()));
     let row = |record: &&Record| {
         let all = done(record, &(0..=usize::MAX)) as f64;
-        let mut row = vec![record.policy.clone()];
+        let mut row = vec![escape(&record.policy).into_owned()];
+        row.push(record.get(Figure::SuccessShare).map_or_else(|| "-".to_owned(), share));
         row.extend(columns.iter().map(|(_, range)| share(done(record, range) as f64 / all)));
-        row.extend(lost.then(|| record.get(Figure::SuccessShare).map_or_else(|| "-".to_owned(), share)));
         let gave_up = |reason: &&str| record.gave_up.get(*reason).copied().unwrap_or(0) as f64;
         row.extend(reasons.iter().map(|reason| share(gave_up(reason) / calls(record))));
         row.extend(left.then(|| share(trying(record))));
@@ -86,9 +84,9 @@ mod tests {
         // Ten waves a second apart, of which each lets 100 in.
         assert_eq!(
             draw(&outcome, WIDE),
-            "\ndone after attempts     1     2     3     4   5-8  9-16  succeed  gave up: attempts\n\
-             five                 10 %  10 %  10 %  10 %  60 %     -     50 %               50 %\n\
-             all                  10 %  10 %  10 %  10 %  40 %  20 %    100 %                  -\n"
+            "\ndone after attempts  succeed     1     2     3     4   5-8  9-16  gave up: attempts\n\
+             five                    50 %  10 %  10 %  10 %  10 %  60 %     -               50 %\n\
+             all                    100 %  10 %  10 %  10 %  10 %  40 %  20 %                  -\n"
         );
     }
 

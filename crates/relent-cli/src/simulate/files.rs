@@ -2,7 +2,7 @@
 
 use super::OutputArgs;
 use crate::{report::Report, talk::Fault};
-use relent_sim::{Outcome, Scenario};
+use relent_sim::{Contender, Outcome, Scenario};
 use std::{env, fs, io, path::Path};
 
 /// Writes the report and the plots that were asked for.
@@ -11,7 +11,8 @@ pub(super) fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome)
         return Ok(());
     }
     let command = command(env::args().skip(1));
-    let report = Report { scenario, outcome, command: &command };
+    let (scenario, outcome) = with_recommended(scenario, outcome);
+    let report = Report { scenario: &scenario, outcome: &outcome, command: &command };
     if let Some(file) = &output.html {
         fs::write(file, report.html()).map_err(|error| cannot("the report", file, &error))?;
     }
@@ -23,6 +24,20 @@ pub(super) fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome)
         }
     }
     Ok(())
+}
+
+/// What is recommended stands in every plot and table beside the policies that were asked for.
+fn with_recommended(scenario: &Scenario, outcome: &Outcome) -> (Scenario, Outcome) {
+    let (mut scenario, mut outcome) = (scenario.clone(), outcome.clone());
+    let recommended = outcome.advice.as_ref().and_then(|advice| advice.recommended.as_ref());
+    if let Some(recommended) = recommended.filter(|recommended| recommended.as_good.is_none()) {
+        let record = recommended.record.clone();
+        if outcome.records.iter().all(|other| other.policy != record.policy) {
+            scenario.contenders.push(Contender::new(record.policy.clone(), recommended.policy));
+            outcome.records.push(record);
+        }
+    }
+    (scenario, outcome)
 }
 
 fn cannot(what: &str, path: &Path, error: &io::Error) -> Fault {

@@ -10,7 +10,10 @@ mod table;
 mod watch;
 mod worlds;
 
-use crate::talk::{self, Fault};
+use crate::{
+    escape::escape,
+    talk::{self, Fault},
+};
 use clap::Subcommand;
 use relent_sim::{
     Control, Effort, Engine, Outcome, Picture, Pictures, Problem, Scenario, advise, draw_pictures, simulate_with,
@@ -195,6 +198,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Fault> {
 }
 
 fn scenario(args: &Args) -> Result<Scenario, Fault> {
+    if let (Some(_), Some(file)) = (&args.world, &args.file) {
+        return Err(Fault::new(format!(
+            "there are two scenarios: {} and the command after it",
+            escape(&file.to_string_lossy())
+        ))
+        .hint("a file is simulated by itself: relent simulate FILE.toml"));
+    }
     let scenario = match (&args.world, &args.file) {
         (Some(WorldArgs::Herd(herd)), _) => herd.scenario()?,
         (Some(WorldArgs::Open(open)), _) => open.scenario()?,
@@ -244,7 +254,7 @@ fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<
     talk::write_out(text.as_bytes())?;
     for record in outcome.records.iter().filter(|record| !output.json && record.stopped.is_some()) {
         let reason = record.stopped.as_deref().unwrap_or_default();
-        talk::warn(format!("{}: {reason}", record.policy));
+        talk::warn(format!("{}: {reason}", escape(&record.policy)));
     }
     if output.assert && scenario.asserts.is_empty() {
         talk::warn("the scenario promises nothing: it has no [assert]");
@@ -265,7 +275,7 @@ fn judge(scenario: &Scenario, outcome: &Outcome) -> ExitCode {
     let broken = outcome.broken(&scenario.asserts);
     for broken in &broken {
         // Told like any other error, but it is the scenario's own exit code that counts.
-        let _ = Fault::new(broken.to_string()).tell();
+        let _ = Fault::new(escape(&broken.to_string())).tell();
     }
     if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_BROKEN) }
 }

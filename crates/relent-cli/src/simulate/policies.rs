@@ -43,6 +43,37 @@ pub(super) fn at_once_unless_told(args: &PolicyArgs) -> Result<Contender, Fault>
     Ok(given(args, unsaid)?.unwrap_or_else(at_once))
 }
 
+/// The policies that `--compare` names: of a file, of another system, or by keys and values.
+pub(super) fn compared(specs: &[String]) -> Result<Vec<Contender>, Fault> {
+    specs.iter().map(|spec| one_of(spec)).collect()
+}
+
+fn one_of(spec: &str) -> Result<Contender, Fault> {
+    if spec.contains('#') || spec.ends_with(".toml") {
+        let args = PolicyArgs { policy: Some(spec.to_owned()), ..PolicyArgs::default() };
+        let policy = args.file()?.policy().map_err(|bad| args.fault(&bad))?;
+        let name = spec.rsplit_once('#').map_or(spec, |(_, name)| name);
+        return Ok(Contender::new(name, policy));
+    }
+    let mut draft = Draft::default();
+    let mut set = || -> Result<Policy, relent::config::BadSetting> {
+        if !spec.contains('=') {
+            draft.set("compat", spec)?;
+            return draft.policy();
+        }
+        for pair in spec.split(',') {
+            // `jitter=proportional=0.2`: the first sign parts the key from the value.
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            draft.set(&key.trim().replace('-', "_"), value.trim())?;
+        }
+        draft.policy()
+    };
+    let policy = set().map_err(|bad| {
+        Fault::new(format!("--compare {}: {}", crate::escape::escape(spec), bad.problem)).hint(bad.hint)
+    })?;
+    Ok(Contender::new(spec, policy))
+}
+
 /// A policy in two words: its curve and its jitter.
 pub(super) fn name(policy: &Policy) -> String {
     let settings = policy.settings();

@@ -1,12 +1,15 @@
 //! The figures of a simulation as a table for people, always beside the ideal.
 
 use super::View;
-use crate::talk::wrap;
+use crate::{escape::escape, report::percent, talk::wrap};
 use relent_sim::{Engine, Figure, Outcome, Record};
 use std::{fmt::Write, ops::Range};
 
 /// Figures that a table has room for, in order; those without a meaning anywhere are left out.
-const COLUMNS: [Figure; 19] = [
+const COLUMNS: [Figure; 20] = [
+    Figure::SuccessShare,
+    Figure::GaveUpShare,
+    Figure::StillTrying,
     Figure::AttemptsPerClient,
     Figure::Calls,
     Figure::TimeMs,
@@ -21,11 +24,9 @@ const COLUMNS: [Figure; 19] = [
     Figure::Load,
     Figure::P50S,
     Figure::P99S,
-    Figure::Peak1Ms,
-    Figure::Peak1S,
+    Figure::Peak100Ms,
     Figure::PeakOverCapacity,
     Figure::Utilisation,
-    Figure::GaveUp,
 ];
 
 /// The table, with a line of title above and the engine below.
@@ -36,7 +37,7 @@ pub(super) fn draw(outcome: &Outcome, view: View) -> String {
     rows.extend(shown(outcome).map(|record| row(record, &columns, outcome)));
     let mut out = String::new();
     if !outcome.title.is_empty() {
-        let _ = writeln!(out, "{}", wrap(&outcome.title, view.columns.unwrap_or(usize::MAX)));
+        let _ = writeln!(out, "{}", wrap(&escape(&outcome.title), view.columns.unwrap_or(usize::MAX)));
     }
     if !view.unicode {
         rows.iter_mut().flatten().for_each(|cell| *cell = cell.replace('±', "+-"));
@@ -60,8 +61,12 @@ fn columns(outcome: &Outcome) -> Vec<Figure> {
     let wanted = |figure: &Figure| match figure {
         Figure::AttemptsPerClient => !is_channel,
         Figure::GoodputShare | Figure::Load | Figure::RecoveryS => is_open,
-        Figure::DrainS | Figure::Peak1Ms | Figure::Peak1S | Figure::P50S | Figure::P99S => !is_occ,
-        Figure::GaveUp => shown(outcome).any(|record| record.get(Figure::GaveUp).unwrap_or(0.0) > 0.0),
+        Figure::DrainS | Figure::P50S | Figure::P99S => !is_occ,
+        // One peak is enough: where the capacity is known, in units of it.
+        Figure::Peak100Ms => !is_occ && !has(Figure::PeakOverCapacity),
+        Figure::GaveUpShare | Figure::StillTrying => {
+            shown(outcome).any(|record| record.get(*figure).unwrap_or(0.0) > 0.0)
+        }
         _ => true,
     };
     COLUMNS.into_iter().filter(|figure| wanted(figure) && has(*figure)).collect()
@@ -85,12 +90,12 @@ fn ideal(outcome: &Outcome, columns: &[Figure]) -> Option<Vec<String>> {
     let is_herd = shown(outcome).any(|record| record.get(Figure::DrainS).is_some());
     let of = |figure: &Figure| match figure {
         figure if is_herd => ideal.figure(*figure),
-        Figure::AttemptsPerClient | Figure::Load | Figure::GoodputShare => Some(1.0),
-        Figure::RecoveryS | Figure::GaveUp => Some(0.0),
+        Figure::AttemptsPerClient | Figure::Load | Figure::GoodputShare | Figure::SuccessShare => Some(1.0),
+        Figure::RecoveryS | Figure::GaveUpShare | Figure::StillTrying => Some(0.0),
         _ => None,
     };
     let mut row = vec!["ideal".to_owned()];
-    row.extend(columns.iter().map(|figure| of(figure).map_or_else(|| "-".to_owned(), number)));
+    row.extend(columns.iter().map(|figure| of(figure).map_or_else(|| "-".to_owned(), |value| said(*figure, value))));
     if recovers(outcome) {
         row.push("yes".to_owned());
     }
@@ -98,9 +103,10 @@ fn ideal(outcome: &Outcome, columns: &[Figure]) -> Option<Vec<String>> {
 }
 
 fn row(record: &Record, columns: &[Figure], outcome: &Outcome) -> Vec<String> {
-    let mut row = vec![record.policy.clone()];
+    let mut row = vec![escape(&record.policy).into_owned()];
     row.extend(columns.iter().map(|figure| match (record.get(*figure), record.sd(*figure)) {
         (None, _) => "-".to_owned(),
+        (Some(mean), _) if is_share(*figure) => said(*figure, mean),
         (Some(mean), sd) => number(mean) + &sd.map_or_else(String::new, |sd| spread(mean, sd)),
     }));
     if recovers(outcome) {
@@ -117,6 +123,18 @@ fn row(record: &Record, columns: &[Figure], outcome: &Outcome) -> Vec<String> {
         ));
     }
     row
+}
+
+/// Figures that are read as percentages.
+const fn is_share(figure: Figure) -> bool {
+    matches!(
+        figure,
+        Figure::SuccessShare | Figure::GaveUpShare | Figure::StillTrying | Figure::GoodputShare | Figure::Utilisation
+    )
+}
+
+fn said(figure: Figure, value: f64) -> String {
+    if is_share(figure) { percent(value) } else { number(value) }
 }
 
 /// A number as short as it says what it has to.
@@ -194,6 +212,7 @@ fn footer(outcome: &Outcome) -> String {
     let mut out = format!("engine {}, {runs} a policy\n", engines(outcome));
     for (name, measured, expected) in &outcome.extras.checks {
         if let Some(expected) = expected {
+            let name = escape(name);
             let _ = writeln!(out, "{name}: {}, by theory {}", checked(*measured), checked(*expected));
         }
     }
@@ -211,7 +230,7 @@ fn engines(outcome: &Outcome) -> String {
     }
     let named = |(place, (engine, policies)): (usize, &(Engine, Vec<&str>))| match place {
         0 => engine.as_str().to_owned(),
-        _ => format!("{} for {}", engine.as_str(), policies.join(" and ")),
+        _ => format!("{} for {}", engine.as_str(), escape(&policies.join(" and "))),
     };
     engines.iter().enumerate().map(named).collect::<Vec<_>>().join(", ")
 }

@@ -40,9 +40,13 @@ pub struct ServerArgs {
     #[arg(long, value_name = "[AT+]FOR", value_parser = numbers::outage, allow_hyphen_values = true)]
     pub outage: Vec<Outage>,
 
-    /// What happens in it: stall (requests queue) or refuse (connections fail at once).
-    #[arg(long, value_name = "KIND", value_parser = ["stall", "refuse"])]
+    /// What happens in it: stall (requests queue), refuse (connections fail at once), or lose (nobody answers).
+    #[arg(long, value_name = "KIND", value_parser = ["stall", "refuse", "lose"])]
     pub outage_kind: Option<String>,
+
+    /// How long the server needs after it to be as fast as before.
+    #[arg(long, value_name = "DURATION", value_parser = numbers::duration, allow_hyphen_values = true)]
+    pub ramp: Option<Duration>,
 }
 
 impl ServerArgs {
@@ -62,10 +66,14 @@ impl ServerArgs {
     fn troubles(&self, usual: TroubleKind) -> Vec<Trouble> {
         let kind = match self.outage_kind.as_deref() {
             Some("stall") => TroubleKind::Stall,
+            Some("lose") => TroubleKind::Losing(1.0),
             Some(_) => TroubleKind::Refuse,
             None => usual,
         };
-        self.outage.iter().map(|outage| Trouble { at: outage.at, lasts: outage.lasts, kind }).collect()
+        self.outage
+            .iter()
+            .map(|outage| Trouble::new(outage.at, outage.lasts, kind).ramp(self.ramp.unwrap_or_default()))
+            .collect()
     }
 }
 
@@ -100,6 +108,11 @@ pub struct Herd {
     #[command(flatten)]
     pub server: ServerArgs,
 
+    /// One more policy, beside that of the flags: FILE#NAME, a profile, or keys and values such as
+    /// base=1s,jitter=none,max_attempts=4. May be given several times.
+    #[arg(long, value_name = "POLICY")]
+    pub compare: Vec<String>,
+
     /// The policy; without one, the usual ones are compared. Attempts are not limited unless told.
     #[command(flatten)]
     pub policy: PolicyArgs,
@@ -118,12 +131,19 @@ impl Herd {
         };
         let mut scenario = Scenario::new("herd", World::Service(service));
         scenario.title = format!(
-            "{} clients lose their connection; the server takes {} a second",
-            grouped(self.clients as f64),
+            "{}; the server takes {} a second",
+            match self.clients {
+                1 => "1 client loses its connection".to_owned(),
+                clients => format!("{} clients lose their connection", grouped(clients as f64)),
+            },
             grouped(self.capacity)
         );
         let unsaid = Unsaid { curve: CurveName::Exponential, max_attempts: None };
-        scenario.contenders = policies::given(&self.policy, unsaid)?.map_or_else(policies::usual, |one| vec![one]);
+        let given = policies::given(&self.policy, unsaid)?;
+        scenario.contenders = match (given, policies::compared(&self.compare)?) {
+            (None, others) if others.is_empty() => policies::usual(),
+            (given, others) => given.into_iter().chain(others).collect(),
+        };
         Ok(seeded(scenario, &self.policy))
     }
 }
@@ -148,7 +168,7 @@ pub struct Open {
     pub lasts: Option<Duration>,
 
     /// How long a message and its answer travel.
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = numbers::duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", default_value = "10ms", value_parser = numbers::duration, allow_hyphen_values = true)]
     pub rtt: Duration,
 
     /// A time in which calls come at another rate, such as 120s+5s=30.
@@ -166,6 +186,11 @@ pub struct Open {
     /// The far side.
     #[command(flatten)]
     pub server: ServerArgs,
+
+    /// One more policy, beside that of the flags: FILE#NAME, a profile, or keys and values such as
+    /// base=1s,jitter=none,max_attempts=4. May be given several times.
+    #[arg(long, value_name = "POLICY")]
+    pub compare: Vec<String>,
 
     /// The policy. Retries are made at once unless told otherwise, up to 4 attempts.
     #[command(flatten)]
@@ -195,6 +220,7 @@ impl Open {
         scenario.title =
             format!("{} calls a second; the server takes {} a second", grouped(self.rate), grouped(self.capacity));
         scenario.contenders = vec![policies::at_once_unless_told(&self.policy)?];
+        scenario.contenders.extend(policies::compared(&self.compare)?);
         Ok(seeded(scenario, &self.policy))
     }
 }

@@ -176,7 +176,7 @@ fn impossible_worlds_by_flags() {
     );
     refuses(
         &["nowhere.toml"],
-        "error: cannot read the scenario \"nowhere.toml\": No such file or directory (os error 2)\nhint: a scenario is a TOML file: see docs/simulate.md\n",
+        "error: cannot read the scenario \"nowhere.toml\": No such file or directory (os error 2)\nhint: a scenario is a TOML file: see docs/simulate-reference.md\n",
     );
 }
 
@@ -203,11 +203,61 @@ fn every_world_has_its_figures() {
     assert_eq!(value(&stays, "goodput"), 0.0);
 }
 
-const STORM: [&str; 9] =
-    ["simulate", "open", "--capacity", "1000", "--timeout", "1s", "--max-attempts", "2", "--outage"];
+const STORM: [&str; 11] =
+    ["simulate", "open", "--capacity", "1000", "--rtt", "0s", "--timeout", "1s", "--max-attempts", "2", "--outage"];
 
 fn storm(more: &[&str]) -> Outcome {
     relent(&[&STORM, more].concat())
+}
+
+/// The paragraph about the policy, and what may help it.
+fn paragraph(stdout: &str) -> &str {
+    stdout.split("\n\n").find(|part| part.starts_with("immediate: ")).expect("there is a verdict").trim_end()
+}
+
+/// Advice for a stream is proven by running it.
+#[test]
+fn what_helps_a_storm_is_tried_and_said() {
+    let stays = storm(&["20s+10s", "--rate", "600", "--for", "80s"]).stdout;
+    let helps = stays.split_once("What helps, each change tried by itself\n").expect("something helps").1;
+    assert!(helps.starts_with("  immediate: do not retry: "), "{helps}");
+    assert!(
+        helps.contains("requests into the server: ") && helps.contains("of the calls succeed instead of "),
+        "{helps}"
+    );
+    let multiplied = relent(&["simulate", "layers", "--clients", "1000"]).stdout;
+    let words = "retry at one layer only, and let the others pass on \"overloaded, do not retry\": 4 attempts a call \
+                 instead of 64.";
+    assert!(multiplied.contains(words), "{multiplied}");
+}
+
+/// Several policies side by side, by flags.
+#[test]
+fn policies_are_compared_by_flags() {
+    let args = ["60s+10s", "--for", "90s", "--compare", "base=1s,jitter=none,max_attempts=3", "--compare", "celery"];
+    let said = storm(&args).stdout;
+    for policy in ["immediate", "base=1s,jitter=none,max_attempts=3", "celery"] {
+        assert!(said.lines().any(|line| line.starts_with(policy) && line.contains('%')), "{policy}: {said}");
+    }
+    let bad = storm(&["60s", "--compare", "bse=1s"]);
+    assert!(bad.code == Some(125) && bad.stderr.contains("--compare bse=1s: "), "{}", bad.stderr);
+}
+
+/// A run that loses calls in a rush is not healthy all along, and every call is somewhere.
+#[test]
+fn a_rush_that_costs_calls_is_not_health() {
+    let args = ["simulate", "open", "--rate", "50", "--capacity", "100", "--queue", "50", "--max-attempts", "1"];
+    let said = relent(&[&args[..], &["--spike", "20s+5s=400", "--for", "60s"]].concat()).stdout;
+    assert!(!said.contains("stays healthy") && said.contains("but loses "), "{said}");
+    let header = said.lines().find(|line| line.starts_with("policy ")).expect("a table");
+    assert!(header.split_whitespace().nth(1) == Some("succeed"), "{header}");
+}
+
+#[test]
+fn a_file_before_a_command_is_an_error() {
+    let both = relent(&["simulate", "herd.toml", "herd"]);
+    assert_eq!(both.code, Some(125));
+    assert!(both.stderr.contains("there are two scenarios"), "{}", both.stderr);
 }
 
 #[test]
@@ -217,16 +267,16 @@ fn a_storm_gets_a_verdict_and_the_reasons() {
     golden("simulate-open.txt", &heals.stdout);
     // Several runs, a storm that stays, and one that would heal if the run went on.
     let stays = storm(&["20s+10s", "--rate", "600", "--for", "80s", "--seeds", "3"]);
-    let verdict = stays.stdout.rsplit_once("\n\n").expect("there is a paragraph").1;
+    let verdict = paragraph(&stays.stdout);
     assert_eq!(
         verdict,
         "immediate: stays in the storm (0 of 3 runs; 95 %: 0 % to 56 %)\n  \
          Safe load: up to 500 calls a second, 50 % of the capacity, since a call is up to 2 attempts; 600 come, so a \
          storm that has begun does not end by itself.\n  \
-         Smallest fatal outage: 1.33s (one of 1.29s is survived; by theory 1.33s).\n"
+         Smallest fatal outage: 1.33s (one of 1.29s is survived; by theory 1.33s)."
     );
     let early = storm(&["20s+10s", "--rate", "480", "--for", "60s"]);
-    let verdict = early.stdout.rsplit_once("\n\n").expect("there is a paragraph").1;
+    let verdict = paragraph(&early.stdout);
     assert!(verdict.starts_with("immediate: is still in the storm when the run ends\n"), "{verdict}");
     assert!(
         verdict.contains("By theory the storm ends 3m23s after the outage: a longer run would show it."),
@@ -237,8 +287,9 @@ fn a_storm_gets_a_verdict_and_the_reasons() {
 #[test]
 fn cures_are_named_where_theory_has_no_say() {
     let last = |more: &[&str]| {
-        let outcome = storm(&[&["20s+5s", "--rate", "800", "--for", "60s"], more].concat());
-        outcome.stdout.rsplit_once("\n\n").expect("there is a paragraph").1.to_owned()
+        let flags = ["simulate", "open", "--capacity", "1000", "--timeout", "1s", "--max-attempts", "2", "--outage"];
+        let outcome = relent(&[&flags[..], &["20s+5s", "--rate", "800", "--for", "60s"], more].concat());
+        paragraph(&outcome.stdout).to_owned()
     };
     let short = last(&["--queue", "500"]);
     assert!(short.contains("the queue holds less work than clients wait for"), "{short}");
@@ -250,7 +301,7 @@ fn cures_are_named_where_theory_has_no_say() {
     let late = last(&["--rtt", "2s"]);
     assert_eq!(
         late,
-        "immediate: cannot succeed\n  The way to the server and back takes longer than clients wait for an answer.\n"
+        "immediate: cannot succeed\n  The way to the server and back takes longer than clients wait for an answer."
     );
     let too_much = storm(&["20s+5s", "--rate", "1100", "--for", "60s"]).stdout;
     assert!(too_much.contains("immediate: is overloaded: more calls come than the server can do\n"), "{too_much}");
@@ -362,7 +413,7 @@ fn absurd_flags_are_refused_at_once() {
         ("open --rate 5 --for 30d", "--for: clients call for longer than the run may go on"),
         ("open --spike 5s+1s", "invalid value '5s+1s' for '--spike <AT+FOR=PER_SECOND>'"),
         ("open --spike 5s+1s=-4", "--rate: a rate or its time is negative or not a number"),
-        ("open --max-attempts unlimited", "policy \"immediate\" retries at once, for ever"),
+        ("open --rtt 0s --max-attempts unlimited", "policy \"immediate\" retries at once, for ever"),
         ("aws --clients 1e9", "--clients: this needs"),
         ("layers --calls 0", "--calls: there are no calls"),
         ("layers --failure -1", "--failure: -1 is not a share between 0 and 1"),

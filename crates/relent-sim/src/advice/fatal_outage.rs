@@ -257,7 +257,7 @@ mod tests {
             arrivals: Arrivals::Open { rate: Rate::constant(600.0), poisson: true, until: 60 * SEC },
             timeout: Some(SEC),
             server: Server { capacity: Some(1000.0), exponential: true, ..Server::default() },
-            troubles: vec![Trouble { at: 10 * SEC, lasts: 10 * SEC, kind: TroubleKind::Stall }],
+            troubles: vec![Trouble::new(10 * SEC, 10 * SEC, TroubleKind::Stall)],
             ..Service::herd(1, 1.0)
         };
         let contender = Contender::new("p", Policy::immediate().max_attempts(4));

@@ -14,6 +14,7 @@ use crate::{
 };
 mod fatal_outage;
 mod recommend;
+mod remedies;
 mod safe_load;
 
 use std::sync::atomic::Ordering;
@@ -50,9 +51,16 @@ const SECOND: f64 = 6e6;
 /// assert!(recommended.record.get(Figure::DrainOverIdeal).unwrap() < 1.06);
 /// ```
 pub fn advise(scenario: &Scenario, outcome: &mut Outcome, threads: usize, effort: Effort, control: &Control) {
-    let World::Service(service) = &scenario.world else { return };
-    let mut advice = Advice { policies: vec![Safety::default(); outcome.records.len()], recommended: None };
     let attempts: f64 = outcome.records.iter().map(attempts).sum();
+    let mut advice = Advice { policies: vec![Safety::default(); outcome.records.len()], ..Advice::default() };
+    let enough = if effort == Effort::Any { f64::INFINITY } else { attempts + SECOND };
+    let World::Service(service) = &scenario.world else {
+        if matches!(scenario.world, World::Layers(_)) && !control.is_stopped() {
+            advice.remedies = remedies::remedies(scenario, outcome, &[], enough, threads, control);
+            outcome.advice = Some(advice);
+        }
+        return;
+    };
     control.advising.store(true, Ordering::Relaxed);
     if service.is_open() {
         let most = match effort {
@@ -60,6 +68,7 @@ pub fn advise(scenario: &Scenario, outcome: &mut Outcome, threads: usize, effort
             Effort::Any => f64::INFINITY,
         };
         advice.policies = policies(scenario, service, &outcome.records, threads, most, control);
+        advice.remedies = remedies::remedies(scenario, outcome, &advice.policies, enough, threads, control);
     } else if !control.is_stopped() {
         advice.recommended = recommend::recommend(scenario, service, &outcome.records, threads, control);
     }

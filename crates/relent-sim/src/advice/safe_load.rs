@@ -172,7 +172,7 @@ mod tests {
             arrivals: Arrivals::Open { rate: Rate::constant(200.0), poisson: true, until: 400 * SEC },
             timeout: Some(SEC),
             server: Server { capacity: Some(1000.0), exponential: true, ..Server::default() },
-            troubles: vec![Trouble { at: 60 * SEC, lasts: 10 * SEC, kind: TroubleKind::Stall }],
+            troubles: vec![Trouble::new(60 * SEC, 10 * SEC, TroubleKind::Stall)],
             ..Service::herd(1, 1.0)
         };
         change(&mut service);

@@ -32,6 +32,8 @@ pub(crate) enum Purpose {
     Writes,
     /// A slot of a shared channel.
     Channel,
+    /// Whether a request gets lost.
+    Loss,
 }
 
 /// The luck of one run.

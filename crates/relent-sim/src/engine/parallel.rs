@@ -31,16 +31,41 @@ pub(crate) fn each<T: Send>(
     };
     thread::scope(|scope| {
         for _ in 1..threads.clamp(1, jobs.max(1)) {
-            scope.spawn(share);
+            // Where the system has no thread to give, those that are there do the work.
+            if !spawn(scope, share) {
+                break;
+            }
         }
         share();
     });
     results.into_iter().map(|result| result.into_inner().expect("no thread panics while it holds this")).collect()
 }
 
+/// Whether a thread could be had.
+fn spawn<'scope>(scope: &'scope thread::Scope<'scope, '_>, work: impl FnOnce() + Send + 'scope) -> bool {
+    #[cfg(test)]
+    if tests::NO_THREADS.get() {
+        return false;
+    }
+    thread::Builder::new().spawn_scoped(scope, work).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    thread_local! {
+        /// Whether the system has no thread to give, for a test.
+        pub(super) static NO_THREADS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    }
+
+    #[test]
+    fn where_no_thread_can_be_had_the_work_is_done_all_the_same() {
+        NO_THREADS.set(true);
+        let squares = each(10, 4, &Control::default(), |job| (job * job, thread::current().id()));
+        NO_THREADS.set(false);
+        assert!(squares.iter().all(|done| done.is_some_and(|(_, by)| by == thread::current().id())));
+    }
 
     #[test]
     fn results_are_in_order_on_any_number_of_threads() {

@@ -14,6 +14,33 @@ pub struct Advice {
     pub policies: Vec<Safety>,
     /// What a herd should do, where that can be said.
     pub recommended: Option<Recommended>,
+    /// Changes that help a stream or a chain whose calls are lost or multiplied, each tried by itself.
+    pub remedies: Vec<Remedied>,
+}
+
+/// A change that was tried, and helped.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remedied {
+    /// The policy whose calls it helps.
+    pub policy: String,
+    /// The change.
+    pub remedy: Remedy,
+    /// What the policy does with it.
+    pub record: Record,
+}
+
+/// One change to a world, everything else the same.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Only the layer next to the server retries; the others pass on that it is overloaded.
+    OneLayer,
+    /// A call makes at most so many attempts.
+    Attempts(u32),
+    /// The server lets in no more requests than this, which are answered in time.
+    Queue(u64),
+    /// The server can do so many requests a second.
+    Capacity(f64),
 }
 
 /// How safe a policy is under a stream of calls. Everything is `None` for a herd.

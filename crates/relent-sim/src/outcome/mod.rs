@@ -5,14 +5,16 @@ pub(crate) mod bands;
 mod broken;
 mod figures;
 pub(crate) mod histogram;
+mod ideal;
 pub(crate) mod run;
 pub(crate) mod time_bins;
 
 pub use self::{
-    advice::{Advice, Cure, FatalOutage, Recommended, SafeLoad, Safety, Shape, Storm},
+    advice::{Advice, Cure, FatalOutage, Recommended, Remedied, Remedy, SafeLoad, Safety, Shape, Storm},
     bands::{Band, Bands},
     broken::Broken,
     figures::Figures,
+    ideal::Ideal,
 };
 
 use crate::scenario::{Engine, Figure};
@@ -35,57 +37,6 @@ pub struct Outcome {
     pub advice: Option<Advice>,
     /// Whether the run was cut short (by the user, who then sees what was done).
     pub interrupted: bool,
-}
-
-/// What perfect clients would need: everybody served as fast as the server can, one attempt each.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ideal {
-    /// Clients (or calls).
-    pub clients: u64,
-    /// What the server completes in a second.
-    pub capacity_per_s: f64,
-    /// Clients / capacity, in seconds, counted from the end of an outage that begins the scenario.
-    pub drain_s: f64,
-    /// When the server could begin: the end of an outage that begins the scenario, in seconds.
-    pub begins_s: f64,
-}
-
-impl Ideal {
-    /// What a figure of a herd would be at best: all clients served one after another from the moment on at which the
-    /// server could begin; `None` where the best is not known.
-    ///
-    /// ```
-    /// use relent_sim::{Figure, Ideal};
-    /// let ideal = Ideal { clients: 100_000, capacity_per_s: 5000.0, drain_s: 20.0, begins_s: 0.0 };
-    /// assert_eq!(ideal.figure(Figure::DrainS), Some(20.0));
-    /// assert_eq!(ideal.figure(Figure::AttemptsPerClient), Some(1.0));
-    /// assert_eq!(ideal.figure(Figure::P90S), Some(18.0));
-    /// ```
-    pub fn figure(&self, figure: Figure) -> Option<f64> {
-        let wait = |share: f64| self.begins_s + share * self.drain_s;
-        let value = match figure {
-            Figure::AttemptsPerClient
-            | Figure::PeakOverCapacity
-            | Figure::Utilisation
-            | Figure::GoodputShare
-            | Figure::Load
-            | Figure::LoadOverGoodput
-            | Figure::SuccessShare
-            | Figure::MaxAttempts => 1.0,
-            Figure::WastedPerClient | Figure::GaveUp => 0.0,
-            Figure::DrainOverIdeal => wait(1.0) / self.drain_s,
-            Figure::DrainS | Figure::MaxS => wait(1.0),
-            Figure::P50S => wait(0.5),
-            Figure::P90S => wait(0.9),
-            Figure::P99S => wait(0.99),
-            Figure::Peak1Ms => self.capacity_per_s / 1000.0,
-            Figure::Peak100Ms => self.capacity_per_s / 10.0,
-            Figure::Peak1S | Figure::Goodput => self.capacity_per_s,
-            Figure::RecoveryS => self.drain_s,
-            _ => return None,
-        };
-        Some(value)
-    }
 }
 
 /// What one policy did.

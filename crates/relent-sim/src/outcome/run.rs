@@ -41,7 +41,7 @@ pub(crate) struct Kept {
     pub(crate) trace: Option<Trace>,
 }
 
-/// Attempts by the time they were sent.
+/// Attempts by the time they were sent, and calls by the time they began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Health {
     /// First attempts.
@@ -50,4 +50,8 @@ pub(crate) struct Health {
     pub(crate) sent: u64,
     /// Those that succeeded.
     pub(crate) succeeded: u64,
+    /// Calls that began in this time.
+    pub(crate) began: u64,
+    /// Those of them that succeeded, whenever that was.
+    pub(crate) ended_well: u64,
 }

@@ -1,4 +1,4 @@
-//! Counters over time: bins that widen as the run goes on, and peaks within fixed windows.
+//! Counters over time: bins that widen as the run goes on, and the peaks within windows that slide.
 
 /// The most bins there are; when time goes beyond them, pairs are joined.
 const BINS: usize = 2048;
@@ -84,20 +84,26 @@ impl<const K: usize> TimeBins<K> {
     }
 }
 
-/// The most events within a millisecond, a tenth of a second and a second.
-#[derive(Clone, Copy, Debug)]
+/// The most events within a millisecond, a tenth of a second and a second. The wider windows slide from millisecond to
+/// millisecond, so that a rush counts as much whenever it begins.
+#[derive(Clone, Debug)]
 pub(crate) struct Peaks {
     ends: u64,
     count: u64,
     most: u64,
-    tenth: Peak,
-    second: Peak,
+    /// The events of the last second, by millisecond: a ring.
+    last: Box<[u64; SECOND]>,
+    tenth: Window,
+    second: Window,
 }
 
+/// A second in milliseconds.
+const SECOND: usize = 1000;
+
 impl Peaks {
-    pub(crate) const fn new() -> Peaks {
-        let (tenth, second) = (Peak::new(100_000_000), Peak::new(1_000_000_000));
-        Peaks { ends: MILLISECOND, count: 0, most: 0, tenth, second }
+    pub(crate) fn new() -> Peaks {
+        let (tenth, second) = (Window::new(100), Window::new(SECOND));
+        Peaks { ends: MILLISECOND, count: 0, most: 0, last: Box::new([0; SECOND]), tenth, second }
     }
 
     /// Events of one millisecond. Times do not decrease.
@@ -109,25 +115,33 @@ impl Peaks {
         self.count += count;
     }
 
-    /// A millisecond is over: the wider windows get its events.
+    /// A millisecond is over: the wider windows get its events, and move on to the one that `time` is in.
     fn turn(&mut self, time: u64) {
         self.close();
+        let begins = self.ends / MILLISECOND;
         self.ends = (time / MILLISECOND).saturating_add(1).saturating_mul(MILLISECOND);
+        // Milliseconds without events leave the windows no fuller; after a second of them they are empty.
+        let quiet = (time / MILLISECOND).saturating_sub(begins).min(SECOND as u64);
+        for place in 0..quiet {
+            self.put((begins + place) as usize, 0);
+        }
     }
 
     fn close(&mut self) {
-        let began = self.ends - MILLISECOND;
         self.most = self.most.max(self.count);
-        self.tenth.add_many(began, self.count);
-        self.second.add_many(began, self.count);
-        self.count = 0;
+        let count = std::mem::take(&mut self.count);
+        self.put((self.ends / MILLISECOND - 1) as usize, count);
+    }
+
+    fn put(&mut self, millisecond: usize, count: u64) {
+        self.tenth.slide(count, self.last[(millisecond + SECOND - self.tenth.width) % SECOND]);
+        self.second.slide(count, self.last[millisecond % SECOND]);
+        self.last[millisecond % SECOND] = count;
     }
 
     /// The peaks, from the narrowest window to the widest.
     pub(crate) fn most(mut self) -> [u64; 3] {
         self.close();
-        self.tenth.close();
-        self.second.close();
         [self.most, self.tenth.most, self.second.most]
     }
 }
@@ -135,31 +149,23 @@ impl Peaks {
 /// All windows and bins begin at a whole one.
 pub(crate) const MILLISECOND: u64 = 1_000_000;
 
-/// The most events within one window of a fixed width, windows laid end to end from time 0.
+/// The most events within a window that slides.
 #[derive(Clone, Copy, Debug)]
-struct Peak {
-    width: u64,
-    begins: u64,
+struct Window {
+    /// In milliseconds.
+    width: usize,
     count: u64,
     most: u64,
 }
 
-impl Peak {
-    const fn new(width: u64) -> Peak {
-        Peak { width, begins: 0, count: 0, most: 0 }
+impl Window {
+    const fn new(width: usize) -> Window {
+        Window { width, count: 0, most: 0 }
     }
 
-    fn add_many(&mut self, time: u64, count: u64) {
-        if time - self.begins >= self.width {
-            self.close();
-            self.begins = time / self.width * self.width;
-        }
-        self.count += count;
-    }
-
-    fn close(&mut self) {
+    fn slide(&mut self, comes: u64, goes: u64) {
+        self.count = self.count + comes - goes;
         self.most = self.most.max(self.count);
-        self.count = 0;
     }
 }
 
@@ -188,5 +194,18 @@ mod tests {
         }
         assert_eq!(peaks.most(), [2, 4, 7]);
         assert_eq!(Peaks::new().most(), [0, 0, 0]);
+    }
+
+    /// A rush of a second is as high whenever it begins; windows that lie end to end would cut it in halves.
+    #[test]
+    fn a_rush_that_begins_at_half_past_is_a_rush() {
+        for begins in [10_000, 10_500, 10_999, 5, 0] {
+            let mut peaks = Peaks::new();
+            for ms in begins..begins + 1000 {
+                peaks.add_many(ms * MILLISECOND, 3);
+            }
+            peaks.add_many((begins + 9_999) * MILLISECOND, 1);
+            assert_eq!(peaks.most(), [3, 300, 3000], "{begins}");
+        }
     }
 }

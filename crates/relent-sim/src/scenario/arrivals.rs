@@ -27,17 +27,19 @@ pub enum Arrivals {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rate {
     points: Vec<(f64, f64)>,
+    /// When spikes are over.
+    spikes: Vec<f64>,
 }
 
 impl Rate {
     /// Always the same.
     pub fn constant(per_s: f64) -> Rate {
-        Rate { points: vec![(0.0, per_s)] }
+        Rate { points: vec![(0.0, per_s)], spikes: Vec::new() }
     }
 
     /// Straight lines between `(seconds, calls a second)`, in the order of time. Two points at one time are a step.
     pub fn lines(points: Vec<(f64, f64)>) -> Rate {
-        Rate { points }
+        Rate { points, spikes: Vec::new() }
     }
 
     /// The same rate, multiplied within `at..at + lasts`.
@@ -50,7 +52,8 @@ impl Rate {
         points.extend(self.points.iter().filter(|p| p.0 > from && p.0 < to).map(|p| (p.0, p.1 * times)));
         points.extend([(to, b * times), (to, b)]);
         points.extend(self.points.iter().copied().filter(|p| p.0 > to));
-        Rate { points }
+        let rush = (times > 1.0).then_some(to);
+        Rate { points, spikes: self.spikes.iter().copied().chain(rush).collect() }
     }
 
     /// The points.
@@ -76,6 +79,20 @@ impl Rate {
     pub fn most(&self, until: f64) -> f64 {
         let within = self.points.iter().filter(|p| p.0 <= until).map(|p| p.1);
         within.fold(self.at(0.0).max(self.at(until)), f64::max)
+    }
+
+    /// When the last rush is over that is over before `until`: a spike, or more calls than the capacity.
+    pub(crate) fn rush_ends(&self, until: f64, capacity: Option<f64>) -> Option<f64> {
+        let beyond = |(t0, r0, t1, r1): &(f64, f64, f64, f64)| {
+            let capacity = capacity?;
+            match (*r0 > capacity, *r1 > capacity) {
+                (_, true) => Some(*t1),
+                (true, false) => Some(t0 + (t1 - t0) * (r0 - capacity) / (r0 - r1)),
+                (false, false) => None,
+            }
+        };
+        let over = self.pieces(until).iter().filter_map(beyond).collect::<Vec<_>>();
+        self.spikes.iter().copied().chain(over).filter(|end| *end < until).reduce(f64::max)
     }
 
     /// The calls expected until a time: the integral.

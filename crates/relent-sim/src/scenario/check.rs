@@ -1,7 +1,7 @@
 //! Impossible scenarios, and what is wrong with them.
 
 use super::{Access, Arrivals, Network, Rate, Windows};
-use super::{Contender, Picture, Scenario, Service, TroubleKind, World};
+use super::{Contender, Picture, RetryAfter, Scenario, Service, TroubleKind, World};
 use relent::{Curve, Jitter, duration::Human};
 use std::{collections::BTreeSet, error::Error, fmt, ops::Range, time::Duration};
 
@@ -208,7 +208,12 @@ impl Service {
         within(service, limit, "server.capacity", "the time that one request takes")?;
         for trouble in &self.troubles {
             must(!trouble.lasts.is_zero(), "trouble", "the trouble lasts no time", "for = \"10s\"")?;
-            within(trouble.at.saturating_add(trouble.lasts), limit, "trouble", "the end of the trouble")?;
+            within(
+                trouble.at.saturating_add(trouble.lasts).saturating_add(trouble.ramp),
+                limit,
+                "trouble",
+                "the end of the trouble",
+            )?;
         }
         Ok(())
     }
@@ -243,7 +248,7 @@ impl Service {
         }
         check_share("server.failure", server.failure)?;
         for trouble in &self.troubles {
-            if let TroubleKind::Slow(share) | TroubleKind::Failing(share) = trouble.kind {
+            if let TroubleKind::Slow(share) | TroubleKind::Failing(share) | TroubleKind::Losing(share) = trouble.kind {
                 check_share("trouble", share)?;
             }
         }
@@ -296,12 +301,26 @@ impl Service {
         let settings = contender.policy.settings();
         let name = &contender.name;
         let key = format!("policy.{name}");
-        let at_once = settings.curve == Curve::Immediate && self.network.mean_ns() == 0.0;
+        // Who is always told to wait does not come back at once.
+        let silent = self.server.failure > 0.0 || !self.troubles.is_empty();
+        let told = match contender.retry_after.unwrap_or(self.server.retry_after) {
+            RetryAfter::Fixed(after) => !after.is_zero() && !silent,
+            _ => false,
+        };
+        let at_once = settings.curve == Curve::Immediate && self.network.mean_ns() == 0.0 && !told;
         must(
             !(at_once && settings.max_attempts.is_none()),
             &key,
             format!("policy {name:?} retries at once, for ever, over a network without delay"),
             "give it max_attempts or a delay",
+        )?;
+        let loses = self.troubles.iter().any(|trouble| matches!(trouble.kind, TroubleKind::Losing(_)));
+        let waits_for_ever = self.timeout.is_none() && settings.attempt_timeout.is_none();
+        must(
+            !(loses && waits_for_ever),
+            "clients.timeout",
+            format!("requests are lost, and under policy {name:?} clients wait for an answer for ever"),
+            "give the clients a timeout, or the policy an attempt_timeout",
         )?;
         if let Arrivals::Open { rate, until, .. } = &self.arrivals {
             let end = rate.at(until.as_secs_f64());

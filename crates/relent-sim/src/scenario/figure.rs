@@ -10,7 +10,7 @@ pub enum Figure {
     WastedPerClient,
     /// When the last client was connected, in seconds.
     DrainS,
-    /// The drain time in units of the ideal, clients / capacity.
+    /// The drain time in units of the ideal: that of clients who know everything.
     DrainOverIdeal,
     /// Half of the successful clients waited no longer than this, in seconds.
     P50S,
@@ -22,11 +22,12 @@ pub enum Figure {
     MaxS,
     /// The most attempts that reached the server within one millisecond.
     Peak1Ms,
-    /// The most attempts that reached the server within a tenth of a second.
+    /// The most attempts that reached the server within any tenth of a second.
     Peak100Ms,
-    /// The most attempts that reached the server within a second.
+    /// The most attempts that reached the server within any second.
     Peak1S,
-    /// The peak of a tenth of a second in units of what the server can do in that time.
+    /// The peak: the most attempts that reached the server within any tenth of a second, in units of what it can do in
+    /// that time.
     PeakOverCapacity,
     /// The share of the time until the end that the server was busy, 0 to 1.
     Utilisation,
@@ -36,14 +37,18 @@ pub enum Figure {
     RecoveryS,
     /// Successes a second: until drained for a herd, over the last stretch for open arrivals.
     Goodput,
-    /// Successes in units of the first attempts, over the stretch of `goodput`.
+    /// The share of the calls that began in the last stretch that succeeded, 0 to 1.
     GoodputShare,
     /// Attempts in units of the first attempts, over the stretch of `goodput`: the amplification.
     Load,
     /// Attempts for each success, over the stretch of `goodput`.
     LoadOverGoodput,
-    /// The share of all calls that succeeded in the end, 0 to 1.
+    /// The share of all calls that succeeded, 0 to 1.
     SuccessShare,
+    /// The share of all calls that were given up, 0 to 1.
+    GaveUpShare,
+    /// The share of all calls that were still tried when the run ended, 0 to 1. It and the two before add up to one.
+    StillTrying,
     /// The most attempts that any client made.
     MaxAttempts,
     /// Write calls that reached the row (optimistic concurrency).
@@ -62,7 +67,7 @@ pub enum Figure {
 
 impl Figure {
     /// All figures, in the order in which they are printed.
-    pub const ALL: [Figure; 27] = [
+    pub const ALL: [Figure; 29] = [
         Figure::AttemptsPerClient,
         Figure::WastedPerClient,
         Figure::DrainS,
@@ -83,6 +88,8 @@ impl Figure {
         Figure::Load,
         Figure::LoadOverGoodput,
         Figure::SuccessShare,
+        Figure::GaveUpShare,
+        Figure::StillTrying,
         Figure::MaxAttempts,
         Figure::Calls,
         Figure::TimeMs,
@@ -115,6 +122,8 @@ impl Figure {
             Figure::Load => "load",
             Figure::LoadOverGoodput => "load_over_goodput",
             Figure::SuccessShare => "success_share",
+            Figure::GaveUpShare => "gave_up_share",
+            Figure::StillTrying => "still_trying",
             Figure::MaxAttempts => "max_attempts",
             Figure::Calls => "calls",
             Figure::TimeMs => "time_ms",
@@ -152,7 +161,9 @@ impl Figure {
             Figure::GoodputShare => "goodput share",
             Figure::Load => "load",
             Figure::LoadOverGoodput => "load/goodput",
-            Figure::SuccessShare => "success",
+            Figure::SuccessShare => "succeed",
+            Figure::GaveUpShare => "give up",
+            Figure::StillTrying => "still trying",
             Figure::MaxAttempts => "max attempts",
             Figure::Calls => "calls",
             Figure::TimeMs => "time ms",

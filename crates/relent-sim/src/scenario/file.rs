@@ -28,7 +28,7 @@ impl Scenario {
     ///
     /// The file cannot be read, is no scenario, or an impossible one; the error says where.
     pub fn load(path: &Path) -> std::result::Result<Scenario, ConfigError> {
-        const HINT: &str = "a scenario is a TOML file: see docs/simulate.md";
+        const HINT: &str = "a scenario is a TOML file: see docs/simulate-reference.md";
         let cannot = |error: &dyn std::fmt::Display| {
             ConfigError::whole(path, format!("cannot read the scenario {path:?}: {error}"), HINT)
         };
@@ -332,7 +332,12 @@ fn network(root: &Table<'_>) -> Result<Network> {
         Shape::Constant => Network::Constant(one_way),
         Shape::Normal => Network::Normal { mean: one_way, sd: table.duration("sd")?.unwrap_or(one_way / 5) },
         Shape::Exponential => Network::Exponential(one_way),
-        Shape::LogNormal => Network::LogNormal { median: one_way, sigma: table.number("sigma")?.unwrap_or(0.5) },
+        Shape::LogNormal => {
+            // The time that is said is the mean, whatever the distribution.
+            let sigma = table.number("sigma")?.unwrap_or(0.5);
+            let below = if sigma.is_finite() { (-sigma * sigma / 2.0).exp() } else { 1.0 };
+            Network::LogNormal { median: one_way.mul_f64(below), sigma }
+        }
     };
     table.finish()?;
     Ok(network)
@@ -447,16 +452,25 @@ fn troubles(root: &Table<'_>) -> Result<Vec<Trouble>> {
             ("refuse", TroubleKind::Refuse),
             ("slow", TroubleKind::Slow(0.5)),
             ("failing", TroubleKind::Failing(0.5)),
+            ("losing", TroubleKind::Losing(1.0)),
         ];
         let mut kind = table.word("kind", "kind of trouble", &words)?.unwrap_or(TroubleKind::Stall);
-        if let TroubleKind::Slow(share) | TroubleKind::Failing(share) = &mut kind {
-            *share = table.number("share")?.unwrap_or(*share);
+        match &mut kind {
+            TroubleKind::Slow(speed) => {
+                // What is left of the speed. `share` is its old name, which says less.
+                *speed = table.number("speed")?.or(table.number("share")?).unwrap_or(*speed);
+            }
+            TroubleKind::Failing(share) | TroubleKind::Losing(share) => {
+                *share = table.number("share")?.unwrap_or(*share);
+            }
+            TroubleKind::Stall | TroubleKind::Refuse => {}
         }
+        let ramp = table.duration("ramp")?.unwrap_or(Duration::ZERO);
         let at = table.duration("at")?.unwrap_or(Duration::ZERO);
         let Some(lasts) = table.duration("for")? else {
             return Err(table.wrong(value.span(), "it is not said how long the trouble lasts", "for = \"10s\""));
         };
-        troubles.push(Trouble { at, lasts, kind });
+        troubles.push(Trouble { at, lasts, kind, ramp });
         table.finish()?;
     }
     Ok(troubles)

@@ -13,6 +13,7 @@ mod optimistic_writers;
 mod pictures;
 pub mod presets;
 mod service;
+pub(crate) mod speed;
 mod table;
 
 pub use self::{

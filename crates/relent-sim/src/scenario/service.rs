@@ -112,6 +112,9 @@ pub struct Trouble {
     pub lasts: Duration,
     /// What it is.
     pub kind: TroubleKind,
+    /// How long the server needs after it to be as fast as before: caches are cold, and its speed rises evenly from
+    /// nothing. Zero is at once.
+    pub ramp: Duration,
 }
 
 /// What goes wrong.
@@ -125,15 +128,37 @@ pub enum TroubleKind {
     Slow(f64),
     /// This share of attempts fails after having been served.
     Failing(f64),
+    /// This share of requests is lost on the way, and nobody is told: clients learn it by their timeouts.
+    Losing(f64),
 }
 
 impl Trouble {
+    /// A trouble that is over when it is over.
+    pub const fn new(at: Duration, lasts: Duration, kind: TroubleKind) -> Trouble {
+        Trouble { at, lasts, kind, ramp: Duration::ZERO }
+    }
+
+    /// The same, after which the server becomes as fast as before over so long.
+    #[must_use]
+    pub const fn ramp(mut self, ramp: Duration) -> Trouble {
+        self.ramp = ramp;
+        self
+    }
+
     pub(crate) fn begins_ns(&self) -> u64 {
         crate::time::nanos(self.at)
     }
 
-    pub(crate) fn ends_ns(&self) -> u64 {
+    /// When the cause is over; the server may still be slow.
+    pub(crate) fn stops_ns(&self) -> u64 {
         crate::time::nanos(self.at).saturating_add(crate::time::nanos(self.lasts))
+    }
+
+    /// When all is as before.
+    pub(crate) fn ends_ns(&self) -> u64 {
+        crate::time::nanos(self.at)
+            .saturating_add(crate::time::nanos(self.lasts))
+            .saturating_add(crate::time::nanos(self.ramp))
     }
 }
 
@@ -173,8 +198,12 @@ impl Service {
         matches!(self.arrivals, Arrivals::Open { .. })
     }
 
-    /// The end of the last trouble, in nanoseconds.
+    /// The end of the last trouble, in nanoseconds. A rush of calls is one: a spike, or more than the server can do.
     pub(crate) fn trouble_ends(&self) -> Option<u64> {
-        self.troubles.iter().map(Trouble::ends_ns).max()
+        let rush = match &self.arrivals {
+            Arrivals::Open { rate, until, .. } => rate.rush_ends(until.as_secs_f64(), self.capacity()),
+            Arrivals::Herd { .. } => None,
+        };
+        self.troubles.iter().map(Trouble::ends_ns).chain(rush.map(|end| (end * 1e9) as u64)).max()
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     },
     outcome::{
         Extras, Figures, Ideal, Outcome, Plots, Record, Share,
-        bands::Bands,
+        bands::{Bands, MOST_TRACES},
         run::{Kept, Run},
     },
     scenario::{Arrivals, Contender, Engine, Figure, Problem, Scenario, Service, World},
@@ -171,19 +171,26 @@ fn noted<'a>(world: &World, runs: impl Iterator<Item = &'a Run>) -> Vec<(String,
 
 /// What a run leaves behind, in bytes: its figures, twice while they are put in order, and how often clients tried.
 const A_RESULT: u64 = 4096;
+/// What the first run of a policy leaves behind, of which plots are drawn: load over time, waits, sampled clients.
+const A_PLOT: u64 = 250_000;
+/// What is kept of each of the first runs of a policy, of which bands are drawn.
+const A_TRACE: u64 = 12_000;
 
 /// A run that would not fit is refused before it starts.
 fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) -> Result<(), Problem> {
     let jobs = plans.len() * scenario.seeds as usize;
     let most = plans.iter().map(|plan| plan::memory(scenario, plan)).max().unwrap_or(0);
     let at_once = most.saturating_mul(threads.clamp(1, jobs.max(1)) as u64);
-    let results = (jobs as u64).saturating_mul(A_RESULT);
+    let traces = u64::from(scenario.seeds.min(MOST_TRACES)).saturating_mul(A_TRACE);
+    let drawn = (plans.len() as u64).saturating_mul(A_PLOT.saturating_add(traces));
+    let results = (jobs as u64).saturating_mul(A_RESULT).saturating_add(drawn);
     let needed = at_once.saturating_add(results);
     match plan::free_memory() {
         Some(free) if needed > free => {
             let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
             let problem = format!("this needs {:.1} GiB of memory and {:.1} GiB are free", gib(needed), gib(free));
             let (key, hint) = match &scenario.world {
+                _ if results > at_once && drawn > results / 2 => ("policy", "compare fewer policies at a time"),
                 _ if results > at_once => ("seeds", "use fewer seeds"),
                 World::Service(Service { arrivals: Arrivals::Herd { .. }, .. }) => match scenario.engine {
                     Some(_) => ("clients.count", "use the count or fluid engine, fewer clients, or fewer threads"),
@@ -200,16 +207,10 @@ fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) -> Result<(
 }
 
 fn ideal(scenario: &Scenario) -> Option<Ideal> {
-    let World::Service(service) = &scenario.world else { return None };
-    let capacity_per_s = service.capacity()?;
-    let clients = service.arrivals.clients();
-    let begins_s = begins(service);
-    Some(Ideal { clients: clients as u64, capacity_per_s, drain_s: clients / capacity_per_s, begins_s })
-}
-
-fn begins(service: &Service) -> f64 {
-    let first = service.troubles.iter().filter(|trouble| trouble.at.is_zero());
-    first.map(|trouble| trouble.lasts.as_secs_f64()).fold(0.0, f64::max)
+    match &scenario.world {
+        World::Service(service) => Ideal::of(service),
+        _ => None,
+    }
 }
 
 /// The runs of one policy as one record. Runs that were interrupted are left out; if there are no others, the first,

@@ -85,7 +85,9 @@ fn clients(scenario: &Scenario) -> u64 {
 pub(crate) fn memory(scenario: &Scenario, plan: &Plan) -> u64 {
     const FIXED: u64 = 16 << 20;
     let per_client = match (&scenario.world, plan) {
-        (_, Plan::Count(..) | Plan::Fluid(..)) => return FIXED,
+        (_, Plan::Count(levels, grid) | Plan::Fluid(levels, grid)) => {
+            return FIXED.saturating_add(grid.slots.saturating_mul(8 * levels.len() as u64));
+        }
         (World::Service(service), _) if service.layers > 1 => 40 + 64 * u64::from(service.layers),
         (World::Layers(layers), _) => 64 * u64::from(layers.depth),
         (World::Batch(_) | World::Saturated(_), _) => 48,

@@ -69,7 +69,7 @@ fn curve(studio: Studio<'_>, service: &Service, contender: &Contender) -> Option
         }
         let until = CALM + lasts + PATIENCE + LASTING;
         let arrivals = Arrivals::Open { rate: Rate::constant(capacity * rho), poisson: true, until };
-        let troubles = vec![Trouble { at: CALM, lasts, kind }];
+        let troubles = vec![Trouble::new(CALM, lasts, kind)];
         let service = Service { arrivals, troubles, ..service.clone() };
         let run = studio.run(&service, contender);
         let recovery_s = run.figures.get(Figure::RecoveryS).filter(|time| *time <= PATIENCE.as_secs_f64());

@@ -1,13 +1,16 @@
 //! What holds for every retry, whatever the policy.
 
-use relent::{Policy, Verdict};
+use relent::{Curve, Policy, Verdict};
 
 /// What must hold for every retry, whatever the policy: checked at each one.
 pub(crate) struct Bounds {
     most_attempts: u32,
     cap: u64,
-    /// Whether who decides is who was told: a layer that gives up does not pass on what the server said.
+    /// Whether who decides is who was told, and obeys: a layer that gives up does not pass on what the server said, and a
+    /// rule of another system's may shorten it.
     is_told: bool,
+    /// Whether the rule makes of a pushback what it likes, so that neither bound is known.
+    own_rule: bool,
 }
 
 impl Bounds {
@@ -18,6 +21,7 @@ impl Bounds {
             most_attempts: layered.unwrap_or(u32::MAX),
             cap: settings.cap.map_or(u64::MAX, crate::time::nanos),
             is_told: layers <= 1,
+            own_rule: matches!(settings.curve, Curve::Custom(_)),
         }
     }
 
@@ -29,6 +33,9 @@ impl Bounds {
             _ => 0,
         };
         let most = self.cap.max(told.saturating_add(told / 10));
+        if self.own_rule && told > 0 {
+            return;
+        }
         let least = if self.is_told { told } else { 0 };
         assert!((least..=most).contains(&delay), "a delay of {delay} ns outside of {least}..={most}");
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     outcome::{
-        Figures, LoadBin, Plots,
+        Figures, Ideal, LoadBin, Plots,
         histogram::Waits,
         run::{Health, Run},
         time_bins::{MILLISECOND, Peaks, TimeBins},
@@ -36,6 +36,8 @@ pub(crate) struct Judge {
     pub(crate) works: bool,
     pub(crate) workers: u32,
     pub(crate) trouble_ends: Option<u64>,
+    /// The drain time of clients who know everything, in seconds.
+    pub(crate) ideal_s: Option<f64>,
     /// How long the fate of an attempt may be open.
     pub(crate) timeout: u64,
 }
@@ -47,6 +49,7 @@ impl Judge {
             works: service.server.capacity.is_some(),
             workers: service.server.workers,
             trouble_ends: service.trouble_ends(),
+            ideal_s: Ideal::of(service).and_then(|ideal| ideal.figure(Figure::DrainS)),
             timeout: service.timeout.map_or(1_000_000_000, crate::time::nanos),
         }
     }
@@ -173,6 +176,9 @@ impl Meter {
         self.last_connected = self.last_connected.max(now);
         self.fates.add(now, CONNECTED);
         self.waits.add(now - started.min(now));
+        if self.open {
+            self.health_at(started).ended_well += 1;
+        }
         self.ended(attempts);
     }
 
@@ -189,13 +195,26 @@ impl Meter {
         if !self.open {
             return;
         }
-        let bin = (sent / HEALTH_NS) as usize;
+        let health = self.health_at(sent);
+        health.sent += 1;
+        health.first += u64::from(first);
+        health.succeeded += u64::from(succeeded);
+    }
+
+    /// Calls of a stream began, at these times.
+    pub(crate) fn began(&mut self, starts: impl Iterator<Item = u64>) {
+        if self.open {
+            starts.for_each(|start| self.health_at(start).began += 1);
+        }
+    }
+
+    #[inline]
+    fn health_at(&mut self, time: u64) -> &mut Health {
+        let bin = (time / HEALTH_NS) as usize;
         if self.health.len() <= bin {
             self.health.resize(bin + 1, Health::default());
         }
-        self.health[bin].sent += 1;
-        self.health[bin].first += u64::from(first);
-        self.health[bin].succeeded += u64::from(succeeded);
+        &mut self.health[bin]
     }
 
     #[inline]
@@ -224,7 +243,7 @@ impl Meter {
         self.turn(self.last_event);
         let figures = self.figures(judge, clients, busy_ns, until);
         let (figures, recovered) = if self.open {
-            self.open_figures(judge, figures, until.unwrap_or(self.last_event))
+            self.open_figures(judge, figures, until.unwrap_or(self.last_event), clients)
         } else {
             let all = self.connected == clients && stopped.is_none();
             let mut figures = self.herd_figures(judge, figures, clients);
@@ -248,7 +267,7 @@ impl Meter {
     }
 
     fn figures(&self, judge: &Judge, clients: u64, busy_ns: u64, until: Option<u64>) -> Figures {
-        let peaks = self.peaks.most();
+        let peaks = self.peaks.clone().most();
         let per_client = |count: u64| count as f64 / clients as f64;
         let [p50, p90, p99] = self.waits.percentiles([0.5, 0.9, 0.99]).map(|wait| wait.map(seconds));
         let per_peak = judge.capacity.map(|capacity| peaks[1] as f64 / (capacity * 0.1));
@@ -270,7 +289,14 @@ impl Meter {
             )
             .with(Figure::GaveUp, self.gave_up_total() as f64)
             .with(Figure::SuccessShare, per_client(self.connected))
+            .with(Figure::GaveUpShare, per_client(self.gave_up_total()))
+            .with(Figure::StillTrying, per_client(self.still_trying(clients)))
             .with(Figure::MaxAttempts, f64::from(self.most_attempts))
+    }
+
+    /// Calls that have neither succeeded nor been given up.
+    fn still_trying(&self, clients: u64) -> u64 {
+        clients.saturating_sub(self.connected + self.gave_up_total())
     }
 
     fn herd_figures(&self, judge: &Judge, figures: Figures, clients: u64) -> Figures {
@@ -278,12 +304,11 @@ impl Meter {
             return figures;
         }
         let drain = seconds(self.last_connected);
-        let ideal = judge.capacity.map(|capacity| clients as f64 / capacity);
         let attempts_per_success = self.attempts as f64 / self.connected as f64;
         let outage = judge.trouble_ends.map(seconds);
         figures
             .with(Figure::DrainS, drain)
-            .with_some(Figure::DrainOverIdeal, ideal.map(|ideal| drain / ideal))
+            .with_some(Figure::DrainOverIdeal, judge.ideal_s.map(|ideal| drain / ideal))
             .with_some(Figure::RecoveryS, outage.map(|end| (drain - end).max(0.0)))
             .with(Figure::Goodput, self.connected as f64 / drain)
             .with(Figure::GoodputShare, self.connected as f64 / clients as f64)
@@ -291,8 +316,9 @@ impl Meter {
             .with(Figure::LoadOverGoodput, attempts_per_success)
     }
 
-    /// Open arrivals are judged over their last stretch, and as recovered if it is healthy.
-    fn open_figures(&self, judge: &Judge, figures: Figures, until: u64) -> (Figures, Option<bool>) {
+    /// Open arrivals are judged by the calls that began in their last stretch, and as recovered if those succeed and
+    /// not many of all calls are still tried.
+    fn open_figures(&self, judge: &Judge, figures: Figures, until: u64, clients: u64) -> (Figures, Option<bool>) {
         let trouble = judge.trouble_ends.filter(|end| *end < until);
         let from = trouble.unwrap_or(0);
         let stretch = ((until - from) / 10).clamp(5_000_000_000, 30_000_000_000).min(until - from);
@@ -303,10 +329,10 @@ impl Meter {
         let seconds_judged = seconds(end - (end.saturating_sub(stretch) / HEALTH_NS * HEALTH_NS));
         let figures = figures
             .with(Figure::Goodput, last.succeeded as f64 / seconds_judged)
-            .with(Figure::GoodputShare, last.succeeded as f64 / last.first as f64)
+            .with(Figure::GoodputShare, last.ended_well as f64 / last.began as f64)
             .with(Figure::Load, last.sent as f64 / last.first as f64)
             .with(Figure::LoadOverGoodput, last.sent as f64 / last.succeeded as f64);
-        let healthy = last.is_healthy();
+        let healthy = last.is_healthy() && self.still_trying(clients) * 10 < clients;
         let recovery = match healthy {
             true => trouble.and_then(|end| self.recovery(end)).map(seconds),
             false => None,
@@ -321,6 +347,8 @@ impl Meter {
             first: sum.first + bin.first,
             sent: sum.sent + bin.sent,
             succeeded: sum.succeeded + bin.succeeded,
+            began: sum.began + bin.began,
+            ended_well: sum.ended_well + bin.ended_well,
         })
     }
 
@@ -330,7 +358,8 @@ impl Meter {
         let first = trouble_ends.div_ceil(HEALTH_NS);
         let bin = (first..self.health.len() as u64).find(|bin| {
             let from = bin * HEALTH_NS;
-            self.sum(from, from + HEALTH_NS).is_healthy() && self.sum(from, from + LASTING).is_healthy()
+            let (now, lasting) = (self.sum(from, from + HEALTH_NS), self.sum(from, from + LASTING));
+            [now, lasting].iter().all(|health| health.is_healthy() && health.is_prompt())
         })?;
         Some(bin * HEALTH_NS - trouble_ends.min(bin * HEALTH_NS))
     }
@@ -360,9 +389,14 @@ impl Meter {
 }
 
 impl Health {
-    /// Nine successes for ten calls that come. Without calls there is nothing to complain about.
-    const fn is_healthy(&self) -> bool {
+    /// For ten calls that come, nine attempts succeed: they need not be tried until the storm is over.
+    const fn is_prompt(&self) -> bool {
         self.succeeded * 10 >= self.first * 9
+    }
+
+    /// Of ten calls that began, nine succeeded. Without calls there is nothing to complain about.
+    const fn is_healthy(&self) -> bool {
+        self.ended_well * 10 >= self.began * 9
     }
 }
 

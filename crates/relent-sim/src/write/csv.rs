@@ -14,8 +14,10 @@ impl Outcome {
         for figure in Figure::ALL {
             header.extend([figure.name().to_owned(), format!("{}_sd", figure.name())]);
         }
-        header
-            .extend(["recovered", "recovered_sd", "recovered_low", "recovered_high", "stopped"].map(ToOwned::to_owned));
+        header.extend(
+            ["recovered", "recovered_sd", "recovered_low", "recovered_high", "gave_up_by_reason", "stopped"]
+                .map(ToOwned::to_owned),
+        );
         header.extend(["safe_load", "fatal_outage_s", "survived_outage_s"].map(ToOwned::to_owned));
         let mut lines = vec![header.join(",")];
         for (place, record) in self.records.iter().enumerate() {
@@ -34,6 +36,10 @@ impl Outcome {
             row.push(number(share.and_then(|share| share.sd())));
             row.push(number(share.map(|share| share.wilson().0)));
             row.push(number(share.map(|share| share.wilson().1)));
+            let reasons = record.gave_up.iter().map(|(reason, count)| {
+                format!("{reason}: {}", *count as f64 / (record.clients as f64 * f64::from(record.seeds)).max(1.0))
+            });
+            row.push(field(&reasons.collect::<Vec<_>>().join("; ")));
             row.push(field(record.stopped.as_deref().unwrap_or("")));
             row.extend(self.safety(place));
             lines.push(row.join(","));
@@ -58,7 +64,10 @@ fn number(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
+/// A text as a field. One that a spreadsheet would take for a formula gets an apostrophe in front, which shows it as it
+/// is.
 fn field(text: &str) -> String {
+    let text = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { &format!("'{text}") } else { text };
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
@@ -70,5 +79,7 @@ mod tests {
     fn fields_with_commas_and_quotes_are_quoted() {
         assert_eq!(field("a"), "a");
         assert_eq!(field("a,\"b\""), "\"a,\"\"b\"\"\"");
+        let formulas = ["=1+1", "+1", "-1", "@a", "\t=1", "=a,b"].map(field);
+        assert_eq!(formulas, ["'=1+1", "'+1", "'-1", "'@a", "'\t=1", "\"'=a,b\""]);
     }
 }

@@ -25,7 +25,7 @@ fn storm(rho: f64, outage: Duration) -> Service {
         network: Network::Constant(Duration::ZERO),
         timeout: Some(SEC),
         server: Server { capacity: Some(1000.0), exponential: true, ..Server::default() },
-        troubles: vec![Trouble { at: 20 * SEC, lasts: outage, kind: TroubleKind::Stall }],
+        troubles: vec![Trouble::new(20 * SEC, outage, TroubleKind::Stall)],
         ..Service::herd(1, 1.0)
     }
 }
@@ -237,7 +237,7 @@ fn after_an_outage_of_any_length_they_come_back_no_faster_than_they_can_be_taken
     for outage in [SEC, 7 * SEC, 30 * SEC, 100 * SEC] {
         for kind in [TroubleKind::Refuse, TroubleKind::Stall] {
             let mut service = herd(20_000);
-            service.troubles.push(Trouble { at: Duration::ZERO, lasts: outage, kind });
+            service.troubles.push(Trouble::new(Duration::ZERO, outage, kind));
             let (_, advice) = advised(&reconnect(service));
             let recommended = advice.recommended.unwrap();
             let (record, period) = (&recommended.record, recommended.policy.settings().spread.as_secs_f64());
@@ -312,7 +312,7 @@ fn no_policy_does_better() {
         if draw(8, 2) == 0 {
             let kind = if draw(9, 2) == 0 { TroubleKind::Refuse } else { TroubleKind::Stall };
             let lasts = Duration::from_millis(draw(10, 20_000));
-            service.troubles.push(Trouble { at: Duration::ZERO, lasts, kind });
+            service.troubles.push(Trouble::new(Duration::ZERO, lasts, kind));
         }
         let mut scenario = reconnect(service.clone());
         scenario.seeds = 1;

@@ -1,5 +1,6 @@
 //! The simulator against what is known: algebra, the literature, and other simulators.
 
+mod accounts;
 mod advice;
 mod aws;
 mod channel;

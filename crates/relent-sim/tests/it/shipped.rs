@@ -62,7 +62,7 @@ fn others() {
 /// The examples of the documentation are scenarios.
 #[test]
 fn the_page_tells_the_truth() {
-    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulate.md"));
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulate-reference.md"));
     let page = page.expect("the page is there");
     let blocks: Vec<&str> = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert_eq!(blocks.len(), 2);

@@ -1,8 +1,11 @@
 //! The plots of a report that show what its policies did.
 
-use super::{Picture, Report, data, findings, picture, words::count};
+use super::{
+    Picture, Report, data, findings, picture,
+    words::{self, count},
+};
 use crate::plot::{Chart, Mark, Point, Series, Tick, duration_ticks, number_ticks};
-use relent_sim::{Band, Figure, LoadBin, Record};
+use relent_sim::{Band, Figure, LoadBin, Record, Trouble, World};
 
 /// Load beyond so many times the capacity is cut off: the first rush of a herd would dwarf everything else.
 const TIMES_CAPACITY: f64 = 6.0;
@@ -36,10 +39,12 @@ pub(super) fn load(report: &Report) -> Option<Picture> {
         ..Series::default()
     };
     let what = "Attempts a second that reach the server, and what it gets done";
-    let what = if ideal.is_some() { format!("{what}; upright: the ideal end") } else { what.to_owned() };
+    let what =
+        if ideal.is_some() { format!("{what}; the dashed upright line: the ideal end") } else { what.to_owned() };
     let chart = |(record, (width, rates)): (&&Record, &(f64, Vec<LoadBin>))| {
         let peak = rates.iter().map(|bin| bin.first + bin.retries).fold(0.0, f64::max);
-        let over = capacity.filter(|_| peak > limit * 1.001).map(|capacity| count(peak / capacity));
+        // The peak of the table, whatever the width of a step here.
+        let over = record.get(Figure::PeakOverCapacity).filter(|_| peak > limit * 1.001).map(count);
         Chart {
             title: record.policy.clone(),
             y_name: what.clone(),
@@ -49,11 +54,22 @@ pub(super) fn load(report: &Report) -> Option<Picture> {
             series: lanes(rates, *width, is_open, capacity, end).into_iter().chain(ideal.map(upright)).collect(),
             y_limit: Some(limit),
             x_limits: Some((0.0, end)),
-            note: over.map_or_else(String::new, |times| format!("up to {times} times the capacity")),
+            note: over.map_or_else(String::new, |times| format!("peak: {times} times the capacity")),
+            shaded: troubles(report),
         }
     };
     let charts: Vec<Chart> = records.iter().zip(&rates).map(chart).collect();
     picture("load", report, &charts)
+}
+
+/// When there is trouble, and which.
+fn troubles(report: &Report) -> Vec<(f64, f64, String)> {
+    let World::Service(service) = &report.scenario.world else { return Vec::new() };
+    let time = |trouble: &Trouble| {
+        let (from, to) = (trouble.at.as_secs_f64(), trouble.at.saturating_add(trouble.lasts).as_secs_f64());
+        (from, to, words::trouble_name(trouble))
+    };
+    service.troubles.iter().map(time).collect()
 }
 
 /// Ticks for counts, up to a limit, with thousands apart.
@@ -131,6 +147,7 @@ pub(super) fn connected(report: &Report) -> Option<Picture> {
             + &runs_in_words(report),
         x_name: "time".to_owned(),
         x_ticks: time_ticks(end),
+        shaded: troubles(report),
         y_ticks: number_ticks(most, 5).into_iter().map(|tick| Tick { label: count(tick.at), ..tick }).collect(),
         series,
         ..Chart::default()

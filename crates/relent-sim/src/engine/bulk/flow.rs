@@ -6,7 +6,7 @@ use crate::{
         control::{Control, INTERRUPTED, past},
         task::Task,
     },
-    outcome::run::Run,
+    outcome::{Ideal, run::Run},
     scenario::{Arrivals, Figure, Network, Service},
 };
 use std::collections::BTreeMap;
@@ -36,8 +36,10 @@ pub(crate) struct Grid {
     pub(crate) slots: u64,
 }
 
-/// The most numbers that the calendar may hold.
+/// The most numbers that the calendar may hold, unless attempts are many: then more, at a price.
 const MOST_CELLS: u64 = 1 << 20;
+const MOST_CELLS_OF_MANY: u64 = 1 << 24;
+const MANY: usize = 256;
 
 impl Grid {
     /// Slots fine enough for the shortest delay, and enough of them for the longest.
@@ -49,9 +51,10 @@ impl Grid {
         let longest = levels.longest().saturating_add(round_trip(service)).max(window.saturating_add(spread));
         let shortest = levels.ranges.iter().map(|(low, width)| low.saturating_add(*width)).min().unwrap_or(longest);
         let mut slot_bits = SLOT_BITS;
+        let most_cells = if levels.len() > MANY { MOST_CELLS_OF_MANY } else { MOST_CELLS };
         loop {
             let slots = (longest >> slot_bits).saturating_add(4).next_power_of_two();
-            if slots.saturating_mul(levels.len() as u64) <= MOST_CELLS {
+            if slots.saturating_mul(levels.len() as u64) <= most_cells {
                 return Ok(Grid { slot_bits, slots });
             }
             slot_bits += 1;
@@ -119,7 +122,8 @@ pub(crate) fn run<C: Clients>(task: &Task<'_>, levels: &Levels, grid: Grid, clie
     let spread = crate::time::nanos(contender.policy.settings().spread);
     flow.begin(n as f64, back as u64, crate::time::nanos(window), spread);
     let stopped = flow.run(limit, control);
-    let mut run = flow.tally.finish(n, capacity, opens, levels.endless, stopped);
+    let ideal_s = Ideal::of(service).and_then(|ideal| ideal.figure(Figure::DrainS));
+    let mut run = flow.tally.finish(n, capacity, ideal_s, opens, levels.endless, stopped);
     if !window.is_zero() {
         // Nobody knows which client began when, so how long each has waited is not known.
         for wait in [Figure::P50S, Figure::P90S, Figure::P99S, Figure::MaxS] {

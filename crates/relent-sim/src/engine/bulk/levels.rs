@@ -13,7 +13,7 @@ pub(crate) struct Levels {
 }
 
 /// Failures that are told apart at most.
-const MOST: usize = 256;
+const MOST: usize = 4096;
 
 impl Levels {
     /// The levels, or why there are none.
@@ -38,12 +38,12 @@ impl Levels {
             return Ok(Levels { ranges, endless: false });
         }
         if settings.max_attempts.is_some() {
-            return Err("more than 256 attempts a client cannot be told apart");
+            return Err("more than 4096 attempts a client cannot be told apart");
         }
         let last = ranges[MOST];
         let same = ranges.iter().rposition(|range| *range != last).map_or(0, |i| i + 1);
         if same == MOST {
-            return Err("the delay still grows after 256 attempts: it needs a cap");
+            return Err("the delay still grows after 4096 attempts: it needs a cap");
         }
         ranges.truncate(same + 1);
         Ok(Levels { ranges, endless: true })
@@ -77,7 +77,8 @@ mod tests {
         let limited = Levels::new(&policy.max_attempts(3)).unwrap();
         assert_eq!((limited.ranges.len(), limited.endless), (2, false));
         assert!(Levels::new(&policy.jitter(Jitter::Decorrelated)).is_err());
-        assert!(Levels::new(&Policy::linear(ms(1)).cap(ms(100_000)).unlimited_attempts()).is_err());
-        assert!(Levels::new(&policy.max_attempts(1000)).is_err());
+        assert!(Levels::new(&Policy::linear(ms(1)).cap(ms(100_000_000)).unlimited_attempts()).is_err());
+        assert_eq!(Levels::new(&policy.max_attempts(1000)).unwrap().ranges.len(), 999);
+        assert!(Levels::new(&policy.max_attempts(10_000)).is_err());
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn refusal(service: &Service, contender: &Contender) -> Option<&'stat
         (server.lifo || server.drop_expired, "it serves in the order of arrival only"),
         (server.failure > 0.0 || server.refuse_for_good, "it knows full queues only, no other failures"),
         (
-            service.troubles.iter().any(|t| t.kind != TroubleKind::Refuse || !t.at.is_zero()),
+            service.troubles.iter().any(|t| t.kind != TroubleKind::Refuse || !t.at.is_zero() || !t.ramp.is_zero()),
             "it knows outages that begin the scenario and refuse connections, no others",
         ),
         (contender.retry_after.unwrap_or(server.retry_after) != RetryAfter::Silent, "it does not know Retry-After"),

@@ -115,11 +115,12 @@ impl Tally {
         mut self,
         clients: u64,
         capacity: f64,
+        ideal_s: Option<f64>,
         begins_ns: u64,
         endless: bool,
         stopped: Option<String>,
     ) -> Run {
-        let peaks = self.peaks.most();
+        let peaks = self.peaks.clone().most();
         let n = clients as f64;
         let drain = self.last_connected / 1e9;
         let recovered = stopped.is_none() && self.gave_up < 0.5;
@@ -131,11 +132,13 @@ impl Tally {
             .with(Figure::Peak1S, peaks[2] as f64)
             .with(Figure::PeakOverCapacity, peaks[1] as f64 / (capacity * 0.1))
             .with(Figure::GaveUp, self.gave_up)
-            .with(Figure::SuccessShare, self.connected / n);
+            .with(Figure::SuccessShare, self.connected / n)
+            .with(Figure::GaveUpShare, self.gave_up / n)
+            .with(Figure::StillTrying, ((n - self.connected - self.gave_up) / n).max(0.0));
         if self.connected > 0.0 {
             figures = figures
                 .with(Figure::DrainS, drain)
-                .with(Figure::DrainOverIdeal, drain * capacity / n)
+                .with_some(Figure::DrainOverIdeal, ideal_s.map(|ideal| drain / ideal))
                 .with_some(Figure::P50S, self.wait(0.5))
                 .with_some(Figure::P90S, self.wait(0.9))
                 .with_some(Figure::P99S, self.wait(0.99))

@@ -5,7 +5,6 @@ use super::{
     clients::{Clients, Failure, Layered, Single},
     door::Door,
     predict::{MOST_INSIDE, Manners, Starts},
-    speed::Speed,
     work::Work,
 };
 use crate::{
@@ -15,7 +14,7 @@ use crate::{
         task::Task,
     },
     outcome::run::Run,
-    scenario::Arrivals,
+    scenario::{Arrivals, speed::Speed},
     time::PreciseTime,
     world::{
         bounds::Bounds,
@@ -134,6 +133,9 @@ impl<'a, C: Clients> World<'a, C> {
             self.coming.push(Reverse((sent.saturating_add(self.out(client, 1)), What::Arrives, client, 0)));
         }
         let stopped = self.happenings();
+        if self.until.is_some() {
+            self.meter.began((0..clients as u32).map(|client| self.starts.of(client)));
+        }
         let ended = self.meter.connected + self.meter.gave_up_total();
         assert!(ended <= clients, "every client ends once: {ended} of {clients}");
         assert!(ended == clients || self.until.is_some() || stopped.is_some(), "{ended} of {clients} clients ended");
@@ -187,6 +189,11 @@ impl<'a, C: Clients> World<'a, C> {
         let sent = now - self.out(client, attempt).min(now);
         self.states[client as usize] = State { failures, waiting: true, sent };
         let patience = sent.saturating_add(self.manners.timeout);
+        if self.door.loses(&self.task.draws, client, attempt, now) {
+            self.meter.rejected(now);
+            self.coming.push(Reverse((patience, What::Impatient, client, failures)));
+            return;
+        }
         if !self.door.admits(now, self.inside()) {
             self.refuse(now, client, failures, patience);
             return;

@@ -17,6 +17,7 @@ use std::time::Duration;
 pub(crate) struct Door {
     refusing: Vec<(u64, u64)>,
     failing: Vec<(u64, u64, f64)>,
+    losing: Vec<(u64, u64, f64)>,
     failure: f64,
     queue: u64,
     limit: Option<Tokens>,
@@ -60,12 +61,17 @@ impl Door {
         let server = &service.server;
         let refusing = service.troubles.iter().filter(|t| t.kind == TroubleKind::Refuse);
         let failing = service.troubles.iter().filter_map(|t| match t.kind {
-            TroubleKind::Failing(share) => Some((t.begins_ns(), t.ends_ns(), share)),
+            TroubleKind::Failing(share) => Some((t.begins_ns(), t.stops_ns(), share)),
+            _ => None,
+        });
+        let losing = service.troubles.iter().filter_map(|t| match t.kind {
+            TroubleKind::Losing(share) => Some((t.begins_ns(), t.stops_ns(), share)),
             _ => None,
         });
         Door {
-            refusing: refusing.map(|t| (t.begins_ns(), t.ends_ns())).collect(),
+            refusing: refusing.map(|t| (t.begins_ns(), t.stops_ns())).collect(),
             failing: failing.collect(),
+            losing: losing.collect(),
             failure: server.failure,
             queue: server.queue.unwrap_or(u64::MAX),
             limit: server.rate_limit.map(|limit| Tokens {
@@ -96,7 +102,8 @@ impl Door {
 
     /// Whether this door refuses nobody but those for whom there is no room, and tells them nothing.
     pub(crate) fn is_plain(&self) -> bool {
-        let troubled = !self.refusing.is_empty() || !self.failing.is_empty() || self.failure > 0.0;
+        let fails = !self.failing.is_empty() || self.failure > 0.0;
+        let troubled = !self.refusing.is_empty() || !self.losing.is_empty() || fails;
         let tells = self.for_good || !matches!(self.retry_after, RetryAfter::Silent);
         !troubled && !tells && self.limit.is_none()
     }
@@ -143,16 +150,30 @@ impl Door {
         }
     }
 
+    /// Whether a request gets lost on its way to the door.
+    #[inline]
+    pub(crate) fn loses(&self, draws: &Draws, client: u32, attempt: u32, now: u64) -> bool {
+        if self.losing.is_empty() {
+            return false;
+        }
+        let share = at(&self.losing, now).fold(0.0, f64::max);
+        share > 0.0 && unit(draws.world(u64::from(client), attempt, Purpose::Loss)) < share
+    }
+
     /// Whether an attempt fails after it has been served.
     #[inline]
     pub(crate) fn fails(&self, draws: &Draws, client: u32, attempt: u32, now: u64) -> bool {
         if self.failure == 0.0 && self.failing.is_empty() {
             return false;
         }
-        let troubled = self.failing.iter().filter(|(from, until, _)| (*from..*until).contains(&now));
-        let share = troubled.map(|(_, _, share)| *share).fold(self.failure, f64::max);
+        let share = at(&self.failing, now).fold(self.failure, f64::max);
         unit(draws.world(u64::from(client), attempt, Purpose::Failure)) < share
     }
+}
+
+/// The shares of the times that `now` is in.
+fn at(times: &[(u64, u64, f64)], now: u64) -> impl Iterator<Item = f64> + '_ {
+    times.iter().filter(move |(from, until, _)| (*from..*until).contains(&now)).map(|(_, _, share)| *share)
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ pub(crate) mod clients;
 pub(crate) mod dispatch;
 pub(crate) mod door;
 pub(crate) mod predict;
-pub(crate) mod speed;
 pub(crate) mod work;
 
 use crate::{
@@ -59,7 +58,7 @@ mod tests {
             server
         };
         let open = Arrivals::Open { rate: Rate::constant(250.0), poisson: true, until: 40 * SEC };
-        let stall = Trouble { at: 10 * SEC, lasts: 2 * SEC, kind: TroubleKind::Stall };
+        let stall = Trouble::new(10 * SEC, 2 * SEC, TroubleKind::Stall);
         vec![
             Service { server: server(|_| ()), ..herd.clone() },
             Service {
@@ -80,9 +79,9 @@ mod tests {
             },
             Service {
                 troubles: vec![
-                    Trouble { at: Duration::ZERO, lasts: SEC, kind: TroubleKind::Refuse },
-                    Trouble { at: 3 * SEC, lasts: SEC, kind: TroubleKind::Slow(0.3) },
-                    Trouble { at: 5 * SEC, lasts: SEC, kind: TroubleKind::Failing(0.5) },
+                    Trouble::new(Duration::ZERO, SEC, TroubleKind::Refuse),
+                    Trouble::new(3 * SEC, SEC, TroubleKind::Slow(0.3)),
+                    Trouble::new(5 * SEC, SEC, TroubleKind::Failing(0.5)),
                 ],
                 writes: Some(Writes { share: 0.3, retried: false, cost: 2.0 }),
                 ..herd.clone()

@@ -159,6 +159,9 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
         let clients = self.starts.len() as u64;
         self.send_first_attempts();
         let stopped = self.events();
+        if self.until.is_some() {
+            self.meter.began((0..clients as u32).map(|client| self.starts.of(client)));
+        }
         let (ended, left) = (self.meter.connected + self.meter.gave_up_total(), self.meter.in_flight);
         assert!(ended + left == clients || stopped.is_some(), "every client ends once: {ended} + {left} of {clients}");
         self.meter.finish(&Judge::new(self.task.service), clients, self.line.busy.nanos(), self.until, stopped)
@@ -222,6 +225,13 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
         }
         let sent = now - self.way(client, attempt, Purpose::Out).min(now);
         let patience = sent.saturating_add(self.manners.timeout);
+        if self.door.loses(draws, client, attempt, now) {
+            self.meter.rejected(now);
+            let (_, repeatable) = self.manners.of(draws, client);
+            let again = if repeatable { Verdict::Transient } else { Verdict::Permanent };
+            self.failed(event, sent, patience, again);
+            return;
+        }
         if !self.door.admits(now, inside) {
             self.meter.rejected(now);
             let free_at = self.line.free_at();

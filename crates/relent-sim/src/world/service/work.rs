@@ -1,6 +1,6 @@
 //! A first-come-first-served queue whose completions are known at the arrival.
 
-use super::speed::Speed;
+use crate::scenario::speed::Speed;
 use crate::{
     engine::draws::{self, Draws, Purpose},
     scenario::{Server, Service},

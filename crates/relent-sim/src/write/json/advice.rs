@@ -1,11 +1,8 @@
 //! Advice as JSON: how safe a policy is, and what is recommended in its place.
 
-use super::super::object::Object;
+use super::super::object::{Object, array};
 use crate::{
-    outcome::{
-        Outcome,
-        advice::{Recommended, Safety, Storm},
-    },
+    outcome::{Outcome, Recommended, Remedied, Remedy, Safety, Storm},
     scenario::Figure,
 };
 
@@ -17,6 +14,26 @@ pub(super) fn advice(outcome: &Outcome, place: usize, object: &mut Object) {
         Some(recommended) => object.value("recommended", recommended_object(recommended)),
         None => object.value("recommended", "null"),
     };
+    object.value("remedies", remedies(outcome, place));
+}
+
+/// The changes that help a policy, with its figures under each.
+fn remedies(outcome: &Outcome, place: usize) -> String {
+    let all = outcome.advice.iter().flat_map(|advice| &advice.remedies);
+    let own = all.filter(|remedied| outcome.records.get(place).is_some_and(|record| record.policy == remedied.policy));
+    array(own.map(|Remedied { remedy, record, .. }| {
+        let mut object = Object::spaced();
+        match remedy {
+            Remedy::OneLayer => object.text("change", "one layer"),
+            Remedy::Attempts(most) => object.text("change", "max_attempts").value("to", most),
+            Remedy::Queue(room) => object.text("change", "queue").value("to", room),
+            Remedy::Capacity(capacity) => object.text("change", "capacity").float("to", *capacity),
+        };
+        for figure in Figure::ALL.into_iter().filter(|figure| record.get(*figure).is_some()) {
+            object.float(figure.name(), record.get(figure));
+        }
+        object.finish()
+    }))
 }
 
 fn safety(safety: &Safety, object: &mut Object) {

@@ -52,6 +52,17 @@ impl Outcome {
             reasons.float(reason, Some(*count as f64 / f64::from(record.seeds.max(1))));
         }
         object.value("gave_up_by_reason", reasons.finish());
+        if let Some(success) = record.get(Figure::SuccessShare) {
+            let calls = (record.clients as f64 * f64::from(record.seeds)).max(1.0);
+            let mut given_up = Object::spaced();
+            for (reason, count) in &record.gave_up {
+                given_up.float(reason, *count as f64 / calls);
+            }
+            let mut fates = Object::spaced();
+            fates.float("succeeded", success).value("gave_up", given_up.finish());
+            fates.float("still_trying", record.get(Figure::StillTrying));
+            object.value("calls_by_fate", fates.finish());
+        }
         match &record.stopped {
             Some(reason) => object.text("stopped", reason),
             None => object.value("stopped", "null"),

@@ -13,7 +13,7 @@ pub(crate) struct Speed {
 
 impl Speed {
     pub(crate) fn new(troubles: &[Trouble]) -> Speed {
-        let slow: Vec<(u64, u64, f64)> = troubles.iter().filter_map(slowness).collect();
+        let slow: Vec<(u64, u64, f64)> = troubles.iter().flat_map(slowness).collect();
         let mut times: Vec<u64> = slow.iter().flat_map(|(from, until, _)| [*from, *until]).collect();
         times.sort_unstable();
         times.dedup();
@@ -46,13 +46,27 @@ impl Speed {
     }
 }
 
-fn slowness(trouble: &Trouble) -> Option<(u64, u64, f64)> {
+/// Steps in which the speed rises after a trouble.
+const RAMP: u64 = 20;
+
+/// When the server is slow because of a trouble, and how slow: while it lasts, and while the speed rises after it.
+fn slowness(trouble: &Trouble) -> Vec<(u64, u64, f64)> {
     let speed = match trouble.kind {
-        TroubleKind::Stall => 0.0,
-        TroubleKind::Slow(share) => share,
-        TroubleKind::Refuse | TroubleKind::Failing(_) => return None,
+        TroubleKind::Stall => Some(0.0),
+        TroubleKind::Slow(share) => Some(share),
+        TroubleKind::Refuse | TroubleKind::Failing(_) | TroubleKind::Losing(_) => None,
     };
-    Some((trouble.begins_ns(), trouble.ends_ns(), speed))
+    let (stops, ends) = (trouble.stops_ns(), trouble.ends_ns());
+    let at = |step: u64| stops + scale_of(ends - stops, step);
+    let rising = (0..if ends > stops { RAMP } else { 0 }).map(|step| {
+        // The middle of the step, so that the work done is that of a straight line.
+        (at(step), at(step + 1), (step as f64 + 0.5) / RAMP as f64)
+    });
+    speed.map(|speed| (trouble.begins_ns(), stops, speed)).into_iter().chain(rising).collect()
+}
+
+fn scale_of(length: u64, step: u64) -> u64 {
+    (u128::from(length) * u128::from(step) / u128::from(RAMP)) as u64
 }
 
 #[cfg(test)]
@@ -62,11 +76,7 @@ mod tests {
 
     #[test]
     fn work_waits_for_the_end_of_a_stall_and_crawls_through_a_brown_out() {
-        let at = |at: u64, lasts: u64, kind| Trouble {
-            at: Duration::from_nanos(at),
-            lasts: Duration::from_nanos(lasts),
-            kind,
-        };
+        let at = |at: u64, lasts: u64, kind| Trouble::new(Duration::from_nanos(at), Duration::from_nanos(lasts), kind);
         let speed = Speed::new(&[at(100, 50, TroubleKind::Stall), at(200, 100, TroubleKind::Slow(0.5))]);
         let finish = |start, work| speed.finish(PreciseTime::from_nanos(start), PreciseTime::from_nanos(work)).nanos();
         assert_eq!(finish(0, 100), 100);
@@ -75,5 +85,16 @@ mod tests {
         assert_eq!(finish(190, 20), 220);
         assert_eq!(finish(190, 70), 310);
         assert_eq!(finish(400, 5), 405);
+    }
+
+    #[test]
+    fn after_a_ramp_half_of_the_work_is_done_that_could_be() {
+        let outage = Trouble::new(Duration::ZERO, Duration::from_secs(1), TroubleKind::Refuse);
+        let speed = Speed::new(&[outage.ramp(Duration::from_secs(10))]);
+        let second = |s: u64| PreciseTime::from_nanos(s * 1_000_000_000);
+        let done = |work: u64| speed.finish(second(1), second(work)).nanos() as f64 / 1e9;
+        assert!((done(5) - 11.0).abs() < 1e-6, "{}", done(5));
+        assert!((done(7) - 13.0).abs() < 1e-6, "{}", done(7));
+        assert_eq!(speed.finish(second(20), second(3)), second(23));
     }
 }
