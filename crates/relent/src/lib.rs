@@ -55,6 +55,11 @@ mod event;
 mod failure;
 mod hooks;
 mod lint;
+#[cfg(feature = "std")]
+mod lobby;
+#[cfg(not(feature = "std"))]
+#[path = "no_lobby.rs"]
+mod lobby;
 mod retrier;
 mod retry;
 mod rt;
@@ -103,6 +108,11 @@ pub use self::{
         schedule::{Bounds, Row, Schedule},
         settings::{Invalid, Settings},
         time::Timestamp,
+        upstream::{
+            Upstream, UpstreamChange,
+            call::{UpstreamAnswer, UpstreamCall},
+            snapshot::UpstreamSnapshot,
+        },
         verdict::{Decision, Reason, Verdict},
     },
     error::{Chained, Error, gave_up},

@@ -205,6 +205,11 @@ impl Hedge {
     pub fn adopt(self, old: Hedge) -> Hedge {
         Hedge { latencies: old.latencies, ..self }
     }
+
+    /// [`adopt`](Hedge::adopt) of one that others may still look at.
+    pub(crate) fn take_over(&self, old: &Hedge) {
+        self.latencies.copy(&old.latencies);
+    }
 }
 
 impl fmt::Debug for Hedge {

@@ -44,6 +44,14 @@ impl Latencies {
         self.known.get().checked_sub(1)
     }
 
+    pub(crate) fn copy(&self, old: &Latencies) {
+        for (new, old) in self.cells.iter().zip(&old.cells) {
+            new.set(old.get());
+        }
+        self.total.set(old.total.get());
+        self.known.set(old.known.get());
+    }
+
     /// How many are in it, the older ones counted less.
     pub(crate) fn samples(&self) -> u64 {
         self.total.get()

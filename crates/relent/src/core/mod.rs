@@ -29,5 +29,6 @@ pub(crate) mod schedule;
 pub(crate) mod settings;
 pub(crate) mod time;
 pub(crate) mod trajectories;
+pub(crate) mod upstream;
 pub(crate) mod verdict;
 pub(crate) mod word;

@@ -373,6 +373,13 @@ impl Budget {
         }
     }
 
+    /// What was taken over as being in flight ends in another budget, so it is not in flight here.
+    pub(crate) fn land(&self) {
+        if let Kind::InFlight(kind) = &self.kind {
+            kind.reset();
+        }
+    }
+
     /// As if nothing had happened yet. A budget of the user's own is left alone.
     pub fn reset(&self, now: Timestamp) {
         match &self.kind {

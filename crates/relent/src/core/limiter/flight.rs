@@ -49,6 +49,10 @@ impl Flight {
         self.word.set(limit << 32 | word & IN_FLIGHT);
     }
 
+    pub(super) fn land(&self) {
+        self.word.update(|word| Some(word & !IN_FLIGHT));
+    }
+
     pub(super) fn reset(&self, limit: u32) {
         self.word.set((u64::from(limit) * FINE) << 32);
     }

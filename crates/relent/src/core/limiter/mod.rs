@@ -407,6 +407,16 @@ impl Limit {
         }
     }
 
+    /// What was taken over as being in flight gives its permits back to another limit, so it is not in flight here.
+    pub(crate) fn land(&self) {
+        match &self.kind {
+            Kind::Concurrency(kind) => kind.reset(),
+            Kind::Aimd(kind) => kind.flight.land(),
+            Kind::Gradient(kind) => kind.flight.land(),
+            Kind::Rate(_) | Kind::AwsAdaptive(_) => {}
+        }
+    }
+
     /// As if nothing had happened yet, and nothing were in flight.
     pub fn reset(&self, now: Timestamp) {
         match &self.kind {

@@ -1,0 +1,469 @@
+//! What one call holds of an upstream: a permit, a withdrawal, a place in the queue. Whatever becomes of the call, each is
+//! told its end exactly once.
+
+use super::Upstream;
+use crate::core::{
+    breaker::BreakerPass,
+    budget::allowance::Withdrawal,
+    limiter::{LimitAnswer, settings::LimitSettings},
+    outcome::Outcome,
+    refused::Refused,
+    rng::{mix, scale},
+    time::{Timestamp, nanos},
+    verdict::Reason,
+};
+use core::{fmt, ops::Deref, time::Duration};
+
+/// One call on an upstream, for event loops and simulators: told the time and the draws, it says whether an attempt may
+/// start. Executors are made of it.
+///
+/// The handle is whatever dereferences to the upstream: `&Upstream`, `Arc<Upstream>`. The order:
+///
+/// 1. [`ask`](UpstreamCall::ask) before every attempt, until it says go, or refuses.
+/// 2. [`outcome`](UpstreamCall::outcome) when the attempt has ended.
+/// 3. After a failure that the policy would retry: [`pay`](UpstreamCall::pay), and if that is granted, the delay, and 1.
+///
+/// Dropped at any time, or [given back](UpstreamCall::give_back), it counts as neither success nor failure: permits are
+/// given back, and what was paid for a retry that never started is refunded.
+///
+/// ```
+/// use relent::{Breaker, Budget, Decision, Outcome, Policy, Timestamp, Upstream, UpstreamAnswer, Verdict};
+/// use std::time::Duration;
+///
+/// let bank = Upstream::new("bank").budget(Budget::ratio(0.1)).breaker(Breaker::consecutive(2));
+/// let policy = Policy::default();
+/// let (mut now, mut draw) = (Timestamp::from_nanos(1), 7);
+///
+/// let mut call = bank.call();
+/// let mut retries = policy.call(now, 42);
+/// let reason = loop {
+///     match call.ask(now, draw, Duration::ZERO) {
+///         UpstreamAnswer::Go => {} // The attempt starts here, and fails.
+///         UpstreamAnswer::Wait(wait) | UpstreamAnswer::Queue(wait) => {
+///             now = now + wait;
+///             continue;
+///         }
+///         UpstreamAnswer::Refused(refused) => break refused.reason,
+///     }
+///     let failed = Outcome::Failure(Verdict::Transient);
+///     call.outcome(now, failed, draw);
+///     match retries.on_failure(now, Verdict::Transient) {
+///         Decision::GiveUp(reason) => break reason,
+///         Decision::Retry(delay) if call.pay(now, failed, draw) => now = now + delay,
+///         Decision::Retry(_) => break relent::Reason::Budget,
+///     }
+///     draw = relent::rng::mix(draw);
+/// };
+/// assert_eq!(reason, relent::Reason::Open);
+/// assert_eq!(bank.snapshot_at(now).attempts, 2);
+/// ```
+#[must_use = "a call that is dropped gives back what it holds"]
+pub struct UpstreamCall<H: Deref<Target = Upstream>> {
+    upstream: H,
+    pass: Option<BreakerPass>,
+    paid: Option<Withdrawal>,
+    phase: Phase,
+    /// Whether its first attempt was let through.
+    has_started: bool,
+    is_hedge: bool,
+    waits_while_open: bool,
+    /// Whether it waits for leave, and since when.
+    is_waiting: bool,
+    asked: Timestamp,
+    /// The latest time it was told: for it, time does not go back.
+    now: Timestamp,
+    /// When the attempt under way began; when what is booked is due; until when it may queue.
+    mark: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    /// A permit of a rate that is due later.
+    Booked,
+    Queued,
+    Flying,
+}
+
+/// Whether an attempt may start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "an attempt that was not let through must not be made"]
+pub enum UpstreamAnswer {
+    /// Now.
+    Go,
+    /// Not now: ask again after so long. Its place is kept meanwhile.
+    Wait(Duration),
+    /// Not now: it stands in the queue. Ask again when woken ([`Upstream::next`] says who is next), at the latest after so
+    /// long.
+    Queue(Duration),
+    /// No. Nothing is held any more, and what was paid is refunded.
+    Refused(Refused),
+}
+
+/// Nobody waits for less.
+const LEAST_WAIT: Duration = Duration::from_millis(1);
+
+/// A wait for an open breaker is spread over a tenth of itself, as pushbacks are.
+const SPREAD: u64 = 10;
+
+impl Upstream {
+    /// One call on this upstream, borrowed: see [`UpstreamCall`].
+    #[inline]
+    pub fn call(&self) -> UpstreamCall<&Upstream> {
+        UpstreamCall::new(self)
+    }
+}
+
+impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
+    /// One call on this upstream. Nothing is counted before it asks.
+    ///
+    /// ```
+    /// use relent::{Upstream, UpstreamCall};
+    /// use std::sync::Arc;
+    ///
+    /// let bank = Arc::new(Upstream::new("bank"));
+    /// let call = UpstreamCall::new(bank.clone());
+    /// assert_eq!(call.upstream().name(), "bank");
+    /// ```
+    #[inline]
+    pub fn new(upstream: H) -> UpstreamCall<H> {
+        UpstreamCall {
+            upstream,
+            pass: None,
+            paid: None,
+            phase: Phase::Idle,
+            has_started: false,
+            is_hedge: false,
+            waits_while_open: false,
+            is_waiting: false,
+            asked: Timestamp::ZERO,
+            now: Timestamp::ZERO,
+            mark: Timestamp::ZERO,
+        }
+    }
+
+    /// Waits for an open breaker until it lets probes through, and a spread more, instead of failing at once.
+    pub const fn wait_while_open(mut self, wait: bool) -> Self {
+        self.waits_while_open = wait;
+        self
+    }
+
+    /// The upstream.
+    pub fn upstream(&self) -> &Upstream {
+        &self.upstream
+    }
+
+    /// Since when it waits to be let through; `None` if it does not.
+    pub fn waiting_since(&self) -> Option<Timestamp> {
+        self.is_waiting.then_some(self.asked)
+    }
+
+    /// Whether an attempt is under way, whose outcome has not been told.
+    pub fn is_under_way(&self) -> bool {
+        self.phase == Phase::Flying
+    }
+
+    /// The other half of [`ask`](UpstreamCall::ask) for a first attempt that nothing hinders: no draw is needed. `false`
+    /// if something does; then `ask`.
+    #[inline]
+    pub fn go_at_once(&mut self, now: Timestamp) -> bool {
+        let upstream = &*self.upstream;
+        if self.has_started || self.phase != Phase::Idle || upstream.draws_at_start() {
+            return false;
+        }
+        if let Some(breaker) = &upstream.breaker {
+            let Some(pass) = breaker.pass_closed() else { return false };
+            self.pass = Some(pass);
+        }
+        self.now = self.now.max(now);
+        if let Some(limit) = &upstream.limit {
+            match limit.acquire(now) {
+                LimitAnswer::Granted => {}
+                LimitAnswer::Queue(most) => {
+                    (self.pass, self.phase) = (None, Phase::Queued);
+                    (self.is_waiting, self.asked, self.mark) = (true, now, now + most);
+                    return false;
+                }
+                LimitAnswer::Wait(_) | LimitAnswer::Shed => {
+                    self.pass = None;
+                    return false;
+                }
+            }
+        }
+        if let Some(budget) = &upstream.budget {
+            budget.start(now, 0);
+        }
+        upstream.counts.started.add(1);
+        self.has_started = true;
+        (self.phase, self.mark) = (Phase::Flying, now);
+        true
+    }
+
+    /// May the next attempt start? `draw` is a uniform random number of the caller's, another each time; `within` is how
+    /// long the caller would wait from now on at most.
+    pub fn ask(&mut self, now: Timestamp, draw: u64, within: Duration) -> UpstreamAnswer {
+        let now = self.tell(now);
+        if self.phase == Phase::Flying {
+            return UpstreamAnswer::Go;
+        }
+        if !self.is_waiting {
+            (self.is_waiting, self.asked) = (true, now);
+        }
+        if let Some(breaker) = &self.upstream.breaker {
+            match breaker.pass(now, draw) {
+                Ok(pass) => {
+                    self.pass = Some(pass);
+                    self.upstream.changed(pass.change(), now);
+                }
+                Err(refused) => return self.on_open(refused, draw, within),
+            }
+        }
+        match self.ask_limit(now, within) {
+            UpstreamAnswer::Go => self.begin(now, draw),
+            UpstreamAnswer::Refused(refused) => self.refuse(refused),
+            wait => {
+                self.give_pass_back();
+                wait
+            }
+        }
+    }
+
+    fn on_open(&mut self, refused: Refused, draw: u64, within: Duration) -> UpstreamAnswer {
+        self.give_place_back();
+        let until = nanos(refused.again.since(self.now));
+        let spread = scale(mix(draw), until / SPREAD);
+        let wait = Duration::from_nanos(until.saturating_add(spread)).max(LEAST_WAIT);
+        if self.waits_while_open && refused.again != Timestamp::MAX && wait <= within {
+            return UpstreamAnswer::Wait(wait);
+        }
+        self.refuse(refused)
+    }
+
+    fn ask_limit(&mut self, now: Timestamp, within: Duration) -> UpstreamAnswer {
+        let Some(limit) = &self.upstream.limit else { return UpstreamAnswer::Go };
+        match self.phase {
+            Phase::Booked if now < self.mark => return UpstreamAnswer::Wait(self.mark.since(now)),
+            Phase::Booked => return UpstreamAnswer::Go,
+            Phase::Queued if limit.enter() => {
+                self.phase = Phase::Booked;
+                return UpstreamAnswer::Go;
+            }
+            Phase::Queued if now < self.mark && !within.is_zero() => {
+                return UpstreamAnswer::Queue(self.mark.since(now).min(within));
+            }
+            Phase::Queued => return shed(Timestamp::MAX),
+            Phase::Idle | Phase::Flying => {}
+        }
+        if matches!(limit.settings(), LimitSettings::Rate { .. })
+            && let Some(wait) = limit.book(now, within)
+        {
+            (self.phase, self.mark) = (Phase::Booked, now + wait);
+            return if wait.is_zero() { UpstreamAnswer::Go } else { UpstreamAnswer::Wait(wait) };
+        }
+        match limit.acquire(now) {
+            LimitAnswer::Granted => {
+                self.phase = Phase::Booked;
+                UpstreamAnswer::Go
+            }
+            LimitAnswer::Wait(wait) if wait <= within && !wait.is_zero() => UpstreamAnswer::Wait(wait),
+            LimitAnswer::Wait(wait) => shed(now + wait),
+            LimitAnswer::Queue(_) if within.is_zero() => {
+                limit.leave();
+                shed(Timestamp::MAX)
+            }
+            LimitAnswer::Queue(most) => {
+                let most = most.min(within);
+                (self.phase, self.mark) = (Phase::Queued, now + most);
+                UpstreamAnswer::Queue(most)
+            }
+            LimitAnswer::Shed => shed(Timestamp::MAX),
+        }
+    }
+
+    fn begin(&mut self, now: Timestamp, draw: u64) -> UpstreamAnswer {
+        let upstream = &*self.upstream;
+        let counts = &upstream.counts;
+        if self.is_hedge {
+            counts.hedges.add(1);
+        } else if self.has_started || self.paid.is_some() {
+            counts.retries.add(1);
+        } else {
+            if let Some(budget) = &upstream.budget
+                && !budget.start(now, mix(draw))
+            {
+                return self.refuse(Refused { reason: Reason::Budget, again: now });
+            }
+            counts.started.add(1);
+        }
+        if let (Some(budget), Some(paid)) = (&upstream.budget, self.paid) {
+            budget.retry(now, paid);
+        }
+        (self.has_started, self.is_waiting) = (true, false);
+        (self.phase, self.mark) = (Phase::Flying, now);
+        UpstreamAnswer::Go
+    }
+
+    fn refuse(&mut self, refused: Refused) -> UpstreamAnswer {
+        let is_first = !self.has_started && self.paid.is_none();
+        self.give_back();
+        if !self.is_hedge {
+            self.upstream.counts.refused(refused.reason, is_first);
+            self.has_started = false;
+        }
+        UpstreamAnswer::Refused(refused)
+    }
+
+    /// The attempt under way has ended. `draw` is for the jitter of a breaker that opens. Told again, or without an
+    /// attempt, it changes nothing.
+    #[inline]
+    pub fn outcome(&mut self, now: Timestamp, outcome: Outcome, draw: u64) {
+        if self.phase != Phase::Flying {
+            return;
+        }
+        self.phase = Phase::Idle;
+        let now = self.tell(now);
+        let took = now.since(self.mark);
+        let upstream = &*self.upstream;
+        if let Some(limit) = &upstream.limit {
+            limit.release(now, outcome, took);
+            upstream.wake_next(now);
+        }
+        if let Some(budget) = &upstream.budget {
+            budget.outcome(now, outcome, self.paid.take());
+        }
+        if outcome == Outcome::Success {
+            self.has_started = false;
+            if let Some(hedge) = &upstream.hedge {
+                hedge.observe(took);
+            }
+        }
+        if let (Some(breaker), Some(pass)) = (&upstream.breaker, self.pass.take()) {
+            let change = match outcome {
+                Outcome::Dropped => {
+                    breaker.give_back(pass);
+                    None
+                }
+                failed if failed.is_load() => breaker.failed(pass, now, took, draw),
+                _ => breaker.succeeded(pass, now, took, draw),
+            };
+            upstream.changed(change, now);
+        }
+    }
+
+    /// The policy would retry after an attempt that ended as `failure` says: may it? Paid from the budget when it is
+    /// decided. `false` gives the call up, with reason `budget`.
+    pub fn pay(&mut self, now: Timestamp, failure: Outcome, draw: u64) -> bool {
+        let now = self.tell(now);
+        let upstream = &*self.upstream;
+        let Some(budget) = &upstream.budget else { return true };
+        if self.paid.is_some() {
+            return true;
+        }
+        self.paid = budget.withdraw(now, failure, draw);
+        if self.paid.is_none() {
+            upstream.counts.refused(Reason::Budget, false);
+            self.has_started = false;
+        }
+        self.paid.is_some()
+    }
+
+    /// Ends the call without an outcome, as dropping it does: an attempt under way counts as neither success nor failure,
+    /// and what was paid for a retry that never started is refunded.
+    pub fn give_back(&mut self) {
+        if self.phase == Phase::Flying {
+            self.outcome(self.now, Outcome::Dropped, 0);
+        }
+        self.give_pass_back();
+        self.give_place_back();
+        self.is_waiting = false;
+        if let (Some(budget), Some(paid)) = (&self.upstream.budget, self.paid.take()) {
+            budget.refund(self.now, paid);
+        }
+    }
+
+    fn give_pass_back(&mut self) {
+        if let (Some(breaker), Some(pass)) = (&self.upstream.breaker, self.pass.take()) {
+            breaker.give_back(pass);
+        }
+    }
+
+    /// What the limiter granted, booked or queued.
+    fn give_place_back(&mut self) {
+        let phase = core::mem::replace(&mut self.phase, Phase::Idle);
+        if let Some(limit) = &self.upstream.limit {
+            match phase {
+                Phase::Booked => limit.give_back(self.now),
+                Phase::Queued => limit.leave(),
+                Phase::Idle | Phase::Flying => return,
+            }
+            self.upstream.wake_next(self.now);
+        }
+    }
+
+    #[inline]
+    fn tell(&mut self, now: Timestamp) -> Timestamp {
+        self.now = self.now.max(now);
+        self.now
+    }
+
+    /// A call of its own for a hedge of this one: paid for and asked about by itself, but no call more.
+    ///
+    /// ```
+    /// use relent::{Budget, Outcome, Timestamp, Upstream, UpstreamAnswer, Verdict};
+    /// use std::time::Duration;
+    ///
+    /// let (search, now) = (Upstream::new("search").budget(Budget::ratio(0.1)), Timestamp::from_nanos(1));
+    /// let mut call = search.call();
+    /// assert_eq!(call.ask(now, 1, Duration::ZERO), UpstreamAnswer::Go);
+    /// let mut hedge = call.hedge();
+    /// assert!(hedge.pay(now, Outcome::Failure(Verdict::Transient), 2));
+    /// assert_eq!(hedge.ask(now, 3, Duration::ZERO), UpstreamAnswer::Go);
+    /// hedge.outcome(now, Outcome::Success, 4);
+    /// call.give_back(); // It lost.
+    /// assert_eq!((search.snapshot_at(now).calls, search.snapshot_at(now).hedges), (1, 1));
+    /// ```
+    pub fn hedge(&self) -> UpstreamCall<H>
+    where
+        H: Clone,
+    {
+        let mut hedge = UpstreamCall::new(self.upstream.clone());
+        (hedge.has_started, hedge.is_hedge, hedge.now) = (true, true, self.now);
+        hedge
+    }
+
+    /// The attempt under way, as a call of its own; this one has none any more.
+    #[expect(dead_code, reason = "for the executors")]
+    pub(crate) fn split_off(&mut self) -> UpstreamCall<H>
+    where
+        H: Clone,
+    {
+        let mut flying = UpstreamCall::new(self.upstream.clone());
+        (flying.pass, flying.paid) = (self.pass.take(), self.paid.take());
+        flying.phase = core::mem::replace(&mut self.phase, Phase::Idle);
+        (flying.has_started, flying.now, flying.mark) = (true, self.now, self.mark);
+        flying
+    }
+}
+
+const fn shed(again: Timestamp) -> UpstreamAnswer {
+    UpstreamAnswer::Refused(Refused { reason: Reason::Shed, again })
+}
+
+impl<H: Deref<Target = Upstream>> Drop for UpstreamCall<H> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.phase != Phase::Idle || self.paid.is_some() {
+            self.give_back();
+        }
+    }
+}
+
+impl<H: Deref<Target = Upstream>> fmt::Debug for UpstreamCall<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpstreamCall")
+            .field("upstream", &self.upstream.name())
+            .field("phase", &self.phase)
+            .field("paid", &self.paid)
+            .finish_non_exhaustive()
+    }
+}
