@@ -20,7 +20,6 @@ pub(crate) struct Lobby {
     queue: Mutex<Queue>,
 }
 
-#[expect(dead_code, reason = "for the executors")]
 struct Queue {
     tickets: u64,
     waiting: BTreeMap<u64, Waker>,

@@ -374,7 +374,6 @@ impl Upstream {
         by_limit || self.hedge.is_some() || self.times_breaker()
     }
 
-    #[expect(dead_code, reason = "for the executors")]
     const fn times_breaker(&self) -> bool {
         match &self.breaker {
             Some(breaker) => breaker.is_timed(),
