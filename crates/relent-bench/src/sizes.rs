@@ -14,7 +14,7 @@ pub(crate) fn report(settings: Settings) {
     let tokio_retry = tokio_retry::Retry::start(tokio_retry::strategy::ExponentialBackoff::from_millis(10), operation);
     let rows = [
         ("relent: Policy", size_of::<Policy>()),
-        ("relent: Call", size_of::<Call<'_>>()),
+        ("relent: Call", size_of::<Call<&Policy>>()),
         ("relent: future of retry", size_of_val(&relent)),
         ("backon: ExponentialBuilder", size_of::<backon::ExponentialBuilder>()),
         ("backon: ExponentialBackoff", size_of::<backon::ExponentialBackoff>()),

@@ -33,6 +33,13 @@ impl Attempt {
         Attempt { number, timeout }
     }
 
+    /// The first, which may take so many nanoseconds; `u64::MAX` is no limit.
+    #[cfg(feature = "std")]
+    #[inline]
+    pub(crate) const fn first(timeout: u64) -> Attempt {
+        Attempt { number: 1, timeout }
+    }
+
     /// Which attempt of the call this is; the first is 1.
     #[inline]
     pub const fn number(&self) -> u32 {

@@ -24,9 +24,9 @@ use core::{fmt, ops::Deref};
 /// # Its `source`
 ///
 /// `Error<E>` implements [`core::error::Error`] for every `E` that can be shown, also for `String` and `anyhow::Error`,
-/// which are no errors themselves. So it cannot know that `E` is one, and its `source` is its [`Story`]: the link by
-/// which [`gave_up`] recognises it inside other errors. [`chained`](Error::chained) is for where the chain of sources
-/// must go on with the last error.
+/// which are no errors themselves. So it cannot know that `E` is one, shows it as part of itself, and has no `source`.
+/// [`chained`](Error::chained) is for where the chain of sources must go on with the last error: then it is shown as
+/// the next link, and can be downcast to.
 #[non_exhaustive]
 pub struct Error<E> {
     /// Why the call was given up.
@@ -84,11 +84,17 @@ impl<E> Error<E> {
     }
 
     fn say(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if is_asked(f) {
+            return f.write_str(GAVE_UP);
+        }
         write!(f, "{}", self.reason)?;
         if let (Reason::PushbackTooLong, Some(pushback)) = (self.reason, self.pushback) {
             write!(f, " ({})", Human(pushback))?;
         }
         self.say_attempts(f)?;
+        if let Some(again) = self.again_in {
+            write!(f, ", again in {}", Human(again))?;
+        }
         match self.timed_out {
             Some(limit) => write!(f, ": timed out after {}", Human(limit)),
             None => Ok(()),
@@ -113,7 +119,7 @@ impl<E: fmt::Display> fmt::Display for Error<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.say(f)?;
         match &self.last {
-            Some(last) if self.timed_out.is_none() => write!(f, ": {last}"),
+            Some(last) if self.timed_out.is_none() && !is_asked(f) => write!(f, ": {last}"),
             _ => Ok(()),
         }
     }
@@ -129,12 +135,7 @@ impl<E: fmt::Debug> fmt::Debug for Error<E> {
     }
 }
 
-impl<E: fmt::Debug + fmt::Display> core::error::Error for Error<E> {
-    /// The [`Story`]: see above.
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        Some(&**self)
-    }
-}
+impl<E: fmt::Debug + fmt::Display> core::error::Error for Error<E> {}
 
 /// An [`Error`] whose last error is its `source`: see [`Error::chained`]. Shown without the last error, which reporters
 /// print as the next link of the chain.
@@ -154,16 +155,9 @@ impl<E> fmt::Display for Chained<E> {
     }
 }
 
-/// What [`Chained`] describes itself as, which [`gave_up`] looks for: its `source` is the last error's place.
-const CHAINED: &str = "relent: a policy gave up";
-
 impl<E: core::error::Error + 'static> core::error::Error for Chained<E> {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         self.0.last.as_ref().map(|last| last as _)
-    }
-
-    fn description(&self) -> &str {
-        CHAINED
     }
 }
 
@@ -183,14 +177,34 @@ impl<E: core::error::Error + 'static> core::error::Error for Chained<E> {
 /// assert_eq!((err.reason, err.attempts), (Reason::Permanent, 1));
 /// ```
 ///
-/// An error whose `source` does not lead to the inner one hides it. `#[error(transparent)]` leads to it, except where it
-/// wraps a [`Chained`].
+/// An error whose `source` does not lead to the inner one hides it. What shows itself as the inner one does, as
+/// `#[error(transparent)]` and `Box<dyn Error>` do, does not.
 pub fn gave_up(error: &(dyn core::error::Error + 'static)) -> bool {
-    core::iter::successors(Some(error), |error| error.source()).any(|link| {
-        #[expect(deprecated, reason = "the one word about itself that an error of unknown type can be asked for")]
-        let is_chained = link.description() == CHAINED;
-        is_chained || link.is::<Story>()
-    })
+    core::iter::successors(Some(error), |error| error.source()).any(is_give_up)
+}
+
+/// An error of unknown type can only be asked to show itself. It is asked with options that nobody would ask for
+/// otherwise, and which whoever shows it as his own passes on.
+fn is_give_up(link: &(dyn core::error::Error + 'static)) -> bool {
+    struct Ear {
+        heard: bool,
+    }
+    impl fmt::Write for Ear {
+        fn write_str(&mut self, said: &str) -> fmt::Result {
+            self.heard |= said == GAVE_UP;
+            Ok(())
+        }
+    }
+    let mut ear = Ear { heard: false };
+    // An error that cannot be shown is none of ours.
+    fmt::write(&mut ear, format_args!("{link:\u{10FADE}^+1.0}")).is_ok() && ear.heard
+}
+
+/// What the error of a policy says when it is asked.
+const GAVE_UP: &str = "relent: a policy gave up";
+
+fn is_asked(f: &fmt::Formatter<'_>) -> bool {
+    f.fill() == '\u{10FADE}' && f.sign_plus() && f.width() == Some(1) && f.precision() == Some(0)
 }
 
 /// Whether `E` is itself the error of a policy that gave up. Decided when it is compiled.

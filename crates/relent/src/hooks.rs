@@ -1,10 +1,15 @@
 //! What a program adds to a policy: what failures mean, who is told, and on whose clock, until which switch.
 
-use crate::{Event, Timer, Timestamp, Verdict, cancel::Cancel};
+use crate::{Event, Failure, Timer, Timestamp, Verdict, cancel::Cancel};
 
 /// What a failure means. Implemented by functions from `&E` to a [`Verdict`] or `bool`, and by [`Always`]; by nothing
 /// else.
-pub trait Judge<E> {
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say what a `{E}` means",
+    label = "the operation fails with `{E}`",
+    note = "`when` takes a function from `&{E}` to a `Verdict`, or to a `bool`: may it be retried?"
+)]
+pub trait Judge<E>: Heeds<E, ()> {
     #[doc(hidden)]
     fn judge(&mut self, error: &E, _: seal::Seal) -> Verdict;
 }
@@ -28,7 +33,52 @@ impl<E> Judge<E> for Always {
     }
 }
 
+/// That no verdict is passed over. A [`Failure`] carries one, so it is not for [`Always`] to judge, which takes
+/// everything as transient: such a call does not compile. Pass [`Failure::verdict`] to [`when`](crate::Retrier::when):
+///
+/// ```
+/// use relent::{Failure, Policy};
+///
+/// let err = Policy::immediate()
+///     .when(Failure::verdict)
+///     .retry_blocking(|_| Err::<(), _>(Failure::permanent("gone")))
+///     .unwrap_err();
+/// assert_eq!(err.attempts, 1);
+/// ```
+///
+/// ```compile_fail,E0283
+/// # use relent::{Failure, Policy};
+/// let err = Policy::immediate().retry_blocking(|_| Err::<(), _>(Failure::permanent("gone"))).unwrap_err();
+/// ```
+///
+/// ```compile_fail,E0283
+/// # use relent::{Failure, Policy};
+/// let err = Policy::immediate().start().back_off_blocking(Failure::permanent("gone")).unwrap_err();
+/// ```
+pub trait Heeds<E, M> {}
+
+impl<E, V: Into<Verdict>, W: FnMut(&E) -> V> Heeds<E, ()> for W {}
+
+impl<E: Plain<M>, M> Heeds<E, M> for Always {}
+
+/// An error that carries no verdict: every type but [`Failure`], of which the compiler cannot tell which of two
+/// implementations is meant. It names both: one is [`PassFailureVerdictToWhen`].
+pub trait Plain<M> {}
+
+impl<E> Plain<()> for E {}
+
+impl<E> Plain<PassFailureVerdictToWhen> for Failure<E> {}
+
+/// What to do where the compiler speaks of this type: `.when(Failure::verdict)` before `retry`, and
+/// `back_off_as(failure.error, failure.verdict)` in a loop.
+#[derive(Clone, Copy, Debug)]
+pub enum PassFailureVerdictToWhen {}
+
 /// Who is told of retries. Implemented by functions of an [`Event`], and by [`Silent`]; by nothing else.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be told of the failures of an operation that fails with `{E}`",
+    note = "`notify` takes a function of `&Event<'_, {E}>`"
+)]
 pub trait Watch<E> {
     /// Whether somebody watches. If nobody does, the clock is not read before the first failure.
     #[doc(hidden)]

@@ -118,7 +118,7 @@ pub use self::{
     error::{Chained, Error, gave_up},
     event::{Cause, Event},
     failure::Failure,
-    hooks::{Always, Judge, Setting, Silent, Until, Watch},
+    hooks::{Always, Heeds, Judge, PassFailureVerdictToWhen, Plain, Setting, Silent, Until, Watch},
     lint::Warning,
     retrier::Retrier,
     retry::Retry,

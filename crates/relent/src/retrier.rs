@@ -2,12 +2,15 @@
 
 use crate::{
     Attempt, Error, Event, Policy, Timer, Timestamp, Verdict,
-    hooks::{Always, Hooks, Judge, Setting, Silent, Watch, seal::Seal},
+    hooks::{Always, Heeds, Hooks, Judge, Setting, Silent, Watch, seal::Seal},
     retry::DefaultTimer,
     run,
 };
 #[cfg(feature = "std")]
-use crate::{Cancel, SystemTimer, hooks::Until};
+use crate::{
+    Cancel, SystemTimer,
+    hooks::{Plain, Until},
+};
 use core::future::Future;
 
 /// A policy with what a program adds to it: what failures mean ([`when`](Retrier::when)), who is told
@@ -87,8 +90,9 @@ impl Policy {
     /// # }
     /// ```
     #[inline]
-    pub fn retry<V, E, F, Fut>(self, op: F) -> impl Future<Output = Result<V, Error<E>>>
+    pub fn retry<V, E, F, Fut, M>(self, op: F) -> impl Future<Output = Result<V, Error<E>>>
     where
+        E: Plain<M>,
         F: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<V, E>>,
     {
@@ -107,8 +111,9 @@ impl Policy {
     /// assert_eq!(number.unwrap(), 3);
     /// ```
     #[inline]
-    pub fn retry_blocking<V, E, F>(&self, op: F) -> Result<V, Error<E>>
+    pub fn retry_blocking<V, E, F, M>(&self, op: F) -> Result<V, Error<E>>
     where
+        E: Plain<M>,
         F: FnMut(Attempt) -> Result<V, E>,
     {
         run::retry_blocking(self, &mut Hooks::none(SystemTimer), op)
@@ -343,9 +348,9 @@ impl<W, N, S: Setting> Retrier<W, N, S> {
     /// # });
     /// ```
     #[inline]
-    pub fn retry<V, E, F, Fut>(self, op: F) -> impl Future<Output = Result<V, Error<E>>>
+    pub fn retry<V, E, F, Fut, M>(self, op: F) -> impl Future<Output = Result<V, Error<E>>>
     where
-        W: Judge<E>,
+        W: Judge<E> + Heeds<E, M>,
         N: Watch<E>,
         F: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<V, E>>,
@@ -366,9 +371,9 @@ impl<W, N, S: Setting> Retrier<W, N, S> {
     /// ```
     #[cfg(feature = "std")]
     #[inline]
-    pub fn retry_blocking<V, E, F>(mut self, op: F) -> Result<V, Error<E>>
+    pub fn retry_blocking<V, E, F, M>(mut self, op: F) -> Result<V, Error<E>>
     where
-        W: Judge<E>,
+        W: Judge<E> + Heeds<E, M>,
         N: Watch<E>,
         F: FnMut(Attempt) -> Result<V, E>,
     {

@@ -5,7 +5,7 @@
 
 use crate::{
     Attempt, Call, Decision, Error, Policy, Reason, Saved, Story, Timeline, Timer, Timestamp, Verdict, cancel::Cancel,
-    error::is_given_up, rng::draw,
+    error::is_given_up, hooks::Plain, rng::draw,
 };
 use core::{
     borrow::Borrow,
@@ -101,7 +101,7 @@ impl State {
         }
     }
 
-    fn call<'p>(&self, policy: &'p Policy) -> Call<'p> {
+    fn call<'p>(&self, policy: &'p Policy) -> Call<&'p Policy> {
         policy.resume(self.started, self.seed, self.saved).deadline_at(self.deadline)
     }
 
@@ -423,7 +423,7 @@ impl<P: Borrow<Policy>, T: Timer> Retry<P, T> {
     /// # Errors
     ///
     /// Gives the error back, with the reason, when it is not to be retried.
-    pub async fn back_off<E>(&mut self, error: E) -> Result<(), Error<E>> {
+    pub async fn back_off<E: Plain<M>, M>(&mut self, error: E) -> Result<(), Error<E>> {
         let verdict = self.default_verdict::<E>();
         self.back_off_as(error, verdict).await
     }
@@ -467,7 +467,7 @@ impl<P: Borrow<Policy>, T: Timer> Retry<P, T> {
     /// Gives the error back, with the reason, when it is not to be retried.
     #[cfg(feature = "std")]
     #[inline]
-    pub fn back_off_blocking<E>(&mut self, error: E) -> Result<(), Error<E>> {
+    pub fn back_off_blocking<E: Plain<M>, M>(&mut self, error: E) -> Result<(), Error<E>> {
         let verdict = self.default_verdict::<E>();
         self.back_off_as_blocking(error, verdict)
     }

@@ -305,7 +305,7 @@ where
         return go_on_blocking(policy, hooks, None, op);
     }
     let began = hooks.began::<E>(policy);
-    match op(Attempt::new(1, policy.attempt_limit())) {
+    match op(Attempt::first(policy.first_limit())) {
         Ok(value) => Ok(value),
         Err(error) => match hooks.at_once(policy, began, error) {
             Ok(first) => go_on_blocking(policy, hooks, Some(first), op),

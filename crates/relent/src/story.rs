@@ -5,7 +5,7 @@ use core::{fmt, time::Duration};
 
 /// What a call went through before it was given up; an [`Error`](crate::Error) dereferences to it.
 ///
-/// As a link in the chain of an error's sources it is shown in one line: `attempts began after 0s, 1s, 3.1s`.
+/// Shown in one line: `attempts began after 0s, 1s, 3.1s`.
 ///
 /// ```
 /// use relent::{Jitter, Policy};
@@ -80,5 +80,3 @@ impl fmt::Display for Story {
         Ok(())
     }
 }
-
-impl core::error::Error for Story {}

@@ -78,8 +78,8 @@ impl<P: Borrow<Policy>, T: Timer> Ticker<P, T> {
     /// ```
     /// use relent::{Cancel, Policy};
     ///
-    /// let cancel = Cancel::new();
-    /// let mut ticks = Policy::default().ticker().cancel(&cancel).into_iter();
+    /// let (policy, cancel) = (Policy::default(), Cancel::new());
+    /// let mut ticks = policy.ticker().cancel(&cancel).into_iter();
     /// assert_eq!(ticks.next().unwrap().number(), 1);
     /// cancel.cancel();
     /// assert!(ticks.next().is_none());

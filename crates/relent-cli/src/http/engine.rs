@@ -166,7 +166,7 @@ impl Engine {
         }
     }
 
-    async fn attempt(&self, call: &Call<'_>, now: Timestamp, received: &mut Received) -> Result<Success, Broken> {
+    async fn attempt(&self, call: &Call<&Policy>, now: Timestamp, received: &mut Received) -> Result<Success, Broken> {
         let once = attempt::once(self, call.attempt(), received);
         // What ends the whole call ends the attempt too, and says so better.
         let limit = call.attempt_limit(now).filter(|limit| self.limit.left().is_none_or(|left| *limit < left));
@@ -181,7 +181,7 @@ impl Engine {
     }
 
     /// The policy decides when, the rule of replay whether.
-    fn decide(&self, call: &mut Call<'_>, now: Timestamp, failure: &Failure) -> Next {
+    fn decide(&self, call: &mut Call<&Policy>, now: Timestamp, failure: &Failure) -> Next {
         let rule = wire::replay(&wire::Request {
             method: &self.request.method,
             headers: &self.request.headers,
@@ -214,7 +214,7 @@ impl Engine {
     async fn fail(
         &self,
         narrator: &Narrator,
-        call: &Call<'_>,
+        call: &Call<&Policy>,
         now: Timestamp,
         mut failure: Failure,
         stop: Stop,

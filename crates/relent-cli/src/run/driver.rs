@@ -83,7 +83,7 @@ impl Driver<'_> {
         self.finish(outcome, history)
     }
 
-    fn attempts(&mut self, call: &mut Call<'_>, history: &mut History) -> Result<Outcome, Fault> {
+    fn attempts(&mut self, call: &mut Call<&Policy>, history: &mut History) -> Result<Outcome, Fault> {
         loop {
             let (began, attempt) = (self.now(), call.attempt());
             self.narrator.attempt_starts(attempt);
@@ -118,7 +118,7 @@ impl Driver<'_> {
         }
     }
 
-    fn attempt(&mut self, call: &Call<'_>, history: &History) -> Result<Ended, Fault> {
+    fn attempt(&mut self, call: &Call<&Policy>, history: &History) -> Result<Ended, Fault> {
         let limit = call.attempt_limit(self.now());
         let say = |text: &str| self.narrator.remark(text);
         let plan = Plan {
@@ -204,7 +204,7 @@ impl Driver<'_> {
         row
     }
 
-    fn decide(&self, call: &mut Call<'_>, verdict: Verdict, ran: Duration) -> Result<Duration, Outcome> {
+    fn decide(&self, call: &mut Call<&Policy>, verdict: Verdict, ran: Duration) -> Result<Duration, Outcome> {
         let now = self.now();
         if self.args.time.reset_after.is_some_and(|healthy| ran >= healthy) {
             call.reset(now);

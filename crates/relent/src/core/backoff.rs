@@ -1,7 +1,7 @@
 //! The door for delays that the built-in curves do not cover: other systems' formulas, and the user's own.
 
 use super::verdict::Verdict;
-use core::{fmt, time::Duration};
+use core::{fmt, panic::RefUnwindSafe, time::Duration};
 
 /// A rule for delays of the user's own, which a [`Policy`](crate::Policy) can carry
 /// ([`Policy::custom`](crate::Policy::custom)).
@@ -32,7 +32,7 @@ use core::{fmt, time::Duration};
 /// let delays: Vec<u64> = POLICY.delays(1).map(|d| d.as_secs()).collect();
 /// assert_eq!(delays, [1, 4, 9]);
 /// ```
-pub trait Backoff: fmt::Debug + Send + Sync {
+pub trait Backoff: fmt::Debug + Send + Sync + RefUnwindSafe {
     /// A short name, shown by `explain` and written into policy files as `compat`.
     fn name(&self) -> &str;
 

@@ -11,7 +11,7 @@ use super::{
     time::{Timestamp, nanos},
     verdict::{Decision, Reason, Verdict},
 };
-use core::time::Duration;
+use core::{borrow::Borrow, time::Duration};
 
 /// One operation under a policy: its first attempt and all its retries.
 ///
@@ -27,9 +27,11 @@ use core::time::Duration;
 /// now = now + Duration::from_secs(1);
 /// assert_eq!(call.on_failure(now, Verdict::Transient), Decision::GiveUp(Reason::Attempts));
 /// ```
+///
+/// It borrows its policy, or owns it: [`into_owned`](Call::into_owned) makes one that can be kept in a struct beside it.
 #[derive(Clone, Debug)]
-pub struct Call<'a> {
-    policy: &'a Policy,
+pub struct Call<P = Policy> {
+    policy: P,
     seed: u64,
     memory: u64,
     started: Timestamp,
@@ -39,7 +41,7 @@ pub struct Call<'a> {
     failures: u32,
 }
 
-const _: () = assert!(size_of::<Call<'_>>() <= 64);
+const _: () = assert!(size_of::<Call<&Policy>>() <= 64);
 
 /// What a call remembers from failure to failure, apart from what its owner knows anyway (policy, seed and start).
 ///
@@ -70,13 +72,13 @@ impl Policy {
     ///
     /// `seed` must differ from call to call, or calls share their jitter.
     #[inline]
-    pub const fn call(&self, now: Timestamp, seed: u64) -> Call<'_> {
+    pub const fn call(&self, now: Timestamp, seed: u64) -> Call<&Policy> {
         Call::new(self, now, seed)
     }
 
     /// Goes on with a call that was [saved](Call::save): the same policy, start and seed, or it is another call.
     #[inline]
-    pub const fn resume(&self, started: Timestamp, seed: u64, saved: Saved) -> Call<'_> {
+    pub const fn resume(&self, started: Timestamp, seed: u64, saved: Saved) -> Call<&Policy> {
         Call::resume(self, started, seed, saved)
     }
 }
@@ -85,20 +87,63 @@ impl Policy {
 /// enough that nobody waits much longer than told.
 const PUSHBACK_SPREAD: u64 = 10;
 
-impl<'a> Call<'a> {
+/// No attempt starts later than this.
+const fn latest(policy: &Policy, started: Timestamp, deadline: Timestamp) -> Timestamp {
+    let by_elapsed = started.plus_nanos(policy.max_elapsed).as_nanos();
+    let before_end = match end(policy, started, deadline) {
+        Timestamp::MAX => u64::MAX,
+        end => end.as_nanos().saturating_sub(1),
+    };
+    Timestamp::from_nanos(if by_elapsed < before_end { by_elapsed } else { before_end })
+}
+
+/// The moment at which everything ends: the deadline, or the end of the policy's timeout.
+const fn end(policy: &Policy, started: Timestamp, deadline: Timestamp) -> Timestamp {
+    let by_timeout = started.plus_nanos(policy.timeout_nanos());
+    if by_timeout.as_nanos() < deadline.as_nanos() { by_timeout } else { deadline }
+}
+
+impl<'a> Call<&'a Policy> {
     #[inline]
-    pub(crate) const fn new(policy: &'a Policy, now: Timestamp, seed: u64) -> Call<'a> {
+    const fn new(policy: &'a Policy, now: Timestamp, seed: u64) -> Self {
         Call::resume(policy, now, seed, Saved { failures: 0, memory: 0 })
     }
 
     #[inline]
-    pub(crate) const fn resume(policy: &'a Policy, started: Timestamp, seed: u64, saved: Saved) -> Call<'a> {
+    const fn resume(policy: &'a Policy, started: Timestamp, seed: u64, saved: Saved) -> Self {
         let Saved { failures, memory } = saved;
         // Before the first failure there is but one thing that can be remembered.
         let memory = if failures == 0 { policy.first_memory() } else { memory };
-        let mut call = Call { policy, seed, memory, started, deadline: Timestamp::MAX, latest: started, failures };
-        call.limit();
-        call
+        let deadline = Timestamp::MAX;
+        Call { policy, seed, memory, started, deadline, latest: latest(policy, started, deadline), failures }
+    }
+
+    /// The same call with a policy of its own, to be kept where the policy it was made of does not live long enough.
+    ///
+    /// ```
+    /// use relent::{Call, Policy, Timestamp, Verdict};
+    ///
+    /// struct Connection {
+    ///     policy: Policy,
+    ///     call: Call,
+    /// }
+    ///
+    /// let policy = Policy::default();
+    /// let mut connection = Connection { policy, call: policy.call(Timestamp::ZERO, 7).into_owned() };
+    /// connection.call.on_failure(Timestamp::ZERO, Verdict::Transient);
+    /// assert_eq!((connection.call.attempt(), connection.policy), (2, policy));
+    /// ```
+    #[must_use]
+    pub fn into_owned(self) -> Call<Policy> {
+        let Call { policy, seed, memory, started, deadline, latest, failures } = self;
+        Call { policy: *policy, seed, memory, started, deadline, latest, failures }
+    }
+}
+
+impl<P: Borrow<Policy>> Call<P> {
+    #[inline(always)]
+    fn policy(&self) -> &Policy {
+        self.policy.borrow()
     }
 
     /// What must be kept to go on with this call later: see [`Policy::resume`]. A deadline is not part of it.
@@ -109,7 +154,6 @@ impl<'a> Call<'a> {
 
     /// The same call with a point in time at which its answer is worth nothing any more: no attempt starts at or
     /// after it.
-    #[must_use]
     ///
     /// ```
     /// use relent::{Decision, Policy, Reason, Timestamp, Verdict};
@@ -119,7 +163,8 @@ impl<'a> Call<'a> {
     /// let mut call = policy.call(now, 1).deadline_at(now + Duration::from_secs(9));
     /// assert_eq!(call.on_failure(now, Verdict::Transient), Decision::GiveUp(Reason::Elapsed));
     /// ```
-    pub const fn deadline_at(mut self, at: Timestamp) -> Call<'a> {
+    #[must_use]
+    pub fn deadline_at(mut self, at: Timestamp) -> Self {
         self.deadline = at;
         self.limit();
         self
@@ -128,7 +173,7 @@ impl<'a> Call<'a> {
     /// How long to wait before the first attempt: a random part of the policy's `spread`, zero without. The limits of
     /// time bound the range it is drawn from, so that the first attempt starts within them.
     pub fn spread(&self) -> Duration {
-        match self.policy.spread.nanos() {
+        match self.policy().spread.nanos() {
             0 => Duration::ZERO,
             spread => {
                 let left = nanos(self.latest.since(self.started)).saturating_add(1);
@@ -176,16 +221,14 @@ impl<'a> Call<'a> {
             Timestamp::MAX => u64::MAX,
             end => nanos(end.since(now)),
         };
-        match self.policy.attempt_timeout.nanos().min(left) {
+        match self.policy().attempt_timeout.nanos().min(left) {
             u64::MAX => None,
             limit => Some(Duration::from_nanos(limit)),
         }
     }
 
-    /// The moment at which everything ends: the deadline, or the end of the policy's timeout.
-    const fn end(&self) -> Timestamp {
-        let by_timeout = self.started.plus_nanos(self.policy.timeout_nanos());
-        if by_timeout.as_nanos() < self.deadline.as_nanos() { by_timeout } else { self.deadline }
+    fn end(&self) -> Timestamp {
+        end(self.policy(), self.started, self.deadline)
     }
 
     /// Decides about a failure that was noticed at `now`.
@@ -210,19 +253,14 @@ impl<'a> Call<'a> {
     /// Forgets the failures: the next one is the first again, `max_elapsed` counts from `now`, and the jitter is new.
     pub fn reset(&mut self, now: Timestamp) {
         self.seed = rng::draw(self.seed, u32::MAX);
-        self.memory = self.policy.first_memory();
+        self.memory = self.policy().first_memory();
         self.failures = 0;
         self.started = now;
         self.limit();
     }
 
-    const fn limit(&mut self) {
-        let by_elapsed = self.started.plus_nanos(self.policy.max_elapsed).as_nanos();
-        let before_end = match self.end() {
-            Timestamp::MAX => u64::MAX,
-            end => end.as_nanos().saturating_sub(1),
-        };
-        self.latest = Timestamp::from_nanos(if by_elapsed < before_end { by_elapsed } else { before_end });
+    fn limit(&mut self) {
+        self.latest = latest(self.policy(), self.started, self.deadline);
     }
 
     #[inline(always)]
@@ -234,11 +272,11 @@ impl<'a> Call<'a> {
             Verdict::Permanent => return Err(Reason::Permanent),
             Verdict::Overloaded => return Err(Reason::Overloaded),
         };
-        if self.failures >= self.policy.max_attempts && self.policy.max_attempts != u32::MAX {
+        if self.failures >= self.policy().max_attempts && self.policy().max_attempts != u32::MAX {
             return Err(Reason::Attempts);
         }
         if let Some(pushback) = pushback
-            && (pushback > self.policy.max_pushback.nanos() || self.is_too_late(now, pushback))
+            && (pushback > self.policy().max_pushback.nanos() || self.is_too_late(now, pushback))
         {
             return Err(Reason::PushbackTooLong);
         }
@@ -246,7 +284,7 @@ impl<'a> Call<'a> {
         let delay = match pushback {
             None => own,
             Some(turn) if matches!(verdict, Verdict::Turn(_)) => own.max(turn),
-            Some(_) if self.policy.handles_pushback() => own,
+            Some(_) if self.policy().handles_pushback() => own,
             Some(pushback) => own.max(self.spread_pushback(now, pushback, draw)),
         };
         if self.is_too_late(now, delay) {
@@ -257,7 +295,7 @@ impl<'a> Call<'a> {
 
     #[inline(always)]
     fn own_delay(&mut self, now: Timestamp, verdict: Verdict, draw: u64) -> Result<u64, Reason> {
-        match self.policy.common_delay(&mut self.memory, draw) {
+        match self.policy.borrow().common_delay(&mut self.memory, draw) {
             Some(delay) => Ok(delay),
             None => self.other_delay(now, verdict, draw),
         }
@@ -265,7 +303,7 @@ impl<'a> Call<'a> {
 
     fn other_delay(&mut self, now: Timestamp, verdict: Verdict, draw: u64) -> Result<u64, Reason> {
         let mut step = Step { failures: self.failures, elapsed: self.elapsed(now), verdict, draw, memory: self.memory };
-        let delay = self.policy.delay(&mut step).ok_or(Reason::Attempts)?;
+        let delay = self.policy().delay(&mut step).ok_or(Reason::Attempts)?;
         self.memory = step.memory;
         Ok(delay)
     }
@@ -274,7 +312,7 @@ impl<'a> Call<'a> {
     /// late.
     fn spread_pushback(&self, now: Timestamp, pushback: u64, draw: u64) -> u64 {
         let later = pushback.saturating_add(rng::scale(rng::mix(draw), pushback / PUSHBACK_SPREAD));
-        if self.policy.jitter == PackedJitter::NONE || self.is_too_late(now, later) { pushback } else { later }
+        if self.policy().jitter == PackedJitter::NONE || self.is_too_late(now, later) { pushback } else { later }
     }
 
     #[inline]
@@ -291,7 +329,7 @@ mod tests {
     const SEC: Duration = Duration::from_secs(1);
     const NOW: Timestamp = Timestamp::from_nanos(5_000_000_000);
 
-    fn retry(call: &mut Call<'_>, verdict: Verdict) -> Duration {
+    fn retry(call: &mut Call<&Policy>, verdict: Verdict) -> Duration {
         match call.on_failure(NOW, verdict) {
             Decision::Retry(delay) => delay,
             Decision::GiveUp(reason) => panic!("gave up: {reason}"),

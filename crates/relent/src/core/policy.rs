@@ -1,7 +1,6 @@
 //! The policy: when to try again, and when to stop. Data only, 64 bytes, `Copy`, usable in a `const`.
 
 use super::{curve::Shape, jitter::PackedJitter, time::Millis};
-use core::time::Duration;
 
 /// When to try again, and when to stop.
 ///
@@ -56,14 +55,12 @@ impl Policy {
         self.attempt_timeout.nanos() != u64::MAX || self.timeout_nanos() != u64::MAX
     }
 
-    /// How long a first attempt may take that starts when its call begins.
+    /// How long a first attempt may take that starts when its call begins, in nanoseconds; "no limit" is `u64::MAX`.
+    #[cfg(feature = "std")]
     #[inline]
-    pub(crate) const fn attempt_limit(&self) -> Option<Duration> {
+    pub(crate) const fn first_limit(&self) -> u64 {
         let (attempt, call) = (self.attempt_timeout.nanos(), self.timeout_nanos());
-        match if attempt < call { attempt } else { call } {
-            u64::MAX => None,
-            limit => Some(Duration::from_nanos(limit)),
-        }
+        if attempt < call { attempt } else { call }
     }
 
     pub(crate) const fn has_spread(&self) -> bool {

@@ -15,3 +15,4 @@ mod properties;
 mod runtimes;
 mod ticker;
 mod traps;
+mod types;

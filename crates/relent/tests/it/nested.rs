@@ -29,6 +29,7 @@ enum App {
     Store(relent::Error<io::Error>),
     /// What `#[error(transparent)]` makes.
     Transparent(relent::Error<io::Error>),
+    TransparentChained(relent::Chained<io::Error>),
     /// Kept for a log, no cause of this error.
     Other {
         #[expect(dead_code, reason = "kept alive, never read")]
@@ -38,7 +39,11 @@ enum App {
 
 impl fmt::Display for App {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the app failed")
+        match self {
+            App::Transparent(err) => err.fmt(f),
+            App::TransparentChained(err) => err.fmt(f),
+            _ => f.write_str("the app failed"),
+        }
     }
 }
 
@@ -47,6 +52,7 @@ impl Error for App {
         match self {
             App::Store(err) => Some(err),
             App::Transparent(err) => err.source(),
+            App::TransparentChained(err) => err.source(),
             App::Other { .. } => None,
         }
     }
@@ -64,6 +70,7 @@ fn a_wrapped_give_up_is_recognised_by_its_chain() {
     let inner = || three(&calls).unwrap_err();
     assert!(gave_up(&inner()) && gave_up(&inner().chained()));
     assert!(gave_up(&App::Store(inner())) && gave_up(&App::Transparent(inner())));
+    assert!(gave_up(&App::TransparentChained(inner().chained())));
     assert!(gave_up(anyhow::anyhow!(inner()).context("loading").as_ref()));
     assert!(gave_up(anyhow::anyhow!(inner().chained()).context("loading").as_ref()));
     assert!(gave_up(Box::<dyn Error>::from(inner()).as_ref()));
@@ -74,6 +81,26 @@ fn a_wrapped_give_up_is_recognised_by_its_chain() {
     assert!(!gave_up(&refused()));
     assert!(!gave_up(&App::Other { handled: inner() }), "what was handled is no cause");
     assert!(!gave_up(anyhow::anyhow!("no").context("loading").as_ref()));
+}
+
+#[test]
+fn reporters_show_each_link_once() {
+    let calls = Cell::new(0);
+    let alone = anyhow::Error::from(three(&calls).unwrap_err()).context("loading");
+    assert_eq!(format!("{alone:#}"), "loading: out of attempts after 3 attempts: connection refused");
+    assert_eq!(alone.chain().count(), 2);
+    let chained = anyhow::Error::from(three(&calls).unwrap_err().chained()).context("loading");
+    assert_eq!(format!("{chained:#}"), "loading: out of attempts after 3 attempts: connection refused");
+    assert!(chained.chain().last().unwrap().is::<io::Error>());
+    assert!(three(&calls).unwrap_err().source().is_none(), "it shows its last error itself");
+}
+
+#[test]
+fn what_is_asked_of_an_error_is_heard_by_nobody_else() {
+    let err = three(&Cell::new(0)).unwrap_err();
+    for shown in [format!("{err:>60}"), format!("{err:^+1.0}"), format!("{err:.0}")] {
+        assert_eq!(shown.trim(), err.to_string());
+    }
 }
 
 #[test]

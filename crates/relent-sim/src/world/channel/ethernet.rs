@@ -11,14 +11,14 @@ use crate::{
     outcome::{Figures, Plots, histogram::Waits, run::Run},
     scenario::{Contender, Ethernet, Figure},
 };
-use relent::{Call, Decision, Timestamp, Verdict, rng::mix};
+use relent::{Call, Decision, Policy, Timestamp, Verdict, rng::mix};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap},
 };
 
 struct Station<'a> {
-    call: Call<'a>,
+    call: Call<&'a Policy>,
     /// The slot from which it may send.
     next: u64,
     /// Frames sent before this one.

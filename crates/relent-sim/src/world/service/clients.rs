@@ -94,7 +94,7 @@ pub(crate) struct Layered<'a> {
     layers: usize,
     say_overloaded: bool,
     /// From the layer next to the server to the client itself.
-    calls: Vec<Call<'a>>,
+    calls: Vec<Call<&'a Policy>>,
 }
 
 impl<'a> Layered<'a> {
