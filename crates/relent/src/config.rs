@@ -24,18 +24,39 @@
 //! A key that is not given takes the default of its curve ([`Settings::of`](crate::Settings::of)). `cap`,
 //! `max_attempts`, `max_elapsed`, `max_pushback`, `timeout` and `attempt_timeout` may be `"unlimited"`. A key or value that is not
 //! known is an error with its place and a suggestion, and so is a policy that makes no sense, even if another one of
-//! the file is asked for. Tables `[upstream.NAME]` are kept by name and not acted on: [`Config::upstreams`] lets the
-//! caller say so.
+//! the file is asked for.
+//!
+//! ```toml
+//! [upstream.bank]                  # what all policies with upstream = "bank" share
+//! budget = { ratio = 0.1, min_per_second = 1 }         # or a name: "aws-2.1", "grpc-a6", "finagle", "envoy", "sre"
+//! breaker = { consecutive = 5, open_for = "30s" }      # or "polly", "gobreaker", "cockatiel", "resilience4j"
+//! limit = { rate = 100, burst = 10 }                   # or { concurrency = 20 }, { aimd = 20 }, "aws_adaptive"
+//! hedge = { after = "50ms" }                           # or { quantile = 0.95 }
+//!
+//! [server.api]                     # of a server that protects itself
+//! admission = { max_retry_share = 0.5 }
+//! pacer = { capacity = 5000, horizon = "60s" }
+//! ```
+//!
+//! [`Upstreams`] makes objects of them, which keep their state when the file is read again.
 //!
 //! A policy is `Copy` and holds no heap, so the delays of a list that comes from text are leaked, each different list
 //! once per process and at most 1000 delays long. Do not read policies from untrusted text in an endless loop.
 //!
 //! What is not here: the environment, the search for a file, and other formats.
 
+mod breaker;
+mod budget;
 mod draft;
 mod error;
 mod file;
+mod hedge;
+mod limit;
+mod part;
 mod profile;
+mod server;
+mod upstream;
+mod upstreams;
 mod value;
 mod write;
 
@@ -43,8 +64,14 @@ pub use self::{
     draft::{BadSetting, Draft, KEYS},
     error::ConfigError,
     file::Config,
+    part::Part,
+    server::{SERVER_KEYS, ServerDraft},
+    upstream::{UPSTREAM_KEYS, UpstreamDraft},
+    upstreams::Upstreams,
     value::{CurveName, Limit},
 };
 
+#[cfg(test)]
+mod protection_tests;
 #[cfg(test)]
 mod tests;

@@ -113,6 +113,7 @@ pub use self::{
             call::{UpstreamAnswer, UpstreamCall},
             snapshot::UpstreamSnapshot,
         },
+        upstream_settings::UpstreamSettings,
         verdict::{Decision, Reason, Verdict},
     },
     error::{Chained, Error, gave_up},

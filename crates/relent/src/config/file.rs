@@ -3,6 +3,9 @@
 use super::{
     draft::{BadSetting, Draft, KEYS},
     error::{ConfigError, Span},
+    part::Wrong,
+    server::{self, ServerDraft},
+    upstream::{self, UpstreamDraft},
     value::Value,
 };
 use crate::{Policy, suggest::nearest};
@@ -38,7 +41,10 @@ const LONGEST_FILE: u64 = 1 << 20;
 pub struct Config {
     unnamed: Option<Draft>,
     named: BTreeMap<String, Draft>,
-    upstreams: Vec<String>,
+    /// Which upstream a policy acts on; the unnamed one is `None`.
+    acts_on: BTreeMap<Option<String>, String>,
+    upstreams: BTreeMap<String, UpstreamDraft>,
+    servers: BTreeMap<Option<String>, ServerDraft>,
 }
 
 impl Config {
@@ -86,28 +92,54 @@ impl Config {
     /// assert!(Config::parse(text).is_err());
     /// ```
     pub fn parse_among(text: &str, others: &[&str]) -> Result<Config, ConfigError> {
-        let table = DeTable::parse(text).map_err(|e| {
-            let span = e.span().unwrap_or(0..0);
-            ConfigError::at(text, span, BadSetting::new(e.message(), "policy files are TOML: key = \"value\" lines"))
-        })?;
+        let table = tables(text)?;
         Config::of(table.get_ref(), others).map_err(|(span, bad)| ConfigError::at(text, span, bad))
     }
 
     fn of(root: &DeTable<'_>, others: &[&str]) -> Result<Config, Wrong> {
         let mut config = Config::default();
+        // Upstreams first, so that a policy that names none of them is told so at its place.
+        if let Some(value) = root.get("upstream") {
+            config.read_upstreams(value)?;
+        }
         for (key, value) in root {
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("policy", DeValue::Table(table)) => config.read_policies(key, table)?,
-                ("upstream", DeValue::Table(table)) => config.upstreams.extend(table.keys().map(plain)),
-                ("policy" | "upstream", _) => {
-                    let bad = BadSetting::new(format!("{} is a table", key.get_ref()), "[policy.NAME] begins one");
-                    return Err((value.span(), bad));
-                }
+                ("upstream", _) => {}
                 (other, _) if others.contains(&other) => {}
+                ("server", DeValue::Table(table)) => config.read_servers(table)?,
+                (name @ ("policy" | "server"), _) => return Err((value.span(), no_table(name))),
                 (other, _) => return Err((key.span(), unknown_table(other, others))),
             }
         }
         Ok(config)
+    }
+
+    fn read_upstreams(&mut self, value: &Spanned<DeValue<'_>>) -> Result<(), Wrong> {
+        let DeValue::Table(table) = value.get_ref() else { return Err((value.span(), no_table("upstream"))) };
+        for (name, value) in table {
+            let DeValue::Table(keys) = value.get_ref() else {
+                let problem = format!("{} stands outside of an upstream", name.get_ref());
+                return Err((name.span(), BadSetting::new(problem, "[upstream.NAME] begins one")));
+            };
+            self.upstreams.insert(plain(name), upstream::read(keys)?);
+        }
+        Ok(())
+    }
+
+    fn read_servers(&mut self, table: &DeTable<'_>) -> Result<(), Wrong> {
+        let is_own = |key: &str| server::SERVER_KEYS.contains(&key);
+        if table.keys().any(|key| is_own(key.get_ref())) {
+            self.servers.insert(None, server::read(table, false)?);
+        }
+        for (name, value) in table.iter().filter(|(key, _)| !is_own(key.get_ref())) {
+            let DeValue::Table(keys) = value.get_ref() else {
+                let bad = BadSetting::unknown("key of a server", name.get_ref(), &server::SERVER_KEYS);
+                return Err((name.span(), bad));
+            };
+            self.servers.insert(Some(plain(name)), server::read(keys, true)?);
+        }
+        Ok(())
     }
 
     fn read_policies(&mut self, header: &Spanned<DeString<'_>>, table: &DeTable<'_>) -> Result<(), Wrong> {
@@ -121,13 +153,34 @@ impl Config {
             return Err((key.span(), BadSetting::new(problem, "give the policy another name")));
         }
         if !own.is_empty() || named.is_empty() {
+            let own = self.without_upstream(None, own)?;
             self.unnamed = Some(read_policy(header.span(), &own)?);
         }
         for (name, value) in named {
             let DeValue::Table(keys) = value.get_ref() else { continue };
-            self.named.insert(plain(name), read_policy(name.span(), &keys.iter().collect::<Vec<_>>())?);
+            let keys = self.without_upstream(Some(plain(name)), keys.iter().collect())?;
+            self.named.insert(plain(name), read_policy(name.span(), &keys)?);
         }
         Ok(())
+    }
+
+    /// Takes out which upstream a policy acts on, which the policy itself does not say.
+    fn without_upstream<'a, 'i>(
+        &mut self,
+        policy: Option<String>,
+        keys: Vec<Entry<'a, 'i>>,
+    ) -> Result<Vec<Entry<'a, 'i>>, Wrong> {
+        let (upstream, keys): (Vec<Entry<'_, '_>>, Vec<Entry<'_, '_>>) =
+            keys.into_iter().partition(|(key, _)| key.get_ref() == UPSTREAM);
+        let Some((_, value)) = upstream.first() else { return Ok(keys) };
+        let DeValue::String(name) = value.get_ref() else {
+            return Err((value.span(), BadSetting::new("upstream is the name of one", "upstream = \"NAME\"")));
+        };
+        if !self.upstreams.contains_key(name.as_ref()) {
+            return Err((value.span(), self.no_upstream(name)));
+        }
+        self.acts_on.insert(policy, name.clone().into_owned());
+        Ok(keys)
     }
 
     /// The policy of a name.
@@ -165,32 +218,125 @@ impl Config {
         self.named.keys().map(String::as_str)
     }
 
-    /// The upstreams that the file describes. Policies do not act on them yet.
+    /// The name of the upstream that a policy acts on; without a name, of the policy that [`draft`](Config::draft)
+    /// means then.
+    ///
+    /// ```
+    /// use relent::config::Config;
+    ///
+    /// let config = Config::parse("[policy.pay]\nupstream = 'bank'\n[upstream.bank]\nbudget = 'aws-2.1'").unwrap();
+    /// assert_eq!(config.upstream_of(Some("pay")), Some("bank"));
+    /// assert_eq!(config.upstream_of(None), Some("bank"), "there is one policy only");
+    ///
+    /// let error = Config::parse("[policy.pay]\nupstream = 'bang'\n[upstream.bank]").unwrap_err();
+    /// assert_eq!((error.line(), error.hint()), (Some(2), "did you mean \"bank\"?"));
+    /// ```
+    pub fn upstream_of(&self, policy: Option<&str>) -> Option<&str> {
+        let policy = match policy {
+            None if self.unnamed.is_none() && self.named.len() == 1 => self.named.keys().next().cloned(),
+            policy => policy.map(String::from),
+        };
+        self.acts_on.get(&policy).map(String::as_str)
+    }
+
+    /// What the file says about an upstream.
+    ///
+    /// # Errors
+    ///
+    /// There is none of that name; the error names those there are.
+    pub fn upstream(&self, name: &str) -> Result<&UpstreamDraft, BadSetting> {
+        self.upstreams.get(name).ok_or_else(|| self.no_upstream(name))
+    }
+
+    /// The names of the upstreams, in order.
     pub fn upstreams(&self) -> impl Iterator<Item = &str> {
-        self.upstreams.iter().map(String::as_str)
+        self.upstreams.keys().map(String::as_str)
+    }
+
+    /// What the file says about a server; without a name, about the one of `[server]`, or else the only one.
+    ///
+    /// # Errors
+    ///
+    /// There is none of that name, or none or several and no name was given.
+    pub fn server(&self, name: Option<&str>) -> Result<&ServerDraft, BadSetting> {
+        let only = (self.servers.len() == 1).then(|| self.servers.values().next()).flatten();
+        let found = self.servers.get(&name.map(String::from));
+        found.or(only.filter(|_| name.is_none())).ok_or_else(|| {
+            let what = name.map_or_else(String::new, |name| format!(" {name:?}"));
+            none_of("server", &what, name.unwrap_or("NAME"), self.servers())
+        })
+    }
+
+    /// The names of the named servers, in order.
+    pub fn servers(&self) -> impl Iterator<Item = &str> {
+        self.servers.keys().filter_map(Option::as_deref)
+    }
+
+    fn no_upstream(&self, name: &str) -> BadSetting {
+        no_upstream(name, self.upstreams())
+    }
+
+    pub(super) fn drafts_of_upstreams(&self) -> impl Iterator<Item = (&String, &UpstreamDraft)> {
+        self.upstreams.iter()
+    }
+
+    /// Which upstream each policy acts on, the one that is meant without a name included.
+    pub(super) fn policies_on_upstreams(&self) -> BTreeMap<Option<String>, String> {
+        let mut all = self.acts_on.clone();
+        if let Some(unnamed) = self.upstream_of(None) {
+            all.insert(None, String::from(unnamed));
+        }
+        all
     }
 
     fn no_policy(&self, name: &str) -> BadSetting {
-        let names: Vec<&str> = self.names().collect();
-        if names.is_empty() {
-            return BadSetting::new(format!("the file has no policy {name:?}"), format!("[policy.{name}] begins it"));
-        }
-        let hint = match nearest(name, names.iter().copied()) {
-            Some(meant) => format!("did you mean {meant:?}?"),
-            None => format!("it has {}", names.join(", ")),
-        };
-        BadSetting::new(format!("the file has no policy {name:?}"), hint)
+        none_of("policy", &format!(" {name:?}"), name, self.names())
     }
 }
 
-type Wrong = (Span, BadSetting);
+/// The key by which a policy names its upstream.
+const UPSTREAM: &str = "upstream";
+
+/// That there is no such table, and which there are.
+fn none_of<'a>(what: &str, named: &str, name: &str, there: impl Iterator<Item = &'a str>) -> BadSetting {
+    let (problem, names) = (format!("the file has no {what}{named}"), there.collect::<Vec<&str>>());
+    if names.is_empty() {
+        return BadSetting::new(problem, format!("[{what}.{name}] begins it"));
+    }
+    let hint = match nearest(name, names.iter().copied()) {
+        Some(meant) => format!("did you mean {meant:?}?"),
+        None => format!("it has {}", names.join(", ")),
+    };
+    BadSetting::new(problem, hint)
+}
+
+pub(super) fn no_upstream<'a>(name: &str, there: impl Iterator<Item = &'a str>) -> BadSetting {
+    none_of("upstream", &format!(" {name:?}"), name, there)
+}
+
+fn no_table(name: &str) -> BadSetting {
+    BadSetting::new(format!("{name} is a table"), format!("[{name}.NAME] begins one"))
+}
+
+/// The tables of a text.
+pub(super) fn tables(text: &str) -> Result<Spanned<DeTable<'_>>, ConfigError> {
+    DeTable::parse(text).map_err(|e| {
+        let span = e.span().unwrap_or(0..0);
+        ConfigError::at(text, span, BadSetting::new(e.message(), "policy files are TOML: key = \"value\" lines"))
+    })
+}
+
 type Entry<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);
 
 fn read_policy(header: Span, keys: &[Entry<'_, '_>]) -> Result<Draft, Wrong> {
     let mut draft = Draft::default();
     for (key, value) in keys {
         let name = key.get_ref().as_ref();
-        let span = if KEYS.contains(&name) { value.span() } else { key.span() };
+        if !KEYS.contains(&name) {
+            let known: Vec<&str> = KEYS.into_iter().chain([UPSTREAM]).collect();
+            return Err((key.span(), BadSetting::unknown("key", name, &known)));
+        }
+        let span = value.span();
         draft.read(name, &neutral(value.get_ref())).map_err(|bad| (span, bad))?;
     }
     match draft.policy() {
@@ -206,8 +352,8 @@ fn unknown_table(name: &str, others: &[&str]) -> BadSetting {
     if KEYS.contains(&name) {
         return BadSetting::new(format!("{name} stands outside of a policy"), "[policy] or [policy.NAME] begins one");
     }
-    let mut known = vec!["policy", "upstream"];
-    known.extend(others.iter().filter(|other| **other != "upstream"));
+    let mut known = vec!["policy", "upstream", "server"];
+    known.extend(others.iter().filter(|other| !matches!(**other, "upstream" | "server")));
     BadSetting::unknown("table", name, &known)
 }
 
@@ -215,7 +361,7 @@ fn plain(key: &Spanned<DeString<'_>>) -> String {
     key.get_ref().clone().into_owned()
 }
 
-fn neutral<'a>(value: &'a DeValue<'_>) -> Value<'a> {
+pub(super) fn neutral<'a>(value: &'a DeValue<'_>) -> Value<'a> {
     match value {
         DeValue::String(text) => Value::Text(Cow::Borrowed(text)),
         DeValue::Integer(number) => Value::Number(integer(number)),

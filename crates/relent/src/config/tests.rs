@@ -44,7 +44,9 @@ fn every_curve_and_key() {
 
 #[test]
 fn one_file_holds_several() {
-    let config = Config::parse("[policy]\nbase='2s'\n[policy.a]\nbase='3s'\n[policy.b]\n[upstream.bank]\nx=1").unwrap();
+    let config =
+        Config::parse("[policy]\nbase='2s'\n[policy.a]\nbase='3s'\n[policy.b]\n[upstream.bank]\nbudget='finagle'")
+            .unwrap();
     assert_eq!(config.names().collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(config.upstreams().collect::<Vec<_>>(), ["bank"]);
     assert_eq!(config.draft(None).unwrap().base, Some(2 * SEC));

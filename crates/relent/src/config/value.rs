@@ -24,7 +24,7 @@ pub(super) enum Value<'a> {
 }
 
 impl Value<'_> {
-    fn kind(&self) -> &'static str {
+    pub(super) fn kind(&self) -> &'static str {
         match self {
             Value::Text(_) => "a text",
             Value::Number(_) => "a number",

@@ -98,7 +98,7 @@ fn duration_limit(at: Limit<Duration>) -> String {
     limit(at, duration)
 }
 
-fn duration(duration: Duration) -> String {
+pub(super) fn duration(duration: Duration) -> String {
     quoted(&Human(duration).to_string())
 }
 
@@ -119,12 +119,12 @@ fn jitter(jitter: Jitter) -> String {
 }
 
 /// The shortest digits that read back as the same float. Whole numbers are written as such.
-fn float(value: f64) -> String {
+pub(super) fn float(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value:.0}") } else { format!("{value:?}") }
 }
 
 /// A basic string of TOML.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for c in text.chars() {
         match c {

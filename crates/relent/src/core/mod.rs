@@ -30,5 +30,6 @@ pub(crate) mod settings;
 pub(crate) mod time;
 pub(crate) mod trajectories;
 pub(crate) mod upstream;
+pub(crate) mod upstream_settings;
 pub(crate) mod verdict;
 pub(crate) mod word;

@@ -1,11 +1,16 @@
 //! `max_elapsed` is set but an attempt that hangs is not ended by anything.
 
-use super::{Rule, Warning, behaviour::Behaviour};
+use super::{Check, Rule, Warning, behaviour::Behaviour};
 use crate::core::{duration::Human, policy::Policy};
 use core::fmt;
 
-pub(super) const RULE: Rule =
-    Rule { name: "attempt_can_hang", hint: "set attempt_timeout", check, tell, is_note: |_| true };
+pub(super) const RULE: Rule = Rule {
+    name: "attempt_can_hang",
+    hint: "set attempt_timeout",
+    check: Check::Policy(check),
+    tell,
+    is_note: |_| true,
+};
 
 fn check(policy: &Policy, _: &Behaviour) -> Option<Warning> {
     let settings = policy.settings();

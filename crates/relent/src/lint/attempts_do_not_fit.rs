@@ -1,13 +1,13 @@
 //! `max_elapsed` ends calls before `max_attempts` can.
 
-use super::{Rule, Warning, behaviour::Behaviour};
+use super::{Check, Rule, Warning, behaviour::Behaviour};
 use crate::core::{duration::Human, policy::Policy};
 use core::{fmt, time::Duration};
 
 pub(super) const RULE: Rule = Rule {
     name: "attempts_do_not_fit",
     hint: "raise max_elapsed, or lower max_attempts or the cap",
-    check,
+    check: Check::Policy(check),
     tell,
     is_note: |warning| matches!(*warning, Warning::AttemptsDoNotFit { max_attempts, typical, .. } if typical >= max_attempts),
 };

@@ -1,11 +1,16 @@
 //! The delays end before `max_attempts` is reached.
 
-use super::{Rule, Warning, behaviour::Behaviour};
+use super::{Check, Rule, Warning, behaviour::Behaviour};
 use crate::core::policy::Policy;
 use core::fmt;
 
-pub(super) const RULE: Rule =
-    Rule { name: "ends_early", hint: "let the list repeat, or lower max_attempts", check, tell, is_note: |_| true };
+pub(super) const RULE: Rule = Rule {
+    name: "ends_early",
+    hint: "let the list repeat, or lower max_attempts",
+    check: Check::Policy(check),
+    tell,
+    is_note: |_| true,
+};
 
 fn check(policy: &Policy, behaviour: &Behaviour) -> Option<Warning> {
     let max_attempts = policy.settings().max_attempts?;

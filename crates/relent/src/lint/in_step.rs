@@ -1,13 +1,13 @@
 //! Before one attempt, many clients wait the identical time.
 
-use super::{Rule, Warning, behaviour::Behaviour, jitter_dies, words::Percent};
+use super::{Check, Rule, Warning, behaviour::Behaviour, jitter_dies, words::Percent};
 use crate::core::{duration::Human, policy::Policy};
 use core::{fmt, time::Duration};
 
 pub(super) const RULE: Rule = Rule {
     name: "in_step",
     hint: "full jitter spreads every delay, the first as well",
-    check,
+    check: Check::Policy(check),
     tell,
     is_note: |warning| matches!(*warning, Warning::InStep { share, .. } if share < 0.5),
 };

@@ -1,7 +1,7 @@
 //! Delays are spread at first, but many clients end up waiting the identical time.
 
 use super::{
-    Rule, Warning,
+    Check, Rule, Warning,
     behaviour::{Alike, Behaviour},
     words::Percent,
 };
@@ -11,7 +11,7 @@ use core::{fmt, time::Duration};
 pub(super) const RULE: Rule = Rule {
     name: "jitter_dies",
     hint: "jitter has to be drawn below the cap, not cut at it: use jitter full or equal",
-    check,
+    check: Check::Policy(check),
     tell,
     is_note: |_| false,
 };

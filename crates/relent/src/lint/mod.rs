@@ -16,11 +16,12 @@ mod no_jitter;
 mod no_limit;
 #[cfg(all(test, feature = "std"))]
 mod tests;
+mod upstream;
 mod words;
 mod zero_delay;
 
 use self::behaviour::Behaviour;
-use crate::core::policy::Policy;
+use crate::core::{policy::Policy, upstream_settings::UpstreamSettings};
 use core::{fmt, time::Duration};
 
 /// Something about a policy that its user should know, with the number that says how bad it is.
@@ -103,6 +104,39 @@ pub enum Warning {
         /// The limit that does not hold for an attempt under way.
         max_elapsed: Duration,
     },
+    /// Unlimited retries, and the upstream has no budget.
+    EndlessWithoutBudget {
+        /// Attempts of one call in an hour of failing; `None` if they are more than a thousand.
+        attempts_in_an_hour: Option<u32>,
+    },
+    /// The upstream has a hedge and no budget that pays for it.
+    HedgeWithoutBudget {
+        /// Attempts of a call that is slow.
+        attempts: u32,
+    },
+    /// The breaker of the upstream is over before half of the retries come, or more.
+    BreakerTooShort {
+        /// How long it is open.
+        open_for: Duration,
+        /// Retries of a call, at most 100.
+        retries: u32,
+        /// How many of them wait for longer, on average.
+        late: u32,
+    },
+    /// The budget of the upstream allows no retry while there are few calls.
+    NoFloor {
+        /// The least number of calls that allows one; `u64::MAX` if none does.
+        calls: u64,
+        /// In how long a time; `None` if it is attempts in flight that count.
+        window: Option<Duration>,
+    },
+    /// Layers that retry each other's calls: [`Warning::of_chain`].
+    Multiplies {
+        /// How many layers.
+        layers: u32,
+        /// Attempts at the lowest for each call of the highest; infinite if nothing bounds them.
+        amplification: f64,
+    },
 }
 
 impl Warning {
@@ -131,6 +165,11 @@ impl Warning {
             Warning::AttemptsDoNotFit { .. } => &attempts_do_not_fit::RULE,
             Warning::EndsEarly { .. } => &ends_early::RULE,
             Warning::AttemptCanHang { .. } => &attempt_can_hang::RULE,
+            Warning::EndlessWithoutBudget { .. } => &upstream::ENDLESS_WITHOUT_BUDGET,
+            Warning::HedgeWithoutBudget { .. } => &upstream::HEDGE_WITHOUT_BUDGET,
+            Warning::BreakerTooShort { .. } => &upstream::BREAKER_TOO_SHORT,
+            Warning::NoFloor { .. } => &upstream::NO_FLOOR,
+            Warning::Multiplies { .. } => &upstream::MULTIPLIES,
         }
     }
 }
@@ -145,9 +184,19 @@ impl fmt::Display for Warning {
 struct Rule {
     name: &'static str,
     hint: &'static str,
-    check: fn(&Policy, &Behaviour) -> Option<Warning>,
+    check: Check,
     tell: fn(&Warning, &mut fmt::Formatter<'_>) -> fmt::Result,
     is_note: fn(&Warning) -> bool,
+}
+
+/// What a rule looks at.
+enum Check {
+    /// A policy alone.
+    Policy(fn(&Policy, &Behaviour) -> Option<Warning>),
+    /// A policy on an upstream.
+    Upstream(fn(&Policy, &UpstreamSettings) -> Option<Warning>),
+    /// Several of them.
+    Chain,
 }
 
 /// The worst first.
@@ -168,7 +217,10 @@ impl Policy {
     /// Costs some hundred thousand steps and 32 KiB of stack, so it is for tools and tests rather than for every call.
     pub fn warnings(&self) -> impl Iterator<Item = Warning> + use<> {
         let behaviour = Behaviour::of(self);
-        let found = RULES.map(|rule| (rule.check)(self, &behaviour));
+        let found = RULES.map(|rule| match rule.check {
+            Check::Policy(check) => check(self, &behaviour),
+            Check::Upstream(_) | Check::Chain => None,
+        });
         let of_kind = move |note| found.into_iter().flatten().filter(move |warning| warning.is_note() == note);
         of_kind(false).chain(of_kind(true))
     }

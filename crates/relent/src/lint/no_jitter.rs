@@ -1,11 +1,16 @@
 //! Clients that failed together wait the identical time, attempt after attempt.
 
-use super::{Rule, Warning, behaviour::Behaviour};
+use super::{Check, Rule, Warning, behaviour::Behaviour};
 use crate::core::{duration::Human, policy::Policy};
 use core::{fmt, time::Duration};
 
-pub(super) const RULE: Rule =
-    Rule { name: "no_jitter", hint: "full jitter spreads them over the whole delay", check, tell, is_note: |_| false };
+pub(super) const RULE: Rule = Rule {
+    name: "no_jitter",
+    hint: "full jitter spreads them over the whole delay",
+    check: Check::Policy(check),
+    tell,
+    is_note: |_| false,
+};
 
 fn check(_: &Policy, behaviour: &Behaviour) -> Option<Warning> {
     let delay = Duration::from_nanos(behaviour.first);

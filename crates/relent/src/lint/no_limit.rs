@@ -1,14 +1,19 @@
 //! Nothing ends a call.
 
 use super::{
-    Rule, Warning,
+    Check, Rule, Warning,
     behaviour::{Behaviour, ROWS},
     words::three_digits,
 };
 use crate::core::{curve::Curve, policy::Policy, time::nanos};
 
-pub(super) const RULE: Rule =
-    Rule { name: "no_limit", hint: "set max_attempts or max_elapsed", check, tell, is_note: |_| false };
+pub(super) const RULE: Rule = Rule {
+    name: "no_limit",
+    hint: "set max_attempts or max_elapsed",
+    check: Check::Policy(check),
+    tell,
+    is_note: |_| false,
+};
 
 const DAY: u64 = 86_400 * 1_000_000_000;
 

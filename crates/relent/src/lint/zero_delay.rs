@@ -1,7 +1,7 @@
 //! A delay can be zero, so that some clients retry at once.
 
 use super::{
-    Rule, Warning,
+    Check, Rule, Warning,
     behaviour::{Behaviour, MILLISECOND, ROWS},
     words::Percent,
 };
@@ -11,7 +11,7 @@ use core::{fmt, time::Duration};
 pub(super) const RULE: Rule = Rule {
     name: "zero_delay",
     hint: "a first delay above zero with jitter equal or proportional keeps away from zero",
-    check,
+    check: Check::Policy(check),
     tell,
     is_note: |warning| matches!(*warning, Warning::ZeroDelay { share, .. } if share < HOT),
 };

@@ -74,6 +74,13 @@ pub trait Allowance: fmt::Debug + Send + Sync {
     fn balance(&self, now: Timestamp) -> f64;
 }
 
+/// The same rule, not one that does the same.
+impl PartialEq for dyn Allowance {
+    fn eq(&self, other: &dyn Allowance) -> bool {
+        core::ptr::addr_eq(self, other)
+    }
+}
+
 /// What a retry was paid with: kept from the decision until the outcome of that attempt, or its refund.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Withdrawal {

@@ -23,7 +23,7 @@ const SHORTEST: u64 = 1_000_000;
 /// assert_eq!(invalid.key, "ratio");
 /// assert_eq!(invalid.to_string(), "the ratio is not between 0 and 1");
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BudgetSettings {
     /// [`Budget::ratio`].
     Ratio {

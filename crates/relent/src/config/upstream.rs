@@ -1,0 +1,145 @@
+//! Upstreams as text: `[upstream.NAME]`, what all policies that act on it share.
+
+use super::{
+    breaker, budget,
+    draft::BadSetting,
+    hedge, limit,
+    part::{self, Part, Read},
+};
+use crate::{BreakerSettings, BudgetSettings, HedgeSettings, LimitSettings, Upstream, UpstreamSettings};
+use std::{fmt, string::String};
+use toml::de::DeTable;
+
+/// The keys of an upstream, in the order files are written.
+pub const UPSTREAM_KEYS: [&str; 4] = ["budget", "breaker", "limit", "hedge"];
+
+/// What text says about an upstream: parts that are not said can come from elsewhere.
+///
+/// ```
+/// use relent::config::UpstreamDraft;
+///
+/// let mut file = UpstreamDraft::default();
+/// file.set("budget", "aws-2.1")?;
+/// file.set("breaker", "consecutive=5,open_for=30s")?;
+/// let mut flags = UpstreamDraft::default();
+/// flags.set("budget", "ratio=0.1,min_per_second=1")?;
+///
+/// let both = flags.over(file);
+/// assert!(both.to_string().starts_with("budget = { ratio = 0.1, min_per_second = 1, window = \"10s\" }\nbreaker = {"));
+/// # Ok::<(), relent::config::BadSetting>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct UpstreamDraft {
+    /// How many retries are allowed.
+    pub budget: Part<BudgetSettings>,
+    /// What stops attempts while it fails.
+    pub breaker: Part<BreakerSettings>,
+    /// How many attempts, or how many at a time.
+    pub limit: Part<LimitSettings>,
+    /// When a second attempt starts before the first has failed.
+    pub hedge: Part<HedgeSettings>,
+}
+
+impl UpstreamDraft {
+    /// Sets a part to the value that a flag would give it: `set("budget", "ratio=0.1")`.
+    ///
+    /// # Errors
+    ///
+    /// The key is not one of [`UPSTREAM_KEYS`], or the value is none for it.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), BadSetting> {
+        match key {
+            "budget" => self.budget = part::of_text(value)?,
+            "breaker" => self.breaker = part::of_text(value)?,
+            "limit" => self.limit = part::of_text(value)?,
+            "hedge" => self.hedge = part::of_text(value)?,
+            _ => return Err(BadSetting::unknown("key of an upstream", key, &UPSTREAM_KEYS)),
+        }
+        Ok(())
+    }
+
+    /// This draft laid over another: a part that is said here takes the place of the other's whole.
+    #[must_use]
+    pub fn over(self, under: UpstreamDraft) -> UpstreamDraft {
+        UpstreamDraft {
+            budget: self.budget.or(under.budget),
+            breaker: self.breaker.or(under.breaker),
+            limit: self.limit.or(under.limit),
+            hedge: self.hedge.or(under.hedge),
+        }
+    }
+
+    /// The upstream of this draft, with nothing counted yet.
+    ///
+    /// # Errors
+    ///
+    /// A part makes no sense, which those that were read from text do not.
+    pub fn upstream(&self, name: &str) -> Result<Upstream, BadSetting> {
+        let (settings, mut upstream) = (self.settings(), Upstream::named(name));
+        if let Some(budget) = settings.budget {
+            upstream = upstream.budget(budget.budget()?);
+        }
+        if let Some(breaker) = settings.breaker {
+            upstream = upstream.breaker(breaker.breaker()?);
+        }
+        if let Some(limit) = settings.limit {
+            upstream = upstream.limit(limit.limit()?);
+        }
+        if let Some(hedge) = settings.hedge {
+            upstream = upstream.hedge(hedge.hedge()?);
+        }
+        Ok(upstream)
+    }
+
+    /// What it says as settings; parts that are not said are not there.
+    pub fn settings(&self) -> UpstreamSettings {
+        UpstreamSettings {
+            budget: self.budget.into_option(),
+            breaker: self.breaker.into_option(),
+            limit: self.limit.into_option(),
+            hedge: self.hedge.into_option(),
+        }
+    }
+}
+
+pub(super) fn read(table: &DeTable<'_>) -> Read<UpstreamDraft> {
+    let mut upstream = UpstreamDraft::default();
+    for (key, value) in table {
+        match key.get_ref().as_ref() {
+            "budget" => upstream.budget = part::of_file(value)?,
+            "breaker" => upstream.breaker = part::of_file(value)?,
+            "limit" => upstream.limit = part::of_file(value)?,
+            "hedge" => upstream.hedge = part::of_file(value)?,
+            other => return Err((key.span(), BadSetting::unknown("key of an upstream", other, &UPSTREAM_KEYS))),
+        }
+    }
+    Ok(upstream)
+}
+
+/// The upstream of a draft that was read from text, and so was checked.
+pub(super) fn settle(draft: &UpstreamDraft, name: &str) -> Upstream {
+    draft.upstream(name).unwrap_or_else(|_| Upstream::named(name))
+}
+
+/// The parts that are said, as lines of a policy file, without a header.
+impl fmt::Display for UpstreamDraft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        line(f, "budget", &self.budget, budget::write)?;
+        line(f, "breaker", &self.breaker, breaker::write)?;
+        line(f, "limit", &self.limit, limit::write)?;
+        line(f, "hedge", &self.hedge, hedge::write)
+    }
+}
+
+pub(super) fn line<T>(
+    f: &mut fmt::Formatter<'_>,
+    key: &str,
+    part: &Part<T>,
+    write: impl Fn(&T) -> String,
+) -> fmt::Result {
+    match part {
+        Part::Unsaid => Ok(()),
+        Part::Without => writeln!(f, "{key} = \"none\""),
+        Part::With(settings) => writeln!(f, "{key} = {}", write(settings)),
+    }
+}
