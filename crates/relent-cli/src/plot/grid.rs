@@ -45,7 +45,7 @@ impl Grid {
         for (r, c, value) in self.values() {
             let (x, y) = (LEFT + wide * c as f64, ground - high * (r + 1) as f64);
             let share = if most > least { (value / least).ln() / (most / least).ln() } else { 0.0 };
-            let opacity = 0.06 + 0.84 * share;
+            let opacity = opacity(share);
             writeln!(
                 out,
                 "<rect class=\"s1\" fill=\"currentColor\" fill-opacity=\"{opacity:.2}\" x=\"{x:.1}\" y=\"{y:.1}\" \
@@ -58,6 +58,13 @@ impl Grid {
                 writeln!(out, "<text class=\"mid\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", short(value))?;
             }
         }
+        for (r, c) in self.empty() {
+            let (x, y) = (LEFT + wide * c as f64 + wide / 2.0, ground - high * (r as f64 + 0.5));
+            write_none(out, x, y, (wide.min(high) / 6.0).min(4.0))?;
+        }
+        if most > 0.0 {
+            self.write_scale(out, ground + 42.0, (least, most))?;
+        }
         if let Some((r, c, words)) = &self.framed {
             let (x, y) = (LEFT + wide * *c as f64, ground - high * (r + 1) as f64);
             let frame = "<rect class=\"s0\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2.5\"";
@@ -66,6 +73,36 @@ impl Grid {
             writeln!(out, "<text class=\"end\" x=\"{end}\" y=\"42\">framed: {}</text>", escape(words))?;
         }
         self.write_labels(out, wide, high, ground)
+    }
+
+    /// What the colours mean, from the least value to the greatest, and what a cell without one.
+    fn write_scale(&self, out: &mut String, y: f64, (least, most): (f64, f64)) -> std::fmt::Result {
+        const STEPS: usize = 8;
+        const STEP: f64 = 14.0;
+        let right = WIDTH - RIGHT - 44.0;
+        let left = right - STEP * STEPS as f64;
+        writeln!(out, "<text class=\"end\" x=\"{:.1}\" y=\"{y:.1}\">{}</text>", left - 6.0, short(least))?;
+        for step in 0..STEPS {
+            let opacity = opacity(step as f64 / (STEPS - 1) as f64);
+            let x = left + STEP * step as f64;
+            let shape = format!("M{x:.1} {:.1}h{STEP}v10h-{STEP}z", y - 10.0);
+            writeln!(out, "<path class=\"s1\" fill=\"currentColor\" fill-opacity=\"{opacity:.2}\" d=\"{shape}\"/>")?;
+        }
+        writeln!(out, "<text class=\"end\" x=\"{:.1}\" y=\"{y:.1}\">{}</text>", WIDTH - RIGHT, short(most))?;
+        if self.empty().next().is_some() {
+            write_none(out, LEFT + 4.0, y - 5.0, 4.0)?;
+            writeln!(out, "<text x=\"{:.1}\" y=\"{y:.1}\">no result</text>", LEFT + 14.0)?;
+        }
+        Ok(())
+    }
+
+    /// Where there is no value.
+    fn empty(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let row = |(r, row): (usize, &'_ Vec<Option<f64>>)| {
+            let none: Vec<_> = row.iter().enumerate().filter(|(_, cell)| cell.is_none()).map(|(c, _)| (r, c)).collect();
+            none
+        };
+        self.cells.iter().enumerate().flat_map(row)
     }
 
     fn write_labels(&self, out: &mut String, wide: f64, high: f64, ground: f64) -> std::fmt::Result {
@@ -103,6 +140,18 @@ impl Grid {
     }
 }
 
+/// How dark a cell is, from the share of the scale.
+fn opacity(share: f64) -> f64 {
+    0.06 + 0.84 * share
+}
+
+/// A small cross.
+fn write_none(out: &mut String, x: f64, y: f64, arm: f64) -> std::fmt::Result {
+    let (left, top, across) = (x - arm, y - arm, 2.0 * arm);
+    let shape = format!("M{left:.1} {top:.1}l{across:.1} {across:.1}m0 -{across:.1}l-{across:.1} {across:.1}");
+    writeln!(out, "<path fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.35\" d=\"{shape}\"/>")
+}
+
 /// Three digits.
 fn short(value: f64) -> String {
     if value >= 99.95 {
@@ -131,8 +180,10 @@ mod tests {
         let (small, large) = (grid(3).draw(), Grid { framed, ..grid(40) }.draw());
         assert!(small.contains(">5.00<") && !small.contains("framed"), "{small}");
         assert_eq!(small.matches("<rect").count(), 6);
-        assert!(large.contains("framed: the &lt;best&gt;") && !large.contains(">79.0<"));
+        assert!(large.contains("framed: the &lt;best&gt;"));
         assert_eq!(large.matches("<rect").count(), 820 + 1);
+        assert!(large.contains(">1.00<") && large.contains(">79.0<"), "the scale has its ends");
+        assert_eq!(large.matches("stroke-opacity=\"0.35\"").count(), 780 + 1, "what has no result is marked, and said");
     }
 
     #[test]

@@ -150,7 +150,7 @@ fn herd(scenario: &Scenario, record: &Record, outcome: &Outcome) -> Finding {
         Some(over) if over > 3.0 => Finding::new(Tone::Bad, format!("{} times as long as it need take", count(over))),
         Some(over) if over > 1.5 => Finding::new(Tone::Fair, format!("takes {} times the ideal", count(over))),
         Some(_) if step > 0.5 => Finding::new(Tone::Fair, "quick, but everybody calls at once"),
-        Some(over) if over > 1.1 => Finding::new(Tone::Good, format!("close to the ideal: {} times", count(over))),
+        Some(over) if over > 1.1 => Finding::new(Tone::Good, format!("takes {} times the ideal", count(over))),
         Some(_) => Finding::new(Tone::Good, "as quick as can be"),
         None => Finding::new(Tone::Good, format!("drained in {}", seconds(get(Figure::DrainS).unwrap_or(0.0)))),
     };

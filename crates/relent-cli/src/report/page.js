@@ -658,11 +658,15 @@ if (page.heat) {
     paint: view => {
       const [low, high] = span(), nodes = [];
       h[field].forEach((row, r) => row.forEach((v, c) => {
-        if (v === null) return;
+        if (v === null) {
+          const [x, y] = [(view.x(ex[c]) + view.x(ex[c + 1])) / 2, (view.y(ey[r]) + view.y(ey[r + 1])) / 2];
+          nodes.push(el("path", { d: `M${x - 2.5} ${y - 2.5}l5 5m0 -5l-5 5`, stroke: "var(--soft)", "stroke-opacity": .5, fill: "none" }));
+          return;
+        }
         const add = field === "wasted" ? .01 : 0, share = high > low ? Math.log((v + add) / low) / Math.log(high / low) : 0;
         nodes.push(el("rect", { class: "cell", x: view.x(ex[c]), y: view.y(ey[r + 1]), width: view.x(ex[c + 1]) - view.x(ex[c]) + .6, height: view.y(ey[r]) - view.y(ey[r + 1]) + .6, fill: heatColour(share) }));
       }));
-      scaleNode.replaceChildren(`${number(low)}${field === "drain" ? "×" : ""} `, el("span", { class: "scale" }), ` ${number(high)}${field === "drain" ? "×" : ""}`);
+      scaleNode.replaceChildren(`${number(low)}${field === "drain" ? "×" : ""} `, el("span", { class: "scale" }), ` ${number(high)}${field === "drain" ? "×" : ""}`, h[field].flat().includes(null) ? " · ✕ no result" : "");
       if (h.own && h.own.every((v, i) => v >= [ex, ey][i][0] && v <= [ex, ey][i].at(-1))) {
         const [x, y] = [view.x(h.own[0]), view.y(h.own[1])];
         nodes.push(el("path", { d: `M${x - 5} ${y - 5}l10 10m0 -10l-10 10`, stroke: "var(--ink)", "stroke-width": 2.5, fill: "none" }), el("text", { class: "strong halo", x: x + 10, y: y + 4 }, h.policy));
