@@ -82,7 +82,9 @@ impl Chained {
             (Link::Smoothed { factor }, before) => self.smoothed(factor, k, before.unwrap_or(0.0), random),
             (Link::Rising | Link::Compounding, None) => (self.first, self.first),
             (Link::Rising, Some(before)) => {
-                let width = (before * 3.0).min(self.cap) - before;
+                // Whole numbers: a third of the cap, rounded down, is enough for the cap.
+                let high = if before >= (self.cap / 3.0).floor() { self.cap } else { before * 3.0 };
+                let width = (high - before).abs();
                 let value = before + random.below(width as u64) as f64;
                 (value, value)
             }
@@ -108,7 +110,13 @@ impl Chained {
     fn smoothed(&self, factor: f64, k: u32, before: f64, random: Random) -> (f64, f64) {
         let t = f64::from(k.saturating_sub(1)) + random.fraction();
         let x = factor.powf(t) * (4.0 * t).sqrt().tanh();
-        let value = if x.is_finite() { (x - before).max(0.0) / 1.4 * self.first } else { f64::INFINITY };
+        let value = if self.first == 0.0 {
+            0.0
+        } else if x.is_finite() {
+            (x - before).max(0.0) / 1.4 * self.first
+        } else {
+            f64::INFINITY
+        };
         let value = if self.unit == Unit::Ticks { value.trunc() } else { value };
         (value.min(self.cap), x)
     }

@@ -49,8 +49,8 @@ pub enum Limit {
     Before,
     /// The next interval is the cap if it is more than the cap.
     After,
-    /// The next interval is the cap if this one is half of it (rounded down) or more. For a factor of 2.
-    Half,
+    /// The next interval is the cap if this one is `cap / factor` (rounded down) or more. For whole factors.
+    Quotient,
     /// Not at all: the interval grows to the end of its type, and only the delay is limited.
     Never,
 }
@@ -68,10 +68,19 @@ pub enum WholeSpread {
     Remainder,
     /// `v + (1 - 2r) * most`: a random number of 0 gives the *longest* delay.
     By(i64),
+    /// The same, added up in floating point, which can be one more.
+    ByInFloat(i64),
     /// `v * (1 + (1 - 2r) * share)`.
     Share(f64),
     /// `low + r * (high - low)`, whatever `v` is.
     InRange {
+        /// The least.
+        low: i64,
+        /// The most.
+        high: i64,
+    },
+    /// The same, added up in floating point, which can be one more.
+    InRangeInFloat {
         /// The least.
         low: i64,
         /// The most.
@@ -107,9 +116,9 @@ impl Compound {
         let grown = (interval as f64 * self.factor) as i64;
         match self.limit {
             Limit::Before if interval as f64 >= self.cap as f64 / self.factor => self.cap,
-            Limit::Half if interval >= self.cap / 2 => self.cap,
+            Limit::Quotient if interval >= self.cap / (self.factor as i64).max(1) => self.cap,
             Limit::After => grown.min(self.cap),
-            Limit::Before | Limit::Half | Limit::Never => grown,
+            Limit::Before | Limit::Quotient | Limit::Never => grown,
         }
     }
 }
@@ -149,8 +158,10 @@ impl WholeSpread {
             WholeSpread::UpTo => 1 + random.below(v as u64) as i64,
             WholeSpread::Remainder => (random.bits() % v as u64) as i64,
             WholeSpread::By(most) => v.saturating_add(((1.0 - r() * 2.0) * most as f64) as i64),
+            WholeSpread::ByInFloat(most) => (v as f64 + (1.0 - r() * 2.0) * most as f64) as i64,
             WholeSpread::Share(share) => (v as f64 * (1.0 + (1.0 - r() * 2.0) * share)) as i64,
             WholeSpread::InRange { low, high } => low.saturating_add((r() * high.saturating_sub(low) as f64) as i64),
+            WholeSpread::InRangeInFloat { low, high } => (r() * (high as f64 - low as f64) + low as f64) as i64,
         })
     }
 }
@@ -193,6 +204,29 @@ mod tests {
         assert!(values(uncapped, u64::MAX).iter().all(Option::is_some));
     }
 
+    /// The greatest draw below 1 is lost where numbers this large are added up in floating point.
+    #[test]
+    fn adding_in_floating_point_may_round_up_to_the_end() {
+        let greatest = Random::Draw(u64::MAX);
+        let (low, high) = (1_000_000_000, 3_000_000_000);
+        assert_eq!(WholeSpread::InRange { low, high }.value(0, greatest), Some(high - 1));
+        assert_eq!(WholeSpread::InRangeInFloat { low, high }.value(0, greatest), Some(high));
+        assert_eq!(WholeSpread::By(100_000_000).value(low, greatest), Some(900_000_001));
+        assert_eq!(WholeSpread::ByInFloat(100_000_000).value(low, greatest), Some(900_000_000));
+        assert_eq!(WholeSpread::ByInFloat(i64::MAX).value(i64::MAX, Random::Draw(0)), Some(i64::MAX));
+    }
+
+    #[test]
+    fn a_quotient_reaches_the_cap_before_a_product_does() {
+        let rule = Compound { first: 5, factor: 2.0, cap: 11, limit: Limit::Quotient, ..Compound::CENKALTI };
+        let rule = Compound { spread: WholeSpread::None, ..rule };
+        assert_eq!(values(rule, 0)[..3], [Some(5), Some(11), Some(11)], "11 / 2 is 5 in whole numbers");
+        let thirds = Compound { factor: 3.0, cap: 100, ..rule };
+        assert_eq!(values(thirds, 0)[..5], [Some(5), Some(15), Some(45), Some(100), Some(100)]);
+        let shrinks = Compound { factor: 0.5, ..rule };
+        assert_eq!(values(shrinks, 0)[..3], [Some(5), Some(2), Some(1)]);
+    }
+
     /// 60 s plus or minus half, where the user asked for at most 60 s.
     #[test]
     fn cenkalti_exceeds_its_cap() {
@@ -214,7 +248,7 @@ mod tests {
             first: 25,
             factor: 2.0,
             cap: 250,
-            limit: Limit::Half,
+            limit: Limit::Quotient,
             spread: WholeSpread::None,
             ..Compound::CENKALTI
         };

@@ -3,6 +3,7 @@
 use crate::{
     case::{Case, Outcome, Verified, equal, same, unknown},
     drive, protect,
+    python::powers,
 };
 use relent::AwsQuota;
 use relent::compat::{Formula, Growth, Pushback, Rounding, Spread, header, status};
@@ -18,7 +19,11 @@ pub(crate) fn legacy(case: &Case) -> Outcome {
         spread: if random_base { Spread::FULL } else { Spread::None },
         ..Formula::SECONDS
     };
-    same(&case.numbers("out")?, &drive::formula(rule, &case.steps("attempts")?, case.forced()?)?)
+    powers(
+        case.number("growth_factor")?,
+        &case.numbers("out")?,
+        &drive::formula(rule, &case.steps("attempts")?, case.forced()?)?,
+    )
 }
 
 /// The two versions of the standard mode differ in their scale, and in what a 429 means.

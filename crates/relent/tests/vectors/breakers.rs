@@ -1,7 +1,7 @@
-//! Breakers: gobreaker and cockatiel, call by call.
+//! Breakers: gobreaker, cockatiel and Failsafe, call by call.
 
-use crate::case::{Case, Outcome, Verified, equal};
-use relent::{Breaker, BreakerState, BreakerWindow, Timestamp};
+use crate::case::{Case, Outcome, Verified, duration, equal};
+use relent::{Breaker, BreakerSettings, BreakerState, BreakerWindow, Timestamp};
 use std::time::Duration;
 
 pub(crate) fn gobreaker(case: &Case) -> Outcome {
@@ -83,11 +83,42 @@ pub(crate) fn cockatiel(case: &Case) -> Outcome {
     run(&settings.breaker().map_err(|e| e.to_string())?, case, ["ok", "error"], names)
 }
 
+/// `CircuitBreaker failureThreshold 3 of 5, successThreshold 2, delay 50ms`: so many failures of the last calls trip it,
+/// so many successes in a row close it again. Without "of", the failures are in a row.
+pub(crate) fn failsafe(case: &Case, name: &str) -> Outcome {
+    let words: Vec<&str> = name.split([' ', ',', '(', ')', '=']).filter(|word| !word.is_empty()).collect();
+    let after = |word: &str| words.iter().position(|w| *w == word).and_then(|at| words.get(at + 1)).copied();
+    let count =
+        |word: &str| after(word).map(|text| text.parse::<u32>().map_err(|e| format!("{word}: {e}"))).transpose();
+    let failures = count("failureThreshold")?.ok_or("no failureThreshold")?;
+    let probes = count("successThreshold")?.ok_or("no successThreshold")?;
+    let mut settings = BreakerSettings { probes, close_after: probes, ..BreakerSettings::default() };
+    match count("of")? {
+        Some(calls) => {
+            settings.consecutive = None;
+            settings.failures = Some(failures);
+            settings.window = BreakerWindow::Calls(calls);
+        }
+        None => settings.consecutive = Some(failures),
+    }
+    settings.open_for = duration(after("delay").unwrap_or("1m"))?;
+    let names = |state| match state {
+        BreakerState::Closed => "CLOSED",
+        BreakerState::Open => "OPEN",
+        _ => "HALF_OPEN",
+    };
+    run(&settings.breaker().map_err(|e| e.to_string())?, case, ["done", "done"], names)
+}
+
 fn run(breaker: &Breaker, case: &Case, names: [&str; 2], state_name: impl Fn(BreakerState) -> &'static str) -> Outcome {
     // The breaker was made at the time that the trace begins: its first window starts then.
     let mut now = Timestamp::from_nanos(1_700_000_000_000_000_000);
     breaker.release(now);
     for (index, step) in case.list("trace")?.iter().enumerate() {
+        if let Some(wait) = step.as_str() {
+            now = now + duration(wait.trim_start_matches("wait "))?;
+            continue;
+        }
         let step = Case(step);
         if step.has("advance_ns") || step.has("advance_ms") {
             let advance = step.number_or("advance_ns", 0.0)? + step.number_or("advance_ms", 0.0)? * 1e6;

@@ -74,19 +74,35 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Steps: a list of numbers, one number, or a text such as `0..11`, both included.
+    /// Steps: a list of numbers, one number, or a text such as `0..11`, both included, `60..` (as many as there are
+    /// results), or several of them after commas.
     pub(crate) fn steps(&self, key: &str) -> Result<Vec<u32>, String> {
         let wrong = || format!("{key:?} are no steps");
         match self.need(key)? {
-            Value::String(range) => {
-                let (first, last) = range.split_once("..").ok_or_else(wrong)?;
-                Ok((first.parse().map_err(|_| wrong())?..=last.parse().map_err(|_| wrong())?).collect())
+            Value::String(ranges) => {
+                let mut steps = Vec::new();
+                for range in ranges.split(',').map(str::trim) {
+                    let (first, last) = range.split_once("..").unwrap_or((range, range));
+                    let first: u32 = first.trim().parse().map_err(|_| wrong())?;
+                    let last = match last.trim_start_matches('=').trim() {
+                        "" => first + (self.results() - steps.len()).saturating_sub(1) as u32,
+                        last => last.parse().map_err(|_| wrong())?,
+                    };
+                    steps.extend(first..=last);
+                }
+                Ok(steps)
             }
             Value::Array(steps) => {
                 steps.iter().map(|step| step.as_u64().map(|step| step as u32).ok_or_else(wrong)).collect()
             }
             step => Ok(vec![step.as_u64().ok_or_else(wrong)? as u32]),
         }
+    }
+
+    /// How many results the case lists.
+    fn results(&self) -> usize {
+        let mut lists = self.0.as_object().into_iter().flatten().filter(|(key, _)| key.starts_with("out"));
+        lists.find_map(|(_, list)| list.as_array()).map_or(0, Vec::len)
     }
 
     /// The options under a key, an empty object if there are none.

@@ -5,7 +5,7 @@ use crate::{
     drive::{self, Trace, drive, keep},
 };
 use relent::{
-    Policy, Reason, Verdict,
+    Backoff, Policy, Reason, Step, Verdict,
     compat::{Compound, Formula, Pushback, Random, Unit, WholeSpread},
 };
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(crate) fn v4(case: &Case) -> Outcome {
         "retry_trace" => {
             let told = Told::by(case)?;
             let policy = told.policy(Pushback::Raises)?;
-            // The clock of the original does not move in its endless loop; ours ends it as the test of it does.
+            // The original's loop is endless; ours ends it where the test of it does.
             let trace = told.drive(&policy, case)?;
             equal("calls", case.count("calls")?, trace.calls)?;
             equal("waits", case.wholes("waits_ns")?, trace.waits_ns())?;
@@ -100,6 +100,8 @@ struct Told {
     /// How long each attempt takes.
     takes: Duration,
     succeeds_on: Option<u32>,
+    /// The error of the last call, unless nothing is said of it.
+    ends_well: bool,
     permanent_on: Option<u32>,
     cancelled_on: Option<u32>,
     pushback: Option<(Duration, u32)>,
@@ -111,6 +113,27 @@ enum Rule {
     Exponential,
     Constant(Duration),
     Stop,
+    /// What says "stop" is a wait that the loop does not recognise.
+    CustomStop(Duration),
+}
+
+/// The delays of v4 with a Stop of the user's own: past the limit of time, the loop waits that long, for ever.
+#[derive(Debug)]
+struct CustomStop {
+    stop: Duration,
+    limit: Option<Duration>,
+}
+
+impl Backoff for CustomStop {
+    fn name(&self) -> &str {
+        "custom stop"
+    }
+
+    fn delay(&self, step: &mut Step) -> Option<Duration> {
+        let own = Compound::CENKALTI.delay(step)?;
+        let late = self.limit.is_some_and(|limit| step.elapsed + own > limit);
+        Some(if late { self.stop } else { own })
+    }
 }
 
 impl Told {
@@ -131,7 +154,10 @@ impl Told {
         let permanent = lower.contains("permanent").then(|| call_number(&lower).unwrap_or(1));
         told.permanent_on = on(permanent);
         if let Some(after) = text_after(&lower, "retryafter(") {
-            told.pushback = Some((duration(until(after, ')'))?, call_number(&lower).unwrap_or(1)));
+            // `RetryAfter(20s)`, `RetryAfter(20)` in seconds, `RetryAfter(20s, cause)`.
+            let wait = until(until(after, ')'), ',');
+            let wait = wait.parse().map_or_else(|_| duration(wait), |seconds| Ok(Duration::from_secs(seconds)))?;
+            told.pushback = Some((wait, call_number(&lower).unwrap_or(1)));
             told.succeeds_on = number_after(&lower, " of ").or(told.succeeds_on);
             on(Some(1));
         }
@@ -141,12 +167,16 @@ impl Told {
         } else if lower.contains("zerobackoff") {
             told.rule = Rule::Constant(Duration::ZERO);
             on(Some(1));
-        } else if let Some(wait) = endless(&lower).or_else(|| constant(case, told.cancelled_on)) {
+        } else if let Some(stop) = endless(&lower) {
+            told.rule = Rule::CustomStop(stop);
+            on(Some(1));
+        } else if let Some(wait) = constant(case, told.cancelled_on) {
             told.rule = Rule::Constant(wait);
             on(Some(1));
         }
-        for word in ["maxelapsedtime ", "maxelapsedtime(", "max elapsed "] {
-            if let Some(limit) = text_after(&lower, word).and_then(|text| duration(word_of(text)).ok()) {
+        for word in ["maxelapsedtime", "max elapsed time", "max elapsed"] {
+            let text = text_after(&lower, word).map(|text| text.trim_start_matches([' ', '(', '=', ':', 'o', 'f']));
+            if let Some(limit) = text.and_then(|text| duration(word_of(text)).ok()) {
                 told.max_elapsed = Some(limit).filter(|limit| !limit.is_zero());
                 on(Some(1));
             }
@@ -155,6 +185,7 @@ impl Told {
             told.takes = duration(word_of(takes))?;
             on(Some(1));
         }
+        told.ends_well = case.has("err") && matches!(case.get("err").map(|e| e.as_str()), None | Some(Some("")));
         if understood { Ok(told) } else { Err(format!("a trace that this test does not know: {name}")) }
     }
 
@@ -164,6 +195,7 @@ impl Told {
             Rule::Exponential => Policy::custom(keep(Compound { pushback, ..Compound::CENKALTI })),
             Rule::Constant(wait) => Policy::custom(keep(constant(wait))),
             Rule::Stop => Policy::custom(keep(constant(Duration::ZERO))).max_attempts(1),
+            Rule::CustomStop(stop) => Policy::custom(keep(CustomStop { stop, limit: self.max_elapsed })),
         };
         let policy = match (self.rule, self.max_attempts) {
             (Rule::Stop, _) => policy,
@@ -180,14 +212,17 @@ impl Told {
     fn drive(&self, policy: &Policy, case: &Case) -> Result<Trace, String> {
         // A loop that does not end by itself is ended where the original's was.
         let most = match self.rule {
-            Rule::Constant(_) => case.count("calls")?,
+            Rule::Constant(_) | Rule::CustomStop(_) => case.count("calls")?,
             _ => u32::MAX,
         };
         let most = self.cancelled_on.unwrap_or(most);
+        // A name that does not say when it succeeds leaves that to its result.
+        let ends = self.ends_well && self.succeeds_on.is_none();
+        let succeeds_on = if ends { Some(case.count("calls")?) } else { self.succeeds_on };
         Ok(drive(policy, Random::Draw(1 << 63), most, |call| {
             let verdict = match call {
                 call if Some(call) == self.permanent_on => Some(Verdict::Permanent),
-                call if Some(call) == self.succeeds_on => None,
+                call if Some(call) == succeeds_on => None,
                 call => match self.pushback {
                     Some((pushback, on)) if call == on => Some(Verdict::After(pushback)),
                     _ => Some(Verdict::Transient),
@@ -200,9 +235,9 @@ impl Told {
 
 /// A custom Stop value is not recognised as one, and becomes an endless loop.
 fn endless(name: &str) -> Option<Duration> {
-    let custom = ["withretrystopduration(", "retrystopduration ", "custom stop ", "stop="];
+    let custom = ["withretrystopduration(", "retrystopduration ", "custom stop ", "stop=", "stop =", "stop: "];
     let text = custom.iter().find_map(|word| text_after(name, word))?;
-    duration(word_of(text)).ok()
+    duration(word_of(text.trim_start_matches(['=', ':', ' ', '(']))).ok()
 }
 
 /// A constant wait, which a name may only imply: where the call is cancelled.

@@ -20,8 +20,13 @@ pub(crate) fn formula(rule: Formula, ks: &[u32], random: Random) -> Result<Vec<f
 
 /// The values of a chain after failures 1 to `count`, fewer where the original fails.
 pub(crate) fn chained(rule: Chained, count: usize, random: Random) -> Result<Vec<f64>, String> {
+    chained_at(rule, &(1..=count as u32).collect::<Vec<u32>>(), random)
+}
+
+/// The values of a chain that begins at the first of the steps `ks`, fewer where the original fails.
+pub(crate) fn chained_at(rule: Chained, ks: &[u32], random: Random) -> Result<Vec<f64>, String> {
     let (mut memory, mut values) = (0, Vec::new());
-    for k in 1..=count as u32 {
+    for &k in ks {
         let before = memory;
         let Some(value) = rule.value(k, &mut memory, random) else { break };
         agrees(&rule, k, before, random, rule.unit.duration(value))?;

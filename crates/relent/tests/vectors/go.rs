@@ -86,7 +86,8 @@ pub(crate) fn failsafe(case: &Case) -> Outcome {
     }
 }
 
-/// Failsafe's three kinds of random delay, in Go and in Java: the keys of a case are calls.
+/// Failsafe's three kinds of random delay, in Go and in Java: the keys of a case are calls. Where Go adds up in
+/// floating point, Java adds whole numbers, and the other way round.
 pub(crate) fn random_delays(case: &Case, random: Random) -> Outcome {
     let object = case.0.as_object().ok_or("no object")?;
     let calls = object.iter().filter(|(key, _)| key.contains('('));
@@ -96,9 +97,11 @@ pub(crate) fn random_delays(case: &Case, random: Random) -> Outcome {
         let &[first, second] = arguments.as_slice() else { return Err(format!("arguments of {key}")) };
         let number = || second.parse::<f64>().map_err(|e| format!("{key}: {e}"));
         let (v, spread) = match name {
-            "RandomDelay" | "jitter" => (nanos(first)?, WholeSpread::By(nanos(second)?)),
+            "RandomDelay" => (nanos(first)?, WholeSpread::By(nanos(second)?)),
+            "jitter" => (nanos(first)?, WholeSpread::ByInFloat(nanos(second)?)),
             "RandomDelayFactor" | "factor" => (nanos(first)?, WholeSpread::Share(number()?)),
-            "RandomDelayInRange" | "inRange" => (0, WholeSpread::InRange { low: nanos(first)?, high: nanos(second)? }),
+            "RandomDelayInRange" => (0, WholeSpread::InRangeInFloat { low: nanos(first)?, high: nanos(second)? }),
+            "inRange" => (0, WholeSpread::InRange { low: nanos(first)?, high: nanos(second)? }),
             _ => return Err(format!("a call that this test does not know: {key}")),
         };
         let rule = Compound { first: v, factor: 1.0, cap: i64::MAX, spread, ..Compound::CENKALTI };

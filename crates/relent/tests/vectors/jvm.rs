@@ -1,6 +1,7 @@
 //! resilience4j, Failsafe and Finagle on the JVM, and Polly on .NET.
 
 use crate::{
+    breakers,
     case::{Case, Outcome, Verified, call_of, equal, nanos, same, unknown, within},
     drive::{self, drive},
     go::random_delays,
@@ -43,6 +44,10 @@ pub(crate) fn resilience4j(case: &Case) -> Outcome {
 
 pub(crate) fn failsafe(case: &Case) -> Outcome {
     let text = case.text("fn")?;
+    // Its delays are cut to what is left of a time that runs, so they are never the same twice.
+    if text.to_ascii_lowercase().contains("maxduration") {
+        return Ok(Verified::Skipped);
+    }
     let (name, arguments) = call_of(text);
     let durations = || arguments.iter().take(2).map(|text| nanos(text)).collect::<Result<Vec<i64>, String>>();
     match name {
@@ -61,6 +66,7 @@ pub(crate) fn failsafe(case: &Case) -> Outcome {
             let rule = Compound { first: durations[0], factor, cap: durations[1], ..backoff() };
             retries(case, Policy::custom(drive::keep(rule)).max_attempts(case.count("calls")?))
         }
+        _ if name.starts_with("CircuitBreaker") => breakers::failsafe(case, text),
         _ => unknown(text),
     }
 }
@@ -77,6 +83,9 @@ fn retries(case: &Case, policy: Policy) -> Outcome {
 
 pub(crate) fn finagle(case: &Case) -> Outcome {
     let kind = case.text("kind")?;
+    if let Some(limit) = until(case, kind)? {
+        return take_until(case, limit);
+    }
     let expected = || case.numbers("out_ns");
     let (start, cap) = (|| case.number("start_ns"), || case.number_or("max_ns", i64::MAX as f64));
     let chain = |link| -> Outcome {
@@ -105,26 +114,73 @@ pub(crate) fn finagle(case: &Case) -> Outcome {
             ..Formula::NANOS
         }),
         "exponential" => {
-            let rule = Compound {
-                first: start()? as i64,
-                factor: case.number_or("multiplier", 2.0)?,
-                cap: cap()? as i64,
-                limit: Limit::After,
-                spread: WholeSpread::None,
-                ..Compound::CENKALTI
-            };
             let expected = case.wholes("out_ns")?;
-            equal("delays", expected.clone(), drive::compound(rule, expected.len(), case.forced()?)?)
+            equal("delays", expected.clone(), drive::compound(exponential(case)?, expected.len(), case.forced()?)?)
         }
-        "linear" | "const" | "constant" => formula(Formula {
-            first: start()?,
-            growth: Growth::Linear { step: case.number_or("offset_ns", case.number_or("increment_ns", 0.0)?)? },
-            most: cap()?,
-            ..Formula::NANOS
-        }),
+        "linear" | "const" | "constant" => formula(linear(case)?),
         "retry_budget" => protect::finagle(case),
         kind => unknown(kind),
     }
+}
+
+/// A start past the maximum is the maximum, unless nothing grows.
+fn exponential(case: &Case) -> Result<Compound, String> {
+    let (start, cap) = (case.whole("start_ns")?, case.number_or("max_ns", i64::MAX as f64)? as i64);
+    let factor = case.number_or("multiplier", 2.0)?;
+    let factor = if start >= cap && factor != 1.0 { 1.0 } else { factor };
+    let (first, cap) =
+        if case.number_or("multiplier", 2.0)? == 1.0 { (start, i64::MAX) } else { (start.min(cap), cap) };
+    let limit = if factor == 0.0 { Limit::Never } else { Limit::Quotient };
+    Ok(Compound { first, factor, cap, limit, spread: WholeSpread::None, ..Compound::CENKALTI })
+}
+
+fn linear(case: &Case) -> Result<Formula, String> {
+    let step = case.number_or("offset_ns", case.number_or("increment_ns", 0.0)?)?;
+    let most = if step == 0.0 { f64::INFINITY } else { case.number_or("max_ns", f64::INFINITY)? };
+    Ok(Formula { first: case.number("start_ns")?, growth: Growth::Linear { step }, most, ..Formula::NANOS })
+}
+
+/// How long all delays of `takeUntil` may be together, whether its name or a field of the case says so.
+fn until(case: &Case, kind: &str) -> Result<Option<i64>, String> {
+    let lower = kind.to_ascii_lowercase();
+    let fields = case.0.as_object().into_iter().flatten();
+    let mut fields = fields.filter(|(key, value)| {
+        let key = key.to_ascii_lowercase();
+        value.is_number() && (key.contains("until") || key.contains("cumulative"))
+    });
+    if let Some((key, value)) = fields.next() {
+        let unit = if key.ends_with("_s") {
+            1e9
+        } else if key.ends_with("_ms") {
+            1e6
+        } else {
+            1.0
+        };
+        return Ok(Some((value.as_f64().unwrap_or(0.0) * unit) as i64));
+    }
+    let Some((_, rest)) = lower.split_once("takeuntil") else { return Ok(None) };
+    let argument = rest.trim_start_matches(['(', ' ', '=', ':']);
+    nanos(argument.split([')', ' ', ',']).next().unwrap_or(argument)).map(Some)
+}
+
+/// The delays before which less than `limit` was waited: the last one may pass it.
+fn take_until(case: &Case, limit: i64) -> Outcome {
+    let expected = case.wholes("out_ns")?;
+    let kind = case.text("kind")?.to_ascii_lowercase();
+    let count = expected.len() + 1;
+    let ks: Vec<u32> = (1..=count as u32).collect();
+    let delays: Vec<i64> = if case.has("offset_ns") || kind.contains("linear") || kind.contains("const") {
+        drive::formula(linear(case)?, &ks, case.forced()?)?.iter().map(|delay| *delay as i64).collect()
+    } else {
+        drive::compound(exponential(case)?, count, case.forced()?)?
+    };
+    let mut waited = 0;
+    let in_time = |delay: &i64| {
+        let begins = waited < limit;
+        waited += delay;
+        begins
+    };
+    equal("delays", expected, delays.into_iter().take_while(in_time).collect())
 }
 
 pub(crate) fn polly(case: &Case) -> Outcome {
@@ -138,7 +194,7 @@ pub(crate) fn polly(case: &Case) -> Outcome {
         "Exponential" if jitter => {
             let link = Link::Smoothed { factor: 2.0 };
             let rule = Chained { unit: Unit::Ticks, first: base, cap: most, link, ..Chained::SECONDS };
-            return within(&expected, &drive::chained(rule, ks.len(), random)?, 1.0);
+            return within(&expected, &drive::chained_at(rule, &ks, random)?, 1.0);
         }
         "Exponential" => Growth::Power { factor: 2.0 },
         other => return unknown(other),

@@ -3,8 +3,11 @@
 use crate::{
     case::{Case, Outcome, close, same, unknown},
     drive,
+    python::powers,
 };
 use relent::compat::{Chained, Formula, Growth, Link, Pushback, Random, Rounding, Spread, Unit, header, status};
+use relent::{Policy, Verdict};
+use serde_json::Value;
 use std::time::Duration;
 
 const MILLIS: Formula = Formula { growth: Growth::Power { factor: 2.0 }, ..Formula::MILLIS };
@@ -14,6 +17,9 @@ fn first_steps(count: usize) -> Vec<u32> {
 }
 
 pub(crate) fn cockatiel(case: &Case) -> Outcome {
+    if let Some(listed) = cockatiel_listed(case)? {
+        return listed;
+    }
     let options = case.options("options", &["initialDelay", "maxDelay", "exponent", "generator"])?;
     let (first, cap) = (options.number_or("initialDelay", 128.0)?, options.number_or("maxDelay", 30_000.0)?);
     let (expected, random) = (case.numbers("out_ms")?, case.forced()?);
@@ -31,6 +37,51 @@ pub(crate) fn cockatiel(case: &Case) -> Outcome {
         other => return unknown(other),
     };
     same(&expected, &drive::formula(rule, &first_steps(expected.len()), random)?)
+}
+
+/// Cockatiel's other two forms: a constant, and a list whose last delay repeats. Their name is written `ConstantBackoff`
+/// or `constant`, what they are given follows it in brackets, or is the one value of `options`, `args` and the like.
+fn cockatiel_listed(case: &Case) -> Result<Option<Outcome>, String> {
+    let names = ["generator", "kind", "class", "backoff", "type", "fn", "name"];
+    let name = names.iter().find_map(|key| case.get(key).and_then(|name| name.as_str())).unwrap_or_default();
+    let lower = name.to_ascii_lowercase();
+    if !lower.contains("constant") && !lower.contains("iterable") {
+        return Ok(None);
+    }
+    let given: Vec<f64> = match name.split_once('(') {
+        Some((_, rest)) => {
+            let numbers = rest.trim_end_matches(')').split(',').map(|n| n.trim_matches(['[', ']', ' ', '.']).parse());
+            numbers.collect::<Result<_, _>>().map_err(|e| format!("{name}: {e}"))?
+        }
+        None => {
+            let known = ["options", "args", "interval", "interval_ms", "duration", "delay", "durations", "values"];
+            let value = known.iter().find_map(|key| case.get(key)).ok_or_else(|| format!("{name}: what of?"))?;
+            flat(value)
+        }
+    };
+    let last = *given.last().ok_or_else(|| format!("{name}: no delay"))?;
+    let expected = case.numbers("out_ms")?;
+    let found: Vec<f64> = (0..expected.len()).map(|at| given.get(at).copied().unwrap_or(last)).collect();
+    // A list that ends in "no delay" is no policy: that is asked for by name.
+    if last == 0.0 {
+        return Ok(Some(same(&expected, &found)));
+    }
+    let list: Vec<Duration> = given.iter().map(|ms| Duration::from_secs_f64(ms / 1e3)).collect();
+    let policy = Policy::list_repeating(Box::leak(list.into_boxed_slice()));
+    let trace = drive::drive(&policy.unlimited_attempts(), Random::Draw(0), expected.len() as u32 + 1, |_| {
+        (Some(Verdict::Transient), Duration::ZERO)
+    });
+    let driven: Vec<f64> = trace.waits_s().iter().map(|wait| wait * 1e3).collect();
+    Ok(Some(same(&expected, &found).and_then(|_| close(&expected, &driven, 1e-9))))
+}
+
+/// All numbers of a value.
+fn flat(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Array(list) => list.iter().flat_map(flat).collect(),
+        Value::Object(object) => object.values().flat_map(flat).collect(),
+        value => value.as_f64().into_iter().collect(),
+    }
 }
 
 pub(crate) fn got(case: &Case) -> Outcome {
@@ -174,5 +225,5 @@ pub(crate) fn retry(case: &Case) -> Outcome {
     let mut found = drive::formula(rule, &first_steps(count), case.forced()?)?;
     // The original sorts its table, which shows where the factor is below 1.
     found.sort_by(f64::total_cmp);
-    same(&case.numbers("out_ms")?, &found)
+    powers(options.number_or("factor", 2.0)?, &case.numbers("out_ms")?, &found)
 }

@@ -160,7 +160,7 @@ fn overflow(base: &Value) -> f64 {
 }
 
 /// Powers of 2 are exact; others within the tolerance for powers, and infinitely large is as large as it gets.
-fn powers(factor: f64, expected: &[f64], found: &[f64]) -> Outcome {
+pub(crate) fn powers(factor: f64, expected: &[f64], found: &[f64]) -> Outcome {
     if factor.log2().fract() == 0.0 { same(expected, found) } else { close(expected, found, 1e-9) }
 }
 

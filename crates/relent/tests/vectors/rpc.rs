@@ -95,7 +95,7 @@ pub(crate) fn envoy(case: &Case) -> Outcome {
                 first: case.whole("base_ms")?,
                 factor: 2.0,
                 cap: case.whole("max_ms")?,
-                limit: Limit::Half,
+                limit: Limit::Quotient,
                 spread: WholeSpread::Remainder,
                 ..Compound::CENKALTI
             };

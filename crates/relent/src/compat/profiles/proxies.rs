@@ -8,7 +8,7 @@ static FINAGLE_EXPONENTIAL: Compound = Compound {
     first: 100_000_000,
     factor: 2.0,
     cap: 10_000_000_000,
-    limit: Limit::After,
+    limit: Limit::Quotient,
     spread: WholeSpread::None,
     ..Compound::CENKALTI
 };
@@ -32,7 +32,7 @@ static ENVOY: Compound = Compound {
     first: 25,
     factor: 2.0,
     cap: 250,
-    limit: Limit::Half,
+    limit: Limit::Quotient,
     spread: WholeSpread::Remainder,
     ..Compound::CENKALTI
 };
