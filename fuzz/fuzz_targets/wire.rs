@@ -6,8 +6,20 @@ use libfuzzer_sys::fuzz_target;
 use relent::wire;
 use std::time::Duration;
 
-const NAMES: [&str; 6] =
-    ["retry-after", "retry-after-ms", "x-should-retry", "ratelimit", "grpc-retry-pushback-ms", "relent-retry"];
+const NAMES: [&str; 12] = [
+    "retry-after",
+    "retry-after-ms",
+    "x-should-retry",
+    "ratelimit",
+    "grpc-retry-pushback-ms",
+    "relent-retry",
+    "relent-turn",
+    "relent-attempts",
+    "relent-deadline",
+    "grpc-timeout",
+    "x-envoy-expected-rq-timeout-ms",
+    "grpc-status-details-bin",
+];
 
 fuzz_target!(|input: (u8, u16, u64, &[u8])| {
     let (name, status, now, value) = input;
@@ -18,4 +30,6 @@ fuzz_target!(|input: (u8, u16, u64, &[u8])| {
     let _ = wire::verdict(status, &headers, now);
     let _ = wire::pushback(&headers, now);
     let _ = wire::attempt(&headers);
+    let _ = wire::attempts(&headers);
+    let _ = wire::deadline(&headers);
 });

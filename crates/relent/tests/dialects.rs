@@ -1,41 +1,83 @@
 //! What every dialect writes, word for word, and details that gRPC's messages may have.
 #![cfg(feature = "http")]
 
-use http::HeaderValue;
-use relent::wire::{DIALECTS, Pushback};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use relent::{
+    Decision, Policy, Reason, Timestamp, Verdict,
+    wire::{DIALECTS, Pushback, RELENT_TURN, pushback, verdict},
+};
 use std::time::Duration;
 
 const WAIT: Duration = Duration::from_millis(1500);
 
-/// A wait of 1.5 s, "never" and "again", as each header says them; "-" where it cannot.
+/// A wait of 1.5 s, "never", "again" and a turn in 1.5 s, as each header says them; "-" where it cannot.
 #[rustfmt::skip]
-const WRITTEN: &[(&str, &str, &str, &str)] = &[
-    ("retry-after", "2", "-", "-"),
-    ("retry-after-ms", "1500", "-", "-"),
-    ("x-ms-retry-after-ms", "1500", "-", "-"),
-    ("x-amz-retry-after", "1500", "-", "-"),
-    ("grpc-retry-pushback-ms", "1500", "-1", "0"),
-    ("ratelimit", "\"default\";r=0;t=2", "-", "-"),
-    ("x-should-retry", "-", "false", "true"),
-    ("stripe-should-retry", "-", "false", "true"),
-    ("x-envoy-overloaded", "-", "true", "-"),
-    ("x-envoy-ratelimited", "true", "-", "-"),
-    ("relent-retry", "-", "no", "-"),
+const WRITTEN: &[(&str, &str, &str, &str, &str)] = &[
+    ("retry-after", "2", "-", "-", "-"),
+    ("retry-after-ms", "1500", "-", "-", "-"),
+    ("x-ms-retry-after-ms", "1500", "-", "-", "-"),
+    ("x-amz-retry-after", "1500", "-", "-", "-"),
+    ("grpc-retry-pushback-ms", "1500", "-1", "0", "-"),
+    ("ratelimit", "\"default\";r=0;t=2", "-", "-", "-"),
+    ("x-should-retry", "-", "false", "true", "-"),
+    ("stripe-should-retry", "-", "false", "true", "-"),
+    ("x-envoy-overloaded", "-", "true", "-", "-"),
+    ("x-envoy-ratelimited", "true", "-", "-", "-"),
+    ("relent-retry", "-", "no", "-", "-"),
+    ("relent-turn", "-", "-", "-", "1500"),
 ];
 
 #[test]
 fn every_dialect_writes_what_it_can_say() {
     for dialect in DIALECTS.iter().filter(|dialect| dialect.name != "grpc-status-details-bin") {
         let row = WRITTEN.iter().find(|row| row.0 == dialect.name);
-        let (name, wait, never, again) = row.unwrap_or_else(|| panic!("{} must be in the table", dialect.name));
-        for (word, expected) in [(Pushback::NotBefore(WAIT), wait), (Pushback::Never, never), (Pushback::Again, again)]
-        {
+        let (name, wait, never, again, turn) = row.unwrap_or_else(|| panic!("{} must be in the table", dialect.name));
+        let words = [Pushback::NotBefore(WAIT), Pushback::Never, Pushback::Again, Pushback::Turn(WAIT)];
+        for (word, expected) in words.into_iter().zip([wait, never, again, turn]) {
             let value = dialect.write(word);
             let written = value.as_ref().map_or("-", |value| value.to_str().unwrap());
             assert_eq!(written, *expected, "{name}: {word:?}");
         }
     }
     assert_eq!(DIALECTS.len(), WRITTEN.len() + 1);
+}
+
+/// What a server writes in every header that can say it comes back as it was meant, from all of them together.
+#[test]
+fn what_all_headers_say_together_is_what_was_meant() {
+    for word in [Pushback::NotBefore(Duration::from_secs(3)), Pushback::Never, Pushback::Turn(WAIT)] {
+        let mut headers = HeaderMap::new();
+        for dialect in DIALECTS {
+            if let Some(value) = dialect.write(word) {
+                headers.insert(dialect.name, value);
+            }
+        }
+        assert_eq!(pushback(&headers, Duration::ZERO), Some(word));
+    }
+}
+
+/// A turn is rounded up to whole milliseconds: nobody comes before it.
+#[test]
+fn a_turn_is_kept_to_the_millisecond_and_judged_as_one() {
+    let row = DIALECTS.iter().find(|row| row.name == RELENT_TURN.as_str()).unwrap();
+    let value = row.write(Pushback::Turn(Duration::from_nanos(1_234_000_001))).unwrap();
+    assert_eq!(value, "1235");
+    let mut headers = HeaderMap::from_iter([(RELENT_TURN, value)]);
+    headers.insert("retry-after", HeaderValue::from_static("2"));
+    let of = |status: u16| verdict(StatusCode::from_u16(status).unwrap(), &headers, Duration::ZERO);
+    let turn = Verdict::Turn(Duration::from_millis(1235));
+    assert_eq!((of(503), of(429), of(404), of(200)), (Some(turn), Some(turn), Some(Verdict::Permanent), None));
+
+    // No spread on top, and no limit lifted.
+    let policy = Policy::exponential(Duration::from_millis(100));
+    assert_eq!(
+        policy.call(Timestamp::ZERO, 1).on_failure(Timestamp::ZERO, turn),
+        Decision::Retry(turn.pushback().unwrap())
+    );
+    let far = HeaderMap::from_iter([(RELENT_TURN, HeaderValue::from_static("99999999999999999999"))]);
+    let far = verdict(StatusCode::SERVICE_UNAVAILABLE, &far, Duration::ZERO).unwrap();
+    let decision = policy.call(Timestamp::ZERO, 1).on_failure(Timestamp::ZERO, far);
+    assert_eq!(decision, Decision::GiveUp(Reason::PushbackTooLong));
 }
 
 fn retry_info(text: &str) -> Option<Pushback> {

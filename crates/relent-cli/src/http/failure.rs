@@ -80,7 +80,7 @@ impl Failure {
             text: status_text(status),
             verdict,
             left: true,
-            hint: status_hint(status),
+            hint: status_hint(status).filter(|_| verdict == Verdict::Permanent),
             told: told(response.headers(), verdict, now),
             status: Some(status),
             response: Some(response),
@@ -349,6 +349,7 @@ fn status_hint(status: StatusCode) -> Option<String> {
 fn told(headers: &HeaderMap, verdict: Verdict, now: Duration) -> Option<String> {
     let said = match verdict {
         Verdict::After(wait) => Pushback::NotBefore(wait),
+        Verdict::Turn(turn) => Pushback::Turn(turn),
         Verdict::Overloaded => Pushback::Never,
         _ => return None,
     };

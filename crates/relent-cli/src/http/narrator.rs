@@ -223,9 +223,9 @@ impl Narrator {
 
     fn because(&self, failure: &Failure, stop: Stop) -> String {
         let told = failure.told.as_deref().map(|told| format!(" ({told})")).unwrap_or_default();
-        match (stop, failure.verdict) {
+        match (stop, failure.verdict.pushback()) {
             (Stop::Unsafe(rule), _) => format!("{} is not sent again, since {rule}", self.method),
-            (Stop::GaveUp(Reason::PushbackTooLong), Verdict::After(wait)) => {
+            (Stop::GaveUp(Reason::PushbackTooLong), Some(wait)) => {
                 format!("told to wait {}{told}, {}", Human(wait), self.too_long(wait))
             }
             (Stop::GaveUp(reason @ Reason::Overloaded), _) => format!("{reason}{told}"),
@@ -253,8 +253,8 @@ impl Narrator {
             }
             Stop::GaveUp(reason) => reason,
         };
-        match (reason, failure.verdict) {
-            (Reason::PushbackTooLong, Verdict::After(wait))
+        match (reason, failure.verdict.pushback()) {
+            (Reason::PushbackTooLong, Some(wait))
                 if self.policy.settings().max_pushback.is_some_and(|most| wait > most) =>
             {
                 Some(format!("--max-pushback {} waits for it", Human(wait)))
@@ -332,7 +332,7 @@ impl Narrator {
 /// Why an attempt is followed by another.
 fn why(failure: &Failure, rule: Replay) -> String {
     let mut why = match failure.verdict {
-        Verdict::After(wait) => format!("told to wait {}", Human(wait)),
+        Verdict::After(wait) | Verdict::Turn(wait) => format!("told to wait {}", Human(wait)),
         _ => "transient".to_owned(),
     };
     if let Some(told) = &failure.told {

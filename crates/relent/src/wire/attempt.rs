@@ -1,53 +1,9 @@
-//! Which attempt of its call a request is, in the headers that clients say it with.
+//! Which attempt of its call a request is, and how many attempts of each number its client made lately, in the headers
+//! that clients say it with. Which ones there are is in `dialect.rs`.
 
-use http::{HeaderMap, HeaderName, HeaderValue};
-
-/// One header by which clients count their attempts.
-pub struct Counter {
-    /// The header's name, in lower case.
-    pub name: &'static str,
-    /// Who says so, and what the value means.
-    pub source: &'static str,
-    read: fn(&str) -> Option<u32>,
-    write: fn(u32) -> Option<String>,
-}
-
-/// `relent-attempt: 2` is the second attempt of a call.
-pub const RELENT_ATTEMPT: HeaderName = HeaderName::from_static("relent-attempt");
-
-/// The headers that count attempts, read and written.
-pub const COUNTERS: &[Counter] = &[
-    Counter {
-        name: "relent-attempt",
-        source: "relent: the attempt, from 1",
-        read: counted_from_1,
-        write: |attempt| Some(attempt.to_string()),
-    },
-    Counter {
-        name: "grpc-previous-rpc-attempts",
-        source: "gRPC A6: the attempts before this one; absent on the first",
-        read: counted_from_0,
-        write: |attempt| (attempt > 1).then(|| (attempt - 1).to_string()),
-    },
-    Counter {
-        name: "x-envoy-attempt-count",
-        source: "Envoy router, include_request_attempt_count: the attempt, from 1",
-        read: counted_from_1,
-        write: |attempt| Some(attempt.to_string()),
-    },
-    Counter {
-        name: "amz-sdk-request",
-        source: "AWS SDKs: `attempt=2; max=3`, from 1",
-        read: |text| counted_from_1(text.split(';').find_map(|part| part.trim().strip_prefix("attempt="))?),
-        write: |attempt| Some(format!("attempt={attempt}")),
-    },
-    Counter {
-        name: "x-stainless-retry-count",
-        source: "OpenAI and Anthropic SDKs: the retries before this one, from 0",
-        read: counted_from_0,
-        write: |attempt| Some((attempt - 1).to_string()),
-    },
-];
+use super::{COUNTERS, RELENT_ATTEMPTS};
+use crate::Attempts;
+use http::{HeaderMap, HeaderValue};
 
 /// Which attempt of its call a request is, from 1, if its headers say so. If several do, the greatest counts; zero and
 /// nonsense say nothing, and what is too great for a `u32` is its greatest.
@@ -68,25 +24,55 @@ pub fn attempt_value(attempt: u32) -> HeaderValue {
     HeaderValue::from(attempt.max(1))
 }
 
-impl Counter {
-    /// The attempt that a value of this header means, from 1; `None` if it means none.
-    pub fn read(&self, value: &HeaderValue) -> Option<u32> {
-        (self.read)(value.to_str().ok()?.trim_matches([' ', '\t']))
-    }
-
-    /// The value of this header for an attempt, counted from 1; `None` if the header is left out then.
-    pub fn write(&self, attempt: u32) -> Option<HeaderValue> {
-        let text = (self.write)(attempt.max(1))?;
-        Some(HeaderValue::from_str(&text).expect("counters write digits and letters"))
-    }
+/// How many attempts of each number the client made lately, if a header `Relent-Attempts` says so. Several of them are
+/// added up, as if one had all their entries; those that are nonsense say nothing.
+///
+/// ```
+/// let mut headers = http::HeaderMap::new();
+/// headers.insert("relent-attempts", "1=930,2=50,3=12".parse().unwrap());
+/// assert_eq!(relent::wire::attempts(&headers).unwrap().of(2), 50);
+/// ```
+pub fn attempts(headers: &HeaderMap) -> Option<Attempts> {
+    let values = headers.get_all(RELENT_ATTEMPTS).iter().filter_map(|value| value.to_str().ok());
+    let said = values.filter_map(|text| Attempts::parse(text.trim_matches([' ', '\t'])));
+    said.reduce(|mut all, more| {
+        (1..=8).for_each(|attempt| all.add(attempt, more.of(attempt)));
+        all
+    })
 }
 
-fn counted_from_1(text: &str) -> Option<u32> {
+/// The value of [`RELENT_ATTEMPTS`] for a histogram; `None` if it is empty, since then there is nothing to say.
+pub fn attempts_value(attempts: &Attempts) -> Option<HeaderValue> {
+    let text = attempts.to_string();
+    HeaderValue::from_str(&text).ok().filter(|_| !text.is_empty())
+}
+
+pub(super) fn from_1(text: &str) -> Option<u32> {
     number(text).filter(|attempt| *attempt > 0)
 }
 
-fn counted_from_0(text: &str) -> Option<u32> {
+pub(super) fn from_0(text: &str) -> Option<u32> {
     number(text).map(|before| before.saturating_add(1))
+}
+
+pub(super) fn read_aws(text: &str) -> Option<u32> {
+    from_1(text.split(';').find_map(|part| part.trim().strip_prefix("attempt="))?)
+}
+
+pub(super) fn write_from_1(attempt: u32) -> Option<String> {
+    Some(attempt.to_string())
+}
+
+pub(super) fn write_from_0(attempt: u32) -> Option<String> {
+    Some((attempt - 1).to_string())
+}
+
+pub(super) fn write_previous(attempt: u32) -> Option<String> {
+    (attempt > 1).then(|| (attempt - 1).to_string())
+}
+
+pub(super) fn write_aws(attempt: u32) -> Option<String> {
+    Some(format!("attempt={attempt}"))
 }
 
 fn number(text: &str) -> Option<u32> {
@@ -101,6 +87,7 @@ fn number(text: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::RELENT_ATTEMPT;
     use proptest::prelude::*;
 
     fn read(name: &'static str, value: &str) -> Option<u32> {
@@ -140,6 +127,26 @@ mod tests {
         assert_eq!(attempt(&headers), Some(4));
     }
 
+    #[test]
+    fn a_histogram_is_read_and_written() {
+        let read = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(RELENT_ATTEMPTS, HeaderValue::from_str(value).unwrap());
+            }
+            attempts(&headers).and_then(|attempts| attempts_value(&attempts))
+        };
+        let some = |text| Some(HeaderValue::from_static(text));
+        assert_eq!(read(&["1=930,2=50,3=12"]), some("1=930,2=50,3=12"));
+        assert_eq!(read(&[" 3=12,1=930 "]), some("1=930,3=12"));
+        assert_eq!(read(&["1=930", "nonsense", "1=70,9=4"]), some("1=1000,8=4"));
+        assert_eq!(read(&["1=4294967295", "1=1"]), some("1=4294967295"), "saturates");
+        for nothing in [&[][..], &[""], &["1=many"], &["0=1"], &["1"], &["1=1,"]] {
+            assert_eq!(read(nothing), None, "{nothing:?}");
+        }
+        assert_eq!(attempts_value(&Attempts::default()), None, "nothing to say");
+    }
+
     proptest! {
         #[test]
         fn what_is_written_is_read_back(attempt in 1..u32::MAX) {
@@ -155,6 +162,7 @@ mod tests {
         fn no_value_panics(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             if let Ok(value) = HeaderValue::from_bytes(&bytes) {
                 prop_assert!(COUNTERS.iter().all(|counter| counter.read(&value) != Some(0)));
+                let _ = attempts(&HeaderMap::from_iter([(RELENT_ATTEMPTS, value)]));
             }
         }
     }

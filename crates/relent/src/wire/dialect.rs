@@ -1,19 +1,24 @@
-//! What servers say about trying again, in the headers they say it with: one table for reading and for writing.
+//! The table of all headers by which clients and servers speak about trying again: one file that says who speaks how, and
+//! maps the dialects both ways. How a value is read and written stands beside what it means, in `pushback.rs`,
+//! `attempt.rs` and `deadline.rs`.
 
-use super::{http_date, retry_info};
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use super::{
+    attempt, deadline,
+    pushback::{self, Clock, Pushback},
+};
+use http::{HeaderName, HeaderValue};
 use std::time::Duration;
 
-/// The far side's word about trying again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pushback {
-    /// Not before this long from now.
-    NotBefore(Duration),
-    /// Do not retry.
-    Never,
-    /// Trying again is welcome, whatever the status says.
-    Again,
-}
+/// `relent-retry: no` says "do not retry" (any other value says nothing).
+pub const RELENT_RETRY: HeaderName = HeaderName::from_static("relent-retry");
+/// `relent-turn: 1234` gives this client, and no other, its time to come back: in so many milliseconds.
+pub const RELENT_TURN: HeaderName = HeaderName::from_static("relent-turn");
+/// `relent-attempt: 2` is the second attempt of a call.
+pub const RELENT_ATTEMPT: HeaderName = HeaderName::from_static("relent-attempt");
+/// `relent-attempts: 1=930,2=50` are a client's attempts of late, by their number.
+pub const RELENT_ATTEMPTS: HeaderName = HeaderName::from_static("relent-attempts");
+/// `relent-deadline: 1500` leaves the whole call so many milliseconds.
+pub const RELENT_DEADLINE: HeaderName = HeaderName::from_static("relent-deadline");
 
 /// One header by which servers speak about trying again.
 pub struct Dialect {
@@ -27,27 +32,25 @@ pub struct Dialect {
     write: fn(Pushback) -> Option<String>,
 }
 
-/// `relent-retry: no` says "do not retry" (any other value says nothing).
-pub const RELENT_RETRY: HeaderName = HeaderName::from_static("relent-retry");
-
 /// The headers that are understood, and written, by name.
 ///
 /// A value that its row's source does not allow says nothing, except `grpc-retry-pushback-ms`, of which gRPC A6 says
 /// that an unparsable value means "do not retry".
 #[rustfmt::skip]
 pub const DIALECTS: &[Dialect] = &[
-    dialect("retry-after", "RFC 9110 10.2.3: whole seconds, or a date", read_retry_after, write_seconds),
-    dialect("retry-after-ms", "OpenAI and Azure SDKs: milliseconds", read_millis, write_millis),
-    dialect("x-ms-retry-after-ms", "Azure Cosmos DB, Azure SDK guidelines: milliseconds", read_millis, write_millis),
-    dialect("x-amz-retry-after", "AWS SDKs, retry behaviour 2.1: milliseconds", read_millis, write_millis),
-    dialect("grpc-retry-pushback-ms", "gRPC A6: milliseconds; negative or unparsable is never", read_grpc, write_grpc),
-    dialect("grpc-status-details-bin", "google.rpc.RetryInfo, google/rpc/error_details.proto: retry_delay", read_retry_info, write_retry_info),
-    dialect("ratelimit", "draft-ietf-httpapi-ratelimit-headers-10 4: t seconds until r=0 is over", read_ratelimit, write_ratelimit),
-    dialect("x-should-retry", "OpenAI and Anthropic SDKs: true or false", read_bool, write_bool),
-    dialect("stripe-should-retry", "Stripe, Low-level errors: true or false", read_bool, write_bool),
-    dialect("x-envoy-overloaded", "Envoy router: dropped by load shedding; a retry would be dropped too", read_never, write_overloaded),
-    Dialect { yields: true, ..dialect("x-envoy-ratelimited", "Envoy router: rate limited; not retried unless configured", read_never, write_limited) },
-    dialect("relent-retry", "relent: `no` is never", read_no, write_no),
+    dialect("retry-after", "RFC 9110 10.2.3: whole seconds, or a date", pushback::read_retry_after, pushback::write_seconds),
+    dialect("retry-after-ms", "OpenAI and Azure SDKs: milliseconds", pushback::read_millis, pushback::write_millis),
+    dialect("x-ms-retry-after-ms", "Azure Cosmos DB, Azure SDK guidelines: milliseconds", pushback::read_millis, pushback::write_millis),
+    dialect("x-amz-retry-after", "AWS SDKs, retry behaviour 2.1: milliseconds", pushback::read_millis, pushback::write_millis),
+    dialect("grpc-retry-pushback-ms", "gRPC A6: milliseconds; negative or unparsable is never", pushback::read_grpc, pushback::write_grpc),
+    dialect("grpc-status-details-bin", "google.rpc.RetryInfo, google/rpc/error_details.proto: retry_delay", pushback::read_retry_info, pushback::write_retry_info),
+    dialect("ratelimit", "draft-ietf-httpapi-ratelimit-headers-10 4: t seconds until r=0 is over", pushback::read_ratelimit, pushback::write_ratelimit),
+    dialect("x-should-retry", "OpenAI and Anthropic SDKs: true or false", pushback::read_bool, pushback::write_bool),
+    dialect("stripe-should-retry", "Stripe, Low-level errors: true or false", pushback::read_bool, pushback::write_bool),
+    dialect("x-envoy-overloaded", "Envoy router: dropped by load shedding; a retry would be dropped too", pushback::read_never, pushback::write_overloaded),
+    Dialect { yields: true, ..dialect("x-envoy-ratelimited", "Envoy router: rate limited; not retried unless configured", pushback::read_never, pushback::write_limited) },
+    dialect("relent-turn", "relent: milliseconds, of this client alone; counts more than the waits beside it", pushback::read_turn, pushback::write_turn),
+    dialect("relent-retry", "relent: `no` is never", pushback::read_no, pushback::write_no),
 ];
 
 const fn dialect(
@@ -59,33 +62,52 @@ const fn dialect(
     Dialect { name, source, yields: false, read, write }
 }
 
-/// What a response's headers say about trying again, all dialects together; `now` is the time since 1970.
-///
-/// "Never" counts more than any wait, and the longest wait more than the others, also when one header stands there
-/// twice: what is too long is never cut short by what is said elsewhere. A date is compared with the response's own
-/// `Date` if it has one, since both come from one clock; else with `now`. A time that has passed is a wait of zero.
-///
-/// ```
-/// use relent::wire::{Pushback, pushback};
-/// use std::time::Duration;
-///
-/// let mut headers = http::HeaderMap::new();
-/// headers.append("retry-after", "1".parse().unwrap());
-/// headers.append("retry-after", "120".parse().unwrap());
-/// headers.append("retry-after-ms", "nonsense".parse().unwrap());
-/// let told = Pushback::NotBefore(Duration::from_secs(120));
-/// assert_eq!(pushback(&headers, Duration::ZERO), Some(told));
-/// ```
-pub fn pushback(headers: &HeaderMap, now: Duration) -> Option<Pushback> {
-    let clock = Clock::of(headers, now);
-    let mut told = Told::default();
-    for dialect in DIALECTS {
-        for value in headers.get_all(dialect.name) {
-            told.add(dialect.read_by(value, &clock), dialect.yields);
-        }
-    }
-    told.word()
+/// One header by which clients count their attempts.
+pub struct Counter {
+    /// The header's name, in lower case.
+    pub name: &'static str,
+    /// Who says so, and what the value means.
+    pub source: &'static str,
+    read: fn(&str) -> Option<u32>,
+    write: fn(u32) -> Option<String>,
 }
+
+/// The headers that count attempts, read and written.
+#[rustfmt::skip]
+pub const COUNTERS: &[Counter] = &[
+    counter("relent-attempt", "relent: the attempt, from 1", attempt::from_1, attempt::write_from_1),
+    counter("grpc-previous-rpc-attempts", "gRPC A6: the attempts before this one; absent on the first", attempt::from_0, attempt::write_previous),
+    counter("x-envoy-attempt-count", "Envoy router, include_request_attempt_count: the attempt, from 1", attempt::from_1, attempt::write_from_1),
+    counter("amz-sdk-request", "AWS SDKs: `attempt=2; max=3`, from 1", attempt::read_aws, attempt::write_aws),
+    counter("x-stainless-retry-count", "OpenAI and Anthropic SDKs: the retries before this one, from 0", attempt::from_0, attempt::write_from_0),
+];
+
+const fn counter(
+    name: &'static str,
+    source: &'static str,
+    read: fn(&str) -> Option<u32>,
+    write: fn(u32) -> Option<String>,
+) -> Counter {
+    Counter { name, source, read, write }
+}
+
+/// One header by which clients say how long an answer is still of use.
+pub struct Deadline {
+    /// The header's name, in lower case.
+    pub name: &'static str,
+    /// Who says so, and what the value means.
+    pub source: &'static str,
+    read: fn(&str) -> Option<Duration>,
+    write: fn(Duration) -> Option<String>,
+}
+
+/// The headers that pass a deadline on, read and written.
+#[rustfmt::skip]
+pub const DEADLINES: &[Deadline] = &[
+    Deadline { name: "relent-deadline", source: "relent: milliseconds left", read: deadline::read_millis, write: deadline::write_millis },
+    Deadline { name: "grpc-timeout", source: "gRPC over HTTP/2: up to 8 digits and a unit, H M S m u n", read: deadline::read_grpc, write: deadline::write_grpc },
+    Deadline { name: "x-envoy-expected-rq-timeout-ms", source: "Envoy router: milliseconds in which an answer is expected; 0 is no limit", read: deadline::read_envoy, write: deadline::write_envoy },
+];
 
 impl Dialect {
     /// What a value of this header says; `None` if it says nothing. `now` is the time since 1970.
@@ -100,7 +122,7 @@ impl Dialect {
         Some(HeaderValue::from_str(&text).expect("dialects write letters, digits and punctuation"))
     }
 
-    fn read_by(&self, value: &HeaderValue, clock: &Clock) -> Option<Pushback> {
+    pub(super) fn read_by(&self, value: &HeaderValue, clock: &Clock) -> Option<Pushback> {
         match value.to_str() {
             Ok(text) => (self.read)(text.trim_matches([' ', '\t']), clock),
             Err(_) => (self.read)("not ASCII", clock),
@@ -108,423 +130,48 @@ impl Dialect {
     }
 }
 
-/// What has been said so far.
-#[derive(Default)]
-struct Told {
-    wait: Option<Duration>,
-    never: bool,
-    never_unless_wait: bool,
-    again: bool,
-}
-
-impl Told {
-    fn add(&mut self, pushback: Option<Pushback>, yields: bool) {
-        match pushback {
-            None => {}
-            Some(Pushback::NotBefore(wait)) => self.wait = self.wait.max(Some(wait)),
-            Some(Pushback::Never) if yields => self.never_unless_wait = true,
-            Some(Pushback::Never) => self.never = true,
-            Some(Pushback::Again) => self.again = true,
-        }
+impl Counter {
+    /// The attempt that a value of this header means, from 1; `None` if it means none.
+    pub fn read(&self, value: &HeaderValue) -> Option<u32> {
+        (self.read)(value.to_str().ok()?.trim_matches([' ', '\t']))
     }
 
-    fn word(self) -> Option<Pushback> {
-        match self.wait {
-            _ if self.never => Some(Pushback::Never),
-            Some(wait) => Some(Pushback::NotBefore(wait)),
-            None if self.never_unless_wait => Some(Pushback::Never),
-            None => self.again.then_some(Pushback::Again),
-        }
+    /// The value of this header for an attempt, counted from 1; `None` if the header is left out then.
+    pub fn write(&self, attempt: u32) -> Option<HeaderValue> {
+        let text = (self.write)(attempt.max(1))?;
+        Some(HeaderValue::from_str(&text).expect("counters write letters, digits and punctuation"))
     }
 }
 
-/// The clocks that a date is compared with.
-struct Clock {
-    now: Duration,
-    server: Option<i64>,
-}
-
-impl Clock {
-    fn of(headers: &HeaderMap, now: Duration) -> Clock {
-        let date = headers.get(header::DATE).and_then(|value| value.to_str().ok());
-        let server = date.and_then(|text| http_date(text.trim_matches([' ', '\t']), seconds(now)));
-        Clock { now, server }
+impl Deadline {
+    /// The time left that a value of this header means; `None` if it means none.
+    pub fn read(&self, value: &HeaderValue) -> Option<Duration> {
+        (self.read)(value.to_str().ok()?.trim_matches([' ', '\t']))
     }
 
-    fn until(&self, date: i64) -> Duration {
-        match self.server {
-            Some(server) => Duration::from_secs(date.saturating_sub(server).max(0).unsigned_abs()),
-            None => Duration::from_secs(date.max(0).unsigned_abs()).saturating_sub(self.now),
-        }
+    /// The value of this header for the time left, rounded down; `None` if the header cannot say it.
+    pub fn write(&self, left: Duration) -> Option<HeaderValue> {
+        let text = (self.write)(left)?;
+        Some(HeaderValue::from_str(&text).expect("deadlines write letters and digits"))
     }
-}
-
-fn seconds(now: Duration) -> i64 {
-    i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
-}
-
-fn read_retry_after(text: &str, clock: &Clock) -> Option<Pushback> {
-    let wait = match number(text) {
-        Some(seconds) => Duration::from_secs(seconds),
-        None => clock.until(http_date(text, seconds(clock.now))?),
-    };
-    Some(Pushback::NotBefore(wait))
-}
-
-fn read_millis(text: &str, _: &Clock) -> Option<Pushback> {
-    Some(Pushback::NotBefore(Duration::from_millis(number(text)?)))
-}
-
-fn read_grpc(text: &str, _: &Clock) -> Option<Pushback> {
-    Some(match number(text) {
-        Some(millis) if millis <= i32::MAX as u64 => Pushback::NotBefore(Duration::from_millis(millis)),
-        _ => Pushback::Never,
-    })
-}
-
-fn read_retry_info(text: &str, _: &Clock) -> Option<Pushback> {
-    retry_info::read(text).map(Pushback::NotBefore)
-}
-
-/// Members are separated by commas, parameters by semicolons; neither can stand in what we look for. A quoted name that
-/// has one ends up as a piece that is none of ours.
-fn read_ratelimit(text: &str, _: &Clock) -> Option<Pushback> {
-    text.split(',').filter_map(spent).max().map(|wait| Pushback::NotBefore(Duration::from_secs(wait)))
-}
-
-/// How long a quota of a `RateLimit` header that has nothing remaining stays so.
-fn spent(member: &str) -> Option<u64> {
-    let pieces = member.split(';').skip(1).map(|piece| piece.trim_matches([' ', '\t']));
-    // A name comes first; of two parameters with one name, the last counts (RFC 9651 4.2.3.2).
-    let parameter = |name: &str| {
-        number(pieces.clone().filter_map(|piece| piece.split_once('=')).filter(|(key, _)| *key == name).last()?.1)
-    };
-    if parameter("r")? == 0 { parameter("t") } else { None }
-}
-
-fn read_bool(text: &str, _: &Clock) -> Option<Pushback> {
-    if text.eq_ignore_ascii_case("false") {
-        Some(Pushback::Never)
-    } else {
-        text.eq_ignore_ascii_case("true").then_some(Pushback::Again)
-    }
-}
-
-/// Envoy looks at the header's presence only.
-fn read_never(_: &str, _: &Clock) -> Option<Pushback> {
-    Some(Pushback::Never)
-}
-
-fn read_no(text: &str, _: &Clock) -> Option<Pushback> {
-    text.eq_ignore_ascii_case("no").then_some(Pushback::Never)
-}
-
-/// A number in digits alone (`1*DIGIT`); what does not fit is the greatest that does.
-fn number(text: &str) -> Option<u64> {
-    if text.is_empty() {
-        return None;
-    }
-    text.bytes().try_fold(0u64, |n, byte| {
-        byte.is_ascii_digit().then(|| n.saturating_mul(10).saturating_add(u64::from(byte - b'0')))
-    })
-}
-
-fn write_seconds(pushback: Pushback) -> Option<String> {
-    let Pushback::NotBefore(wait) = pushback else { return None };
-    Some(whole_seconds(wait).to_string())
-}
-
-fn write_millis(pushback: Pushback) -> Option<String> {
-    let Pushback::NotBefore(wait) = pushback else { return None };
-    Some(whole_millis(wait).to_string())
-}
-
-/// A wait that gRPC's 32 bits cannot hold is "never": less would be a broken promise.
-fn write_grpc(pushback: Pushback) -> Option<String> {
-    Some(match pushback {
-        Pushback::NotBefore(wait) if whole_millis(wait) <= i32::MAX as u128 => whole_millis(wait).to_string(),
-        Pushback::NotBefore(_) | Pushback::Never => "-1".into(),
-        Pushback::Again => "0".into(),
-    })
-}
-
-fn write_retry_info(pushback: Pushback) -> Option<String> {
-    let Pushback::NotBefore(wait) = pushback else { return None };
-    Some(retry_info::write(wait))
-}
-
-fn write_ratelimit(pushback: Pushback) -> Option<String> {
-    Some(format!("\"default\";r=0;t={}", write_seconds(pushback)?))
-}
-
-fn write_bool(pushback: Pushback) -> Option<String> {
-    match pushback {
-        Pushback::NotBefore(_) => None,
-        Pushback::Never => Some("false".into()),
-        Pushback::Again => Some("true".into()),
-    }
-}
-
-fn write_overloaded(pushback: Pushback) -> Option<String> {
-    (pushback == Pushback::Never).then(|| "true".into())
-}
-
-fn write_limited(pushback: Pushback) -> Option<String> {
-    matches!(pushback, Pushback::NotBefore(_)).then(|| "true".into())
-}
-
-fn write_no(pushback: Pushback) -> Option<String> {
-    (pushback == Pushback::Never).then(|| "no".into())
-}
-
-fn whole_seconds(wait: Duration) -> u64 {
-    wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0))
-}
-
-fn whole_millis(wait: Duration) -> u128 {
-    wait.as_nanos().div_ceil(1_000_000)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    /// 2026-09-21 14:13:20 UTC.
-    const NOW: Duration = Duration::from_secs(1_790_000_000);
-
-    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
-        let mut map = HeaderMap::new();
-        for (name, value) in pairs {
-            map.append(HeaderName::from_static(name), HeaderValue::from_str(value).unwrap());
-        }
-        map
-    }
-
-    fn told(pairs: &[(&'static str, &str)]) -> Option<Pushback> {
-        pushback(&headers(pairs), NOW)
-    }
-
-    fn secs(seconds: u64) -> Option<Pushback> {
-        Some(Pushback::NotBefore(Duration::from_secs(seconds)))
-    }
 
     #[test]
-    fn retry_after_that_says_something() {
-        for (value, seconds) in [
-            ("0", 0),
-            ("2", 2),
-            (" 2 ", 2),
-            ("\t2", 2),
-            ("007", 7),
-            ("2592000", 2_592_000),
-            ("100000000000", 100_000_000_000),
-            ("99999999999999999999999999", u64::MAX),
-            ("Mon, 21 Sep 2026 14:13:50 GMT", 30),
-            ("Monday, 21-Sep-26 14:13:50 GMT", 30),
-            ("Mon Sep 21 14:13:50 2026", 30),
-            ("Mon, 21 Sep 2026 14:13:20 GMT", 0),
-            ("Mon, 01 Jan 1900 00:00:00 GMT", 0),
-            ("Sunday, 06-Nov-94 08:49:37 GMT", 0),
-        ] {
-            assert_eq!(told(&[("retry-after", value)]), secs(seconds), "{value:?}");
+    fn names_are_lower_case_unique_and_have_a_source() {
+        let rows = DIALECTS.iter().map(|row| (row.name, row.source));
+        let rows = rows.chain(COUNTERS.iter().map(|row| (row.name, row.source)));
+        let rows: Vec<_> = rows.chain(DEADLINES.iter().map(|row| (row.name, row.source))).collect();
+        for (at, (name, source)) in rows.iter().enumerate() {
+            assert!(!source.is_empty());
+            assert_eq!(*name, name.to_ascii_lowercase());
+            assert!(rows[..at].iter().all(|(other, _)| other != name), "{name} twice");
         }
-    }
-
-    #[test]
-    fn retry_after_that_is_nonsense_says_nothing() {
-        for value in [
-            "",
-            " ",
-            "abc",
-            "-1",
-            "-2",
-            "+5",
-            "2.5",
-            "1e3",
-            "0x10",
-            "5s",
-            "1, 120",
-            "2 3",
-            "\u{7f}",
-            "Fri, 32 Dec 1999 23:59:59 GMT",
-            "Fri, 32 Dec 1999",
-            "tomorrow",
-            "NaN",
-            "Infinity",
-            "١٢",
-        ] {
-            let mut map = HeaderMap::new();
-            if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
-                map.append(header::RETRY_AFTER, value);
-            }
-            assert_eq!(pushback(&map, NOW), None, "{value:?}");
-        }
-    }
-
-    #[test]
-    fn a_date_counts_from_a_fraction_of_a_second() {
-        let now = NOW + Duration::from_millis(250);
-        let map = headers(&[("retry-after", "Mon, 21 Sep 2026 14:13:50 GMT")]);
-        assert_eq!(pushback(&map, now), Some(Pushback::NotBefore(Duration::from_millis(29_750))));
-    }
-
-    #[test]
-    fn a_date_is_read_on_the_servers_own_clock() {
-        let dated = |date| told(&[("retry-after", "Mon, 21 Sep 2026 14:13:50 GMT"), ("date", date)]);
-        assert_eq!(dated("Mon, 21 Sep 2026 14:13:40 GMT"), secs(10));
-        assert_eq!(dated("Mon, 21 Sep 2026 10:13:40 GMT"), secs(4 * 3600 + 10), "our clock is four hours ahead");
-        assert_eq!(dated("Mon, 21 Sep 2026 15:13:40 GMT"), secs(0));
-        assert_eq!(dated("yesterday"), secs(30), "nonsense is no clock");
-    }
-
-    #[test]
-    fn the_longest_wait_wins() {
-        assert_eq!(told(&[("retry-after", "1"), ("retry-after", "120")]), secs(120));
-        assert_eq!(told(&[("retry-after", "120"), ("retry-after", "1")]), secs(120));
-        assert_eq!(told(&[("retry-after", "abc"), ("retry-after", "3")]), secs(3));
-        assert_eq!(told(&[("retry-after", "2"), ("retry-after-ms", "1500")]), secs(2));
-        assert_eq!(told(&[("retry-after", "1"), ("x-ms-retry-after-ms", "7000")]), secs(7));
-        assert_eq!(told(&[("retry-after", "Mon, 21 Sep 2026 14:13:50 GMT"), ("retry-after", "3")]), secs(30));
-    }
-
-    #[test]
-    fn milliseconds() {
-        for name in ["retry-after-ms", "x-ms-retry-after-ms", "x-amz-retry-after"] {
-            let millis = |ms| Some(Pushback::NotBefore(Duration::from_millis(ms)));
-            assert_eq!(told(&[(name, "1500")]), millis(1500), "{name}");
-            assert_eq!(told(&[(name, "99999999999999999999")]), millis(u64::MAX), "{name}");
-            for nonsense in ["-1", "1.5", "abc", ""] {
-                assert_eq!(told(&[(name, nonsense)]), None, "{name}: {nonsense}");
-            }
-        }
-    }
-
-    #[test]
-    fn grpc_pushback_that_is_negative_or_unparsable_is_never() {
-        assert_eq!(told(&[("grpc-retry-pushback-ms", "250")]), Some(Pushback::NotBefore(Duration::from_millis(250))));
-        for never in ["-1", "abc", "2147483648", "1.5", ""] {
-            assert_eq!(told(&[("grpc-retry-pushback-ms", never)]), Some(Pushback::Never), "grpc-js 1.14.7: {never}");
-        }
-    }
-
-    #[test]
-    fn ratelimit_counts_when_nothing_remains() {
-        assert_eq!(told(&[("ratelimit", "\"default\";r=0;t=30")]), secs(30));
-        assert_eq!(told(&[("ratelimit", "\"default\";r=50;t=30")]), None, "something remains");
-        assert_eq!(told(&[("ratelimit", "\"a\";r=0;t=5, \"b\"; t=60; r=0, \"c\";r=1;t=900")]), secs(60));
-        for nothing in
-            ["\"default\";r=0", "\"default\";t=30", "\"default\";r=0;t=-1", "r", "\"a;b\";r=0;tt=5", ";;,,=;"]
-        {
-            assert_eq!(told(&[("ratelimit", nothing)]), None, "{nothing}");
-        }
-    }
-
-    #[test]
-    fn told_not_to_counts_more_than_any_wait() {
-        for (name, value) in [
-            ("x-should-retry", "false"),
-            ("stripe-should-retry", "False"),
-            ("x-envoy-overloaded", "true"),
-            ("x-envoy-ratelimited", "true"),
-            ("relent-retry", "no"),
-            ("relent-retry", "NO"),
-        ] {
-            assert_eq!(told(&[(name, value)]), Some(Pushback::Never), "{name}: {value}");
-        }
-        let both = |name| told(&[(name, "no"), ("retry-after", "3")]);
-        assert_eq!(both("relent-retry"), Some(Pushback::Never));
-        assert_eq!(both("x-envoy-overloaded"), Some(Pushback::Never));
-        assert_eq!(both("x-envoy-ratelimited"), secs(3), "limited, and told when to come back");
-        assert_eq!(told(&[("x-should-retry", "true"), ("relent-retry", "no")]), Some(Pushback::Never));
-        assert_eq!(told(&[("x-should-retry", "true")]), Some(Pushback::Again));
-        assert_eq!(told(&[("x-should-retry", "perhaps"), ("relent-retry", "yes")]), None);
-    }
-
-    #[test]
-    fn sixty_four_kib_of_header_are_read_once() {
-        let started = std::time::Instant::now();
-        for (piece, seconds) in [("9", secs(u64::MAX)), ("0", secs(0)), (" ", None), ("a", None), ("Mon, ", None)] {
-            assert_eq!(told(&[("retry-after", &piece.repeat(65_536 / piece.len()))]), seconds, "{piece:?}");
-        }
-        for (piece, seconds) in
-            [(",", None), (";", None), ("\"a\";r=0;t=5,", secs(5)), ("t=5;", None), (";r=0;t=5", secs(5))]
-        {
-            assert_eq!(told(&[("ratelimit", &piece.repeat(65_536 / piece.len()))]), seconds, "{piece:?}");
-        }
-        let many: Vec<_> = (0..8192).map(|_| ("retry-after", "3")).collect();
-        assert_eq!(told(&many), secs(3));
-        assert!(started.elapsed() < Duration::from_secs(5), "work that grows faster than the header takes minutes");
-    }
-
-    #[test]
-    fn what_is_written_is_read_back_and_never_shorter() {
-        let waits = [0, 1, 999_999, 1_000_000, 1_500_000_000, 30_000_000_000, u64::MAX].map(Duration::from_nanos);
-        for dialect in DIALECTS {
-            for wait in waits.into_iter().chain([Duration::MAX]) {
-                let Some(value) = dialect.write(Pushback::NotBefore(wait)) else { continue };
-                match dialect.read(&value, NOW) {
-                    Some(Pushback::NotBefore(read)) => {
-                        let longest = Duration::from_millis(u64::MAX);
-                        assert!(read >= wait.min(longest), "{}: {wait:?} became {read:?}", dialect.name);
-                        assert!(read - wait.min(read) < Duration::from_secs(1), "{}: {wait:?}", dialect.name);
-                    }
-                    Some(Pushback::Never) => {}
-                    other => panic!("{}: {wait:?} became {other:?}", dialect.name),
-                }
-            }
-            for word in [Pushback::Never, Pushback::Again] {
-                let Some(value) = dialect.write(word) else { continue };
-                let read = dialect.read(&value, NOW);
-                let grpc_again = Some(Pushback::NotBefore(Duration::ZERO));
-                assert!(read == Some(word) || (word == Pushback::Again && read == grpc_again), "{}", dialect.name);
-            }
-        }
-    }
-
-    #[test]
-    fn every_dialect_names_its_source_and_writes_something() {
-        let mut words = vec![Pushback::Never, Pushback::Again, Pushback::NotBefore(Duration::from_secs(1))];
-        words.retain(|word| DIALECTS.iter().any(|dialect| dialect.write(*word).is_some()));
-        assert_eq!(words.len(), 3);
-        for dialect in DIALECTS {
-            assert!(!dialect.source.is_empty());
-            assert_eq!(dialect.name, dialect.name.to_ascii_lowercase());
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_value_panics(bytes in prop::collection::vec(any::<u8>(), 0..80), seconds: u64, nanos in 0..1_000_000_000u32) {
-            let Ok(value) = HeaderValue::from_bytes(&bytes) else { return Ok(()) };
-            let mut map = HeaderMap::new();
-            for dialect in DIALECTS {
-                map.append(dialect.name, value.clone());
-            }
-            map.append(header::DATE, value);
-            let _ = pushback(&map, Duration::new(seconds, nanos));
-        }
-
-        #[test]
-        fn digits_are_seconds_and_anything_else_is_not(text in "[0-9a-zA-Z.,+ -]{1,24}") {
-            let map = headers(&[("retry-after", &text)]);
-            let expected = text.trim().bytes().all(|b| b.is_ascii_digit()) && !text.trim().is_empty();
-            // The pattern has no colon, so it makes no date.
-            prop_assert_eq!(pushback(&map, NOW).is_some(), expected, "{}", text);
-            if expected {
-                let seconds = text.trim().parse::<u128>().unwrap().min(u64::MAX.into());
-                prop_assert_eq!(pushback(&map, NOW), secs(seconds as u64));
-            }
-        }
-
-        #[test]
-        fn a_further_header_never_shortens(a in "[0-9]{1,12}|[a-z]{0,3}", b in "[0-9]{1,12}|[a-z]{0,3}") {
-            let wait = |pairs: &[(&'static str, &str)]| match told(pairs) {
-                Some(Pushback::NotBefore(wait)) => wait,
-                _ => Duration::ZERO,
-            };
-            let both = wait(&[("retry-after", &a), ("retry-after", &b)]);
-            prop_assert_eq!(both, wait(&[("retry-after", &a)]).max(wait(&[("retry-after", &b)])));
+        for header in [RELENT_RETRY, RELENT_TURN, RELENT_ATTEMPT, RELENT_DEADLINE] {
+            assert!(rows.iter().any(|(name, _)| *name == header.as_str()), "{header} has no row");
         }
     }
 }

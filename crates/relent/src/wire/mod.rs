@@ -2,8 +2,9 @@
 //!
 //! Every client that retries needs the same four answers: is this status worth another attempt ([`verdict`]), may this
 //! request be sent twice ([`replay()`]), when does the server want to see us again ([`pushback()`]), and which attempt is
-//! this ([`attempt()`]). The tables behind them are public, each row with its source: [`STATUSES`], [`METHODS`],
-//! [`FAULTS`], [`DIALECTS`], [`COUNTERS`].
+//! this ([`attempt()`]). Servers ask two more: how long is the answer still of use ([`deadline()`]), and how many attempts
+//! did this client make of late ([`attempts()`]). The tables behind them are public, each row with its source:
+//! [`STATUSES`], [`METHODS`], [`FAULTS`], and of headers, read and written, [`DIALECTS`], [`COUNTERS`], [`DEADLINES`].
 //!
 //! ```
 //! use http::{HeaderMap, StatusCode};
@@ -56,19 +57,26 @@
 
 mod attempt;
 mod date;
+mod deadline;
 mod dialect;
 mod fault;
 mod idempotency;
+mod pushback;
 mod replay;
 mod retry_info;
 mod rules;
 mod table;
 
-pub use attempt::{COUNTERS, Counter, RELENT_ATTEMPT, attempt, attempt_value};
+pub use attempt::{attempt, attempt_value, attempts, attempts_value};
 pub use date::http_date;
-pub use dialect::{DIALECTS, Dialect, Pushback, RELENT_RETRY, pushback};
+pub use deadline::deadline;
+pub use dialect::{
+    COUNTERS, Counter, DEADLINES, DIALECTS, Deadline, Dialect, RELENT_ATTEMPT, RELENT_ATTEMPTS, RELENT_DEADLINE,
+    RELENT_RETRY, RELENT_TURN,
+};
 pub use fault::Fault;
 pub use idempotency::{BadKey, IDEMPOTENCY_KEY, IdempotencyKey};
+pub use pushback::{Pushback, pushback};
 pub use replay::{Replay, Request, is_idempotent, replay};
 pub use rules::{Rules, StatusSet, verdict};
 pub use table::{FAULTS, FaultRow, METHODS, MethodRow, STATUSES, StatusRow};

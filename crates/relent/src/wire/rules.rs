@@ -9,7 +9,7 @@ use std::time::Duration;
 ///
 /// The table is [`STATUSES`]; what the server says about trying again ([`pushback`]) counts more: "never" is
 /// [`Overloaded`](Verdict::Overloaded) whatever the status, a wait turns a transient failure into
-/// [`After`](Verdict::After), and "again" makes any failure transient. A wait alone makes no permanent failure
+/// [`After`](Verdict::After) and a turn into [`Turn`](Verdict::Turn), and "again" makes any failure transient. A wait alone makes no permanent failure
 /// transient: a 404 that says `Retry-After` is still a 404.
 ///
 /// ```
@@ -71,7 +71,8 @@ impl Rules {
             (Some(Pushback::Never), _) => Verdict::Overloaded,
             (Some(Pushback::Again), _) => Verdict::Transient,
             (Some(Pushback::NotBefore(wait)), Verdict::Transient) => Verdict::After(wait),
-            (Some(Pushback::NotBefore(_)), ruled) => ruled,
+            (Some(Pushback::Turn(turn)), Verdict::Transient) => Verdict::Turn(turn),
+            (Some(Pushback::NotBefore(_) | Pushback::Turn(_)), ruled) => ruled,
         })
     }
 

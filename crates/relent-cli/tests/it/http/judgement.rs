@@ -92,6 +92,38 @@ hint: --fail-with-body shows what the server says about it
     expect(&outcome, 0, "done", "");
 }
 
+/// A hint names a flag that is not given yet.
+#[test]
+fn no_hint_names_the_flag_that_was_given() {
+    let server = Server::new(vec![Reply::status(409), Reply::status(409)]);
+    let outcome = http(&["--retry-on-status=409", "--max-attempts=2", &server.url("/")]);
+    let stderr = "\
+relent: attempt 1 of 2: 409 Conflict, transient; next in 10ms
+error: gave up after 2 attempts in TIME: out of attempts (409 Conflict)
+hint: --max-attempts gives it more
+";
+    expect(&outcome, 1, "", stderr);
+    let server = Server::new(vec![Reply::status(409)]);
+    let stderr = "\
+error: gave up after 1 attempt in TIME: permanent failure (409 Conflict)
+hint: --retry-on-status 409 retries it
+";
+    expect(&http(&[&server.url("/")]), 3, "", stderr);
+}
+
+/// A turn is one client's own: kept to the millisecond, and counted before what strangers are told beside it.
+#[test]
+fn a_turn_is_kept() {
+    let told = Reply::new(503, &[("Relent-Turn", "30"), ("Retry-After", "1")], "");
+    let server = Server::new(vec![told, Reply::ok("x")]);
+    let outcome = http(&["--jitter=full", &server.url("/")]);
+    let stderr = "\
+relent: attempt 1 of 4: 503 Service Unavailable, told to wait 30ms (Relent-Turn: 30); next in 30ms
+relent: succeeded after 2 attempts in TIME
+";
+    expect(&outcome, 0, "x", stderr);
+}
+
 #[test]
 fn nobody_listens() {
     let url = format!("http://127.0.0.1:{}/", free_port());
