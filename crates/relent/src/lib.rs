@@ -156,3 +156,7 @@ pub use self::{
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+#[cfg(all(doctest, feature = "std"))]
+#[doc = include_str!("../../../docs/coming-from.md")]
+struct ComingFrom;

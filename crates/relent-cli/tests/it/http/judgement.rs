@@ -114,7 +114,7 @@ hint: --retry-on-status 409 retries it
 /// A turn is one client's own: kept to the millisecond, and counted before what strangers are told beside it.
 #[test]
 fn a_turn_is_kept() {
-    let told = Reply::new(503, &[("Relent-Turn", "30"), ("Retry-After", "1")], "");
+    let told = Reply::new(503, &["Relent-Turn: 30", "Retry-After: 1"], "");
     let server = Server::new(vec![told, Reply::ok("x")]);
     let outcome = http(&["--jitter=full", &server.url("/")]);
     let stderr = "\
