@@ -137,6 +137,36 @@ impl<E: fmt::Debug> fmt::Debug for Error<E> {
 
 impl<E: fmt::Debug + fmt::Display> core::error::Error for Error<E> {}
 
+/// A call that may not start its attempt, or may not any more: what [`Retry::ready`](crate::Retry::ready) fails with. `?` makes
+/// an [`Error`] of any type of it.
+///
+/// ```
+/// use relent::{Breaker, Policy, Reason, Upstream};
+///
+/// let bank = Upstream::new("bank").breaker(Breaker::consecutive(5));
+/// bank.hold_open();
+/// let refused = Policy::default().start().on(&bank).ready_blocking().unwrap_err();
+/// assert_eq!((refused.0.reason, refused.0.attempts), (Reason::Open, 0));
+/// let err: relent::Error<std::io::Error> = refused.into();
+/// assert_eq!(err.to_string(), "breaker open before the first attempt");
+/// ```
+#[derive(Debug)]
+pub struct NotReady(pub Error<core::convert::Infallible>);
+
+impl fmt::Display for NotReady {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl core::error::Error for NotReady {}
+
+impl<E> From<NotReady> for Error<E> {
+    fn from(not: NotReady) -> Error<E> {
+        Error { reason: not.0.reason, last: None, story: not.0.story }
+    }
+}
+
 /// An [`Error`] whose last error is its `source`: see [`Error::chained`]. Shown without the last error, which reporters
 /// print as the next link of the chain.
 ///

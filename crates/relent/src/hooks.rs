@@ -1,6 +1,12 @@
-//! What a program adds to a policy: what failures mean, who is told, and on whose clock, until which switch.
+//! What a program adds to a policy: what failures mean, who is told, and on whose clock, until which switch, on which
+//! upstream.
 
-use crate::{Event, Failure, Timer, Timestamp, Verdict, cancel::Cancel};
+use crate::{
+    Event, Failure, Timer, Timestamp, Upstream, UpstreamCall, Verdict,
+    cancel::Cancel,
+    guard::{Guard, Unguarded},
+};
+use core::ops::Deref;
 
 /// What a failure means. Implemented by functions from `&E` to a [`Verdict`] or `bool`, and by [`Always`]; by nothing
 /// else.
@@ -106,14 +112,23 @@ impl<E> Watch<E> for Silent {
     fn watch(&mut self, _: &Event<'_, E>, _: seal::Seal) {}
 }
 
-/// What calls run in: a [`Timer`], alone or with a switch ([`Until`]). Implemented by these; by nothing else. What is
-/// absent costs nothing.
-pub trait Setting {
+/// What calls run in: a [`Timer`], alone, with a switch ([`Until`]), on an upstream ([`On`]). Implemented by these; by
+/// nothing else. What is absent costs nothing.
+pub trait Setting: Sized {
     #[doc(hidden)]
     type Timer: Timer;
 
     #[doc(hidden)]
     type With<T: Timer>: Setting<Timer = T>;
+
+    #[doc(hidden)]
+    type Switched: Setting<Timer = Self::Timer>;
+
+    #[doc(hidden)]
+    type Alone: Setting<Timer = Self::Timer>;
+
+    #[doc(hidden)]
+    type Guard: Guard;
 
     #[doc(hidden)]
     fn timer(&self, _: seal::Seal) -> &Self::Timer;
@@ -125,12 +140,26 @@ pub trait Setting {
     fn with<T: Timer>(self, timer: T, _: seal::Seal) -> Self::With<T>;
 
     #[doc(hidden)]
-    fn into_timer(self, _: seal::Seal) -> Self::Timer;
+    fn switched(self, cancel: Cancel, _: seal::Seal) -> Self::Switched;
+
+    #[doc(hidden)]
+    fn alone(self, _: seal::Seal) -> Self::Alone;
+
+    #[doc(hidden)]
+    fn guard(&self, _: seal::Seal) -> Self::Guard;
+
+    #[doc(hidden)]
+    fn is_hedged(&self, _: seal::Seal) -> bool {
+        false
+    }
 }
 
 impl<S: Timer> Setting for S {
     type Timer = S;
     type With<T: Timer> = T;
+    type Switched = Until<S>;
+    type Alone = S;
+    type Guard = Unguarded;
 
     #[inline]
     fn timer(&self, _: seal::Seal) -> &S {
@@ -146,8 +175,17 @@ impl<S: Timer> Setting for S {
         timer
     }
 
-    fn into_timer(self, _: seal::Seal) -> S {
+    fn switched(self, cancel: Cancel, _: seal::Seal) -> Until<S> {
+        Until { timer: self, cancel }
+    }
+
+    fn alone(self, _: seal::Seal) -> S {
         self
+    }
+
+    #[inline]
+    fn guard(&self, _: seal::Seal) -> Unguarded {
+        Unguarded
     }
 }
 
@@ -161,6 +199,9 @@ pub struct Until<T> {
 impl<S: Timer> Setting for Until<S> {
     type Timer = S;
     type With<T: Timer> = Until<T>;
+    type Switched = Until<S>;
+    type Alone = Until<S>;
+    type Guard = Unguarded;
 
     fn timer(&self, _: seal::Seal) -> &S {
         &self.timer
@@ -174,8 +215,75 @@ impl<S: Timer> Setting for Until<S> {
         Until { timer, cancel: self.cancel }
     }
 
-    fn into_timer(self, _: seal::Seal) -> S {
-        self.timer
+    fn switched(self, cancel: Cancel, _: seal::Seal) -> Until<S> {
+        Until { timer: self.timer, cancel }
+    }
+
+    fn alone(self, _: seal::Seal) -> Until<S> {
+        self
+    }
+
+    fn guard(&self, _: seal::Seal) -> Unguarded {
+        Unguarded
+    }
+}
+
+/// What calls run in, on an upstream: what [`on`](crate::Retrier::on) makes of it.
+#[derive(Clone, Copy, Debug)]
+pub struct On<U, S> {
+    pub(crate) upstream: U,
+    pub(crate) inner: S,
+    pub(crate) waits_while_open: bool,
+    pub(crate) is_hedged: bool,
+}
+
+impl<U, S> On<U, S> {
+    pub(crate) const fn new(upstream: U, inner: S) -> On<U, S> {
+        On { upstream, inner, waits_while_open: false, is_hedged: false }
+    }
+
+    fn map<S2>(self, map: impl FnOnce(S) -> S2) -> On<U, S2> {
+        let On { upstream, inner, waits_while_open, is_hedged } = self;
+        On { upstream, inner: map(inner), waits_while_open, is_hedged }
+    }
+}
+
+impl<U: Deref<Target = Upstream> + Clone, S: Setting> Setting for On<U, S> {
+    type Timer = S::Timer;
+    type With<T: Timer> = On<U, S::With<T>>;
+    type Switched = On<U, S::Switched>;
+    type Alone = S::Alone;
+    type Guard = UpstreamCall<U>;
+
+    #[inline]
+    fn timer(&self, seal: seal::Seal) -> &S::Timer {
+        self.inner.timer(seal)
+    }
+
+    #[inline]
+    fn switch(&self, seal: seal::Seal) -> Option<&Cancel> {
+        self.inner.switch(seal)
+    }
+
+    fn with<T: Timer>(self, timer: T, seal: seal::Seal) -> On<U, S::With<T>> {
+        self.map(|inner| inner.with(timer, seal))
+    }
+
+    fn switched(self, cancel: Cancel, seal: seal::Seal) -> On<U, S::Switched> {
+        self.map(|inner| inner.switched(cancel, seal))
+    }
+
+    fn alone(self, seal: seal::Seal) -> S::Alone {
+        self.inner.alone(seal)
+    }
+
+    #[inline]
+    fn guard(&self, _: seal::Seal) -> UpstreamCall<U> {
+        UpstreamCall::new(self.upstream.clone()).wait_while_open(self.waits_while_open)
+    }
+
+    fn is_hedged(&self, _: seal::Seal) -> bool {
+        self.is_hedged
     }
 }
 

@@ -21,6 +21,7 @@
 //! | call a closure until it succeeds | [`Policy::retry`], [`Policy::retry_blocking`] |
 //! | say what failures mean, watch, cancel, set a deadline | [`Policy::when`], [`notify`](Policy::notify), [`cancel`](Policy::cancel): a [`Retrier`] |
 //! | write the loop yourself | [`Policy::start`]: a [`Retry`] with [`back_off`](Retry::back_off) |
+//! | protect the far side: budget, breaker, limit, hedge | [`Upstream`], by [`Policy::on`] |
 //! | be woken at a policy's times | [`Policy::ticker`] |
 //! | connect a socket | [`net`] |
 //! | see what a policy will do | [`Policy::schedule`], [`Policy::warnings`] |
@@ -53,6 +54,9 @@ mod core;
 mod error;
 mod event;
 mod failure;
+mod guard;
+#[cfg(feature = "std")]
+mod hedged;
 mod hooks;
 mod lint;
 #[cfg(feature = "std")]
@@ -116,10 +120,11 @@ pub use self::{
         upstream_settings::UpstreamSettings,
         verdict::{Decision, Reason, Verdict},
     },
-    error::{Chained, Error, gave_up},
+    error::{Chained, Error, NotReady, gave_up},
     event::{Cause, Event},
     failure::Failure,
-    hooks::{Always, Heeds, Judge, PassFailureVerdictToWhen, Plain, Setting, Silent, Until, Watch},
+    guard::{Guard, Unguarded},
+    hooks::{Always, Heeds, Judge, On, PassFailureVerdictToWhen, Plain, Setting, Silent, Until, Watch},
     lint::Warning,
     retrier::Retrier,
     retry::Retry,

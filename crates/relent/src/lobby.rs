@@ -30,7 +30,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-#[expect(dead_code, reason = "for the executors")]
 impl Lobby {
     pub(crate) const fn new() -> Lobby {
         let queue = Queue { tickets: 0, waiting: BTreeMap::new() };
@@ -54,15 +53,13 @@ impl Lobby {
         lock(&self.listeners).extend(listeners);
     }
 
-    /// Stands in the queue; who comes back with their ticket has their old place.
-    pub(crate) fn enter(&self, ticket: Option<u64>, waker: &Waker) -> u64 {
+    /// Stands in the queue, first with ticket 0; who comes back with their ticket has their old place.
+    pub(crate) fn enter(&self, ticket: u64, waker: &Waker) -> u64 {
         let waker = waker.clone();
         let (ticket, old) = {
             let mut queue = lock(&self.queue);
-            let ticket = ticket.unwrap_or_else(|| {
-                queue.tickets += 1;
-                queue.tickets
-            });
+            queue.tickets += u64::from(ticket == 0);
+            let ticket = if ticket == 0 { queue.tickets } else { ticket };
             (ticket, queue.waiting.insert(ticket, waker))
         };
         drop(old);
@@ -70,6 +67,9 @@ impl Lobby {
     }
 
     pub(crate) fn leave(&self, ticket: u64) {
+        if ticket == 0 {
+            return;
+        }
         let waker = lock(&self.queue).waiting.remove(&ticket);
         drop(waker);
     }

@@ -1,6 +1,7 @@
 //! Without `std` nobody waits here or listens but by the builder: event loops keep their queue themselves.
 
 use crate::UpstreamChange;
+use core::task::Waker;
 
 #[derive(Debug)]
 pub(crate) struct Lobby;
@@ -13,6 +14,12 @@ impl Lobby {
     pub(crate) fn tell(&self, _: &UpstreamChange<'_>) {}
 
     pub(crate) fn adopt(&self, _: &Lobby) {}
+
+    pub(crate) fn enter(&self, _ticket: u64, _: &Waker) -> u64 {
+        0
+    }
+
+    pub(crate) fn leave(&self, _ticket: u64) {}
 
     pub(crate) fn wake(&self, _newest: bool) {}
 }

@@ -1,8 +1,8 @@
 //! Closures on the loop: an operation is handed over and called until it succeeds or the policy gives up.
 
 use crate::{
-    Attempt, Error, Event, Policy, Timer, Timestamp, Verdict,
-    hooks::{Always, Heeds, Hooks, Judge, Setting, Silent, Watch, seal::Seal},
+    Attempt, Error, Event, Policy, Timer, Timestamp, Upstream, Verdict,
+    hooks::{Always, Heeds, Hooks, Judge, On, Setting, Silent, Watch, seal::Seal},
     retry::DefaultTimer,
     run,
 };
@@ -11,7 +11,7 @@ use crate::{
     Cancel, SystemTimer,
     hooks::{Plain, Until},
 };
-use core::future::Future;
+use core::{future::Future, ops::Deref};
 
 /// A policy with what a program adds to it: what failures mean ([`when`](Retrier::when)), who is told
 /// ([`notify`](Retrier::notify)), what ends it from outside ([`cancel`](Retrier::cancel)), whose clock it runs on
@@ -193,6 +193,68 @@ impl Policy {
     }
 }
 
+impl<W, N, U, S> Retrier<W, N, On<U, S>> {
+    /// Says that the operation is safe to run twice at a time: where its upstream has a [hedge](crate::Hedge), a second attempt
+    /// starts before the first has failed. The first success wins and the others are dropped; a transient failure of one
+    /// starts the next at once, a permanent one ends all. Each is paid from the budget, and counts as an attempt. For async
+    /// operations; a thread runs one at a time.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
+    /// use relent::{Budget, Hedge, Policy, Upstream};
+    /// use std::time::Duration;
+    ///
+    /// let search = Upstream::new("search").hedge(Hedge::after(Duration::from_millis(50))).budget(Budget::ratio(0.1));
+    /// let answer = Policy::default().on(&search).hedged().retry(async |attempt| {
+    ///     let takes = if attempt.number() == 1 { 10_000 } else { 20 };
+    ///     tokio::time::sleep(Duration::from_millis(takes)).await;
+    ///     Ok::<_, &str>(attempt.number())
+    /// });
+    /// let begin = tokio::time::Instant::now();
+    /// assert_eq!(answer.await.unwrap(), 2);
+    /// assert_eq!(begin.elapsed(), Duration::from_millis(70));
+    /// # });
+    /// ```
+    pub fn hedged(mut self) -> Self {
+        self.hooks.setting.is_hedged = true;
+        self
+    }
+
+    /// Waits for an open breaker until it lets probes through, and a spread more, instead of failing at once; within
+    /// `max_elapsed`, the deadline or timeout, and `max_pushback`.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
+    /// use relent::{Breaker, Policy, Upstream};
+    /// use std::time::Duration;
+    ///
+    /// let bank = Upstream::new("bank").breaker(Breaker::consecutive(1).open_for(Duration::from_secs(30)));
+    /// let patient = Policy::immediate().on(&bank).wait_while_open();
+    /// let value = patient.retry(async |attempt| if attempt.is_retry() { Ok(1) } else { Err("down") }).await;
+    /// assert_eq!(value.unwrap(), 1);
+    /// # });
+    /// ```
+    pub fn wait_while_open(mut self) -> Self {
+        self.hooks.setting.waits_while_open = true;
+        self
+    }
+}
+
+#[cfg(feature = "std")]
+impl Policy {
+    /// Makes all calls on an upstream: see [`Retrier::on`].
+    ///
+    /// ```
+    /// use relent::{Limit, Policy, Upstream};
+    ///
+    /// static GATEWAY: Upstream = Upstream::new("gateway").limit(Limit::rate(100).burst(10));
+    /// assert_eq!(Policy::default().on(&GATEWAY).retry_blocking(|_| Ok::<_, ()>(1)).unwrap(), 1);
+    /// ```
+    pub fn on<U: Deref<Target = Upstream> + Clone>(self, upstream: U) -> Retrier<Always, Silent, On<U, SystemTimer>> {
+        self.retrier().on(upstream)
+    }
+}
+
 impl Policy {
     /// Runs on a clock and sleeper of the program's own: see [`Timer`].
     ///
@@ -256,6 +318,30 @@ impl<W, N, S: Setting> Retrier<W, N, S> {
         self.set(|setting| setting.with(timer, Seal(())))
     }
 
+    /// Makes all calls on an upstream: before every attempt its breaker and limiter are asked, after every failure that the
+    /// policy would retry its budget. The handle is a reference to a `static` or to any other [`Upstream`], or an `Arc` of
+    /// one. Another upstream takes the place of this one.
+    ///
+    /// Reasons `open` and `shed` end a call before an attempt: the first (`attempts` is 0) or a later one. So does `budget`
+    /// after one. [`again_in`](crate::Story::again_in) says when it is worth asking again.
+    ///
+    /// ```
+    /// use relent::{Budget, Policy, Reason, Upstream};
+    ///
+    /// let bank = Upstream::new("bank").budget(Budget::ratio(0.1).min_per_second(1));
+    /// let policy = Policy::immediate().max_attempts(5);
+    /// let mut attempts = 0;
+    /// for _ in 0..100 {
+    ///     let _ = policy.on(&bank).retry_blocking(|_| { attempts += 1; Err::<(), _>("down") });
+    /// }
+    /// assert!(attempts <= 100 + 10 + 10, "a tenth more, and one a second for ten seconds");
+    /// let err = policy.on(&bank).retry_blocking(|_| Err::<(), _>("down")).unwrap_err();
+    /// assert_eq!((err.reason, err.last), (Reason::Budget, Some("down")));
+    /// ```
+    pub fn on<U: Deref<Target = Upstream> + Clone>(self, upstream: U) -> Retrier<W, N, On<U, S::Alone>> {
+        self.set(|setting| On::new(upstream, setting.alone(Seal(()))))
+    }
+
     /// Lets a switch end the call: a sleeper wakes at once, an async attempt is dropped, a blocking one ends by itself. A
     /// switch that is thrown already lets nothing start.
     ///
@@ -268,8 +354,8 @@ impl<W, N, S: Setting> Retrier<W, N, S> {
     /// assert_eq!((err.reason, err.attempts), (Reason::Cancelled, 1));
     /// ```
     #[cfg(feature = "std")]
-    pub fn cancel(self, cancel: &Cancel) -> Retrier<W, N, Until<S::Timer>> {
-        self.set(|setting| Until { timer: setting.into_timer(Seal(())), cancel: cancel.clone() })
+    pub fn cancel(self, cancel: &Cancel) -> Retrier<W, N, S::Switched> {
+        self.set(|setting| setting.switched(cancel.clone(), Seal(())))
     }
 
     /// A point in time at which the answer is worth nothing any more: no attempt starts at or after it, an async

@@ -4,12 +4,19 @@
 //! means where it happens.
 
 use crate::{
-    Attempt, Call, Decision, Error, Policy, Reason, Saved, Story, Timeline, Timer, Timestamp, Verdict, cancel::Cancel,
-    error::is_given_up, hooks::Plain, rng::draw,
+    Attempt, Call, Decision, Error, NotReady, Outcome, Policy, Reason, Saved, Story, Timeline, Timer, Timestamp,
+    Upstream, UpstreamAnswer, UpstreamCall, Verdict,
+    cancel::Cancel,
+    core::time::nanos,
+    error::is_given_up,
+    guard::{Guard, Unguarded},
+    hooks::Plain,
+    rng::draw,
 };
 use core::{
     borrow::Borrow,
     future::{Future, poll_fn},
+    ops::Deref,
     pin::pin,
     task::Poll,
     time::Duration,
@@ -46,9 +53,11 @@ pub(crate) type DefaultTimer = ();
 /// It owns its policy or borrows it: [`into_owned`](Retry::into_owned) makes one that can be kept in a struct beside it.
 #[derive(Debug)]
 #[must_use = "a call that nobody backs off is an attempt like any other"]
-pub struct Retry<P = Policy, T = DefaultTimer> {
+pub struct Retry<P = Policy, T = DefaultTimer, G = Unguarded> {
     policy: P,
     timer: T,
+    /// What it holds of its upstream.
+    guard: G,
     /// Nothing is set up for a first attempt that may succeed.
     state: Option<State>,
 }
@@ -77,6 +86,10 @@ struct State {
     /// Whether the call has its seed, and a beginning if nobody needed to know that before.
     has_begun: bool,
     retries_given_up: bool,
+    /// When it is worth asking an upstream again that has refused.
+    again: Option<Timestamp>,
+    /// Draws for the upstream so far.
+    draws: u32,
 }
 
 impl State {
@@ -98,6 +111,8 @@ impl State {
             is_timed: began.is_some(),
             has_begun: false,
             retries_given_up: false,
+            again: None,
+            draws: 0,
         }
     }
 
@@ -184,7 +199,7 @@ impl Policy {
     }
 }
 
-impl<T> Retry<&Policy, T> {
+impl<T, G> Retry<&Policy, T, G> {
     /// The same call with a policy of its own, to be kept where the policy it was started from does not live long
     /// enough.
     ///
@@ -200,8 +215,8 @@ impl<T> Retry<&Policy, T> {
     /// }
     /// assert_eq!(open(Policy::default()).retry.attempt().number(), 1);
     /// ```
-    pub fn into_owned(self) -> Retry<Policy, T> {
-        Retry { policy: *self.policy, timer: self.timer, state: self.state }
+    pub fn into_owned(self) -> Retry<Policy, T, G> {
+        Retry { policy: *self.policy, timer: self.timer, guard: self.guard, state: self.state }
     }
 }
 
@@ -209,11 +224,231 @@ impl<P: Borrow<Policy>, T: Timer> Retry<P, T> {
     /// A call that began at `began`, if it matters.
     #[inline]
     pub(crate) fn new(policy: P, timer: T, began: Option<Timestamp>) -> Retry<P, T> {
+        Retry::guarded(policy, timer, began, Unguarded)
+    }
+
+    /// The same call, on an upstream: before each attempt its breaker and limiter are asked, by [`ready`](Retry::ready) before the
+    /// first and by [`back_off`](Retry::back_off) before all others; [`succeed`](Retry::succeed) and `back_off` tell the outcome. Dropped
+    /// without either, it counts as neither success nor failure, and everything is given back.
+    ///
+    /// ```
+    /// use relent::{Breaker, Error, Policy, Upstream};
+    /// use std::{io, net::TcpStream};
+    ///
+    /// static DB: Upstream = Upstream::new("db").breaker(Breaker::consecutive(5));
+    ///
+    /// fn connect(policy: &Policy) -> Result<TcpStream, Error<io::Error>> {
+    ///     let mut retry = policy.start().on(&DB);
+    ///     loop {
+    ///         retry.ready_blocking()?;
+    ///         match TcpStream::connect("127.0.0.1:1") {
+    ///             Ok(stream) => return Ok(retry.succeed(stream)),
+    ///             Err(err) => retry.back_off_blocking(err)?,
+    ///         }
+    ///     }
+    /// }
+    /// assert_eq!(connect(&Policy::immediate().max_attempts(3)).unwrap_err().attempts, 3);
+    /// assert_eq!(DB.snapshot().attempts, 3);
+    /// ```
+    pub fn on<U: Deref<Target = Upstream> + Clone>(mut self, upstream: U) -> Retry<P, T, UpstreamCall<U>> {
+        self.keep_time();
+        let Retry { policy, timer, state, .. } = self;
+        Retry { policy, timer, guard: UpstreamCall::new(upstream), state }
+    }
+}
+
+impl<P, T, U: Deref<Target = Upstream>> Retry<P, T, UpstreamCall<U>> {
+    /// Waits for an open breaker instead of failing at once: see [`Retrier::wait_while_open`](crate::Retrier::wait_while_open).
+    pub fn wait_while_open(mut self) -> Self {
+        self.guard = self.guard.wait_while_open(true);
+        self
+    }
+}
+
+impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
+    #[inline]
+    pub(crate) fn guarded(policy: P, timer: T, began: Option<Timestamp>, guard: G) -> Retry<P, T, G> {
         let state = match began {
+            None if G::GUARDS => {
+                let now = timer.now();
+                let mut state = State::new(Some(now));
+                state.begin_at(now, false);
+                Some(state)
+            }
             None => None,
             began => Some(State::new(began)),
         };
-        Retry { policy, timer, state }
+        Retry { policy, timer, guard, state }
+    }
+
+    /// Waits until the upstream lets the attempt start, for before the first attempt, and after a
+    /// [`back_off`](Retry::back_off) that was dropped. At once where the attempt may start already, and where there is no
+    /// upstream.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, a place in the queue or a permit of a rate is kept for when it is called again, or given
+    /// back when the call is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`NotReady`], with the reason (`open`, `shed`, `budget`, `elapsed`, `cancelled`) and when it is worth asking again.
+    pub async fn ready(&mut self) -> Result<(), NotReady> {
+        let woken = if self.guard.is_under_way() { self.may_start() } else { self.admit().await };
+        self.readiness(woken)
+    }
+
+    /// [`ready`](Retry::ready) on a thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`ready`](Retry::ready).
+    #[cfg(feature = "std")]
+    pub fn ready_blocking(&mut self) -> Result<(), NotReady> {
+        let woken = if self.guard.is_under_way() { self.may_start() } else { self.admit_blocking() };
+        self.readiness(woken)
+    }
+
+    fn readiness(&mut self, woken: Woken) -> Result<(), NotReady> {
+        match woken {
+            Woken::InTime => Ok(()),
+            Woken::Not(reason) => Err(NotReady(self.give_up(reason, None))),
+        }
+    }
+
+    /// The attempt has succeeded: tells the upstream, and hands the value through. Without an upstream there is nobody to
+    /// tell.
+    #[inline]
+    pub fn succeed<V>(&mut self, value: V) -> V {
+        self.succeeded();
+        value
+    }
+
+    #[inline]
+    pub(crate) fn succeeded(&mut self) {
+        if G::GUARDS {
+            let now = self.timer.now();
+            let draw = self.draw();
+            self.guard.outcome(now, Outcome::Success, draw);
+        }
+    }
+
+    /// When hedges of the attempt under way are due, if any.
+    #[cfg(feature = "std")]
+    pub(crate) fn hedge_plan(&self, now: Timestamp) -> Option<crate::HedgedCall> {
+        self.guard.upstream(crate::hooks::seal::Seal(()))?.its_hedge().map(|hedge| hedge.start(now))
+    }
+
+    #[cfg(feature = "std")]
+    pub(crate) fn split_off(&mut self) -> G {
+        self.guard.split_off()
+    }
+
+    /// One attempt more beside those under way, the `number`-th being the last so far, if the policy has one left, the budget pays,
+    /// and breaker and limiter let it through at once.
+    #[cfg(feature = "std")]
+    pub(crate) fn hedge(&mut self, now: Timestamp, number: u32) -> Option<(Attempt, G)> {
+        let most = self.policy.borrow().max_attempts;
+        let state = self.state.as_ref()?;
+        let call = state.call(self.policy.borrow());
+        if number >= most || !call.may_start(now) {
+            return None;
+        }
+        let limit = call.attempt_limit(now);
+        let mut guard = self.guard.hedge();
+        let (first, second) = (self.draw(), self.draw());
+        let is_paid = guard.pay(now, Outcome::Failure(Verdict::Transient), first);
+        let may = is_paid && guard.ask(now, second, Duration::ZERO) == UpstreamAnswer::Go;
+        may.then(|| (Attempt::new(number.saturating_add(1), limit), guard))
+    }
+
+    /// Hedges that failed are attempts like others.
+    #[cfg(feature = "std")]
+    pub(crate) fn count_hedges(&mut self, hedges: u32) {
+        let failures = &mut self.state().saved.failures;
+        *failures = failures.saturating_add(hedges);
+    }
+
+    /// A number for the upstream, apart from those of the delays.
+    pub(crate) fn draw(&mut self) -> u64 {
+        const APART: u64 = 0x7570_7374_7265_616D;
+        let state = self.begin();
+        state.draws = state.draws.wrapping_add(1);
+        draw(state.seed ^ APART, state.draws)
+    }
+
+    fn ask_upstream(&mut self) -> UpstreamAnswer {
+        let draw = self.draw();
+        let now = self.timer.now();
+        let policy = self.policy.borrow();
+        let waiting = self.guard.waiting_since();
+        let Some(state) = &mut self.state else { return UpstreamAnswer::Go };
+        let waited = nanos(waiting.map_or(Duration::ZERO, |since| now.since(since)));
+        let pushback = Duration::from_nanos(policy.max_pushback.nanos().saturating_sub(waited));
+        let within = state.call(policy).left(now).min(pushback);
+        state.failed_at = now;
+        let answer = self.guard.ask(now, draw, within);
+        match answer {
+            UpstreamAnswer::Go => state.attempt_started = Some(now),
+            UpstreamAnswer::Refused(refused) => state.again = Some(refused.again),
+            UpstreamAnswer::Wait(_) | UpstreamAnswer::Queue(_) => {}
+        }
+        answer
+    }
+
+    /// Waits until the upstream lets the attempt start.
+    async fn admit(&mut self) -> Woken {
+        let mut answer = self.ask_upstream();
+        loop {
+            match answer {
+                _ if self.state.as_ref().is_some_and(State::is_cancelled) => return Woken::Not(Reason::Cancelled),
+                UpstreamAnswer::Go => return self.may_start(),
+                UpstreamAnswer::Refused(refused) => return Woken::Not(refused.reason),
+                UpstreamAnswer::Wait(wait) => {
+                    let cancel = self.state.as_ref().and_then(|state| state.cancel.clone());
+                    sleep(&self.timer, wait, cancel.as_ref()).await;
+                    answer = self.ask_upstream();
+                }
+                UpstreamAnswer::Queue(most) => answer = self.queue(most).await,
+            }
+        }
+    }
+
+    /// Stands in the queue until there is an answer, the time is over, or the switch is thrown.
+    async fn queue(&mut self, most: Duration) -> UpstreamAnswer {
+        let cancel = self.state.as_ref().and_then(|state| state.cancel.clone());
+        let mut sleep = pin!(self.timer.sleep(most));
+        let mut cancelled = pin!(cancel.as_ref().map(Cancel::cancelled));
+        poll_fn(|cx| {
+            self.guard.stand_in_line(cx.waker());
+            let answer = self.ask_upstream();
+            let is_cancelled = cancelled.as_mut().as_pin_mut().is_some_and(|cancelled| cancelled.poll(cx).is_ready());
+            if is_cancelled || !matches!(answer, UpstreamAnswer::Queue(_)) {
+                return Poll::Ready(answer);
+            }
+            sleep.as_mut().poll(cx).map(|_| answer)
+        })
+        .await
+    }
+
+    #[cfg(feature = "std")]
+    fn admit_blocking(&mut self) -> Woken {
+        let mut answer = self.ask_upstream();
+        loop {
+            let cancel = self.state.as_ref().and_then(|state| state.cancel.clone());
+            match answer {
+                _ if cancel.as_ref().is_some_and(Cancel::is_cancelled) => return Woken::Not(Reason::Cancelled),
+                UpstreamAnswer::Go => return self.may_start(),
+                UpstreamAnswer::Refused(refused) => return Woken::Not(refused.reason),
+                UpstreamAnswer::Wait(wait) => {
+                    self.timer.sleep_blocking(wait, cancel.as_ref());
+                    answer = self.ask_upstream();
+                }
+                UpstreamAnswer::Queue(most) => {
+                    crate::rt::wait(async { answer = self.queue(most).await }, cancel.as_ref());
+                }
+            }
+        }
     }
 
     #[inline]
@@ -391,7 +626,11 @@ impl<P: Borrow<Policy>, T: Timer> Retry<P, T> {
     /// ```
     pub async fn spread(&mut self) {
         let spread = self.spread_delay();
-        self.sleep(spread).await;
+        if !self.begin_at_once(spread) {
+            let cancel = self.state.as_ref().and_then(|state| state.cancel.clone());
+            sleep(&self.timer, spread, cancel.as_ref()).await;
+            self.begin_attempt(true);
+        }
     }
 
     pub(crate) fn spread_delay(&mut self) -> Duration {
@@ -506,7 +745,7 @@ impl<P: Borrow<Policy>, T: Timer> Retry<P, T> {
     #[inline]
     pub(crate) fn goes_on_at_once(&mut self, verdict: Verdict) -> bool {
         let policy = self.policy.borrow();
-        if verdict != Verdict::Transient || !policy.is_immediate() {
+        if G::GUARDS || verdict != Verdict::Transient || !policy.is_immediate() {
             return false;
         }
         let state = self.state.get_or_insert_with(|| State::new(None));
@@ -520,6 +759,11 @@ impl<P: Borrow<Policy>, T: Timer> Retry<P, T> {
     }
 
     pub(crate) fn decide(&mut self, verdict: Verdict) -> Result<Duration, Reason> {
+        self.decide_after(verdict, Outcome::Failure(verdict))
+    }
+
+    /// `outcome` is what the upstream is told: not every transient failure was an answer.
+    pub(crate) fn decide_after(&mut self, verdict: Verdict, outcome: Outcome) -> Result<Duration, Reason> {
         if let Some(reason) = self.ends_without_clock(verdict) {
             return Err(reason);
         }
@@ -529,6 +773,7 @@ impl<P: Borrow<Policy>, T: Timer> Retry<P, T> {
             let now = self.timer.now();
             self.state().failed_at = now;
         }
+        self.tell_upstream(outcome);
         let state = self.state.get_or_insert_with(|| State::new(None));
         if state.is_timed
             && let Some(started) = state.attempt_started
@@ -544,9 +789,30 @@ impl<P: Borrow<Policy>, T: Timer> Retry<P, T> {
         state.timeline.push(state.attempt_started, state.failed_at);
         match decision {
             _ if state.is_cancelled() => Err(Reason::Cancelled),
-            Decision::Retry(delay) => Ok(delay),
+            Decision::Retry(delay) if self.pay(outcome) => Ok(delay),
+            Decision::Retry(_) => Err(Reason::Budget),
             Decision::GiveUp(reason) => Err(reason),
         }
+    }
+
+    #[inline]
+    fn tell_upstream(&mut self, outcome: Outcome) {
+        if G::GUARDS {
+            let draw = self.draw();
+            let now = self.state().failed_at;
+            self.guard.outcome(now, outcome, draw);
+        }
+    }
+
+    /// Whether the budget pays for the retry that was decided.
+    #[inline]
+    fn pay(&mut self, outcome: Outcome) -> bool {
+        if !G::GUARDS {
+            return true;
+        }
+        let draw = self.draw();
+        let now = self.state().failed_at;
+        self.guard.pay(now, outcome, draw)
     }
 
     /// Why a failure ends a call in which nobody has looked at the clock yet, if it does: nor is there a need to now.
@@ -564,6 +830,7 @@ impl<P: Borrow<Policy>, T: Timer> Retry<P, T> {
     }
 
     pub(crate) fn give_up<E>(&mut self, reason: Reason, last: Option<E>) -> Error<E> {
+        self.guard.give_back();
         let last = match last {
             Some(last) if self.state().has_little_to_tell() => return Error::at_once(reason, last),
             last => last,
@@ -580,7 +847,7 @@ impl<P: Borrow<Policy>, T: Timer> Retry<P, T> {
             elapsed: state.knows_start.then(|| state.failed_at.since(state.started)),
             timed_out: state.timed_out,
             pushback: state.pushback,
-            again_in: None,
+            again_in: state.again.filter(|at| *at != Timestamp::MAX).map(|at| at.since(state.failed_at)),
             timeline: state.timeline,
         };
         Error::new(reason, last, story)
@@ -605,13 +872,15 @@ impl<P: Borrow<Policy>, T: Timer> Retry<P, T> {
     /// Sleeps and starts the next attempt, if it may start then.
     #[inline]
     pub(crate) async fn sleep(&mut self, delay: Duration) -> Woken {
-        if self.begin_at_once(delay) {
-            return self.may_start();
+        if !self.begin_at_once(delay) {
+            let cancel = self.state.as_ref().and_then(|state| state.cancel.clone());
+            sleep(&self.timer, delay, cancel.as_ref()).await;
+            self.begin_attempt(true);
         }
-        let cancel = self.state.as_ref().and_then(|state| state.cancel.clone());
-        sleep(&self.timer, delay, cancel.as_ref()).await;
-        self.begin_attempt(true);
-        self.may_start()
+        match self.may_start() {
+            Woken::InTime if G::GUARDS => self.admit().await,
+            woken => woken,
+        }
     }
 
     /// Starts the next attempt if there is no delay before it.
@@ -634,7 +903,10 @@ impl<P: Borrow<Policy>, T: Timer> Retry<P, T> {
             crate::rt::begin_blocking();
         }
         self.begin_attempt(!delay.is_zero());
-        self.may_start()
+        match self.may_start() {
+            Woken::InTime if G::GUARDS => self.admit_blocking(),
+            woken => woken,
+        }
     }
 
     /// The next attempt starts now.

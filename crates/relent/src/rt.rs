@@ -56,7 +56,7 @@ pub trait Timer {
     /// Sleeps on this thread, and wakes early if `cancel` is thrown. By default waits for [`sleep`](Timer::sleep).
     #[cfg(feature = "std")]
     fn sleep_blocking(&self, delay: Duration, cancel: Option<&crate::Cancel>) {
-        blocking::wait(self.sleep(delay), cancel);
+        wait(self.sleep(delay), cancel);
     }
 }
 
@@ -81,6 +81,8 @@ impl<T: Timer + ?Sized> Timer for &T {
     }
 }
 
+#[cfg(feature = "std")]
+pub(crate) use blocking::wait;
 #[cfg(feature = "std")]
 pub use system::{Sleep, SystemTimer};
 
@@ -274,7 +276,7 @@ mod blocking {
     }
 
     /// Waits for the future, or for the switch.
-    pub(super) fn wait<F: Future>(future: F, cancel: Option<&Cancel>) {
+    pub(crate) fn wait<F: Future>(future: F, cancel: Option<&Cancel>) {
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut context = Context::from_waker(&waker);
         let mut future = pin!(future);

@@ -1,9 +1,12 @@
 //! How closures are run, async and blocking: the first attempt with as little as possible around it, the rest apart.
 
+#[cfg(feature = "std")]
+use crate::hedged::hedged;
 use crate::{
-    Attempt, Cause, Error, Event, Policy, Reason, Timer, Timestamp, Verdict,
+    Attempt, Cause, Error, Event, Outcome, Policy, Reason, Timer, Timestamp, Upstream, Verdict,
     cancel::Cancel,
     error::is_given_up,
+    guard::Guard,
     hooks::{Hooks, Judge, Setting, Watch, seal::Seal},
     retry::{Retry, Woken},
 };
@@ -15,8 +18,11 @@ use core::{
 };
 
 /// How an attempt failed.
-enum Fault<E> {
+pub(crate) enum Fault<E> {
     Error(E),
+    /// As `Error`, and somebody has asked already what it means.
+    #[cfg(feature = "std")]
+    Judged(E, Verdict),
     TimedOut(Duration),
     Cancelled,
 }
@@ -31,16 +37,33 @@ impl<W, N, S: Setting> Hooks<W, N, S> {
             && !policy.bounds_attempts()
             && self.deadline == Timestamp::MAX
             && self.setting.switch(SEAL).is_none()
+            && !self.setting.is_hedged(SEAL)
     }
 
     /// When the call began, if anything depends on it. A call that succeeds at once should not pay for a clock.
     #[inline]
-    fn began<E>(&self, policy: &Policy) -> Option<Timestamp>
+    fn began<E>(&self, policy: &Policy, guard: &S::Guard) -> Option<Timestamp>
     where
         N: Watch<E>,
     {
-        let is_timed = N::WATCHES || policy.is_timed() || self.deadline != Timestamp::MAX;
+        let is_timed =
+            N::WATCHES || policy.is_timed() || self.deadline != Timestamp::MAX || self.upstream_is_timed(guard);
         if is_timed || self.setting.switch(SEAL).is_some() { Some(self.setting.timer(SEAL).now()) } else { None }
+    }
+
+    #[inline]
+    fn upstream_is_timed(&self, guard: &S::Guard) -> bool {
+        S::Guard::GUARDS && guard.upstream(SEAL).is_some_and(Upstream::is_timed)
+    }
+
+    /// A first attempt that was let through at once has succeeded.
+    #[inline]
+    fn succeeded(&self, guard: &mut S::Guard, began: Option<Timestamp>) {
+        if S::Guard::GUARDS {
+            let times_success = guard.upstream(SEAL).is_some_and(Upstream::times_success);
+            let now = if times_success { self.setting.timer(SEAL).now() } else { began.unwrap_or_default() };
+            guard.outcome(now, Outcome::Success, began.unwrap_or_default().as_nanos());
+        }
     }
 
     /// What can be said of a first failure without a call to keep count: that it was the last, or what it means.
@@ -52,7 +75,9 @@ impl<W, N, S: Setting> Hooks<W, N, S> {
         let verdict = judge(&mut self.when, &error, self.retries_given_up);
         let reason = verdict.reason().or(if policy.max_attempts == 1 { Some(Reason::Attempts) } else { None });
         match reason {
-            Some(reason) if began.is_none() && verdict.pushback().is_none() => Err(Error::at_once(reason, error)),
+            Some(reason) if !S::Guard::GUARDS && began.is_none() && verdict.pushback().is_none() => {
+                Err(Error::at_once(reason, error))
+            }
             _ => Ok(First { began, error, verdict }),
         }
     }
@@ -75,8 +100,9 @@ fn call<'a, S: Setting>(
     setting: &'a S,
     deadline: Timestamp,
     began: Option<Timestamp>,
-) -> Retry<&'a Policy, &'a S::Timer> {
-    let retry = Retry::new(policy, setting.timer(SEAL), began);
+    guard: S::Guard,
+) -> Retry<&'a Policy, &'a S::Timer, S::Guard> {
+    let retry = Retry::guarded(policy, setting.timer(SEAL), began, guard);
     let retry = if deadline == Timestamp::MAX { retry } else { retry.deadline_at(deadline) };
     match setting.switch(SEAL) {
         #[cfg(feature = "std")]
@@ -96,9 +122,9 @@ impl<W, N> Ears<'_, W, N> {
     /// Takes note of a failure: the delay before the next attempt, or the error that ends the call. The last error the
     /// operation returned is kept in `last`.
     #[inline]
-    fn failed<E, T: Timer>(
+    fn failed<E, T: Timer, G: Guard>(
         &mut self,
-        retry: &mut Retry<&Policy, &T>,
+        retry: &mut Retry<&Policy, &T, G>,
         attempt: Attempt,
         fault: Fault<E>,
         last: &mut Option<E>,
@@ -110,6 +136,11 @@ impl<W, N> Ears<'_, W, N> {
         let (verdict, timed_out) = match fault {
             Fault::Cancelled => return Err(retry.cancelled(last.take())),
             Fault::TimedOut(limit) => (Verdict::Transient, Some(limit)),
+            #[cfg(feature = "std")]
+            Fault::Judged(error, verdict) => {
+                *last = Some(error);
+                (verdict, None)
+            }
             Fault::Error(error) => {
                 let verdict = judge(self.when, &error, self.retries_given_up);
                 *last = Some(error);
@@ -123,9 +154,9 @@ impl<W, N> Ears<'_, W, N> {
     }
 
     #[inline(never)]
-    fn decide<E, T: Timer>(
+    fn decide<E, T: Timer, G: Guard>(
         &mut self,
-        retry: &mut Retry<&Policy, &T>,
+        retry: &mut Retry<&Policy, &T, G>,
         attempt: Attempt,
         verdict: Verdict,
         timed_out: Option<Duration>,
@@ -134,7 +165,8 @@ impl<W, N> Ears<'_, W, N> {
     where
         N: Watch<E>,
     {
-        match retry.decide(verdict) {
+        let outcome = if timed_out.is_some() { Outcome::TimedOut } else { Outcome::Failure(verdict) };
+        match retry.decide_after(verdict, outcome) {
             Err(reason) => {
                 retry.timed_out(timed_out);
                 Err(retry.give_up(reason, last.take()))
@@ -169,17 +201,23 @@ where
 {
     async move {
         let mut first = None;
+        let mut guard = hooks.setting.guard(SEAL);
         if hooks.is_plain(&policy) {
-            let began = hooks.began::<E>(&policy);
-            match op(Attempt::new(1, None)).await {
-                Ok(value) => return Ok(value),
-                Err(error) => match hooks.at_once(&policy, began, error) {
-                    Ok(failed) => first = Some(failed),
-                    Err(error) => return Err(error),
-                },
+            let began = hooks.began::<E>(&policy, &guard);
+            if guard.go_at_once(began.unwrap_or_default()) {
+                match op(Attempt::new(1, None)).await {
+                    Ok(value) => {
+                        hooks.succeeded(&mut guard, began);
+                        return Ok(value);
+                    }
+                    Err(error) => match hooks.at_once(&policy, began, error) {
+                        Ok(failed) => first = Some(failed),
+                        Err(error) => return Err(error),
+                    },
+                }
             }
         }
-        apart(go_on(&policy, &mut hooks, first, &mut op)).await
+        apart(go_on(&policy, &mut hooks, first, &mut op, guard)).await
     }
 }
 
@@ -204,6 +242,7 @@ async fn go_on<W, N, S, V, E, F, Fut>(
     hooks: &mut Hooks<W, N, S>,
     first: Option<First<E>>,
     op: &mut F,
+    guard: S::Guard,
 ) -> Result<V, Error<E>>
 where
     W: Judge<E>,
@@ -214,12 +253,12 @@ where
 {
     let began = match &first {
         Some(first) => first.began,
-        None => hooks.began::<E>(policy),
+        None => hooks.began::<E>(policy, &guard),
     };
     let Hooks { when, notify, setting, deadline, retries_given_up } = hooks;
     let setting = &*setting;
     let mut ears = Ears { when, notify, retries_given_up: *retries_given_up };
-    let mut retry = call(policy, setting, *deadline, began);
+    let mut retry = call(policy, setting, *deadline, began, guard);
     let mut last = None;
     let mut delay = Duration::ZERO;
     if let Some(First { error, verdict, .. }) = first {
@@ -229,17 +268,24 @@ where
         delay = retry.spread_delay();
     }
     loop {
-        let woken = if retry.begin_at_once(delay) { retry.may_start() } else { retry.sleep(delay).await };
+        let is_at_once = !S::Guard::GUARDS && retry.begin_at_once(delay);
+        let woken = if is_at_once { retry.may_start() } else { retry.sleep(delay).await };
         if let Woken::Not(reason) = woken {
             return Err(retry.give_up(reason, last));
         }
         let attempt = retry.attempt();
         let outcome = match (attempt.timeout(), setting.switch(SEAL)) {
+            #[cfg(feature = "std")]
+            (_, switch) if S::Guard::GUARDS && setting.is_hedged(SEAL) => {
+                let retries_given_up = ears.retries_given_up;
+                let judge = |error: &E| judge(ears.when, error, retries_given_up);
+                apart(hedged(op, &mut retry, attempt, (setting.timer(SEAL), switch), judge)).await
+            }
             (None, None) => op(attempt).await.map_err(Fault::Error),
             (limit, cancel) => bounded(op(attempt), limit, setting.timer(SEAL), cancel).await,
         };
         let fault = match outcome {
-            Ok(value) => return Ok(value),
+            Ok(value) => return Ok(retry.succeed(value)),
             Err(fault) => fault,
         };
         delay = ears.failed(&mut retry, attempt, fault, &mut last)?;
@@ -247,9 +293,9 @@ where
 }
 
 impl<W, N> Ears<'_, W, N> {
-    fn decide_first<E, T: Timer>(
+    fn decide_first<E, T: Timer, G: Guard>(
         &mut self,
-        retry: &mut Retry<&Policy, &T>,
+        retry: &mut Retry<&Policy, &T, G>,
         verdict: Verdict,
         last: &mut Option<E>,
     ) -> Result<Duration, Error<E>>
@@ -302,13 +348,21 @@ where
     F: FnMut(Attempt) -> Result<V, E>,
 {
     if policy.has_spread() || hooks.deadline != Timestamp::MAX || hooks.setting.switch(SEAL).is_some() {
-        return go_on_blocking(policy, hooks, None, op);
+        let guard = hooks.setting.guard(SEAL);
+        return go_on_blocking(policy, hooks, None, op, guard);
     }
-    let began = hooks.began::<E>(policy);
+    let mut guard = hooks.setting.guard(SEAL);
+    let began = hooks.began::<E>(policy, &guard);
+    if !guard.go_at_once(began.unwrap_or_default()) {
+        return go_on_blocking(policy, hooks, None, op, guard);
+    }
     match op(Attempt::first(policy.first_limit())) {
-        Ok(value) => Ok(value),
+        Ok(value) => {
+            hooks.succeeded(&mut guard, began);
+            Ok(value)
+        }
         Err(error) => match hooks.at_once(policy, began, error) {
-            Ok(first) => go_on_blocking(policy, hooks, Some(first), op),
+            Ok(first) => go_on_blocking(policy, hooks, Some(first), op, guard),
             Err(error) => Err(error),
         },
     }
@@ -323,6 +377,7 @@ fn go_on_blocking<W, N, S, V, E, F>(
     hooks: &mut Hooks<W, N, S>,
     first: Option<First<E>>,
     mut op: F,
+    guard: S::Guard,
 ) -> Result<V, Error<E>>
 where
     W: Judge<E>,
@@ -332,11 +387,11 @@ where
 {
     let began = match &first {
         Some(first) => first.began,
-        None => hooks.began::<E>(policy),
+        None => hooks.began::<E>(policy, &guard),
     };
     let Hooks { when, notify, setting, deadline, retries_given_up } = hooks;
     let mut ears = Ears { when, notify, retries_given_up: *retries_given_up };
-    let mut retry = call(policy, &*setting, *deadline, began);
+    let mut retry = call(policy, &*setting, *deadline, began, guard);
     let mut last = None;
     let mut delay = Duration::ZERO;
     if let Some(First { error, verdict, .. }) = first {
@@ -351,7 +406,7 @@ where
         }
         let attempt = retry.attempt();
         match op(attempt) {
-            Ok(value) => return Ok(value),
+            Ok(value) => return Ok(retry.succeed(value)),
             Err(error) => delay = ears.failed(&mut retry, attempt, Fault::Error(error), &mut last)?,
         }
     }

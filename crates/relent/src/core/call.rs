@@ -227,6 +227,11 @@ impl<P: Borrow<Policy>> Call<P> {
         }
     }
 
+    /// How long an attempt may still be waited for at `now`.
+    pub(crate) const fn left(&self, now: Timestamp) -> Duration {
+        self.latest.since(now)
+    }
+
     fn end(&self) -> Timestamp {
         end(self.policy(), self.started, self.deadline)
     }

@@ -16,3 +16,4 @@ mod runtimes;
 mod ticker;
 mod traps;
 mod types;
+mod upstream;

@@ -12,7 +12,7 @@ use crate::core::{
     time::{Timestamp, nanos},
     verdict::Reason,
 };
-use core::{fmt, ops::Deref, time::Duration};
+use core::{fmt, ops::Deref, task::Waker, time::Duration};
 
 /// One call on an upstream, for event loops and simulators: told the time and the draws, it says whether an attempt may
 /// start. Executors are made of it.
@@ -74,6 +74,8 @@ pub struct UpstreamCall<H: Deref<Target = Upstream>> {
     now: Timestamp,
     /// When the attempt under way began; when what is booked is due; until when it may queue.
     mark: Timestamp,
+    /// Its place among those who queue and are woken: 0 is none.
+    ticket: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +141,7 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
             asked: Timestamp::ZERO,
             now: Timestamp::ZERO,
             mark: Timestamp::ZERO,
+            ticket: 0,
         }
     }
 
@@ -246,6 +249,7 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
             Phase::Booked => return UpstreamAnswer::Go,
             Phase::Queued if limit.enter() => {
                 self.phase = Phase::Booked;
+                self.upstream.lobby.leave(core::mem::take(&mut self.ticket));
                 return UpstreamAnswer::Go;
             }
             Phase::Queued if now < self.mark && !within.is_zero() => {
@@ -393,10 +397,20 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
         if let Some(limit) = &self.upstream.limit {
             match phase {
                 Phase::Booked => limit.give_back(self.now),
-                Phase::Queued => limit.leave(),
+                Phase::Queued => {
+                    limit.leave();
+                    self.upstream.lobby.leave(core::mem::take(&mut self.ticket));
+                }
                 Phase::Idle | Phase::Flying => return,
             }
             self.upstream.wake_next(self.now);
+        }
+    }
+
+    /// Is woken when there may be room. Asks after this, or a place that came free in between is missed.
+    pub(crate) fn stand_in_line(&mut self, waker: &Waker) {
+        if self.phase == Phase::Queued {
+            self.ticket = self.upstream.lobby.enter(self.ticket, waker);
         }
     }
 
@@ -432,7 +446,6 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
     }
 
     /// The attempt under way, as a call of its own; this one has none any more.
-    #[expect(dead_code, reason = "for the executors")]
     pub(crate) fn split_off(&mut self) -> UpstreamCall<H>
     where
         H: Clone,

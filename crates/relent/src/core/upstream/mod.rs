@@ -23,9 +23,9 @@ use core::fmt;
 /// A far side that our calls can hurt, and what protects it: a budget, a breaker, a limit, a hedge, or none of them.
 ///
 /// One serves all policies and all threads: as a `static`, borrowed, or in an `Arc`. Builders are `const`, and nothing is
-/// allocated for an attempt. Give it to a policy by `Policy::on`:
+/// allocated for an attempt. Give it to a policy by [`Policy::on`](crate::Policy::on):
 ///
-/// ```ignore
+/// ```
 /// use relent::{Breaker, Budget, Policy, Reason, Upstream};
 /// use std::time::Duration;
 ///
@@ -89,7 +89,7 @@ impl fmt::Display for UpstreamChange<'_> {
 impl Upstream {
     /// An upstream that nothing protects yet. The name is for people, logs and metrics.
     ///
-    /// ```ignore
+    /// ```
     /// use relent::{Policy, Upstream};
     ///
     /// static MAIL: Upstream = Upstream::new("mail");
@@ -164,7 +164,7 @@ impl Upstream {
     }
 
     /// When a second attempt starts before the first has failed, for calls that are
-    /// safe to run twice.
+    /// [safe to run twice](crate::Retrier::hedged).
     ///
     /// ```
     /// # use relent::{Budget, Hedge, Upstream};
@@ -196,7 +196,7 @@ impl Upstream {
     /// Calls `listener` at each change of the breaker's state from now on. It must not take long: the call that changed
     /// the state waits for it.
     ///
-    /// ```ignore
+    /// ```
     /// use relent::{Breaker, Policy, Upstream};
     /// use std::sync::{Arc, Mutex};
     ///
@@ -350,22 +350,14 @@ impl Upstream {
         self.limit.as_ref()?.next(now)
     }
 
-    #[cfg(feature = "std")]
-    #[expect(dead_code, reason = "for the executors")]
-    pub(crate) const fn lobby(&self) -> &Lobby {
-        &self.lobby
-    }
-
     /// Whether it matters what time it is when a first attempt starts.
     #[inline]
-    #[expect(dead_code, reason = "for the executors")]
     pub(crate) const fn is_timed(&self) -> bool {
         self.budget.is_some() || self.limit.is_some() || self.hedge.is_some() || self.times_breaker()
     }
 
     /// Whether it matters when a successful attempt ends.
     #[inline]
-    #[expect(dead_code, reason = "for the executors")]
     pub(crate) const fn times_success(&self) -> bool {
         let by_limit = match &self.limit {
             Some(limit) => !matches!(limit.settings(), LimitSettings::Rate { .. }),
@@ -399,7 +391,7 @@ impl Upstream {
 impl Upstream {
     /// [`hold_open_at`](Upstream::hold_open_at) now.
     ///
-    /// ```ignore
+    /// ```
     /// use relent::{Breaker, Policy, Reason, Upstream};
     ///
     /// let bank = Upstream::new("bank").breaker(Breaker::consecutive(5));
@@ -425,7 +417,7 @@ impl Upstream {
 
     /// [`snapshot_at`](Upstream::snapshot_at) now.
     ///
-    /// ```ignore
+    /// ```
     /// use relent::{Budget, Policy, Upstream};
     ///
     /// let bank = Upstream::new("bank").budget(Budget::ratio(0.1));
