@@ -1,15 +1,13 @@
 //! A ticker: a stream, or an iterator, that ticks at a policy's times.
 //!
 //! The first tick comes at once, then one after each delay, and it ends when the policy does, or when its switch is
-//! thrown. Ticks are not queued: the
-//! next delay begins when the next tick is asked for.
+//! thrown. Ticks are not queued: the next delay begins when the next tick is asked for.
 
 use crate::{
     Attempt, Cancel, Cancelled, Policy, SystemTimer, Timer, Verdict,
     retry::{Retry, Woken},
 };
 use core::{
-    borrow::Borrow,
     future::{Future, poll_fn},
     pin::Pin,
     task::{Context, Poll},
@@ -26,21 +24,35 @@ impl Policy {
     /// let ticks: Vec<u32> = policy.ticker().into_iter().map(|tick| tick.number()).collect();
     /// assert_eq!(ticks, [1, 2, 3]);
     /// ```
-    pub fn ticker(&self) -> Ticker<&Policy> {
+    pub fn ticker(&self) -> Ticker {
         self.ticker_with(SystemTimer)
     }
 
     /// [`ticker`](Policy::ticker) on a clock and sleeper of the user's own.
-    pub fn ticker_with<T: Timer + Clone>(&self, timer: T) -> Ticker<&Policy, T> {
-        Ticker { retry: self.start_with(timer.clone()), timer, state: State::First, cancelled: None }
+    pub fn ticker_with<T: Timer + Clone>(&self, timer: T) -> Ticker<T> {
+        Ticker { retry: self.start_with(timer.clone()).into_owned(), timer, state: State::First, cancelled: None }
     }
 }
 
 /// Ticks at a policy's times. On a thread it is iterated over; async code calls [`tick`](Ticker::tick), or uses it as a
 /// `Stream` (feature `stream`).
+///
+/// It has a policy of its own, so that it can be kept in a struct, or be moved to a thread:
+///
+/// ```
+/// use relent::{Policy, Ticker};
+///
+/// struct Poller {
+///     ticker: Ticker,
+/// }
+///
+/// let poller = Poller { ticker: Policy::default().ticker() };
+/// let first = std::thread::spawn(move || poller.ticker.into_iter().next());
+/// assert_eq!(first.join().unwrap().unwrap().number(), 1);
+/// ```
 #[must_use = "a ticker does nothing unless it is asked"]
-pub struct Ticker<P = Policy, T: Timer = SystemTimer> {
-    retry: Retry<P, T>,
+pub struct Ticker<T: Timer = SystemTimer> {
+    retry: Retry<Policy, T>,
     timer: T,
     state: State<T>,
     /// Waits for the switch, as soon as anybody sleeps.
@@ -54,24 +66,7 @@ enum State<T: Timer> {
     Ended,
 }
 
-impl<T: Timer> Ticker<&Policy, T> {
-    /// The same ticker with a policy of its own, to be kept beside it.
-    ///
-    /// ```
-    /// use relent::{Policy, Ticker};
-    ///
-    /// fn ticker(policy: Policy) -> Ticker {
-    ///     policy.ticker().into_owned()
-    /// }
-    /// assert_eq!(ticker(Policy::default()).into_iter().next().unwrap().number(), 1);
-    /// ```
-    pub fn into_owned(self) -> Ticker<Policy, T> {
-        let Ticker { retry, timer, state, cancelled } = self;
-        Ticker { retry: retry.into_owned(), timer, state, cancelled }
-    }
-}
-
-impl<P: Borrow<Policy>, T: Timer> Ticker<P, T> {
+impl<T: Timer> Ticker<T> {
     /// The same ticker, which ends when `cancel` is thrown: a sleeper wakes at once, and a switch that is thrown already
     /// lets nothing tick, the first tick included.
     ///
@@ -168,19 +163,19 @@ impl<P: Borrow<Policy>, T: Timer> Ticker<P, T> {
     }
 }
 
-impl<P: Borrow<Policy>, T: Timer> IntoIterator for Ticker<P, T> {
+impl<T: Timer> IntoIterator for Ticker<T> {
     type Item = Attempt;
-    type IntoIter = Ticks<P, T>;
+    type IntoIter = Ticks<T>;
 
-    fn into_iter(self) -> Ticks<P, T> {
+    fn into_iter(self) -> Ticks<T> {
         Ticks(self)
     }
 }
 
 /// The ticks of a [`Ticker`] on a thread, which sleeps between them.
-pub struct Ticks<P = Policy, T: Timer = SystemTimer>(Ticker<P, T>);
+pub struct Ticks<T: Timer = SystemTimer>(Ticker<T>);
 
-impl<P: Borrow<Policy>, T: Timer> Iterator for Ticks<P, T> {
+impl<T: Timer> Iterator for Ticks<T> {
     type Item = Attempt;
 
     fn next(&mut self) -> Option<Attempt> {
@@ -199,7 +194,7 @@ impl<P: Borrow<Policy>, T: Timer> Iterator for Ticks<P, T> {
 }
 
 #[cfg(feature = "stream")]
-impl<P: Borrow<Policy> + Unpin, T: Timer + Unpin> futures_core::Stream for Ticker<P, T> {
+impl<T: Timer + Unpin> futures_core::Stream for Ticker<T> {
     type Item = Attempt;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Attempt>> {
@@ -207,13 +202,13 @@ impl<P: Borrow<Policy> + Unpin, T: Timer + Unpin> futures_core::Stream for Ticke
     }
 }
 
-impl<P: Borrow<Policy>, T: Timer> core::fmt::Debug for Ticker<P, T> {
+impl<T: Timer> core::fmt::Debug for Ticker<T> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Ticker").field("attempt", &self.retry.attempt().number()).finish_non_exhaustive()
     }
 }
 
-impl<P: Borrow<Policy>, T: Timer> core::fmt::Debug for Ticks<P, T> {
+impl<T: Timer> core::fmt::Debug for Ticks<T> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_tuple("Ticks").field(&self.0).finish()
     }

@@ -1,6 +1,6 @@
 //! Connecting to real sockets, that come up late.
 
-use relent::{Policy, Reason, net};
+use relent::{Cancel, Policy, Reason, net};
 use std::{
     net::{Ipv4Addr, SocketAddr, TcpListener},
     time::Duration,
@@ -69,4 +69,20 @@ async fn a_unix_socket_that_does_not_exist_yet_is_waited_for() {
     net::connect_unix(&QUICK, &path).await.unwrap();
     server.await.unwrap();
     std::fs::remove_file(path).unwrap();
+}
+
+#[tokio::test]
+async fn a_thrown_switch_connects_to_nobody() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let cancel = Cancel::new();
+    cancel.cancel();
+
+    let blocking = QUICK.when(net::verdict).cancel(&cancel);
+    let err = blocking.retry_blocking(|attempt| net::connect_once(&address, attempt.timeout())).unwrap_err();
+    assert_eq!((err.reason, err.attempts), (Reason::Cancelled, 0));
+    let err = QUICK.cancel(&cancel).retry(async |_| tokio::net::TcpStream::connect(&address).await).await.unwrap_err();
+    assert_eq!((err.reason, err.attempts), (Reason::Cancelled, 0));
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "nobody came");
 }

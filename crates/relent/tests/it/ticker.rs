@@ -64,18 +64,15 @@ async fn a_thrown_switch_lets_nothing_tick() {
 }
 
 /// What is left of an hour's ticker after its switch was thrown five seconds into its first delay.
-async fn cancelled_after<F: Future<Output = usize>>(
-    count: impl FnOnce(Ticker<&'static Policy>) -> F,
-) -> (usize, Duration) {
-    const HOURLY: Policy = Policy::constant(Duration::from_secs(3600)).jitter(Jitter::None);
-    static POLICY: Policy = HOURLY;
+async fn cancelled_after<F: Future<Output = usize>>(count: impl FnOnce(Ticker) -> F) -> (usize, Duration) {
+    let hourly = Policy::constant(Duration::from_secs(3600)).jitter(Jitter::None);
     let (cancel, begin) = (Cancel::new(), Instant::now());
     let switch = cancel.clone();
     tokio::spawn(async move {
         tokio::time::sleep(5 * SEC).await;
         switch.cancel();
     });
-    let ticks = count(POLICY.ticker().cancel(&cancel)).await;
+    let ticks = count(hourly.ticker().cancel(&cancel)).await;
     (ticks, begin.elapsed())
 }
 
@@ -111,4 +108,15 @@ async fn a_ticker_that_was_cancelled_stays_ended() {
     assert_eq!(ticker.tick().await.unwrap().number(), 1);
     cancel.cancel();
     assert!(ticker.tick().await.is_none() && ticker.tick().await.is_none());
+}
+
+#[test]
+fn it_outlives_the_policy_it_was_made_from_and_goes_where_it_is_wanted() {
+    fn poller() -> Ticker {
+        let policy = Policy::immediate().max_attempts(3);
+        policy.ticker()
+    }
+    let ticker = poller();
+    let ticks = std::thread::spawn(move || ticker.into_iter().count());
+    assert_eq!(ticks.join().unwrap(), 3);
 }

@@ -66,7 +66,7 @@ fn what_is_owned_is_kept_beside_its_policy() {
     }
     fn open(policy: Policy) -> Connection {
         let call = policy.call(Timestamp::ZERO, 1).into_owned();
-        Connection { policy, call, retry: policy.start().into_owned(), ticker: policy.ticker().into_owned() }
+        Connection { policy, call, retry: policy.start().into_owned(), ticker: policy.ticker() }
     }
     let mut kept = open(Policy::immediate().max_attempts(2));
     kept.call.on_failure(Timestamp::ZERO, Verdict::Transient);
