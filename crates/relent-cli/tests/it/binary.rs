@@ -3,7 +3,7 @@
 //! `RELENT_BLESS=1` writes the files instead; the difference is then in the commit for everybody to read.
 
 use std::{
-    fs,
+    env, fs,
     io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -25,7 +25,7 @@ impl Folder {
     pub(crate) fn new() -> Folder {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let unique = format!("relent-it-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(unique);
+        let path = env::temp_dir().join(unique);
         fs::create_dir(&path).expect("the temporary folder is writable");
         Folder(path)
     }
@@ -60,13 +60,10 @@ impl Folder {
         fs::read_to_string(self.0.join(name)).expect("the file was written")
     }
 
-    /// The binary, about to run in this folder with nothing of the environment that changes what it says.
+    /// The binary, about to run in this folder.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_relent"));
+        let mut command = tool(env!("CARGO_BIN_EXE_relent"));
         command.args(args).current_dir(&self.0).stdin(Stdio::null());
-        for variable in ["COLUMNS", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG"] {
-            command.env_remove(variable);
-        }
         command
     }
 
@@ -84,6 +81,24 @@ impl Folder {
         let output = child.wait_with_output().expect("it can be waited for");
         Outcome { stdout: text(output.stdout), stderr: text(output.stderr), code: output.status.code() }
     }
+}
+
+/// A program that may start the binary by its name alone, with nothing of the environment that changes what that says:
+/// no proxies, no settings of the user, and in `PATH` no folder that cannot be searched.
+pub(crate) fn tool(program: &str) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy().to_ascii_lowercase();
+        let changes = text.starts_with("relent_") || text.ends_with("_proxy");
+        if changes || ["columns", "no_color", "lc_all", "lc_ctype", "lang"].contains(&text.as_str()) {
+            command.env_remove(name);
+        }
+    }
+    let own = Path::new(env!("CARGO_BIN_EXE_relent")).parent().expect("a file is in a folder").to_owned();
+    let path = env::var_os("PATH").unwrap_or_default();
+    let others = env::split_paths(&path).filter(|folder| fs::read_dir(folder).is_ok());
+    command.env("PATH", env::join_paths([own].into_iter().chain(others)).expect("no folder has a colon in its name"));
+    command
 }
 
 fn text(bytes: Vec<u8>) -> String {
@@ -105,7 +120,7 @@ pub(crate) fn relent(args: &[&str]) -> Outcome {
 #[track_caller]
 pub(crate) fn golden(name: &str, actual: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("RELENT_BLESS").is_some() {
+    if env::var_os("RELENT_BLESS").is_some() {
         fs::write(&path, actual).expect("tests/golden is writable");
         return;
     }

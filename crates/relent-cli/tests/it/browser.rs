@@ -1,7 +1,6 @@
 //! A real browser without a window, spoken to over pipes (Chrome DevTools Protocol, messages that end with a zero byte).
 //!
-//! It is Debian's package `chromium`, which `cargo xtask test` installs. `RELENT_WITHOUT=chromium` says that it is not to
-//! be had.
+//! It is Debian's package `chromium`, which `cargo xtask test` installs.
 
 use serde_json::{Value, json};
 use std::{
@@ -19,18 +18,6 @@ use std::{
 
 /// No answer takes longer than this.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Whether the tests were told to do without the browser; says so if they were.
-pub(crate) fn is_left_out() -> bool {
-    let without = std::env::var("RELENT_WITHOUT").unwrap_or_default();
-    let left_out = without.split(',').any(|name| name == "chromium");
-    if left_out {
-        // Not printed: the test harness swallows what tests that pass print.
-        let note = format!("\nNOT RUN: RELENT_WITHOUT={without}: the report was not looked at in a browser\n\n");
-        let _ = std::io::stderr().write_all(note.as_bytes());
-    }
-    left_out
-}
 
 /// A page in a browser of its own.
 pub(crate) struct Browser {

@@ -1,12 +1,7 @@
 //! What all subcommands share: help, version, completions, the manual page, and the answer to a wrong command line.
 
-use crate::binary::{Outcome, golden, relent};
-use std::{
-    fs,
-    io::Write,
-    path::Path,
-    process::{Command, Stdio},
-};
+use crate::binary::{Outcome, golden, relent, tool};
+use std::{fs, io::Write, path::Path, process::Stdio};
 
 const SUBCOMMANDS: [&str; 4] = ["run", "connect", "explain", "http"];
 
@@ -83,7 +78,7 @@ fn completions_know_every_flag_and_the_shells_take_them() {
             assert!(script.contains(word), "{shell} misses {word}");
         }
     }
-    let mut bash = Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn().expect("bash is part of Debian");
+    let mut bash = tool("bash").arg("-n").stdin(Stdio::piped()).spawn().expect("bash is part of Debian");
     let script = relent(&["completions", "bash"]).stdout;
     bash.stdin.take().expect("it is piped").write_all(script.as_bytes()).expect("bash reads it");
     assert!(bash.wait().expect("bash was started").success());

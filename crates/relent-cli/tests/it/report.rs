@@ -2,7 +2,7 @@
 
 use crate::{
     binary::{Folder, golden},
-    browser::{self, Browser},
+    browser::Browser,
 };
 use serde_json::{Value, json};
 
@@ -215,9 +215,6 @@ fn what_cannot_be_written_is_said() {
 
 #[test]
 fn the_page_works_in_a_browser() {
-    if browser::is_left_out() {
-        return;
-    }
     let mut browser = Browser::start();
     let folder = herd();
     let records = report(&folder, &["herd.toml"]);

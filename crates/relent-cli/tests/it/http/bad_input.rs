@@ -4,7 +4,7 @@ use super::{
     expect, http, http_in, run,
     server::{Reply, Server},
 };
-use crate::binary::Folder;
+use crate::binary::{Folder, tool};
 
 #[track_caller]
 fn refused(args: &[&str], stderr: &str) {
@@ -129,9 +129,8 @@ fn a_folder_that_becomes_full() {
     let server = Server::new(vec![Reply::ok("x".repeat(100_000))]);
     // A file that may not grow is what a full folder looks like, without having to fill one.
     let script = "ulimit -f 8; trap '' XFSZ; exec \"$0\" \"$@\"";
-    let relent = env!("CARGO_BIN_EXE_relent");
-    let mut command = std::process::Command::new("bash");
-    command.args(["-c", script, relent, "http", "-o", "file", &server.url("/")]).current_dir(folder.path());
+    let mut command = tool("bash");
+    command.args(["-c", script, "relent", "http", "-o", "file", &server.url("/")]).current_dir(folder.path());
     let outcome = super::finish(command);
     let stderr = format!("error: cannot write to {}: File too large\nhint: choose another place with -o\n", "file");
     expect(&outcome, 125, "", &stderr);

@@ -18,14 +18,6 @@ pub(super) struct Nginx {
     port: u16,
 }
 
-/// Says that a test did not run, and why that is allowed; `None` in place of a server.
-///
-/// Without nginx a test fails, unless the variable `RELENT_WITHOUT` has the word `nginx` in it.
-fn without() -> bool {
-    let without = env::var("RELENT_WITHOUT").unwrap_or_default();
-    without.split([',', ' ']).any(|word| word == "nginx")
-}
-
 fn program() -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/local/sbin")]);
@@ -34,22 +26,16 @@ fn program() -> Option<PathBuf> {
 
 impl Nginx {
     /// Starts nginx with this inside of `http { server { ... } }`; `PORT` is its port, files are served from `www`.
-    /// `None`, loudly, if the machine has no nginx and that is allowed.
-    pub(super) fn start(outer: &str, server: &str) -> Option<Nginx> {
+    ///
+    /// Without nginx the test fails: whoever leaves it out says so to the test runner, which counts what it skips.
+    pub(super) fn start(outer: &str, server: &str) -> Nginx {
         Nginx::start_in(Folder::new(), outer, server)
     }
 
     /// The same in a folder that has files already.
-    pub(super) fn start_in(folder: Folder, outer: &str, server: &str) -> Option<Nginx> {
-        if without() {
-            #[expect(clippy::print_stderr, reason = "a test that does not run must say so")]
-            {
-                eprintln!("\n!!! NOT RUN, as RELENT_WITHOUT=nginx allows: this test needs nginx\n");
-            }
-            return None;
-        }
+    pub(super) fn start_in(folder: Folder, outer: &str, server: &str) -> Nginx {
         let program = program().expect(
-            "this test needs nginx (apt-get install nginx-light); RELENT_WITHOUT=nginx leaves it and its like out",
+            "there is no nginx: `cargo xtask test` installs it, and `cargo xtask test --without nginx` does without",
         );
         fs::create_dir_all(folder.path().join("www")).expect("the folder is writable");
         // Another process may take the port between the question and the start.
@@ -66,7 +52,7 @@ impl Nginx {
                 .spawn()
                 .expect("nginx is executable");
             if is_up(&mut child, port) {
-                return Some(Nginx { child, folder, port });
+                return Nginx { child, folder, port };
             }
             let _ = child.kill();
             let _ = child.wait();

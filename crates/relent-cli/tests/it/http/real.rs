@@ -18,15 +18,13 @@ const PLAIN: &str = "listen 127.0.0.1:PORT;";
 
 #[test]
 fn limit_req_answers_429_with_retry_after() {
-    let Some(nginx) = Nginx::start(
+    let nginx = Nginx::start(
         "limit_req_zone $binary_remote_addr zone=one:1m rate=60r/m;",
         "listen 127.0.0.1:PORT; limit_req_status 429; error_page 429 = @busy;
          location / { limit_req zone=one; return 200 'served\n'; }
          location = /page { limit_req zone=one; try_files /page.html =404; }
          location @busy { add_header Retry-After 1 always; return 429 'slow down\n'; }",
-    ) else {
-        return;
-    };
+    );
     fs::write(nginx.folder().path().join("www/page.html"), "served\n").unwrap();
     expect(&http(&[&nginx.url("/page")]), 0, "served\n", "");
     let began = Instant::now();
@@ -42,13 +40,11 @@ relent: succeeded after 2 attempts in TIME
 
 #[test]
 fn limit_req_answers_503() {
-    let Some(nginx) = Nginx::start(
+    let nginx = Nginx::start(
         "limit_req_zone $binary_remote_addr zone=one:1m rate=60r/m;",
         "listen 127.0.0.1:PORT; add_header Retry-After-Ms 300 always;
          location = /page { limit_req zone=one; try_files /page.html =404; }",
-    ) else {
-        return;
-    };
+    );
     fs::write(nginx.folder().path().join("www/page.html"), "served\n").unwrap();
     expect(&http(&[&nginx.url("/page")]), 0, "served\n", "");
     let outcome = http(&["--max-attempts=10", &nginx.url("/page")]);
@@ -64,10 +60,7 @@ fn limit_req_answers_503() {
 #[test]
 fn an_upstream_that_is_down() {
     let upstream = free_port();
-    let Some(nginx) = Nginx::start("", &format!("{PLAIN} location / {{ proxy_pass http://127.0.0.1:{upstream}; }}"))
-    else {
-        return;
-    };
+    let nginx = Nginx::start("", &format!("{PLAIN} location / {{ proxy_pass http://127.0.0.1:{upstream}; }}"));
     let outcome = http(&["--max-attempts=2", &nginx.url("/")]);
     let stderr = "\
 relent: attempt 1 of 2: 502 Bad Gateway, transient; next in 10ms
@@ -89,7 +82,7 @@ fn an_upstream_that_is_slow() {
     });
     let location =
         format!("{PLAIN} location / {{ proxy_read_timeout 400ms; proxy_pass http://{}; }}", upstream.address());
-    let Some(nginx) = Nginx::start("", &location) else { return };
+    let nginx = Nginx::start("", &location);
     let stderr = "\
 relent: attempt 1 of 4: 504 Gateway Timeout, transient; next in 10ms
 relent: succeeded after 2 attempts in TIME
@@ -102,7 +95,7 @@ relent: succeeded after 2 attempts in TIME
 fn a_truncated_body() {
     let upstream = Server::new(vec![Reply::ok("0123456789").cut(5), Reply::ok("0123456789")]);
     let location = format!("{PLAIN} location / {{ proxy_pass http://{}; }}", upstream.address());
-    let Some(nginx) = Nginx::start("", &location) else { return };
+    let nginx = Nginx::start("", &location);
     let stderr = "\
 relent: attempt 1 of 4: the body ended early, after 5 of 10 bytes, transient; next in 10ms
 relent: succeeded after 2 attempts in TIME
@@ -112,7 +105,7 @@ relent: succeeded after 2 attempts in TIME
 
 #[test]
 fn a_download_that_is_cut_goes_on() {
-    let Some(nginx) = Nginx::start("", PLAIN) else { return };
+    let nginx = Nginx::start("", PLAIN);
     let body: String = (0..100_000).map(|i| format!("{i:07}\n")).collect();
     fs::write(nginx.folder().path().join("www/file"), &body).unwrap();
     let cutter = cutter(nginx.port(), 300_000);
@@ -162,9 +155,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, mut left: usize) {
 
 #[test]
 fn gzip() {
-    let Some(nginx) = Nginx::start("gzip on; gzip_types *; gzip_min_length 1; gzip_proxied any;", PLAIN) else {
-        return;
-    };
+    let nginx = Nginx::start("gzip on; gzip_types *; gzip_min_length 1; gzip_proxied any;", PLAIN);
     let body = "the same line\n".repeat(1000);
     fs::write(nginx.folder().path().join("www/file"), &body).unwrap();
     expect(&http(&["--compressed", &nginx.url("/file")]), 0, &body, "");
@@ -194,7 +185,7 @@ fn certificates(folder: Folder, names: &[&str], days: i64) -> Folder {
 
 const TLS: &str = "listen 127.0.0.1:PORT ssl http2; ssl_certificate cert.pem; ssl_certificate_key key.pem;";
 
-fn tls_nginx(names: &[&str], days: i64) -> Option<Nginx> {
+fn tls_nginx(names: &[&str], days: i64) -> Nginx {
     let folder = certificates(Folder::new(), names, days).file("www/file", "secret\n");
     Nginx::start_in(folder, "", TLS)
 }
@@ -211,7 +202,7 @@ fn elsewhere(args: &[&str]) -> Outcome {
 
 #[test]
 fn tls_with_a_private_authority_and_http2() {
-    let Some(nginx) = tls_nginx(&["localhost"], 1) else { return };
+    let nginx = tls_nginx(&["localhost"], 1);
     let authority = nginx.folder().path().join("ca.pem");
     let trusted = format!("--cacert={}", authority.display());
     expect(&http(&[&trusted, &nginx.tls_url("/file")]), 0, "secret\n", "");
@@ -222,7 +213,7 @@ fn tls_with_a_private_authority_and_http2() {
 
 #[test]
 fn a_certificate_that_is_not_trusted_is_permanent() {
-    let Some(nginx) = tls_nginx(&["localhost"], 1) else { return };
+    let nginx = tls_nginx(&["localhost"], 1);
     let stderr = "\
 error: gave up after 1 attempt in TIME: permanent failure (the certificate of LOCALHOST is not trusted: its issuer is unknown)
 hint: --cacert FILE trusts a private certificate authority
@@ -236,7 +227,7 @@ fn a_certificate_for_another_name_or_time_is_permanent() {
         (["elsewhere"], 1, "it is for another name, elsewhere", "ask for a name that the certificate has"),
         (["localhost"], -1, "it has expired", "look at the clock of this machine"),
     ] {
-        let Some(nginx) = tls_nginx(&names, days) else { return };
+        let nginx = tls_nginx(&names, days);
         let trusted = format!("--cacert={}", nginx.folder().path().join("ca.pem").display());
         let stderr = format!(
             "error: gave up after 1 attempt in TIME: permanent failure (the certificate of LOCALHOST is not trusted: {why})\n"
@@ -249,7 +240,7 @@ fn a_certificate_for_another_name_or_time_is_permanent() {
 
 #[test]
 fn tls_where_there_is_none_is_permanent() {
-    let Some(nginx) = Nginx::start("", PLAIN) else { return };
+    let nginx = Nginx::start("", PLAIN);
     let outcome = elsewhere(&[&nginx.tls_url("/")]);
     let stderr = "\
 error: gave up after 1 attempt in TIME: permanent failure (LOCALHOST does not speak TLS)
@@ -260,7 +251,7 @@ hint: try http://
 
 #[test]
 fn a_server_that_is_restarted_is_waited_for() {
-    let Some(nginx) = Nginx::start("", PLAIN) else { return };
+    let nginx = Nginx::start("", PLAIN);
     fs::write(nginx.folder().path().join("www/file"), "back\n").unwrap();
     let url = nginx.url("/file");
     drop(nginx);

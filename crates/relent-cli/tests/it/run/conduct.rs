@@ -1,6 +1,7 @@
 //! How relent behaves around a command: limits that hold, input that stays, signals that arrive, pipes that close.
 
 use super::{Place, is_running, sh, until};
+use crate::binary::tool;
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -9,17 +10,14 @@ use std::{
     fs,
     io::Read,
     os::unix::fs::PermissionsExt,
-    process::{Command, Stdio},
+    process::Stdio,
     time::{Duration, Instant},
 };
 
-const RELENT: &str = env!("CARGO_BIN_EXE_relent");
-
-/// A line for a shell in which `relent` is the binary.
+/// A line for a shell.
 fn shell(place: &Place, line: &str) -> (String, String, Option<i32>) {
-    let mut command = Command::new("bash");
-    let line = format!("relent() {{ {RELENT} \"$@\"; }}; {line}");
-    command.args(["-c", &line]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
+    let mut command = tool("bash");
+    command.args(["-c", line]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
     let output = command.stdin(Stdio::null()).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr), output.status.code())
@@ -237,21 +235,20 @@ fn the_first_signal_can_be_named() {
 #[test]
 fn layers_do_not_multiply() {
     let place = Place::new();
-    let inner = format!("{RELENT} run -q --base 1ms --max-attempts 3 -- sh -c 'echo >> n; exit 7'");
-    let outcome = place.sh(&["-q", "--max-attempts", "3"], &inner);
+    let inner = "relent run -q --base 1ms --max-attempts 3 -- sh -c 'echo >> n; exit 7'";
+    let outcome = place.sh(&["-q", "--max-attempts", "3"], inner);
     assert_eq!((outcome.code, place.0.read("n").len()), (Some(7), 3));
     // Overloaded stays overloaded.
-    let inner = format!("{RELENT} run -q --base 1ms -- sh -c 'echo overloaded > $RELENT_VERDICT; exit 7'");
-    let outcome = place.sh(&["--max-attempts", "3"], &inner);
+    let inner = "relent run -q --base 1ms -- sh -c 'echo overloaded > $RELENT_VERDICT; exit 7'";
+    let outcome = place.sh(&["--max-attempts", "3"], inner);
     assert!(outcome.stderr.contains("gave up after 1 attempt"), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("told not to retry"), "{}", outcome.stderr);
     // A failure that was coped with is none, and says nothing about another one.
-    let inner = format!("{RELENT} run -q --base 1ms --max-attempts 2 -- sh -c 'exit 7'");
+    let inner = "relent run -q --base 1ms --max-attempts 2 -- sh -c 'exit 7'";
     assert_eq!(place.sh(&["-q"], &format!("{inner} || echo instead")).stdout, "instead\n");
     let other = place.sh(&["-q", "--max-attempts", "3"], &format!("{inner}; echo >> other; exit 1"));
     assert_eq!((other.code, place.0.read("other").len()), (Some(1), 3));
-    let connect = place
-        .sh(&["-q", "--max-attempts", "3"], &format!("echo >> c; {RELENT} connect -q --max-attempts 1 127.0.0.1:1"));
+    let connect = place.sh(&["-q", "--max-attempts", "3"], "echo >> c; relent connect -q --max-attempts 1 127.0.0.1:1");
     assert_eq!((connect.code, place.0.read("c").len()), (Some(1), 1));
 }
 

@@ -1,6 +1,7 @@
 //! Limits of time, and signals.
 
 use super::{Place, is_running, sh, until};
+use crate::binary::tool;
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -139,10 +140,9 @@ fn who_ignores_a_signal_is_killed_after_the_grace() {
 #[test]
 fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
     let place = Place::new();
-    let relent = env!("CARGO_BIN_EXE_relent");
-    let script = format!("trap '' HUP; exec {relent} run -- sh -c 'touch up; while [ ! -e go ]; do sleep 0.02; done'");
-    let mut command = std::process::Command::new("sh");
-    command.args(["-c", &script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
+    let script = "trap '' HUP; exec relent run -- sh -c 'touch up; while [ ! -e go ]; do sleep 0.02; done'";
+    let mut command = tool("sh");
+    command.args(["-c", script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
     let mut child = command.spawn().unwrap();
     until("it runs", || place.has("up"));
     send(&child, Signal::SIGHUP);

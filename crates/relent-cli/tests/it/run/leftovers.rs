@@ -1,6 +1,7 @@
 //! What an attempt leaves running.
 
 use super::{Place, is_running, until};
+use crate::binary::tool;
 use std::{fs, path::Path, process::Command};
 
 #[test]
@@ -34,11 +35,10 @@ fn a_success_may_leave_a_daemon() {
 #[test]
 fn what_was_there_before_is_left_alone() {
     let place = Place::new();
-    let relent = env!("CARGO_BIN_EXE_relent");
     // The shell becomes relent, so the shell's child is relent's.
-    let script = format!("sleep 44 & echo $! > pid; exec {relent} run -q --max-attempts 1 -- sh -c 'exit 3'");
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
+    let script = "sleep 44 & echo $! > pid; exec relent run -q --max-attempts 1 -- sh -c 'exit 3'";
+    let mut shell = tool("sh");
+    shell.args(["-c", script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
     let mut child = shell.spawn().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(3));
     let pid = place.0.read("pid");

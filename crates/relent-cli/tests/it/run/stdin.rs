@@ -1,7 +1,7 @@
 //! Standard input: the same from the start in each attempt.
 
 use super::{Place, QUICK};
-use crate::binary::Outcome;
+use crate::binary::{Outcome, tool};
 use std::{
     fs::File,
     io::{Seek, SeekFrom, Write},
@@ -124,13 +124,10 @@ fn no_input_is_none() {
 #[test]
 fn input_larger_than_the_disk_is_an_error_that_says_so() {
     let place = Place::new();
-    let relent = env!("CARGO_BIN_EXE_relent");
     // The largest file that may be written stands for a disk that is full.
-    let script = format!(
-        "trap '' XFSZ; ulimit -f 4; head -c 3000000 /dev/zero | {relent} run -- sh -c 'cat >/dev/null; sleep 9'"
-    );
-    let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", &script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
+    let script = "trap '' XFSZ; ulimit -f 4; head -c 3000000 /dev/zero | relent run -- sh -c 'cat >/dev/null; sleep 9'";
+    let mut shell = tool("sh");
+    shell.args(["-c", script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
     place.outcome(&mut shell).is(
         125,
         "",
@@ -142,10 +139,9 @@ fn input_larger_than_the_disk_is_an_error_that_says_so() {
 #[test]
 fn output_larger_than_the_disk_is_an_error_that_says_so() {
     let place = Place::new();
-    let relent = env!("CARGO_BIN_EXE_relent");
-    let script = format!("trap '' XFSZ; ulimit -f 4; {relent} run -- sh -c 'head -c 3000000 /dev/zero'");
-    let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", &script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
+    let script = "trap '' XFSZ; ulimit -f 4; relent run -- sh -c 'head -c 3000000 /dev/zero'";
+    let mut shell = tool("sh");
+    shell.args(["-c", script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
     place.outcome(&mut shell).is(
         125,
         "",

@@ -1,6 +1,7 @@
 //! On a terminal, as `script` makes one.
 
 use super::{Place, QUICK, until};
+use crate::binary::tool;
 use std::{
     fs,
     io::Write,
@@ -11,8 +12,8 @@ use std::{
 /// Starts relent on a terminal of its own; what is typed goes into its standard input.
 fn typing(place: &Place, flags: &[&str], shell: &str) -> (Child, ChildStdin) {
     let quoted = shell.replace('\'', "'\\''");
-    let line = format!("{} {} {} -- sh -c '{quoted}'", env!("CARGO_BIN_EXE_relent"), QUICK.join(" "), flags.join(" "));
-    let mut command = Command::new("script");
+    let line = format!("relent {} {} -- sh -c '{quoted}'", QUICK.join(" "), flags.join(" "));
+    let mut command = tool("script");
     command.args(["-qec", &line, "/dev/null"]).current_dir(place.0.path());
     command.env("TMPDIR", place.0.path().join("tmp")).env("TERM", "xterm").env("SHELL", "/bin/sh");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script is part of Debian");
@@ -39,11 +40,10 @@ fn the_command_can_ask_and_is_answered() {
 #[test]
 fn in_a_pipeline_a_command_that_asks_is_answered_too() {
     let place = Place::new();
-    let relent = env!("CARGO_BIN_EXE_relent");
     // Were the terminal lent from the start, the end of the pipeline would be stopped for reading from it.
-    let line = format!("{relent} run -q -- sh -c 'touch up; read name; echo hello $name' | (cat; echo end)");
-    let mut command = Command::new("script");
-    command.args(["-qec", &line, "/dev/null"]).current_dir(place.0.path()).env("TERM", "xterm").env("SHELL", "/bin/sh");
+    let line = "relent run -q -- sh -c 'touch up; read name; echo hello $name' | (cat; echo end)";
+    let mut command = tool("script");
+    command.args(["-qec", line, "/dev/null"]).current_dir(place.0.path()).env("TERM", "xterm").env("SHELL", "/bin/sh");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script is part of Debian");
     let mut stdin = child.stdin.take().unwrap();
     until("it asks", || place.has("up"));
@@ -56,10 +56,9 @@ fn in_a_pipeline_a_command_that_asks_is_answered_too() {
 #[test]
 fn in_a_pipeline_the_terminal_stays_with_the_others() {
     let place = Place::new();
-    let relent = env!("CARGO_BIN_EXE_relent");
     let reader = "(read key </dev/tty; echo got $key; cat)";
-    let line = format!("{relent} run -q -- sh -c 'touch up; while [ ! -e go ]; do sleep 0.02; done' | {reader}");
-    let mut command = Command::new("script");
+    let line = format!("relent run -q -- sh -c 'touch up; while [ ! -e go ]; do sleep 0.02; done' | {reader}");
+    let mut command = tool("script");
     command.args(["-qec", &line, "/dev/null"]).current_dir(place.0.path()).env("TERM", "xterm").env("SHELL", "/bin/sh");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script is part of Debian");
     let mut stdin = child.stdin.take().unwrap();
@@ -86,8 +85,8 @@ fn a_long_wait_is_counted_down() {
     let line_flags: Vec<&str> = flags.to_vec();
     let shell = "[ $RELENT_ATTEMPT = 2 ]";
     let quoted = shell.replace('\'', "'\\''");
-    let line = format!("{} run {} -- sh -c '{quoted}'", env!("CARGO_BIN_EXE_relent"), line_flags.join(" "));
-    let mut command = Command::new("script");
+    let line = format!("relent run {} -- sh -c '{quoted}'", line_flags.join(" "));
+    let mut command = tool("script");
     command.args(["-qec", &line, "/dev/null"]).current_dir(place.0.path()).env("TERM", "xterm");
     let output = command.stdin(Stdio::null()).output().expect("script is part of Debian");
     let text = super::without_times(&String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"));
@@ -139,9 +138,8 @@ fn state(pid: &str) -> String {
 fn errors_have_colour_unless_it_is_unwanted() {
     let coloured = |env: &[(&str, &str)]| {
         let place = Place::new();
-        let mut command = Command::new("script");
-        let line = format!("{} run", env!("CARGO_BIN_EXE_relent"));
-        command.args(["-qec", &line, "/dev/null"]).current_dir(place.0.path()).env("TERM", "xterm");
+        let mut command = tool("script");
+        command.args(["-qec", "relent run", "/dev/null"]).current_dir(place.0.path()).env("TERM", "xterm");
         command.env_remove("NO_COLOR").envs(env.iter().copied()).stdin(Stdio::null());
         String::from_utf8_lossy(&command.output().expect("script is part of Debian").stdout).contains('\u{1b}')
     };
