@@ -7,6 +7,7 @@ mod licences;
 mod models;
 mod mutants;
 mod needs;
+mod package;
 mod shell;
 
 use shell::{Outcome, cargo, has};
@@ -15,13 +16,14 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  test [--without nginx] [--without chromium] [TEST...]
-                  all tests; installs what they need and says so; what is left out is counted as skipped
+  test [--without NAME]... [TEST...]
+                  all tests; installs what they need (nginx, chromium, redis, postgres) and says so; what is left out is
+                  counted as skipped
   ci [--without NAME]...
                   what CI runs: checks, then the tests. NAME is one of those of `test` and `check`
   check [--without NAME]...
-                  format, lints, docs, features, targets, msrv, apart, licences, deny, loom, fuzz; says what was
-                  skipped, and why
+                  format, lints, docs, features, targets, msrv, apart, licences, deny, package, loom, fuzz; says
+                  what was skipped, and why
   bench [...]     the benchmark against other libraries: --quick, --json
   bench sim [...] the simulator's, against other simulators: --quick, --simpy, --json
   loopback        a thousand real clients on loopback against the simulator, in 20 seconds
@@ -50,7 +52,7 @@ fn main() -> ExitCode {
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["loom", rest @ ..] => models::loom(rest),
         ["mutants", files @ ..] => mutants::mutants(files),
-        ["package"] => checks::package(),
+        ["package"] => package::package(),
         ["tidy"] => checks::tidy(),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
@@ -97,12 +99,10 @@ fn test(args: &[&str]) -> Outcome {
 
 /// Doc tests first, so that the summary of the test runner comes last.
 fn run_tests(without: &[&str], filter: &[&str], skipped: &[String]) -> Outcome {
-    let skip = needs::skip(without);
-    let without = without.join(",");
-    needs::install(&without)?;
+    needs::install(without)?;
     // One name for the seed of every random test; proptest's own tests know it by another.
     let seed = std::env::var("RELENT_SEED").unwrap_or_default();
-    let mut env = vec![("RELENT_WITHOUT", without.as_str())];
+    let mut env = vec![];
     if !seed.is_empty() {
         env.push(("PROPTEST_RNG_SEED", seed.as_str()));
     }
@@ -118,11 +118,9 @@ fn run_tests(without: &[&str], filter: &[&str], skipped: &[String]) -> Outcome {
     } else {
         &["test", "--no-fail-fast", "--lib", "--bins", "--tests"]
     };
-    let mut all = [runner, &["--locked", "--workspace"], filter].concat();
-    if let (true, Some(skip)) = (has_nextest, &skip) {
-        all.extend(["-E", skip]);
-    }
-    shell::cargo_with(&env, &all)
+    let skip = needs::skip(without, has_nextest);
+    let skip: Vec<&str> = skip.iter().map(String::as_str).collect();
+    shell::cargo_with(&env, &[runner, &["--locked", "--workspace"], filter, &skip].concat())
 }
 
 fn bench(args: &[&str]) -> Outcome {

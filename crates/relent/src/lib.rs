@@ -159,7 +159,7 @@ pub use self::{
 
 /// The README's snippets compile.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;
 
 #[cfg(all(doctest, feature = "std"))]

@@ -54,5 +54,5 @@ pub use self::{
 
 /// The examples of COMPARE.md compile and hold.
 #[cfg(doctest)]
-#[doc = include_str!("../../../../COMPARE.md")]
+#[doc = include_str!("../../COMPARE.md")]
 struct ComparePage;

@@ -162,7 +162,7 @@ mod tests {
     /// COMPARE.md has a row for every profile, with what proves it and what it picks.
     #[test]
     fn every_profile_is_compared() {
-        let page = include_str!("../../../../COMPARE.md");
+        let page = include_str!("../../COMPARE.md");
         let rows = || page.lines().filter(|line| line.starts_with("| `"));
         for profile in all() {
             let name = format!("`{}`", profile.name);
