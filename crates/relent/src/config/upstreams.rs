@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(breaker.state, BreakerState::HeldOpen);
         assert_eq!(new.get("gone").unwrap_err().problem, "the file has no upstream \"gone\"");
         assert_eq!(
-            new.iter().map(|upstream| upstream.name().to_owned()).collect::<std::vec::Vec<_>>(),
+            new.iter().map(|upstream| upstream.name().to_owned()).collect::<Vec<_>>(),
             ["a", "b", "new"]
         );
     }
