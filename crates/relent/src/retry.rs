@@ -734,6 +734,13 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
         Verdict::from(!is_given_up::<E>() || self.state.as_ref().is_some_and(|state| state.retries_given_up))
     }
 
+    /// So many attempts failed of which nobody looked at the clock.
+    pub(crate) fn has_failed(&mut self, failures: u32) {
+        if failures > 0 {
+            self.state().saved.failures = failures;
+        }
+    }
+
     /// Takes note of a failure that happened now; the delay, or why there is none.
     #[inline]
     pub(crate) fn failed(&mut self, verdict: Verdict) -> Result<Duration, Reason> {

@@ -78,14 +78,16 @@ impl<W, N, S: Setting> Hooks<W, N, S> {
             Some(reason) if !S::Guard::GUARDS && began.is_none() && verdict.pushback().is_none() => {
                 Err(Error::at_once(reason, error))
             }
-            _ => Ok(First { began, error, verdict }),
+            _ => Ok(First { began, failures: 0, error, verdict }),
         }
     }
 }
 
-/// A first attempt that failed before there was a call to keep count.
+/// An attempt that failed before there was a call to keep count: the first, or one that was made at once after it.
 struct First<E> {
     began: Option<Timestamp>,
+    /// How many failed before it.
+    failures: u32,
     error: E,
     verdict: Verdict,
 }
@@ -221,12 +223,42 @@ where
     }
 }
 
+impl<E> First<E> {
+    /// Whether there is nothing to decide of this failure but that another attempt follows at once.
+    #[inline]
+    fn goes_on_at_once(&self, policy: &Policy) -> bool {
+        self.verdict == Verdict::Transient && self.failures.saturating_add(1) < policy.max_attempts
+    }
+}
+
+/// Whether nobody looks at what is between two attempts, and nothing is: then there is no call to set up, but a loop
+/// that counts.
+#[inline]
+fn rushes<E, N: Watch<E>, S: Setting>(policy: &Policy, first: &First<E>) -> bool {
+    !N::WATCHES && !S::Guard::GUARDS && policy.is_immediate() && first.began.is_none()
+}
+
 /// In a box, so that it neither weighs on the future of calls that never come to it, nor on the code of their poll.
 #[cfg(feature = "std")]
 #[cold]
 #[inline(never)]
-fn apart<F: Future>(future: F) -> core::pin::Pin<Box<F>> {
-    Box::pin(future)
+fn apart<F: Future>(future: F) -> Apart<F> {
+    Apart(Box::pin(future))
+}
+
+/// Its poll is no part of the poll that it is called from, which else would be as large, and keep in memory what fits
+/// into registers.
+#[cfg(feature = "std")]
+struct Apart<F>(core::pin::Pin<Box<F>>);
+
+#[cfg(feature = "std")]
+impl<F: Future> Future for Apart<F> {
+    type Output = F::Output;
+
+    #[inline(never)]
+    fn poll(mut self: core::pin::Pin<&mut Self>, cx: &mut core::task::Context<'_>) -> Poll<F::Output> {
+        self.0.as_mut().poll(cx)
+    }
 }
 
 /// Where nothing can be allocated it is part of the future.
@@ -251,6 +283,20 @@ where
     F: FnMut(Attempt) -> Fut,
     Fut: Future<Output = Result<V, E>>,
 {
+    let first = match first {
+        Some(mut first) if rushes::<E, N, S>(policy, &first) => {
+            while first.goes_on_at_once(policy) {
+                first.failures += 1;
+                match op(Attempt::new(first.failures + 1, None)).await {
+                    Ok(value) => return Ok(value),
+                    Err(error) => first.error = error,
+                }
+                first.verdict = judge(&mut hooks.when, &first.error, hooks.retries_given_up);
+            }
+            Some(first)
+        }
+        first => first,
+    };
     let began = match &first {
         Some(first) => first.began,
         None => hooks.began::<E>(policy, &guard),
@@ -261,7 +307,8 @@ where
     let mut retry = call(policy, setting, *deadline, began, guard);
     let mut last = None;
     let mut delay = Duration::ZERO;
-    if let Some(First { error, verdict, .. }) = first {
+    if let Some(First { error, verdict, failures, .. }) = first {
+        retry.has_failed(failures);
         last = Some(error);
         delay = ears.decide_first(&mut retry, verdict, &mut last)?;
     } else if policy.has_spread() {
@@ -385,6 +432,20 @@ where
     S: Setting,
     F: FnMut(Attempt) -> Result<V, E>,
 {
+    let first = match first {
+        Some(mut first) if rushes::<E, N, S>(policy, &first) => {
+            while first.goes_on_at_once(policy) {
+                first.failures += 1;
+                match op(Attempt::new(first.failures + 1, None)) {
+                    Ok(value) => return Ok(value),
+                    Err(error) => first.error = error,
+                }
+                first.verdict = judge(&mut hooks.when, &first.error, hooks.retries_given_up);
+            }
+            Some(first)
+        }
+        first => first,
+    };
     let began = match &first {
         Some(first) => first.began,
         None => hooks.began::<E>(policy, &guard),
@@ -394,7 +455,8 @@ where
     let mut retry = call(policy, &*setting, *deadline, began, guard);
     let mut last = None;
     let mut delay = Duration::ZERO;
-    if let Some(First { error, verdict, .. }) = first {
+    if let Some(First { error, verdict, failures, .. }) = first {
+        retry.has_failed(failures);
         last = Some(error);
         delay = ears.decide_first(&mut retry, verdict, &mut last)?;
     } else if policy.has_spread() {
