@@ -45,6 +45,7 @@
 //!
 //! What is not here: the environment, the search for a file, and other formats.
 
+mod bad_setting;
 mod breaker;
 mod budget;
 mod draft;
@@ -61,7 +62,8 @@ mod value;
 mod write;
 
 pub use self::{
-    draft::{BadSetting, Draft, KEYS},
+    bad_setting::BadSetting,
+    draft::{Draft, KEYS},
     error::ConfigError,
     file::Config,
     part::Part,

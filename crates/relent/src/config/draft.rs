@@ -3,11 +3,13 @@
 //! Flags lie over a file, and a file over a profile, so what was *not* said has to be told from what was. A
 //! [`Policy`] cannot do that, and need not.
 
-use super::value::{self, CurveName, Limit, Value};
-use crate::{Curve, Invalid, Jitter, Policy, Settings, duration::BadDuration};
+use super::{
+    bad_setting::BadSetting,
+    value::{self, CurveName, Limit, Value},
+};
+use crate::{Curve, Jitter, Policy, Settings};
 use std::{
     collections::BTreeSet,
-    fmt,
     string::String,
     sync::{Mutex, PoisonError},
     time::Duration,
@@ -281,45 +283,4 @@ fn intern(delays: Vec<Duration>) -> &'static [Duration] {
     let delays: &'static [Duration] = delays.leak();
     lists.insert(delays);
     delays
-}
-
-/// Why a setting makes no sense.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadSetting {
-    /// The key, where it is one of [`KEYS`].
-    pub key: Option<&'static str>,
-    /// What is wrong with it.
-    pub problem: String,
-    /// What to write instead.
-    pub hint: String,
-}
-
-impl BadSetting {
-    pub(super) fn new(problem: impl Into<String>, hint: impl Into<String>) -> BadSetting {
-        BadSetting { key: None, problem: problem.into(), hint: hint.into() }
-    }
-
-    pub(super) fn at(self, key: &'static str) -> BadSetting {
-        BadSetting { key: Some(key), ..self }
-    }
-}
-
-impl fmt::Display for BadSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.problem)
-    }
-}
-
-impl std::error::Error for BadSetting {}
-
-impl From<Invalid> for BadSetting {
-    fn from(invalid: Invalid) -> BadSetting {
-        BadSetting::new(invalid.problem, invalid.hint).at(invalid.key)
-    }
-}
-
-impl From<BadDuration> for BadSetting {
-    fn from(bad: BadDuration) -> BadSetting {
-        BadSetting::new(format!("{bad}"), bad.hint())
-    }
 }

@@ -1,6 +1,6 @@
 //! What is wrong with a policy file, and where: the line with a caret under it.
 
-use super::draft::BadSetting;
+use super::bad_setting::BadSetting;
 use std::{
     fmt,
     ops::Range,

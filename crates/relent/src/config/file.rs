@@ -1,7 +1,8 @@
 //! Policy files: TOML in, policies out, mistakes shown where they stand.
 
 use super::{
-    draft::{BadSetting, Draft, KEYS},
+    bad_setting::BadSetting,
+    draft::{Draft, KEYS},
     error::{ConfigError, Span},
     part::Wrong,
     server::{self, ServerDraft},

@@ -1,6 +1,6 @@
 //! Where `compat = "NAME"` joins the profiles of other systems.
 
-use super::draft::BadSetting;
+use super::bad_setting::BadSetting;
 use crate::{Settings, compat};
 use std::format;
 

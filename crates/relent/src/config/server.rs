@@ -2,7 +2,7 @@
 
 use super::{
     ConfigError,
-    draft::BadSetting,
+    bad_setting::BadSetting,
     part::{self, Fields, Part, Read, Settings, Written},
 };
 use crate::{AdmissionSettings, Invalid, Order, PacerSettings, Scope};

@@ -1,9 +1,8 @@
 //! Upstreams as text: `[upstream.NAME]`, what all policies that act on it share.
 
 use super::{
-    breaker, budget,
-    draft::BadSetting,
-    hedge, limit,
+    bad_setting::BadSetting,
+    breaker, budget, hedge, limit,
     part::{self, Part, Read},
 };
 use crate::{BreakerSettings, BudgetSettings, HedgeSettings, LimitSettings, Upstream, UpstreamSettings};

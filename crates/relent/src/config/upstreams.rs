@@ -1,7 +1,7 @@
 //! The upstreams of a file as objects that calls act on: each one once, shared by all policies that name it.
 
 use super::{
-    draft::BadSetting,
+    bad_setting::BadSetting,
     file::Config,
     upstream::{UpstreamDraft, settle},
 };

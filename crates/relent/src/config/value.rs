@@ -3,12 +3,11 @@
 //! A flag is always [`Value::Text`]; a file has numbers, lists and tables too. Each reader takes both, so that a value
 //! means the same wherever it stands and a mistake is answered with the same words.
 
-use super::draft::BadSetting;
+use super::bad_setting::BadSetting;
 
 use crate::{
     Jitter,
     duration::{BadDuration, parse_duration},
-    suggest::nearest,
 };
 use std::{borrow::Cow, fmt, string::String, time::Duration, vec::Vec};
 
@@ -243,22 +242,6 @@ fn expected(what: &str, found: &Value<'_>, hint: &str) -> BadSetting {
     match found {
         Value::Text(text) => BadSetting::new(format!("{text:?} is not {what}"), hint),
         other => BadSetting::new(format!("{what} is expected, and this is {}", other.kind()), hint),
-    }
-}
-
-impl BadSetting {
-    /// A word that is none of those that would be right.
-    ///
-    /// ```
-    /// let bad = relent::config::BadSetting::unknown("key", "adress", &["address", "port"]);
-    /// assert_eq!(bad.hint, "did you mean \"address\"?");
-    /// ```
-    pub fn unknown(what: &str, word: &str, right: &[&str]) -> BadSetting {
-        let problem = format!("there is no {what} {word:?}");
-        match nearest(word, right.iter().copied()) {
-            Some(meant) => BadSetting::new(problem, format!("did you mean {meant:?}?")),
-            None => BadSetting::new(problem, format!("there are {}", right.join(", "))),
-        }
     }
 }
 
