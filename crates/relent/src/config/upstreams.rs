@@ -129,10 +129,7 @@ mod tests {
         let breaker = new.get("a").unwrap().snapshot_at(now).breaker.unwrap();
         assert_eq!(breaker.state, BreakerState::HeldOpen);
         assert_eq!(new.get("gone").unwrap_err().problem, "the file has no upstream \"gone\"");
-        assert_eq!(
-            new.iter().map(|upstream| upstream.name().to_owned()).collect::<Vec<_>>(),
-            ["a", "b", "new"]
-        );
+        assert_eq!(new.iter().map(|upstream| upstream.name().to_owned()).collect::<Vec<_>>(), ["a", "b", "new"]);
     }
 
     #[test]
