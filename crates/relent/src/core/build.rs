@@ -123,6 +123,17 @@ impl Policy {
     /// let delays: Vec<_> = POLICY.delays(1).map(|d| d.as_millis()).collect();
     /// assert_eq!(delays, [15_000, 30_000]);
     /// ```
+    ///
+    /// A policy lives as long as the program, and so must its list. One that is only known when the program runs is
+    /// leaked, once:
+    ///
+    /// ```
+    /// # use relent::Policy;
+    /// # use std::time::Duration;
+    /// let configured = vec![Duration::from_secs(1), Duration::from_secs(5)];
+    /// let policy = Policy::list(configured.leak());
+    /// assert_eq!(policy.schedule().count(), 2);
+    /// ```
     pub const fn list(delays: &'static [Duration]) -> Policy {
         Policy::of(Curve::List { delays, repeat: false })
     }
