@@ -1,6 +1,6 @@
 //! The policy flags, the same in every subcommand that takes a policy.
 //!
-//! A flag wins over the file ([`policy_file`](crate::policy_file)): the one that `--policy` names, or else one that is
+//! A flag wins over the file (`policy_file`): the one that `--policy` names, or else one that is
 //! found, unless `--compat` names another system's policy: that is a whole one, whose limits no file is meant to change
 //! unasked. Which of a file's policies is meant: the one named after `#`, else the unnamed one, else the only one. Flags
 //! and files are read by the same code (`relent::config`), so a value means the same in both.

@@ -19,7 +19,7 @@ pub fn attempt(headers: &HeaderMap) -> Option<u32> {
     values.filter_map(|(counter, value)| counter.read(value)).max()
 }
 
-/// The value of [`RELENT_ATTEMPT`] for an attempt.
+/// The value of `Relent-Attempt` for an attempt.
 pub fn attempt_value(attempt: u32) -> HeaderValue {
     HeaderValue::from(attempt.max(1))
 }
