@@ -10,7 +10,7 @@ use crate::core::{
     refused::Refused,
     rng::{mix, scale},
     time::{Timestamp, nanos},
-    verdict::Reason,
+    verdict::{Reason, Verdict},
 };
 use core::{fmt, ops::Deref, task::Waker, time::Duration};
 
@@ -290,6 +290,13 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
         if self.is_hedge {
             counts.hedges.add(1);
         } else if self.has_started || self.paid.is_some() {
+            // Whoever forgot to pay pays now.
+            if let (Some(budget), None) = (&upstream.budget, self.paid) {
+                self.paid = budget.withdraw(now, Outcome::Failure(Verdict::Transient), mix(draw));
+                if self.paid.is_none() {
+                    return self.refuse(Refused { reason: Reason::Budget, again: Timestamp::MAX });
+                }
+            }
             counts.retries.add(1);
         } else {
             if let Some(budget) = &upstream.budget
