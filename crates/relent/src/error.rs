@@ -93,7 +93,7 @@ impl<E> Error<E> {
         }
         self.say_attempts(f)?;
         if let Some(again) = self.again_in {
-            write!(f, ", again in {}", Human(again))?;
+            write!(f, ", again in {:.1}", Human(again))?;
         }
         match self.timed_out {
             Some(limit) => write!(f, ": timed out after {}", Human(limit)),
