@@ -23,6 +23,20 @@ const NEEDS: &[Need] = &[
         tests: "http::real::",
     },
     Need {
+        name: "openssl",
+        programs: &["openssl"],
+        package: "openssl",
+        what_for: "the tests of `relent http` with the certificates that people make",
+        tests: "http::real::own_certificates::",
+    },
+    Need {
+        name: "curl",
+        programs: &["curl"],
+        package: "curl",
+        what_for: "the tests of `relent http` beside curl",
+        tests: "http::beside_curl::",
+    },
+    Need {
         name: "chromium",
         programs: &["chromium", "chromium-browser", "google-chrome"],
         package: "chromium",

@@ -10,6 +10,7 @@ mod demo;
 pub mod escape;
 pub mod explain;
 mod http;
+mod ignored;
 pub mod json;
 mod man;
 pub mod outer;

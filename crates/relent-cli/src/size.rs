@@ -48,14 +48,20 @@ fn unit(text: &str) -> Option<u64> {
     Some(base.pow(power))
 }
 
-/// For people: in the largest binary unit that divides it.
+/// For people: in the largest unit that divides it, a binary one if both kinds do.
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Size(size) = *self;
-        let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-        let divides = |power: &usize| size > 0 && size.is_multiple_of(1 << (10 * power));
-        let power = (1..units.len()).rev().find(divides).unwrap_or(0);
-        write!(f, "{}{}", size >> (10 * power), units[power])
+        let largest = |base: u64| (1..=4).rev().find(|power| size > 0 && size.is_multiple_of(base.pow(*power)));
+        match (largest(1024), largest(1000)) {
+            (Some(power), _) if size != u64::MAX => {
+                write!(f, "{}{}iB", size >> (10 * power), ["", "K", "M", "G", "T"][power as usize])
+            }
+            (None, Some(power)) => {
+                write!(f, "{}{}B", size / 1000_u64.pow(power), ["", "k", "M", "G", "T"][power as usize])
+            }
+            _ => write!(f, "{size}B"),
+        }
     }
 }
 
@@ -81,6 +87,10 @@ mod tests {
         for bad in ["", "k", "-1", "1.5G", "1x", "1ib", "18446744073709551615k", "1 k b"] {
             assert!(bad.parse::<Size>().is_err(), "{bad}");
         }
-        assert_eq!([1 << 30, 1000, 1536, 0].map(|size| Size(size).to_string()), ["1GiB", "1000B", "1536B", "0B"]);
+        let shown = [1 << 30, 1000, 1536, 0, 10_000_000, u64::MAX].map(|size| Size(size).to_string());
+        assert_eq!(shown, ["1GiB", "1kB", "1536B", "0B", "10MB", "18446744073709551615B"]);
+        for size in [1 << 30, 1000, 1536, 0, 10_000_000, 512_000, 1_024_000] {
+            assert_eq!(Size(size).to_string().parse(), Ok(Size(size)));
+        }
     }
 }

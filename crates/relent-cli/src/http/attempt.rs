@@ -9,7 +9,6 @@ use super::{
     redirect::{self, Hop},
     resume::Resume,
     sink::Sink,
-    size,
     write_out::Seen,
 };
 use crate::{escape::escape_bytes, talk::Fault};
@@ -79,6 +78,10 @@ pub(super) async fn once(engine: &Engine, attempt: u32, received: &mut Received)
             }
             Part::Follows => {}
         }
+    }
+    if response.status().is_informational() {
+        let text = format!("the answer is {}, which was not asked for", failure::status_text(response.status()));
+        return Err(Broken::Failed(Box::new(Failure::of(wire::Fault::Protocol, text))));
     }
     if let Some(verdict) = engine.rules.verdict(response.status(), response.headers(), now) {
         return Err(Broken::Failed(Box::new(Failure::status(response, verdict, now))));
@@ -221,8 +224,10 @@ async fn receive(
 
 /// Whether a body of this length is not too large.
 fn fits(engine: &Engine, length: u64) -> Result<(), Broken> {
-    let Some(most) = engine.max_size.filter(|most| length > *most) else { return Ok(()) };
-    let text = format!("the body is larger than the --max-size of {}", size::shown(most));
+    if length <= engine.max_size.0 {
+        return Ok(());
+    }
+    let text = format!("the body is larger than the --max-size of {}", engine.max_size);
     Err(Broken::Failed(Box::new(Failure::of(wire::Fault::Protocol, text).hint("--max-size takes more, or unlimited"))))
 }
 
@@ -235,7 +240,7 @@ pub(super) async fn failed_body(engine: &Engine, mut response: Response, sink: &
         sink.write_head(b"\n")?;
     }
     while let Some(Ok(Some(piece))) = engine.patience.wait(&engine.pulse, response.chunk()).await {
-        let room = engine.max_size.map_or(u64::MAX, |most| most.saturating_sub(sink.length()));
+        let room = engine.max_size.0.saturating_sub(sink.length());
         let length = usize::try_from(room).unwrap_or(usize::MAX).min(piece.len());
         sink.write(&piece[..length])?;
         if length < piece.len() {

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     outer,
+    size::Size,
     talk::{EXIT_FAULT, Fault, TalkArgs},
 };
 use http::{Method, header};
@@ -39,7 +40,7 @@ pub(super) struct Engine {
     pub(super) redirects: bool,
     pub(super) include: bool,
     pub(super) to_terminal: bool,
-    pub(super) max_size: Option<u64>,
+    pub(super) max_size: Size,
     pub(super) patience: Patience,
     pub(super) pulse: Pulse,
     pub(super) request: Request,

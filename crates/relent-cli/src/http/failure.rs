@@ -157,15 +157,13 @@ fn fault_before_head(error: &reqwest::Error, way: &Way<'_>) -> (Fault, Failure) 
         of_tls(tls, &way.shown())
     } else if error.is_connect() || !way.connected {
         let why = if error.is_timeout() { "out of time".into() } else { innermost(error) };
-        let (fault, failure) = of(Fault::Connect, format!("cannot connect to {}: {why}", way.shown()));
-        match chain(error).any(|error| error.to_string().contains("authoriz")) {
-            true => (
-                fault,
-                Failure {
-                    verdict: Verdict::Permanent,
-                    ..failure.hint("--proxy-user USER:PASSWORD, if the proxy wants one")
-                },
-            ),
+        let said = proxy::Said::of(&why);
+        let (fault, failure) = of(Fault::Connect, format!("cannot connect to {}: {}", way.shown(), said.words));
+        match said.wants_user {
+            true => {
+                let failure = failure.hint("--proxy-user USER:PASSWORD, if the proxy wants one");
+                (fault, Failure { verdict: Verdict::Permanent, ..failure })
+            }
             false => (fault, failure),
         }
     } else {
@@ -194,10 +192,18 @@ pub(super) fn in_body(error: &reqwest::Error, have: u64, total: Option<u64>) -> 
         Failure::of(Fault::Timeout, "no more of the body in time".into())
     } else if undecodable && !truncated {
         Failure::of(Fault::Protocol, format!("the body cannot be decoded: {}", innermost(error)))
+    } else if is_nonsense(error) {
+        Failure::of(Fault::Protocol, format!("the body is not HTTP: {}", innermost(error)))
     } else {
         early_end(have, total)
     };
     Broken::Failed(Box::new(failure))
+}
+
+/// Whether the pieces of a body do not say how long they are.
+fn is_nonsense(error: &reqwest::Error) -> bool {
+    let is_bad = |error: &io::Error| matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData);
+    find::<hyper::Error>(error).is_some() && find::<io::Error>(error).is_some_and(is_bad)
 }
 
 /// The body ended before it was complete.
@@ -235,6 +241,10 @@ pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
 /// A connection that was made, and failed.
 fn of_connection(error: &reqwest::Error) -> (Fault, Failure) {
     if let Some(h2) = find::<h2::Error>(error) {
+        if h2.is_library() && matches!(h2.reason(), Some(h2::Reason::FRAME_SIZE_ERROR | h2::Reason::PROTOCOL_ERROR)) {
+            let (fault, failure) = of(Fault::Protocol, format!("the answer is not HTTP/2: {}", reason(h2)));
+            return (fault, failure.hint("--http1.1 speaks the older version"));
+        }
         let refused = h2.reason() == Some(h2::Reason::REFUSED_STREAM)
             || (h2.is_go_away() && h2.is_remote() && h2.reason() == Some(h2::Reason::NO_ERROR));
         let fault = if refused { Fault::Refused } else { Fault::Reset };

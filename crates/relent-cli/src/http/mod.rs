@@ -26,7 +26,6 @@ mod resolve;
 mod resume;
 mod signals;
 mod sink;
-mod size;
 mod target;
 mod tls;
 mod write_out;
@@ -35,8 +34,10 @@ pub(crate) use args::Args;
 
 use crate::{
     outer, redact,
+    size::Size,
     talk::{EXIT_FAULT, Fault},
 };
+use relent::config::BadSetting;
 use std::{
     io::{self, IsTerminal},
     path::{Path, PathBuf},
@@ -88,8 +89,9 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
         include: args.include,
         to_terminal: is_stdout && io::stdout().is_terminal(),
         max_size: match &args.max_size {
-            Some(text) => size::parse("--max-size", text)?,
-            None => Some(if is_stdout { MOST_TO_STDOUT } else { MOST_TO_A_FILE }),
+            Some(text) => max_size(text)?,
+            None if is_stdout => MOST_TO_STDOUT,
+            None => MOST_TO_A_FILE,
         },
         patience,
         pulse: idle::Pulse::default(),
@@ -103,10 +105,14 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
 }
 
 /// The largest body for stdout, which is kept until it is complete.
-const MOST_TO_STDOUT: u64 = 1 << 30;
+const MOST_TO_STDOUT: Size = Size(1 << 30);
 
 /// The largest body for a file.
-const MOST_TO_A_FILE: u64 = 64 << 30;
+const MOST_TO_A_FILE: Size = Size(64 << 30);
+
+fn max_size(text: &str) -> Result<Size, Fault> {
+    text.parse().map_err(|bad: BadSetting| Fault::new(format!("--max-size: {}", bad.problem)).hint(bad.hint))
+}
 
 /// Keys and passwords are in memory, and a dump of it would be a file.
 fn forbid_core_dumps() {

@@ -29,6 +29,9 @@ use std::{
 };
 use tokio::time;
 
+/// Nobody is advised to wait longer than this: a year.
+const WORTH_WAITING_FOR: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// Waits shorter than this have no countdown.
 const COUNTDOWN_FROM: Duration = Duration::from_secs(1);
 
@@ -257,6 +260,9 @@ impl Narrator {
             (Reason::PushbackTooLong, Some(wait))
                 if self.policy.settings().max_pushback.is_some_and(|most| wait > most) =>
             {
+                if wait > WORTH_WAITING_FOR {
+                    return None;
+                }
                 Some(format!("--max-pushback {} waits for it", Human(wait)))
             }
             (Reason::PushbackTooLong | Reason::Elapsed, _) => Some(self.more_time().into()),

@@ -78,6 +78,38 @@ pub(super) fn shown(proxy: &Url) -> String {
     format!("{}://{}:{port}", proxy.scheme(), proxy.host_str().unwrap_or_default())
 }
 
+/// What the client says about a way through a proxy that failed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    /// In plain words.
+    pub(super) words: String,
+    /// Whether the proxy asks who we are, and does not take the answer.
+    pub(super) wants_user: bool,
+}
+
+impl Said {
+    /// The client has no types for it that others can see, only these texts.
+    pub(super) fn of(text: &str) -> Said {
+        let Some(what) = text.strip_prefix("SOCKS error: ").or_else(|| text.strip_prefix("tunnel error: ")) else {
+            return Said { words: text.to_owned(), wants_user: false };
+        };
+        let (words, wants_user) = match what {
+            "failed to create underlying connection" => ("the proxy cannot be reached", false),
+            "io error during SOCKS handshake" | "io error establishing tunnel" | "unexpected end of file" => {
+                ("the proxy ended the connection", false)
+            }
+            "failed parsing server response" => ("the proxy does not speak SOCKS", false),
+            "unsuccessful" => ("the proxy refuses", false),
+            "proxy authorization required" => ("the proxy asks for a user", true),
+            "credentials not accepted" => ("the proxy does not accept the user", true),
+            "server does not support user/pass authentication" => ("the proxy takes no user and password", true),
+            "server implements authentication incorrectly" => ("the proxy asks for another authentication", true),
+            other => return Said { words: format!("the proxy says: {other}"), wants_user: false },
+        };
+        Said { words: words.to_owned(), wants_user }
+    }
+}
+
 const SOCKS_PORT: u16 = 1080;
 
 fn variable(names: &[&'static str]) -> Option<(&'static str, String)> {

@@ -1,6 +1,10 @@
 //! What ends a request from outside: a signal, a reader that goes away.
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use crate::ignored::Ignored;
+use nix::{
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::signal::Signal as Number,
+};
 use std::{
     fs, future, io,
     os::{fd::AsFd, unix::fs::FileTypeExt},
@@ -10,13 +14,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// Ends when the user or the system interrupts, with the signal and what to exit with. A signal that was ignored when
 /// we started (`nohup`) stays ignored.
 pub(super) async fn interrupted() -> (&'static str, u8) {
-    let ignored = ignored();
-    let caught = |kind: SignalKind| {
-        let is_ignored = ignored >> (kind.as_raw_value() - 1) & 1 == 1;
-        if is_ignored { None } else { signal(kind).ok() }
+    let ignored = Ignored::now();
+    let caught = |number: Number| match ignored.has(number) {
+        true => None,
+        false => signal(SignalKind::from_raw(number as i32)).ok(),
     };
-    let (mut hangup, mut interrupt) = (caught(SignalKind::hangup()), caught(SignalKind::interrupt()));
-    let (mut quit, mut terminate) = (caught(SignalKind::quit()), caught(SignalKind::terminate()));
+    let (mut hangup, mut interrupt) = (caught(Number::SIGHUP), caught(Number::SIGINT));
+    let (mut quit, mut terminate) = (caught(Number::SIGQUIT), caught(Number::SIGTERM));
     tokio::select! {
         () = received(&mut hangup) => ("SIGHUP", 129),
         () = received(&mut interrupt) => ("SIGINT", 130),
@@ -32,13 +36,6 @@ async fn received(signal: &mut Option<Signal>) {
         }
         None => future::pending().await,
     }
-}
-
-/// The signals that are ignored, a bit each; none where that cannot be known.
-fn ignored() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Ends when nobody reads from stdout any more; never where that cannot be known.

@@ -3,13 +3,13 @@
 //! Each wakes a poll through a socket. A signal that was ignored when relent started (`nohup`, a background job of a
 //! plain shell) stays ignored.
 
+use crate::ignored::Ignored;
 use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::signal::{Signal, raise},
 };
 use signal_hook::{flag, low_level::pipe};
 use std::{
-    fs::File,
     io::{self, Read},
     os::{
         fd::{AsFd, BorrowedFd},
@@ -45,8 +45,8 @@ impl Signals {
         waker.set_nonblocking(true)?;
         let finishing = Arc::new(AtomicBool::new(false));
         let mut pending = Vec::with_capacity(ENDING.len() + PASSED.len());
-        let ignored = ignored_at_start();
-        for signal in ENDING.into_iter().chain(PASSED).filter(|signal| ignored & bit(*signal) == 0) {
+        let ignored = Ignored::now();
+        for signal in ENDING.into_iter().chain(PASSED).filter(|signal| !ignored.has(*signal)) {
             let (number, caught) = (signal as i32, Arc::new(AtomicBool::new(false)));
             if ENDING.contains(&signal) {
                 flag::register_conditional_default(number, Arc::clone(&finishing))?;
@@ -112,18 +112,4 @@ pub(super) fn poll_timeout(most: Option<Duration>) -> PollTimeout {
             PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX)
         }
     }
-}
-
-fn bit(signal: Signal) -> u64 {
-    1 << (signal as i32 - 1)
-}
-
-/// The mask of ignored signals, where the system tells it (Linux).
-fn ignored_at_start() -> u64 {
-    // In one read: the file is made anew for each.
-    let mut status = [0; 4096];
-    let length = File::open("/proc/self/status").and_then(|mut file| file.read(&mut status)).unwrap_or(0);
-    let status = String::from_utf8_lossy(&status[..length]);
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

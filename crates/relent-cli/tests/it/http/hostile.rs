@@ -152,3 +152,86 @@ fn what_says_where_a_message_ends_is_refused() {
         assert_eq!(http(&["-d", "hello", "-H", header, "localhost"]).code, Some(125), "{header}");
     }
 }
+
+/// What a request to a server with this answer says, with a second for everything.
+fn answered(reply: Reply, args: &[&str]) -> Outcome {
+    let server = Server::new(vec![reply]);
+    let url = server.url("/");
+    http(&[args, &["--max-attempts=2", "--timeout=2s", &url]].concat())
+}
+
+#[test]
+fn answers_that_are_no_answers() {
+    let chunked = |rest: &str| Reply::raw(format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{rest}"));
+    for (reply, exit, words) in [
+        (chunked("ffffffffffffffffff\r\nabc"), 3, "the body is not HTTP"),
+        (chunked("-5\r\nabc"), 3, "the body is not HTTP"),
+        (chunked("5\r\nhelloX"), 3, "the body is not HTTP"),
+        (chunked("5\r\nhel"), 1, "the body ended early"),
+        (Reply::raw("HTTP/1.1 101 X\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nraw"), 3, "the answer is 101"),
+        (Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nhello"), 3, "not HTTP"),
+        (Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello"), 3, "not HTTP"),
+        (Reply::raw(format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(1 << 20))), 3, "too large"),
+        (Reply::raw("ICY 200 OK\r\n\r\n"), 3, "not HTTP"),
+    ] {
+        let outcome = answered(reply.clone(), &[]);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(exit), ""), "{reply:?}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(words), "{words}: {}", outcome.stderr);
+    }
+    let long = Reply::raw(format!("HTTP/1.1 200 OK\r\nX: {}\r\nContent-Length: 2\r\n\r\nok", "x".repeat(64 << 10)));
+    expect(&answered(long, &[]), 0, "ok", "");
+    let outcome = answered(Reply::ok("hello"), &["--http2"]);
+    assert!(outcome.code == Some(3) && outcome.stderr.contains("the answer is not HTTP/2"), "{}", outcome.stderr);
+}
+
+#[test]
+fn answers_that_never_begin() {
+    let flood = "HTTP/1.1 103 X\r\nLink: x\r\n\r\n".repeat(50_000);
+    let outcome = answered(Reply::raw(flood).hang(), &["--idle-timeout=200ms"]);
+    assert!(matches!(outcome.code, Some(1 | 124)), "{:?} {}", outcome.code, outcome.stderr);
+    let outcome = answered(Reply::raw("HTTP/1.1 200 OK\r\nX: y\r\n").hang(), &["--idle-timeout=200ms"]);
+    assert!(outcome.code == Some(1) && outcome.stderr.contains("nothing came"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_wait_of_ages_is_not_advised() {
+    let outcome = answered(Reply::new(503, &["Retry-After: 99999999999999999999"], ""), &[]);
+    assert!(outcome.code == Some(5) && !outcome.stderr.contains("hint:"), "{}", outcome.stderr);
+}
+
+#[test]
+fn redirects_with_a_user_or_nonsense_in_them() {
+    for location in
+        ["javascript:alert(1)", "http:///", "//[::1%25eth0]/", "http://a:99999/", "data:,hunter2", "http://xn--/"]
+    {
+        let outcome = answered(Reply::new(302, &[&format!("Location: {location}")], ""), &["-L"]);
+        assert_eq!(outcome.code, Some(3), "{location}: {}", outcome.stderr);
+        assert!(!outcome.stderr.contains("hunter2"), "{}", outcome.stderr);
+    }
+    let to = Reply::new(302, &["Location: http://ann:hunter2@127.0.0.1:1/?token=hunter2"], "");
+    for args in [&["-L"][..], &[], &["-v"], &["-L", "-v"], &["-v", "--json"]] {
+        let outcome = answered(to.clone(), args);
+        assert!(!outcome.stderr.contains("hunter2"), "{args:?}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn names_of_all_nations_and_addresses_with_zones() {
+    let server = Server::new(vec![Reply::ok("here\n")]);
+    let port = server.address().port();
+    let place = format!("xn--bcher-kva.example:{port}:127.0.0.1");
+    for name in ["b\u{fc}cher.example", "B\u{dc}CHER.example", "xn--bcher-kva.example"] {
+        expect(&http(&["--resolve", &place, &format!("http://{name}:{port}/")]), 0, "here\n", "");
+    }
+    let host = format!("xn--bcher-kva.example:{port}");
+    assert!(server.requests().iter().all(|request| request.header("host") == Some(&host)));
+    for (bad, words) in [
+        ("http://[fe80::1%25eth0]/", "has a zone in its address"),
+        ("http://[fe80::1%eth0]/", "has a zone in its address"),
+        ("http://xn--a.invalid/", "invalid international domain name"),
+        ("http://\u{202e}evil.invalid/", "\\u{202e}evil.invalid"),
+    ] {
+        let outcome = http(&[bad]);
+        assert!(outcome.code == Some(125) && outcome.stderr.contains(words), "{bad}: {}", outcome.stderr);
+    }
+}

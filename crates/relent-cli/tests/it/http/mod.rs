@@ -3,16 +3,22 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bad_input;
+mod beside_curl;
+mod bombs;
+mod conduct;
+mod crash;
 mod curl;
 mod download;
 mod hostile;
 mod judgement;
+mod layers;
 mod limits;
 mod nginx;
 mod output;
 mod pushback;
 mod real;
 mod server;
+mod socks;
 mod unsafe_methods;
 
 use super::binary::{Folder, Outcome};

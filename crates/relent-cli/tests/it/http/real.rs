@@ -1,5 +1,7 @@
 //! Against a real nginx: what it answers when it limits, when its upstream is down, over TLS and HTTP/2, cut and packed.
 
+mod own_certificates;
+
 use super::{
     command, expect, filtered, finish, http, http_in,
     nginx::Nginx,

@@ -210,3 +210,46 @@ fn texts_are_joined_as_curl_joins_them() {
     let request = &server.requests()[0];
     assert_eq!((request.line(), request.body.as_slice()), ("PUT / HTTP/1.1", &b"a=1&b=2"[..]));
 }
+
+/// A server of raw HTTP/2 that goes away after each request, having processed streams up to `last`; and how many came.
+fn going_away(last: u8, code: u8) -> (std::net::SocketAddr, std::sync::Arc<std::sync::Mutex<u32>>) {
+    use std::io::{Read, Write};
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let count = std::sync::Arc::new(std::sync::Mutex::new(0));
+    let seen = count.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut frames = || -> std::io::Result<()> {
+                stream.read_exact(&mut [0; 24])?;
+                stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0])?;
+                loop {
+                    let mut head = [0; 9];
+                    stream.read_exact(&mut head)?;
+                    let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+                    stream.read_exact(&mut vec![0; length as usize])?;
+                    // The last frame of a request is its body.
+                    if head[3] == 0 && head[4] & 1 == 1 {
+                        break;
+                    }
+                }
+                *seen.lock().unwrap() += 1;
+                stream.write_all(&[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, last, 0, 0, 0, code])?;
+                stream.shutdown(std::net::Shutdown::Write)?;
+                std::io::copy(&mut stream, &mut std::io::sink()).map(drop)
+            };
+            let _ = frames();
+        }
+    });
+    (address, count)
+}
+
+#[test]
+fn what_a_server_that_goes_away_has_processed_is_not_sent_again() {
+    for (last, code, attempts, exit) in [(0, 0, 2, 1), (1, 0, 1, 6), (1, 2, 1, 6), (7, 0, 1, 6)] {
+        let (address, seen) = going_away(last, code);
+        let outcome = http(&["POST", "--http2", "--max-attempts=2", "-d", "one", &format!("http://{address}/")]);
+        let stderr = &outcome.stderr;
+        assert_eq!((*seen.lock().unwrap(), outcome.code), (attempts, Some(exit)), "last {last}, code {code}: {stderr}");
+    }
+}

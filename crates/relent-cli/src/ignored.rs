@@ -1,0 +1,44 @@
+//! The signals that were ignored when relent started (`nohup`, a background job of a plain shell): they stay ignored.
+
+use nix::sys::signal::Signal;
+use std::{fs::File, io::Read};
+
+/// A set of signals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ignored(u64);
+
+impl Ignored {
+    /// Those that this process ignores now, where the system tells it (Linux); none elsewhere.
+    pub(crate) fn now() -> Ignored {
+        // In one read: the file is made anew for each.
+        let mut status = [0; 4096];
+        let length = File::open("/proc/self/status").and_then(|mut file| file.read(&mut status)).unwrap_or(0);
+        Ignored::read(&String::from_utf8_lossy(&status[..length]))
+    }
+
+    fn read(status: &str) -> Ignored {
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        Ignored(mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0))
+    }
+
+    /// Whether a signal is one of them.
+    pub(crate) fn has(self, signal: Signal) -> bool {
+        self.0 >> (signal as i32 - 1) & 1 == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bit_for_each_signal_the_first_being_one() {
+        let ignored =
+            Ignored::read("SigBlk:\t0000000000010000\nSigIgn:\t0000000000000003\nSigCgt:\tffffffffffffffff\n");
+        assert!(ignored.has(Signal::SIGHUP) && ignored.has(Signal::SIGINT));
+        assert!(!ignored.has(Signal::SIGQUIT) && !ignored.has(Signal::SIGTERM));
+        for nothing in ["", "SigIgn:", "SigIgn: x", "SigIgn: 1ffffffffffffffff"] {
+            assert_eq!(Ignored::read(nothing), Ignored::default(), "{nothing:?}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! How it behaves towards terminals, languages and whoever looks at the process.
+
+use super::{
+    command, finish,
+    server::{Reply, Server},
+};
+use crate::binary::Folder;
+use std::{
+    fs,
+    io::Read,
+    os::unix::fs::MetadataExt,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// What a terminal of this kind shows of stdout and stderr, and the exit code.
+fn on_a_terminal(term: &str, args: &[&str]) -> (String, Option<i32>) {
+    let folder = Folder::new();
+    let terminal = nix::pty::openpty(None, None).unwrap();
+    let mut command = command(&folder, args);
+    let out = Stdio::from(terminal.slave.try_clone().unwrap());
+    command.env("TERM", term).stdout(out).stderr(Stdio::from(terminal.slave));
+    let mut child = command.spawn().unwrap();
+    // The terminal ends when nobody has it open for writing any more.
+    drop(command);
+    let mut shown = Vec::new();
+    let _ = fs::File::from(terminal.master).read_to_end(&mut shown);
+    (String::from_utf8_lossy(&shown).into_owned(), child.wait().unwrap().code())
+}
+
+#[test]
+fn a_body_that_is_no_text_is_no_terminals() {
+    let server = Server::new(vec![Reply::ok(b"\x7fELF\0\x1b[2J")]);
+    let (shown, code) = on_a_terminal("xterm", &["http", "-q", &server.url("/")]);
+    assert_eq!(code, Some(125), "{shown:?}");
+    assert!(shown.contains("the body is no text, and standard output is a terminal"), "{shown:?}");
+    assert!(!shown.contains("ELF"), "{shown:?}");
+    let (shown, code) = on_a_terminal("xterm", &["http", "-q", "-o", "-", &server.url("/")]);
+    assert_eq!(code, Some(0), "{shown:?}");
+    assert!(shown.contains("ELF"), "{shown:?}");
+    let (shown, code) = on_a_terminal(
+        "xterm",
+        &["http", "-q", "--fail-with-body", &Server::new(vec![Reply::new(404, &[], b"\0x")]).url("/")],
+    );
+    assert!(code != Some(0) && !shown.contains('\0'), "{shown:?}");
+}
+
+#[test]
+fn a_dumb_terminal_gets_no_escapes() {
+    let slow = Reply::ok("x".repeat(100_000)).paused(50_000, Duration::from_millis(300));
+    let server = Server::new(vec![Reply::new(503, &["Retry-After: 1"], ""), slow]);
+    let (shown, code) = on_a_terminal("dumb", &["http", "--jitter=none", &server.url("/")]);
+    assert_eq!(code, Some(0), "{shown:?}");
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    let (shown, code) =
+        on_a_terminal("dumb", &["http", "--max-attempts=1", &Server::new(vec![Reply::status(404)]).url("/")]);
+    assert!(code == Some(3) && !shown.contains('\u{1b}'), "{shown:?}");
+}
+
+#[test]
+fn a_plain_locale_gets_ascii() {
+    let server = Server::new(vec![Reply::new(503, &["Retry-After: \u{fc}", "X-N: \u{4e2d}"], "")]);
+    let folder = Folder::new();
+    for args in
+        [&["http", "-v", "--max-attempts=2", "--base=5ms"][..], &["http", "--max-attempts=1", "-o", "f\u{fc}/x"]]
+    {
+        let url = server.url("/\u{fc}");
+        let mut command = command(&folder, &[args, &[url.as_str()]].concat());
+        command.env("LC_ALL", "C");
+        let outcome = finish(command);
+        assert!(outcome.stderr.is_ascii() && outcome.code != Some(0), "{}", outcome.stderr);
+    }
+}
+
+/// Whose the process is to the system: root's, if nobody may dump or look into it.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_in_memory_is_in_no_dump() {
+    let server = Server::new(vec![Reply::ok("").late(Duration::from_secs(20))]);
+    let folder = Folder::new();
+    let is_root = nix::unistd::geteuid().is_root();
+    let (mut command, own) = if is_root {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", env!("CARGO_BIN_EXE_relent")]);
+        (command, 65_534)
+    } else {
+        (Command::new(env!("CARGO_BIN_EXE_relent")), nix::unistd::geteuid().as_raw())
+    };
+    command.args(["http", "-q", "-u", "ann:hunter2", &server.url("/")]).current_dir(folder.path());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let began = Instant::now();
+    while server.count() == 0 && began.elapsed() < Duration::from_secs(30) {
+        thread::sleep(Duration::from_millis(10));
+    }
+    // Where a process may be dumped these files are its user's.
+    let owner = fs::metadata(format!("/proc/{}/maps", child.id())).map(|data| data.uid());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_ne!(owner.unwrap(), own);
+}

@@ -1,0 +1,189 @@
+//! What is left when it ends without warning, and how the next run goes on with it.
+
+use super::{
+    command, expect, http_in,
+    server::{Reply, Request, Server},
+};
+use crate::binary::Folder;
+use std::{
+    fs,
+    process::{Child, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+const TAG: &str = "ETag: \"v1\"";
+
+/// A body of 200 kB in which every place differs.
+fn body() -> String {
+    (0..25_000).map(|k| format!("{k:07}\n")).collect()
+}
+
+/// A server that stops after the first half of the body, and later has the rest.
+fn half() -> Server {
+    let body = body();
+    Server::with(move |k, request| match k {
+        0 => Reply::new(200, &[TAG], &body).cut(100_000).hang(),
+        _ => rest(request, &body),
+    })
+}
+
+fn rest(request: &Request, body: &str) -> Reply {
+    let from = request.header("range").and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
+    match from {
+        None => Reply::new(200, &[TAG], body),
+        Some(from @ 0..200_000) => {
+            let range = format!("Content-Range: bytes {from}-{}/{}", body.len() - 1, body.len());
+            Reply::new(206, &[TAG, &range], &body[from..])
+        }
+        Some(_) => Reply::new(416, &["Content-Range: bytes */200000"], ""),
+    }
+}
+
+fn spawn(folder: &Folder, args: &[&str]) -> Child {
+    let mut command = command(folder, args);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Waits until one of the files there has 100 kB.
+fn wait_for_half(folder: &Folder) {
+    let began = Instant::now();
+    loop {
+        let lengths = folder.names().into_iter().filter_map(|name| fs::metadata(folder.path().join(name)).ok());
+        if lengths.map(|data| data.len()).max().is_some_and(|most| most == 100_000) {
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", folder.names());
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_kill_leaves_what_the_next_run_goes_on_with() {
+    let server = half();
+    let folder = Folder::new().file("file", "");
+    let args = ["http", "-q", "-C", "-", "-o", "file", &server.url("/")];
+    let mut killed = spawn(&folder, &args);
+    wait_for_half(&folder);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(folder.names(), [".file.part", ".file.part.from", "file"]);
+    expect(&http_in(&folder, &args[1..]), 0, "", "");
+    assert!(folder.read("file") == body(), "the two halves are the whole");
+    assert_eq!(folder.names(), ["file"]);
+    assert_eq!(server.requests()[1].header("range"), Some("bytes=100000-"));
+}
+
+#[test]
+fn a_kill_between_the_part_and_what_is_known_about_it_starts_over() {
+    let server = Server::with(|_, request| rest(request, &body()));
+    for about in [None, Some(""), Some("http://elsewhere/\n\"v1\"\n200000\n"), Some("\u{0}\u{0}\u{0}")] {
+        let folder = Folder::new().file(".file.part", &body()[..50_000]);
+        if let Some(about) = about {
+            fs::write(folder.path().join(".file.part.from"), about).unwrap();
+        }
+        for name in folder.names() {
+            fs::set_permissions(folder.path().join(name), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        }
+        expect(&http_in(&folder, &["-q", "-C", "-", "-o", "file", &server.url("/")]), 0, "", "");
+        assert!(folder.read("file") == body(), "{about:?}");
+        assert_eq!(folder.names(), ["file"], "{about:?}");
+    }
+}
+
+#[test]
+fn a_part_that_is_longer_than_the_whole_starts_over() {
+    let server = Server::with(|_, request| rest(request, &body()));
+    let about = format!("{}\n\"v1\"\n200000\n", server.url("/"));
+    let folder = Folder::new().file(".file.part", &"x".repeat(200_001)).file(".file.part.from", &about);
+    for name in folder.names() {
+        fs::set_permissions(folder.path().join(name), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    }
+    let outcome = http_in(&folder, &["-q", "-C", "-", "-o", "file", &server.url("/")]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert!(folder.read("file") == body());
+}
+
+#[test]
+fn a_kill_without_going_on_leaves_the_file_as_it_was() {
+    let server = half();
+    let folder = Folder::new().file("file", "old");
+    let mut killed = spawn(&folder, &["http", "-q", "-o", "file", &server.url("/")]);
+    wait_for_half(&folder);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(folder.read("file"), "old");
+    expect(&http_in(&folder, &["-q", "-o", "file", &server.url("/")]), 0, "", "");
+    assert!(folder.read("file") == body());
+}
+
+#[test]
+fn a_signal_leaves_the_part_only_if_it_is_of_use() {
+    for (flags, left) in [(&["-C", "-"][..], &[".file.part", ".file.part.from"][..]), (&[], &[])] {
+        let server = half();
+        let folder = Folder::new();
+        let url = server.url("/");
+        let args = [&["http", "-q"], flags, &["-o", "file", &url]].concat();
+        let mut stopped = spawn(&folder, &args);
+        wait_for_half(&folder);
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(stopped.id()).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        assert_eq!(stopped.wait().unwrap().code(), Some(143));
+        assert_eq!(folder.names(), left);
+    }
+}
+
+#[test]
+fn two_runs_never_write_one_part() {
+    let server = half();
+    let folder = Folder::new();
+    let url = server.url("/");
+    let args = ["http", "-C", "-", "-o", "file", &url];
+    let mut first = spawn(&folder, &args);
+    wait_for_half(&folder);
+    let second = http_in(&folder, &args[1..]);
+    assert_eq!(second.code, Some(125));
+    assert!(second.stderr.contains("another relent is writing ./.file.part"), "{}", second.stderr);
+    assert_eq!(folder.names(), [".file.part", ".file.part.from"], "the second has removed nothing");
+    first.kill().unwrap();
+    first.wait().unwrap();
+    expect(&http_in(&folder, &["-q", "-C", "-", "-o", "file", &url]), 0, "", "");
+    assert!(folder.read("file") == body());
+}
+
+#[test]
+fn a_full_folder_keeps_the_part_for_later() {
+    let server = Server::with(|_, request| rest(request, &body()));
+    let folder = Folder::new();
+    // A file that may not grow is what a full folder looks like, without having to fill one.
+    let script = "ulimit -f 64; trap '' XFSZ; exec \"$0\" \"$@\"";
+    let mut command = std::process::Command::new("bash");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_relent"), "http", "-q", "-C", "-", "-o", "file", &server.url("/")]);
+    let full = super::finish({
+        command.current_dir(folder.path());
+        command
+    });
+    assert_eq!(full.code, Some(125), "{}", full.stderr);
+    assert_eq!(folder.names(), [".file.part", ".file.part.from"]);
+    expect(&http_in(&folder, &["-q", "-C", "-", "-o", "file", &server.url("/")]), 0, "", "");
+    assert!(folder.read("file") == body());
+    assert_eq!(server.requests()[1].header("range"), Some("bytes=65536-"));
+}
+
+#[test]
+fn a_folder_that_goes_away_is_told() {
+    let server = Server::new(vec![Reply::ok("0123456789").paused(5, Duration::from_millis(500))]);
+    let folder = Folder::new().file("inner/x", "");
+    let mut command = command(&folder, &["http", "-q", "-o", "inner/file", &server.url("/")]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    while server.count() == 0 {
+        assert!(began.elapsed() < Duration::from_secs(30));
+        thread::sleep(Duration::from_millis(5));
+    }
+    fs::remove_dir_all(folder.path().join("inner")).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{stderr}");
+    assert!(stderr.starts_with("error: cannot write to inner/file: No such file"), "{stderr}");
+}
