@@ -1,6 +1,7 @@
 //! One attempt: send, follow, judge, receive.
 
 use super::{
+    body::Body,
     engine::Engine,
     failure::{self, Broken, Failure},
     head,
@@ -134,7 +135,12 @@ async fn send(engine: &Engine, hop: &Hop) -> Result<Response, Broken> {
     engine.client.connects_to(&hop.url)?;
     Narrator::head(engine.talk, || head::sent(hop));
     let mut sending = engine.client.http.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
-    if let Some(body) = engine.request.body.as_ref().filter(|_| hop.has_body) {
+    let body = engine.request.body.as_ref().filter(|_| hop.has_body);
+    let expects_one = [Method::POST, Method::PUT, Method::PATCH].contains(&hop.method);
+    if body.map_or(expects_one, Body::is_empty) {
+        // The client says nothing of an empty body; servers that are not told wait for one, or answer 411 (RFC 9110 8.6).
+        sending = sending.header(header::CONTENT_LENGTH, 0);
+    } else if let Some(body) = body {
         sending = sending.body(body.open(&engine.pulse)?);
     }
     let sent = engine.patience.wait(&engine.pulse, sending.send()).await;

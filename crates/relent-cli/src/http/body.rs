@@ -70,6 +70,16 @@ impl Body {
         }
     }
 
+    /// Whether there is nothing in it now.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Body::Text(text) => text.is_empty(),
+            Body::File(path) => std::fs::metadata(path).is_ok_and(|data| data.len() == 0),
+            Body::Kept(file) => file.metadata().is_ok_and(|data| data.len() == 0),
+            Body::Form(_) => false,
+        }
+    }
+
     /// The body of one attempt.
     pub(super) fn open(&self, pulse: &Pulse) -> Result<reqwest::Body, Fault> {
         let text = |text: &Bytes| Ok(Source::Text(text.clone()));

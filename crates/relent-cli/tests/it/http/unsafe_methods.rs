@@ -204,6 +204,15 @@ fn standard_input_is_sent_whole_each_time() {
 }
 
 #[test]
+fn a_body_that_is_not_there_has_a_length() {
+    let server = Server::new(vec![Reply::ok("")]);
+    for (method, length) in [("POST", Some("0")), ("PUT", Some("0")), ("GET", None), ("DELETE", None)] {
+        assert_eq!(http(&[method, &server.url("/")]).code, Some(0));
+        assert_eq!(server.requests().last().unwrap().header("content-length"), length, "{method}");
+    }
+}
+
+#[test]
 fn texts_are_joined_as_curl_joins_them() {
     let server = Server::new(vec![Reply::ok("")]);
     expect(&http(&["-X", "PUT", "-d", "a=1", "-d", "b=2", &server.url("/")]), 0, "", "");
