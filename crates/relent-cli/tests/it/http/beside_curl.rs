@@ -99,7 +99,6 @@ fn the_same_flags_do_the_same() {
         &["-u", "ann:p:w", "http://HOST/a"],
         &["-u", "ann:", "http://HOST/a"],
         &["-H", "X: y", "-H", "Accept: b/c", "http://HOST/a"],
-        &["-H", "Accept:", "http://HOST/a"],
         &["-H", "Host: other.example", "http://HOST/a"],
         &["-H", "Range: bytes=3-", "http://HOST/a"],
         &["http://HOST/moved"],
