@@ -338,7 +338,8 @@ impl Narrator {
 /// Why an attempt is followed by another.
 fn why(failure: &Failure, rule: Replay) -> String {
     let mut why = match failure.verdict {
-        Verdict::After(wait) | Verdict::Turn(wait) => format!("told to wait {}", Human(wait)),
+        Verdict::After(wait) => format!("told to wait {}", Human(wait)),
+        Verdict::Turn(turn) => format!("its turn is in {}", Human(turn)),
         _ => "transient".to_owned(),
     };
     if let Some(told) = &failure.told {

@@ -2,7 +2,6 @@
 
 use super::{
     command,
-    nginx::without,
     server::{Reply, Request, Server},
 };
 use crate::binary::Folder;
@@ -61,7 +60,7 @@ fn deed(program: &[&str], args: &[&str]) -> Deed {
         }
         ours => command(&folder, ours),
     };
-    let output = it.args(args).output().expect("this test needs curl; RELENT_WITHOUT=curl leaves it out");
+    let output = it.args(args).output().expect("there is no curl: `cargo xtask test` installs it");
     let shown = |text: &[u8]| String::from_utf8_lossy(text).replace(&place, "HOST").replace(&port, "PORT");
     let requests = server.requests().into_iter().map(|request| {
         let (line, headers, body) = plain(&request);
@@ -76,9 +75,6 @@ fn deed(program: &[&str], args: &[&str]) -> Deed {
 
 #[test]
 fn the_same_flags_do_the_same() {
-    if without("curl") {
-        return;
-    }
     let mut differ = Vec::new();
     for args in [
         &["http://HOST/a"][..],

@@ -39,6 +39,17 @@ fn with_jitter_a_little_is_added_and_nothing_taken_away() {
 }
 
 #[test]
+fn a_turn_is_kept_exactly_and_counts_more_than_a_wait_beside_it() {
+    let (outcome, took, requests) = refused(&["Relent-Turn: 300", "Retry-After: 9"], &["--jitter=full"]);
+    let stderr = "\
+relent: attempt 1 of 4: 503 Service Unavailable, its turn is in 300ms (Relent-Turn: 300); next in 300ms
+relent: succeeded after 2 attempts in TIME
+";
+    expect(&outcome, 0, "ok\n", stderr);
+    assert!(took >= Duration::from_millis(300) && requests == 2, "{took:?}");
+}
+
+#[test]
 fn dates_in_all_three_forms_are_waited_for() {
     let at = SystemTime::now() + Duration::from_secs(100_000);
     let fixed = httpdate::fmt_http_date(at);

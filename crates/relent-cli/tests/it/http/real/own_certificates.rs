@@ -7,8 +7,7 @@ use std::{fs, process::Command};
 /// `openssl` in a folder.
 fn openssl(folder: &Folder, args: &str) {
     let output = Command::new("openssl").args(args.split(' ')).current_dir(folder.path()).output();
-    let output =
-        output.expect("this test needs openssl (apt-get install openssl)");
+    let output = output.expect("there is no openssl: `cargo xtask test` installs it");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
