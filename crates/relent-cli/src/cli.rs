@@ -4,7 +4,7 @@
 
 pub(crate) mod usage;
 
-use crate::{completions, connect, demo, explain, http, man, policy_args, run, simulate, talk::Fault};
+use crate::{completions, connect, demo, explain, http, man, policy_args, run, simulate, talk::Fault, upstream_args};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::{ffi::OsString, process::ExitCode};
 
@@ -18,7 +18,8 @@ pub struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-relent help policy tells the flags that say when to try again and when to stop.
+relent help policy tells the flags that say when to try again and when to stop,
+relent help upstream those that protect what is called.
 
 Exit codes:
   125  relent itself failed: wrong flags, an unreadable policy file
@@ -48,7 +49,11 @@ pub enum Command {
 impl Command {
     /// The help that is not about a subcommand, if that is what is asked for: `relent help policy`.
     pub fn topic(args: &[OsString]) -> Option<String> {
-        matches!(args, [_, help, policy] if help == "help" && policy == "policy").then(policy_args::help)
+        match args {
+            [_, help, policy] if help == "help" && policy == "policy" => Some(policy_args::help()),
+            [_, help, upstream] if help == "help" && upstream == "upstream" => Some(upstream_args::help()),
+            _ => None,
+        }
     }
 
     /// What a command line says.

@@ -25,6 +25,7 @@ mod run;
 pub mod simulate;
 pub mod size;
 pub mod talk;
+mod upstream_args;
 
 use std::{ffi::OsString, process::ExitCode};
 

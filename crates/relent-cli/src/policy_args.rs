@@ -310,6 +310,11 @@ impl PolicyArgs {
         Ok(self.read_file()?.remarks.clone())
     }
 
+    /// All that there is of the file.
+    pub(crate) fn whole_file(&self) -> Result<&PolicyFile, Fault> {
+        self.read_file()
+    }
+
     fn read_file(&self) -> Result<&PolicyFile, Fault> {
         let read = || PolicyFile::read(self.policy.as_deref(), self.compat.is_some());
         self.file.get_or_init(read).as_ref().map_err(Fault::clone)

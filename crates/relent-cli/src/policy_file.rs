@@ -41,6 +41,12 @@ pub(crate) struct PolicyFile {
     pub(crate) used: Option<String>,
     /// What else the user should know: that a file is ignored, or a part of it.
     pub(crate) remarks: Vec<String>,
+    /// All of the file, for its upstreams.
+    pub(crate) config: Config,
+    /// The file as it is shown, if there is one.
+    pub(crate) shown: Option<String>,
+    /// Which policy of it is used, if it was named.
+    pub(crate) name: Option<String>,
 }
 
 impl PolicyFile {
@@ -90,7 +96,8 @@ fn chosen(text: &str, path: &Path, name: &str) -> Result<PolicyFile, Fault> {
     let shown = path.display().to_string();
     let draft = config.draft(wanted).map_err(|bad| Fault::new(format!("{shown}: {}", bad.problem)).hint(bad.hint))?;
     let origin = wanted.map_or_else(|| shown.clone(), |name| format!("{shown}#{name}"));
-    Ok(PolicyFile { draft, origin: Some(origin), used: None, remarks: upstreams(&config, &shown) })
+    let name = wanted.map(str::to_owned);
+    Ok(PolicyFile { draft, origin: Some(origin), shown: Some(shown), name, config, ..PolicyFile::default() })
 }
 
 /// The file that nobody named.
@@ -116,7 +123,7 @@ fn found() -> Result<PolicyFile, Fault> {
         Fault::new(format!("{shown}, {why}, is no policy file: {}{line}", without_quotes(error.problem())))
             .hint(format!("--policy {shown} shows the line; {VARIABLE}=none uses no file"))
     })?;
-    Ok(only(&config, &shown, &why))
+    Ok(PolicyFile { shown: Some(shown.clone()), config: config.clone(), ..only(&config, &shown, &why) })
 }
 
 /// The policy that is used where none is named: the unnamed one, or else the only one.
@@ -134,20 +141,14 @@ fn only(config: &Config, shown: &str, why: &str) -> PolicyFile {
             )],
             ..PolicyFile::default()
         },
-        Ok(draft) if draft == Draft::default() => {
-            PolicyFile { remarks: upstreams(config, shown), ..PolicyFile::default() }
-        }
+        Ok(draft) if draft == Draft::default() && config.upstream_of(None).is_none() => PolicyFile::default(),
         Ok(draft) => {
             let only =
                 (names.len() == 1 && config.draft(names.first().copied()).as_ref() == Ok(&draft)).then(|| names[0]);
             let (origin, used) = (Some(shown.to_owned()), Some(what(only)));
-            PolicyFile { draft, origin, used, remarks: upstreams(config, shown) }
+            PolicyFile { draft, origin, used, ..PolicyFile::default() }
         }
     }
-}
-
-fn upstreams(config: &Config, shown: &str) -> Vec<String> {
-    config.upstreams().map(|upstream| format!("{shown}: [upstream.{upstream}] has no effect in this version")).collect()
 }
 
 /// Where the file that nobody named would be.

@@ -165,3 +165,8 @@ struct Readme;
 #[cfg(all(doctest, feature = "std"))]
 #[doc = include_str!("../../../docs/coming-from.md")]
 struct ComingFrom;
+
+/// The page about what protects the far side compiles.
+#[cfg(all(doctest, feature = "toml"))]
+#[doc = include_str!("../../../docs/protect.md")]
+struct Protect;

@@ -12,6 +12,7 @@ mod report;
 mod rows;
 mod subject;
 mod text;
+mod upstream;
 
 pub(crate) use self::subject::InShort;
 pub use self::subject::Setting;
@@ -36,6 +37,9 @@ use std::{
 pub struct Args {
     #[command(flatten)]
     policy: CallArgs,
+
+    #[command(flatten)]
+    upstream: upstream::OnArgs,
 
     /// Show another policy beside it: FILE#NAME or a profile.
     #[arg(long, value_name = "POLICY")]
@@ -105,8 +109,10 @@ fn explain(args: &Args) -> Result<ExitCode, Fault> {
     }
     let subjects = subjects(args)?;
     let most = usize::from(args.rows);
+    let on = on_upstream(args, &subjects)?;
     if let Some(path) = &args.svg {
-        let drawn = svg::draw(&chart::chart(&subjects, most));
+        let chart = on.as_ref().and_then(upstream::chart).unwrap_or_else(|| chart::chart(&subjects, most));
+        let drawn = svg::draw(&chart);
         if path.as_os_str() == "-" {
             write_out(drawn.as_bytes())?;
             return Ok(ExitCode::SUCCESS);
@@ -119,8 +125,25 @@ fn explain(args: &Args) -> Result<ExitCode, Fault> {
         [subject] => text::explain(subject, view),
         subjects => compare::compare(subjects, view),
     };
+    let text = match &on {
+        Some(on) if args.json => upstream::with(text.trim_end(), on) + "\n",
+        Some(on) => text + &upstream::explain(on, view.width, view.plot),
+        None => text,
+    };
     write_out(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The upstream of the one policy that is explained.
+fn on_upstream(args: &Args, subjects: &[Subject]) -> Result<Option<upstream::OnUpstream>, Fault> {
+    match subjects {
+        [subject] => args.upstream.of(subject.policy, &args.policy.whole()),
+        _ if args.upstream.is_given() => {
+            Err(Fault::new("an upstream is explained with one policy, and there are several")
+                .hint("leave out either --compare or the flags of the upstream"))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// The profiles, a line each.

@@ -57,7 +57,7 @@ fn call(call: &WholeCall) -> String {
     object.finish()
 }
 
-fn warning(warning: &Warning) -> String {
+pub(super) fn warning(warning: &Warning) -> String {
     let level = if warning.is_note() { "note" } else { "warning" };
     let mut object = Object::new();
     object.text("name", warning.name()).text("level", level);
@@ -71,7 +71,7 @@ fn bounds(object: &mut Object, name: &str, bounds: Bounds) {
     }
 }
 
-fn millis(duration: Duration) -> String {
+pub(super) fn millis(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     let (whole, part) = (nanos / 1_000_000, nanos % 1_000_000);
     if part == 0 { whole.to_string() } else { format!("{whole}.{part:06}").trim_end_matches('0').to_owned() }

@@ -5,6 +5,7 @@ use crate::{
     policy_args::{CallArgs, duration},
     size::Size,
     talk::TalkArgs,
+    upstream_args::UpstreamArgs,
 };
 use clap::ValueEnum;
 use nix::sys::signal::Signal;
@@ -21,6 +22,9 @@ pub struct Args {
 
     #[command(flatten)]
     pub(super) policy: CallArgs,
+
+    #[command(flatten)]
+    pub(super) upstream: UpstreamArgs,
 
     #[command(flatten)]
     pub(super) failure: FailureArgs,
@@ -48,6 +52,7 @@ impl Args {
         Args {
             command: command.to_vec(),
             policy: CallArgs::default(),
+            upstream: UpstreamArgs::default(),
             failure: FailureArgs {
                 retry_on_exit: None,
                 stop_on_exit: None,

@@ -5,6 +5,7 @@ use super::{
     args::Args,
     attempt::{self, Ended, How, Plan},
     group::Ways,
+    guard::{Answer, Guard, patience},
     input::Input,
     judge::{Judged, judge},
     narrator::{Narrator, millis},
@@ -39,6 +40,7 @@ pub(super) struct Driver<'a> {
     pub(super) verdicts: VerdictFile,
     pub(super) narrator: Narrator,
     pub(super) report: Report,
+    pub(super) guard: Guard,
 }
 
 /// How a run ended: what to exit with, and what to write out.
@@ -85,6 +87,9 @@ impl Driver<'_> {
 
     fn attempts(&mut self, call: &mut Call<&Policy>, history: &mut History) -> Result<Outcome, Fault> {
         loop {
+            if let Some(refused) = self.ask(call.attempt()) {
+                return Ok(refused);
+            }
             let (began, attempt) = (self.now(), call.attempt());
             self.narrator.attempt_starts(attempt);
             let ended = self.attempt(call, history)?;
@@ -92,6 +97,9 @@ impl Driver<'_> {
             let mut interrupted = ended.interrupted;
             let row = self.judge(ended, attempt, began, history);
             interrupted = interrupted.or(history.swept);
+            // One of several successes that are wanted is no failure of the far side, and its repetition no retry.
+            let failure = row.verdict.filter(|_| history.successes == 0);
+            self.guard.ended(self.now(), failure);
             let Some(verdict) = row.verdict else {
                 self.report.add(row);
                 return Ok(Outcome::Success);
@@ -101,7 +109,7 @@ impl Driver<'_> {
                 Some(signal) => Err(Outcome::Interrupted(signal)),
                 None if history.nobody_reads => Err(Outcome::Interrupted(Signal::SIGPIPE)),
                 None if history.last_one.is_some() => Err(Outcome::GaveUp(Reason::Permanent)),
-                None => self.decide(call, verdict, row.ran),
+                None => self.decide(call, verdict, row.ran).and_then(|delay| self.pay(failure, delay)),
             };
             let delay = decision.as_ref().ok().copied();
             let reason = decision.as_ref().err().and_then(Outcome::reason);
@@ -116,6 +124,34 @@ impl Driver<'_> {
                 return Ok(Outcome::Interrupted(signal));
             }
         }
+    }
+
+    /// Waits until the upstream lets the next attempt through; why not, if it does not.
+    fn ask(&mut self, attempt: u32) -> Option<Outcome> {
+        loop {
+            let within = patience(self.policy, self.started.elapsed(), self.limit);
+            match self.guard.ask(self.now(), within) {
+                Answer::Go => return None,
+                Answer::Wait(delay) => {
+                    if let Some(signal) = wait(delay, attempt, self.signals, &mut self.narrator) {
+                        return Some(Outcome::Interrupted(signal));
+                    }
+                }
+                Answer::No(outcome, why) => {
+                    self.narrator.remark(why);
+                    return Some(outcome);
+                }
+            }
+        }
+    }
+
+    /// The delay, if the budget pays for the retry after it.
+    fn pay(&mut self, failure: Option<Verdict>, delay: Duration) -> Result<Duration, Outcome> {
+        if failure.is_none_or(|failure| self.guard.pay(self.now(), failure)) {
+            return Ok(delay);
+        }
+        self.narrator.remark(self.guard.out_of_budget());
+        Err(Outcome::GaveUp(Reason::Budget))
     }
 
     fn attempt(&mut self, call: &Call<&Policy>, history: &History) -> Result<Ended, Fault> {

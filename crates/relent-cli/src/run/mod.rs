@@ -10,6 +10,7 @@ mod attempt;
 mod driver;
 mod exit_set;
 mod group;
+mod guard;
 mod input;
 mod judge;
 mod narrator;
@@ -32,10 +33,12 @@ use crate::{
 use attempt::died_by;
 use driver::{Driver, Finished};
 use group::orphans;
+use guard::Guard;
 use input::Input;
 use narrator::Narrator;
 use nix::sys::signal::Signal;
 use patterns::Patterns;
+use relent::Upstream;
 use report::{Outcome, Report};
 use signals::Signals;
 use spool::Spool;
@@ -60,6 +63,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     let started = Instant::now();
     let policy = args.policy.policy_said(args.talk)?;
     let seed = args.policy.seed();
+    let upstream = upstream(args)?;
     let signals = Signals::catch().map_err(|error| Fault::new(format!("cannot catch signals: {error}")))?;
     orphans::adopt();
     let narrator = Narrator::new(args.talk, args.time.heartbeat, &policy, started);
@@ -78,9 +82,21 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         verdicts: VerdictFile::create().map_err(|error| no_verdict_file(&error))?,
         narrator,
         report: Report::new(args.report.as_deref())?,
+        guard: Guard::new(upstream, seed),
     };
     let finished = driver.run(seed)?;
     exit(&finished, &signals)
+}
+
+/// The upstream of the flags and the file. A hedge of the file is for others: here no two attempts run at a time.
+fn upstream(args: &Args) -> Result<Option<Upstream>, Fault> {
+    if args.upstream.hedge.is_some() {
+        return Err(Fault::new("--hedge: relent run runs a command once at a time")
+            .hint("leave --hedge out; a hedge is for calls that are safe to run twice at once"));
+    }
+    let Some(described) = args.upstream.draft(&args.policy.whole())? else { return Ok(None) };
+    let upstream = described.draft.upstream(&described.name);
+    upstream.map(Some).map_err(|bad| Fault::new(bad.problem).hint(bad.hint))
 }
 
 /// Writes out what the last attempt wrote, and says what to exit with.

@@ -94,6 +94,9 @@ fn flags(command: &str) -> Vec<String> {
         help += &folder.relent(&[command, name, "--help"]).stdout;
     }
     help += &folder.relent(&["help", "policy"]).stdout;
+    if ["run", "explain"].contains(&command) {
+        help += &folder.relent(&["help", "upstream"]).stdout;
+    }
     let words = help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
     words.filter(|word| word.starts_with("--")).map(str::to_owned).collect()
 }

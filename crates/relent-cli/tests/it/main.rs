@@ -12,3 +12,4 @@ mod pages;
 mod report;
 mod run;
 mod simulate;
+mod upstream;

@@ -33,13 +33,11 @@ fn relent_toml_is_found_by_itself() {
 }
 
 #[test]
-fn upstreams_are_said_to_have_no_effect() {
-    let place = Place::new().file("relent.toml", "[policy]\n[upstream.bank]\nbudget = { ratio = 0.1 }\n");
-    place.relent(&["run", "--", "true"]).is(
-        0,
-        "",
-        "relent: relent.toml: [upstream.bank] has no effect in this version\n",
-    );
+fn upstreams_that_no_policy_names_change_nothing() {
+    let text =
+        "[policy]\nmax_attempts = 2\nbase = '1ms'\n[upstream.bank]\nbudget = { ratio = 0, min_per_second = 1 }\n";
+    let place = Place::new().file("relent.toml", text);
+    assert_eq!(attempts(&place, &[]), 2);
 }
 
 #[test]

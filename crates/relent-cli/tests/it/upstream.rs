@@ -1,0 +1,192 @@
+//! What protects the far side: the flags, the file, `explain`, and `run` that obeys it.
+
+use crate::binary::{Folder, golden, relent};
+
+const BANK: &str = "\
+[policy.pay]
+curve = \"immediate\"
+max_attempts = 9
+upstream = \"bank\"
+
+[policy.read]
+base = \"1ms\"
+jitter = \"none\"
+max_attempts = 3
+
+[upstream.bank]
+budget = { grpc = 10, token_ratio = 0.1 }
+breaker = { consecutive = 20, open_for = \"30s\" }
+
+[upstream.shop]
+limit = { rate = 100, burst = 10 }
+hedge = { after = \"50ms\" }
+";
+
+#[track_caller]
+fn explains(name: &str, args: &[&str]) {
+    let folder = if args.contains(&"--policy") { Folder::new().file("relent.toml", BANK) } else { Folder::new() };
+    let outcome = folder.relent(&[&["explain"], args].concat());
+    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)));
+    golden(name, &outcome.stdout);
+}
+
+#[track_caller]
+fn refuses(args: &[&str], stderr: &str) {
+    let folder = Folder::new().file("relent.toml", BANK);
+    let outcome = folder.relent(args);
+    assert_eq!((outcome.stderr.as_str(), outcome.stdout.as_str(), outcome.code), (stderr, "", Some(125)), "{args:?}");
+}
+
+#[test]
+fn explain_shows_what_a_budget_and_a_breaker_allow() {
+    let flags =
+        ["--budget", "ratio=0.1,min_per_second=1", "--breaker", "consecutive=5,open_for=30s,factor=2,jitter=0.2"];
+    explains("explain-upstream.txt", &[&["--base", "100ms", "--max-attempts", "3"], &flags[..]].concat());
+}
+
+#[test]
+fn explain_shows_the_upstream_of_the_file_and_what_flags_change() {
+    explains("explain-upstream-file.txt", &["--policy", "#pay", "--no-plot"]);
+    explains("explain-upstream-over.txt", &["--policy", "#pay", "--no-plot", "--budget", "sre", "--breaker", "none"]);
+    explains("explain-upstream-named.txt", &["--policy", "#read", "--upstream", "shop", "--no-plot"]);
+}
+
+#[test]
+fn machines_get_the_upstream_in_the_policys_object() {
+    explains("explain-upstream.json", &["--policy", "#pay", "--json", "--load", "10"]);
+}
+
+#[test]
+fn the_plot_of_an_upstream_is_the_same_each_time() {
+    let flags = ["--budget", "ratio=0.1", "--max-attempts", "3", "--svg", "-"];
+    explains("explain-upstream.svg", &flags);
+}
+
+/// Three layers with three attempts each make 27, with a budget of a tenth 1.331.
+#[test]
+fn layers_multiply() {
+    let told = |args: &[&str]| {
+        let fixed = ["explain", "--no-plot", "--max-attempts", "3", "--layers", "3"];
+        relent(&[&fixed[..], args].concat()).stdout.replace('\n', " ")
+    };
+    let bare = told(&[]);
+    assert!(bare.contains("a call of the first becomes 27 attempts at the last"), "{bare}");
+    assert!(bare.contains("warning: retries multiply: 3 layers make up to 27 attempts of one call"), "{bare}");
+    let paid = told(&["--budget", "ratio=0.1"]);
+    assert!(
+        paid.contains("becomes 1.331 attempts at the last when every attempt fails; without what protects them 27.")
+    );
+    assert!(!paid.contains("multiply"), "{paid}");
+}
+
+#[test]
+fn the_numbers_of_other_systems() {
+    let told = |args: &[&str]| relent(&[&["explain", "--no-plot"], args].concat()).stdout.replace('\n', " ");
+    let aws = told(&["--budget", "aws-2.1"]);
+    assert!(aws.contains("gets 35 retries in all (500 tokens, 14 a retry), 100 if it throttles"), "{aws}");
+    assert!(told(&["--budget", "aws-2.0"]).contains("gets 100 retries in all (500 tokens, 5 a retry)"));
+    assert!(told(&["--budget", "finagle"]).contains("Up to 100 retries may come at once without any call."));
+    assert!(told(&["--budget", "grpc-a6"]).contains("Retries stop at failure 5 in a row"));
+    assert!(told(&["--budget", "ratio=0.1"]).contains("allows 11 retries a second."));
+    assert!(told(&["--breaker", "gobreaker"]).contains("trips after 6 failures in a row"));
+}
+
+#[test]
+fn combinations_that_hurt_are_warned_of() {
+    let told = |args: &[&str]| relent(&[&["explain", "--no-plot"], args].concat()).stdout.replace('\n', " ");
+    let hedge = told(&["--hedge", "after=50ms"]);
+    assert!(hedge.contains("warning: hedges have no budget: a far side that is slow gets up to 2 attempts"), "{hedge}");
+    let floor = told(&["--budget", "ratio=0.1,min_per_second=0"]);
+    assert!(floor.contains("warning: the budget has no floor: with fewer than 10 calls in 10s"), "{floor}");
+    let short = told(&["--breaker", "consecutive=5,open_for=1s", "--curve", "constant", "--base", "10s"]);
+    assert!(short.contains("warning: the breaker is too short: 7 of 7 retries wait for longer than the 1s"), "{short}");
+    let endless = told(&["--breaker", "polly", "--max-attempts", "unlimited", "--base", "10s"]);
+    assert!(endless.contains("warning: endless retries have no budget"), "{endless}");
+}
+
+#[test]
+fn bad_flags_say_what_and_why() {
+    refuses(
+        &["explain", "--budget", "ratio=1.5"],
+        "error: invalid value 'ratio=1.5' for '--budget <BUDGET>': the ratio is not between 0 and 1\n\
+         hint: 0.1 allows a retry for every tenth call\n",
+    );
+    refuses(
+        &["explain", "--breaker", "consecutive=5,open_for=30"],
+        "error: invalid value 'consecutive=5,open_for=30' for '--breaker <BREAKER>': open_for: the duration has no unit\n\
+         hint: write it like 100ms, 1.5s, 1m30s or 2h; units are ns, us, ms, s, m, h, d\n",
+    );
+    refuses(
+        &["explain", "--limit", "rate=18446744073709551616"],
+        "error: invalid value 'rate=18446744073709551616' for '--limit <LIMIT>': rate: 18446744073709551616 is too \
+         large\nhint: use at most 4294967295\n",
+    );
+    refuses(
+        &["explain", "--hedge", "quantile=nan"],
+        "error: invalid value 'quantile=nan' for '--hedge <HEDGE>': the quantile is not between 0 and 1\n\
+         hint: 0.95 hedges one call in twenty\n",
+    );
+    refuses(
+        &["explain", "--breaker", "poly"],
+        "error: invalid value 'poly' for '--breaker <BREAKER>': there is no breaker \"poly\"\n\
+         hint: did you mean \"polly\"?\n",
+    );
+    refuses(
+        &["explain", "--policy", "#read", "--upstream", "banks"],
+        "error: --upstream banks: the file has no upstream \"banks\"\nhint: did you mean \"bank\"?\n",
+    );
+    refuses(
+        &["explain", "--load", "0"],
+        "error: invalid value '0' for '--load <NUMBER>': a load of 0 calls a second is not possible\n\
+         hint: write it like 100: calls a second, above 0 and up to 1000000000\n",
+    );
+    refuses(
+        &["explain", "--compare", "celery", "--compare", "stamina", "--budget", "sre"],
+        "error: an upstream is explained with one policy, and there are several\n\
+         hint: leave out either --compare or the flags of the upstream\n",
+    );
+    refuses(
+        &["run", "--policy", "#read", "--hedge", "after=50ms", "--", "true"],
+        "error: --hedge: relent run runs a command once at a time\n\
+         hint: leave --hedge out; a hedge is for calls that are safe to run twice at once\n",
+    );
+}
+
+/// gRPC's budget of 10 tokens stops at the fifth failure; the command's own status is kept.
+#[test]
+fn a_run_that_its_budget_stops_says_so_and_exits_as_the_command_did() {
+    let folder = Folder::new().file("relent.toml", BANK);
+    let outcome = folder.relent(&["run", "--policy", "#pay", "--", "sh", "-c", "echo >> attempts; exit 7"]);
+    assert_eq!(outcome.code, Some(7), "{}", outcome.stderr);
+    assert_eq!(folder.read("attempts").lines().count(), 5);
+    assert!(outcome.stderr.contains("relent: bank: its grpc budget allows no retry now\n"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("out of retry budget"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_run_that_its_breaker_stops_says_when_to_ask_again() {
+    let folder = Folder::new();
+    let flags = ["run", "--curve", "immediate", "--breaker", "consecutive=2,open_for=1h"];
+    let outcome = folder.relent(&[&flags[..], &["--", "sh", "-c", "echo >> attempts; exit 9"]].concat());
+    assert_eq!(outcome.code, Some(9), "{}", outcome.stderr);
+    assert_eq!(folder.read("attempts").lines().count(), 2);
+    assert!(outcome.stderr.contains("relent: upstream: breaker open; ask again in "), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_budget_that_is_not_used_up_changes_nothing() {
+    let with = |flags: &[&str]| {
+        let fixed = ["run", "--base", "1ms", "--jitter", "none", "--max-attempts", "3", "--seed", "1"];
+        let outcome = relent(&[&fixed[..], flags, &["--", "sh", "-c", "exit 3"]].concat());
+        (outcome.code, outcome.stderr.lines().count())
+    };
+    assert_eq!(with(&[]), with(&["--budget", "ratio=0.1", "--breaker", "consecutive=5", "--limit", "rate=1000"]));
+}
+
+#[test]
+fn the_help_of_an_upstream() {
+    let outcome = relent(&["help", "upstream"]);
+    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)));
+    golden("help-upstream.txt", &outcome.stdout);
+    assert!(outcome.stdout.lines().all(|line| line.chars().count() <= 100), "{}", outcome.stdout);
+}
