@@ -118,7 +118,8 @@ pub fn got(
     if attempt > limit || !methods.contains(&method) || !statuses.contains(&status) {
         return 0.0;
     }
-    match retry_after {
+    // Zero is no answer to JavaScript.
+    match retry_after.filter(|told| *told != 0.0) {
         Some(told) if told > longest => 0.0,
         Some(told) => told,
         None if status == 413 => 0.0,
@@ -162,5 +163,7 @@ mod tests {
         assert_eq!(delay("GET", 413, 1, None), 0.0);
         assert_eq!(delay("GET", 413, 1, Some(5.0)), 5.0);
         assert_eq!(got("GET", 503, 1, 2, Some(5.0), 4.0, 1000.0), 0.0);
+        assert_eq!(delay("GET", 503, 1, Some(0.0)), 1000.0);
+        assert_eq!(delay("GET", 413, 1, Some(0.0)), 0.0);
     }
 }

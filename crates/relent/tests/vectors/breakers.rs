@@ -65,7 +65,9 @@ pub(crate) fn cockatiel(case: &Case) -> Outcome {
         settings.window = BreakerWindow::Calls(size);
         settings.min_calls = Some(options.number_or("minimumNumberOfCalls", f64::from(size))?.max(1.0) as u32);
     } else if options.has("duration") {
-        let duration = options.number("duration")?;
+        // It measures in slices of whole milliseconds, which together are a little more or less than it was told.
+        let slices = (options.number("duration")? / 1000.0).ceil().max(5.0);
+        let duration = (options.number("duration")? / slices).round() * slices;
         // Its guess: the rate at which the threshold is five failures a second.
         let rate = options.number_or("minimumRps", 5.0 / threshold)? / 1000.0;
         settings.consecutive = None;

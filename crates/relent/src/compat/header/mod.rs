@@ -86,7 +86,10 @@ pub fn openai_obeys(seconds: f64) -> bool {
 pub fn aws(header: &str) -> Option<f64> {
     let trimmed = header.trim();
     let digits = trimmed.strip_prefix('+').unwrap_or(trimmed);
-    is_digits(digits).then(|| digits.parse::<f64>().unwrap_or(f64::INFINITY) / 1000.0)
+    // Python takes single underscores between digits, and fails on what is no float.
+    let grouped = digits.split('_').all(is_digits);
+    let millis = || digits.replace('_', "").parse::<f64>().ok().filter(|millis| millis.is_finite());
+    if grouped { millis().map(|millis| millis / 1000.0) } else { None }
 }
 
 /// What botocore 1.44 waits when its own delay is `own` and the header says `told`, in seconds: at least its own, at
@@ -221,9 +224,11 @@ mod tests {
 
     #[test]
     fn aws_reads_whole_milliseconds() {
-        for (header, expected) in [(" 250 ", Some(0.25)), ("1.5", None), ("-1", None), ("", None), ("+5", Some(0.005))]
-        {
-            assert_eq!(aws(header), expected, "{header:?}");
+        for (header, expected) in [(" 250 ", 0.25), ("+5", 0.005), ("1_000", 1.0)] {
+            assert_eq!(aws(header), Some(expected), "{header:?}");
+        }
+        for header in ["1.5", "-1", "", "1__0", "_1", "1_", &"9".repeat(400)] {
+            assert_eq!(aws(header), None, "{header:?}");
         }
         assert_eq!(aws_delay(1.0, aws("60000")), 6.0);
     }

@@ -269,7 +269,9 @@ impl Breaker {
             return None;
         }
         let recorded = self.window.record(self.shape, outcome.now, mark, is_current);
-        let trips = recorded.seen.is_some_and(|seen| self.is_too_much(seen));
+        // The others look at their window after a failure only, not when a success makes the volume full.
+        let looks = self.settings.quirks == BreakerQuirks::None || outcome.failed || outcome.slow;
+        let trips = looks && recorded.seen.is_some_and(|seen| self.is_too_much(seen));
         let mut cleared = recorded.cleared;
         loop {
             let word = self.packed();

@@ -17,8 +17,10 @@ pub(super) struct Grpc {
 
 impl Grpc {
     pub(super) const fn new(max_tokens: u32, token_ratio: f64) -> Grpc {
-        // A6: three decimal places count, further ones are dropped.
-        let ratio = (token_ratio * 1000.0) as u64 as f64 / 1000.0;
+        // A6: three decimal places count, further ones are dropped. The product of 1.001 is just below 1001.
+        let places = token_ratio * 1000.0;
+        let nearest = (places + 0.5) as u64 as f64;
+        let ratio = if nearest / 1000.0 == token_ratio { token_ratio } else { places as u64 as f64 / 1000.0 };
         let most = max_tokens as f64;
         Grpc { most, ratio, tokens: Word::new(most.to_bits()) }
     }

@@ -33,9 +33,12 @@ impl InFlight {
         if retries < self.floor {
             return true;
         }
-        // At most 2^32 times a billion.
-        let share = self.share * active;
-        if self.inclusive { retries * BILLION <= share } else { retries < share / BILLION }
+        // At most 2^32 times a billion. In whole billionths, one of three is the third that a share was made of.
+        match (self.inclusive, active) {
+            (true, 0) => true,
+            (true, _) => retries * BILLION / active <= self.share,
+            (false, _) => retries < self.share * active / BILLION,
+        }
     }
 
     fn add(&self, retry: bool) {
