@@ -206,7 +206,9 @@ fn scenario(args: &Args) -> Result<Scenario, Fault> {
         .hint("a file is simulated by itself: relent simulate FILE.toml"));
     }
     let scenario = match (&args.world, &args.file) {
-        (Some(WorldArgs::Herd(herd)), _) => herd.scenario()?,
+        (Some(WorldArgs::Herd(herd)), _) => {
+            herd.scenario(args.output.engine.as_deref().is_some_and(|engine| engine != "exact"))?
+        }
         (Some(WorldArgs::Open(open)), _) => open.scenario()?,
         (Some(WorldArgs::Aws(aws)), _) => aws.scenario()?,
         (Some(WorldArgs::Layers(layers)), _) => layers.scenario()?,

@@ -1,6 +1,6 @@
 //! Values of the flags of `relent simulate`.
 
-use relent_sim::Windows;
+use relent_sim::{Newcomers, Windows};
 use std::time::Duration;
 
 /// A time of trouble on the command line: `10s` from the beginning, or `60s+10s`.
@@ -39,6 +39,11 @@ pub(super) fn outage(text: &str) -> Result<Outage, String> {
 pub(super) fn spike(text: &str) -> Result<Spike, String> {
     let (time, per_s) = text.split_once('=').ok_or("a spike is AT+FOR=RATE, such as 120s+5s=30")?;
     Ok(Spike { time: outage(time)?, rate: rate(per_s)? })
+}
+
+pub(super) fn newcomers(text: &str) -> Result<Newcomers, String> {
+    let (per_s, until) = text.split_once('+').ok_or("newcomers are RATE+FOR, such as 2500+60s")?;
+    Ok(Newcomers { rate: rate(per_s)?, until: duration(until)? })
 }
 
 /// A whole number, with underscores and powers of ten (`100_000`, `1e6`) for people who count zeros badly.
@@ -94,6 +99,9 @@ mod tests {
         assert!(outage("60+10").is_err() && outage("").is_err());
         let time = Outage { at: secs(120), lasts: secs(5) };
         assert_eq!(spike("120s+5s=30"), Ok(Spike { time, rate: 30.0 }));
+        let read = ["2500+60s", "2500", "x+60s", "2500+60"].map(newcomers);
+        assert_eq!(read[0], Ok(Newcomers { rate: 2500.0, until: secs(60) }));
+        assert!(read[1..].iter().all(Result::is_err));
         assert!(["120s+5s", "120s=", "=30", "120s+5s=x"].map(spike).iter().all(Result::is_err));
         assert_eq!(["100_000", "1e6", "7"].map(count), [Ok(100_000), Ok(1_000_000), Ok(7)]);
         assert!(["1.5", "-1", "nan", "x", "1e30"].map(count).iter().all(Result::is_err));

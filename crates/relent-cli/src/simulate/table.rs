@@ -6,7 +6,7 @@ use relent_sim::{Engine, Figure, Outcome, Record};
 use std::{fmt::Write, ops::Range};
 
 /// Figures that a table has room for, in order; those without a meaning anywhere are left out.
-const COLUMNS: [Figure; 20] = [
+const COLUMNS: [Figure; 26] = [
     Figure::SuccessShare,
     Figure::GaveUpShare,
     Figure::StillTrying,
@@ -22,6 +22,12 @@ const COLUMNS: [Figure; 20] = [
     Figure::RecoveryS,
     Figure::GoodputShare,
     Figure::Load,
+    Figure::WastedWork,
+    Figure::RefusedBudget,
+    Figure::RefusedOpen,
+    Figure::RefusedShed,
+    Figure::RefusedOverloaded,
+    Figure::RefusedTurn,
     Figure::P50S,
     Figure::P99S,
     Figure::Peak100Ms,
@@ -58,15 +64,21 @@ fn columns(outcome: &Outcome) -> Vec<Figure> {
     let has = |figure| shown(outcome).any(|record| record.get(figure).is_some());
     let (is_channel, is_occ) = (has(Figure::AttemptsPerPacket), has(Figure::Calls));
     let is_open = !has(Figure::DrainS) && has(Figure::Load);
+    let protected = has(Figure::RefusedTurn);
     let wanted = |figure: &Figure| match figure {
         Figure::AttemptsPerClient => !is_channel,
         Figure::GoodputShare | Figure::Load | Figure::RecoveryS => is_open,
         Figure::DrainS | Figure::P50S | Figure::P99S => !is_occ,
         // One peak is enough: where the capacity is known, in units of it.
         Figure::Peak100Ms => !is_occ && !has(Figure::PeakOverCapacity),
-        Figure::GaveUpShare | Figure::StillTrying => {
-            shown(outcome).any(|record| record.get(*figure).unwrap_or(0.0) > 0.0)
-        }
+        Figure::WastedWork => protected && is_open,
+        Figure::RefusedBudget
+        | Figure::RefusedOpen
+        | Figure::RefusedShed
+        | Figure::RefusedOverloaded
+        | Figure::RefusedTurn
+        | Figure::GaveUpShare
+        | Figure::StillTrying => shown(outcome).any(|record| record.get(*figure).unwrap_or(0.0) > 0.0),
         _ => true,
     };
     COLUMNS.into_iter().filter(|figure| wanted(figure) && has(*figure)).collect()
@@ -91,7 +103,7 @@ fn ideal(outcome: &Outcome, columns: &[Figure]) -> Option<Vec<String>> {
     let of = |figure: &Figure| match figure {
         figure if is_herd => ideal.figure(*figure),
         Figure::AttemptsPerClient | Figure::Load | Figure::GoodputShare | Figure::SuccessShare => Some(1.0),
-        Figure::RecoveryS | Figure::GaveUpShare | Figure::StillTrying => Some(0.0),
+        Figure::RecoveryS | Figure::GaveUpShare | Figure::StillTrying | Figure::WastedWork => Some(0.0),
         _ => None,
     };
     let mut row = vec!["ideal".to_owned()];
@@ -129,7 +141,12 @@ fn row(record: &Record, columns: &[Figure], outcome: &Outcome) -> Vec<String> {
 const fn is_share(figure: Figure) -> bool {
     matches!(
         figure,
-        Figure::SuccessShare | Figure::GaveUpShare | Figure::StillTrying | Figure::GoodputShare | Figure::Utilisation
+        Figure::SuccessShare
+            | Figure::GaveUpShare
+            | Figure::StillTrying
+            | Figure::GoodputShare
+            | Figure::Utilisation
+            | Figure::WastedWork
     )
 }
 

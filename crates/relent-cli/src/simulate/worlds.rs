@@ -7,8 +7,8 @@ use super::{
 use crate::{policy_args::PolicyArgs, talk::Fault};
 use relent::{Policy, config::CurveName};
 use relent_sim::{
-    Access, Arrivals, Batch, Contender, Ethernet, Layers, Network, Rate, RetryAfter, Saturated, Scenario, Server,
-    Service, Trouble, TroubleKind, Windows, World, presets,
+    Access, Arrivals, Batch, Contender, Ethernet, Layers, Network, Newcomers, Rate, RetryAfter, Saturated, Scenario,
+    Server, Service, Trouble, TroubleKind, Windows, World, presets,
 };
 use std::time::Duration;
 
@@ -100,6 +100,14 @@ pub struct Herd {
     #[arg(long, value_name = "DURATION", value_parser = numbers::duration, allow_hyphen_values = true)]
     pub timeout: Option<Duration>,
 
+    /// The share of clients that do not come back once they were refused, 0 to 1.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, allow_negative_numbers = true)]
+    pub leaving: f64,
+
+    /// New clients who call while the herd comes back: so many a second, for so long, such as 2500+60s.
+    #[arg(long, value_name = "PER_SECOND+FOR", value_parser = numbers::newcomers, allow_negative_numbers = true)]
+    pub newcomers: Option<Newcomers>,
+
     /// How service times are distributed.
     #[arg(long, value_name = "SHAPE", default_value = "deterministic", value_parser = ["deterministic", "exponential"])]
     pub service: String,
@@ -118,8 +126,12 @@ pub struct Herd {
     pub policy: PolicyArgs,
 }
 
+/// Clients that the exact engine follows, one by one, in a second or two.
+const MOST_FOLLOWED: u64 = 2_000_000;
+
 impl Herd {
-    pub(super) fn scenario(&self) -> Result<Scenario, Fault> {
+    /// `counts` says that an engine was asked for which does not follow clients one by one.
+    pub(super) fn scenario(&self, counts: bool) -> Result<Scenario, Fault> {
         let second = self.capacity.clamp(1.0, 1e15) as u64;
         let service = Service {
             arrivals: Arrivals::Herd { clients: self.clients, window: self.window },
@@ -127,6 +139,8 @@ impl Herd {
             timeout: self.timeout,
             server: self.server.server(self.capacity, self.service == "exponential", Some(second)),
             troubles: self.server.troubles(TroubleKind::Refuse),
+            leaving: self.leaving,
+            newcomers: self.newcomers,
             ..Service::herd(self.clients, self.capacity)
         };
         let mut scenario = Scenario::new("herd", World::Service(service));
@@ -141,7 +155,12 @@ impl Herd {
         let unsaid = Unsaid { curve: CurveName::Exponential, max_attempts: None };
         let given = policies::given(&self.policy, unsaid)?;
         scenario.contenders = match (given, policies::compared(&self.compare)?) {
-            (None, others) if others.is_empty() => policies::usual(),
+            (None, others) if others.is_empty() => {
+                let paced = policies::paced(self.clients, self.capacity, self.leaving);
+                // Millions are counted, not followed, and no counting knows who has which turn.
+                let follows = self.clients <= MOST_FOLLOWED && !counts && self.capacity > 0.0;
+                policies::usual().into_iter().chain(follows.then_some(paced)).collect()
+            }
             (given, others) => given.into_iter().chain(others).collect(),
         };
         Ok(seeded(scenario, &self.policy))

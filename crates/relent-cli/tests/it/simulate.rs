@@ -481,10 +481,10 @@ fn ctrl_c_writes_what_is_done() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let records = json.as_array().unwrap();
     let runs: Vec<u64> = records.iter().map(|record| record["seeds"].as_u64().unwrap()).collect();
-    assert_eq!(runs.len(), 6, "{runs:?}");
+    assert_eq!(runs.len(), 7, "{runs:?}");
     assert!(runs.iter().all(|seeds| (1..100_000).contains(seeds)), "{runs:?}");
     assert_eq!(folder.names(), ["plots", "x.csv", "x.html"]);
-    assert_eq!(folder.read("x.csv").lines().count(), 7);
+    assert_eq!(folder.read("x.csv").lines().count(), 8);
     assert!(folder.read("x.html").contains("This run was interrupted"));
     assert!(folder.read("plots/load.svg").starts_with("<svg"));
 }

@@ -54,6 +54,11 @@ pub fn advise(scenario: &Scenario, outcome: &mut Outcome, threads: usize, effort
     let attempts: f64 = outcome.records.iter().map(attempts).sum();
     let mut advice = Advice { policies: vec![Safety::default(); outcome.records.len()], ..Advice::default() };
     let enough = if effort == Effort::Any { f64::INFINITY } else { attempts + SECOND };
+    let is_protected = scenario.contenders.iter().any(|contender| contender.protection.is_any());
+    if is_protected && !matches!(&scenario.world, World::Service(service) if !service.is_open()) {
+        // Theory knows what retries do, not what budgets and breakers keep them from doing.
+        return;
+    }
     let World::Service(service) = &scenario.world else {
         if matches!(scenario.world, World::Layers(_)) && !control.is_stopped() {
             advice.remedies = remedies::remedies(scenario, outcome, &[], enough, threads, control);

@@ -34,6 +34,10 @@ pub(crate) enum Purpose {
     Channel,
     /// Whether a request gets lost.
     Loss,
+    /// Whether a client that was refused stays away.
+    Leaves,
+    /// What an upstream's machines decide by.
+    Upstream,
 }
 
 /// The luck of one run.

@@ -29,7 +29,7 @@ impl Ideal {
     /// The ideal of a world in which clients call a server; `None` where nothing limits what it does.
     pub(crate) fn of(service: &Service) -> Option<Ideal> {
         let capacity_per_s = service.capacity()?;
-        let clients = service.arrivals.clients();
+        let clients = to_be_served(service, capacity_per_s);
         let attempts = if service.server.failure < 1.0 { 1.0 / (1.0 - service.server.failure) } else { f64::INFINITY };
         let way = match service.network {
             Network::Constant(delay) => delay.as_secs_f64(),
@@ -84,6 +84,13 @@ impl Ideal {
             | Figure::PeakOverCapacity
             | Figure::SuccessShare
             | Figure::MaxAttempts => 1.0,
+            Figure::Amplification => self.attempts,
+            Figure::WastedWork
+            | Figure::RefusedBudget
+            | Figure::RefusedOpen
+            | Figure::RefusedShed
+            | Figure::RefusedOverloaded
+            | Figure::RefusedTurn => 0.0,
             Figure::WastedPerClient => self.attempts - 1.0,
             Figure::GaveUp | Figure::GaveUpShare | Figure::StillTrying => 0.0,
             Figure::DrainS => self.begins_s + self.drain_s,
@@ -111,6 +118,20 @@ impl Ideal {
         let least = if self.window_s > 0.0 { 0.0 } else { self.begins_s };
         (self.begins_s + done * self.drain_s - share * self.window_s).max(least)
     }
+}
+
+/// The calls to be served until nobody waits: without those who leave because there was no room for them at once, and
+/// with the newcomers until then.
+fn to_be_served(service: &Service, capacity: f64) -> f64 {
+    let all = service.arrivals.clients();
+    let at_once = service.server.queue.map_or(all, |room| all.min(room as f64));
+    let stay = all - service.leaving * (all - at_once);
+    let newcomers = service.newcomers.map_or(0.0, |newcomers| {
+        let until = newcomers.until.as_secs_f64();
+        let caught_up = if newcomers.rate < capacity { stay / (capacity - newcomers.rate) } else { until };
+        newcomers.rate * caught_up.min(until)
+    });
+    stay + newcomers
 }
 
 /// When the server has done so many requests, with all that stops or slows it, in seconds.

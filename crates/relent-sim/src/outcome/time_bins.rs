@@ -79,6 +79,10 @@ impl<const K: usize> TimeBins<K> {
         self.bins.len()
     }
 
+    pub(crate) fn total(&self, kind: usize) -> u64 {
+        (0..self.len()).map(|bin| self.bin(bin)[kind]).sum()
+    }
+
     pub(crate) fn bin(&self, bin: usize) -> [u64; K] {
         self.bins.get(bin).copied().unwrap_or([0; K])
     }

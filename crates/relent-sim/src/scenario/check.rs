@@ -187,7 +187,7 @@ impl Scenario {
 impl Service {
     /// Whether a client can be turned away for good, whatever its policy.
     fn refuses(&self) -> bool {
-        self.server.refuse_for_good || self.writes.is_some_and(|writes| !writes.retried)
+        self.server.refuse_for_good || self.leaving > 0.0 || self.writes.is_some_and(|writes| !writes.retried)
     }
 
     fn check_times(&self, limit: Duration) -> Result<(), Problem> {
@@ -247,6 +247,20 @@ impl Service {
             )?;
         }
         check_share("server.failure", server.failure)?;
+        check_share("clients.leaving", self.leaving)?;
+        if let Some(newcomers) = self.newcomers {
+            let key = "clients.newcomers";
+            must(above_zero(newcomers.rate), key, "no newcomers come", "rate = 2500, in clients a second")?;
+            must(!newcomers.until.is_zero(), key, "newcomers come for no time", "for = \"60s\"")?;
+            must(!self.is_open(), key, "a stream of calls has no newcomers", "raise its rate instead")?;
+            must(self.layers <= 1, key, "newcomers are simulated without layers", "leave out the layers")?;
+            must(
+                newcomers.rate * newcomers.until.as_secs_f64() <= 5e8,
+                key,
+                "there are more than 500000000 newcomers",
+                "lower their rate or time",
+            )?;
+        }
         for trouble in &self.troubles {
             if let TroubleKind::Slow(share) | TroubleKind::Failing(share) | TroubleKind::Losing(share) = trouble.kind {
                 check_share("trouble", share)?;
@@ -272,6 +286,47 @@ impl Service {
             "layers.depth",
             "the layers are not between 1 and 8",
             "1 is the client alone",
+        )
+    }
+
+    /// Machines whose settings make no sense, or that meet a world which does not know them.
+    fn check_protection(&self, contender: &Contender, key: &str) -> Result<(), Problem> {
+        let protection = &contender.protection;
+        let invalid = [
+            protection.pacer.and_then(|settings| settings.pacer().err()).map(|invalid| ("server.pacer", invalid)),
+            protection
+                .admission
+                .and_then(|settings| settings.admission().err())
+                .map(|invalid| ("server.admission", invalid)),
+            protection.budget.and_then(|settings| settings.budget().err()).map(|invalid| (key, invalid)),
+            protection.breaker.and_then(|settings| settings.breaker().err()).map(|invalid| (key, invalid)),
+            protection.limit.and_then(|settings| settings.limit().err()).map(|invalid| (key, invalid)),
+            protection.hedge.and_then(|settings| settings.hedge().err()).map(|invalid| (key, invalid)),
+        ];
+        if let Some((key, invalid)) = invalid.into_iter().flatten().next() {
+            return Err(Problem::new(key, invalid.problem, invalid.hint));
+        }
+        if !protection.has_upstream() {
+            return Ok(());
+        }
+        let name = &contender.name;
+        must(
+            self.layers <= 1,
+            "layers.depth",
+            format!("policy {name:?} has an upstream, and layers are simulated without one"),
+            "leave out the layers, or the upstream",
+        )?;
+        must(
+            !crate::world::service::needs_dispatch(self),
+            "server.order",
+            format!("policy {name:?} has an upstream, which is simulated for first come, first served only"),
+            "leave out order and drop_expired, or the upstream",
+        )?;
+        must(
+            protection.hedge.is_none_or(|hedge| hedge.at_most == 1),
+            key,
+            "the simulator knows one hedge a call",
+            "at_most = 1",
         )
     }
 
@@ -302,6 +357,7 @@ impl Service {
         let name = &contender.name;
         let key = format!("policy.{name}");
         // Who is always told to wait does not come back at once.
+        self.check_protection(contender, &key)?;
         let silent = self.server.failure > 0.0 || !self.troubles.is_empty();
         let told = match contender.retry_after.unwrap_or(self.server.retry_after) {
             RetryAfter::Fixed(after) => !after.is_zero() && !silent,

@@ -63,11 +63,27 @@ pub enum Figure {
     SuccessPerSlot,
     /// Collisions until the first success, the first included (shared channel).
     Collisions,
+    /// Attempts that reached the server for each first attempt that did, over the whole run.
+    Amplification,
+    /// The share of the server's answers that brought no success: nobody waited for them any more, 0 to 1.
+    WastedWork,
+    /// The longest wait of a successful client in units of the median.
+    Fairness,
+    /// Retries a client that its own budget refused.
+    RefusedBudget,
+    /// Attempts a client that its own open breaker refused.
+    RefusedOpen,
+    /// Attempts a client that were shed: by its own limit, or by the server.
+    RefusedShed,
+    /// Attempts a client that the server answered with "overloaded, do not retry".
+    RefusedOverloaded,
+    /// Attempts a client that were given a turn.
+    RefusedTurn,
 }
 
 impl Figure {
     /// All figures, in the order in which they are printed.
-    pub const ALL: [Figure; 29] = [
+    pub const ALL: [Figure; 37] = [
         Figure::AttemptsPerClient,
         Figure::WastedPerClient,
         Figure::DrainS,
@@ -97,6 +113,14 @@ impl Figure {
         Figure::AttemptsPerPacket,
         Figure::SuccessPerSlot,
         Figure::Collisions,
+        Figure::Amplification,
+        Figure::WastedWork,
+        Figure::Fairness,
+        Figure::RefusedBudget,
+        Figure::RefusedOpen,
+        Figure::RefusedShed,
+        Figure::RefusedOverloaded,
+        Figure::RefusedTurn,
     ];
 
     /// The name in JSON, CSV and assertions: `"drain_s"`.
@@ -131,6 +155,14 @@ impl Figure {
             Figure::AttemptsPerPacket => "attempts_per_packet",
             Figure::SuccessPerSlot => "success_per_slot",
             Figure::Collisions => "collisions",
+            Figure::Amplification => "amplification",
+            Figure::WastedWork => "wasted_work",
+            Figure::Fairness => "fairness",
+            Figure::RefusedBudget => "refused_budget",
+            Figure::RefusedOpen => "refused_open",
+            Figure::RefusedShed => "refused_shed",
+            Figure::RefusedOverloaded => "refused_overloaded",
+            Figure::RefusedTurn => "refused_turn",
         }
     }
 
@@ -171,6 +203,14 @@ impl Figure {
             Figure::AttemptsPerPacket => "attempts/packet",
             Figure::SuccessPerSlot => "success/slot",
             Figure::Collisions => "collisions",
+            Figure::Amplification => "amplification",
+            Figure::WastedWork => "wasted work",
+            Figure::Fairness => "max/median wait",
+            Figure::RefusedBudget => "refused: budget",
+            Figure::RefusedOpen => "refused: open",
+            Figure::RefusedShed => "refused: shed",
+            Figure::RefusedOverloaded => "told: overloaded",
+            Figure::RefusedTurn => "told: turn",
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Scenario files: TOML in, a scenario out, mistakes shown where they stand.
 
+use super::protection_file as protection;
 use super::{
     Access, Arrivals, Assertion, Batch, Engine, Ethernet, Layers, Network, OptimisticWriters, Rate, Saturated, Subject,
     Windows,
 };
 use super::{
-    Contender, Picture, Problem, RateLimit, RetryAfter, Scenario, Server, Service, Trouble, TroubleKind, World, Writes,
+    Contender, Picture, Problem, Protection, RateLimit, RetryAfter, Scenario, Server, Service, Trouble, TroubleKind,
+    World, Writes,
     table::{Result, Table},
 };
 use relent::config::{BadSetting, Config, ConfigError};
@@ -132,7 +134,7 @@ fn read(root: &Table<'_>, config: &Config) -> Result<Scenario> {
     scenario.limit = root.duration("limit")?.unwrap_or(scenario.limit);
     let engines = [("exact", Engine::Exact), ("count", Engine::Count), ("fluid", Engine::Fluid)];
     scenario.engine = root.word("engine", "engine", &engines)?;
-    scenario.contenders = contenders(root, config)?;
+    scenario.contenders = contenders(root, config, &protection::server(root)?)?;
     scenario.asserts = asserts(root, &scenario.contenders)?;
     if let Some(table) = root.table("pictures")? {
         for picture in Picture::ALL {
@@ -223,6 +225,9 @@ fn world(root: &Table<'_>) -> Result<World> {
         troubles: troubles(root)?,
         layers: depth,
         say_overloaded,
+        leaving: clients.number("leaving")?.unwrap_or(0.0),
+        newcomers: protection::newcomers(&clients)?,
+        processes: protection::processes(&clients)?,
     };
     clients.finish()?;
     Ok(World::Service(service))
@@ -231,7 +236,20 @@ fn world(root: &Table<'_>) -> Result<World> {
 fn clients_table<'a>(root: &Table<'a>) -> Result<Table<'a>> {
     match root.table("clients")? {
         Some(table) => {
-            table.known(&["count", "window", "rate", "spikes", "arrivals", "for", "timeout", "writes"])?;
+            table.known(&[
+                "count",
+                "window",
+                "rate",
+                "spikes",
+                "arrivals",
+                "for",
+                "timeout",
+                "writes",
+                "leaving",
+                "newcomers",
+                "processes",
+                "clients_per_process",
+            ])?;
             Ok(table)
         }
         None => Err(root.wrong(
@@ -373,7 +391,12 @@ fn server(root: &Table<'_>) -> Result<Server> {
         "say_overloaded",
         "failure",
         "rate_limit",
+        "pacer",
+        "admission",
+        "whole_seconds",
     ])?;
+    // These three are read where the policies are.
+    let _ = (table.value("pacer"), table.value("admission"), table.value("whole_seconds"));
     let mut server = Server {
         capacity: table.number("capacity")?,
         workers: table.small("workers")?.unwrap_or(1),
@@ -520,7 +543,7 @@ fn channel(table: Table<'_>) -> Result<World> {
 }
 
 /// The policies that run: those of `[[run]]`, or all of them in the order of the file.
-fn contenders(root: &Table<'_>, config: &Config) -> Result<Vec<Contender>> {
+fn contenders(root: &Table<'_>, config: &Config, server: &Protection) -> Result<Vec<Contender>> {
     let mut contenders = Vec::new();
     for value in root.list("run") {
         let table = root.table_of("a run", value)?;
@@ -533,6 +556,7 @@ fn contenders(root: &Table<'_>, config: &Config) -> Result<Vec<Contender>> {
         if table.has("retry_after") {
             contender.retry_after = Some(retry_after(&table)?);
         }
+        contender.protection = protection::of_run(&table, config, name, server)?;
         contenders.push(contender);
         table.finish()?;
     }
@@ -543,13 +567,13 @@ fn contenders(root: &Table<'_>, config: &Config) -> Result<Vec<Contender>> {
     for (name, _, span) in table.entries() {
         if config.names().any(|known| known == name) {
             let policy = config.policy(name).map_err(|bad| table.wrong(span, bad.problem, bad.hint))?;
-            contenders.push(Contender::new(name, policy));
+            contenders.push(Contender::new(name, policy).protected(protection::of_policy(config, Some(name), server)));
         }
     }
     if contenders.is_empty() {
         let unnamed = config.draft(None).and_then(|draft| draft.policy());
         let policy = unnamed.map_err(|bad| table.wrong(root.span("policy"), bad.problem, bad.hint))?;
-        contenders.push(Contender::new("policy", policy));
+        contenders.push(Contender::new("policy", policy).protected(protection::of_policy(config, None, server)));
     }
     Ok(contenders)
 }

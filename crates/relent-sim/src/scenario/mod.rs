@@ -12,6 +12,8 @@ mod network;
 mod optimistic_writers;
 mod pictures;
 pub mod presets;
+mod protection;
+mod protection_file;
 mod service;
 pub(crate) mod speed;
 mod table;
@@ -27,10 +29,11 @@ pub use self::{
     network::Network,
     optimistic_writers::OptimisticWriters,
     pictures::{Picture, Pictures},
+    protection::{Newcomers, Protection},
     service::{RateLimit, RetryAfter, Server, Service, Trouble, TroubleKind, Writes},
 };
 
-use relent::Policy;
+use relent::{PacerSettings, Policy};
 use std::time::Duration;
 
 /// A world, and the policies that are tried in it.
@@ -87,18 +90,34 @@ pub struct Contender {
     pub policy: Policy,
     /// What the server tells the clients of this contender, if not what the scenario says.
     pub retry_after: Option<RetryAfter>,
+    /// The machines that protect the far side from them.
+    pub protection: Protection,
 }
 
 impl Contender {
     /// A policy under a name.
     pub fn new(name: impl Into<String>, policy: Policy) -> Contender {
-        Contender { name: name.into(), policy, retry_after: None }
+        Contender { name: name.into(), policy, retry_after: None, protection: Protection::default() }
     }
 
     /// The same contender, whose server answers refusals with this.
     #[must_use]
     pub const fn told(mut self, retry_after: RetryAfter) -> Contender {
         self.retry_after = Some(retry_after);
+        self
+    }
+
+    /// The same contender, whose server gives refused clients their turns.
+    #[must_use]
+    pub const fn paced(mut self, pacer: PacerSettings) -> Contender {
+        self.protection.pacer = Some(pacer);
+        self
+    }
+
+    /// The same contender, protected like this.
+    #[must_use]
+    pub const fn protected(mut self, protection: Protection) -> Contender {
+        self.protection = protection;
         self
     }
 }

@@ -1,6 +1,6 @@
 //! Clients that call a server: who, over what network, and what goes wrong.
 
-use super::{Arrivals, Network};
+use super::{Arrivals, Network, Newcomers};
 use std::time::Duration;
 
 /// Clients that call a server.
@@ -22,6 +22,12 @@ pub struct Service {
     pub layers: u32,
     /// Whether a layer that gives up says "overloaded, do not retry" to the one above.
     pub say_overloaded: bool,
+    /// The share of clients that do not come back once they were refused, 0 to 1.
+    pub leaving: f64,
+    /// New clients who call while a herd comes back.
+    pub newcomers: Option<Newcomers>,
+    /// How many processes the clients are in, if not the usual number: see [`processes`](Service::processes).
+    pub processes: Option<u64>,
 }
 
 /// Calls that are not safe to repeat, among others.
@@ -174,6 +180,9 @@ impl Service {
             troubles: Vec::new(),
             layers: 1,
             say_overloaded: false,
+            leaving: 0.0,
+            newcomers: None,
+            processes: None,
         }
     }
 

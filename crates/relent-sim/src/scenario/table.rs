@@ -25,6 +25,11 @@ impl<'a> Table<'a> {
         Table { text, name: name.to_owned(), table, read: RefCell::default() }
     }
 
+    /// The text of the file.
+    pub(super) const fn source(&self) -> &'a str {
+        self.text
+    }
+
     pub(super) fn wrong(
         &self,
         span: Range<usize>,

@@ -88,13 +88,17 @@ pub(crate) fn memory(scenario: &Scenario, plan: &Plan) -> u64 {
         (_, Plan::Count(levels, grid) | Plan::Fluid(levels, grid)) => {
             return FIXED.saturating_add(grid.slots.saturating_mul(8 * levels.len() as u64));
         }
+        (World::Service(service), _) if scenario.contenders.iter().any(|c| c.protection.has_upstream()) => {
+            let upstreams = service.processes().saturating_mul(size_of::<relent::Upstream>() as u64);
+            return FIXED.saturating_add(upstreams).saturating_add((service.clients() * 320.0) as u64);
+        }
         (World::Service(service), _) if service.layers > 1 => 40 + 64 * u64::from(service.layers),
         (World::Layers(layers), _) => 64 * u64::from(layers.depth),
         (World::Batch(_) | World::Saturated(_), _) => 48,
         _ => 40,
     };
     let clients = match &scenario.world {
-        World::Service(service) => service.arrivals.clients(),
+        World::Service(service) => service.clients(),
         World::OptimisticWriters(writers) => writers.clients as f64,
         World::Layers(layers) => layers.calls as f64,
         World::Batch(batch) => batch.packets as f64,

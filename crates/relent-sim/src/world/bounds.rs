@@ -28,11 +28,10 @@ impl Bounds {
     #[inline]
     pub(crate) fn check(&self, failures: u32, delay: u64, verdict: Verdict) {
         assert!(failures < self.most_attempts, "a retry beyond max_attempts");
-        let told = match verdict {
-            Verdict::After(pushback) => crate::time::nanos(pushback),
-            _ => 0,
-        };
-        let most = self.cap.max(told.saturating_add(told / 10));
+        let told = verdict.pushback().map_or(0, crate::time::nanos);
+        // A turn is this client's own and kept exactly; a pushback is said to many, and spread over a tenth.
+        let spread = if matches!(verdict, Verdict::Turn(_)) { 0 } else { told / 10 };
+        let most = self.cap.max(told.saturating_add(spread));
         if self.own_rule && told > 0 {
             return;
         }

@@ -7,9 +7,9 @@ use crate::{
         run::{Health, Run},
         time_bins::{MILLISECOND, Peaks, TimeBins},
     },
-    scenario::{Figure, Service},
+    scenario::{Contender, Figure, Service},
 };
-use relent::Reason;
+use relent::{Reason, Verdict};
 use std::collections::BTreeMap;
 
 /// Attempts beyond this many share the last entry of the histogram.
@@ -40,10 +40,12 @@ pub(crate) struct Judge {
     pub(crate) ideal_s: Option<f64>,
     /// How long the fate of an attempt may be open.
     pub(crate) timeout: u64,
+    /// Whether there are machines that refuse.
+    pub(crate) protected: bool,
 }
 
 impl Judge {
-    pub(crate) fn new(service: &Service) -> Judge {
+    pub(crate) fn new(service: &Service, contender: &Contender) -> Judge {
         Judge {
             capacity: service.capacity(),
             works: service.server.capacity.is_some(),
@@ -51,6 +53,7 @@ impl Judge {
             trouble_ends: service.trouble_ends(),
             ideal_s: Ideal::of(service).and_then(|ideal| ideal.figure(Figure::DrainS)),
             timeout: service.timeout.map_or(1_000_000_000, crate::time::nanos),
+            protected: contender.protection.is_any(),
         }
     }
 }
@@ -75,7 +78,20 @@ pub(crate) struct Meter {
     raster_step: u64,
     health: Vec<Health>,
     open: bool,
+    /// Refusals by reason, where there are machines that refuse.
+    refused: [u64; REFUSALS.len()],
+    /// When the last client of a herd that others join was connected, or the last of those others who had to wait.
+    drained: u64,
 }
+
+/// Why attempts were refused, at the client or at the server.
+const REFUSALS: [(Figure, &str); 5] = [
+    (Figure::RefusedBudget, "budget"),
+    (Figure::RefusedOpen, "open"),
+    (Figure::RefusedShed, "shed"),
+    (Figure::RefusedOverloaded, "overloaded"),
+    (Figure::RefusedTurn, "turn"),
+];
 
 /// What arrived in the millisecond under way, which all wider counters get when it is over.
 #[derive(Clone, Copy, Debug, Default)]
@@ -107,6 +123,8 @@ impl Meter {
             raster_step: clients.div_ceil(SAMPLED).next_power_of_two(),
             health: Vec::new(),
             open,
+            refused: [0; REFUSALS.len()],
+            drained: 0,
         }
     }
 
@@ -180,6 +198,29 @@ impl Meter {
             self.health_at(started).ended_well += 1;
         }
         self.ended(attempts);
+    }
+
+    /// A client of a herd that others join was connected, or one of those others who had to wait.
+    pub(crate) fn drained(&mut self, now: u64) {
+        self.drained = self.drained.max(now);
+    }
+
+    /// The server refused an attempt, and told its client this.
+    pub(crate) fn refused_by_server(&mut self, told: Verdict) {
+        match told {
+            Verdict::Turn(_) => self.refused[4] += 1,
+            Verdict::Overloaded => self.refused[3] += 1,
+            _ => self.refused[2] += 1,
+        }
+    }
+
+    /// A client's own upstream refused an attempt.
+    pub(crate) fn refused_by_client(&mut self, reason: Reason) {
+        match reason {
+            Reason::Budget => self.refused[0] += 1,
+            Reason::Open => self.refused[1] += 1,
+            _ => self.refused[2] += 1,
+        }
     }
 
     pub(crate) fn gave_up(&mut self, now: u64, reason: Reason, attempts: u32) {
@@ -272,13 +313,22 @@ impl Meter {
         let [p50, p90, p99] = self.waits.percentiles([0.5, 0.9, 0.99]).map(|wait| wait.map(seconds));
         let per_peak = judge.capacity.map(|capacity| peaks[1] as f64 / (capacity * 0.1));
         let end = until.unwrap_or(self.last_connected.max(1));
-        Figures::NONE
+        let (served, first) = (self.served.total(0), self.arrivals.total(FIRST));
+        let mut figures = Figures::NONE;
+        for ((figure, _), count) in REFUSALS.iter().zip(self.refused).filter(|_| judge.protected) {
+            figures = figures.with(*figure, per_client(count));
+        }
+        let max = self.waits.max().map(seconds);
+        figures
+            .with_some(Figure::Amplification, (first > 0).then(|| self.attempts as f64 / first as f64))
+            .with(Figure::WastedWork, 1.0 - self.connected.min(served) as f64 / served as f64)
+            .with_some(Figure::Fairness, max.zip(p50).filter(|(_, p50)| *p50 > 0.0).map(|(max, p50)| max / p50))
             .with(Figure::AttemptsPerClient, per_client(self.attempts))
             .with(Figure::WastedPerClient, per_client(self.attempts - self.connected.min(self.attempts)))
             .with_some(Figure::P50S, p50)
             .with_some(Figure::P90S, p90)
             .with_some(Figure::P99S, p99)
-            .with_some(Figure::MaxS, self.waits.max().map(seconds))
+            .with_some(Figure::MaxS, max)
             .with(Figure::Peak1Ms, peaks[0] as f64)
             .with(Figure::Peak100Ms, peaks[1] as f64)
             .with(Figure::Peak1S, peaks[2] as f64)
@@ -303,14 +353,14 @@ impl Meter {
         if self.connected == 0 {
             return figures;
         }
-        let drain = seconds(self.last_connected);
+        let drain = seconds(if self.drained > 0 { self.drained } else { self.last_connected });
         let attempts_per_success = self.attempts as f64 / self.connected as f64;
         let outage = judge.trouble_ends.map(seconds);
         figures
             .with(Figure::DrainS, drain)
             .with_some(Figure::DrainOverIdeal, judge.ideal_s.map(|ideal| drain / ideal))
             .with_some(Figure::RecoveryS, outage.map(|end| (drain - end).max(0.0)))
-            .with(Figure::Goodput, self.connected as f64 / drain)
+            .with(Figure::Goodput, self.connected as f64 / seconds(self.last_connected))
             .with(Figure::GoodputShare, self.connected as f64 / clients as f64)
             .with(Figure::Load, self.attempts as f64 / clients as f64)
             .with(Figure::LoadOverGoodput, attempts_per_success)

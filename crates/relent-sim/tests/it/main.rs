@@ -10,6 +10,7 @@ mod herd;
 mod input;
 mod layers;
 mod open;
+mod protection;
 mod queues;
 mod rows;
 mod shipped;

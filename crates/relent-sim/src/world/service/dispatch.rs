@@ -21,7 +21,7 @@ use crate::{
         meter::{Judge, Meter},
     },
 };
-use relent::{Decision, Timestamp, Verdict};
+use relent::{Decision, Reason, Timestamp, Verdict};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap, VecDeque},
@@ -43,6 +43,8 @@ struct Request {
     client: u32,
     failures: u32,
     work: PreciseTime,
+    /// When it came.
+    came: u64,
     /// When its client stops waiting.
     patience: u64,
 }
@@ -101,7 +103,7 @@ impl<'a, C: Clients> World<'a, C> {
             Arrivals::Herd { .. } => None,
         };
         let count = starts.len();
-        let mut door = Door::new(task.service, task.contender.retry_after);
+        let mut door = Door::new(task.service, task.contender);
         door.outside = if until.is_none() { count as u64 } else { 0 };
         World {
             task,
@@ -140,7 +142,13 @@ impl<'a, C: Clients> World<'a, C> {
         assert!(ended <= clients, "every client ends once: {ended} of {clients}");
         assert!(ended == clients || self.until.is_some() || stopped.is_some(), "{ended} of {clients} clients ended");
         self.meter.in_flight = clients - ended;
-        self.meter.finish(&Judge::new(self.task.service), clients, self.busy.nanos(), self.until, stopped)
+        self.meter.finish(
+            &Judge::new(self.task.service, self.task.contender),
+            clients,
+            self.busy.nanos(),
+            self.until,
+            stopped,
+        )
     }
 
     fn happenings(&mut self) -> Option<String> {
@@ -194,7 +202,7 @@ impl<'a, C: Clients> World<'a, C> {
             self.coming.push(Reverse((patience, What::Impatient, client, failures)));
             return;
         }
-        if !self.door.admits(now, self.inside()) {
+        if !self.door.admits(now, self.inside(), attempt, patience.saturating_sub(now)) {
             self.refuse(now, client, failures, patience);
             return;
         }
@@ -203,7 +211,7 @@ impl<'a, C: Clients> World<'a, C> {
         }
         let (cost, _) = self.manners.of(&self.task.draws, client);
         let work = self.work.take(&self.task.draws, client, attempt, cost);
-        self.waiting.push_back(Request { client, failures, work, patience });
+        self.waiting.push_back(Request { client, failures, work, came: now, patience });
         self.backlog = self.backlog.plus(work);
         if self.manners.timeout != u64::MAX {
             self.coming.push(Reverse((patience, What::Impatient, client, failures)));
@@ -220,6 +228,9 @@ impl<'a, C: Clients> World<'a, C> {
         }
         let free_at = PreciseTime::from_nanos(now).plus(self.backlog.shared_by(self.task.service.server.workers));
         let verdict = self.door.refusal(&self.task.draws, client, failures + 1, now, free_at);
+        if self.task.contender.protection.has_gate() {
+            self.meter.refused_by_server(verdict);
+        }
         let noticed = now.saturating_add(self.back(client, failures + 1));
         match noticed <= patience {
             true => self.failed(noticed, client, failures, verdict),
@@ -240,6 +251,7 @@ impl<'a, C: Clients> World<'a, C> {
             self.idle -= 1;
             self.busy = self.busy.plus(request.work);
             let done = self.speed.finish(now, request.work);
+            self.door.entered(request.came, request.work.nanos(), done.nanos());
             self.serving.insert((request.client, request.failures), done);
             let done = done.nanos();
             self.coming.push(Reverse((done, What::Done, request.client, request.failures)));
@@ -273,6 +285,9 @@ impl<'a, C: Clients> World<'a, C> {
         self.meter.judged(state.sent, failures == 0, true);
         if self.until.is_none_or(|until| reply <= until) {
             self.meter.connected(reply, self.starts.of(client), failures + 1);
+            if self.starts.is_joined() && !(failures == 0 && self.starts.is_newcomer(client)) {
+                self.meter.drained(reply);
+            }
         }
     }
 
@@ -290,7 +305,11 @@ impl<'a, C: Clients> World<'a, C> {
         let sent = state.sent;
         self.meter.judged(sent, failures == 0, false);
         let started = self.starts.of(client);
-        match self.clients.fail(Failure { client, failures, started, now, verdict }) {
+        let mut decision = self.clients.fail(Failure { client, failures, started, now, verdict });
+        if matches!(decision, Decision::Retry(_)) && self.manners.leaves(&self.task.draws, client, failures) {
+            decision = Decision::GiveUp(Reason::Cancelled);
+        }
+        match decision {
             Decision::Retry(delay) => {
                 self.bounds.check(failures + 1, crate::time::nanos(delay), verdict);
                 let time = now.saturating_add(crate::time::nanos(delay)).saturating_add(self.out(client, failures + 2));

@@ -1,9 +1,10 @@
 //! What happens to a request at the server's door: refused connections, the rate limit, a full queue, and what is said
-//! about coming back. Admission and pacing belong here.
+//! about coming back. Admission and pacing are at its [`gate`](super::gate).
 
+use super::gate::{Gate, Knock};
 use crate::{
     engine::draws::{Draws, Purpose},
-    scenario::{RetryAfter, Service, TroubleKind},
+    scenario::{Contender, RetryAfter, Service, TroubleKind},
     time::PreciseTime,
 };
 use relent::{
@@ -13,7 +14,7 @@ use relent::{
 use std::time::Duration;
 
 /// The door of a server.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Door {
     refusing: Vec<(u64, u64)>,
     failing: Vec<(u64, u64, f64)>,
@@ -30,6 +31,8 @@ pub(crate) struct Door {
     reserved: PreciseTime,
     /// Clients of the herd that have not been let in, or those told to come back.
     pub(crate) outside: u64,
+    /// The machines at the door.
+    gate: Option<Gate>,
 }
 
 /// A token bucket as the time at which it would be full.
@@ -50,6 +53,10 @@ impl Tokens {
         admitted
     }
 
+    fn has(&self, now: PreciseTime) -> bool {
+        self.full_at.max(now).plus(self.period) <= now.plus(self.burst)
+    }
+
     /// When there will be a token.
     fn next(&self) -> PreciseTime {
         self.full_at.plus(self.period).minus(self.burst)
@@ -57,7 +64,7 @@ impl Tokens {
 }
 
 impl Door {
-    pub(crate) fn new(service: &Service, retry_after: Option<RetryAfter>) -> Door {
+    pub(crate) fn new(service: &Service, contender: &Contender) -> Door {
         let server = &service.server;
         let refusing = service.troubles.iter().filter(|t| t.kind == TroubleKind::Refuse);
         let failing = service.troubles.iter().filter_map(|t| match t.kind {
@@ -79,18 +86,22 @@ impl Door {
                 burst: PreciseTime::period(limit.rate).times(limit.burst as f64),
                 full_at: PreciseTime::ZERO,
             }),
-            retry_after: retry_after.unwrap_or(server.retry_after),
+            retry_after: contender.retry_after.unwrap_or(server.retry_after),
             for_good: server.refuse_for_good,
             period: service.capacity().map_or(PreciseTime::ZERO, PreciseTime::period),
             round_trip: (2.0 * service.network.mean_ns() + 0.5) as u64,
             reserved: PreciseTime::ZERO,
             outside: 0,
+            gate: Gate::new(&contender.protection, server),
         }
     }
 
     /// Whether a request is let in that finds `inside` requests inside.
     #[inline]
-    pub(crate) fn admits(&mut self, now: u64, inside: u64) -> bool {
+    pub(crate) fn admits(&mut self, now: u64, inside: u64, attempt: u32, left: u64) -> bool {
+        if self.gate.is_some() {
+            return self.gate_admits(now, inside, attempt, left);
+        }
         if !self.has_room(inside) || (!self.refusing.is_empty() && self.is_refusing(now)) {
             return false;
         }
@@ -100,12 +111,37 @@ impl Door {
         }
     }
 
+    #[inline(never)]
+    fn gate_admits(&mut self, now: u64, inside: u64, attempt: u32, left: u64) -> bool {
+        let refuses = self.is_refusing(now);
+        let Some(gate) = &mut self.gate else { return false };
+        if refuses {
+            // Nobody is there to say anything.
+            gate.told = None;
+            return false;
+        }
+        let now_precise = PreciseTime::from_nanos(now);
+        let has_token = self.limit.as_ref().is_none_or(|tokens| tokens.has(now_precise));
+        if !gate.decide(now, Knock { inside, room: self.queue, has_token, attempt, left }) {
+            return false;
+        }
+        self.limit.as_mut().is_none_or(|tokens| tokens.take(now_precise))
+    }
+
+    /// A request was let in that takes so long, and will be done then.
+    #[inline]
+    pub(crate) fn entered(&mut self, now: u64, work: u64, done: u64) {
+        if let Some(gate) = &mut self.gate {
+            gate.entered(now, work, done);
+        }
+    }
+
     /// Whether this door refuses nobody but those for whom there is no room, and tells them nothing.
     pub(crate) fn is_plain(&self) -> bool {
         let fails = !self.failing.is_empty() || self.failure > 0.0;
         let troubled = !self.refusing.is_empty() || !self.losing.is_empty() || fails;
         let tells = self.for_good || !matches!(self.retry_after, RetryAfter::Silent);
-        !troubled && !tells && self.limit.is_none()
+        !troubled && !tells && self.limit.is_none() && self.gate.is_none()
     }
 
     /// Whether there is room for one more than are inside.
@@ -128,6 +164,9 @@ impl Door {
         now: u64,
         free_at: PreciseTime,
     ) -> Verdict {
+        if let Some(told) = self.gate.as_mut().and_then(|gate| gate.told.take()) {
+            return told;
+        }
         if self.for_good {
             return Verdict::Overloaded;
         }
@@ -182,14 +221,14 @@ mod tests {
     use crate::scenario::{RateLimit, Server};
 
     fn door(server: Server) -> Door {
-        Door::new(&Service { server, ..Service::herd(10, 100.0) }, None)
+        Door::new(&Service { server, ..Service::herd(10, 100.0) }, &Contender::new("any", relent::Policy::default()))
     }
 
     #[test]
     fn a_token_bucket_lets_a_burst_in_and_then_its_rate() {
         let rate_limit = Some(RateLimit { rate: 10.0, burst: 3 });
         let mut door = door(Server { rate_limit, ..Server::default() });
-        let mut admitted = |now_ms: u64| door.admits(now_ms * 1_000_000, 0);
+        let mut admitted = |now_ms: u64| door.admits(now_ms * 1_000_000, 0, 1, u64::MAX);
         assert_eq!([0, 0, 0, 0].map(&mut admitted), [true, true, true, false]);
         assert_eq!([99, 100, 100, 200].map(&mut admitted), [false, true, false, true]);
         assert_eq!([10_000, 10_000, 10_000, 10_000].map(&mut admitted), [true, true, true, false]);

@@ -2,11 +2,13 @@
 //!
 //! [`predict`] serves every queue in which the fate of a request is known when it arrives (first come, first served):
 //! one event an attempt. [`dispatch`] serves the others (newest first, dropping expired work) with an event for each
-//! thing that happens.
+//! thing that happens. [`guarded`] is the first of them for clients that have budgets, breakers, limits and hedges.
 
 pub(crate) mod clients;
 pub(crate) mod dispatch;
 pub(crate) mod door;
+pub(crate) mod gate;
+pub(crate) mod guarded;
 pub(crate) mod predict;
 pub(crate) mod work;
 
@@ -18,11 +20,14 @@ use crate::{
 
 /// One run: by [`predict`] where that can be foreseen, else by [`dispatch`].
 pub(crate) fn run(task: &Task<'_>) -> Run {
+    if task.contender.protection.has_upstream() {
+        return guarded::run(task, Calendar::new());
+    }
     if needs_dispatch(task.service) { dispatch::run(task) } else { predict::run(task, Calendar::new()) }
 }
 
 /// Whether the fate of a request depends on what comes after it.
-const fn needs_dispatch(service: &Service) -> bool {
+pub(crate) const fn needs_dispatch(service: &Service) -> bool {
     service.server.capacity.is_some() && (service.server.lifo || service.server.drop_expired)
 }
 
@@ -30,7 +35,7 @@ const fn needs_dispatch(service: &Service) -> bool {
 mod tests {
     use crate::{
         engine::task::Task,
-        world::service::{dispatch, predict},
+        world::service::{dispatch, guarded, predict},
     };
     use crate::{
         engine::{
@@ -141,6 +146,34 @@ mod tests {
                 assert_eq!(foreseen.figures.get(figure), waited.figures.get(figure), "{what} {}", figure.name());
             }
         });
+    }
+
+    /// An upstream that refuses nothing changes nothing.
+    #[test]
+    fn a_budget_for_everything_is_no_budget() {
+        let control = Control::default();
+        let budget = relent::BudgetSettings::Ratio { ratio: 1.0, min_per_second: 1_000_000, window: SEC };
+        for (i, service) in worlds().iter().enumerate().filter(|(_, service)| service.layers == 1) {
+            for contender in policies() {
+                let what = format!("world {i}, {}", contender.name);
+                let task = |contender| Task {
+                    service,
+                    contender,
+                    draws: Draws::new(7, None),
+                    limit: u64::MAX,
+                    control: &control,
+                };
+                let alone = predict::run(&task(&contender), Calendar::new());
+                let mut guarded = contender.clone();
+                guarded.protection.budget = Some(budget);
+                let ring = guarded::run(&task(&guarded), Calendar::new());
+                same(&ring, &guarded::run(&task(&guarded), Heap::default()), &what);
+                use crate::scenario::Figure::*;
+                for figure in [AttemptsPerClient, GaveUp, SuccessShare, DrainS, P50S, P99S, Peak1Ms, Peak1S] {
+                    assert_eq!(alone.figures.get(figure), ring.figures.get(figure), "{what} {}", figure.name());
+                }
+            }
+        }
     }
 
     #[test]

@@ -14,14 +14,14 @@ use crate::{
         travel::Ways,
     },
     outcome::run::Run,
-    scenario::{Arrivals, Service},
+    scenario::{Arrivals, Newcomers, Rate, Service},
     world::{
         bounds::Bounds,
         meter::{Judge, Meter},
     },
 };
 use relent::{
-    Decision, Policy, Timestamp, Verdict,
+    Decision, Policy, Reason, Timestamp, Verdict,
     rng::{scale, unit},
 };
 
@@ -42,15 +42,33 @@ pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
 
 /// When each client's call begins.
 pub(crate) enum Starts {
-    Herd { clients: u64, window: u64, draws: Draws },
+    Herd {
+        clients: u64,
+        window: u64,
+        draws: Draws,
+    },
     Open(Vec<u64>),
+    /// A herd, and those who come while it comes back.
+    Joined {
+        clients: u64,
+        window: u64,
+        draws: Draws,
+        newcomers: Vec<u64>,
+    },
 }
 
 impl Starts {
     pub(crate) fn new(service: &Service, draws: Draws) -> Starts {
         match &service.arrivals {
             Arrivals::Herd { clients, window } => {
-                Starts::Herd { clients: *clients, window: crate::time::nanos(*window), draws }
+                let (clients, window) = (*clients, crate::time::nanos(*window));
+                match service.newcomers {
+                    None => Starts::Herd { clients, window, draws },
+                    Some(Newcomers { rate, until }) => {
+                        let newcomers = Rate::constant(rate).times(until, true, &draws.apart(1));
+                        Starts::Joined { clients, window, draws, newcomers }
+                    }
+                }
             }
             Arrivals::Open { rate, poisson, until } => Starts::Open(rate.times(*until, *poisson, &draws)),
         }
@@ -60,6 +78,7 @@ impl Starts {
         match self {
             Starts::Herd { clients, .. } => *clients as usize,
             Starts::Open(times) => times.len(),
+            Starts::Joined { clients, newcomers, .. } => *clients as usize + newcomers.len(),
         }
     }
 
@@ -69,7 +88,23 @@ impl Starts {
             Starts::Herd { window: 0, .. } => 0,
             Starts::Herd { window, draws, .. } => scale(draws.world(u64::from(client), 0, Purpose::Start), *window),
             Starts::Open(times) => times[client as usize],
+            Starts::Joined { clients, newcomers, .. } if u64::from(client) >= *clients => {
+                newcomers[client as usize - *clients as usize]
+            }
+            Starts::Joined { window, draws, .. } => scale(draws.world(u64::from(client), 0, Purpose::Start), *window),
         }
+    }
+
+    /// Whether others join the herd.
+    #[inline]
+    pub(crate) const fn is_joined(&self) -> bool {
+        matches!(self, Starts::Joined { .. })
+    }
+
+    /// Whether it is one of those others.
+    #[inline]
+    pub(crate) fn is_newcomer(&self, client: u32) -> bool {
+        matches!(self, Starts::Joined { clients, .. } if u64::from(client) >= *clients)
     }
 }
 
@@ -77,6 +112,7 @@ impl Starts {
 pub(crate) struct Manners {
     pub(crate) timeout: u64,
     writes: Option<(f64, bool, f64)>,
+    leaving: f64,
 }
 
 impl Manners {
@@ -85,6 +121,7 @@ impl Manners {
         Manners {
             timeout: service.timeout.map_or(u64::MAX, crate::time::nanos).min(own),
             writes: service.writes.map(|writes| (writes.share, writes.retried, writes.cost)),
+            leaving: service.leaving,
         }
     }
 
@@ -97,6 +134,12 @@ impl Manners {
             }
             _ => (1.0, true),
         }
+    }
+
+    /// Whether a client whose first attempt failed stays away for good, whatever its policy.
+    #[inline]
+    pub(crate) fn leaves(&self, draws: &Draws, client: u32, failures: u32) -> bool {
+        self.leaving > 0.0 && failures == 0 && unit(draws.world(u64::from(client), 0, Purpose::Leaves)) < self.leaving
     }
 }
 
@@ -132,7 +175,7 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
             Arrivals::Herd { .. } => None,
         };
         let count = starts.len() as u64;
-        let mut door = Door::new(task.service, task.contender.retry_after);
+        let mut door = Door::new(task.service, task.contender);
         door.outside = if until.is_none() { count } else { 0 };
         World {
             task,
@@ -151,8 +194,10 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
     }
 
     fn is_plain(&self) -> bool {
-        let endless_patience = self.manners.timeout == u64::MAX && self.manners.writes.is_none();
-        self.until.is_none() && self.ways.constant.is_some() && endless_patience && self.door.is_plain()
+        let endless_patience =
+            self.manners.timeout == u64::MAX && self.manners.writes.is_none() && self.manners.leaving == 0.0;
+        let alone = !self.starts.is_joined();
+        alone && self.until.is_none() && self.ways.constant.is_some() && endless_patience && self.door.is_plain()
     }
 
     fn run(mut self) -> Run {
@@ -164,7 +209,13 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
         }
         let (ended, left) = (self.meter.connected + self.meter.gave_up_total(), self.meter.in_flight);
         assert!(ended + left == clients || stopped.is_some(), "every client ends once: {ended} + {left} of {clients}");
-        self.meter.finish(&Judge::new(self.task.service), clients, self.line.busy.nanos(), self.until, stopped)
+        self.meter.finish(
+            &Judge::new(self.task.service, self.task.contender),
+            clients,
+            self.line.busy.nanos(),
+            self.until,
+            stopped,
+        )
     }
 
     fn send_first_attempts(&mut self) {
@@ -232,13 +283,16 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
             self.failed(event, sent, patience, again);
             return;
         }
-        if !self.door.admits(now, inside) {
+        if !self.door.admits(now, inside, attempt, patience.saturating_sub(now)) {
             self.meter.rejected(now);
             let free_at = self.line.free_at();
             if failures == 0 && self.until.is_some() {
                 self.door.outside += 1;
             }
             let verdict = self.door.refusal(draws, client, attempt, now, free_at);
+            if self.task.contender.protection.has_gate() {
+                self.meter.refused_by_server(verdict);
+            }
             let noticed = now.saturating_add(back);
             let (noticed, verdict) =
                 if noticed <= patience { (noticed, verdict) } else { (patience, Verdict::Transient) };
@@ -251,6 +305,7 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
         let (cost, repeatable) = self.manners.of(draws, client);
         let work = self.work.take(draws, client, attempt, cost);
         let done = self.line.enter(now, work);
+        self.door.entered(now, work.nanos(), done);
         self.meter.served(done);
         let reply = done.saturating_add(back);
         let again = if repeatable { Verdict::Transient } else { Verdict::Permanent };
@@ -265,6 +320,9 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
                 self.meter.in_flight += 1;
             } else {
                 self.meter.connected(reply, self.starts.of(client), attempt);
+                if self.starts.is_joined() && !(failures == 0 && self.starts.is_newcomer(client)) {
+                    self.meter.drained(reply);
+                }
             }
         }
     }
@@ -285,7 +343,11 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
             self.meter.judged(sent, failures == 0, false);
         }
         let started = self.starts.of(client);
-        match self.clients.fail(Failure { client, failures, started, now: noticed, verdict }) {
+        let mut decision = self.clients.fail(Failure { client, failures, started, now: noticed, verdict });
+        if !PLAIN && matches!(decision, Decision::Retry(_)) && self.manners.leaves(&self.task.draws, client, failures) {
+            decision = Decision::GiveUp(Reason::Cancelled);
+        }
+        match decision {
             Decision::Retry(delay) => {
                 let attempt = failures + 1;
                 let delay = crate::time::nanos(delay);
