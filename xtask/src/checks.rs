@@ -83,7 +83,7 @@ fn lints() -> Result<Done, String> {
         let clippy = [&["clippy", "--locked"], args, &["--", "-D", "warnings"]].concat();
         if is_pinned { cargo(&clippy) } else { shell::rustup_cargo(&[&[toolchain.as_str()], &clippy[..]].concat()) }
     };
-    if !is_pinned && !shell::has_toolchain(PINNED, &["--component", "clippy"]) {
+    if !is_pinned && shell::toolchain(PINNED, &["--component", "clippy"]).is_none() {
         return Ok(Done::Skipped(format!(
             "clippy is pinned to Rust {PINNED}, which is not to be had; this is {}",
             here.trim()
@@ -136,10 +136,10 @@ fn targets() -> Result<Done, String> {
 
 fn msrv() -> Result<Done, String> {
     let declared = declared_msrv()?;
-    if !shell::has_toolchain(&declared, &[]) {
+    let Some(toolchain) = shell::toolchain(&declared, &[]) else {
         return Ok(Done::Skipped(format!("Rust {declared} is not here, and rustup cannot add it")));
-    }
-    let toolchain = format!("+{declared}");
+    };
+    let toolchain = format!("+{toolchain}");
     let check = ["check", "--locked", "-p", "relent", "-p", "relent-sim", "--target-dir", "target/msrv"];
     shell::rustup_cargo(&[&[toolchain.as_str()], &check[..]].concat())?;
     Ok(Done::Yes)

@@ -53,20 +53,22 @@ pub(crate) fn rustup_cargo(args: &[&str]) -> Outcome {
     run_with(&[("RUSTUP_TOOLCHAIN", args[0].trim_start_matches('+'))], "cargo", &args[1..])
 }
 
-/// Whether rustup has this toolchain or can add it.
-pub(crate) fn has_toolchain(version: &str, more: &[&str]) -> bool {
-    let installed = output("rustup", &["toolchain", "list"]).unwrap_or_default();
-    let name = |line: &str| line.split_whitespace().next().unwrap_or_default().to_owned();
-    let is_here = installed.lines().any(|line| {
-        let line = name(line);
-        line.starts_with(&format!("{version}-")) || line.starts_with(&format!("{version}.0-"))
-    });
-    is_here
-        || run(
-            "rustup",
-            &[&["toolchain", "install", version, "--profile", "minimal", "--no-self-update"], more].concat(),
-        )
-        .is_ok()
+/// What rustup calls its toolchain of this version, which it is asked to install if it has none: a machine may have
+/// `1.88.0` and know nothing of `1.88`.
+pub(crate) fn toolchain(version: &str, more: &[&str]) -> Option<String> {
+    let named = || {
+        let installed = output("rustup", &["toolchain", "list"]).unwrap_or_default();
+        let names = installed.lines().filter_map(|line| line.split_whitespace().next());
+        let mut right = names.filter(|name| {
+            name.strip_prefix(version).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
+        });
+        right.next().map(str::to_owned)
+    };
+    named().or_else(|| {
+        let install = ["toolchain", "install", version, "--profile", "minimal", "--no-self-update"];
+        run("rustup", &[&install[..], more].concat()).ok()?;
+        named()
+    })
 }
 
 /// Whether the toolchain in use has the standard library of this target, or rustup can add it.
