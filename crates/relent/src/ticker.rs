@@ -125,7 +125,7 @@ impl<T: Timer> Ticker<T> {
         if matches!(self.state, State::Ticked) {
             match self.retry.failed(Verdict::Transient) {
                 Err(_) => return Poll::Ready(self.end()),
-                Ok(delay) if delay.is_zero() => return Poll::Ready(Some(self.ticked(false))),
+                Ok(delay) if delay.is_zero() => return Poll::Ready(self.ticked(false)),
                 Ok(delay) => self.state = State::Sleeping(Box::pin(self.timer.sleep(delay))),
             }
         }
@@ -134,7 +134,7 @@ impl<T: Timer> Ticker<T> {
         }
         match &mut self.state {
             State::Sleeping(sleep) => match sleep.as_mut().poll(cx) {
-                Poll::Ready(_) => Poll::Ready(Some(self.ticked(true))),
+                Poll::Ready(_) => Poll::Ready(self.ticked(true)),
                 Poll::Pending => Poll::Pending,
             },
             _ => Poll::Ready(None),
@@ -150,10 +150,14 @@ impl<T: Timer> Ticker<T> {
         self.retry.attempt()
     }
 
-    fn ticked(&mut self, has_waited: bool) -> Attempt {
-        self.state = State::Ticked;
+    /// The tick after a delay; none if it has become too late for it, as where a sleeper overslept.
+    fn ticked(&mut self, has_waited: bool) -> Option<Attempt> {
         self.retry.begin_attempt(has_waited);
-        self.retry.attempt()
+        if self.retry.may_start() != Woken::InTime {
+            return self.end();
+        }
+        self.state = State::Ticked;
+        Some(self.retry.attempt())
     }
 
     fn end(&mut self) -> Option<Attempt> {

@@ -2,7 +2,7 @@
 
 use crate::fake::Fake;
 use futures_util::StreamExt;
-use relent::{Cancel, Jitter, Policy, Ticker};
+use relent::{Cancel, Jitter, Policy, Ticker, Timer, Timestamp};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -119,4 +119,39 @@ fn it_outlives_the_policy_it_was_made_from_and_goes_where_it_is_wanted() {
     let ticker = poller();
     let ticks = std::thread::spawn(move || ticker.into_iter().count());
     assert_eq!(ticks.join().unwrap(), 3);
+}
+
+/// Sleeps two seconds longer than it is told.
+#[derive(Default)]
+struct Oversleeper(Fake);
+
+impl Timer for Oversleeper {
+    type Sleep = std::future::Ready<()>;
+
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+
+    fn sleep(&self, delay: Duration) -> Self::Sleep {
+        self.0.sleep(delay + 2 * SEC)
+    }
+}
+
+#[tokio::test]
+async fn whoever_oversleeps_the_end_does_not_tick_again() {
+    let policy = Policy::constant(SEC).jitter(Jitter::None);
+    for (policy, ticks) in
+        [(policy.max_elapsed(2 * SEC), 1), (policy.timeout(3 * SEC), 1), (policy.max_elapsed(3 * SEC), 2)]
+    {
+        let late = Oversleeper::default();
+        let mut ticker = policy.ticker_with(&late);
+        let mut ticked = 0;
+        while ticker.tick().await.is_some() {
+            ticked += 1;
+        }
+        assert_eq!(ticked, ticks, "{policy:?}");
+        assert!(ticker.tick().await.is_none(), "it stays ended");
+        let late = Oversleeper::default();
+        assert_eq!(policy.ticker_with(&late).into_iter().count(), ticks, "on a thread, {policy:?}");
+    }
 }
