@@ -10,32 +10,33 @@
 //! `{"event":"end","outcome":"success","exit":0,"elapsed_ms":2411,"reason":null}` or `gave_up`.
 
 mod target;
+mod teller;
 mod tls;
+mod wait;
 
-use self::{target::Target, tls::Tls};
+use self::{
+    target::Target,
+    teller::Teller,
+    tls::Tls,
+    wait::{Clock, wait},
+};
 use crate::{
-    escape::escape,
-    json::Object,
     outer,
     policy_args::CallArgs,
     program::{self, CannotRun},
-    talk::{Fault, TalkArgs},
+    talk::{Fault, TalkArgs, plain},
 };
 use relent::{
-    Decision, Policy, Reason, Timestamp, Verdict,
+    Policy, Reason,
     config::{BadSetting, Limit},
-    duration::Human,
 };
 use std::{
     ffi::OsString,
-    io::{self, Write},
+    io,
     os::unix::process::CommandExt,
     path::PathBuf,
     process::{Command, ExitCode},
-    sync::{
-        Arc,
-        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
-    },
+    sync::{Arc, mpsc::channel},
     thread,
     time::{Duration, Instant},
 };
@@ -79,10 +80,11 @@ pub struct Args {
     talk: TalkArgs,
 }
 
-const WAITED: &str = "What is retried (by default every failure but a missing permission)";
+const WAITED: &str = "Target";
 
 const AFTER_HELP: &str = "\
-An attempt without --attempt-timeout has 5s. Of tls:// and https:// the handshake must succeed, too.
+What is retried: every failure but a missing permission. An attempt has 5s, or --attempt-timeout.
+Of tls:// and https:// the handshake must succeed, too.
 
 Environment of the command:
   RELENT_TARGET  the target that accepted, the last of them if all had to
@@ -146,7 +148,7 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
         let waiting = move || wait(&policy, &attempt, nth, clock, seed, &send);
         thread::Builder::new()
             .spawn(waiting)
-            .map_err(|error| Fault::new(format!("cannot start a thread for each target: {error}")))?;
+            .map_err(|error| Fault::new(format!("cannot start a thread for each target: {}", plain(&error))))?;
     }
     drop(send);
     let teller = Teller { args, policy: &policy, started, limit };
@@ -174,220 +176,6 @@ fn policy(args: &Args) -> Result<Policy, Fault> {
     match policy.settings().attempt_timeout {
         None if !unlimited => Ok(policy.attempt_timeout(ATTEMPT_TIMEOUT)),
         _ => Ok(policy),
-    }
-}
-
-/// What a target's thread has to tell.
-struct News {
-    target: usize,
-    attempt: u32,
-    outcome: Result<(), Failure>,
-}
-
-/// An attempt that failed.
-struct Failure {
-    error: String,
-    verdict: Verdict,
-    decision: Decision,
-}
-
-/// When it began, and how long all of it may take.
-#[derive(Clone, Copy)]
-struct Clock {
-    started: Instant,
-    limit: Option<Duration>,
-}
-
-/// Tries one target until it accepts or the policy gives up.
-fn wait(
-    policy: &Policy,
-    once: &dyn Fn(Option<Duration>) -> io::Result<()>,
-    nth: usize,
-    clock: Clock,
-    seed: u64,
-    news: &Sender<News>,
-) {
-    let now = || Timestamp::ZERO + clock.started.elapsed();
-    let mut call = policy.call(Timestamp::ZERO, seed);
-    if let Some(limit) = clock.limit {
-        call = call.deadline_at(Timestamp::ZERO + limit);
-    }
-    thread::sleep(call.spread());
-    if !call.may_start(now()) {
-        return;
-    }
-    loop {
-        let attempt = call.attempt();
-        let (outcome, delay) = match once(call.attempt_limit(now())) {
-            Ok(()) => (Ok(()), None),
-            Err(error) => {
-                let verdict = relent::net::verdict(&error);
-                let decision = call.on_failure(now(), verdict);
-                let delay = match decision {
-                    Decision::Retry(delay) => Some(delay),
-                    Decision::GiveUp(_) => None,
-                };
-                (Err(Failure { error: plain(&error), verdict, decision }), delay)
-            }
-        };
-        // When nobody listens any more, the process is about to end.
-        let told = news.send(News { target: nth, attempt, outcome });
-        match delay {
-            Some(delay) if told.is_ok() => thread::sleep(delay),
-            _ => return,
-        }
-    }
-}
-
-/// What is wrong, without the number that only the system knows.
-fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.strip_prefix("failed to lookup address information: ").unwrap_or(&text);
-    match text.split_once(" (os error") {
-        Some((text, _)) => text.to_owned(),
-        None if error.kind() == io::ErrorKind::TimedOut => "timed out".to_owned(),
-        None => text.to_owned(),
-    }
-}
-
-/// Listens to the threads, and says what they tell.
-struct Teller<'a> {
-    args: &'a Args,
-    policy: &'a Policy,
-    started: Instant,
-    limit: Option<Duration>,
-}
-
-impl Teller<'_> {
-    /// The last target that was needed, or why there are not enough.
-    fn listen(&self, news: &Receiver<News>) -> Result<usize, Reason> {
-        let mut missing = if self.args.any { 1 } else { self.args.targets.len() };
-        let mut hopeful = self.args.targets.len();
-        loop {
-            let News { target, attempt, outcome } = self.next(news)?;
-            match outcome {
-                Ok(()) => {
-                    self.accepts(target, attempt);
-                    missing -= 1;
-                    if missing == 0 {
-                        return Ok(target);
-                    }
-                }
-                Err(failure) => {
-                    self.failed(target, attempt, &failure);
-                    if let Decision::GiveUp(reason) = failure.decision {
-                        hopeful -= 1;
-                        if !self.args.any || hopeful == 0 {
-                            return Err(reason);
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// The next news. Resolvers have no timeout: when the last moment at which an attempt can end has passed, they are
-    /// not waited for.
-    fn next(&self, news: &Receiver<News>) -> Result<News, Reason> {
-        let settings = self.policy.settings();
-        let last = settings.max_elapsed.zip(settings.attempt_timeout);
-        let last = last.map(|(most, attempt)| most.saturating_add(attempt).saturating_add(Duration::from_millis(100)));
-        let received = match last.into_iter().chain(self.limit).min() {
-            None => news.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(last) => news.recv_timeout(last.saturating_sub(self.started.elapsed())),
-        };
-        received.map_err(|_| {
-            if !self.args.talk.json {
-                self.say(&format!("gave up in {:.1}: {}", Human(self.started.elapsed()), Reason::Elapsed));
-            }
-            Reason::Elapsed
-        })
-    }
-
-    /// With `--verbose`: the policy.
-    fn begins(&self, seed: u64) {
-        if self.args.talk.verbose && !self.args.talk.json {
-            let keys = relent::config::Draft::from(*self.policy).to_string();
-            let keys: Vec<String> = keys.lines().map(|line| line.replace(" = ", "=")).collect();
-            self.say(&format!("policy {} seed={seed}", keys.join(" ")));
-        }
-    }
-
-    fn accepts(&self, target: usize, attempts: u32) {
-        let target = self.args.targets[target].to_string();
-        if self.args.talk.json {
-            let mut event = Object::new();
-            event
-                .text("event", if self.args.invert { "gone" } else { "accepts" })
-                .text("target", &target)
-                .number("attempts", attempts.into());
-            return self.event(event.number("elapsed_ms", self.elapsed_ms()));
-        }
-        if attempts > 1 || self.args.talk.verbose {
-            let plural = if attempts == 1 { "" } else { "s" };
-            let elapsed = Human(self.started.elapsed());
-            let is = if self.args.invert { "is gone" } else { "accepts" };
-            self.say(&format!("{target}: {is} after {attempts} attempt{plural} in {elapsed:.1}"));
-        }
-    }
-
-    fn failed(&self, target: usize, attempt: u32, failure: &Failure) {
-        let target = self.args.targets[target].to_string();
-        let error = &failure.error;
-        let (delay, reason) = match failure.decision {
-            Decision::Retry(delay) => (Some(delay), None),
-            Decision::GiveUp(reason) => (None, Some(reason)),
-        };
-        if self.args.talk.json {
-            let verdict = if failure.verdict == Verdict::Permanent { "permanent" } else { "transient" };
-            let mut event = Object::new();
-            event.text("event", "attempt").text("target", &target).number("attempt", attempt.into());
-            event.text("error", error).text("verdict", verdict).number("elapsed_ms", self.elapsed_ms());
-            event.raw("delay_ms", &delay.map_or("null".to_owned(), |delay| delay.as_millis().to_string()));
-            return self.event(event.option("reason", reason.map(|reason| reason.as_str())));
-        }
-        let of_most = match self.policy.settings().max_attempts {
-            Some(most) => format!("{attempt} of {most}"),
-            None => attempt.to_string(),
-        };
-        match (delay, reason) {
-            (Some(delay), _) => {
-                self.say(&format!("{target}: attempt {of_most}: {error}; next in {:.1}", Human(delay)));
-            }
-            (None, reason) => {
-                let reason = reason.map(|reason| reason.to_string()).unwrap_or_default();
-                let (plural, elapsed) = (if attempt == 1 { "" } else { "s" }, Human(self.started.elapsed()));
-                self.say(&format!(
-                    "{target}: gave up after {attempt} attempt{plural} in {elapsed:.1}: {reason} ({error})"
-                ));
-            }
-        }
-    }
-
-    fn end(&self, reason: Option<Reason>, exit: u8) {
-        if self.args.talk.json {
-            let outcome = if reason.is_none() { "success" } else { "gave_up" };
-            let mut event = Object::new();
-            event.text("event", "end").text("outcome", outcome).number("exit", exit.into());
-            event.number("elapsed_ms", self.elapsed_ms());
-            self.event(event.option("reason", reason.map(|reason| reason.as_str())));
-        }
-    }
-
-    fn elapsed_ms(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
-    }
-
-    fn event(&self, event: &Object) {
-        if !self.args.talk.quiet {
-            let _ = writeln!(io::stderr().lock(), "{}", event.finish());
-        }
-    }
-
-    fn say(&self, text: &str) {
-        if !self.args.talk.quiet {
-            let _ = writeln!(io::stderr().lock(), "relent: {}", escape(text));
-        }
     }
 }
 

@@ -7,7 +7,7 @@
 
 use crate::{
     outer,
-    policy_file::PolicyFile,
+    policy_file::{Beside, PolicyFile},
     talk::{self, Fault, TalkArgs},
 };
 use clap::{
@@ -316,7 +316,12 @@ impl PolicyArgs {
     }
 
     fn read_file(&self) -> Result<&PolicyFile, Fault> {
-        let read = || PolicyFile::read(self.policy.as_deref(), self.compat.is_some());
+        let beside = match self.given().next() {
+            _ if self.compat.is_some() => Beside::Profile,
+            Some(_) => Beside::Flags,
+            None => Beside::Nothing,
+        };
+        let read = || PolicyFile::read(self.policy.as_deref(), beside);
         self.file.get_or_init(read).as_ref().map_err(Fault::clone)
     }
 

@@ -50,17 +50,27 @@ pub(crate) struct PolicyFile {
 }
 
 impl PolicyFile {
-    /// Reads what `--policy` says, or what is found. Beside another system's whole policy (`has_profile`) no file counts
-    /// that was not named.
-    pub(crate) fn read(policy: Option<&str>, has_profile: bool) -> Result<PolicyFile, Fault> {
+    /// Reads what `--policy` says, or what is found beside these flags.
+    pub(crate) fn read(policy: Option<&str>, beside: Beside) -> Result<PolicyFile, Fault> {
         match policy.map(|given| given.rsplit_once('#').unwrap_or((given, ""))) {
             Some(("-", name)) => of_input(name),
             Some(("", name)) => of_the_found_one(name),
             Some((file, name)) => named(Path::new(file), name),
-            None if has_profile => Ok(PolicyFile::default()),
-            None => found(),
+            None if beside == Beside::Profile => Ok(PolicyFile::default()),
+            None => found(beside),
         }
     }
+}
+
+/// What flags say about the policy, beside a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// Nothing.
+    Nothing,
+    /// A part of it: a file that is broken and was not asked for does not stop the command.
+    Flags,
+    /// All of it, as another system has it: no file counts that was not named.
+    Profile,
 }
 
 /// The file of `--policy -`.
@@ -91,7 +101,7 @@ fn named(path: &Path, name: &str) -> Result<PolicyFile, Fault> {
 
 /// The policy of a name, of a file that was named.
 fn chosen(text: &str, path: &Path, name: &str) -> Result<PolicyFile, Fault> {
-    let config = Config::parse(text).map_err(|error| error.in_file(path))?;
+    let config = Config::parse(text).map_err(|error| error.in_file(Path::new(&*escape(&path.to_string_lossy()))))?;
     let wanted = Some(name).filter(|name| !name.is_empty());
     let shown = path.display().to_string();
     let draft = config.draft(wanted).map_err(|bad| Fault::new(format!("{shown}: {}", bad.problem)).hint(bad.hint))?;
@@ -101,7 +111,7 @@ fn chosen(text: &str, path: &Path, name: &str) -> Result<PolicyFile, Fault> {
 }
 
 /// The file that nobody named.
-fn found() -> Result<PolicyFile, Fault> {
+fn found(beside: Beside) -> Result<PolicyFile, Fault> {
     let (path, why) = match place() {
         Place::Nowhere => return Ok(PolicyFile::default()),
         Place::Here => (PathBuf::from(FILE), "found in this folder".to_owned()),
@@ -113,17 +123,27 @@ fn found() -> Result<PolicyFile, Fault> {
         Ok(Some(file)) => text_of(file).map_err(|problem| cannot_read(&shown, &problem))?,
         Ok(None) if !is_named => return Ok(PolicyFile::default()),
         Ok(None) => return Err(cannot_read(&shown, "there is no such file").hint(format!("{VARIABLE}=none uses none"))),
-        Err(problem) => {
-            let remark = format!("{shown}, {why}, is ignored: {problem}");
-            return Ok(PolicyFile { remarks: vec![remark], ..PolicyFile::default() });
-        }
+        Err(problem) => return Ok(ignored(&shown, &why, &problem)),
     };
-    let config = Config::parse(&text).map_err(|error| {
-        let line = error.line().map_or(String::new(), |line| format!(" (line {line})"));
-        Fault::new(format!("{shown}, {why}, is no policy file: {}{line}", without_quotes(error.problem())))
-            .hint(format!("--policy {shown} shows the line; {VARIABLE}=none uses no file"))
-    })?;
-    Ok(PolicyFile { shown: Some(shown.clone()), config: config.clone(), ..only(&config, &shown, &why) })
+    let error = match Config::parse(&text) {
+        Ok(config) => {
+            let only = only(&config, &shown, &why);
+            return Ok(PolicyFile { shown: Some(shown), config, ..only });
+        }
+        Err(error) => error,
+    };
+    let line = error.line().map_or(String::new(), |line| format!(" (line {line})"));
+    let problem = format!("{}{line}", without_quotes(error.problem()));
+    if beside == Beside::Flags && !is_named {
+        return Ok(ignored(&shown, &why, &format!("it is no policy file: {problem}")));
+    }
+    Err(Fault::new(format!("{shown}, {why}, is no policy file: {problem}"))
+        .hint(format!("--policy {shown} shows the line; {VARIABLE}=none uses no file")))
+}
+
+/// A file that was found and is not used, and why.
+fn ignored(shown: &str, why: &str, problem: &str) -> PolicyFile {
+    PolicyFile { remarks: vec![format!("{shown}, {why}, is ignored: {problem}")], ..PolicyFile::default() }
 }
 
 /// The policy that is used where none is named: the unnamed one, or else the only one.

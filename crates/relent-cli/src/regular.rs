@@ -1,10 +1,11 @@
 //! Opening files that somebody named, or that happen to be there: never waiting for the other end of a named pipe, never
 //! taking a terminal or a device for a file.
 
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use std::{
     fs::{File, OpenOptions},
-    io,
-    os::unix::fs::OpenOptionsExt,
+    io::{self, Write},
+    os::unix::fs::{FileTypeExt, OpenOptionsExt},
     path::Path,
 };
 
@@ -15,6 +16,8 @@ pub enum Or {
     Nothing,
     /// A device that swallows or shows what is written, as `/dev/null` and `/dev/stderr`.
     Device,
+    /// A device, or a pipe whose other end is there, as a shell's `<(command)` is.
+    Pipe,
 }
 
 /// Opens a regular file for reading, at once.
@@ -27,6 +30,25 @@ pub fn read(path: &Path) -> io::Result<File> {
     check(file, Or::Nothing)
 }
 
+/// Opens a regular file for reading, or a pipe: one that nobody writes to ends at once.
+///
+/// # Errors
+///
+/// It cannot be opened, or is neither.
+pub fn read_or_pipe(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(at_once()).open(path)?;
+    if file.metadata()?.file_type().is_char_device() {
+        return check(file, Or::Nothing);
+    }
+    wait_for_more(check(file, Or::Pipe)?)
+}
+
+/// From here on, reading and writing wait for who is at the other end.
+fn wait_for_more(file: File) -> io::Result<File> {
+    fcntl(&file, FcntlArg::F_SETFL(OFlag::empty()))?;
+    Ok(file)
+}
+
 /// Opens a file for writing, at once, and empties it; a new one only its owner can read and write.
 ///
 /// # Errors
@@ -34,15 +56,34 @@ pub fn read(path: &Path) -> io::Result<File> {
 /// It cannot be opened, or is no regular file and nothing else that was allowed.
 pub fn write_private(path: &Path, or: Or) -> io::Result<File> {
     let open = OpenOptions::new().write(true).create(true).mode(0o600).custom_flags(at_once()).open(path);
-    let file = open.map_err(|error| match error.raw_os_error() {
-        Some(nix::libc::ENXIO) => io::Error::other("it is a named pipe that nobody reads, and no file"),
-        _ => error,
-    })?;
-    let file = check(file, or)?;
+    let file = check(open.map_err(unread)?, or)?;
     if file.metadata()?.is_file() {
         file.set_len(0)?;
     }
     Ok(file)
+}
+
+/// Writes a file that others may read, in place of what it held; a device, or a pipe that is read, gets it as it is.
+///
+/// # Errors
+///
+/// It cannot be written, or is something else.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let open = OpenOptions::new().write(true).create(true).custom_flags(at_once()).open(path);
+    let mut file = wait_for_more(check(open.map_err(unread)?, Or::Pipe)?)?;
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
+    file.write_all(bytes)
+}
+
+/// Why a named pipe cannot be opened for writing.
+fn unread(error: io::Error) -> io::Error {
+    use nix::errno::Errno::{self, ENXIO};
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(ENXIO) => io::Error::other("it is a named pipe that nobody reads"),
+        _ => error,
+    }
 }
 
 fn at_once() -> i32 {
@@ -50,10 +91,10 @@ fn at_once() -> i32 {
 }
 
 fn check(file: File, or: Or) -> io::Result<File> {
-    use std::os::unix::fs::FileTypeExt;
     let kind = file.metadata()?.file_type();
     let what = match () {
-        () if kind.is_file() || (kind.is_char_device() && or == Or::Device) => return Ok(file),
+        () if kind.is_file() || (kind.is_char_device() && or != Or::Nothing) => return Ok(file),
+        () if kind.is_fifo() && or == Or::Pipe => return Ok(file),
         () if kind.is_dir() => "a folder",
         () if kind.is_fifo() => "a named pipe",
         () if kind.is_socket() => "a socket",
@@ -74,11 +115,33 @@ mod tests {
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         assert_eq!(read(&pipe).unwrap_err().to_string(), "it is a named pipe, and no file");
         let unread = write_private(&pipe, Or::Device).unwrap_err().to_string();
-        assert_eq!(unread, "it is a named pipe that nobody reads, and no file");
+        assert_eq!(unread, "it is a named pipe that nobody reads");
         assert_eq!(read(folder.path()).unwrap_err().to_string(), "it is a folder, and no file");
         assert_eq!(read(Path::new("/dev/null")).unwrap_err().to_string(), "it is a device, and no file");
         assert!(write_private(Path::new("/dev/null"), Or::Device).is_ok());
         assert!(write_private(Path::new("/dev/null"), Or::Nothing).is_err());
+    }
+
+    #[test]
+    fn a_file_for_others_takes_the_place_of_what_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "longer than what comes").unwrap();
+        replace(&path, b"new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        replace(Path::new("/dev/null"), b"new").unwrap();
+        assert!(replace(folder.path(), b"new").is_err());
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(replace(&pipe, b"new").unwrap_err().to_string(), "it is a named pipe that nobody reads");
+        let mut text = String::new();
+        read_or_pipe(&pipe).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "", "a pipe that nobody writes to ends at once");
+        let mut reader = read_or_pipe(&pipe).unwrap();
+        replace(&pipe, b"new").unwrap();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "new");
+        assert!(read_or_pipe(Path::new("/dev/zero")).is_err());
     }
 
     #[test]

@@ -20,14 +20,17 @@ pub const EXIT_FAULT: u8 = 125;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     problem: String,
+    /// Whether line breaks in the problem are our own.
+    has_lines: bool,
     hint: Option<String>,
     exit: u8,
 }
 
 impl Fault {
-    /// A fault that exits with 125.
+    /// A fault that exits with 125. It is one line: a line break in it comes from a name that somebody chose, and is
+    /// written out.
     pub fn new(problem: impl Into<String>) -> Fault {
-        Fault { problem: problem.into(), hint: None, exit: EXIT_FAULT }
+        Fault { problem: problem.into(), has_lines: false, hint: None, exit: EXIT_FAULT }
     }
 
     /// With what to do about it.
@@ -45,8 +48,9 @@ impl Fault {
     /// Says it on stderr, and returns what to exit with.
     pub fn tell(&self) -> ExitCode {
         let mut stderr = io::stderr().lock();
+        let problem = if self.has_lines { escape_lines(&self.problem) } else { escape(&self.problem) };
         // There is nobody left to tell when stderr is gone.
-        let _ = writeln!(stderr, "{} {}", paint("error:", RED), escape_lines(&self.problem));
+        let _ = writeln!(stderr, "{} {}", paint("error:", RED), problem);
         if let Some(hint) = &self.hint {
             let _ = writeln!(stderr, "{} {}", paint("hint:", CYAN), escape(hint));
         }
@@ -75,7 +79,7 @@ impl Fault {
 
 impl From<relent::config::ConfigError> for Fault {
     fn from(error: relent::config::ConfigError) -> Fault {
-        Fault::new(error.to_string()).hint(error.hint())
+        Fault { has_lines: true, ..Fault::new(error.to_string()).hint(error.hint()) }
     }
 }
 
@@ -92,6 +96,44 @@ pub struct TalkArgs {
     /// One JSON event a line instead of talk.
     #[arg(long)]
     pub json: bool,
+}
+
+/// How much to say on stderr, for commands that attempt nothing.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub struct HushArgs {
+    /// Say nothing but errors.
+    #[arg(short, long, overrides_with = "verbose", global = true)]
+    pub quiet: bool,
+    /// Say more: the policy.
+    #[arg(short, long, overrides_with = "quiet", global = true)]
+    pub verbose: bool,
+}
+
+impl HushArgs {
+    /// Says a note, unless nothing is to be said.
+    pub fn note(self, text: impl Display) {
+        if !self.quiet {
+            note(text);
+        }
+    }
+
+    /// Says a warning, unless nothing is to be said.
+    pub fn warn(self, text: impl Display) {
+        if !self.quiet {
+            warn(text);
+        }
+    }
+
+    /// With `--verbose`: a policy in a line.
+    pub(crate) fn policy(self, name: &str, policy: &relent::Policy) {
+        if self.verbose {
+            let keys = relent::config::Draft::from(*policy).to_string();
+            let keys: Vec<String> = keys.lines().map(|line| line.replace(" = ", "=")).collect();
+            let text = format!("policy {name}: {}", keys.join(" "));
+            let _ = writeln!(io::stderr().lock(), "relent: {}", escape(&text));
+        }
+    }
 }
 
 /// What is wrong, without the number that only the system knows.
@@ -196,7 +238,7 @@ pub fn write_out(data: &[u8]) -> Result<(), Fault> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(data).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Fault::new(format!("cannot write to standard output: {error}")))
+            Err(Fault::new(format!("cannot write to standard output: {}", plain(&error))))
         }
         _ => Ok(()),
     }

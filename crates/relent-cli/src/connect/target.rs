@@ -2,7 +2,16 @@
 
 use super::tls::Tls;
 use relent::config::BadSetting;
-use std::{fmt, fs, io, path::PathBuf, str::FromStr, time::Duration};
+use rustix::{
+    io::{Errno, FdFlags, fcntl_setfd, ioctl_fionbio},
+    net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket},
+};
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
 
 /// Something that accepts connections, or will.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +31,7 @@ impl Target {
         match self {
             Target::Tcp { address, .. } => relent::net::connect_once(address, limit).map(drop),
             Target::Tls { address, .. } => tls.connect(address, limit),
-            Target::Unix(path) => std::os::unix::net::UnixStream::connect(path).map(drop),
+            Target::Unix(path) => knock(path),
         }
     }
 
@@ -32,7 +41,7 @@ impl Target {
             Target::Tcp { address, .. } | Target::Tls { address, .. } => {
                 relent::net::connect_once(address, limit).map(drop)
             }
-            Target::Unix(path) => std::os::unix::net::UnixStream::connect(path).map(drop),
+            Target::Unix(path) => knock(path),
         };
         match connected {
             Ok(()) => Err(io::Error::other("still accepts")),
@@ -45,6 +54,21 @@ impl Target {
     /// Whether it takes a handshake.
     pub(super) fn is_tls(&self) -> bool {
         matches!(self, Target::Tls { .. })
+    }
+}
+
+/// Connects to a Unix socket, at once: one whose queue is full would let us wait until somebody takes us out of it.
+fn knock(path: &Path) -> io::Result<()> {
+    let address = SocketAddrUnix::new(path).map_err(|error| match error {
+        Errno::NAMETOOLONG => io::Error::new(io::ErrorKind::InvalidInput, "the path is too long for a socket"),
+        error => error.into(),
+    })?;
+    let socket = socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
+    ioctl_fionbio(&socket, true)?;
+    match connect(&socket, &address) {
+        Err(Errno::AGAIN) => Err(io::Error::new(io::ErrorKind::WouldBlock, "it accepts nobody, and its queue is full")),
+        connected => Ok(connected?),
     }
 }
 

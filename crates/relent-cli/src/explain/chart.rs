@@ -12,7 +12,7 @@ pub(super) fn chart(subjects: &[Subject], most: usize) -> Chart {
     let series: Vec<Series> = subjects
         .iter()
         .map(|subject| Series {
-            name: subject.name.clone(),
+            name: subject.shown().into_owned(),
             points: rows(&subject.policy, most).shown.iter().map(point).collect(),
             ..Series::default()
         })
@@ -21,9 +21,9 @@ pub(super) fn chart(subjects: &[Subject], most: usize) -> Chart {
     let greatest = points().map(|point| point.high).fold(0.0, f64::max);
     let last = points().map(|point| point.x as u32).max().unwrap_or(2);
     let title = match subjects {
-        [subject] if subject.is_named() => format!("{}: {}", subject.name, InShort(&subject.policy)),
+        [subject] if subject.is_named() => format!("{}: {}", subject.shown(), InShort(&subject.policy)),
         [subject] => InShort(&subject.policy).to_string(),
-        subjects => subjects.iter().map(|subject| subject.name.as_str()).collect::<Vec<_>>().join(" · "),
+        subjects => subjects.iter().map(Subject::shown).collect::<Vec<_>>().join(" · "),
     };
     Chart {
         title,

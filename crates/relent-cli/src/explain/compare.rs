@@ -15,7 +15,7 @@ use std::fmt::Write;
 pub(super) fn compare(subjects: &[Subject], view: View) -> String {
     let mut out = String::new();
     for subject in subjects {
-        let _ = writeln!(out, "{}: {}", subject.name, InShort(&subject.policy));
+        let _ = writeln!(out, "{}: {}", subject.shown(), InShort(&subject.policy));
     }
     for part in fitting(subjects, view.width) {
         out.push('\n');
@@ -26,7 +26,7 @@ pub(super) fn compare(subjects: &[Subject], view: View) -> String {
         for (nth, subject) in subjects.iter().enumerate() {
             let alone = crate::plot::Chart { series: vec![whole.series[nth].clone()], ..whole.clone() };
             if alone.series[0].points.len() > 1 {
-                let _ = writeln!(out, "\n{}", subject.name);
+                let _ = writeln!(out, "\n{}", subject.shown());
                 out.push_str(&terminal::draw(&alone, view.width.min(MOST_WIDTH), 1));
             }
         }
@@ -34,7 +34,7 @@ pub(super) fn compare(subjects: &[Subject], view: View) -> String {
     for subject in subjects {
         let remarks = remarks(subject, view.width);
         if !remarks.is_empty() {
-            let _ = write!(out, "\n{}:{remarks}", subject.name);
+            let _ = write!(out, "\n{}:{remarks}", subject.shown());
         }
     }
     out
@@ -84,8 +84,12 @@ fn column(subject: &Subject, view: View) -> Vec<String> {
         (None, None) => "no end".to_owned(),
     };
     let waits = |duration: Option<_>| duration.map_or("no end".to_owned(), brief);
-    let mut cells =
-        vec![subject.name.clone(), attempts, waits(call.waits.map(|w| w.mean)), waits(call.waits.map(|w| w.max))];
+    let mut cells = vec![
+        subject.shown().into_owned(),
+        attempts,
+        waits(call.waits.map(|w| w.mean)),
+        waits(call.waits.map(|w| w.max)),
+    ];
     let rows = rows(&subject.policy, view.rows);
     cells.extend(rows.shown.iter().map(delay));
     cells.push(match rows.then {

@@ -19,12 +19,15 @@ pub use self::subject::Setting;
 
 use self::{subject::Subject, text::View};
 use crate::{
+    escape::escape_lines,
     json::Object,
     plot::svg,
     policy_args::CallArgs,
-    talk::{self, Fault, write_out},
+    regular,
+    talk::{self, Fault, HushArgs, plain, write_out},
 };
 use std::{
+    borrow::Cow,
     fs,
     io::{self, Read},
     path::{Path, PathBuf},
@@ -87,6 +90,9 @@ pub struct Args {
     /// One JSON object a policy instead of text.
     #[arg(long, help_heading = "Output")]
     json: bool,
+
+    #[command(flatten)]
+    hush: HushArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -108,6 +114,7 @@ fn explain(args: &Args) -> Result<ExitCode, Fault> {
         return Ok(ExitCode::SUCCESS);
     }
     let subjects = subjects(args)?;
+    subjects.iter().for_each(|subject| args.hush.policy(&subject.name, &subject.policy));
     let most = usize::from(args.rows);
     let on = on_upstream(args, &subjects)?;
     if let Some(path) = &args.svg {
@@ -122,12 +129,12 @@ fn explain(args: &Args) -> Result<ExitCode, Fault> {
     let view = View { rows: most, width: talk::columns().unwrap_or(80), plot: !args.no_plot };
     let text = match &subjects[..] {
         _ if args.json => subjects.iter().map(|subject| report::report(subject, most) + "\n").collect(),
-        [subject] => text::explain(subject, view),
-        subjects => compare::compare(subjects, view),
+        [subject] => for_terminal(&text::explain(subject, view)),
+        subjects => for_terminal(&compare::compare(subjects, view)),
     };
     let text = match &on {
         Some(on) if args.json => upstream::with(text.trim_end(), on) + "\n",
-        Some(on) => text + &upstream::explain(on, view.width, view.plot),
+        Some(on) => text + &for_terminal(&upstream::explain(on, view.width, view.plot)),
         None => text,
     };
     write_out(text.as_bytes())?;
@@ -136,7 +143,10 @@ fn explain(args: &Args) -> Result<ExitCode, Fault> {
 
 /// The upstream of the one policy that is explained.
 fn on_upstream(args: &Args, subjects: &[Subject]) -> Result<Option<upstream::OnUpstream>, Fault> {
+    let has_others = args.systemd.is_some() || args.curl.is_some() || args.kubernetes.is_some() || args.envoy.is_some();
     match subjects {
+        // What is another system's stands on no upstream of a file that happens to be there.
+        [_] if (has_others || !args.compare.is_empty()) && !args.upstream.is_given() => Ok(None),
         [subject] => args.upstream.of(subject.policy, &args.policy.whole()),
         _ if args.upstream.is_given() => {
             Err(Fault::new("an upstream is explained with one policy, and there are several")
@@ -144,6 +154,12 @@ fn on_upstream(args: &Args, subjects: &[Subject]) -> Result<Option<upstream::OnU
         }
         _ => Ok(None),
     }
+}
+
+/// Text that may name what others wrote.
+fn for_terminal(text: &str) -> String {
+    let text = if talk::unicode() { Cow::Borrowed(text) } else { Cow::Owned(text::ascii(text)) };
+    escape_lines(&text).into_owned()
 }
 
 /// The profiles, a line each.
@@ -164,7 +180,8 @@ fn profiles(json: bool) -> String {
 
 /// Everything that was asked about; the policy of flags and file if nothing else was, or if flags say something.
 fn subjects(args: &Args) -> Result<Vec<Subject>, Fault> {
-    let mut subjects = args.compare.iter().map(|spec| Subject::of_spec(spec)).collect::<Result<Vec<_>, _>>()?;
+    let mut subjects =
+        args.compare.iter().map(|spec| Subject::of_spec(spec, args.hush)).collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &args.systemd {
         let (name, text) = unit(path)?;
         subjects.push(foreign::systemd(&name, &text)?.into());
@@ -180,7 +197,7 @@ fn subjects(args: &Args) -> Result<Vec<Subject>, Fault> {
     }
     let policy = args.policy.whole();
     if subjects.is_empty() || policy.is_given() {
-        subjects.push(Subject::of_args(&policy)?);
+        subjects.push(Subject::of_args(&policy, args.hush)?);
     }
     Ok(subjects)
 }
@@ -196,8 +213,8 @@ fn unit(path: &Path) -> Result<(String, String), Fault> {
     }
     let shown = path.display().to_string();
     let open = |path: &Path| {
-        fs::File::open(path).map_err(|error| {
-            Fault::new(format!("cannot read the unit {}: {error}", path.display()))
+        regular::read_or_pipe(path).map_err(|error| {
+            Fault::new(format!("cannot read the unit {}: {}", path.display(), plain(&error)))
                 .hint("give the path of the file, or pipe `systemctl cat NAME` into --systemd -")
         })
     };
@@ -221,7 +238,7 @@ fn unit(path: &Path) -> Result<(String, String), Fault> {
 fn read_unit(name: &str, from: impl Read) -> Result<String, Fault> {
     let mut text = String::new();
     let read = from.take(LONGEST_UNIT + 1).read_to_string(&mut text);
-    read.map_err(|error| Fault::new(format!("cannot read the unit {name}: {error}")))?;
+    read.map_err(|error| Fault::new(format!("cannot read the unit {name}: {}", plain(&error))))?;
     if text.len() as u64 > LONGEST_UNIT {
         return Err(Fault::new(format!("the unit {name} is longer than 1 MiB")));
     }
@@ -229,8 +246,8 @@ fn read_unit(name: &str, from: impl Read) -> Result<String, Fault> {
 }
 
 fn write_svg(path: &Path, drawn: &str) -> Result<(), Fault> {
-    fs::write(path, drawn).map_err(|error| {
-        Fault::new(format!("cannot write the plot to {}: {error}", path.display()))
+    regular::replace(path, drawn.as_bytes()).map_err(|error| {
+        Fault::new(format!("cannot write the plot to {}: {}", path.display(), plain(&error)))
             .hint("the folder must exist and be writable; --svg - writes to stdout")
     })
 }

@@ -1,7 +1,11 @@
 //! What is explained: a policy, its name, and where each of its settings came from.
 
 use super::foreign::{Reading, Unreadable};
-use crate::{policy_args::PolicyArgs, talk::Fault};
+use crate::{
+    escape::escape,
+    policy_args::PolicyArgs,
+    talk::{Fault, HushArgs},
+};
 use relent::{
     Curve, Jitter, Policy, Settings,
     compat::{Evidence, Profile},
@@ -49,6 +53,11 @@ const FLAGS: &str = "flags";
 const DEFAULT: &str = "default";
 
 impl Subject {
+    /// The name as one line that no terminal obeys.
+    pub(super) fn shown(&self) -> std::borrow::Cow<'_, str> {
+        escape(&self.name)
+    }
+
     /// Whether the name is more than where it was written.
     pub(super) fn is_named(&self) -> bool {
         self.name != FLAGS && self.name != DEFAULT
@@ -60,9 +69,9 @@ impl Subject {
     }
 
     /// The policy of the flags and the file.
-    pub(super) fn of_args(args: &PolicyArgs) -> Result<Subject, Fault> {
+    pub(super) fn of_args(args: &PolicyArgs, hush: HushArgs) -> Result<Subject, Fault> {
         let (flags, file) = (args.flags()?, args.file()?);
-        args.remarks()?.iter().for_each(crate::talk::note);
+        args.remarks()?.iter().for_each(|remark| hush.note(remark));
         let origin = args.origin();
         let name = match (&origin, &args.compat) {
             (Some(origin), _) => origin.clone(),
@@ -74,9 +83,9 @@ impl Subject {
     }
 
     /// One of the policies to compare: `FILE#NAME`, a file, or a profile.
-    pub(super) fn of_spec(spec: &str) -> Result<Subject, Fault> {
+    pub(super) fn of_spec(spec: &str, hush: HushArgs) -> Result<Subject, Fault> {
         if spec.contains('#') || spec.ends_with(".toml") || Path::new(spec).exists() {
-            return Subject::of_args(&PolicyArgs::of_file(spec));
+            return Subject::of_args(&PolicyArgs::of_file(spec), hush);
         }
         let mut profile = Draft::default();
         profile

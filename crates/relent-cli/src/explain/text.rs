@@ -6,7 +6,7 @@ use super::{
     rows::{Rows, Then, rows},
     subject::{InShort, Subject, as_flags},
 };
-use crate::{plot::terminal, talk::wrap};
+use crate::{escape::escape, plot::terminal, talk::wrap};
 use relent::{Bounds, Row, duration::Human};
 use std::{fmt::Write, time::Duration};
 
@@ -23,7 +23,7 @@ pub(super) struct View {
 
 /// The explanation of one policy.
 pub(super) fn explain(subject: &Subject, view: View) -> String {
-    let mut out = format!("{}: {}\n", subject.name, InShort(&subject.policy));
+    let mut out = format!("{}: {}\n", subject.shown(), InShort(&subject.policy));
     if let Some(source) = subject.source {
         let _ = writeln!(out, "source: {source}");
     }
@@ -52,6 +52,24 @@ pub(super) fn explain(subject: &Subject, view: View) -> String {
 /// Wider plots are no clearer.
 pub(super) const MOST_WIDTH: usize = 76;
 
+/// For a terminal that knows no more than ASCII: the dots of a plot and the signs that relent writes itself.
+pub(super) fn ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\u{2800}' => out.push(' '),
+            // Braille counts its dots in bits: a line has more of them than a band.
+            '\u{2801}'..='\u{28ff}' => out.push(if (u32::from(c) & 0xff).count_ones() > 1 { '*' } else { '.' }),
+            '│' => out.push('|'),
+            '┤' | '└' => out.push('+'),
+            '─' => out.push('-'),
+            '±' => out.push_str("+-"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 fn settings(subject: &Subject) -> String {
     let widths = |of: fn(&super::subject::Setting) -> &str| {
         subject.settings.iter().map(|setting| of(setting).chars().count()).max().unwrap_or(0)
@@ -59,7 +77,7 @@ fn settings(subject: &Subject) -> String {
     let (key, value) = (widths(|setting| setting.key), widths(|setting| &setting.value));
     let mut out = String::new();
     for setting in &subject.settings {
-        let _ = writeln!(out, "  {:key$}  {:value$}  {}", setting.key, setting.value, setting.from);
+        let _ = writeln!(out, "  {:key$}  {:value$}  {}", setting.key, escape(&setting.value), escape(&setting.from));
     }
     out
 }
@@ -172,7 +190,7 @@ pub(super) fn remarks(subject: &Subject, width: usize) -> String {
     }
     for (nth, note) in subject.notes.iter().enumerate() {
         out.push_str(if nth == 0 { "\n" } else { "" });
-        out.push_str(&wrap(&format!("note: {note}\n"), width));
+        out.push_str(&wrap(&format!("note: {}\n", escape(note)), width));
     }
     out
 }

@@ -71,7 +71,7 @@ impl Args {
 
 /// What counts as failure, and as one that may pass.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "What is retried (by default every exit but 0, 126 and 127)")]
+#[command(next_help_heading = "What is retried")]
 pub(super) struct FailureArgs {
     /// Retry only on these exit codes: 1,3-5 (death by signal N is 128+N).
     #[arg(long, value_name = "CODES")]
@@ -183,6 +183,9 @@ pub(super) fn bad(problem: impl ToString, hint: impl Into<String>) -> BadSetting
 }
 
 const AFTER_HELP: &str = "\
+What is retried: every exit code but 0, 126 and 127, death by a signal and by --attempt-timeout. The
+first that applies decides: RELENT_VERDICT, --stop-on-exit, --retry-on-exit and -output, this rule.
+
 Standard output is that of the last attempt only, so that a pipe gets no part of a failed one; on a
 terminal, and with --stream, all of it is shown as it comes. Standard error always is.
 

@@ -10,7 +10,7 @@ use super::{
     args::StdinMode,
     spool::{Kept, Spool},
 };
-use crate::talk::Fault;
+use crate::talk::{Fault, plain};
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
     poll::{PollFd, PollFlags},
@@ -83,7 +83,7 @@ impl Input {
             Input::Pipe(_) => Ok(Stdio::piped()),
             Input::File(file, start) => {
                 file.seek(SeekFrom::Start(*start))
-                    .map_err(|error| Fault::new(format!("cannot rewind standard input: {error}")))?;
+                    .map_err(|error| Fault::new(format!("cannot rewind standard input: {}", plain(&error))))?;
                 Ok(Stdio::inherit())
             }
         }
@@ -260,7 +260,7 @@ impl Recording {
                 return Ok(count);
             }
             Err(nix::Error::EAGAIN | nix::Error::EINTR) => {}
-            Err(error) => return Err(Fault::new(format!("cannot read standard input: {error}"))),
+            Err(error) => return Err(Fault::new(format!("cannot read standard input: {}", plain(&error.into())))),
         }
         Ok(0)
     }
@@ -293,6 +293,6 @@ pub(super) fn is_later(error: &io::Error) -> bool {
 }
 
 fn cannot_record(error: io::Error) -> Fault {
-    Fault::new(format!("cannot keep standard input for another attempt: {error}"))
+    Fault::new(format!("cannot keep standard input for another attempt: {}", plain(&error)))
         .hint("give it as a file (< FILE), name a larger folder in TMPDIR, or use --stdin inherit")
 }

@@ -64,7 +64,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     let policy = args.policy.policy_said(args.talk)?;
     let seed = args.policy.seed();
     let upstream = upstream(args)?;
-    let signals = Signals::catch().map_err(|error| Fault::new(format!("cannot catch signals: {error}")))?;
+    let signals = Signals::catch().map_err(|error| Fault::new(format!("cannot catch signals: {}", plain(&error))))?;
     orphans::adopt();
     let narrator = Narrator::new(args.talk, args.time.heartbeat, &policy, started);
     narrator.begins(&policy, seed);

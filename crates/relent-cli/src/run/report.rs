@@ -95,7 +95,7 @@ impl Report {
     pub(super) fn write(mut self, end: &End<'_>) -> Result<(), Fault> {
         let Some(mut file) = self.file.take() else { return Ok(()) };
         let text = end.to_json(&self.rows);
-        writeln!(file, "{text}").map_err(|error| Fault::new(format!("cannot write the report: {error}")))
+        writeln!(file, "{text}").map_err(|error| Fault::new(format!("cannot write the report: {}", plain(&error))))
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     stream::{Heard, Stream, Target},
     terminal::{self, Lent},
 };
-use crate::talk::Fault;
+use crate::talk::{Fault, plain};
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, poll},
@@ -78,7 +78,8 @@ impl<'a> Running<'a> {
                 self.hear(signal)?;
             }
             orphans::reap(Some(self.group.leader()));
-            let status = child.try_wait().map_err(|error| Fault::new(format!("cannot wait for the command: {error}")));
+            let status =
+                child.try_wait().map_err(|error| Fault::new(format!("cannot wait for the command: {}", plain(&error))));
             if let Some(status) = status? {
                 return Ok(status);
             }
@@ -202,7 +203,7 @@ impl<'a> Running<'a> {
         let timeout = poll_timeout(next.map(|at| at.saturating_duration_since(Instant::now())));
         match poll(&mut fds, timeout) {
             Ok(_) | Err(nix::Error::EINTR) => {}
-            Err(error) => return Err(Fault::new(format!("cannot wait for the command: {error}"))),
+            Err(error) => return Err(Fault::new(format!("cannot wait for the command: {}", plain(&error.into())))),
         }
         let is_ready = |at: usize| fds[at].any().unwrap_or(true);
         let is_broken = |at: usize| fds[at].revents().is_none_or(|seen| seen.contains(PollFlags::POLLERR));

@@ -76,7 +76,7 @@ impl<'a> Stream<'a> {
                 return passed.map(|()| count);
             }
             Err(error) if is_later(&error) => {}
-            Err(error) => return Err(Fault::new(format!("cannot read the command's output: {error}"))),
+            Err(error) => return Err(Fault::new(format!("cannot read the command's output: {}", plain(&error)))),
         }
         Ok(0)
     }
@@ -99,7 +99,8 @@ impl<'a> Stream<'a> {
 
     fn close(&mut self) -> Result<(), Fault> {
         self.is_open = false;
-        self.pipe = File::open("/dev/null").map_err(|error| Fault::new(format!("cannot open /dev/null: {error}")))?;
+        self.pipe =
+            File::open("/dev/null").map_err(|error| Fault::new(format!("cannot open /dev/null: {}", plain(&error))))?;
         Ok(())
     }
 
@@ -202,6 +203,6 @@ fn capacity(_pipe: &File) -> usize {
 }
 
 fn cannot_keep(error: io::Error) -> Fault {
-    Fault::new(format!("cannot keep the command's output: {error}"))
+    Fault::new(format!("cannot keep the command's output: {}", plain(&error)))
         .hint("name a larger folder in TMPDIR, or use --stream")
 }

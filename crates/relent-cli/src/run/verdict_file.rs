@@ -7,10 +7,11 @@ use nix::{
     dir::Dir,
     fcntl::{OFlag, openat},
     sys::stat::Mode,
+    unistd::{UnlinkatFlags, unlinkat},
 };
 use relent::{Verdict, duration::parse_duration};
 use std::{
-    fs::{File, Permissions},
+    fs::{self, File, Permissions},
     io::{self, Read},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -34,11 +35,19 @@ impl VerdictFile {
     pub(super) fn create() -> io::Result<VerdictFile> {
         let folder = tempfile::Builder::new().prefix("relent-").permissions(Permissions::from_mode(0o700)).tempdir()?;
         let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_RDONLY;
-        let handle = Dir::open(folder.path(), flags, Mode::empty())?;
         let made = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_CLOEXEC;
-        openat(&handle, NAME, made, Mode::S_IRUSR | Mode::S_IWUSR)?;
-        let path = folder.path().join(NAME);
-        Ok(VerdictFile { _folder: folder, handle, path })
+        let handle = Dir::open(folder.path(), flags, Mode::empty()).and_then(|handle| {
+            openat(&handle, NAME, made, Mode::S_IRUSR | Mode::S_IWUSR)?;
+            Ok(handle)
+        });
+        match handle {
+            Ok(handle) => Ok(VerdictFile { path: folder.path().join(NAME), _folder: folder, handle }),
+            Err(error) => {
+                // Where no file can be opened any more, only this removes the folder.
+                let _ = fs::remove_dir(folder.path());
+                Err(error.into())
+            }
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -67,6 +76,14 @@ impl VerdictFile {
     }
 }
 
+/// Removes what is there in any case, without opening anything; what the command has put beside it, the folder removes.
+impl Drop for VerdictFile {
+    fn drop(&mut self) {
+        let _ = unlinkat(&self.handle, NAME, UnlinkatFlags::NoRemoveDir);
+        let _ = self.path.parent().map(fs::remove_dir);
+    }
+}
+
 /// What a line says about an attempt that ended with this exit code: `exit 22: permanent` is about one code only.
 fn about(exit: u8, line: &str) -> Option<&str> {
     let Some(rest) = line.strip_prefix("exit ") else { return Some(line) };
@@ -92,7 +109,7 @@ fn parse(word: &str) -> Option<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{fs, time::Duration};
+    use std::time::Duration;
 
     #[test]
     fn the_words_of_a_verdict() {

@@ -12,7 +12,7 @@ mod worlds;
 
 use crate::{
     escape::escape,
-    talk::{self, Fault},
+    talk::{self, Fault, HushArgs},
 };
 use clap::Subcommand;
 use relent_sim::{
@@ -126,6 +126,10 @@ pub struct OutputArgs {
     #[arg(long, value_name = "PICTURES", global = true, value_delimiter = ',',
         value_parser = ["heat", "hysteresis", "recovery", "layers", "clients", "all", "none"])]
     pub pictures: Vec<String>,
+
+    /// How much to say.
+    #[command(flatten)]
+    pub hush: HushArgs,
 }
 
 impl OutputArgs {
@@ -171,7 +175,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Fault> {
     }
     let threads = output.threads.map_or_else(cores, usize::from);
     let control = Arc::new(Control::default());
-    let watch = watch::Watch::start(Arc::clone(&control))?;
+    for contender in &scenario.contenders {
+        output.hush.policy(&contender.name, &contender.policy);
+    }
+    let watch = watch::Watch::start(Arc::clone(&control), output.hush)?;
     let outcome = simulate_with(&scenario, threads, &control).map_err(|problem| fault(args, problem));
     let outcome = outcome.map(|mut outcome| {
         let effort = if output.advice == "always" { Effort::Any } else { Effort::Short };
@@ -187,11 +194,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Fault> {
     watch.end();
     let (outcome, missing) = outcome?;
     for picture in missing.into_iter().filter(|_| !outcome.interrupted) {
-        talk::warn(format!("there is no picture {:?}: {}", picture.name(), why_not(picture)));
+        output.hush.warn(format!("there is no picture {:?}: {}", picture.name(), why_not(picture)));
     }
     write(output, &scenario, &outcome)?;
     if outcome.interrupted {
-        talk::note("interrupted: this is what was done");
+        output.hush.note("interrupted: this is what was done");
         return Ok(ExitCode::from(130));
     }
     Ok(if output.assert { judge(&scenario, &outcome) } else { ExitCode::SUCCESS })
@@ -256,10 +263,10 @@ fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<
     talk::write_out(text.as_bytes())?;
     for record in outcome.records.iter().filter(|record| !output.json && record.stopped.is_some()) {
         let reason = record.stopped.as_deref().unwrap_or_default();
-        talk::warn(format!("{}: {reason}", escape(&record.policy)));
+        output.hush.warn(format!("{}: {reason}", escape(&record.policy)));
     }
     if output.assert && scenario.asserts.is_empty() {
-        talk::warn("the scenario promises nothing: it has no [assert]");
+        output.hush.warn("the scenario promises nothing: it has no [assert]");
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What happens beside a simulation: progress on a terminal after a second, and Ctrl-C, which ends it early.
 
-use crate::talk::Fault;
+use crate::talk::{Fault, HushArgs};
 use relent_sim::Control;
 use signal_hook::{SigId, consts::SIGINT, flag, low_level};
 use std::{
@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Watch {
-    pub(super) fn start(control: Arc<Control>) -> Result<Watch, Fault> {
+    pub(super) fn start(control: Arc<Control>, hush: HushArgs) -> Result<Watch, Fault> {
         let interrupted = Arc::new(AtomicBool::new(false));
         let over = Arc::new(AtomicBool::new(false));
         let signal = flag::register(SIGINT, Arc::clone(&interrupted))
@@ -36,7 +36,7 @@ impl Watch {
                 if interrupted.load(Ordering::Relaxed) {
                     control.stop();
                 }
-                if started.elapsed() > PATIENCE && io::stderr().is_terminal() {
+                if !hush.quiet && started.elapsed() > PATIENCE && io::stderr().is_terminal() {
                     show(&control);
                     shown = true;
                 }

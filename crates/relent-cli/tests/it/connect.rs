@@ -3,8 +3,10 @@
 use crate::binary::{Folder, Outcome, relent};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with};
 use std::{
+    io::{BufRead, BufReader, Write},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     os::{fd::OwnedFd, unix::net::UnixListener},
+    process::Stdio,
     thread,
     time::{Duration, Instant},
 };
@@ -94,7 +96,7 @@ fn the_command_has_the_process_of_relent() {
     let target = listener.local_addr().unwrap().to_string();
     let folder = Folder::new();
     let mut command = folder.command(&["connect", &target, "--", "sh", "-c", "echo $$"]);
-    let child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
     let id = child.id();
     assert_eq!(String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap(), format!("{id}\n"));
 }
@@ -162,15 +164,14 @@ fn all_targets_or_any() {
 fn unix_sockets_are_waited_for() {
     let folder = Folder::new();
     let path = folder.path().join("a.sock");
-    let later = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(60));
-        UnixListener::bind(path).unwrap().accept().unwrap();
-    });
-    let outcome = folder.relent(&[&QUICK, &["unix:a.sock"][..]].concat());
-    later.join().unwrap();
-    assert_eq!(outcome.code, Some(0));
+    let mut command = folder.command(&[&QUICK, &["unix:a.sock"][..]].concat());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    UnixListener::bind(path).unwrap().accept().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
     let first = "relent: unix:a.sock: attempt 1 of 100: No such file or directory; next in ";
-    assert!(outcome.stderr.starts_with(first), "{}", outcome.stderr);
+    assert!(said.starts_with(first), "{said}");
 }
 
 /// A name that is not there yet may be there at the next attempt, as in a cluster that is starting.
@@ -372,7 +373,64 @@ fn a_server_that_does_not_speak_tls_is_not_there() {
     assert!(outcome.stderr.contains("timed out"), "{}", outcome.stderr);
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = format!("tls://{}", other.local_addr().unwrap());
-    thread::spawn(move || std::io::Write::write_all(&mut other.accept().unwrap().0, b"220 smtp ready\r\n").unwrap());
+    thread::spawn(move || Write::write_all(&mut other.accept().unwrap().0, b"220 smtp ready\r\n").unwrap());
     let outcome = relent(&["connect", "-k", "--max-attempts", "1", &target]);
     assert!(outcome.stderr.contains("it does not speak TLS"), "{}", outcome.stderr);
+}
+
+/// Servers that talk without end, begin a handshake without end, or hang up: each attempt has its end.
+#[test]
+fn hostile_servers_are_not_there_either() {
+    let serve = |talk: fn(TcpStream)| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = listener.local_addr().unwrap();
+        thread::spawn(move || listener.incoming().flatten().for_each(talk));
+        target
+    };
+    let endless_banner = serve(|mut stream| while stream.write_all(&[b'2'; 4096]).is_ok() {});
+    // Records of a handshake, each of one byte of a message that is never whole.
+    let endless_handshake = serve(|mut stream| {
+        let _ = stream.write_all(&[22, 3, 3, 0, 4, 2, 0, 0xff, 0xff]);
+        while stream.write_all(&[22, 3, 3, 0, 1, 0]).is_ok() {
+            thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let hangs_up = serve(drop);
+    let tries = |flags: &[&str], target: &str| {
+        let started = Instant::now();
+        let limits = ["connect", "--base", "1ms", "--max-attempts", "2", "--attempt-timeout", "300ms"];
+        let outcome = relent(&[&limits[..], flags, &[target]].concat());
+        assert!(started.elapsed() < Duration::from_secs(10), "{target} takes too long");
+        outcome
+    };
+    for address in [endless_banner, endless_handshake, hangs_up] {
+        let outcome = tries(&["-k"], &format!("tls://{address}"));
+        assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+        assert!(outcome.stderr.lines().count() == 2 && outcome.stderr.len() < 400, "{}", outcome.stderr);
+        let outcome = tries(&["-q"], &address.to_string());
+        assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)), "it accepts");
+    }
+}
+
+/// Who connects to a Unix socket whose queue is full waits until there is room: not we.
+#[test]
+fn a_unix_socket_whose_queue_is_full_hangs_nobody() {
+    use rustix::net::{SocketAddrUnix, connect};
+    let folder = Folder::new();
+    let address = SocketAddrUnix::new(folder.path().join("full")).unwrap();
+    let new = |flags| socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+    let server = new(SocketFlags::empty());
+    bind(&server, &address).unwrap();
+    listen(&server, 1).unwrap();
+    let mut waiting = Vec::new();
+    loop {
+        let client = new(SocketFlags::NONBLOCK);
+        if connect(&client, &address).is_err() {
+            break;
+        }
+        waiting.push(client);
+    }
+    let outcome = folder.relent(&["connect", "--base", "1ms", "--max-attempts", "2", "unix:full"]);
+    assert_eq!(outcome.code, Some(1));
+    assert!(outcome.stderr.contains("it accepts nobody, and its queue is full"), "{}", outcome.stderr);
 }

@@ -1,6 +1,7 @@
 //! `relent explain`.
 
 use crate::binary::{Folder, Outcome, golden, relent};
+use std::process::Command;
 
 const UNIT: &str = "\
 [Unit]
@@ -224,7 +225,7 @@ fn a_reader_that_goes_away_is_no_error() {
 fn bad_input_says_what_and_what_to_do() {
     refuses(
         &["--systemd", "none.service"],
-        "error: cannot read the unit none.service: No such file or directory (os error 2)\n\
+        "error: cannot read the unit none.service: No such file or directory\n\
          hint: give the path of the file, or pipe `systemctl cat NAME` into --systemd -\n",
     );
     refuses(
@@ -268,7 +269,7 @@ fn bad_input_says_what_and_what_to_do() {
     );
     refuses(
         &["--policy", "#read", "--svg", "none/a.svg"],
-        "error: cannot write the plot to none/a.svg: No such file or directory (os error 2)\n\
+        "error: cannot write the plot to none/a.svg: No such file or directory\n\
          hint: the folder must exist and be writable; --svg - writes to stdout\n",
     );
     refuses(
@@ -279,4 +280,81 @@ fn bad_input_says_what_and_what_to_do() {
         &["--policy", "relent.toml"],
         "error: relent.toml: the file has several policies: read, write\nhint: name one: --policy FILE#NAME\n",
     );
+}
+
+/// Names that others chose move no cursor, begin no line and turn no reading order around.
+#[test]
+fn names_of_others_are_shown_and_not_obeyed() {
+    let bad = "x\u{1b}[2J\nerror: forged\u{202e}\u{9b}";
+    let quoted = "\"x\\u001b[2J\\nerror: forged\\u202e\\u009b\"";
+    let file = format!("[policy.{quoted}]\nbase = \"1s\"\n[policy.other]\nbase = \"2s\"\n");
+    let unit = "[Service]\nRestart=always\nRestartSec=1\n";
+    let folder = Folder::new().file("p.toml", &file).file(&format!("{bad}.service"), unit);
+    let named = format!("p.toml#{bad}");
+    for args in [
+        &["explain", "--policy", &named][..],
+        &["explain", "--compare", &named, "--compare", "celery"],
+        &["explain", "--policy", &named, "--svg", "-"],
+        &["explain", "--policy", &named, "--json"],
+        &["explain", "--systemd", &format!("{bad}.service")],
+        &["explain", "-v", "--policy", &named],
+        &["explain", "--policy", "p.toml"],
+    ] {
+        let Outcome { stdout, stderr, .. } = folder.relent(args);
+        let text = stdout + &stderr;
+        assert!(text.contains("forged"), "{args:?}: {text}");
+        assert!(!text.lines().any(|line| line.starts_with("error: forged")), "{args:?}: {text}");
+        let obeyed = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!text.chars().any(obeyed), "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn a_terminal_without_utf_8_gets_ascii() {
+    for args in [
+        &["explain", "--jitter", "proportional=0.2"][..],
+        &["explain", "--compare", "celery", "--compare", "cenkalti-v4"],
+        &["explain", "--kubernetes"],
+    ] {
+        let folder = Folder::new();
+        let plain = folder.command(args).env("LC_ALL", "C").output().unwrap();
+        assert!(plain.stdout.is_ascii(), "{}", String::from_utf8_lossy(&plain.stdout));
+        let shown = String::from_utf8(plain.stdout).unwrap();
+        assert!(shown.contains("**") && !shown.contains("\\u{"), "{shown}");
+    }
+}
+
+/// Nobody waits for a pipe that has no other end, or reads a device without end; a pipe of a shell is taken.
+#[test]
+fn special_files_are_no_trouble() {
+    let folder = Folder::new();
+    nix::unistd::mkfifo(&folder.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for (args, problem) in [
+        (["--systemd", "pipe"], "error: pipe has no [Service] section"),
+        (["--systemd", "/dev/zero"], "error: cannot read the unit /dev/zero: it is a device, and no file"),
+        (["--svg", "pipe"], "error: cannot write the plot to pipe: it is a named pipe that nobody reads"),
+        (["--svg", "/dev/full"], "error: cannot write the plot to /dev/full: No space left on device"),
+    ] {
+        let outcome = folder.relent(&["explain", args[0], args[1]]);
+        assert_eq!((outcome.stderr.lines().next(), outcome.code), (Some(problem), Some(125)), "{args:?}");
+    }
+    let endless = folder.relent(&["simulate", "/dev/zero"]);
+    assert!(endless.stderr.contains("it is longer than 1 MiB"), "{}", endless.stderr);
+    let unit = "printf '[Service]\\nRestart=always\\n'";
+    let line = format!("{} explain --no-plot --systemd <({unit})", env!("CARGO_BIN_EXE_relent"));
+    let output = Command::new("bash").args(["-c", &line]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What `-q` and `-v` mean everywhere.
+#[test]
+fn quiet_and_verbose_are_flags_here_too() {
+    let folder = || Folder::new().file("relent.toml", "[policy]\nbase = '1x'\n");
+    let said = |args: &[&str]| folder().relent(args).stderr;
+    assert!(said(&["explain", "--cap", "9s"]).starts_with("note: relent.toml, found in this folder, is ignored: "));
+    assert_eq!(said(&["explain", "-q", "--cap", "9s"]), "");
+    assert!(said(&["explain", "-v", "--compat", "celery"]).starts_with("relent: policy celery: "));
+    let simulate = ["simulate", "aws", "--clients", "2", "--seeds", "1", "--advice", "never"];
+    assert_eq!(said(&[&simulate[..], &["-q"]].concat()), "");
+    assert!(said(&[&simulate[..], &["-v"]].concat()).starts_with("relent: policy none: "));
 }

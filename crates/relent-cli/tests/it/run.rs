@@ -5,6 +5,7 @@ mod bad_input;
 mod conduct;
 mod ending;
 mod environment;
+mod hostile;
 mod leftovers;
 mod output;
 mod policy;

@@ -11,7 +11,7 @@ use super::{
     table::{Result, Table},
 };
 use relent::config::{BadSetting, Config, ConfigError};
-use std::{fs, ops::Range, path::Path, time::Duration};
+use std::{fs, io::Read, ops::Range, path::Path, time::Duration};
 use toml::de::{DeTable, DeValue};
 
 /// The tables and keys of a scenario file, apart from `policy`.
@@ -34,11 +34,13 @@ impl Scenario {
         let cannot = |error: &dyn std::fmt::Display| {
             ConfigError::whole(path, format!("cannot read the scenario {path:?}: {error}"), HINT)
         };
-        let length = fs::metadata(path).map_err(|error| cannot(&error))?.len();
-        if length > LONGEST_FILE {
+        let file = fs::File::open(path).map_err(|error| cannot(&error))?;
+        let mut text = String::new();
+        // A device has no length, and may have no end.
+        let read = file.take(LONGEST_FILE + 1).read_to_string(&mut text).map_err(|error| cannot(&error))?;
+        if read as u64 > LONGEST_FILE {
             return Err(cannot(&"it is longer than 1 MiB"));
         }
-        let text = fs::read_to_string(path).map_err(|error| cannot(&error))?;
         let mut scenario = Scenario::parse(&text).map_err(|error| error.in_file(path))?;
         if scenario.name.is_empty() {
             scenario.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

@@ -165,6 +165,34 @@ fn a_policy_file_that_was_found_is_named() {
     );
 }
 
+/// What is found and broken stops only a command that has no other policy.
+#[test]
+fn a_broken_file_that_was_found_does_not_stop_who_uses_none_of_it() {
+    let place =
+        || Place::new().file("relent.toml", "[policy]\nbase = \"1x\"\n").file("good.toml", "[policy]\nbase='1ms'");
+    let stopped = place().relent(&["run", "--", "true"]);
+    assert_eq!(stopped.code, Some(125), "{}", stopped.stderr);
+    let said = "relent: relent.toml, found in this folder, is ignored: it is no policy file: \
+                the duration has an unknown unit (line 2)\n";
+    place().relent(&["run", "--base", "1ms", "--", "true"]).is(0, "", said);
+    place().relent(&["run", "-q", "--timeout", "9s", "--", "true"]).is(0, "", "");
+    place().relent(&["run", "--compat", "celery", "--", "true"]).is(0, "", "");
+    place().relent(&["run", "--policy", "good.toml", "--", "true"]).is(0, "", "");
+    for args in [
+        &["explain", "--profiles"][..],
+        &["explain", "--kubernetes"],
+        &["explain", "--curl", "--retry 3"],
+        &["explain", "--compare", "celery"],
+        &["explain", "--policy", "good.toml"],
+        &["simulate", "aws", "--clients", "2", "--seeds", "1", "--advice", "never"],
+    ] {
+        let outcome = place().relent(args);
+        assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)), "{args:?}");
+    }
+    let asked = place().relent(&["run", "--policy", "relent.toml", "--base", "1ms", "--", "true"]);
+    assert_eq!(asked.code, Some(125), "{}", asked.stderr);
+}
+
 #[test]
 fn a_file_with_several_policies_is_used_by_name_only() {
     let place = Place::new().file("relent.toml", FILE);

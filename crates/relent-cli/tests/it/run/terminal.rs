@@ -128,6 +128,48 @@ fn control_z_stops_both_and_both_go_on() {
     assert!(text.ends_with("done\n"), "{text}");
 }
 
+/// As without relent: the shell sees a job that is stopped for wanting the terminal, and calls it back.
+#[test]
+fn a_background_job_that_asks_stops_until_it_is_called() {
+    let place = Place::new();
+    let relent = env!("CARGO_BIN_EXE_relent");
+    let line = format!(
+        "set -m; {relent} run -q -- sh -c 'echo $PPID > relent; touch up; read name </dev/tty; echo hello $name' & \
+         while [ ! -e stopped ]; do sleep 0.02; done; fg %1 > /dev/null; echo exit $?"
+    );
+    let place = Place(place.0.file("job.sh", &line));
+    let mut command = Command::new("script");
+    command.args(["-qec", "bash job.sh", "/dev/null"]).current_dir(place.0.path()).env("TERM", "xterm");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script is part of Debian");
+    let mut stdin = child.stdin.take().unwrap();
+    until("it runs", || place.has("up"));
+    let relent = place.0.read("relent");
+    until("relent stops", || state(&relent) == "T");
+    fs::write(place.0.path().join("stopped"), "").unwrap();
+    stdin.write_all(b"you\n").unwrap();
+    let (code, text) = shown(child);
+    assert_eq!(code, Some(0));
+    assert!(text.ends_with("hello you\nexit 0\n"), "{text}");
+}
+
+/// A prompt on the terminal itself (`ssh`, `sudo`), with standard input and output elsewhere.
+#[test]
+fn a_prompt_on_the_terminal_is_answered_whatever_the_input_is() {
+    let place = Place::new();
+    let relent = env!("CARGO_BIN_EXE_relent");
+    let ask = "touch up; printf \"name: \" >/dev/tty; read name </dev/tty; echo hello $name; cat";
+    let line = format!("echo data | {relent} run -q -- sh -c '{ask}' > out");
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).current_dir(place.0.path()).env("TERM", "xterm").env("SHELL", "/bin/sh");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script is part of Debian");
+    let mut stdin = child.stdin.take().unwrap();
+    until("it asks", || place.has("up"));
+    stdin.write_all(b"you\n").unwrap();
+    let (code, text) = shown(child);
+    assert_eq!((code, text.contains("name: ")), (Some(0), true), "{text}");
+    assert_eq!(place.0.read("out"), "hello you\ndata\n");
+}
+
 /// The state of a process, as Linux tells it.
 fn state(pid: &str) -> String {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();

@@ -1,0 +1,248 @@
+//! What other users, odd files and small limits can do to a run.
+
+use super::{Place, QUICK, is_running, until};
+use crate::binary::Outcome;
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// Somebody who is not root.
+const NOBODY: &str = "65534";
+/// Somebody else.
+const OTHER: &str = "65533";
+
+/// A folder that every user can write to as in `/tmp`, with relent in it; nothing without root, who can be anybody.
+fn shared() -> Option<Place> {
+    if !nix::unistd::geteuid().is_root() {
+        return None;
+    }
+    let place = Place::new();
+    for folder in [place.0.path().to_owned(), place.0.path().join("tmp")] {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o1777)).unwrap();
+    }
+    fs::copy(env!("CARGO_BIN_EXE_relent"), place.0.path().join("relent")).unwrap();
+    Some(place)
+}
+
+/// relent, run by a user.
+fn by(user: &str, place: &Place, args: &[&str]) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", user, "--regid", user, "--clear-groups", "./relent"]).args(args);
+    command.current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp")).env_remove("RELENT_KEY");
+    command.env("HOME", "/nonexistent").stdin(Stdio::null());
+    command
+}
+
+/// A program of root's that becomes root whoever starts it, as `sudo` does.
+fn sudo(place: &Place) -> String {
+    let path = place.0.path().join("become-root");
+    fs::copy("/usr/bin/setpriv", &path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o4755)).unwrap();
+    format!("{} --reuid=0", path.display())
+}
+
+/// Nobody waits for somebody who cannot be told to end.
+#[test]
+fn a_command_of_another_user_is_said_at_once() {
+    let Some(place) = shared() else { return };
+    let line = format!("exec {} sleep 20", sudo(&place));
+    let started = Instant::now();
+    let mut command = by(NOBODY, &place, &["run", "--attempt-timeout", "200ms", "--", "sh", "-c", &line]);
+    let output = command.output().unwrap();
+    assert!(started.elapsed() < Duration::from_secs(9), "it waited for the grace");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let (before, after) = said.split_once("(process ").expect(&said);
+    assert_eq!(before, "error: the command ");
+    let (pid, after) = after.split_once(')').unwrap();
+    assert_eq!(
+        after,
+        " belongs to another user and cannot be sent a signal; it is left running\n\
+         hint: run relent as that user, inside of what changes the user: sudo relent run ...\n"
+    );
+    assert_eq!(output.status.code(), Some(125));
+    assert!(is_running(pid), "it is left running");
+    Command::new("kill").args(["-KILL", pid]).status().unwrap();
+    place.is_clean();
+}
+
+/// What a failed attempt leaves to another user is said, and the next attempt starts.
+#[test]
+fn leftovers_of_another_user_are_said_and_not_waited_for() {
+    let Some(place) = shared() else { return };
+    let sudo = sudo(&place);
+    let line =
+        format!("{sudo} sleep 20 & echo $! >> left; setsid {sudo} sleep 20 & echo $! >> left; sleep 0.2; exit 3");
+    let started = Instant::now();
+    let args = ["run", "--base", "1ms", "--max-attempts", "2", "--", "sh", "-c", &line];
+    let output = by(NOBODY, &place, &args).output().unwrap();
+    assert!(started.elapsed() < Duration::from_secs(9), "it waited for the grace");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said.matches("left running, since it belongs to another user").count(), 2, "{said}");
+    assert_eq!(output.status.code(), Some(3));
+    for pid in place.0.read("left").lines() {
+        assert!(said.contains(&format!("({pid})")), "{pid}: {said}");
+        Command::new("kill").args(["-KILL", pid]).status().unwrap();
+    }
+}
+
+/// Whoever can write to the folder for temporary files can neither read a verdict nor put another in its place.
+#[test]
+fn two_users_share_a_folder_for_temporary_files() {
+    let Some(place) = shared() else { return };
+    fs::write(place.0.path().join("secret"), "overloaded\n").unwrap();
+    fs::set_permissions(place.0.path().join("secret"), fs::Permissions::from_mode(0o600)).unwrap();
+    let script = "echo $RELENT_VERDICT > verdict; while [ ! -e go ]; do sleep 0.02; done; exit 3";
+    let mut run = by(NOBODY, &place, &["run", "--base", "1ms", "--max-attempts", "2", "--", "sh", "-c", script]);
+    let child = run.stderr(Stdio::piped()).spawn().unwrap();
+    until("it runs", || fs::read_to_string(place.0.path().join("verdict")).is_ok_and(|text| text.ends_with('\n')));
+    let verdict = place.0.read("verdict").trim().to_owned();
+    let folder = Path::new(&verdict).parent().unwrap();
+    let attack = format!(
+        "echo permanent > {verdict}; rm -rf {folder}; mv {folder} {folder}.away; rm -f {verdict}; \
+         ln -sf {secret} {verdict}; cat {verdict}; ls {folder}; echo tried",
+        folder = folder.display(),
+        secret = place.0.path().join("secret").display(),
+    );
+    let attacker = Command::new("setpriv")
+        .args(["--reuid", OTHER, "--regid", OTHER, "--clear-groups", "sh", "-c", &attack])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&attacker.stdout), "tried\n");
+    fs::write(place.0.path().join("go"), "").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = super::without_times(&String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        said,
+        "relent: attempt 1 of 2: exit 3; next in [t]\n\
+         relent: gave up after 2 attempts in [t]: out of attempts (exit 3)\n"
+    );
+    assert_eq!(place.0.read("secret"), "overloaded\n");
+    place.is_clean();
+}
+
+/// The same folder, two users, every command that writes there: neither is in the way of the other.
+#[test]
+fn two_users_use_every_command_in_one_folder() {
+    let Some(place) = shared() else { return };
+    for (user, other) in [(NOBODY, OTHER), (OTHER, NOBODY)] {
+        let large = ["run", "-q", "--", "sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x"];
+        let output = by(user, &place, &large).output().unwrap();
+        assert_eq!((output.stdout.len(), output.status.code()), (3_000_000, Some(0)));
+        let report = format!("report-{user}");
+        let run = by(user, &place, &["run", "-q", "--report", &report, "--", "true"]).output().unwrap();
+        assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+        // The report holds the command line and the key: it is its owner's.
+        let read = Command::new("setpriv")
+            .args(["--reuid", other, "--regid", other, "--clear-groups", "cat", &report])
+            .current_dir(place.0.path())
+            .output()
+            .unwrap();
+        assert!(read.stdout.is_empty(), "{other} reads the report of {user}");
+        let output = by(user, &place, &["explain", "--no-plot"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        let output = by(user, &place, &["connect", "--max-attempts", "1", "unix:nosuch"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+    }
+    let report = format!("report-{NOBODY}");
+    let taken = by(OTHER, &place, &["run", "--report", &report, "--", "true"]).output().unwrap();
+    let said = String::from_utf8_lossy(&taken.stderr);
+    assert!(said.starts_with(&format!("error: cannot write the report {report}: ")), "{said}");
+    place.is_clean();
+}
+
+/// A link that another user has put where a report will be is not followed to a file of ours.
+#[test]
+fn a_report_is_not_written_through_a_link_of_another_user() {
+    let Some(place) = shared() else { return };
+    let is_protected = fs::read_to_string("/proc/sys/fs/protected_symlinks").is_ok_and(|text| text.trim() == "1");
+    if !is_protected {
+        return;
+    }
+    fs::write(place.0.path().join("mine"), "kept").unwrap();
+    let link = place.0.path().join("report");
+    symlink(place.0.path().join("mine"), &link).unwrap();
+    Command::new("chown").args(["-h", NOBODY]).arg(&link).status().unwrap();
+    let outcome = place.relent(&["run", "--report", "report", "--", "true"]);
+    assert_eq!(outcome.code, Some(125), "{}", outcome.stderr);
+    assert_eq!(place.0.read("mine"), "kept");
+}
+
+/// No descriptor left for a pipe is a failure that may pass, and says what the limit is.
+#[test]
+fn too_many_open_files_may_pass() {
+    let place = Place::new();
+    let relent = env!("CARGO_BIN_EXE_relent");
+    let seen = (12..60).map(|limit| {
+        let line = format!("ulimit -n {limit}; exec {relent} {} --max-attempts 2 -- true", QUICK.join(" "));
+        let mut command = Command::new("sh");
+        command.args(["-c", &line]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
+        place.outcome(command.stdin(Stdio::null()))
+    });
+    let mut codes = Vec::new();
+    for Outcome { stderr, code, .. } in seen {
+        codes.push(code);
+        match code {
+            Some(126) => {
+                assert!(stderr.contains("attempt 1 of 2: cannot execute"), "{stderr}");
+                assert!(stderr.contains("hint: ulimit -n says how many files may be open"), "{stderr}");
+            }
+            Some(125) => assert!(stderr.starts_with("error: cannot "), "{stderr}"),
+            code => assert_eq!((code, stderr.as_str()), (Some(0), "")),
+        }
+    }
+    codes.dedup();
+    assert_eq!(codes, [Some(125), Some(126), Some(0)]);
+}
+
+/// Names that somebody chose are one line of an error, whatever is in them.
+#[test]
+fn no_error_can_be_forged_by_a_name() {
+    let bad = "a\nerror: \u{1b}[2J\u{202e}b";
+    for args in [
+        &["run", "--", bad][..],
+        &["run", "--report", &format!("{bad}/x"), "--", "true"],
+        &["run", "--policy", bad, "--", "true"],
+        &["run", "--policy", &format!("{bad}#x"), "--", "true"],
+        &["run", "--retry-on-exit", bad, "--", "true"],
+        &["run", "--base", bad, "--", "true"],
+        &["connect", bad],
+        &["connect", "--cacert", bad, "tls://localhost:1"],
+        &["explain", "--systemd", bad],
+        &["explain", "--compare", bad],
+        &["explain", "--compat", bad],
+        &["explain", "--envoy", bad],
+        &[&*format!("--{bad}")],
+    ] {
+        let Outcome { stdout, stderr, code } = Place::new().relent(args);
+        assert_eq!(stdout, "", "{args:?}");
+        assert!(matches!(code, Some(125..=127)), "{args:?}: {stderr}");
+        assert_eq!(stderr.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{args:?}: {stderr}");
+        let obeyed = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!stderr.chars().any(obeyed), "{args:?}: {stderr}");
+    }
+    let place = Place::new().file("broken.toml", "[policy\n");
+    fs::rename(place.0.path().join("broken.toml"), place.0.path().join(bad)).unwrap();
+    let stderr = place.relent(&["run", "--policy", bad, "--", "true"]).stderr;
+    assert_eq!(stderr.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{stderr}");
+    let mut command = place.command(&["run", "--", "true"]);
+    let stderr = place.outcome(command.env("RELENT_CONFIG", "no\nerror: x")).stderr;
+    assert_eq!(stderr.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{stderr}");
+}
+
+/// Whatever descriptors are closed at the start, the command gets what it should and nothing is mixed up.
+#[test]
+fn closed_descriptors_are_empty_ones() {
+    let place = Place::new();
+    let relent = env!("CARGO_BIN_EXE_relent");
+    for (closed, stdout) in [("<&-", "1\n"), (">&-", ""), ("2>&-", "1\n"), ("<&- >&- 2>&-", "")] {
+        let line = format!("exec {relent} run -q -- sh -c 'cat; echo 1; echo 2 >&2' {closed}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &line]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
+        let outcome = place.outcome(command.stdin(Stdio::null()));
+        assert_eq!((outcome.stdout.as_str(), outcome.code), (stdout, Some(0)), "{closed}: {}", outcome.stderr);
+    }
+}
