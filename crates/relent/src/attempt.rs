@@ -41,12 +41,23 @@ impl Attempt {
     }
 
     /// Which attempt of the call this is; the first is 1.
+    ///
+    /// ```
+    /// let policy = relent::Policy::immediate();
+    /// let third = policy.retry_blocking(|attempt| if attempt.number() == 3 { Ok(attempt) } else { Err("not yet") });
+    /// assert_eq!(third.unwrap().number(), 3);
+    /// ```
     #[inline]
     pub const fn number(&self) -> u32 {
         self.number
     }
 
     /// Whether this attempt is a retry, which is every one but the first.
+    ///
+    /// ```
+    /// let policy = relent::Policy::immediate();
+    /// assert!(!policy.start().attempt().is_retry());
+    /// ```
     #[inline]
     pub const fn is_retry(&self) -> bool {
         self.number > 1
@@ -54,6 +65,14 @@ impl Attempt {
 
     /// How long this attempt may take: the policy's attempt timeout or what is left until the deadline, whichever is
     /// less; `None` without either. Async executors enforce it; in blocking ones it is for the operation to obey.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let policy = relent::Policy::default().attempt_timeout(Duration::from_secs(2));
+    /// let told = policy.retry_blocking(|attempt| Ok::<_, ()>(attempt.timeout())).unwrap();
+    /// assert_eq!(told, Some(Duration::from_secs(2)));
+    /// ```
     #[inline]
     pub const fn timeout(&self) -> Option<Duration> {
         match self.timeout {

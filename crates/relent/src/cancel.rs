@@ -45,6 +45,11 @@ struct State {
 
 impl Cancel {
     /// A switch that has not been thrown.
+    ///
+    /// ```
+    /// let cancel = relent::Cancel::new();
+    /// assert!(!cancel.is_cancelled());
+    /// ```
     pub fn new() -> Cancel {
         Cancel(Arc::new(Inner { state: Mutex::new(State::default()), thrown: Condvar::new() }))
     }

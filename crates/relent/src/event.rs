@@ -56,6 +56,11 @@ pub enum Cause<'a, E> {
 
 impl<'a, E> Cause<'a, E> {
     /// The operation's error, if it returned one.
+    ///
+    /// ```
+    /// let cause = relent::Cause::Error(&"down");
+    /// assert_eq!(cause.error(), Some(&"down"));
+    /// ```
     pub const fn error(&self) -> Option<&'a E> {
         match *self {
             Cause::Error(error) => Some(error),

@@ -34,16 +34,34 @@ impl<E> Failure<E> {
     }
 
     /// May succeed if tried again.
+    ///
+    /// ```
+    /// let failure = relent::Failure::transient("reset");
+    /// assert_eq!(failure.verdict, relent::Verdict::Transient);
+    /// ```
     pub const fn transient(error: E) -> Failure<E> {
         Failure::new(error, Verdict::Transient)
     }
 
     /// Will not succeed however often it is tried.
+    ///
+    /// ```
+    /// let failure = relent::Failure::permanent("no such user");
+    /// assert_eq!(failure.verdict, relent::Verdict::Permanent);
+    /// ```
     pub const fn permanent(error: E) -> Failure<E> {
         Failure::new(error, Verdict::Permanent)
     }
 
     /// The far side said not to come back before `delay` has passed.
+    ///
+    /// ```
+    /// use relent::{Failure, Verdict};
+    /// use std::time::Duration;
+    ///
+    /// let failure = Failure::after("busy", Duration::from_secs(30));
+    /// assert_eq!(failure.verdict, Verdict::After(Duration::from_secs(30)));
+    /// ```
     pub const fn after(error: E, delay: Duration) -> Failure<E> {
         Failure::new(error, Verdict::After(delay))
     }
@@ -54,6 +72,11 @@ impl<E> Failure<E> {
     }
 
     /// The far side said not to retry.
+    ///
+    /// ```
+    /// let failure = relent::Failure::overloaded("do not come back");
+    /// assert_eq!(failure.verdict, relent::Verdict::Overloaded);
+    /// ```
     pub const fn overloaded(error: E) -> Failure<E> {
         Failure::new(error, Verdict::Overloaded)
     }

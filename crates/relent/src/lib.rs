@@ -16,6 +16,60 @@
 //! # Ok::<(), relent::Error<&str>>(())
 //! ```
 //!
+//! Async, on tokio or any other runtime. The attempt that hangs is dropped and made again:
+//!
+//! ```
+//! use relent::{Error, Policy};
+//! use std::{io, time::Duration};
+//! use tokio::net::TcpStream;
+//!
+//! const CONNECT: Policy = Policy::exponential(Duration::from_millis(10))
+//!     .max_attempts(3)
+//!     .attempt_timeout(Duration::from_secs(2));
+//!
+//! async fn connect(address: &str) -> Result<TcpStream, Error<io::Error>> {
+//!     CONNECT
+//!         .when(|err: &io::Error| err.kind() != io::ErrorKind::PermissionDenied)
+//!         .retry(async |_| TcpStream::connect(address).await)
+//!         .await
+//! }
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! assert_eq!(connect("127.0.0.1:1").await.unwrap_err().attempts, 3);
+//! # });
+//! ```
+//!
+//! HTTP (feature `http`): the status says what may be retried, and `Retry-After` when. With a client of any make:
+//!
+//! ```
+//! use relent::{Policy, Verdict, wire};
+//! use std::time::SystemTime;
+//!
+//! # async fn send(n: u32) -> http::Response<&'static str> {
+//! #     let status = if n == 1 { 503 } else { 200 };
+//! #     http::Response::builder().status(status).body("body").unwrap()
+//! # }
+//! # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(async {
+//! let body = Policy::default()
+//!     .when(|failed: &(http::StatusCode, Verdict)| failed.1)
+//!     .retry(async |attempt| {
+//!         let response = send(attempt.number()).await;
+//!         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+//!         // `None` is a success.
+//!         match wire::verdict(response.status(), response.headers(), now) {
+//!             Some(verdict) => Err((response.status(), verdict)),
+//!             None => Ok(response.into_body()),
+//!         }
+//!     })
+//!     .await;
+//! assert_eq!(body.unwrap(), "body");
+//! # });
+//! ```
+//!
+//! More to copy is in the [`cookbook`].
+//!
+//! # What to use
+//!
 //! | to | use |
 //! |---|---|
 //! | call a closure until it succeeds | [`Policy::retry`], [`Policy::retry_blocking`] |
@@ -27,12 +81,51 @@
 //! | see what a policy will do | [`Policy::schedule`], [`Policy::warnings`] |
 //! | drive it from an event loop or a simulator | [`Policy::call`]: a [`Call`], which is told the time |
 //! | have the delays of another system | [`compat`] |
-//! | read policies from a file (feature `toml`) | `relent::config` |
-//! | judge HTTP responses (feature `http`) | `relent::wire` |
+//! | read policies from a file (feature `toml`) | [`relent::config`] |
+//! | judge HTTP responses (feature `http`) | [`relent::wire`] |
+//! | copy a recipe | [`cookbook`] |
 //!
-//! Without features but `std`, which is on by default, there are no dependencies; without `std` the crate is `no_std`,
-//! and executors take a [`Timer`]. The feature `tokio` makes sleepers obey tokio's clock where that is paused, `net` connects
-//! tokio's sockets, and `stream` makes the ticker a `Stream`.
+//! # Defaults
+//!
+//! What [`Policy::default`] says; other constructors name what they do otherwise.
+//!
+//! | setting | default |
+//! |---|---|
+//! | curve | exponential: 1 s, then twice as long each time |
+//! | [`cap`](Policy::cap) | 64 s, or the base if that is longer |
+//! | [`jitter`](Policy::jitter) | full: any part of the delay |
+//! | [`max_attempts`](Policy::max_attempts) | 8, the first included |
+//! | [`max_elapsed`](Policy::max_elapsed) | no limit |
+//! | [`timeout`](Policy::timeout) of the call | no limit |
+//! | [`attempt_timeout`](Policy::attempt_timeout) | no limit |
+//! | [`max_pushback`](Policy::max_pushback) | 2 min |
+//! | [`spread`](Policy::spread) before the first attempt | none |
+//! | what is retried | every error, but not that of another policy: [`Policy::when`] |
+//!
+//! # Layers
+//!
+//! Attempts multiply when an operation that retries is retried: three layers of four attempts make 64. What an inner
+//! policy gave up on is not retried by an outer one when the error is relent's own type; where it is wrapped, say
+//! `when(|err| !gave_up(err))`: see [`gave_up`]. Between processes a budget stops it, per [`Upstream`].
+//!
+//! # Features
+//!
+//! | feature | for | brings |
+//! |---|---|---|
+//! | `std` (default) | clock and sleepers, closures on them, [`Upstream`] queues, [`Cancel`], [`Ticker`], [`net`], [`compat`] | nothing |
+//! | `tokio` | sleepers obey tokio's clock where that is paused | `tokio` |
+//! | `net` | connecting tokio's sockets | `tokio` with `net` |
+//! | `stream` | the ticker is a `Stream` | `futures-core` |
+//! | `http` | [`relent::wire`] | `http` |
+//! | `toml` | [`relent::config`] | `toml` |
+//!
+//! Async calls run on every runtime without a feature. Without `std` the crate is `no_std`, and executors take a
+//! [`Timer`].
+//!
+#![cfg_attr(feature = "http", doc = "[`relent::wire`]: crate::wire")]
+#![cfg_attr(not(feature = "http"), doc = "[`relent::wire`]: https://docs.rs/relent/latest/relent/wire/index.html")]
+#![cfg_attr(feature = "toml", doc = "[`relent::config`]: crate::config")]
+#![cfg_attr(not(feature = "toml"), doc = "[`relent::config`]: https://docs.rs/relent/latest/relent/config/index.html")]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(
     not(feature = "std"),

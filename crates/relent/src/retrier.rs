@@ -74,6 +74,39 @@ impl Policy {
     /// The operation is called after the delay, never before, and is told which attempt it is. The future owns the
     /// policy, so it can be kept and spawned.
     ///
+    /// # Where a closure cannot borrow what it needs
+    ///
+    /// The operation is called again while nothing of it is known to be over, so what its future borrows mutably, or
+    /// from the closure itself, the compiler may refuse: E0373 (`may outlive the current function`), E0521 (`borrowed
+    /// data escapes`), `captured variable cannot escape FnMut closure body`. An `async |_| ...` closure, rather than
+    /// `|_| async { ... }`, is allowed most of it. The loop is allowed all, for it is code in place, and does the same:
+    ///
+    /// ```
+    /// # struct Connection { sent: u32 }
+    /// # impl Connection {
+    /// #     async fn send(&mut self) -> Result<u32, &'static str> {
+    /// #         self.sent += 1;
+    /// #         if self.sent < 3 { Err("busy") } else { Ok(self.sent) }
+    /// #     }
+    /// # }
+    /// use relent::{Error, Policy};
+    ///
+    /// async fn send(policy: &Policy, connection: &mut Connection) -> Result<u32, Error<&'static str>> {
+    ///     let mut retry = policy.start();
+    ///     loop {
+    ///         match connection.send().await {
+    ///             Ok(sent) => return Ok(sent),
+    ///             Err(err) => retry.back_off(err).await?,
+    ///         }
+    ///     }
+    /// }
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// assert_eq!(send(&Policy::immediate(), &mut Connection { sent: 0 }).await.unwrap(), 3);
+    /// # });
+    /// ```
+    ///
+    /// The loop does not drop an attempt at its timeout: [`Attempt::timeout`] says what is left for it.
+    ///
     /// # Cancel safety
     ///
     /// Dropping the future ends the call: the attempt under way is dropped, or the rest of the delay not waited for.

@@ -293,6 +293,17 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
     /// # Errors
     ///
     /// [`NotReady`], with the reason (`open`, `shed`, `budget`, `elapsed`, `cancelled`) and when it is worth asking again.
+    ///
+    /// ```
+    /// use relent::{Breaker, Policy, Reason, Upstream};
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+    ///
+    /// let (policy, bank) = (Policy::immediate(), Upstream::new("bank").breaker(Breaker::consecutive(5)));
+    /// assert!(policy.start().on(&bank).ready().await.is_ok());
+    /// bank.hold_open();
+    /// assert_eq!(policy.start().on(&bank).ready().await.unwrap_err().0.reason, Reason::Open);
+    /// # });
+    /// ```
     pub async fn ready(&mut self) -> Result<(), NotReady> {
         let woken = if self.guard.is_under_way() { self.may_start() } else { self.admit().await };
         self.readiness(woken)
@@ -303,6 +314,14 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
     /// # Errors
     ///
     /// As [`ready`](Retry::ready).
+    ///
+    /// ```
+    /// use relent::{Limit, Policy, Upstream};
+    ///
+    /// let (policy, gateway) = (Policy::immediate(), Upstream::new("gateway").limit(Limit::rate(100).burst(10)));
+    /// let mut retry = policy.start().on(&gateway);
+    /// assert!(retry.ready_blocking().is_ok());
+    /// ```
     #[cfg(feature = "std")]
     pub fn ready_blocking(&mut self) -> Result<(), NotReady> {
         let woken = if self.guard.is_under_way() { self.may_start() } else { self.admit_blocking() };
@@ -318,6 +337,16 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
 
     /// The attempt has succeeded: tells the upstream, and hands the value through. Without an upstream there is nobody to
     /// tell.
+    ///
+    /// ```
+    /// use relent::{Policy, Upstream};
+    ///
+    /// let (policy, bank) = (Policy::immediate(), Upstream::new("bank"));
+    /// let mut retry = policy.start().on(&bank);
+    /// retry.ready_blocking()?;
+    /// assert_eq!(retry.succeed(42), 42);
+    /// # Ok::<(), relent::NotReady>(())
+    /// ```
     #[inline]
     pub fn succeed<V>(&mut self, value: V) -> V {
         self.succeeded();
@@ -523,6 +552,16 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
     }
 
     /// [`deadline`](Retry::deadline) on the clock of the timer. [`Timestamp::MAX`] is none.
+    ///
+    /// ```
+    /// use relent::{Jitter, Policy, Reason, SystemTimer, Timer};
+    /// use std::time::Duration;
+    ///
+    /// let soon = SystemTimer.now() + Duration::from_secs(1);
+    /// let policy = Policy::constant(Duration::from_secs(60)).jitter(Jitter::None);
+    /// let mut retry = policy.start().deadline_at(soon);
+    /// assert_eq!(retry.back_off_blocking("refused").unwrap_err().reason, Reason::Elapsed);
+    /// ```
     pub fn deadline_at(mut self, at: Timestamp) -> Self {
         if at != Timestamp::MAX {
             self.keep_time();
@@ -557,12 +596,29 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
     }
 
     /// The same call, which also retries what an inner policy gave up on. The attempts of the two multiply.
+    ///
+    /// ```
+    /// use relent::Policy;
+    ///
+    /// let twice = Policy::immediate().max_attempts(2);
+    /// let inner = || twice.retry_blocking(|_| Err::<(), _>("down")).unwrap_err();
+    /// assert_eq!(twice.start().back_off_blocking(inner()).unwrap_err().attempts, 1, "it has been retried");
+    /// assert!(twice.start().retry_given_up().back_off_blocking(inner()).is_ok());
+    /// ```
     pub fn retry_given_up(mut self) -> Self {
         self.state().retries_given_up = true;
         self
     }
 
     /// The attempt that is under way.
+    ///
+    /// ```
+    /// let policy = relent::Policy::immediate();
+    /// let mut retry = policy.start();
+    /// assert!(!retry.attempt().is_retry());
+    /// retry.back_off_blocking("refused").unwrap();
+    /// assert_eq!(retry.attempt().number(), 2);
+    /// ```
     #[inline]
     pub fn attempt(&self) -> Attempt {
         match &self.state {
@@ -662,6 +718,16 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
     /// # Errors
     ///
     /// Gives the error back, with the reason, when it is not to be retried.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
+    /// let policy = relent::Policy::default().max_attempts(2);
+    /// let mut retry = policy.start();
+    /// retry.back_off("refused").await.unwrap();
+    /// let err = retry.back_off("refused again").await.unwrap_err();
+    /// assert_eq!((err.attempts, err.last), (2, Some("refused again")));
+    /// # });
+    /// ```
     pub async fn back_off<E: Plain<M>, M>(&mut self, error: E) -> Result<(), Error<E>> {
         let verdict = self.default_verdict::<E>();
         self.back_off_as(error, verdict).await
@@ -704,6 +770,13 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
     /// # Errors
     ///
     /// Gives the error back, with the reason, when it is not to be retried.
+    ///
+    /// ```
+    /// let policy = relent::Policy::immediate().max_attempts(2);
+    /// let mut retry = policy.start();
+    /// retry.back_off_blocking("refused").unwrap();
+    /// assert_eq!(retry.back_off_blocking("refused again").unwrap_err().attempts, 2);
+    /// ```
     #[cfg(feature = "std")]
     #[inline]
     pub fn back_off_blocking<E: Plain<M>, M>(&mut self, error: E) -> Result<(), Error<E>> {

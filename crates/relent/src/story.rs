@@ -47,6 +47,12 @@ impl Story {
     };
 
     /// When the attempts ran: the last eight of them. Print it for the story of the call.
+    ///
+    /// ```
+    /// let policy = relent::Policy::immediate().max_attempts(3);
+    /// let err = policy.retry_blocking(|_| Err::<(), _>("down")).unwrap_err();
+    /// assert_eq!(err.timeline().attempts().count(), 3);
+    /// ```
     pub const fn timeline(&self) -> &Timeline {
         &self.timeline
     }

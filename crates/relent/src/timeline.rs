@@ -98,12 +98,24 @@ impl Timeline {
     }
 
     /// The attempts remembered, oldest first.
+    ///
+    /// ```
+    /// let policy = relent::Policy::immediate().max_attempts(20);
+    /// let err = policy.retry_blocking(|_| Err::<(), _>("down")).unwrap_err();
+    /// assert_eq!(err.timeline().attempts().count(), 8);
+    /// ```
     pub fn attempts(&self) -> impl Iterator<Item = Past> + '_ {
         let first = self.count.saturating_sub(KEPT as u32);
         (first..self.count).map(|index| self.past(index))
     }
 
     /// How many attempts were made before the ones that are remembered.
+    ///
+    /// ```
+    /// let policy = relent::Policy::immediate().max_attempts(20);
+    /// let err = policy.retry_blocking(|_| Err::<(), _>("down")).unwrap_err();
+    /// assert_eq!(err.timeline().forgotten(), 12);
+    /// ```
     pub const fn forgotten(&self) -> u32 {
         self.count.saturating_sub(KEPT as u32)
     }

@@ -54,6 +54,14 @@ impl Config {
     /// # Errors
     ///
     /// The file cannot be read, is longer than 1 MiB, or is no policy file; the error says where.
+    ///
+    /// ```
+    /// # fn doc() -> Result<(), relent::config::ConfigError> {
+    /// let config = relent::config::Config::load(std::path::Path::new("/etc/app/relent.toml"))?;
+    /// let read = config.policy("read").unwrap();
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
         let cannot = |problem: String| ConfigError::of_file(path, problem);
         let file = File::open(path).map_err(|e| cannot(format!("cannot read the policy file {path:?}: {e}")))?;

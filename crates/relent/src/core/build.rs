@@ -169,6 +169,14 @@ impl Policy {
     /// # Panics
     ///
     /// If the curve is not exponential, or the factor is less than 1 or not finite.
+    ///
+    /// ```
+    /// # use relent::{Jitter, Policy};
+    /// # use std::time::Duration;
+    /// let policy = Policy::exponential(Duration::from_secs(1)).factor(3.0).jitter(Jitter::None).max_attempts(4);
+    /// let delays: Vec<u64> = policy.delays(1).map(|delay| delay.as_secs()).collect();
+    /// assert_eq!(delays, [1, 3, 9]);
+    /// ```
     pub const fn factor(self, factor: f64) -> Policy {
         match self.shape {
             Shape::Exponential { base, .. } => {
@@ -204,6 +212,19 @@ impl Policy {
 
     /// The most one delay may be, jitter included. Jitter keeps its width at the cap: see [`Jitter`].
     ///
+    /// `Duration::MAX` means unlimited: no cap, as `None` does in [`Settings::cap`](crate::Settings::cap). So does whatever is
+    /// longer than 584 years, the most that 64 bits of nanoseconds can count, at which delays end in any case.
+    ///
+    /// ```
+    /// # use relent::{Jitter, Policy};
+    /// # use std::time::Duration;
+    /// let growing = Policy::exponential(Duration::from_secs(1)).jitter(Jitter::None);
+    /// let longest = |policy: Policy| policy.max_attempts(9).delays(1).max().unwrap().as_secs();
+    /// assert_eq!(longest(growing), 64);
+    /// assert_eq!(longest(growing.cap(Duration::from_secs(10))), 10);
+    /// assert_eq!(longest(growing.cap(Duration::MAX)), 128);
+    /// ```
+    ///
     /// # Panics
     ///
     /// If the cap is zero, shorter than the base, or leaves no room for additive jitter.
@@ -217,6 +238,14 @@ impl Policy {
     ///
     /// If a proportional share is not between 0 and 1, if additive jitter does not fit under the cap, if slots (which
     /// are random themselves) get any, or if decorrelated jitter has no base to start from.
+    ///
+    /// ```
+    /// # use relent::{Jitter, Policy};
+    /// # use std::time::Duration;
+    /// let policy = Policy::constant(Duration::from_secs(10)).jitter(Jitter::Proportional(0.2));
+    /// let delay = policy.schedule().next().unwrap().delay;
+    /// assert_eq!((delay.min.as_secs(), delay.max.as_secs()), (8, 12));
+    /// ```
     pub const fn jitter(self, jitter: Jitter) -> Policy {
         Settings { jitter, ..self.settings() }.must()
     }
@@ -226,11 +255,26 @@ impl Policy {
     /// # Panics
     ///
     /// If it is zero.
+    ///
+    /// ```
+    /// # use relent::Policy;
+    /// const POLICY: Policy = Policy::immediate().max_attempts(3);
+    /// let err = POLICY.retry_blocking(|_| Err::<(), _>("down")).unwrap_err();
+    /// assert_eq!(err.attempts, 3);
+    /// ```
     pub const fn max_attempts(self, most: u32) -> Policy {
         Settings { max_attempts: Some(most), ..self.settings() }.must()
     }
 
     /// No limit on attempts. Something else should end the call: `max_elapsed`, a deadline, cancellation.
+    ///
+    /// ```
+    /// # use relent::Policy;
+    /// use std::time::Duration;
+    ///
+    /// let policy = Policy::exponential(Duration::from_secs(1)).unlimited_attempts().max_elapsed(Duration::from_secs(3600));
+    /// assert_eq!(policy.settings().max_attempts, None);
+    /// ```
     pub const fn unlimited_attempts(self) -> Policy {
         Settings { max_attempts: None, ..self.settings() }.must()
     }
@@ -254,6 +298,15 @@ impl Policy {
 
     /// The longest pushback that is waited for; told to wait longer, a call gives up at once. Default 2 min.
     /// Kept to the millisecond, rounded up; 49.7 days and more is no limit.
+    ///
+    /// ```
+    /// # use relent::{Policy, Reason, Verdict};
+    /// # use std::time::Duration;
+    /// let policy = Policy::default().max_pushback(Duration::from_secs(10));
+    /// let told = policy.when(|_: &&str| Verdict::After(Duration::from_secs(60)));
+    /// let err = told.retry_blocking(|_| Err::<(), _>("busy")).unwrap_err();
+    /// assert_eq!((err.reason, err.attempts), (Reason::PushbackTooLong, 1));
+    /// ```
     pub const fn max_pushback(self, most: Duration) -> Policy {
         Settings { max_pushback: Some(most), ..self.settings() }.must()
     }
@@ -289,6 +342,16 @@ impl Policy {
     /// # Panics
     ///
     /// If it is zero.
+    ///
+    /// ```
+    /// # use relent::Policy;
+    /// # use std::time::Duration;
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
+    /// let policy = Policy::immediate().max_attempts(2).attempt_timeout(Duration::from_secs(3));
+    /// let err = policy.retry(async |_| std::future::pending::<Result<(), &str>>().await).await.unwrap_err();
+    /// assert_eq!((err.attempts, err.timed_out, err.last), (2, Some(Duration::from_secs(3)), None));
+    /// # });
+    /// ```
     pub const fn attempt_timeout(self, most: Duration) -> Policy {
         Settings { attempt_timeout: Some(most), ..self.settings() }.must()
     }
@@ -296,6 +359,14 @@ impl Policy {
     /// A random wait, from zero to this, before the *first* attempt: for a herd that starts at one moment. A limit of
     /// time that is shorter bounds the wait, which stays as random within it.
     /// Kept to the millisecond, rounded up, and up to 49.7 days.
+    ///
+    /// ```
+    /// # use relent::Policy;
+    /// # use std::time::Duration;
+    /// let boot = Policy::default().spread(Duration::from_secs(20));
+    /// let wait = boot.call(relent::Timestamp::ZERO, 7).spread();
+    /// assert!(wait < Duration::from_secs(20));
+    /// ```
     pub const fn spread(self, most: Duration) -> Policy {
         Settings { spread: most, ..self.settings() }.must()
     }

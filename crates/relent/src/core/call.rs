@@ -71,6 +71,15 @@ impl Policy {
     /// A call under this policy, begun at `now`: the state machine that decides after each failure.
     ///
     /// `seed` must differ from call to call, or calls share their jitter.
+    ///
+    /// ```
+    /// use relent::{Decision, Policy, Reason, Timestamp, Verdict};
+    ///
+    /// let policy = Policy::immediate().max_attempts(2);
+    /// let mut call = policy.call(Timestamp::ZERO, 7);
+    /// assert!(matches!(call.on_failure(Timestamp::ZERO, Verdict::Transient), Decision::Retry(_)));
+    /// assert_eq!(call.on_failure(Timestamp::ZERO, Verdict::Transient), Decision::GiveUp(Reason::Attempts));
+    /// ```
     #[inline]
     pub const fn call(&self, now: Timestamp, seed: u64) -> Call<&Policy> {
         Call::new(self, now, seed)
@@ -200,6 +209,11 @@ impl<P: Borrow<Policy>> Call<P> {
     }
 
     /// The attempt that is under way or about to start: 1 before the first failure.
+    ///
+    /// ```
+    /// let policy = relent::Policy::default();
+    /// assert_eq!(policy.call(relent::Timestamp::ZERO, 7).attempt(), 1);
+    /// ```
     pub const fn attempt(&self) -> u32 {
         self.failures.saturating_add(1)
     }

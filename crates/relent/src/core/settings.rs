@@ -29,7 +29,7 @@ const DEFAULT_PUSHBACK: Duration = Duration::from_secs(120);
 pub struct Settings {
     /// How the delay grows.
     pub curve: Curve,
-    /// The most one delay may be; `None` is no cap.
+    /// The most one delay may be; `None` is no cap, and so is `Duration::MAX`.
     pub cap: Option<Duration>,
     /// How delays are spread.
     pub jitter: Jitter,

@@ -141,6 +141,10 @@ pub enum Reason {
 
 impl Reason {
     /// The reason as one word, as metrics, logs and JSON write it: `"attempts"`, `"pushback_too_long"`.
+    ///
+    /// ```
+    /// assert_eq!(relent::Reason::PushbackTooLong.as_str(), "pushback_too_long");
+    /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
             Reason::Permanent => "permanent",

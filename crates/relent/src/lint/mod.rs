@@ -215,6 +215,14 @@ impl Policy {
     /// What the user of this policy should know, the worst first; nothing for a policy without fault.
     ///
     /// Costs some hundred thousand steps and 32 KiB of stack, so it is for tools and tests rather than for every call.
+    ///
+    /// ```
+    /// use relent::{Jitter, Policy, Warning};
+    /// use std::time::Duration;
+    ///
+    /// let in_step = Policy::constant(Duration::from_secs(5)).jitter(Jitter::None);
+    /// assert!(in_step.warnings().any(|warning| matches!(warning, Warning::NoJitter { .. })));
+    /// ```
     pub fn warnings(&self) -> impl Iterator<Item = Warning> + use<> {
         let behaviour = Behaviour::of(self);
         let found = RULES.map(|rule| match rule.check {
