@@ -470,6 +470,8 @@ mod models {
         model(|| {
             let breaker = Arc::new(Breaker::share(1.0).window_calls(4).min_calls(4));
             breaker.state();
+            // Loom's atomics are made at their first use, which must not be that of two threads.
+            breaker.window.touch();
             let other = breaker.clone();
             let tell = |breaker: &Breaker, failed: bool| {
                 let pass = breaker.pass(Timestamp::ZERO, 0).unwrap();

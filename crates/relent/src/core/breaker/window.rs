@@ -166,6 +166,12 @@ impl Window {
         }
     }
 
+    /// Reads every word once.
+    #[cfg(all(test, loom))]
+    pub(super) fn touch(&self) {
+        [&self.latest, &self.started, &self.trouble].into_iter().chain(&self.cells).for_each(|word| _ = word.get());
+    }
+
     /// The same contents as another window of the same shape.
     pub(super) fn copy(&self, other: &Window) {
         self.latest.set(other.latest.get());
