@@ -75,7 +75,8 @@ fn the_plots_are_the_same_bytes_each_time() {
 }
 
 /// What the pictures of the docs show: each is the plot of this name of this scenario, in so many runs.
-const PICTURES: [(&str, &str, &str, &str); 5] = [
+const PICTURES: [(&str, &str, &str, &str); 6] = [
+    ("pacer", "load", include_str!("../../../relent-sim/scenarios/pacer.toml"), "3"),
     ("storm", "load", DOCS_HERD, "1"),
     ("heat", "heat-drain", DOCS_HERD, "1"),
     ("outage", "load", DOCS_OUTAGE, "1"),

@@ -39,8 +39,7 @@ pub(super) fn load(report: &Report) -> Option<Picture> {
         ..Series::default()
     };
     let what = "Attempts a second that reach the server, and what it gets done";
-    let what =
-        if ideal.is_some() { format!("{what}; the dashed upright line: the ideal end") } else { what.to_owned() };
+    let what = if ideal.is_some() { format!("{what}; dashed, upright: the ideal end") } else { what.to_owned() };
     let chart = |(record, (width, rates)): (&&Record, &(f64, Vec<LoadBin>))| {
         let peak = rates.iter().map(|bin| bin.first + bin.retries).fold(0.0, f64::max);
         // The peak of the table, whatever the width of a step here.

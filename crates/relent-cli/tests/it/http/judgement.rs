@@ -118,7 +118,7 @@ fn a_turn_is_kept() {
     let server = Server::new(vec![told, Reply::ok("x")]);
     let outcome = http(&["--jitter=full", &server.url("/")]);
     let stderr = "\
-relent: attempt 1 of 4: 503 Service Unavailable, told to wait 30ms (Relent-Turn: 30); next in 30ms
+relent: attempt 1 of 4: 503 Service Unavailable, its turn is in 30ms (Relent-Turn: 30); next in 30ms
 relent: succeeded after 2 attempts in TIME
 ";
     expect(&outcome, 0, "x", stderr);
