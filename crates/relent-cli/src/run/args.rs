@@ -1,6 +1,9 @@
 //! The flags of `relent run`.
 
-use super::{exit_set::ExitSet, patterns::Pattern};
+use super::{
+    exit_set::{ExitSet, bad},
+    patterns::Pattern,
+};
 use crate::{
     policy_args::{CallArgs, duration},
     size::Size,
@@ -175,11 +178,6 @@ fn positive(text: &str) -> Result<Duration, BadSetting> {
 
 fn regex(text: &str) -> Result<Pattern, BadSetting> {
     Pattern::new(text).map_err(|error| bad(error, "it is matched against each line, and knows no look-around"))
-}
-
-/// A value that is none, with what to write instead.
-pub(super) fn bad(problem: impl ToString, hint: impl Into<String>) -> BadSetting {
-    BadSetting { key: None, problem: problem.to_string(), hint: hint.into() }
 }
 
 const AFTER_HELP: &str = "\

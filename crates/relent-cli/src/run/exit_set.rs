@@ -1,6 +1,5 @@
 //! Sets of exit codes as flags give them: `1,3-5`.
 
-use super::args::bad;
 use relent::config::BadSetting;
 use std::{ops::RangeInclusive, str::FromStr};
 
@@ -20,6 +19,11 @@ impl FromStr for ExitSet {
     fn from_str(text: &str) -> Result<ExitSet, BadSetting> {
         text.split(',').map(range).collect::<Result<_, _>>().map(ExitSet)
     }
+}
+
+/// A value that is none, with what to write instead.
+pub(super) fn bad(problem: impl ToString, hint: impl Into<String>) -> BadSetting {
+    BadSetting { key: None, problem: problem.to_string(), hint: hint.into() }
 }
 
 fn range(text: &str) -> Result<RangeInclusive<u8>, BadSetting> {
