@@ -2,7 +2,7 @@
 //! upstream.
 
 use crate::{
-    Event, Failure, Timer, Timestamp, Upstream, UpstreamCall, Verdict,
+    Event, Failure, Reason, Timer, Timestamp, Upstream, UpstreamCall, Verdict,
     cancel::Cancel,
     guard::{Guard, Unguarded},
 };
@@ -16,8 +16,18 @@ use core::ops::Deref;
     note = "`when` takes a function from `&{E}` to a `Verdict`, or to a `bool`: may it be retried?"
 )]
 pub trait Judge<E>: Heeds<E, ()> {
+    /// Whether it is what judges where nobody said what failures mean.
+    #[doc(hidden)]
+    const IS_DEFAULT: bool = false;
+
     #[doc(hidden)]
     fn judge(&mut self, error: &E, _: seal::Seal) -> Verdict;
+
+    /// Why what failed must not be made again, whatever the failure means: with this error, or at its timeout.
+    #[doc(hidden)]
+    fn stop(&mut self, _error: Option<&E>, _: seal::Seal) -> Option<Reason> {
+        None
+    }
 }
 
 impl<E, V: Into<Verdict>, W: FnMut(&E) -> V> Judge<E> for W {
@@ -33,6 +43,8 @@ impl<E, V: Into<Verdict>, W: FnMut(&E) -> V> Judge<E> for W {
 pub struct Always;
 
 impl<E> Judge<E> for Always {
+    const IS_DEFAULT: bool = true;
+
     #[inline]
     fn judge(&mut self, _: &E, _: seal::Seal) -> Verdict {
         Verdict::Transient
@@ -152,6 +164,10 @@ pub trait Setting: Sized {
     fn is_hedged(&self, _: seal::Seal) -> bool {
         false
     }
+
+    /// For one call that is not safe to run twice at a time.
+    #[doc(hidden)]
+    fn unhedge(&mut self, _: seal::Seal) {}
 }
 
 impl<S: Timer> Setting for S {
@@ -285,6 +301,10 @@ impl<U: Deref<Target = Upstream> + Clone, S: Setting> Setting for On<U, S> {
     fn is_hedged(&self, _: seal::Seal) -> bool {
         self.is_hedged
     }
+
+    fn unhedge(&mut self, _: seal::Seal) {
+        self.is_hedged = false;
+    }
 }
 
 /// Everything that a program adds to a policy.
@@ -295,11 +315,29 @@ pub(crate) struct Hooks<W, N, S> {
     pub(crate) setting: S,
     pub(crate) deadline: Timestamp,
     pub(crate) retries_given_up: bool,
+    /// Whether the last attempt has no attempt timeout: nothing would come after it.
+    pub(crate) spares_last: bool,
+}
+
+impl<W, N, S> Hooks<W, N, S> {
+    /// The same with other functions or another setting.
+    pub(crate) fn map<W2, N2, S2>(self, map: impl FnOnce(W, N, S) -> (W2, N2, S2)) -> Hooks<W2, N2, S2> {
+        let Hooks { when, notify, setting, deadline, retries_given_up, spares_last } = self;
+        let (when, notify, setting) = map(when, notify, setting);
+        Hooks { when, notify, setting, deadline, retries_given_up, spares_last }
+    }
 }
 
 impl<T> Hooks<Always, Silent, T> {
     pub(crate) const fn none(timer: T) -> Self {
-        Hooks { when: Always, notify: Silent, setting: timer, deadline: Timestamp::MAX, retries_given_up: false }
+        Hooks {
+            when: Always,
+            notify: Silent,
+            setting: timer,
+            deadline: Timestamp::MAX,
+            retries_given_up: false,
+            spares_last: false,
+        }
     }
 }
 

@@ -117,11 +117,16 @@
 //! | `net` | connecting tokio's sockets | `tokio` with `net` |
 //! | `stream` | the ticker is a `Stream` | `futures-core` |
 //! | `http` | [`relent::wire`] | `http` |
+//! | `tower` | [`relent::layer`] | `tower-layer`, `tower-service`, `http-body`, `bytes`, `pin-project-lite` |
+//! | `hyper` | in layers: errors of hyper's clients told apart | `hyper`, `hyper-util`, `h2` |
+//! | `reqwest` | layers around a `reqwest::Client` | `reqwest` |
 //! | `toml` | [`relent::config`] | `toml` |
 //!
 //! Async calls run on every runtime without a feature. Without `std` the crate is `no_std`, and executors take a
 //! [`Timer`].
 //!
+#![cfg_attr(feature = "tower", doc = "[`relent::layer`]: crate::layer")]
+#![cfg_attr(not(feature = "tower"), doc = "[`relent::layer`]: https://docs.rs/relent/latest/relent/layer/index.html")]
 #![cfg_attr(feature = "http", doc = "[`relent::wire`]: crate::wire")]
 #![cfg_attr(not(feature = "http"), doc = "[`relent::wire`]: https://docs.rs/relent/latest/relent/wire/index.html")]
 #![cfg_attr(feature = "toml", doc = "[`relent::config`]: crate::config")]
@@ -155,6 +160,8 @@ mod guard;
 #[cfg(feature = "std")]
 mod hedged;
 mod hooks;
+#[cfg(feature = "tower")]
+pub mod layer;
 mod lint;
 #[cfg(feature = "std")]
 mod lobby;

@@ -63,8 +63,8 @@ use core::{future::Future, ops::Deref};
 #[derive(Clone, Copy, Debug)]
 #[must_use = "a retrier does nothing until it is given an operation"]
 pub struct Retrier<W = Always, N = Silent, S = DefaultTimer> {
-    policy: Policy,
-    hooks: Hooks<W, N, S>,
+    pub(crate) policy: Policy,
+    pub(crate) hooks: Hooks<W, N, S>,
 }
 
 #[cfg(feature = "std")]
@@ -315,8 +315,7 @@ impl<W, N, S: Setting> Retrier<W, N, S> {
     /// assert_eq!(retrier.retry_blocking(|_| Err::<(), _>("busy")).unwrap_err().reason, relent::Reason::Overloaded);
     /// ```
     pub fn when<E, V: Into<Verdict>, W2: FnMut(&E) -> V>(self, when: W2) -> Retrier<W2, N, S> {
-        let Hooks { notify, setting, deadline, retries_given_up, .. } = self.hooks;
-        Retrier { policy: self.policy, hooks: Hooks { when, notify, setting, deadline, retries_given_up } }
+        Retrier { policy: self.policy, hooks: self.hooks.map(|_, notify, setting| (when, notify, setting)) }
     }
 
     /// Calls `notify` before each delay, with the real delay to come. Not called for the failure that ends the call,
@@ -329,14 +328,11 @@ impl<W, N, S: Setting> Retrier<W, N, S> {
     /// assert_eq!(retrier.retry_blocking(|_| Err::<(), _>("down")).unwrap_err().attempts, 2);
     /// ```
     pub fn notify<E, N2: FnMut(&Event<'_, E>)>(self, notify: N2) -> Retrier<W, N2, S> {
-        let Hooks { when, setting, deadline, retries_given_up, .. } = self.hooks;
-        Retrier { policy: self.policy, hooks: Hooks { when, notify, setting, deadline, retries_given_up } }
+        Retrier { policy: self.policy, hooks: self.hooks.map(|when, _, setting| (when, notify, setting)) }
     }
 
     fn set<S2>(self, set: impl FnOnce(S) -> S2) -> Retrier<W, N, S2> {
-        let Hooks { when, notify, setting, deadline, retries_given_up } = self.hooks;
-        let setting = set(setting);
-        Retrier { policy: self.policy, hooks: Hooks { when, notify, setting, deadline, retries_given_up } }
+        Retrier { policy: self.policy, hooks: self.hooks.map(|when, notify, setting| (when, notify, set(setting))) }
     }
 
     /// Runs on a clock and sleeper of the program's own.

@@ -633,6 +633,18 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
         Attempt::new(call.attempt(), if state.is_timed { call.attempt_limit(now) } else { None })
     }
 
+    /// The attempt that is under way, without an attempt timeout if it is the last.
+    pub(crate) fn unhurried(&self) -> Attempt {
+        let attempt = self.attempt();
+        match &self.state {
+            Some(state) if attempt.number() == self.policy.borrow().max_attempts => {
+                let now = state.attempt_started.unwrap_or(state.failed_at);
+                Attempt::new(attempt.number(), state.call(self.policy.borrow()).time_left(now))
+            }
+            _ => attempt,
+        }
+    }
+
     /// The time since the call began, or since it was reset. `None` where the clock was not read then, because no limit
     /// of time made it necessary.
     ///
@@ -839,11 +851,17 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
     }
 
     pub(crate) fn decide(&mut self, verdict: Verdict) -> Result<Duration, Reason> {
-        self.decide_after(verdict, Outcome::Failure(verdict))
+        self.decide_after(verdict, Outcome::Failure(verdict), None)
     }
 
-    /// `outcome` is what the upstream is told: not every transient failure was an answer.
-    pub(crate) fn decide_after(&mut self, verdict: Verdict, outcome: Outcome) -> Result<Duration, Reason> {
+    /// `outcome` is what the upstream is told: not every transient failure was an answer. `stop` is why there must not be
+    /// a retry, where the policy would make one.
+    pub(crate) fn decide_after(
+        &mut self,
+        verdict: Verdict,
+        outcome: Outcome,
+        stop: Option<Reason>,
+    ) -> Result<Duration, Reason> {
         if let Some(reason) = self.ends_without_clock(verdict) {
             return Err(reason);
         }
@@ -869,6 +887,7 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
         state.timeline.push(state.attempt_started, state.failed_at);
         match decision {
             _ if state.is_cancelled() => Err(Reason::Cancelled),
+            Decision::Retry(_) if stop.is_some() => Err(stop.unwrap_or(Reason::Permanent)),
             Decision::Retry(delay) if self.pay(outcome) => Ok(delay),
             Decision::Retry(_) => Err(Reason::Budget),
             Decision::GiveUp(reason) => Err(reason),

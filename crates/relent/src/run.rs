@@ -32,7 +32,7 @@ const SEAL: Seal = Seal(());
 impl<W, N, S: Setting> Hooks<W, N, S> {
     /// Whether nothing is to be done before the first attempt or while it runs.
     #[inline]
-    fn is_plain(&self, policy: &Policy) -> bool {
+    pub(crate) fn is_plain(&self, policy: &Policy) -> bool {
         !policy.has_spread()
             && !policy.bounds_attempts()
             && self.deadline == Timestamp::MAX
@@ -42,7 +42,7 @@ impl<W, N, S: Setting> Hooks<W, N, S> {
 
     /// When the call began, if anything depends on it. A call that succeeds at once should not pay for a clock.
     #[inline]
-    fn began<E>(&self, policy: &Policy, guard: &S::Guard) -> Option<Timestamp>
+    pub(crate) fn began<E>(&self, policy: &Policy, guard: &S::Guard) -> Option<Timestamp>
     where
         N: Watch<E>,
     {
@@ -58,7 +58,7 @@ impl<W, N, S: Setting> Hooks<W, N, S> {
 
     /// A first attempt that was let through at once has succeeded.
     #[inline]
-    fn succeeded(&self, guard: &mut S::Guard, began: Option<Timestamp>) {
+    pub(crate) fn succeeded(&self, guard: &mut S::Guard, began: Option<Timestamp>) {
         if S::Guard::GUARDS {
             let times_success = guard.upstream(SEAL).is_some_and(Upstream::times_success);
             let now = if times_success { self.setting.timer(SEAL).now() } else { began.unwrap_or_default() };
@@ -84,16 +84,16 @@ impl<W, N, S: Setting> Hooks<W, N, S> {
 }
 
 /// An attempt that failed before there was a call to keep count: the first, or one that was made at once after it.
-struct First<E> {
-    began: Option<Timestamp>,
+pub(crate) struct First<E> {
+    pub(crate) began: Option<Timestamp>,
     /// How many failed before it.
-    failures: u32,
-    error: E,
-    verdict: Verdict,
+    pub(crate) failures: u32,
+    pub(crate) error: E,
+    pub(crate) verdict: Verdict,
 }
 
 #[inline]
-fn judge<E, W: Judge<E>>(when: &mut W, error: &E, retries_given_up: bool) -> Verdict {
+pub(crate) fn judge<E, W: Judge<E>>(when: &mut W, error: &E, retries_given_up: bool) -> Verdict {
     if is_given_up::<E>() && !retries_given_up { Verdict::Permanent } else { when.judge(error, SEAL) }
 }
 
@@ -149,10 +149,11 @@ impl<W, N> Ears<'_, W, N> {
                 (verdict, None)
             }
         };
-        if !N::WATCHES && retry.goes_on_at_once(verdict) {
+        let stop = self.when.stop(if timed_out.is_some() { None } else { last.as_ref() }, SEAL);
+        if !N::WATCHES && stop.is_none() && retry.goes_on_at_once(verdict) {
             return Ok(Duration::ZERO);
         }
-        self.decide(retry, attempt, verdict, timed_out, last)
+        self.decide(retry, attempt, verdict, (timed_out, stop), last)
     }
 
     #[inline(never)]
@@ -161,14 +162,14 @@ impl<W, N> Ears<'_, W, N> {
         retry: &mut Retry<&Policy, &T, G>,
         attempt: Attempt,
         verdict: Verdict,
-        timed_out: Option<Duration>,
+        (timed_out, stop): (Option<Duration>, Option<Reason>),
         last: &mut Option<E>,
     ) -> Result<Duration, Error<E>>
     where
         N: Watch<E>,
     {
         let outcome = if timed_out.is_some() { Outcome::TimedOut } else { Outcome::Failure(verdict) };
-        match retry.decide_after(verdict, outcome) {
+        match retry.decide_after(verdict, outcome, stop) {
             Err(reason) => {
                 retry.timed_out(timed_out);
                 Err(retry.give_up(reason, last.take()))
@@ -269,7 +270,7 @@ fn apart<F: Future>(future: F) -> F {
 
 /// All that calls without trouble have no need of: limits, cancellation, a spread, and whatever comes after a first
 /// failure.
-async fn go_on<W, N, S, V, E, F, Fut>(
+pub(crate) async fn go_on<W, N, S, V, E, F, Fut>(
     policy: &Policy,
     hooks: &mut Hooks<W, N, S>,
     first: Option<First<E>>,
@@ -285,7 +286,7 @@ where
 {
     let first = match first {
         Some(mut first) if rushes::<E, N, S>(policy, &first) => {
-            while first.goes_on_at_once(policy) {
+            while first.goes_on_at_once(policy) && hooks.when.stop(Some(&first.error), SEAL).is_none() {
                 first.failures += 1;
                 match op(Attempt::new(first.failures + 1, None)).await {
                     Ok(value) => return Ok(value),
@@ -301,7 +302,7 @@ where
         Some(first) => first.began,
         None => hooks.began::<E>(policy, &guard),
     };
-    let Hooks { when, notify, setting, deadline, retries_given_up } = hooks;
+    let Hooks { when, notify, setting, deadline, retries_given_up, spares_last } = hooks;
     let setting = &*setting;
     let mut ears = Ears { when, notify, retries_given_up: *retries_given_up };
     let mut retry = call(policy, setting, *deadline, began, guard);
@@ -320,7 +321,7 @@ where
         if let Woken::Not(reason) = woken {
             return Err(retry.give_up(reason, last));
         }
-        let attempt = retry.attempt();
+        let attempt = if *spares_last { retry.unhurried() } else { retry.attempt() };
         let outcome = match (attempt.timeout(), setting.switch(SEAL)) {
             #[cfg(feature = "std")]
             (_, switch) if S::Guard::GUARDS && setting.is_hedged(SEAL) => {
@@ -347,12 +348,14 @@ impl<W, N> Ears<'_, W, N> {
         last: &mut Option<E>,
     ) -> Result<Duration, Error<E>>
     where
+        W: Judge<E>,
         N: Watch<E>,
     {
-        if !N::WATCHES && retry.goes_on_at_once(verdict) {
+        let stop = self.when.stop(last.as_ref(), SEAL);
+        if !N::WATCHES && stop.is_none() && retry.goes_on_at_once(verdict) {
             return Ok(Duration::ZERO);
         }
-        self.decide(retry, retry.attempt(), verdict, None, last)
+        self.decide(retry, retry.attempt(), verdict, (None, stop), last)
     }
 }
 
@@ -434,7 +437,7 @@ where
 {
     let first = match first {
         Some(mut first) if rushes::<E, N, S>(policy, &first) => {
-            while first.goes_on_at_once(policy) {
+            while first.goes_on_at_once(policy) && hooks.when.stop(Some(&first.error), SEAL).is_none() {
                 first.failures += 1;
                 match op(Attempt::new(first.failures + 1, None)) {
                     Ok(value) => return Ok(value),
@@ -450,7 +453,7 @@ where
         Some(first) => first.began,
         None => hooks.began::<E>(policy, &guard),
     };
-    let Hooks { when, notify, setting, deadline, retries_given_up } = hooks;
+    let Hooks { when, notify, setting, deadline, retries_given_up, .. } = hooks;
     let mut ears = Ears { when, notify, retries_given_up: *retries_given_up };
     let mut retry = call(policy, &*setting, *deadline, began, guard);
     let mut last = None;

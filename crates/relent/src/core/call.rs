@@ -231,13 +231,18 @@ impl<P: Borrow<Policy>> Call<P> {
     /// How long an attempt that starts now may take: the attempt timeout, or what is left until the deadline or the end
     /// of the policy's timeout, whichever is least; `None` without any.
     pub fn attempt_limit(&self, now: Timestamp) -> Option<Duration> {
-        let left = match self.end() {
-            Timestamp::MAX => u64::MAX,
-            end => nanos(end.since(now)),
-        };
+        let left = self.time_left(now).map_or(u64::MAX, nanos);
         match self.policy().attempt_timeout.nanos().min(left) {
             u64::MAX => None,
             limit => Some(Duration::from_nanos(limit)),
+        }
+    }
+
+    /// What is left of the call at `now`, whatever one attempt may take; `None` is no limit.
+    pub(crate) fn time_left(&self, now: Timestamp) -> Option<Duration> {
+        match self.end() {
+            Timestamp::MAX => None,
+            end => Some(end.since(now)),
         }
     }
 

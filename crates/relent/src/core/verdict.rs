@@ -137,6 +137,10 @@ pub enum Reason {
     PushbackTooLong,
     /// The caller cancelled.
     Cancelled,
+    /// The request may have been carried out, and sending it twice is not the same as sending it once.
+    NotIdempotent,
+    /// The request is too large to be kept for another attempt, or cannot be copied.
+    TooLarge,
 }
 
 impl Reason {
@@ -156,6 +160,8 @@ impl Reason {
             Reason::Shed => "shed",
             Reason::PushbackTooLong => "pushback_too_long",
             Reason::Cancelled => "cancelled",
+            Reason::NotIdempotent => "not_idempotent",
+            Reason::TooLarge => "too_large",
         }
     }
 }
@@ -173,6 +179,8 @@ impl fmt::Display for Reason {
             Reason::Shed => "shed",
             Reason::PushbackTooLong => "told to wait too long",
             Reason::Cancelled => "cancelled",
+            Reason::NotIdempotent => "not idempotent, and may have been carried out",
+            Reason::TooLarge => "too large to repeat",
         })
     }
 }
