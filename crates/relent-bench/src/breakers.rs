@@ -103,25 +103,30 @@ fn case<F: FnMut() + Send + 'static>(name: &'static str, rival: bool, make: impl
     }
     let runs = Arc::new(AtomicBool::new(false));
     let (flag, mut other) = (runs.clone(), make());
-    let (begun, has_begun) = mpsc::sync_channel(0);
+    // The rival says when it begins and when it rests: one that was told both before it got to run would miss a turn.
+    let (says, said) = mpsc::sync_channel(0);
     let thread = thread::spawn(move || {
         loop {
-            thread::park();
-            if flag.load(Ordering::Relaxed) && begun.send(()).is_err() {
+            // The channel parks this thread too, and may take what it was woken with: the flag alone tells.
+            while !flag.load(Ordering::Relaxed) {
+                thread::park();
+            }
+            if says.send(()).is_err() {
                 return;
             }
             while flag.load(Ordering::Relaxed) {
                 (0..64).for_each(|_| other());
+            }
+            if says.send(()).is_err() {
+                return;
             }
         }
     });
     let mut once = make();
     let rival = move |runs_now: bool| {
         runs.store(runs_now, Ordering::Relaxed);
-        if runs_now {
-            thread.thread().unpark();
-            has_begun.recv().expect("the rival runs as long as its case");
-        }
+        thread.thread().unpark();
+        said.recv().expect("the rival runs as long as its case");
     };
     Case::beside(name, move |iterations| {
         rival(true);

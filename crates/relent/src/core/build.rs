@@ -6,6 +6,7 @@ use super::{
     jitter::Jitter,
     policy::Policy,
     settings::{DEFAULT_BASE, Settings},
+    time::{Millis, nanos},
 };
 use core::time::Duration;
 
@@ -262,8 +263,10 @@ impl Policy {
     /// let err = POLICY.retry_blocking(|_| Err::<(), _>("down")).unwrap_err();
     /// assert_eq!(err.attempts, 3);
     /// ```
+    #[inline]
     pub const fn max_attempts(self, most: u32) -> Policy {
-        Settings { max_attempts: Some(most), ..self.settings() }.must()
+        assert!(most > 0, "no attempt is allowed");
+        Policy { max_attempts: most, ..self }
     }
 
     /// No limit on attempts. Something else should end the call: `max_elapsed`, a deadline, cancellation.
@@ -275,8 +278,9 @@ impl Policy {
     /// let policy = Policy::exponential(Duration::from_secs(1)).unlimited_attempts().max_elapsed(Duration::from_secs(3600));
     /// assert_eq!(policy.settings().max_attempts, None);
     /// ```
+    #[inline]
     pub const fn unlimited_attempts(self) -> Policy {
-        Settings { max_attempts: None, ..self.settings() }.must()
+        Policy { max_attempts: u32::MAX, ..self }
     }
 
     /// No attempt starts later than this after the call began. A call gives up as soon as its next attempt would.
@@ -292,8 +296,9 @@ impl Policy {
     /// assert_eq!(call.on_failure(begin + 3 * sec, true.into()), relent::Decision::Retry(2 * sec));
     /// assert_eq!(call.on_failure(begin + 6 * sec, true.into()), relent::Decision::GiveUp(relent::Reason::Elapsed));
     /// ```
+    #[inline]
     pub const fn max_elapsed(self, most: Duration) -> Policy {
-        Settings { max_elapsed: Some(most), ..self.settings() }.must()
+        Policy { max_elapsed: nanos(most), ..self }
     }
 
     /// The longest pushback that is waited for; told to wait longer, a call gives up at once. Default 2 min.
@@ -307,8 +312,9 @@ impl Policy {
     /// let err = told.retry_blocking(|_| Err::<(), _>("busy")).unwrap_err();
     /// assert_eq!((err.reason, err.attempts), (Reason::PushbackTooLong, 1));
     /// ```
+    #[inline]
     pub const fn max_pushback(self, most: Duration) -> Policy {
-        Settings { max_pushback: Some(most), ..self.settings() }.must()
+        Policy { max_pushback: Millis::ceil(most), ..self }
     }
 
     /// The longest the whole call may take, counted from its beginning: the deadline that it brings along. It ends
@@ -352,8 +358,10 @@ impl Policy {
     /// assert_eq!((err.attempts, err.timed_out, err.last), (2, Some(Duration::from_secs(3)), None));
     /// # });
     /// ```
+    #[inline]
     pub const fn attempt_timeout(self, most: Duration) -> Policy {
-        Settings { attempt_timeout: Some(most), ..self.settings() }.must()
+        assert!(!most.is_zero(), "the attempt timeout is zero");
+        Policy { attempt_timeout: Millis::ceil(most), ..self }
     }
 
     /// A random wait, from zero to this, before the *first* attempt: for a herd that starts at one moment. A limit of
@@ -367,8 +375,9 @@ impl Policy {
     /// let wait = boot.call(relent::Timestamp::ZERO, 7).spread();
     /// assert!(wait < Duration::from_secs(20));
     /// ```
+    #[inline]
     pub const fn spread(self, most: Duration) -> Policy {
-        Settings { spread: most, ..self.settings() }.must()
+        Policy { spread: Millis::ceil(most), ..self }
     }
 }
 
