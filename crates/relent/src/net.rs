@@ -4,13 +4,68 @@
 //! of no more use). Names are resolved anew each time, because the address behind a name may be what changes when a
 //! service comes back, and all addresses are tried before an attempt has failed. Source: Stevens, Rago, "Advanced
 //! Programming in the UNIX Environment", third edition, section 16.4.
+//!
+//! What connects is a policy, or a [`Retrier`]: on an upstream, with a switch, or with somebody who is told.
+//!
+//! ```
+//! use relent::{Breaker, Policy, Reason, Upstream, net};
+//! use std::time::Duration;
+//!
+//! static DB: Upstream = Upstream::new("db").breaker(Breaker::consecutive(2).open_for(Duration::from_secs(30)));
+//! const BOOT: Policy = Policy::constant(Duration::from_millis(1)).max_attempts(5);
+//!
+//! let err = net::connect_blocking(BOOT.on(&DB), "127.0.0.1:1").unwrap_err();
+//! assert_eq!((err.reason, err.attempts), (Reason::Open, 2));
+//! ```
 
-use crate::{Error, Policy, Verdict};
+use crate::{Always, Error, Policy, Retrier, Setting, Silent, SystemTimer, Verdict, Watch, hooks::seal::Seal};
 use std::{
     io::{self, ErrorKind},
     net::{SocketAddr, TcpStream, ToSocketAddrs},
     time::Duration,
 };
+
+/// What connects: a policy by reference, or a [`Retrier`] whose failures nobody else judges. Implemented by these; by
+/// nothing else.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot connect",
+    note = "pass `&policy`, or what `policy.on(&upstream)`, `.notify(..)` or `.cancel(..)` make of it, without `when`"
+)]
+pub trait Connector {
+    #[doc(hidden)]
+    type Watch: Watch<io::Error>;
+
+    #[doc(hidden)]
+    type Setting: Setting;
+
+    #[doc(hidden)]
+    fn connector(self, _: Seal) -> Retrier<Always, Self::Watch, Self::Setting>;
+}
+
+impl Connector for &Policy {
+    type Watch = Silent;
+    type Setting = SystemTimer;
+
+    fn connector(self, _: Seal) -> Retrier {
+        self.retrier()
+    }
+}
+
+impl<N: Watch<io::Error>, S: Setting> Connector for Retrier<Always, N, S> {
+    type Watch = N;
+    type Setting = S;
+
+    fn connector(self, _: Seal) -> Retrier<Always, N, S> {
+        self
+    }
+}
+
+/// How a connector's failures are judged.
+type Judged<C> = Retrier<fn(&io::Error) -> Verdict, <C as Connector>::Watch, <C as Connector>::Setting>;
+
+fn judged<C: Connector>(connector: C) -> Judged<C> {
+    connector.connector(Seal(())).when(verdict)
+}
 
 /// Connects to `host:port` on a thread; the attempt timeout bounds each attempt over all its addresses.
 ///
@@ -29,8 +84,8 @@ use std::{
 /// # Errors
 ///
 /// [`Error`] with the last attempt's error. An address that is none fails at once.
-pub fn connect_blocking(policy: &Policy, address: &str) -> Result<TcpStream, Error<io::Error>> {
-    policy.when(verdict).retry_blocking(|attempt| connect_once(address, attempt.timeout()))
+pub fn connect_blocking(connector: impl Connector, address: &str) -> Result<TcpStream, Error<io::Error>> {
+    judged(connector).retry_blocking(|attempt| connect_once(address, attempt.timeout()))
 }
 
 /// One attempt to connect to `host:port`: resolves the name, and tries all addresses, a new socket each, within `limit`
@@ -96,8 +151,8 @@ pub use with_tokio::*;
 
 #[cfg(all(feature = "net", not(loom)))]
 mod with_tokio {
-    use super::verdict;
-    use crate::{Error, Policy};
+    use super::{Connector, judged};
+    use crate::Error;
     use std::io;
 
     /// Connects to `host:port` on a tokio runtime (feature `net`). All addresses of the name are tried in each attempt.
@@ -120,8 +175,8 @@ mod with_tokio {
     /// # Errors
     ///
     /// [`Error`] with the last attempt's error. An address that is none fails at once.
-    pub async fn connect(policy: &Policy, address: &str) -> Result<tokio::net::TcpStream, Error<io::Error>> {
-        policy.when(verdict).retry(|_| tokio::net::TcpStream::connect(address)).await
+    pub async fn connect(connector: impl Connector, address: &str) -> Result<tokio::net::TcpStream, Error<io::Error>> {
+        judged(connector).retry(|_| tokio::net::TcpStream::connect(address)).await
     }
 
     /// Connects to a Unix socket on a tokio runtime (feature `net`). A socket file that does not exist yet is waited for.
@@ -142,11 +197,11 @@ mod with_tokio {
     /// [`Error`] with the last attempt's error. A permission that is missing fails at once.
     #[cfg(unix)]
     pub async fn connect_unix(
-        policy: &Policy,
+        connector: impl Connector,
         path: impl AsRef<std::path::Path>,
     ) -> Result<tokio::net::UnixStream, Error<io::Error>> {
         let path = path.as_ref();
-        policy.when(verdict).retry(|_| tokio::net::UnixStream::connect(path)).await
+        judged(connector).retry(|_| tokio::net::UnixStream::connect(path)).await
     }
 }
 
@@ -163,11 +218,11 @@ mod with_tokio {
 /// [`Error`] with the last attempt's error. A permission that is missing fails at once.
 #[cfg(unix)]
 pub fn connect_unix_blocking(
-    policy: &Policy,
+    connector: impl Connector,
     path: impl AsRef<std::path::Path>,
 ) -> Result<std::os::unix::net::UnixStream, Error<io::Error>> {
     let path = path.as_ref();
-    policy.when(verdict).retry_blocking(|_| std::os::unix::net::UnixStream::connect(path))
+    judged(connector).retry_blocking(|_| std::os::unix::net::UnixStream::connect(path))
 }
 
 #[cfg(test)]

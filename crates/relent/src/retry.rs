@@ -406,7 +406,7 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
         draw(state.seed ^ APART, state.draws)
     }
 
-    fn ask_upstream(&mut self) -> UpstreamAnswer {
+    pub(crate) fn ask_upstream(&mut self) -> UpstreamAnswer {
         let draw = self.draw();
         let now = self.timer.now();
         let policy = self.policy.borrow();
@@ -460,8 +460,20 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
         .await
     }
 
+    /// Is woken when there may be room at the upstream.
     #[cfg(feature = "std")]
-    fn admit_blocking(&mut self) -> Woken {
+    pub(crate) fn stand_in_line(&mut self, waker: &core::task::Waker) {
+        self.guard.stand_in_line(waker);
+    }
+
+    /// Holds nothing of the upstream any more.
+    #[cfg(feature = "std")]
+    pub(crate) fn give_back(&mut self) {
+        self.guard.give_back();
+    }
+
+    #[cfg(feature = "std")]
+    pub(crate) fn admit_blocking(&mut self) -> Woken {
         let mut answer = self.ask_upstream();
         loop {
             let cancel = self.state.as_ref().and_then(|state| state.cancel.clone());
@@ -906,7 +918,8 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
     /// Whether the budget pays for the retry that was decided.
     #[inline]
     fn pay(&mut self, outcome: Outcome) -> bool {
-        if !G::GUARDS {
+        // What comes after a success is a call of its own.
+        if !G::GUARDS || outcome == Outcome::Success {
             return true;
         }
         let draw = self.draw();

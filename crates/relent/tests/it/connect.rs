@@ -1,6 +1,6 @@
 //! Connecting to real sockets, that come up late.
 
-use relent::{Cancel, Policy, Reason, net};
+use relent::{Breaker, Cancel, Policy, Reason, Upstream, net};
 use std::{
     net::{Ipv4Addr, SocketAddr, TcpListener},
     time::Duration,
@@ -85,4 +85,20 @@ async fn a_thrown_switch_connects_to_nobody() {
     let err = QUICK.cancel(&cancel).retry(async |_| tokio::net::TcpStream::connect(&address).await).await.unwrap_err();
     assert_eq!((err.reason, err.attempts), (Reason::Cancelled, 0));
     assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "nobody came");
+}
+
+#[tokio::test]
+async fn connecting_is_done_on_an_upstream() {
+    let db = Upstream::new("db").breaker(Breaker::consecutive(3).open_for(Duration::from_secs(60)));
+    let address = format!("127.0.0.1:{}", free_port());
+    let mut told = 0;
+    let err = net::connect(QUICK.on(&db).notify(|_| told += 1), &address).await.unwrap_err();
+    assert_eq!((err.reason, err.attempts, told), (Reason::Open, 3, 3));
+    let refused = net::connect_blocking(QUICK.on(&db), &address).unwrap_err();
+    assert_eq!((refused.reason, refused.attempts), (Reason::Open, 0), "the next call is not even made");
+    assert_eq!(db.snapshot().attempts, 3);
+    db.release();
+    let listener = TcpListener::bind(&address).unwrap();
+    net::connect(QUICK.on(&db), &listener.local_addr().unwrap().to_string()).await.unwrap();
+    assert_eq!(db.snapshot().attempts, 4);
 }

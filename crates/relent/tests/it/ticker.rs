@@ -2,7 +2,7 @@
 
 use crate::fake::Fake;
 use futures_util::StreamExt;
-use relent::{Cancel, Jitter, Policy, Ticker, Timer, Timestamp};
+use relent::{Breaker, Budget, Cancel, Jitter, Limit, Policy, Reason, Ticker, Timer, Timestamp, Upstream};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -154,4 +154,82 @@ async fn whoever_oversleeps_the_end_does_not_tick_again() {
         let late = Oversleeper::default();
         assert_eq!(policy.ticker_with(&late).into_iter().count(), ticks, "on a thread, {policy:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_spaces_ticks_out() {
+    let (gateway, begin) = (Upstream::new("gateway").limit(Limit::rate(1)), Instant::now());
+    let mut ticker = Policy::immediate().max_attempts(3).ticker().on(&gateway);
+    let mut ticks = vec![];
+    while let Some(tick) = ticker.tick().await {
+        ticks.push((ticker.succeed(tick).number(), begin.elapsed()));
+    }
+    assert_eq!(ticks, [(1, Duration::ZERO), (2, SEC), (3, 2 * SEC)]);
+    assert_eq!((gateway.snapshot().calls, gateway.snapshot().retries), (3, 0));
+    assert_eq!(ticker.reason(), Some(Reason::Attempts));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_breaker_ends_it_before_its_first_tick() {
+    let down = Upstream::new("down").breaker(Breaker::consecutive(1));
+    down.hold_open();
+    let mut ticker = EXACT.ticker().on(&down);
+    assert!(ticker.tick().await.is_none());
+    assert_eq!(ticker.reason(), Some(Reason::Open));
+    assert!(EXACT.ticker().on(&down).next().await.is_none(), "as a stream");
+    let mut ticks = EXACT.ticker().on(&down).into_iter();
+    assert!(ticks.next().is_none() && ticks.reason() == Some(Reason::Open), "as an iterator");
+    assert_eq!(down.snapshot().attempts, 0);
+}
+
+/// Half of gRPC's ten tokens may go: the fifth failure is the last.
+#[tokio::test(start_paused = true)]
+async fn ticks_that_failed_are_paid_from_the_budget() {
+    let bank = Upstream::new("bank").budget(Budget::grpc(10, 0.1));
+    let mut ticker = Policy::immediate().max_attempts(9).ticker().on(&bank);
+    let mut ticks = 0;
+    while ticker.tick().await.is_some() {
+        ticks += 1;
+    }
+    assert_eq!((ticks, ticker.reason()), (5, Some(Reason::Budget)));
+    let mut ticks = Policy::immediate().max_attempts(9).ticker().on(&bank).into_iter();
+    while let Some(tick) = ticks.next() {
+        ticks.succeed(tick);
+    }
+    assert_eq!(ticks.reason(), Some(Reason::Attempts), "what succeeds is no retry");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_upstream_is_queued_for_and_its_place_comes_back() {
+    let narrow = Upstream::new("narrow").limit(Limit::concurrency(1).queue(4, 10 * SEC));
+    let mut holder = EXACT.ticker().on(&narrow);
+    assert!(holder.tick().await.is_some());
+    let mut waiting = EXACT.ticker().on(&narrow);
+    assert!(tokio::time::timeout(SEC, waiting.tick()).await.is_err(), "it is full");
+    let begin = Instant::now();
+    let (tick, ()) = tokio::join!(waiting.tick(), async {
+        tokio::time::sleep(2 * SEC).await;
+        drop(holder);
+    });
+    assert_eq!((tick.map(|tick| tick.number()), begin.elapsed()), (Some(1), 2 * SEC), "woken, not timed out");
+    let mut late = EXACT.ticker().on(&narrow);
+    assert!(late.tick().await.is_none());
+    assert_eq!(late.reason(), Some(Reason::Shed), "nobody gave it room in time");
+    drop((waiting, late));
+    assert_eq!(narrow.snapshot().limit.unwrap().in_flight, Some(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thrown_switch_takes_it_out_of_the_queue() {
+    let narrow = Upstream::new("narrow").limit(Limit::concurrency(1).queue(4, 1000 * SEC));
+    let mut holder = EXACT.ticker().on(&narrow);
+    assert!(holder.tick().await.is_some());
+    let (cancel, begin) = (Cancel::new(), Instant::now());
+    let mut waiting = EXACT.ticker().on(&narrow).cancel(&cancel);
+    let (tick, ()) = tokio::join!(waiting.tick(), async {
+        tokio::time::sleep(SEC).await;
+        cancel.cancel();
+    });
+    assert!(tick.is_none() && begin.elapsed() == SEC);
+    assert_eq!((waiting.reason(), narrow.snapshot().limit.unwrap().queued), (Some(Reason::Cancelled), 0));
 }
