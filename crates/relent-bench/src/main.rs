@@ -14,6 +14,7 @@ mod delays;
 mod harness;
 mod machine;
 mod sizes;
+mod upstreams;
 
 use harness::{Group, Settings};
 use std::process::ExitCode;
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 relent-bench [--quick] [--json] [GROUP...]
 
-groups: delay start blocking async zero give-up breaker pacer budget budget-together sizes build command (all unless some are named)
+groups: delay start blocking async zero give-up breaker pacer budget upstream budget-together sizes build command (all unless some are named)
 ";
 
 fn main() -> ExitCode {
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
         println!("{}\n", machine::describe());
     }
     type Make = fn() -> Group;
-    let groups: [(&str, Make); 11] = [
+    let groups: [(&str, Make); 12] = [
         ("delay", delays::next_delay),
         ("start", delays::start_and_take_eight),
         ("blocking", calls::first_success_blocking),
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         ("pacer", breakers::pacer),
         ("pacer", breakers::pacer_two_threads),
         ("budget", budgets::alone),
+        ("upstream", upstreams::successes),
     ];
     for (name, group) in groups {
         if is_wanted(name) {
