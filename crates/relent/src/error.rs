@@ -56,6 +56,19 @@ impl<E> Error<E> {
         Error { reason, last, story: Some(story) }
     }
 
+    /// The same error about another last one.
+    #[cfg(feature = "tower")]
+    pub(crate) fn map_last<E2>(self, map: impl FnOnce(E) -> Option<E2>) -> Error<E2> {
+        Error { reason: self.reason, last: self.last.and_then(map), story: self.story }
+    }
+
+    /// What there is to call is not ready for it, and will not be.
+    #[cfg(feature = "tower")]
+    pub(crate) fn before_the_first(last: E) -> Error<E> {
+        let story = Story { attempts: 0, ..Story::ONE_ATTEMPT };
+        Error::new(Reason::Permanent, Some(last), story)
+    }
+
     /// The operation's last error, taken out.
     ///
     /// ```

@@ -96,6 +96,12 @@ pub(crate) use paused::begin_blocking;
 #[cfg(all(feature = "std", not(feature = "tokio")))]
 pub(crate) fn begin_blocking() {}
 
+/// The time since 1970 by the machine's clock, with which dates in headers are compared.
+#[cfg(feature = "tower")]
+pub(crate) fn since_1970() -> Duration {
+    std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
 #[cfg(feature = "std")]
 mod system {
     use super::Timer;

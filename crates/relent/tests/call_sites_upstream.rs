@@ -68,3 +68,18 @@ async fn t4_own_loop() -> Result<(), Error<Http>> {
     };
     Ok(())
 }
+
+#[cfg(feature = "tower")]
+#[tokio::test(start_paused = true)]
+async fn t5_tower() {
+    use ::tower::{Service, ServiceBuilder, ServiceExt};
+    let calls = std::sync::Arc::new(AtomicU32::new(0));
+    let c = calls.clone();
+    let mut svc = ServiceBuilder::new().layer(READ.on(&BANK).when(Http::verdict).layer()).service(tower::service_fn(
+        move |_req: String| {
+            let n = c.fetch_add(1, Ordering::SeqCst);
+            async move { if n < 2 { Err(Http::Timeout) } else { Ok(n) } }
+        },
+    ));
+    assert_eq!(svc.ready().await.unwrap().call("x".into()).await.unwrap(), 2);
+}

@@ -9,6 +9,7 @@ mod cenkalti;
 mod connect;
 mod edges;
 mod fake;
+mod layer;
 mod limits;
 mod nested;
 mod no_tokio;

@@ -1,0 +1,25 @@
+//! What an attempt's request says of its call.
+
+use http::HeaderValue;
+use std::time::Duration;
+
+/// What the request of an attempt is to say of its call: see [`Repeat::announce`](super::Repeat::announce).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Said {
+    /// Which attempt it is, from 1; those of callers before this one are added, if their request said so.
+    pub attempt: u32,
+    /// How long the answer is waited for, if there is a limit.
+    pub left: Option<Duration>,
+    /// The client's attempts of its last minute, as `Relent-Attempts` has them.
+    pub histogram: Option<HeaderValue>,
+    /// One key for all attempts of the call, if the request is to have one.
+    pub key: Option<HeaderValue>,
+}
+
+impl Said {
+    /// Whether there is nothing to say.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.attempt <= 1 && self.left.is_none() && self.histogram.is_none() && self.key.is_none()
+    }
+}
