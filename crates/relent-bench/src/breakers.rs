@@ -4,15 +4,21 @@ use crate::harness::{Case, Group};
 use recloser::Recloser;
 use relent::{Breaker, Pacer, Timestamp};
 use std::{
+    future::{Future, ready},
     hint::black_box,
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc,
     },
+    task::{Context, Waker},
     thread,
     time::{Duration, Instant},
 };
+use tower::Service;
+use tower_layer::Layer;
+use tower_resilience_circuitbreaker::CircuitBreakerLayer;
 
 const OPEN: Duration = Duration::from_secs(30);
 const TOOK: Duration = Duration::from_millis(1);
@@ -54,6 +60,9 @@ fn breakers(rival: bool) -> Vec<Case> {
     let failsafe = failsafe::Config::new()
         .failure_policy(failsafe::failure_policy::consecutive_failures(5, failsafe::backoff::constant(OPEN)))
         .build();
+    let layer = CircuitBreakerLayer::builder().failure_rate_threshold(0.5).sliding_window_size(100).build();
+    let resilient =
+        layer.expect("the settings are valid").layer(tower::service_fn(|number: u32| ready(Ok::<_, ()>(number))));
     vec![
         case("floor: a compare-exchange", rival, || compare_exchange),
         case("relent, in a row", rival, || clock(&CONSECUTIVE)),
@@ -67,6 +76,7 @@ fn breakers(rival: bool) -> Vec<Case> {
             let failsafe = failsafe.clone();
             move || _ = black_box(failsafe::CircuitBreaker::call(&failsafe, || Ok::<_, ()>(black_box(1))))
         }),
+        case("tower-resilience, share of 100 calls (reads the clock too)", rival, || tower_resilience(&resilient)),
     ]
 }
 
@@ -85,6 +95,21 @@ fn clock(breaker: &'static Breaker) -> impl FnMut() + Send + 'static {
         let now = Timestamp::from_nanos(black_box(nanos));
         if let Ok(permit) = breaker.permit(now, 0) {
             _ = black_box(permit.succeeded(now, TOOK, 0));
+        }
+    }
+}
+
+/// One call through a clone of the service, as a server does: its breaker is shared.
+fn tower_resilience<S>(service: &S) -> impl FnMut() + Send + use<S>
+where
+    S: Service<u32, Response = u32> + Clone + Send + 'static,
+{
+    let mut service = service.clone();
+    move || {
+        let mut context = Context::from_waker(Waker::noop());
+        if service.poll_ready(&mut context).is_ready() {
+            let mut call = pin!(service.call(black_box(1)));
+            _ = black_box(call.as_mut().poll(&mut context).is_ready());
         }
     }
 }
