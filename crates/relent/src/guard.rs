@@ -34,6 +34,9 @@ pub trait Guard: Sized {
     fn give_back(&mut self);
 
     #[doc(hidden)]
+    fn renew(&mut self);
+
+    #[doc(hidden)]
     fn stand_in_line(&mut self, waker: &Waker);
 
     #[doc(hidden)]
@@ -80,6 +83,9 @@ impl Guard for Unguarded {
 
     #[inline]
     fn give_back(&mut self) {}
+
+    #[inline]
+    fn renew(&mut self) {}
 
     fn stand_in_line(&mut self, _: &Waker) {}
 
@@ -128,6 +134,10 @@ impl<H: Deref<Target = Upstream> + Clone> Guard for UpstreamCall<H> {
 
     fn give_back(&mut self) {
         UpstreamCall::give_back(self);
+    }
+
+    fn renew(&mut self) {
+        UpstreamCall::renew(self);
     }
 
     fn stand_in_line(&mut self, waker: &Waker) {

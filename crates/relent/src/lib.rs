@@ -76,6 +76,7 @@
 //! | say what failures mean, watch, cancel, set a deadline | [`Policy::when`], [`notify`](Policy::notify), [`cancel`](Policy::cancel): a [`Retrier`] |
 //! | write the loop yourself | [`Policy::start`]: a [`Retry`] with [`back_off`](Retry::back_off) |
 //! | protect the far side: budget, breaker, limit, hedge | [`Upstream`], by [`Policy::on`] |
+//! | ask until something is done | [`Policy::poll`], with an [`Answer`] |
 //! | be woken at a policy's times | [`Policy::ticker`] |
 //! | connect a socket | [`net`] |
 //! | see what a policy will do | [`Policy::schedule`], [`Policy::warnings`] |
@@ -168,6 +169,7 @@ mod lobby;
 #[cfg(not(feature = "std"))]
 #[path = "no_lobby.rs"]
 mod lobby;
+mod poll;
 mod retrier;
 mod retry;
 mod rt;
@@ -230,6 +232,7 @@ pub use self::{
     guard::{Guard, Unguarded},
     hooks::{Always, Heeds, Judge, On, PassFailureVerdictToWhen, Plain, Setting, Silent, Until, Watch},
     lint::Warning,
+    poll::Answer,
     retrier::Retrier,
     retry::Retry,
     rt::Timer,
@@ -274,3 +277,8 @@ struct ComingFrom;
 #[cfg(all(doctest, feature = "toml"))]
 #[doc = include_str!("../../../docs/protect.md")]
 struct Protect;
+
+/// The page about clients that stay compiles.
+#[cfg(all(doctest, feature = "http"))]
+#[doc = include_str!("../../../docs/clients.md")]
+struct Clients;

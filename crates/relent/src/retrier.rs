@@ -445,6 +445,10 @@ impl<W, N, S: Setting> Retrier<W, N, S> {
         &self.policy
     }
 
+    pub(crate) fn into_parts(self) -> (Policy, Hooks<W, N, S>) {
+        (self.policy, self.hooks)
+    }
+
     /// Calls `op` until it succeeds or the policy gives up. The future owns the retrier, so it can be kept and spawned.
     ///
     /// # Cancel safety

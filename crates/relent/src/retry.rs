@@ -90,6 +90,8 @@ struct State {
     again: Option<Timestamp>,
     /// Draws for the upstream so far.
     draws: u32,
+    /// Attempts before something changed, from which on delays count anew: see [`Answer::Changed`](crate::Answer).
+    before_change: u32,
 }
 
 impl State {
@@ -113,7 +115,13 @@ impl State {
             retries_given_up: false,
             again: None,
             draws: 0,
+            before_change: 0,
         }
+    }
+
+    /// Attempts that have ended.
+    const fn made(&self) -> u32 {
+        self.before_change.saturating_add(self.saved.failures)
     }
 
     fn call<'p>(&self, policy: &'p Policy) -> Call<&'p Policy> {
@@ -130,10 +138,17 @@ impl State {
 
     /// The failures are forgotten, and the jitter is new.
     fn forget(&mut self, now: Timestamp) {
-        self.seed = draw(self.seed, u32::MAX);
-        self.saved = Saved::default();
+        self.begin_curve_anew();
+        self.before_change = 0;
         self.timeline = Timeline::new(now);
         self.begin_at(now, true);
+    }
+
+    /// The next delay is the first again, and the jitter is new. No limit is lifted.
+    fn begin_curve_anew(&mut self) {
+        self.before_change = self.made();
+        self.seed = draw(self.seed, u32::MAX);
+        self.saved = Saved::default();
     }
 
     /// Whether there is no more to tell of the call than that one attempt failed.
@@ -143,6 +158,23 @@ impl State {
 
     fn is_cancelled(&self) -> bool {
         self.cancel.as_ref().is_some_and(Cancel::is_cancelled)
+    }
+
+    /// Counts an attempt that ended at `failed_at`, and asks the policy.
+    fn decide(&mut self, policy: &Policy, verdict: Verdict) -> Decision {
+        self.pushback = verdict.pushback().or(self.pushback);
+        let mut call = self.call(policy);
+        let decision = call.on_failure(self.failed_at, verdict);
+        self.saved = call.save();
+        self.timeline.catch_up(self.made().saturating_sub(1));
+        self.timeline.push(self.attempt_started, self.failed_at);
+        match decision {
+            // Of attempts before a change the call does not know.
+            Decision::Retry(_) if self.made() >= policy.max_attempts && policy.max_attempts != u32::MAX => {
+                Decision::GiveUp(Reason::Attempts)
+            }
+            decision => decision,
+        }
     }
 }
 
@@ -642,7 +674,7 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
     fn attempt_of(&self, state: &State) -> Attempt {
         let call = state.call(self.policy.borrow());
         let now = state.attempt_started.unwrap_or(state.failed_at);
-        Attempt::new(call.attempt(), if state.is_timed { call.attempt_limit(now) } else { None })
+        Attempt::new(state.made().saturating_add(1), if state.is_timed { call.attempt_limit(now) } else { None })
     }
 
     /// The attempt that is under way, without an attempt timeout if it is the last.
@@ -854,7 +886,8 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
         }
         let state = self.state.get_or_insert_with(|| State::new(None));
         let failures = state.saved.failures.saturating_add(1);
-        let goes_on = !state.is_timed && state.cancel.is_none() && failures < policy.max_attempts;
+        let made = state.before_change.saturating_add(failures);
+        let goes_on = !state.is_timed && state.cancel.is_none() && made < policy.max_attempts;
         if goes_on {
             state.saved.failures = failures;
             state.attempt_started = None;
@@ -891,17 +924,29 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
         {
             state.forget(started);
         }
-        state.pushback = verdict.pushback().or(state.pushback);
-        let mut call = state.call(self.policy.borrow());
-        let decision = call.on_failure(state.failed_at, verdict);
-        state.saved = call.save();
-        state.timeline.catch_up(state.saved.failures.saturating_sub(1));
-        state.timeline.push(state.attempt_started, state.failed_at);
-        match decision {
+        match state.decide(self.policy.borrow(), verdict) {
             _ if state.is_cancelled() => Err(Reason::Cancelled),
             Decision::Retry(_) if stop.is_some() => Err(stop.unwrap_or(Reason::Permanent)),
             Decision::Retry(delay) if self.pay(outcome) => Ok(delay),
             Decision::Retry(_) => Err(Reason::Budget),
+            Decision::GiveUp(reason) => Err(reason),
+        }
+    }
+
+    /// Takes note of an answer that is neither the end nor a failure: to be asked for again, which nobody has to pay for.
+    pub(crate) fn ask_again(&mut self, verdict: Verdict, has_changed: bool) -> Result<Duration, Reason> {
+        self.begin();
+        let now = self.timer.now();
+        self.state().failed_at = now;
+        self.tell_upstream(Outcome::Success);
+        self.guard.renew();
+        let state = self.state.get_or_insert_with(|| State::new(None));
+        if has_changed {
+            state.begin_curve_anew();
+        }
+        match state.decide(self.policy.borrow(), verdict) {
+            _ if state.is_cancelled() => Err(Reason::Cancelled),
+            Decision::Retry(delay) => Ok(delay),
             Decision::GiveUp(reason) => Err(reason),
         }
     }
@@ -953,9 +998,9 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
             // Which need not be when the last attempt failed.
             state.failed_at = now;
         }
-        state.timeline.catch_up(state.saved.failures);
+        state.timeline.catch_up(state.made());
         let story = Story {
-            attempts: state.saved.failures,
+            attempts: state.made(),
             elapsed: state.knows_start.then(|| state.failed_at.since(state.started)),
             timed_out: state.timed_out,
             pushback: state.pushback,
@@ -971,7 +1016,7 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
         let now = self.timer.now();
         let state = self.state();
         state.saved.failures = state.saved.failures.saturating_add(1);
-        state.timeline.catch_up(state.saved.failures.saturating_sub(1));
+        state.timeline.catch_up(state.made().saturating_sub(1));
         state.timeline.push(state.attempt_started, now);
         self.give_up(Reason::Cancelled, last)
     }

@@ -27,7 +27,7 @@ pub(crate) enum Fault<E> {
     Cancelled,
 }
 
-const SEAL: Seal = Seal(());
+pub(crate) const SEAL: Seal = Seal(());
 
 impl<W, N, S: Setting> Hooks<W, N, S> {
     /// Whether nothing is to be done before the first attempt or while it runs.
@@ -97,7 +97,7 @@ pub(crate) fn judge<E, W: Judge<E>>(when: &mut W, error: &E, retries_given_up: b
     if is_given_up::<E>() && !retries_given_up { Verdict::Permanent } else { when.judge(error, SEAL) }
 }
 
-fn call<'a, S: Setting>(
+pub(crate) fn call<'a, S: Setting>(
     policy: &'a Policy,
     setting: &'a S,
     deadline: Timestamp,
@@ -114,17 +114,17 @@ fn call<'a, S: Setting>(
 }
 
 /// Who judges and who is told.
-struct Ears<'h, W, N> {
-    when: &'h mut W,
-    notify: &'h mut N,
-    retries_given_up: bool,
+pub(crate) struct Ears<'h, W, N> {
+    pub(crate) when: &'h mut W,
+    pub(crate) notify: &'h mut N,
+    pub(crate) retries_given_up: bool,
 }
 
 impl<W, N> Ears<'_, W, N> {
     /// Takes note of a failure: the delay before the next attempt, or the error that ends the call. The last error the
     /// operation returned is kept in `last`.
     #[inline]
-    fn failed<E, T: Timer, G: Guard>(
+    pub(crate) fn failed<E, T: Timer, G: Guard>(
         &mut self,
         retry: &mut Retry<&Policy, &T, G>,
         attempt: Attempt,
@@ -322,21 +322,38 @@ where
             return Err(retry.give_up(reason, last));
         }
         let attempt = if *spares_last { retry.unhurried() } else { retry.attempt() };
-        let outcome = match (attempt.timeout(), setting.switch(SEAL)) {
-            #[cfg(feature = "std")]
-            (_, switch) if S::Guard::GUARDS && setting.is_hedged(SEAL) => {
-                let retries_given_up = ears.retries_given_up;
-                let judge = |error: &E| judge(ears.when, error, retries_given_up);
-                apart(hedged(op, &mut retry, attempt, (setting.timer(SEAL), switch), judge)).await
-            }
-            (None, None) => op(attempt).await.map_err(Fault::Error),
-            (limit, cancel) => bounded(op(attempt), limit, setting.timer(SEAL), cancel).await,
-        };
-        let fault = match outcome {
+        let fault = match attempt_once(op, &mut retry, attempt, setting, &mut ears).await {
             Ok(value) => return Ok(retry.succeed(value)),
             Err(fault) => fault,
         };
         delay = ears.failed(&mut retry, attempt, fault, &mut last)?;
+    }
+}
+
+/// One attempt, within its limits, with the hedges that are due.
+#[cfg_attr(not(feature = "std"), expect(unused_variables, reason = "who hedges allocates"))]
+pub(crate) async fn attempt_once<W, N, S, V, E, F, Fut>(
+    op: &mut F,
+    retry: &mut Retry<&Policy, &S::Timer, S::Guard>,
+    attempt: Attempt,
+    setting: &S,
+    ears: &mut Ears<'_, W, N>,
+) -> Result<V, Fault<E>>
+where
+    W: Judge<E>,
+    S: Setting,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
+{
+    match (attempt.timeout(), setting.switch(SEAL)) {
+        #[cfg(feature = "std")]
+        (_, switch) if S::Guard::GUARDS && setting.is_hedged(SEAL) => {
+            let retries_given_up = ears.retries_given_up;
+            let judge = |error: &E| judge(ears.when, error, retries_given_up);
+            apart(hedged(op, retry, attempt, (setting.timer(SEAL), switch), judge)).await
+        }
+        (None, None) => op(attempt).await.map_err(Fault::Error),
+        (limit, cancel) => bounded(op(attempt), limit, setting.timer(SEAL), cancel).await,
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Every client that retries needs the same four answers: is this status worth another attempt ([`verdict`]), may this
 //! request be sent twice ([`replay()`]), when does the server want to see us again ([`pushback()`]), and which attempt is
-//! this ([`attempt()`]). Servers ask two more: how long is the answer still of use ([`deadline()`]), and how many attempts
+//! this ([`attempt()`]). Whoever waits for a job asks whether it is done ([`answer()`]). Servers ask two more: how long is the answer still of use ([`deadline()`]), and how many attempts
 //! did this client make of late ([`attempts()`]). The tables behind them are public, each row with its source:
 //! [`STATUSES`], [`METHODS`], [`FAULTS`], and of headers, read and written, [`DIALECTS`], [`COUNTERS`], [`DEADLINES`].
 //!
@@ -55,6 +55,7 @@
 //!
 //! Nothing here reads a clock, opens a connection or sends anything.
 
+mod answer;
 mod attempt;
 mod date;
 mod deadline;
@@ -67,6 +68,7 @@ mod retry_info;
 mod rules;
 mod table;
 
+pub use answer::{answer, location};
 pub use attempt::{attempt, attempt_value, attempts, attempts_value};
 pub use date::http_date;
 pub use deadline::deadline;

@@ -13,6 +13,7 @@ mod layer;
 mod limits;
 mod nested;
 mod no_tokio;
+mod poll;
 mod properties;
 mod runtimes;
 mod rush;

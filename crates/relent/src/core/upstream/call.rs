@@ -452,6 +452,12 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
         hedge
     }
 
+    /// What it did has succeeded: what it asks for next is the first attempt of another call.
+    pub(crate) fn renew(&mut self) {
+        self.give_back();
+        self.has_started = false;
+    }
+
     /// The attempt under way, as a call of its own; this one has none any more.
     pub(crate) fn split_off(&mut self) -> UpstreamCall<H>
     where
