@@ -46,6 +46,7 @@
 //! deadline or an attempt timeout (gRPC: `grpc-timeout`), and by name: [`idempotency_keys`](RetryLayer::idempotency_keys),
 //! [`histogram`](RetryLayer::histogram).
 
+pub mod admission;
 mod call;
 mod faults;
 mod guard;
@@ -61,6 +62,7 @@ mod terms;
 mod time_left;
 
 pub use self::{
+    admission::{AdmissionBody, AdmissionFuture, AdmissionLayer, AdmissionService, Caller, CallerScope},
     call::Runs,
     guard::GuardLayer,
     missed::Missed,

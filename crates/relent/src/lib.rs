@@ -200,6 +200,7 @@ pub use self::{
     core::{
         admission::{
             Admission, AdmissionSettings, AdmissionSnapshot, Admit, Arrival, Attempts, Order, Priority, Room, Scope,
+            permit::AdmissionPermit,
         },
         backoff::{Backoff, Step},
         breaker::{

@@ -76,6 +76,15 @@ impl TimeLeft {
     pub fn scope<F: Future>(self, future: F) -> Within<F> {
         Within { until: self, future }
     }
+
+    /// Runs a function as [`scope`](TimeLeft::scope) runs a future.
+    #[inline]
+    pub(super) fn within<R>(self, run: impl FnOnce() -> R) -> R {
+        let outer = CURRENT.get();
+        let _restore = Restore(outer);
+        CURRENT.set(Some(outer.map_or(self, |outer| outer.min(self))));
+        run()
+    }
 }
 
 pin_project_lite::pin_project! {
@@ -103,10 +112,8 @@ impl<F: Future> Future for Within<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let outer = CURRENT.get();
-        let _restore = Restore(outer);
-        CURRENT.set(Some(outer.map_or(*this.until, |outer| outer.min(*this.until))));
-        this.future.poll(cx)
+        let future = this.future;
+        this.until.within(|| future.poll(cx))
     }
 }
 

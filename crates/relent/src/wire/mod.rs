@@ -2,8 +2,10 @@
 //!
 //! Every client that retries needs the same four answers: is this status worth another attempt ([`verdict`]), may this
 //! request be sent twice ([`replay()`]), when does the server want to see us again ([`pushback()`]), and which attempt is
-//! this ([`attempt()`]). Whoever waits for a job asks whether it is done ([`answer()`]). Servers ask two more: how long is the answer still of use ([`deadline()`]), and how many attempts
-//! did this client make of late ([`attempts()`]). The tables behind them are public, each row with its source:
+//! this ([`attempt()`]). Whoever waits for a job asks whether it is done ([`answer()`]). Servers ask two more: how long is
+//! the answer still of use ([`deadline()`]), and how many attempts did this client make of late ([`attempts()`]); or all at
+//! once ([`arrival()`]), and what to say instead of an answer ([`refusal()`]). The tables behind them are public, each row
+//! with its source:
 //! [`STATUSES`], [`METHODS`], [`FAULTS`], and of headers, read and written, [`DIALECTS`], [`COUNTERS`], [`DEADLINES`].
 //!
 //! ```
@@ -56,6 +58,7 @@
 //! Nothing here reads a clock, opens a connection or sends anything.
 
 mod answer;
+mod arrival;
 mod attempt;
 mod date;
 mod deadline;
@@ -63,12 +66,14 @@ mod dialect;
 mod fault;
 mod idempotency;
 mod pushback;
+mod refusal;
 mod replay;
 mod retry_info;
 mod rules;
 mod table;
 
 pub use answer::{answer, location};
+pub use arrival::arrival;
 pub use attempt::{attempt, attempt_value, attempts, attempts_value};
 pub use date::http_date;
 pub use deadline::deadline;
@@ -79,6 +84,9 @@ pub use dialect::{
 pub use fault::Fault;
 pub use idempotency::{BadKey, IDEMPOTENCY_KEY, IdempotencyKey};
 pub use pushback::{Pushback, pushback};
+#[cfg(feature = "tower")]
+pub(crate) use refusal::GRPC_STATUS;
+pub use refusal::refusal;
 pub use replay::{Replay, Request, is_idempotent, replay};
 pub use rules::{Rules, StatusSet, verdict};
 pub use table::{FAULTS, FaultRow, METHODS, MethodRow, STATUSES, StatusRow};

@@ -5,9 +5,11 @@
 //! "do not retry" instead of "later" (Google, "Site Reliability Engineering", 2016, chapter 21). Which work goes first is
 //! DAGOR's question (Zhou et al., SoCC 2018).
 //!
-//! How much fits is not decided here: the caller says what its limiter has in use.
+//! How much fits is a [`Limit`]'s to say, and who comes back when a [`Pacer`]'s: an admission owns both, or neither. Who has
+//! a queue of their own, such as a simulator, says what is in use and asks [`decide`](Admission::decide).
 
 mod attempts;
+pub(crate) mod permit;
 #[cfg(all(test, feature = "std", not(loom)))]
 mod tests;
 
@@ -15,11 +17,13 @@ pub use self::attempts::Attempts;
 
 use self::attempts::Recent;
 use super::{
-    pacer::{Pacer, Turn},
+    limiter::{Limit, LimitSnapshot, settings::LimitSettings},
+    pacer::{Pacer, PacerSnapshot, Turn},
     settings::Invalid,
     time::{Timestamp, nanos},
     word::Word,
 };
+use crate::lobby::Lobby;
 use core::{fmt, time::Duration};
 
 /// Who should not be asked again when a server is overloaded.
@@ -120,8 +124,27 @@ pub enum Admit {
 /// assert_eq!(ADMISSION.decide(now, &hopeless, free, None), Admit::Overloaded(Scope::Service));
 /// assert_eq!(ADMISSION.decide(now, &Arrival::default(), full, None), Admit::Shed(Duration::from_secs(1)));
 /// ```
+///
+/// With a limit it takes places too, and gives them back:
+///
+/// ```
+/// use relent::{Admission, Admit, Arrival, Limit, Outcome, Pacer, Timestamp};
+/// use std::time::Duration;
+///
+/// static DOOR: Admission = Admission::new().limit(Limit::concurrency(1)).pacer(Pacer::capacity(100.0));
+///
+/// let now = Timestamp::ZERO;
+/// let mut inside = DOOR.permit(now, &Arrival::default()).unwrap();
+/// let refused = DOOR.permit(now, &Arrival::default()).unwrap_err();
+/// assert_eq!(refused, Admit::Turn(Duration::from_millis(10)));
+/// inside.answered(now, Outcome::Success);
+/// drop(inside);
+/// assert_eq!(DOOR.snapshot(now).limit.unwrap().in_flight, Some(0));
+/// ```
 pub struct Admission {
     settings: AdmissionSettings,
+    limit: Option<Limit>,
+    pacer: Option<Pacer>,
     /// What an answer takes, learned, in nanoseconds plus 1.
     takes: Word,
     recent: Recent,
@@ -131,6 +154,8 @@ pub struct Admission {
     low: Word,
     retries: Word,
     turns: Word,
+    /// Who waits for room, where the limit has a queue.
+    lobby: Lobby,
 }
 
 /// Everything an [`Admission`] is told, by name.
@@ -192,7 +217,7 @@ impl Default for AdmissionSettings {
 }
 
 /// How often each rule of an [`Admission`] has decided since the start, and what it has seen of late.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AdmissionSnapshot {
     /// Taken.
@@ -211,12 +236,25 @@ pub struct AdmissionSnapshot {
     pub offered: Attempts,
     /// What an answer takes, by hand or learned.
     pub service_time: Option<Duration>,
+    /// The limit and what is in flight under it, if there is one.
+    pub limit: Option<LimitSnapshot>,
+    /// The backlog of turns and the capacity, if there is a pacer.
+    pub pacer: Option<PacerSnapshot>,
+}
+
+impl AdmissionSnapshot {
+    /// How many were refused, for whatever reason.
+    pub const fn refused(&self) -> u64 {
+        self.hopeless + self.full + self.low + self.retries + self.turns
+    }
 }
 
 impl Admission {
     const fn of(settings: AdmissionSettings) -> Admission {
         Admission {
             settings,
+            limit: None,
+            pacer: None,
             takes: Word::new(0),
             recent: Recent::new(),
             accepted: Word::new(0),
@@ -225,6 +263,7 @@ impl Admission {
             low: Word::new(0),
             retries: Word::new(0),
             turns: Word::new(0),
+            lobby: Lobby::new(),
         }
     }
 
@@ -240,6 +279,29 @@ impl Admission {
     #[expect(clippy::new_without_default, reason = "a machine with state is made by name")]
     pub const fn new() -> Admission {
         Admission::of(AdmissionSettings::DEFAULT)
+    }
+
+    /// How much there is room for: requests in flight, fixed or found by itself, or a rate. Without it there always is.
+    ///
+    /// ```
+    /// use relent::{Admission, Limit};
+    /// use std::time::Duration;
+    ///
+    /// static FIXED: Admission = Admission::new().limit(Limit::concurrency(100).queue(50, Duration::from_secs(1)));
+    /// static FOUND: Admission = Admission::new().limit(Limit::aimd(20).slow_after(Duration::from_millis(500)));
+    /// ```
+    #[must_use]
+    pub const fn limit(mut self, limit: Limit) -> Admission {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Gives who finds no room a turn, and keeps a tenth of the room for those who come back at theirs. A
+    /// [measured](Pacer::measured) capacity is the rate of answers while the limit is used up, so it needs a limit.
+    #[must_use]
+    pub const fn pacer(mut self, pacer: Pacer) -> Admission {
+        self.pacer = Some(pacer);
+        self
     }
 
     /// What an answer takes, instead of learning it: with less time left to its caller, an attempt is not begun.
@@ -297,7 +359,7 @@ impl Admission {
         match pacer {
             Some(pacer) => self.paced(pacer.arrive(now, arrival.attempt, has_room)),
             None if has_room => self.accept(),
-            None => self.refuse(now, arrival, room),
+            None => self.refuse(now, arrival, room.used < room.most),
         }
     }
 
@@ -329,6 +391,8 @@ impl Admission {
             turns: self.turns.get(),
             offered: self.recent.at(now),
             service_time: self.takes(),
+            limit: self.limit.as_ref().map(|limit| limit.snapshot(now)),
+            pacer: self.pacer.as_ref().map(|pacer| pacer.snapshot(now)),
         }
     }
 
@@ -337,7 +401,7 @@ impl Admission {
     }
 
     fn is_hopeless(&self, arrival: &Arrival) -> bool {
-        arrival.left.is_some_and(|left| self.takes().is_some_and(|takes| left < takes))
+        arrival.left.is_some_and(|left| left.is_zero() || self.takes().is_some_and(|takes| left < takes))
     }
 
     /// How much of the room this attempt may find in use.
@@ -373,7 +437,7 @@ impl Admission {
         }
     }
 
-    fn refuse(&self, now: Timestamp, arrival: &Arrival, room: Room) -> Admit {
+    fn refuse(&self, now: Timestamp, arrival: &Arrival, is_kept: bool) -> Admit {
         let is_too_much = |attempts: &Attempts| {
             attempts.total() >= LEAST_ATTEMPTS && attempts.retry_share() > self.settings.max_retry_share
         };
@@ -381,7 +445,7 @@ impl Admission {
             self.retries.add(1);
             return Admit::Overloaded(self.settings.scope);
         }
-        if room.used < room.most {
+        if is_kept {
             self.low.add(1)
         } else {
             self.full.add(1)
@@ -392,6 +456,10 @@ impl Admission {
 
 impl fmt::Debug for Admission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Admission").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("Admission")
+            .field("settings", &self.settings)
+            .field("limit", &self.limit)
+            .field("pacer", &self.pacer)
+            .finish_non_exhaustive()
     }
 }

@@ -1,0 +1,242 @@
+use super::{super::*, *};
+use crate::core::{
+    outcome::Outcome,
+    rng::{GAMMA, mix},
+};
+use std::{println, vec::Vec};
+
+const NOW: Timestamp = Timestamp::from_nanos(1_000_000_000);
+const MS: Duration = Duration::from_millis(1);
+
+fn attempt(attempt: u32) -> Arrival {
+    Arrival { attempt, ..Arrival::default() }
+}
+
+fn of(priority: Priority) -> Arrival {
+    Arrival { priority, ..Arrival::default() }
+}
+
+fn in_flight(door: &Admission) -> (u32, u32) {
+    let limit = door.snapshot(NOW).limit.unwrap();
+    (limit.in_flight.unwrap(), limit.queued)
+}
+
+#[test]
+fn places_are_taken_and_come_back() {
+    let door = Admission::new().limit(Limit::concurrency(2));
+    let first = door.permit(NOW, &attempt(1)).unwrap();
+    let mut second = door.permit(NOW, &attempt(1)).unwrap();
+    assert_eq!(door.permit(NOW, &attempt(1)).unwrap_err(), Admit::Shed(Duration::from_secs(1)));
+    second.answered(NOW + 5 * MS, Outcome::Success);
+    assert_eq!(in_flight(&door), (2, 0), "until it is dropped");
+    drop(second);
+    drop(first);
+    assert_eq!(in_flight(&door), (0, 0));
+    let snapshot = door.snapshot(NOW);
+    assert_eq!((snapshot.accepted, snapshot.full, snapshot.refused()), (2, 1, 1));
+    assert_eq!(snapshot.service_time, Some(5 * MS), "what was dropped without an answer teaches nothing");
+}
+
+#[test]
+fn the_vital_need_no_place_and_the_low_leave_half() {
+    let door = Admission::new().limit(Limit::concurrency(4));
+    let low: Vec<_> = (0..4).filter_map(|_| door.permit(NOW, &of(Priority::Low)).ok()).collect();
+    assert_eq!((low.len(), in_flight(&door)), (2, (2, 0)), "who is refused holds nothing");
+    let normal: Vec<_> = (0..4).filter_map(|_| door.permit(NOW, &attempt(1)).ok()).collect();
+    assert_eq!(normal.len(), 2);
+    let vital = door.permit(NOW, &of(Priority::Vital)).unwrap();
+    assert_eq!(in_flight(&door), (4, 0));
+    drop(vital);
+    assert_eq!((in_flight(&door), door.snapshot(NOW).low), ((4, 0), 2));
+}
+
+#[test]
+fn the_last_tenth_is_for_those_who_go_first() {
+    for (order, first, retry) in
+        [(Order::RetriesFirst, 9, 10), (Order::FirstAttemptsFirst, 10, 9), (Order::AsTheyCome, 10, 10)]
+    {
+        for (number, most) in [(1, first), (2, retry)] {
+            let door = Admission::new().order(order).limit(Limit::concurrency(10));
+            let taken: Vec<_> = (0..20).filter_map(|_| door.permit(NOW, &attempt(number)).ok()).collect();
+            assert_eq!(taken.len(), most, "{order:?}, attempt {number}");
+        }
+    }
+}
+
+#[test]
+fn room_that_is_promised_is_not_taken() {
+    let door = Admission::new().limit(Limit::concurrency(1)).pacer(Pacer::capacity(1000.0).horizon(3 * MS));
+    let first = door.permit(NOW, &attempt(1)).unwrap();
+    assert_eq!(door.permit(NOW, &attempt(1)).unwrap_err(), Admit::Turn(MS));
+    drop(first);
+    assert_eq!(door.permit(NOW, &attempt(1)).unwrap_err(), Admit::Turn(2 * MS), "there is room, but not for newcomers");
+    assert_eq!(in_flight(&door), (0, 0), "and no place is lost by it");
+    let back = door.permit(NOW + MS, &attempt(2)).unwrap();
+    assert_eq!(door.permit(NOW + MS, &attempt(2)).unwrap_err(), Admit::Turn(2 * MS));
+    assert_eq!(door.permit(NOW, &attempt(1)).unwrap_err(), Admit::Overloaded(Scope::Service), "beyond the horizon");
+    drop(back);
+    let snapshot = door.snapshot(NOW + MS);
+    assert_eq!((snapshot.turns, snapshot.retries, snapshot.pacer.unwrap().backlog), (3, 1, 2 * MS));
+}
+
+#[test]
+fn who_comes_back_finds_a_tenth_that_newcomers_left() {
+    let door = Admission::new().limit(Limit::concurrency(20)).pacer(Pacer::capacity(1000.0));
+    let newcomers: Vec<_> = (0..30).filter_map(|_| door.permit(NOW, &attempt(1)).ok()).collect();
+    let back: Vec<_> = (0..30).filter_map(|_| door.permit(NOW, &attempt(2)).ok()).collect();
+    assert_eq!((newcomers.len(), back.len(), in_flight(&door)), (18, 2, (20, 0)));
+}
+
+#[test]
+fn nobody_waits_longer_than_they_may() {
+    let door = Admission::new().service_time(10 * MS).limit(Limit::concurrency(1).queue(2, 100 * MS));
+    let inside = door.permit(NOW, &attempt(1)).unwrap();
+    let mut patient = door.permit(NOW, &attempt(1)).unwrap();
+    let mut hurried = door.permit(NOW, &Arrival { left: Some(40 * MS), ..attempt(1) }).unwrap();
+    assert_eq!(door.permit(NOW, &attempt(1)).unwrap_err(), Admit::Shed(Duration::from_secs(1)), "the queue is full");
+    assert_eq!((patient.waits_until(), hurried.waits_until()), (Some(NOW + 100 * MS), Some(NOW + 30 * MS)));
+    assert_eq!((patient.enter(NOW + 30 * MS), in_flight(&door)), (Ok(false), (1, 2)));
+    assert!(matches!(hurried.enter(NOW + 30 * MS), Err(Admit::Shed(_))), "no use any more");
+    assert_eq!(in_flight(&door), (1, 1));
+    drop(hurried);
+    drop(inside);
+    assert_eq!((patient.enter(NOW + 99 * MS), patient.waits_until(), in_flight(&door)), (Ok(true), None, (1, 0)));
+    patient.answered(NOW + 109 * MS, Outcome::Success);
+    drop(patient);
+    assert_eq!((in_flight(&door), door.snapshot(NOW).accepted, door.snapshot(NOW).full), ((0, 0), 2, 2));
+}
+
+#[test]
+fn who_leaves_the_queue_holds_nothing() {
+    let door = Admission::new().limit(Limit::concurrency(1).queue(5, 100 * MS));
+    let inside = door.permit(NOW, &attempt(1)).unwrap();
+    let waiting: Vec<_> = (0..5).map(|_| door.permit(NOW, &attempt(1)).unwrap()).collect();
+    assert_eq!(in_flight(&door), (1, 5));
+    drop(waiting);
+    assert_eq!(in_flight(&door), (1, 0));
+    drop(inside);
+    assert_eq!((in_flight(&door), door.snapshot(NOW).accepted), ((0, 0), 1));
+}
+
+#[test]
+fn without_time_nothing_is_begun() {
+    let door = Admission::new().limit(Limit::concurrency(1));
+    let late = Arrival { left: Some(Duration::ZERO), ..attempt(1) };
+    assert_eq!(door.permit(NOW, &late).unwrap_err(), Admit::Overloaded(Scope::Service), "though nothing is known yet");
+    assert_eq!((in_flight(&door), door.snapshot(NOW).hopeless), ((0, 0), 1));
+}
+
+#[test]
+fn a_rate_is_not_used_up_by_who_is_given_a_turn() {
+    let door = Admission::new().limit(Limit::rate(10)).pacer(Pacer::capacity(10.0));
+    drop(door.permit(NOW, &attempt(1)).unwrap());
+    assert_eq!(door.permit(NOW, &attempt(1)).unwrap_err(), Admit::Turn(100 * MS), "the rate is used up");
+    // Room again, but promised.
+    assert_eq!(door.permit(NOW + 99 * MS, &attempt(1)).unwrap_err(), Admit::Turn(101 * MS));
+    let later = NOW + 150 * MS;
+    assert_eq!(door.permit(later, &attempt(1)).unwrap_err(), Admit::Turn(150 * MS));
+    assert!(door.permit(later, &attempt(2)).is_ok(), "the permit was given back");
+}
+
+#[test]
+fn a_limit_that_finds_itself_learns_from_answers() {
+    let door = Admission::new().limit(Limit::aimd(10));
+    let limit = || door.snapshot(NOW).limit.unwrap().limit.unwrap();
+    let mut all: Vec<_> = (0..10).map(|_| door.permit(NOW, &attempt(1)).unwrap()).collect();
+    for permit in &mut all {
+        permit.answered(NOW + MS, Outcome::Success);
+    }
+    all.clear();
+    assert!(limit() > 10.0, "{}", limit());
+    let before = limit();
+    let mut failing = door.permit(NOW + 2 * MS, &attempt(1)).unwrap();
+    failing.answered(NOW + 3 * MS, Outcome::Failure(crate::Verdict::Transient));
+    drop(failing);
+    assert!(limit() < before * 0.91, "{}", limit());
+    let before = limit();
+    drop(door.permit(NOW + 4 * MS, &attempt(1)).unwrap());
+    assert_eq!(limit(), before, "a client that went away is neither");
+    let mut cut = door.permit(NOW + 5 * MS, &attempt(1)).unwrap();
+    cut.answered(NOW + 6 * MS, Outcome::Success);
+    cut.failed(Outcome::Failure(crate::Verdict::Transient));
+    drop(cut);
+    assert!(limit() < before, "its body failed");
+}
+
+/// Four workers of 10 ms each are 400 a second, whatever was thought before.
+#[test]
+fn a_capacity_is_measured_while_the_room_is_used_up() {
+    for limit in [Limit::concurrency(4), Limit::concurrency(4).queue(1, 100 * MS)] {
+        let door = Admission::new().limit(limit).pacer(Pacer::measured(50.0).horizon(Duration::from_secs(9)));
+        let capacity = || door.snapshot(NOW).pacer.unwrap().capacity;
+        let mut now = NOW;
+        for _ in 0..500 {
+            let mut alone = door.permit(now, &attempt(2)).unwrap();
+            now = now + 10 * MS;
+            alone.answered(now, Outcome::Success);
+        }
+        assert_eq!(capacity(), 50.0, "an idle server shows its load, not its capacity");
+        // One ends each 2.5 ms, and another takes its place.
+        let mut inside: Vec<_> = (0..4).map(|_| door.permit(now, &attempt(2)).unwrap()).collect();
+        for _ in 0..2000 {
+            now = now + Duration::from_micros(2500);
+            let mut ended = inside.remove(0);
+            ended.answered(now, Outcome::Success);
+            drop(ended);
+            inside.push(door.permit(now, &attempt(2)).unwrap());
+        }
+        assert!((390.0..=410.0).contains(&capacity()), "{}", capacity());
+    }
+}
+
+/// Whatever happens in whatever order: never more inside than the limit, and every place comes back.
+#[test]
+fn every_place_comes_back() {
+    let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(12u64);
+    println!("RELENT_SEED={seed}");
+    let mut state = seed;
+    let mut draw = |below: u64| {
+        state = state.wrapping_add(GAMMA);
+        mix(state) % below
+    };
+    for round in 0..200 {
+        let (limit, queue) = (1 + draw(4) as u32, draw(4) as u32);
+        let limits = match round % 3 {
+            0 => Limit::concurrency(limit),
+            1 => Limit::concurrency(limit).queue(queue, 20 * MS),
+            _ => Limit::aimd(limit),
+        };
+        let door = Admission::new().limit(limits);
+        let door = if draw(2) == 0 { door } else { door.pacer(Pacer::capacity(500.0).horizon(20 * MS)) };
+        let (mut now, mut held) = (NOW, Vec::new());
+        for _ in 0..300 {
+            // A clock that goes back, too.
+            now = if draw(20) == 0 { NOW } else { now + MS * draw(5) as u32 };
+            match draw(5) {
+                0 | 1 => {
+                    let priority = [Priority::Low, Priority::Normal, Priority::Vital][draw(3) as usize];
+                    let left = (draw(3) == 0).then(|| MS * draw(30) as u32);
+                    let arrival = Arrival { attempt: draw(4) as u32, client: None, left, priority };
+                    held.extend(door.permit(now, &arrival));
+                }
+                2 => {
+                    if let Some(permit) = held.first_mut()
+                        && permit.enter(now) == Ok(true)
+                    {
+                        permit.answered(now, [Outcome::Success, Outcome::TimedOut][draw(2) as usize]);
+                    }
+                }
+                _ if !held.is_empty() => drop(held.swap_remove(draw(held.len() as u64) as usize)),
+                _ => {}
+            }
+            let inside = held.iter().filter(|permit| permit.phase == Phase::Inside).count();
+            let waiting = held.iter().filter(|permit| permit.phase == Phase::Waiting).count();
+            assert_eq!(in_flight(&door), (inside as u32, waiting as u32), "round {round}");
+            if round % 3 != 2 {
+                assert!(inside <= limit as usize && waiting <= queue as usize, "round {round}");
+            }
+        }
+        drop(held);
+        assert_eq!(in_flight(&door), (0, 0), "round {round}");
+    }
+}

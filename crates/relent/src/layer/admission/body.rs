@@ -1,0 +1,73 @@
+//! The body of an answer that went through an admission: the service's, holding its permit; or none.
+
+use super::{Caller, Door};
+use crate::{AdmissionPermit, Outcome, Verdict};
+use core::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+use http_body::{Body, Frame, SizeHint};
+
+pin_project_lite::pin_project! {
+    /// The body of what an [`AdmissionService`](super::AdmissionService) answers: that of the service, or nothing where the
+    /// request was refused. It holds the request's place until its end, or until it is dropped.
+    #[derive(Debug)]
+    pub struct AdmissionBody<B> {
+        #[pin]
+        inner: Option<B>,
+        // After the body, so that what it holds is gone when the place is free.
+        permit: Option<AdmissionPermit<Door>>,
+        caller: Caller,
+    }
+}
+
+impl<B> AdmissionBody<B> {
+    pub(super) fn refused() -> AdmissionBody<B> {
+        AdmissionBody { inner: None, permit: None, caller: Caller::default() }
+    }
+
+    pub(super) fn new(inner: B, permit: Option<AdmissionPermit<Door>>, caller: Caller) -> AdmissionBody<B> {
+        AdmissionBody { inner: Some(inner), permit, caller }
+    }
+}
+
+/// The empty one, as a refusal has it.
+impl<B> Default for AdmissionBody<B> {
+    fn default() -> AdmissionBody<B> {
+        AdmissionBody::refused()
+    }
+}
+
+impl<B: Body> Body for AdmissionBody<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let mut this = self.project();
+        let Some(mut inner) = this.inner.as_mut().as_pin_mut() else { return Poll::Ready(None) };
+        let polled = this.caller.within(|| inner.as_mut().poll_frame(cx));
+        let is_over = match &polled {
+            Poll::Pending => false,
+            Poll::Ready(None) => true,
+            Poll::Ready(Some(Ok(_))) => inner.is_end_stream(),
+            Poll::Ready(Some(Err(_))) => {
+                if let Some(permit) = this.permit {
+                    permit.failed(Outcome::Failure(Verdict::Transient));
+                }
+                true
+            }
+        };
+        if is_over {
+            *this.permit = None;
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+    }
+}
