@@ -1,0 +1,260 @@
+//! The operations, each a transaction.
+
+use super::{Durability, Sqlite, fault, names::Names, rows::signed, schema, writer::Tx};
+use crate::{
+    Abandon, About, Acquired, Begin, Claim, Delta, Engine, Error, Held, Holder, Holding, Kept, Key, Kind, Lease,
+    Listed, Nonce, Owner, Renewed, Replaced, Scope, Shared, Started, Stored, Version, Versioned,
+    engine::polled,
+    rules::{self, Change, LeaseRow, REMEMBERED, Record},
+};
+use std::{sync::Arc, time::Duration};
+
+impl Sqlite {
+    async fn run<T: Send + 'static>(
+        &self,
+        op: impl Fn(&Tx<'_>, &Names) -> Result<T, Error> + Send + Sync + 'static,
+    ) -> Result<T, Error> {
+        let names = self.inner.names.clone();
+        self.inner.writer.run(move |tx| op(tx, &names)).await
+    }
+
+    async fn claimed(
+        &self,
+        claim: &Claim,
+        op: impl Fn(&Tx<'_>, Option<Record>, &Claim) -> (Change<Record>, Kept) + Send + Sync + 'static,
+    ) -> Result<Kept, Error> {
+        let claim = claim.clone();
+        self.run(move |tx, names| {
+            let (change, kept) = op(tx, tx.record(names, &claim.scope, &claim.key)?, &claim);
+            tx.change_record(names, &claim.scope, &claim.key, change)?;
+            Ok(kept)
+        })
+        .await
+    }
+
+    async fn held<T: Send + 'static>(
+        &self,
+        name: &Key,
+        op: impl Fn(&Tx<'_>, Option<LeaseRow>) -> (Change<LeaseRow>, T) + Send + Sync + 'static,
+    ) -> Result<T, Error> {
+        let name = name.clone();
+        self.run(move |tx, names| {
+            let (change, answer) = op(tx, tx.lease(names, &name)?);
+            tx.change_lease(names, &name, change)?;
+            Ok(answer)
+        })
+        .await
+    }
+}
+
+impl Engine for Sqlite {
+    async fn begin(&self, begin: &Begin) -> Result<Started, Error> {
+        let begin = begin.clone();
+        self.run(move |tx, names| {
+            let record = tx.record(names, &begin.scope, &begin.key)?;
+            let (change, started) = rules::begin(record, tx.now, &begin, || tx.next(names))?;
+            tx.change_record(names, &begin.scope, &begin.key, change)?;
+            Ok(started)
+        })
+        .await
+    }
+
+    async fn complete(&self, claim: &Claim, stored: &Stored, keep: Duration) -> Result<Kept, Error> {
+        let stored = stored.clone();
+        self.claimed(claim, move |tx, record, claim| rules::complete(record, tx.now, claim, &stored, keep)).await
+    }
+
+    async fn abandon(&self, claim: &Claim, why: Abandon) -> Result<Kept, Error> {
+        self.claimed(claim, move |tx, record, claim| rules::abandon(record, tx.now, claim, why)).await
+    }
+
+    async fn extend(&self, claim: &Claim, lease: Duration) -> Result<Kept, Error> {
+        self.claimed(claim, move |tx, record, claim| rules::extend(record, tx.now, claim, lease)).await
+    }
+
+    async fn acquire(&self, lease: &Lease) -> Result<Acquired, Error> {
+        let lease = lease.clone();
+        self.run(move |tx, names| {
+            let row = tx.lease(names, &lease.name)?;
+            let (change, acquired) = rules::acquire(row, tx.now, &lease, || tx.next(names))?;
+            tx.change_lease(names, &lease.name, change)?;
+            Ok(acquired)
+        })
+        .await
+    }
+
+    async fn renew(&self, holding: &Holding, ttl: Duration) -> Result<Renewed, Error> {
+        let fence = holding.fence;
+        self.held(&holding.name, move |tx, row| rules::renew(row, tx.now, fence, ttl)).await
+    }
+
+    async fn release(&self, holding: &Holding) -> Result<Kept, Error> {
+        let fence = holding.fence;
+        self.held(&holding.name, move |tx, row| rules::release(row, tx.now, fence)).await
+    }
+
+    async fn holder(&self, name: &Key) -> Result<Option<Holder>, Error> {
+        let name = name.clone();
+        self.run(move |tx, names| Ok(rules::holder(tx.lease(names, &name)?, tx.now))).await
+    }
+
+    async fn read(&self, key: &Key) -> Result<Versioned, Error> {
+        let key = key.clone();
+        self.run(move |tx, names| Ok(rules::versioned(tx.value(names, &key)?))).await
+    }
+
+    async fn replace(
+        &self,
+        key: &Key,
+        version: Version,
+        value: Option<&[u8]>,
+        nonce: Nonce,
+    ) -> Result<Replaced, Error> {
+        let (key, value): (_, Option<Arc<[u8]>>) = (key.clone(), value.map(Into::into));
+        self.run(move |tx, names| {
+            let row = tx.value(names, &key)?;
+            let (change, replaced) = rules::replace(row, tx.now, version, value.as_deref(), nonce, || tx.next(names))?;
+            tx.change_value(names, &key, change)?;
+            Ok(replaced)
+        })
+        .await
+    }
+
+    async fn first_time(&self, scope: &Scope, key: &Key, keep: Duration, nonce: Nonce) -> Result<bool, Error> {
+        let (scope, key) = (scope.clone(), key.clone());
+        self.run(move |tx, names| {
+            let (change, first) = rules::first_time(tx.seen(names, &scope, &key)?, tx.now, keep, nonce);
+            tx.change_seen(names, &scope, &key, change)?;
+            Ok(first)
+        })
+        .await
+    }
+
+    async fn merge(&self, delta: &Delta) -> Result<Shared, Error> {
+        let delta = delta.clone();
+        self.run(move |tx, names| tx.merge(names, &delta)).await
+    }
+
+    async fn hold(&self, upstream: &Key, held: Option<Held>) -> Result<(), Error> {
+        let (upstream, held) = (upstream.clone(), held.map(|held| held == Held::Open));
+        self.run(move |tx, names| tx.write(&names.put_held, (upstream.as_bytes(), held)).map(drop)).await
+    }
+
+    async fn purge(&self, most: u32) -> Result<u64, Error> {
+        self.run(move |tx, names| tx.purge(names, most)).await
+    }
+
+    async fn list(&self, kind: Kind, most: u32) -> Result<Vec<Listed>, Error> {
+        self.run(move |tx, names| tx.list(names, kind, most)).await
+    }
+
+    async fn about(&self) -> Result<About, Error> {
+        let durability = match self.inner.durability {
+            Durability::Machine => {
+                "What is accepted is on the disk, and outlives a power loss (WAL, synchronous = FULL)."
+            }
+            Durability::Process => {
+                "What is accepted outlives the process; a power loss takes the last moments (WAL, synchronous = NORMAL)."
+            }
+        };
+        let version = rusqlite::version();
+        let mut about = About::new("sqlite", version, durability, self.inner.clock.now());
+        about.schema = Some(schema::VERSION);
+        about.cautions.push("One machine only: on a network file system, locks are not to be relied on.".into());
+        Ok(about)
+    }
+
+    async fn freed(&self, _: &Key, most: Duration) {
+        polled(most).await;
+    }
+}
+
+impl Tx<'_> {
+    fn purge(&self, names: &Names, most: u32) -> Result<u64, Error> {
+        let now = self.now.surely_past();
+        let past = signed(now.0);
+        let remembered = signed(now.0.saturating_sub(REMEMBERED.as_millis() as u64));
+        let mut gone = 0;
+        let old = self.all(&names.old_once, (past, most), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        for (scope, key) in old {
+            let (scope, key): (Vec<u8>, Vec<u8>) = (scope, key);
+            let (scope, key) = (Scope::kept(&scope), Key::kept(&key)?);
+            // The clock may have leapt: whether it has expired is not for the index to say.
+            if self.record(names, &scope, &key)?.is_some_and(|record| record.is_expired(self.now)) {
+                self.change_record(names, &scope, &key, Change::Remove)?;
+                gone += 1;
+            }
+        }
+        for (sql, before) in [(&names.old_seen, past), (&names.old_leases, remembered), (&names.old_values, remembered)]
+        {
+            let left = u64::from(most).saturating_sub(gone);
+            gone += self.write(sql, (before, signed(left)))? as u64;
+        }
+        Ok(gone)
+    }
+
+    fn list(&self, names: &Names, kind: Kind, most: u32) -> Result<Vec<Listed>, Error> {
+        let now = signed(self.now.time.0);
+        match kind {
+            Kind::Records => {
+                let keys: Vec<(Vec<u8>, Vec<u8>)> =
+                    self.all(&names.list_once, [most], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                let mut listed = Vec::new();
+                for (scope, key) in keys {
+                    let (scope, key) = (Scope::kept(&scope), Key::kept(&key)?);
+                    let record = self.record(names, &scope, &key)?;
+                    let Some(record) = record.filter(|record| !record.is_expired(self.now)) else { continue };
+                    listed.push(record.listed(scope, key, self.now));
+                }
+                Ok(listed)
+            }
+            Kind::Leases => {
+                let rows = self.all(&names.list_leases, (now, most), |row| {
+                    let name: Vec<u8> = row.get(0)?;
+                    let owner: String = row.get(1)?;
+                    Ok((name, owner, row.get::<_, i64>(2)?, row.get::<_, i64>(3)?))
+                })?;
+                let listed = rows.into_iter().map(|(name, owner, fence, until)| {
+                    let (fence, until) = (crate::Fence(fence as u64), crate::Time(until as u64));
+                    Ok(Listed::Lease { name: Key::kept(&name)?, owner: Owner::new(&owner), fence, until })
+                });
+                listed.collect()
+            }
+            Kind::Values => {
+                let rows = self.all(&names.list_values, [most], |row| {
+                    Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
+                })?;
+                let listed = rows.into_iter().map(|(key, version, bytes)| {
+                    Ok(Listed::Value { key: Key::kept(&key)?, version: Version(version as u64), bytes: bytes as u64 })
+                });
+                listed.collect()
+            }
+            Kind::Seen => {
+                let rows = self.all(&names.list_seen, (now, most), |row| {
+                    Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, i64>(2)?))
+                })?;
+                let listed = rows.into_iter().map(|(scope, key, expires)| {
+                    let expires = crate::Time(expires as u64);
+                    Ok(Listed::Seen { scope: Scope::kept(&scope), key: Key::kept(&key)?, expires })
+                });
+                listed.collect()
+            }
+            Kind::Upstreams => {
+                let upstreams: Vec<Vec<u8>> = self.all(&names.list_upstreams, [most], |row| row.get(0))?;
+                let listed = upstreams.into_iter().map(|name| {
+                    let name = Key::kept(&name)?;
+                    let shared = self.shared(names, &name, 10)?;
+                    Ok(Listed::Upstream { name, shared })
+                });
+                listed.collect()
+            }
+        }
+    }
+}
+
+impl Key {
+    /// A key as it was kept.
+    fn kept(bytes: &[u8]) -> Result<Key, Error> {
+        Key::new(bytes).map_err(|_| fault::corrupt("a key that no relent wrote"))
+    }
+}

@@ -1,0 +1,40 @@
+//! What SQLite's errors mean.
+
+use crate::{Error, ErrorKind};
+use rusqlite::ErrorCode;
+
+/// An error of ours out of one of SQLite's. Its text names no value.
+pub(super) fn of(err: rusqlite::Error) -> Error {
+    let Some(code) = err.sqlite_error_code() else {
+        return match err {
+            rusqlite::Error::QueryReturnedNoRows
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..) => corrupt("a row that no relent wrote"),
+            _ => Error::new(ErrorKind::Corrupt, "SQLite was used in a way it does not allow"),
+        };
+    };
+    match code {
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => {
+            Error::new(ErrorKind::Contended, "another process has locked the store")
+                .hint("is somebody keeping a transaction open in it?")
+        }
+        ErrorCode::DiskFull => Error::new(ErrorKind::Full, "the disk is full, or the store has reached its limit")
+            .hint("make room; nothing that was accepted is lost"),
+        ErrorCode::ReadOnly | ErrorCode::PermissionDenied => {
+            Error::new(ErrorKind::ReadOnly, "the store cannot be written").hint("whose is the file, and its folder?")
+        }
+        ErrorCode::CannotOpen => Error::new(ErrorKind::Refused, "the store's file cannot be opened")
+            .hint("does its folder exist, and may it be written?"),
+        ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => corrupt("the file is no store, or is damaged"),
+        ErrorCode::SystemIoFailure => Error::new(ErrorKind::Unavailable, "the disk failed").maybe_happened(),
+        ErrorCode::TooBig => Error::new(ErrorKind::Invalid, "the value is too large for SQLite"),
+        ErrorCode::OutOfMemory => Error::new(ErrorKind::Unavailable, "no memory is left"),
+        ErrorCode::SchemaChanged => Error::new(ErrorKind::Contended, "the tables were changed meanwhile"),
+        code => Error::new(ErrorKind::Corrupt, format!("SQLite says {code:?}")),
+    }
+}
+
+pub(super) fn corrupt(what: &str) -> Error {
+    Error::new(ErrorKind::Corrupt, what.to_owned()).hint("`sqlite3 FILE 'PRAGMA integrity_check'` says more")
+}

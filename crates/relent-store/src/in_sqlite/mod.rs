@@ -1,0 +1,193 @@
+//! State in one file, for all processes of one machine: the engine to begin with.
+//!
+//! What is accepted has been written to the disk (WAL, `synchronous = FULL`), many operations in one commit. With
+//! [`Durability::Process`] it is only handed to the operating system: it outlives the process, and a power loss takes the last
+//! of it. Network file systems are not supported, because their locks are not to be relied on.
+
+mod engine;
+mod fault;
+mod names;
+mod rows;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use self::{names::Names, writer::Writer};
+use crate::{Clock, Error, ErrorKind};
+use rusqlite::{Connection, OpenFlags};
+use std::{
+    fmt, fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+/// A store in a file. A clone is the same store; opening the file again, here or in another process, is another on the same
+/// state.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("state.db");
+/// use relent_store::{Key, Scope, Store, in_sqlite::Sqlite};
+///
+/// let (scope, key) = (Scope::new("mail")?, Key::new("7")?);
+/// let store = Store::new(Sqlite::open(&path)?);
+/// let sent = store.once(&scope, &key).run(async |_| Ok::<_, String>("sent")).await.unwrap();
+/// drop(store);
+///
+/// let again = Store::new(Sqlite::open(&path)?).once(&scope, &key).run(async |_| Ok::<_, String>("again")).await.unwrap();
+/// assert_eq!((again.bytes(), again.is_replayed), (&b"sent"[..], true));
+/// # Ok::<_, relent_store::Error>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Sqlite {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    writer: Writer,
+    names: Arc<Names>,
+    clock: Clock,
+    durability: Durability,
+    path: PathBuf,
+}
+
+impl fmt::Debug for Sqlite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sqlite").field("path", &self.inner.path).finish_non_exhaustive()
+    }
+}
+
+/// What an accepted operation has outlived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The machine: it is on the disk. `synchronous = FULL`.
+    #[default]
+    Machine,
+    /// The process: the operating system has it. `synchronous = NORMAL`: a power loss may take the last moments, and leaves
+    /// the file whole.
+    Process,
+}
+
+/// How a file is opened.
+///
+/// ```
+/// use relent_store::in_sqlite::{Durability, SqliteSettings};
+///
+/// let settings = SqliteSettings { durability: Durability::Process, ..SqliteSettings::default() };
+/// # let folder = tempfile::tempdir().unwrap();
+/// let store = settings.open(&folder.path().join("state.db"))?;
+/// # Ok::<_, relent_store::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SqliteSettings {
+    /// What an accepted operation has outlived.
+    pub durability: Durability,
+    /// What the tables' names begin with: `relent_` by default. One to 32 small letters, digits and underscores, a letter
+    /// first.
+    pub prefix: String,
+    /// The clock: [`Clock::system`] by default, which all processes of the machine share.
+    pub clock: Clock,
+}
+
+impl Default for SqliteSettings {
+    fn default() -> SqliteSettings {
+        SqliteSettings { durability: Durability::Machine, prefix: "relent_".into(), clock: Clock::system() }
+    }
+}
+
+impl SqliteSettings {
+    /// Opens a file, or makes it, readable and writable by its user alone, with the tables of this version.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TooNew`] for tables of a newer relent, [`ErrorKind::Corrupt`] for what is no SQLite file,
+    /// [`ErrorKind::Refused`] and [`ErrorKind::ReadOnly`] where the system does not let us.
+    pub fn open(self, path: &Path) -> Result<Sqlite, Error> {
+        crate::settings::check_prefix(&self.prefix)?;
+        make_private(path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut conn = Connection::open_with_flags(path, flags).map_err(fault::of)?;
+        // While it is set up, the default is good enough; then the writer has its own way to wait.
+        conn.busy_timeout(Duration::from_secs(5)).map_err(fault::of)?;
+        let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(fault::of)?;
+        if mode != "wal" {
+            let what = format!("the file's journal is '{mode}', and cannot be made a write-ahead log");
+            return Err(Error::new(ErrorKind::Unsupported, what).hint("is it on a network file system?"));
+        }
+        let synchronous = if self.durability == Durability::Machine { "FULL" } else { "NORMAL" };
+        conn.pragma_update(None, "synchronous", synchronous).map_err(fault::of)?;
+        conn.set_prepared_statement_cache_capacity(64);
+        schema::migrate(&mut conn, &self.prefix)?;
+        let SqliteSettings { durability, prefix, clock } = self;
+        let (writer, names) = (Writer::new(conn, clock.clone())?, Arc::new(Names::new(&prefix)));
+        Ok(Sqlite { inner: Arc::new(Inner { writer, names, clock, durability, path: path.into() }) })
+    }
+}
+
+impl Sqlite {
+    /// Opens a file with default settings: see [`SqliteSettings::open`].
+    ///
+    /// # Errors
+    ///
+    /// As [`SqliteSettings::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Sqlite, Error> {
+        SqliteSettings::default().open(path.as_ref())
+    }
+
+    /// Opens what a URL names: `sqlite:state.db?durability=process&prefix=relent_`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] for a URL that makes no sense; else as [`SqliteSettings::open`].
+    pub fn open_url(url: &str) -> Result<Sqlite, Error> {
+        let rest = url.strip_prefix("sqlite:").unwrap_or_default();
+        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+        // `sqlite:///home/a` is what many write for `/home/a`.
+        let path = path.strip_prefix("//").unwrap_or(path);
+        if path.is_empty() || path == ":memory:" {
+            return Err(
+                Error::new(ErrorKind::Invalid, "the store's URL names no file").hint("sqlite:state.db, or memory:")
+            );
+        }
+        let mut settings = SqliteSettings::default();
+        for (name, value) in crate::settings::pairs(query) {
+            match (name, value) {
+                ("prefix", prefix) => settings.prefix = prefix.into(),
+                ("durability", "machine") => settings.durability = Durability::Machine,
+                ("durability", "process") => settings.durability = Durability::Process,
+                _ => return Err(crate::settings::unknown(name, "prefix=NAME_, durability=machine|process")),
+            }
+        }
+        settings.open(Path::new(path))
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+}
+
+/// Makes the file if it is not there, for its user alone; what SQLite puts beside it has the same mode.
+fn make_private(path: &Path) -> Result<(), Error> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_) => Ok(()),
+        Err(err) if err.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(err) => {
+            let kind = match err.kind() {
+                std::io::ErrorKind::StorageFull => ErrorKind::Full,
+                std::io::ErrorKind::ReadOnlyFilesystem => ErrorKind::ReadOnly,
+                _ => ErrorKind::Refused,
+            };
+            let what = format!("the store's file {} cannot be made: {err}", path.display());
+            Err(Error::new(kind, what).hint("does its folder exist, and may it be written?"))
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! All statements, with the names of the tables in them.
+
+use super::schema::named;
+
+macro_rules! statements {
+    ($($name:ident: $sql:literal,)*) => {
+        /// Every statement, written once when the store is opened.
+        #[derive(Debug)]
+        pub(super) struct Names {
+            $(pub(super) $name: String,)*
+        }
+
+        impl Names {
+            pub(super) fn new(prefix: &str) -> Names {
+                Names { $($name: named($sql, prefix),)* }
+            }
+
+            #[cfg(test)]
+            pub(super) fn all(&self) -> Vec<&str> {
+                vec![$(&self.$name,)*]
+            }
+        }
+    };
+}
+
+statements! {
+    next: "UPDATE relent_meta SET value = value + 1 WHERE name = 'fence' RETURNING value",
+    get_once: "SELECT fingerprint, fence, nonce, since, from_ms, until_ms, expires, failed, value, unknown
+        FROM relent_once WHERE scope = ? AND key = ?",
+    put_once: "INSERT OR REPLACE INTO relent_once
+        (scope, key, fingerprint, fence, nonce, since, from_ms, until_ms, expires, failed, value, unknown)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    del_once: "DELETE FROM relent_once WHERE scope = ? AND key = ?",
+    get_lease: "SELECT owner, fence, nonce, from_ms, until_ms FROM relent_lease WHERE name = ?",
+    put_lease: "INSERT OR REPLACE INTO relent_lease (name, owner, fence, nonce, from_ms, until_ms)
+        VALUES (?, ?, ?, ?, ?, ?)",
+    get_value: "SELECT version, nonce, written, value FROM relent_value WHERE key = ?",
+    put_value: "INSERT OR REPLACE INTO relent_value (key, version, nonce, written, value) VALUES (?, ?, ?, ?, ?)",
+    get_seen: "SELECT nonce, from_ms, expires FROM relent_seen WHERE scope = ? AND key = ?",
+    put_seen: "INSERT OR REPLACE INTO relent_seen (scope, key, nonce, from_ms, expires) VALUES (?, ?, ?, ?, ?)",
+    get_process: "SELECT seq, seen, is_open, calls FROM relent_upstream_process WHERE name = ? AND process = ?",
+    put_process: "INSERT OR REPLACE INTO relent_upstream_process (name, process, seq, seen, is_open, calls)
+        VALUES (?, ?, ?, ?, ?, ?)",
+    del_process: "DELETE FROM relent_upstream_process WHERE name = ? AND process = ?",
+    old_processes: "DELETE FROM relent_upstream_process WHERE name = ? AND seen < ?",
+    sum_processes: "SELECT COUNT(*), IFNULL(SUM(is_open), 0), IFNULL(SUM(is_open * calls), 0)
+        FROM relent_upstream_process WHERE name = ? AND seen >= ?",
+    add_second: "INSERT INTO relent_upstream_second (name, second, calls, retries, successes, failures)
+        VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name, second) DO UPDATE SET calls = calls + excluded.calls,
+        retries = retries + excluded.retries, successes = successes + excluded.successes,
+        failures = failures + excluded.failures",
+    sum_seconds: "SELECT IFNULL(SUM(calls), 0), IFNULL(SUM(retries), 0), IFNULL(SUM(successes), 0),
+        IFNULL(SUM(failures), 0) FROM relent_upstream_second WHERE name = ? AND second BETWEEN ? AND ?",
+    old_seconds: "DELETE FROM relent_upstream_second WHERE name = ? AND second < ?",
+    get_run: "SELECT run, held FROM relent_upstream WHERE name = ?",
+    put_run: "INSERT INTO relent_upstream (name, run, held) VALUES (?, ?, NULL)
+        ON CONFLICT (name) DO UPDATE SET run = excluded.run",
+    put_held: "INSERT INTO relent_upstream (name, run, held) VALUES (?, 0, ?)
+        ON CONFLICT (name) DO UPDATE SET held = excluded.held",
+    old_once: "SELECT scope, key FROM relent_once WHERE expires <= ? ORDER BY expires LIMIT ?",
+    old_seen: "DELETE FROM relent_seen WHERE (scope, key) IN
+        (SELECT scope, key FROM relent_seen WHERE expires <= ? ORDER BY expires LIMIT ?)",
+    old_leases: "DELETE FROM relent_lease WHERE name IN
+        (SELECT name FROM relent_lease WHERE until_ms <= ? LIMIT ?)",
+    old_values: "DELETE FROM relent_value WHERE key IN
+        (SELECT key FROM relent_value WHERE value IS NULL AND written <= ? LIMIT ?)",
+    list_once: "SELECT scope, key FROM relent_once ORDER BY scope, key LIMIT ?",
+    list_leases: "SELECT name, owner, fence, until_ms FROM relent_lease WHERE until_ms > ? ORDER BY name LIMIT ?",
+    list_values: "SELECT key, version, LENGTH(value) FROM relent_value WHERE value IS NOT NULL ORDER BY key LIMIT ?",
+    list_seen: "SELECT scope, key, expires FROM relent_seen WHERE expires > ? ORDER BY scope, key LIMIT ?",
+    list_upstreams: "SELECT name FROM relent_upstream ORDER BY name LIMIT ?",
+}

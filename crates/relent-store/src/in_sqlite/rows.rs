@@ -1,0 +1,211 @@
+//! Rows of the tables, read and written.
+
+use super::{Names, fault, writer::Tx};
+use crate::{
+    Delta, Error, Fence, Fingerprint, Held, Key, Nonce, Owner, Scope, Shared, Stored, Time, Version,
+    rules::{self, Change, Counts, LeaseRow, Process, Record, SeenRow, ValueRow},
+};
+use rusqlite::{OptionalExtension, Params, Row, params};
+
+/// SQLite's integers have a sign; ours are below 2^63.
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    row.get::<_, i64>(column).map(|number| u64::try_from(number).unwrap_or(0))
+}
+
+fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Time> {
+    unsigned(row, column).map(Time)
+}
+
+impl Tx<'_> {
+    pub(super) fn write(&self, sql: &str, params: impl Params) -> Result<usize, Error> {
+        self.conn.prepare_cached(sql).and_then(|mut sql| sql.execute(params)).map_err(fault::of)
+    }
+
+    pub(super) fn one<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, Error> {
+        let found = self.conn.prepare_cached(sql).and_then(|mut sql| sql.query_row(params, read).optional());
+        found.map_err(fault::of)
+    }
+
+    pub(super) fn all<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, Error> {
+        let mut sql = self.conn.prepare_cached(sql).map_err(fault::of)?;
+        let rows = sql.query_map(params, read).map_err(fault::of)?;
+        rows.collect::<Result<_, _>>().map_err(fault::of)
+    }
+
+    /// A number that was never given before.
+    pub(super) fn next(&self, names: &Names) -> Result<Fence, Error> {
+        let fence = self.one(&names.next, [], |row| unsigned(row, 0))?;
+        fence.map(Fence).ok_or_else(|| fault::corrupt("the counter of fences is gone"))
+    }
+
+    pub(super) fn record(&self, names: &Names, scope: &Scope, key: &Key) -> Result<Option<Record>, Error> {
+        self.one(&names.get_once, [scope.as_bytes(), key.as_bytes()], |row| {
+            let failed: Option<bool> = row.get(7)?;
+            let stored = match (failed, row.get_ref(8)?.as_blob_or_null()?) {
+                (Some(true), value) => Some(Stored::failure(value.unwrap_or_default())),
+                (Some(false), value) => Some(Stored::success(value.unwrap_or_default())),
+                (None, _) => None,
+            };
+            Ok(Record {
+                fingerprint: Fingerprint(row.get(0)?),
+                fence: Fence(unsigned(row, 1)?),
+                nonce: Nonce(row.get(2)?),
+                since: time(row, 3)?,
+                from: time(row, 4)?,
+                until: time(row, 5)?,
+                expires: time(row, 6)?,
+                stored,
+                unknown: row.get::<_, Option<i64>>(9)?.map(|since| Time(u64::try_from(since).unwrap_or(0))),
+            })
+        })
+    }
+
+    pub(super) fn change_record(
+        &self,
+        names: &Names,
+        scope: &Scope,
+        key: &Key,
+        change: Change<Record>,
+    ) -> Result<(), Error> {
+        let (scope, key) = (scope.as_bytes(), key.as_bytes());
+        match change {
+            Change::Nothing => Ok(()),
+            Change::Remove => self.write(&names.del_once, [scope, key]).map(drop),
+            Change::Write(row) => {
+                let stored = row.stored.as_ref();
+                let row = params![
+                    scope,
+                    key,
+                    row.fingerprint.0,
+                    signed(row.fence.0),
+                    row.nonce.0,
+                    signed(row.since.0),
+                    signed(row.from.0),
+                    signed(row.until.0),
+                    signed(row.expires.0),
+                    stored.map(Stored::is_failure),
+                    stored.map(Stored::bytes),
+                    row.unknown.map(|since| signed(since.0)),
+                ];
+                self.write(&names.put_once, row).map(drop)
+            }
+        }
+    }
+
+    pub(super) fn lease(&self, names: &Names, name: &Key) -> Result<Option<LeaseRow>, Error> {
+        self.one(&names.get_lease, [name.as_bytes()], |row| {
+            Ok(LeaseRow {
+                owner: Owner::new(row.get_ref(0)?.as_str()?),
+                fence: Fence(unsigned(row, 1)?),
+                nonce: Nonce(row.get(2)?),
+                from: time(row, 3)?,
+                until: time(row, 4)?,
+            })
+        })
+    }
+
+    pub(super) fn change_lease(&self, names: &Names, name: &Key, change: Change<LeaseRow>) -> Result<(), Error> {
+        let Change::Write(row) = change else { return Ok(()) };
+        let fence = signed(row.fence.0);
+        let (from, until) = (signed(row.from.0), signed(row.until.0));
+        let row = params![name.as_bytes(), row.owner.as_str(), fence, row.nonce.0, from, until];
+        self.write(&names.put_lease, row).map(drop)
+    }
+
+    pub(super) fn value(&self, names: &Names, key: &Key) -> Result<Option<ValueRow>, Error> {
+        self.one(&names.get_value, [key.as_bytes()], |row| {
+            Ok(ValueRow {
+                version: Version(unsigned(row, 0)?),
+                nonce: Nonce(row.get(1)?),
+                written: time(row, 2)?,
+                value: row.get_ref(3)?.as_blob_or_null()?.map(Into::into),
+            })
+        })
+    }
+
+    pub(super) fn change_value(&self, names: &Names, key: &Key, change: Change<ValueRow>) -> Result<(), Error> {
+        let Change::Write(row) = change else { return Ok(()) };
+        let (version, written) = (signed(row.version.0), signed(row.written.0));
+        let row = params![key.as_bytes(), version, row.nonce.0, written, row.value.as_deref()];
+        self.write(&names.put_value, row).map(drop)
+    }
+
+    pub(super) fn seen(&self, names: &Names, scope: &Scope, key: &Key) -> Result<Option<SeenRow>, Error> {
+        self.one(&names.get_seen, [scope.as_bytes(), key.as_bytes()], |row| {
+            Ok(SeenRow { nonce: Nonce(row.get(0)?), from: time(row, 1)?, expires: time(row, 2)? })
+        })
+    }
+
+    pub(super) fn change_seen(
+        &self,
+        names: &Names,
+        scope: &Scope,
+        key: &Key,
+        change: Change<SeenRow>,
+    ) -> Result<(), Error> {
+        let Change::Write(row) = change else { return Ok(()) };
+        let (from, expires) = (signed(row.from.0), signed(row.expires.0));
+        self.write(&names.put_seen, params![scope.as_bytes(), key.as_bytes(), row.nonce.0, from, expires]).map(drop)
+    }
+
+    pub(super) fn merge(&self, names: &Names, delta: &Delta) -> Result<Shared, Error> {
+        let (name, process, now) = (delta.upstream.as_bytes(), delta.process.0, self.now.time);
+        let old = self.one(&names.get_process, params![name, process], |row| {
+            Ok(Process { seq: unsigned(row, 0)?, seen: time(row, 1)?, is_open: row.get(2)?, calls: unsigned(row, 3)? })
+        })?;
+        if old.is_none_or(|old| old.seq < delta.seq) {
+            let counts = [delta.calls, delta.retries, delta.successes, delta.failures].map(signed);
+            let [calls, retries, successes, failures] = counts;
+            let second = signed(now.0 / 1000);
+            self.write(&names.add_second, params![name, second, calls, retries, successes, failures])?;
+            let before = self.one(&names.get_run, [name], |row| unsigned(row, 0))?.unwrap_or(0);
+            self.write(&names.put_run, params![name, signed(rules::run(before, delta))])?;
+            if delta.is_last {
+                self.write(&names.del_process, params![name, process])?;
+            } else {
+                let Process { seq, seen, is_open, calls } = Process::told(old, now, delta);
+                let (seq, seen, calls) = (signed(seq), signed(seen.0), signed(calls));
+                self.write(&names.put_process, params![name, process, seq, seen, is_open, calls])?;
+            }
+        }
+        let hour = now.0.saturating_sub(3_600_000);
+        self.write(&names.old_seconds, params![name, signed(hour.div_ceil(1000))])?;
+        self.write(&names.old_processes, params![name, signed(hour)])?;
+        self.shared(names, &delta.upstream, rules::window(delta))
+    }
+
+    pub(super) fn shared(&self, names: &Names, upstream: &Key, window: u64) -> Result<Shared, Error> {
+        let (name, now) = (upstream.as_bytes(), self.now.time);
+        let second = now.0 / 1000;
+        let first = (second + 1).saturating_sub(window);
+        let counts = self.one(&names.sum_seconds, params![name, signed(first), signed(second)], |row| {
+            let (calls, retries) = (unsigned(row, 0)?, unsigned(row, 1)?);
+            Ok(Counts { calls, retries, successes: unsigned(row, 2)?, failures: unsigned(row, 3)? })
+        })?;
+        let Counts { calls, retries, successes, failures } = counts.unwrap_or_default();
+        let recent = signed(now.0.saturating_sub(window * 1000));
+        let processes = self.one(&names.sum_processes, params![name, recent], |row| {
+            Ok((unsigned(row, 0)?, unsigned(row, 1)?, unsigned(row, 2)?))
+        })?;
+        let (processes, open, open_calls) = processes.unwrap_or_default();
+        let kept = self.one(&names.get_run, [name], |row| Ok((unsigned(row, 0)?, row.get::<_, Option<bool>>(1)?)))?;
+        let (run, held) = kept.unwrap_or_default();
+        let held = held.map(|is_open| if is_open { Held::Open } else { Held::Closed });
+        let open_calls = open_calls.min(calls);
+        Ok(Shared { calls, retries, successes, failures, run, processes, open, open_calls, held, now })
+    }
+}

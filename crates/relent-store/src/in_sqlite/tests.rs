@@ -1,0 +1,116 @@
+use super::*;
+use crate::{Engine, Key, Nonce, Store, Version, conformance};
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[tokio::test]
+async fn sqlite_conforms() {
+    let folder = folder();
+    conformance::check(&Sqlite::open(folder.path().join("state.db")).unwrap()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_tasks_share_commits() {
+    let folder = folder();
+    let store = Store::new(Sqlite::open(folder.path().join("state.db")).unwrap());
+    let tasks: Vec<_> = (0..64u32)
+        .map(|nth| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                for turn in 0..10u32 {
+                    let key = Key::new(format!("{nth}-{turn}")).unwrap();
+                    let answer = store.replace(&key, Version::ABSENT, Some(b"x")).await.unwrap();
+                    assert!(matches!(answer, crate::Replaced::Replaced(_)), "{answer:?}");
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(store.list(crate::Kind::Values, 10_000).await.unwrap().len(), 640);
+}
+
+#[tokio::test]
+async fn who_goes_away_before_it_began_has_not_asked() {
+    let folder = folder();
+    let store = Sqlite::open(folder.path().join("state.db")).unwrap();
+    let key = Key::new("a").unwrap();
+    {
+        let mut asked = Box::pin(store.replace(&key, Version::ABSENT, Some(b"x"), Nonce::random()));
+        assert!(
+            Future::poll(asked.as_mut(), &mut std::task::Context::from_waker(std::task::Waker::noop())).is_pending()
+        );
+    }
+    assert_eq!(store.read(&key).await.unwrap(), crate::Versioned::ABSENT);
+}
+
+#[test]
+fn a_newer_file_is_refused_and_an_empty_one_is_made() {
+    let folder = folder();
+    let path = folder.path().join("state.db");
+    drop(Sqlite::open(&path).unwrap());
+    let conn = Connection::open(&path).unwrap();
+    conn.execute("UPDATE relent_meta SET value = 99 WHERE name = 'version'", []).unwrap();
+    let error = Sqlite::open(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooNew);
+    assert_eq!(error.to_string(), "the store has tables of version 99, and this relent knows 1");
+}
+
+#[test]
+fn what_is_no_store_is_said_to_be_none() {
+    let folder = folder();
+    let path = folder.path().join("text");
+    fs::write(
+        &path,
+        "a text that is longer than the head of a database and is none, as anybody can see who looks at it",
+    )
+    .unwrap();
+    assert_eq!(Sqlite::open(&path).unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(Sqlite::open(folder.path().join("no/such/folder")).unwrap_err().kind(), ErrorKind::Refused);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_file_is_its_users_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder();
+    let path = folder.path().join("state.db");
+    let store = Store::new(Sqlite::open(&path).unwrap());
+    let _ = store.replace(&Key::new("a").unwrap(), Version::ABSENT, Some(b"secret")).await.unwrap();
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{:?}", entry.file_name());
+    }
+}
+
+#[test]
+fn urls_say_what_is_wrong_with_them() {
+    let folder = folder();
+    let path = folder.path().join("state.db");
+    let open = |rest: &str| Sqlite::open_url(&format!("sqlite:{}{rest}", path.display()));
+    assert_eq!(open("?durability=process&prefix=my_").unwrap().inner.durability, Durability::Process);
+    assert!(Sqlite::open_url(&format!("sqlite://{}", path.display())).is_ok());
+    for (rest, says) in [
+        ("?durability=maybe", "the store's URL has a setting 'durability' that is not known or makes no sense"),
+        ("?speed=11", "the store's URL has a setting 'speed' that is not known or makes no sense"),
+        ("?prefix=a;b", "the prefix of names has characters that it must not have, or too many"),
+    ] {
+        assert_eq!(open(rest).unwrap_err().to_string(), says);
+    }
+    assert_eq!(Sqlite::open_url("sqlite:").unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+#[test]
+fn every_statement_is_one() {
+    let folder = folder();
+    let path = folder.path().join("state.db");
+    drop(SqliteSettings { prefix: "my_".into(), ..SqliteSettings::default() }.open(&path).unwrap());
+    let conn = Connection::open(&path).unwrap();
+    for sql in Names::new("my_").all() {
+        assert!(!sql.contains("relent_"), "{sql}");
+        conn.prepare(sql).unwrap_or_else(|err| panic!("{sql}: {err}"));
+    }
+}

@@ -1,0 +1,260 @@
+//! Who writes: one at a time, and what has gathered meanwhile in one commit.
+//!
+//! A commit waits for the disk, so it should carry as much as there is. An operation that is alone runs where it was asked
+//! for, which saves the way to a thread and back; whether it is alone shows when the other tasks of its runtime have had
+//! their turn. Else a thread takes all that waits into one transaction.
+
+use super::fault;
+use crate::{Clock, Error, ErrorKind, race::yield_once, time::Now};
+use relent::{SystemTimer, Timer, rng};
+use rusqlite::Connection;
+use std::{
+    cell::Cell,
+    collections::VecDeque,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+use tokio::sync::oneshot;
+
+/// How many operations one commit carries at most.
+const BATCH: usize = 1024;
+
+/// What a commit may take on the thread of whoever asked.
+const QUICK: Duration = Duration::from_millis(5);
+
+/// How long the file is waited for while another process has it, at once.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+thread_local! {
+    /// Until when this thread may wait for another process; `None` is not at all.
+    static WAITS_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// A transaction that is open, and when it is.
+pub(super) struct Tx<'a> {
+    pub(super) conn: &'a Connection,
+    pub(super) now: Now,
+}
+
+trait Job: Send + Sync {
+    fn run(&self, tx: &Tx<'_>) -> Result<(), Error>;
+    fn answer(&self, outcome: Result<(), Error>);
+    fn is_wanted(&self) -> bool;
+}
+
+struct Slot<T, F> {
+    op: F,
+    kept: Mutex<Option<T>>,
+    asks: Mutex<Option<oneshot::Sender<Result<T, Error>>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<T: Send, F: Fn(&Tx<'_>) -> Result<T, Error> + Send + Sync> Job for Slot<T, F> {
+    fn run(&self, tx: &Tx<'_>) -> Result<(), Error> {
+        let answer = (self.op)(tx)?;
+        *lock(&self.kept) = Some(answer);
+        Ok(())
+    }
+
+    fn answer(&self, outcome: Result<(), Error>) {
+        let answer = outcome.and_then(|()| {
+            lock(&self.kept).take().ok_or_else(|| Error::new(ErrorKind::Unavailable, "the operation was not run"))
+        });
+        if let Some(asks) = lock(&self.asks).take() {
+            // Whoever asked may be gone.
+            let _ = asks.send(answer);
+        }
+    }
+
+    fn is_wanted(&self) -> bool {
+        lock(&self.asks).as_ref().is_some_and(|asks| !asks.is_closed())
+    }
+}
+
+pub(super) struct Writer(Arc<Shared>);
+
+struct Shared {
+    conn: Mutex<Connection>,
+    queue: Mutex<Queue>,
+    arrived: Condvar,
+    clock: Clock,
+    /// Whether the last commit took long: then it is nothing for the thread of whoever asks.
+    is_slow: AtomicBool,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Arc<dyn Job>>,
+    has_thread: bool,
+    is_closed: bool,
+}
+
+impl Writer {
+    pub(super) fn new(mut conn: Connection, clock: Clock) -> Result<Writer, Error> {
+        conn.busy_handler(Some(wait_for_others)).map_err(fault::of)?;
+        Ok(Writer(Arc::new(Shared {
+            conn: Mutex::new(conn),
+            queue: Mutex::default(),
+            arrived: Condvar::new(),
+            clock,
+            is_slow: AtomicBool::new(false),
+        })))
+    }
+
+    /// Runs `op` in a transaction, and answers when that is committed. `op` may be run more than once, and only the last
+    /// counts. Whoever goes away before it began has not asked.
+    pub(super) async fn run<T, F>(&self, op: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: Fn(&Tx<'_>) -> Result<T, Error> + Send + Sync + 'static,
+    {
+        let (asks, answer) = oneshot::channel();
+        let slot = Arc::new(Slot { op, kept: Mutex::new(None), asks: Mutex::new(Some(asks)) });
+        let is_alone = {
+            let mut queue = lock(&self.0.queue);
+            queue.jobs.push_back(slot.clone());
+            queue.jobs.len() == 1
+        };
+        let mut is_done = false;
+        if is_alone && !self.0.is_slow.load(Ordering::Relaxed) {
+            yield_once().await;
+            is_done = self.0.run_here(&(slot as Arc<dyn Job>));
+        }
+        if !is_done {
+            self.0.kick()?;
+        }
+        answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+fn gone() -> Error {
+    Error::new(ErrorKind::Unavailable, "the store was closed").maybe_happened()
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        lock(&self.0.queue).is_closed = true;
+        self.0.arrived.notify_all();
+    }
+}
+
+impl Shared {
+    /// Runs `job` on this thread if it is still alone and nobody writes. Whether there is nothing left to do for it.
+    fn run_here(&self, job: &Arc<dyn Job>) -> bool {
+        let conn = {
+            let mut queue = lock(&self.queue);
+            let is_ours = queue.jobs.front().is_some_and(|first| Arc::ptr_eq(first, job));
+            if !is_ours || queue.jobs.len() > 1 {
+                return false;
+            }
+            let Ok(conn) = self.conn.try_lock() else { return false };
+            queue.jobs.clear();
+            conn
+        };
+        WAITS_UNTIL.set(None);
+        match self.timed(|| commit(&conn, &self.clock, std::slice::from_ref(job))) {
+            // Another process writes: that is waited for elsewhere.
+            Err(error) if error.kind() == ErrorKind::Contended => {
+                lock(&self.queue).jobs.push_back(job.clone());
+                false
+            }
+            outcome => {
+                job.answer(outcome);
+                true
+            }
+        }
+    }
+
+    fn timed<T>(&self, work: impl FnOnce() -> T) -> T {
+        let begin = Instant::now();
+        let answer = work();
+        self.is_slow.store(begin.elapsed() > QUICK, Ordering::Relaxed);
+        answer
+    }
+
+    /// Wakes the thread, which is started when it is first needed.
+    fn kick(self: &Arc<Shared>) -> Result<(), Error> {
+        let mut queue = lock(&self.queue);
+        if !queue.has_thread {
+            let shared = self.clone();
+            let thread = thread::Builder::new().name("relent-store".into()).spawn(move || shared.write());
+            thread.map_err(|_| Error::new(ErrorKind::Unavailable, "no thread can be started"))?;
+            queue.has_thread = true;
+        }
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    fn write(&self) {
+        loop {
+            {
+                let mut queue = lock(&self.queue);
+                while queue.jobs.is_empty() {
+                    if queue.is_closed {
+                        return;
+                    }
+                    queue = self.arrived.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+            // What arrives while another commit is under way comes along.
+            let conn = lock(&self.conn);
+            let jobs: Vec<_> = {
+                let mut queue = lock(&self.queue);
+                let most = queue.jobs.len().min(BATCH);
+                queue.jobs.drain(..most).filter(|job| job.is_wanted()).collect()
+            };
+            self.write_all(&conn, &jobs);
+        }
+    }
+
+    fn write_all(&self, conn: &Connection, jobs: &[Arc<dyn Job>]) {
+        if jobs.is_empty() {
+            return;
+        }
+        WAITS_UNTIL.set(Some(Instant::now() + PATIENCE));
+        let error = match self.timed(|| commit(conn, &self.clock, jobs)) {
+            Ok(()) => return jobs.iter().for_each(|job| job.answer(Ok(()))),
+            Err(error) => error,
+        };
+        if jobs.len() == 1 || error.is_transient() {
+            return jobs.iter().for_each(|job| job.answer(Err(error.clone())));
+        }
+        // One of them does not fit, or nothing does: each has its own transaction, and its own answer.
+        for job in jobs {
+            WAITS_UNTIL.set(Some(Instant::now() + PATIENCE));
+            job.answer(commit(conn, &self.clock, std::slice::from_ref(job)));
+        }
+    }
+}
+
+/// All of them in one transaction, or none.
+fn commit(conn: &Connection, clock: &Clock, jobs: &[Arc<dyn Job>]) -> Result<(), Error> {
+    let begin = |sql| conn.prepare_cached(sql).and_then(|mut begin| begin.execute([])).map_err(fault::of);
+    begin("BEGIN IMMEDIATE")?;
+    // The time is read when nobody else writes, so that it does not go back from one transaction to the next.
+    let tx = Tx { conn, now: clock.read() };
+    let outcome = jobs.iter().try_for_each(|job| job.run(&tx)).and_then(|()| begin("COMMIT").map(drop));
+    if outcome.is_err() && !conn.is_autocommit() {
+        // An error may have rolled it back already.
+        let _ = conn.execute_batch("ROLLBACK");
+    }
+    outcome
+}
+
+/// Sleeps a little while another process writes: longer each time, and not in step with others.
+fn wait_for_others(times: i32) -> bool {
+    let Some(until) = WAITS_UNTIL.get() else { return false };
+    if Instant::now() >= until {
+        return false;
+    }
+    let most = 200_000_u64.saturating_mul(1 << times.clamp(0, 5));
+    thread::sleep(Duration::from_nanos(50_000 + rng::scale(SystemTimer.seed(), most)));
+    true
+}

@@ -1,0 +1,79 @@
+//! State that outlives a process or is shared: what happens once, who holds what, which version is there, what all processes
+//! know of a far side.
+//!
+//! A payment that is asked for three times by processes that die happens once:
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! use relent_store::{Key, OnceError, Scope, Store};
+//!
+//! # let url = "memory:";
+//! let store = Store::open(url).await?; // "sqlite:state.db", "redis://..", "postgres://.."
+//! let (scope, order) = (Scope::of(["bank", "pay"])?, Key::new("order-7")?);
+//! # async fn pay() -> Result<&'static str, String> { Ok("receipt 7") }
+//!
+//! match store.once(&scope, &order).run(async |_| pay().await).await {
+//!     Ok(done) => assert_eq!(done.bytes(), b"receipt 7"),
+//!     Err(OnceError::Unknown { since }) => eprintln!("begun at {since}, by a process that died: look it up"),
+//!     Err(err) => eprintln!("not paid: {err}"),
+//! }
+//! # Ok::<_, relent_store::Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! | to | use |
+//! |---|---|
+//! | do something once | [`Store::once`] |
+//! | change a value that others change, too | [`Store::update`] |
+//! | hold a lock that ends by itself | [`Store::lease`] |
+//! | know whether a message was seen | [`Store::first_time`], or `first_time` in your own transaction |
+//! | write an engine | [`Engine`], [`conformance`] |
+//!
+//! # Features
+//!
+//! | feature | for |
+//! |---|---|
+//! | `sqlite` (default) | `sqlite:` |
+//! | `redis` | `redis://`, `rediss://` |
+//! | `postgres` | `postgres://` |
+
+mod any;
+pub mod conformance;
+mod engine;
+mod error;
+#[cfg(feature = "sqlite")]
+pub mod in_sqlite;
+mod lease;
+mod memory;
+mod notice;
+mod once;
+mod race;
+mod rules;
+mod settings;
+mod store;
+mod time;
+mod types;
+mod update;
+
+pub use self::{
+    any::{Any, SCHEMES},
+    engine::{About, Engine, Kind, Listed, RecordState},
+    error::{Error, ErrorKind},
+    lease::{Guard, LeaseError, Leasing},
+    memory::Memory,
+    notice::Notice,
+    once::{Done, Effect, Once, OnceError, Reconciled},
+    store::Store,
+    time::{Clock, Time},
+    types::{
+        Abandon, Acquired, Begin, Claim, Delta, Fence, Fingerprint, Held, Holder, Holding, Kept, Key, Lease, MAX_KEY,
+        MAX_SCOPE, Nonce, NotAKey, OnUnknown, Owner, Renewed, Replaced, Scope, Shared, Started, Stored, Version,
+        Versioned,
+    },
+    update::{Conflict, UpdateError},
+};
+
+/// The page about stores compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/stores.md")]
+struct Page;

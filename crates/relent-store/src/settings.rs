@@ -1,0 +1,25 @@
+//! What stands behind the `?` of a store's URL.
+
+use crate::{Error, ErrorKind};
+
+/// Names and values, as they stand.
+pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
+    query.split('&').filter(|pair| !pair.is_empty()).map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+}
+
+/// What is said of a setting that is not known, or has a value that is not. The value is not shown.
+pub(crate) fn unknown(name: &str, known: &'static str) -> Error {
+    let what = format!("the store's URL has a setting '{}' that is not known or makes no sense", name.escape_debug());
+    Error::new(ErrorKind::Invalid, what).hint(format!("there are: {known}"))
+}
+
+/// It becomes part of SQL, so it is what a name may be and nothing else.
+pub(crate) fn check_prefix(prefix: &str) -> Result<(), Error> {
+    let first = prefix.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
+    let rest = prefix.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+    if first && rest && prefix.len() <= 32 {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Invalid, "the prefix of names has characters that it must not have, or too many")
+        .hint("1 to 32 of a-z, 0-9 and _, a letter first"))
+}

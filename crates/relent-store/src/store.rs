@@ -1,0 +1,392 @@
+//! The store as programs use it: an engine, and a policy for its own trouble.
+
+use crate::{
+    Abandon, About, Any, Begin, Claim, Delta, Engine, Error, ErrorKind, Held, Holder, Kept, Key, Kind, Listed, Nonce,
+    Once, Replaced, Scope, Shared, Started, Stored, Version, Versioned,
+    lease::Leasing,
+    notice::{Notice, Notices},
+    race::yield_once,
+};
+use relent::{Budget, Policy, Reason, Upstream};
+use std::{
+    fmt,
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+/// How an operation on the store is retried: from 10 ms on, up to a second apart, for ten seconds, an attempt for three.
+const PATIENCE: Policy = Policy::exponential(Duration::from_millis(10))
+    .cap(Duration::from_secs(1))
+    .max_attempts(u32::MAX)
+    .attempt_timeout(Duration::from_secs(3))
+    .timeout(Duration::from_secs(10));
+
+/// How many bytes a value or a result may have, unless it is said otherwise: a mebibyte.
+const MAX_VALUE: usize = 1 << 20;
+
+/// A store: state that outlives a process or is shared. A clone is the same store.
+///
+/// What fails for a moment (a server that restarts, a lock, a serialization failure) is tried again by a policy of the
+/// store's own, within a deadline and a budget; what is left is an [`Error`]. Each operation is done once however often it
+/// is sent.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use relent_store::{Key, Scope, Store};
+///
+/// let store = Store::open("memory:").await?;
+/// let (scope, key) = (Scope::new("payments")?, Key::new("order-7")?);
+/// for _ in 0..3 {
+///     let paid = store.once(&scope, &key).run(async |_| Ok::<_, String>("receipt 7")).await.unwrap();
+///     assert_eq!(paid.bytes(), b"receipt 7");
+/// }
+/// # Ok::<_, relent_store::Error>(())
+/// # }).unwrap();
+/// ```
+pub struct Store<E: Engine = Any> {
+    inner: Arc<Inner<E>>,
+}
+
+struct Inner<E> {
+    engine: E,
+    settings: Settings,
+    /// The budget of retries that all operations share.
+    upstream: Upstream,
+    notices: Notices,
+    is_away: AtomicBool,
+}
+
+#[derive(Clone, Copy)]
+struct Settings {
+    policy: Policy,
+    max_value: usize,
+}
+
+impl<E: Engine> Clone for Store<E> {
+    fn clone(&self) -> Store<E> {
+        Store { inner: self.inner.clone() }
+    }
+}
+
+impl<E: Engine> fmt::Debug for Store<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("policy", &self.inner.settings.policy).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// The store that a URL names: `memory:`, `sqlite:state.db`, `redis://host`, `rediss://host`, `postgres://user@host/db`,
+    /// as far as this build has these engines. See [`Any::open`] for what may stand behind a `?`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] for a URL that makes no sense, [`ErrorKind::Unsupported`] for an engine that is not in this
+    /// build; else what the engine says when it is opened. A server that does not answer is waited for, up to the deadline.
+    pub async fn open(url: &str) -> Result<Store, Error> {
+        let opening = PATIENCE.when(Error::verdict).retry(|_| Any::open(url)).await;
+        Ok(Store::new(opening.map_err(|err| given_up(err, false))?))
+    }
+}
+
+impl<E: Engine> Store<E> {
+    /// A store on this engine.
+    pub fn new(engine: E) -> Store<E> {
+        Store::built(engine, Settings { policy: PATIENCE, max_value: MAX_VALUE })
+    }
+
+    fn built(engine: E, settings: Settings) -> Store<E> {
+        // A store that is away is asked ten times a second at most, by all operations together.
+        let upstream = Upstream::new("store").budget(Budget::ratio(0.2).min_per_second(10));
+        let (notices, is_away) = (Notices::default(), AtomicBool::new(false));
+        Store { inner: Arc::new(Inner { engine, settings, upstream, notices, is_away }) }
+    }
+
+    /// The same engine, with this policy for its trouble. Give it a [`timeout`](Policy::timeout): that is the deadline of
+    /// each operation. By default it is ten seconds, an attempt three.
+    ///
+    /// ```
+    /// use relent::Policy;
+    /// use relent_store::{Memory, Store};
+    /// use std::time::Duration;
+    ///
+    /// let hasty = Policy::constant(Duration::from_millis(10)).timeout(Duration::from_millis(200));
+    /// let store = Store::new(Memory::new()).patience(hasty);
+    /// ```
+    #[must_use]
+    pub fn patience(self, policy: Policy) -> Store<E>
+    where
+        E: Clone,
+    {
+        let settings = Settings { policy, ..self.inner.settings };
+        Store::built(self.inner.engine.clone(), settings)
+    }
+
+    /// The same engine, with values and results of up to so many bytes; a mebibyte unless told.
+    #[must_use]
+    pub fn max_value(self, bytes: usize) -> Store<E>
+    where
+        E: Clone,
+    {
+        let settings = Settings { max_value: bytes, ..self.inner.settings };
+        Store::built(self.inner.engine.clone(), settings)
+    }
+
+    /// The engine, for operations without the store's patience.
+    pub fn engine(&self) -> &E {
+        &self.inner.engine
+    }
+
+    /// Calls `listener` for what an operator should know: the store went away or came back, somebody was fenced, a lease
+    /// was lost. Each is told once, not once a call.
+    ///
+    /// ```
+    /// # let store = relent_store::Store::new(relent_store::Memory::new());
+    /// store.listen(|notice| eprintln!("store: {notice}"));
+    /// ```
+    pub fn listen(&self, listener: impl Fn(&Notice) + Send + Sync + 'static) {
+        self.inner.notices.listen(Arc::new(listener));
+    }
+
+    pub(crate) fn tell(&self, notice: Notice) {
+        self.inner.notices.tell(&notice);
+    }
+
+    /// How often somebody who came with an old fence was refused, since this store was opened: `relent_fenced_total`.
+    pub fn fenced(&self) -> u64 {
+        self.inner.notices.fenced()
+    }
+
+    /// Something to be done once, whoever asks and however often: see [`Once`].
+    pub fn once<'a>(&'a self, scope: &'a Scope, key: &'a Key) -> Once<'a, E> {
+        Once::new(self, scope, key)
+    }
+
+    /// A lock that ends by itself: see [`Leasing`].
+    pub fn lease(&self, name: &Key) -> Leasing<E> {
+        Leasing::new(self.clone(), name.clone())
+    }
+
+    /// Runs `op` until it succeeds, by the store's policy.
+    pub(crate) async fn ask<T, F, Fut>(&self, mut op: F) -> Result<T, Error>
+    where
+        F: FnMut() -> Fut,
+        Fut: Future<Output = Result<T, Error>>,
+    {
+        let inner = &*self.inner;
+        let is_unsure = &AtomicBool::new(false);
+        let answer = inner
+            .settings
+            .policy
+            .on(&inner.upstream)
+            .when(Error::verdict)
+            .retry(move |_| {
+                // An attempt that is dropped on its way may have happened.
+                let before = is_unsure.swap(true, Ordering::Relaxed);
+                let attempt = op();
+                async move {
+                    let answer = attempt.await;
+                    let unsure = answer.as_ref().is_err_and(Error::may_have_happened);
+                    is_unsure.store(before || unsure, Ordering::Relaxed);
+                    answer
+                }
+            })
+            .await;
+        match answer {
+            Ok(answer) => {
+                if inner.is_away.load(Ordering::Relaxed) && inner.is_away.swap(false, Ordering::Relaxed) {
+                    self.tell(Notice::Back);
+                }
+                Ok(answer)
+            }
+            Err(err) => {
+                let error = given_up(err, is_unsure.load(Ordering::Relaxed));
+                if error.is_transient() && !inner.is_away.swap(true, Ordering::Relaxed) {
+                    self.tell(Notice::Away(error.clone()));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) fn check_size(&self, bytes: &[u8]) -> Result<(), Error> {
+        let most = self.inner.settings.max_value;
+        if bytes.len() <= most {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Invalid, format!("the value has {} bytes, which is more than {most}", bytes.len()))
+            .hint("keep large things elsewhere and their name here, or raise `Store::max_value`"))
+    }
+
+    /// [`Engine::begin`], with the store's patience.
+    ///
+    /// # Errors
+    ///
+    /// What the engine says when it cannot; so for all operations.
+    pub async fn begin(&self, begin: &Begin) -> Result<Started, Error> {
+        self.ask(|| self.engine().begin(begin)).await
+    }
+
+    /// [`Engine::complete`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] if the result is larger than [`max_value`](Store::max_value).
+    pub async fn complete(&self, claim: &Claim, stored: &Stored, keep: Duration) -> Result<Kept, Error> {
+        self.check_size(stored.bytes())?;
+        let kept = self.ask(|| self.engine().complete(claim, stored, keep)).await?;
+        Ok(self.counted(kept))
+    }
+
+    /// [`Engine::abandon`].
+    ///
+    /// # Errors
+    ///
+    /// What the engine says.
+    pub async fn abandon(&self, claim: &Claim, why: Abandon) -> Result<Kept, Error> {
+        let kept = self.ask(|| self.engine().abandon(claim, why)).await?;
+        // A record that was forgotten is not there when the question is repeated: no reason to count.
+        Ok(kept)
+    }
+
+    /// [`Engine::extend`].
+    ///
+    /// # Errors
+    ///
+    /// What the engine says.
+    pub async fn extend(&self, claim: &Claim, lease: Duration) -> Result<Kept, Error> {
+        self.ask(|| self.engine().extend(claim, lease)).await
+    }
+
+    pub(crate) fn counted(&self, kept: Kept) -> Kept {
+        if kept == Kept::Fenced {
+            self.tell(Notice::Fenced);
+        }
+        kept
+    }
+
+    /// Who holds a lease.
+    ///
+    /// # Errors
+    ///
+    /// What the engine says.
+    pub async fn holder(&self, name: &Key) -> Result<Option<Holder>, Error> {
+        self.ask(|| self.engine().holder(name)).await
+    }
+
+    /// A value and its version.
+    ///
+    /// # Errors
+    ///
+    /// What the engine says.
+    pub async fn read(&self, key: &Key) -> Result<Versioned, Error> {
+        self.ask(|| self.engine().read(key)).await
+    }
+
+    /// Replaces a value that is still at `version`, or removes it; see [`update`](Store::update) for the loop around it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] if the value is larger than [`max_value`](Store::max_value).
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use relent_store::{Key, Memory, Replaced, Store, Version};
+    ///
+    /// let (store, key) = (Store::new(Memory::new()), Key::new("stock").unwrap());
+    /// let Replaced::Replaced(first) = store.replace(&key, Version::ABSENT, Some(b"3")).await? else { panic!() };
+    /// assert!(matches!(store.replace(&key, first, Some(b"2")).await?, Replaced::Replaced(_)));
+    /// assert!(matches!(store.replace(&key, first, Some(b"1")).await?, Replaced::Conflict(_)));
+    /// # Ok::<_, relent_store::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn replace(&self, key: &Key, version: Version, value: Option<&[u8]>) -> Result<Replaced, Error> {
+        self.check_size(value.unwrap_or_default())?;
+        let nonce = Nonce::random();
+        self.ask(|| self.engine().replace(key, version, value, nonce)).await
+    }
+
+    /// Whether a key is seen for the first time within `keep`. For effects that are in the engine's own database, do it in
+    /// their transaction: `in_sqlite::first_time`, `in_postgres::first_time`.
+    ///
+    /// # Errors
+    ///
+    /// What the engine says.
+    pub async fn first_time(&self, scope: &Scope, key: &Key, keep: Duration) -> Result<bool, Error> {
+        let nonce = Nonce::random();
+        self.ask(|| self.engine().first_time(scope, key, keep, nonce)).await
+    }
+
+    /// [`Engine::merge`], with the store's patience.
+    ///
+    /// # Errors
+    ///
+    /// What the engine says.
+    pub async fn merge(&self, delta: &Delta) -> Result<Shared, Error> {
+        self.ask(|| self.engine().merge(delta)).await
+    }
+
+    /// Holds an upstream's breaker by hand for all processes, or lets it go (`None`).
+    ///
+    /// # Errors
+    ///
+    /// What the engine says.
+    pub async fn hold(&self, upstream: &Key, held: Option<Held>) -> Result<(), Error> {
+        self.ask(|| self.engine().hold(upstream, held)).await
+    }
+
+    /// Removes all that has expired, in batches of `batch` with other work between them. How many things it were.
+    ///
+    /// # Errors
+    ///
+    /// What the engine says; what was removed until then stays so.
+    pub async fn purge(&self, batch: u32) -> Result<u64, Error> {
+        let mut sum = 0;
+        loop {
+            let gone = self.ask(|| self.engine().purge(batch.max(1))).await?;
+            sum += gone;
+            if gone == 0 {
+                return Ok(sum);
+            }
+            yield_once().await;
+        }
+    }
+
+    /// What there is, at most `most` of it, without the values.
+    ///
+    /// # Errors
+    ///
+    /// What the engine says.
+    pub async fn list(&self, kind: Kind, most: u32) -> Result<Vec<Listed>, Error> {
+        self.ask(|| self.engine().list(kind, most)).await
+    }
+
+    /// What the engine promises with its present settings.
+    ///
+    /// # Errors
+    ///
+    /// What the engine says.
+    pub async fn about(&self) -> Result<About, Error> {
+        self.ask(|| self.engine().about()).await
+    }
+}
+
+/// What is left of a call that the store's policy gave up.
+fn given_up(err: relent::Error<Error>, is_unsure: bool) -> Error {
+    let error = match (err.reason, err.timed_out, &err.last) {
+        (_, None, Some(last)) => last.clone(),
+        (_, Some(after), _) => {
+            let after = relent::duration::Human(after);
+            let error = Error::new(ErrorKind::Timeout, format!("the store did not answer within {after}"));
+            error.hint("is it reachable, and is it overloaded?")
+        }
+        (Reason::Budget, ..) => {
+            Error::new(ErrorKind::Unavailable, "the store is away, and is not asked more often now")
+        }
+        (reason, ..) => Error::new(ErrorKind::Unavailable, format!("the store was not asked: {reason}")),
+    };
+    if is_unsure { error.maybe_happened() } else { error }
+}

@@ -1,0 +1,5 @@
+//! The store as its users meet it.
+
+mod keeping;
+mod leases;
+mod once;
