@@ -47,7 +47,11 @@ fuzz_target!(|bytes: &[u8]| {
     let mut now = start;
     let mut call = policy.call(start, number(&mut bytes));
     for attempt in 1.. {
-        let verdict = if attempt % 3 == 0 { Verdict::After(Duration::from_nanos(number(&mut bytes))) } else { Verdict::Transient };
+        let verdict = if attempt % 3 == 0 {
+            Verdict::After(Duration::from_nanos(number(&mut bytes)))
+        } else {
+            Verdict::Transient
+        };
         match call.on_failure_with(now, verdict, number(&mut bytes)) {
             Decision::GiveUp(_) => break,
             Decision::Retry(delay) => {

@@ -103,7 +103,8 @@ fn pacer(bytes: &mut Bytes<'_>) {
     while !bytes.0.is_empty() {
         let now = Timestamp::from_nanos(bytes.number());
         let client = Attempts::parse(&String::from_utf8_lossy(&bytes.0[..bytes.0.len().min(40)]));
-        let arrival = Arrival { attempt: bytes.number() as u32, client, left: bytes.some(Bytes::time), ..Arrival::default() };
+        let arrival =
+            Arrival { attempt: bytes.number() as u32, client, left: bytes.some(Bytes::time), ..Arrival::default() };
         admission.decide(now, &arrival, Room { used: bytes.number(), most: bytes.number() }, Some(&pacer));
         if let Some(wait) = pacer.turn(now) {
             assert!(wait <= settings.horizon);

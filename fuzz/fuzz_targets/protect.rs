@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use relent::{LimitAnswer, AwsQuota, BudgetSettings, LimitSettings, Outcome, Timestamp, Verdict};
+use relent::{AwsQuota, BudgetSettings, LimitAnswer, LimitSettings, Outcome, Timestamp, Verdict};
 use std::time::Duration;
 
 struct Bytes<'a>(&'a [u8]);

@@ -3,7 +3,8 @@
 use crate::shell::{self, Outcome, cargo_with, run};
 
 /// The targets of `fuzz/`.
-const TARGETS: &[&str] = &["call", "duration", "machines", "policy_text", "protect", "wire"];
+const TARGETS: &[&str] =
+    &["call", "command_line", "duration", "http_answer", "machines", "policy_text", "protect", "scenario", "wire"];
 
 /// What a compiler is told so that libFuzzer sees which way a run went. The address sanitizer would need a nightly
 /// standard library, and finds little in safe code.

@@ -59,14 +59,41 @@ const NEEDS: &[Need] = &[
     },
 ];
 
-/// The names that `--without` takes.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    NEEDS.iter().map(|need| need.name)
+/// What a machine has or has not, and nobody installs.
+struct Condition {
+    name: &'static str,
+    holds: fn() -> bool,
+    /// What is the matter where it does not hold.
+    why: &'static str,
+    /// What is in the names of its tests, and of no others.
+    tests: &'static str,
 }
 
-/// What is in the names of the tests of what is left out.
+const CONDITIONS: &[Condition] = &[
+    Condition {
+        name: "root",
+        holds: is_root,
+        why: "only root can be another user, too; what others can do to a run is not tried",
+        tests: "another_user",
+    },
+    Condition {
+        name: "protected-links",
+        holds: are_links_protected,
+        why: "this system follows every link in /tmp (fs.protected_symlinks is not 1)",
+        tests: "protected_link",
+    },
+];
+
+/// The names that `--without` takes.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    NEEDS.iter().map(|need| need.name).chain(CONDITIONS.iter().map(|condition| condition.name))
+}
+
+/// What is in the names of the tests of what is left out, or cannot be here.
 fn left_out<'a>(without: &'a [&str]) -> impl Iterator<Item = &'static str> + use<'a> {
-    NEEDS.iter().filter(|need| without.contains(&need.name)).map(|need| need.tests)
+    let needs = NEEDS.iter().filter(|need| without.contains(&need.name)).map(|need| need.tests);
+    let are_missing = |condition: &&Condition| without.contains(&condition.name) || !(condition.holds)();
+    needs.chain(CONDITIONS.iter().filter(are_missing).map(|condition| condition.tests))
 }
 
 /// What tells the runner of tests to skip those of what is left out, and so to count them: tests themselves know of no
@@ -87,6 +114,13 @@ pub(crate) fn skip(without: &[&str], has_nextest: bool) -> Vec<String> {
 
 /// Installs what is missing, but for what is to be left out.
 pub(crate) fn install(without: &[&str]) -> Outcome {
+    for condition in CONDITIONS {
+        if without.contains(&condition.name) {
+            eprintln!("SKIPPED {}: left out by --without", condition.name);
+        } else if !(condition.holds)() {
+            eprintln!("SKIPPED {}: {}", condition.name, condition.why);
+        }
+    }
     for need in NEEDS {
         if without.contains(&need.name) {
             eprintln!("SKIPPED {}: {} will not run, as --without says", need.name, need.what_for);
@@ -141,15 +175,23 @@ fn is_root() -> bool {
     std::process::Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0")
 }
 
+fn are_links_protected() -> bool {
+    fs::read_to_string("/proc/sys/fs/protected_symlinks").is_ok_and(|text| text.trim() == "1")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_is_left_out_is_skipped_by_name() {
-        assert_eq!(skip(&[], true), Vec::<String>::new());
-        assert_eq!(skip(&["nginx", "redis"], true), ["-E", "not (test(http::real::) or test(redis))"]);
-        assert_eq!(skip(&["nginx", "redis"], false), ["--", "--skip", "http::real::", "--skip", "redis"]);
+        // With all conditions left out, it is the same on every machine.
+        let without = ["nginx", "redis", "root", "protected-links"];
+        let not = "not (test(http::real::) or test(redis) or test(another_user) or test(protected_link))";
+        assert_eq!(skip(&without, true), ["-E", not]);
+        let skip = skip(&without, false);
+        assert_eq!(skip[..3], ["--", "--skip", "http::real::"]);
+        assert_eq!(skip[5..], ["--skip", "another_user", "--skip", "protected_link"]);
     }
 
     #[test]

@@ -9,6 +9,8 @@
 //! `{"event":"accepts","target":"db:5432","attempts":3,"elapsed_ms":2411}`; and in the end
 //! `{"event":"end","outcome":"success","exit":0,"elapsed_ms":2411,"reason":null}` or `gave_up`.
 
+#[doc(hidden)]
+pub mod fuzzed;
 mod target;
 mod teller;
 mod tls;

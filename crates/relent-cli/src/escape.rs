@@ -5,7 +5,7 @@
 //! are written out as Rust writes them (`\n`, `\u{1b}`), and so is everything beyond ASCII where the locale has no
 //! UTF-8. JSON has its own spelling of the same characters ([`json`](crate::json)).
 
-use crate::talk;
+use crate::screen;
 use relent_sim::json::{is_hostile, is_line_break};
 use std::{borrow::Cow, fmt::Write};
 
@@ -32,7 +32,7 @@ pub fn escape_bytes(bytes: &[u8]) -> String {
 }
 
 fn written(text: &str, hides: impl Fn(char) -> bool) -> Cow<'_, str> {
-    let ascii_only = !text.is_ascii() && !talk::unicode();
+    let ascii_only = !text.is_ascii() && !screen::unicode();
     let hides = |c: char| hides(c) || (ascii_only && !c.is_ascii());
     if !text.chars().any(&hides) {
         return Cow::Borrowed(text);

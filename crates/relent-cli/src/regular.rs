@@ -1,10 +1,11 @@
 //! Opening files that somebody named, or that happen to be there: never waiting for the other end of a named pipe, never
 //! taking a terminal or a device for a file.
 
+use crate::size::Size;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Write},
+    io::{self, Read, Write},
     os::unix::fs::{FileTypeExt, OpenOptionsExt},
     path::Path,
 };
@@ -41,6 +42,43 @@ pub fn read_or_pipe(path: &Path) -> io::Result<File> {
         return check(file, Or::Nothing);
     }
     wait_for_more(check(file, Or::Pipe)?)
+}
+
+/// The text of a file, of a pipe, or (`-`) of standard input, of at most `most` bytes.
+///
+/// # Errors
+///
+/// It cannot be read, is something else, longer, no text, or a pipe that nobody writes to.
+pub fn text(name: &str, most: u64) -> io::Result<String> {
+    let bytes = match name {
+        "-" => all(io::stdin().lock(), most)?,
+        name => bytes(Path::new(name), most)?,
+    };
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text in UTF-8"))
+}
+
+/// The bytes of a file or of a pipe, of which there may be at most `most`.
+///
+/// # Errors
+///
+/// It cannot be read, is something else, longer, or a pipe that nobody writes to.
+pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = read_or_pipe(path)?;
+    let is_pipe = file.metadata()?.file_type().is_fifo();
+    let bytes = all(file, most)?;
+    match is_pipe && bytes.is_empty() {
+        true => Err(io::Error::other("it is a pipe that nobody writes to")),
+        false => Ok(bytes),
+    }
+}
+
+fn all(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
+        true => Err(io::Error::other(format!("it is longer than {}", Size(most)))),
+        false => Ok(bytes),
+    }
 }
 
 /// From here on, reading and writing wait for who is at the other end.
@@ -106,7 +144,22 @@ fn check(file: File, or: Or) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{fs, io::Read, os::unix::fs::PermissionsExt};
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    #[test]
+    fn what_is_read_whole_has_an_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "12345").unwrap();
+        assert_eq!(bytes(&path, 5).unwrap(), b"12345");
+        assert_eq!(bytes(&path, 4).unwrap_err().to_string(), "it is longer than 4B");
+        fs::write(&path, b"\xff").unwrap();
+        assert_eq!(text(path.to_str().unwrap(), 4).unwrap_err().to_string(), "it is no text in UTF-8");
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(bytes(&pipe, 9).unwrap_err().to_string(), "it is a pipe that nobody writes to");
+        assert_eq!(text("/dev/zero", 9).unwrap_err().to_string(), "it is a device, and no file");
+    }
 
     #[test]
     fn special_files_are_refused_at_once() {

@@ -6,10 +6,12 @@
 use crate::{
     escape::{escape, escape_lines},
     json::Object,
+    screen,
 };
 use std::{
+    borrow::Cow,
     fmt::Display,
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     process::ExitCode,
 };
 
@@ -47,14 +49,20 @@ impl Fault {
 
     /// Says it on stderr, and returns what to exit with.
     pub fn tell(&self) -> ExitCode {
+        let (problem, hint) = self.shown();
         let mut stderr = io::stderr().lock();
-        let problem = if self.has_lines { escape_lines(&self.problem) } else { escape(&self.problem) };
         // There is nobody left to tell when stderr is gone.
         let _ = writeln!(stderr, "{} {}", paint("error:", RED), problem);
-        if let Some(hint) = &self.hint {
-            let _ = writeln!(stderr, "{} {}", paint("hint:", CYAN), escape(hint));
+        if let Some(hint) = hint {
+            let _ = writeln!(stderr, "{} {}", paint("hint:", CYAN), hint);
         }
         ExitCode::from(self.exit)
+    }
+
+    /// The problem and the hint, as no terminal obeys them.
+    pub(crate) fn shown(&self) -> (Cow<'_, str>, Option<Cow<'_, str>>) {
+        let problem = if self.has_lines { escape_lines(&self.problem) } else { escape(&self.problem) };
+        (problem, self.hint.as_deref().map(escape))
     }
 
     /// The fault as one line of JSON, for `--json`.
@@ -173,24 +181,7 @@ const YELLOW: &str = "33";
 const CYAN: &str = "36";
 
 fn paint(word: &str, colour: &str) -> String {
-    if colours() { format!("\x1b[1;{colour}m{word}\x1b[0m") } else { word.to_owned() }
-}
-
-/// Whether stderr takes colour.
-pub fn colours() -> bool {
-    io::stderr().is_terminal() && is_unset("NO_COLOR") && !is_dumb()
-}
-
-/// Whether the terminal obeys no escapes, not even that which erases a line.
-pub fn is_dumb() -> bool {
-    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
-}
-
-/// The columns of the terminal: `COLUMNS` where it is set, else what stdout says if it is a terminal.
-pub fn columns() -> Option<usize> {
-    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let asked = || rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
-    said.or_else(asked).filter(|columns| *columns > 0)
+    if screen::colours() { format!("\x1b[1;{colour}m{word}\x1b[0m") } else { word.to_owned() }
 }
 
 /// Breaks lines between words so that none is longer than `width`, if no word is.
@@ -213,20 +204,6 @@ pub fn wrap(text: &str, width: usize) -> String {
         out.push('\n');
     }
     out
-}
-
-/// Whether the locale takes characters beyond ASCII: not where it names another character set, as `C` does.
-pub fn unicode() -> bool {
-    let locale =
-        ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
-    locale.is_none_or(|locale| {
-        let locale = locale.to_string_lossy().to_ascii_lowercase();
-        locale.contains("utf-8") || locale.contains("utf8")
-    })
-}
-
-fn is_unset(variable: &str) -> bool {
-    std::env::var_os(variable).is_none_or(|value| value.is_empty())
 }
 
 /// Writes data to stdout. A reader that went away (`| head`) is no fault: the rest is not written.

@@ -1,7 +1,10 @@
 //! What the flag parser says about a wrong command line, in our voice.
 
 use super::Cli;
-use crate::talk::{EXIT_FAULT, Fault, write_out};
+use crate::{
+    redact,
+    talk::{EXIT_FAULT, Fault, write_out},
+};
 use clap::{
     CommandFactory,
     error::{ContextKind, ContextValue, ErrorKind},
@@ -31,6 +34,11 @@ fn usage_fault(error: &clap::Error, first: Option<&str>) -> Fault {
     let text = error.render().to_string();
     let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
     let problem = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
+    let problem = match error.get(ContextKind::InvalidValue) {
+        // A value may be a URL with a password in it.
+        Some(ContextValue::String(value)) => problem.replace(value.as_str(), &redact::url(value)),
+        _ => problem,
+    };
     // "To pass it as a value" is what hardly anybody wants who mistypes a flag.
     let tip = text
         .lines()

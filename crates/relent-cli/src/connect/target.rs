@@ -1,13 +1,15 @@
 //! What is waited for: `host:port`, a URL or `unix:path`, and one attempt to reach it.
 
 use super::tls::Tls;
+use crate::redact;
 use relent::config::BadSetting;
 use rustix::{
     io::{Errno, FdFlags, fcntl_setfd, ioctl_fionbio},
-    net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket},
+    net::{AddressFamily, SocketAddrUnix, SocketType, connect, netdevice::name_to_index, socket},
 };
 use std::{
     fmt, fs, io,
+    net::Ipv6Addr,
     path::{Path, PathBuf},
     str::FromStr,
     time::Duration,
@@ -158,6 +160,8 @@ fn url(scheme: &str, rest: &str) -> Result<Target, BadSetting> {
 /// The address as the resolver takes it, the port as a number; `usual` is the port where none is given.
 fn tcp(address: &str, usual: Option<u16>) -> Result<String, BadSetting> {
     let address = address.strip_suffix('/').unwrap_or(address);
+    // It may have been meant as a URL, with a password in it.
+    let shown = redact::url(address);
     let is_whole = address.ends_with(']') || !address.contains(':');
     let (host, port) = match (address.rsplit_once(':'), usual) {
         (_, Some(usual)) if is_whole => (address, Ok(usual)),
@@ -166,25 +170,58 @@ fn tcp(address: &str, usual: Option<u16>) -> Result<String, BadSetting> {
                 "tcp" | "http" | "postgresql" | "mysql" | "redis" => "leave the word out: the target says what it is",
                 _ => FORMS,
             };
-            return Err(bad(format!("{address:?} has no port"), hint));
+            return Err(bad(format!("{shown:?} has no port"), hint));
         }
         (Some((host, port)), _) => (host, number(port)),
         (None, Some(usual)) => (address, Ok(usual)),
     };
     let name = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     if name.unwrap_or(host).is_empty() {
-        return Err(bad(format!("{address:?} has no host"), FORMS));
+        return Err(bad(format!("{shown:?} has no host"), FORMS));
     }
     if name.is_none() && host.contains(':') {
-        return Err(bad(
-            format!("{address:?} has colons in its host"),
-            "an IPv6 address stands in brackets: [::1]:5432",
-        ));
+        return Err(bad(format!("{shown:?} has colons in its host"), "an IPv6 address stands in brackets: [::1]:5432"));
     }
     if host.contains(|c: char| c.is_whitespace() || c.is_control() || c == '/' || c == '@') {
-        return Err(bad(format!("{host:?} is not a host"), FORMS));
+        return Err(bad(format!("{:?} is not a host", redact::url(host)), FORMS));
     }
+    let host = match name {
+        Some(name) => version_6(name)?,
+        None if host.is_ascii() => host.to_owned(),
+        None => international(host)?,
+    };
     Ok(format!("{host}:{}", port?))
+}
+
+/// An address in brackets. The name of a zone becomes its number, which is what is connected with (RFC 4007 11.2).
+fn version_6(name: &str) -> Result<String, BadSetting> {
+    let (address, zone) = name.split_once('%').map_or((name, None), |(address, zone)| (address, Some(zone)));
+    if address.parse::<Ipv6Addr>().is_err() {
+        return Err(bad(
+            format!("{address:?} is no IPv6 address"),
+            "only such an address stands in brackets: [::1]:5432",
+        ));
+    }
+    let Some(zone) = zone else { return Ok(format!("[{address}]")) };
+    let number = zone.parse().ok().or_else(|| {
+        // In URLs the percent sign is written as one (RFC 6874).
+        let zone = zone.strip_prefix("25").unwrap_or(zone);
+        let any = socket(AddressFamily::INET6, SocketType::DGRAM, None).ok()?;
+        name_to_index(&any, zone).ok()
+    });
+    let Some(number) = number else {
+        return Err(bad(format!("there is no network interface {zone:?}"), "ip link shows which there are"));
+    };
+    Ok(format!("[{address}%{number}]"))
+}
+
+/// A name of all nations as it is looked up, and shown: in letters of which none looks like another.
+fn international(name: &str) -> Result<String, BadSetting> {
+    match url::Host::parse(name) {
+        Ok(url::Host::Domain(name)) => Ok(name),
+        Ok(address) => Ok(address.to_string()),
+        Err(error) => Err(bad(format!("{name:?} is not a host: {error}"), FORMS)),
+    }
 }
 
 fn number(port: &str) -> Result<u16, BadSetting> {
@@ -257,7 +294,7 @@ mod tests {
             ("db:65536", "\"65536\" is not a port"),
             ("db:+80", "\"+80\" is not a port"),
             ("db:nosuchservice", "there is no service \"nosuchservice\""),
-            ("user@db:80", "\"user@db\" is not a host"),
+            ("user@db:80", "\"***@db\" is not a host"),
             ("db\u{1b}[2J:80", "\"db\\u{1b}[2J\" is not a host"),
             ("unix:", "unix: has no path"),
             ("udp://db:53", "udp:// has no connections to wait for"),

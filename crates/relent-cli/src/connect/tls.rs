@@ -46,6 +46,7 @@ impl Tls {
         let stream = relent::net::connect_once(address, limit)?;
         let Some(config) = &self.0 else { return Ok(()) };
         let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+        let host = host.split('%').next().unwrap_or(host);
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, format!("{host:?} cannot be in a certificate")))?;
         let mut session =

@@ -10,12 +10,13 @@ mod compare;
 pub mod foreign;
 mod report;
 mod rows;
+mod setting;
 mod subject;
 mod text;
 mod upstream;
 
+pub use self::setting::Setting;
 pub(crate) use self::subject::InShort;
-pub use self::subject::Setting;
 
 use self::{subject::Subject, text::View};
 use crate::{
@@ -23,8 +24,8 @@ use crate::{
     json::Object,
     plot::svg,
     policy_args::CallArgs,
-    regular,
-    talk::{self, Fault, HushArgs, plain, write_out},
+    regular, screen,
+    talk::{Fault, HushArgs, plain, write_out},
 };
 use std::{
     borrow::Cow,
@@ -126,7 +127,7 @@ fn explain(args: &Args) -> Result<ExitCode, Fault> {
         }
         write_svg(path, &drawn)?;
     }
-    let view = View { rows: most, width: talk::columns().unwrap_or(80), plot: !args.no_plot };
+    let view = View { rows: most, width: screen::columns().unwrap_or(80), plot: !args.no_plot };
     let text = match &subjects[..] {
         _ if args.json => subjects.iter().map(|subject| report::report(subject, most) + "\n").collect(),
         [subject] => for_terminal(&text::explain(subject, view)),
@@ -158,7 +159,7 @@ fn on_upstream(args: &Args, subjects: &[Subject]) -> Result<Option<upstream::OnU
 
 /// Text that may name what others wrote.
 fn for_terminal(text: &str) -> String {
-    let text = if talk::unicode() { Cow::Borrowed(text) } else { Cow::Owned(text::ascii(text)) };
+    let text = if screen::unicode() { Cow::Borrowed(text) } else { Cow::Owned(text::ascii(text)) };
     escape_lines(&text).into_owned()
 }
 

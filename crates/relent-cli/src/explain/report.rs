@@ -3,7 +3,8 @@
 use super::{
     call::WholeCall,
     rows::{Rows, Then, rows},
-    subject::{InShort, Setting, Subject, as_flags},
+    setting::Setting,
+    subject::{InShort, Subject, as_flags},
 };
 use crate::json::{Object, array, quoted};
 use relent::{Bounds, Row, Warning};

@@ -1,6 +1,9 @@
 //! What is explained: a policy, its name, and where each of its settings came from.
 
-use super::foreign::{Reading, Unreadable};
+use super::{
+    foreign::{Reading, Unreadable},
+    setting::Setting,
+};
 use crate::{
     escape::escape,
     policy_args::PolicyArgs,
@@ -25,27 +28,6 @@ pub(super) struct Subject {
     pub(super) notes: Vec<String>,
     /// Where the behaviour is written down, if it is another system's.
     pub(super) source: Option<&'static str>,
-}
-
-/// One setting and where it came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
-    /// Its name, as the place it came from writes it.
-    pub key: &'static str,
-    /// Its value, as people read it.
-    pub value: String,
-    /// A flag, a line of a file, or `default`.
-    pub from: String,
-}
-
-impl Setting {
-    pub(super) fn new(key: &'static str, value: impl fmt::Display, from: impl fmt::Display) -> Setting {
-        Setting { key, value: value.to_string(), from: from.to_string() }
-    }
-
-    pub(super) fn default(key: &'static str, value: impl fmt::Display) -> Setting {
-        Setting::new(key, value, "default")
-    }
 }
 
 /// The name of a policy of flags alone, and of none at all.

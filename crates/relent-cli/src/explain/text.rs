@@ -71,7 +71,7 @@ pub(super) fn ascii(text: &str) -> String {
 }
 
 fn settings(subject: &Subject) -> String {
-    let widths = |of: fn(&super::subject::Setting) -> &str| {
+    let widths = |of: fn(&super::setting::Setting) -> &str| {
         subject.settings.iter().map(|setting| of(setting).chars().count()).max().unwrap_or(0)
     };
     let (key, value) = (widths(|setting| setting.key), widths(|setting| &setting.value));

@@ -13,6 +13,7 @@ use super::{
     write_out::Seen,
 };
 use crate::{escape::escape_bytes, talk::Fault};
+use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
 use relent::wire;
 use reqwest::Response;
@@ -34,7 +35,7 @@ pub(super) struct Received {
 pub(super) struct Success {
     /// The status.
     pub(super) status: StatusCode,
-    /// Where a redirect leads that was not followed, and whether it could be.
+    /// Where a redirect leads that was not followed, for people, and whether it could be.
     pub(super) location: Option<(String, bool)>,
     /// FILE was complete already.
     pub(super) had_all: bool,
@@ -88,7 +89,7 @@ pub(super) async fn once(engine: &Engine, attempt: u32, received: &mut Received)
         return Err(Broken::Failed(Box::new(Failure::status(response, verdict, now))));
     }
     let location = redirect::location(response.status(), response.headers());
-    let location = location.map(|location| (location.clone(), redirect::is_followable(&hop.url, &location)));
+    let location = location.map(|to| (redirect::shown(&hop.url, &to), redirect::is_followable(&hop.url, &to)));
     let encoding = response.headers().get(header::CONTENT_ENCODING).filter(|coding| *coding != "identity");
     let encoding = encoding.filter(|_| !hop.headers.contains_key(header::ACCEPT_ENCODING));
     let encoding = encoding.map(|coding| escape_bytes(coding.as_bytes()));
@@ -204,7 +205,7 @@ async fn receive(
     }
     let mut progress = Progress::new(have, total, !engine.talk.quiet && !engine.talk.json);
     loop {
-        let Some(piece) = engine.patience.wait(&engine.pulse, response.chunk()).await else {
+        let Some(piece) = engine.patience.wait(&engine.pulse, piece(&mut response)).await else {
             return Err(failure::stalled(received.sink.length(), total, engine.patience));
         };
         match piece {
@@ -228,6 +229,16 @@ async fn receive(
     }
 }
 
+/// The next piece of a body. Frames without a byte in them are none, or a server could go on with them for ever.
+async fn piece(response: &mut Response) -> reqwest::Result<Option<Bytes>> {
+    loop {
+        match response.chunk().await {
+            Ok(Some(piece)) if piece.is_empty() => {}
+            piece => return piece,
+        }
+    }
+}
+
 /// Whether a body of this length is not too large.
 fn fits(engine: &Engine, length: u64) -> Result<(), Broken> {
     if length <= engine.max_size.0 {
@@ -245,7 +256,7 @@ pub(super) async fn failed_body(engine: &Engine, mut response: Response, sink: &
     if engine.include && engine.request.method != Method::HEAD {
         sink.write_head(b"\n")?;
     }
-    while let Some(Ok(Some(piece))) = engine.patience.wait(&engine.pulse, response.chunk()).await {
+    while let Some(Ok(Some(piece))) = engine.patience.wait(&engine.pulse, piece(&mut response)).await {
         let room = engine.max_size.0.saturating_sub(sink.length());
         let length = usize::try_from(room).unwrap_or(usize::MAX).min(piece.len());
         sink.write(&piece[..length])?;

@@ -3,7 +3,7 @@
 //! What can be read only once (stdin, a pipe) is kept first, in memory up to a megabyte and on disk beyond that.
 
 use super::idle::Pulse;
-use crate::{escape::escape, talk::Fault};
+use crate::{escape::escape, regular, talk::Fault};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use std::{
@@ -84,7 +84,7 @@ impl Body {
     pub(super) fn open(&self, pulse: &Pulse) -> Result<reqwest::Body, Fault> {
         let text = |text: &Bytes| Ok(Source::Text(text.clone()));
         let file = |path: &PathBuf| {
-            let opened = File::open(path).and_then(|file| Source::file(Arc::new(file)));
+            let opened = regular::read(path).and_then(|file| Source::file(Arc::new(file)));
             opened.map_err(|error| unreadable(&path.to_string_lossy(), &error))
         };
         let sources: Result<VecDeque<Source>, Fault> = match self {
@@ -114,7 +114,7 @@ fn from_path(path: &Path, limit: Option<Duration>) -> Result<Body, Fault> {
     }
     if data.is_file() {
         // Whether it can be read is known before anything is sent.
-        return File::open(path).map(|_| Body::File(path.to_owned())).map_err(|error| fault(&error));
+        return regular::read(path).map(|_| Body::File(path.to_owned())).map_err(|error| fault(&error));
     }
     let path = path.to_owned();
     within(limit, name, move || keep(File::open(path)?))

@@ -24,6 +24,7 @@ use relent::{
 };
 use std::{
     future,
+    io::{self, IsTerminal},
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -262,7 +263,8 @@ impl Engine {
     fn last_words(&self, narrator: &Narrator, received: &Received, bytes: u64, exit: u8) -> Option<Vec<u8>> {
         let (attempts, elapsed) = narrator.spent();
         let (seen, url, file) = (received.seen.as_ref(), &self.request.url, self.file.as_deref());
-        Some(self.write_out.as_ref()?.text(&End { seen, url, bytes, attempts, elapsed, exit, file }))
+        let to_terminal = io::stdout().is_terminal();
+        Some(self.write_out.as_ref()?.text(&End { seen, url, bytes, attempts, elapsed, exit, file, to_terminal }))
     }
 }
 

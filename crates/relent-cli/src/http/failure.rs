@@ -147,6 +147,7 @@ pub(super) fn stalled(have: u64, total: Option<u64>, patience: Patience) -> Brok
     Broken::Failed(Box::new(Failure::of(Fault::EarlyEnd, text).hint(PATIENCE_HINT)))
 }
 
+const PROXY_USER_HINT: &str = "--proxy-user USER:PASSWORD, if the proxy wants one";
 const PATIENCE_HINT: &str = "--idle-timeout gives it more time, or unlimited";
 
 fn fault_before_head(error: &reqwest::Error, way: &Way<'_>) -> (Fault, Failure) {
@@ -161,7 +162,7 @@ fn fault_before_head(error: &reqwest::Error, way: &Way<'_>) -> (Fault, Failure) 
         let (fault, failure) = of(Fault::Connect, format!("cannot connect to {}: {}", way.shown(), said.words));
         match said.wants_user {
             true => {
-                let failure = failure.hint("--proxy-user USER:PASSWORD, if the proxy wants one");
+                let failure = failure.hint(PROXY_USER_HINT);
                 (fault, Failure { verdict: Verdict::Permanent, ..failure })
             }
             false => (fault, failure),
@@ -350,6 +351,7 @@ fn hint(fault: Fault) -> Option<String> {
 
 fn status_hint(status: StatusCode) -> Option<String> {
     match status {
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED => Some(PROXY_USER_HINT.into()),
         StatusCode::CONFLICT | StatusCode::LOCKED => Some(format!("--retry-on-status {} retries it", status.as_u16())),
         _ => None,
     }

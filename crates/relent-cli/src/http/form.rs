@@ -22,7 +22,8 @@ pub(super) fn resolve(fields: &[String], boundary: u128) -> Result<(Vec<Piece>, 
     Ok((pieces, HeaderValue::from_str(&kind).expect("letters and digits are a header value")))
 }
 
-struct Field {
+/// A field of a form.
+pub(super) struct Field {
     name: String,
     content: Content,
     file_name: Option<String>,
@@ -51,7 +52,8 @@ impl Content {
 }
 
 impl Field {
-    fn parse(text: &str) -> Result<Field, Fault> {
+    /// What one `--form` means; nothing is read yet.
+    pub(super) fn parse(text: &str) -> Result<Field, Fault> {
         let bad = |what: &str| Fault::new(format!("--form: {what}")).hint(HINT);
         let (name, value) = text.split_once('=').ok_or_else(|| bad("a field has no ="))?;
         if name.is_empty() {
@@ -79,7 +81,8 @@ impl Field {
         Ok(Field { name: name.to_owned(), content, file_name, kind })
     }
 
-    fn head(&self, boundary: &str) -> String {
+    /// What stands before its content.
+    pub(super) fn head(&self, boundary: &str) -> String {
         let mut head = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"", quoted(&self.name));
         if let Some(file_name) = &self.file_name {
             head.push_str(&format!("; filename=\"{}\"", quoted(file_name)));

@@ -2,13 +2,10 @@
 
 use crate::{
     escape::escape,
+    regular,
     talk::{Fault, plain},
 };
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use std::{
-    fs::File,
-    io::{self, Read},
-};
 
 /// The headers that the flags give, in order. Nothing of a line is told again but a name: it may be a secret.
 pub(super) fn resolve(lines: &[String]) -> Result<HeaderMap, Fault> {
@@ -30,17 +27,14 @@ pub(super) fn resolve(lines: &[String]) -> Result<HeaderMap, Fault> {
 const LONGEST: u64 = 1 << 20;
 
 fn read(file: &str) -> Result<String, Fault> {
-    let mut text = String::new();
-    let read = match file {
-        "-" => io::stdin().lock().take(LONGEST).read_to_string(&mut text),
-        file => File::open(file).and_then(|file| file.take(LONGEST).read_to_string(&mut text)),
-    };
-    let fault = |error| Fault::new(format!("cannot read {}: {}", escape(file), plain(&error)));
-    read.map_err(fault).map_err(|fault| fault.hint("-H @FILE reads headers from a file, one a line"))?;
-    Ok(text)
+    regular::text(file, LONGEST).map_err(|error| {
+        Fault::new(format!("cannot read {}: {}", escape(file), plain(&error)))
+            .hint("-H @FILE reads headers from a file, one a line")
+    })
 }
 
-fn add(headers: &mut HeaderMap, line: &str, from: &str) -> Result<(), Fault> {
+/// Adds the header of a line that came from somewhere.
+pub(super) fn add(headers: &mut HeaderMap, line: &str, from: &str) -> Result<(), Fault> {
     let (name, value) = one(line, from)?;
     if let Some(why) = not_yours(&name) {
         return Err(Fault::new(format!("the header {name} cannot be given")).hint(why));

@@ -12,6 +12,8 @@ mod engine;
 mod exit;
 mod failure;
 mod form;
+#[doc(hidden)]
+pub mod fuzzed;
 mod head;
 mod headers;
 pub(crate) mod hints;

@@ -14,17 +14,16 @@ use super::{
     request::Request,
 };
 use crate::{
-    escape::escape,
     json::Object,
     outer::{self, word},
-    redact,
+    screen,
     talk::{self, Fault, TalkArgs},
 };
 use http::{Method, StatusCode};
 use relent::{Policy, Reason, Verdict, duration::Human, wire::Replay};
 use std::{
     fmt::Display,
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     time::{Duration, Instant},
 };
 use tokio::time;
@@ -98,7 +97,7 @@ impl Narrator {
     /// The wait before the next attempt, counted down for somebody who watches.
     pub(super) async fn wait(&self, delay: Duration) {
         let due = Instant::now() + delay;
-        if self.talk.quiet || self.talk.json || delay < COUNTDOWN_FROM || !is_lively() {
+        if self.talk.quiet || self.talk.json || delay < COUNTDOWN_FROM || !screen::is_lively() {
             return time::sleep_until(due.into()).await;
         }
         loop {
@@ -130,9 +129,8 @@ impl Narrator {
             return;
         }
         if let Some((location, is_followable)) = &success.location {
-            let location = redact::url(location);
             let tip = if *is_followable { "; -L follows it" } else { "" };
-            talk::note(format!("{}, to {}{tip}", status_text(success.status), escape(&location)));
+            talk::note(format!("{}, to {location}{tip}", status_text(success.status)));
         }
         if let Some(encoding) = &success.encoding {
             let tip = if ["gzip", "br"].contains(&encoding.as_str()) { "; --compressed undoes it" } else { "" };
@@ -180,7 +178,7 @@ impl Narrator {
 
     /// A countdown or a bar may stand there.
     fn clear_line(&self) {
-        if is_lively() && !self.talk.json {
+        if screen::is_lively() && !self.talk.json {
             let _ = write!(io::stderr().lock(), "\r\x1b[K");
         }
     }
@@ -362,9 +360,4 @@ fn millis(duration: Duration) -> u64 {
 fn write_line(line: &str) {
     // There is nobody left to tell when stderr is gone.
     let _ = writeln!(io::stderr().lock(), "{line}");
-}
-
-/// Whether stderr is a terminal on which a line can be written anew.
-pub(super) fn is_lively() -> bool {
-    io::stderr().is_terminal() && talk::unicode() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }

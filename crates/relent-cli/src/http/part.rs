@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     escape::escape,
+    regular,
     talk::{Fault, plain},
 };
 use nix::{fcntl::OFlag, unistd::geteuid};
@@ -107,7 +108,7 @@ impl Kept {
     /// A FILE that is there already is the part, since the user says so.
     fn take_over(&mut self, target: &Path) -> Result<Option<Resume>, Fault> {
         let fault = |error: &io::Error| Fault::new(format!("cannot go on with {}: {}", shown(target), plain(error)));
-        let mut old = match File::open(target) {
+        let mut old = match regular::read(target) {
             Ok(old) => old,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(fault(&error)),

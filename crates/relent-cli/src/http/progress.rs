@@ -1,6 +1,6 @@
 //! A bar for bodies that take long, on a terminal only.
 
-use super::narrator::is_lively;
+use crate::screen::is_lively;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
 

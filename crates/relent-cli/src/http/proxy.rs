@@ -118,7 +118,8 @@ fn variable(names: &[&'static str]) -> Option<(&'static str, String)> {
     Some((name, value.to_string_lossy().into_owned()))
 }
 
-fn parse(from: &str, text: &str) -> Named {
+/// What `from` names as a proxy.
+pub(super) fn parse(from: &str, text: &str) -> Named {
     let hint = "write it like http://proxy:3128 or socks5h://user:password@proxy:1080";
     let shown = redact::url(text);
     let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };

@@ -63,6 +63,12 @@ pub(super) fn location(status: StatusCode, head: &HeaderMap) -> Option<String> {
     Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
 }
 
+/// Where it leads, for people: of another host the name that is asked for, which has no letters that look like others.
+pub(super) fn shown(from: &Url, location: &str) -> String {
+    let leads = from.join(location).ok().filter(|url| url.origin() != from.origin());
+    escape(&redact::url(leads.as_ref().map_or(location, Url::as_str))).into_owned()
+}
+
 /// Whether `-L` could follow it.
 pub(super) fn is_followable(from: &Url, location: &str) -> bool {
     from.join(location).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))

@@ -67,7 +67,7 @@ fn body(args: &Args, limit: Option<Duration>) -> Result<(Option<Body>, Option<He
 }
 
 /// Takes `user:password` out of a URL: it is sent as a header, and nowhere else.
-fn take_user(url: &mut Url) -> Option<String> {
+pub(super) fn take_user(url: &mut Url) -> Option<String> {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let (name, password) = (decoded(url.username()), url.password().map(decoded));
     if name.is_empty() && password.is_none() {
@@ -102,7 +102,8 @@ pub(super) fn rules(args: &Args) -> Result<Rules, Fault> {
     Ok(rules)
 }
 
-fn statuses(flag: &str, ranges: &[String]) -> Result<Vec<StatusCode>, Fault> {
+/// The statuses of a list of numbers and ranges.
+pub(super) fn statuses(flag: &str, ranges: &[String]) -> Result<Vec<StatusCode>, Fault> {
     let mut statuses = Vec::new();
     for range in ranges {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -171,7 +172,8 @@ fn method(given: &str, args: &Args) -> Result<Method, Fault> {
 
 const URL_HINT: &str = "write it like https://example.com/path";
 
-fn url(text: &str) -> Result<Url, Fault> {
+/// A URL that can be asked for; one without a scheme is http.
+pub(super) fn url(text: &str) -> Result<Url, Fault> {
     if wire::METHODS.iter().any(|row| row.method == text) {
         return Err(Fault::new(format!("{text:?} is a method, and the URL is missing"))
             .hint(format!("write it like relent http {text} https://example.com/path")));

@@ -20,8 +20,9 @@ pub(super) struct Resolver {
     ports: Arc<AtomicU32>,
 }
 
+/// Where a host is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+pub(super) struct Place {
     host: String,
     port: u16,
     addresses: Vec<IpAddr>,
@@ -51,7 +52,7 @@ impl Resolver {
 }
 
 /// `HOST:PORT:ADDRESS[,ADDRESS]`, an IPv6 address in brackets or not.
-fn place(text: &str) -> Result<Place, Fault> {
+pub(super) fn place(text: &str) -> Result<Place, Fault> {
     let read = || {
         let (host, rest) = text.strip_prefix('+').unwrap_or(text).split_once(':')?;
         let (port, addresses) = rest.split_once(':')?;

@@ -1,7 +1,7 @@
 //! Whom we trust, and who we are: the settings of TLS.
 
 use super::{args::Args, proxy::Proxies};
-use crate::{escape::escape, talk::Fault};
+use crate::{escape::escape, regular, talk::Fault};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme,
     client::{
@@ -109,8 +109,11 @@ fn identity(file: &Path, key: Option<&Path>) -> Result<(Vec<CertificateDer<'stat
     Ok((chain, key))
 }
 
+/// The most bytes of a file of certificates or keys.
+const LONGEST: u64 = 16 << 20;
+
 fn read(file: &Path, hint: &str) -> Result<Vec<u8>, Fault> {
-    std::fs::read(file)
+    regular::bytes(file, LONGEST)
         .map_err(|error| Fault::new(format!("cannot read {}: {}", shown(file), crate::talk::plain(&error))).hint(hint))
 }
 

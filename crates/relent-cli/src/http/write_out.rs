@@ -1,10 +1,14 @@
 //! `-w FORMAT`: what is printed at the end, in curl's words.
 
 use super::redirect::{self, Hop};
-use crate::talk::{Fault, plain};
+use crate::{
+    escape::escape_bytes,
+    regular,
+    talk::{Fault, plain},
+};
 use http::HeaderMap;
 use reqwest::Response;
-use std::{fs, io, io::Read, net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 use url::Url;
 
 /// A format, read.
@@ -46,6 +50,8 @@ pub(super) struct End<'a> {
     pub(super) exit: u8,
     /// Where the body went, if not to stdout.
     pub(super) file: Option<&'a str>,
+    /// Whether a terminal would obey what a server wrote.
+    pub(super) to_terminal: bool,
 }
 
 macro_rules! variables {
@@ -99,15 +105,19 @@ impl Seen {
 impl WriteOut {
     /// Reads a format: a text, `@FILE` or `@-`.
     pub(super) fn parse(given: &str) -> Result<WriteOut, Fault> {
-        let text = match given.strip_prefix('@') {
-            None => given.to_owned(),
-            Some(file) => read(file).map_err(|error| {
+        match given.strip_prefix('@') {
+            None => WriteOut::of_text(given),
+            Some(file) => WriteOut::of_text(&regular::text(file, LONGEST).map_err(|error| {
                 Fault::new(format!("--write-out: cannot read {file:?}: {}", plain(&error)))
                     .hint("@FILE reads the format from a file")
-            })?,
-        };
+            })?),
+        }
+    }
+
+    /// Reads the text of a format.
+    pub(super) fn of_text(text: &str) -> Result<WriteOut, Fault> {
         let mut items = Vec::new();
-        let mut rest = text.as_str();
+        let mut rest = text;
         while let Some(at) = rest.find(['%', '\\']) {
             items.push(Item::Text(rest[..at].to_owned()));
             let (item, length) = item(&rest[at..])?;
@@ -124,14 +134,8 @@ impl WriteOut {
     }
 }
 
-fn read(file: &str) -> io::Result<String> {
-    let mut text = String::new();
-    match file {
-        "-" => io::stdin().lock().read_to_string(&mut text)?,
-        file => fs::File::open(file)?.read_to_string(&mut text)?,
-    };
-    Ok(text)
-}
+/// The most bytes of a file with a format.
+const LONGEST: u64 = 1 << 20;
 
 /// What begins with `%` or `\`, and how long it is.
 fn item(text: &str) -> Result<(Item, usize), Fault> {
@@ -155,14 +159,21 @@ fn item(text: &str) -> Result<(Item, usize), Fault> {
     })
 }
 
+impl End<'_> {
+    /// What others wrote: byte for byte as data, and as a line that no terminal obeys.
+    fn plain(&self, text: Vec<u8>) -> Vec<u8> {
+        if self.to_terminal { escape_bytes(&text).into_bytes() } else { text }
+    }
+}
+
 impl Item {
     fn text(&self, end: &End<'_>) -> Vec<u8> {
         match self {
             Item::Text(text) => text.clone().into_bytes(),
-            Item::Variable(variable) => variable.text(end).into_bytes(),
+            Item::Variable(variable) => end.plain(variable.text(end).into_bytes()),
             Item::Header(name) => {
                 let value = end.seen.and_then(|seen| seen.headers.get(name.as_str()));
-                value.map(|value| value.as_bytes().to_owned()).unwrap_or_default()
+                end.plain(value.map(|value| value.as_bytes().to_owned()).unwrap_or_default())
             }
         }
     }
@@ -202,7 +213,8 @@ mod tests {
     fn text(format: &str) -> String {
         let url = Url::parse("http://a/b").unwrap();
         let elapsed = Duration::from_millis(1500);
-        let end = End { seen: None, url: &url, bytes: 7, attempts: 3, elapsed, exit: 1, file: None };
+        let end =
+            End { seen: None, url: &url, bytes: 7, attempts: 3, elapsed, exit: 1, file: None, to_terminal: false };
         String::from_utf8(WriteOut::parse(format).unwrap().text(&end)).unwrap()
     }
 

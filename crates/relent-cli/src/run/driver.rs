@@ -3,13 +3,15 @@
 
 use super::{
     args::Args,
-    attempt::{self, Ended, How, Plan},
+    attempt,
+    ended::{Ended, How, died_by},
     group::Ways,
     guard::{Answer, Guard, patience},
     input::Input,
     judge::{Judged, judge},
     narrator::{Narrator, millis},
     patterns::Patterns,
+    plan::Plan,
     report::{End, Outcome, Report, Row},
     signals::Signals,
     spool::Spool,
@@ -278,7 +280,7 @@ fn exit_code(outcome: Outcome, last: Option<&How>) -> u8 {
     const NOT_AS_ASKED: u8 = 1;
     match (outcome, last) {
         (Outcome::Success, _) => 0,
-        (Outcome::Interrupted(signal), _) => attempt::died_by(signal as i32),
+        (Outcome::Interrupted(signal), _) => died_by(signal as i32),
         (Outcome::GaveUp(Reason::Elapsed), _) => OUT_OF_TIME,
         (Outcome::GaveUp(_), Some(How::Exited(0)) | None) => NOT_AS_ASKED,
         (Outcome::GaveUp(_), Some(how)) => how.code(),

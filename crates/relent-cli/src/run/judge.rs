@@ -2,7 +2,7 @@
 
 use super::{
     args::FailureArgs,
-    attempt::{Ended, How},
+    ended::{Ended, How},
 };
 use relent::{Verdict, duration::Human};
 

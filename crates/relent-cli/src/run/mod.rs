@@ -8,13 +8,17 @@
 mod args;
 mod attempt;
 mod driver;
+mod ended;
 mod exit_set;
+#[doc(hidden)]
+pub mod fuzzed;
 mod group;
 mod guard;
 mod input;
 mod judge;
 mod narrator;
 mod patterns;
+mod plan;
 mod report;
 mod running;
 mod signals;
@@ -30,8 +34,8 @@ use crate::{
     outer,
     talk::{Fault, plain},
 };
-use attempt::died_by;
 use driver::{Driver, Finished};
+use ended::died_by;
 use group::orphans;
 use guard::Guard;
 use input::Input;

@@ -9,13 +9,14 @@
 //! `{"event":"error","error":"..","hint":"..","code":125}`.
 
 use super::{
-    attempt::How,
+    ended::How,
     report::{Outcome, Row, verdict_name},
 };
 use crate::{
     escape::escape,
     json::Object,
-    talk::{self, Fault, TalkArgs},
+    screen,
+    talk::{Fault, TalkArgs},
 };
 use nix::sys::signal::Signal;
 use relent::{Policy, duration::Human};
@@ -48,7 +49,7 @@ impl Narrator {
             args,
             heartbeat,
             started,
-            countdown: !args.quiet && !args.json && io::stderr().is_terminal() && !talk::is_dumb(),
+            countdown: !args.quiet && !args.json && io::stderr().is_terminal() && !screen::is_dumb(),
             counting: None,
             beat: None,
             most: policy.settings().max_attempts,

@@ -3,9 +3,10 @@
 //! The attempt is over when the command is over, whoever else still holds its output open.
 
 use super::{
-    attempt::{Ended, How, Plan, died_by},
+    ended::{Ended, How, died_by},
     group::{Group, LOOK, SAY_AFTER, Ways, orphans},
     input::{Feed, Input, Wants},
+    plan::Plan,
     signals::{Signals, is_ending, poll_timeout},
     spool::Spool,
     stream::{Heard, Stream, Target},

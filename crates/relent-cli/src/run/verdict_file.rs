@@ -69,11 +69,15 @@ impl VerdictFile {
         if !bytes.is_empty() {
             file.set_len(0).ok()?;
         }
-        let text = String::from_utf8_lossy(&bytes);
-        let said = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let word = said.filter_map(|line| about(exit, line)).next_back()?;
-        Some(parse(word).ok_or_else(|| word.to_owned()))
+        last(&String::from_utf8_lossy(&bytes), exit)
     }
+}
+
+/// The last verdict of a text that is about this exit code, or what stands there in its place.
+pub(super) fn last(text: &str, exit: u8) -> Option<Result<Verdict, String>> {
+    let said = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let word = said.filter_map(|line| about(exit, line)).next_back()?;
+    Some(parse(word).ok_or_else(|| word.to_owned()))
 }
 
 /// Removes what is there in any case, without opening anything; what the command has put beside it, the folder removes.

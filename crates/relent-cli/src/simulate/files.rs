@@ -1,7 +1,7 @@
 //! The files that a simulation leaves for people: the report and its plots.
 
 use super::OutputArgs;
-use crate::{report::Report, talk::Fault};
+use crate::{regular, report::Report, talk::Fault};
 use relent_sim::{Contender, Outcome, Scenario};
 use std::{env, fs, io, path::Path};
 
@@ -14,13 +14,13 @@ pub(super) fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome)
     let (scenario, outcome) = with_recommended(scenario, outcome);
     let report = Report { scenario: &scenario, outcome: &outcome, command: &command };
     if let Some(file) = &output.html {
-        fs::write(file, report.html()).map_err(|error| cannot("the report", file, &error))?;
+        regular::replace(file, report.html().as_bytes()).map_err(|error| cannot("the report", file, &error))?;
     }
     if let Some(folder) = &output.svg {
         fs::create_dir_all(folder).map_err(|error| cannot("the plots", folder, &error))?;
         for picture in report.pictures() {
             let file = folder.join(picture.name).with_extension("svg");
-            fs::write(&file, picture.svg).map_err(|error| cannot("a plot", &file, &error))?;
+            regular::replace(&file, picture.svg.as_bytes()).map_err(|error| cannot("a plot", &file, &error))?;
         }
     }
     Ok(())

@@ -12,13 +12,14 @@ mod worlds;
 
 use crate::{
     escape::escape,
-    talk::{self, Fault, HushArgs},
+    regular, screen,
+    talk::{self, Fault, HushArgs, plain},
 };
 use clap::Subcommand;
 use relent_sim::{
     Control, Effort, Engine, Outcome, Picture, Pictures, Problem, Scenario, advise, draw_pictures, simulate_with,
 };
-use std::{fs, path::PathBuf, process::ExitCode, sync::Arc, thread, time::Duration};
+use std::{path::PathBuf, process::ExitCode, sync::Arc, thread, time::Duration};
 use worlds::{Aws, BatchArgs, Channel, EthernetArgs, Herd, LayersArgs, Open};
 
 /// Exit code for an assertion that does not hold.
@@ -243,14 +244,16 @@ fn cores() -> usize {
 
 fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<(), Fault> {
     if let Some(path) = &output.csv {
-        fs::write(path, outcome.to_csv()).map_err(|error| Fault::new(format!("cannot write {path:?}: {error}")))?;
+        regular::replace(path, outcome.to_csv().as_bytes()).map_err(|error| {
+            Fault::new(format!("cannot write {}: {}", escape(&path.to_string_lossy()), plain(&error)))
+        })?;
     }
     files::write(output, scenario, outcome)?;
     let text = match (output.json, output.plots) {
         (true, true) => outcome.to_json_with_plots(),
         (true, false) => outcome.to_json(),
         (false, _) => {
-            let view = View { columns: talk::columns(), unicode: talk::unicode() };
+            let view = View { columns: screen::columns(), unicode: screen::unicode() };
             [
                 table::draw(outcome, view),
                 fates::draw(outcome, view),

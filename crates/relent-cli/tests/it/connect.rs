@@ -329,25 +329,7 @@ fn inverted_it_waits_until_nobody_accepts() {
 fn a_handshake_is_the_check() {
     let signed = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let folder = Folder::new().file("ca.pem", &signed.cert.pem()).file("empty.pem", "none");
-    let key = rustls::pki_types::PrivatePkcs8KeyDer::from(signed.signing_key.serialize_der());
-    let config =
-        rustls::ServerConfig::builder_with_provider(std::sync::Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![signed.cert.der().clone()], key.into())
-            .unwrap();
-    let config = std::sync::Arc::new(config);
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut session = rustls::ServerConnection::new(config.clone()).unwrap();
-            let mut stream = stream.unwrap();
-            // A client that trusts nobody breaks the handshake off.
-            while session.is_handshaking() && session.complete_io(&mut stream).is_ok() {}
-        }
-    });
+    let port = shakes_hands(&signed.cert, &signed.signing_key);
     let at = |host: &str| format!("https://{host}:{port}/");
     let connect =
         |flags: &[&str]| folder.relent(&[&["connect", "--base", "1ms", "--max-attempts", "2"], flags].concat());
@@ -361,6 +343,89 @@ fn a_handshake_is_the_check() {
     assert!(other.stderr.contains("its certificate is for another name"), "{}", other.stderr);
     let none = connect(&["--cacert", "empty.pem", &at("localhost")]);
     assert_eq!((none.stderr.lines().next(), none.code), (Some("error: empty.pem has no certificate in it"), Some(125)));
+}
+
+/// Certificates that are of another time or name, whatever else is right with them.
+#[test]
+fn certificates_of_another_time_or_name() {
+    let day = rcgen::date_time_ymd;
+    for (names, from, to, why) in [
+        (&["localhost"][..], day(2001, 1, 1), day(2002, 1, 1), "its certificate has expired"),
+        (&["localhost"], day(3001, 1, 1), day(3002, 1, 1), "its certificate is not valid"),
+        (&["other.example"], day(2001, 1, 1), day(3002, 1, 1), "its certificate is for another name"),
+        (&["*"], day(2001, 1, 1), day(3002, 1, 1), "its certificate is for another name"),
+        (&["localhost.example"], day(2001, 1, 1), day(3002, 1, 1), "its certificate is for another name"),
+        (&["127.0.0.1"], day(2001, 1, 1), day(3002, 1, 1), "its certificate is for another name"),
+        (&[], day(2001, 1, 1), day(3002, 1, 1), "its certificate is for another name"),
+        (&["localhost"], day(2001, 1, 1), day(3002, 1, 1), ""),
+    ] {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = rcgen::CertificateParams::new(names.clone()).unwrap();
+        (params.not_before, params.not_after) = (from, to);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        let folder = Folder::new().file("ca.pem", &certificate.pem());
+        let port = shakes_hands(&certificate, &key);
+        let url = format!("https://localhost:{port}/");
+        let outcome = folder.relent(&["connect", "--max-attempts=1", "--cacert", "ca.pem", &url]);
+        let exit = if why.is_empty() { 0 } else { 1 };
+        assert_eq!(outcome.code, Some(exit), "{names:?}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(why), "{names:?}: {}", outcome.stderr);
+        assert_eq!(folder.relent(&["connect", "-k", &url]).code, Some(0), "{names:?}: with -k any will do");
+    }
+}
+
+/// The port of a server that does nothing but handshakes with this certificate.
+fn shakes_hands(certificate: &rcgen::Certificate, key: &rcgen::KeyPair) -> u16 {
+    let key = rustls::pki_types::PrivatePkcs8KeyDer::from(key.serialize_der());
+    let config =
+        rustls::ServerConfig::builder_with_provider(std::sync::Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], key.into())
+            .unwrap();
+    let config = std::sync::Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut session = rustls::ServerConnection::new(config.clone()).unwrap();
+            let mut stream = stream.unwrap();
+            // A client that trusts nobody breaks the handshake off.
+            while session.is_handshaking() && session.complete_io(&mut stream).is_ok() {}
+        }
+    });
+    port
+}
+
+/// A name that looks like another is shown as what is looked up; a password in what is no target is not shown.
+#[test]
+fn names_of_all_nations_zones_and_secrets() {
+    for (target, words) in [
+        ("\u{430}pple.invalid:80", "xn--pple-43d.invalid:80: gave up"),
+        ("tls://b\u{fc}cher.invalid:80", "tls://xn--bcher-kva.invalid:80: gave up"),
+        ("xn--a.invalid\u{e9}:80", "is not a host"),
+        ("[fe80::1%lo]:9", "[fe80::1%1]:9: gave up"),
+        ("[fe80::1%25lo]:9", "[fe80::1%1]:9: gave up"),
+        ("[::1%1]:9", "[::1%1]:9: gave up"),
+        ("[fe80::1%nosuch0]:9", "there is no network interface \"nosuch0\""),
+        ("[fe80::1%]:9", "there is no network interface \"\""),
+        ("[db]:9", "\"db\" is no IPv6 address"),
+        ("ann:hunter2@db:5432", "has colons in its host"),
+        ("postgres://ann:hunter2@d b:5432/shop", "is not a host"),
+        ("postgres://ann:hunt er2@db:x/shop", "there is no service"),
+        ("postgres://ann:hunter2@:5432/shop", "has no host"),
+        ("postgres://ann:hunter2@db:0/shop?password=hunter2", "is not a port"),
+    ] {
+        let outcome = relent(&["connect", "--max-attempts=1", "--attempt-timeout=200ms", target]);
+        assert!(outcome.code != Some(0) && outcome.stderr.contains(words), "{target}: {}", outcome.stderr);
+        assert!(
+            !outcome.stderr.contains("hunter2") && !outcome.stderr.contains("er2@"),
+            "{target}: {}",
+            outcome.stderr
+        );
+    }
 }
 
 /// What accepts and says nothing, or something else, is not there yet.

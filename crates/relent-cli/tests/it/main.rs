@@ -7,6 +7,7 @@ mod demo;
 mod every_page;
 mod explain;
 mod frame;
+mod fuzzed;
 mod http;
 mod pages;
 mod report;

@@ -11,7 +11,7 @@ mod systemd;
 
 pub use self::{curl::curl, envoy::envoy, kubernetes::kubernetes, systemd::systemd};
 
-use super::subject::Setting;
+use super::setting::Setting;
 use relent::{Backoff, Curve, Invalid, Jitter, Policy, Settings};
 use std::{fmt, time::Duration};
 

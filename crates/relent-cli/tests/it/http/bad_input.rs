@@ -94,6 +94,28 @@ fn an_unreadable_data_file() {
     refused(&["-d", "@.", "localhost"], &format!("error: cannot read .: it is a folder\n{hint}"));
 }
 
+/// What is named as a file is one, or a pipe that somebody writes to: nothing hangs, and nothing is read without end.
+#[test]
+fn files_that_are_none() {
+    let folder = Folder::new();
+    nix::unistd::mkfifo(&folder.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let large = std::fs::File::create(folder.path().join("large")).unwrap();
+    large.set_len(1 << 40).unwrap();
+    for (file, why) in [
+        ("pipe", "it is a pipe that nobody writes to"),
+        ("/dev/zero", "it is a device, and no file"),
+        (".", "it is a folder, and no file"),
+        ("large", "it is longer than 1"),
+    ] {
+        let at = format!("@{file}");
+        for args in [["-H", &at], ["-w", &at], ["--cacert", file], ["-E", file]] {
+            let outcome = http_in(&folder, &[&args[..], &["https://server.invalid/"]].concat());
+            assert_eq!(outcome.code, Some(125), "{args:?}: {}", outcome.stderr);
+            assert!(outcome.stderr.contains(why), "{args:?}: {}", outcome.stderr);
+        }
+    }
+}
+
 #[test]
 fn a_body_of_several_files() {
     refused(

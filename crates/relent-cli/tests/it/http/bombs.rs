@@ -15,7 +15,7 @@ use std::{
 const LENGTH: usize = 96 << 20;
 
 /// The most that a run may have in memory: less than the bomb, more than a program of this size needs.
-const MOST_KIB: u64 = 64 << 10;
+pub(super) const MOST_KIB: u64 = 64 << 10;
 
 /// `LENGTH` zeros as gzip has them.
 fn gzip() -> Vec<u8> {
@@ -34,7 +34,7 @@ fn gzip() -> Vec<u8> {
 }
 
 /// Runs with as much memory as there is, and says how much of it was used at most.
-fn peak(args: &[&str]) -> (Option<i32>, String, u64) {
+pub(super) fn peak(args: &[&str]) -> (Option<i32>, String, u64) {
     let folder = Folder::new();
     let script = "\"$0\" \"$@\" >/dev/null & pid=$!; peak=0
         while read -r _ hwm _ < <(grep VmHWM /proc/$pid/status 2>/dev/null); do peak=$hwm; sleep 0.01; done

@@ -46,6 +46,21 @@ fn a_body_that_is_no_text_is_no_terminals() {
     assert!(code != Some(0) && !shown.contains('\0'), "{shown:?}");
 }
 
+/// What a server wrote into a header is shown, and not obeyed.
+#[test]
+fn a_terminal_obeys_no_header() {
+    let headers = ["X: \u{9b}2J\u{202e}", "Content-Type: text/\u{9b}2J", "Location: /\u{9b}2J"];
+    let server = Server::new(vec![Reply::new(200, &headers, "")]);
+    let format = "<%header{x} %{content_type} %header{location}>\\n";
+    for args in [&["-w", format][..], &["-i"], &["-v"], &["-I"], &["-w", format, "-o", "/dev/null"]] {
+        let (shown, code) = on_a_terminal("xterm", &[&["http", &server.url("/")], args].concat());
+        assert_eq!(code, Some(0), "{shown:?}");
+        assert!(!shown.contains(['\u{9b}', '\u{202e}']) && shown.contains("\\u{9b}2J"), "{args:?}: {shown:?}");
+    }
+    let piped = super::http(&["-w", "%header{x}", &server.url("/")]);
+    assert_eq!(piped.stdout, "\u{9b}2J\u{202e}", "as data it is what it was");
+}
+
 #[test]
 fn a_dumb_terminal_gets_no_escapes() {
     let slow = Reply::ok("x".repeat(100_000)).paused(50_000, Duration::from_millis(300));

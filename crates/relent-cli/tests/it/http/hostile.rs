@@ -41,10 +41,8 @@ fn a_replaced_file_never_runs_as_somebody_else() {
 }
 
 #[test]
-fn somebody_elses_file_is_refused() {
-    if !is_root() {
-        return;
-    }
+fn a_file_of_another_user_is_refused() {
+    assert!(is_root(), "only root can be another user, too: cargo xtask test --without root");
     let server = Server::new(vec![Reply::ok("new")]);
     let folder = Folder::new().file("file", "old");
     fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
@@ -212,6 +210,19 @@ fn redirects_with_a_user_or_nonsense_in_them() {
     for args in [&["-L"][..], &[], &["-v"], &["-L", "-v"], &["-v", "--json"]] {
         let outcome = answered(to.clone(), args);
         assert!(!outcome.stderr.contains("hunter2"), "{args:?}: {}", outcome.stderr);
+    }
+}
+
+/// A name that looks like another one is shown as what it is.
+#[test]
+fn a_redirect_to_a_name_that_looks_like_another() {
+    for (location, shown) in [
+        ("https://\u{430}pple.example/in?token=hunter2", "to https://xn--pple-43d.example/in?token=***;"),
+        ("//\u{440}\u{430}ypal.example/", "to http://xn--ypal-43d9g.example/;"),
+        ("/\u{430}", "to /\u{430};"),
+    ] {
+        let outcome = answered(Reply::new(302, &[&format!("Location: {location}")], ""), &[]);
+        assert!(outcome.code == Some(0) && outcome.stderr.contains(shown), "{location}: {}", outcome.stderr);
     }
 }
 

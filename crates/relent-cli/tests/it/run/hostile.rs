@@ -4,9 +4,12 @@ use super::{Place, QUICK, is_running, until};
 use crate::binary::Outcome;
 use std::{
     fs,
+    io::{Read, Write},
+    net::TcpListener,
     os::unix::fs::{PermissionsExt, symlink},
     path::Path,
     process::{Command, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -15,17 +18,19 @@ const NOBODY: &str = "65534";
 /// Somebody else.
 const OTHER: &str = "65533";
 
-/// A folder that every user can write to as in `/tmp`, with relent in it; nothing without root, who can be anybody.
-fn shared() -> Option<Place> {
-    if !nix::unistd::geteuid().is_root() {
-        return None;
-    }
+/// The length of a body that is not kept in memory.
+const LARGE: usize = 3 << 20;
+
+/// A folder that every user can write to as in `/tmp`, with relent in it. It takes root, who can be anybody: `cargo xtask
+/// test` skips the tests whose names have `another_user` where it is somebody else, and says so.
+fn shared() -> Place {
+    assert!(nix::unistd::geteuid().is_root(), "only root can be another user, too: cargo xtask test --without root");
     let place = Place::new();
     for folder in [place.0.path().to_owned(), place.0.path().join("tmp")] {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o1777)).unwrap();
     }
     fs::copy(env!("CARGO_BIN_EXE_relent"), place.0.path().join("relent")).unwrap();
-    Some(place)
+    place
 }
 
 /// relent, run by a user.
@@ -48,7 +53,7 @@ fn sudo(place: &Place) -> String {
 /// Nobody waits for somebody who cannot be told to end.
 #[test]
 fn a_command_of_another_user_is_said_at_once() {
-    let Some(place) = shared() else { return };
+    let place = shared();
     let line = format!("exec {} sleep 20", sudo(&place));
     let started = Instant::now();
     let mut command = by(NOBODY, &place, &["run", "--attempt-timeout", "200ms", "--", "sh", "-c", &line]);
@@ -72,7 +77,7 @@ fn a_command_of_another_user_is_said_at_once() {
 /// What a failed attempt leaves to another user is said, and the next attempt starts.
 #[test]
 fn leftovers_of_another_user_are_said_and_not_waited_for() {
-    let Some(place) = shared() else { return };
+    let place = shared();
     let sudo = sudo(&place);
     let line =
         format!("{sudo} sleep 20 & echo $! >> left; setsid {sudo} sleep 20 & echo $! >> left; sleep 0.2; exit 3");
@@ -91,8 +96,8 @@ fn leftovers_of_another_user_are_said_and_not_waited_for() {
 
 /// Whoever can write to the folder for temporary files can neither read a verdict nor put another in its place.
 #[test]
-fn two_users_share_a_folder_for_temporary_files() {
-    let Some(place) = shared() else { return };
+fn another_user_shares_the_folder_for_temporary_files() {
+    let place = shared();
     fs::write(place.0.path().join("secret"), "overloaded\n").unwrap();
     fs::set_permissions(place.0.path().join("secret"), fs::Permissions::from_mode(0o600)).unwrap();
     let script = "echo $RELENT_VERDICT > verdict; while [ ! -e go ]; do sleep 0.02; done; exit 3";
@@ -126,8 +131,18 @@ fn two_users_share_a_folder_for_temporary_files() {
 
 /// The same folder, two users, every command that writes there: neither is in the way of the other.
 #[test]
-fn two_users_use_every_command_in_one_folder() {
-    let Some(place) = shared() else { return };
+fn another_user_uses_every_command_in_the_same_folder() {
+    let place = shared();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let head =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {LARGE}\r\nETag: \"v1\"\r\nConnection: close\r\n\r\n");
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(&[head.as_bytes(), &vec![b'x'; LARGE]].concat());
+        }
+    });
     for (user, other) in [(NOBODY, OTHER), (OTHER, NOBODY)] {
         let large = ["run", "-q", "--", "sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x"];
         let output = by(user, &place, &large).output().unwrap();
@@ -146,6 +161,32 @@ fn two_users_use_every_command_in_one_folder() {
         assert_eq!(output.status.code(), Some(0));
         let output = by(user, &place, &["connect", "--max-attempts", "1", "unix:nosuch"]).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
+        // Larger than what is kept in memory, to stdout and to a file that is nobody's yet.
+        let file = format!("file-{user}");
+        let http = |more: &[&str]| by(user, &place, &[&["http", "-q", &url], more].concat()).output().unwrap();
+        assert_eq!(http(&[]).stdout.len(), LARGE);
+        assert_eq!(http(&["-C", "-", "-o", &file]).status.code(), Some(0));
+        assert_eq!(fs::metadata(place.0.path().join(&file)).unwrap().len(), LARGE as u64);
+        let sent =
+            by(user, &place, &["http", "-q", &url, "-d", "@-"]).stdin(fs::File::open("/dev/null").unwrap()).output();
+        assert_eq!(sent.unwrap().status.code(), Some(0));
+        let [html, svg] = ["html", "svg"].map(|kind| format!("herd-{user}.{kind}"));
+        let flags = ["simulate", "herd", "--clients", "50", "--capacity", "10", "--html", &html, "--svg", &svg];
+        let output = by(user, &place, &flags).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        for (command, more) in [("completions", "bash"), ("man", "run")] {
+            assert_eq!(by(user, &place, &[command, more]).output().unwrap().status.code(), Some(0));
+        }
+    }
+    for (file, flags) in [
+        (format!("herd-{NOBODY}.html"), vec!["simulate", "herd", "--clients", "50", "--capacity", "10", "--html"]),
+        (format!("file-{NOBODY}"), vec!["http", "-q", &url, "-o"]),
+        (format!("file-{NOBODY}"), vec!["http", "-q", &url, "-C", "-", "-o"]),
+    ] {
+        let before = fs::read(place.0.path().join(&file)).unwrap();
+        let taken = by(OTHER, &place, &[&flags[..], &[&file]].concat()).output().unwrap();
+        assert_eq!(taken.status.code(), Some(125), "{flags:?}: {}", String::from_utf8_lossy(&taken.stderr));
+        assert!(fs::read(place.0.path().join(&file)).unwrap() == before, "{file} is another's now");
     }
     let report = format!("report-{NOBODY}");
     let taken = by(OTHER, &place, &["run", "--report", &report, "--", "true"]).output().unwrap();
@@ -156,12 +197,10 @@ fn two_users_use_every_command_in_one_folder() {
 
 /// A link that another user has put where a report will be is not followed to a file of ours.
 #[test]
-fn a_report_is_not_written_through_a_link_of_another_user() {
-    let Some(place) = shared() else { return };
-    let is_protected = fs::read_to_string("/proc/sys/fs/protected_symlinks").is_ok_and(|text| text.trim() == "1");
-    if !is_protected {
-        return;
-    }
+fn a_report_is_not_written_through_a_protected_link_of_another_user() {
+    let place = shared();
+    let setting = fs::read_to_string("/proc/sys/fs/protected_symlinks").unwrap_or_default();
+    assert_eq!(setting.trim(), "1", "links are not protected here: cargo xtask test --without protected-links");
     fs::write(place.0.path().join("mine"), "kept").unwrap();
     let link = place.0.path().join("report");
     symlink(place.0.path().join("mine"), &link).unwrap();

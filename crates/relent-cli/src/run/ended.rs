@@ -1,0 +1,75 @@
+//! How an attempt went, and how its command ended.
+
+use super::{group::Group, patterns::Found, spool::Spool};
+use crate::program::CannotRun;
+use nix::sys::signal::Signal;
+use std::{os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
+
+/// How an attempt went.
+pub(super) struct Ended {
+    pub(super) how: How,
+    /// How long it ran, until it ended or was told to.
+    pub(super) ran: Duration,
+    /// Its standard output, unless that was passed on.
+    pub(super) output: Spool,
+    pub(super) found: Found,
+    /// Whether nobody reads what it writes.
+    pub(super) nobody_reads: bool,
+    /// Whether there can be no other attempt, since its output is out already.
+    pub(super) went_out: bool,
+    /// The signal that came to relent, and was passed on.
+    pub(super) interrupted: Option<Signal>,
+    /// Its processes, to end what is left of them; none if it could not be started.
+    pub(super) group: Option<Group>,
+}
+
+impl Ended {
+    /// A command that could not be started.
+    pub(super) fn without_start(how: How) -> Ended {
+        Ended {
+            how,
+            ran: Duration::ZERO,
+            output: Spool::default(),
+            found: Found::default(),
+            nobody_reads: false,
+            went_out: false,
+            interrupted: None,
+            group: None,
+        }
+    }
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    Exited(u8),
+    /// By this signal.
+    Died(i32),
+    TimedOut,
+    CannotRun(CannotRun),
+}
+
+impl How {
+    /// The exit code that says so.
+    pub(super) fn code(&self) -> u8 {
+        match self {
+            How::Exited(code) => *code,
+            How::Died(signal) => died_by(*signal),
+            How::TimedOut => 124,
+            How::CannotRun(CannotRun { not_found: false, .. }) => 126,
+            How::CannotRun(CannotRun { not_found: true, .. }) => 127,
+        }
+    }
+
+    pub(super) fn of(status: ExitStatus) -> How {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => How::Exited(code as u8),
+            (None, signal) => How::Died(signal.unwrap_or(0)),
+        }
+    }
+}
+
+/// The exit code of a death by signal.
+pub(super) fn died_by(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
+}

@@ -1,0 +1,19 @@
+//! What an attempt needs to know.
+
+use super::{group::Ways, patterns::Patterns};
+use std::{ffi::OsString, time::Duration};
+
+/// What an attempt needs to know.
+pub(super) struct Plan<'a> {
+    pub(super) command: &'a [OsString],
+    pub(super) environment: Vec<(&'static str, OsString)>,
+    /// The longest it may take.
+    pub(super) limit: Option<Duration>,
+    /// How it is ended.
+    pub(super) ways: Ways<'a>,
+    /// Whether its standard output goes out as it comes.
+    pub(super) stream: bool,
+    /// How much of it is kept else.
+    pub(super) most: u64,
+    pub(super) patterns: &'a Patterns,
+}

@@ -1,0 +1,39 @@
+//! What the terminal takes: colours, escapes, columns, characters beyond ASCII.
+
+use std::io::{self, IsTerminal};
+
+/// Whether stderr takes colour.
+pub fn colours() -> bool {
+    io::stderr().is_terminal() && is_unset("NO_COLOR") && !is_dumb()
+}
+
+/// Whether the terminal obeys no escapes, not even that which erases a line.
+pub fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// The columns of the terminal: `COLUMNS` where it is set, else what stdout says if it is a terminal.
+pub fn columns() -> Option<usize> {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let asked = || rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    said.or_else(asked).filter(|columns| *columns > 0)
+}
+
+/// Whether stderr is a terminal on which a line can be written anew.
+pub fn is_lively() -> bool {
+    io::stderr().is_terminal() && unicode() && !is_dumb()
+}
+
+/// Whether the locale takes characters beyond ASCII: not where it names another character set, as `C` does.
+pub fn unicode() -> bool {
+    let locale =
+        ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
+    locale.is_none_or(|locale| {
+        let locale = locale.to_string_lossy().to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}
+
+fn is_unset(variable: &str) -> bool {
+    std::env::var_os(variable).is_none_or(|value| value.is_empty())
+}
