@@ -376,6 +376,7 @@ fn certificates_of_another_time_or_name() {
 }
 
 /// The port of a server that does nothing but handshakes with this certificate.
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 fn shakes_hands(certificate: &rcgen::Certificate, key: &rcgen::KeyPair) -> u16 {
     let key = rustls::pki_types::PrivatePkcs8KeyDer::from(key.serialize_der());
     let config =

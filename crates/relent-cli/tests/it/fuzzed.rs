@@ -1,5 +1,7 @@
 //! The inputs that fuzzing kept, read again without libFuzzer: as they are, and with bytes of them changed.
 
+#![expect(clippy::print_stderr, clippy::unwrap_used, reason = "a test that cannot go on fails, and says what it read")]
+
 use relent::rng::mix;
 use relent_cli::fuzzed;
 use relent_sim::Scenario;
@@ -41,15 +43,26 @@ fn changed(input: &[u8], mut seed: u64) -> Vec<u8> {
     bytes
 }
 
+/// What is said if the test fails from here on.
+struct Said(String);
+
+impl Drop for Said {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.0);
+        }
+    }
+}
+
 fn read_again(target: &str, read: impl Fn(&[u8])) {
     let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
-    println!("RELENT_SEED={seed}");
+    let _said = Said(format!("RELENT_SEED={seed}"));
     for (number, input) in (0..).zip(kept(target)) {
         read(&input);
         for change in 0..CHANGES {
             let input = changed(&input, mix(seed ^ mix(number << 32 | change)));
-            println!("{:?}", String::from_utf8_lossy(&input));
+            let _said = Said(format!("{:?}", String::from_utf8_lossy(&input)));
             read(&input);
         }
     }
