@@ -84,6 +84,7 @@
 //! | have the delays of another system | [`compat`] |
 //! | read policies from a file (feature `toml`) | [`relent::config`] |
 //! | judge HTTP responses (feature `http`) | [`relent::wire`] |
+//! | see calls in logs and figures (features `tracing`, `metrics`) | [`relent::observe`] |
 //! | copy a recipe | [`cookbook`] |
 //!
 //! # Defaults
@@ -118,6 +119,8 @@
 //! | `net` | connecting tokio's sockets | `tokio` with `net` |
 //! | `stream` | the ticker is a `Stream` | `futures-core` |
 //! | `http` | [`relent::wire`] | `http` |
+//! | `metrics` | [`relent::observe`]: calls in figures | `metrics` |
+//! | `tracing` | [`relent::observe`]: calls in logs | `tracing` |
 //! | `tower` | [`relent::layer`] | `tower-layer`, `tower-service`, `http-body`, `bytes`, `pin-project-lite` |
 //! | `hyper` | in layers: errors of hyper's clients told apart | `hyper`, `hyper-util`, `h2` |
 //! | `reqwest` | layers around a `reqwest::Client` | `reqwest` |
@@ -128,6 +131,11 @@
 //!
 #![cfg_attr(feature = "tower", doc = "[`relent::layer`]: crate::layer")]
 #![cfg_attr(not(feature = "tower"), doc = "[`relent::layer`]: https://docs.rs/relent/latest/relent/layer/index.html")]
+#![cfg_attr(any(feature = "metrics", feature = "tracing"), doc = "[`relent::observe`]: crate::observe")]
+#![cfg_attr(
+    not(any(feature = "metrics", feature = "tracing")),
+    doc = "[`relent::observe`]: https://docs.rs/relent/latest/relent/observe/index.html"
+)]
 #![cfg_attr(feature = "http", doc = "[`relent::wire`]: crate::wire")]
 #![cfg_attr(not(feature = "http"), doc = "[`relent::wire`]: https://docs.rs/relent/latest/relent/wire/index.html")]
 #![cfg_attr(feature = "toml", doc = "[`relent::config`]: crate::config")]
@@ -169,6 +177,8 @@ mod lobby;
 #[cfg(not(feature = "std"))]
 #[path = "no_lobby.rs"]
 mod lobby;
+#[cfg(any(feature = "metrics", feature = "tracing"))]
+pub mod observe;
 mod poll;
 mod retrier;
 mod retry;
@@ -283,3 +293,8 @@ struct Protect;
 #[cfg(all(doctest, feature = "http"))]
 #[doc = include_str!("../../../docs/clients.md")]
 struct Clients;
+
+/// The page about logs and figures compiles.
+#[cfg(all(doctest, any(feature = "metrics", feature = "tracing")))]
+#[doc = include_str!("../../../docs/observe.md")]
+struct Observing;

@@ -224,6 +224,24 @@ where
     }
 }
 
+/// As [`retry`], with hooks that the caller keeps.
+#[cfg(any(feature = "tracing", feature = "metrics"))]
+pub(crate) async fn retry_with<W, N, S, V, E, F, Fut>(
+    policy: &Policy,
+    hooks: &mut Hooks<W, N, S>,
+    mut op: F,
+) -> Result<V, Error<E>>
+where
+    W: Judge<E>,
+    N: Watch<E>,
+    S: Setting,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
+{
+    let guard = hooks.setting.guard(SEAL);
+    go_on(policy, hooks, None, &mut op, guard).await
+}
+
 impl<E> First<E> {
     /// Whether there is nothing to decide of this failure but that another attempt follows at once.
     #[inline]

@@ -1,3 +1,4 @@
 //! Layers between real clients and real servers.
-#![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests are tests, and say what they skip")]
 
+mod observe;

@@ -1,0 +1,118 @@
+//! What is told to `metrics`.
+
+use super::seen::{End, Seen};
+use crate::{BreakerState, UpstreamChange, UpstreamSnapshot};
+use core::time::Duration;
+use metrics::{Key, Label, Level, Metadata, Recorder, SharedString, Unit, with_recorder};
+use std::sync::Once;
+
+const META: Metadata<'static> = Metadata::new("relent", Level::INFO, Some("relent"));
+
+/// Whether there is a recorder. What stands in for none has no fields; one without fields that is installed for all
+/// stands nowhere in memory.
+pub(super) fn is_recording() -> bool {
+    const NOWHERE: usize = 4096;
+    with_recorder(|recorder| size_of_val(recorder) > 0 || (&raw const *recorder).cast::<()>().addr() < NOWHERE)
+}
+
+fn labels(seen: &Seen) -> Vec<Label> {
+    vec![Label::new("upstream", upstream_of(seen)), Label::from_static_parts("policy", seen.policy)]
+}
+
+fn upstream_of(seen: &Seen) -> SharedString {
+    SharedString::from_shared(seen.upstream.clone())
+}
+
+fn count(name: &'static str, labels: Vec<Label>, by: u32) {
+    let key = Key::from_parts(name, labels);
+    with_recorder(|recorder| recorder.register_counter(&key, &META).increment(by.into()));
+}
+
+fn record(name: &'static str, labels: Vec<Label>, value: f64) {
+    let key = Key::from_parts(name, labels);
+    with_recorder(|recorder| recorder.register_histogram(&key, &META).record(value));
+}
+
+fn set(name: &'static str, upstream: SharedString, value: f64) {
+    let key = Key::from_parts(name, vec![Label::new("upstream", upstream)]);
+    with_recorder(|recorder| recorder.register_gauge(&key, &META).set(value));
+}
+
+pub(super) fn attempts(seen: &Seen, verdict: &'static str, by: u32) {
+    let mut labels = labels(seen);
+    labels.push(Label::from_static_parts("verdict", verdict));
+    count("relent_attempts_total", labels, by);
+}
+
+pub(super) fn retried(seen: &Seen) {
+    count("relent_retries_total", labels(seen), 1);
+}
+
+pub(super) fn ended(seen: &Seen, end: &End, waited: Duration, elapsed: Duration) {
+    describe();
+    let mut all = labels(seen);
+    all.push(Label::from_static_parts("outcome", end.outcome));
+    all.push(Label::from_static_parts("reason", end.reason));
+    count("relent_calls_total", all, 1);
+    if end.outcome != "dropped" {
+        record("relent_call_attempts", labels(seen), end.attempts.into());
+        record("relent_call_delay_seconds", labels(seen), waited.as_secs_f64());
+        record("relent_call_elapsed_seconds", labels(seen), elapsed.as_secs_f64());
+    }
+}
+
+pub(super) fn upstream(seen: &Seen, now: &UpstreamSnapshot) {
+    if let Some(balance) = now.balance {
+        set("relent_budget_balance", upstream_of(seen), balance);
+    }
+    if let Some(breaker) = &now.breaker {
+        set("relent_breaker_state", upstream_of(seen), number(breaker.state));
+    }
+    if let Some(limit) = now.limit.as_ref().and_then(|limit| limit.rate.or(limit.limit)) {
+        set("relent_limiter_limit", upstream_of(seen), limit);
+    }
+}
+
+pub(super) fn changed(change: &UpstreamChange<'_>) {
+    if is_recording() {
+        set("relent_breaker_state", change.upstream.to_owned().into(), number(change.to));
+    }
+}
+
+const fn number(state: BreakerState) -> f64 {
+    match state {
+        BreakerState::Closed | BreakerState::HeldClosed => 0.0,
+        BreakerState::HalfOpen | BreakerState::Ramp => 1.0,
+        BreakerState::Open | BreakerState::HeldOpen => 2.0,
+    }
+}
+
+/// Says once what the figures mean.
+fn describe() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| with_recorder(describe_to));
+}
+
+fn describe_to(recorder: &dyn Recorder) {
+    for (name, says) in [
+        ("relent_calls_total", "Calls, by how they ended and why."),
+        ("relent_attempts_total", "Attempts of calls, by what became of them."),
+        ("relent_retries_total", "Retries."),
+    ] {
+        recorder.describe_counter(name.into(), Some(Unit::Count), says.into());
+    }
+    for (name, unit, says) in [
+        ("relent_call_attempts", Unit::Count, "Attempts of a call."),
+        ("relent_call_delay_seconds", Unit::Seconds, "What a call waited between its attempts."),
+        ("relent_call_elapsed_seconds", Unit::Seconds, "How long a call took."),
+    ] {
+        recorder.describe_histogram(name.into(), Some(unit), says.into());
+    }
+    for (name, says) in [
+        ("relent_budget_balance", "What is left of the budget of retries."),
+        ("relent_breaker_state", "The breaker: 0 closed, 1 half-open, 2 open."),
+        ("relent_limiter_limit", "Attempts that may be in flight, or a second."),
+    ] {
+        recorder.describe_gauge(name.into(), None, says.into());
+    }
+}
