@@ -53,6 +53,8 @@ mod guard;
 mod http_request;
 mod missed;
 mod repeat;
+mod replay;
+mod replayed;
 #[cfg(feature = "reqwest")]
 mod reqwest_request;
 mod retry;
@@ -67,6 +69,8 @@ pub use self::{
     guard::GuardLayer,
     missed::Missed,
     repeat::Repeat,
+    replay::{Replay, ReplayError},
+    replayed::{Molded, Peek, Peeked, ReplayLayer, ReplayService},
     retry::{RetryFuture, RetryLayer, RetryService},
     said::Said,
     terms::{Head, Terms},

@@ -195,7 +195,8 @@ where
             request.announce(&Said { attempt: 1, key: Some(key), ..Said::default() });
         }
         let kept = Kept::of(&request, &retrier.policy, terms);
-        if !request.is_idempotent() || !request.is_whole() || !matches!(kept, Kept::Copy(_)) {
+        let may_hedge = options.may_hedge && request.is_idempotent() && request.is_whole();
+        if !may_hedge || !matches!(kept, Kept::Copy(_)) {
             retrier.hooks.setting.unhedge(SEAL);
         }
         let calls = Calls { ready: Some(ready), request: Some(request), spare: None, kept, answer: None, made: 0 };

@@ -208,13 +208,17 @@ pub(crate) fn verdict(
     options.rules.verdict(status, headers, rt::since_1970())
 }
 
+pub(crate) fn grpc_status(headers: &HeaderMap) -> Option<&[u8]> {
+    headers.get(GRPC_STATUS).map(HeaderValue::as_bytes)
+}
+
 /// What a gRPC status means: [`UNAVAILABLE`](https://grpc.github.io/grpc/core/md_doc_statuscodes.html) is the one for which
 /// clients are told to try again; `RESOURCE_EXHAUSTED` may be a quota of a day, unless the server says when it is over.
 pub(crate) fn grpc_verdict(headers: &HeaderMap) -> Option<Verdict> {
     const OK: &[u8] = b"0";
     const UNAVAILABLE: &[u8] = b"14";
     const RESOURCE_EXHAUSTED: &[u8] = b"8";
-    let status = headers.get(GRPC_STATUS)?.as_bytes();
+    let status = grpc_status(headers)?;
     if status == OK {
         return None;
     }

@@ -213,6 +213,10 @@ pub struct RetryService<S, T = Retrier> {
 }
 
 impl<S, T> RetryService<S, T> {
+    pub(crate) fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
     /// The service inside.
     pub fn get_ref(&self) -> &S {
         &self.inner

@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(said(at(1), 2), "1=1,2=1");
         assert_eq!(said(at(20), 1), "1=2,2=1");
         assert_eq!(said(at(59), 9), "1=2,2=1,8=1");
-        assert_eq!(said(at(79), 1), "1=1,8=1", "only what was said after the twentieth second");
+        assert_eq!(said(at(80), 1), "1=1,8=1", "what was said after the thirtieth second");
         assert_eq!(said(at(10_000), 3), "3=1");
         assert_eq!(said(at(5), 3), "3=2", "a clock that goes back loses nothing");
     }

@@ -11,6 +11,7 @@ mod connect;
 mod edges;
 mod fake;
 mod layer;
+mod layer_http;
 mod limits;
 mod nested;
 mod no_tokio;

@@ -1,0 +1,330 @@
+//! Bodies that are recorded as they are sent, so that they can be sent again.
+
+use crate::sync::lock;
+use bytes::{Buf, Bytes};
+use http::HeaderMap;
+use http_body::{Body, Frame, SizeHint};
+use std::{
+    error::Error,
+    fmt,
+    pin::Pin,
+    sync::{Arc, Mutex},
+    task::{Context, Poll, Waker},
+};
+
+/// A body that is recorded as it is sent. A clone of it begins from the start: with what was recorded, and then with what the
+/// first had not sent yet, which it takes over.
+///
+/// A body that was taken over ends with an error, so that no server takes a half of it for the whole. So does one that is
+/// begun again although it was too large to be recorded.
+///
+/// Made by [`RetryLayer::replay`](super::RetryLayer::replay).
+pub struct Replay<B> {
+    tape: Arc<Mutex<Tape<B>>>,
+    /// Frames of the recording that this one has yielded.
+    played: usize,
+    /// Which of the clones it is, by the order in which they began. 0 is not begun.
+    reader: u32,
+}
+
+struct Tape<B> {
+    frames: Vec<Recorded>,
+    /// Bytes in them, or more if there is more than may be kept.
+    size: u64,
+    limit: u64,
+    /// What comes after the recording; `None` when it has ended.
+    rest: Option<B>,
+    /// Who reads it, and how many have begun.
+    reader: u32,
+    /// Whom to wake when another goes on with it.
+    waker: Option<Waker>,
+}
+
+/// A frame, the end, or an error.
+type Played<E> = Option<Result<Frame<Bytes>, ReplayError<E>>>;
+
+#[derive(Clone)]
+enum Recorded {
+    Data(Bytes),
+    Trailers(HeaderMap),
+}
+
+/// Why a body that is sent again ends.
+#[derive(Debug)]
+pub enum ReplayError<E> {
+    /// The body itself failed.
+    Body(E),
+    /// Another attempt goes on with it.
+    TakenOver,
+    /// It was too large to be recorded.
+    TooLarge,
+}
+
+impl<E: fmt::Display> fmt::Display for ReplayError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReplayError::Body(error) => error.fmt(f),
+            ReplayError::TakenOver => f.write_str("the body is sent by another attempt"),
+            ReplayError::TooLarge => f.write_str("the body is too large to repeat"),
+        }
+    }
+}
+
+impl<E: Error + 'static> Error for ReplayError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            ReplayError::Body(error) => Some(error),
+            ReplayError::TakenOver | ReplayError::TooLarge => None,
+        }
+    }
+}
+
+impl<B: Body> Replay<B> {
+    /// Records so many bytes at most.
+    pub(crate) fn new(body: B, limit: u64) -> Replay<B> {
+        let tape = Tape { frames: Vec::new(), size: 0, limit, rest: Some(body), reader: 0, waker: None };
+        Replay { tape: Arc::new(Mutex::new(tape)), played: 0, reader: 0 }
+    }
+}
+
+impl<B> Clone for Replay<B> {
+    /// The body from its start.
+    fn clone(&self) -> Replay<B> {
+        Replay { tape: self.tape.clone(), played: 0, reader: 0 }
+    }
+}
+
+impl<B: Body + Unpin> Tape<B> {
+    fn is_too_large(&self) -> bool {
+        self.size > self.limit
+    }
+
+    fn record(&mut self, frame: Frame<B::Data>) -> Frame<Bytes> {
+        let recorded = match frame.into_data() {
+            Ok(mut data) => Recorded::Data(data.copy_to_bytes(data.remaining())),
+            Err(frame) => match frame.into_trailers() {
+                Ok(trailers) => Recorded::Trailers(trailers),
+                // A kind of frame that is not there yet.
+                Err(_) => Recorded::Data(Bytes::new()),
+            },
+        };
+        if let Recorded::Data(data) = &recorded {
+            self.size = self.size.saturating_add(data.len() as u64);
+        }
+        if self.is_too_large() {
+            self.frames = Vec::new();
+        } else {
+            self.frames.push(recorded.clone());
+        }
+        recorded.frame()
+    }
+}
+
+impl Recorded {
+    fn frame(self) -> Frame<Bytes> {
+        match self {
+            Recorded::Data(data) => Frame::data(data),
+            Recorded::Trailers(trailers) => Frame::trailers(trailers),
+        }
+    }
+}
+
+impl<B: Body + Unpin> Body for Replay<B> {
+    type Data = Bytes;
+    type Error = ReplayError<B::Error>;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Played<B::Error>> {
+        let this = self.get_mut();
+        let mut waker = Some(cx.waker().clone());
+        let polled = this.poll(cx, &mut waker);
+        // Whoever was waiting for what another attempt has taken over; not under the lock.
+        if let Some(waker) = waker
+            && !waker.will_wake(cx.waker())
+        {
+            waker.wake();
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let tape = lock(&self.tape);
+        let has_ended = tape.rest.as_ref().is_none_or(Body::is_end_stream);
+        has_ended && self.played >= tape.frames.len() && (self.reader == tape.reader || tape.reader == 0)
+    }
+
+    /// Of one that has not begun, all of it; so one that is too large says more than may be kept.
+    fn size_hint(&self) -> SizeHint {
+        let tape = lock(&self.tape);
+        let rest = tape.rest.as_ref().map_or(SizeHint::with_exact(0), Body::size_hint);
+        let played = tape.frames.iter().take(self.played).map(Recorded::len).sum::<u64>();
+        let before =
+            if self.reader == 0 { tape.size } else { tape.frames.iter().map(Recorded::len).sum::<u64>() - played };
+        let mut hint = SizeHint::new();
+        hint.set_lower(before.saturating_add(rest.lower()));
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(before.saturating_add(upper));
+        }
+        hint
+    }
+}
+
+impl<B: Body + Unpin> Replay<B> {
+    /// Leaves in `waker` the one that was waiting before.
+    fn poll(&mut self, cx: &mut Context<'_>, waker: &mut Option<Waker>) -> Poll<Played<B::Error>> {
+        let mut tape = lock(&self.tape);
+        if self.reader == 0 {
+            if tape.is_too_large() {
+                return Poll::Ready(Some(Err(ReplayError::TooLarge)));
+            }
+            tape.reader += 1;
+            self.reader = tape.reader;
+        }
+        if self.reader != tape.reader {
+            return Poll::Ready(Some(Err(ReplayError::TakenOver)));
+        }
+        std::mem::swap(&mut tape.waker, waker);
+        if let Some(frame) = tape.frames.get(self.played) {
+            self.played += 1;
+            return Poll::Ready(Some(Ok(frame.clone().frame())));
+        }
+        let Some(rest) = &mut tape.rest else { return Poll::Ready(None) };
+        match Pin::new(rest).poll_frame(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(None) => {
+                tape.rest = None;
+                Poll::Ready(None)
+            }
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(ReplayError::Body(error)))),
+            Poll::Ready(Some(Ok(frame))) => {
+                let frame = tape.record(frame);
+                self.played = self.played.saturating_add(1);
+                Poll::Ready(Some(Ok(frame)))
+            }
+        }
+    }
+
+    /// Whether all of it has been read from where it came from.
+    pub(crate) fn has_ended(&self) -> bool {
+        lock(&self.tape).rest.as_ref().is_none_or(Body::is_end_stream)
+    }
+}
+
+impl Recorded {
+    fn len(&self) -> u64 {
+        match self {
+            Recorded::Data(data) => data.len() as u64,
+            Recorded::Trailers(_) => 0,
+        }
+    }
+}
+
+impl<B> fmt::Debug for Replay<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tape = lock(&self.tape);
+        f.debug_struct("Replay").field("frames", &tape.frames.len()).field("size", &tape.size).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        collections::VecDeque,
+        convert::Infallible,
+        sync::atomic::{AtomicU32, Ordering},
+        task::Wake,
+    };
+
+    /// Frames, and moments at which there is none yet.
+    struct Slow(VecDeque<Option<&'static str>>);
+
+    impl Body for Slow {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            match self.0.pop_front() {
+                Some(Some(text)) => Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(text.as_bytes()))))),
+                Some(None) => Poll::Pending,
+                None => Poll::Ready(None),
+            }
+        }
+    }
+
+    fn replay(frames: &[Option<&'static str>], limit: u64) -> Replay<Slow> {
+        Replay::new(Slow(frames.iter().copied().collect()), limit)
+    }
+
+    #[derive(Default)]
+    struct Woken(AtomicU32);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// What can be read now, and how it ends: `.` at the end, `?` for not yet, `!` for an error.
+    fn read(body: &mut Replay<Slow>, waker: &Waker) -> String {
+        let mut text = String::new();
+        loop {
+            match Pin::new(&mut *body).poll_frame(&mut Context::from_waker(waker)) {
+                Poll::Pending => return text + "?",
+                Poll::Ready(None) => return text + ".",
+                Poll::Ready(Some(Err(_))) => return text + "!",
+                Poll::Ready(Some(Ok(frame))) => {
+                    text += std::str::from_utf8(frame.data_ref().unwrap()).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_clone_begins_from_the_start_and_takes_the_rest_over() {
+        let waker = Waker::noop();
+        let kept = replay(&[Some("a"), Some("b"), None, Some("c")], 100);
+        let mut first = kept.clone();
+        assert_eq!(read(&mut first, waker), "ab?");
+        let mut second = kept.clone();
+        assert_eq!(read(&mut second, waker), "abc.");
+        assert_eq!(read(&mut first, waker), "!", "never a half that looks whole");
+        assert!(!first.is_end_stream());
+        assert_eq!(read(&mut kept.clone(), waker), "abc.");
+    }
+
+    #[test]
+    fn who_waits_is_woken_when_another_takes_over() {
+        let woken = Arc::new(Woken::default());
+        let kept = replay(&[Some("a"), None, None, Some("b")], 100);
+        let mut first = kept.clone();
+        assert_eq!(read(&mut first, &woken.clone().into()), "a?");
+        assert_eq!(woken.0.load(Ordering::SeqCst), 0);
+        assert_eq!(read(&mut kept.clone(), Waker::noop()), "a?");
+        assert_eq!(woken.0.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn what_is_too_large_goes_through_once_and_is_refused_then() {
+        let kept = replay(&[Some("abc"), Some("def"), Some("ghi")], 5);
+        assert!(kept.size_hint().lower() <= 5);
+        let mut first = kept.clone();
+        assert_eq!(read(&mut first, Waker::noop()), "abcdefghi.");
+        assert!(kept.size_hint().lower() > 5, "it says so");
+        assert_eq!(read(&mut kept.clone(), Waker::noop()), "!");
+        let exactly = replay(&[Some("abc"), Some("de")], 5);
+        assert_eq!(read(&mut exactly.clone(), Waker::noop()), "abcde.");
+        assert_eq!(read(&mut exactly.clone(), Waker::noop()), "abcde.");
+    }
+
+    #[test]
+    fn its_size_is_what_is_still_to_come() {
+        let full = Replay::new(String::from("abc"), 100);
+        let mut first = full.clone();
+        assert_eq!((full.size_hint().exact(), first.size_hint().exact()), (Some(3), Some(3)));
+        assert!(!first.is_end_stream());
+        let frame = Pin::new(&mut first).poll_frame(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(frame, Poll::Ready(Some(Ok(_)))));
+        assert_eq!((full.size_hint().exact(), first.size_hint().exact()), (Some(3), Some(0)));
+        assert!(first.is_end_stream() && !full.clone().is_end_stream());
+    }
+}

@@ -1,0 +1,250 @@
+//! The layer for bodies that cannot be cloned: [`Replay`] around the retries' side, and around each attempt what makes a body of
+//! the client's of it and looks at gRPC's status in trailers.
+
+use super::{
+    Repeat, RetryFuture, RetryLayer, RetryService, Runs,
+    http_request::{Trailers, grpc_status, is_grpc},
+    replay::Replay,
+};
+use crate::{Error, Sleep, SystemTimer, Timer};
+use bytes::Buf;
+use http::{Request, Response};
+use http_body::{Body, Frame, SizeHint};
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+use tower_layer::Layer;
+use tower_service::Service;
+
+impl<T> RetryLayer<T> {
+    /// For HTTP requests whose body is no `Clone`: it is recorded as it is sent, up to [`body_limit`](RetryLayer::body_limit), and
+    /// `body` makes of the recording a body as the service inside takes it: `tonic::body::Body::new`, `axum::body::Body::new`, or
+    /// `|replay| replay`. A body that grew larger than the limit is sent once, and never a half of it. Such requests are not hedged.
+    ///
+    /// Of answers, it looks for gRPC's status also where the first message would be, in trailers that follow the head at
+    /// once: if that is a failure, the call is retried. For that the head is held back, but only while the request has
+    /// been sent to its end (nobody has more to say that the server may be waiting for), and for no longer than a tenth
+    /// of a second: streams go on streaming.
+    ///
+    /// ```
+    /// use http_body_util::{BodyExt, Full, combinators::BoxBody};
+    /// use relent::{Policy, layer::Replay};
+    /// use std::convert::Infallible;
+    /// use tower::{ServiceBuilder, ServiceExt};
+    ///
+    /// type Stream = BoxBody<bytes::Bytes, Infallible>;
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let client = ServiceBuilder::new()
+    ///     .layer(Policy::default().layer().replay(|body: Replay<Stream>| body))
+    ///     .service_fn(async |_: http::Request<Replay<Stream>>| Ok::<_, Infallible>(http::Response::new(String::new())));
+    /// let answer = client.oneshot(http::Request::new(Full::from("stream").boxed())).await.unwrap();
+    /// assert_eq!(answer.status(), 200);
+    /// # });
+    /// ```
+    pub fn replay<F>(mut self, body: F) -> ReplayLayer<T, F> {
+        self.terms.change().may_hedge = false;
+        ReplayLayer { retries: self, body }
+    }
+}
+
+/// A layer that retries requests whose body cannot be cloned: what [`RetryLayer::replay`] makes.
+#[derive(Clone, Debug)]
+#[must_use = "a layer does nothing until it is put around a service"]
+pub struct ReplayLayer<T, F> {
+    retries: RetryLayer<T>,
+    body: F,
+}
+
+impl<S, T: Clone, F: Clone> Layer<S> for ReplayLayer<T, F> {
+    type Service = ReplayService<S, T, F>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        ReplayService { retries: self.retries.layer(Molded { inner, body: self.body.clone() }) }
+    }
+}
+
+/// A service whose calls are retried, their bodies recorded: what a [`ReplayLayer`] makes of a service.
+#[derive(Clone, Debug)]
+pub struct ReplayService<S, T, F> {
+    retries: RetryService<Molded<S, F>, T>,
+}
+
+impl<S, T, F, B, A> Service<Request<B>> for ReplayService<S, T, F>
+where
+    B: Body,
+    Molded<S, F>: Service<Request<Replay<B>>, Response = Response<A>>,
+    Request<Replay<B>>: Repeat<Response<A>>,
+    T: Runs<Molded<S, F>, Request<Replay<B>>>,
+{
+    type Response = Response<A>;
+    type Error = Error<<Molded<S, F> as Service<Request<Replay<B>>>>::Error>;
+    type Future = RetryFuture<Molded<S, F>, T, Request<Replay<B>>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.retries.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let limit = self.retries.terms().body_limit();
+        self.retries.call(request.map(|body| Replay::new(body, limit)))
+    }
+}
+
+/// A service that is called with the bodies it takes, and whose answers have been looked into.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct Molded<S, F> {
+    inner: S,
+    body: F,
+}
+
+impl<S, F, B, B2, A> Service<Request<Replay<B>>> for Molded<S, F>
+where
+    S: Service<Request<B2>, Response = Response<A>>,
+    F: Fn(Replay<B>) -> B2,
+    B: Body + Unpin,
+    A: Body + Unpin,
+{
+    type Response = Response<Peeked<A>>;
+    type Error = S::Error;
+    type Future = Peek<S::Future, B, A>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Replay<B>>) -> Self::Future {
+        let sent = is_grpc(request.headers()).then(|| request.body().clone());
+        Peek { answering: self.inner.call(request.map(&self.body)), sent, answer: None, end: None }
+    }
+}
+
+/// How long a head is held back, to see whether the status comes at once.
+const LONGEST_LOOK: Duration = Duration::from_millis(100);
+
+pin_project_lite::pin_project! {
+    /// Waits for a head, and for a moment for what follows it.
+    #[doc(hidden)]
+    pub struct Peek<F, B, A> {
+        #[pin]
+        answering: F,
+        // The request, if it is one of gRPC.
+        sent: Option<Replay<B>>,
+        answer: Option<Response<A>>,
+        #[pin]
+        end: Option<Sleep>,
+    }
+}
+
+impl<F, B, A, E> Future for Peek<F, B, A>
+where
+    F: Future<Output = Result<Response<A>, E>>,
+    B: Body + Unpin,
+    A: Body + Unpin,
+{
+    type Output = Result<Response<Peeked<A>>, E>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if this.answer.is_none() {
+            *this.answer = Some(ready!(this.answering.poll(cx))?);
+        }
+        let first = match (&mut *this.answer, &*this.sent) {
+            (Some(answer), Some(sent)) if is_worth_a_look(answer) => match Pin::new(answer.body_mut()).poll_frame(cx) {
+                Poll::Ready(first) => First::Came(first),
+                Poll::Pending if !sent.has_ended() => First::NotYet,
+                Poll::Pending => {
+                    if this.end.is_none() {
+                        this.end.set(Some(SystemTimer.sleep(LONGEST_LOOK)));
+                    }
+                    if let Some(end) = this.end.as_pin_mut() {
+                        ready!(end.poll(cx));
+                    }
+                    First::NotYet
+                }
+            },
+            _ => First::NotYet,
+        };
+        let answer = this.answer.take().expect("a future that is ready is not polled again");
+        Poll::Ready(Ok(first.put_back(answer)))
+    }
+}
+
+/// Whether the status is still to come.
+fn is_worth_a_look<A: Body>(answer: &Response<A>) -> bool {
+    is_grpc(answer.headers()) && grpc_status(answer.headers()).is_none() && !answer.body().is_end_stream()
+}
+
+/// What came after the head: a frame, the end, an error.
+type Came<D, E> = Option<Result<Frame<D>, E>>;
+
+enum First<D, E> {
+    NotYet,
+    Came(Came<D, E>),
+}
+
+impl<D, E> First<D, E> {
+    fn put_back<A: Body<Data = D, Error = E>>(self, answer: Response<A>) -> Response<Peeked<A>> {
+        let (mut head, rest) = answer.into_parts();
+        if let First::Came(Some(Ok(frame))) = &self
+            && let Some(trailers) = frame.trailers_ref()
+            && grpc_status(trailers).is_some_and(|status| status != b"0")
+        {
+            head.extensions.insert(Trailers(trailers.clone()));
+        }
+        Response::from_parts(head, Peeked { first: self, rest })
+    }
+}
+
+/// The body of an answer that was looked into: the same, from its start.
+pub struct Peeked<A: Body> {
+    first: First<A::Data, A::Error>,
+    rest: A,
+}
+
+/// Nothing in it is pinned but the rest, which does not care.
+impl<A: Body + Unpin> Unpin for Peeked<A> {}
+
+impl<A: Body + Unpin> Body for Peeked<A> {
+    type Data = A::Data;
+    type Error = A::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Came<A::Data, A::Error>> {
+        match std::mem::replace(&mut self.first, First::NotYet) {
+            First::Came(first) => Poll::Ready(first),
+            First::NotYet => Pin::new(&mut self.rest).poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.first {
+            First::NotYet => self.rest.is_end_stream(),
+            First::Came(first) => first.is_none(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let first = match &self.first {
+            First::Came(Some(Ok(frame))) => frame.data_ref().map_or(0, |data| data.remaining() as u64),
+            _ => 0,
+        };
+        let rest = self.rest.size_hint();
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower().saturating_add(first));
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper.saturating_add(first));
+        }
+        hint
+    }
+}
+
+impl<A: Body> fmt::Debug for Peeked<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peeked").finish_non_exhaustive()
+    }
+}
