@@ -41,6 +41,8 @@ mod any;
 pub mod conformance;
 mod engine;
 mod error;
+#[cfg(feature = "redis")]
+pub mod in_redis;
 #[cfg(feature = "sqlite")]
 pub mod in_sqlite;
 mod lease;

@@ -87,8 +87,18 @@ impl Store {
     /// [`ErrorKind::Invalid`] for a URL that makes no sense, [`ErrorKind::Unsupported`] for an engine that is not in this
     /// build; else what the engine says when it is opened. A server that does not answer is waited for, up to the deadline.
     pub async fn open(url: &str) -> Result<Store, Error> {
-        let opening = PATIENCE.when(Error::verdict).retry(|_| Any::open(url)).await;
-        Ok(Store::new(opening.map_err(|err| given_up(err, false))?))
+        Store::open_with(url, PATIENCE).await
+    }
+
+    /// [`open`](Store::open), with this [policy](Store::patience) for opening it and for every operation.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Store::open).
+    pub async fn open_with(url: &str, policy: Policy) -> Result<Store, Error> {
+        let opening = policy.when(Error::verdict).retry(|_| Any::open(url)).await;
+        let engine = opening.map_err(|err| given_up(err, false))?;
+        Ok(Store::built(engine, Settings { policy, max_value: MAX_VALUE }))
     }
 }
 

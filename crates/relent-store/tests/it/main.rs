@@ -1,5 +1,7 @@
 //! The store as its users meet it.
 
+mod in_redis;
 mod keeping;
 mod leases;
 mod once;
+mod servers;

@@ -1,0 +1,431 @@
+//! The operations, each a script.
+
+use super::{Redis, fault, nonsense};
+use crate::{
+    Abandon, About, Acquired, Begin, Claim, Delta, Engine, Error, Fence, Held, Holder, Holding, Kept, Key, Kind, Lease,
+    Listed, Nonce, OnUnknown, Owner, RecordState, Renewed, Replaced, Scope, Shared, Started, Stored, Time, Version,
+    Versioned,
+    engine::polled,
+    race::race,
+    rules::{self, REMEMBERED},
+    time::millis,
+};
+use futures_core::Stream;
+use redis::{AsyncCommands, FromRedisValue, ScriptInvocation};
+use std::{
+    future::poll_fn,
+    pin::{Pin, pin},
+    time::Duration,
+};
+
+type Fields = Vec<Vec<u8>>;
+
+fn number(field: Option<&Vec<u8>>) -> Result<u64, Error> {
+    let text = field.and_then(|field| std::str::from_utf8(field).ok()).ok_or_else(nonsense)?;
+    text.parse().map_err(|_| nonsense())
+}
+
+fn time(field: Option<&Vec<u8>>) -> Result<Time, Error> {
+    number(field).map(Time)
+}
+
+fn duration(field: Option<&Vec<u8>>) -> Result<Duration, Error> {
+    number(field).map(Duration::from_millis)
+}
+
+/// None for an empty field.
+fn optional(field: Option<&Vec<u8>>) -> Result<Option<u64>, Error> {
+    match field {
+        Some(field) if !field.is_empty() => number(Some(field)).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn owner(field: Option<&Vec<u8>>) -> Owner {
+    Owner::new(&String::from_utf8_lossy(field.map_or(&[][..], |field| field)))
+}
+
+fn kept(answer: u64) -> Kept {
+    if answer == 1 { Kept::Kept } else { Kept::Fenced }
+}
+
+impl Redis {
+    async fn run<T: FromRedisValue>(&self, script: &ScriptInvocation<'_>) -> Result<T, Error> {
+        let mut connection = self.inner.connection.clone();
+        script.invoke_async(&mut connection).await.map_err(|err| fault::of(&err))
+    }
+
+    fn record(&self, scope: &Scope, key: &Key) -> String {
+        self.named("once", Some(scope), key)
+    }
+
+    fn channel(&self, name: &Key) -> String {
+        self.named("freed", None, name)
+    }
+
+    fn upstream(&self, name: &Key) -> [String; 3] {
+        let upstream = self.named("upstream", None, name);
+        let (seconds, processes) = (format!("{upstream}:seconds"), format!("{upstream}:processes"));
+        [upstream, seconds, processes]
+    }
+
+    async fn told(&self, delta: &Delta, is_question: bool) -> Result<Shared, Error> {
+        let mut script = self.inner.scripts.merge.prepare_invoke();
+        for key in self.upstream(&delta.upstream) {
+            script.key(key);
+        }
+        script.arg(delta.upstream.as_bytes()).arg(&delta.process.0[..]).arg(delta.seq).arg(rules::window(delta));
+        for count in [delta.calls, delta.retries, delta.successes, delta.failures, delta.run] {
+            script.arg(count);
+        }
+        for flag in [delta.is_open, delta.is_last, is_question] {
+            script.arg(u8::from(flag));
+        }
+        let answer: Fields = self.run(&script).await?;
+        let field = |nth: usize| number(answer.get(nth));
+        let held = match answer.get(8).map(Vec::as_slice) {
+            Some(b"open") => Some(Held::Open),
+            Some(b"closed") => Some(Held::Closed),
+            _ => None,
+        };
+        Ok(Shared {
+            calls: field(0)?,
+            retries: field(1)?,
+            successes: field(2)?,
+            failures: field(3)?,
+            run: field(4)?,
+            processes: field(5)?,
+            open: field(6)?,
+            open_calls: field(7)?,
+            held,
+            now: time(answer.get(9))?,
+        })
+    }
+
+    /// The names of keys of one kind, at most so many.
+    async fn names(&self, kind: &str, most: u32) -> Result<Vec<String>, Error> {
+        let mut connection = self.inner.connection.clone();
+        let (pattern, mut names, mut cursor) = (format!("{}{kind}:*}}", self.inner.prefix), vec![], 0u64);
+        loop {
+            let mut scan = redis::cmd("SCAN");
+            scan.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(500);
+            let (next, found): (u64, Vec<String>) =
+                scan.query_async(&mut connection).await.map_err(|err| fault::of(&err))?;
+            names.extend(found);
+            cursor = next;
+            if cursor == 0 || names.len() >= most as usize {
+                break;
+            }
+        }
+        names.sort();
+        names.dedup();
+        names.truncate(most as usize);
+        Ok(names)
+    }
+
+    async fn fields(&self, name: &str, fields: &[&str]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        let mut connection = self.inner.connection.clone();
+        let mut get = redis::cmd("HMGET");
+        get.arg(name).arg(fields);
+        get.query_async(&mut connection).await.map_err(|err| fault::of(&err))
+    }
+
+    async fn listed(&self, kind: Kind, name: &str, now: Time) -> Result<Option<Listed>, Error> {
+        let mut connection = self.inner.connection.clone();
+        let key_of = |field: &Option<Vec<u8>>| Key::new(field.as_deref().unwrap_or_default()).ok();
+        match kind {
+            Kind::Records => {
+                let wanted = ["scope", "key", "fence", "from", "till", "expires", "failed"];
+                let row = self.fields(name, &wanted).await?;
+                let [scope, key, fence, from, till, expires, failed] = &row[..] else { return Err(nonsense()) };
+                let Some(key) = key_of(key) else { return Ok(None) };
+                let bytes: u64 = redis::cmd("HSTRLEN")
+                    .arg(name)
+                    .arg("value")
+                    .query_async(&mut connection)
+                    .await
+                    .map_err(|err| fault::of(&err))?;
+                let state = match failed.as_deref() {
+                    Some(b"1") => RecordState::Failed,
+                    Some(_) => RecordState::Done,
+                    None if time(till.as_ref())? <= now => RecordState::Unknown,
+                    None => RecordState::Running,
+                };
+                let scope = Scope::kept(scope.as_deref().unwrap_or_default());
+                let (fence, since) = (Fence(number(fence.as_ref())?), time(from.as_ref())?);
+                Ok(Some(Listed::Record { scope, key, state, fence, since, expires: time(expires.as_ref())?, bytes }))
+            }
+            Kind::Leases => {
+                let row = self.fields(name, &["name", "owner", "fence", "till"]).await?;
+                let [key, by, fence, till] = &row[..] else { return Err(nonsense()) };
+                let Some(key) = key_of(key) else { return Ok(None) };
+                let until = time(till.as_ref())?;
+                let fence = Fence(number(fence.as_ref())?);
+                Ok((until > now).then(|| Listed::Lease { name: key, owner: owner(by.as_ref()), fence, until }))
+            }
+            Kind::Values => {
+                let row = self.fields(name, &["key", "version"]).await?;
+                let [key, version] = &row[..] else { return Err(nonsense()) };
+                let Some(key) = key_of(key) else { return Ok(None) };
+                let is_there: bool = connection.hexists(name, "value").await.map_err(|err| fault::of(&err))?;
+                let bytes: u64 = redis::cmd("HSTRLEN")
+                    .arg(name)
+                    .arg("value")
+                    .query_async(&mut connection)
+                    .await
+                    .map_err(|err| fault::of(&err))?;
+                let version = Version(number(version.as_ref())?);
+                Ok(is_there.then_some(Listed::Value { key, version, bytes }))
+            }
+            Kind::Seen => {
+                let row = self.fields(name, &["scope", "key"]).await?;
+                let [scope, key] = &row[..] else { return Err(nonsense()) };
+                let Some(key) = key_of(key) else { return Ok(None) };
+                let left: i64 = connection.pttl(name).await.map_err(|err| fault::of(&err))?;
+                let expires = now.after(Duration::from_millis(u64::try_from(left).unwrap_or(0)));
+                Ok(Some(Listed::Seen { scope: Scope::kept(scope.as_deref().unwrap_or_default()), key, expires }))
+            }
+            Kind::Upstreams => {
+                let row = self.fields(name, &["name"]).await?;
+                let Some(name) = row.first().and_then(key_of) else { return Ok(None) };
+                let question = Delta {
+                    upstream: name.clone(),
+                    process: Nonce([0; 16]),
+                    seq: 0,
+                    window: Duration::from_secs(10),
+                    calls: 0,
+                    retries: 0,
+                    successes: 0,
+                    failures: 0,
+                    run: 0,
+                    is_open: false,
+                    is_last: false,
+                };
+                let shared = self.told(&question, true).await?;
+                Ok(Some(Listed::Upstream { name, shared }))
+            }
+        }
+    }
+
+    pub(super) async fn now(&self) -> Result<Time, Error> {
+        let mut connection = self.inner.connection.clone();
+        let answer = redis::cmd("TIME").query_async(&mut connection).await;
+        let (seconds, micros): (u64, u64) = answer.map_err(|err| fault::of(&err))?;
+        Ok(Time(seconds * 1000 + micros / 1000))
+    }
+
+    /// A setting of the server; `None` where we may not ask.
+    async fn setting(&self, name: &str) -> Option<String> {
+        let mut connection = self.inner.connection.clone();
+        let answer = redis::cmd("CONFIG").arg("GET").arg(name).query_async::<Vec<String>>(&mut connection).await;
+        answer.ok()?.into_iter().nth(1)
+    }
+}
+
+impl Engine for Redis {
+    async fn begin(&self, begin: &Begin) -> Result<Started, Error> {
+        let mut script = self.inner.scripts.begin.key(self.record(&begin.scope, &begin.key));
+        script.arg(&begin.fingerprint.0[..]).arg(&begin.nonce.0[..]);
+        script.arg(millis(begin.lease)).arg(millis(begin.keep));
+        script.arg(u8::from(begin.on_unknown == OnUnknown::TakeOver));
+        script.arg(begin.scope.as_bytes()).arg(begin.key.as_bytes());
+        let answer: Fields = self.run(&script).await?;
+        let first = answer.get(1);
+        match answer.first().map(Vec::as_slice) {
+            Some(b"started") => {
+                let unknown = optional(answer.get(2))?.map(Time);
+                Ok(Started::Started { fence: Fence(number(first)?), unknown })
+            }
+            Some(b"mismatch") => Ok(Started::Mismatch),
+            Some(b"replay") => {
+                let value = answer.get(2).ok_or_else(nonsense)?;
+                let is_failure = first.is_some_and(|failed| failed == b"1");
+                Ok(Started::Replay(if is_failure { Stored::failure(value) } else { Stored::success(value) }))
+            }
+            Some(b"busy") => Ok(Started::Busy { retry_after: duration(first)? }),
+            Some(b"unknown") => Ok(Started::Unknown { since: time(first)? }),
+            _ => Err(nonsense()),
+        }
+    }
+
+    async fn complete(&self, claim: &Claim, stored: &Stored, keep: Duration) -> Result<Kept, Error> {
+        let mut script = self.inner.scripts.complete.key(self.record(&claim.scope, &claim.key));
+        script.arg(claim.fence.0).arg(u8::from(stored.is_failure())).arg(stored.bytes()).arg(millis(keep));
+        self.run(&script).await.map(kept)
+    }
+
+    async fn abandon(&self, claim: &Claim, why: Abandon) -> Result<Kept, Error> {
+        let mut script = self.inner.scripts.abandon.key(self.record(&claim.scope, &claim.key));
+        script.arg(claim.fence.0).arg(u8::from(why == Abandon::Forget));
+        self.run(&script).await.map(kept)
+    }
+
+    async fn extend(&self, claim: &Claim, lease: Duration) -> Result<Kept, Error> {
+        let mut script = self.inner.scripts.extend.key(self.record(&claim.scope, &claim.key));
+        script.arg(claim.fence.0).arg(millis(lease));
+        self.run(&script).await.map(kept)
+    }
+
+    async fn acquire(&self, lease: &Lease) -> Result<Acquired, Error> {
+        let mut script = self.inner.scripts.acquire.key(self.named("lease", None, &lease.name));
+        script.arg(&lease.nonce.0[..]).arg(lease.owner.as_str()).arg(millis(lease.ttl));
+        script.arg(lease.name.as_bytes()).arg(millis(REMEMBERED));
+        let answer: Fields = self.run(&script).await?;
+        let (first, second) = (answer.get(1), answer.get(2));
+        match answer.first().map(Vec::as_slice) {
+            Some(b"acquired") => Ok(Acquired::Acquired { fence: Fence(number(first)?), until: time(second)? }),
+            Some(b"held") => Ok(Acquired::Held { by: owner(first), left: duration(second)? }),
+            _ => Err(nonsense()),
+        }
+    }
+
+    async fn renew(&self, holding: &Holding, ttl: Duration) -> Result<Renewed, Error> {
+        let mut script = self.inner.scripts.renew.key(self.named("lease", None, &holding.name));
+        script.arg(holding.fence.0).arg(millis(ttl)).arg(millis(REMEMBERED));
+        let until: Vec<u8> = self.run(&script).await?;
+        Ok(optional(Some(&until))?.map_or(Renewed::Fenced, |until| Renewed::Until(Time(until))))
+    }
+
+    async fn release(&self, holding: &Holding) -> Result<Kept, Error> {
+        let mut script = self.inner.scripts.release.key(self.named("lease", None, &holding.name));
+        script.arg(holding.fence.0).arg(self.channel(&holding.name));
+        self.run(&script).await.map(kept)
+    }
+
+    async fn holder(&self, name: &Key) -> Result<Option<Holder>, Error> {
+        let script = self.inner.scripts.holder.key(self.named("lease", None, name));
+        let answer: Fields = self.run(&script).await?;
+        if answer.is_empty() {
+            return Ok(None);
+        }
+        let (fence, left) = (Fence(number(answer.get(1))?), duration(answer.get(2))?);
+        Ok(Some(Holder { owner: owner(answer.first()), fence, left }))
+    }
+
+    async fn read(&self, key: &Key) -> Result<Versioned, Error> {
+        let row = self.fields(&self.named("value", None, key), &["version", "value"]).await?;
+        let [version, value] = &row[..] else { return Err(nonsense()) };
+        let version = Version(optional(version.as_ref())?.unwrap_or(0));
+        Ok(Versioned { version, value: value.as_deref().map(Into::into) })
+    }
+
+    async fn replace(
+        &self,
+        key: &Key,
+        version: Version,
+        value: Option<&[u8]>,
+        nonce: Nonce,
+    ) -> Result<Replaced, Error> {
+        let mut script = self.inner.scripts.replace.key(self.named("value", None, key));
+        script.arg(version.0).arg(&nonce.0[..]).arg(u8::from(value.is_some())).arg(value.unwrap_or_default());
+        script.arg(key.as_bytes()).arg(millis(REMEMBERED));
+        let answer: Fields = self.run(&script).await?;
+        let version = Version(number(answer.get(1))?);
+        match answer.first().map(Vec::as_slice) {
+            Some(b"replaced") => Ok(Replaced::Replaced(version)),
+            Some(b"conflict") => {
+                let is_there = answer.get(2).is_some_and(|there| there == b"1");
+                let value = answer.get(3).filter(|_| is_there).map(|value| value.as_slice().into());
+                Ok(Replaced::Conflict(Versioned { version, value }))
+            }
+            _ => Err(nonsense()),
+        }
+    }
+
+    async fn first_time(&self, scope: &Scope, key: &Key, keep: Duration, nonce: Nonce) -> Result<bool, Error> {
+        let mut script = self.inner.scripts.first_time.key(self.named("seen", Some(scope), key));
+        script.arg(&nonce.0[..]).arg(millis(keep)).arg(scope.as_bytes()).arg(key.as_bytes());
+        self.run::<u64>(&script).await.map(|first| first == 1)
+    }
+
+    async fn merge(&self, delta: &Delta) -> Result<Shared, Error> {
+        self.told(delta, false).await
+    }
+
+    async fn hold(&self, upstream: &Key, held: Option<Held>) -> Result<(), Error> {
+        let [name, ..] = self.upstream(upstream);
+        let held = match held {
+            Some(Held::Open) => "open",
+            Some(Held::Closed) => "closed",
+            None => "",
+        };
+        let mut script = self.inner.scripts.hold.key(name);
+        script.arg(upstream.as_bytes()).arg(held);
+        self.run::<u64>(&script).await.map(drop)
+    }
+
+    /// The server removes what expires by itself.
+    async fn purge(&self, _: u32) -> Result<u64, Error> {
+        self.now().await.map(|_| 0)
+    }
+
+    async fn list(&self, kind: Kind, most: u32) -> Result<Vec<Listed>, Error> {
+        let name = match kind {
+            Kind::Records => "once",
+            Kind::Leases => "lease",
+            Kind::Values => "value",
+            Kind::Seen => "seen",
+            Kind::Upstreams => "upstream",
+        };
+        let now = self.now().await?;
+        let mut listed = vec![];
+        for name in self.names(name, most).await? {
+            // What expired between the two questions is not there.
+            listed.extend(self.listed(kind, &name, now).await?);
+        }
+        Ok(listed)
+    }
+
+    async fn about(&self) -> Result<About, Error> {
+        let mut connection = self.inner.connection.clone();
+        let info: String = redis::cmd("INFO").query_async(&mut connection).await.map_err(|err| fault::of(&err))?;
+        let said = |name: &str| {
+            let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            line.unwrap_or_default().trim()
+        };
+        let (appends, fsync) = (said("aof_enabled") == "1", self.setting("appendfsync").await);
+        let durability = match (appends, fsync.as_deref()) {
+            (true, Some("always")) => "What is accepted is on the server's disk (append-only file, fsync always).",
+            (true, Some("everysec")) => {
+                "A crash of the server's machine takes up to a second or two of what was accepted (append-only file, fsync every second)."
+            }
+            (true, Some(_)) => {
+                "A crash of the server's machine takes what its system had not written yet (append-only file, no fsync)."
+            }
+            (true, None) => "The server has an append-only file, and does not say how often it is synced.",
+            (false, _) => "A crash of the server takes all since its last snapshot: it has no append-only file.",
+        };
+        let mut about = About::new("redis", said("redis_version"), durability, self.now().await?);
+        if !appends {
+            about.cautions.push("Without `appendonly yes` what was accepted is forgotten when the server ends.".into());
+        }
+        match self.setting("maxmemory-policy").await.as_deref() {
+            Some("noeviction") => {}
+            None => about.cautions.push("The server does not say whether it evicts keys (maxmemory-policy).".into()),
+            Some(policy) => {
+                about.cautions.push(format!("Keys may be evicted (maxmemory-policy {policy}): use noeviction."))
+            }
+        }
+        about.cautions.push(
+            "A failover to a replica may lose what was accepted last, and accept the same key again: replication is asynchronous."
+                .into(),
+        );
+        Ok(about)
+    }
+
+    async fn freed(&self, name: &Key, most: Duration) {
+        let told = async {
+            let heard = async {
+                let mut heard = self.inner.client.get_async_pubsub().await.ok()?;
+                heard.subscribe(self.channel(name)).await.ok()?;
+                let mut messages = heard.into_on_message();
+                poll_fn(|cx| Pin::new(&mut messages).poll_next(cx)).await
+            };
+            // Whoever cannot listen waits.
+            if heard.await.is_none() {
+                std::future::pending::<()>().await;
+            }
+        };
+        race(pin!(polled(most)), pin!(told)).await;
+    }
+}

@@ -1,0 +1,87 @@
+-- KEYS: upstream, its seconds, its processes.
+-- ARGV: name, process, seq, window in seconds, calls, retries, successes, failures, run, is_open, is_last, whether it is only
+-- a question.
+local second, window = math.floor(now / 1000), tonumber(ARGV[4])
+
+local function numbers(packed)
+    local list = {}
+    for word in string.gmatch(packed or '', '%S+') do
+        list[#list + 1] = tonumber(word)
+    end
+    return list
+end
+
+local function pack(list)
+    for nth = 1, #list do
+        list[nth] = text(list[nth])
+    end
+    return table.concat(list, ' ')
+end
+
+local process = numbers(redis.call('HGET', KEYS[3], ARGV[2]))
+if ARGV[12] ~= '1' and (process[1] or 0) < tonumber(ARGV[3]) then
+    local widest = math.max(window, tonumber(redis.call('HGET', KEYS[1], 'window')) or 0, 60)
+    local counts = numbers(redis.call('HGET', KEYS[2], text(second)))
+    if #counts == 0 then
+        -- The first of this second keeps house.
+        for _, old in ipairs(redis.call('HKEYS', KEYS[2])) do
+            if tonumber(old) < second - widest then
+                redis.call('HDEL', KEYS[2], old)
+            end
+        end
+        local all = redis.call('HGETALL', KEYS[3])
+        for nth = 1, #all, 2 do
+            if numbers(all[nth + 1])[2] < now - widest * 1000 then
+                redis.call('HDEL', KEYS[3], all[nth])
+            end
+        end
+    end
+    for nth = 1, 4 do
+        counts[nth] = (counts[nth] or 0) + tonumber(ARGV[4 + nth])
+    end
+    redis.call('HSET', KEYS[2], text(second), pack(counts))
+    local run = tonumber(ARGV[9])
+    if tonumber(ARGV[7]) == 0 then
+        run = run + (tonumber(redis.call('HGET', KEYS[1], 'run')) or 0)
+    end
+    redis.call('HSET', KEYS[1], 'run', text(run), 'window', text(widest), 'name', ARGV[1])
+    if ARGV[11] == '1' then
+        redis.call('HDEL', KEYS[3], ARGV[2])
+    else
+        -- Calls of long ago are forgotten little by little.
+        local calls, span = 0, window * 1000
+        if process[4] then
+            local gone = math.min(span, math.max(0, now - process[2]))
+            calls = math.floor(process[4] * (span - gone) / span)
+        end
+        calls = calls + tonumber(ARGV[5])
+        redis.call('HSET', KEYS[3], ARGV[2], pack({tonumber(ARGV[3]), now, tonumber(ARGV[10]), calls}))
+    end
+    for _, key in ipairs(KEYS) do
+        keep(key, 86400000)
+    end
+end
+
+local sum, open, open_calls, processes = {0, 0, 0, 0}, 0, 0, 0
+local there = redis.call('HGETALL', KEYS[2])
+for nth = 1, #there, 2 do
+    local at = tonumber(there[nth])
+    if at > second - window and at <= second then
+        for column, count in ipairs(numbers(there[nth + 1])) do
+            sum[column] = sum[column] + count
+        end
+    end
+end
+local all = redis.call('HGETALL', KEYS[3])
+for nth = 2, #all, 2 do
+    local told = numbers(all[nth])
+    if told[2] >= now - window * 1000 then
+        processes = processes + 1
+        if told[3] == 1 then
+            open, open_calls = open + 1, open_calls + told[4]
+        end
+    end
+end
+local kept = row(KEYS[1])
+return {text(sum[1]), text(sum[2]), text(sum[3]), text(sum[4]), kept.run or '0', text(processes), text(open),
+    text(math.min(open_calls, sum[1])), kept.held or '', text(now)}

@@ -1,0 +1,110 @@
+//! State in a Redis server, for many machines, and for a short time.
+//!
+//! Each operation is one script, so it is atomic, and done on the server's clock. What outlives a crash of the server is what
+//! its append-only file says: [`Store::about`](crate::Store::about) tells. What a failover to a replica loses is lost: a key that was
+//! accepted can be accepted again, so where that must not be, use Postgres.
+
+mod engine;
+mod fault;
+mod scripts;
+
+use self::scripts::Scripts;
+use crate::{Error, ErrorKind, Key, Scope};
+use redis::{Client, aio::ConnectionManager, aio::ConnectionManagerConfig};
+use sha2::{Digest, Sha256};
+use std::{fmt, sync::Arc, time::Duration};
+
+/// How long an answer is waited for, at once. The store's own policy asks again.
+const RESPONSE: Duration = Duration::from_millis(2500);
+
+/// A store in a Redis server. A clone is the same store, over the same connection.
+///
+/// ```no_run
+/// # async fn doc() -> Result<(), relent_store::Error> {
+/// use relent_store::{Store, in_redis::Redis};
+///
+/// let store = Store::new(Redis::open("redis://localhost:6379/0", "relent_").await?);
+/// println!("{}", store.about().await?.durability);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Redis {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    client: Client,
+    /// Many operations at a time go over one connection, which is made again when it breaks.
+    connection: ConnectionManager,
+    scripts: Scripts,
+    prefix: String,
+}
+
+impl fmt::Debug for Redis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The client knows the password.
+        f.debug_struct("Redis").field("prefix", &self.inner.prefix).finish_non_exhaustive()
+    }
+}
+
+impl Redis {
+    /// Connects to a server: `redis://user:password@host:6379/0`, or `rediss://` with TLS and the system's roots. All keys
+    /// begin with `prefix`: 1 to 32 small letters, digits and underscores, a letter first.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] for a URL or prefix that makes no sense; [`ErrorKind::Refused`], [`ErrorKind::Unavailable`] as
+    /// the server says.
+    pub async fn open(url: &str, prefix: &str) -> Result<Redis, Error> {
+        crate::settings::check_prefix(prefix)?;
+        // Where a program has two providers of cryptography, one has to be chosen. An earlier choice stays.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::open(url).map_err(|err| fault::of(&err))?;
+        let config = ConnectionManagerConfig::new()
+            .set_number_of_retries(0)
+            .set_connection_timeout(Some(RESPONSE))
+            .set_response_timeout(Some(RESPONSE));
+        let connection = ConnectionManager::new_with_config(client.clone(), config).await;
+        let connection = connection.map_err(|err| fault::of(&err))?;
+        let inner = Inner { client, connection, scripts: Scripts::new(), prefix: prefix.into() };
+        let redis = Redis { inner: Arc::new(inner) };
+        // Whether we are let in shows when something is asked.
+        redis.now().await?;
+        Ok(redis)
+    }
+
+    /// Connects to what a URL names, with `?prefix=NAME_` behind it if it is not to be `relent_`.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Redis::open).
+    pub async fn open_url(url: &str) -> Result<Redis, Error> {
+        let (server, query) = url.split_once('?').unwrap_or((url, ""));
+        let mut prefix = "relent_";
+        for (name, value) in crate::settings::pairs(query) {
+            match name {
+                "prefix" => prefix = value,
+                _ => return Err(crate::settings::unknown(name, "prefix=NAME_")),
+            }
+        }
+        Redis::open(server, prefix).await
+    }
+
+    /// The name of a key in the server. What is in braces decides on which node of a cluster it is; a hash cannot hold a
+    /// brace, and no two names make the same.
+    fn named(&self, kind: &str, scope: Option<&Scope>, key: &Key) -> String {
+        let scope = scope.map_or(&[][..], Scope::as_bytes);
+        let mut hash = Sha256::new();
+        hash.update((scope.len() as u64).to_be_bytes());
+        hash.update(scope);
+        hash.update(key.as_bytes());
+        let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{}{kind}:{{{hash}}}", self.inner.prefix)
+    }
+}
+
+/// What is answered that no script of ours answers.
+fn nonsense() -> Error {
+    Error::new(ErrorKind::Corrupt, "the server answered what no Redis answers").maybe_happened()
+}

@@ -1,0 +1,126 @@
+//! A real Redis.
+
+use crate::servers::RedisServer;
+use relent::Policy;
+use relent_store::{
+    Any, ErrorKind, Key, Kind, LeaseError, Listed, Replaced, Scope, Store, Version, conformance, in_redis::Redis,
+};
+use std::time::{Duration, Instant};
+
+#[tokio::test]
+async fn redis_conforms() {
+    let server = RedisServer::start(&[]);
+    conformance::check(&Redis::open(&server.url(), "relent_").await.unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn redis_says_what_it_promises() {
+    for (settings, says, cautions) in [
+        (&["--appendfsync", "always"][..], "fsync always", 1),
+        (&["--appendfsync", "everysec"], "up to a second or two", 1),
+        (&["--appendonly", "no", "--maxmemory-policy", "allkeys-lru"], "no append-only file", 3),
+    ] {
+        let server = RedisServer::start(settings);
+        let about = Store::open(&server.url()).await.unwrap().about().await.unwrap();
+        assert!(about.durability.contains(says), "{about:?}");
+        assert_eq!(about.cautions.len(), cautions, "{about:?}");
+        assert!(about.skew_ms.abs() < 1000, "{about:?}");
+    }
+}
+
+#[tokio::test]
+async fn redis_with_a_password_lets_in_who_has_it_and_shows_it_to_nobody() {
+    let server = RedisServer::start(&["--requirepass", "hunter2"]);
+    for url in [server.url(), format!("redis://:wrong-hunter@127.0.0.1:{}/0", server.port)] {
+        let begin = Instant::now();
+        let error = Store::open(&url).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused, "{error:?}");
+        assert!(begin.elapsed() < Duration::from_secs(5));
+        assert!(!format!("{error} {error:?} {:?}", error.hint_text()).contains("hunter"));
+    }
+    let store = Store::open(&format!("redis://:hunter2@127.0.0.1:{}/0?prefix=mine_", server.port)).await.unwrap();
+    let _ = store.replace(&Key::new("a").unwrap(), Version::ABSENT, Some(b"x")).await.unwrap();
+    assert!(!format!("{store:?}").contains("hunter2"));
+    let Any::Redis(engine) = store.engine() else { panic!("{store:?}") };
+    assert!(!format!("{engine:?}").contains("hunter2"));
+}
+
+#[tokio::test]
+async fn redis_lists_names_without_values() {
+    let server = RedisServer::start(&[]);
+    let store = Store::open(&server.url()).await.unwrap();
+    let (scope, key) = (Scope::of(["a", "b"]).unwrap(), Key::new("k").unwrap());
+    store.once(&scope, &key).run(async |_| Ok::<_, String>("secret")).await.unwrap();
+    let listed = store.list(Kind::Records, 10).await.unwrap();
+    assert!(
+        matches!(&listed[..], [Listed::Record { scope: s, key: k, bytes: 6, .. }] if (s, k) == (&scope, &key)),
+        "{listed:?}"
+    );
+    assert!(!format!("{listed:?}").contains("secret"));
+}
+
+#[tokio::test]
+async fn a_release_in_redis_wakes_who_waits() {
+    let server = RedisServer::start(&[]);
+    let store = Store::open(&server.url()).await.unwrap();
+    let name = Key::new("nightly").unwrap();
+    let guard = store.lease(&name).acquire().await.unwrap();
+    let begin = Instant::now();
+    let patient = Policy::constant(Duration::from_secs(20)).jitter(relent::Jitter::None).max_attempts(3);
+    let (next, ()) = tokio::join!(store.lease(&name).wait(patient).acquire(), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        drop(guard);
+    });
+    drop(next.unwrap());
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+}
+
+#[tokio::test]
+async fn a_redis_that_is_killed_and_started_again_has_lost_nothing() {
+    let mut server = RedisServer::start(&[]);
+    let store = Store::open(&server.url()).await.unwrap();
+    let keys: Vec<Key> = (0..20).map(|nth| Key::new(format!("{nth}")).unwrap()).collect();
+    let mut versions = vec![];
+    for key in &keys {
+        let Replaced::Replaced(version) = store.replace(key, Version::ABSENT, Some(b"x")).await.unwrap() else {
+            panic!()
+        };
+        versions.push(version);
+    }
+    server.kill();
+    let hasty = Policy::constant(Duration::from_millis(20)).timeout(Duration::from_millis(500));
+    let begin = Instant::now();
+    let error = store.clone().patience(hasty).read(&keys[0]).await.unwrap_err();
+    assert!(error.is_transient() && begin.elapsed() < Duration::from_secs(3), "{error:?} {:?}", begin.elapsed());
+    let asked = store.read(&keys[0]);
+    let (answer, ()) = tokio::join!(asked, async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        server.again();
+    });
+    assert_eq!(answer.unwrap().version, versions[0]);
+    for (key, version) in keys.iter().zip(versions) {
+        assert_eq!(store.read(key).await.unwrap().version, version);
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_redis_is_told_in_bounded_time() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let _ = tokio::io::AsyncWriteExt::write_all(&mut socket, b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        }
+    });
+    let hasty = Policy::constant(Duration::from_millis(20)).timeout(Duration::from_secs(1));
+    let begin = Instant::now();
+    let error = Store::open_with(&format!("redis://127.0.0.1:{port}/0"), hasty).await.unwrap_err();
+    assert!(begin.elapsed() < Duration::from_secs(3), "{error:?} {:?}", begin.elapsed());
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis://127.0.0.1:{}/0", silent.local_addr().unwrap().port());
+    let begin = Instant::now();
+    let error = Store::open_with(&url, hasty).await.unwrap_err();
+    assert!(begin.elapsed() < Duration::from_secs(3), "{error:?} {:?}", begin.elapsed());
+    assert!(!matches!(LeaseError::Store(error), LeaseError::Cancelled));
+}
