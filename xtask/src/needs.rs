@@ -23,6 +23,13 @@ const NEEDS: &[Need] = &[
         tests: "http::real::",
     },
     Need {
+        name: "nginx",
+        programs: &["nginx", "/usr/sbin/nginx"],
+        package: "nginx-light",
+        what_for: "the tests of layers on both sides of a real proxy",
+        tests: "proxies::",
+    },
+    Need {
         name: "openssl",
         programs: &["openssl"],
         package: "openssl",
@@ -35,6 +42,13 @@ const NEEDS: &[Need] = &[
         package: "curl",
         what_for: "the tests of `relent http` beside curl",
         tests: "http::beside_curl::",
+    },
+    Need {
+        name: "curl",
+        programs: &["curl"],
+        package: "curl",
+        what_for: "the tests of what curl makes of a refusal",
+        tests: "curl_may_",
     },
     Need {
         name: "chromium",

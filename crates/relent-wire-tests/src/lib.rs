@@ -1,1 +1,7 @@
-//! Nothing: this crate is its tests and examples. They are apart from the library's own because of what they depend on.
+//! What the tests and examples of layers share: a server with an exact capacity, a herd of real clients, a storm.
+
+pub mod client;
+pub mod herd;
+pub mod machine;
+pub mod serve;
+pub mod storm;

@@ -1,7 +1,7 @@
 //! `http::Request`, as hyper's, axum's and tonic's clients send it.
 
 use super::{
-    Head, Repeat, Said, Terms, TimeLeft,
+    Caller, Head, Repeat, Said, Terms, TimeLeft,
     faults::{Fate, fate},
 };
 use crate::{
@@ -155,9 +155,10 @@ pub(crate) fn time_left(extension: Option<&TimeLeft>, headers: &HeaderMap) -> Op
 }
 
 pub(crate) fn announce(headers: &mut HeaderMap, said: &Said) {
-    if said.attempt > 1 {
-        let before = wire::attempt(headers).map_or(0, |attempt| attempt - 1);
-        let attempt = said.attempt.saturating_add(before);
+    // Those of callers before this one: as the request says, or the server's layer that this call is made behind.
+    let before = wire::attempt(headers).unwrap_or(1).max(Caller::current().map_or(1, |caller| caller.attempt())) - 1;
+    let attempt = said.attempt.saturating_add(before);
+    if attempt > 1 {
         headers.insert(RELENT_ATTEMPT, wire::attempt_value(attempt));
         if is_grpc(headers) {
             headers.insert(GRPC_PREVIOUS, HeaderValue::from(attempt - 1));

@@ -1,5 +1,6 @@
 //! What an attempt's request says of its call.
 
+use super::Caller;
 use http::HeaderValue;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ pub struct Said {
 impl Said {
     /// Whether there is nothing to say.
     pub(crate) fn is_silent(&self) -> bool {
-        self.attempt <= 1 && self.left.is_none() && self.histogram.is_none() && self.key.is_none()
+        let is_first = self.attempt <= 1 && Caller::current().is_none_or(|caller| caller.attempt() == 1);
+        is_first && self.left.is_none() && self.histogram.is_none() && self.key.is_none()
     }
 }
