@@ -30,7 +30,7 @@ use crate::{
 };
 use relent::{
     Policy, Reason,
-    config::{BadSetting, Limit},
+    config::{BadSetting, Ceiling},
 };
 use std::{
     ffi::OsString,
@@ -174,7 +174,7 @@ fn policy(args: &Args) -> Result<Policy, Fault> {
     let policy = args.policy.policy_said(args.talk)?;
     let whole = args.policy.whole();
     let said = whole.flags()?.over(whole.file()?).attempt_timeout;
-    let unlimited = matches!(said, Some(Limit::Unlimited));
+    let unlimited = matches!(said, Some(Ceiling::Unlimited));
     match policy.settings().attempt_timeout {
         None if !unlimited => Ok(policy.attempt_timeout(ATTEMPT_TIMEOUT)),
         _ => Ok(policy),

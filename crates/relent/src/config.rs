@@ -70,7 +70,7 @@ pub use self::{
     server::{SERVER_KEYS, ServerDraft},
     upstream::{UPSTREAM_KEYS, UpstreamDraft},
     upstreams::Upstreams,
-    value::{CurveName, Limit},
+    value::{Ceiling, CurveName},
 };
 
 #[cfg(test)]

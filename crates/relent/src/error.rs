@@ -89,11 +89,11 @@ impl<E> Error<E> {
     /// let err = policy.retry_blocking(|_| "x".parse::<u8>()).map_err(relent::Error::chained).unwrap_err();
     /// assert_eq!(err.source().unwrap().to_string(), "invalid digit found in string");
     /// ```
-    pub fn chained(self) -> Chained<E>
+    pub fn chained(self) -> ChainedError<E>
     where
         E: core::error::Error + 'static,
     {
-        Chained(self)
+        ChainedError(self)
     }
 
     fn say(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -190,15 +190,15 @@ impl<E> From<NotReady> for Error<E> {
 /// assert_eq!(err.0.attempts, 1);
 /// ```
 #[derive(Debug)]
-pub struct Chained<E>(pub Error<E>);
+pub struct ChainedError<E>(pub Error<E>);
 
-impl<E> fmt::Display for Chained<E> {
+impl<E> fmt::Display for ChainedError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.say(f)
     }
 }
 
-impl<E: core::error::Error + 'static> core::error::Error for Chained<E> {
+impl<E: core::error::Error + 'static> core::error::Error for ChainedError<E> {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         self.0.last.as_ref().map(|last| last as _)
     }
@@ -254,7 +254,7 @@ fn is_asked(f: &fmt::Formatter<'_>) -> bool {
 #[inline]
 pub(crate) fn is_given_up<E>() -> bool {
     const ERROR: &[u8] = concat!(module_path!(), "::Error<").as_bytes();
-    const CHAINED: &[u8] = concat!(module_path!(), "::Chained<").as_bytes();
+    const CHAINED: &[u8] = concat!(module_path!(), "::ChainedError<").as_bytes();
     let name = core::any::type_name::<E>().as_bytes();
     name.starts_with(ERROR) || name.starts_with(CHAINED)
 }
@@ -269,7 +269,7 @@ mod tests {
     fn the_error_of_a_policy_is_known_by_its_type() {
         assert!(is_given_up::<Error<&str>>());
         assert!(is_given_up::<Error<Error<u8>>>());
-        assert!(is_given_up::<Chained<fmt::Error>>());
+        assert!(is_given_up::<ChainedError<fmt::Error>>());
         assert!(!is_given_up::<&str>());
         assert!(!is_given_up::<crate::Failure<Error<&str>>>());
     }

@@ -237,7 +237,7 @@ pub use self::{
         upstream_settings::UpstreamSettings,
         verdict::{Decision, Reason, Verdict},
     },
-    error::{Chained, Error, NotReady, gave_up},
+    error::{ChainedError, Error, NotReady, gave_up},
     event::{Cause, Event},
     failure::Failure,
     guard::{Guard, Unguarded},

@@ -3,7 +3,7 @@
 use crate::{policy_args::PolicyArgs, talk::Fault};
 use relent::{
     Curve, Jitter, PacerSettings, Policy,
-    config::{CurveName, Draft, Limit},
+    config::{Ceiling, CurveName, Draft},
 };
 use relent_sim::Contender;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(super) fn given(args: &PolicyArgs, unsaid: Unsaid) -> Result<Option<Contende
         draft.curve = Some(unsaid.curve);
     }
     if draft.max_attempts.is_none() && args.policy.is_none() {
-        draft.max_attempts = Some(unsaid.max_attempts.map_or(Limit::Unlimited, Limit::At));
+        draft.max_attempts = Some(unsaid.max_attempts.map_or(Ceiling::Unlimited, Ceiling::At));
     }
     let policy = draft.policy().map_err(|bad| args.fault(&bad))?;
     let name = draft.compat.clone().unwrap_or_else(|| name(&policy));

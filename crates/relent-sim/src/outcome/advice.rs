@@ -3,7 +3,7 @@
 use super::Record;
 use relent::{
     Curve, Policy,
-    config::{CurveName, Draft, Limit},
+    config::{Ceiling, CurveName, Draft},
 };
 use std::time::Duration;
 
@@ -166,9 +166,9 @@ impl Recommended {
             Shape::Growing => (CurveName::Exponential, self.base()),
         };
         let mut draft = Draft::default();
-        (draft.curve, draft.base, draft.cap) = (Some(curve), Some(base), settings.cap.map(Limit::At));
-        (draft.jitter, draft.max_attempts) = (Some(settings.jitter), Some(Limit::Unlimited));
-        draft.attempt_timeout = settings.attempt_timeout.map(Limit::At);
+        (draft.curve, draft.base, draft.cap) = (Some(curve), Some(base), settings.cap.map(Ceiling::At));
+        (draft.jitter, draft.max_attempts) = (Some(settings.jitter), Some(Ceiling::Unlimited));
+        draft.attempt_timeout = settings.attempt_timeout.map(Ceiling::At);
         draft.spread = (!settings.spread.is_zero()).then_some(settings.spread);
         draft
     }

@@ -1,6 +1,6 @@
 //! Delays drawn from the delay before, jitter included: one long draw makes all later ones long.
 
-use super::{Random, Unit, growth::power, memory, pushback::Pushback};
+use super::{Random, Unit, growth::power, memory, pushback::OnPushback};
 use crate::{Backoff, Step, Verdict};
 use core::time::Duration;
 
@@ -26,7 +26,7 @@ pub struct Chained {
     /// How a delay follows from the one before.
     pub link: Link,
     /// What a pushback does.
-    pub pushback: Pushback,
+    pub pushback: OnPushback,
 }
 
 /// How a delay follows from the one before, `p`.
@@ -62,7 +62,7 @@ impl Chained {
         first: 0.1,
         cap: 10.0,
         link: Link::Decorrelated,
-        pushback: Pushback::Raises,
+        pushback: OnPushback::Raises,
     };
 
     /// The delay after failure `k` in units, exactly as the original computes it; `None` where the original fails.
@@ -135,7 +135,7 @@ impl Backoff for Chained {
     }
 
     fn handles_pushback(&self) -> bool {
-        self.pushback != Pushback::Raises
+        self.pushback != OnPushback::Raises
     }
 }
 

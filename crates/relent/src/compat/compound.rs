@@ -3,7 +3,7 @@
 //! Truncating at each step is what makes these differ from a formula: 500 ms times 1.5 is 2530 ms after four steps on
 //! the JVM, and 2531 in floating point. Where the growth stops, and whether the first interval is capped, differs too.
 
-use super::{Random, Unit, memory, pushback::Pushback};
+use super::{Random, Unit, memory, pushback::OnPushback};
 use crate::{Backoff, Step, Verdict};
 use core::time::Duration;
 
@@ -31,7 +31,7 @@ pub struct Compound {
     /// The most an interval may be, from the second on, before it is spread.
     pub cap: i64,
     /// How the cap is held.
-    pub limit: Limit,
+    pub capped: Capped,
     /// How an interval is spread.
     pub spread: WholeSpread,
     /// The least a delay may be.
@@ -39,12 +39,12 @@ pub struct Compound {
     /// The most a delay may be after the spread. It wins over `least`.
     pub most: i64,
     /// What a pushback does.
-    pub pushback: Pushback,
+    pub pushback: OnPushback,
 }
 
 /// How a growing interval is held at its cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum Capped {
     /// The next interval is the cap if this one is `cap / factor` or more. So a factor below 1 shrinks.
     Before,
     /// The next interval is the cap if it is more than the cap.
@@ -96,11 +96,11 @@ impl Compound {
         first: 500_000_000,
         factor: 1.5,
         cap: 60_000_000_000,
-        limit: Limit::Before,
+        capped: Capped::Before,
         spread: WholeSpread::Margin(0.5),
         least: i64::MIN,
         most: i64::MAX,
-        pushback: Pushback::Raises,
+        pushback: OnPushback::Raises,
     };
 
     /// The next delay in units, exactly as the original computes it; `None` where the original fails. It can be
@@ -114,11 +114,11 @@ impl Compound {
     /// The interval after this one. Casts from floating point saturate.
     fn next(&self, interval: i64) -> i64 {
         let grown = (interval as f64 * self.factor) as i64;
-        match self.limit {
-            Limit::Before if interval as f64 >= self.cap as f64 / self.factor => self.cap,
-            Limit::Quotient if interval >= self.cap / (self.factor as i64).max(1) => self.cap,
-            Limit::After => grown.min(self.cap),
-            Limit::Before | Limit::Quotient | Limit::Never => grown,
+        match self.capped {
+            Capped::Before if interval as f64 >= self.cap as f64 / self.factor => self.cap,
+            Capped::Quotient if interval >= self.cap / (self.factor as i64).max(1) => self.cap,
+            Capped::After => grown.min(self.cap),
+            Capped::Before | Capped::Quotient | Capped::Never => grown,
         }
     }
 }
@@ -131,14 +131,14 @@ impl Backoff for Compound {
     fn delay(&self, step: &mut Step) -> Option<Duration> {
         let own = self.unit.whole(self.value(&mut step.memory, Random::Draw(step.draw))?);
         let Verdict::After(pushback) = step.verdict else { return Some(own) };
-        if self.pushback == Pushback::Restarts {
+        if self.pushback == OnPushback::Restarts {
             step.memory = 0;
         }
         Some(self.pushback.delay(own, pushback))
     }
 
     fn handles_pushback(&self) -> bool {
-        self.pushback != Pushback::Raises
+        self.pushback != OnPushback::Raises
     }
 }
 
@@ -200,7 +200,7 @@ mod tests {
         let rule = Compound { first: i64::MAX / 2, factor: 2.1, cap: i64::MAX, ..Compound::CENKALTI };
         let still = Compound { spread: WholeSpread::None, ..rule };
         assert_eq!(values(still, 0)[..2], [Some(i64::MAX / 2), Some(i64::MAX)]);
-        let uncapped = Compound { limit: Limit::Never, spread: WholeSpread::Margin(1.0), ..rule };
+        let uncapped = Compound { capped: Capped::Never, spread: WholeSpread::Margin(1.0), ..rule };
         assert!(values(uncapped, u64::MAX).iter().all(Option::is_some));
     }
 
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_quotient_reaches_the_cap_before_a_product_does() {
-        let rule = Compound { first: 5, factor: 2.0, cap: 11, limit: Limit::Quotient, ..Compound::CENKALTI };
+        let rule = Compound { first: 5, factor: 2.0, cap: 11, capped: Capped::Quotient, ..Compound::CENKALTI };
         let rule = Compound { spread: WholeSpread::None, ..rule };
         assert_eq!(values(rule, 0)[..3], [Some(5), Some(11), Some(11)], "11 / 2 is 5 in whole numbers");
         let thirds = Compound { factor: 3.0, cap: 100, ..rule };
@@ -248,7 +248,7 @@ mod tests {
             first: 25,
             factor: 2.0,
             cap: 250,
-            limit: Limit::Quotient,
+            capped: Capped::Quotient,
             spread: WholeSpread::None,
             ..Compound::CENKALTI
         };

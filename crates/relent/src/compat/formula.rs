@@ -4,7 +4,7 @@
 //! a whole cap, is the order: a cap before the spread keeps the jitter but lets a delay exceed the cap, a cap after it
 //! (`most`) keeps the bound but leaves no jitter once the curve has reached it.
 
-use super::{Random, Unit, growth::Growth, pushback::Pushback, spread::Spread};
+use super::{Random, Unit, growth::Growth, pushback::OnPushback, spread::Spread};
 use crate::{Backoff, Step, Verdict};
 use core::time::Duration;
 
@@ -53,7 +53,7 @@ pub struct Formula {
     /// The least a delay may be after the spread. It wins over `most`.
     pub least: f64,
     /// What a pushback does.
-    pub pushback: Pushback,
+    pub pushback: OnPushback,
 }
 
 /// How a spread value is rounded, in the unit of the formula.
@@ -84,7 +84,7 @@ impl Formula {
         round: Rounding::Exact,
         most: f64::INFINITY,
         least: 0.0,
-        pushback: Pushback::Raises,
+        pushback: OnPushback::Raises,
     };
 
     /// The same in milliseconds.
@@ -129,20 +129,20 @@ impl Backoff for Formula {
             _ => None,
         };
         let least = match pushback {
-            Some(pushback) if self.pushback == Pushback::Stretched => self.unit.of(pushback),
+            Some(pushback) if self.pushback == OnPushback::Stretched => self.unit.of(pushback),
             _ => f64::NEG_INFINITY,
         };
         let own = self.value_of_at_least(k, &mut step.memory, Random::Draw(step.draw), least)?;
         let own = self.unit.duration(own);
         let Some(pushback) = pushback else { return Some(own) };
-        if self.pushback == Pushback::Restarts {
+        if self.pushback == OnPushback::Restarts {
             step.memory = if self.growth.remembers() { 0 } else { u64::from(step.failures) };
         }
         Some(self.pushback.delay(own, pushback))
     }
 
     fn handles_pushback(&self) -> bool {
-        self.pushback != Pushback::Raises
+        self.pushback != OnPushback::Raises
     }
 }
 
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn a_pushback_can_start_the_curve_again() {
         let once = |growth| {
-            let rule = Formula { growth, pushback: Pushback::Restarts, ..Formula::SECONDS };
+            let rule = Formula { growth, pushback: OnPushback::Restarts, ..Formula::SECONDS };
             let mut memory = 0;
             let mut delay = |failures, verdict| {
                 let mut step = Step { failures, elapsed: Duration::ZERO, verdict, draw: 0, memory };
@@ -226,7 +226,7 @@ mod tests {
     fn a_stretched_pushback_is_spread_too() {
         let rule = Formula {
             spread: Spread::Above { share: 0.2, limit: f64::INFINITY },
-            pushback: Pushback::Stretched,
+            pushback: OnPushback::Stretched,
             ..DOUBLING
         };
         let verdict = Verdict::After(Duration::from_secs(60));

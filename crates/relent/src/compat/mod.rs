@@ -12,7 +12,7 @@
 //! - lists of delays ([`Policy::list`](crate::Policy::list)) and slots ([`Policy::slots`](crate::Policy::slots)), which
 //!   are relent's own.
 //!
-//! [`Until`] adds the stop rules that a policy's own limits do not express, and [`Pushback`] says what a pushback does.
+//! [`Stopped`] adds the stop rules that a policy's own limits do not express, and [`OnPushback`] says what a pushback does.
 //! [`header`] and [`status`] are how other systems read a `Retry-After` and which answers they retry.
 //!
 //! `tests/vectors.rs` compares the numbers with those in `vectors/`. What these are is each profile's [`Evidence`]: most
@@ -40,15 +40,15 @@ mod unit;
 
 pub use self::{
     chained::{Chained, Link},
-    compound::{Compound, Limit, WholeSpread},
+    compound::{Capped, Compound, WholeSpread},
     formula::{Formula, Rounding},
     growth::Growth,
     profile::{Evidence, Profile, Unknown, all, find},
-    pushback::Pushback,
+    pushback::OnPushback,
     random::Random,
     rejection::envoy_rejection,
     spread::Spread,
-    stop::{Stop, Until},
+    stop::{Stop, Stopped},
     unit::Unit,
 };
 

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 /// What a pushback ([`Verdict::After`](crate::Verdict::After)) does to a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pushback {
+pub enum OnPushback {
     /// It raises the delay, which is relent's rule, and the only sensible one for a system that knows no pushback.
     Raises,
     /// It replaces the delay, even if it is shorter.
@@ -19,13 +19,13 @@ pub enum Pushback {
     RaisesByAtMost(Duration),
 }
 
-impl Pushback {
+impl OnPushback {
     /// The delay of a system that would wait `own` by itself and was told to wait `pushback`.
     pub(super) fn delay(self, own: Duration, pushback: Duration) -> Duration {
         match self {
-            Pushback::Raises | Pushback::Stretched => own,
-            Pushback::Replaces | Pushback::Restarts => pushback,
-            Pushback::RaisesByAtMost(most) => own.max(pushback.min(own.saturating_add(most))),
+            OnPushback::Raises | OnPushback::Stretched => own,
+            OnPushback::Replaces | OnPushback::Restarts => pushback,
+            OnPushback::RaisesByAtMost(most) => own.max(pushback.min(own.saturating_add(most))),
         }
     }
 }
@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn aws_shortens_a_long_pushback() {
         let second = Duration::from_secs(1);
-        let aws = Pushback::RaisesByAtMost(5 * second);
+        let aws = OnPushback::RaisesByAtMost(5 * second);
         assert_eq!(aws.delay(second, Duration::ZERO), second);
         assert_eq!(aws.delay(second, 4 * second), 4 * second);
         assert_eq!(aws.delay(second, 60 * second), 6 * second);

@@ -9,16 +9,16 @@ use core::time::Duration;
 /// A rule for delays that ends by a rule of its own.
 ///
 /// ```
-/// use relent::{Policy, compat::{Formula, Growth, Stop, Until}};
+/// use relent::{Policy, compat::{Formula, Growth, Stop, Stopped}};
 /// use std::time::Duration;
 ///
 /// static DOUBLING: Formula = Formula { growth: Growth::Power { factor: 2.0 }, ..Formula::SECONDS };
-/// static RULE: Until = Until { rule: &DOUBLING, stop: Stop::Reached(Duration::from_secs(10)) };
+/// static RULE: Stopped = Stopped { rule: &DOUBLING, stop: Stop::Reached(Duration::from_secs(10)) };
 /// // Stops when 10 s have passed, so its last attempt is at 15 s.
 /// const POLICY: Policy = Policy::custom(&RULE).unlimited_attempts();
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Until {
+pub struct Stopped {
     /// The delays.
     pub rule: &'static dyn Backoff,
     /// When they end.
@@ -38,7 +38,7 @@ pub enum Stop {
     Cut(Duration),
 }
 
-impl Backoff for Until {
+impl Backoff for Stopped {
     fn name(&self) -> &str {
         self.rule.name()
     }
@@ -70,7 +70,7 @@ mod tests {
     static SECOND: Formula = Formula::SECONDS;
 
     fn last_attempt_at(stop: Stop, max_calls: u32) -> (Duration, u32) {
-        let rule: &'static Until = Box::leak(Box::new(Until { rule: &SECOND, stop }));
+        let rule: &'static Stopped = Box::leak(Box::new(Stopped { rule: &SECOND, stop }));
         let policy = Policy::custom(rule).max_attempts(max_calls);
         let (mut now, mut call) = (Timestamp::ZERO, policy.call(Timestamp::ZERO, 1));
         while let Decision::Retry(delay) = call.on_failure(now, Verdict::Transient) {
@@ -90,7 +90,7 @@ mod tests {
     fn a_rule_says_when_it_stops() {
         let limit = Duration::from_millis(2500);
         for stop in [Stop::Reached(limit), Stop::WouldReach(limit), Stop::Cut(limit)] {
-            assert_eq!(Until { rule: &SECOND, stop }.stops_after(), Some(limit));
+            assert_eq!(Stopped { rule: &SECOND, stop }.stops_after(), Some(limit));
         }
         assert_eq!(SECOND.stops_after(), None);
     }

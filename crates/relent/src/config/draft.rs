@@ -5,7 +5,7 @@
 
 use super::{
     bad_setting::BadSetting,
-    value::{self, CurveName, Limit, Value},
+    value::{self, Ceiling, CurveName, Value},
 };
 use crate::{Curve, Jitter, Policy, Settings};
 use std::{
@@ -50,19 +50,19 @@ pub struct Draft {
     /// Whether the last delay of a list repeats.
     pub repeat: Option<bool>,
     /// The most one delay may be.
-    pub cap: Option<Limit<Duration>>,
+    pub cap: Option<Ceiling<Duration>>,
     /// How delays are spread.
     pub jitter: Option<Jitter>,
     /// The most attempts, the first included.
-    pub max_attempts: Option<Limit<u32>>,
+    pub max_attempts: Option<Ceiling<u32>>,
     /// No attempt starts later than this after the call began.
-    pub max_elapsed: Option<Limit<Duration>>,
+    pub max_elapsed: Option<Ceiling<Duration>>,
     /// The longest pushback waited for.
-    pub max_pushback: Option<Limit<Duration>>,
+    pub max_pushback: Option<Ceiling<Duration>>,
     /// The longest the whole call may take, its attempts included: what is under way then is ended.
-    pub timeout: Option<Limit<Duration>>,
+    pub timeout: Option<Ceiling<Duration>>,
     /// The longest one attempt may take.
-    pub attempt_timeout: Option<Limit<Duration>>,
+    pub attempt_timeout: Option<Ceiling<Duration>>,
     /// The longest random wait before the first attempt.
     pub spread: Option<Duration>,
 }
@@ -203,13 +203,13 @@ impl Draft {
         };
         Ok(Settings {
             curve: start.curve,
-            cap: self.cap.map_or(start.cap, Limit::into_option),
+            cap: self.cap.map_or(start.cap, Ceiling::into_option),
             jitter: self.jitter.unwrap_or(start.jitter),
-            max_attempts: self.max_attempts.map_or(start.max_attempts, Limit::into_option),
-            max_elapsed: self.max_elapsed.map_or(start.max_elapsed, Limit::into_option),
-            max_pushback: self.max_pushback.map_or(start.max_pushback, Limit::into_option),
-            timeout: self.timeout.map_or(start.timeout, Limit::into_option),
-            attempt_timeout: self.attempt_timeout.map_or(start.attempt_timeout, Limit::into_option),
+            max_attempts: self.max_attempts.map_or(start.max_attempts, Ceiling::into_option),
+            max_elapsed: self.max_elapsed.map_or(start.max_elapsed, Ceiling::into_option),
+            max_pushback: self.max_pushback.map_or(start.max_pushback, Ceiling::into_option),
+            timeout: self.timeout.map_or(start.timeout, Ceiling::into_option),
+            attempt_timeout: self.attempt_timeout.map_or(start.attempt_timeout, Ceiling::into_option),
             spread: self.spread.unwrap_or(start.spread),
         })
     }

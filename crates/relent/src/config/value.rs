@@ -43,26 +43,26 @@ impl<'a> From<&'a str> for Value<'a> {
 
 /// A limit that may be lifted: the word `unlimited` stands for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit<T> {
+pub enum Ceiling<T> {
     /// No limit.
     Unlimited,
     /// At most this.
     At(T),
 }
 
-impl<T> Limit<T> {
+impl<T> Ceiling<T> {
     /// The limit as settings keep it: `None` is no limit.
     pub fn into_option(self) -> Option<T> {
         match self {
-            Limit::Unlimited => None,
-            Limit::At(limit) => Some(limit),
+            Ceiling::Unlimited => None,
+            Ceiling::At(limit) => Some(limit),
         }
     }
 }
 
-impl<T> From<Option<T>> for Limit<T> {
-    fn from(limit: Option<T>) -> Limit<T> {
-        limit.map_or(Limit::Unlimited, Limit::At)
+impl<T> From<Option<T>> for Ceiling<T> {
+    fn from(limit: Option<T>) -> Ceiling<T> {
+        limit.map_or(Ceiling::Unlimited, Ceiling::At)
     }
 }
 
@@ -155,20 +155,23 @@ pub(super) fn duration(value: &Value<'_>) -> Read<Duration> {
     }
 }
 
-pub(super) fn duration_limit(value: &Value<'_>) -> Read<Limit<Duration>> {
-    if is_unlimited(value) { Ok(Limit::Unlimited) } else { duration(value).map(Limit::At) }
+pub(super) fn duration_limit(value: &Value<'_>) -> Read<Ceiling<Duration>> {
+    if is_unlimited(value) { Ok(Ceiling::Unlimited) } else { duration(value).map(Ceiling::At) }
 }
 
-pub(super) fn attempts(value: &Value<'_>) -> Read<Limit<u32>> {
+pub(super) fn attempts(value: &Value<'_>) -> Read<Ceiling<u32>> {
     const HINT: &str = "a whole number from 1, the first attempt included, or \"unlimited\"";
     if is_unlimited(value) {
-        return Ok(Limit::Unlimited);
+        return Ok(Ceiling::Unlimited);
     }
     let digits = match value {
         Value::Number(digits) | Value::Text(digits) => digits.trim(),
         other => return Err(expected("a whole number", other, HINT)),
     };
-    digits.parse().map(Limit::At).map_err(|_| BadSetting::new(format!("{digits:?} is not a number of attempts"), HINT))
+    digits
+        .parse()
+        .map(Ceiling::At)
+        .map_err(|_| BadSetting::new(format!("{digits:?} is not a number of attempts"), HINT))
 }
 
 pub(super) fn float(value: &Value<'_>) -> Read<f64> {
@@ -272,11 +275,11 @@ mod tests {
 
     #[test]
     fn limits_and_numbers() {
-        assert_eq!(attempts(&"unlimited".into()), Ok(Limit::Unlimited));
-        assert_eq!(attempts(&"5".into()), Ok(Limit::At(5)));
+        assert_eq!(attempts(&"unlimited".into()), Ok(Ceiling::Unlimited));
+        assert_eq!(attempts(&"5".into()), Ok(Ceiling::At(5)));
         assert_eq!(attempts(&"-5".into()).unwrap_err().problem, "\"-5\" is not a number of attempts");
         assert_eq!(attempts(&"4294967296".into()).unwrap_err().problem, "\"4294967296\" is not a number of attempts");
-        assert_eq!(duration_limit(&"unlimited".into()), Ok(Limit::Unlimited));
+        assert_eq!(duration_limit(&"unlimited".into()), Ok(Ceiling::Unlimited));
         assert_eq!(duration(&Value::Number("15".into())).unwrap_err().problem, "the duration has no unit");
         assert_eq!(
             duration(&Value::Bool(true)).unwrap_err().problem,

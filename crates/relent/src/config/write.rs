@@ -3,7 +3,7 @@
 
 use super::{
     draft::Draft,
-    value::{CurveName, Limit, UNLIMITED},
+    value::{Ceiling, CurveName, UNLIMITED},
 };
 use crate::{Curve, Jitter, Policy, duration::Human};
 use std::{
@@ -26,7 +26,7 @@ impl From<Policy> for Draft {
             max_attempts: Some(settings.max_attempts.into()),
             max_elapsed: Some(settings.max_elapsed.into()),
             max_pushback: Some(settings.max_pushback.into()),
-            timeout: settings.timeout.map(Limit::At),
+            timeout: settings.timeout.map(Ceiling::At),
             attempt_timeout: Some(settings.attempt_timeout.into()),
             spread: Some(settings.spread),
             ..shape(settings.curve)
@@ -87,14 +87,14 @@ fn line(f: &mut fmt::Formatter<'_>, key: &str, value: Option<String>) -> fmt::Re
     }
 }
 
-fn limit<T>(limit: Limit<T>, show: impl Fn(T) -> String) -> String {
+fn limit<T>(limit: Ceiling<T>, show: impl Fn(T) -> String) -> String {
     match limit {
-        Limit::Unlimited => quoted(UNLIMITED),
-        Limit::At(at) => show(at),
+        Ceiling::Unlimited => quoted(UNLIMITED),
+        Ceiling::At(at) => show(at),
     }
 }
 
-fn duration_limit(at: Limit<Duration>) -> String {
+fn duration_limit(at: Ceiling<Duration>) -> String {
     limit(at, duration)
 }
 

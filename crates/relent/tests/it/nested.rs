@@ -29,7 +29,7 @@ enum App {
     Store(relent::Error<io::Error>),
     /// What `#[error(transparent)]` makes.
     Transparent(relent::Error<io::Error>),
-    TransparentChained(relent::Chained<io::Error>),
+    TransparentChained(relent::ChainedError<io::Error>),
     /// Kept for a log, no cause of this error.
     Other {
         #[expect(dead_code, reason = "kept alive, never read")]

@@ -1,8 +1,8 @@
 //! What public types promise of themselves, checked where they are compiled.
 
 use relent::{
-    Attempt, Call, Cancel, Cancelled, Chained, Delays, Error, Event, Failure, Jitter, Policy, Retrier, Retry, Saved,
-    Schedule, Settings, Sleep, Story, SystemTimer, Ticker, Ticks, Timeline, Timestamp, Verdict,
+    Attempt, Call, Cancel, Cancelled, ChainedError, Delays, Error, Event, Failure, Jitter, Policy, Retrier, Retry,
+    Saved, Schedule, Settings, Sleep, Story, SystemTimer, Ticker, Ticks, Timeline, Timestamp, Verdict,
 };
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
@@ -23,7 +23,7 @@ const _: () = {
     all::<Retrier<fn(&u8) -> Verdict, fn(&Event<'_, u8>)>>();
     all::<Attempt>();
     all::<Error<std::fmt::Error>>();
-    all::<Chained<u8>>();
+    all::<ChainedError<u8>>();
     all::<Failure<u8>>();
     all::<Story>();
     all::<Timeline>();

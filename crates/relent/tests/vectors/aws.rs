@@ -6,7 +6,7 @@ use crate::{
     python::powers,
 };
 use relent::AwsQuota;
-use relent::compat::{Formula, Growth, Pushback, Rounding, Spread, header, status};
+use relent::compat::{Formula, Growth, OnPushback, Rounding, Spread, header, status};
 use std::time::Duration;
 
 const DOUBLING: Formula = Formula { growth: Growth::Power { factor: 2.0 }, ..Formula::SECONDS };
@@ -89,7 +89,7 @@ impl Standard {
             first: (self.scale)(throttling, service),
             cap: 20.0,
             spread: Spread::FULL,
-            pushback: Pushback::RaisesByAtMost(Duration::from_secs(5)),
+            pushback: OnPushback::RaisesByAtMost(Duration::from_secs(5)),
             ..DOUBLING
         }
     }

@@ -6,7 +6,7 @@ use crate::{
 };
 use relent::{
     Backoff, Policy, Reason, Step, Verdict,
-    compat::{Compound, Formula, Pushback, Random, Unit, WholeSpread},
+    compat::{Compound, Formula, OnPushback, Random, Unit, WholeSpread},
 };
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(crate) fn v4(case: &Case) -> Outcome {
         "max_elapsed_sequence" => max_elapsed(case),
         "retry_trace" => {
             let told = Told::by(case)?;
-            let policy = told.policy(Pushback::Raises)?;
+            let policy = told.policy(OnPushback::Raises)?;
             // The original's loop is endless; ours ends it where the test of it does.
             let trace = told.drive(&policy, case)?;
             equal("calls", case.count("calls")?, trace.calls)?;
@@ -73,7 +73,7 @@ fn max_elapsed(case: &Case) -> Outcome {
 
 pub(crate) fn v5_to_v7(case: &Case) -> Outcome {
     let told = Told::by(case)?;
-    let policy = told.policy(Pushback::Restarts)?;
+    let policy = told.policy(OnPushback::Restarts)?;
     let trace = told.drive(&policy, case)?;
     equal("calls", case.count("calls")?, trace.calls)?;
     equal("waits", case.wholes("waits_ns")?, trace.waits_ns())?;
@@ -189,7 +189,7 @@ impl Told {
         if understood { Ok(told) } else { Err(format!("a trace that this test does not know: {name}")) }
     }
 
-    fn policy(&self, pushback: Pushback) -> Result<Policy, String> {
+    fn policy(&self, pushback: OnPushback) -> Result<Policy, String> {
         let constant = |wait: Duration| Formula { first: wait.as_nanos() as f64, unit: Unit::Nanos, ..Formula::NANOS };
         let policy = match self.rule {
             Rule::Exponential => Policy::custom(keep(Compound { pushback, ..Compound::CENKALTI })),

@@ -9,7 +9,7 @@ use crate::{
 };
 use relent::{
     Policy, Verdict,
-    compat::{Chained, Compound, Formula, Growth, Limit, Link, Rounding, Spread, Unit, WholeSpread},
+    compat::{Capped, Chained, Compound, Formula, Growth, Link, Rounding, Spread, Unit, WholeSpread},
 };
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(crate) fn resilience4j(case: &Case) -> Outcome {
         first: argument(0, 500.0)? as i64,
         factor,
         cap: i64::MAX,
-        limit: Limit::Never,
+        capped: Capped::Never,
         spread: WholeSpread::Margin(margin),
         least: 1,
         most: most as i64,
@@ -72,7 +72,7 @@ pub(crate) fn failsafe(case: &Case) -> Outcome {
 }
 
 const fn backoff() -> Compound {
-    Compound { cap: i64::MAX, limit: Limit::After, spread: WholeSpread::None, ..Compound::CENKALTI }
+    Compound { cap: i64::MAX, capped: Capped::After, spread: WholeSpread::None, ..Compound::CENKALTI }
 }
 
 fn retries(case: &Case, policy: Policy) -> Outcome {
@@ -130,8 +130,8 @@ fn exponential(case: &Case) -> Result<Compound, String> {
     let factor = if start >= cap && factor != 1.0 { 1.0 } else { factor };
     let (first, cap) =
         if case.number_or("multiplier", 2.0)? == 1.0 { (start, i64::MAX) } else { (start.min(cap), cap) };
-    let limit = if factor == 0.0 { Limit::Never } else { Limit::Quotient };
-    Ok(Compound { first, factor, cap, limit, spread: WholeSpread::None, ..Compound::CENKALTI })
+    let capped = if factor == 0.0 { Capped::Never } else { Capped::Quotient };
+    Ok(Compound { first, factor, cap, capped, spread: WholeSpread::None, ..Compound::CENKALTI })
 }
 
 fn linear(case: &Case) -> Result<Formula, String> {

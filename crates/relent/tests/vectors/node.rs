@@ -5,7 +5,7 @@ use crate::{
     drive,
     python::powers,
 };
-use relent::compat::{Chained, Formula, Growth, Link, Pushback, Random, Rounding, Spread, Unit, header, status};
+use relent::compat::{Chained, Formula, Growth, Link, OnPushback, Random, Rounding, Spread, Unit, header, status};
 use relent::{Policy, Verdict};
 use serde_json::Value;
 use std::time::Duration;
@@ -90,7 +90,7 @@ pub(crate) fn got(case: &Case) -> Outcome {
         first: 1000.0,
         cap: case.number_or("backoffLimit", f64::INFINITY)?,
         spread: Spread::Additive { most: case.number_or("noise", 100.0)? },
-        pushback: Pushback::Replaces,
+        pushback: OnPushback::Replaces,
         ..MILLIS
     };
     let (method, code) = (case.text("method")?, case.count("status")? as u16);
@@ -110,7 +110,7 @@ pub(crate) fn axios(case: &Case) -> Outcome {
     let (name, random) = (case.text("fn")?, case.forced()?);
     let (name, with_header) = name.strip_suffix("+Retry-After").map_or((name, false), |name| (name, true));
     let factor = case.number_or("delayFactor", 100.0)?;
-    let plain = Formula { offset: 1, pushback: Pushback::Stretched, ..Formula::MILLIS };
+    let plain = Formula { offset: 1, pushback: OnPushback::Stretched, ..Formula::MILLIS };
     let rule = match name {
         "retryAfter" => {
             let now = date_ms(case.text("now")?)?;

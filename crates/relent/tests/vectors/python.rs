@@ -6,7 +6,7 @@ use crate::{
 };
 use relent::{
     Policy, Verdict,
-    compat::{Formula, Growth, Pushback, Random, Spread, Stop, Until, header, status},
+    compat::{Formula, Growth, OnPushback, Random, Spread, Stop, Stopped, header, status},
 };
 use serde_json::Value;
 use std::time::Duration;
@@ -257,7 +257,7 @@ fn tenacity_part(part: &str) -> Result<Formula, String> {
 pub(crate) fn tenacity_stop(case: &Case) -> Outcome {
     let rule = keep(tenacity_part(case.text("wait")?)?);
     let seconds = |key| case.need("args").and_then(|args| Case(args).number(key)).map(Duration::from_secs_f64);
-    let until = |stop| Policy::custom(keep(Until { rule, stop })).unlimited_attempts();
+    let until = |stop| Policy::custom(keep(Stopped { rule, stop })).unlimited_attempts();
     let policy = match case.text("stop")? {
         "stop_after_attempt" => Policy::custom(rule).max_attempts(Case(case.need("args")?).count("n")?),
         "stop_after_delay" => until(Stop::Reached(seconds("max_delay")?)),
@@ -328,7 +328,7 @@ pub(crate) fn urllib3(case: &Case) -> Outcome {
                 first: options.number_or("backoff_factor", 0.0)?,
                 spread: Spread::Additive { most: options.number_or("backoff_jitter", 0.0)? },
                 most: options.number_or("backoff_max", 120.0)?,
-                pushback: Pushback::Replaces,
+                pushback: OnPushback::Replaces,
                 ..SECONDS
             };
             same(&case.numbers("out")?, &drive::formula(rule, &case.steps("after_n_errors")?, case.forced()?)?)

@@ -4,7 +4,7 @@ use crate::{
     case::{Case, Outcome, close, equal, nanos, same, unknown},
     drive, protect,
 };
-use relent::compat::{Compound, Formula, Growth, Limit, Random, Rounding, Spread, Unit, WholeSpread, header};
+use relent::compat::{Capped, Compound, Formula, Growth, Random, Rounding, Spread, Unit, WholeSpread, header};
 
 pub(crate) fn a6(case: &Case) -> Outcome {
     if let Some(kind) = case.get("kind").and_then(|kind| kind.as_str())
@@ -59,7 +59,7 @@ pub(crate) fn grpc_go_and_gax(case: &Case) -> Outcome {
                 first: or(case.text("initial")?, 1_000_000_000)?,
                 factor: if factor < 1.0 { 2.0 } else { factor },
                 cap: or(case.text("max")?, 30_000_000_000)?,
-                limit: Limit::After,
+                capped: Capped::After,
                 spread: WholeSpread::UpTo,
                 ..Compound::CENKALTI
             };
@@ -95,7 +95,7 @@ pub(crate) fn envoy(case: &Case) -> Outcome {
                 first: case.whole("base_ms")?,
                 factor: 2.0,
                 cap: case.whole("max_ms")?,
-                limit: Limit::Quotient,
+                capped: Capped::Quotient,
                 spread: WholeSpread::Remainder,
                 ..Compound::CENKALTI
             };

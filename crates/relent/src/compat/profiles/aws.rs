@@ -1,10 +1,10 @@
 //! The AWS SDKs and the AWS Architecture Blog.
 
 use super::{MILLIS, NO_LIMIT, SECONDS, rule, secs};
-use crate::compat::{Chained, Evidence, Formula, Link, Profile, Pushback, Rounding, Spread, Unit};
+use crate::compat::{Chained, Evidence, Formula, Link, OnPushback, Profile, Rounding, Spread, Unit};
 
 static AWS_20: Formula = Formula { name: "aws-2.0", cap: 20.0, spread: Spread::FULL, ..SECONDS };
-const AWS_21: Formula = Formula { first: 0.05, pushback: Pushback::RaisesByAtMost(secs(5)), ..AWS_20 };
+const AWS_21: Formula = Formula { first: 0.05, pushback: OnPushback::RaisesByAtMost(secs(5)), ..AWS_20 };
 static AWS_21_TRANSIENT: Formula = Formula { name: "aws-2.1", ..AWS_21 };
 static AWS_21_THROTTLING: Formula = Formula { name: "aws-2.1-throttling", first: 1.0, ..AWS_21 };
 static AWS_21_DYNAMODB: Formula = Formula { name: "aws-2.1-dynamodb", first: 0.025, ..AWS_21 };
@@ -16,7 +16,7 @@ static SMITHY_JS: Formula = Formula {
     cap: 20_000.0,
     spread: Spread::FULL,
     round: Rounding::Floor,
-    pushback: Pushback::RaisesByAtMost(secs(5)),
+    pushback: OnPushback::RaisesByAtMost(secs(5)),
     ..MILLIS
 };
 static BLOG_FULL: Formula = Formula { name: "aws-blog-full", first: 5.0, cap: 2000.0, spread: Spread::FULL, ..MILLIS };
@@ -28,7 +28,7 @@ static BLOG_DECORRELATED: Chained = Chained {
     first: 5.0,
     cap: 2000.0,
     link: Link::Decorrelated,
-    pushback: Pushback::Raises,
+    pushback: OnPushback::Raises,
 };
 
 pub(super) const PROFILES: &[Profile] = &[

@@ -1,10 +1,10 @@
 //! Go.
 
 use super::{INF, MINUTE, NO_LIMIT, rule, secs};
-use crate::compat::{Compound, Evidence, Formula, Growth, Limit, Profile, Pushback, Rounding, Spread, WholeSpread};
+use crate::compat::{Capped, Compound, Evidence, Formula, Growth, OnPushback, Profile, Rounding, Spread, WholeSpread};
 
 static CENKALTI_V4: Compound = Compound { name: "cenkalti-v4", ..Compound::CENKALTI };
-static CENKALTI_V5: Compound = Compound { name: "cenkalti-v5", pushback: Pushback::Restarts, ..Compound::CENKALTI };
+static CENKALTI_V5: Compound = Compound { name: "cenkalti-v5", pushback: OnPushback::Restarts, ..Compound::CENKALTI };
 static JPILLORA: Formula = Formula {
     name: "jpillora",
     first: 1e8,
@@ -22,7 +22,7 @@ static RETRYABLEHTTP: Formula = Formula {
     nan: INF,
     round: Rounding::Truncate,
     most: 3e10,
-    pushback: Pushback::Replaces,
+    pushback: OnPushback::Replaces,
     ..Formula::NANOS
 };
 static RETRYABLEHTTP_LINEAR: Formula = Formula {
@@ -36,7 +36,7 @@ static GAX: Compound = Compound {
     first: 1_000_000_000,
     factor: 2.0,
     cap: 30_000_000_000,
-    limit: Limit::After,
+    capped: Capped::After,
     spread: WholeSpread::UpTo,
     ..Compound::CENKALTI
 };

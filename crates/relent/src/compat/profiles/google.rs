@@ -1,14 +1,14 @@
 //! gRPC's retries and Google's client libraries.
 
 use super::{MILLIS, NO_LIMIT, SECONDS, rule, secs};
-use crate::compat::{Evidence, Formula, Growth, Profile, Pushback, Spread};
+use crate::compat::{Evidence, Formula, Growth, OnPushback, Profile, Spread};
 
 static GRPC_A6: Formula = Formula {
     name: "grpc-a6",
     first: 0.1,
     cap: 1.0,
     spread: Spread::Between { low: 0.8, width: 0.4 },
-    pushback: Pushback::Restarts,
+    pushback: OnPushback::Restarts,
     ..SECONDS
 };
 static GRPC_JS: Formula = Formula {
@@ -16,7 +16,7 @@ static GRPC_JS: Formula = Formula {
     first: 0.1,
     growth: Growth::Product { factor: 2.0, limit: 1.0 },
     spread: Spread::Between { low: 0.8, width: 1.2 - 0.8 },
-    pushback: Pushback::Restarts,
+    pushback: OnPushback::Restarts,
     ..Formula::SECONDS
 };
 static GOOGLE_API_CORE: Formula = Formula {

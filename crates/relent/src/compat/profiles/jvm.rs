@@ -1,14 +1,14 @@
 //! resilience4j and Failsafe, with its port to Go.
 
 use super::rule;
-use crate::compat::{Compound, Evidence, Formula, Limit, Profile, Unit, WholeSpread};
+use crate::compat::{Capped, Compound, Evidence, Formula, Profile, Unit, WholeSpread};
 
 const RESILIENCE4J: Compound = Compound {
     unit: Unit::Millis,
     first: 500,
     factor: 1.5,
     cap: i64::MAX,
-    limit: Limit::Never,
+    capped: Capped::Never,
     spread: WholeSpread::None,
     least: 1,
     ..Compound::CENKALTI

@@ -1,7 +1,7 @@
 //! JavaScript.
 
 use super::{INF, MILLIS, NO_LIMIT, rule};
-use crate::compat::{Chained, Evidence, Formula, Link, Profile, Pushback, Rounding, Spread, Unit};
+use crate::compat::{Chained, Evidence, Formula, Link, OnPushback, Profile, Rounding, Spread, Unit};
 
 static COCKATIEL: Chained = Chained {
     name: "cockatiel",
@@ -9,7 +9,7 @@ static COCKATIEL: Chained = Chained {
     first: 128.0,
     cap: 30_000.0,
     link: Link::Smoothed { factor: 2.0 },
-    pushback: Pushback::Raises,
+    pushback: OnPushback::Raises,
 };
 static COCKATIEL_NONE: Formula = Formula { name: "cockatiel-no-jitter", first: 128.0, cap: 30_000.0, ..MILLIS };
 static COCKATIEL_FULL: Formula =
@@ -19,7 +19,7 @@ static GOT: Formula = Formula {
     name: "got",
     first: 1000.0,
     spread: Spread::Additive { most: 100.0 },
-    pushback: Pushback::Replaces,
+    pushback: OnPushback::Replaces,
     ..MILLIS
 };
 static AXIOS: Formula = Formula { name: "axios-retry", first: 0.0, ..Formula::MILLIS };
@@ -28,7 +28,7 @@ static AXIOS_EXPONENTIAL: Formula = Formula {
     first: 100.0,
     offset: 1,
     spread: Spread::Above { share: 0.2, limit: INF },
-    pushback: Pushback::Stretched,
+    pushback: OnPushback::Stretched,
     ..MILLIS
 };
 static NPM_RETRY: Formula = Formula { name: "npm-retry", first: 1000.0, round: Rounding::Nearest, ..MILLIS };
@@ -43,7 +43,7 @@ static WEBSOCKET: Chained = Chained {
     first: 1000.0,
     cap: 10_000.0,
     link: Link::DrawnOnce { width: 4000.0, factor: 1.3 },
-    pushback: Pushback::Raises,
+    pushback: OnPushback::Raises,
 };
 
 pub(super) const PROFILES: &[Profile] = &[

@@ -1,7 +1,7 @@
 //! Polly (.NET).
 
 use super::rule;
-use crate::compat::{Chained, Evidence, Formula, Growth, Link, Profile, Pushback, Spread, Unit};
+use crate::compat::{Chained, Evidence, Formula, Growth, Link, OnPushback, Profile, Spread, Unit};
 
 static POLLY: Formula = Formula { name: "polly", first: 2e7, ..Formula::TICKS };
 static POLLY_LINEAR: Formula = Formula { name: "polly-linear", growth: Growth::Linear { step: 2e7 }, ..POLLY };
@@ -15,7 +15,7 @@ static POLLY_JITTER: Chained = Chained {
     first: 2e7,
     cap: 9_223_372_036_854_774_807.0,
     link: Link::Smoothed { factor: 2.0 },
-    pushback: Pushback::Raises,
+    pushback: OnPushback::Raises,
 };
 
 pub(super) const PROFILES: &[Profile] = &[

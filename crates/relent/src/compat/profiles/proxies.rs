@@ -1,14 +1,14 @@
 //! Finagle, Envoy and Linkerd.
 
 use super::{NO_LIMIT, SECONDS, rule};
-use crate::compat::{Chained, Compound, Evidence, Formula, Growth, Limit, Link, Profile, Spread, Unit, WholeSpread};
+use crate::compat::{Capped, Chained, Compound, Evidence, Formula, Growth, Link, Profile, Spread, Unit, WholeSpread};
 
 static FINAGLE_EXPONENTIAL: Compound = Compound {
     name: "finagle-exponential",
     first: 100_000_000,
     factor: 2.0,
     cap: 10_000_000_000,
-    limit: Limit::Quotient,
+    capped: Capped::Quotient,
     spread: WholeSpread::None,
     ..Compound::CENKALTI
 };
@@ -32,7 +32,7 @@ static ENVOY: Compound = Compound {
     first: 25,
     factor: 2.0,
     cap: 250,
-    limit: Limit::Quotient,
+    capped: Capped::Quotient,
     spread: WholeSpread::Remainder,
     ..Compound::CENKALTI
 };

@@ -1,7 +1,7 @@
 //! Python.
 
 use super::{HOUR, NO_LIMIT, SECONDS, rule, secs};
-use crate::compat::{Evidence, Formula, Growth, Profile, Pushback, Spread, Stop, Until};
+use crate::compat::{Evidence, Formula, Growth, OnPushback, Profile, Spread, Stop, Stopped};
 
 static TENACITY: Formula = Formula { name: "tenacity", first: 0.0, ..Formula::SECONDS };
 /// The longest wait tenacity knows: half of Python's `sys.maxsize`.
@@ -17,9 +17,9 @@ static TENACITY_JITTER: Formula = Formula {
 };
 static STAMINA_DELAYS: Formula =
     Formula { name: "stamina", first: 0.1, spread: Spread::Additive { most: 1.0 }, most: 5.0, ..SECONDS };
-static STAMINA: Until = Until { rule: &STAMINA_DELAYS, stop: Stop::Reached(secs(45)) };
+static STAMINA: Stopped = Stopped { rule: &STAMINA_DELAYS, stop: Stop::Reached(secs(45)) };
 static URLLIB3: Formula =
-    Formula { name: "urllib3", lead: Some(0.0), first: 0.0, most: 120.0, pushback: Pushback::Replaces, ..SECONDS };
+    Formula { name: "urllib3", lead: Some(0.0), first: 0.0, most: 120.0, pushback: OnPushback::Replaces, ..SECONDS };
 static URLLIB3_BACKOFF: Formula = Formula { name: "urllib3-backoff", first: 1.0, ..URLLIB3 };
 static LITL_EXPO: Formula = Formula { name: "litl-expo", spread: Spread::FULL, ..SECONDS };
 static LITL_FIBO: Formula =
@@ -37,7 +37,7 @@ static OPENAI: Formula = Formula {
     first: 0.5,
     cap: 8.0,
     spread: Spread::Between { low: 1.0, width: -0.25 },
-    pushback: Pushback::Replaces,
+    pushback: OnPushback::Replaces,
     ..SECONDS
 };
 
