@@ -1,7 +1,7 @@
 //! What is checked besides the tests. What cannot be checked on this machine is skipped, and counted aloud.
 
 use crate::{
-    fuzz, licences, models, needs, package,
+    fuzz, licences, models, needs, package, public,
     shell::{self, Outcome, cargo, cargo_with, has, run},
 };
 
@@ -17,6 +17,7 @@ type Check = (&'static str, fn() -> Result<Done, String>);
 /// What may be left out by name.
 const CHECKS: &[Check] = &[
     ("format", format),
+    ("public", public_items),
     ("lints", lints),
     ("docs", docs),
     ("features", features),
@@ -72,6 +73,11 @@ pub(crate) fn tell(skipped: &[String]) {
 
 fn format() -> Result<Done, String> {
     cargo(&["fmt", "--all", "--check"]).map(|()| Done::Yes)
+}
+
+/// Examples and names of what the library shows.
+fn public_items() -> Result<Done, String> {
+    public::check().map(|()| Done::Yes)
 }
 
 /// With the pinned toolchain if it is here: another may know other lints.

@@ -8,6 +8,7 @@ mod models;
 mod mutants;
 mod needs;
 mod package;
+mod public;
 mod shell;
 
 use shell::{Outcome, cargo, has};
@@ -22,7 +23,7 @@ cargo xtask COMMAND
   ci [--without NAME]...
                   what CI runs: checks, then the tests. NAME is one of those of `test` and `check`
   check [--without NAME]...
-                  format, lints, docs, features, targets, msrv, apart, licences, deny, package, loom, fuzz; says
+                  format, public, lints, docs, features, targets, msrv, apart, licences, deny, package, loom, fuzz; says
                   what was skipped, and why
   bench [...]     the benchmark against other libraries: --quick, --json
   bench sim [...] the simulator's, against other simulators: --quick, --simpy, --json

@@ -139,6 +139,17 @@ impl fmt::Debug for Cancel {
 }
 
 /// Ready when its [`Cancel`] is thrown: see [`Cancel::cancelled`]. Ready again whenever it is polled after that.
+///
+/// ```
+/// use relent::Cancel;
+///
+/// let cancel = Cancel::new();
+/// let cancelled = cancel.cancelled();
+/// cancel.cancel();
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// cancelled.await; // Ready at once, and for everybody who waits.
+/// # });
+/// ```
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Cancelled {

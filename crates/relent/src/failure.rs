@@ -29,6 +29,13 @@ pub struct Failure<E> {
 
 impl<E> Failure<E> {
     /// A failure with this verdict.
+    ///
+    /// ```
+    /// use relent::{Failure, Verdict};
+    ///
+    /// let failure = Failure::new("HTTP 503", Verdict::Overloaded);
+    /// assert_eq!(failure, Failure::overloaded("HTTP 503"));
+    /// ```
     pub const fn new(error: E, verdict: Verdict) -> Failure<E> {
         Failure { error, verdict }
     }
@@ -67,6 +74,14 @@ impl<E> Failure<E> {
     }
 
     /// The far side gave this client a turn of its own, `delay` from now.
+    ///
+    /// ```
+    /// use relent::{Failure, Verdict};
+    /// use std::time::Duration;
+    ///
+    /// let failure = Failure::turn("come back at your turn", Duration::from_millis(1234));
+    /// assert_eq!(failure.verdict, Verdict::Turn(Duration::from_millis(1234)));
+    /// ```
     pub const fn turn(error: E, delay: Duration) -> Failure<E> {
         Failure::new(error, Verdict::Turn(delay))
     }

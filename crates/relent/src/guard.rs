@@ -5,6 +5,23 @@ use core::{ops::Deref, task::Waker, time::Duration};
 
 /// What a call holds of an upstream: an [`UpstreamCall`], or nothing ([`Unguarded`]). Implemented by these; by nothing
 /// else.
+///
+/// ```
+/// use relent::{Error, Guard, Policy, Retry, Timer, Upstream};
+///
+/// /// Works for a loop on an upstream and for one on none.
+/// fn twice<T: Timer, G: Guard>(mut retry: Retry<Policy, T, G>) -> Result<u32, Error<&'static str>> {
+///     retry.ready_blocking()?;
+///     retry.back_off_blocking("not yet")?;
+///     let attempt = retry.attempt().number();
+///     Ok(retry.succeed(attempt))
+/// }
+///
+/// let policy = Policy::immediate();
+/// assert_eq!(twice(policy.start().into_owned()).unwrap(), 2);
+/// static BANK: Upstream = Upstream::new("bank");
+/// assert_eq!(twice(policy.start().into_owned().on(&BANK)).unwrap(), 2);
+/// ```
 pub trait Guard: Sized {
     #[doc(hidden)]
     const GUARDS: bool;
@@ -47,6 +64,18 @@ pub trait Guard: Sized {
 }
 
 /// A call on no upstream.
+///
+/// ```
+/// use relent::{Policy, Retry, SystemTimer, Unguarded};
+///
+/// /// A loop that is kept in a struct, and acts on no upstream.
+/// struct Connection {
+///     retry: Retry<Policy, SystemTimer, Unguarded>,
+/// }
+///
+/// let connection = Connection { retry: Policy::default().start().into_owned() };
+/// assert_eq!(connection.retry.attempt().number(), 1);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unguarded;
 

@@ -10,6 +10,20 @@ use core::ops::Deref;
 
 /// What a failure means. Implemented by functions from `&E` to a [`Verdict`] or `bool`, and by [`Always`]; by nothing
 /// else.
+///
+/// ```
+/// use relent::{Judge, Policy, Retrier};
+/// use std::num::ParseIntError;
+///
+/// /// Reads a number, and leaves it to the caller to say what is worth another attempt.
+/// fn attempts<W: Judge<ParseIntError>>(retrier: Retrier<W>) -> u32 {
+///     retrier.retry_blocking(|_| "x".parse::<u8>()).unwrap_err().attempts
+/// }
+///
+/// let policy = Policy::immediate().max_attempts(3);
+/// assert_eq!(attempts(policy.when(|_: &ParseIntError| true)), 3);
+/// assert_eq!(attempts(policy.when(|_: &ParseIntError| false)), 1);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what a `{E}` means",
     label = "the operation fails with `{E}`",
@@ -39,6 +53,14 @@ impl<E, V: Into<Verdict>, W: FnMut(&E) -> V> Judge<E> for W {
 
 /// Every error is transient, but one that an inner policy gave up on. What judges unless [`when`](crate::Retrier::when)
 /// says otherwise.
+///
+/// ```
+/// use relent::{Always, Policy, Retrier, Silent, SystemTimer};
+///
+/// /// The type of what nothing was added to.
+/// const PLAIN: Retrier<Always, Silent, SystemTimer> = Policy::immediate().retrier();
+/// assert_eq!(PLAIN.retry_blocking(|_| Ok::<_, ()>(1)).unwrap(), 1);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Always;
 
@@ -81,6 +103,16 @@ impl<E: Plain<M>, M> Heeds<E, M> for Always {}
 
 /// An error that carries no verdict: every type but [`Failure`], of which the compiler cannot tell which of two
 /// implementations is meant. It names both: one is [`PassFailureVerdictToWhen`].
+///
+/// ```
+/// use relent::Plain;
+///
+/// /// Takes every error but a `Failure`, whose verdict it would pass over.
+/// fn fail<E: Plain<M>, M>(error: E) -> E {
+///     error
+/// }
+/// assert_eq!(fail("reset"), "reset");
+/// ```
 pub trait Plain<M> {}
 
 impl<E> Plain<()> for E {}
@@ -89,10 +121,34 @@ impl<E> Plain<PassFailureVerdictToWhen> for Failure<E> {}
 
 /// What to do where the compiler speaks of this type: `.when(Failure::verdict)` before `retry`, and
 /// `back_off_as(failure.error, failure.verdict)` in a loop.
+///
+/// ```
+/// use relent::{Failure, Policy};
+///
+/// let err = Policy::immediate()
+///     .when(Failure::verdict)
+///     .retry_blocking(|_| Err::<(), _>(Failure::permanent("gone")))
+///     .unwrap_err();
+/// assert_eq!(err.attempts, 1);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum PassFailureVerdictToWhen {}
 
 /// Who is told of retries. Implemented by functions of an [`Event`], and by [`Silent`]; by nothing else.
+///
+/// ```
+/// use relent::{Always, Policy, Retrier, Watch};
+///
+/// /// Runs under whatever watcher the caller has.
+/// fn attempts<N: Watch<&'static str>>(retrier: Retrier<Always, N>) -> u32 {
+///     retrier.retry_blocking(|_| Err::<(), _>("down")).unwrap_err().attempts
+/// }
+///
+/// let mut told = 0;
+/// let policy = Policy::immediate().max_attempts(3);
+/// assert_eq!(attempts(policy.notify(|_: &relent::Event<'_, &str>| told += 1)), 3);
+/// assert_eq!(told, 2, "of each retry");
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be told of the failures of an operation that fails with `{E}`",
     note = "`notify` takes a function of `&Event<'_, {E}>`"
@@ -114,6 +170,15 @@ impl<E, N: FnMut(&Event<'_, E>)> Watch<E> for N {
 }
 
 /// Nobody is told.
+///
+/// ```
+/// use relent::{Always, Policy, Retrier, Silent};
+///
+/// fn attempts(quiet: Retrier<Always, Silent>) -> u32 {
+///     quiet.retry_blocking(|_| Err::<(), _>("down")).unwrap_err().attempts
+/// }
+/// assert_eq!(attempts(Policy::immediate().max_attempts(2).retrier()), 2);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -126,6 +191,19 @@ impl<E> Watch<E> for Silent {
 
 /// What calls run in: a [`Timer`], alone, with a switch ([`Until`]), on an upstream ([`On`]). Implemented by these; by
 /// nothing else. What is absent costs nothing.
+///
+/// ```
+/// use relent::{Always, Policy, Retrier, Setting, Silent, SystemTimer, Upstream};
+///
+/// /// Takes a retrier on any clock, with or without a switch or an upstream.
+/// fn ping<S: Setting>(retrier: Retrier<Always, Silent, S>) -> bool {
+///     retrier.retry_blocking(|_| Ok::<_, ()>(true)).unwrap_or(false)
+/// }
+///
+/// static BANK: Upstream = Upstream::new("bank");
+/// assert!(ping(Policy::immediate().retrier()));
+/// assert!(ping(Policy::immediate().on(&BANK)));
+/// ```
 pub trait Setting: Sized {
     #[doc(hidden)]
     type Timer: Timer;
@@ -206,6 +284,20 @@ impl<S: Timer> Setting for S {
 }
 
 /// A timer, until a switch is thrown: what [`cancel`](crate::Retrier::cancel) makes of a timer.
+///
+/// ```
+/// use relent::{Always, Cancel, Policy, Reason, Retrier, Silent, SystemTimer, Until};
+///
+/// struct Worker {
+///     retrier: Retrier<Always, Silent, Until<SystemTimer>>,
+/// }
+///
+/// let cancel = Cancel::new();
+/// let worker = Worker { retrier: Policy::default().cancel(&cancel) };
+/// cancel.cancel();
+/// let err = worker.retrier.retry_blocking(|_| Ok::<_, ()>(1)).unwrap_err();
+/// assert_eq!(err.reason, Reason::Cancelled);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Until<T> {
     pub(crate) timer: T,
@@ -245,6 +337,20 @@ impl<S: Timer> Setting for Until<S> {
 }
 
 /// What calls run in, on an upstream: what [`on`](crate::Retrier::on) makes of it.
+///
+/// ```
+/// use relent::{Always, On, Policy, Retrier, Silent, SystemTimer, Upstream};
+/// use std::sync::Arc;
+///
+/// struct Client {
+///     retrier: Retrier<Always, Silent, On<Arc<Upstream>, SystemTimer>>,
+/// }
+///
+/// let bank = Arc::new(Upstream::new("bank"));
+/// let client = Client { retrier: Policy::immediate().on(bank.clone()) };
+/// assert_eq!(client.retrier.retry_blocking(|_| Ok::<_, ()>(1)).unwrap(), 1);
+/// assert_eq!(bank.snapshot().attempts, 1);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct On<U, S> {
     pub(crate) upstream: U,

@@ -191,6 +191,17 @@ mod system {
     }
 
     /// The sleep of a [`SystemTimer`]. It counts from when it was made; dropping it takes its waker back.
+    ///
+    /// ```
+    /// use relent::{SystemTimer, Timer};
+    /// use std::time::Duration;
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let before = SystemTimer.now();
+    /// SystemTimer.sleep(Duration::from_millis(2)).await;
+    /// assert!(SystemTimer.now().since(before) >= Duration::from_millis(2));
+    /// # });
+    /// ```
     #[derive(Debug)]
     #[must_use = "futures do nothing unless polled"]
     pub struct Sleep(Kind);

@@ -243,10 +243,21 @@ where
 }
 
 impl<E> First<E> {
-    /// Whether there is nothing to decide of this failure but that another attempt follows at once.
+    /// The attempt that follows at once, where there is nothing else to decide of this failure.
     #[inline]
-    fn goes_on_at_once(&self, policy: &Policy) -> bool {
-        self.verdict == Verdict::Transient && self.failures.saturating_add(1) < policy.max_attempts
+    fn next_at_once<W: Judge<E>, N, S>(&mut self, policy: &Policy, hooks: &mut Hooks<W, N, S>) -> Option<Attempt> {
+        let has_more = self.verdict == Verdict::Transient && self.failures.saturating_add(1) < policy.max_attempts;
+        if !has_more || hooks.when.stop(Some(&self.error), SEAL).is_some() {
+            return None;
+        }
+        self.failures += 1;
+        Some(Attempt::new(self.failures + 1, None))
+    }
+
+    #[inline]
+    fn failed<W: Judge<E>, N, S>(&mut self, error: E, hooks: &mut Hooks<W, N, S>) {
+        self.verdict = judge(&mut hooks.when, &error, hooks.retries_given_up);
+        self.error = error;
     }
 }
 
@@ -286,6 +297,50 @@ fn apart<F: Future>(future: F) -> F {
     future
 }
 
+/// What a call needs that has something to wait for, in a future as on a thread.
+struct Going<'a, W, N, S: Setting, E> {
+    ears: Ears<'a, W, N>,
+    retry: Retry<&'a Policy, &'a S::Timer, S::Guard>,
+    setting: &'a S,
+    /// The last error, if there was one yet.
+    last: Option<E>,
+    /// How long to wait before the next attempt.
+    delay: Duration,
+}
+
+impl<W, N, S: Setting> Hooks<W, N, S> {
+    /// From a first failure on, or from before a first attempt.
+    #[inline]
+    fn going<'a, E>(
+        &'a mut self,
+        policy: &'a Policy,
+        first: Option<First<E>>,
+        guard: S::Guard,
+    ) -> Result<Going<'a, W, N, S, E>, Error<E>>
+    where
+        W: Judge<E>,
+        N: Watch<E>,
+    {
+        let began = match &first {
+            Some(first) => first.began,
+            None => self.began::<E>(policy, &guard),
+        };
+        let Hooks { when, notify, setting, deadline, retries_given_up, .. } = self;
+        let setting = &*setting;
+        let mut ears = Ears { when, notify, retries_given_up: *retries_given_up };
+        let mut retry = call(policy, setting, *deadline, began, guard);
+        let (mut last, mut delay) = (None, Duration::ZERO);
+        if let Some(First { error, verdict, failures, .. }) = first {
+            retry.has_failed(failures);
+            last = Some(error);
+            delay = ears.decide_first(&mut retry, verdict, &mut last)?;
+        } else if policy.has_spread() {
+            delay = retry.spread_delay();
+        }
+        Ok(Going { ears, retry, setting, last, delay })
+    }
+}
+
 /// All that calls without trouble have no need of: limits, cancellation, a spread, and whatever comes after a first
 /// failure.
 pub(crate) async fn go_on<W, N, S, V, E, F, Fut>(
@@ -302,44 +357,24 @@ where
     F: FnMut(Attempt) -> Fut,
     Fut: Future<Output = Result<V, E>>,
 {
-    let first = match first {
-        Some(mut first) if rushes::<E, N, S>(policy, &first) => {
-            while first.goes_on_at_once(policy) && hooks.when.stop(Some(&first.error), SEAL).is_none() {
-                first.failures += 1;
-                match op(Attempt::new(first.failures + 1, None)).await {
-                    Ok(value) => return Ok(value),
-                    Err(error) => first.error = error,
-                }
-                first.verdict = judge(&mut hooks.when, &first.error, hooks.retries_given_up);
+    let mut first = first;
+    if let Some(first) = first.as_mut().filter(|first| rushes::<E, N, S>(policy, first)) {
+        while let Some(attempt) = first.next_at_once(policy, hooks) {
+            match op(attempt).await {
+                Ok(value) => return Ok(value),
+                Err(error) => first.failed(error, hooks),
             }
-            Some(first)
         }
-        first => first,
-    };
-    let began = match &first {
-        Some(first) => first.began,
-        None => hooks.began::<E>(policy, &guard),
-    };
-    let Hooks { when, notify, setting, deadline, retries_given_up, spares_last } = hooks;
-    let setting = &*setting;
-    let mut ears = Ears { when, notify, retries_given_up: *retries_given_up };
-    let mut retry = call(policy, setting, *deadline, began, guard);
-    let mut last = None;
-    let mut delay = Duration::ZERO;
-    if let Some(First { error, verdict, failures, .. }) = first {
-        retry.has_failed(failures);
-        last = Some(error);
-        delay = ears.decide_first(&mut retry, verdict, &mut last)?;
-    } else if policy.has_spread() {
-        delay = retry.spread_delay();
     }
+    let spares_last = hooks.spares_last;
+    let Going { mut ears, mut retry, setting, mut last, mut delay } = hooks.going(policy, first, guard)?;
     loop {
         let is_at_once = !S::Guard::GUARDS && retry.begin_at_once(delay);
         let woken = if is_at_once { retry.may_start() } else { retry.sleep(delay).await };
         if let Woken::Not(reason) = woken {
             return Err(retry.give_up(reason, last));
         }
-        let attempt = if *spares_last { retry.unhurried() } else { retry.attempt() };
+        let attempt = if spares_last { retry.unhurried() } else { retry.attempt() };
         let fault = match attempt_once(op, &mut retry, attempt, setting, &mut ears).await {
             Ok(value) => return Ok(retry.succeed(value)),
             Err(fault) => fault,
@@ -470,36 +505,16 @@ where
     S: Setting,
     F: FnMut(Attempt) -> Result<V, E>,
 {
-    let first = match first {
-        Some(mut first) if rushes::<E, N, S>(policy, &first) => {
-            while first.goes_on_at_once(policy) && hooks.when.stop(Some(&first.error), SEAL).is_none() {
-                first.failures += 1;
-                match op(Attempt::new(first.failures + 1, None)) {
-                    Ok(value) => return Ok(value),
-                    Err(error) => first.error = error,
-                }
-                first.verdict = judge(&mut hooks.when, &first.error, hooks.retries_given_up);
+    let mut first = first;
+    if let Some(first) = first.as_mut().filter(|first| rushes::<E, N, S>(policy, first)) {
+        while let Some(attempt) = first.next_at_once(policy, hooks) {
+            match op(attempt) {
+                Ok(value) => return Ok(value),
+                Err(error) => first.failed(error, hooks),
             }
-            Some(first)
         }
-        first => first,
-    };
-    let began = match &first {
-        Some(first) => first.began,
-        None => hooks.began::<E>(policy, &guard),
-    };
-    let Hooks { when, notify, setting, deadline, retries_given_up, .. } = hooks;
-    let mut ears = Ears { when, notify, retries_given_up: *retries_given_up };
-    let mut retry = call(policy, &*setting, *deadline, began, guard);
-    let mut last = None;
-    let mut delay = Duration::ZERO;
-    if let Some(First { error, verdict, failures, .. }) = first {
-        retry.has_failed(failures);
-        last = Some(error);
-        delay = ears.decide_first(&mut retry, verdict, &mut last)?;
-    } else if policy.has_spread() {
-        delay = retry.spread_delay();
     }
+    let Going { mut ears, mut retry, mut last, mut delay, .. } = hooks.going(policy, first, guard)?;
     loop {
         if let Woken::Not(reason) = retry.sleep_blocking(delay) {
             return Err(retry.give_up(reason, last));

@@ -34,6 +34,12 @@ impl Policy {
     }
 
     /// [`ticker`](Policy::ticker) on a clock and sleeper of the user's own.
+    ///
+    /// ```
+    /// # use relent::{Policy, SystemTimer};
+    /// let ticks = Policy::immediate().max_attempts(3).ticker_with(SystemTimer);
+    /// assert_eq!(ticks.into_iter().count(), 3);
+    /// ```
     pub fn ticker_with<T: Timer + Clone>(&self, timer: T) -> Ticker<T> {
         let retry = self.start_with(timer.clone()).into_owned();
         Ticker { retry, timer, state: State::First, cancelled: None, outcome: FAILED, reason: None }
@@ -347,6 +353,15 @@ impl<T: Timer, G: Guard> IntoIterator for Ticker<T, G> {
 }
 
 /// The ticks of a [`Ticker`] on a thread, which sleeps between them.
+///
+/// ```
+/// use relent::{Policy, Ticks};
+///
+/// let mut ticks: Ticks = Policy::immediate().max_attempts(2).ticker().into_iter();
+/// assert_eq!(ticks.next().unwrap().number(), 1);
+/// assert_eq!(ticks.next().unwrap().number(), 2);
+/// assert!(ticks.next().is_none());
+/// ```
 pub struct Ticks<T: Timer = SystemTimer, G = Unguarded>(Ticker<T, G>);
 
 impl<T: Timer, G: Guard> Ticks<T, G> {

@@ -30,6 +30,16 @@ pub struct Chained {
 }
 
 /// How a delay follows from the one before, `p`.
+///
+/// ```
+/// use relent::compat::{Chained, Link, Random};
+///
+/// let rule = Chained { first: 0.1, cap: 10.0, link: Link::Decorrelated, ..Chained::SECONDS };
+/// let mut memory = 0;
+/// let longest = Random::Fraction(1.0);
+/// let delays = [1, 2, 3].map(|k| rule.value(k, &mut memory, longest).unwrap());
+/// assert!((delays[2] - 2.7).abs() < 1e-9, "each up to three times the one before: {delays:?}");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Link {
     /// `min(cap, U[first, 3p))`, with `p = first` before the first: the cap clips, so many delays are exactly the cap.

@@ -43,6 +43,17 @@ pub struct Compound {
 }
 
 /// How a growing interval is held at its cap.
+///
+/// ```
+/// use relent::compat::{Capped, Compound, Random, WholeSpread};
+///
+/// let fourth = |capped| {
+///     let rule = Compound { first: 5, factor: 2.0, cap: 11, capped, spread: WholeSpread::None, ..Compound::CENKALTI };
+///     let mut memory = 0;
+///     [(); 4].map(|()| rule.value(&mut memory, Random::Draw(0)).unwrap())[3]
+/// };
+/// assert_eq!((fourth(Capped::After), fourth(Capped::Never)), (11, 40));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capped {
     /// The next interval is the cap if this one is `cap / factor` or more. So a factor below 1 shrinks.
@@ -56,6 +67,15 @@ pub enum Capped {
 }
 
 /// How a whole interval `v` is spread, with `r` the random fraction in `[0, 1)`.
+///
+/// ```
+/// use relent::compat::{Random, WholeSpread};
+///
+/// assert_eq!(WholeSpread::None.value(100, Random::Fraction(0.0)), Some(100));
+/// assert_eq!(WholeSpread::Margin(0.5).value(100, Random::Fraction(0.0)), Some(50));
+/// assert_eq!(WholeSpread::By(10).value(100, Random::Fraction(0.0)), Some(110), "the longest");
+/// assert_eq!(WholeSpread::UpTo.value(0, Random::Fraction(0.0)), None, "the original fails");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WholeSpread {
     /// Not at all.

@@ -57,6 +57,16 @@ pub struct Formula {
 }
 
 /// How a spread value is rounded, in the unit of the formula.
+///
+/// ```
+/// use relent::compat::{Formula, Growth, Random, Rounding};
+///
+/// let second = |round| {
+///     let growth = Growth::Power { factor: 1.6 };
+///     Formula { growth, round, ..Formula::MILLIS }.value(2, &mut 0, Random::Draw(0)).unwrap()
+/// };
+/// assert_eq!((second(Rounding::Exact), second(Rounding::Truncate), second(Rounding::Nearest)), (1.6, 1.0, 2.0));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
     /// Not at all.

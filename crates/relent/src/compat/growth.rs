@@ -3,6 +3,19 @@
 use super::memory::{recall, remember};
 
 /// How the curve of a [`Formula`](super::Formula) grows, from its `first` value at step 0.
+///
+/// ```
+/// use relent::compat::{Formula, Growth, Random};
+///
+/// let delays = |growth| {
+///     let (rule, mut memory) = (Formula { growth, ..Formula::SECONDS }, 0);
+///     [1, 2, 3, 4].map(|k| rule.value(k, &mut memory, Random::Draw(0)).unwrap())
+/// };
+/// assert_eq!(delays(Growth::Constant), [1.0, 1.0, 1.0, 1.0]);
+/// assert_eq!(delays(Growth::Linear { step: 2.0 }), [1.0, 3.0, 5.0, 7.0]);
+/// assert_eq!(delays(Growth::Power { factor: 2.0 }), [1.0, 2.0, 4.0, 8.0]);
+/// assert_eq!(delays(Growth::Fibonacci), [1.0, 1.0, 2.0, 3.0]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Growth {
     /// Not at all.

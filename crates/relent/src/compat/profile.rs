@@ -66,12 +66,23 @@ impl Evidence {
 
 impl Profile {
     /// The policy. Its other settings, such as `max_attempts`, can be changed as those of any policy.
+    ///
+    /// ```
+    /// # use relent::compat;
+    /// let policy = compat::find("cenkalti-v4")?.policy().max_attempts(5);
+    /// assert_eq!(policy.settings().max_attempts, Some(5));
+    /// # Ok::<(), compat::Unknown>(())
+    /// ```
     pub const fn policy(&self) -> Policy {
         self.policy
     }
 }
 
 /// All profiles. COMPARE.md compares them.
+///
+/// ```
+/// assert!(relent::compat::all().iter().any(|profile| profile.name == "celery"));
+/// ```
 pub fn all() -> &'static [Profile] {
     &PROFILES
 }
@@ -92,6 +103,15 @@ pub fn find(name: &str) -> Result<&'static Profile, Unknown> {
 }
 
 /// No profile has this name.
+///
+/// ```
+/// use relent::compat;
+///
+/// let unknown = compat::find("cellery").unwrap_err();
+/// assert_eq!((unknown.name(), unknown.nearest()), ("cellery", Some("celery")));
+/// assert_eq!(unknown.hint(), "did you mean celery?");
+/// assert_eq!(unknown.to_string(), "no compat profile is called \"cellery\"");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
     name: String,

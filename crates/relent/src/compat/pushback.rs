@@ -5,6 +5,18 @@
 use core::time::Duration;
 
 /// What a pushback ([`Verdict::After`](crate::Verdict::After)) does to a delay.
+///
+/// ```
+/// use relent::{Backoff, Step, Verdict, compat::{Formula, OnPushback}};
+/// use std::time::Duration;
+///
+/// let told = |pushback| {
+///     let rule = Formula { first: 10.0, pushback, ..Formula::SECONDS };
+///     let verdict = Verdict::After(Duration::from_secs(3));
+///     rule.delay(&mut Step { failures: 1, elapsed: Duration::ZERO, verdict, draw: 0, memory: 0 }).unwrap().as_secs()
+/// };
+/// assert_eq!((told(OnPushback::Raises), told(OnPushback::Replaces)), (10, 3));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnPushback {
     /// It raises the delay, which is relent's rule, and the only sensible one for a system that knows no pushback.

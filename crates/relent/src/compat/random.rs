@@ -38,6 +38,11 @@ impl Random {
     }
 
     /// The number as 64 bits.
+    ///
+    /// ```
+    /// # use relent::compat::Random;
+    /// assert_eq!(Random::Draw(7).bits(), 7);
+    /// ```
     pub fn bits(self) -> u64 {
         match self {
             Random::Draw(draw) => draw,

@@ -4,6 +4,14 @@ use super::Random;
 
 /// How the value of a [`Formula`](super::Formula) is spread, with `r` the random fraction in `[0, 1)` and `v` the value
 /// of the curve after its cap.
+///
+/// ```
+/// use relent::compat::{Formula, Random, Spread};
+///
+/// let delay = |spread| Formula { spread, ..Formula::SECONDS }.value(1, &mut 0, Random::Fraction(0.5)).unwrap();
+/// assert_eq!(delay(Spread::None), 1.0);
+/// assert_eq!(delay(Spread::Additive { most: 1.0 }), 1.5);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
     /// Not at all: all clients wait the same time.

@@ -1,6 +1,13 @@
 //! Which answers other systems retry: their own lists, which agree neither with each other nor with relent's table.
 
 /// What botocore makes of a failure.
+///
+/// ```
+/// use relent::compat::status::{Aws, aws};
+///
+/// let throttled = Aws { retryable: true, throttling: true };
+/// assert_eq!(aws(400, Some("SlowDown"), false), throttled);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aws {
     /// Retried.
@@ -29,6 +36,13 @@ const AWS_TRANSIENT: [&str; 3] = ["PriorRequestNotComplete", "RequestTimeout", "
 
 /// botocore's standard mode, by the code of the modelled error, if there is one, and the status. Retry 2.1 takes a 429
 /// without a modelled error for throttling; 2.0 does not retry it.
+///
+/// ```
+/// # use relent::compat::status::aws;
+/// assert!(aws(503, None, false).retryable);
+/// assert!(!aws(429, None, false).retryable, "retry 2.0");
+/// assert!(aws(429, None, true).throttling, "retry 2.1");
+/// ```
 pub fn aws(status: u16, code: Option<&str>, unmodelled_429: bool) -> Aws {
     let is_one_of = |codes: &[&str]| code.is_some_and(|code| codes.contains(&code));
     let throttling = is_one_of(&AWS_THROTTLING) || (unmodelled_429 && code.is_none() && status == 429);
@@ -37,6 +51,11 @@ pub fn aws(status: u16, code: Option<&str>, unmodelled_429: bool) -> Aws {
 }
 
 /// Whether botocore retries an exception of its HTTP client, by name: those of connections and of the client.
+///
+/// ```
+/// # use relent::compat::status::aws_exception;
+/// assert!(aws_exception("ReadTimeoutError") && !aws_exception("NoCredentialsError"));
+/// ```
 pub fn aws_exception(name: &str) -> bool {
     matches!(
         name,
@@ -54,6 +73,12 @@ pub fn aws_exception(name: &str) -> bool {
 
 /// urllib3's `Retry.is_retry`: idempotent methods only, and then the statuses of the user's `forcelist`, or 413, 429
 /// and 503 if they come with a `Retry-After`.
+///
+/// ```
+/// # use relent::compat::status::urllib3;
+/// assert!(urllib3("GET", 503, true, &[]) && !urllib3("GET", 503, false, &[]));
+/// assert!(!urllib3("POST", 503, true, &[503]), "not idempotent");
+/// ```
 pub fn urllib3(method: &str, status: u16, has_retry_after: bool, forcelist: &[u16]) -> bool {
     let idempotent = ["DELETE", "GET", "HEAD", "OPTIONS", "PUT", "TRACE"];
     idempotent.contains(&method.to_ascii_uppercase().as_str())
@@ -62,6 +87,11 @@ pub fn urllib3(method: &str, status: u16, has_retry_after: bool, forcelist: &[u1
 
 /// go-retryablehttp's policy for an answer: whether it retries, and whether it reports an error. The method is never
 /// looked at, so a POST is retried too.
+///
+/// ```
+/// # use relent::compat::status::retryablehttp;
+/// assert_eq!((retryablehttp(503), retryablehttp(501)), ((true, true), (false, false)));
+/// ```
 pub fn retryablehttp(status: u16) -> (bool, bool) {
     match status {
         429 => (true, false),
@@ -73,6 +103,12 @@ pub fn retryablehttp(status: u16) -> (bool, bool) {
 }
 
 /// go-retryablehttp's policy for an error: all but a few, which it knows by their text.
+///
+/// ```
+/// # use relent::compat::status::retryablehttp_error;
+/// assert!(retryablehttp_error("connection refused"));
+/// assert!(!retryablehttp_error("stopped after 10 redirects"));
+/// ```
 pub fn retryablehttp_error(text: &str) -> bool {
     let redirects = text.strip_suffix(" redirects").and_then(|text| text.rsplit_once("stopped after "));
     let too_many = redirects.is_some_and(|(_, count)| !count.is_empty() && count.bytes().all(|b| b.is_ascii_digit()));
@@ -82,6 +118,11 @@ pub fn retryablehttp_error(text: &str) -> bool {
 }
 
 /// stripe-python's `_should_retry` for an answer: `Stripe-Should-Retry` decides, else 409 and all from 500 on.
+///
+/// ```
+/// # use relent::compat::status::stripe;
+/// assert!(stripe(409, None) && !stripe(409, Some("false")));
+/// ```
 pub fn stripe(status: u16, should_retry: Option<&str>) -> bool {
     match should_retry {
         Some("true") => true,
@@ -92,6 +133,11 @@ pub fn stripe(status: u16, should_retry: Option<&str>) -> bool {
 
 /// openai-python's `_should_retry`, after the headers of [`header::openai`](super::header::openai):
 /// `x-should-retry` decides, else 408, 409, 429 and all from 500 on.
+///
+/// ```
+/// # use relent::compat::status::openai;
+/// assert!(openai(429, None) && !openai(400, None));
+/// ```
 pub fn openai(status: u16, should_retry: Option<&str>) -> bool {
     match should_retry {
         Some("true") => true,
@@ -104,6 +150,12 @@ pub fn openai(status: u16, should_retry: Option<&str>) -> bool {
 ///
 /// `attempt` counts failures from 1; `limit` is 2 by default. `own` is its own delay, taken where no `Retry-After` is
 /// given; one that is longer than `longest` ends the call, and a 413 without one is not retried.
+///
+/// ```
+/// # use relent::compat::status::got;
+/// assert_eq!(got("GET", 503, 1, 2, None, f64::INFINITY, 1000.0), 1000.0);
+/// assert_eq!(got("POST", 503, 1, 2, None, f64::INFINITY, 1000.0), 0.0, "not retried");
+/// ```
 pub fn got(
     method: &str,
     status: u16,

@@ -26,6 +26,17 @@ pub struct Stopped {
 }
 
 /// When to stop.
+///
+/// ```
+/// use relent::{Policy, compat::{Formula, Stop, Stopped}};
+/// use std::time::Duration;
+///
+/// static EACH_SECOND: Formula = Formula::SECONDS;
+/// static REACHED: Stopped = Stopped { rule: &EACH_SECOND, stop: Stop::Reached(Duration::from_secs(3)) };
+/// static BEFORE: Stopped = Stopped { rule: &EACH_SECOND, stop: Stop::WouldReach(Duration::from_secs(3)) };
+/// let delays = |policy: Policy| policy.unlimited_attempts().delays(1).count();
+/// assert_eq!((delays(Policy::custom(&REACHED)), delays(Policy::custom(&BEFORE))), (3, 2));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// Once this long has passed when an attempt fails (tenacity's `stop_after_delay`). The delay decided on just

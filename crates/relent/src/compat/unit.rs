@@ -3,6 +3,16 @@
 use core::time::Duration;
 
 /// What the number 1 means in a system's arithmetic. Rounding and whole numbers happen in this unit.
+///
+/// ```
+/// use relent::compat::Unit;
+/// use std::time::Duration;
+///
+/// assert_eq!(Unit::Ticks.nanos(), 100);
+/// assert_eq!(Unit::Seconds.duration(1.5), Duration::from_millis(1500));
+/// assert_eq!(Unit::Millis.whole(-1), Duration::ZERO);
+/// assert_eq!(Unit::Millis.of(Duration::from_secs(2)), 2000.0);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds, as in Python.

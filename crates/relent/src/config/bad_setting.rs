@@ -4,6 +4,15 @@ use crate::{Invalid, duration::BadDuration, suggest::nearest};
 use std::{fmt, format, string::String};
 
 /// Why a setting makes no sense.
+///
+/// ```
+/// use relent::config::{BadSetting, Draft};
+///
+/// let mut draft = Draft::default();
+/// draft.compat = Some("selery".into());
+/// let bad: BadSetting = draft.policy().unwrap_err();
+/// assert!(!bad.problem.is_empty() && !bad.hint.is_empty());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadSetting {
     /// The key, where it is one of [`KEYS`](super::KEYS).

@@ -196,6 +196,15 @@ impl Draft {
     /// # Errors
     ///
     /// A key that does not go with the curve, or a profile that is not known.
+    ///
+    /// ```
+    /// # use relent::config::{CurveName, Draft};
+    /// # use std::time::Duration;
+    /// let mut draft = Draft::default();
+    /// (draft.curve, draft.base) = (Some(CurveName::Constant), Some(Duration::from_secs(5)));
+    /// assert_eq!(draft.settings()?.max_attempts, Some(8), "the default of every curve that does not end by itself");
+    /// # Ok::<(), relent::config::BadSetting>(())
+    /// ```
     pub fn settings(&self) -> Result<Settings, BadSetting> {
         let start = match &self.compat {
             Some(name) => self.profile(name)?,

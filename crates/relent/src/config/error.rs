@@ -58,6 +58,13 @@ impl ConfigError {
     }
 
     /// A mistake about a file as a whole.
+    ///
+    /// ```
+    /// # use relent::config::ConfigError;
+    /// # use std::path::Path;
+    /// let error = ConfigError::whole(Path::new("relent.toml"), "the file is empty", "write [policy]");
+    /// assert_eq!((error.line(), error.problem()), (None, "the file is empty"));
+    /// ```
     pub fn whole(path: &Path, problem: impl Into<String>, hint: impl Into<String>) -> ConfigError {
         ConfigError { file: Some(path.to_owned()), bad: BadSetting::new(problem, hint), place: None }
     }
@@ -68,32 +75,67 @@ impl ConfigError {
     }
 
     /// The same mistake, with the file it is in.
+    ///
+    /// ```
+    /// # use relent::config::Config;
+    /// # use std::path::Path;
+    /// let error = Config::parse("[policy]\nbsae = '1s'").unwrap_err().in_file(Path::new("relent.toml"));
+    /// assert!(error.to_string().contains("relent.toml:2:1"));
+    /// ```
     #[must_use]
     pub fn in_file(self, path: &Path) -> ConfigError {
         ConfigError { file: Some(path.to_owned()), ..self }
     }
 
     /// What is wrong, in one line.
+    ///
+    /// ```
+    /// # use relent::config::Config;
+    /// let error = Config::parse("[policy]\nbsae = '1s'").unwrap_err();
+    /// assert_eq!(error.problem(), "there is no key \"bsae\"");
+    /// ```
     pub fn problem(&self) -> &str {
         &self.bad.problem
     }
 
     /// What to write instead.
+    ///
+    /// ```
+    /// # use relent::config::Config;
+    /// let error = Config::parse("[policy]\nmax_attemps = 3").unwrap_err();
+    /// assert_eq!(error.hint(), "did you mean \"max_attempts\"?");
+    /// ```
     pub fn hint(&self) -> &str {
         &self.bad.hint
     }
 
     /// The key in question, where it is one that is known.
+    ///
+    /// ```
+    /// # use relent::config::Config;
+    /// assert_eq!(Config::parse("[policy]\ncap = '1ms'").unwrap_err().key(), Some("cap"));
+    /// ```
     pub fn key(&self) -> Option<&'static str> {
         self.bad.key
     }
 
     /// The line, from 1.
+    ///
+    /// ```
+    /// # use relent::config::Config;
+    /// let error = Config::parse("[policy]\nbsae = '1s'").unwrap_err();
+    /// assert_eq!((error.line(), error.column()), (Some(2), Some(1)));
+    /// ```
     pub fn line(&self) -> Option<usize> {
         self.place.as_ref().map(|place| place.line)
     }
 
     /// The character of the line, from 1.
+    ///
+    /// ```
+    /// # use relent::config::Config;
+    /// assert_eq!(Config::parse("[policy]\n  bsae = '1s'").unwrap_err().column(), Some(3));
+    /// ```
     pub fn column(&self) -> Option<usize> {
         self.place.as_ref().map(|place| place.column)
     }

@@ -197,6 +197,14 @@ impl Config {
     /// # Errors
     ///
     /// There is none of that name; the error names those there are.
+    ///
+    /// ```
+    /// # use relent::config::Config;
+    /// let config = Config::parse("[policy.read]\nmax_attempts = 3")?;
+    /// assert_eq!(config.policy("read")?.settings().max_attempts, Some(3));
+    /// assert_eq!(config.policy("raed").unwrap_err().hint, "it has read");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn policy(&self, name: &str) -> Result<Policy, BadSetting> {
         self.draft(Some(name))?.policy()
     }
@@ -207,6 +215,16 @@ impl Config {
     /// # Errors
     ///
     /// There is none of that name, or several and no name was given.
+    ///
+    /// ```
+    /// # use relent::config::{Ceiling, Config, Draft};
+    /// let config = Config::parse("[policy.read]\nmax_attempts = 3")?;
+    /// let mut flags = Draft::default();
+    /// flags.max_attempts = Some(Ceiling::At(5));
+    /// let policy = flags.over(config.draft(None)?).policy()?;
+    /// assert_eq!(policy.settings().max_attempts, Some(5));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn draft(&self, name: Option<&str>) -> Result<Draft, BadSetting> {
         match (name, &self.unnamed) {
             (Some(name), _) => self.named.get(name).cloned().ok_or_else(|| self.no_policy(name)),
@@ -223,6 +241,13 @@ impl Config {
     }
 
     /// The names of the named policies, in order.
+    ///
+    /// ```
+    /// # use relent::config::Config;
+    /// let config = Config::parse("[policy.write]\n[policy.read]")?;
+    /// assert_eq!(config.names().collect::<Vec<_>>(), ["read", "write"]);
+    /// # Ok::<(), relent::config::ConfigError>(())
+    /// ```
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.named.keys().map(String::as_str)
     }
@@ -253,11 +278,26 @@ impl Config {
     /// # Errors
     ///
     /// There is none of that name; the error names those there are.
+    ///
+    /// ```
+    /// # use relent::config::Config;
+    /// let config = Config::parse("[upstream.bank]\nbudget = 'aws-2.1'")?;
+    /// assert!(config.upstream("bank")?.settings().budget.is_some());
+    /// assert!(config.upstream("mail").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn upstream(&self, name: &str) -> Result<&UpstreamDraft, BadSetting> {
         self.upstreams.get(name).ok_or_else(|| self.no_upstream(name))
     }
 
     /// The names of the upstreams, in order.
+    ///
+    /// ```
+    /// # use relent::config::Config;
+    /// let config = Config::parse("[upstream.mail]\n[upstream.bank]")?;
+    /// assert_eq!(config.upstreams().collect::<Vec<_>>(), ["bank", "mail"]);
+    /// # Ok::<(), relent::config::ConfigError>(())
+    /// ```
     pub fn upstreams(&self) -> impl Iterator<Item = &str> {
         self.upstreams.keys().map(String::as_str)
     }
@@ -267,6 +307,13 @@ impl Config {
     /// # Errors
     ///
     /// There is none of that name, or none or several and no name was given.
+    ///
+    /// ```
+    /// # use relent::config::Config;
+    /// let config = Config::parse("[server]\npacer = { capacity = 5000 }")?;
+    /// assert!(config.server(None).is_ok() && config.server(Some("front")).is_err());
+    /// # Ok::<(), relent::config::ConfigError>(())
+    /// ```
     pub fn server(&self, name: Option<&str>) -> Result<&ServerDraft, BadSetting> {
         let only = (self.servers.len() == 1).then(|| self.servers.values().next()).flatten();
         let found = self.servers.get(&name.map(String::from));
@@ -277,6 +324,13 @@ impl Config {
     }
 
     /// The names of the named servers, in order.
+    ///
+    /// ```
+    /// # use relent::config::Config;
+    /// let config = Config::parse("[server.front]\npacer = { capacity = 5000 }")?;
+    /// assert_eq!(config.servers().collect::<Vec<_>>(), ["front"]);
+    /// # Ok::<(), relent::config::ConfigError>(())
+    /// ```
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         self.servers.keys().filter_map(Option::as_deref)
     }

@@ -13,6 +13,17 @@ pub(super) type Wrong = (Span, BadSetting);
 pub(super) type Read<T> = Result<T, Wrong>;
 
 /// What text says about one part of an upstream or a server.
+///
+/// ```
+/// use relent::{Budget, config::{Config, Part}};
+///
+/// let config = Config::parse("[upstream.bank]\nbudget = 'aws-2.1'\nlimit = 'none'")?;
+/// let bank = config.upstream("bank")?;
+/// assert_eq!(bank.budget.into_option(), Some(Budget::aws_quota_2_1().settings()));
+/// assert_eq!((bank.limit, bank.hedge), (Part::Without, Part::Unsaid));
+/// assert_eq!(Part::Unsaid.or(Part::With(1)), Part::With(1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Part<T> {
     /// Nothing.

@@ -73,6 +73,14 @@ impl UpstreamDraft {
     /// # Errors
     ///
     /// A part makes no sense, which those that were read from text do not.
+    ///
+    /// ```
+    /// # use relent::config::Config;
+    /// let config = Config::parse("[upstream.bank]\nbudget = 'aws-2.1'")?;
+    /// let bank = config.upstream("bank")?.upstream("bank")?;
+    /// assert_eq!(bank.its_budget().unwrap().name(), "aws_quota");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn upstream(&self, name: &str) -> Result<Upstream, BadSetting> {
         let (settings, mut upstream) = (self.settings(), Upstream::named(name));
         if let Some(budget) = settings.budget {
@@ -91,6 +99,14 @@ impl UpstreamDraft {
     }
 
     /// What it says as settings; parts that are not said are not there.
+    ///
+    /// ```
+    /// # use relent::config::Config;
+    /// let config = Config::parse("[upstream.bank]\nhedge = { after = '50ms' }")?;
+    /// let settings = config.upstream("bank")?.settings();
+    /// assert!(settings.hedge.is_some() && settings.budget.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn settings(&self) -> UpstreamSettings {
         UpstreamSettings {
             budget: self.budget.into_option(),

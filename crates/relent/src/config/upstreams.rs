@@ -37,6 +37,13 @@ pub struct Upstreams {
 
 impl Upstreams {
     /// The upstreams of a file, with nothing counted yet.
+    ///
+    /// ```
+    /// # use relent::config::{Config, Upstreams};
+    /// let upstreams = Upstreams::of(&Config::parse("[upstream.bank]\nbudget = 'sre'")?);
+    /// assert_eq!(upstreams.iter().count(), 1);
+    /// # Ok::<(), relent::config::ConfigError>(())
+    /// ```
     pub fn of(config: &Config) -> Upstreams {
         Upstreams::default().reloaded_at(config, Timestamp::ZERO)
     }
@@ -61,6 +68,14 @@ impl Upstreams {
     }
 
     /// [`reloaded`](Upstreams::reloaded), told the time.
+    ///
+    /// ```
+    /// # use relent::{Timestamp, config::{Config, Upstreams}};
+    /// let config = Config::parse("[upstream.bank]")?;
+    /// let (old, now) = (Upstreams::of(&config), Timestamp::ZERO);
+    /// assert!(old.reloaded_at(&config, now).get("bank").is_ok());
+    /// # Ok::<(), relent::config::ConfigError>(())
+    /// ```
     #[must_use]
     pub fn reloaded_at(&self, config: &Config, now: Timestamp) -> Upstreams {
         let upstream = |name: &str, draft: &UpstreamDraft| match self.named.get(name) {
@@ -80,6 +95,14 @@ impl Upstreams {
     /// # Errors
     ///
     /// There is none of that name; the error names those there are.
+    ///
+    /// ```
+    /// # use relent::config::{Config, Upstreams};
+    /// let upstreams = Upstreams::of(&Config::parse("[upstream.bank]")?);
+    /// assert_eq!(upstreams.get("bank")?.name(), "bank");
+    /// assert_eq!(upstreams.get("bnak").unwrap_err().hint, "it has bank");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn get(&self, name: &str) -> Result<&Arc<Upstream>, BadSetting> {
         let there = self.named.keys().map(String::as_str);
         self.named.get(name).map(|(_, upstream)| upstream).ok_or_else(|| super::file::no_upstream(name, there))
@@ -92,6 +115,13 @@ impl Upstreams {
     }
 
     /// All of them, in the order of their names.
+    ///
+    /// ```
+    /// # use relent::config::{Config, Upstreams};
+    /// let upstreams = Upstreams::of(&Config::parse("[upstream.mail]\n[upstream.bank]")?);
+    /// assert_eq!(upstreams.iter().map(|upstream| upstream.name()).collect::<Vec<_>>(), ["bank", "mail"]);
+    /// # Ok::<(), relent::config::ConfigError>(())
+    /// ```
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Upstream>> {
         self.named.values().map(|(_, upstream)| upstream)
     }

@@ -42,6 +42,16 @@ impl<'a> From<&'a str> for Value<'a> {
 }
 
 /// A limit that may be lifted: the word `unlimited` stands for none.
+///
+/// ```
+/// use relent::config::{Ceiling, Config};
+///
+/// let config = Config::parse("[policy]\nmax_attempts = 'unlimited'\ncap = '10s'")?;
+/// let draft = config.draft(None)?;
+/// assert_eq!(draft.max_attempts, Some(Ceiling::Unlimited));
+/// assert_eq!(draft.cap.and_then(Ceiling::into_option), Some(std::time::Duration::from_secs(10)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ceiling<T> {
     /// No limit.
@@ -70,6 +80,13 @@ impl<T> From<Option<T>> for Ceiling<T> {
 pub(super) const UNLIMITED: &str = "unlimited";
 
 /// The curves by name.
+///
+/// ```
+/// use relent::config::CurveName;
+///
+/// assert_eq!(CurveName::Exponential.as_str(), "exponential");
+/// assert_eq!(CurveName::ALL.len(), 7);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CurveName {

@@ -53,6 +53,31 @@ pub trait Backoff: fmt::Debug + Send + Sync + RefUnwindSafe {
 }
 
 /// What a [`Backoff`] knows when it is asked for a delay.
+///
+/// ```
+/// use relent::{Backoff, Step, Verdict, rng::scale};
+/// use std::time::Duration;
+///
+/// /// Between one and three times the delay before, at least a second.
+/// #[derive(Debug)]
+/// struct Wander;
+///
+/// impl Backoff for Wander {
+///     fn name(&self) -> &str {
+///         "wander"
+///     }
+///     fn delay(&self, step: &mut Step) -> Option<Duration> {
+///         let before = step.memory.max(1_000_000_000);
+///         step.memory = before + scale(step.draw, 2 * before);
+///         Some(Duration::from_nanos(step.memory))
+///     }
+/// }
+///
+/// let mut step =
+///     Step { failures: 1, elapsed: Duration::ZERO, verdict: Verdict::Transient, draw: 1 << 63, memory: 0 };
+/// assert_eq!(Wander.delay(&mut step), Some(Duration::from_secs(2)));
+/// assert_eq!(Wander.delay(&mut step), Some(Duration::from_secs(4)));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// Failures so far, 1 after the first.

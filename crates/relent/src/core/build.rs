@@ -157,6 +157,14 @@ impl Policy {
     }
 
     /// Delays by a rule of the user's own. No cap, no further jitter; 8 attempts unless told otherwise.
+    ///
+    /// ```
+    /// # use relent::{Policy, compat::{Formula, Growth}};
+    /// static RULE: Formula = Formula { growth: Growth::Power { factor: 3.0 }, ..Formula::SECONDS };
+    /// const POLICY: Policy = Policy::custom(&RULE).max_attempts(4);
+    /// let delays: Vec<u64> = POLICY.delays(1).map(|delay| delay.as_secs()).collect();
+    /// assert_eq!(delays, [1, 3, 9]);
+    /// ```
     pub const fn custom(rule: &'static dyn Backoff) -> Policy {
         Policy::of(Curve::Custom(rule))
     }

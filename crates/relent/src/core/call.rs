@@ -86,6 +86,15 @@ impl Policy {
     }
 
     /// Goes on with a call that was [saved](Call::save): the same policy, start and seed, or it is another call.
+    ///
+    /// ```
+    /// # use relent::{Policy, Timestamp, Verdict};
+    /// let (policy, now) = (Policy::default(), Timestamp::ZERO);
+    /// let mut call = policy.call(now, 7);
+    /// call.on_failure(now, Verdict::Transient);
+    /// let later = policy.resume(now, 7, call.save());
+    /// assert_eq!((later.attempt(), later.failures()), (2, 1));
+    /// ```
     #[inline]
     pub const fn resume(&self, started: Timestamp, seed: u64, saved: Saved) -> Call<&Policy> {
         Call::resume(self, started, seed, saved)
@@ -156,6 +165,12 @@ impl<P: Borrow<Policy>> Call<P> {
     }
 
     /// What must be kept to go on with this call later: see [`Policy::resume`]. A deadline is not part of it.
+    ///
+    /// ```
+    /// # use relent::{Policy, Saved, Timestamp};
+    /// let policy = Policy::default();
+    /// assert_eq!(policy.call(Timestamp::ZERO, 7).save().failures, Saved::default().failures);
+    /// ```
     #[inline]
     pub const fn save(&self) -> Saved {
         Saved { failures: self.failures, memory: self.memory }
@@ -181,6 +196,15 @@ impl<P: Borrow<Policy>> Call<P> {
 
     /// How long to wait before the first attempt: a random part of the policy's `spread`, zero without. The limits of
     /// time bound the range it is drawn from, so that the first attempt starts within them.
+    ///
+    /// ```
+    /// # use relent::{Policy, Timestamp};
+    /// # use std::time::Duration;
+    /// let policy = Policy::default().spread(Duration::from_secs(60));
+    /// let waits: Vec<Duration> = (0..1000).map(|seed| policy.call(Timestamp::ZERO, seed).spread()).collect();
+    /// assert!(waits.iter().all(|wait| *wait < Duration::from_secs(60)));
+    /// assert!(waits.iter().max().unwrap().as_secs() > 55);
+    /// ```
     pub fn spread(&self) -> Duration {
         match self.policy().spread.nanos() {
             0 => Duration::ZERO,
@@ -219,17 +243,43 @@ impl<P: Borrow<Policy>> Call<P> {
     }
 
     /// Failures so far, which is the number of attempts made when the call has been given up.
+    ///
+    /// ```
+    /// # use relent::{Policy, Timestamp, Verdict};
+    /// let policy = Policy::default();
+    /// let mut call = policy.call(Timestamp::ZERO, 7);
+    /// call.on_failure(Timestamp::ZERO, Verdict::Transient);
+    /// assert_eq!(call.failures(), 1);
+    /// ```
     pub const fn failures(&self) -> u32 {
         self.failures
     }
 
     /// The time since the call began.
+    ///
+    /// ```
+    /// # use relent::{Policy, Timestamp};
+    /// # use std::time::Duration;
+    /// let (policy, second) = (Policy::default(), Duration::from_secs(1));
+    /// assert_eq!(policy.call(Timestamp::ZERO, 7).elapsed(Timestamp::ZERO + second), second);
+    /// ```
     pub const fn elapsed(&self, now: Timestamp) -> Duration {
         now.since(self.started)
     }
 
     /// How long an attempt that starts now may take: the attempt timeout, or what is left until the deadline or the end
     /// of the policy's timeout, whichever is least; `None` without any.
+    ///
+    /// ```
+    /// # use relent::{Policy, Timestamp};
+    /// # use std::time::Duration;
+    /// let (now, second) = (Timestamp::ZERO, Duration::from_secs(1));
+    /// let policy = Policy::default().attempt_timeout(2 * second).timeout(5 * second);
+    /// let call = policy.call(now, 7);
+    /// assert_eq!(call.attempt_limit(now), Some(2 * second));
+    /// assert_eq!(call.attempt_limit(now + 4 * second), Some(second), "what is left of the call");
+    /// assert_eq!(Policy::default().call(now, 7).attempt_limit(now), None);
+    /// ```
     pub fn attempt_limit(&self, now: Timestamp) -> Option<Duration> {
         let left = self.time_left(now).map_or(u64::MAX, nanos);
         match self.policy().attempt_timeout.nanos().min(left) {
@@ -259,6 +309,14 @@ impl<P: Borrow<Policy>> Call<P> {
     ///
     /// A verdict stops the call before a limit is looked at, and limits are looked at before a delay is drawn, so that
     /// the reason is always the first one that holds: permanent, overloaded, attempts, pushback too long, elapsed.
+    ///
+    /// ```
+    /// # use relent::{Decision, Policy, Reason, Timestamp, Verdict};
+    /// let policy = Policy::default();
+    /// let mut call = policy.call(Timestamp::ZERO, 7);
+    /// assert!(matches!(call.on_failure(Timestamp::ZERO, Verdict::Transient), Decision::Retry(_)));
+    /// assert_eq!(call.on_failure(Timestamp::ZERO, Verdict::Permanent), Decision::GiveUp(Reason::Permanent));
+    /// ```
     #[inline]
     pub fn on_failure(&mut self, now: Timestamp, verdict: Verdict) -> Decision {
         let draw = rng::draw(self.seed, self.failures.saturating_add(1));
@@ -266,6 +324,16 @@ impl<P: Borrow<Policy>> Call<P> {
     }
 
     /// [`on_failure`](Call::on_failure) with a draw of the caller's, which tests force.
+    ///
+    /// ```
+    /// # use relent::{Decision, Policy, Timestamp, Verdict};
+    /// # use std::time::Duration;
+    /// let (policy, now) = (Policy::exponential(Duration::from_secs(1)), Timestamp::ZERO);
+    /// let least = policy.call(now, 7).on_failure_with(now, Verdict::Transient, 0);
+    /// assert_eq!(least, Decision::Retry(Duration::ZERO));
+    /// let middle = policy.call(now, 7).on_failure_with(now, Verdict::Transient, 1 << 63);
+    /// assert_eq!(middle, Decision::Retry(Duration::from_millis(500)));
+    /// ```
     #[inline(always)]
     pub fn on_failure_with(&mut self, now: Timestamp, verdict: Verdict, draw: u64) -> Decision {
         match self.delay_after_failure(now, verdict, draw) {
@@ -275,6 +343,15 @@ impl<P: Borrow<Policy>> Call<P> {
     }
 
     /// Forgets the failures: the next one is the first again, `max_elapsed` counts from `now`, and the jitter is new.
+    ///
+    /// ```
+    /// # use relent::{Policy, Timestamp, Verdict};
+    /// let policy = Policy::default();
+    /// let mut call = policy.call(Timestamp::ZERO, 7);
+    /// call.on_failure(Timestamp::ZERO, Verdict::Transient);
+    /// call.reset(Timestamp::ZERO);
+    /// assert_eq!(call.attempt(), 1);
+    /// ```
     pub fn reset(&mut self, now: Timestamp) {
         self.seed = rng::draw(self.seed, u32::MAX);
         self.memory = self.policy().first_memory();

@@ -149,6 +149,15 @@ fn whole_large(v: f64) -> u64 {
 }
 
 /// The delays of one call that fails at once each time: see [`Policy::delays`].
+///
+/// ```
+/// use relent::{Jitter, Policy};
+/// use std::time::Duration;
+///
+/// let policy = Policy::exponential(Duration::from_secs(1)).jitter(Jitter::None).max_attempts(4);
+/// let delays: Vec<u64> = policy.delays(1).map(|delay| delay.as_secs()).collect();
+/// assert_eq!(delays, [1, 2, 4]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Delays<'a> {
     policy: &'a Policy,

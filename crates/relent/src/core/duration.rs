@@ -151,6 +151,13 @@ fn digits(text: &str) -> u128 {
 }
 
 /// Why a text is not a duration.
+///
+/// ```
+/// use relent::duration::{BadDuration, parse_duration};
+///
+/// assert_eq!(parse_duration("10"), Err(BadDuration::NoUnit));
+/// assert_eq!(BadDuration::NoUnit.to_string(), "the duration has no unit");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadDuration {
     /// Nothing was given.
@@ -169,6 +176,11 @@ pub enum BadDuration {
 
 impl BadDuration {
     /// What to write instead.
+    ///
+    /// ```
+    /// # use relent::duration::BadDuration;
+    /// assert!(BadDuration::NoUnit.hint().starts_with("write it like 100ms"));
+    /// ```
     pub const fn hint(self) -> &'static str {
         "write it like 100ms, 1.5s, 1m30s or 2h; units are ns, us, ms, s, m, h, d"
     }

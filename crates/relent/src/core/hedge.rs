@@ -125,6 +125,13 @@ impl Hedge {
     /// # Panics
     ///
     /// If it is zero. In a `const`, the panic is a compile error. The same holds for every builder.
+    ///
+    /// ```
+    /// # use relent::Hedge;
+    /// # use std::time::Duration;
+    /// const HEDGE: Hedge = Hedge::after(Duration::from_millis(50));
+    /// assert_eq!(HEDGE.delay(), Some(Duration::from_millis(50)));
+    /// ```
     pub const fn after(time: Duration) -> Hedge {
         let settings = HedgeSettings { after: Some(time), ..HedgeSettings::DEFAULT };
         Hedge { settings, latencies: Latencies::new() }.must()
@@ -137,6 +144,18 @@ impl Hedge {
     /// # Panics
     ///
     /// If it is not above 0 and below 1.
+    ///
+    /// ```
+    /// # use relent::Hedge;
+    /// # use std::time::Duration;
+    /// let hedge = Hedge::quantile(0.95).min_samples(10);
+    /// assert_eq!(hedge.delay(), None, "nothing is known yet");
+    /// for _ in 0..10 {
+    ///     hedge.observe(Duration::from_millis(20));
+    /// }
+    /// let learned = hedge.delay().unwrap();
+    /// assert!(learned >= Duration::from_millis(19) && learned <= Duration::from_millis(22), "{learned:?}");
+    /// ```
     pub const fn quantile(quantile: f64) -> Hedge {
         let settings = HedgeSettings { quantile: Some(quantile), ..HedgeSettings::DEFAULT };
         Hedge { settings, latencies: Latencies::new() }.must()
@@ -147,6 +166,13 @@ impl Hedge {
     /// # Panics
     ///
     /// If it is zero.
+    ///
+    /// ```
+    /// # use relent::Hedge;
+    /// # use std::time::Duration;
+    /// let hedge = Hedge::quantile(0.95).or_after(Duration::from_millis(100));
+    /// assert_eq!(hedge.delay(), Some(Duration::from_millis(100)), "until there are samples");
+    /// ```
     pub const fn or_after(mut self, time: Duration) -> Hedge {
         self.settings.after = Some(time);
         self.must()
@@ -157,6 +183,16 @@ impl Hedge {
     /// # Panics
     ///
     /// If it is not 1 to 255.
+    ///
+    /// ```
+    /// # use relent::{Hedge, Timestamp};
+    /// # use std::time::Duration;
+    /// let (hedge, now) = (Hedge::after(Duration::from_millis(50)).at_most(2), Timestamp::ZERO);
+    /// let mut call = hedge.start(now);
+    /// call.begun(now);
+    /// call.begun(now);
+    /// assert_eq!((call.in_flight(), call.due()), (3, None));
+    /// ```
     pub const fn at_most(mut self, hedges: u32) -> Hedge {
         self.settings.at_most = hedges;
         self.must()
@@ -167,17 +203,40 @@ impl Hedge {
     /// # Panics
     ///
     /// If it is not 1 to 2048.
+    ///
+    /// ```
+    /// # use relent::Hedge;
+    /// # use std::time::Duration;
+    /// let hedge = Hedge::quantile(0.5).min_samples(2);
+    /// hedge.observe(Duration::from_millis(20));
+    /// assert_eq!(hedge.delay(), None);
+    /// hedge.observe(Duration::from_millis(20));
+    /// assert!(hedge.delay().is_some());
+    /// ```
     pub const fn min_samples(mut self, samples: u32) -> Hedge {
         self.settings.min_samples = samples;
         self.must()
     }
 
     /// Everything the hedge was told, by name.
+    ///
+    /// ```
+    /// # use relent::Hedge;
+    /// assert_eq!(Hedge::quantile(0.95).settings().quantile, Some(0.95));
+    /// ```
     pub const fn settings(&self) -> HedgeSettings {
         self.settings
     }
 
     /// An attempt has succeeded after `took`. Attempts that were dropped tell nothing: their latency is unknown.
+    ///
+    /// ```
+    /// # use relent::Hedge;
+    /// # use std::time::Duration;
+    /// let hedge = Hedge::quantile(0.95);
+    /// hedge.observe(Duration::from_millis(20));
+    /// assert_eq!(hedge.samples(), 1);
+    /// ```
     pub fn observe(&self, took: Duration) {
         if let Some(quantile) = self.settings.quantile {
             self.latencies.observe(nanos(took), quantile, u64::from(self.settings.min_samples));
@@ -185,12 +244,27 @@ impl Hedge {
     }
 
     /// How long after an attempt its hedge starts; `None` while too little is known.
+    ///
+    /// ```
+    /// # use relent::Hedge;
+    /// # use std::time::Duration;
+    /// assert_eq!(Hedge::after(Duration::from_millis(50)).delay(), Some(Duration::from_millis(50)));
+    /// assert_eq!(Hedge::quantile(0.95).delay(), None);
+    /// ```
     pub fn delay(&self) -> Option<Duration> {
         let learned = self.settings.quantile.and_then(|_| self.latencies.known()).map(Duration::from_nanos);
         learned.or(self.settings.after)
     }
 
     /// How many latencies the quantile is taken of, the older ones counted less.
+    ///
+    /// ```
+    /// # use relent::Hedge;
+    /// # use std::time::Duration;
+    /// let hedge = Hedge::quantile(0.95);
+    /// (0..7).for_each(|_| hedge.observe(Duration::from_millis(20)));
+    /// assert_eq!(hedge.samples(), 7);
+    /// ```
     pub fn samples(&self) -> u64 {
         self.latencies.samples()
     }
@@ -202,6 +276,14 @@ impl Hedge {
     }
 
     /// The same latencies under settings that were read again.
+    ///
+    /// ```
+    /// # use relent::Hedge;
+    /// # use std::time::Duration;
+    /// let old = Hedge::quantile(0.95);
+    /// old.observe(Duration::from_millis(20));
+    /// assert_eq!(Hedge::quantile(0.99).adopt(old).samples(), 1);
+    /// ```
     pub fn adopt(self, old: Hedge) -> Hedge {
         Hedge { latencies: old.latencies, ..self }
     }
@@ -219,6 +301,17 @@ impl fmt::Debug for Hedge {
 }
 
 /// What to do after an attempt of a hedged call failed.
+///
+/// ```
+/// use relent::{Hedge, HedgeStep, Timestamp, Verdict};
+/// use std::time::Duration;
+///
+/// let (hedge, now) = (Hedge::after(Duration::from_millis(50)), Timestamp::ZERO);
+/// let mut call = hedge.start(now);
+/// call.begun(now);
+/// assert_eq!(call.on_failure(Verdict::Transient), HedgeStep::Wait, "the other is still in flight");
+/// assert_eq!(call.on_failure(Verdict::Transient), HedgeStep::Fail, "that was the last");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HedgeStep {
     /// Start the next attempt at once, if the budget pays for it: then [`HedgedCall::begun`], else
@@ -233,6 +326,25 @@ pub enum HedgeStep {
 /// One call whose attempts are hedged: which of them is due, and what a failure of one means for the others.
 ///
 /// The first success wins; the caller drops the others then, and gives back their permits.
+///
+/// ```
+/// use relent::{Hedge, HedgeStep, Timestamp, Verdict};
+/// use std::time::Duration;
+///
+/// let ms = Duration::from_millis(1);
+/// let hedge = Hedge::after(50 * ms).at_most(3);
+/// let mut call = hedge.start(Timestamp::ZERO);
+/// let due = call.due().unwrap();
+/// call.begun(due);
+/// assert_eq!(call.in_flight(), 2);
+/// // The server says when the next may start.
+/// call.push_back(due, 500 * ms);
+/// assert_eq!(call.due(), Some(due + 500 * ms));
+/// // The budget does not pay for it: there will be no other, and two are in flight.
+/// assert!(call.refused());
+/// assert_eq!(call.due(), None);
+/// assert_eq!(call.on_failure(Verdict::Permanent), HedgeStep::Fail);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HedgedCall {
     delay: Option<Duration>,

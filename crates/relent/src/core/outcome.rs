@@ -27,6 +27,12 @@ pub enum Outcome {
 
 impl Outcome {
     /// Whether the far side failed because of its load, or may have: every failure but a permanent one.
+    ///
+    /// ```
+    /// # use relent::{Outcome, Verdict};
+    /// assert!(Outcome::TimedOut.is_load());
+    /// assert!(!Outcome::Failure(Verdict::Permanent).is_load());
+    /// ```
     pub const fn is_load(self) -> bool {
         match self {
             Outcome::Success | Outcome::Dropped | Outcome::Failure(Verdict::Permanent) => false,
@@ -35,11 +41,23 @@ impl Outcome {
     }
 
     /// Whether the far side asked for less: a pushback, or "overloaded".
+    ///
+    /// ```
+    /// # use relent::{Outcome, Verdict};
+    /// assert!(Outcome::Failure(Verdict::Overloaded).is_throttled());
+    /// assert!(!Outcome::Failure(Verdict::Transient).is_throttled());
+    /// ```
     pub const fn is_throttled(self) -> bool {
         matches!(self, Outcome::Failure(Verdict::After(_) | Verdict::Turn(_) | Verdict::Overloaded))
     }
 
     /// Whether the far side did the work: a success or a permanent failure.
+    ///
+    /// ```
+    /// # use relent::{Outcome, Verdict};
+    /// assert!(Outcome::Success.is_answered() && Outcome::Failure(Verdict::Permanent).is_answered());
+    /// assert!(!Outcome::TimedOut.is_answered());
+    /// ```
     pub const fn is_answered(self) -> bool {
         matches!(self, Outcome::Success | Outcome::Failure(Verdict::Permanent))
     }

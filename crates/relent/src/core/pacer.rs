@@ -16,6 +16,20 @@ use super::{
 use core::{fmt, time::Duration};
 
 /// What a server does with an attempt that a pacer has looked at.
+///
+/// ```
+/// use relent::{Pacer, Timestamp, Turn};
+///
+/// fn answer(pacer: &Pacer, has_room: bool) -> String {
+///     match pacer.arrive(Timestamp::ZERO, 1, has_room) {
+///         Turn::Now => "200".to_owned(),
+///         turn @ Turn::In(_) => format!("503, Relent-Turn: {}", turn.millis().unwrap_or_default()),
+///         Turn::Overloaded => "503, Relent-Retry: no".to_owned(),
+///     }
+/// }
+/// let pacer = Pacer::capacity(100.0);
+/// assert_eq!([answer(&pacer, true), answer(&pacer, false)], ["200", "503, Relent-Turn: 10"]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// Take the work.
@@ -47,6 +61,14 @@ impl Turn {
     ///
     /// A herd that came in one instant comes in a lump a second then. A server whose queue holds a second of work takes
     /// each lump whole and is never idle; with less room, what does not fit is refused a second time.
+    ///
+    /// ```
+    /// # use relent::Turn;
+    /// # use std::time::Duration;
+    /// assert_eq!(Turn::In(Duration::from_millis(2100)).seconds(), Some(3));
+    /// assert_eq!(Turn::In(Duration::from_millis(1)).seconds(), Some(1));
+    /// assert_eq!(Turn::Overloaded.seconds(), None);
+    /// ```
     pub const fn seconds(self) -> Option<u64> {
         match self {
             Turn::In(wait) => {
@@ -154,6 +176,18 @@ const fn no(key: &'static str, problem: &'static str, hint: &'static str) -> Res
 }
 
 /// Everything about a pacer at one moment.
+///
+/// ```
+/// use relent::{Pacer, Timestamp};
+/// use std::time::Duration;
+///
+/// let (pacer, now) = (Pacer::capacity(100.0), Timestamp::ZERO);
+/// for _ in 0..50 {
+///     pacer.arrive(now, 1, false);
+/// }
+/// let seen = pacer.snapshot(now);
+/// assert_eq!((seen.backlog, seen.capacity, seen.overloaded), (Duration::from_millis(500), 100.0, false));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PacerSnapshot {
@@ -191,6 +225,14 @@ impl Pacer {
     /// # Panics
     ///
     /// If it is not. In a `const`, the panic is a compile error. The same holds for every builder.
+    ///
+    /// ```
+    /// # use relent::{Pacer, Timestamp};
+    /// # use std::time::Duration;
+    /// let (pacer, now) = (Pacer::capacity(1000.0), Timestamp::ZERO);
+    /// assert_eq!(pacer.turn(now), Some(Duration::from_millis(1)));
+    /// assert_eq!(pacer.turn(now), Some(Duration::from_millis(2)));
+    /// ```
     pub const fn capacity(a_second: f64) -> Pacer {
         Pacer::of(PacerSettings { capacity: a_second, ..PacerSettings::DEFAULT }).must()
     }
@@ -200,6 +242,20 @@ impl Pacer {
     /// # Panics
     ///
     /// If it is not above 0 and up to 10^9.
+    ///
+    /// ```
+    /// # use relent::{Pacer, Timestamp};
+    /// # use std::time::Duration;
+    /// let pacer = Pacer::measured(100.0);
+    /// let (mut now, took) = (Timestamp::ZERO, Duration::from_millis(5));
+    /// for _ in 0..2000 {
+    ///     now = now + took; // 200 a second, with others waiting all the time.
+    ///     pacer.completed(now, 20 * took, true);
+    /// }
+    /// let capacity = pacer.snapshot(now).capacity;
+    /// assert!((190.0..210.0).contains(&capacity), "{capacity}");
+    /// assert!(pacer.is_overloaded());
+    /// ```
     pub const fn measured(first: f64) -> Pacer {
         Pacer::of(PacerSettings { capacity: first, measured: true, ..PacerSettings::DEFAULT }).must()
     }
@@ -209,6 +265,14 @@ impl Pacer {
     /// # Panics
     ///
     /// If it is zero.
+    ///
+    /// ```
+    /// # use relent::{Pacer, Timestamp, Turn};
+    /// # use std::time::Duration;
+    /// let (pacer, now) = (Pacer::capacity(1.0).horizon(Duration::from_secs(2)), Timestamp::ZERO);
+    /// let turns = [(); 3].map(|()| pacer.arrive(now, 1, false));
+    /// assert_eq!(turns[1..], [Turn::In(Duration::from_secs(2)), Turn::Overloaded]);
+    /// ```
     pub const fn horizon(mut self, most: Duration) -> Pacer {
         self.settings.horizon = most;
         self.must()
@@ -220,6 +284,13 @@ impl Pacer {
     /// # Panics
     ///
     /// If it is not above 0 and up to 1.
+    ///
+    /// ```
+    /// # use relent::{Pacer, Timestamp};
+    /// # use std::time::Duration;
+    /// let pacer = Pacer::capacity(100.0).kept(0.5);
+    /// assert_eq!(pacer.turn(Timestamp::ZERO), Some(Duration::from_millis(5)), "every second one will not come");
+    /// ```
     pub const fn kept(mut self, share: f64) -> Pacer {
         self.settings.kept = share;
         self.must()
@@ -227,12 +298,23 @@ impl Pacer {
 
     /// Learns the share of turns that is kept from those that have come due. A herd that comes in one instant has its
     /// turns before anything can be learned of it: there the share of earlier herds counts.
+    ///
+    /// ```
+    /// # use relent::Pacer;
+    /// static PACER: Pacer = Pacer::capacity(5000.0).kept(0.8).learning();
+    /// assert!(PACER.settings().learned);
+    /// ```
     pub const fn learning(mut self) -> Pacer {
         self.settings.learned = true;
         self.must()
     }
 
     /// Everything the pacer was told, by name.
+    ///
+    /// ```
+    /// # use relent::Pacer;
+    /// assert_eq!(Pacer::capacity(5000.0).settings().capacity, 5000.0);
+    /// ```
     pub const fn settings(&self) -> PacerSettings {
         self.settings
     }
@@ -241,6 +323,16 @@ impl Pacer {
     ///
     /// Newcomers do not take room that is promised: while turns are outstanding they get one at the end. Who comes
     /// back takes the room there is.
+    ///
+    /// ```
+    /// # use relent::{Pacer, Timestamp, Turn};
+    /// # use std::time::Duration;
+    /// let (pacer, now) = (Pacer::capacity(100.0), Timestamp::ZERO);
+    /// let turn = Duration::from_millis(10);
+    /// assert_eq!(pacer.arrive(now, 1, false), Turn::In(turn));
+    /// assert_eq!(pacer.arrive(now, 1, true), Turn::In(2 * turn), "a newcomer does not take what is promised");
+    /// assert_eq!(pacer.arrive(now + turn, 2, true), Turn::Now, "who comes back does");
+    /// ```
     #[inline]
     pub fn arrive(&self, now: Timestamp, attempt: u32, has_room: bool) -> Turn {
         let comes_back = attempt > 1;
@@ -258,6 +350,14 @@ impl Pacer {
     }
 
     /// The next free turn, for a client that is refused: how long it should wait. `None` beyond the horizon.
+    ///
+    /// ```
+    /// # use relent::{Pacer, Timestamp};
+    /// # use std::time::Duration;
+    /// let (pacer, now) = (Pacer::capacity(10.0).horizon(Duration::from_millis(150)), Timestamp::ZERO);
+    /// assert_eq!(pacer.turn(now), Some(Duration::from_millis(100)));
+    /// assert_eq!(pacer.turn(now), None, "200 ms is beyond the horizon");
+    /// ```
     #[inline]
     pub fn turn(&self, now: Timestamp) -> Option<Duration> {
         self.give(now, true)
@@ -303,6 +403,15 @@ impl Pacer {
     }
 
     /// How far away the last turn is: zero if nobody waits for one.
+    ///
+    /// ```
+    /// # use relent::{Pacer, Timestamp};
+    /// # use std::time::Duration;
+    /// let (pacer, now) = (Pacer::capacity(10.0), Timestamp::ZERO);
+    /// pacer.turn(now);
+    /// assert_eq!(pacer.backlog(now), Duration::from_millis(100));
+    /// assert_eq!(pacer.backlog(now + Duration::from_secs(1)), Duration::ZERO);
+    /// ```
     pub fn backlog(&self, now: Timestamp) -> Duration {
         Timestamp::from_nanos(self.next.get()).since(now)
     }
@@ -311,6 +420,15 @@ impl Pacer {
     ///
     /// The capacity is the rate of completions while there is a queue: without one, it is the load that is measured.
     /// Does nothing for a capacity set by hand.
+    ///
+    /// ```
+    /// # use relent::{Pacer, Timestamp};
+    /// # use std::time::Duration;
+    /// let pacer = Pacer::measured(100.0);
+    /// let now = Timestamp::from_nanos(1_000_000_000);
+    /// pacer.completed(now, Duration::from_millis(2), false);
+    /// assert!(!pacer.is_overloaded(), "nobody waits long");
+    /// ```
     pub fn completed(&self, now: Timestamp, waited: Duration, is_queued: bool) {
         if self.settings.measured {
             self.meter.completed(now.as_nanos(), nanos(waited), is_queued, self.settings.capacity);
@@ -319,11 +437,21 @@ impl Pacer {
 
     /// Whether every request of the last tenth of a second waited longer than 5 ms, as CoDel (RFC 8289) asks: then a
     /// queue stands. Always false for a capacity set by hand.
+    ///
+    /// ```
+    /// # use relent::Pacer;
+    /// assert!(!Pacer::capacity(5000.0).is_overloaded());
+    /// ```
     pub fn is_overloaded(&self) -> bool {
         self.meter.overloaded.get() != 0
     }
 
     /// Everything at one moment.
+    ///
+    /// ```
+    /// # use relent::{Pacer, Timestamp};
+    /// assert_eq!(Pacer::capacity(5000.0).snapshot(Timestamp::ZERO).capacity, 5000.0);
+    /// ```
     pub fn snapshot(&self, now: Timestamp) -> PacerSnapshot {
         PacerSnapshot {
             backlog: self.backlog(now),
@@ -338,6 +466,15 @@ impl Pacer {
     }
 
     /// Goes on where `old` was, for settings that were read again: turns that were promised stay promised.
+    ///
+    /// ```
+    /// # use relent::{Pacer, Timestamp};
+    /// # use std::time::Duration;
+    /// let (old, now) = (Pacer::capacity(10.0), Timestamp::ZERO);
+    /// old.turn(now);
+    /// let new = Pacer::capacity(1000.0).adopt(&old);
+    /// assert_eq!(new.turn(now), Some(Duration::from_millis(101)), "after the turn that was promised");
+    /// ```
     pub fn adopt(self, old: &Pacer) -> Pacer {
         self.next.set(old.next.get());
         if self.settings.learned && old.settings.learned {

@@ -28,6 +28,15 @@ impl Policy {
 }
 
 /// The delay before one attempt, and all delays up to it.
+///
+/// ```
+/// use relent::{Policy, Row};
+/// use std::time::Duration;
+///
+/// let policy = Policy::exponential(Duration::from_secs(1));
+/// let Row { attempt, delay, total } = policy.schedule().nth(1).unwrap();
+/// assert_eq!((attempt, delay.max, total.max), (3, Duration::from_secs(2), Duration::from_secs(3)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The attempt that starts after the delay: 2 for the first retry.
@@ -39,6 +48,15 @@ pub struct Row {
 }
 
 /// The least, mean and greatest of a random duration.
+///
+/// ```
+/// use relent::{Bounds, Policy};
+/// use std::time::Duration;
+///
+/// let policy = Policy::exponential(Duration::from_secs(1));
+/// let Bounds { min, mean, max } = policy.schedule().next().unwrap().delay;
+/// assert_eq!((min, mean, max), (Duration::ZERO, Duration::from_millis(500), Duration::from_secs(1)));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// Never less than this.

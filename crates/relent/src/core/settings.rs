@@ -64,6 +64,14 @@ impl Settings {
     ///
     /// A curve that grows is capped at 64 s (or its base, if that is longer) and has full jitter. Immediate, slots,
     /// lists and custom rules have neither. There are 8 attempts, unless the curve ends by itself.
+    ///
+    /// ```
+    /// # use relent::{Curve, Jitter, Settings};
+    /// # use std::time::Duration;
+    /// let grows = Settings::of(Curve::Fibonacci { base: Duration::from_secs(1) });
+    /// assert_eq!((grows.cap, grows.jitter), (Some(Duration::from_secs(64)), Jitter::Full));
+    /// assert_eq!(Settings::of(Curve::Immediate).jitter, Jitter::None);
+    /// ```
     pub const fn of(curve: Curve) -> Settings {
         let grows = Settings { curve, ..Settings::DEFAULT };
         let plain = Settings { cap: None, jitter: Jitter::None, ..grows };
@@ -233,6 +241,15 @@ const fn millis_or_max(limit: Option<Duration>) -> Millis {
 }
 
 /// Why [`Settings`] make no policy.
+///
+/// ```
+/// use relent::Settings;
+/// use std::time::Duration;
+///
+/// let invalid = Settings { cap: Some(Duration::from_millis(1)), ..Settings::default() }.policy().unwrap_err();
+/// eprintln!("error: {}: {invalid}\nhint: {}", invalid.key, invalid.hint);
+/// assert_eq!(invalid.key, "cap");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Invalid {
@@ -258,6 +275,11 @@ const fn invalid(key: &'static str, problem: &'static str, hint: &'static str) -
 
 impl Policy {
     /// Everything the policy says, by name.
+    ///
+    /// ```
+    /// # use relent::Policy;
+    /// assert_eq!(Policy::default().settings().max_attempts, Some(8));
+    /// ```
     pub const fn settings(&self) -> Settings {
         Settings {
             curve: self.shape.curve(),

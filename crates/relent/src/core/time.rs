@@ -31,11 +31,22 @@ impl Timestamp {
     pub const MAX: Timestamp = Timestamp(u64::MAX);
 
     /// The point `nanos` nanoseconds after the epoch.
+    ///
+    /// ```
+    /// # use relent::Timestamp;
+    /// assert_eq!(Timestamp::from_nanos(1_500_000_000).to_string(), "1.5s");
+    /// ```
     pub const fn from_nanos(nanos: u64) -> Timestamp {
         Timestamp(nanos)
     }
 
     /// Nanoseconds since the epoch.
+    ///
+    /// ```
+    /// # use relent::Timestamp;
+    /// # use std::time::Duration;
+    /// assert_eq!((Timestamp::ZERO + Duration::from_millis(1)).as_nanos(), 1_000_000);
+    /// ```
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
@@ -46,6 +57,13 @@ impl Timestamp {
     }
 
     /// The point `nanos` nanoseconds after this one, at most [`Timestamp::MAX`].
+    ///
+    /// ```
+    /// # use relent::Timestamp;
+    /// const LATER: Timestamp = Timestamp::ZERO.plus_nanos(5);
+    /// assert_eq!(LATER.as_nanos(), 5);
+    /// assert_eq!(Timestamp::MAX.plus_nanos(1), Timestamp::MAX);
+    /// ```
     pub const fn plus_nanos(self, nanos: u64) -> Timestamp {
         Timestamp(self.0.saturating_add(nanos))
     }

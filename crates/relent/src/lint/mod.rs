@@ -146,6 +146,13 @@ impl Warning {
     }
 
     /// What to do about it.
+    ///
+    /// ```
+    /// # use relent::{Jitter, Policy};
+    /// let policy = Policy::default().jitter(Jitter::None);
+    /// let no_jitter = policy.warnings().find(|warning| warning.name() == "no_jitter").unwrap();
+    /// assert!(no_jitter.hint().contains("jitter"));
+    /// ```
     pub const fn hint(&self) -> &'static str {
         self.rule().hint
     }

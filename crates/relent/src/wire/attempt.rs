@@ -20,6 +20,14 @@ pub fn attempt(headers: &HeaderMap) -> Option<u32> {
 }
 
 /// The value of `Relent-Attempt` for an attempt.
+///
+/// ```
+/// use relent::wire::{RELENT_ATTEMPT, attempt, attempt_value};
+///
+/// let mut headers = http::HeaderMap::new();
+/// headers.insert(RELENT_ATTEMPT, attempt_value(2));
+/// assert_eq!(attempt(&headers), Some(2));
+/// ```
 pub fn attempt_value(attempt: u32) -> HeaderValue {
     HeaderValue::from(attempt.max(1))
 }
@@ -42,6 +50,16 @@ pub fn attempts(headers: &HeaderMap) -> Option<Attempts> {
 }
 
 /// The value of [`RELENT_ATTEMPTS`] for a histogram; `None` if it is empty, since then there is nothing to say.
+///
+/// ```
+/// use relent::{Attempts, wire::attempts_value};
+///
+/// let mut lately = Attempts::default();
+/// assert_eq!(attempts_value(&lately), None);
+/// lately.add(1, 93);
+/// lately.add(2, 7);
+/// assert_eq!(attempts_value(&lately).unwrap(), "1=93,2=7");
+/// ```
 pub fn attempts_value(attempts: &Attempts) -> Option<HeaderValue> {
     let text = attempts.to_string();
     HeaderValue::from_str(&text).ok().filter(|_| !text.is_empty())

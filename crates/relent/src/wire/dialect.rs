@@ -21,6 +21,19 @@ pub const RELENT_ATTEMPTS: HeaderName = HeaderName::from_static("relent-attempts
 pub const RELENT_DEADLINE: HeaderName = HeaderName::from_static("relent-deadline");
 
 /// One header by which servers speak about trying again.
+///
+/// ```
+/// use http::HeaderValue;
+/// use relent::wire::{DIALECTS, Pushback};
+/// use std::time::Duration;
+///
+/// let azure = DIALECTS.iter().find(|row| row.name == "x-ms-retry-after-ms").unwrap();
+/// assert!(azure.source.contains("Azure") && !azure.yields);
+/// let told = Pushback::NotBefore(Duration::from_millis(1500));
+/// assert_eq!(azure.read(&HeaderValue::from_static("1500"), Duration::ZERO), Some(told));
+/// assert_eq!(azure.write(told).unwrap(), "1500");
+/// assert_eq!(azure.write(Pushback::Never), None, "it cannot say so");
+/// ```
 pub struct Dialect {
     /// The header's name, in lower case.
     pub name: &'static str,
@@ -63,6 +76,16 @@ const fn dialect(
 }
 
 /// One header by which clients count their attempts.
+///
+/// ```
+/// use http::HeaderValue;
+/// use relent::wire::COUNTERS;
+///
+/// let grpc = COUNTERS.iter().find(|row| row.name == "grpc-previous-rpc-attempts").unwrap();
+/// assert_eq!(grpc.read(&HeaderValue::from_static("1")), Some(2), "one before this one");
+/// assert_eq!(grpc.write(2).unwrap(), "1");
+/// assert_eq!(grpc.write(1), None, "absent on the first");
+/// ```
 pub struct Counter {
     /// The header's name, in lower case.
     pub name: &'static str,
@@ -92,6 +115,17 @@ const fn counter(
 }
 
 /// One header by which clients say how long an answer is still of use.
+///
+/// ```
+/// use http::HeaderValue;
+/// use relent::wire::DEADLINES;
+/// use std::time::Duration;
+///
+/// let grpc = DEADLINES.iter().find(|row| row.name == "grpc-timeout").unwrap();
+/// assert_eq!(grpc.read(&HeaderValue::from_static("1500m")), Some(Duration::from_millis(1500)));
+/// let value = grpc.write(Duration::from_millis(1500)).unwrap();
+/// assert_eq!(grpc.read(&value), Some(Duration::from_millis(1500)));
+/// ```
 pub struct Deadline {
     /// The header's name, in lower case.
     pub name: &'static str,

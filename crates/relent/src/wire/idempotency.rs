@@ -84,6 +84,11 @@ impl IdempotencyKey {
     }
 
     /// The key as text, without quotes.
+    ///
+    /// ```
+    /// # use relent::wire::IdempotencyKey;
+    /// assert_eq!(IdempotencyKey::new("order-17").unwrap().as_str(), "order-17");
+    /// ```
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -112,6 +117,12 @@ impl fmt::Display for IdempotencyKey {
 }
 
 /// Why a text is no idempotency key.
+///
+/// ```
+/// use relent::wire::{BadKey, IdempotencyKey};
+///
+/// assert_eq!(IdempotencyKey::new("").unwrap_err(), BadKey::Empty);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadKey {
     /// Nothing was given.

@@ -6,6 +6,21 @@ use http::{HeaderMap, header};
 use std::time::Duration;
 
 /// The far side's word about trying again.
+///
+/// ```
+/// use relent::wire::{Pushback, pushback};
+/// use std::time::Duration;
+///
+/// let of = |name: &'static str, value: &str| {
+///     let mut headers = http::HeaderMap::new();
+///     headers.insert(name, value.parse().unwrap());
+///     pushback(&headers, Duration::ZERO)
+/// };
+/// assert_eq!(of("retry-after", "30"), Some(Pushback::NotBefore(Duration::from_secs(30))));
+/// assert_eq!(of("relent-turn", "1234"), Some(Pushback::Turn(Duration::from_millis(1234))));
+/// assert_eq!(of("relent-retry", "no"), Some(Pushback::Never));
+/// assert_eq!(of("x-should-retry", "true"), Some(Pushback::Again));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pushback {
     /// Not before this long from now.

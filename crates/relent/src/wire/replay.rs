@@ -29,6 +29,17 @@ pub struct Request<'a> {
 }
 
 /// The part of the rule that decided.
+///
+/// ```
+/// use http::{HeaderMap, Method};
+/// use relent::wire::{Replay, Request, replay};
+///
+/// let headers = HeaderMap::new();
+/// let get = Request { method: &Method::GET, headers: &headers, left: true, unsafe_too: false };
+/// assert_eq!(replay(&get), Replay::Idempotent);
+/// assert!(replay(&get).is_allowed());
+/// assert_eq!(replay(&get).to_string(), "the method is idempotent");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replay {
     /// Allowed: the method is idempotent (RFC 9110 9.2.2).
@@ -52,6 +63,16 @@ impl Replay {
 
 /// Whether a request may be sent again, and by which part of the rule: a method that is not idempotent is repeated only
 /// if the request never left, or carries an idempotency key, or the user says so.
+///
+/// ```
+/// use http::{HeaderMap, Method};
+/// use relent::wire::{IDEMPOTENCY_KEY, IdempotencyKey, Replay, Request, replay};
+///
+/// let mut headers = HeaderMap::new();
+/// headers.insert(IDEMPOTENCY_KEY, IdempotencyKey::new("order-17").unwrap().value());
+/// let post = Request { method: &Method::POST, headers: &headers, left: true, unsafe_too: false };
+/// assert_eq!(replay(&post), Replay::Keyed);
+/// ```
 pub fn replay(request: &Request<'_>) -> Replay {
     if is_idempotent(request.method) {
         Replay::Idempotent
@@ -68,6 +89,12 @@ pub fn replay(request: &Request<'_>) -> Replay {
 
 /// Whether sending a request with this method twice has the effect of sending it once. Methods that [`METHODS`] does
 /// not know are not.
+///
+/// ```
+/// # use http::Method;
+/// # use relent::wire::is_idempotent;
+/// assert!(is_idempotent(&Method::PUT) && !is_idempotent(&Method::POST));
+/// ```
 pub fn is_idempotent(method: &Method) -> bool {
     METHODS.iter().any(|row| row.idempotent && row.method == method.as_str())
 }

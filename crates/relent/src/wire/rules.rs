@@ -89,6 +89,14 @@ impl Rules {
 }
 
 /// A set of statuses, 0 to 1023.
+///
+/// ```
+/// use relent::wire::StatusSet;
+///
+/// let mut set = StatusSet::default();
+/// set.insert(409);
+/// assert!(set.contains(409) && !set.contains(423));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatusSet([u64; 16]);
 

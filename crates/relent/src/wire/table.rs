@@ -7,6 +7,14 @@ use super::Fault;
 use crate::Verdict;
 
 /// What the statuses from `first` to `last` mean.
+///
+/// ```
+/// use relent::{Verdict, wire::STATUSES};
+///
+/// let row = STATUSES.iter().find(|row| (row.first..=row.last).contains(&429)).unwrap();
+/// assert_eq!(row.verdict, Verdict::Transient);
+/// assert!(row.source.starts_with("RFC 6585"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusRow {
     /// The first status of the row.
@@ -39,6 +47,13 @@ pub const STATUSES: &[StatusRow] = &[
 ];
 
 /// Whether requests with a method have the same effect when sent twice.
+///
+/// ```
+/// use relent::wire::METHODS;
+///
+/// let row = METHODS.iter().find(|row| row.method == "PATCH").unwrap();
+/// assert!(!row.idempotent && row.source.starts_with("RFC 5789"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MethodRow {
     /// The method, in capitals: methods are case-sensitive.
@@ -78,6 +93,13 @@ pub const METHODS: &[MethodRow] = &[
 ];
 
 /// What a failure without a response means.
+///
+/// ```
+/// use relent::wire::{FAULTS, Fault};
+///
+/// let never_left: Vec<Fault> = FAULTS.iter().filter(|row| !row.left).map(|row| row.fault).collect();
+/// assert!(never_left.contains(&Fault::Connect) && !never_left.contains(&Fault::Timeout));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultRow {
     /// What failed.

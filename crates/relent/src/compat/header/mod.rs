@@ -9,6 +9,12 @@ use super::Random;
 use date::Date;
 
 /// The header has no meaning for urllib3, which raises `InvalidHeader`.
+///
+/// ```
+/// use relent::compat::header::{InvalidHeader, urllib3};
+///
+/// assert_eq!(urllib3("soon", 0.0, 21_600.0), Err(InvalidHeader));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidHeader;
 
@@ -26,6 +32,11 @@ impl core::error::Error for InvalidHeader {}
 /// # Errors
 ///
 /// [`InvalidHeader`], which the original raises out of the middle of the retry loop.
+///
+/// ```
+/// # use relent::compat::header::urllib3;
+/// assert_eq!(urllib3("86400", 0.0, 21_600.0), Ok(21_600.0), "6 hours at most");
+/// ```
 pub fn urllib3(header: &str, now: f64, most: f64) -> Result<f64, InvalidHeader> {
     let trimmed = header.trim();
     let seconds = if is_digits(trimmed) {
@@ -40,6 +51,12 @@ pub fn urllib3(header: &str, now: f64, most: f64) -> Result<f64, InvalidHeader> 
 /// calls RFC 1123, with `now` in seconds; `None` where the header is ignored.
 ///
 /// There is no bound, and more than 9,223,372,036 s overflows into a negative duration.
+///
+/// ```
+/// # use relent::compat::header::retryablehttp;
+/// assert_eq!(retryablehttp("2", 0.0), Some(2_000_000_000));
+/// assert!(retryablehttp("9223372037", 0.0).unwrap() < 0, "it overflows");
+/// ```
 pub fn retryablehttp(header: &str, now: f64) -> Option<i64> {
     if let Ok(seconds) = header.parse::<i64>() {
         return (seconds >= 0).then(|| seconds.wrapping_mul(1_000_000_000));
@@ -52,6 +69,11 @@ pub fn retryablehttp(header: &str, now: f64) -> Option<i64> {
 /// 0 the time until the date that it may be; 0 where it is ignored.
 ///
 /// There is no bound. Above 2,147,483 s the timer overflows, and the request is sent again at once.
+///
+/// ```
+/// # use relent::compat::header::axios;
+/// assert_eq!((axios("2.5", 0.0), axios("soon", 0.0)), (2500.0, 0.0));
+/// ```
 pub fn axios(header: &str, now: f64) -> f64 {
     let millis = javascript_number(header) * 1000.0;
     if millis.is_nan() || millis == 0.0 {
@@ -62,6 +84,13 @@ pub fn axios(header: &str, now: f64) -> f64 {
 
 /// The wait that openai-python 3.52 reads from `retry-after-ms` or else `retry-after`, in seconds; `None` where neither
 /// can be read. Waits of 0 and less, and above 120 s, are not obeyed: the latter are not retried at all.
+///
+/// ```
+/// # use relent::compat::header::{openai, openai_obeys};
+/// let told = openai(Some("1500"), Some("9"), 0.0);
+/// assert_eq!(told, Some(1.5));
+/// assert!(openai_obeys(1.5));
+/// ```
 pub fn openai(retry_after_ms: Option<&str>, retry_after: Option<&str>, now: f64) -> Option<f64> {
     let number = |header: Option<&str>, divisor: f64| {
         let header = header?;
@@ -77,12 +106,22 @@ pub fn openai(retry_after_ms: Option<&str>, retry_after: Option<&str>, now: f64)
 pub const OPENAI_LONGEST: f64 = 120.0;
 
 /// Whether openai-python waits as told, instead of by its own delay.
+///
+/// ```
+/// # use relent::compat::header::openai_obeys;
+/// assert!(!openai_obeys(0.0) && openai_obeys(120.0) && !openai_obeys(120.5));
+/// ```
 pub fn openai_obeys(seconds: f64) -> bool {
     seconds > 0.0 && seconds <= OPENAI_LONGEST
 }
 
 /// `x-amz-retry-after` in botocore 1.44 (retry 2.1), in seconds: whole milliseconds as Python's `int` reads them,
 /// `None` where the header is ignored.
+///
+/// ```
+/// # use relent::compat::header::aws;
+/// assert_eq!((aws("1500"), aws("1.5")), (Some(1.5), None));
+/// ```
 pub fn aws(header: &str) -> Option<f64> {
     let trimmed = header.trim();
     let digits = trimmed.strip_prefix('+').unwrap_or(trimmed);
@@ -94,12 +133,23 @@ pub fn aws(header: &str) -> Option<f64> {
 
 /// What botocore 1.44 waits when its own delay is `own` and the header says `told`, in seconds: at least its own, at
 /// most 5 s more.
+///
+/// ```
+/// # use relent::compat::header::aws_delay;
+/// assert_eq!(aws_delay(1.0, Some(60.0)), 6.0, "told a minute, it comes back after 6 s");
+/// ```
 pub fn aws_delay(own: f64, told: Option<f64>) -> f64 {
     told.map_or(own, |told| own.max(told.min(own + 5.0)))
 }
 
 /// `grpc-retry-pushback-ms` in grpc-js 1.14: what JavaScript's `parseInt` makes of it. Below 0 is "do not retry"; NaN,
 /// which gRFC A6 wants to mean the same, is retried after about a millisecond, as is everything above 2^31 - 1.
+///
+/// ```
+/// # use relent::compat::header::grpc_js;
+/// assert_eq!((grpc_js("250"), grpc_js("-1")), (250.0, -1.0));
+/// assert!(grpc_js("soon").is_nan());
+/// ```
 pub fn grpc_js(header: &str) -> f64 {
     let header = header.trim_start();
     let (sign, rest) = match header.strip_prefix('-') {
@@ -115,6 +165,12 @@ pub fn grpc_js(header: &str) -> f64 {
 }
 
 /// Envoy's wait for a reset header or `Retry-After` of `least` milliseconds: up to half as long again.
+///
+/// ```
+/// # use relent::compat::{Random, header::envoy};
+/// assert_eq!(envoy(1000, Random::Draw(0)), 1000);
+/// assert_eq!(envoy(1000, Random::Draw(499)), 1499);
+/// ```
 pub fn envoy(least: u64, random: Random) -> u64 {
     match least >> 1 {
         0 => least,

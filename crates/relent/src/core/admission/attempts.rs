@@ -42,6 +42,14 @@ impl Attempts {
     }
 
     /// Counts `count` more attempts of this number.
+    ///
+    /// ```
+    /// # use relent::Attempts;
+    /// let mut attempts = Attempts::default();
+    /// attempts.add(1, 90);
+    /// attempts.add(2, 10);
+    /// assert_eq!(attempts.to_string(), "1=90,2=10");
+    /// ```
     pub fn add(&mut self, attempt: u32, count: u32) {
         let at = kind(attempt);
         self.counts[at] = self.counts[at].saturating_add(count);
@@ -53,6 +61,11 @@ impl Attempts {
     }
 
     /// How many there were.
+    ///
+    /// ```
+    /// # use relent::Attempts;
+    /// assert_eq!(Attempts::parse("1=90,2=10").unwrap().total(), 100);
+    /// ```
     pub fn total(&self) -> u64 {
         self.counts.iter().map(|count| u64::from(*count)).sum()
     }

@@ -27,6 +27,14 @@ use crate::lobby::Lobby;
 use core::{fmt, time::Duration};
 
 /// Who should not be asked again when a server is overloaded.
+///
+/// ```
+/// use relent::{Admission, Scope};
+///
+/// /// Behind a load balancer another host may have room.
+/// static ADMISSION: Admission = Admission::new().scope(Scope::Host);
+/// assert_eq!(ADMISSION.settings().scope, Scope::Host);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// This host: another may be tried.
@@ -36,6 +44,17 @@ pub enum Scope {
 }
 
 /// How much a request matters.
+///
+/// ```
+/// use relent::{Admission, Admit, Arrival, Priority, Room, Timestamp};
+///
+/// let (admission, now) = (Admission::new(), Timestamp::ZERO);
+/// let half_full = Room { used: 50, most: 100 };
+/// let decide = |priority| admission.decide(now, &Arrival { priority, ..Arrival::default() }, half_full, None);
+/// assert_eq!(decide(Priority::Normal), Admit::Accept);
+/// assert!(matches!(decide(Priority::Low), Admit::Shed(_)));
+/// assert_eq!(decide(Priority::Vital), Admit::Accept);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
     /// May wait for a better time: takes no more than half of the room.
@@ -48,6 +67,18 @@ pub enum Priority {
 }
 
 /// Which attempts go first when the last tenth of the room is reached.
+///
+/// ```
+/// use relent::{Admission, Admit, Arrival, Order, Room, Timestamp};
+///
+/// let admission = Admission::new().order(Order::RetriesFirst);
+/// let nearly_full = Room { used: 95, most: 100 };
+/// let decide = |attempt| {
+///     admission.decide(Timestamp::ZERO, &Arrival { attempt, ..Arrival::default() }, nearly_full, None)
+/// };
+/// assert!(matches!(decide(1), Admit::Shed(_)));
+/// assert_eq!(decide(2), Admit::Accept);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
     /// Neither.
@@ -88,6 +119,15 @@ impl Default for Arrival {
 }
 
 /// What is in use of what there is, by whatever limits a server: requests in flight, or places in a queue.
+///
+/// ```
+/// use relent::{Admission, Admit, Arrival, Room, Timestamp};
+///
+/// let (admission, now) = (Admission::new(), Timestamp::ZERO);
+/// let decide = |used| admission.decide(now, &Arrival::default(), Room { used, most: 100 }, None);
+/// assert_eq!(decide(99), Admit::Accept);
+/// assert!(matches!(decide(100), Admit::Shed(_)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// In use, this attempt not included.
@@ -97,6 +137,23 @@ pub struct Room {
 }
 
 /// What a server answers.
+///
+/// ```
+/// use relent::{Admit, Scope};
+/// use std::time::Duration;
+///
+/// /// The answer as a status and headers.
+/// fn answer(admit: Admit) -> (u16, Vec<(&'static str, String)>) {
+///     match admit {
+///         Admit::Accept => (200, vec![]),
+///         Admit::Shed(wait) => (503, vec![("retry-after", wait.as_secs().to_string())]),
+///         Admit::Turn(wait) => (503, vec![("relent-turn", wait.as_millis().to_string())]),
+///         Admit::Overloaded(Scope::Host) => (503, vec![("x-envoy-overloaded", "true".to_owned())]),
+///         Admit::Overloaded(Scope::Service) => (503, vec![("relent-retry", "no".to_owned())]),
+///     }
+/// }
+/// assert_eq!(answer(Admit::Shed(Duration::from_secs(1))).1[0].0, "retry-after");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admit {
     /// Take the work.
@@ -159,6 +216,13 @@ pub struct Admission {
 }
 
 /// Everything an [`Admission`] is told, by name.
+///
+/// ```
+/// use relent::AdmissionSettings;
+///
+/// let bad = AdmissionSettings { max_retry_share: 2.0, ..AdmissionSettings::default() };
+/// assert_eq!(bad.admission().unwrap_err().key, "max_retry_share");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdmissionSettings {
     /// What an answer takes; `None` learns it from [`Admission::completed`].
@@ -217,6 +281,17 @@ impl Default for AdmissionSettings {
 }
 
 /// How often each rule of an [`Admission`] has decided since the start, and what it has seen of late.
+///
+/// ```
+/// use relent::{Admission, Arrival, Room, Timestamp};
+///
+/// let (admission, now) = (Admission::new(), Timestamp::ZERO);
+/// for used in [0, 100] {
+///     admission.decide(now, &Arrival::default(), Room { used, most: 100 }, None);
+/// }
+/// let seen = admission.snapshot(now);
+/// assert_eq!((seen.accepted, seen.full, seen.offered.total()), (1, 1, 2));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AdmissionSnapshot {
@@ -276,6 +351,11 @@ impl Admission {
 
     /// Takes what there is room for and time left; sheds the rest with a pushback of a second; says "do not retry" when
     /// more than half of what is offered are retries.
+    ///
+    /// ```
+    /// # use relent::Admission;
+    /// static ADMISSION: Admission = Admission::new();
+    /// ```
     #[expect(clippy::new_without_default, reason = "a machine with state is made by name")]
     pub const fn new() -> Admission {
         Admission::of(AdmissionSettings::DEFAULT)
@@ -305,6 +385,15 @@ impl Admission {
     }
 
     /// What an answer takes, instead of learning it: with less time left to its caller, an attempt is not begun.
+    ///
+    /// ```
+    /// # use relent::{Admission, Admit, Arrival, Room, Scope, Timestamp};
+    /// # use std::time::Duration;
+    /// let admission = Admission::new().service_time(Duration::from_millis(50));
+    /// let late = Arrival { left: Some(Duration::from_millis(20)), ..Arrival::default() };
+    /// let answer = admission.decide(Timestamp::ZERO, &late, Room { used: 0, most: 100 }, None);
+    /// assert_eq!(answer, Admit::Overloaded(Scope::Service));
+    /// ```
     pub const fn service_time(mut self, time: Duration) -> Admission {
         self.settings.service_time = Some(time);
         self
@@ -315,36 +404,79 @@ impl Admission {
     /// # Panics
     ///
     /// If it is not above 0 and up to 1. In a `const`, the panic is a compile error.
+    ///
+    /// ```
+    /// # use relent::{Admission, Admit, Arrival, Room, Scope, Timestamp};
+    /// let (admission, now) = (Admission::new().max_retry_share(0.2), Timestamp::ZERO);
+    /// let full = Room { used: 100, most: 100 };
+    /// let answers: Vec<Admit> = (0..200)
+    ///     .map(|n| admission.decide(now, &Arrival { attempt: 1 + n % 2, ..Arrival::default() }, full, None))
+    ///     .collect();
+    /// assert!(matches!(answers[0], Admit::Shed(_)), "nothing is known yet");
+    /// assert_eq!(answers[199], Admit::Overloaded(Scope::Service), "half of them are retries");
+    /// ```
     pub const fn max_retry_share(mut self, share: f64) -> Admission {
         self.settings.max_retry_share = share;
         self.must()
     }
 
     /// The pushback of what is shed. Default 1 s.
+    ///
+    /// ```
+    /// # use relent::{Admission, Admit, Arrival, Room, Timestamp};
+    /// # use std::time::Duration;
+    /// let admission = Admission::new().pushback(Duration::from_secs(5));
+    /// let answer = admission.decide(Timestamp::ZERO, &Arrival::default(), Room { used: 1, most: 1 }, None);
+    /// assert_eq!(answer, Admit::Shed(Duration::from_secs(5)));
+    /// ```
     pub const fn pushback(mut self, wait: Duration) -> Admission {
         self.settings.pushback = wait;
         self
     }
 
     /// Which attempts go first when the last tenth of the room is reached. Default neither.
+    ///
+    /// ```
+    /// # use relent::{Admission, Order};
+    /// static ADMISSION: Admission = Admission::new().order(Order::RetriesFirst);
+    /// ```
     pub const fn order(mut self, order: Order) -> Admission {
         self.settings.order = order;
         self
     }
 
     /// Who is not asked again when this server is overloaded. Default the service.
+    ///
+    /// ```
+    /// # use relent::{Admission, Scope};
+    /// static ADMISSION: Admission = Admission::new().scope(Scope::Host);
+    /// ```
     pub const fn scope(mut self, scope: Scope) -> Admission {
         self.settings.scope = scope;
         self
     }
 
     /// Everything it was told, by name.
+    ///
+    /// ```
+    /// # use relent::Admission;
+    /// assert_eq!(Admission::new().settings().max_retry_share, 0.5);
+    /// ```
     pub const fn settings(&self) -> AdmissionSettings {
         self.settings
     }
 
     /// Decides on an attempt that arrives at `now`. With a pacer, who finds no room is given a turn, and newcomers do
     /// not take room that is promised.
+    ///
+    /// ```
+    /// # use relent::{Admission, Admit, Arrival, Pacer, Room, Timestamp};
+    /// # use std::time::Duration;
+    /// let (admission, pacer, now) = (Admission::new(), Pacer::capacity(100.0), Timestamp::ZERO);
+    /// let full = Room { used: 100, most: 100 };
+    /// let answer = admission.decide(now, &Arrival::default(), full, Some(&pacer));
+    /// assert_eq!(answer, Admit::Turn(Duration::from_millis(10)));
+    /// ```
     pub fn decide(&self, now: Timestamp, arrival: &Arrival, room: Room, pacer: Option<&Pacer>) -> Admit {
         self.recent.add(now, arrival.attempt);
         if arrival.priority == Priority::Vital {
@@ -364,6 +496,14 @@ impl Admission {
     }
 
     /// An answer took this long, the wait in the queue included.
+    ///
+    /// ```
+    /// # use relent::{Admission, Timestamp};
+    /// # use std::time::Duration;
+    /// let admission = Admission::new();
+    /// admission.completed(Duration::from_millis(40));
+    /// assert_eq!(admission.snapshot(Timestamp::ZERO).service_time, Some(Duration::from_millis(40)));
+    /// ```
     pub fn completed(&self, took: Duration) {
         let sample = nanos(took);
         let mut found = self.takes.get();
@@ -381,6 +521,11 @@ impl Admission {
     }
 
     /// Everything at one moment.
+    ///
+    /// ```
+    /// # use relent::{Admission, Timestamp};
+    /// assert_eq!(Admission::new().snapshot(Timestamp::ZERO).service_time, None, "nothing was learned yet");
+    /// ```
     pub fn snapshot(&self, now: Timestamp) -> AdmissionSnapshot {
         AdmissionSnapshot {
             accepted: self.accepted.get(),

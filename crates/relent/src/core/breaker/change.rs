@@ -19,6 +19,16 @@ use crate::core::{
 use core::time::Duration;
 
 /// A breaker went from one state to another.
+///
+/// ```
+/// use relent::{Breaker, BreakerState, Timestamp};
+/// use std::time::Duration;
+///
+/// let bank = Breaker::consecutive(1);
+/// let permit = bank.permit(Timestamp::ZERO, 0).unwrap();
+/// let change = permit.failed(Timestamp::ZERO, Duration::ZERO, 0).unwrap();
+/// assert_eq!((change.from, change.to), (BreakerState::Closed, BreakerState::Open));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakerChange {
     /// The state before.
@@ -29,6 +39,22 @@ pub struct BreakerChange {
 
 /// Leave for one attempt, as plain data: for event loops and simulators, who must tell its outcome, or give it back,
 /// exactly once. Everyone else has a [`BreakerPermit`], which cannot be forgotten.
+///
+/// ```
+/// use relent::{Breaker, BreakerState, Timestamp};
+/// use std::time::Duration;
+///
+/// let (bank, now) = (Breaker::consecutive(1).open_for(Duration::from_secs(1)), Timestamp::ZERO);
+/// let pass = bank.pass(now, 0).unwrap();
+/// assert!(!pass.is_probe() && pass.change().is_none());
+/// bank.failed(pass, now, Duration::ZERO, 0);
+///
+/// let now = now + Duration::from_secs(1);
+/// let probe = bank.pass(now, 0).unwrap();
+/// assert!(probe.is_probe());
+/// assert_eq!(probe.change().unwrap().to, BreakerState::HalfOpen);
+/// bank.give_back(probe);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a pass whose outcome is not told keeps the place of a probe"]
 pub struct BreakerPass {
@@ -50,6 +76,19 @@ impl BreakerPass {
 }
 
 /// Leave for one attempt. Dropped without an outcome it is given back and counts as neither success nor failure.
+///
+/// ```
+/// use relent::{Breaker, BreakerState, Timestamp};
+/// use std::time::Duration;
+///
+/// let (bank, now) = (Breaker::consecutive(1), Timestamp::ZERO);
+/// let permit = bank.permit(now, 0).unwrap();
+/// assert!(permit.pass().is_some());
+/// drop(permit); // Cancelled: nothing is counted.
+/// bank.permit(now, 0).unwrap().succeeded(now, Duration::ZERO, 0);
+/// bank.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
+/// assert_eq!(bank.state(), BreakerState::Open);
+/// ```
 #[derive(Debug)]
 #[must_use = "an attempt is made while its permit is held"]
 pub struct BreakerPermit<'a> {
@@ -99,6 +138,14 @@ impl Breaker {
     /// # Errors
     ///
     /// [`Refused`], with reason `open` and when to ask again.
+    ///
+    /// ```
+    /// # use relent::{Breaker, Reason, Timestamp};
+    /// let (bank, now) = (Breaker::consecutive(5), Timestamp::ZERO);
+    /// assert!(bank.permit(now, 0).is_ok());
+    /// bank.hold_open(now);
+    /// assert_eq!(bank.permit(now, 0).unwrap_err().reason, Reason::Open);
+    /// ```
     #[inline]
     pub fn permit(&self, now: Timestamp, draw: u64) -> Result<BreakerPermit<'_>, Refused> {
         self.pass(now, draw).map(|pass| BreakerPermit { breaker: self, pass: Some(pass) })
@@ -109,6 +156,16 @@ impl Breaker {
     /// # Errors
     ///
     /// [`Refused`], with reason `open` and when to ask again.
+    ///
+    /// ```
+    /// # use relent::{Breaker, Timestamp};
+    /// # use std::time::Duration;
+    /// let (bank, now) = (Breaker::consecutive(5), Timestamp::ZERO);
+    /// let pass = bank.pass(now, 0)?;
+    /// bank.failed(pass, now, Duration::from_millis(20), 0);
+    /// assert_eq!(bank.snapshot(now).failures_in_a_row, 1);
+    /// # Ok::<(), relent::Refused>(())
+    /// ```
     #[inline]
     pub fn pass(&self, now: Timestamp, draw: u64) -> Result<BreakerPass, Refused> {
         match self.pass_closed() {
@@ -119,6 +176,14 @@ impl Breaker {
 
     /// Leave for an attempt if the breaker is closed; needs neither a clock nor a draw. `None` means: ask
     /// [`pass`](Breaker::pass).
+    ///
+    /// ```
+    /// # use relent::{Breaker, Timestamp};
+    /// let bank = Breaker::consecutive(5);
+    /// assert!(bank.pass_closed().is_some());
+    /// bank.hold_open(Timestamp::ZERO);
+    /// assert!(bank.pass_closed().is_none());
+    /// ```
     #[inline]
     pub fn pass_closed(&self) -> Option<BreakerPass> {
         let word = self.packed();
@@ -229,6 +294,18 @@ impl Breaker {
     }
 
     /// An attempt has no outcome: it was cancelled, dropped, or lost to another. Counts as neither.
+    ///
+    /// ```
+    /// # use relent::{Breaker, Timestamp};
+    /// # use std::time::Duration;
+    /// let (bank, mut now) = (Breaker::consecutive(1).open_for(Duration::from_secs(1)), Timestamp::ZERO);
+    /// bank.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
+    /// now = now + Duration::from_secs(1);
+    /// let probe = bank.pass(now, 0).unwrap();
+    /// assert!(bank.pass(now, 0).is_err(), "one probe at a time");
+    /// bank.give_back(probe);
+    /// assert!(bank.pass(now, 0).is_ok());
+    /// ```
     pub fn give_back(&self, pass: BreakerPass) {
         if !pass.is_probe {
             return;
@@ -422,17 +499,44 @@ impl Breaker {
     }
 
     /// Holds it open by hand: nothing is let through until [`release`](Breaker::release).
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Timestamp};
+    /// # use std::time::Duration;
+    /// let (bank, now) = (Breaker::consecutive(5), Timestamp::ZERO);
+    /// bank.hold_open(now);
+    /// assert!(bank.permit(now + Duration::from_secs(3600), 0).is_err());
+    /// bank.release(now);
+    /// assert_eq!(bank.state(), BreakerState::Closed);
+    /// ```
     pub fn hold_open(&self, now: Timestamp) {
         self.by_hand(BreakerState::HeldOpen, now);
     }
 
     /// Holds it closed by hand: everything is let through, and nothing is counted, until
     /// [`release`](Breaker::release).
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Timestamp};
+    /// # use std::time::Duration;
+    /// let (bank, now) = (Breaker::consecutive(1), Timestamp::ZERO);
+    /// bank.hold_closed(now);
+    /// bank.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
+    /// assert_eq!(bank.state(), BreakerState::HeldClosed, "the failure was not counted");
+    /// ```
     pub fn hold_closed(&self, now: Timestamp) {
         self.by_hand(BreakerState::HeldClosed, now);
     }
 
     /// Closes it by hand, held or not, with nothing counted: from here on it decides for itself again.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Timestamp};
+    /// let (bank, now) = (Breaker::consecutive(5), Timestamp::ZERO);
+    /// bank.hold_open(now);
+    /// bank.release(now);
+    /// assert_eq!(bank.state(), BreakerState::Closed);
+    /// ```
     pub fn release(&self, now: Timestamp) {
         self.by_hand(BreakerState::Closed, now);
     }
@@ -448,6 +552,14 @@ impl Breaker {
     /// State, since when, failures in a row and the number of trips are taken over. An open time that is now
     /// shorter ends sooner, never later. The window is taken over if it is the same window. Probes in flight belong
     /// to the old breaker: they are let through anew.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Timestamp};
+    /// let old = Breaker::consecutive(5);
+    /// old.hold_open(Timestamp::ZERO);
+    /// let new = Breaker::consecutive(3).adopt(&old);
+    /// assert_eq!(new.state(), BreakerState::HeldOpen);
+    /// ```
     pub fn adopt(self, old: &Breaker) -> Breaker {
         let word = old.settled();
         let counts = if word.state() == BreakerState::HalfOpen { 0 } else { word.failures() };

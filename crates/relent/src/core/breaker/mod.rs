@@ -124,6 +124,12 @@ impl Breaker {
     /// # Panics
     ///
     /// If it is zero.
+    ///
+    /// ```
+    /// # use relent::Breaker;
+    /// # use std::time::Duration;
+    /// const TEN_A_MINUTE: Breaker = Breaker::failures(10).window(Duration::from_secs(60));
+    /// ```
     pub const fn failures(failures: u32) -> Breaker {
         Breaker::of(BreakerSettings { failures: Some(failures), ..BreakerSettings::DEFAULT }).must()
     }
@@ -152,6 +158,13 @@ impl Breaker {
     /// # Panics
     ///
     /// If `after` is zero or the share is not above 0 and up to 1.
+    ///
+    /// ```
+    /// # use relent::Breaker;
+    /// # use std::time::Duration;
+    /// /// Half of the calls take longer than two seconds.
+    /// const TOO_SLOW: Breaker = Breaker::slow(Duration::from_secs(2), 0.5);
+    /// ```
     pub const fn slow(after: Duration, share: f64) -> Breaker {
         let settings = BreakerSettings { slow_after: Some(after), slow_share: share, ..BreakerSettings::DEFAULT };
         Breaker::of(settings).must()
@@ -162,6 +175,12 @@ impl Breaker {
     /// # Panics
     ///
     /// If it is zero.
+    ///
+    /// ```
+    /// # use relent::Breaker;
+    /// const EITHER: Breaker = Breaker::share(0.5).or_consecutive(5);
+    /// assert_eq!(EITHER.settings().consecutive, Some(5));
+    /// ```
     pub const fn or_consecutive(mut self, failures: u32) -> Breaker {
         self.settings.consecutive = Some(failures);
         self.must()
@@ -172,6 +191,12 @@ impl Breaker {
     /// # Panics
     ///
     /// If it is zero, or more than a window of calls holds.
+    ///
+    /// ```
+    /// # use relent::Breaker;
+    /// const EITHER: Breaker = Breaker::consecutive(5).or_failures(20);
+    /// assert_eq!(EITHER.settings().failures, Some(20));
+    /// ```
     pub const fn or_failures(mut self, failures: u32) -> Breaker {
         self.settings.failures = Some(failures);
         self.must()
@@ -182,6 +207,21 @@ impl Breaker {
     /// # Panics
     ///
     /// If it is not above 0 and up to 1.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Timestamp};
+    /// # use std::time::Duration;
+    /// let bank = Breaker::consecutive(5).or_share(0.5).min_calls(4);
+    /// let now = Timestamp::ZERO;
+    /// for call in 0..4 {
+    ///     let permit = bank.permit(now, 0).unwrap();
+    ///     let _ = match call % 2 {
+    ///         0 => permit.succeeded(now, Duration::ZERO, 0),
+    ///         _ => permit.failed(now, Duration::ZERO, 0),
+    ///     };
+    /// }
+    /// assert_eq!(bank.state(), BreakerState::Open, "never five in a row, but two of four");
+    /// ```
     pub const fn or_share(mut self, share: f64) -> Breaker {
         self.settings.share = Some(share);
         self.must()
@@ -192,6 +232,15 @@ impl Breaker {
     /// # Panics
     ///
     /// If `after` is zero or the share is not above 0 and up to 1.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Timestamp};
+    /// # use std::time::Duration;
+    /// let bank = Breaker::consecutive(5).or_slow(Duration::from_secs(2), 0.8).min_calls(1);
+    /// let now = Timestamp::ZERO;
+    /// bank.permit(now, 0).unwrap().succeeded(now, Duration::from_secs(3), 0);
+    /// assert_eq!(bank.state(), BreakerState::Open, "it succeeded, after 3 s");
+    /// ```
     pub const fn or_slow(mut self, after: Duration, share: f64) -> Breaker {
         self.settings.slow_after = Some(after);
         self.settings.slow_share = share;
@@ -203,6 +252,13 @@ impl Breaker {
     /// # Panics
     ///
     /// If it is less than 10 ns.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerWindow};
+    /// # use std::time::Duration;
+    /// const MINUTE: Duration = Duration::from_secs(60);
+    /// assert_eq!(Breaker::share(0.5).window(MINUTE).settings().window, BreakerWindow::Time(MINUTE));
+    /// ```
     pub const fn window(mut self, time: Duration) -> Breaker {
         self.settings.window = BreakerWindow::Time(time);
         self.must()
@@ -213,6 +269,16 @@ impl Breaker {
     /// # Panics
     ///
     /// If it is not 1 to 1024, or less than `min_calls` or `failures`.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Timestamp};
+    /// # use std::time::Duration;
+    /// let bank = Breaker::share(0.5).window_calls(2);
+    /// let now = Timestamp::ZERO;
+    /// bank.permit(now, 0).unwrap().succeeded(now, Duration::ZERO, 0);
+    /// bank.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
+    /// assert_eq!(bank.state(), BreakerState::Open, "one of the last two");
+    /// ```
     pub const fn window_calls(mut self, calls: u32) -> Breaker {
         self.settings.window = BreakerWindow::Calls(calls);
         self.must()
@@ -223,6 +289,15 @@ impl Breaker {
     /// # Panics
     ///
     /// If it is zero, or more than a window of calls holds.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Timestamp};
+    /// # use std::time::Duration;
+    /// let bank = Breaker::share(0.5).min_calls(100);
+    /// let now = Timestamp::ZERO;
+    /// bank.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
+    /// assert_eq!(bank.state(), BreakerState::Closed, "one of one failed, which says nothing yet");
+    /// ```
     pub const fn min_calls(mut self, calls: u32) -> Breaker {
         self.settings.min_calls = Some(calls);
         self.must()
@@ -243,6 +318,14 @@ impl Breaker {
     /// # Panics
     ///
     /// If it is less than 1 or not finite.
+    ///
+    /// ```
+    /// # use relent::Breaker;
+    /// # use std::time::Duration;
+    /// let bank = Breaker::consecutive(5).open_for(Duration::from_secs(5)).factor(2.0);
+    /// let open: Vec<u64> = (0..4).map(|level| bank.open_time(level, 0).as_secs()).collect();
+    /// assert_eq!(open, [5, 10, 20, 40]);
+    /// ```
     pub const fn factor(mut self, factor: f64) -> Breaker {
         self.settings.factor = factor;
         self.must()
@@ -276,6 +359,14 @@ impl Breaker {
     /// # Panics
     ///
     /// If it is not between 0 and 1, or does not fit under `open_at_most`.
+    ///
+    /// ```
+    /// # use relent::Breaker;
+    /// # use std::time::Duration;
+    /// let bank = Breaker::consecutive(5).open_for(Duration::from_secs(10)).jitter(0.2);
+    /// assert_eq!(bank.open_time(0, 0), Duration::from_secs(10));
+    /// assert_eq!(bank.open_time(0, 1 << 63), Duration::from_secs(11));
+    /// ```
     pub const fn jitter(mut self, share: f64) -> Breaker {
         self.settings.jitter = share;
         self.must()
@@ -286,6 +377,17 @@ impl Breaker {
     /// # Panics
     ///
     /// If it is not 1 to 4095.
+    ///
+    /// ```
+    /// # use relent::{Breaker, Timestamp};
+    /// # use std::time::Duration;
+    /// let bank = Breaker::consecutive(1).open_for(Duration::from_secs(1)).probes(2).close_after(2);
+    /// let mut now = Timestamp::ZERO;
+    /// bank.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
+    /// now = now + Duration::from_secs(1);
+    /// let (first, second, third) = (bank.permit(now, 0), bank.permit(now, 0), bank.permit(now, 0));
+    /// assert!(first.is_ok() && second.is_ok() && third.is_err());
+    /// ```
     pub const fn probes(mut self, most: u32) -> Breaker {
         self.settings.probes = most;
         self.must()
@@ -297,6 +399,19 @@ impl Breaker {
     /// # Panics
     ///
     /// If it is not 1 to 4095.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Timestamp};
+    /// # use std::time::Duration;
+    /// let bank = Breaker::consecutive(1).open_for(Duration::from_secs(1)).close_after(2);
+    /// let mut now = Timestamp::ZERO;
+    /// bank.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
+    /// now = now + Duration::from_secs(1);
+    /// bank.permit(now, 0).unwrap().succeeded(now, Duration::ZERO, 0);
+    /// assert_eq!(bank.state(), BreakerState::HalfOpen);
+    /// bank.permit(now, 0).unwrap().succeeded(now, Duration::ZERO, 0);
+    /// assert_eq!(bank.state(), BreakerState::Closed);
+    /// ```
     pub const fn close_after(mut self, successes: u32) -> Breaker {
         self.settings.close_after = successes;
         self.must()
@@ -308,6 +423,21 @@ impl Breaker {
     /// # Panics
     ///
     /// If it is not above 0 and up to 1.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Timestamp};
+    /// # use std::time::Duration;
+    /// let bank = Breaker::consecutive(1).open_for(Duration::from_secs(1)).close_after(4).reopen_share(0.5);
+    /// let mut now = Timestamp::ZERO;
+    /// bank.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
+    /// now = now + Duration::from_secs(1);
+    /// bank.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
+    /// assert_eq!(bank.state(), BreakerState::HalfOpen, "one probe may fail");
+    /// for _ in 0..3 {
+    ///     bank.permit(now, 0).unwrap().succeeded(now, Duration::ZERO, 0);
+    /// }
+    /// assert_eq!(bank.state(), BreakerState::Closed);
+    /// ```
     pub const fn reopen_share(mut self, share: f64) -> Breaker {
         self.settings.reopen_share = Some(share);
         self.must()
@@ -318,6 +448,20 @@ impl Breaker {
     /// # Panics
     ///
     /// If it is zero.
+    ///
+    /// ```
+    /// # use relent::{Breaker, Timestamp};
+    /// # use std::time::Duration;
+    /// let second = Duration::from_secs(1);
+    /// let bank = Breaker::consecutive(1).open_for(second).probe_again_after(5 * second);
+    /// let mut now = Timestamp::ZERO;
+    /// bank.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
+    /// now = now + second;
+    /// let lost = bank.permit(now, 0).unwrap();
+    /// assert!(bank.permit(now + 4 * second, 0).is_err());
+    /// assert!(bank.permit(now + 5 * second, 0).is_ok());
+    /// # drop(lost);
+    /// ```
     pub const fn probe_again_after(mut self, time: Duration) -> Breaker {
         self.settings.probe_again_after = Some(time);
         self.must()
@@ -325,6 +469,21 @@ impl Breaker {
 
     /// After the probes, the share that is let through rises from a tenth (or [`ramp_from`](Breaker::ramp_from)) to
     /// all over this time, decided by draw. Default: no ramp.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Timestamp};
+    /// # use std::time::Duration;
+    /// let second = Duration::from_secs(1);
+    /// let bank = Breaker::consecutive(1).open_for(second).ramp(10 * second);
+    /// let mut now = Timestamp::ZERO;
+    /// bank.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
+    /// now = now + second;
+    /// bank.permit(now, 0).unwrap().succeeded(now, Duration::ZERO, 0);
+    /// assert_eq!(bank.state(), BreakerState::Ramp);
+    /// let through = |at| (0..10).filter(|k| bank.permit(at, u64::MAX / 10 * k).is_ok()).count();
+    /// let (early, late) = (through(now), through(now + 5 * second));
+    /// assert!(early <= 2 && (5..=6).contains(&late), "a tenth, then half and more: {early}, {late}");
+    /// ```
     pub const fn ramp(mut self, time: Duration) -> Breaker {
         self.settings.ramp = time;
         self.must()
@@ -335,23 +494,47 @@ impl Breaker {
     /// # Panics
     ///
     /// If it is not between 0 and 1.
+    ///
+    /// ```
+    /// # use relent::Breaker;
+    /// # use std::time::Duration;
+    /// const HALF_AT_ONCE: Breaker = Breaker::consecutive(5).ramp(Duration::from_secs(10)).ramp_from(0.5);
+    /// ```
     pub const fn ramp_from(mut self, share: f64) -> Breaker {
         self.settings.ramp_from = share;
         self.must()
     }
 
     /// Everything the breaker was told, by name.
+    ///
+    /// ```
+    /// # use relent::Breaker;
+    /// assert_eq!(Breaker::consecutive(5).settings().consecutive, Some(5));
+    /// ```
     pub const fn settings(&self) -> BreakerSettings {
         self.settings
     }
 
     /// A closed breaker of the same settings that has seen nothing yet.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Timestamp};
+    /// let bank = Breaker::consecutive(5);
+    /// bank.hold_open(Timestamp::ZERO);
+    /// assert_eq!(bank.fresh().state(), BreakerState::Closed);
+    /// ```
     pub const fn fresh(&self) -> Breaker {
         Breaker::of(self.settings)
     }
 
     /// Whether [`BreakerPass`]es and outcomes of a closed breaker look at the time or at how long an attempt took. If not, a
     /// caller may pass [`Timestamp::ZERO`](crate::Timestamp::ZERO) to a closed one and spare itself reading a clock.
+    ///
+    /// ```
+    /// # use relent::Breaker;
+    /// assert!(!Breaker::consecutive(5).is_timed());
+    /// assert!(Breaker::share(0.5).is_timed(), "over the last 10 s");
+    /// ```
     pub const fn is_timed(&self) -> bool {
         matches!(self.shape, Shape::Time { .. }) || self.settings.slow_after.is_some()
     }

@@ -5,6 +5,14 @@ use crate::core::{settings::Invalid, time::nanos};
 use core::time::Duration;
 
 /// Over what the shares of a breaker are taken.
+///
+/// ```
+/// use relent::{Breaker, BreakerWindow};
+/// use std::time::Duration;
+///
+/// assert_eq!(Breaker::share(0.5).settings().window, BreakerWindow::Time(Duration::from_secs(10)));
+/// assert_eq!(Breaker::share(0.5).window_calls(100).settings().window, BreakerWindow::Calls(100));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BreakerWindow {
     /// The last calls, 1 to 1024.
@@ -14,6 +22,13 @@ pub enum BreakerWindow {
 }
 
 /// Where another system's breaker differs in small things, so that its traces hold.
+///
+/// ```
+/// use relent::{BreakerQuirks, BreakerSettings};
+///
+/// let settings = BreakerSettings { quirks: BreakerQuirks::Gobreaker, consecutive: Some(6), ..BreakerSettings::default() };
+/// assert!(settings.breaker().is_ok());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BreakerQuirks {

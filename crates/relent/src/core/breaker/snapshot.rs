@@ -4,6 +4,17 @@ use super::{Breaker, BreakerState};
 use crate::core::{time::Timestamp, word::pause};
 
 /// Everything about a breaker at one moment: its parts belong together.
+///
+/// ```
+/// use relent::{Breaker, BreakerState, Timestamp};
+/// use std::time::Duration;
+///
+/// let (bank, now) = (Breaker::consecutive(1).open_for(Duration::from_secs(30)), Timestamp::ZERO);
+/// bank.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
+/// let seen = bank.snapshot(now);
+/// assert_eq!((seen.state, seen.trips), (BreakerState::Open, 1));
+/// assert_eq!(seen.until, Some(now + Duration::from_secs(30)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BreakerSnapshot {
@@ -35,12 +46,26 @@ pub struct BreakerSnapshot {
 
 impl Breaker {
     /// The state at this moment.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState};
+    /// assert_eq!(Breaker::consecutive(5).state(), BreakerState::Closed);
+    /// ```
     pub fn state(&self) -> BreakerState {
         self.packed().state()
     }
 
     /// When it would be worth asking again: `now` if attempts are let through, else the end of the open time.
     /// [`Timestamp::MAX`] if it is held open.
+    ///
+    /// ```
+    /// # use relent::{Breaker, Timestamp};
+    /// # use std::time::Duration;
+    /// let (bank, now) = (Breaker::consecutive(1).open_for(Duration::from_secs(30)), Timestamp::ZERO);
+    /// assert_eq!(bank.worth_asking_at(now), now);
+    /// bank.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
+    /// assert_eq!(bank.worth_asking_at(now), now + Duration::from_secs(30));
+    /// ```
     pub fn worth_asking_at(&self, now: Timestamp) -> Timestamp {
         let word = self.settled();
         match word.state() {
@@ -51,6 +76,14 @@ impl Breaker {
     }
 
     /// Everything at one moment. `now` says which part of a window of time still counts.
+    ///
+    /// ```
+    /// # use relent::{Breaker, Timestamp};
+    /// let (bank, now) = (Breaker::consecutive(5), Timestamp::ZERO);
+    /// bank.hold_open(now);
+    /// assert!(bank.permit(now, 0).is_err());
+    /// assert_eq!(bank.snapshot(now).refused, 1);
+    /// ```
     pub fn snapshot(&self, now: Timestamp) -> BreakerSnapshot {
         loop {
             let word = self.settled();

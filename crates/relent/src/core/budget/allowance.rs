@@ -82,6 +82,17 @@ impl PartialEq for dyn Allowance {
 }
 
 /// What a retry was paid with: kept from the decision until the outcome of that attempt, or its refund.
+///
+/// ```
+/// use relent::{Budget, Outcome, Timestamp, Verdict};
+///
+/// let (budget, now) = (Budget::aws_quota_2_1(), Timestamp::ZERO);
+/// let paid = budget.withdraw(now, Outcome::Failure(Verdict::Transient), 0).unwrap();
+/// assert_eq!((paid.cost(), budget.balance(now)), (14, 486.0));
+/// budget.retry(now, paid); // The retry starts ...
+/// budget.outcome(now, Outcome::Success, Some(paid)); // ... and succeeds.
+/// assert_eq!(budget.balance(now), 500.0);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Withdrawal {
     cost: u32,
@@ -90,6 +101,12 @@ pub struct Withdrawal {
 
 impl Withdrawal {
     /// For an [`Allowance`] of one's own: what it cost, and eight bytes that come back with it.
+    ///
+    /// ```
+    /// # use relent::Withdrawal;
+    /// let paid = Withdrawal::new(14, 7);
+    /// assert_eq!((paid.cost(), paid.mark()), (14, 7));
+    /// ```
     pub const fn new(cost: u32, mark: u64) -> Withdrawal {
         Withdrawal { cost, mark }
     }
@@ -100,6 +117,11 @@ impl Withdrawal {
     }
 
     /// The eight bytes of the budget's own.
+    ///
+    /// ```
+    /// # use relent::Withdrawal;
+    /// assert_eq!(Withdrawal::new(14, 7).mark(), 7);
+    /// ```
     pub const fn mark(self) -> u64 {
         self.mark
     }

@@ -7,6 +7,14 @@ use super::{Withdrawal, allowance::Allowance};
 use crate::core::{outcome::Outcome, time::Timestamp, word::Word};
 
 /// What retries cost, and how much there is.
+///
+/// ```
+/// use relent::{AwsQuota, Budget, BudgetSettings, Outcome, Timestamp, Verdict};
+///
+/// let small = BudgetSettings::AwsQuota(AwsQuota { capacity: 100, ..AwsQuota::V2_1 }).budget().unwrap();
+/// let failed = Outcome::Failure(Verdict::Transient);
+/// assert_eq!((0..100).filter(|_| small.withdraw(Timestamp::ZERO, failed, 0).is_some()).count(), 7);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AwsQuota {
     /// How many tokens there are at first and at most.

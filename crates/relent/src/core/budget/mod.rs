@@ -87,6 +87,14 @@ impl Budget {
     /// every constructor here.
     ///
     /// Source: Finagle's `RetryBudget`; 10 % is the figure of Google's SRE book, chapter 21.
+    ///
+    /// ```
+    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
+    /// let (budget, now) = (Budget::ratio(0.2).min_per_second(0), Timestamp::ZERO);
+    /// (0..100).for_each(|_| assert!(budget.start(now, 0)));
+    /// let failed = Outcome::Failure(Verdict::Transient);
+    /// assert_eq!((0..100).filter(|_| budget.withdraw(now, failed, 0).is_some()).count(), 20);
+    /// ```
     pub const fn ratio(ratio: f64) -> Budget {
         BudgetSettings::Ratio { ratio, min_per_second: 1, window: Duration::from_secs(10) }.must()
     }
@@ -97,6 +105,12 @@ impl Budget {
     /// # Panics
     ///
     /// If the budget has no such floor, or it is more than a million.
+    ///
+    /// ```
+    /// # use relent::{Budget, Timestamp};
+    /// let budget = Budget::ratio(0.1).min_per_second(5);
+    /// assert_eq!(budget.balance(Timestamp::ZERO), 50.0, "ten seconds' worth, without any calls");
+    /// ```
     pub const fn min_per_second(self, min_per_second: u32) -> Budget {
         match self.settings {
             BudgetSettings::Ratio { ratio, window, .. } => {
@@ -113,6 +127,13 @@ impl Budget {
     /// # Panics
     ///
     /// If the budget has no window, or it is not between 1 ms and a day (Finagle: 1 s and 60 s).
+    ///
+    /// ```
+    /// # use relent::{Budget, Timestamp};
+    /// # use std::time::Duration;
+    /// let budget = Budget::ratio(0.1).min_per_second(5).window(Duration::from_secs(60));
+    /// assert_eq!(budget.balance(Timestamp::ZERO), 300.0);
+    /// ```
     pub const fn window(self, window: Duration) -> Budget {
         match self.settings {
             BudgetSettings::Ratio { ratio, min_per_second, .. } => {
@@ -128,6 +149,13 @@ impl Budget {
 
     /// The AWS SDKs' retry quota, version 2.0 (2020): 500 tokens; a retry takes 5, or 10 after a timeout; a success gives
     /// back what its last retry took, or 1.
+    ///
+    /// ```
+    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
+    /// let budget = Budget::aws_quota_2_0();
+    /// let failed = Outcome::Failure(Verdict::Transient);
+    /// assert_eq!((0..200).filter(|_| budget.withdraw(Timestamp::ZERO, failed, 0).is_some()).count(), 100);
+    /// ```
     pub const fn aws_quota_2_0() -> Budget {
         BudgetSettings::AwsQuota(AwsQuota::V2_0).must()
     }
@@ -196,6 +224,15 @@ impl Budget {
     /// # Panics
     ///
     /// If the budget does not count what is in flight.
+    ///
+    /// ```
+    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
+    /// let (budget, now) = (Budget::in_flight(0.2, 3).count_sleeping(false), Timestamp::ZERO);
+    /// let paid = budget.withdraw(now, Outcome::Failure(Verdict::Transient), 0).unwrap();
+    /// assert_eq!(budget.balance(now), 3.0, "it sleeps");
+    /// budget.retry(now, paid);
+    /// assert_eq!(budget.balance(now), 2.0, "it is in flight");
+    /// ```
     pub const fn count_sleeping(self, sleeping: bool) -> Budget {
         match self.settings {
             BudgetSettings::InFlight { share, floor, inclusive, .. } => {
@@ -220,17 +257,49 @@ impl Budget {
     }
 
     /// A budget of the user's own.
+    ///
+    /// ```
+    /// # use relent::{Allowance, Budget, Outcome, Timestamp, Withdrawal};
+    /// /// No retries at all while something else is restored.
+    /// #[derive(Debug)]
+    /// struct Nothing;
+    ///
+    /// impl Allowance for Nothing {
+    ///     fn name(&self) -> &str {
+    ///         "nothing"
+    ///     }
+    ///     fn withdraw(&self, _: Timestamp, _: Outcome, _: u64) -> Option<Withdrawal> {
+    ///         None
+    ///     }
+    ///     fn refund(&self, _: Timestamp, _: Withdrawal) {}
+    ///     fn balance(&self, _: Timestamp) -> f64 {
+    ///         0.0
+    ///     }
+    /// }
+    /// static BUDGET: Budget = Budget::custom(&Nothing);
+    /// assert_eq!(BUDGET.name(), "nothing");
+    /// ```
     pub const fn custom(rule: &'static dyn Allowance) -> Budget {
         BudgetSettings::Custom(rule).must()
     }
 
     /// Everything the budget says, by name.
+    ///
+    /// ```
+    /// # use relent::{Budget, BudgetSettings};
+    /// assert!(matches!(Budget::ratio(0.1).settings(), BudgetSettings::Ratio { min_per_second: 1, .. }));
+    /// ```
     pub const fn settings(&self) -> BudgetSettings {
         self.settings
     }
 
     /// The kind, as policy files name it: `ratio`, `aws_quota`, `grpc`, `finagle`, `in_flight`, `throttle`; of a budget of
     /// the user's own, its name.
+    ///
+    /// ```
+    /// # use relent::Budget;
+    /// assert_eq!(Budget::in_flight(0.2, 3).name(), "in_flight");
+    /// ```
     pub fn name(&self) -> &str {
         match &self.kind {
             Kind::Ratio(kind) => kind.name(),
@@ -245,6 +314,11 @@ impl Budget {
 
     /// A call starts. `false` refuses its first attempt, which only [`throttle`](Budget::throttle) and budgets of the
     /// user's own do; then nothing else is told of that call.
+    ///
+    /// ```
+    /// # use relent::{Budget, Timestamp};
+    /// assert!(Budget::ratio(0.1).start(Timestamp::ZERO, 0), "first attempts are free");
+    /// ```
     #[inline]
     pub fn start(&self, now: Timestamp, draw: u64) -> bool {
         match &self.kind {
@@ -259,6 +333,12 @@ impl Budget {
 
     /// A retry is decided after an attempt that ended as `failure` says: `None` refuses it. The withdrawal belongs to
     /// [`retry`](Budget::retry) and [`outcome`](Budget::outcome) of that attempt, or to its [`refund`](Budget::refund).
+    ///
+    /// ```
+    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
+    /// let (budget, now) = (Budget::aws_quota_2_1(), Timestamp::ZERO);
+    /// assert_eq!(budget.withdraw(now, Outcome::Failure(Verdict::Transient), 0).unwrap().cost(), 14);
+    /// ```
     #[inline]
     pub fn withdraw(&self, now: Timestamp, failure: Outcome, draw: u64) -> Option<Withdrawal> {
         match &self.kind {
@@ -273,6 +353,15 @@ impl Budget {
     }
 
     /// A retry starts, after its delay.
+    ///
+    /// ```
+    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
+    /// let (budget, now) = (Budget::in_flight(0.2, 3), Timestamp::ZERO);
+    /// let paid = budget.withdraw(now, Outcome::Failure(Verdict::Transient), 0).unwrap();
+    /// budget.retry(now, paid);
+    /// budget.outcome(now, Outcome::Success, Some(paid));
+    /// assert_eq!(budget.balance(now), 3.0);
+    /// ```
     #[inline]
     pub fn retry(&self, now: Timestamp, withdrawal: Withdrawal) {
         match &self.kind {
@@ -284,6 +373,15 @@ impl Budget {
 
     /// An attempt ended; `paid` is its withdrawal, `None` for the first attempt of a call. Told before the next
     /// [`withdraw`](Budget::withdraw).
+    ///
+    /// ```
+    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
+    /// let (budget, now) = (Budget::grpc(10, 0.5), Timestamp::ZERO);
+    /// budget.outcome(now, Outcome::Failure(Verdict::Transient), None);
+    /// assert_eq!(budget.balance(now), 9.0);
+    /// budget.outcome(now, Outcome::Success, None);
+    /// assert_eq!(budget.balance(now), 9.5);
+    /// ```
     #[inline]
     pub fn outcome(&self, now: Timestamp, outcome: Outcome, paid: Option<Withdrawal>) {
         match &self.kind {
@@ -297,6 +395,14 @@ impl Budget {
     }
 
     /// A retry that was paid for will never start: its sleep was cancelled, or breaker or limiter refused it.
+    ///
+    /// ```
+    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
+    /// let (budget, now) = (Budget::aws_quota_2_1(), Timestamp::ZERO);
+    /// let paid = budget.withdraw(now, Outcome::Failure(Verdict::Transient), 0).unwrap();
+    /// budget.refund(now, paid); // Its sleep was cancelled.
+    /// assert_eq!(budget.balance(now), 500.0);
+    /// ```
     pub fn refund(&self, now: Timestamp, withdrawal: Withdrawal) {
         match &self.kind {
             Kind::Ratio(kind) => kind.refund(now, withdrawal),
@@ -311,6 +417,12 @@ impl Budget {
 
     /// What is left: retries that could be withdrawn in a row now (`ratio`, `in_flight`, `finagle`, which may be negative),
     /// tokens (`aws_quota`, `grpc`), or the share of attempts let through (`throttle`).
+    ///
+    /// ```
+    /// # use relent::{Budget, Timestamp};
+    /// assert_eq!(Budget::aws_quota_2_1().balance(Timestamp::ZERO), 500.0);
+    /// assert_eq!(Budget::in_flight(0.2, 3).balance(Timestamp::ZERO), 3.0);
+    /// ```
     pub fn balance(&self, now: Timestamp) -> f64 {
         match &self.kind {
             Kind::Ratio(kind) => kind.balance(now),
@@ -324,6 +436,16 @@ impl Budget {
     }
 
     /// The probability with which a call that starts now is refused: 0 but for [`throttle`](Budget::throttle).
+    ///
+    /// ```
+    /// # use relent::{Budget, Timestamp};
+    /// let (budget, now) = (Budget::throttle(2.0), Timestamp::ZERO);
+    /// assert_eq!(budget.rejection(now), 0.0);
+    /// (0..9).for_each(|_| {
+    ///     budget.start(now, u64::MAX);
+    /// });
+    /// assert_eq!(budget.rejection(now), 0.9, "of nine requests none was accepted");
+    /// ```
     pub fn rejection(&self, now: Timestamp) -> f64 {
         match &self.kind {
             Kind::Throttle(kind) => kind.rejection(now),
@@ -381,6 +503,14 @@ impl Budget {
     }
 
     /// As if nothing had happened yet. A budget of the user's own is left alone.
+    ///
+    /// ```
+    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
+    /// let (budget, now) = (Budget::aws_quota_2_1(), Timestamp::ZERO);
+    /// assert!(budget.withdraw(now, Outcome::TimedOut, 0).is_some());
+    /// budget.reset(now);
+    /// assert_eq!(budget.balance(now), 500.0);
+    /// ```
     pub fn reset(&self, now: Timestamp) {
         match &self.kind {
             Kind::Ratio(kind) => kind.reset(now.as_nanos()),

@@ -129,11 +129,24 @@ impl AwsBucket {
     }
 
     /// Seconds until so many tokens are there.
+    ///
+    /// ```
+    /// # use relent::AwsBucket;
+    /// let bucket = AwsBucket::new(2.0, 0.0);
+    /// assert_eq!(bucket.wait(1.0), 0.5);
+    /// ```
     pub fn wait(&self, amount: f64) -> f64 {
         ((amount - self.capacity) / self.fill_rate).max(0.0)
     }
 
     /// Changes the rate; what has come in until now came at the old one.
+    ///
+    /// ```
+    /// # use relent::AwsBucket;
+    /// let mut bucket = AwsBucket::new(4.0, 0.0);
+    /// bucket.set_rate(0.1, 1.0);
+    /// assert_eq!((bucket.fill_rate, bucket.capacity), (0.5, 1.0), "never slower, nor smaller");
+    /// ```
     pub fn set_rate(&mut self, rate: f64, t: f64) {
         self.refill(t);
         self.fill_rate = rate.max(MIN_RATE);
@@ -206,6 +219,17 @@ impl Adaptive {
 }
 
 /// What an `aws_adaptive` limiter knows, in rates a second.
+///
+/// ```
+/// use relent::{Limit, LimitAnswer, Outcome, Timestamp, Verdict};
+/// use std::time::Duration;
+///
+/// let (limit, now) = (Limit::aws_adaptive(), Timestamp::ZERO);
+/// assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+/// limit.release(now, Outcome::Failure(Verdict::After(Duration::ZERO)), Duration::ZERO);
+/// let state = limit.aws_state(now).unwrap();
+/// assert_eq!((state.enabled, state.bucket.fill_rate), (true, 0.5));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AwsAdaptiveState {
     /// Whether it limits: from the first throttling on.

@@ -60,6 +60,24 @@ enum Kind {
 }
 
 /// What a limiter answers.
+///
+/// ```
+/// use relent::{Limit, LimitAnswer, Timestamp};
+/// use std::time::Duration;
+///
+/// fn attempt(limit: &Limit, now: Timestamp) -> String {
+///     match limit.acquire(now) {
+///         LimitAnswer::Granted => "made".to_owned(),
+///         LimitAnswer::Wait(wait) => format!("asks again in {wait:?}"),
+///         LimitAnswer::Queue(most) => format!("queues for up to {most:?}"),
+///         LimitAnswer::Shed => "not made".to_owned(),
+///     }
+/// }
+///
+/// let limit = Limit::concurrency(1).queue(1, Duration::from_secs(1));
+/// let answers = [(); 3].map(|()| attempt(&limit, Timestamp::ZERO));
+/// assert_eq!(answers, ["made", "queues for up to 1s", "not made"]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "an attempt that was not granted must not be made"]
 pub enum LimitAnswer {
@@ -75,6 +93,17 @@ pub enum LimitAnswer {
 }
 
 /// Whom to wake, of those who queue.
+///
+/// ```
+/// use relent::{Limit, LimitAnswer, LimitNext, Timestamp};
+/// use std::time::Duration;
+///
+/// let (limit, now) = (Limit::concurrency(1).queue(9, Duration::from_secs(1)), Timestamp::ZERO);
+/// assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+/// assert!(matches!(limit.acquire(now), LimitAnswer::Queue(_)));
+/// limit.give_back(now);
+/// assert_eq!(limit.next(now), Some(LimitNext::Oldest), "nobody has waited long yet");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitNext {
     /// Who has waited longest.
@@ -84,6 +113,16 @@ pub enum LimitNext {
 }
 
 /// What a limiter knows.
+///
+/// ```
+/// use relent::{Limit, Timestamp};
+///
+/// let (limit, now) = (Limit::concurrency(3), Timestamp::ZERO);
+/// let permit = limit.permit(now).unwrap();
+/// let seen = limit.snapshot(now);
+/// assert_eq!((seen.limit, seen.in_flight, seen.available), (Some(3.0), Some(1), 2.0));
+/// # drop(permit);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LimitSnapshot {
     /// Attempts that may be in flight; for a rate, permits that may come at once. `None` if it does not limit now.
@@ -107,6 +146,14 @@ impl Limit {
     ///
     /// If the rate is not between 1 and a million. In a `const` or `static`, the panic is a compile error. The same
     /// holds for every constructor here.
+    ///
+    /// ```
+    /// # use relent::{Limit, LimitAnswer, Timestamp};
+    /// # use std::time::Duration;
+    /// let (limit, now) = (Limit::rate(100), Timestamp::ZERO);
+    /// assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+    /// assert_eq!(limit.acquire(now), LimitAnswer::Wait(Duration::from_millis(10)));
+    /// ```
     pub const fn rate(per_second: u32) -> Limit {
         LimitSettings::Rate { rate: per_second, per: Duration::from_secs(1), burst: 1 }.must()
     }
@@ -116,6 +163,12 @@ impl Limit {
     /// # Panics
     ///
     /// If it is zero, or the limit is no rate.
+    ///
+    /// ```
+    /// # use relent::{Limit, LimitAnswer, Timestamp};
+    /// let (limit, now) = (Limit::rate(100).burst(5), Timestamp::ZERO);
+    /// assert_eq!((0..100).filter(|_| limit.acquire(now) == LimitAnswer::Granted).count(), 5);
+    /// ```
     pub const fn burst(self, burst: u32) -> Limit {
         match self.settings {
             LimitSettings::Rate { rate, per, .. } => LimitSettings::Rate { rate, per, burst }.must(),
@@ -128,6 +181,14 @@ impl Limit {
     /// # Panics
     ///
     /// If it is not between 1 ms and a day, or the limit is no rate.
+    ///
+    /// ```
+    /// # use relent::{Limit, LimitAnswer, Timestamp};
+    /// # use std::time::Duration;
+    /// let (limit, now) = (Limit::rate(5).per(Duration::from_secs(60)), Timestamp::ZERO);
+    /// assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+    /// assert_eq!(limit.acquire(now), LimitAnswer::Wait(Duration::from_secs(12)));
+    /// ```
     pub const fn per(self, per: Duration) -> Limit {
         match self.settings {
             LimitSettings::Rate { rate, burst, .. } => LimitSettings::Rate { rate, per, burst }.must(),
@@ -194,6 +255,14 @@ impl Limit {
     /// # Panics
     ///
     /// If the limit does not start between them, is another kind of limit, or `min` is zero.
+    ///
+    /// ```
+    /// # use relent::{Limit, Outcome, Timestamp};
+    /// # use std::time::Duration;
+    /// let (limit, now) = (Limit::aimd(20).between(19, 100), Timestamp::from_nanos(1_000_000_000));
+    /// limit.permit(now).unwrap().end(now, Outcome::TimedOut, Duration::from_millis(5));
+    /// assert_eq!(limit.snapshot(now).limit, Some(19.0), "18 without a least");
+    /// ```
     pub const fn between(self, min: u32, max: u32) -> Limit {
         match self.settings {
             LimitSettings::Aimd { start, slow_after, .. } => LimitSettings::Aimd { start, min, max, slow_after }.must(),
@@ -206,6 +275,15 @@ impl Limit {
     /// # Panics
     ///
     /// If it is zero, or another kind of limit.
+    ///
+    /// ```
+    /// # use relent::{Limit, Outcome, Timestamp};
+    /// # use std::time::Duration;
+    /// let limit = Limit::aimd(20).slow_after(Duration::from_secs(1));
+    /// let now = Timestamp::from_nanos(1_000_000_000);
+    /// limit.permit(now).unwrap().end(now, Outcome::Success, Duration::from_secs(2));
+    /// assert_eq!(limit.snapshot(now).limit, Some(18.0));
+    /// ```
     pub const fn slow_after(self, slow_after: Duration) -> Limit {
         match self.settings {
             LimitSettings::Aimd { start, min, max, .. } => LimitSettings::Aimd { start, min, max, slow_after }.must(),
@@ -242,11 +320,21 @@ impl Limit {
     }
 
     /// Everything the limit says, by name.
+    ///
+    /// ```
+    /// # use relent::{Limit, LimitSettings};
+    /// assert!(matches!(Limit::rate(100).settings(), LimitSettings::Rate { rate: 100, burst: 1, .. }));
+    /// ```
     pub const fn settings(&self) -> LimitSettings {
         self.settings
     }
 
     /// The kind, as policy files name it: `rate`, `concurrency`, `aimd`, `gradient`, `aws_adaptive`.
+    ///
+    /// ```
+    /// # use relent::Limit;
+    /// assert_eq!(Limit::aimd(20).name(), "aimd");
+    /// ```
     pub const fn name(&self) -> &'static str {
         match self.kind {
             Kind::Rate(_) => "rate",
@@ -258,6 +346,15 @@ impl Limit {
     }
 
     /// Asks for leave for one attempt. [`permit`](Limit::permit) is the same as a guard.
+    ///
+    /// ```
+    /// # use relent::{Limit, LimitAnswer, Outcome, Timestamp};
+    /// # use std::time::Duration;
+    /// let (limit, now) = (Limit::concurrency(1), Timestamp::ZERO);
+    /// assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+    /// assert_eq!(limit.acquire(now), LimitAnswer::Shed);
+    /// limit.release(now, Outcome::Success, Duration::from_millis(3));
+    /// ```
     #[inline]
     pub fn acquire(&self, now: Timestamp) -> LimitAnswer {
         match &self.kind {
@@ -298,6 +395,15 @@ impl Limit {
 
     /// An attempt that was granted ended; `latency` is how long it took. A [dropped](Outcome::Dropped) one makes room
     /// and counts as neither success nor failure; the permit of a rate is used up, because the far side saw the attempt.
+    ///
+    /// ```
+    /// # use relent::{Limit, LimitAnswer, Outcome, Timestamp};
+    /// # use std::time::Duration;
+    /// let (limit, now) = (Limit::concurrency(1), Timestamp::ZERO);
+    /// assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+    /// limit.release(now, Outcome::Success, Duration::from_millis(3));
+    /// assert_eq!(limit.snapshot(now).in_flight, Some(0));
+    /// ```
     #[inline]
     pub fn release(&self, now: Timestamp, outcome: Outcome, latency: Duration) {
         match &self.kind {
@@ -310,6 +416,14 @@ impl Limit {
     }
 
     /// An attempt that was granted will never start: as if it had not been granted.
+    ///
+    /// ```
+    /// # use relent::{Limit, LimitAnswer, Timestamp};
+    /// let (limit, now) = (Limit::rate(100), Timestamp::ZERO);
+    /// assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+    /// limit.give_back(now); // The caller was cancelled before it sent anything.
+    /// assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+    /// ```
     #[inline]
     pub fn give_back(&self, now: Timestamp) {
         match &self.kind {
@@ -322,6 +436,17 @@ impl Limit {
     }
 
     /// From the queue into flight, if there is room; otherwise the caller stays in the queue.
+    ///
+    /// ```
+    /// # use relent::{Limit, LimitAnswer, Timestamp};
+    /// # use std::time::Duration;
+    /// let (limit, now) = (Limit::concurrency(1).queue(1, Duration::from_secs(1)), Timestamp::ZERO);
+    /// assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+    /// assert!(matches!(limit.acquire(now), LimitAnswer::Queue(_)));
+    /// assert!(!limit.enter(), "no room yet");
+    /// limit.give_back(now);
+    /// assert!(limit.enter());
+    /// ```
     pub fn enter(&self) -> bool {
         match &self.kind {
             Kind::Concurrency(kind) => kind.enter(),
@@ -330,6 +455,16 @@ impl Limit {
     }
 
     /// Out of the queue: too long, or cancelled.
+    ///
+    /// ```
+    /// # use relent::{Limit, LimitAnswer, Timestamp};
+    /// # use std::time::Duration;
+    /// let (limit, now) = (Limit::concurrency(1).queue(1, Duration::from_secs(1)), Timestamp::ZERO);
+    /// assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+    /// assert!(matches!(limit.acquire(now), LimitAnswer::Queue(_)));
+    /// limit.leave(); // It waited for as long as it could.
+    /// assert_eq!(limit.snapshot(now).queued, 0);
+    /// ```
     pub fn leave(&self) {
         if let Kind::Concurrency(kind) = &self.kind {
             kind.leave();
@@ -337,6 +472,17 @@ impl Limit {
     }
 
     /// Whom of the queue to wake now; `None` if nobody waits or there is no room.
+    ///
+    /// ```
+    /// # use relent::{Limit, LimitAnswer, LimitNext, Timestamp};
+    /// # use std::time::Duration;
+    /// let (limit, now) = (Limit::concurrency(1).queue(1, Duration::from_secs(1)), Timestamp::ZERO);
+    /// assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+    /// assert!(matches!(limit.acquire(now), LimitAnswer::Queue(_)));
+    /// assert_eq!(limit.next(now), None, "no room");
+    /// limit.give_back(now);
+    /// assert_eq!(limit.next(now), Some(LimitNext::Oldest));
+    /// ```
     pub fn next(&self, now: Timestamp) -> Option<LimitNext> {
         match &self.kind {
             Kind::Concurrency(kind) => kind.next(now),
@@ -345,6 +491,12 @@ impl Limit {
     }
 
     /// What the limiter knows now.
+    ///
+    /// ```
+    /// # use relent::{Limit, Timestamp};
+    /// let seen = Limit::rate(100).burst(10).snapshot(Timestamp::ZERO);
+    /// assert_eq!((seen.rate, seen.available), (Some(100.0), 10.0));
+    /// ```
     pub fn snapshot(&self, now: Timestamp) -> LimitSnapshot {
         let flight = |flight: &flight::Flight| {
             let limit = flight.limit() as f64 / flight::FINE as f64;
@@ -378,6 +530,13 @@ impl Limit {
     }
 
     /// What an [`aws_adaptive`](Limit::aws_adaptive) limit knows; `None` for other limits.
+    ///
+    /// ```
+    /// # use relent::{Limit, Timestamp};
+    /// let now = Timestamp::ZERO;
+    /// assert!(!Limit::aws_adaptive().aws_state(now).unwrap().enabled, "nothing was throttled yet");
+    /// assert_eq!(Limit::rate(100).aws_state(now), None);
+    /// ```
     pub fn aws_state(&self, now: Timestamp) -> Option<AwsAdaptiveState> {
         match &self.kind {
             Kind::AwsAdaptive(kind) => Some(kind.state(now)),
@@ -386,6 +545,19 @@ impl Limit {
     }
 
     /// The latency without load that a [`gradient`](Limit::gradient) limit has measured; `None` before, and for others.
+    ///
+    /// ```
+    /// # use relent::{Limit, LimitAnswer, Outcome, Timestamp};
+    /// # use std::time::Duration;
+    /// let (limit, mut now, took) = (Limit::gradient(20), Timestamp::ZERO, Duration::from_millis(10));
+    /// assert_eq!(limit.min_rtt(), None);
+    /// while limit.min_rtt().is_none() {
+    ///     assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+    ///     now = now + took;
+    ///     limit.release(now, Outcome::Success, took);
+    /// }
+    /// assert_eq!(limit.min_rtt(), Some(took));
+    /// ```
     pub fn min_rtt(&self) -> Option<Duration> {
         match &self.kind {
             Kind::Gradient(kind) => Some(kind.min_rtt()).filter(|rtt| !rtt.is_zero()),
@@ -396,6 +568,15 @@ impl Limit {
     /// Takes over the state of another limit, when a configuration is loaded anew: what is in flight stays in flight, a
     /// limit that was found is kept within the new bounds, and of a rate so much of the burst stays used. A limit of
     /// another kind is not taken over. `old` should not be in use any more.
+    ///
+    /// ```
+    /// # use relent::{Limit, LimitAnswer, Timestamp};
+    /// let (old, now) = (Limit::concurrency(2), Timestamp::ZERO);
+    /// assert_eq!(old.acquire(now), LimitAnswer::Granted);
+    /// let new = Limit::concurrency(10);
+    /// new.adopt(&old, now);
+    /// assert_eq!(new.snapshot(now).in_flight, Some(1));
+    /// ```
     pub fn adopt(&self, old: &Limit, now: Timestamp) {
         match (&self.kind, &old.kind) {
             (Kind::Rate(new), Kind::Rate(old)) => new.adopt(old, now),
@@ -418,6 +599,14 @@ impl Limit {
     }
 
     /// As if nothing had happened yet, and nothing were in flight.
+    ///
+    /// ```
+    /// # use relent::{Limit, LimitAnswer, Timestamp};
+    /// let (limit, now) = (Limit::concurrency(1), Timestamp::ZERO);
+    /// assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+    /// limit.reset(now);
+    /// assert_eq!(limit.snapshot(now).in_flight, Some(0));
+    /// ```
     pub fn reset(&self, now: Timestamp) {
         match &self.kind {
             Kind::Rate(kind) => kind.reset(),

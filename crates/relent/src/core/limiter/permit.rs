@@ -47,6 +47,16 @@ impl Limit {
     ///
     /// Any answer but [`LimitAnswer::Granted`]. After [`LimitAnswer::Queue`] the caller is in the queue, and gets out by
     /// [`enter_permit`](Limit::enter_permit) or [`leave`](Limit::leave).
+    ///
+    /// ```
+    /// # use relent::{Limit, LimitAnswer, Timestamp};
+    /// let (limit, now) = (Limit::concurrency(1), Timestamp::ZERO);
+    /// let held = limit.permit(now)?;
+    /// assert_eq!(limit.permit(now).unwrap_err(), LimitAnswer::Shed);
+    /// drop(held);
+    /// assert!(limit.permit(now).is_ok());
+    /// # Ok::<(), LimitAnswer>(())
+    /// ```
     #[inline]
     pub fn permit(&self, now: Timestamp) -> Result<LimitPermit<'_>, LimitAnswer> {
         match self.acquire(now) {
@@ -56,6 +66,16 @@ impl Limit {
     }
 
     /// From the queue into flight, as a guard. `None` if there is no room: the caller stays in the queue.
+    ///
+    /// ```
+    /// # use relent::{Limit, LimitAnswer, Timestamp};
+    /// # use std::time::Duration;
+    /// let (limit, now) = (Limit::concurrency(1).queue(1, Duration::from_secs(1)), Timestamp::ZERO);
+    /// let held = limit.permit(now).unwrap();
+    /// assert!(matches!(limit.permit(now), Err(LimitAnswer::Queue(_))));
+    /// drop(held);
+    /// assert!(limit.enter_permit(now).is_some());
+    /// ```
     pub fn enter_permit(&self, now: Timestamp) -> Option<LimitPermit<'_>> {
         self.enter().then_some(LimitPermit { limit: self, taken: now, is_held: true })
     }

@@ -88,6 +88,18 @@ enum Phase {
 }
 
 /// Whether an attempt may start.
+///
+/// ```
+/// use relent::{Limit, Timestamp, Upstream, UpstreamAnswer};
+/// use std::time::Duration;
+///
+/// let (gateway, now) = (Upstream::new("gateway").limit(Limit::rate(100)), Timestamp::ZERO);
+/// let within = Duration::from_secs(1);
+/// assert_eq!(gateway.call().ask(now, 0, within), UpstreamAnswer::Go);
+/// let mut second = gateway.call();
+/// assert_eq!(second.ask(now, 0, within), UpstreamAnswer::Wait(Duration::from_millis(10)));
+/// assert_eq!(second.ask(now + Duration::from_millis(10), 0, within), UpstreamAnswer::Go);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "an attempt that was not let through must not be made"]
 pub enum UpstreamAnswer {
@@ -110,6 +122,14 @@ const SPREAD: u64 = 10;
 
 impl Upstream {
     /// One call on this upstream, borrowed: see [`UpstreamCall`].
+    ///
+    /// ```
+    /// # use relent::{Timestamp, Upstream};
+    /// let bank = Upstream::new("bank");
+    /// let mut call = bank.call();
+    /// assert!(call.go_at_once(Timestamp::ZERO));
+    /// assert!(call.is_under_way());
+    /// ```
     #[inline]
     pub fn call(&self) -> UpstreamCall<&Upstream> {
         UpstreamCall::new(self)
@@ -146,28 +166,75 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
     }
 
     /// Waits for an open breaker until it lets probes through, and a spread more, instead of failing at once.
+    ///
+    /// ```
+    /// # use relent::{Breaker, Timestamp, Upstream, UpstreamAnswer};
+    /// # use std::time::Duration;
+    /// let bank = Upstream::new("bank").breaker(Breaker::consecutive(1).open_for(Duration::from_secs(30)));
+    /// let now = Timestamp::ZERO;
+    /// bank.its_breaker().unwrap().permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
+    /// let within = Duration::from_secs(3600);
+    /// assert!(matches!(bank.call().ask(now, 0, within), UpstreamAnswer::Refused(_)));
+    /// let waits = bank.call().wait_while_open(true).ask(now, 0, within);
+    /// assert_eq!(waits, UpstreamAnswer::Wait(Duration::from_secs(30)));
+    /// ```
     pub const fn wait_while_open(mut self, wait: bool) -> Self {
         self.waits_while_open = wait;
         self
     }
 
     /// The upstream.
+    ///
+    /// ```
+    /// # use relent::Upstream;
+    /// assert_eq!(Upstream::new("bank").call().upstream().name(), "bank");
+    /// ```
     pub fn upstream(&self) -> &Upstream {
         &self.upstream
     }
 
     /// Since when it waits to be let through; `None` if it does not.
+    ///
+    /// ```
+    /// # use relent::{Limit, Timestamp, Upstream, UpstreamAnswer};
+    /// # use std::time::Duration;
+    /// let (gateway, now) = (Upstream::new("gateway").limit(Limit::rate(100)), Timestamp::ZERO);
+    /// assert_eq!(gateway.call().ask(now, 0, Duration::MAX), UpstreamAnswer::Go);
+    /// let mut second = gateway.call();
+    /// assert_eq!(second.waiting_since(), None);
+    /// assert!(matches!(second.ask(now, 0, Duration::MAX), UpstreamAnswer::Wait(_)));
+    /// assert_eq!(second.waiting_since(), Some(now));
+    /// ```
     pub fn waiting_since(&self) -> Option<Timestamp> {
         self.is_waiting.then_some(self.asked)
     }
 
     /// Whether an attempt is under way, whose outcome has not been told.
+    ///
+    /// ```
+    /// # use relent::{Outcome, Timestamp, Upstream};
+    /// let (bank, now) = (Upstream::new("bank"), Timestamp::ZERO);
+    /// let mut call = bank.call();
+    /// assert!(!call.is_under_way());
+    /// assert!(call.go_at_once(now));
+    /// assert!(call.is_under_way());
+    /// call.outcome(now, Outcome::Success, 0);
+    /// assert!(!call.is_under_way());
+    /// ```
     pub fn is_under_way(&self) -> bool {
         self.phase == Phase::Flying
     }
 
     /// The other half of [`ask`](UpstreamCall::ask) for a first attempt that nothing hinders: no draw is needed. `false`
     /// if something does; then `ask`.
+    ///
+    /// ```
+    /// # use relent::{Breaker, Timestamp, Upstream};
+    /// let (bank, now) = (Upstream::new("bank").breaker(Breaker::consecutive(5)), Timestamp::ZERO);
+    /// assert!(bank.call().go_at_once(now));
+    /// bank.hold_open_at(now);
+    /// assert!(!bank.call().go_at_once(now));
+    /// ```
     #[inline]
     pub fn go_at_once(&mut self, now: Timestamp) -> bool {
         let upstream = &*self.upstream;
@@ -380,6 +447,15 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
 
     /// Ends the call without an outcome, as dropping it does: an attempt under way counts as neither success nor failure,
     /// and what was paid for a retry that never started is refunded.
+    ///
+    /// ```
+    /// # use relent::{Limit, Timestamp, Upstream};
+    /// let (bank, now) = (Upstream::new("bank").limit(Limit::concurrency(1)), Timestamp::ZERO);
+    /// let mut call = bank.call();
+    /// assert!(call.go_at_once(now));
+    /// call.give_back();
+    /// assert!(bank.call().go_at_once(now));
+    /// ```
     pub fn give_back(&mut self) {
         if self.phase == Phase::Flying {
             self.outcome(self.now, Outcome::Dropped, 0);

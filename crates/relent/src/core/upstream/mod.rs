@@ -65,6 +65,18 @@ enum Name {
 /// The breaker of an upstream went from one state to another: what listeners are told.
 ///
 /// Shown as `bank: closed -> open`.
+///
+/// ```
+/// use relent::{Breaker, BreakerState, Timestamp, Upstream};
+/// use std::sync::{Arc, Mutex};
+///
+/// let bank = Upstream::new("bank").breaker(Breaker::consecutive(5));
+/// let states = Arc::new(Mutex::new(vec![]));
+/// let seen = states.clone();
+/// bank.listen(move |change| seen.lock().unwrap().push((change.from, change.to, change.at)));
+/// bank.hold_open_at(Timestamp::ZERO);
+/// assert_eq!(*states.lock().unwrap(), [(BreakerState::Closed, BreakerState::HeldOpen, Timestamp::ZERO)]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UpstreamChange<'a> {
@@ -213,6 +225,11 @@ impl Upstream {
     }
 
     /// The name.
+    ///
+    /// ```
+    /// # use relent::Upstream;
+    /// assert_eq!(Upstream::new("bank").name(), "bank");
+    /// ```
     pub fn name(&self) -> &str {
         match &self.name {
             Name::Fixed(name) => name,
@@ -222,37 +239,83 @@ impl Upstream {
     }
 
     /// The budget, if there is one: [`Upstream::budget`] without the building.
+    ///
+    /// ```
+    /// # use relent::{Budget, Upstream};
+    /// let bank = Upstream::new("bank").budget(Budget::aws_quota_2_1());
+    /// assert_eq!(bank.its_budget().unwrap().name(), "aws_quota");
+    /// ```
     pub const fn its_budget(&self) -> Option<&Budget> {
         self.budget.as_ref()
     }
 
     /// The breaker, if there is one.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Upstream};
+    /// let bank = Upstream::new("bank").breaker(Breaker::consecutive(5));
+    /// assert_eq!(bank.its_breaker().unwrap().state(), BreakerState::Closed);
+    /// ```
     pub const fn its_breaker(&self) -> Option<&Breaker> {
         self.breaker.as_ref()
     }
 
     /// The limit, if there is one.
+    ///
+    /// ```
+    /// # use relent::{Limit, Upstream};
+    /// assert_eq!(Upstream::new("bank").limit(Limit::rate(100)).its_limit().unwrap().name(), "rate");
+    /// ```
     pub const fn its_limit(&self) -> Option<&Limit> {
         self.limit.as_ref()
     }
 
     /// The hedge, if there is one.
+    ///
+    /// ```
+    /// # use relent::{Hedge, Upstream};
+    /// # use std::time::Duration;
+    /// let bank = Upstream::new("bank").hedge(Hedge::after(Duration::from_millis(50)));
+    /// assert_eq!(bank.its_hedge().unwrap().delay(), Some(Duration::from_millis(50)));
+    /// ```
     pub const fn its_hedge(&self) -> Option<&Hedge> {
         self.hedge.as_ref()
     }
 
     /// Holds the breaker open by hand at `now`: nothing is let through until [`release_at`](Upstream::release_at).
     /// `false` if there is no breaker, and so nothing to hold.
+    ///
+    /// ```
+    /// # use relent::{Breaker, Timestamp, Upstream};
+    /// let bank = Upstream::new("bank").breaker(Breaker::consecutive(5));
+    /// assert!(bank.hold_open_at(Timestamp::ZERO));
+    /// assert!(!Upstream::new("mail").hold_open_at(Timestamp::ZERO), "there is nothing to hold");
+    /// ```
     pub fn hold_open_at(&self, now: Timestamp) -> bool {
         self.by_hand(now, Breaker::hold_open, BreakerState::HeldOpen)
     }
 
     /// Holds the breaker closed by hand at `now`: everything is let through and nothing counted. `false` without one.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Timestamp, Upstream};
+    /// let bank = Upstream::new("bank").breaker(Breaker::consecutive(5));
+    /// bank.hold_closed_at(Timestamp::ZERO);
+    /// assert_eq!(bank.its_breaker().unwrap().state(), BreakerState::HeldClosed);
+    /// ```
     pub fn hold_closed_at(&self, now: Timestamp) -> bool {
         self.by_hand(now, Breaker::hold_closed, BreakerState::HeldClosed)
     }
 
     /// Lets the breaker decide for itself again at `now`: closed, with nothing counted. `false` without one.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Timestamp, Upstream};
+    /// let (bank, now) = (Upstream::new("bank").breaker(Breaker::consecutive(5)), Timestamp::ZERO);
+    /// bank.hold_open_at(now);
+    /// bank.release_at(now);
+    /// assert_eq!(bank.its_breaker().unwrap().state(), BreakerState::Closed);
+    /// ```
     pub fn release_at(&self, now: Timestamp) -> bool {
         self.by_hand(now, Breaker::release, BreakerState::Closed)
     }
@@ -346,6 +409,19 @@ impl Upstream {
 
     /// Whom of those who queue to wake now, for event loops that keep their queue themselves: whoever that is asks
     /// again. `None` if nobody waits or there is no room.
+    ///
+    /// ```
+    /// # use relent::{Limit, LimitNext, Timestamp, Upstream, UpstreamAnswer};
+    /// # use std::time::Duration;
+    /// let far = Upstream::new("far").limit(Limit::concurrency(1).queue(1, Duration::from_secs(1)));
+    /// let (now, within) = (Timestamp::ZERO, Duration::from_secs(1));
+    /// let (mut first, mut second) = (far.call(), far.call());
+    /// assert_eq!(first.ask(now, 0, within), UpstreamAnswer::Go);
+    /// assert_eq!(second.ask(now, 0, within), UpstreamAnswer::Queue(within));
+    /// first.give_back();
+    /// assert_eq!(far.next(now), Some(LimitNext::Oldest));
+    /// assert_eq!(second.ask(now, 0, within), UpstreamAnswer::Go);
+    /// ```
     pub fn next(&self, now: Timestamp) -> Option<LimitNext> {
         self.limit.as_ref()?.next(now)
     }
@@ -406,11 +482,26 @@ impl Upstream {
     }
 
     /// [`hold_closed_at`](Upstream::hold_closed_at) now.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Upstream};
+    /// let bank = Upstream::new("bank").breaker(Breaker::consecutive(5));
+    /// assert!(bank.hold_closed());
+    /// assert_eq!(bank.snapshot().breaker.unwrap().state, BreakerState::HeldClosed);
+    /// ```
     pub fn hold_closed(&self) -> bool {
         self.hold_closed_at(now())
     }
 
     /// [`release_at`](Upstream::release_at) now.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Upstream};
+    /// let bank = Upstream::new("bank").breaker(Breaker::consecutive(5));
+    /// bank.hold_open();
+    /// bank.release();
+    /// assert_eq!(bank.snapshot().breaker.unwrap().state, BreakerState::Closed);
+    /// ```
     pub fn release(&self) -> bool {
         self.release_at(now())
     }

@@ -11,6 +11,16 @@ use core::time::Duration;
 
 /// Everything about an upstream at one moment, and what was done since the start. Always
 /// `attempts == calls - (calls refused before their first attempt) + retries + hedges`.
+///
+/// ```
+/// use relent::{Budget, Policy, Upstream};
+///
+/// let bank = Upstream::new("bank").budget(Budget::aws_quota_2_1());
+/// let down = Policy::immediate().max_attempts(3).on(&bank).retry_blocking(|_| Err::<(), _>("down"));
+/// assert!(down.is_err());
+/// let seen = bank.snapshot();
+/// assert_eq!((seen.calls, seen.attempts, seen.retries, seen.balance), (1, 3, 2, Some(472.0)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct UpstreamSnapshot {
@@ -40,6 +50,12 @@ pub struct UpstreamSnapshot {
 
 impl Upstream {
     /// Everything at `now`.
+    ///
+    /// ```
+    /// # use relent::{Budget, Timestamp, Upstream};
+    /// let bank = Upstream::new("bank").budget(Budget::aws_quota_2_1());
+    /// assert_eq!(bank.snapshot_at(Timestamp::ZERO).balance, Some(500.0));
+    /// ```
     pub fn snapshot_at(&self, now: Timestamp) -> UpstreamSnapshot {
         let counts = &self.counts;
         let (retries, hedges, started) = (counts.retries.get(), counts.hedges.get(), counts.started.get());
