@@ -229,7 +229,7 @@ impl Timer for Still {
 
 /// A policy for tower: so many retries, at once.
 #[derive(Clone)]
-struct Attempts(u32);
+pub(crate) struct Attempts(pub(crate) u32);
 
 impl<Req: Clone, Res, E> tower::retry::Policy<Req, Res, E> for Attempts {
     type Future = Ready<()>;

@@ -12,6 +12,7 @@ mod command;
 mod count;
 mod delays;
 mod harness;
+mod layers;
 mod machine;
 mod sizes;
 mod upstreams;
@@ -22,7 +23,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 relent-bench [--quick] [--json] [GROUP...]
 
-groups: delay start blocking async zero give-up breaker pacer budget upstream budget-together sizes build command (all unless some are named)
+groups: delay start blocking async zero give-up breaker pacer budget upstream layer budget-together sizes build command (all unless some are named)
 ";
 
 fn main() -> ExitCode {
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
         println!("{}\n", machine::describe());
     }
     type Make = fn() -> Group;
-    let groups: [(&str, Make); 12] = [
+    let groups: [(&str, Make); 13] = [
         ("delay", delays::next_delay),
         ("start", delays::start_and_take_eight),
         ("blocking", calls::first_success_blocking),
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         ("pacer", breakers::pacer_two_threads),
         ("budget", budgets::alone),
         ("upstream", upstreams::successes),
+        ("layer", layers::successes),
     ];
     for (name, group) in groups {
         if is_wanted(name) {

@@ -5,3 +5,8 @@ pub mod herd;
 pub mod machine;
 pub mod serve;
 pub mod storm;
+
+/// The page about layers compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/layers.md")]
+struct Layers;

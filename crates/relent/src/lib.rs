@@ -84,6 +84,7 @@
 //! | have the delays of another system | [`compat`] |
 //! | read policies from a file (feature `toml`) | [`relent::config`] |
 //! | judge HTTP responses (feature `http`) | [`relent::wire`] |
+//! | protect a client or a server by a layer (feature `tower`) | [`relent::layer`] |
 //! | see calls in logs and figures (features `tracing`, `metrics`) | [`relent::observe`] |
 //! | copy a recipe | [`cookbook`] |
 //!

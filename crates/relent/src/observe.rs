@@ -50,10 +50,11 @@ mod seen;
 mod spans;
 
 use self::seen::Seen;
+pub(crate) use self::seen::is_anybody_there;
 use crate::{
-    Always, Answer, Attempt, Error, Event, Heeds, Judge, Policy, Retrier, Setting, Silent, SystemTimer, Upstream,
-    Verdict, Watch,
-    hooks::Hooks,
+    Always, Answer, Attempt, Error, Event, Heeds, Judge, Policy, Reason, Retrier, Setting, Silent, SystemTimer,
+    Upstream, Verdict, Watch,
+    hooks::{Hooks, seal::Seal},
     poll,
     run::{self, SEAL},
 };
@@ -135,7 +136,7 @@ impl<W, N, S: Setting> Observed<W, N, S> {
         Fut: Future<Output = Result<V, E>>,
     {
         let (policy, hooks) = self.retrier.into_parts();
-        if !seen::is_anybody_there() {
+        if !is_anybody_there() {
             return run::retry(policy, hooks, op).await;
         }
         let seen = Seen::begin(self.policy, &hooks.setting);
@@ -157,7 +158,7 @@ impl<W, N, S: Setting> Observed<W, N, S> {
         F: FnMut(Attempt) -> Result<V, E>,
     {
         let (policy, mut hooks) = self.retrier.into_parts();
-        if !seen::is_anybody_there() {
+        if !is_anybody_there() {
             return run::retry_blocking(&policy, &mut hooks, op);
         }
         let seen = Seen::begin(self.policy, &hooks.setting);
@@ -177,7 +178,7 @@ impl<W, N, S: Setting> Observed<W, N, S> {
         Fut: Future<Output = Result<Answer<V, E>, E>>,
     {
         let (policy, mut hooks) = self.retrier.into_parts();
-        if !seen::is_anybody_there() {
+        if !is_anybody_there() {
             return poll::poll(&policy, &mut hooks, ask).await;
         }
         let seen = Seen::begin(self.policy, &hooks.setting);
@@ -199,7 +200,7 @@ impl<W, N, S: Setting> Observed<W, N, S> {
         F: FnMut(Attempt) -> Result<Answer<V, E>, E>,
     {
         let (policy, mut hooks) = self.retrier.into_parts();
-        if !seen::is_anybody_there() {
+        if !is_anybody_there() {
             return poll::poll_blocking(&policy, &mut hooks, ask);
         }
         let seen = Seen::begin(self.policy, &hooks.setting);
@@ -214,18 +215,71 @@ impl<W, N, S: Setting> Observed<W, N, S> {
 fn eyes<'s, E, W, N, S>(
     seen: &'s Seen,
     hooks: Hooks<W, N, S>,
-) -> Hooks<impl FnMut(&E) -> Verdict + use<'s, E, W, N, S>, impl FnMut(&Event<'_, E>) + use<'s, E, W, N, S>, S>
+) -> Hooks<Hears<'s, W>, impl FnMut(&Event<'_, E>) + use<'s, E, W, N, S>, S>
 where
-    W: Judge<E>,
     N: Watch<E>,
     E: Display,
 {
-    hooks.map(|mut when, mut notify, setting| {
-        let judge = move |error: &E| seen.judged(when.judge(error, SEAL));
+    hooks.map(|when, mut notify, setting| {
         let watch = move |event: &Event<'_, E>| {
             seen.retried(event);
             notify.watch(event, SEAL);
         };
-        (judge, watch, setting)
+        (Hears { seen, when }, watch, setting)
     })
+}
+
+/// Hears what failures mean.
+struct Hears<'s, W> {
+    seen: &'s Seen,
+    when: W,
+}
+
+impl<E, W> Heeds<E, ()> for Hears<'_, W> {}
+
+impl<E, W: Judge<E>> Judge<E> for Hears<'_, W> {
+    fn judge(&mut self, error: &E, seal: Seal) -> Verdict {
+        self.seen.judged(self.when.judge(error, seal))
+    }
+
+    fn stop(&mut self, error: Option<&E>, seal: Seal) -> Option<Reason> {
+        self.when.stop(error, seal)
+    }
+}
+
+/// A call of a layer, seen.
+#[cfg(feature = "tower")]
+pub(crate) async fn call_of_layer<V, E, F, Fut, W, N, S>(
+    name: &'static str,
+    policy: &Policy,
+    hooks: Hooks<W, N, S>,
+    mut op: F,
+    guard: S::Guard,
+) -> Result<V, Error<E>>
+where
+    W: Judge<E>,
+    N: Watch<E>,
+    S: Setting,
+    E: Display,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
+{
+    let seen = Seen::begin(name, &hooks.setting);
+    let mut hooks = eyes(&seen, hooks);
+    let mut op = |nth| seen.attempt(op(nth));
+    let result = seen.within(run::go_on(policy, &mut hooks, None, &mut op, guard)).await;
+    seen.end(&hooks.setting, result)
+}
+
+#[cfg(feature = "tower")]
+impl<W, N, S> Observed<W, N, S> {
+    /// [`Retrier::layer`], seen. An answer that is a failure is one in logs and figures too, though it is handed over.
+    ///
+    /// ```
+    /// let layer = relent::Policy::default().observe("read").layer();
+    /// # let _ = layer;
+    /// ```
+    pub fn layer(self) -> crate::layer::RetryLayer<Retrier<W, N, S>> {
+        self.retrier.layer().observed(self.policy)
+    }
 }

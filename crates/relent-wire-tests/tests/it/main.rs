@@ -1,8 +1,13 @@
 //! Layers between real clients and real servers.
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests are tests, and say what they skip")]
 
+mod allocations;
 mod herds;
 mod hops;
+mod hypers;
 mod nginx;
 mod observe;
 mod proxies;
+mod raw;
+mod reqwests;
+mod tonics;

@@ -1,6 +1,6 @@
 //! A call of a layer: the first attempt with nothing around it, and everything else apart, run as closures are.
 
-use super::{Missed, Repeat, Said, Terms, TimeLeft, faults::Fate};
+use super::{Missed, Repeat, Said, Terms, TimeLeft, faults::Fate, terms::Options};
 use crate::{
     Attempt, Error, Policy, Reason, Retrier, Timer, Timestamp, Verdict,
     error::is_given_up,
@@ -14,7 +14,7 @@ use crate::{
 use http::HeaderValue;
 use std::{
     any::Any,
-    fmt::Write as _,
+    fmt::{self, Write as _},
     future::{Future, poll_fn},
     hash::{BuildHasher, RandomState},
     mem,
@@ -139,7 +139,7 @@ where
     S: Service<Req> + Clone + Send + 'static,
     S::Future: Send + 'static,
     S::Response: Send + 'static,
-    S::Error: Send + 'static,
+    S::Error: fmt::Display + Send + 'static,
     Req: Repeat<S::Response>,
     W: Judge<S::Error> + Clone + Send + 'static,
     N: Watch<Missed<S::Error>> + Clone + Send + 'static,
@@ -171,7 +171,7 @@ where
         let mut said = Said { attempt: 1, key, ..Said::default() };
         let mut guard = retrier.hooks.setting.guard(SEAL);
         let spare = service.clone();
-        if retrier.hooks.is_plain(&retrier.policy) {
+        if retrier.hooks.is_plain(&retrier.policy) && seen_as(options).is_none() {
             let began = retrier.hooks.began::<Missed<S::Error>>(&retrier.policy, &guard);
             if guard.go_at_once(began.unwrap_or_default()) {
                 let mut kept = Kept::of(&request, &retrier.policy, terms);
@@ -239,7 +239,7 @@ where
     S: Service<Req> + Clone + Send + 'static,
     S::Future: Send + 'static,
     S::Response: Send + 'static,
-    S::Error: Send + 'static,
+    S::Error: fmt::Display + Send + 'static,
     Req: Repeat<S::Response>,
     W: Judge<S::Error> + Clone + Send + 'static,
     N: Watch<Missed<S::Error>> + Clone + Send + 'static,
@@ -371,7 +371,7 @@ where
     S: Service<Req> + Clone + Send + 'static,
     S::Future: Send + 'static,
     S::Response: Send + 'static,
-    S::Error: Send + 'static,
+    S::Error: fmt::Display + Send + 'static,
     Req: Repeat<S::Response>,
     W: Judge<S::Error> + Clone + Send + 'static,
     N: Watch<Missed<S::Error>> + Clone + Send + 'static,
@@ -399,7 +399,7 @@ where
     S: Service<Req> + Clone + Send + 'static,
     S::Future: Send + 'static,
     S::Response: Send + 'static,
-    S::Error: Send + 'static,
+    S::Error: fmt::Display + Send + 'static,
     Req: Repeat<S::Response>,
     W: Judge<S::Error> + Send,
     N: Watch<Missed<S::Error>> + Send,
@@ -413,7 +413,11 @@ where
         let next = lock(&calls).next(attempt.number() >= policy.max_attempts);
         one(next, attempt, calls.clone(), terms.clone())
     };
-    let outcome = run::go_on(&policy, &mut hooks, first, &mut op, guard).await;
+    let outcome = match (seen_as(terms.get()), first) {
+        #[cfg(any(feature = "metrics", feature = "tracing"))]
+        (Some(name), None) => crate::observe::call_of_layer(name, &policy, hooks, op, guard).await,
+        (_, first) => run::go_on(&policy, &mut hooks, first, &mut op, guard).await,
+    };
     let mut calls = lock(&calls);
     mem::replace(&mut calls.kept, Kept::None).recycle();
     match outcome {
@@ -439,6 +443,15 @@ where
             })),
         },
     }
+}
+
+/// The name under which a call is seen, if anybody looks.
+#[inline]
+fn seen_as(options: &Options) -> Option<&'static str> {
+    #[cfg(any(feature = "metrics", feature = "tracing"))]
+    return options.observed.filter(|_| crate::observe::is_anybody_there());
+    #[cfg(not(any(feature = "metrics", feature = "tracing")))]
+    options.observed
 }
 
 fn record<E>(error: &Error<E>) -> String {

@@ -88,6 +88,11 @@ impl<T> RetryLayer<T> {
         self
     }
 
+    #[cfg(any(feature = "metrics", feature = "tracing"))]
+    pub(crate) fn observed(self, name: &'static str) -> Self {
+        self.with(|options| options.observed = Some(name))
+    }
+
     /// What statuses mean, before everything else: see [`Rules`].
     ///
     /// ```

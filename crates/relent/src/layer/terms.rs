@@ -22,6 +22,8 @@ pub(crate) struct Options {
     pub(crate) has_keys: bool,
     pub(crate) records: bool,
     pub(crate) may_hedge: bool,
+    /// The name under which calls are seen in logs and figures.
+    pub(crate) observed: Option<&'static str>,
     pub(crate) follows_redirects: bool,
     pub(crate) retries_given_up: bool,
     pub(crate) tally: Option<Arc<Tally>>,
@@ -70,6 +72,7 @@ static NONE: LazyLock<Options> = LazyLock::new(|| Options {
     has_keys: false,
     records: false,
     may_hedge: true,
+    observed: None,
     follows_redirects: true,
     retries_given_up: false,
     tally: None,

@@ -16,7 +16,7 @@ use core::{
 use std::sync::Arc;
 
 /// Whether anybody listens or records.
-pub(super) fn is_anybody_there() -> bool {
+pub(crate) fn is_anybody_there() -> bool {
     #[cfg(feature = "tracing")]
     if spans::is_listening() {
         return true;
