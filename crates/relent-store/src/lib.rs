@@ -41,6 +41,8 @@ mod any;
 pub mod conformance;
 mod engine;
 mod error;
+#[cfg(feature = "postgres")]
+pub mod in_postgres;
 #[cfg(feature = "redis")]
 pub mod in_redis;
 #[cfg(feature = "sqlite")]

@@ -1,5 +1,6 @@
 //! The store as its users meet it.
 
+mod in_postgres;
 mod in_redis;
 mod keeping;
 mod leases;

@@ -2,6 +2,7 @@
 
 use std::{
     net::{Ipv4Addr, TcpListener},
+    path::PathBuf,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -67,4 +68,69 @@ fn wait_for_port(port: u16) {
         assert!(Instant::now() < end, "the server does not listen");
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// A Postgres server: of the newest version that is installed, as the user `relent` with any password.
+pub(crate) struct PostgresServer {
+    pub(crate) port: u16,
+    folder: tempfile::TempDir,
+    running: Option<Running>,
+}
+
+impl PostgresServer {
+    pub(crate) fn start() -> PostgresServer {
+        let folder = tempfile::tempdir().expect("there is a temporary folder");
+        std::fs::create_dir(folder.path().join("data")).expect("it is ours");
+        if is_root() {
+            // Postgres does not run as root.
+            let own = Command::new("chown").arg("-R").arg("postgres").arg(folder.path()).status();
+            assert!(own.is_ok_and(|own| own.success()), "the user postgres is there with its package");
+        }
+        let mut server = PostgresServer { port: free_port(), folder, running: None };
+        let mut init = server.program("initdb");
+        init.args(["-U", "relent", "-A", "trust", "--no-sync", "-D"]).arg(server.folder.path().join("data"));
+        let init = init.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        assert!(init.is_ok_and(|init| init.success()), "initdb is installed: cargo xtask test does it");
+        server.again();
+        server
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("postgres://relent:hunter2@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Ends it as a crash would.
+    pub(crate) fn kill(&mut self) {
+        self.running = None;
+    }
+
+    /// Starts it again on what it left, and waits until it listens.
+    pub(crate) fn again(&mut self) {
+        let mut command = self.program("postgres");
+        command
+            .args(["-p", &self.port.to_string(), "-h", "127.0.0.1", "-k", "", "-D"])
+            .arg(self.folder.path().join("data"));
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("postgres is installed");
+        self.running = Some(Running(child));
+        wait_for_port(self.port);
+    }
+
+    /// A program of Postgres, as somebody who is not root.
+    fn program(&self, name: &str) -> Command {
+        let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+        let mut programs: Vec<PathBuf> = versions.map(|version| version.path().join("bin").join(name)).collect();
+        programs.retain(|program| program.is_file());
+        programs.sort();
+        let program = programs.pop().unwrap_or_else(|| name.into());
+        if !is_root() {
+            return Command::new(program);
+        }
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "postgres", "--regid", "postgres", "--clear-groups"]).arg(program);
+        command
+    }
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0")
 }

@@ -1,0 +1,378 @@
+//! The operations, each a function of the database.
+
+use super::{Postgres, VERSION, fault};
+use crate::{
+    Abandon, About, Acquired, Begin, Claim, Delta, Engine, Error, Fence, Held, Holder, Holding, Kept, Key, Kind, Lease,
+    Listed, Nonce, OnUnknown, Owner, RecordState, Renewed, Replaced, Scope, Shared, Started, Stored, Time, Version,
+    Versioned,
+    engine::polled,
+    race::race,
+    rules::{self, REMEMBERED},
+    time::millis,
+};
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio_postgres::{
+    AsyncMessage, Connection, NoTls, Row,
+    tls::NoTlsStream,
+    types::{FromSql, ToSql, Type},
+};
+
+type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// Postgres's integers have a sign; ours are below 2^63.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, Error> {
+    row.try_get(column).map_err(|_| fault::nonsense())
+}
+
+fn unsigned(row: &Row, column: usize) -> Result<u64, Error> {
+    get::<i64>(row, column).map(|number| u64::try_from(number).unwrap_or(0))
+}
+
+fn bytes(row: &Row, column: usize) -> Result<&[u8], Error> {
+    get::<Option<&[u8]>>(row, column).map(Option::unwrap_or_default)
+}
+
+fn key(row: &Row, column: usize) -> Result<Key, Error> {
+    Key::new(bytes(row, column)?).map_err(|_| fault::nonsense())
+}
+
+fn kept(is_kept: bool) -> Kept {
+    if is_kept { Kept::Kept } else { Kept::Fenced }
+}
+
+impl Postgres {
+    async fn rows(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {
+        let client = self.client().await?;
+        client.query_typed(&self.named(sql), params).await.map_err(|err| fault::of(&err))
+    }
+
+    async fn row(&self, sql: &str, params: &[Param<'_>]) -> Result<Row, Error> {
+        self.rows(sql, params).await?.pop().ok_or_else(fault::nonsense)
+    }
+
+    async fn claimed(&self, sql: &str, claim: &Claim, more: &[Param<'_>]) -> Result<Kept, Error> {
+        let (scope, key, fence) = (claim.scope.as_bytes(), claim.key.as_bytes(), signed(claim.fence.0));
+        let mut params: Vec<Param<'_>> = vec![(&scope, Type::BYTEA), (&key, Type::BYTEA), (&fence, Type::INT8)];
+        params.extend(more.iter().cloned());
+        get(&self.row(sql, &params).await?, 0).map(kept)
+    }
+
+    async fn setting(&self, name: &str) -> Result<String, Error> {
+        let row = self.row("SELECT current_setting($1)", &[(&name, Type::TEXT)]).await?;
+        get(&row, 0)
+    }
+
+    async fn now(&self) -> Result<Time, Error> {
+        unsigned(&self.row("SELECT relent_now()", &[]).await?, 0).map(Time)
+    }
+}
+
+fn shared(row: &Row, first: usize) -> Result<Shared, Error> {
+    let held: Option<bool> = get(row, first + 8)?;
+    Ok(Shared {
+        calls: unsigned(row, first)?,
+        retries: unsigned(row, first + 1)?,
+        successes: unsigned(row, first + 2)?,
+        failures: unsigned(row, first + 3)?,
+        run: unsigned(row, first + 4)?,
+        processes: unsigned(row, first + 5)?,
+        open: unsigned(row, first + 6)?,
+        open_calls: unsigned(row, first + 7)?,
+        held: held.map(|is_open| if is_open { Held::Open } else { Held::Closed }),
+        now: Time(unsigned(row, first + 9)?),
+    })
+}
+
+impl Engine for Postgres {
+    async fn begin(&self, begin: &Begin) -> Result<Started, Error> {
+        let (scope, key) = (begin.scope.as_bytes(), begin.key.as_bytes());
+        let (fingerprint, nonce) = (&begin.fingerprint.0[..], &begin.nonce.0[..]);
+        let (lease, keep) = (signed(millis(begin.lease)), signed(millis(begin.keep)));
+        let takes_over = begin.on_unknown == OnUnknown::TakeOver;
+        let sql = "SELECT answer, number, also, has_failed, result FROM relent_begin($1, $2, $3, $4, $5, $6, $7)";
+        let params: [Param<'_>; 7] = [
+            (&scope, Type::BYTEA),
+            (&key, Type::BYTEA),
+            (&fingerprint, Type::BYTEA),
+            (&nonce, Type::BYTEA),
+            (&lease, Type::INT8),
+            (&keep, Type::INT8),
+            (&takes_over, Type::BOOL),
+        ];
+        let row = self.row(sql, &params).await?;
+        match get(&row, 0)? {
+            "started" => {
+                let unknown = get::<Option<i64>>(&row, 2)?.map(|since| Time(u64::try_from(since).unwrap_or(0)));
+                Ok(Started::Started { fence: Fence(unsigned(&row, 1)?), unknown })
+            }
+            "replay" => {
+                let value = bytes(&row, 4)?;
+                Ok(Started::Replay(if get(&row, 3)? { Stored::failure(value) } else { Stored::success(value) }))
+            }
+            "busy" => Ok(Started::Busy { retry_after: Duration::from_millis(unsigned(&row, 1)?) }),
+            "unknown" => Ok(Started::Unknown { since: Time(unsigned(&row, 1)?) }),
+            "mismatch" => Ok(Started::Mismatch),
+            _ => Err(fault::nonsense()),
+        }
+    }
+
+    async fn complete(&self, claim: &Claim, stored: &Stored, keep: Duration) -> Result<Kept, Error> {
+        let (is_failure, value, keep) = (stored.is_failure(), stored.bytes(), signed(millis(keep)));
+        let more: [Param<'_>; 3] = [(&is_failure, Type::BOOL), (&value, Type::BYTEA), (&keep, Type::INT8)];
+        self.claimed("SELECT relent_complete($1, $2, $3, $4, $5, $6)", claim, &more).await
+    }
+
+    async fn abandon(&self, claim: &Claim, why: Abandon) -> Result<Kept, Error> {
+        let forgets = why == Abandon::Forget;
+        self.claimed("SELECT relent_abandon($1, $2, $3, $4)", claim, &[(&forgets, Type::BOOL)]).await
+    }
+
+    async fn extend(&self, claim: &Claim, lease: Duration) -> Result<Kept, Error> {
+        let lease = signed(millis(lease));
+        self.claimed("SELECT relent_extend($1, $2, $3, $4)", claim, &[(&lease, Type::INT8)]).await
+    }
+
+    async fn acquire(&self, lease: &Lease) -> Result<Acquired, Error> {
+        let (name, owner, nonce) = (lease.name.as_bytes(), lease.owner.as_str(), &lease.nonce.0[..]);
+        let ttl = signed(millis(lease.ttl));
+        // A text of Postgres holds all characters but one.
+        let owner = owner.replace('\0', " ");
+        let sql = "SELECT answer, number, also, holder FROM relent_acquire($1, $2, $3, $4)";
+        let params: [Param<'_>; 4] =
+            [(&name, Type::BYTEA), (&owner, Type::TEXT), (&nonce, Type::BYTEA), (&ttl, Type::INT8)];
+        let row = self.row(sql, &params).await?;
+        match get(&row, 0)? {
+            "acquired" => Ok(Acquired::Acquired { fence: Fence(unsigned(&row, 1)?), until: Time(unsigned(&row, 2)?) }),
+            "held" => {
+                let left = Duration::from_millis(unsigned(&row, 1)?);
+                Ok(Acquired::Held { by: Owner::new(get(&row, 3)?), left })
+            }
+            _ => Err(fault::nonsense()),
+        }
+    }
+
+    async fn renew(&self, holding: &Holding, ttl: Duration) -> Result<Renewed, Error> {
+        let (name, fence, ttl) = (holding.name.as_bytes(), signed(holding.fence.0), signed(millis(ttl)));
+        let params: [Param<'_>; 3] = [(&name, Type::BYTEA), (&fence, Type::INT8), (&ttl, Type::INT8)];
+        let row = self.row("SELECT relent_renew($1, $2, $3)", &params).await?;
+        let until: Option<i64> = get(&row, 0)?;
+        Ok(until.map_or(Renewed::Fenced, |until| Renewed::Until(Time(u64::try_from(until).unwrap_or(0)))))
+    }
+
+    async fn release(&self, holding: &Holding) -> Result<Kept, Error> {
+        let (name, fence) = (holding.name.as_bytes(), signed(holding.fence.0));
+        let row = self.row("SELECT relent_release($1, $2)", &[(&name, Type::BYTEA), (&fence, Type::INT8)]).await?;
+        get(&row, 0).map(kept)
+    }
+
+    async fn holder(&self, name: &Key) -> Result<Option<Holder>, Error> {
+        let name = name.as_bytes();
+        let sql = "SELECT owner, fence, left_ms FROM (SELECT owner, fence, relent_left(relent_now(), from_ms, until_ms)
+            AS left_ms FROM relent_lease WHERE name = $1) AS held WHERE left_ms > 0";
+        let Some(row) = self.rows(sql, &[(&name, Type::BYTEA)]).await?.pop() else { return Ok(None) };
+        let (fence, left) = (Fence(unsigned(&row, 1)?), Duration::from_millis(unsigned(&row, 2)?));
+        Ok(Some(Holder { owner: Owner::new(get(&row, 0)?), fence, left }))
+    }
+
+    async fn read(&self, key: &Key) -> Result<Versioned, Error> {
+        let key = key.as_bytes();
+        let sql = "SELECT version, value FROM relent_value WHERE key = $1";
+        let Some(row) = self.rows(sql, &[(&key, Type::BYTEA)]).await?.pop() else { return Ok(Versioned::ABSENT) };
+        let value: Option<&[u8]> = get(&row, 1)?;
+        Ok(Versioned { version: Version(unsigned(&row, 0)?), value: value.map(Into::into) })
+    }
+
+    async fn replace(
+        &self,
+        key: &Key,
+        version: Version,
+        value: Option<&[u8]>,
+        nonce: Nonce,
+    ) -> Result<Replaced, Error> {
+        let (key, version, nonce) = (key.as_bytes(), signed(version.0), &nonce.0[..]);
+        let sql = "SELECT answer, number, there FROM relent_replace($1, $2, $3, $4)";
+        let params: [Param<'_>; 4] =
+            [(&key, Type::BYTEA), (&version, Type::INT8), (&nonce, Type::BYTEA), (&value, Type::BYTEA)];
+        let row = self.row(sql, &params).await?;
+        let version = Version(unsigned(&row, 1)?);
+        match get(&row, 0)? {
+            "replaced" => Ok(Replaced::Replaced(version)),
+            "conflict" => {
+                let value: Option<&[u8]> = get(&row, 2)?;
+                Ok(Replaced::Conflict(Versioned { version, value: value.map(Into::into) }))
+            }
+            _ => Err(fault::nonsense()),
+        }
+    }
+
+    async fn first_time(&self, scope: &Scope, key: &Key, keep: Duration, nonce: Nonce) -> Result<bool, Error> {
+        let (scope, key, nonce, keep) = (scope.as_bytes(), key.as_bytes(), &nonce.0[..], signed(millis(keep)));
+        let params: [Param<'_>; 4] =
+            [(&scope, Type::BYTEA), (&key, Type::BYTEA), (&nonce, Type::BYTEA), (&keep, Type::INT8)];
+        get(&self.row("SELECT relent_first_time($1, $2, $3, $4)", &params).await?, 0)
+    }
+
+    async fn merge(&self, delta: &Delta) -> Result<Shared, Error> {
+        let (name, process) = (delta.upstream.as_bytes(), &delta.process.0[..]);
+        let numbers =
+            [delta.seq, rules::window(delta), delta.calls, delta.retries, delta.successes, delta.failures, delta.run]
+                .map(signed);
+        let mut params: Vec<Param<'_>> = vec![(&name, Type::BYTEA), (&process, Type::BYTEA)];
+        params.extend(numbers.iter().map(|number| (number as &(dyn ToSql + Sync), Type::INT8)));
+        params.extend([(&delta.is_open as &(dyn ToSql + Sync), Type::BOOL), (&delta.is_last, Type::BOOL)]);
+        let sql = "SELECT * FROM relent_merge($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS told (calls bigint,
+            retries bigint, successes bigint, failures bigint, run bigint, processes bigint, open bigint,
+            open_calls bigint, held boolean, now_ms bigint)";
+        shared(&self.row(sql, &params).await?, 0)
+    }
+
+    async fn hold(&self, upstream: &Key, held: Option<Held>) -> Result<(), Error> {
+        let (name, held) = (upstream.as_bytes(), held.map(|held| held == Held::Open));
+        let sql = "INSERT INTO relent_upstream AS u VALUES ($1, 0, $2)
+            ON CONFLICT (name) DO UPDATE SET held = excluded.held";
+        self.rows(sql, &[(&name, Type::BYTEA), (&held, Type::BOOL)]).await.map(drop)
+    }
+
+    async fn purge(&self, most: u32) -> Result<u64, Error> {
+        let (most, remembered) = (i64::from(most), signed(millis(REMEMBERED)));
+        let params: [Param<'_>; 2] = [(&most, Type::INT8), (&remembered, Type::INT8)];
+        unsigned(&self.row("SELECT relent_purge($1, $2)", &params).await?, 0)
+    }
+
+    async fn list(&self, kind: Kind, most: u32) -> Result<Vec<Listed>, Error> {
+        let most = i64::from(most);
+        let sql = match kind {
+            Kind::Records => {
+                "SELECT scope, key, fence, from_ms, expires, failed, coalesce(length(value), 0)::bigint,
+                relent_left(relent_now(), from_ms, until_ms) FROM relent_once
+                WHERE relent_left(relent_now(), from_ms, expires) > 0 OR until_ms > relent_now()
+                ORDER BY scope, key LIMIT $1"
+            }
+            Kind::Leases => {
+                "SELECT name, owner, fence, until_ms FROM relent_lease
+                WHERE relent_left(relent_now(), from_ms, until_ms) > 0 ORDER BY name LIMIT $1"
+            }
+            Kind::Values => {
+                "SELECT key, version, length(value)::bigint FROM relent_value WHERE value IS NOT NULL
+                ORDER BY key LIMIT $1"
+            }
+            Kind::Seen => {
+                "SELECT scope, key, expires FROM relent_seen WHERE expires > relent_now() ORDER BY scope, key LIMIT $1"
+            }
+            Kind::Upstreams => {
+                "SELECT u.name, told.* FROM relent_upstream u, relent_shared(u.name, relent_now(), 10) told
+                ORDER BY u.name LIMIT $1"
+            }
+        };
+        let rows = self.rows(sql, &[(&most, Type::INT8)]).await?;
+        let listed = rows.iter().map(|row| match kind {
+            Kind::Records => {
+                let state = match get::<Option<bool>>(row, 5)? {
+                    Some(true) => RecordState::Failed,
+                    Some(false) => RecordState::Done,
+                    None if unsigned(row, 7)? == 0 => RecordState::Unknown,
+                    None => RecordState::Running,
+                };
+                let (fence, since) = (Fence(unsigned(row, 2)?), Time(unsigned(row, 3)?));
+                let (expires, bytes_kept) = (Time(unsigned(row, 4)?), unsigned(row, 6)?);
+                let scope = Scope::kept(bytes(row, 0)?);
+                Ok(Listed::Record { scope, key: key(row, 1)?, state, fence, since, expires, bytes: bytes_kept })
+            }
+            Kind::Leases => {
+                let (fence, until) = (Fence(unsigned(row, 2)?), Time(unsigned(row, 3)?));
+                Ok(Listed::Lease { name: key(row, 0)?, owner: Owner::new(get(row, 1)?), fence, until })
+            }
+            Kind::Values => {
+                let version = Version(unsigned(row, 1)?);
+                Ok(Listed::Value { key: key(row, 0)?, version, bytes: unsigned(row, 2)? })
+            }
+            Kind::Seen => {
+                let expires = Time(unsigned(row, 2)?);
+                Ok(Listed::Seen { scope: Scope::kept(bytes(row, 0)?), key: key(row, 1)?, expires })
+            }
+            Kind::Upstreams => Ok(Listed::Upstream { name: key(row, 0)?, shared: shared(row, 1)? }),
+        });
+        listed.collect()
+    }
+
+    async fn about(&self) -> Result<About, Error> {
+        let commits = self.setting("synchronous_commit").await?;
+        let syncs = self.setting("fsync").await? == "on";
+        let durability = match (syncs, commits.as_str()) {
+            (false, _) => "A crash of the server's machine may destroy everything (fsync = off).",
+            (true, "off") => {
+                "A crash of the server takes the last moments of what was accepted (synchronous_commit = off)."
+            }
+            (true, "local") => {
+                "What is accepted is on the server's disk, and not yet with its replicas (synchronous_commit = local)."
+            }
+            (true, _) => "What is accepted is on the server's disk, and with its synchronous replicas, if it has any.",
+        };
+        let mut about = About::new("postgres", self.setting("server_version").await?, durability, self.now().await?);
+        about.schema = Some(VERSION as u32);
+        if !syncs {
+            about.cautions.push("Set fsync = on.".into());
+        }
+        if commits == "off" {
+            about.cautions.push("Set synchronous_commit = on, for this user at least.".into());
+        }
+        about.cautions.push("A failover to an asynchronous replica may lose what was accepted last.".into());
+        Ok(about)
+    }
+
+    async fn freed(&self, name: &Key, most: Duration) {
+        let told = async {
+            // Whoever cannot listen waits.
+            if self.heard(name).await.is_none() {
+                std::future::pending::<()>().await;
+            }
+        };
+        race(pin!(polled(most)), pin!(told)).await;
+    }
+}
+
+impl Postgres {
+    /// Ready when a release of this name is heard of; `None` if nothing can be heard.
+    async fn heard(&self, name: &Key) -> Option<()> {
+        let name = name.as_bytes();
+        let row = self.row("SELECT md5($1::bytea)", &[(&name, Type::BYTEA)]).await.ok()?;
+        let wanted: String = get(&row, 0).ok()?;
+        let (client, mut connection) = self.inner.config.connect(NoTls).await.ok()?;
+        let listen = self.named("LISTEN relent_freed");
+        let mut listening = pin!(client.batch_execute(&listen));
+        let mut is_listening = false;
+        poll_fn(|cx| {
+            if !is_listening {
+                is_listening = listening.as_mut().poll(cx).is_ready();
+            }
+            poll_notification(&mut connection, &wanted, cx)
+        })
+        .await
+    }
+}
+
+fn poll_notification(
+    connection: &mut Connection<tokio_postgres::Socket, NoTlsStream>,
+    wanted: &str,
+    cx: &mut Context<'_>,
+) -> Poll<Option<()>> {
+    loop {
+        match connection.poll_message(cx) {
+            Poll::Ready(Some(Ok(AsyncMessage::Notification(told)))) if told.payload() == wanted => {
+                return Poll::Ready(Some(()));
+            }
+            Poll::Ready(Some(Ok(_))) => {}
+            Poll::Ready(_) => return Poll::Ready(None),
+            Poll::Pending => return Poll::Pending,
+        }
+    }
+}

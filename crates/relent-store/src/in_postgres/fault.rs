@@ -1,0 +1,56 @@
+//! What Postgres's errors mean.
+
+use crate::{Error, ErrorKind};
+use tokio_postgres::error::SqlState;
+
+/// An error of ours for a question that was sent. The server's own words may hold values, so only their code is told.
+pub(super) fn of(err: &tokio_postgres::Error) -> Error {
+    match err.code() {
+        Some(code) => of_code(code),
+        None => Error::new(ErrorKind::Unavailable, "the connection to the Postgres server broke")
+            .hint("is the server reachable?")
+            .maybe_happened(),
+    }
+}
+
+/// An error of ours for a connection that was not made.
+pub(super) fn connecting(err: &tokio_postgres::Error) -> Error {
+    match err.code() {
+        Some(code) => of_code(code),
+        None => Error::new(ErrorKind::Unavailable, "the Postgres server cannot be reached")
+            .hint("is it up? TLS is not spoken by this build: a server that asks for it looks the same"),
+    }
+}
+
+pub(super) fn nonsense() -> Error {
+    Error::new(ErrorKind::Corrupt, "the server answered what no Postgres answers").maybe_happened()
+}
+
+fn of_code(code: &SqlState) -> Error {
+    let (kind, what, hint) = match code.code() {
+        "40001" | "40P01" | "55P03" => (ErrorKind::Contended, "others were quicker", ""),
+        "57P01" | "57P02" | "57P03" | "57P05" => {
+            (ErrorKind::Unavailable, "the Postgres server is starting or ending", "")
+        }
+        "53300" => (ErrorKind::Unavailable, "the Postgres server has no connection left", "raise its max_connections"),
+        "53200" => (ErrorKind::Unavailable, "the Postgres server is out of memory", ""),
+        "53100" => {
+            (ErrorKind::Full, "the Postgres server's disk is full", "make room; nothing that was accepted is lost")
+        }
+        "57014" => (ErrorKind::Timeout, "the Postgres server ended the question", ""),
+        "25006" => (ErrorKind::ReadOnly, "the Postgres server takes no writes", "is it a replica?"),
+        "28P01" | "28000" => (ErrorKind::Refused, "the Postgres server does not accept the user or the password", ""),
+        "3D000" => (ErrorKind::Refused, "the Postgres server has no such database", "createdb makes one"),
+        "42501" => {
+            let hint = "the user must be allowed to make tables and functions once, and to use them then";
+            (ErrorKind::Refused, "the Postgres user may not do that", hint)
+        }
+        // Two who make the tables at once.
+        "23505" | "42P07" | "42710" | "42723" | "XX000" => (ErrorKind::Contended, "somebody else was at it", ""),
+        "42P01" | "42883" => (ErrorKind::Corrupt, "a table or function of the store is gone", "open the store anew"),
+        code if code.starts_with("08") => (ErrorKind::Unavailable, "the connection to the Postgres server broke", ""),
+        code => return Error::new(ErrorKind::Corrupt, format!("Postgres says {}", code.escape_debug())),
+    };
+    let error = Error::new(kind, what);
+    if hint.is_empty() { error } else { error.hint(hint) }
+}

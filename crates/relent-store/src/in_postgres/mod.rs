@@ -1,0 +1,140 @@
+//! State in a Postgres server, for many machines.
+//!
+//! Each operation is a function in the database: one question, one answer, one transaction, on rows and the server's clock. Nothing
+//! is kept on a connection, so it works behind poolers. What is accepted is as durable as the cluster makes a commit;
+//! [`Store::about`](crate::Store::about) tells.
+
+mod engine;
+mod fault;
+
+use crate::{Error, ErrorKind};
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
+use std::{fmt, sync::Arc, time::Duration};
+use tokio_postgres::{NoTls, types::Type};
+
+/// The version of the tables that this build makes and reads.
+const VERSION: i32 = 1;
+
+/// How many connections there are at most, unless it is said otherwise.
+const CONNECTIONS: usize = 16;
+
+/// How long a connection is waited for, at once. The store's own policy asks again.
+const CONNECT: Duration = Duration::from_millis(2500);
+
+/// A store in a Postgres server. A clone is the same store, on the same connections.
+///
+/// ```no_run
+/// # async fn doc() -> Result<(), relent_store::Error> {
+/// use relent_store::{Store, in_postgres::Postgres};
+///
+/// let store = Store::new(Postgres::open_url("postgres://app:secret@localhost/app?prefix=relent_&connections=16").await?);
+/// println!("{}", store.about().await?.durability);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Postgres {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    pool: Pool,
+    /// For connections that listen.
+    config: tokio_postgres::Config,
+    prefix: String,
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The configuration knows the password.
+        f.debug_struct("Postgres").field("prefix", &self.inner.prefix).finish_non_exhaustive()
+    }
+}
+
+impl Postgres {
+    /// Connects to what a URL names, and makes the tables and functions if they are not there. Behind the `?` may stand
+    /// `prefix=NAME_` (`relent_`), `connections=N` (16), and what libpq knows. TLS is not spoken.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] for a URL that makes no sense, [`ErrorKind::TooNew`] for tables of a newer relent, and what the
+    /// server says.
+    pub async fn open_url(url: &str) -> Result<Postgres, Error> {
+        let (server, query) = url.split_once('?').unwrap_or((url, ""));
+        let (mut prefix, mut connections, mut rest) = ("relent_", CONNECTIONS, vec![]);
+        for (name, value) in crate::settings::pairs(query) {
+            match name {
+                "prefix" => prefix = value,
+                "connections" => {
+                    let known = "prefix=NAME_, connections=1..1000";
+                    let number = value.parse().ok().filter(|number| (1..=1000).contains(number));
+                    connections = number.ok_or_else(|| crate::settings::unknown(name, known))?;
+                }
+                _ => rest.push(format!("{name}={value}")),
+            }
+        }
+        crate::settings::check_prefix(prefix)?;
+        let server = if rest.is_empty() { server.to_owned() } else { format!("{server}?{}", rest.join("&")) };
+        // The text of this error may hold parts of the URL.
+        let mut config: tokio_postgres::Config = server.parse().map_err(|_| {
+            Error::new(ErrorKind::Invalid, "the store's URL makes no sense to Postgres")
+                .hint("postgres://user:password@host:5432/database")
+        })?;
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT);
+        }
+        let settings = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = Manager::from_config(config.clone(), NoTls, settings);
+        let timeouts = Timeouts { wait: Some(CONNECT), create: Some(CONNECT), recycle: Some(CONNECT) };
+        let pool = Pool::builder(manager).max_size(connections).timeouts(timeouts).runtime(Runtime::Tokio1).build();
+        let pool = pool.map_err(|_| Error::new(ErrorKind::Unavailable, "no pool of connections can be made"))?;
+        let postgres = Postgres { inner: Arc::new(Inner { pool, config, prefix: prefix.into() }) };
+        postgres.migrate().await?;
+        Ok(postgres)
+    }
+
+    /// A statement with the prefix that was chosen in place of `relent_`.
+    fn named(&self, sql: &str) -> String {
+        sql.replace("relent_", &self.inner.prefix)
+    }
+
+    async fn client(&self) -> Result<deadpool_postgres::Client, Error> {
+        use deadpool_postgres::PoolError;
+        self.inner.pool.get().await.map_err(|err| match err {
+            PoolError::Backend(err) => fault::connecting(&err),
+            PoolError::Timeout(_) => Error::new(ErrorKind::Unavailable, "no connection to the Postgres server is free")
+                .hint("allow more, by `?connections=N`, or is the server away?"),
+            _ => Error::new(ErrorKind::Unavailable, "the connections to the Postgres server are closed"),
+        })
+    }
+
+    async fn version(&self) -> Result<Option<i32>, Error> {
+        let client = self.client().await?;
+        let table = self.named("relent_meta");
+        let sql = "SELECT to_regclass($1) IS NOT NULL";
+        let rows = client.query_typed(sql, &[(&table, Type::TEXT)]).await.map_err(|err| fault::of(&err))?;
+        if !rows.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
+            return Ok(None);
+        }
+        let sql = self.named("SELECT version FROM relent_meta");
+        let rows = client.query_typed(&sql, &[]).await.map_err(|err| fault::of(&err))?;
+        let version = rows.first().and_then(|row| row.try_get(0).ok());
+        version.map(Some).ok_or_else(fault::nonsense)
+    }
+
+    async fn migrate(&self) -> Result<(), Error> {
+        match self.version().await? {
+            Some(VERSION) => Ok(()),
+            Some(version) if version > VERSION => {
+                let what = format!("the store has tables of version {version}, and this relent knows {VERSION}");
+                Err(Error::new(ErrorKind::TooNew, what).hint("use the newer relent that made it"))
+            }
+            _ => {
+                let schema = self.named(include_str!("schema.sql"));
+                let client = self.client().await?;
+                // One text is one transaction: all of it or nothing.
+                client.batch_execute(&schema).await.map_err(|err| fault::of(&err))
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A real Postgres.
+
+use crate::servers::PostgresServer;
+use relent::Policy;
+use relent_store::{ErrorKind, Key, Replaced, Store, Version, conformance, in_postgres::Postgres};
+use std::time::{Duration, Instant};
+
+#[tokio::test]
+async fn postgres_conforms() {
+    let server = PostgresServer::start();
+    let engine = opened(&server).await;
+    conformance::check(engine.engine()).await.unwrap();
+    // Another prefix is another store.
+    let key = Key::new("a").unwrap();
+    let _ = engine.replace(&key, Version::ABSENT, Some(b"x")).await.unwrap();
+    let other = Store::open(&format!("{}?prefix=my_", server.url())).await.unwrap();
+    assert_eq!(other.read(&key).await.unwrap().value, None);
+    let about = engine.about().await.unwrap();
+    assert!(about.durability.contains("on the server's disk"), "{about:?}");
+    assert!(about.skew_ms.abs() < 1000, "{about:?}");
+}
+
+/// A server that listens may still be starting: opening waits for it.
+async fn opened(server: &PostgresServer) -> Store {
+    Store::open(&server.url()).await.expect("the server is up")
+}
+
+#[tokio::test]
+async fn tables_in_postgres_are_made_once_by_whoever_is_first() {
+    let server = PostgresServer::start();
+    let (url, open) = (server.url(), opened(&server));
+    let (a, b, c) = tokio::join!(Store::open(&url), Store::open(&url), open);
+    for store in [a.unwrap(), b.unwrap(), c] {
+        assert!(store.read(&Key::new("a").unwrap()).await.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn a_newer_postgres_store_is_refused_and_a_missing_database_named() {
+    let server = PostgresServer::start();
+    drop(opened(&server).await);
+    let (client, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute("UPDATE relent_meta SET version = 7").await.unwrap();
+    assert_eq!(Store::open(&server.url()).await.unwrap_err().kind(), ErrorKind::TooNew);
+    let error = Store::open(&server.url().replace("/postgres", "/nowhere")).await.unwrap_err();
+    assert_eq!((error.kind(), error.hint_text()), (ErrorKind::Refused, Some("createdb makes one")));
+    for bad in ["postgres://[", "postgres://a:hunter2@b:port/x"] {
+        let error = Postgres::open_url(bad).await.unwrap_err();
+        assert!(!format!("{error} {error:?} {:?}", error.hint_text()).contains("hunter2"), "{error:?}");
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+    }
+}
+
+#[tokio::test]
+async fn a_release_in_postgres_wakes_who_waits() {
+    let server = PostgresServer::start();
+    let store = opened(&server).await;
+    let name = Key::new("nightly").unwrap();
+    let guard = store.lease(&name).acquire().await.unwrap();
+    let begin = Instant::now();
+    let patient = Policy::constant(Duration::from_secs(20)).jitter(relent::Jitter::None).max_attempts(3);
+    let (next, ()) = tokio::join!(store.lease(&name).wait(patient).acquire(), async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        drop(guard);
+    });
+    drop(next.unwrap());
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+}
+
+#[tokio::test]
+async fn a_postgres_that_is_killed_and_started_again_has_lost_nothing() {
+    let mut server = PostgresServer::start();
+    let store = opened(&server).await;
+    let keys: Vec<Key> = (0..20).map(|nth| Key::new(format!("{nth}")).unwrap()).collect();
+    let mut versions = vec![];
+    for key in &keys {
+        let Replaced::Replaced(version) = store.replace(key, Version::ABSENT, Some(b"x")).await.unwrap() else {
+            panic!()
+        };
+        versions.push(version);
+    }
+    server.kill();
+    let hasty = Policy::constant(Duration::from_millis(20)).timeout(Duration::from_millis(500));
+    let begin = Instant::now();
+    let error = store.clone().patience(hasty).read(&keys[0]).await.unwrap_err();
+    assert!(error.is_transient() && begin.elapsed() < Duration::from_secs(3), "{error:?} {:?}", begin.elapsed());
+    // Its children notice that it is gone, and let go of what they share with the next.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    server.again();
+    for (key, version) in keys.iter().zip(versions) {
+        assert_eq!(store.read(key).await.unwrap().version, version);
+    }
+}
