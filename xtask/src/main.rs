@@ -28,6 +28,10 @@ cargo xtask COMMAND
   bench [...]     the benchmark against other libraries: --quick, --json
   bench sim [...] the simulator's, against other simulators: --quick, --simpy, --json
   loopback        a thousand real clients on loopback against the simulator, in 20 seconds
+  herd            two thousand real clients that come at once, by what they do when they are refused, and curl's
+  soak [--seconds N] [--seed N]
+                  a server at full speed with faults injected: memory stays flat, all places come back; 60 seconds
+                  unless told otherwise
   vectors [DIR]   other systems' golden numbers against our profiles, from another folder if given
   fuzz [TARGET] [--seconds N]
                   fuzzing, 60 seconds a target unless told otherwise
@@ -49,6 +53,8 @@ fn main() -> ExitCode {
         ["check", rest @ ..] => check(rest),
         ["bench", rest @ ..] => bench(rest),
         ["loopback"] => cargo(&["run", "--locked", "-q", "-p", "relent-sim", "--example", "loopback"]),
+        ["herd"] => example("herd", &[]),
+        ["soak", rest @ ..] => example("soak", rest),
         ["vectors", rest @ ..] => vectors(rest),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["loom", rest @ ..] => models::loom(rest),
@@ -130,6 +136,12 @@ fn bench(args: &[&str]) -> Outcome {
         _ => ("crates/relent-bench/Cargo.toml", args),
     };
     cargo(&[&["run", "--release", "--manifest-path", manifest, "--"], args].concat())
+}
+
+/// With real clients and servers.
+fn example(name: &str, args: &[&str]) -> Outcome {
+    let run = ["run", "--locked", "--release", "-q", "-p", "relent-wire-tests", "--example", name, "--"];
+    cargo(&[&run[..], args].concat())
 }
 
 fn vectors(args: &[&str]) -> Outcome {

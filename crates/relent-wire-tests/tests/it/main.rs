@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests are tests, and say what they skip")]
 
 mod allocations;
+mod grpc_server;
 mod herds;
 mod hops;
+mod hostile;
 mod hypers;
 mod nginx;
 mod observe;

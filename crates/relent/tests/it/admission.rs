@@ -124,6 +124,29 @@ async fn a_place_can_be_free_from_the_head_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_does_not_read_has_no_place_for_ever() {
+    for (version, reads) in [(http::Version::HTTP_11, true), (http::Version::HTTP_2, false)] {
+        let layer = AdmissionLayer::new(Admission::new().limit(Limit::concurrency(1))).body_at_most(50 * MS);
+        let service = prompt(&layer);
+        let mut request = request(&[]);
+        *request.version_mut() = version;
+        let mut answer = service.clone().oneshot(request).await.unwrap();
+        if reads {
+            assert_eq!(next(&mut answer).await, Some(Ok(())), "the first of two frames");
+        }
+        sleep(49 * MS).await;
+        assert_eq!(in_flight(&layer), (1, 0), "{version:?}");
+        sleep(2 * MS).await;
+        assert_eq!(in_flight(&layer), (0, 0), "{version:?}");
+        assert_eq!(ask(&service, &[]).await.status(), 200, "its place is another's");
+        while let Some(frame) = next(&mut answer).await {
+            frame.unwrap();
+        }
+        assert_eq!(in_flight(&layer), (0, 0), "and is not given back again");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn every_place_comes_back() {
     let layer = AdmissionLayer::new(Admission::new().limit(Limit::concurrency(2)));
 

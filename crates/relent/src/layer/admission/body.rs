@@ -1,7 +1,7 @@
 //! The body of an answer that went through an admission: the service's, holding its permit; or none.
 
-use super::{Caller, Door};
-use crate::{AdmissionPermit, Outcome, Verdict};
+use super::{Caller, place::Place};
+use crate::{Outcome, Verdict};
 use core::{
     pin::Pin,
     task::{Context, Poll},
@@ -10,24 +10,25 @@ use http_body::{Body, Frame, SizeHint};
 
 pin_project_lite::pin_project! {
     /// The body of what an [`AdmissionService`](super::AdmissionService) answers: that of the service, or nothing where the
-    /// request was refused. It holds the request's place until its end, or until it is dropped.
+    /// request was refused. It holds the request's place until its end, or until it is dropped, for
+    /// [so long](super::AdmissionLayer::body_at_most) at most.
     #[derive(Debug)]
     pub struct AdmissionBody<B> {
         #[pin]
         inner: Option<B>,
         // After the body, so that what it holds is gone when the place is free.
-        permit: Option<AdmissionPermit<Door>>,
+        place: Place,
         caller: Caller,
     }
 }
 
 impl<B> AdmissionBody<B> {
     pub(super) fn refused() -> AdmissionBody<B> {
-        AdmissionBody { inner: None, permit: None, caller: Caller::default() }
+        AdmissionBody { inner: None, place: Place::free(), caller: Caller::default() }
     }
 
-    pub(super) fn new(inner: B, permit: Option<AdmissionPermit<Door>>, caller: Caller) -> AdmissionBody<B> {
-        AdmissionBody { inner: Some(inner), permit, caller }
+    pub(super) fn new(inner: B, place: Place, caller: Caller) -> AdmissionBody<B> {
+        AdmissionBody { inner: Some(inner), place, caller }
     }
 }
 
@@ -46,19 +47,11 @@ impl<B: Body> Body for AdmissionBody<B> {
         let mut this = self.project();
         let Some(mut inner) = this.inner.as_mut().as_pin_mut() else { return Poll::Ready(None) };
         let polled = this.caller.within(|| inner.as_mut().poll_frame(cx));
-        let is_over = match &polled {
-            Poll::Pending => false,
-            Poll::Ready(None) => true,
-            Poll::Ready(Some(Ok(_))) => inner.is_end_stream(),
-            Poll::Ready(Some(Err(_))) => {
-                if let Some(permit) = this.permit {
-                    permit.failed(Outcome::Failure(Verdict::Transient));
-                }
-                true
-            }
-        };
-        if is_over {
-            *this.permit = None;
+        match &polled {
+            Poll::Ready(Some(Ok(_))) if !inner.is_end_stream() => this.place.start(),
+            Poll::Ready(Some(Err(_))) => this.place.fail(Outcome::Failure(Verdict::Transient)),
+            Poll::Ready(_) => *this.place = Place::free(),
+            Poll::Pending => this.place.start(),
         }
         polled
     }

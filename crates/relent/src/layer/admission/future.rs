@@ -1,6 +1,6 @@
 //! One request on its way through an admission: refused, waiting for room, or at work.
 
-use super::{AdmissionBody, Caller, Door};
+use super::{AdmissionBody, Caller, Door, place::Place};
 use crate::{AdmissionPermit, Outcome, Sleep, SystemTimer, Timer, Verdict, wire};
 use core::{
     fmt,
@@ -8,7 +8,7 @@ use core::{
     pin::Pin,
     task::{Context, Poll, ready},
 };
-use http::{Request, Response, StatusCode};
+use http::{Request, Response, StatusCode, Version};
 use http_body::Body;
 use tower_service::Service;
 
@@ -29,7 +29,7 @@ pin_project_lite::pin_project! {
     pub(super) enum State<S, B, F> {
         Refused { response: Option<Response<()>> },
         Waiting { waiting: Option<Box<Waiting<S, B>>> },
-        AtWork { #[pin] future: F, permit: Option<AdmissionPermit<Door>>, caller: Caller },
+        AtWork { #[pin] future: F, permit: Option<AdmissionPermit<Door>>, caller: Caller, is_multiplexed: bool },
     }
 }
 
@@ -52,8 +52,13 @@ impl<S: Service<Request<B>>, B> AdmissionFuture<S, B> {
         AdmissionFuture { state: State::Waiting { waiting: Some(Box::new(waiting)) } }
     }
 
-    pub(super) fn at_work(future: S::Future, permit: AdmissionPermit<Door>, caller: Caller) -> Self {
-        AdmissionFuture { state: State::AtWork { future, permit: Some(permit), caller } }
+    pub(super) fn at_work(
+        future: S::Future,
+        permit: AdmissionPermit<Door>,
+        caller: Caller,
+        is_multiplexed: bool,
+    ) -> Self {
+        AdmissionFuture { state: State::AtWork { future, permit: Some(permit), caller, is_multiplexed } }
     }
 }
 
@@ -74,14 +79,22 @@ where
                     let response = response.take().expect(AFTER_THE_END);
                     return Poll::Ready(Ok(response.map(|()| AdmissionBody::refused())));
                 }
-                Projected::AtWork { future, permit, caller } => {
+                Projected::AtWork { future, permit, caller, is_multiplexed } => {
                     let answer = ready!(caller.within(|| future.poll(cx)));
                     let mut permit = permit.take().expect(AFTER_THE_END);
                     permit.answered(SystemTimer.now(), answer.as_ref().map_or(FAILED, outcome));
+                    let is_multiplexed = *is_multiplexed;
                     return Poll::Ready(answer.map(|answer| {
                         answer.map(|body| {
-                            let keeps = !body.is_end_stream() && !permit.is_of_head();
-                            AdmissionBody::new(body, keeps.then_some(permit), *caller)
+                            let mut place = match permit.of_body() {
+                                Some(at_most) if !body.is_end_stream() => Place::new(permit, at_most),
+                                _ => Place::free(),
+                            };
+                            // In HTTP/2 and later a body may never be asked for anything, where the client says so.
+                            if is_multiplexed {
+                                place.start();
+                            }
+                            AdmissionBody::new(body, place, *caller)
                         })
                     }));
                 }
@@ -96,8 +109,9 @@ where
                         Ok(true) => {
                             let Waiting { mut service, request, permit, caller, .. } =
                                 *waiting.take().expect(AFTER_THE_END);
+                            let is_multiplexed = request.version() > Version::HTTP_11;
                             let future = caller.within(|| service.call(request));
-                            State::AtWork { future, permit: Some(permit), caller }
+                            State::AtWork { future, permit: Some(permit), caller, is_multiplexed }
                         }
                         Err(answer) => {
                             let response = before.door.refusal(answer, before.request.headers());

@@ -19,6 +19,7 @@
 mod body;
 mod caller;
 mod future;
+mod place;
 
 pub use self::{
     body::AdmissionBody,
@@ -32,8 +33,9 @@ use core::{
     fmt,
     ops::Deref,
     task::{Context, Poll},
+    time::Duration,
 };
-use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body;
 use std::sync::Arc;
 use tower_layer::Layer;
@@ -48,7 +50,8 @@ use tower_service::Service;
 /// | the body | does not touch it |
 ///
 /// A request has its place until the body of its answer has been sent or dropped, since a body that is being made costs
-/// the service something. Where it does not, see [`until_head`](AdmissionLayer::until_head). The place comes back however the
+/// the service something; but [so long](AdmissionLayer::body_at_most) at most, for the sake of readers that do not read. Where
+/// making it costs nothing, see [`until_head`](AdmissionLayer::until_head). The place comes back however the
 /// request ends: a panic of the handler and a client that goes away included.
 ///
 /// An answer of 503 or 504 of the service itself says that there is too much load, and so does an error; that is what a
@@ -66,9 +69,11 @@ use tower_service::Service;
 /// let mut service = layer.layer(service_fn(async |_: Request<String>| Ok::<_, ()>(Response::new("hello".to_owned()))));
 /// let first = service.ready().await.unwrap().call(Request::new(String::new())).await.unwrap();
 /// let second = service.ready().await.unwrap().call(Request::new(String::new())).await.unwrap();
-/// assert_eq!((first.status(), second.status(), &second.headers()["retry-after"]), (200.try_into().unwrap(), 429.try_into().unwrap(), &"1".into()));
+/// assert_eq!((first.status().as_u16(), second.status().as_u16()), (200, 429));
+/// assert_eq!(second.headers()["retry-after"], "1");
 /// drop(first);
-/// assert_eq!((layer.snapshot().accepted, layer.snapshot().full, layer.snapshot().limit.unwrap().in_flight), (1, 1, Some(0)));
+/// let now = layer.snapshot();
+/// assert_eq!((now.accepted, now.full, now.limit.unwrap().in_flight), (1, 1, Some(0)));
 /// # });
 /// ```
 #[derive(Clone)]
@@ -117,19 +122,22 @@ impl Deref for SharedAdmission {
     }
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Rules {
     priority: Option<Arc<PriorityRule>>,
     status: Option<StatusCode>,
-    until_head: bool,
+    body_at_most: Duration,
 }
+
+const BODY_AT_MOST: Duration = Duration::from_secs(10);
 
 type PriorityRule = dyn Fn(&Method, &Uri, &HeaderMap) -> Priority + Send + Sync;
 
 impl AdmissionLayer {
     /// A layer before which `admission` decides.
     pub fn new(admission: impl Into<SharedAdmission>) -> AdmissionLayer {
-        AdmissionLayer { admission: admission.into(), rules: Rules::default() }
+        let rules = Rules { priority: None, status: None, body_at_most: BODY_AT_MOST };
+        AdmissionLayer { admission: admission.into(), rules }
     }
 
     /// How much a request matters, by its head. Without a rule all are [`Priority::Normal`].
@@ -165,7 +173,16 @@ impl AdmissionLayer {
     /// bodies are ready when their head is, and whose clients may be slow to read them.
     #[must_use]
     pub fn until_head(mut self) -> AdmissionLayer {
-        self.rules.until_head = true;
+        self.rules.body_at_most = Duration::ZERO;
+        self
+    }
+
+    /// The longest that a body keeps its request's place. One that is sent for longer goes on without: it waits for its
+    /// reader more than for the service, and clients that do not read would take all places. 10 s unless said;
+    /// `Duration::MAX` is no limit.
+    #[must_use]
+    pub fn body_at_most(mut self, longest: Duration) -> AdmissionLayer {
+        self.rules.body_at_most = longest;
         self
     }
 
@@ -245,9 +262,9 @@ impl Door {
 }
 
 impl AdmissionPermit<Door> {
-    /// Whether the place is free when the head of the answer is there.
-    fn is_of_head(&self) -> bool {
-        self.door().0.rules.until_head
+    /// How long a body keeps the place; `None` if it is free when the head is there.
+    fn of_body(&self) -> Option<Duration> {
+        Some(self.door().0.rules.body_at_most).filter(|longest| !longest.is_zero())
     }
 }
 
@@ -280,8 +297,9 @@ where
             request.extensions_mut().insert(caller);
         }
         let Some(until) = permit.waits_until() else {
+            let is_multiplexed = request.version() > Version::HTTP_11;
             let future = caller.within(|| self.inner.call(request));
-            return AdmissionFuture::at_work(future, permit, caller);
+            return AdmissionFuture::at_work(future, permit, caller, is_multiplexed);
         };
         // The one that was found ready is taken along, and a new one is asked next time.
         let fresh = self.inner.clone();
