@@ -44,6 +44,27 @@ cargo xtask COMMAND
   tidy            formats and mends what the lints can mend
 ";
 
+/// Real clients, in three shapes, against the simulator.
+const LOOPBACK: &[&str] = &[
+    "storm",
+    "--clients",
+    "1000",
+    "--capacity",
+    "250",
+    "--queue",
+    "250",
+    "--limit",
+    "9s",
+    "--compare",
+    "base=100ms,cap=2s,max_attempts=unlimited,jitter=none",
+    "--compare",
+    "base=100ms,cap=2s,max_attempts=unlimited,jitter=full",
+    "--compare",
+    "curve=constant,base=300ms,max_attempts=unlimited,jitter=none",
+    "--agree",
+    "0.1",
+];
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -52,9 +73,9 @@ fn main() -> ExitCode {
         ["ci", rest @ ..] => ci(rest),
         ["check", rest @ ..] => check(rest),
         ["bench", rest @ ..] => bench(rest),
-        ["loopback"] => cargo(&["run", "--locked", "-q", "-p", "relent-sim", "--example", "loopback"]),
         ["herd"] => example("herd", &[]),
         ["soak", rest @ ..] => example("soak", rest),
+        ["loopback"] => cargo(&[&["run", "--locked", "-q", "-p", "relent-cli", "--"], LOOPBACK].concat()),
         ["vectors", rest @ ..] => vectors(rest),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["loom", rest @ ..] => models::loom(rest),

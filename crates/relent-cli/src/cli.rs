@@ -4,7 +4,9 @@
 
 pub(crate) mod usage;
 
-use crate::{completions, connect, demo, explain, http, man, policy_args, run, simulate, talk::Fault, upstream_args};
+use crate::{
+    completions, connect, demo, explain, http, man, policy_args, run, simulate, storm, talk::Fault, upstream_args,
+};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::{ffi::OsString, process::ExitCode};
 
@@ -40,6 +42,8 @@ pub enum Command {
     Http(Box<http::Args>),
     /// Simulate what a policy does to a server when many use it.
     Simulate(Box<simulate::Args>),
+    /// Let real clients storm a server on loopback, beside the same storm simulated.
+    Storm(Box<storm::Args>),
     /// Print a completion script for a shell.
     Completions(completions::Args),
     /// Print the manual page.
@@ -90,6 +94,7 @@ impl Command {
             Command::Explain(args) => Ok(explain::run(&args)),
             Command::Http(args) => http::run(&args),
             Command::Simulate(args) => simulate::run(&args),
+            Command::Storm(args) => storm::run(&args),
             Command::Completions(args) => completions::run(&args, &mut Cli::command()),
             Command::Man(args) => man::run(&args, Cli::command()),
         }

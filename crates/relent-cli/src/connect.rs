@@ -6,7 +6,8 @@
 //!
 //! With `--json`, on stderr, after each attempt that failed: `{"event":"attempt","target":"db:5432","attempt":1,
 //! "error":"Connection refused","verdict":"transient","elapsed_ms":0,"delay_ms":812,"reason":null}`; per target
-//! `{"event":"accepts","target":"db:5432","attempts":3,"elapsed_ms":2411}`; and in the end
+//! `{"event":"accepts","target":"db:5432","attempts":3,"elapsed_ms":2411}`; if an upstream lets nothing through,
+//! `{"event":"remark","target":"db:5432","remark":"bank: breaker open; ask again in 29s"}`; and in the end
 //! `{"event":"end","outcome":"success","exit":0,"elapsed_ms":2411,"reason":null}` or `gave_up`.
 
 #[doc(hidden)]
@@ -23,10 +24,12 @@ use self::{
     wait::{Clock, wait},
 };
 use crate::{
+    guard::{self, Guard},
     outer,
     policy_args::CallArgs,
     program::{self, CannotRun},
     talk::{Fault, TalkArgs, plain},
+    upstream_args::UpstreamArgs,
 };
 use relent::{
     Policy, Reason,
@@ -77,6 +80,9 @@ pub struct Args {
 
     #[command(flatten)]
     policy: CallArgs,
+
+    #[command(flatten)]
+    upstream: UpstreamArgs,
 
     #[command(flatten)]
     talk: TalkArgs,
@@ -132,6 +138,8 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
             .hint(format!("up to {MOST_TARGETS} are waited for at once")));
     }
     let policy = policy(args)?;
+    let whole = args.policy.whole();
+    let described = guard::unhedged(&args.upstream, &whole, args.talk, "a target is called once at a time")?;
     let tls = match args.targets.iter().any(Target::is_tls) && !args.invert {
         true => Tls::new(args.cacert.as_deref(), args.insecure)?,
         false => Tls::none(),
@@ -147,7 +155,9 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
         let (tls, invert) = (Arc::clone(&tls), args.invert);
         let attempt = move |limit| if invert { target.is_gone(limit) } else { target.connect(limit, &tls) };
         let clock = Clock { started, limit };
-        let waiting = move || wait(&policy, &attempt, nth, clock, seed, &send);
+        // Targets are far sides apart: one that is down opens no breaker of another.
+        let guard = Guard::new(guard::upstream(described.as_ref())?, seed);
+        let waiting = move || wait(&policy, &attempt, nth, clock, (seed, guard), &send);
         thread::Builder::new()
             .spawn(waiting)
             .map_err(|error| Fault::new(format!("cannot start a thread for each target: {}", plain(&error))))?;

@@ -11,6 +11,7 @@ pub mod escape;
 pub mod explain;
 #[doc(hidden)]
 pub mod fuzzed;
+mod guard;
 mod http;
 mod ignored;
 pub mod json;
@@ -21,6 +22,7 @@ pub mod policy_args;
 mod policy_file;
 mod program;
 mod promises;
+mod protection_args;
 pub mod redact;
 pub mod regular;
 pub mod report;
@@ -28,6 +30,7 @@ mod run;
 pub mod screen;
 pub mod simulate;
 pub mod size;
+pub mod storm;
 pub mod talk;
 mod upstream_args;
 

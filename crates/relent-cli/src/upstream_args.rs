@@ -82,7 +82,12 @@ impl UpstreamArgs {
         Ok(Some(Described { name, draft, flags, origin: file.shown.clone() }))
     }
 
-    fn flags(&self) -> Result<UpstreamDraft, Fault> {
+    /// What the flags alone say.
+    ///
+    /// # Errors
+    ///
+    /// A value is none for its key; the flag parser has refused it before.
+    pub(crate) fn flags(&self) -> Result<UpstreamDraft, Fault> {
         let mut draft = UpstreamDraft::default();
         let given =
             [("budget", &self.budget), ("breaker", &self.breaker), ("limit", &self.limit), ("hedge", &self.hedge)];
@@ -99,7 +104,7 @@ impl UpstreamArgs {
 }
 
 /// A value parser that takes what a policy file would take for the part.
-fn part(key: &'static str) -> impl Fn(&str) -> Result<String, BadSetting> + Clone + Send + Sync + 'static {
+pub(crate) fn part(key: &'static str) -> impl Fn(&str) -> Result<String, BadSetting> + Clone + Send + Sync + 'static {
     move |text| UpstreamDraft::default().set(key, text).map(|()| text.to_owned())
 }
 

@@ -25,6 +25,7 @@
 
 mod advice;
 mod engine;
+mod observed;
 mod outcome;
 mod scenario;
 mod simulate;
@@ -36,6 +37,7 @@ mod write;
 pub use crate::{
     advice::{Effort, advise},
     engine::control::Control,
+    observed::{Observed, Seen},
     outcome::{
         Advice, Band, Bands, Broken, Cure, Extras, FatalOutage, Figures, Heat, Hysteresis, HysteresisPoint, Ideal,
         LoadBin, Matrix, Outcome, Plots, Recommended, Record, Recovery, RecoveryPoint, Remedied, Remedy, SafeLoad,
@@ -48,7 +50,10 @@ pub use crate::{
     },
     simulate::{simulate, simulate_with},
     sweeps::draw_pictures,
-    world::channel::theory,
+    world::{
+        channel::theory,
+        service::gate::{Gate, Knock},
+    },
 };
 
 /// The JSON writer that the whole workspace uses.

@@ -2,12 +2,12 @@
 //!
 //! Nobody is called, woken, or dropped under a lock.
 
-use crate::{UpstreamChange, sync::wake_all};
-use core::{fmt, task::Waker};
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+use crate::{
+    UpstreamChange,
+    sync::{Lock, wake_all},
 };
+use core::{fmt, task::Waker};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// A name that was read from somewhere.
 pub(crate) type Text = Arc<str>;
@@ -16,8 +16,8 @@ pub(crate) type Listener = Arc<dyn Fn(&UpstreamChange<'_>) + Send + Sync>;
 
 /// Listeners, and the wakers of those who queue, the oldest first.
 pub(crate) struct Lobby {
-    listeners: Mutex<Vec<Listener>>,
-    queue: Mutex<Queue>,
+    listeners: Lock<Vec<Listener>>,
+    queue: Lock<Queue>,
 }
 
 struct Queue {
@@ -25,23 +25,18 @@ struct Queue {
     waiting: BTreeMap<u64, Waker>,
 }
 
-/// What is behind the locks is whole at every step.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Lobby {
     pub(crate) const fn new() -> Lobby {
         let queue = Queue { tickets: 0, waiting: BTreeMap::new() };
-        Lobby { listeners: Mutex::new(Vec::new()), queue: Mutex::new(queue) }
+        Lobby { listeners: Lock::new(Vec::new()), queue: Lock::new(queue) }
     }
 
     pub(crate) fn listen(&self, listener: Listener) {
-        lock(&self.listeners).push(listener);
+        self.listeners.lock().push(listener);
     }
 
     pub(crate) fn tell(&self, change: &UpstreamChange<'_>) {
-        let listeners = lock(&self.listeners).clone();
+        let listeners = self.listeners.lock().clone();
         for listener in listeners {
             listener(change);
         }
@@ -49,15 +44,15 @@ impl Lobby {
 
     /// Those who listen to the old one listen to this one too.
     pub(crate) fn adopt(&self, old: &Lobby) {
-        let listeners = lock(&old.listeners).clone();
-        lock(&self.listeners).extend(listeners);
+        let listeners = old.listeners.lock().clone();
+        self.listeners.lock().extend(listeners);
     }
 
     /// Stands in the queue, first with ticket 0; who comes back with their ticket has their old place.
     pub(crate) fn enter(&self, ticket: u64, waker: &Waker) -> u64 {
         let waker = waker.clone();
         let (ticket, old) = {
-            let mut queue = lock(&self.queue);
+            let mut queue = self.queue.lock();
             queue.tickets += u64::from(ticket == 0);
             let ticket = if ticket == 0 { queue.tickets } else { ticket };
             (ticket, queue.waiting.insert(ticket, waker))
@@ -70,13 +65,13 @@ impl Lobby {
         if ticket == 0 {
             return;
         }
-        let waker = lock(&self.queue).waiting.remove(&ticket);
+        let waker = self.queue.lock().waiting.remove(&ticket);
         drop(waker);
     }
 
     pub(crate) fn wake(&self, newest: bool) {
         let woken = {
-            let mut queue = lock(&self.queue);
+            let mut queue = self.queue.lock();
             if newest { queue.waiting.pop_last() } else { queue.waiting.pop_first() }
         };
         // A waker that panics must not keep a permit from coming back.
@@ -87,5 +82,115 @@ impl Lobby {
 impl fmt::Debug for Lobby {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lobby").finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use crate::{
+        Breaker, BreakerState, Limit, Outcome, Timestamp, Upstream, UpstreamAnswer, UpstreamCall, Verdict, guard::Guard,
+    };
+    use core::task::Waker;
+    use loom::{model, sync::Arc, thread};
+    use std::{
+        sync::atomic::{AtomicUsize, Ordering},
+        task::Wake,
+        time::Duration,
+    };
+
+    const SEC: Duration = Duration::from_secs(1);
+
+    /// Counts how often somebody is woken. What it tells is looked at when all threads have ended.
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Everything that threads share is made before there are two.
+    fn narrow() -> Arc<Upstream> {
+        let narrow = Arc::new(Upstream::new("narrow").limit(Limit::concurrency(1).queue(1, SEC)));
+        narrow.lobby_for_models().enter(7, Waker::noop());
+        narrow.lobby_for_models().leave(7);
+        let _ = narrow.snapshot_at(Timestamp::ZERO);
+        narrow
+    }
+
+    fn ask(call: &mut UpstreamCall<Arc<Upstream>>) -> UpstreamAnswer {
+        UpstreamCall::ask(call, Timestamp::ZERO, 0, SEC)
+    }
+
+    fn in_flight(upstream: &Upstream) -> (Option<u32>, u32) {
+        let limit = upstream.snapshot_at(Timestamp::ZERO).limit.expect("it has one");
+        (limit.in_flight, limit.queued)
+    }
+
+    /// Who stands in line and then asks is either let through, or woken when there is room.
+    #[test]
+    fn no_place_that_comes_free_is_missed() {
+        model(|| {
+            let narrow = narrow();
+            let mut holder = UpstreamCall::new(narrow.clone());
+            assert_eq!(ask(&mut holder), UpstreamAnswer::Go);
+            let mut waiting = UpstreamCall::new(narrow.clone());
+            assert!(matches!(ask(&mut waiting), UpstreamAnswer::Queue(_)));
+            let other = thread::spawn(move || holder.outcome(Timestamp::ZERO, Outcome::Success, 0));
+            let count = std::sync::Arc::new(Count::default());
+            Guard::stand_in_line(&mut waiting, &Waker::from(count.clone()));
+            let answer = ask(&mut waiting);
+            other.join().unwrap();
+            if matches!(answer, UpstreamAnswer::Queue(_)) {
+                assert_eq!(count.0.load(Ordering::SeqCst), 1, "it would sleep for ever");
+                assert_eq!(ask(&mut waiting), UpstreamAnswer::Go);
+            }
+            assert_eq!(in_flight(&narrow), (Some(1), 0));
+            drop(waiting);
+            assert_eq!(in_flight(&narrow), (Some(0), 0));
+        });
+    }
+
+    /// Whoever gives up while a place comes free for them leaves it to others.
+    #[test]
+    fn who_goes_away_leaves_neither_a_place_nor_a_waker() {
+        model(|| {
+            let narrow = narrow();
+            let mut holder = UpstreamCall::new(narrow.clone());
+            assert_eq!(ask(&mut holder), UpstreamAnswer::Go);
+            let mut waiting = UpstreamCall::new(narrow.clone());
+            assert!(matches!(ask(&mut waiting), UpstreamAnswer::Queue(_)));
+            let count = std::sync::Arc::new(Count::default());
+            Guard::stand_in_line(&mut waiting, &Waker::from(count.clone()));
+            let other = thread::spawn(move || drop(holder));
+            drop(waiting);
+            other.join().unwrap();
+            assert_eq!(in_flight(&narrow), (Some(0), 0));
+            assert_eq!(std::sync::Arc::strong_count(&count), 1, "nobody keeps its waker");
+        });
+    }
+
+    /// One probe at a time, and its permit comes back when its call is dropped.
+    #[test]
+    fn a_dropped_probe_makes_room_for_the_next() {
+        model(|| {
+            let down = Arc::new(Upstream::new("down").breaker(Breaker::consecutive(1).open_for(SEC)));
+            let mut first = UpstreamCall::new(down.clone());
+            assert_eq!(ask(&mut first), UpstreamAnswer::Go);
+            first.outcome(Timestamp::ZERO, Outcome::Failure(Verdict::Transient), 0);
+            let later = Timestamp::ZERO + 2 * SEC;
+            let probe = move |down: Arc<Upstream>| {
+                let mut call = UpstreamCall::new(down);
+                UpstreamCall::ask(&mut call, later, 0, Duration::ZERO) == UpstreamAnswer::Go
+            };
+            let shared = down.clone();
+            let other = thread::spawn(move || probe(shared));
+            let mine = probe(down.clone());
+            let theirs = other.join().unwrap();
+            assert!(mine || theirs, "one is let through at least");
+            assert!(probe(down.clone()), "what was dropped is there again");
+            assert_eq!(down.snapshot_at(later).breaker.unwrap().state, BreakerState::HalfOpen);
+        });
     }
 }

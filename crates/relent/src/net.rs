@@ -27,6 +27,17 @@ use std::{
 
 /// What connects: a policy by reference, or a [`Retrier`] whose failures nobody else judges. Implemented by these; by
 /// nothing else.
+///
+/// ```
+/// use relent::{Error, Policy, Upstream, net};
+/// use std::{io, net::TcpStream};
+///
+/// fn greet(calls: impl net::Connector) -> Result<TcpStream, Error<io::Error>> {
+///     net::connect_blocking(calls, "127.0.0.1:1")
+/// }
+/// let (once, bank) = (Policy::immediate().max_attempts(1), Upstream::new("bank"));
+/// assert!(greet(&once).is_err() && greet(once.on(&bank)).is_err());
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot connect",
     note = "pass `&policy`, or what `policy.on(&upstream)`, `.notify(..)` or `.cancel(..)` make of it, without `when`"

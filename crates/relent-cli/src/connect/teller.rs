@@ -26,7 +26,10 @@ impl Teller<'_> {
         let mut missing = if self.args.any { 1 } else { self.args.targets.len() };
         let mut hopeful = self.args.targets.len();
         loop {
-            let News { target, attempt, outcome } = self.next(news)?;
+            let News { target, attempt, outcome, remark } = self.next(news)?;
+            if let Some(remark) = remark {
+                self.remark(target, &remark);
+            }
             match outcome {
                 Ok(()) => {
                     self.accepts(target, attempt);
@@ -93,14 +96,24 @@ impl Teller<'_> {
         }
     }
 
+    /// What there is to say of the upstream of a target.
+    fn remark(&self, target: usize, remark: &str) {
+        let target = self.args.targets[target].to_string();
+        match self.args.talk.json {
+            true => self.event(Object::new().text("event", "remark").text("target", &target).text("remark", remark)),
+            false => self.say(&format!("{target}: {remark}")),
+        }
+    }
+
     fn failed(&self, target: usize, attempt: u32, failure: &Failure) {
         let target = self.args.targets[target].to_string();
-        let error = &failure.error;
+        let error = failure.error.as_deref();
         let (delay, reason) = match failure.decision {
             Decision::Retry(delay) => (Some(delay), None),
             Decision::GiveUp(reason) => (None, Some(reason)),
         };
         if self.args.talk.json {
+            let Some(error) = error else { return };
             let verdict = if failure.verdict == Verdict::Permanent { "permanent" } else { "transient" };
             let mut event = Object::new();
             event.text("event", "attempt").text("target", &target).number("attempt", attempt.into());
@@ -114,13 +127,15 @@ impl Teller<'_> {
         };
         match (delay, reason) {
             (Some(delay), _) => {
+                let error = error.unwrap_or_default();
                 self.say(&format!("{target}: attempt {of_most}: {error}; next in {:.1}", Human(delay)));
             }
             (None, reason) => {
                 let reason = reason.map(|reason| reason.to_string()).unwrap_or_default();
                 let (plural, elapsed) = (if attempt == 1 { "" } else { "s" }, Human(self.started.elapsed()));
+                let error = error.map(|error| format!(" ({error})")).unwrap_or_default();
                 self.say(&format!(
-                    "{target}: gave up after {attempt} attempt{plural} in {elapsed:.1}: {reason} ({error})"
+                    "{target}: gave up after {attempt} attempt{plural} in {elapsed:.1}: {reason}{error}"
                 ));
             }
         }

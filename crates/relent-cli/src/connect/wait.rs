@@ -1,6 +1,7 @@
 //! One target, tried until it accepts or the policy gives up: what its thread does, and what it tells.
 
-use relent::{Decision, Policy, Timestamp, Verdict};
+use crate::guard::{Answer, Guard, patience};
+use relent::{Decision, Outcome, Policy, Reason, Timestamp, Verdict};
 use std::{
     io,
     sync::mpsc::Sender,
@@ -13,11 +14,14 @@ pub(super) struct News {
     pub(super) target: usize,
     pub(super) attempt: u32,
     pub(super) outcome: Result<(), Failure>,
+    /// What there is to say of the upstream.
+    pub(super) remark: Option<String>,
 }
 
-/// An attempt that failed.
+/// An attempt that failed, or that was not let through.
 pub(super) struct Failure {
-    pub(super) error: String,
+    /// Nothing if no attempt was made.
+    pub(super) error: Option<String>,
     pub(super) verdict: Verdict,
     pub(super) decision: Decision,
 }
@@ -35,7 +39,7 @@ pub(super) fn wait(
     once: &dyn Fn(Option<Duration>) -> io::Result<()>,
     nth: usize,
     clock: Clock,
-    seed: u64,
+    (seed, mut guard): (u64, Guard),
     news: &Sender<News>,
 ) {
     let now = || Timestamp::ZERO + clock.started.elapsed();
@@ -49,23 +53,53 @@ pub(super) fn wait(
     }
     loop {
         let attempt = call.attempt();
-        let (outcome, delay) = match once(call.attempt_limit(now())) {
-            Ok(()) => (Ok(()), None),
+        if let Err((reason, why)) = admitted(&mut guard, policy, clock) {
+            let refused = Failure { error: None, verdict: Verdict::Transient, decision: Decision::GiveUp(reason) };
+            let _ = news.send(News { target: nth, attempt: attempt - 1, outcome: Err(refused), remark: Some(why) });
+            return;
+        }
+        let (outcome, delay, remark) = match once(call.attempt_limit(now())) {
+            Ok(()) => {
+                guard.ended(now(), Outcome::Success);
+                (Ok(()), None, None)
+            }
             Err(error) => {
                 let verdict = relent::net::verdict(&error);
-                let decision = call.on_failure(now(), verdict);
+                let told = match error.kind() {
+                    io::ErrorKind::TimedOut => Outcome::TimedOut,
+                    _ => Outcome::Failure(verdict),
+                };
+                guard.ended(now(), told);
+                let mut decision = call.on_failure(now(), verdict);
+                let mut remark = None;
+                if matches!(decision, Decision::Retry(_)) && !guard.pay(now(), told) {
+                    decision = Decision::GiveUp(Reason::Budget);
+                    remark = Some(guard.out_of_budget());
+                }
                 let delay = match decision {
                     Decision::Retry(delay) => Some(delay),
                     Decision::GiveUp(_) => None,
                 };
-                (Err(Failure { error: plain(&error), verdict, decision }), delay)
+                (Err(Failure { error: Some(plain(&error)), verdict, decision }), delay, remark)
             }
         };
         // When nobody listens any more, the process is about to end.
-        let told = news.send(News { target: nth, attempt, outcome });
+        let told = news.send(News { target: nth, attempt, outcome, remark });
         match delay {
             Some(delay) if told.is_ok() => thread::sleep(delay),
             _ => return,
+        }
+    }
+}
+
+/// Waits until the upstream lets the next attempt through; why not, if it does not.
+fn admitted(guard: &mut Guard, policy: &Policy, clock: Clock) -> Result<(), (Reason, String)> {
+    loop {
+        let elapsed = clock.started.elapsed();
+        match guard.ask(Timestamp::ZERO + elapsed, patience(policy, elapsed, clock.limit)) {
+            Answer::Go => return Ok(()),
+            Answer::Wait(delay) => thread::sleep(delay),
+            Answer::No(reason, why) => return Err((reason, why)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The flags of `relent http`.
 
 use super::exit;
-use crate::{policy_args::CallArgs, talk::TalkArgs};
+use crate::{policy_args::CallArgs, talk::TalkArgs, upstream_args::UpstreamArgs};
 use std::path::PathBuf;
 
 const USAGE: &str = "relent http [OPTIONS] [METHOD] URL";
@@ -154,6 +154,10 @@ pub struct Args {
     /// When to try again, and when to stop.
     #[command(flatten)]
     pub policy: CallArgs,
+
+    /// What protects the server.
+    #[command(flatten)]
+    pub(crate) upstream: UpstreamArgs,
 
     /// How much to say.
     #[command(flatten)]

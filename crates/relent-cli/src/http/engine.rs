@@ -13,19 +13,21 @@ use super::{
     write_out::{End, WriteOut},
 };
 use crate::{
+    guard::{Answer, Guard, patience},
     outer,
     size::Size,
     talk::{EXIT_FAULT, Fault, TalkArgs},
 };
 use http::{Method, header};
 use relent::{
-    Call, Decision, Policy, Reason, Timestamp, Verdict,
+    Call, Decision, Outcome, Policy, Reason, Timestamp, Upstream, Verdict,
     wire::{self, Rules},
 };
 use std::{
     future,
     io::{self, IsTerminal},
     process::ExitCode,
+    sync::Arc,
     time::{Duration, Instant},
 };
 use tokio::{runtime, time};
@@ -35,6 +37,7 @@ pub(super) struct Engine {
     pub(super) policy: Policy,
     pub(super) limit: Limit,
     pub(super) seed: u64,
+    pub(super) upstream: Option<Arc<Upstream>>,
     pub(super) rules: Rules,
     pub(super) retry_unsafe: bool,
     pub(super) fail_with_body: bool,
@@ -151,19 +154,55 @@ impl Engine {
         if !call.spread().is_zero() {
             time::sleep(call.spread()).await;
         }
+        let mut guard = Guard::new(self.upstream.clone(), self.seed);
+        let mut last = None;
         loop {
+            if let Err((reason, why)) = self.admitted(&mut guard, narrator, began).await {
+                narrator.remark(&why);
+                narrator.upstream(guard.told(now()));
+                let failure = last.unwrap_or_else(|| Failure::not_sent(why));
+                return self.fail(narrator, &call, now(), failure, Stop::GaveUp(reason), received).await;
+            }
             narrator.attempt_starts(call.attempt());
             let failure = match self.attempt(&call, now(), received).await {
-                Ok(success) => return self.succeed(narrator, &success, received).await,
+                Ok(success) => {
+                    guard.ended(now(), Outcome::Success);
+                    narrator.upstream(guard.told(now()));
+                    return self.succeed(narrator, &success, received).await;
+                }
                 Err(Broken::Ours(fault)) => return Err(fault),
                 Err(Broken::Failed(failure)) => failure,
             };
+            guard.ended(now(), failure.outcome());
             match self.decide(&mut call, now(), &failure) {
-                Next::Again(delay, why) => {
+                Next::Again(delay, why) if guard.pay(now(), failure.outcome()) => {
                     narrator.retries(&failure, why, delay);
+                    last = Some((*failure).without_response());
                     narrator.wait(delay).await;
                 }
-                Next::Stop(stop) => return self.fail(narrator, &call, now(), *failure, stop, received).await,
+                next => {
+                    let stop = match next {
+                        Next::Stop(stop) => stop,
+                        Next::Again(..) => {
+                            narrator.remark(&guard.out_of_budget());
+                            Stop::GaveUp(Reason::Budget)
+                        }
+                    };
+                    narrator.upstream(guard.told(now()));
+                    return self.fail(narrator, &call, now(), *failure, stop, received).await;
+                }
+            }
+        }
+    }
+
+    /// Waits until the upstream lets the next attempt through; why not, if it does not.
+    async fn admitted(&self, guard: &mut Guard, narrator: &Narrator, began: Instant) -> Result<(), (Reason, String)> {
+        loop {
+            let elapsed = began.elapsed();
+            match guard.ask(Timestamp::ZERO + elapsed, patience(&self.policy, elapsed, self.limit.left())) {
+                Answer::Go => return Ok(()),
+                Answer::Wait(delay) => narrator.wait(delay).await,
+                Answer::No(reason, why) => return Err((reason, why)),
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::{
 };
 use http::{HeaderMap, StatusCode};
 use relent::{
-    Verdict,
+    Outcome, Verdict,
     duration::Human,
     wire::{DIALECTS, Fault, Pushback},
 };
@@ -38,6 +38,8 @@ pub(super) struct Failure {
     pub(super) status: Option<StatusCode>,
     /// The response, whose body may be asked for.
     pub(super) response: Option<reqwest::Response>,
+    /// Whether the attempt was given up at its timeout.
+    pub(super) timed_out: bool,
 }
 
 /// How an attempt can end without success.
@@ -65,7 +67,23 @@ impl Failure {
             told: None,
             status: None,
             response: None,
+            timed_out: false,
         }
+    }
+
+    /// The upstream let nothing through, and there was no attempt.
+    pub(super) fn not_sent(why: String) -> Failure {
+        Failure { left: false, hint: None, ..Failure::of(Fault::Connect, why) }
+    }
+
+    /// As a reason for a retry, of which the response is not asked any more.
+    pub(super) fn without_response(self) -> Failure {
+        Failure { response: None, ..self }
+    }
+
+    /// What an upstream is told of it.
+    pub(super) fn outcome(&self) -> Outcome {
+        if self.timed_out { Outcome::TimedOut } else { Outcome::Failure(self.verdict) }
     }
 
     /// With what to do about it.
@@ -84,17 +102,18 @@ impl Failure {
             told: told(response.headers(), verdict, now),
             status: Some(status),
             response: Some(response),
+            timed_out: false,
         }
     }
 
     /// The attempt took longer than it may.
     pub(super) fn timeout(limit: Duration, connected: bool, url: &Url) -> Failure {
         let limit = Human(limit);
-        if connected {
-            Failure::of(Fault::Timeout, format!("no answer within {limit:.1}"))
-        } else {
-            Failure::of(Fault::Connect, format!("no connection to {} within {limit:.1}", authority(url)))
-        }
+        let failure = match connected {
+            true => Failure::of(Fault::Timeout, format!("no answer within {limit:.1}")),
+            false => Failure::of(Fault::Connect, format!("no connection to {} within {limit:.1}", authority(url))),
+        };
+        Failure { timed_out: true, ..failure }
     }
 }
 

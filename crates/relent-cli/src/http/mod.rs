@@ -35,7 +35,7 @@ mod write_out;
 pub(crate) use args::Args;
 
 use crate::{
-    outer, redact,
+    guard, outer, redact,
     size::Size,
     talk::{EXIT_FAULT, Fault},
 };
@@ -44,6 +44,7 @@ use std::{
     io::{self, IsTerminal},
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
     time::Instant,
 };
 use url::Url;
@@ -76,6 +77,9 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
     let request = request::Request::resolve(args, limit.left())?;
     let rules = request::rules(args)?;
     let client = client::build(args, &request)?;
+    let whole = args.policy.whole();
+    let described = guard::unhedged(&args.upstream, &whole, args.talk, "a request is sent once at a time")?;
+    let upstream = guard::upstream(described.as_ref())?;
     let file = file(args, &request.url)?;
     let goes_on = goes_on(args, &request, file.as_deref())?;
     let output = sink::Output::prepare(file.as_deref(), goes_on)?;
@@ -84,6 +88,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
         policy,
         limit,
         seed: args.policy.seed(),
+        upstream: upstream.map(Arc::new),
         rules,
         retry_unsafe: args.retry_unsafe,
         fail_with_body: args.fail_with_body,

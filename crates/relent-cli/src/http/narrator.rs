@@ -14,6 +14,8 @@ use super::{
     request::Request,
 };
 use crate::{
+    escape::escape,
+    guard::Told,
     json::Object,
     outer::{self, word},
     screen,
@@ -81,6 +83,24 @@ impl Narrator {
             self.event(event.text("url", &self.url).number("elapsed_ms", self.elapsed_ms()));
         } else {
             self.say(format_args!("attempt {}: {} {}", self.of_most(), self.method, self.url));
+        }
+    }
+
+    /// What there is to say of the upstream.
+    pub(super) fn remark(&self, text: &str) {
+        match self.talk.json {
+            true => self.event(Object::new().text("event", "remark").text("remark", text)),
+            false => self.say(escape(text)),
+        }
+    }
+
+    /// With `--verbose`: what the upstream counted. For machines always.
+    pub(super) fn upstream(&self, told: Option<Told>) {
+        let Some(told) = told.filter(|_| !self.talk.quiet) else { return };
+        match self.talk.json {
+            true => write_line(&told.to_json()),
+            false if self.talk.verbose => self.say(told),
+            false => {}
         }
     }
 

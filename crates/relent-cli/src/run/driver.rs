@@ -6,7 +6,6 @@ use super::{
     attempt,
     ended::{Ended, How, died_by},
     group::Ways,
-    guard::{Answer, Guard, patience},
     input::Input,
     judge::{Judged, judge},
     narrator::{Narrator, millis},
@@ -19,9 +18,13 @@ use super::{
     verdict_file::VerdictFile,
     wait::wait,
 };
-use crate::{outer, talk::Fault};
+use crate::{
+    guard::{Answer, Guard, patience},
+    outer,
+    talk::Fault,
+};
 use nix::sys::signal::Signal;
-use relent::{Call, Decision, Policy, Reason, Timestamp, Verdict};
+use relent::{Call, Decision, Outcome as Told, Policy, Reason, Timestamp, Verdict};
 use std::{
     ffi::OsString,
     time::{Duration, Instant},
@@ -97,11 +100,16 @@ impl Driver<'_> {
             let ended = self.attempt(call, history)?;
             history.attempts += 1;
             let mut interrupted = ended.interrupted;
+            let timed_out = ended.how == How::TimedOut;
             let row = self.judge(ended, attempt, began, history);
             interrupted = interrupted.or(history.swept);
-            // One of several successes that are wanted is no failure of the far side, and its repetition no retry.
-            let failure = row.verdict.filter(|_| history.successes == 0);
-            self.guard.ended(self.now(), failure);
+            let told = match row.verdict {
+                Some(Verdict::Transient) if timed_out => Told::TimedOut,
+                // One of several successes that are wanted is no failure of the far side, and its repetition no retry.
+                Some(verdict) if history.successes == 0 => Told::Failure(verdict),
+                _ => Told::Success,
+            };
+            self.guard.ended(self.now(), told);
             let Some(verdict) = row.verdict else {
                 self.report.add(row);
                 return Ok(Outcome::Success);
@@ -111,7 +119,7 @@ impl Driver<'_> {
                 Some(signal) => Err(Outcome::Interrupted(signal)),
                 None if history.nobody_reads => Err(Outcome::Interrupted(Signal::SIGPIPE)),
                 None if history.last_one.is_some() => Err(Outcome::GaveUp(Reason::Permanent)),
-                None => self.decide(call, verdict, row.ran).and_then(|delay| self.pay(failure, delay)),
+                None => self.decide(call, verdict, row.ran).and_then(|delay| self.pay(told, delay)),
             };
             let delay = decision.as_ref().ok().copied();
             let reason = decision.as_ref().err().and_then(Outcome::reason);
@@ -139,17 +147,17 @@ impl Driver<'_> {
                         return Some(Outcome::Interrupted(signal));
                     }
                 }
-                Answer::No(outcome, why) => {
+                Answer::No(reason, why) => {
                     self.narrator.remark(why);
-                    return Some(outcome);
+                    return Some(Outcome::GaveUp(reason));
                 }
             }
         }
     }
 
     /// The delay, if the budget pays for the retry after it.
-    fn pay(&mut self, failure: Option<Verdict>, delay: Duration) -> Result<Duration, Outcome> {
-        if failure.is_none_or(|failure| self.guard.pay(self.now(), failure)) {
+    fn pay(&mut self, told: Told, delay: Duration) -> Result<Duration, Outcome> {
+        if self.guard.pay(self.now(), told) {
             return Ok(delay);
         }
         self.narrator.remark(self.guard.out_of_budget());
@@ -257,6 +265,9 @@ impl Driver<'_> {
         let exit = exit_code(outcome, history.last.as_ref().map(|(how, _)| how));
         if let Outcome::GaveUp(reason) = outcome {
             outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit);
+        }
+        if let Some(told) = self.guard.told(self.now()) {
+            self.narrator.upstream(&told);
         }
         self.narrator.ended(&outcome, history.last.as_ref(), history.attempts, exit);
         self.report.write(&End {

@@ -13,7 +13,6 @@ mod exit_set;
 #[doc(hidden)]
 pub mod fuzzed;
 mod group;
-mod guard;
 mod input;
 mod judge;
 mod narrator;
@@ -31,18 +30,17 @@ mod wait;
 pub(crate) use args::Args;
 
 use crate::{
+    guard::{self, Guard},
     outer,
     talk::{Fault, plain},
 };
 use driver::{Driver, Finished};
 use ended::died_by;
 use group::orphans;
-use guard::Guard;
 use input::Input;
 use narrator::Narrator;
 use nix::sys::signal::Signal;
 use patterns::Patterns;
-use relent::Upstream;
 use report::{Outcome, Report};
 use signals::Signals;
 use spool::Spool;
@@ -67,7 +65,8 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     let started = Instant::now();
     let policy = args.policy.policy_said(args.talk)?;
     let seed = args.policy.seed();
-    let upstream = upstream(args)?;
+    let described = guard::unhedged(&args.upstream, &args.policy.whole(), args.talk, "a command runs once at a time")?;
+    let upstream = guard::upstream(described.as_ref())?;
     let signals = Signals::catch().map_err(|error| Fault::new(format!("cannot catch signals: {}", plain(&error))))?;
     orphans::adopt();
     let narrator = Narrator::new(args.talk, args.time.heartbeat, &policy, started);
@@ -90,17 +89,6 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     };
     let finished = driver.run(seed)?;
     exit(&finished, &signals)
-}
-
-/// The upstream of the flags and the file. A hedge of the file is for others: here no two attempts run at a time.
-fn upstream(args: &Args) -> Result<Option<Upstream>, Fault> {
-    if args.upstream.hedge.is_some() {
-        return Err(Fault::new("--hedge: relent run runs a command once at a time")
-            .hint("leave --hedge out; a hedge is for calls that are safe to run twice at once"));
-    }
-    let Some(described) = args.upstream.draft(&args.policy.whole())? else { return Ok(None) };
-    let upstream = described.draft.upstream(&described.name);
-    upstream.map(Some).map_err(|bad| Fault::new(bad.problem).hint(bad.hint))
 }
 
 /// Writes out what the last attempt wrote, and says what to exit with.

@@ -5,7 +5,8 @@
 //! "delay_ms":812,"reason":null}`, where a reason stands in place of the delay if there is no next attempt. While
 //! waiting, with `--heartbeat`: `{"event":"waiting","attempt":2,"left_ms":30000,"elapsed_ms":9}`. At the end:
 //! `{"event":"end","outcome":"success","attempts":2,"exit":0,"elapsed_ms":815,"reason":null}`, the outcome being
-//! `success`, `gave_up` or `interrupted`. When relent itself fails:
+//! `success`, `gave_up` or `interrupted`; before it, if there is an upstream, what that counted: `{"event":"upstream",
+//! "upstream":"bank","attempts":5,"retries":4,"breaker":"open","balance":5}` and more. When relent itself fails:
 //! `{"event":"error","error":"..","hint":"..","code":125}`.
 
 use super::{
@@ -14,6 +15,7 @@ use super::{
 };
 use crate::{
     escape::escape,
+    guard::Told,
     json::Object,
     screen,
     talk::{Fault, TalkArgs},
@@ -109,6 +111,17 @@ impl Narrator {
         match self.args.json {
             true => self.event(Object::new().text("event", "remark").text("remark", &text.to_string())),
             false => self.say(text),
+        }
+    }
+
+    /// With `--verbose`: what the upstream counted. For machines always.
+    pub(super) fn upstream(&self, told: &Told) {
+        match self.args.json {
+            true if !self.args.quiet => {
+                let _ = writeln!(io::stderr().lock(), "{}", told.to_json());
+            }
+            false if self.args.verbose => self.say(told),
+            _ => {}
         }
     }
 

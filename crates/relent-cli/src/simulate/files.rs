@@ -7,16 +7,30 @@ use std::{env, fs, io, path::Path};
 
 /// Writes the report and the plots that were asked for.
 pub(super) fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<(), Fault> {
-    if output.html.is_none() && output.svg.is_none() {
+    write_report(output.html.as_deref(), output.svg.as_deref(), scenario, outcome)
+}
+
+/// Writes the report to a file and the plots to a folder.
+///
+/// # Errors
+///
+/// One of them cannot be written.
+pub(crate) fn write_report(
+    html: Option<&Path>,
+    svg: Option<&Path>,
+    scenario: &Scenario,
+    outcome: &Outcome,
+) -> Result<(), Fault> {
+    if html.is_none() && svg.is_none() {
         return Ok(());
     }
     let command = command(env::args().skip(1));
     let (scenario, outcome) = with_recommended(scenario, outcome);
     let report = Report { scenario: &scenario, outcome: &outcome, command: &command };
-    if let Some(file) = &output.html {
+    if let Some(file) = html {
         regular::replace(file, report.html().as_bytes()).map_err(|error| cannot("the report", file, &error))?;
     }
-    if let Some(folder) = &output.svg {
+    if let Some(folder) = svg {
         fs::create_dir_all(folder).map_err(|error| cannot("the plots", folder, &error))?;
         for picture in report.pictures() {
             let file = folder.join(picture.name).with_extension("svg");

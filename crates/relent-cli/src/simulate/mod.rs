@@ -3,10 +3,10 @@
 mod advice;
 mod curves;
 mod fates;
-mod files;
-mod numbers;
-mod policies;
-mod table;
+pub(crate) mod files;
+pub(crate) mod numbers;
+pub(crate) mod policies;
+pub(crate) mod table;
 mod watch;
 mod worlds;
 
@@ -91,7 +91,7 @@ pub struct OutputArgs {
     pub engine: Option<String>,
 
     /// No run goes on longer than this in its own time [default: 1d].
-    #[arg(long, value_name = "DURATION", global = true, value_parser = numbers::duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", global = true, value_parser = numbers::time_limit, allow_hyphen_values = true)]
     pub limit: Option<Duration>,
 
     /// How many threads share the runs [default: one a core].
@@ -231,11 +231,11 @@ fn scenario(args: &Args) -> Result<Scenario, Fault> {
 
 /// Where people read the table.
 #[derive(Clone, Copy, Debug)]
-struct View {
+pub(crate) struct View {
     /// The columns of the terminal; where there is none, lines are as long as they are.
-    columns: Option<usize>,
+    pub(crate) columns: Option<usize>,
     /// Whether it shows characters beyond ASCII.
-    unicode: bool,
+    pub(crate) unicode: bool,
 }
 
 fn cores() -> usize {

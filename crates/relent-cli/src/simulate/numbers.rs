@@ -29,6 +29,14 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     relent::duration::parse_duration(text).map_err(|bad| format!("{bad}: {}", bad.hint()))
 }
 
+/// A limit of time; who means the other one is told where that is.
+pub(crate) fn time_limit(text: &str) -> Result<Duration, String> {
+    if text.contains('=') {
+        return Err("a duration is expected, after which it ends; a limit of attempts is --limiter here".to_owned());
+    }
+    duration(text)
+}
+
 pub(super) fn outage(text: &str) -> Result<Outage, String> {
     match text.split_once('+') {
         Some((at, lasts)) => Ok(Outage { at: duration(at)?, lasts: duration(lasts)? }),
@@ -74,7 +82,7 @@ pub(super) fn windows(text: &str) -> Result<Windows, String> {
 }
 
 /// A number with thousands apart: `100,000`, `1,234.5`.
-pub(super) fn grouped(number: f64) -> String {
+pub(crate) fn grouped(number: f64) -> String {
     let text = number.to_string();
     let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
     let thousands = |(nth, digit)| if nth > 0 && nth % 3 == whole.len() % 3 { vec![',', digit] } else { vec![digit] };

@@ -10,15 +10,15 @@ use std::time::Duration;
 
 /// What goes without saying in a world, where the policy flags say nothing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Unsaid {
+pub(crate) struct Unsaid {
     /// The curve.
-    pub(super) curve: CurveName,
+    pub(crate) curve: CurveName,
     /// The most attempts; `None` is no limit.
-    pub(super) max_attempts: Option<u32>,
+    pub(crate) max_attempts: Option<u32>,
 }
 
 /// The policy of the flags, if any is given.
-pub(super) fn given(args: &PolicyArgs, unsaid: Unsaid) -> Result<Option<Contender>, Fault> {
+pub(crate) fn given(args: &PolicyArgs, unsaid: Unsaid) -> Result<Option<Contender>, Fault> {
     if !args.is_given() {
         return Ok(None);
     }
@@ -37,14 +37,14 @@ pub(super) fn given(args: &PolicyArgs, unsaid: Unsaid) -> Result<Option<Contende
 }
 
 /// The policy of the flags; retries are made at once unless told otherwise, up to 4 attempts.
-pub(super) fn at_once_unless_told(args: &PolicyArgs) -> Result<Contender, Fault> {
+pub(crate) fn at_once_unless_told(args: &PolicyArgs) -> Result<Contender, Fault> {
     let unsaid = Unsaid { curve: CurveName::Immediate, max_attempts: Some(4) };
     let at_once = || Contender::new("immediate", Policy::immediate().max_attempts(4));
     Ok(given(args, unsaid)?.unwrap_or_else(at_once))
 }
 
 /// The policies that `--compare` names: of a file, of another system, or by keys and values.
-pub(super) fn compared(specs: &[String]) -> Result<Vec<Contender>, Fault> {
+pub(crate) fn compared(specs: &[String]) -> Result<Vec<Contender>, Fault> {
     specs.iter().map(|spec| one_of(spec)).collect()
 }
 
@@ -75,7 +75,7 @@ fn one_of(spec: &str) -> Result<Contender, Fault> {
 }
 
 /// A policy in two words: its curve and its jitter.
-pub(super) fn name(policy: &Policy) -> String {
+pub(crate) fn name(policy: &Policy) -> String {
     let settings = policy.settings();
     let curve = match settings.curve {
         Curve::Immediate => return "immediate".into(),
@@ -99,7 +99,7 @@ pub(super) fn name(policy: &Policy) -> String {
 }
 
 /// What is compared when no policy is named: from the worst habit to the best.
-pub(super) fn usual() -> Vec<Contender> {
+pub(crate) fn usual() -> Vec<Contender> {
     let exponential = Policy::exponential(Duration::from_millis(100)).cap(Duration::from_secs(10)).unlimited_attempts();
     let constant = Policy::constant(Duration::from_secs(1)).unlimited_attempts();
     vec![
@@ -114,7 +114,7 @@ pub(super) fn usual() -> Vec<Contender> {
 
 /// Beside them, a server that gives each refused client its own time to come back. Clients who know of turns keep their
 /// backoff, and wait for as long as they are told.
-pub(super) fn paced(clients: u64, capacity: f64, leaving: f64) -> Contender {
+pub(crate) fn paced(clients: u64, capacity: f64, leaving: f64) -> Contender {
     // Twice what the herd takes, and up to a month.
     let drain = Duration::try_from_secs_f64(2.0 * clients as f64 / capacity).unwrap_or(Duration::MAX);
     let horizon = drain.clamp(Duration::from_secs(60), Duration::from_secs(30 * 86_400));

@@ -37,6 +37,14 @@ const COLUMNS: [Figure; 26] = [
 
 /// The table, with a line of title above and the engine below.
 pub(super) fn draw(outcome: &Outcome, view: View) -> String {
+    let mut out = table(outcome, view);
+    out.push('\n');
+    out.push_str(&footer(outcome));
+    out
+}
+
+/// The table under its title.
+pub(crate) fn table(outcome: &Outcome, view: View) -> String {
     let columns = columns(outcome);
     let mut rows = vec![header(&columns, outcome)];
     rows.extend(ideal(outcome, &columns));
@@ -49,8 +57,6 @@ pub(super) fn draw(outcome: &Outcome, view: View) -> String {
         rows.iter_mut().flatten().for_each(|cell| *cell = cell.replace('±', "+-"));
     }
     out.push_str(&aligned(&rows, view.columns.unwrap_or(usize::MAX)));
-    out.push('\n');
-    out.push_str(&footer(outcome));
     out
 }
 
@@ -155,7 +161,7 @@ fn said(figure: Figure, value: f64) -> String {
 }
 
 /// A number as short as it says what it has to.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     decimals(value, places(value))
 }
 
@@ -183,7 +189,7 @@ fn decimals(value: f64, places: usize) -> String {
 
 /// Columns side by side: the first to the left, the others to the right. Those for which there is no room stand below,
 /// beside the first once more.
-pub(super) fn aligned(rows: &[Vec<String>], room: usize) -> String {
+pub(crate) fn aligned(rows: &[Vec<String>], room: usize) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     if columns == 0 {
         return String::new();

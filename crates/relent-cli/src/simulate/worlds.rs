@@ -4,7 +4,11 @@ use super::{
     numbers::{self, Outage, grouped},
     policies::{self, Unsaid},
 };
-use crate::{policy_args::PolicyArgs, talk::Fault};
+use crate::{
+    policy_args::PolicyArgs,
+    protection_args::{ProtectionArgs, without_and_with},
+    talk::Fault,
+};
 use relent::{Policy, config::CurveName};
 use relent_sim::{
     Access, Arrivals, Batch, Contender, Ethernet, Layers, Network, Newcomers, Rate, RetryAfter, Saturated, Scenario,
@@ -121,6 +125,10 @@ pub struct Herd {
     #[arg(long, value_name = "POLICY")]
     pub compare: Vec<String>,
 
+    /// What protects the server.
+    #[command(flatten)]
+    pub(crate) protection: ProtectionArgs,
+
     /// The policy; without one, the usual ones are compared. Attempts are not limited unless told.
     #[command(flatten)]
     pub policy: PolicyArgs,
@@ -141,6 +149,7 @@ impl Herd {
             troubles: self.server.troubles(TroubleKind::Refuse),
             leaving: self.leaving,
             newcomers: self.newcomers,
+            processes: self.protection.processes,
             ..Service::herd(self.clients, self.capacity)
         };
         let mut scenario = Scenario::new("herd", World::Service(service));
@@ -154,7 +163,12 @@ impl Herd {
         );
         let unsaid = Unsaid { curve: CurveName::Exponential, max_attempts: None };
         let given = policies::given(&self.policy, unsaid)?;
-        scenario.contenders = match (given, policies::compared(&self.compare)?) {
+        let protection = self.protection.protection(&self.policy, self.capacity)?;
+        let named = match (given, policies::compared(&self.compare)?) {
+            // The best that a policy alone can do, and what else can be done.
+            (None, others) if others.is_empty() && protection.is_any() => {
+                policies::usual().into_iter().filter(|contender| contender.name == "full").collect()
+            }
             (None, others) if others.is_empty() => {
                 let paced = policies::paced(self.clients, self.capacity, self.leaving);
                 // Millions are counted, not followed, and no counting knows who has which turn.
@@ -163,6 +177,7 @@ impl Herd {
             }
             (given, others) => given.into_iter().chain(others).collect(),
         };
+        scenario.contenders = without_and_with(named, &protection);
         Ok(seeded(scenario, &self.policy))
     }
 }
@@ -211,6 +226,10 @@ pub struct Open {
     #[arg(long, value_name = "POLICY")]
     pub compare: Vec<String>,
 
+    /// What protects the server.
+    #[command(flatten)]
+    pub(crate) protection: ProtectionArgs,
+
     /// The policy. Retries are made at once unless told otherwise, up to 4 attempts.
     #[command(flatten)]
     pub policy: PolicyArgs,
@@ -233,13 +252,15 @@ impl Open {
             timeout: Some(self.timeout),
             server: self.server.server(self.capacity, self.service == "exponential", None),
             troubles,
+            processes: self.protection.processes,
             ..Service::herd(1, self.capacity)
         };
         let mut scenario = Scenario::new("open", World::Service(service));
         scenario.title =
             format!("{} calls a second; the server takes {} a second", grouped(self.rate), grouped(self.capacity));
-        scenario.contenders = vec![policies::at_once_unless_told(&self.policy)?];
-        scenario.contenders.extend(policies::compared(&self.compare)?);
+        let mut named = vec![policies::at_once_unless_told(&self.policy)?];
+        named.extend(policies::compared(&self.compare)?);
+        scenario.contenders = without_and_with(named, &self.protection.protection(&self.policy, self.capacity)?);
         Ok(seeded(scenario, &self.policy))
     }
 }

@@ -13,4 +13,5 @@ mod pages;
 mod report;
 mod run;
 mod simulate;
+mod storm;
 mod upstream;

@@ -1,6 +1,11 @@
 //! What protects the far side: the flags, the file, `explain`, and `run` that obeys it.
 
 use crate::binary::{Folder, golden, relent};
+use std::{
+    io::{Read, Write},
+    net::TcpListener,
+    thread,
+};
 
 const BANK: &str = "\
 [policy.pay]
@@ -147,7 +152,7 @@ fn bad_flags_say_what_and_why() {
     );
     refuses(
         &["run", "--policy", "#read", "--hedge", "after=50ms", "--", "true"],
-        "error: --hedge: relent run runs a command once at a time\n\
+        "error: --hedge: a command runs once at a time\n\
          hint: leave --hedge out; a hedge is for calls that are safe to run twice at once\n",
     );
 }
@@ -189,4 +194,145 @@ fn the_help_of_an_upstream() {
     assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)));
     golden("help-upstream.txt", &outcome.stdout);
     assert!(outcome.stdout.lines().all(|line| line.chars().count() <= 100), "{}", outcome.stdout);
+}
+
+/// gRPC's budget pays for four retries; thirty repetitions of what succeeds are none.
+#[test]
+fn repetitions_that_were_asked_for_cost_the_budget_nothing() {
+    let flags = ["run", "--curve", "immediate", "--max-attempts", "40", "--budget", "grpc=10", "--consecutive", "30"];
+    let outcome = relent(&[&flags[..], &["--", "true"]].concat());
+    assert_eq!((outcome.code, outcome.stderr.contains("budget")), (Some(0), false), "{}", outcome.stderr);
+    let fails = relent(&[&flags[..], &["--", "false"]].concat());
+    assert!(fails.stderr.contains("its grpc budget allows no retry now"), "{}", fails.stderr);
+}
+
+#[test]
+fn a_run_says_that_it_leaves_out_the_hedge_of_a_file() {
+    let folder = Folder::new().file("relent.toml", BANK);
+    let outcome = folder.relent(&["run", "--policy", "#read", "--upstream", "shop", "--", "true"]);
+    let said = "relent: shop: its hedge is left out: a command runs once at a time\n";
+    assert_eq!((outcome.stderr.as_str(), outcome.code), (said, Some(0)));
+    let outcome = folder.relent(&["run", "--policy", "#pay", "--", "true"]);
+    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)), "there is none");
+}
+
+/// A retry costs five of twenty tokens, and fifteen after a timeout.
+#[test]
+fn a_run_tells_the_upstream_of_timeouts() {
+    let quota = "aws_quota=20,cost=5,throttling_cost=5,timeout_cost=15";
+    let flags = ["run", "--curve", "immediate", "--attempt-timeout", "60ms", "--grace", "0s", "--budget", quota];
+    let folder = Folder::new();
+    let outcome = folder.relent(&[&flags[..], &["--", "sh", "-c", "echo >> attempts; exec sleep 9"]].concat());
+    assert!(outcome.stderr.contains("its aws_quota budget allows no retry now"), "{}", outcome.stderr);
+    assert_eq!(folder.read("attempts").lines().count(), 2, "{}", outcome.stderr);
+}
+
+#[test]
+fn completions_know_the_flags_that_help_does_not_show() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = relent(&["completions", shell]).stdout;
+        for flag in ["upstream", "budget", "breaker", "hedge", "curve", "jitter"] {
+            assert!(script.contains(flag), "{shell} does not complete --{flag}");
+        }
+    }
+}
+
+#[test]
+fn simulate_shows_a_policy_without_and_with_what_protects() {
+    let herd = ["simulate", "herd", "--clients", "2000", "--capacity", "100", "--advice", "never"];
+    let told = |args: &[&str]| {
+        let outcome = relent(&[&herd[..], args].concat());
+        assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)), "{args:?}");
+        outcome.stdout
+    };
+    let paced = told(&["--pacer"]);
+    let lines = paced.lines().skip(1).filter(|line| !line.is_empty());
+    let names: Vec<&str> = lines.filter_map(|line| line.split("  ").next()).take(4).collect();
+    assert_eq!(names, ["policy", "ideal", "full", "full + pacer"], "{paced}");
+    let both = told(&["--admission", "--pacer", "horizon=60s", "--budget", "ratio=0.1", "--max-attempts", "4"]);
+    assert!(both.contains("exponential full + pacer, admission, budget"), "{both}");
+    let open =
+        relent(&["simulate", "open", "--for", "20s", "--advice", "never", "--limiter", "rate=400", "--processes", "1"]);
+    assert!(open.stdout.contains("immediate + limit"), "{}{}", open.stdout, open.stderr);
+    let wrong = relent(&["simulate", "herd", "--limit", "rate=100"]);
+    assert!(wrong.stderr.contains("a limit of attempts is --limiter here"), "{}", wrong.stderr);
+}
+
+/// Where nobody listens: a port that was ours a moment ago.
+fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").to_string()
+}
+
+#[test]
+fn connecting_heeds_the_upstream_of_file_and_flags() {
+    let folder = Folder::new().file("relent.toml", BANK);
+    let target = nobody();
+    let by_budget = folder.relent(&["connect", "--policy", "#pay", &target]);
+    assert_eq!(by_budget.code, Some(1), "{}", by_budget.stderr);
+    assert!(by_budget.stderr.contains(&format!("{target}: bank: its grpc budget allows no retry now\n")));
+    assert!(by_budget.stderr.contains(&format!("{target}: gave up after 5 attempts in ")), "{}", by_budget.stderr);
+    let breaker = ["connect", "--curve", "immediate", "--breaker", "consecutive=2,open_for=1h", &target];
+    let open = relent(&breaker);
+    assert!(
+        open.stderr.contains("gave up after 2 attempts") && open.stderr.contains(": breaker open\n"),
+        "{}",
+        open.stderr
+    );
+    assert!(open.stderr.contains("upstream: breaker open; ask again in "), "{}", open.stderr);
+    let json = relent(&[&breaker[..], &["--json"]].concat()).stderr;
+    assert!(json.contains("{\"event\":\"remark\",\"target\""), "{json}");
+    assert!(json.contains("\"outcome\":\"gave_up\"") && json.contains("\"reason\":\"open\""), "{json}");
+}
+
+/// One that is down opens no breaker of another.
+#[test]
+fn targets_are_far_sides_apart() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let (good, bad) = (listener.local_addr().expect("an address").to_string(), nobody());
+    let flags = ["connect", "--any", "--curve", "immediate", "--breaker", "consecutive=1,open_for=1h"];
+    assert_eq!(relent(&[&flags[..], &[&bad, &good]].concat()).code, Some(0));
+}
+
+/// Answers every request with this status, and counts nothing.
+fn answers(status: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/", listener.local_addr().expect("an address"));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = write!(stream, "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        }
+    });
+    url
+}
+
+#[test]
+fn http_heeds_the_upstream_of_file_and_flags() {
+    let folder = Folder::new().file("relent.toml", BANK);
+    let busy = answers("503 Busy");
+    let by_budget = folder.relent(&["http", "--policy", "#pay", &busy]);
+    assert_eq!(by_budget.code, Some(1), "{}", by_budget.stderr);
+    assert!(by_budget.stderr.contains("relent: bank: its grpc budget allows no retry now\n"), "{}", by_budget.stderr);
+    assert!(by_budget.stderr.contains("error: gave up after 5 attempts in "), "{}", by_budget.stderr);
+    let breaker = ["http", "--curve", "immediate", "--breaker", "consecutive=2,open_for=1h", &busy];
+    let open = relent(&breaker);
+    assert_eq!(open.code, Some(1), "{}", open.stderr);
+    assert!(open.stderr.contains("upstream: breaker open; ask again in "), "{}", open.stderr);
+    assert!(open.stderr.contains("gave up after 2 attempts") && open.stderr.contains("(503 "), "{}", open.stderr);
+    let told = relent(&[&breaker[..], &["-v"]].concat()).stderr;
+    assert!(told.contains("relent: upstream: 2 attempts, 1 retry; breaker open\n"), "{told}");
+    let json = relent(&[&breaker[..], &["--json"]].concat()).stderr;
+    assert!(json.contains("{\"event\":\"upstream\",\"upstream\":\"upstream\",\"attempts\":2,\"retries\":1"), "{json}");
+    let fine = relent(&["http", "--budget", "sre", "--limit", "rate=1000", &answers("200 OK")]);
+    assert_eq!((fine.code, fine.stderr.as_str()), (Some(0), ""));
+}
+
+/// An answer that says not to come back is no sign of load: it opens nothing.
+#[test]
+fn a_permanent_answer_is_no_failure_of_the_server() {
+    let gone = answers("404 Not Found");
+    let told = relent(&["http", "-v", "--breaker", "consecutive=1,open_for=1h", &gone]);
+    assert!(told.stderr.contains("upstream: 1 attempt, 0 retries; breaker closed"), "{}", told.stderr);
 }

@@ -314,13 +314,13 @@ impl Service {
             self.layers <= 1,
             "layers.depth",
             format!("policy {name:?} has an upstream, and layers are simulated without one"),
-            "leave out the layers, or the upstream",
+            "leave out one of them; relent explain --layers says what layers with budgets make of a call",
         )?;
         must(
             !crate::world::service::needs_dispatch(self),
             "server.order",
             format!("policy {name:?} has an upstream, which is simulated for first come, first served only"),
-            "leave out order and drop_expired, or the upstream",
+            "leave out order and drop_expired, or the upstream; admission and pacer know them",
         )?;
         must(
             protection.hedge.is_none_or(|hedge| hedge.at_most == 1),

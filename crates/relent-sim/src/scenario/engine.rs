@@ -11,6 +11,8 @@ pub enum Engine {
     Count,
     /// Expectations only: clients as a fluid.
     Fluid,
+    /// None: real clients called a real server, and were [observed](crate::Observed).
+    Real,
 }
 
 impl Engine {
@@ -20,10 +22,11 @@ impl Engine {
             Engine::Exact => "exact",
             Engine::Count => "count",
             Engine::Fluid => "fluid",
+            Engine::Real => "real",
         }
     }
 
-    /// The engine of this name.
+    /// The engine of this name, of those that can be asked for.
     pub fn parse(name: &str) -> Option<Engine> {
         [Engine::Exact, Engine::Count, Engine::Fluid].into_iter().find(|engine| engine.as_str() == name)
     }
@@ -44,6 +47,6 @@ mod tests {
         for engine in [Engine::Exact, Engine::Count, Engine::Fluid] {
             assert_eq!(Engine::parse(engine.as_str()), Some(engine));
         }
-        assert_eq!(Engine::parse("auto"), None);
+        assert_eq!((Engine::parse("auto"), Engine::parse("real")), (None, None));
     }
 }

@@ -44,8 +44,8 @@ impl Protection {
         self.has_upstream() || self.has_gate()
     }
 
-    /// The upstream of one process, where its settings make sense: [`Scenario::check`](super::Scenario::check) says so.
-    pub(crate) fn upstream(&self) -> Option<Upstream> {
+    /// The upstream of one process; `None` if there is none, or its settings make no sense, which a scenario's check says.
+    pub fn upstream(&self) -> Option<Upstream> {
         let mut upstream = Upstream::new("upstream");
         if let Some(budget) = self.budget {
             upstream = upstream.budget(budget.budget().ok()?);

@@ -215,7 +215,7 @@ fn ideal(scenario: &Scenario) -> Option<Ideal> {
 
 /// The runs of one policy as one record. Runs that were interrupted are left out; if there are no others, the first,
 /// which went furthest, is all there is.
-fn record(contender: &Contender, engine: Engine, runs: &[Option<Kept>]) -> Record {
+pub(crate) fn record(contender: &Contender, engine: Engine, runs: &[Option<Kept>]) -> Record {
     let whole = |kept: &&Kept| kept.run.stopped.as_deref() != Some(INTERRUPTED);
     let (done, cut): (Vec<&Kept>, Vec<&Kept>) = runs.iter().flatten().partition(whole);
     let kept = if done.is_empty() { cut.into_iter().take(1).collect() } else { done };

@@ -36,6 +36,9 @@ pub(crate) fn plan(scenario: &Scenario, contender: &Contender) -> Result<Plan, P
     };
     match scenario.engine {
         Some(Engine::Exact) => Ok(Plan::Exact),
+        Some(Engine::Real) => {
+            Err(Problem::new("engine", "the real world is not simulated", "use the exact, count or fluid engine"))
+        }
         Some(engine) => match bulk {
             Ok((levels, grid)) => bulk_of(engine, levels, grid, scenario),
             Err(reason) => Err(cannot(engine, contender, reason)),

@@ -32,6 +32,30 @@ pub struct ServerDraft {
 }
 
 impl ServerDraft {
+    /// Sets a part to the value that a flag would give it: `set("pacer", "capacity=5000")`.
+    ///
+    /// # Errors
+    ///
+    /// The key is not one of [`SERVER_KEYS`], or the value is none for it.
+    ///
+    /// ```
+    /// use relent::config::ServerDraft;
+    ///
+    /// let mut server = ServerDraft::default();
+    /// server.set("pacer", "capacity=5000,horizon=60s")?;
+    /// assert_eq!(server.pacer.into_option().unwrap().capacity, 5000.0);
+    /// assert!(server.set("pacer", "horizon=60s").is_err(), "nobody can guess the capacity");
+    /// # Ok::<(), relent::config::BadSetting>(())
+    /// ```
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), BadSetting> {
+        match key {
+            "admission" => self.admission = part::of_text(value)?,
+            "pacer" => self.pacer = part::of_text(value)?,
+            _ => return Err(BadSetting::unknown("key of a server", key, &SERVER_KEYS)),
+        }
+        Ok(())
+    }
+
     /// Reads what the table `[server]` of a text says about admission and pacer. Its other keys, and other tables, are
     /// somebody else's: a scenario's.
     ///

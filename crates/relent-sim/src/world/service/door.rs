@@ -117,7 +117,7 @@ impl Door {
         let Some(gate) = &mut self.gate else { return false };
         if refuses {
             // Nobody is there to say anything.
-            gate.told = None;
+            gate.say_nothing();
             return false;
         }
         let now_precise = PreciseTime::from_nanos(now);
@@ -164,7 +164,7 @@ impl Door {
         now: u64,
         free_at: PreciseTime,
     ) -> Verdict {
-        if let Some(told) = self.gate.as_mut().and_then(|gate| gate.told.take()) {
+        if let Some(told) = self.gate.as_mut().and_then(Gate::told) {
             return told;
         }
         if self.for_good {

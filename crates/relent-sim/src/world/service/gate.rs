@@ -1,16 +1,31 @@
 //! The machines at a server's door: relent's own admission and pacer, told what happens when it happens.
+//!
+//! The door may be simulated, or one to which real clients come: the time is told.
 
 use crate::scenario::{Protection, Server};
 use relent::{Admission, Admit, Arrival, Pacer, Room, Timestamp, Turn, Verdict};
 use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
 
-/// The machines, and what the last refusal said.
+/// The machines at a server's door, and what the last refusal said.
+///
+/// ```
+/// use relent::{PacerSettings, Verdict};
+/// use relent_sim::{Gate, Knock, Protection, Server};
+/// use std::time::Duration;
+///
+/// let pacer = Some(PacerSettings { capacity: 10.0, ..PacerSettings::default() });
+/// let mut gate = Gate::new(&Protection { pacer, ..Protection::default() }, &Server::default()).unwrap();
+/// let knock = Knock { inside: 0, room: 1, has_token: true, attempt: 1, left: u64::MAX };
+/// assert!(gate.decide(0, knock));
+/// assert!(!gate.decide(0, Knock { inside: 1, ..knock }));
+/// assert!(matches!(gate.told(), Some(Verdict::Turn(_))));
+/// ```
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub struct Gate {
     pacer: Option<Pacer>,
     admission: Option<Admission>,
     whole_seconds: bool,
-    pub(crate) told: Option<Verdict>,
+    told: Option<Verdict>,
     /// Whether a machine learns from answers.
     learns: bool,
     workers: u64,
@@ -20,20 +35,22 @@ pub(crate) struct Gate {
 
 /// What is known of a request at the door.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Knock {
+pub struct Knock {
     /// Requests inside.
-    pub(crate) inside: u64,
+    pub inside: u64,
     /// The most that may be.
-    pub(crate) room: u64,
+    pub room: u64,
     /// Whether the rate limit lets it in.
-    pub(crate) has_token: bool,
-    pub(crate) attempt: u32,
+    pub has_token: bool,
+    /// Which attempt of its call it is, from 1.
+    pub attempt: u32,
     /// For how long its client still waits; `u64::MAX` is for ever.
-    pub(crate) left: u64,
+    pub left: u64,
 }
 
 impl Gate {
-    pub(crate) fn new(protection: &Protection, server: &Server) -> Option<Gate> {
+    /// The machines of a protection, in front of a server; `None` if there are none.
+    pub fn new(protection: &Protection, server: &Server) -> Option<Gate> {
         let pacer = protection.pacer.and_then(|settings| settings.pacer().ok());
         let admission = protection.admission.and_then(|settings| settings.admission().ok());
         protection.has_gate().then(|| Gate {
@@ -47,8 +64,8 @@ impl Gate {
         })
     }
 
-    /// Whether a request is let in; if not, what its client is told is kept.
-    pub(crate) fn decide(&mut self, now: u64, knock: Knock) -> bool {
+    /// Whether a request is let in at `now`, in nanoseconds; if not, what its client is [told](Gate::told) is kept.
+    pub fn decide(&mut self, now: u64, knock: Knock) -> bool {
         self.answers_until(now);
         let time = Timestamp::from_nanos(now);
         let most = if knock.has_token { knock.room } else { knock.inside };
@@ -79,8 +96,18 @@ impl Gate {
         turn == Turn::Now
     }
 
-    /// A request was let in that needs so much work, and will be done then.
-    pub(crate) fn entered(&mut self, now: u64, work: u64, done: u64) {
+    /// What the client of the last refusal is told; nothing if nobody is there to say anything.
+    pub fn told(&mut self) -> Option<Verdict> {
+        self.told.take()
+    }
+
+    /// Nobody is there to say anything.
+    pub(crate) fn say_nothing(&mut self) {
+        self.told = None;
+    }
+
+    /// A request was let in at `now` that needs so much work, and will be done at `done`, all in nanoseconds.
+    pub fn entered(&mut self, now: u64, work: u64, done: u64) {
         if self.learns {
             let inside = done.saturating_sub(now);
             self.answers.push(Reverse((done, inside.saturating_sub(work), inside)));

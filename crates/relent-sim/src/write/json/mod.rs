@@ -23,13 +23,25 @@ impl Outcome {
         self.array(true)
     }
 
-    fn array(&self, plots: bool) -> String {
-        let records =
-            self.records.iter().enumerate().map(|(place, record)| format!("  {}", self.object(place, record, plots)));
-        format!("[\n{}\n]\n", records.collect::<Vec<_>>().join(",\n"))
+    /// The same of what was observed, each object with its simulated twin under `simulated`: the record of that place,
+    /// `null` where there is none.
+    pub fn to_json_beside(&self, simulated: &Outcome) -> String {
+        let records = self.records.iter().enumerate().map(|(place, record)| {
+            let mut object = self.object(place, record, false);
+            let twin = simulated.records.get(place);
+            let twin = twin.map(|twin| simulated.object(place, twin, false).finish());
+            object.value("simulated", twin.as_deref().unwrap_or("null"));
+            object.finish()
+        });
+        lines(records)
     }
 
-    fn object(&self, place: usize, record: &Record, plots: bool) -> String {
+    fn array(&self, plots: bool) -> String {
+        let records = self.records.iter().enumerate();
+        lines(records.map(|(place, record)| self.object(place, record, plots).finish()))
+    }
+
+    fn object(&self, place: usize, record: &Record, plots: bool) -> Object {
         let mut object = Object::spaced();
         object.text("scenario", &self.scenario);
         object.text("policy", &record.policy).text("engine", record.engine.as_str());
@@ -72,7 +84,7 @@ impl Outcome {
         if plots {
             object.value("plots", plots::plots(self, record));
         }
-        object.finish()
+        object
     }
 
     /// Numbers that theory knows too: `"checks": {"collisions": {"measured": 1.64, "expected": 1.6416}}`.
@@ -89,4 +101,9 @@ impl Outcome {
             object.value("checks", checks.finish());
         }
     }
+}
+
+fn lines(objects: impl Iterator<Item = String>) -> String {
+    let objects: Vec<String> = objects.map(|object| format!("  {object}")).collect();
+    format!("[\n{}\n]\n", objects.join(",\n"))
 }

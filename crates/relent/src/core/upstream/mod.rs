@@ -407,6 +407,11 @@ impl Upstream {
         }
     }
 
+    #[cfg(all(test, loom))]
+    pub(crate) const fn lobby_for_models(&self) -> &Lobby {
+        &self.lobby
+    }
+
     /// Whom of those who queue to wake now, for event loops that keep their queue themselves: whoever that is asks
     /// again. `None` if nobody waits or there is no room.
     ///

@@ -1,0 +1,47 @@
+//! Open files: a client needs one, and the server another for it.
+
+use crate::talk::Fault;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// What else is open.
+const OTHERS: u64 = 64;
+
+/// Makes room for the sockets of so many clients, each with as many ends in this process.
+///
+/// # Errors
+///
+/// The hard limit allows fewer.
+pub(super) fn make_room(clients: u64, ends: u64) -> Result<(), Fault> {
+    let needed = clients.saturating_mul(ends).saturating_add(OTHERS);
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    let is_allowed = maximum.is_none_or(|maximum| maximum >= needed);
+    if is_allowed && setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).is_ok() {
+        return Ok(());
+    }
+    let most = maximum.unwrap_or(needed).saturating_sub(OTHERS) / ends.max(1);
+    let problem = format!(
+        "the storm needs {needed} open files at once, and this process may have {}",
+        maximum.or(current).unwrap_or_default()
+    );
+    Err(Fault::new(problem).hint(format!(
+        "raise the hard limit (ulimit -Hn {needed}, or LimitNOFILE={needed} of a unit); or take fewer clients: all \
+         policies together may have {most}"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_storm_that_needs_too_many_files_says_what_to_set() {
+        assert!(make_room(1, 2).is_ok());
+        // More than any system allows.
+        let fault = make_room(1 << 40, 2).unwrap_err().to_json();
+        assert!(fault.contains("the storm needs 2199023255616 open files at once"), "{fault}");
+        assert!(fault.contains("ulimit -Hn 2199023255616"), "{fault}");
+    }
+}

@@ -1,0 +1,309 @@
+//! The server that is stormed: one worker, a queue, a door with relent's machines, and HTTP as far as a storm needs it.
+//!
+//! The worker is busy by the clock, so that timers that wake late take nothing from its capacity. The doors are those of the
+//! simulator ([`relent_sim::Gate`]): the same code decides who is let in.
+
+use super::sight::Witness;
+use relent::{
+    Verdict,
+    wire::{DIALECTS, Pushback},
+};
+use relent_sim::{Gate, Knock, Protection, Seen, Server as Model};
+use std::{
+    collections::VecDeque,
+    fmt::Write as _,
+    io::{self, ErrorKind},
+    net::{Ipv4Addr, SocketAddr},
+    sync::{Arc, Mutex, PoisonError},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpSocket, TcpStream},
+    runtime,
+    sync::oneshot,
+    time::{self, Instant},
+};
+
+/// Connections that may wait to be accepted: more than all clients, or the system would hold some back.
+const BACKLOG: u32 = 65_535;
+
+/// The longest head of a request.
+const LONGEST: usize = 8 * 1024;
+
+/// How long a connection may take to ask, and to go away.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a server is.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) capacity: f64,
+    /// The most requests inside.
+    pub(super) queue: u64,
+    pub(super) protection: Protection,
+    pub(super) witness: Witness,
+}
+
+/// Servers on a thread of their own, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Servers {
+    addresses: Vec<SocketAddr>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Servers {
+    /// One server a plan, each on a port of its own.
+    ///
+    /// # Errors
+    ///
+    /// There is no port, or no thread, to be had.
+    pub(super) fn start(plans: Vec<Plan>) -> io::Result<Servers> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let listeners = {
+            let _inside = runtime.enter();
+            plans.iter().map(|_| listen()).collect::<io::Result<Vec<_>>>()?
+        };
+        let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
+        let (stop, stopped) = oneshot::channel();
+        let thread = thread::Builder::new().name("server".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                for (listener, plan) in listeners.into_iter().zip(plans) {
+                    tokio::spawn(accept(listener, Arc::new(Service::new(plan))));
+                }
+                let _ = stopped.await;
+            });
+        })?;
+        Ok(Servers { addresses, stop: Some(stop), thread: Some(thread) })
+    }
+
+    pub(super) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn listen() -> io::Result<TcpListener> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+    socket.listen(BACKLOG)
+}
+
+async fn accept(listener: TcpListener, service: Arc<Service>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => drop(tokio::spawn(serve(stream, service.clone()))),
+            // Out of files for a moment, or the client has gone away already.
+            Err(_) => time::sleep(Duration::from_millis(5)).await,
+        }
+    }
+}
+
+async fn serve(mut stream: TcpStream, service: Arc<Service>) -> io::Result<()> {
+    let asked = time::timeout(PATIENCE, read(&mut stream)).await??;
+    match service.decide(asked) {
+        Ok(done) => {
+            time::sleep_until(done).await;
+            service.witness.see(service.witness.now(), Seen::Served);
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await?;
+        }
+        Err(told) => stream.write_all(refusal(told).as_bytes()).await?,
+    }
+    // Who connected closes first, and leaves no port behind that has to wait.
+    let _ = time::timeout(PATIENCE, stream.read(&mut [0])).await;
+    Ok(())
+}
+
+/// What is read of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Asked {
+    client: u32,
+    attempt: u32,
+}
+
+/// The header by which clients of a storm are told apart.
+pub(super) const CLIENT: &str = "storm-client";
+
+async fn read(stream: &mut TcpStream) -> io::Result<Asked> {
+    let mut head = Vec::with_capacity(512);
+    loop {
+        if stream.read_buf(&mut head).await? == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        if let Some(asked) = parse(&head)? {
+            return Ok(asked);
+        }
+        if head.len() > LONGEST {
+            return Err(ErrorKind::InvalidData.into());
+        }
+    }
+}
+
+/// What a head says; nothing as long as it is not whole.
+fn parse(head: &[u8]) -> io::Result<Option<Asked>> {
+    let mut headers = [httparse::EMPTY_HEADER; 32];
+    let mut request = httparse::Request::new(&mut headers);
+    let status = request.parse(head).map_err(|_| io::Error::from(ErrorKind::InvalidData))?;
+    if status.is_partial() {
+        return Ok(None);
+    }
+    let number = |name: &str| {
+        let header = request.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
+        std::str::from_utf8(header.value).ok()?.trim().parse().ok()
+    };
+    Ok(Some(Asked { client: number(CLIENT).unwrap_or(0), attempt: number("relent-attempt").unwrap_or(1).max(1) }))
+}
+
+/// A refusal in the words that clients understand.
+fn refusal(told: Verdict) -> String {
+    // A turn is a wait for those who do not know turns.
+    let said: &[Pushback] = match told {
+        Verdict::Turn(turn) => &[Pushback::Turn(turn), Pushback::NotBefore(turn)],
+        Verdict::After(after) => &[Pushback::NotBefore(after)],
+        Verdict::Overloaded | Verdict::Permanent => &[Pushback::Never],
+        _ => &[],
+    };
+    let mut text = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n".to_owned();
+    let spoken = ["retry-after", "retry-after-ms", "relent-turn", "relent-retry"];
+    for dialect in DIALECTS.iter().filter(|dialect| spoken.contains(&dialect.name)) {
+        let value = said.iter().find_map(|pushback| dialect.write(*pushback));
+        if let Some(value) = value.as_ref().and_then(|value| value.to_str().ok()) {
+            let _ = write!(text, "{}: {value}\r\n", dialect.name);
+        }
+    }
+    text + "\r\n"
+}
+
+/// One server: its door, and who is inside.
+#[derive(Debug)]
+struct Service {
+    queue: u64,
+    /// How long a request takes.
+    work: Duration,
+    witness: Witness,
+    inside: Mutex<Inside>,
+}
+
+#[derive(Debug)]
+struct Inside {
+    gate: Option<Gate>,
+    /// When those inside will be done, the next first; in the herd's time.
+    done: VecDeque<Duration>,
+}
+
+impl Service {
+    fn new(plan: Plan) -> Service {
+        let model = Model { capacity: Some(plan.capacity), queue: Some(plan.queue), ..Model::default() };
+        let inside = Inside { gate: Gate::new(&plan.protection, &model), done: VecDeque::new() };
+        Service {
+            queue: plan.queue,
+            work: Duration::try_from_secs_f64(1.0 / plan.capacity).unwrap_or(Duration::ZERO),
+            witness: plan.witness,
+            inside: Mutex::new(inside),
+        }
+    }
+
+    /// When the request will be done, or what its client is told instead.
+    fn decide(&self, asked: Asked) -> Result<Instant, Verdict> {
+        let now = self.witness.now();
+        self.witness.see(now, Seen::Arrived { client: asked.client, failures: asked.attempt - 1 });
+        let admitted = self.inside.lock().unwrap_or_else(PoisonError::into_inner).admit(self, now, asked.attempt);
+        match admitted {
+            Ok(done) => Ok((self.witness.begins + done).into()),
+            Err(told) => {
+                self.witness.see(now, Seen::Refused(told));
+                Err(told)
+            }
+        }
+    }
+}
+
+impl Inside {
+    fn admit(&mut self, service: &Service, now: Duration, attempt: u32) -> Result<Duration, Verdict> {
+        while self.done.front().is_some_and(|done| *done <= now) {
+            self.done.pop_front();
+        }
+        let inside = self.done.len() as u64;
+        let is_let_in = match &mut self.gate {
+            None => inside < service.queue,
+            Some(gate) => {
+                let knock = Knock { inside, room: service.queue, has_token: true, attempt, left: u64::MAX };
+                gate.decide(nanos(now), knock)
+            }
+        };
+        if !is_let_in {
+            return Err(self.gate.as_mut().and_then(Gate::told).unwrap_or(Verdict::Transient));
+        }
+        let done = self.done.back().copied().unwrap_or(now).max(now) + service.work;
+        self.done.push_back(done);
+        if let Some(gate) = &mut self.gate {
+            gate.entered(nanos(now), nanos(service.work), nanos(done));
+        }
+        Ok(done)
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use relent::PacerSettings;
+    use std::sync::mpsc::channel;
+
+    fn service(capacity: f64, queue: u64, protection: Protection) -> Service {
+        let (news, _) = channel();
+        let witness = Witness { herd: 0, begins: std::time::Instant::now(), news };
+        Service::new(Plan { capacity, queue, protection, witness })
+    }
+
+    #[test]
+    fn the_worker_is_busy_by_the_clock_and_the_queue_is_full_when_it_is() {
+        let service = service(10.0, 2, Protection::default());
+        let mut inside = service.inside.lock().unwrap();
+        let ms = Duration::from_millis;
+        assert_eq!(inside.admit(&service, ms(0), 1), Ok(ms(100)));
+        assert_eq!(inside.admit(&service, ms(0), 1), Ok(ms(200)));
+        assert_eq!(inside.admit(&service, ms(99), 1), Err(Verdict::Transient));
+        assert_eq!(inside.admit(&service, ms(100), 2), Ok(ms(300)));
+        assert_eq!(inside.admit(&service, ms(1000), 1), Ok(ms(1100)), "an idle worker begins at once");
+    }
+
+    #[test]
+    fn refused_clients_are_told_their_turn_in_all_words() {
+        let pacer = Some(PacerSettings { capacity: 10.0, ..PacerSettings::default() });
+        let service = service(10.0, 1, Protection { pacer, ..Protection::default() });
+        let mut inside = service.inside.lock().unwrap();
+        assert!(inside.admit(&service, Duration::ZERO, 1).is_ok());
+        let told = inside.admit(&service, Duration::ZERO, 1).unwrap_err();
+        let Verdict::Turn(turn) = told else { panic!("{told:?}") };
+        let text = refusal(told);
+        assert!(text.contains(&format!("relent-turn: {}\r\n", turn.as_millis())), "{text}");
+        assert!(text.contains("retry-after: 1\r\n") && text.ends_with("\r\n\r\n"), "{text}");
+        assert!(refusal(Verdict::Overloaded).contains("relent-retry: no\r\n"));
+        assert_eq!(refusal(Verdict::Transient).lines().count(), 4);
+    }
+
+    #[test]
+    fn a_request_says_who_asks_and_how_often_it_has() {
+        let head = b"GET / HTTP/1.1\r\nHost: a\r\nRelent-Attempt: 3\r\nStorm-Client: 7\r\n\r\n";
+        assert_eq!(parse(head).unwrap(), Some(Asked { client: 7, attempt: 3 }));
+        assert_eq!(parse(&head[..30]).unwrap(), None);
+        assert_eq!(
+            parse(b"GET / HTTP/1.1\r\nRelent-Attempt: x\r\n\r\n").unwrap(),
+            Some(Asked { client: 0, attempt: 1 })
+        );
+        assert!(parse(b"\x00\x01\x02 nonsense\r\n\r\n").is_err());
+    }
+}
