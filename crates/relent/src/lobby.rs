@@ -91,7 +91,7 @@ mod models {
         Breaker, BreakerState, Limit, Outcome, Timestamp, Upstream, UpstreamAnswer, UpstreamCall, Verdict, guard::Guard,
     };
     use core::task::Waker;
-    use loom::{model, sync::Arc, thread};
+    use loom::{sync::Arc, thread};
     use std::{
         sync::atomic::{AtomicUsize, Ordering},
         task::Wake,
@@ -99,6 +99,15 @@ mod models {
     };
 
     const SEC: Duration = Duration::from_secs(1);
+
+    /// A model with room for an upstream, which is more than loom's stacks have.
+    fn model(body: fn()) {
+        const WORDS: usize = 1 << 16;
+        loom::model(move || {
+            let thread = thread::Builder::new().stack_size(WORDS).spawn(body).unwrap();
+            thread.join().unwrap();
+        });
+    }
 
     /// Counts how often somebody is woken. What it tells is looked at when all threads have ended.
     #[derive(Default)]
