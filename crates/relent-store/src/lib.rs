@@ -52,6 +52,7 @@ mod memory;
 mod notice;
 mod once;
 mod race;
+mod rows_changed;
 mod rules;
 mod settings;
 mod store;
@@ -67,6 +68,7 @@ pub use self::{
     memory::Memory,
     notice::Notice,
     once::{Done, Effect, Once, OnceError, Reconciled},
+    rows_changed::rows_changed,
     store::Store,
     time::{Clock, Time},
     types::{

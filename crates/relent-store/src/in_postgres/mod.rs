@@ -4,8 +4,11 @@
 //! is kept on a connection, so it works behind poolers. What is accepted is as durable as the cluster makes a commit;
 //! [`Store::about`](crate::Store::about) tells.
 
+mod dedupe;
 mod engine;
 mod fault;
+
+pub use self::dedupe::{FIRST_TIME, first_time, keep_last};
 
 use crate::{Error, ErrorKind};
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};

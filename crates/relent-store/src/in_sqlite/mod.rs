@@ -4,6 +4,7 @@
 //! [`Durability::Process`] it is only handed to the operating system: it outlives the process, and a power loss takes the last
 //! of it. Network file systems are not supported, because their locks are not to be relied on.
 
+mod dedupe;
 mod engine;
 mod fault;
 mod names;
@@ -13,6 +14,7 @@ mod schema;
 mod tests;
 mod writer;
 
+pub use self::dedupe::{first_time, keep_last, prepare};
 use self::{names::Names, writer::Writer};
 use crate::{Clock, Error, ErrorKind};
 use rusqlite::{Connection, OpenFlags};

@@ -114,3 +114,42 @@ fn every_statement_is_one() {
         conn.prepare(sql).unwrap_or_else(|err| panic!("{sql}: {err}"));
     }
 }
+
+#[test]
+fn effects_and_what_was_seen_are_committed_together_or_not_at_all() {
+    use rusqlite::TransactionBehavior::Immediate;
+    let folder = folder();
+    let mut db = Connection::open(folder.path().join("shop.db")).unwrap();
+    db.execute_batch("CREATE TABLE orders (n INTEGER)").unwrap();
+    prepare(&mut db).unwrap();
+    prepare(&mut db).unwrap();
+    let (scope, key) = (crate::Scope::new("orders").unwrap(), Key::new("7").unwrap());
+    let day = Duration::from_secs(86_400);
+    let tx = db.transaction_with_behavior(Immediate).unwrap();
+    assert!(first_time(&tx, &scope, &key, day).unwrap());
+    tx.execute("INSERT INTO orders VALUES (1)", []).unwrap();
+    // The process dies here: nothing happened, and the message is new.
+    tx.rollback().unwrap();
+    for turn in 0..3 {
+        let tx = db.transaction_with_behavior(Immediate).unwrap();
+        let first = first_time(&tx, &scope, &key, day).unwrap();
+        assert_eq!(first, turn == 0);
+        if first {
+            tx.execute("INSERT INTO orders VALUES (1)", []).unwrap();
+        }
+        tx.commit().unwrap();
+    }
+    assert_eq!(db.query_row("SELECT COUNT(*) FROM orders", [], |row| row.get::<_, u32>(0)).unwrap(), 1);
+    // Retention by time: what is over is new again. By number: the last of a scope stay.
+    let tx = db.transaction_with_behavior(Immediate).unwrap();
+    let short = Key::new("short").unwrap();
+    assert!(first_time(&tx, &scope, &short, Duration::ZERO).unwrap());
+    assert!(first_time(&tx, &scope, &short, day).unwrap());
+    assert!(!first_time(&tx, &scope, &short, day).unwrap());
+    for nth in 0..10 {
+        assert!(first_time(&tx, &scope, &Key::new(format!("m{nth}")).unwrap(), day).unwrap());
+    }
+    assert_eq!(keep_last(&tx, &scope, 4, 100).unwrap(), 8);
+    assert_eq!(keep_last(&tx, &scope, 4, 100).unwrap(), 0);
+    tx.commit().unwrap();
+}

@@ -15,9 +15,43 @@ async fn postgres_conforms() {
     let _ = engine.replace(&key, Version::ABSENT, Some(b"x")).await.unwrap();
     let other = Store::open(&format!("{}?prefix=my_", server.url())).await.unwrap();
     assert_eq!(other.read(&key).await.unwrap().value, None);
+    seen_together_with_its_effects(&server.url()).await;
     let about = engine.about().await.unwrap();
     assert!(about.durability.contains("on the server's disk"), "{about:?}");
     assert!(about.skew_ms.abs() < 1000, "{about:?}");
+}
+
+/// Part of another test, because a server of its own takes seconds to make.
+async fn seen_together_with_its_effects(url: &str) {
+    use relent_store::{
+        Scope,
+        in_postgres::{first_time, keep_last},
+    };
+    let connect = || async {
+        let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+    };
+    let (mut one, mut two) = (connect().await, connect().await);
+    let (scope, key, day) = (Scope::new("orders").unwrap(), Key::new("7").unwrap(), Duration::from_secs(86_400));
+    // The first rolls back: the second, which waited for it, is the first then.
+    let tx = one.transaction().await.unwrap();
+    assert!(first_time(&tx, &scope, &key, day).await.unwrap());
+    let other = two.transaction().await.unwrap();
+    let (first, ()) = tokio::join!(first_time(&other, &scope, &key, day), async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        tx.rollback().await.unwrap();
+    });
+    assert!(first.unwrap());
+    other.commit().await.unwrap();
+    let tx = one.transaction().await.unwrap();
+    assert!(!first_time(&tx, &scope, &key, day).await.unwrap());
+    for nth in 0..5 {
+        assert!(first_time(&tx, &scope, &Key::new(format!("m{nth}")).unwrap(), day).await.unwrap());
+    }
+    assert_eq!(keep_last(&tx, &scope, 2, 3).await.unwrap(), 3);
+    assert_eq!(keep_last(&tx, &scope, 2, 3).await.unwrap(), 1);
+    tx.commit().await.unwrap();
 }
 
 /// A server that listens may still be starting: opening waits for it.

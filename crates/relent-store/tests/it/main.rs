@@ -1,4 +1,5 @@
 //! The store as its users meet it.
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod in_postgres;
 mod in_redis;
