@@ -112,7 +112,7 @@ fn docs() -> Result<Done, String> {
 
 /// Each alone; the first is none.
 const FEATURES: &[&str] =
-    &["", "std", "tokio", "net", "toml", "http", "stream", "tower", "hyper", "reqwest", "metrics", "tracing"];
+    &["", "std", "tokio", "net", "toml", "http", "stream", "tower", "hyper", "reqwest", "metrics", "tracing", "ws"];
 
 /// The tests of `relent` turn all features on. Those of `relent-alone` are run with each alone.
 fn features() -> Result<Done, String> {

@@ -79,6 +79,7 @@
 //! | ask until something is done | [`Policy::poll`], with an [`Answer`] |
 //! | be woken at a policy's times | [`Policy::ticker`] |
 //! | connect a socket | [`net`] |
+//! | keep a WebSocket (feature `ws`) | [`relent::ws`] |
 //! | see what a policy will do | [`Policy::schedule`], [`Policy::warnings`] |
 //! | drive it from an event loop or a simulator | [`Policy::call`]: a [`Call`], which is told the time |
 //! | have the delays of another system | [`compat`] |
@@ -122,6 +123,7 @@
 //! | `http` | [`relent::wire`] | `http` |
 //! | `metrics` | [`relent::observe`]: calls in figures | `metrics` |
 //! | `tracing` | [`relent::observe`]: calls in logs | `tracing` |
+//! | `ws` | [`relent::ws`] | `tokio-tungstenite`, `futures-util` |
 //! | `tower` | [`relent::layer`] | `tower-layer`, `tower-service`, `http-body`, `bytes`, `pin-project-lite` |
 //! | `hyper` | in layers: errors of hyper's clients told apart | `hyper`, `hyper-util`, `h2` |
 //! | `reqwest` | layers around a `reqwest::Client` | `reqwest` |
@@ -137,6 +139,8 @@
     not(any(feature = "metrics", feature = "tracing")),
     doc = "[`relent::observe`]: https://docs.rs/relent/latest/relent/observe/index.html"
 )]
+#![cfg_attr(feature = "ws", doc = "[`relent::ws`]: crate::ws")]
+#![cfg_attr(not(feature = "ws"), doc = "[`relent::ws`]: https://docs.rs/relent/latest/relent/ws/index.html")]
 #![cfg_attr(feature = "http", doc = "[`relent::wire`]: crate::wire")]
 #![cfg_attr(not(feature = "http"), doc = "[`relent::wire`]: https://docs.rs/relent/latest/relent/wire/index.html")]
 #![cfg_attr(feature = "toml", doc = "[`relent::config`]: crate::config")]
@@ -193,6 +197,8 @@ mod sync;
 mod timeline;
 #[cfg(feature = "http")]
 pub mod wire;
+#[cfg(all(feature = "ws", not(loom)))]
+pub mod ws;
 
 #[cfg(feature = "std")]
 mod cancel;
@@ -291,7 +297,7 @@ struct ComingFrom;
 struct Protect;
 
 /// The page about clients that stay compiles.
-#[cfg(all(doctest, feature = "http"))]
+#[cfg(all(doctest, feature = "ws"))]
 #[doc = include_str!("../../../docs/clients.md")]
 struct Clients;
 

@@ -13,3 +13,6 @@ mod proxies;
 mod raw;
 mod reqwests;
 mod tonics;
+mod ws;
+mod ws_herd;
+mod ws_server;

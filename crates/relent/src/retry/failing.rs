@@ -177,6 +177,13 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
         }
     }
 
+    /// What comes now is the first attempt of another call.
+    #[cfg(all(feature = "ws", not(loom)))]
+    pub(crate) fn begin_another(&mut self) {
+        self.reset();
+        self.guard.renew();
+    }
+
     /// Takes note of an answer that is neither the end nor a failure: to be asked for again, which nobody has to pay for.
     pub(crate) fn ask_again(&mut self, verdict: Verdict, has_changed: bool) -> Result<Duration, Reason> {
         self.begin();

@@ -1,0 +1,339 @@
+//! A WebSocket that outlives its connections: feature `ws`, on `tokio-tungstenite`.
+//!
+//! A stream of messages that come and a sink for those that go, whatever becomes of the connection below: it is made after
+//! the policy's [`spread`](Policy::spread), made again when it is lost, at the policy's delays, and subscribed anew each
+//! time. Refused upgrades and close codes are judged ([`Fault::verdict`]), `Retry-After` and turns are kept, and silence is
+//! found by pings.
+//!
+//! ```no_run
+//! use relent::ws::{self, Message, Outbox};
+//!
+//! # async fn doc() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut trades = ws::RECONNECT
+//!     .websocket("ws://feed.example:9000/trades")?
+//!     .subscribe(|_connection| vec![Message::text(r#"{"subscribe":"trades"}"#)])
+//!     .outbox(Outbox::Repeat(1000))
+//!     .open();
+//! while let Some(message) = trades.next().await {
+//!     println!("{}", message?);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A server that restarts loses all its clients at once. Those whose connection had been well
+//! ([`healthy_after`](Opening::healthy_after)) come back at random moments within a time
+//! ([`rejoin_within`](Opening::rejoin_within)); a server that is still too busy may refuse the upgrade with a turn. A
+//! server that accepts and drops at once is backed off from, since nothing is forgotten before a connection was well.
+//!
+//! A task of its own keeps the connection, so that pings are answered whoever reads. It ends when the [`WebSocket`] is
+//! dropped. `wss:` needs TLS: turn on one of `tokio-tungstenite`'s features for it (`rustls-tls-native-roots`, ...) in
+//! your own `Cargo.toml`.
+
+mod fault;
+mod link;
+mod outbox;
+
+pub use self::{
+    fault::{CLOSE_CODES, CloseCode, Fault, close_verdict},
+    outbox::{NotSent, Outbox},
+};
+pub use tokio_tungstenite::tungstenite::{self, Message, client::IntoClientRequest};
+
+use self::outbox::Line;
+use crate::{Always, Error, Jitter, Judge, Policy, Retrier, Setting, Silent, SystemTimer, Timer, Watch, guard::Guard};
+use futures_util::{Sink, Stream};
+use std::{
+    fmt,
+    future::poll_fn,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tungstenite::{handshake::client::Request, protocol::WebSocketConfig};
+
+/// As RFC 6455 7.2.3 asks for: a random wait of up to 5 s before the first attempt, then 1, 2, 4 s and up to a minute
+/// with full jitter, for ever; 10 s for each attempt.
+pub const RECONNECT: Policy = Policy::exponential(Duration::from_secs(1))
+    .cap(Duration::from_secs(60))
+    .jitter(Jitter::Full)
+    .unlimited_attempts()
+    .attempt_timeout(Duration::from_secs(10))
+    .spread(Duration::from_secs(5));
+
+/// No message is larger.
+const LARGEST: usize = 16 << 20;
+
+type Subscribe = Box<dyn FnMut(u32) -> Vec<Message> + Send>;
+
+/// How a connection is kept.
+#[derive(Clone, Copy, Debug)]
+struct Keeping {
+    ping_every: Duration,
+    pong_within: Duration,
+    healthy_after: Duration,
+    rejoin_within: Option<Duration>,
+    config: Option<WebSocketConfig>,
+}
+
+/// A [`WebSocket`] that is not open yet: made by [`Policy::websocket`].
+#[must_use = "nothing is connected before `open`"]
+pub struct Opening<W = Always, N = Silent, S = SystemTimer> {
+    retrier: Retrier<W, N, S>,
+    request: Request,
+    keeping: Keeping,
+    outbox: Outbox,
+    subscribe: Option<Subscribe>,
+}
+
+impl Policy {
+    /// A WebSocket that is connected, and connected again, at this policy's times: see [`ws`](self).
+    ///
+    /// The request is a URL, or a request with headers of your own; each attempt has its number in `Relent-Attempt`. Where
+    /// the policy has no attempt timeout, an attempt has 10 s.
+    ///
+    /// ```
+    /// use relent::ws;
+    ///
+    /// assert!(ws::RECONNECT.websocket("ws://feed.example/trades").is_ok());
+    /// assert!(ws::RECONNECT.websocket("not a URL").is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the URL is none of a WebSocket.
+    pub fn websocket(self, request: impl IntoClientRequest) -> Result<Opening, Box<tungstenite::Error>> {
+        self.retrier().websocket(request)
+    }
+}
+
+impl<W, N, S> Retrier<W, N, S> {
+    /// [`Policy::websocket`] with what was added to the policy: `when` judges a [`Fault`], `notify` is told of it, `cancel`
+    /// ends it, and each attempt to connect is a call on the upstream of [`on`](Retrier::on).
+    ///
+    /// ```
+    /// use relent::{Verdict, ws::{self, Fault}};
+    ///
+    /// let socket = ws::RECONNECT
+    ///     .when(|fault: &Fault| match fault {
+    ///         Fault::Closed { code: Some(4001), .. } => Verdict::Permanent, // Our own: logged in elsewhere.
+    ///         fault => fault.verdict(),
+    ///     })
+    ///     .websocket("ws://chat.example/room");
+    /// assert!(socket.is_ok());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Policy::websocket`].
+    pub fn websocket(self, request: impl IntoClientRequest) -> Result<Opening<W, N, S>, Box<tungstenite::Error>> {
+        let request = request.into_client_request()?;
+        if !matches!(request.uri().scheme_str(), Some("ws" | "wss")) || request.uri().host().is_none() {
+            return Err(Box::new(tungstenite::error::UrlError::UnsupportedUrlScheme.into()));
+        }
+        let keeping = Keeping {
+            ping_every: Duration::from_secs(30),
+            pong_within: Duration::from_secs(10),
+            healthy_after: Duration::from_secs(30),
+            rejoin_within: None,
+            config: Some(link::config(LARGEST)),
+        };
+        Ok(Opening { retrier: self, request, keeping, outbox: Outbox::default(), subscribe: None })
+    }
+}
+
+impl<W, N, S> Opening<W, N, S> {
+    /// Messages that are sent first on every connection, before what waits in the outbox. The hook is told which connection
+    /// it is; the first is 1. It runs in the task that keeps the connection, so it must not take long.
+    pub fn subscribe(mut self, hook: impl FnMut(u32) -> Vec<Message> + Send + 'static) -> Self {
+        self.subscribe = Some(Box::new(hook));
+        self
+    }
+
+    /// What happens to messages that are sent: by default up to 256 [wait](Outbox::Queue).
+    pub fn outbox(mut self, outbox: Outbox) -> Self {
+        self.outbox = outbox;
+        self
+    }
+
+    /// A ping is sent this often; by default every 30 s. At least a millisecond.
+    pub fn ping_every(mut self, every: Duration) -> Self {
+        self.keeping.ping_every = every.max(Duration::from_millis(1));
+        self
+    }
+
+    /// A connection is lost if nothing at all is heard for so long after a ping; by default 10 s. It also bounds how long
+    /// the server may take to answer a close.
+    pub fn pong_within(mut self, limit: Duration) -> Self {
+        self.keeping.pong_within = limit.max(Duration::from_millis(1));
+        self
+    }
+
+    /// A connection that lasted for so long was well: when it is lost, failures before it are forgotten. By default 30 s.
+    pub fn healthy_after(mut self, healthy: Duration) -> Self {
+        self.keeping.healthy_after = healthy;
+        self
+    }
+
+    /// When a connection that was well is lost, the next attempt comes at a random moment within this time, as others have
+    /// lost theirs in the same moment. By default the policy's [`spread`](Policy::spread), or 5 s where it has none (RFC 6455
+    /// 7.2.3). The larger the herd the longer: what the server can take in this time should be all of it.
+    pub fn rejoin_within(mut self, time: Duration) -> Self {
+        self.keeping.rejoin_within = Some(time);
+        self
+    }
+
+    /// No message may be larger than this; by default 16 MiB. A larger one ends the connection, and is not retried.
+    pub fn largest_message(mut self, bytes: usize) -> Self {
+        self.keeping.config = Some(link::config(bytes));
+        self
+    }
+}
+
+impl<W, N, S> Opening<W, N, S>
+where
+    W: Judge<Fault> + Send + 'static,
+    N: Watch<Fault> + Send + 'static,
+    S: Setting + Send + Sync + 'static,
+    S::Timer: Sync,
+    <S::Timer as Timer>::Sleep: Send,
+    S::Guard: Guard + Send,
+{
+    /// Starts to connect, in a task of its own.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn open(self) -> WebSocket {
+        let line = Arc::new(Line::new(self.outbox));
+        let Opening { retrier, request, keeping, subscribe, .. } = self;
+        let task = tokio::spawn({
+            let line = line.clone();
+            async move { link::keep(retrier, request, keeping, subscribe, &line).await }
+        });
+        WebSocket { line, task: task.abort_handle() }
+    }
+}
+
+impl<W, N, S> fmt::Debug for Opening<W, N, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opening").field("uri", self.request.uri()).field("outbox", &self.outbox).finish_non_exhaustive()
+    }
+}
+
+/// A WebSocket that outlives its connections: see [`ws`](self). A `Stream` of text and binary messages, which ends when
+/// the server closes with 1000, when it is [closed](WebSocket::close), or with the [`Error`] of the policy; and a `Sink`.
+///
+/// Dropped, it ends at once, whatever waits to be sent.
+pub struct WebSocket {
+    line: Arc<Line>,
+    task: tokio::task::AbortHandle,
+}
+
+impl WebSocket {
+    /// The next message; `None` when it has ended.
+    ///
+    /// # Cancel safety
+    ///
+    /// No message is lost if the future is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Once, when the policy gave up.
+    pub async fn next(&mut self) -> Option<Result<Message, Error<Fault>>> {
+        poll_fn(|cx| self.line.poll_next(cx)).await
+    }
+
+    /// Puts a message into the outbox, and waits while that is full.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the message is not sent.
+    ///
+    /// # Errors
+    ///
+    /// [`NotSent::Away`] from an outbox that refuses, [`NotSent::Ended`].
+    pub async fn send(&mut self, message: Message) -> Result<(), NotSent> {
+        poll_fn(|cx| self.line.poll_ready(cx)).await?;
+        self.line.send(message)
+    }
+
+    /// Puts a message into the outbox, if there is room.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](WebSocket::send), and [`NotSent::Full`].
+    pub fn try_send(&self, message: Message) -> Result<(), NotSent> {
+        self.line.send(message)
+    }
+
+    /// Waits until the outbox is empty: everything is written, and with [`Outbox::Repeat`] everything has arrived.
+    ///
+    /// # Errors
+    ///
+    /// [`NotSent::Ended`] if that will not be.
+    pub async fn flush(&mut self) -> Result<(), NotSent> {
+        poll_fn(|cx| self.line.poll_flush(cx)).await
+    }
+
+    /// Sends what is in the outbox, closes with 1000, and waits for the server's answer. While there is no connection, one
+    /// is made for what is left in the outbox; if that is empty, it ends at once.
+    pub async fn close(&mut self) {
+        poll_fn(|cx| self.line.poll_close(cx)).await;
+    }
+
+    /// Whether there is a connection now.
+    pub fn is_connected(&self) -> bool {
+        self.line.is_connected()
+    }
+
+    /// How many messages are in the outbox: not written yet, and with [`Outbox::Repeat`] not known to have arrived.
+    pub fn waiting(&self) -> usize {
+        self.line.waiting()
+    }
+}
+
+impl Drop for WebSocket {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl fmt::Debug for WebSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (is_connected, waiting) = (self.is_connected(), self.waiting());
+        f.debug_struct("WebSocket")
+            .field("is_connected", &is_connected)
+            .field("waiting", &waiting)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Stream for WebSocket {
+    type Item = Result<Message, Error<Fault>>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.line.poll_next(cx)
+    }
+}
+
+impl Sink<Message> for WebSocket {
+    type Error = NotSent;
+
+    fn poll_ready(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), NotSent>> {
+        self.line.poll_ready(cx)
+    }
+
+    fn start_send(self: Pin<&mut Self>, message: Message) -> Result<(), NotSent> {
+        self.line.send(message)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), NotSent>> {
+        self.line.poll_flush(cx)
+    }
+
+    fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), NotSent>> {
+        self.line.poll_close(cx).map(Ok)
+    }
+}

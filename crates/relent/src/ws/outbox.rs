@@ -1,0 +1,375 @@
+//! What stands between a program and its connection: messages that came, and messages that are to go.
+//!
+//! Nobody is woken under the lock.
+
+use super::{Fault, Message};
+use crate::{
+    Error,
+    sync::{Mutex, lock},
+};
+use std::{
+    collections::VecDeque,
+    fmt,
+    task::{Context, Poll, Waker},
+};
+
+/// What happens to messages that are sent: how many are kept, and what of them while there is no connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outbox {
+    /// Up to so many wait to be written, and none while there is no connection: sending fails with
+    /// [`NotSent::Away`]. For what is worth nothing later.
+    Refuse(usize),
+    /// Up to so many wait to be written, while there is no connection too. What was written when a connection broke may
+    /// be lost: at most once.
+    Queue(usize),
+    /// Up to so many are kept until the far side has surely got them, which the answer to a ping sent after them says,
+    /// and are sent again on the next connection: at least once. The far side must know a repetition when it sees one.
+    Repeat(usize),
+}
+
+impl Outbox {
+    const fn most(self) -> usize {
+        match self {
+            Outbox::Refuse(most) | Outbox::Queue(most) | Outbox::Repeat(most) => {
+                if most == 0 {
+                    1
+                } else {
+                    most
+                }
+            }
+        }
+    }
+}
+
+/// Up to 256, as [`Queue`](Outbox::Queue).
+impl Default for Outbox {
+    fn default() -> Outbox {
+        Outbox::Queue(256)
+    }
+}
+
+/// Why a message was not sent. It is the caller's still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotSent {
+    /// There is no connection now, and the outbox is one that [refuses](Outbox::Refuse).
+    Away,
+    /// The outbox is full.
+    Full,
+    /// There will be no connection any more: it was closed, or given up.
+    Ended,
+}
+
+impl fmt::Display for NotSent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NotSent::Away => "not connected",
+            NotSent::Full => "the outbox is full",
+            NotSent::Ended => "the connection has ended",
+        })
+    }
+}
+
+impl std::error::Error for NotSent {}
+
+/// How many messages may wait to be read. Then nothing is read from the connection, so that the server waits.
+const INBOX: usize = 256;
+
+pub(super) struct Line {
+    outbox: Outbox,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    inbox: VecDeque<Message>,
+    /// To be written.
+    queue: VecDeque<Message>,
+    /// Written on this connection, and not confirmed.
+    written: VecDeque<Message>,
+    /// Messages confirmed since the connection was made.
+    confirmed: u64,
+    is_connected: bool,
+    is_closing: bool,
+    ended: Option<Option<Error<Fault>>>,
+    wants_flush: bool,
+    link: Option<Waker>,
+    reader: Option<Waker>,
+    writers: Vec<Waker>,
+}
+
+/// Whom to wake when the lock is open again.
+#[derive(Default)]
+struct Wake(Vec<Waker>);
+
+impl Drop for Wake {
+    fn drop(&mut self) {
+        for waker in self.0.drain(..) {
+            waker.wake();
+        }
+    }
+}
+
+impl State {
+    fn is_full(&self, most: usize) -> bool {
+        self.queue.len().saturating_add(self.written.len()) >= most
+    }
+
+    fn wait(wakers: &mut Vec<Waker>, waker: &Waker) {
+        if !wakers.iter().any(|known| known.will_wake(waker)) {
+            wakers.push(waker.clone());
+        }
+    }
+}
+
+impl Line {
+    pub(super) fn new(outbox: Outbox) -> Line {
+        Line { outbox, state: Mutex::new(State::default()) }
+    }
+
+    fn with<R>(&self, change: impl FnOnce(&mut State, &mut Wake) -> R) -> R {
+        let mut wake = Wake::default();
+        let result = change(&mut lock(&self.state), &mut wake);
+        drop(wake);
+        result
+    }
+
+    // The program's end.
+
+    pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Message, Error<Fault>>>> {
+        self.with(|state, wake| {
+            if let Some(message) = state.inbox.pop_front() {
+                // There is room now.
+                wake.0.extend(state.link.take());
+                return Poll::Ready(Some(Ok(message)));
+            }
+            match &mut state.ended {
+                Some(error) => Poll::Ready(error.take().map(Err)),
+                None => {
+                    state.reader = Some(cx.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+    }
+
+    fn may_send(&self, state: &State) -> Result<(), NotSent> {
+        match self.outbox {
+            _ if state.ended.is_some() || state.is_closing => Err(NotSent::Ended),
+            Outbox::Refuse(_) if !state.is_connected => Err(NotSent::Away),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<Result<(), NotSent>> {
+        self.with(|state, _| {
+            if let Err(not) = self.may_send(state) {
+                return Poll::Ready(Err(not));
+            }
+            if state.is_full(self.outbox.most()) {
+                State::wait(&mut state.writers, cx.waker());
+                return Poll::Pending;
+            }
+            Poll::Ready(Ok(()))
+        })
+    }
+
+    /// Takes a message, if there is room.
+    pub(super) fn send(&self, message: Message) -> Result<(), NotSent> {
+        self.with(|state, wake| {
+            self.may_send(state)?;
+            if state.is_full(self.outbox.most()) {
+                return Err(NotSent::Full);
+            }
+            state.queue.push_back(message);
+            wake.0.extend(state.link.take());
+            Ok(())
+        })
+    }
+
+    /// Ready when everything is written, and confirmed where that is asked for.
+    pub(super) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<Result<(), NotSent>> {
+        self.with(|state, wake| {
+            if state.queue.is_empty() && state.written.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            if state.ended.is_some() {
+                return Poll::Ready(Err(NotSent::Ended));
+            }
+            state.wants_flush = true;
+            State::wait(&mut state.writers, cx.waker());
+            wake.0.extend(state.link.take());
+            Poll::Pending
+        })
+    }
+
+    /// Ready when the connection has ended.
+    pub(super) fn poll_close(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.with(|state, wake| {
+            if state.ended.is_some() {
+                return Poll::Ready(());
+            }
+            state.is_closing = true;
+            State::wait(&mut state.writers, cx.waker());
+            wake.0.extend(state.link.take());
+            Poll::Pending
+        })
+    }
+
+    pub(super) fn is_connected(&self) -> bool {
+        lock(&self.state).is_connected
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        let state = lock(&self.state);
+        state.queue.len().saturating_add(state.written.len())
+    }
+
+    // The connection's end.
+
+    /// There is a connection: what was written on the last one and is not confirmed, is to be written again.
+    pub(super) fn connected(&self) {
+        self.with(|state, _| {
+            while let Some(message) = state.written.pop_back() {
+                state.queue.push_front(message);
+            }
+            (state.is_connected, state.confirmed) = (true, 0);
+        });
+    }
+
+    pub(super) fn disconnected(&self) {
+        self.with(|state, wake| {
+            state.is_connected = false;
+            // Who waits for room is refused now, where that is asked for.
+            if matches!(self.outbox, Outbox::Refuse(_)) {
+                state.queue.clear();
+                wake.0.append(&mut state.writers);
+            }
+        });
+    }
+
+    pub(super) fn ended(&self, error: Option<Error<Fault>>) {
+        self.with(|state, wake| {
+            (state.is_connected, state.ended) = (false, Some(error));
+            wake.0.append(&mut state.writers);
+            wake.0.extend(state.reader.take());
+        });
+    }
+
+    /// To be woken when there is something to write, or room to read.
+    pub(super) fn listen(&self, waker: &Waker) {
+        self.with(|state, _| state.link = Some(waker.clone()));
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        lock(&self.state).inbox.len() < INBOX
+    }
+
+    pub(super) fn received(&self, message: Message) {
+        self.with(|state, wake| {
+            state.inbox.push_back(message);
+            wake.0.extend(state.reader.take());
+        });
+    }
+
+    /// The next to be written.
+    pub(super) fn take(&self) -> Option<Message> {
+        self.with(|state, wake| {
+            let message = state.queue.pop_front()?;
+            if matches!(self.outbox, Outbox::Repeat(_)) {
+                state.written.push_back(message.clone());
+            } else {
+                wake.0.append(&mut state.writers);
+            }
+            Some(message)
+        })
+    }
+
+    /// How many messages have been written on this connection; more come from `take` only.
+    pub(super) fn written(&self) -> u64 {
+        let state = lock(&self.state);
+        state.confirmed.saturating_add(state.written.len() as u64)
+    }
+
+    /// The far side has the first so many of what was written on this connection.
+    pub(super) fn confirm(&self, written: u64) {
+        self.with(|state, wake| {
+            while state.confirmed < written && state.written.pop_front().is_some() {
+                state.confirmed += 1;
+            }
+            state.wants_flush &= !state.written.is_empty();
+            wake.0.append(&mut state.writers);
+        });
+    }
+
+    /// Whether somebody waits for messages to be confirmed.
+    pub(super) fn wants_confirmation(&self) -> bool {
+        let state = lock(&self.state);
+        !state.written.is_empty() && (state.wants_flush || state.is_closing || state.is_full(self.outbox.most()))
+    }
+
+    /// Whether the program closes, and everything is said.
+    pub(super) fn is_said(&self) -> bool {
+        let state = lock(&self.state);
+        state.is_closing && state.queue.is_empty() && state.written.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Message {
+        Message::text(text)
+    }
+
+    fn taken(line: &Line) -> Vec<String> {
+        std::iter::from_fn(|| line.take()).map(|message| message.to_string()).collect()
+    }
+
+    #[test]
+    fn what_is_not_confirmed_is_written_again_in_its_order() {
+        let line = Line::new(Outbox::Repeat(4));
+        for word in ["a", "b", "c"] {
+            line.send(text(word)).unwrap();
+        }
+        line.connected();
+        assert_eq!(taken(&line), ["a", "b", "c"]);
+        assert_eq!(line.written(), 3);
+        line.confirm(1);
+        line.send(text("d")).unwrap();
+        line.disconnected();
+        line.connected();
+        assert_eq!(taken(&line), ["b", "c", "d"]);
+        line.confirm(9);
+        assert_eq!((line.waiting(), line.written()), (0, 3));
+    }
+
+    #[test]
+    fn a_bound_is_a_bound() {
+        for outbox in [Outbox::Queue(2), Outbox::Repeat(2)] {
+            let line = Line::new(outbox);
+            line.send(text("a")).unwrap();
+            line.send(text("b")).unwrap();
+            assert_eq!(line.send(text("c")), Err(NotSent::Full));
+            line.connected();
+            line.take();
+            let waits_for_confirmation = matches!(outbox, Outbox::Repeat(_));
+            assert_eq!(line.send(text("c")).is_err(), waits_for_confirmation, "{outbox:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused_while_away_and_after_the_end() {
+        let line = Line::new(Outbox::Refuse(2));
+        assert_eq!(line.send(text("a")), Err(NotSent::Away));
+        line.connected();
+        line.send(text("a")).unwrap();
+        line.disconnected();
+        assert_eq!((line.waiting(), line.send(text("b"))), (0, Err(NotSent::Away)));
+        line.ended(None);
+        assert_eq!(line.send(text("b")), Err(NotSent::Ended));
+        assert_eq!(Line::new(Outbox::Queue(0)).send(text("a")), Ok(()), "none at all would be of no use");
+    }
+}
