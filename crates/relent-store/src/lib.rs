@@ -27,6 +27,7 @@
 //! | change a value that others change, too | [`Store::update`] |
 //! | hold a lock that ends by itself | [`Store::lease`] |
 //! | know whether a message was seen | [`Store::first_time`], or `first_time` in your own transaction |
+//! | share a budget and a breaker among processes | [`Store::share`] |
 //! | write an engine | [`Engine`], [`conformance`] |
 //!
 //! # Features
@@ -55,6 +56,7 @@ mod race;
 mod rows_changed;
 mod rules;
 mod settings;
+mod shared;
 mod store;
 mod time;
 mod types;
@@ -69,6 +71,7 @@ pub use self::{
     notice::Notice,
     once::{Done, Effect, Once, OnceError, Reconciled},
     rows_changed::rows_changed,
+    shared::{SharedUpstream, Sharing},
     store::Store,
     time::{Clock, Time},
     types::{

@@ -7,3 +7,4 @@ mod keeping;
 mod leases;
 mod once;
 mod servers;
+mod shared;

@@ -1,0 +1,324 @@
+//! An upstream that many processes share.
+
+mod ledger;
+
+use self::ledger::{Counted, Ledger};
+use crate::{Delta, Engine, Error, Held, Key, Nonce, Notice, Shared, Store};
+use relent::{BreakerState, Budget, SystemTimer, Timer, Upstream};
+use std::{
+    fmt,
+    ops::Deref,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::task::JoinHandle;
+
+/// How often processes tell each other.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// What is shared of an upstream, and when all stop.
+///
+/// ```
+/// use relent_store::Sharing;
+/// use std::time::Duration;
+///
+/// // A tenth of all calls may be retried; when half of the processes have an open breaker, all have; ten failures in a row, of
+/// // whomever, open it for 30 s.
+/// let sharing = Sharing { quorum: 0.5, in_a_row: Some(10), window: Duration::from_secs(30), ..Sharing::default() };
+/// assert_eq!((sharing.ratio, sharing.min_per_second), (Some(0.1), 1));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sharing {
+    /// Which share of the calls of all processes may be retried, 0 to 1; `None` shares no budget. A tenth by default.
+    pub ratio: Option<f64>,
+    /// Retries a second that all processes together may make in any case. One by default.
+    pub min_per_second: u32,
+    /// Over how long calls and retries are counted, and for how long [`in_a_row`](Sharing::in_a_row) holds: a second to an hour. Ten
+    /// seconds by default.
+    pub window: Duration,
+    /// The breaker opens for all when at least this share of the processes, or of their calls, has an open one, and two of them at
+    /// least: 0 to 1. A half by default.
+    pub quorum: f64,
+    /// The breaker opens for all after so many failures in a row, of whichever processes, until there was none for a
+    /// [`window`](Sharing::window): for processes too short to have a breaker of their own. `None` by default.
+    pub in_a_row: Option<u64>,
+    /// How often processes tell each other: a tenth of a second by default, at least a hundredth.
+    pub every: Duration,
+}
+
+impl Default for Sharing {
+    fn default() -> Sharing {
+        Sharing {
+            ratio: Some(0.1),
+            min_per_second: 1,
+            window: Duration::from_secs(10),
+            quorum: 0.5,
+            in_a_row: None,
+            every: EVERY,
+        }
+    }
+}
+
+impl Sharing {
+    fn window_seconds(&self) -> f64 {
+        crate::rules::seconds(self.window) as f64
+    }
+
+    /// What this process may spend, of what all have left.
+    fn share(&self, shared: &Shared) -> f64 {
+        let allowed = self.ratio.unwrap_or(0.0) * shared.calls as f64 + self.floor();
+        // Where all have spent too much, what this process earns by its own calls pays for that first.
+        let left = allowed - shared.retries as f64;
+        left / shared.processes.max(1) as f64
+    }
+
+    fn floor(&self) -> f64 {
+        f64::from(self.min_per_second) * self.window_seconds()
+    }
+
+    /// Whether all should stop.
+    fn stops(&self, shared: &Shared) -> bool {
+        match shared.held {
+            Some(Held::Open) => return true,
+            Some(Held::Closed) => return false,
+            None => {}
+        }
+        let quorum = self.quorum.clamp(0.0, 1.0);
+        let is_most = |some: u64, all: u64| all > 0 && some as f64 >= quorum * all as f64;
+        let by_votes =
+            shared.open >= 2 && (is_most(shared.open, shared.processes) || is_most(shared.open_calls, shared.calls));
+        let by_row = self.in_a_row.is_some_and(|most| shared.run >= most.max(1) && shared.failures > 0);
+        by_votes || by_row
+    }
+}
+
+/// An upstream whose budget and breaker are shared by all processes that give it the same name in the same store. Made by
+/// [`Store::share`].
+///
+/// A decision never waits: each process decides by what it last knew, and tells the others every tenth of a second. When the store is
+/// away, each goes on alone with its share, and [says so](Notice::Alone) once.
+pub struct SharedUpstream<E: Engine> {
+    upstream: Arc<Upstream>,
+    teller: Arc<Teller<E>>,
+    telling: JoinHandle<()>,
+}
+
+impl<E: Engine> Deref for SharedUpstream<E> {
+    type Target = Arc<Upstream>;
+
+    fn deref(&self) -> &Arc<Upstream> {
+        &self.upstream
+    }
+}
+
+impl<E: Engine> fmt::Debug for SharedUpstream<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedUpstream").field("upstream", &self.upstream).finish_non_exhaustive()
+    }
+}
+
+struct Teller<E: Engine> {
+    store: Store<E>,
+    name: Key,
+    process: Nonce,
+    sharing: Sharing,
+    upstream: Arc<Upstream>,
+    ledger: &'static Ledger,
+    told: Mutex<Told>,
+}
+
+#[derive(Default)]
+struct Told {
+    seq: u64,
+    /// What was sent, or is to be sent again, because no answer came.
+    pending: Option<Delta>,
+    /// What was counted since.
+    waiting: Counted,
+    known: Shared,
+    is_alone: bool,
+    /// What we have set the breaker to, for all.
+    held: Option<Held>,
+}
+
+impl<E: Engine> Store<E> {
+    /// Shares an upstream's budget and breaker with all processes that give it this name in this store. `upstream` has what this
+    /// process has of its own: a breaker, which votes, a limit, a hedge. Its budget is replaced by the shared one.
+    ///
+    /// What is counted is told on the tokio runtime this is called on. A few words of memory stay for each upstream that is shared,
+    /// until the process ends.
+    ///
+    /// # Errors
+    ///
+    /// What the store says the first time it is asked.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use relent::{Breaker, Policy, Upstream};
+    /// use relent_store::{Key, Memory, Sharing, Store};
+    ///
+    /// let store = Store::new(Memory::new());
+    /// let bank = Upstream::new("bank").breaker(Breaker::consecutive(5));
+    /// let bank = store.share(&Key::new("bank")?, bank, Sharing::default()).await?;
+    /// assert_eq!(Policy::default().on(bank.clone()).retry(async |_| Ok::<_, String>(1)).await.unwrap(), 1);
+    /// let known = bank.merge().await?;
+    /// assert_eq!((known.calls, known.successes), (1, 1));
+    /// # Ok::<_, relent_store::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn share(&self, name: &Key, upstream: Upstream, sharing: Sharing) -> Result<SharedUpstream<E>, Error> {
+        // A budget of one's own lives as long as the program.
+        let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new(sharing.ratio)));
+        let upstream = Arc::new(upstream.budget(Budget::custom(ledger)));
+        let teller = Arc::new(Teller {
+            store: self.clone(),
+            name: name.clone(),
+            process: Nonce::random(),
+            sharing,
+            upstream: upstream.clone(),
+            ledger,
+            told: Mutex::default(),
+        });
+        teller.tell(false).await?;
+        let telling = tokio::spawn({
+            let teller = teller.clone();
+            async move { teller.run().await }
+        });
+        Ok(SharedUpstream { upstream, teller, telling })
+    }
+}
+
+impl<E: Engine> SharedUpstream<E> {
+    /// Tells what was counted now, and not at the next interval; what all know then.
+    ///
+    /// # Errors
+    ///
+    /// What the store says; what was counted is told the next time.
+    pub async fn merge(&self) -> Result<Shared, Error> {
+        self.teller.tell(false).await
+    }
+
+    /// What all were known to know at the last merge.
+    pub fn known(&self) -> Shared {
+        self.teller.told().known.clone()
+    }
+
+    /// Tells the last, and that this process leaves: for processes that end soon after, as those of a command line.
+    ///
+    /// # Errors
+    ///
+    /// What the store says; then the last interval is not counted.
+    pub async fn leave(self) -> Result<Shared, Error> {
+        self.telling.abort();
+        self.teller.tell(true).await
+    }
+}
+
+impl<E: Engine> Drop for SharedUpstream<E> {
+    fn drop(&mut self) {
+        self.telling.abort();
+    }
+}
+
+impl<E: Engine> Teller<E> {
+    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn run(&self) {
+        let every = self.sharing.every.max(Duration::from_millis(10));
+        loop {
+            SystemTimer.sleep(every).await;
+            if self.tell(false).await.is_err() {
+                self.go_on_alone(every);
+            }
+        }
+    }
+
+    /// The next delta, or the last one again if it may have been lost.
+    fn delta(&self, is_last: bool) -> Delta {
+        let is_open = self
+            .upstream
+            .its_breaker()
+            .is_some_and(|breaker| matches!(breaker.state(), BreakerState::Open | BreakerState::HalfOpen));
+        let mut told = self.told();
+        let counted = self.ledger.take();
+        told.waiting.add(counted);
+        if let Some(pending) = &told.pending {
+            return pending.clone();
+        }
+        let Counted { calls, retries, successes, failures, run } = std::mem::take(&mut told.waiting);
+        told.seq += 1;
+        let delta = Delta {
+            upstream: self.name.clone(),
+            process: self.process,
+            seq: told.seq,
+            window: self.sharing.window,
+            calls,
+            retries,
+            successes,
+            failures,
+            run,
+            is_open,
+            is_last,
+        };
+        told.pending = Some(delta.clone());
+        delta
+    }
+
+    async fn tell(&self, is_last: bool) -> Result<Shared, Error> {
+        let mut delta = self.delta(is_last);
+        // Once more if what was sent was what had been lost, so that the last is told, too.
+        loop {
+            let shared = self.store.engine().merge(&delta).await?;
+            let is_old = delta.is_last != is_last;
+            self.learn(&delta, &shared);
+            if !is_old {
+                return Ok(shared);
+            }
+            delta = self.delta(is_last);
+        }
+    }
+
+    fn learn(&self, delta: &Delta, shared: &Shared) {
+        let (was_alone, before) = {
+            let mut told = self.told();
+            if told.pending.as_ref().is_some_and(|pending| pending.seq == delta.seq) {
+                told.pending = None;
+            }
+            told.known = shared.clone();
+            let stops = self.sharing.stops(shared);
+            let wanted = match (shared.held, stops) {
+                (Some(held), _) => Some(held),
+                (None, true) => Some(Held::Open),
+                (None, false) => None,
+            };
+            (std::mem::take(&mut told.is_alone), std::mem::replace(&mut told.held, wanted))
+        };
+        // Whose own breaker is open goes on by itself: its probes are how all learn that it is over.
+        let (after, is_own) = (self.told().held, delta.is_open && shared.held.is_none());
+        match (before, after) {
+            (before, after) if before == after => {}
+            (_, Some(Held::Open)) if is_own => self.told().held = None,
+            (_, Some(Held::Open)) => drop(self.upstream.hold_open()),
+            (_, Some(Held::Closed)) => drop(self.upstream.hold_closed()),
+            (_, None) => drop(self.upstream.release()),
+        }
+        self.ledger.set(self.sharing.share(shared));
+        if was_alone {
+            self.store.tell(Notice::Together(self.name.to_string()));
+        }
+    }
+
+    /// The share that this process had goes on to be its.
+    fn go_on_alone(&self, every: Duration) {
+        let (processes, is_first) = {
+            let mut told = self.told();
+            (told.known.processes.max(1) as f64, !std::mem::replace(&mut told.is_alone, true))
+        };
+        let earned = f64::from(self.sharing.min_per_second) * every.as_secs_f64() / processes;
+        self.ledger.add(earned, (self.sharing.floor() / processes).max(1.0));
+        if is_first {
+            self.store.tell(Notice::Alone(self.name.to_string()));
+        }
+    }
+}
