@@ -4,6 +4,7 @@
 //! library its turn, and medians over the rounds are compared with a floor (the least that any library would have to
 //! do) and with backon. `--quick` takes fewer rounds, `--json` writes a line for each result, and words pick groups.
 
+mod admission;
 mod breakers;
 mod budgets;
 mod builds;
@@ -23,7 +24,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 relent-bench [--quick] [--json] [GROUP...]
 
-groups: delay start blocking async zero give-up breaker pacer budget upstream layer budget-together sizes build command (all unless some are named)
+groups: delay start blocking async zero give-up breaker pacer budget upstream layer admission budget-together sizes build command (all unless some are named)
 ";
 
 fn main() -> ExitCode {
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
         println!("{}\n", machine::describe());
     }
     type Make = fn() -> Group;
-    let groups: [(&str, Make); 13] = [
+    let groups: [(&str, Make); 14] = [
         ("delay", delays::next_delay),
         ("start", delays::start_and_take_eight),
         ("blocking", calls::first_success_blocking),
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         ("budget", budgets::alone),
         ("upstream", upstreams::successes),
         ("layer", layers::successes),
+        ("admission", admission::costs),
     ];
     for (name, group) in groups {
         if is_wanted(name) {

@@ -180,6 +180,14 @@ impl AdmissionLayer {
     /// The longest that a body keeps its request's place. One that is sent for longer goes on without: it waits for its
     /// reader more than for the service, and clients that do not read would take all places. 10 s unless said;
     /// `Duration::MAX` is no limit.
+    ///
+    /// ```
+    /// use relent::{Admission, layer::AdmissionLayer};
+    /// use std::time::Duration;
+    ///
+    /// let downloads = AdmissionLayer::new(Admission::new()).body_at_most(Duration::from_secs(1));
+    /// # drop(downloads);
+    /// ```
     #[must_use]
     pub fn body_at_most(mut self, longest: Duration) -> AdmissionLayer {
         self.rules.body_at_most = longest;
