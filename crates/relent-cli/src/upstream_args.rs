@@ -114,7 +114,7 @@ pub(crate) fn help() -> String {
     table
         .mut_args(|arg| arg.hide(false).help_heading("Flags"))
         .disable_help_flag(true)
-        .about("The flags that protect the far side, the same in relent run and relent explain.")
+        .about("The flags that protect the far side, the same in relent run, http, connect and explain.")
         .help_template("{about}\n\n{options}{after-help}")
         .after_help(ABOUT)
         .render_help()

@@ -144,6 +144,11 @@ impl Door {
         !troubled && !tells && self.limit.is_none() && self.gate.is_none()
     }
 
+    /// Whether what refused clients are told does not depend on who else has given up.
+    pub(crate) const fn tells_alike(&self) -> bool {
+        !matches!(self.retry_after, RetryAfter::Spread)
+    }
+
     /// Whether there is room for one more than are inside.
     #[inline]
     pub(crate) const fn has_room(&self, inside: u64) -> bool {

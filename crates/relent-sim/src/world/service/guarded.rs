@@ -1,5 +1,6 @@
 //! The exact engine for clients that have an upstream: attempts are asked for when they are sent, and their outcomes told
-//! when they are noticed, so there are up to three events an attempt.
+//! when they are noticed, so there are up to three events an attempt. Where every client is a process of its own and the way
+//! is constant, nobody else could come in between, and there is one.
 //!
 //! The machines are relent's own, joined by its own [`UpstreamCall`]: one a client, and one more for a hedge.
 
@@ -100,6 +101,11 @@ struct World<'a, 'u, Q> {
     bounds: Bounds,
     ways: Ways,
     until: Option<u64>,
+    /// Whether what will be noticed may be noticed at once, since nothing else depends on it meanwhile.
+    foresees: bool,
+    /// When a call ends, counted from its beginning, and how long it waits at most.
+    ends: Option<Duration>,
+    waits: Duration,
 }
 
 impl<'a, 'u, Q: Queue> World<'a, 'u, Q> {
@@ -111,6 +117,9 @@ impl<'a, 'u, Q: Queue> World<'a, 'u, Q> {
         let count = starts.len() as u64;
         let mut door = Door::new(task.service, task.contender);
         door.outside = if until.is_none() { count } else { 0 };
+        let ways = Ways::new(task.service.network);
+        let is_alone = task.service.processes() >= count && task.contender.protection.hedge.is_none();
+        let settings = task.contender.policy.settings();
         World {
             task,
             queue,
@@ -118,13 +127,16 @@ impl<'a, 'u, Q: Queue> World<'a, 'u, Q> {
             states,
             starts,
             manners: Manners::new(task.service, &task.contender.policy),
-            door,
             line: Line::new(task.service),
             work: Work::new(&task.service.server),
             meter: Meter::new(count, until.is_some()),
             bounds: Bounds::new(&task.contender.policy, 1),
-            ways: Ways::new(task.service.network),
+            foresees: is_alone && ways.constant.is_some() && door.tells_alike(),
+            door,
+            ways,
             until,
+            ends: [settings.max_elapsed, settings.timeout].into_iter().flatten().min(),
+            waits: settings.max_pushback.unwrap_or(Duration::MAX),
         }
     }
 
@@ -231,11 +243,9 @@ impl<'a, 'u, Q: Queue> World<'a, 'u, Q> {
 
     /// How long a client waits before an attempt.
     fn patience(&self, now: u64, client: u32) -> Duration {
-        let settings = self.task.contender.policy.settings();
+        let Some(end) = self.ends else { return self.waits };
         let gone = Duration::from_nanos(now.saturating_sub(self.starts.of(client)));
-        let ends = [settings.max_elapsed, settings.timeout].into_iter().flatten().min();
-        let left = ends.map_or(Duration::MAX, |end| end.saturating_sub(gone));
-        settings.max_pushback.map_or(left, |most| most.min(left))
+        self.waits.min(end.saturating_sub(gone))
     }
 
     fn depart(&mut self, now: u64, client: u32, is_hedge: bool) {
@@ -296,7 +306,11 @@ impl<'a, 'u, Q: Queue> World<'a, 'u, Q> {
         }
         if let Some(flight) = self.flight(client, is_hedge) {
             flight.fate = fate;
-            self.push(noticed, client, if is_hedge { HEDGE_NOTICED } else { NOTICED });
+            if self.foresees && noticed <= self.task.limit && self.until.is_none_or(|until| noticed < until) {
+                self.noticed(noticed, client, is_hedge);
+            } else {
+                self.push(noticed, client, if is_hedge { HEDGE_NOTICED } else { NOTICED });
+            }
         }
     }
 
