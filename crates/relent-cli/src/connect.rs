@@ -28,6 +28,7 @@ use crate::{
     outer,
     policy_args::CallArgs,
     program::{self, CannotRun},
+    retried,
     talk::{Fault, TalkArgs, plain},
     upstream_args::UpstreamArgs,
 };
@@ -51,7 +52,7 @@ use std::{
 #[command(
     args_override_self = true,
     override_usage = "relent connect [FLAGS] TARGET... [-- COMMAND [ARG]...]",
-    after_help = AFTER_HELP
+    after_help = retried::and(AFTER_HELP)
 )]
 pub struct Args {
     /// What to wait for: host:port, a URL (its host and port) or unix:path.
@@ -91,8 +92,7 @@ pub struct Args {
 const WAITED: &str = "Target";
 
 const AFTER_HELP: &str = "\
-What is retried: every failure but a missing permission. An attempt has 5s, or --attempt-timeout.
-Of tls:// and https:// the handshake must succeed, too.
+An attempt has 5s, or --attempt-timeout. Of tls:// and https:// the handshake must succeed, too.
 
 Environment of the command:
   RELENT_TARGET  the target that accepted, the last of them if all had to

@@ -26,6 +26,7 @@ mod protection_args;
 pub mod redact;
 pub mod regular;
 pub mod report;
+mod retried;
 mod run;
 pub mod screen;
 pub mod simulate;
@@ -42,7 +43,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let outcome = match (cli::Command::topic(&args), cli::Command::parse(&args)) {
         (Some(text), _) => talk::write_out(text.as_bytes()).map(|()| ExitCode::SUCCESS),
         (None, Ok(command)) => command.run(),
-        (None, Err(error)) => cli::usage::tell(&error, args.get(1).and_then(|arg| arg.to_str())),
+        (None, Err(error)) => cli::usage::tell(&error, &args),
     };
     outcome.unwrap_or_else(|fault| fault.tell())
 }

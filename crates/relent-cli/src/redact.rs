@@ -67,10 +67,7 @@ pub fn is_secret(name: &str) -> bool {
 /// assert_eq!(url("http://ann:p/w@host:99999999/"), "http://***@host:99999999/");
 /// ```
 pub fn url(text: &str) -> String {
-    let (scheme, rest) = match text.split_once("://") {
-        Some((scheme, rest)) => (&text[..scheme.len() + 3], rest),
-        None => ("", text),
-    };
+    let (scheme, rest) = text.split_at(scheme(text));
     let whole = if scheme.is_empty() { Cow::Owned(format!("http://{text}")) } else { Cow::Borrowed(text) };
     let host = if is_url(&whole) { rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len()) } else { rest.len() };
     match rest[..host].rfind('@') {
@@ -121,6 +118,17 @@ pub fn text(text: &str) -> Cow<'_, str> {
         rest = &after[next..];
     }
     Cow::Owned(out)
+}
+
+/// How long the scheme is, with its colon and slashes. Browsers take `https:/host` and `https:\\\\host` for URLs, too.
+fn scheme(text: &str) -> usize {
+    if let Some((scheme, _)) = text.split_once("://") {
+        return scheme.len() + 3;
+    }
+    let Some((name, rest)) = text.split_once(':') else { return 0 };
+    let is_one = name.starts_with(|c: char| c.is_ascii_alphabetic()) && rest.starts_with(['/', '\\']);
+    let slashes = rest.len() - rest.trim_start_matches(['/', '\\']).len();
+    if is_one { name.len() + 1 + slashes } else { 0 }
 }
 
 fn is_url(text: &str) -> bool {
@@ -180,6 +188,9 @@ mod tests {
             ("http://ann:pw@host:99999999/", "http://***@host:99999999/"),
             ("http://ann:pw@ho st/", "http://***@ho st/"),
             ("socks5h://ann:pw@proxy:1080", "socks5h://***@proxy:1080"),
+            ("https:/ann:pw@host/", "https:/***@host/"),
+            ("https:\\\\ann:pw@host", "https:\\\\***@host"),
+            ("localhost:/x@y", "localhost:/***@y"),
             // An `@` of a path is none of a user.
             ("https://host/@scope/package", "https://host/@scope/package"),
             ("https://host/?mail=a@b", "https://host/?mail=a@b"),

@@ -6,7 +6,7 @@
 use crate::{
     escape::{escape, escape_lines},
     json::Object,
-    screen,
+    redact, screen,
 };
 use std::{
     borrow::Cow,
@@ -59,16 +59,17 @@ impl Fault {
         ExitCode::from(self.exit)
     }
 
-    /// The problem and the hint, as no terminal obeys them.
-    pub(crate) fn shown(&self) -> (Cow<'_, str>, Option<Cow<'_, str>>) {
-        let problem = if self.has_lines { escape_lines(&self.problem) } else { escape(&self.problem) };
-        (problem, self.hint.as_deref().map(escape))
+    /// The problem and the hint, as no terminal obeys them. What is named may be a URL, whatever it was named as.
+    pub(crate) fn shown(&self) -> (String, Option<Cow<'_, str>>) {
+        let problem = redact::text(&self.problem);
+        let problem = if self.has_lines { escape_lines(&problem) } else { escape(&problem) };
+        (problem.into_owned(), self.hint.as_deref().map(escape))
     }
 
     /// The fault as one line of JSON, for `--json`.
     pub fn to_json(&self) -> String {
         let mut event = Object::new();
-        event.text("event", "error").text("error", &self.problem);
+        event.text("event", "error").text("error", &redact::text(&self.problem));
         if let Some(hint) = &self.hint {
             event.text("hint", hint);
         }

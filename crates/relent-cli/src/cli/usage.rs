@@ -3,7 +3,7 @@
 use super::Cli;
 use crate::{
     redact,
-    talk::{EXIT_FAULT, Fault, write_out},
+    talk::{EXIT_FAULT, Fault, wrap, write_out},
 };
 use clap::{
     CommandFactory,
@@ -11,15 +11,19 @@ use clap::{
 };
 use std::{
     error::Error,
+    ffi::OsString,
     io::{self, Write},
     process::ExitCode,
 };
 
 /// What the flag parser says, in our voice; help and version go to stdout.
-pub(crate) fn tell(error: &clap::Error, first: Option<&str>) -> Result<ExitCode, Fault> {
+pub(crate) fn tell(error: &clap::Error, args: &[OsString]) -> Result<ExitCode, Fault> {
+    let first = args.get(1).and_then(|arg| arg.to_str());
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            write_out(format!("{}\n", error.render().to_string().trim_end()).as_bytes())?;
+            let text = fitted(&error.render().to_string());
+            let is_short = args.iter().any(|arg| arg == "-h") && !args.iter().any(|arg| arg == "--help");
+            write_out(if is_short { flags_only(&text) } else { text }.as_bytes())?;
             Ok(ExitCode::SUCCESS)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -28,6 +32,46 @@ pub(crate) fn tell(error: &clap::Error, first: Option<&str>) -> Result<ExitCode,
         }
         _ => Err(usage_fault(error, first)),
     }
+}
+
+/// The most columns of a help.
+const COLUMNS: usize = 100;
+
+/// A help whose lines fit: what a flag does goes on below where it began.
+fn fitted(help: &str) -> String {
+    let mut out = String::new();
+    for line in help.trim_end().lines() {
+        let indent = line.len() - line.trim_start().len();
+        // The text of a flag, or of a command, begins behind two spaces.
+        let begins = line[indent..].find("  ").map(|gap| {
+            let rest = &line[indent + gap..];
+            indent + gap + rest.len() - rest.trim_start().len()
+        });
+        let column = if indent == 0 { 0 } else { begins.unwrap_or(indent) };
+        match line.split_at_checked(column) {
+            Some((before, text)) if line.chars().count() > COLUMNS && column < COLUMNS / 2 => {
+                let wrapped = wrap(text, COLUMNS - column);
+                let lines = wrapped.trim_end().replace('\n', &format!("\n{:column$}", ""));
+                out.extend([before, &lines]);
+            }
+            _ => out.push_str(line),
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// A help up to its last flag.
+fn flags_only(help: &str) -> String {
+    let lines: Vec<&str> = help.lines().collect();
+    let is_flag = |line: &&str| line.starts_with(' ') && line.trim_start().starts_with('-');
+    let Some(last) = lines.iter().rposition(is_flag) else { return help.to_owned() };
+    let goes_on = lines[last + 1..].iter().take_while(|line| line.starts_with("          ")).count();
+    let mut out = lines[..=last + goes_on].join("\n");
+    if lines.len() > last + goes_on + 1 {
+        out.push_str("\n\nMore with --help: exit codes, examples, and what else there is to know.");
+    }
+    out + "\n"
 }
 
 fn usage_fault(error: &clap::Error, first: Option<&str>) -> Fault {

@@ -88,13 +88,32 @@ impl FromStr for Target {
     type Err = BadSetting;
 
     fn from_str(text: &str) -> Result<Target, BadSetting> {
-        if let Some(path) = text.strip_prefix("unix:") {
-            return unix(path);
-        }
-        match text.split_once("://") {
-            None => tcp(text, None).map(|address| Target::Tcp { scheme: None, address }),
-            Some((scheme, rest)) => url(&scheme.to_ascii_lowercase(), rest),
-        }
+        parse(text).map_err(|bad| without_password(text, bad))
+    }
+}
+
+fn parse(text: &str) -> Result<Target, BadSetting> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        return unix(path);
+    }
+    match text.split_once("://") {
+        None => tcp(text, None).map(|address| Target::Tcp { scheme: None, address }),
+        Some((scheme, rest)) => url(&scheme.to_ascii_lowercase(), rest),
+    }
+}
+
+/// What is wrong with a target, without what stands before its `@`: a password with a slash in it looks like a port.
+fn without_password(text: &str, bad: BadSetting) -> BadSetting {
+    let Some((before, _)) = text.rsplit_once('@') else { return bad };
+    let quoted = bad.problem.split('"').nth(1).unwrap_or_default();
+    let is_told = quoted.replace("***@", "").contains(['@', '\\']) || (!quoted.is_empty() && before.contains(quoted));
+    match is_told {
+        true => BadSetting {
+            problem: format!("{:?} is no target", redact::url(text)),
+            hint: "in a password of a URL / is written %2F, ? %3F and # %23".to_owned(),
+            ..bad
+        },
+        false => bad,
     }
 }
 

@@ -1,17 +1,18 @@
 //! The flags of `relent http`.
 
 use super::exit;
-use crate::{policy_args::CallArgs, talk::TalkArgs, upstream_args::UpstreamArgs};
+use crate::{policy_args::CallArgs, retried, talk::TalkArgs, upstream_args::UpstreamArgs};
+use clap::ArgAction;
 use std::path::PathBuf;
 
 const USAGE: &str = "relent http [OPTIONS] [METHOD] URL";
 
 /// The flags of `relent http`.
 #[derive(Debug, clap::Args)]
-#[command(args_override_self = true, override_usage = USAGE, after_help = exit::TABLE)]
+#[command(args_override_self = true, disable_help_flag = true, override_usage = USAGE, after_help = retried::and(exit::TABLE))]
 pub struct Args {
-    /// The method [default: GET; POST with a body, HEAD with -I], then the URL.
-    #[arg(value_name = "METHOD URL")]
+    /// The method, then the URL.
+    #[arg(value_name = "METHOD URL", hide = true)]
     pub target: Vec<String>,
 
     /// A header to send; may be repeated. @FILE has one a line.
@@ -26,7 +27,7 @@ pub struct Args {
     #[arg(short = 'F', long, value_name = "FIELD", help_heading = "Request", conflicts_with_all = ["data", "head"])]
     pub form: Vec<String>,
 
-    /// The method, where curl has it.
+    /// The method [default: GET; POST with a body, HEAD with -I].
     #[arg(short = 'X', long, value_name = "METHOD", help_heading = "Request")]
     pub request: Option<String>,
 
@@ -94,9 +95,8 @@ pub struct Args {
     #[arg(long, help_heading = "Response")]
     pub fail_with_body: bool,
 
-    /// The largest body [default: 1GiB, to a file 64GiB]; stdout's first
-    /// MiB is kept in memory, the rest in a temporary file.
-    #[arg(long, value_name = "SIZE", help_heading = "Response", verbatim_doc_comment)]
+    /// The largest body [default: 1GiB, to a file 64GiB]; 1 MiB of it is kept in memory.
+    #[arg(long, value_name = "SIZE", help_heading = "Response")]
     pub max_size: Option<String>,
 
     /// The longest that connecting may take, with TLS.
@@ -162,4 +162,8 @@ pub struct Args {
     /// How much to say.
     #[command(flatten)]
     pub talk: TalkArgs,
+
+    /// Print help.
+    #[arg(short, long, action = ArgAction::Help, help_heading = "Output")]
+    pub help: Option<bool>,
 }

@@ -3,7 +3,7 @@
 use relent::Reason;
 
 /// The table as `--help` and the documentation show it.
-pub(super) const TABLE: &str = "\
+pub(super) const TABLE: &str = "
 Exit codes:
     0  success: the final status is below 400
     1  gave up: out of attempts, or another limit of the policy
@@ -13,22 +13,9 @@ Exit codes:
     6  not sent again: the method is unsafe (POST, PATCH) and the request may have been carried out
   124  out of time: max_elapsed or --timeout
   125  relent itself failed: wrong flags, an unreadable file, a body that cannot be written
-  129  hung up; 130 interrupted; 131 quit; 143 terminated: by the signal 128 less
-  141  whoever read standard output went away
+  141  whoever read standard output went away; 129 hung up, 130 interrupted, 131 quit, 143 terminated
 
-What is retried: connections that fail, resets, bodies that end early, silence, and the statuses
-408, 425, 429 and 5xx except 501 and 505. Retry-After is obeyed, up to --max-pushback. Nothing
-reaches stdout or FILE before the body is complete; a download that breaks off goes on where it can.
-
-Nothing waits for ever: connecting takes at most 10 s, and an attempt ends after 60 s in which no
-byte came. --timeout ends everything at that moment; --max-elapsed cuts nothing, but no attempt
-starts later.
-
-Examples:
-  relent http https://example.com/status
-  relent http -C - -O --timeout 1h https://example.com/dump.tar
-  relent http POST --idempotency-key -H @headers -d @order.json localhost:8080/orders
-  relent http --max-attempts unlimited --timeout 60s -q localhost:8080/health";
+Examples:  relent http -C - -O --timeout 1h https://example.com/dump.tar";
 
 /// The request was not sent again because that could have done its work twice.
 pub(super) const UNSAFE: u8 = 6;

@@ -68,7 +68,7 @@ impl Field {
             match extra.trim().split_once('=') {
                 Some(("type", given)) if HeaderValue::from_str(given).is_ok() => kind = Some(given.to_owned()),
                 Some(("filename", given)) => file_name = Some(given.trim_matches('"').to_owned()),
-                _ => return Err(bad(&format!("{extra:?} is neither type=... nor filename=..."))),
+                _ => return Err(bad("what stands after a semicolon is neither type=... nor filename=...")),
             }
         }
         let content =

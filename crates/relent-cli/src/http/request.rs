@@ -178,7 +178,11 @@ pub(super) fn url(text: &str) -> Result<Url, Fault> {
         return Err(Fault::new(format!("{text:?} is a method, and the URL is missing"))
             .hint(format!("write it like relent http {text} https://example.com/path")));
     }
-    let with_scheme = match text.contains("://") {
+    let begins = text.to_ascii_lowercase();
+    let begins = begins.strip_prefix("https").or_else(|| begins.strip_prefix("http")).unwrap_or_default();
+    // A slash too few, or the wrong ones, make no host of the scheme.
+    let is_whole = text.contains("://") || begins.starts_with(":/") || begins.starts_with(":\\");
+    let with_scheme = match is_whole {
         true => text.to_owned(),
         false => format!("http://{text}"),
     };
@@ -230,6 +234,10 @@ mod tests {
         assert_eq!(url("localhost:8080/x").unwrap().as_str(), "http://localhost:8080/x");
         assert_eq!(url("https://example.com").unwrap().as_str(), "https://example.com/");
         assert_eq!(url("[::1]:8080").unwrap().port(), Some(8080));
+        for sloppy in ["https:/example.com/x", "HTTPS:\\\\example.com\\x", "https:///example.com/x"] {
+            assert_eq!(url(sloppy).unwrap().as_str(), "https://example.com/x", "{sloppy}");
+        }
+        assert_eq!(url("http:8080/x").unwrap().as_str(), "http://http:8080/x");
     }
 
     #[test]

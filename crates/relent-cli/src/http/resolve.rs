@@ -1,6 +1,6 @@
 //! Names to addresses: what `--resolve` says, else what the system says, looked up anew in each attempt.
 
-use crate::talk::Fault;
+use crate::{redact, talk::Fault};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::{
     error::Error,
@@ -62,7 +62,7 @@ pub(super) fn place(text: &str) -> Result<Place, Fault> {
             .filter(|place| !place.host.is_empty())
     };
     read().ok_or_else(|| {
-        Fault::new(format!("--resolve: {text:?} says no place"))
+        Fault::new(format!("--resolve: {:?} says no place", redact::url(text)))
             .hint("write it like example.com:443:127.0.0.1, or *:80:[::1] for all hosts")
     })
 }

@@ -1,7 +1,7 @@
 //! Whom we trust, and who we are: the settings of TLS.
 
 use super::{args::Args, proxy::Proxies};
-use crate::{escape::escape, regular, talk::Fault};
+use crate::{escape::escape, redact, regular, talk::Fault};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme,
     client::{
@@ -114,7 +114,16 @@ const LONGEST: u64 = 16 << 20;
 
 fn read(file: &Path, hint: &str) -> Result<Vec<u8>, Fault> {
     regular::bytes(file, LONGEST)
-        .map_err(|error| Fault::new(format!("cannot read {}: {}", shown(file), crate::talk::plain(&error))).hint(hint))
+        .map_err(|error| Fault::new(format!("cannot read {}: {}", named(file), crate::talk::plain(&error))).hint(hint))
+}
+
+/// A file that is not there; curl takes a password after its name.
+fn named(file: &Path) -> String {
+    let shown = shown(file);
+    match shown.split_once(':') {
+        Some((name, _)) if !file.exists() => format!("{name}:{}", redact::HIDDEN),
+        _ => shown,
+    }
 }
 
 fn shown(file: &Path) -> String {

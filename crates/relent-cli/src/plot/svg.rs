@@ -5,6 +5,7 @@
 //! scales to where it is put.
 
 use super::{Chart, Mark, Series};
+use relent_sim::json::is_hostile;
 use std::fmt::Write;
 
 pub(super) const WIDTH: f64 = 720.0;
@@ -269,7 +270,7 @@ pub(crate) fn escape(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
+            c if c.is_control() || is_hostile(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
             c => escaped.push(c),
         }
     }

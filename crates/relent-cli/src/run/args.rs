@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     policy_args::{CallArgs, duration},
+    retried,
     size::Size,
     talk::TalkArgs,
     upstream_args::UpstreamArgs,
@@ -17,7 +18,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 /// The flags of `relent run`.
 #[derive(Debug, clap::Args)]
-#[command(args_override_self = true, override_usage = "relent run [FLAGS] -- COMMAND [ARG]...", after_help = AFTER_HELP)]
+#[command(args_override_self = true, override_usage = "relent run [FLAGS] -- COMMAND [ARG]...", after_help = retried::and(AFTER_HELP))]
 pub struct Args {
     /// The command, and what it is given.
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
@@ -181,11 +182,9 @@ fn regex(text: &str) -> Result<Pattern, BadSetting> {
 }
 
 const AFTER_HELP: &str = "\
-What is retried: every exit code but 0, 126 and 127, death by a signal and by --attempt-timeout. The
-first that applies decides: RELENT_VERDICT, --stop-on-exit, --retry-on-exit and -output, this rule.
+The first that applies decides: RELENT_VERDICT, --stop-on-exit, --retry-on-..., this list.
 
-Standard output is that of the last attempt only, so that a pipe gets no part of a failed one; on a
-terminal, and with --stream, all of it is shown as it comes. Standard error always is.
+Standard output is the last attempt's only; on a terminal, and with --stream, all as it comes.
 
 Environment of the command:
   RELENT_ATTEMPT       this attempt, from 1
@@ -208,7 +207,6 @@ Exit codes:
 
 Examples:
   relent run -- curl -fsS https://example.com/api
-  relent run --max-attempts 5 --base 100ms --cap 5s -- ./flaky.sh
   relent run --attempt-timeout 30s --max-elapsed 5m -- rsync -a src/ host:dst/
   relent run --until-output ready --curve constant --base 2s -- curl -s localhost:8080/health
   mysqldump shop | relent run --policy relent.toml#upload -- ssh backup 'cat > shop.sql'";

@@ -1,6 +1,7 @@
 //! Looking for patterns in the command's output, line by line while it runs: each byte moves an automaton one step, so
 //! that a line of any length is seen whole, in memory that does not grow with it.
 
+use crate::size::Size;
 use regex_automata::{
     Anchored,
     hybrid::{
@@ -12,6 +13,9 @@ use regex_automata::{
 };
 use std::{cell::RefCell, sync::Arc};
 
+/// The most bytes of an automaton: repetitions of repetitions have no end.
+const LARGEST: usize = 8 << 20;
+
 /// A pattern, compiled.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern(Arc<DFA>);
@@ -22,7 +26,8 @@ impl Pattern {
         let compile = |unicode: bool| {
             DFA::builder()
                 .syntax(syntax::Config::new().unicode(unicode).utf8(false))
-                .thompson(thompson::Config::new().utf8(false).shrink(false))
+                .thompson(thompson::Config::new().utf8(false).shrink(false).nfa_size_limit(Some(LARGEST)))
+                .configure(DFA::config().skip_cache_capacity_check(true))
                 .build(text)
                 .map_err(Box::new)
         };
@@ -34,6 +39,9 @@ impl Pattern {
                 innermost = source;
             }
             let text = innermost.to_string();
+            if text.contains("exceeded limit of") || text.contains("size limit") {
+                return format!("the pattern is larger than {}", Size(LARGEST as u64));
+            }
             text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
         })
     }

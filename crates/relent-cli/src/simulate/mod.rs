@@ -2,6 +2,7 @@
 
 mod advice;
 mod curves;
+mod ends;
 mod fates;
 pub(crate) mod files;
 pub(crate) mod numbers;
@@ -11,7 +12,7 @@ mod watch;
 mod worlds;
 
 use crate::{
-    escape::escape,
+    escape::{escape, escape_lines},
     regular, screen,
     talk::{self, Fault, HushArgs, plain},
 };
@@ -28,6 +29,7 @@ const EXIT_BROKEN: u8 = 1;
 /// The flags of `relent simulate`.
 #[derive(Debug, clap::Args)]
 #[command(
+    args_override_self = true,
     args_conflicts_with_subcommands = false,
     subcommand_negates_reqs = true,
     arg_required_else_help = true,
@@ -223,7 +225,13 @@ fn scenario(args: &Args) -> Result<Scenario, Fault> {
         (Some(WorldArgs::Ethernet(ethernet)), _) => ethernet.scenario()?,
         (Some(WorldArgs::Batch(batch)), _) => batch.scenario(),
         (Some(WorldArgs::Channel(channel)), _) => channel.scenario(),
-        (None, Some(file)) => Scenario::load(file)?,
+        (None, Some(file)) => {
+            let open = regular::read_or_pipe(file).map_err(|error| {
+                Fault::new(format!("cannot read the scenario {file:?}: {}", plain(&error)))
+                    .hint("a scenario is a TOML file: see docs/simulate-reference.md")
+            })?;
+            Scenario::read(file, open)?
+        }
         (None, None) => return Err(Fault::new("there is no scenario").hint("see relent simulate --help")),
     };
     Ok(scenario)
@@ -256,6 +264,7 @@ fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<
             let view = View { columns: screen::columns(), unicode: screen::unicode() };
             [
                 table::draw(outcome, view),
+                ends::draw(scenario),
                 fates::draw(outcome, view),
                 curves::draw(outcome, view),
                 advice::draw(scenario, outcome, view),
@@ -263,6 +272,8 @@ fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<
             .concat()
         }
     };
+    // Every name is escaped where it is put in; this is for the one that is forgotten.
+    let text = if output.json { text } else { escape_lines(&text).into_owned() };
     talk::write_out(text.as_bytes())?;
     for record in outcome.records.iter().filter(|record| !output.json && record.stopped.is_some()) {
         let reason = record.stopped.as_deref().unwrap_or_default();

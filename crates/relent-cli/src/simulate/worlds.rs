@@ -83,6 +83,7 @@ impl ServerArgs {
 
 /// The flags of `relent simulate herd`.
 #[derive(Debug, clap::Args)]
+#[command(args_override_self = true)]
 pub struct Herd {
     /// How many clients lose their connection.
     #[arg(long, value_name = "NUMBER", default_value = "100000", value_parser = numbers::count, allow_negative_numbers = true)]
@@ -184,6 +185,7 @@ impl Herd {
 
 /// The flags of `relent simulate open`.
 #[derive(Debug, clap::Args)]
+#[command(args_override_self = true)]
 pub struct Open {
     /// Calls a second.
     #[arg(long, value_name = "PER_SECOND", default_value = "450", value_parser = numbers::rate, allow_negative_numbers = true)]
@@ -267,6 +269,7 @@ impl Open {
 
 /// The flags of `relent simulate aws`.
 #[derive(Debug, clap::Args)]
+#[command(args_override_self = true)]
 pub struct Aws {
     /// How many writers.
     #[arg(long, value_name = "NUMBER", default_value = "100", value_parser = numbers::count, allow_negative_numbers = true)]
@@ -290,6 +293,7 @@ impl Aws {
 
 /// The flags of `relent simulate layers`.
 #[derive(Debug, clap::Args)]
+#[command(args_override_self = true)]
 pub struct LayersArgs {
     /// How many layers retry.
     #[arg(long, value_name = "NUMBER", default_value_t = 3)]
@@ -325,6 +329,7 @@ impl LayersArgs {
 
 /// The flags of `relent simulate ethernet`.
 #[derive(Debug, clap::Args)]
+#[command(args_override_self = true)]
 pub struct EthernetArgs {
     /// How many stations.
     #[arg(long, value_name = "NUMBER", default_value = "2", value_parser = numbers::count, allow_negative_numbers = true)]
@@ -366,6 +371,7 @@ impl EthernetArgs {
 
 /// The flags of `relent simulate batch`.
 #[derive(Debug, clap::Args)]
+#[command(args_override_self = true)]
 pub struct BatchArgs {
     /// How many packets.
     #[arg(long, visible_alias = "clients", value_name = "NUMBER", default_value = "256", value_parser = numbers::count, allow_negative_numbers = true)]
@@ -393,6 +399,7 @@ impl BatchArgs {
 
 /// The flags of `relent simulate channel`.
 #[derive(Debug, clap::Args)]
+#[command(args_override_self = true)]
 pub struct Channel {
     /// How many stations.
     #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = numbers::count, allow_negative_numbers = true)]

@@ -417,6 +417,9 @@ fn names_of_all_nations_zones_and_secrets() {
         ("postgres://ann:hunter2@d b:5432/shop", "is not a host"),
         ("postgres://ann:hunt er2@db:x/shop", "there is no service"),
         ("postgres://ann:hunter2@:5432/shop", "has no host"),
+        ("postgres://ann:hunter2/x@db:5432/shop", "\"postgres://***@db:5432/shop\" is no target"),
+        ("postgres://ann:hunter2#x@db", "\"postgres://***@db\" is no target"),
+        ("ann:hunter2@db", "\"***@db\" is no target"),
         ("postgres://ann:hunter2@db:0/shop?password=hunter2", "is not a port"),
     ] {
         let outcome = relent(&["connect", "--max-attempts=1", "--attempt-timeout=200ms", target]);

@@ -14,13 +14,52 @@ fn help_of_run() {
 
 #[test]
 fn help_fits_a_terminal() {
-    for args in [&["run", "--help"][..], &["connect", "--help"], &["explain", "--help"], &["help", "policy"]] {
+    for args in [
+        &["--help"][..],
+        &["run", "--help"],
+        &["http", "--help"],
+        &["connect", "--help"],
+        &["explain", "--help"],
+        &["simulate", "--help"],
+        &["simulate", "herd", "--help"],
+        &["simulate", "open", "--help"],
+        &["simulate", "layers", "--help"],
+        &["help", "policy"],
+        &["help", "upstream"],
+    ] {
         let help = relent(args).stdout;
         for line in help.lines() {
             assert!(line.chars().count() <= 100, "{args:?}: {line}");
         }
         assert!(help.lines().count() <= 80, "{args:?} is longer than two screens");
         assert!(help.is_ascii(), "{args:?}");
+    }
+}
+
+/// `-h` has the flags, `--help` what else there is to know.
+#[test]
+fn a_short_help_has_the_flags() {
+    for command in ["run", "http", "connect", "explain", "simulate"] {
+        let (short, long) = (relent(&[command, "-h"]).stdout, relent(&[command, "--help"]).stdout);
+        let flags = |help: &str| help.lines().filter(|line| line.trim_start().starts_with("-")).count();
+        assert!(flags(&short) > 5 && flags(&short) == flags(&long), "{short}");
+        assert!(!short.contains("Exit codes:") && short.ends_with("there is to know.\n"), "{short}");
+        assert!(short.lines().count() <= 62 && short.lines().count() < long.lines().count(), "{short}");
+    }
+}
+
+/// What is retried is one list, the same in every command that makes calls.
+#[test]
+fn what_is_retried_is_one_list() {
+    let list = |command: &str| {
+        let help = relent(&[command, "--help"]).stdout;
+        let (_, list) = help.split_once("What is retried, unless flags say otherwise:\n").expect(command);
+        list.lines().take(5).map(|line| format!("{line}\n")).collect::<String>()
+    };
+    let run = list("run");
+    assert_eq!((list("http"), list("connect")), (run.clone(), run.clone()));
+    for (command, flag) in [("run", "--retry-on-exit"), ("run", "--until-output"), ("http", "--stop-on-status")] {
+        assert!(run.contains(flag) && relent(&[command, "-h"]).stdout.contains(flag), "{flag}");
     }
 }
 

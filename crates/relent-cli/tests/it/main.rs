@@ -13,5 +13,6 @@ mod pages;
 mod report;
 mod run;
 mod simulate;
+mod simulate_hostile;
 mod storm;
 mod upstream;

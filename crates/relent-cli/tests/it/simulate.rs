@@ -176,7 +176,7 @@ fn impossible_worlds_by_flags() {
     );
     refuses(
         &["nowhere.toml"],
-        "error: cannot read the scenario \"nowhere.toml\": No such file or directory (os error 2)\nhint: a scenario is a TOML file: see docs/simulate-reference.md\n",
+        "error: cannot read the scenario \"nowhere.toml\": No such file or directory\nhint: a scenario is a TOML file: see docs/simulate-reference.md\n",
     );
 }
 
@@ -487,4 +487,17 @@ fn ctrl_c_writes_what_is_done() {
     assert_eq!(folder.read("x.csv").lines().count(), 8);
     assert!(folder.read("x.html").contains("This run was interrupted"));
     assert!(folder.read("plots/load.svg").starts_with("<svg"));
+}
+
+/// A curve that ends by itself says so, and theory knows it; a later flag wins over an earlier one.
+#[test]
+fn a_curve_that_ends_says_so() {
+    let flags = ["simulate", "layers", "--calls", "10", "--curve", "list", "--delays", "1s,2s", "--max-attempts"];
+    let outcome = relent(&[&flags[..], &["10"]].concat());
+    assert!(outcome.stdout.contains("27.0000, by theory 27.0000\n"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("\nlist none: its delays end after 3 attempts\n"), "{}", outcome.stdout);
+    let outcome = relent(&[&flags[..], &["2"]].concat());
+    assert!(!outcome.stdout.contains("delays end"), "{}", outcome.stdout);
+    let [twice, once] = [&["--rtt", "1s", "--rtt", "2ms"][..], &["--rtt", "2ms"]].map(herd);
+    assert_eq!((twice.stdout, twice.code), (once.stdout, Some(0)), "{}", twice.stderr);
 }

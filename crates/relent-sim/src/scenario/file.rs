@@ -30,11 +30,17 @@ impl Scenario {
     ///
     /// The file cannot be read, is no scenario, or an impossible one; the error says where.
     pub fn load(path: &Path) -> std::result::Result<Scenario, ConfigError> {
-        const HINT: &str = "a scenario is a TOML file: see docs/simulate-reference.md";
-        let cannot = |error: &dyn std::fmt::Display| {
-            ConfigError::whole(path, format!("cannot read the scenario {path:?}: {error}"), HINT)
-        };
-        let file = fs::File::open(path).map_err(|error| cannot(&error))?;
+        let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
+        Scenario::read(path, file)
+    }
+
+    /// Reads a scenario file that is open.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Scenario::load).
+    pub fn read(path: &Path, file: impl Read) -> std::result::Result<Scenario, ConfigError> {
+        let cannot = |error: &dyn std::fmt::Display| unreadable(path, error);
         let mut text = String::new();
         // A device has no length, and may have no end.
         let read = file.take(LONGEST_FILE + 1).read_to_string(&mut text).map_err(|error| cannot(&error))?;
@@ -84,10 +90,17 @@ impl Scenario {
     }
 }
 
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> ConfigError {
+    const HINT: &str = "a scenario is a TOML file: see docs/simulate-reference.md";
+    ConfigError::whole(path, format!("cannot read the scenario {path:?}: {error}"), HINT)
+}
+
 impl Problem {
     /// The problem at its place in the scenario file that it was found in, if the file can still be read.
     pub fn in_file(self, path: &Path) -> ConfigError {
-        let text = fs::read_to_string(path).unwrap_or_default();
+        // A pipe has been read, and would be waited for.
+        let is_file = fs::metadata(path).is_ok_and(|data| data.is_file());
+        let text = is_file.then(|| fs::read_to_string(path).ok()).flatten().unwrap_or_default();
         let error = match parse(&text) {
             Ok(root) => placed(&text, &Table::new(&text, "a scenario", root.get_ref()), self),
             Err(_) => return ConfigError::whole(path, self.problem, &self.hint),

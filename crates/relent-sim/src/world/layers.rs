@@ -62,11 +62,16 @@ fn attempts_of(failure: f64, attempts: u32) -> f64 {
     sum
 }
 
-/// The closed form for a policy, where there is one: it may end a call by its number of attempts only.
+/// The closed form for a policy, where there is one: it may end a call by its number of attempts only, or by that of its
+/// delays.
 pub(crate) fn expected(layers: &Layers, policy: &Policy) -> Option<f64> {
+    const MOST: u32 = 1_000_000;
     let settings = policy.settings();
-    let attempts = settings.max_attempts.filter(|_| settings.max_elapsed.is_none())?;
-    (attempts <= 1_000_000).then(|| layers.amplification(attempts))
+    if settings.max_elapsed.is_some() || settings.max_attempts.is_some_and(|most| most > MOST) {
+        return None;
+    }
+    let attempts = 1 + policy.schedule().take(MOST as usize).count() as u32;
+    (attempts <= MOST).then(|| layers.amplification(attempts))
 }
 
 /// Attempts at the bottom of one call, after which it is not going to end.

@@ -3,6 +3,7 @@
 use crate::{
     outcome::{Outcome, advice::Storm},
     scenario::Figure,
+    write::object::is_hostile,
 };
 use std::time::Duration;
 
@@ -65,9 +66,17 @@ fn number(value: Option<f64>) -> String {
 }
 
 /// A text as a field. One that a spreadsheet would take for a formula gets an apostrophe in front, which shows it as it
-/// is.
+/// is; what moves a cursor or turns the reading order around is written out.
 fn field(text: &str) -> String {
     let text = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { &format!("'{text}") } else { text };
+    let text: &str = &text.chars().fold(String::new(), |mut plain, c| {
+        // What a terminal would obey that shows the file.
+        match is_hostile(c) && !matches!(c, '\t' | '\r') {
+            true => plain.extend(c.escape_unicode()),
+            false => plain.push(c),
+        }
+        plain
+    });
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
@@ -80,6 +89,7 @@ mod tests {
         assert_eq!(field("a"), "a");
         assert_eq!(field("a,\"b\""), "\"a,\"\"b\"\"\"");
         let formulas = ["=1+1", "+1", "-1", "@a", "\t=1", "=a,b"].map(field);
+        assert_eq!(field("a\u{1b}[2J\u{9b}\u{202e}"), r"a\u{1b}[2J\u{9b}\u{202e}");
         assert_eq!(formulas, ["'=1+1", "'+1", "'-1", "'@a", "'\t=1", "\"'=a,b\""]);
     }
 }

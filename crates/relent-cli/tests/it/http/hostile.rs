@@ -99,6 +99,15 @@ fn secrets_are_not_printed() {
         vec!["http://ann:hunter2@ho st/?token=hunter2"],
         vec!["--json", "http://ann:hunter2@host:99999/?token=hunter2"],
         vec!["-H", "hunter2", "localhost"],
+        vec!["-v", "--max-attempts=1", "https:/ann:hunter2@127.0.0.1:1/"],
+        vec!["-v", "--max-attempts=1", "http:\\\\ann:hunter2@127.0.0.1:1/"],
+        vec!["-F", "password=a;type=x;hunter2", "localhost"],
+        vec!["--resolve", "ann:hunter2@x", "localhost"],
+        vec!["-E", "cert.pem:hunter2", "https://localhost"],
+        vec!["--cacert", "http://ann:hunter2@x/", "https://localhost"],
+        vec!["--policy", "http://ann:hunter2@x/", "localhost"],
+        vec!["--headr=X: hunter2", "localhost"],
+        vec!["localhost", "http://ann:hunter2@x/", "http://ann:hunter2@x/"],
         vec!["-H", "Authorization hunter2", "--json", "localhost"],
         vec!["http://ann:hunter2@host/", "GET"],
         vec!["-x", "socks9://ann:hunter2@proxy", "localhost"],
@@ -178,7 +187,7 @@ fn answers_that_are_no_answers() {
     }
     let long = Reply::raw(format!("HTTP/1.1 200 OK\r\nX: {}\r\nContent-Length: 2\r\n\r\nok", "x".repeat(64 << 10)));
     expect(&answered(long, &[]), 0, "ok", "");
-    let outcome = answered(Reply::ok("hello"), &["--http2"]);
+    let outcome = answered(Reply::ok("hello").hang(), &["--http2"]);
     assert!(outcome.code == Some(3) && outcome.stderr.contains("the answer is not HTTP/2"), "{}", outcome.stderr);
 }
 

@@ -179,3 +179,13 @@ fn files_that_cannot_be_written() {
         ),
     );
 }
+
+/// Repetitions of repetitions are refused before they fill the memory.
+#[test]
+fn patterns_that_are_too_large() {
+    for pattern in ["(((((a{1000}){1000}){1000})))", "(\\w{1000}){1000}", "x{1000}{1000}{1000}"] {
+        let outcome = Place::new().relent(&["run", "--until-output", pattern, "--", "true"]);
+        assert_eq!(outcome.code, Some(125), "{pattern}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains("the pattern is larger than 8MiB"), "{pattern}: {}", outcome.stderr);
+    }
+}

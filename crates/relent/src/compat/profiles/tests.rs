@@ -136,4 +136,11 @@ fn twelve_profiles_lose_their_jitter_and_twenty_two_never_have_any() {
         profile.policy().unlimited_attempts().schedule().take(20).all(|row| row.delay.max.is_zero())
     };
     assert_eq!(compat::all().iter().filter(never_wait).count(), 5);
+    let spreads_at_a_cap = |profile: &&Profile| {
+        let rows: Vec<_> = profile.policy().unlimited_attempts().schedule().take(60).map(|row| row.delay).collect();
+        let (Some(first), [.., before, last]) = (rows.first(), rows.as_slice()) else { return false };
+        let dies = profile.policy().unlimited_attempts().warnings().any(|warning| warning.name() == "jitter_dies");
+        first.max < last.max && before == last && last.min < last.max && !dies
+    };
+    assert_eq!(compat::all().iter().filter(spreads_at_a_cap).count(), 22);
 }

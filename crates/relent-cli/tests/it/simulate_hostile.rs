@@ -1,0 +1,49 @@
+//! `relent simulate` with files that mean no good.
+
+use crate::binary::{Folder, Outcome};
+use std::fs;
+
+/// Names of a scenario are shown and written, and obeyed nowhere.
+#[test]
+fn names_of_a_scenario_are_not_obeyed() {
+    let policies = r#"[policy."p\u001b]0;x\u009b\u202e"]
+base = "1s"
+[policy."=1+1"]
+base = "1s"
+"#;
+    let head = r#"name = "n\u001b[2J"
+title = "t\u001b[2J\nerror: forged"
+"#;
+    let herd = "[clients]\ncount = 20\n[server]\ncapacity = 5\nqueue = 5\n";
+    let open = "[clients]\nrate = 60\nfor = \"90s\"\ntimeout = \"1s\"\n[server]\ncapacity = 100\n[[trouble]]\nat = \"20s\"\nfor = \"5s\"\nkind = \"stall\"\n";
+    for world in [herd, open] {
+        let folder = Folder::new().file("a.toml", &format!("{head}{world}{policies}"));
+        let args = ["simulate", "a.toml", "-v", "--csv", "a.csv", "--html", "a.html", "--svg", "plots"];
+        let Outcome { stdout, stderr, code } = folder.relent(&args);
+        assert_eq!(code, Some(0), "{stderr}");
+        let files = fs::read_dir(folder.path().join("plots")).expect("it was made").map_while(Result::ok);
+        let plots = files.map(|file| fs::read_to_string(file.path()).expect("SVG is text"));
+        let json = folder.relent(&["simulate", "a.toml", "--json", "--plots"]).stdout;
+        for text in [stdout, stderr, json, folder.read("a.csv"), folder.read("a.html")].into_iter().chain(plots) {
+            let obeyed = |c: char| (c.is_control() && !matches!(c, '\n' | '\r' | '\t')) || c == '\u{202e}';
+            assert!(!text.contains(obeyed), "{:?}", text.lines().find(|line| line.contains(obeyed)));
+            assert!(!text.starts_with("error:") && !text.contains("\nerror:"), "{text}");
+        }
+    }
+}
+
+/// What is named as a scenario or as a place to write is opened at once.
+#[test]
+fn pipes_hang_nobody() {
+    let folder = Folder::new();
+    nix::unistd::mkfifo(&folder.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("the folder is writable");
+    for args in [
+        &["simulate", "pipe"][..],
+        &["simulate", "/dev/zero"],
+        &["simulate", "herd", "--clients", "5", "--capacity", "5", "--html", "pipe"],
+        &["simulate", "herd", "--clients", "5", "--capacity", "5", "--csv", "pipe"],
+    ] {
+        let outcome = folder.relent(args);
+        assert_eq!(outcome.code, Some(125), "{args:?}: {}", outcome.stderr);
+    }
+}
