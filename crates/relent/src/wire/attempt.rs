@@ -61,8 +61,49 @@ pub fn attempts(headers: &HeaderMap) -> Option<Attempts> {
 /// assert_eq!(attempts_value(&lately).unwrap(), "1=93,2=7");
 /// ```
 pub fn attempts_value(attempts: &Attempts) -> Option<HeaderValue> {
-    let text = attempts.to_string();
-    HeaderValue::from_str(&text).ok().filter(|_| !text.is_empty())
+    // As `Display` writes it, which would take three allocations and three times as long.
+    let mut text = Text { bytes: [0; LONGEST], length: 0 };
+    for attempt in 1..=8 {
+        let count = attempts.of(attempt);
+        if count > 0 {
+            if text.length > 0 {
+                text.push(b',');
+            }
+            text.push(b'0' + attempt as u8);
+            text.push(b'=');
+            text.push_number(count);
+        }
+    }
+    let text = text.bytes.get(..text.length).filter(|text| !text.is_empty())?;
+    HeaderValue::from_bytes(text).ok()
+}
+
+/// Eight times a digit, an equals sign, ten digits and a comma.
+const LONGEST: usize = 8 * 13;
+
+struct Text {
+    bytes: [u8; LONGEST],
+    length: usize,
+}
+
+impl Text {
+    fn push(&mut self, byte: u8) {
+        if let Some(place) = self.bytes.get_mut(self.length) {
+            *place = byte;
+            self.length += 1;
+        }
+    }
+
+    fn push_number(&mut self, number: u32) {
+        let mut power = 1u32;
+        while number / power >= 10 {
+            power *= 10;
+        }
+        while power > 0 {
+            self.push(b'0' + (number / power % 10) as u8);
+            power /= 10;
+        }
+    }
 }
 
 pub(super) fn from_1(text: &str) -> Option<u32> {
@@ -174,6 +215,17 @@ mod tests {
                     None => prop_assert_eq!(attempt, 1),
                 }
             }
+        }
+
+        #[test]
+        fn a_histogram_is_written_as_it_is_shown(counts in prop::collection::vec(prop_oneof![Just(0), any::<u32>(), 0..200u32], 8)) {
+            let mut attempts = Attempts::default();
+            for (attempt, count) in (1..).zip(&counts) {
+                attempts.add(attempt, *count);
+            }
+            let text = attempts.to_string();
+            let value = attempts_value(&attempts);
+            prop_assert_eq!(value.as_ref().map(|value| value.to_str().unwrap()), Some(text.as_str()).filter(|text| !text.is_empty()));
         }
 
         #[test]

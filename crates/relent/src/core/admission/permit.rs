@@ -21,7 +21,9 @@ pub struct AdmissionPermit<A: Deref<Target = Admission>> {
     admission: A,
     phase: Phase,
     outcome: Outcome,
-    arrival: Arrival,
+    /// What is asked about it again if it has waited in vain.
+    attempt: u32,
+    priority: Priority,
     /// When it came.
     came: Timestamp,
     /// When it got its place; while it waits, until when it may.
@@ -162,8 +164,9 @@ impl<A: Deref<Target = Admission>> AdmissionPermit<A> {
         if phase != Phase::Waiting {
             door.accepted.add(1);
         }
-        let arrival = *arrival;
-        Ok(AdmissionPermit { admission, phase, outcome: Outcome::Dropped, arrival, came: now, mark, now, ticket: 0 })
+        let Arrival { attempt, priority, .. } = *arrival;
+        let outcome = Outcome::Dropped;
+        Ok(AdmissionPermit { admission, phase, outcome, attempt, priority, came: now, mark, now, ticket: 0 })
     }
 
     /// The admission it is of.
@@ -215,7 +218,8 @@ impl<A: Deref<Target = Admission>> AdmissionPermit<A> {
         if self.now < self.mark {
             return Ok(false);
         }
-        let refused = self.admission.turn_away(self.now, &self.arrival, false);
+        let arrival = Arrival { attempt: self.attempt, priority: self.priority, client: None, left: None };
+        let refused = self.admission.turn_away(self.now, &arrival, false);
         self.leave();
         Err(refused)
     }
