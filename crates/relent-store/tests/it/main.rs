@@ -1,6 +1,8 @@
 //! The store as its users meet it.
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
+mod crash;
+mod equivalence;
 mod in_postgres;
 mod in_redis;
 mod keeping;
