@@ -39,6 +39,7 @@
 //! | `postgres` | `postgres://` |
 
 mod any;
+mod blocking;
 pub mod conformance;
 mod engine;
 mod error;
@@ -64,6 +65,7 @@ mod update;
 
 pub use self::{
     any::{Any, SCHEMES},
+    blocking::{Blocking, NoRuntime},
     engine::{About, Engine, Kind, Listed, RecordState},
     error::{Error, ErrorKind},
     lease::{Guard, LeaseError, Leasing},

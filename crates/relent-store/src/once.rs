@@ -221,7 +221,7 @@ impl<'a, E: Engine> Once<'a, E> {
         }
     }
 
-    async fn claim<X>(&self) -> Result<Claimed, OnceError<X>> {
+    pub(crate) async fn claim<X>(&self) -> Result<Claimed, OnceError<X>> {
         let mut waiting = self.wait.as_ref().map(Policy::start);
         loop {
             let retry_after = match self.store.begin(&self.begin).await.map_err(OnceError::Store)? {
@@ -249,13 +249,27 @@ impl<'a, E: Engine> Once<'a, E> {
         let running = self.retry.retrier().retry(move |attempt| op(Effect { attempt, fence, unknown }));
         match self.while_alive(claim, running).await? {
             Ok(value) => self.keep_result(claim, value.into()).await,
-            Err(err) => {
-                let leaves = if err.timed_out.is_some() { Abandon::Unknown } else { Abandon::Forget };
-                // If the store cannot be told, the lease ends by itself, and the outcome is unknown.
-                let _ = self.store.abandon(claim, self.on_failure.unwrap_or(leaves)).await;
-                Err(OnceError::Failed(err))
-            }
+            Err(err) => Err(self.failed(claim, err).await),
         }
+    }
+
+    pub(crate) async fn failed<X>(&self, claim: &Claim, err: relent::Error<X>) -> OnceError<X> {
+        let leaves = if err.timed_out.is_some() { Abandon::Unknown } else { Abandon::Forget };
+        // If the store cannot be told, the lease ends by itself, and the outcome is unknown.
+        let _ = self.store.abandon(claim, self.on_failure.unwrap_or(leaves)).await;
+        OnceError::Failed(err)
+    }
+
+    pub(crate) fn store(&self) -> &Store<E> {
+        self.store
+    }
+
+    pub(crate) fn lease_time(&self) -> Duration {
+        self.begin.lease
+    }
+
+    pub(crate) fn retry_policy(&self) -> Policy {
+        self.retry
     }
 
     /// Runs `work` and gives signs of life; ends it when the claim is lost.
@@ -278,7 +292,7 @@ impl<'a, E: Engine> Once<'a, E> {
         }
     }
 
-    async fn keep_result<X>(&self, claim: &Claim, stored: Stored) -> Result<Done, OnceError<X>> {
+    pub(crate) async fn keep_result<X>(&self, claim: &Claim, stored: Stored) -> Result<Done, OnceError<X>> {
         match self.store.complete(claim, &stored, self.begin.keep).await {
             Ok(Kept::Kept) => Ok(Done { stored, is_replayed: false }),
             Ok(Kept::Fenced) => Err(OnceError::Fenced(Some(stored))),
@@ -291,7 +305,7 @@ impl<'a, E: Engine> Once<'a, E> {
     }
 }
 
-enum Claimed {
+pub(crate) enum Claimed {
     Ours { claim: Claim, unknown: Option<Time> },
     Done(Done),
 }
