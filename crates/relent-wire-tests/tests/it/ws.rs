@@ -280,10 +280,13 @@ async fn what_may_not_have_arrived_is_sent_again() {
         .outbox(Outbox::Repeat(10))
         .healthy_after(Duration::from_secs(60))
         .open();
-    for n in 0..50 {
-        socket.send(text(&n.to_string())).await.unwrap();
-    }
-    tokio::time::timeout(Duration::from_secs(10), socket.flush()).await.unwrap().unwrap();
+    let all = async {
+        for n in 0..50 {
+            socket.send(text(&n.to_string())).await.unwrap();
+        }
+        socket.flush().await.unwrap();
+    };
+    tokio::time::timeout(Duration::from_secs(10), all).await.expect("all of it arrives");
     assert_eq!(socket.waiting(), 0);
     let distinct: BTreeSet<u32> = got.lines().iter().map(|line| line.parse().unwrap()).collect();
     assert_eq!(distinct, (0..50).collect(), "at least once: {:?}", got.lines());
@@ -436,4 +439,51 @@ async fn messages_that_are_too_large_end_it() {
     let mut socket = FAST.websocket(server.url()).unwrap().largest_message(1000).open();
     let err = next(&mut socket).await.unwrap().unwrap_err();
     assert_eq!((err.reason, err.attempts), (Reason::Permanent, 1), "{err}");
+}
+
+#[tokio::test]
+async fn those_that_were_well_come_back_as_newcomers_at_random_moments() {
+    const CLIENTS: usize = 40;
+    let (lose, log) = (Arc::new(tokio::sync::Notify::new()), Arc::new(Mutex::new(vec![])));
+    let door = {
+        let log = log.clone();
+        Arc::new(move |attempt| {
+            log.lock().unwrap().push((Instant::now(), attempt));
+            Ok(())
+        })
+    };
+    let server = serve("127.0.0.1:0", door, {
+        let lose = lose.clone();
+        move |_, socket| {
+            let lose = lose.clone();
+            async move {
+                lose.notified().await;
+                drop(socket);
+            }
+        }
+    });
+    let server = server.await;
+    let sockets: Vec<WebSocket> = (0..CLIENTS)
+        .map(|_| {
+            let opening = FAST.websocket(server.url()).unwrap();
+            opening.healthy_after(50 * MS).rejoin_within(600 * MS).open()
+        })
+        .collect();
+    while !sockets.iter().all(WebSocket::is_connected) {
+        tokio::time::sleep(5 * MS).await;
+    }
+    tokio::time::sleep(100 * MS).await;
+    log.lock().unwrap().clear();
+    let lost = Instant::now();
+    lose.notify_waiters();
+    while log.lock().unwrap().len() < CLIENTS {
+        assert!(lost.elapsed() < Duration::from_secs(5));
+        tokio::time::sleep(5 * MS).await;
+    }
+    let back: Vec<(Duration, u32)> =
+        log.lock().unwrap().iter().map(|(at, attempt)| (at.duration_since(lost), *attempt)).collect();
+    assert!(back.iter().all(|(_, attempt)| *attempt == 1), "each is a newcomer: {back:?}");
+    // Of forty that draw from 600 ms, no fewer than six fall on either side of 300 ms but once in a million times.
+    let early = back.iter().filter(|(after, _)| *after < 300 * MS).count();
+    assert!((6..=34).contains(&early), "{early} of {CLIENTS} in the first half: {back:?}");
 }
