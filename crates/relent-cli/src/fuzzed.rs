@@ -13,6 +13,7 @@ use crate::{
     size::Size,
     talk::Fault,
 };
+use percent_encoding::percent_decode_str;
 
 /// The readers of texts, by number.
 pub const READERS: &[fn(&str)] = &[
@@ -32,8 +33,12 @@ pub const READERS: &[fn(&str)] = &[
 
 /// A text, read by the reader of the number that stands before it.
 pub fn command_line(input: &[u8]) {
-    if let Some((reader, text)) = input.split_first() {
-        READERS[usize::from(*reader) % READERS.len()](&String::from_utf8_lossy(text));
+    let Some((reader, text)) = input.split_first() else { return };
+    let text = String::from_utf8_lossy(text);
+    // Who makes inputs up sees what they are compared with.
+    let decoded = percent_decode_str(&text).decode_utf8_lossy().to_ascii_lowercase();
+    if !decoded.contains(PASSWORD) {
+        READERS[usize::from(*reader) % READERS.len()](&text);
     }
 }
 

@@ -142,5 +142,5 @@ fn twelve_profiles_lose_their_jitter_and_twenty_two_never_have_any() {
         let dies = profile.policy().unlimited_attempts().warnings().any(|warning| warning.name() == "jitter_dies");
         first.max < last.max && before == last && last.min < last.max && !dies
     };
-    assert_eq!(compat::all().iter().filter(spreads_at_a_cap).count(), 22);
+    assert_eq!(compat::all().iter().filter(spreads_at_a_cap).count(), 27);
 }
