@@ -99,6 +99,10 @@ fn lints() -> Result<Done, String> {
     for features in FEATURES {
         lint(&["-p", "relent", "--no-default-features", "--features", features])?;
     }
+    // Each engine alone, and none; `relent-store`'s tests turn all on.
+    for features in ["", "sqlite", "redis", "postgres"] {
+        lint(&["-p", "relent-store", "--no-default-features", "--features", features])?;
+    }
     lint(&["--workspace", "--all-targets"])?;
     Ok(Done::Yes)
 }

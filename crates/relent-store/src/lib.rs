@@ -56,6 +56,7 @@ mod once;
 mod race;
 mod rows_changed;
 mod rules;
+#[cfg(any(feature = "sqlite", feature = "redis", feature = "postgres"))]
 mod settings;
 mod shared;
 mod store;
