@@ -258,6 +258,54 @@ mod tests {
         assert!(is_ready || woken.recv_timeout(LONG) == Ok(2));
     }
 
+    /// The sleepers of this process that wake at a moment.
+    fn sleeping_until(end: Instant) -> usize {
+        let house = House::of_this_process();
+        lock(&house.alarm.sleepers).by_end.keys().filter(|(at, _)| *at == end).count()
+    }
+
+    #[test]
+    fn a_sleeper_is_entered_once_and_leaves_nothing() {
+        let end = Instant::now() + LONG;
+        let (mut one, mut other) = (Sleep::until(Some(end)), Sleep::until(Some(end)));
+        for _ in 0..3 {
+            assert!(poll(&mut one, Waker::noop()).is_pending());
+        }
+        assert_eq!(sleeping_until(end), 1, "polled again, it renews its waker");
+        assert!(poll(&mut other, Waker::noop()).is_pending());
+        assert_eq!(sleeping_until(end), 2, "two that wake at one moment are two");
+        drop(one);
+        assert_eq!(sleeping_until(end), 1);
+        drop(other);
+        assert_eq!(sleeping_until(end), 0);
+    }
+
+    #[test]
+    fn the_thread_waits_for_the_first_and_no_longer() {
+        let alarm = Alarm::new();
+        let begin = Instant::now();
+        let soon = begin + Duration::from_millis(20);
+        alarm.insert((soon, 1), Waker::noop().clone(), || Ok(())).unwrap();
+        alarm.insert((begin + LONG, 2), Waker::noop().clone(), || Ok(())).unwrap();
+        within_a_minute(move || {
+            assert_eq!(alarm.wait(Instant::now).len(), 1);
+            assert!(Instant::now() >= soon, "not before it is due");
+        });
+    }
+
+    /// The thread sleeps for ever, or for long, when somebody comes who is due sooner.
+    #[test]
+    fn who_comes_first_wakes_the_thread() {
+        let alarm: &'static Alarm = Box::leak(Box::new(Alarm::new()));
+        alarm.insert((Instant::now() + LONG, 1), Waker::noop().clone(), || Ok(())).unwrap();
+        let (sender, woken) = mpsc::channel();
+        thread::spawn(move || sender.send(alarm.wait(Instant::now).len()).unwrap());
+        // Whether the thread waits already or not: it learns of the sleeper.
+        thread::yield_now();
+        alarm.insert((Instant::now() + Duration::from_millis(20), 2), Waker::noop().clone(), || Ok(())).unwrap();
+        assert_eq!(woken.recv_timeout(Duration::from_secs(60)), Ok(1));
+    }
+
     #[test]
     fn a_process_that_was_forked_has_a_thread_of_its_own() {
         let (parent, child) = (House::of_this_process(), House::of(u32::MAX));

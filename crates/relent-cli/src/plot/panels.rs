@@ -2,15 +2,13 @@
 
 use super::{
     Chart, Mark, Series,
-    svg::{COLOURS, LEFT, RIGHT, Scale, WIDTH, escape, write_axes, write_head, write_marked, write_title},
+    svg::{CHARACTER, COLOURS, LEFT, RIGHT, Scale, WIDTH, escape, write_axes, write_head, write_marked, write_title},
 };
 use std::fmt::Write;
 
 /// The height of a plot that is alone, and of one among others.
 const ALONE: f64 = 280.0;
 const AMONG: f64 = 104.0;
-/// What a character of a legend or label takes, roughly: files have no way to measure.
-const CHARACTER: f64 = 7.2;
 
 /// Draws charts below one another. Their horizontal axes should be the same; the last one is named.
 pub fn draw(title: &str, charts: &[Chart]) -> String {

@@ -12,6 +12,8 @@ pub(super) const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 400.0;
 pub(super) const LEFT: f64 = 64.0;
 pub(super) const RIGHT: f64 = 16.0;
+/// What a character of a label takes, roughly: files have no way to measure.
+pub(super) const CHARACTER: f64 = 7.2;
 const TOP: f64 = 64.0;
 const BOTTOM: f64 = 56.0;
 
@@ -155,7 +157,10 @@ pub(super) fn write_axes(out: &mut String, chart: &Chart, scale: &Scale) -> std:
     }
     for tick in &chart.x_ticks {
         let (x, y) = (scale.x(tick.at), ground + 18.0);
-        writeln!(out, "<text class=\"mid\" x=\"{x:.1}\" y=\"{y}\">{}</text>", escape(&tick.label))?;
+        // A label in the middle of the last tick may be wider than the margin.
+        let is_cut = x + tick.label.chars().count() as f64 * CHARACTER / 2.0 > WIDTH;
+        let (class, x) = if is_cut { ("end", WIDTH - 1.0) } else { ("mid", x) };
+        writeln!(out, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y}\">{}</text>", escape(&tick.label))?;
     }
     writeln!(out, "<path class=\"axis\" d=\"M{LEFT} {ground}H{end}\"/>")
 }

@@ -3,8 +3,8 @@
 use super::words::{count, percent, seconds};
 use relent::duration::Human;
 use relent_sim::{
-    Arrivals, Cure, FatalOutage, Figure, Recommended, Record, Remedied, Remedy, SafeLoad, Safety, Scenario, Service,
-    Shape, Storm, World,
+    Arrivals, Cure, FatalOutage, Figure, Outcome, Recommended, Record, Remedied, Remedy, SafeLoad, Safety, Scenario,
+    Service, Shape, Storm, World,
 };
 
 /// Whether a policy brings the world back, in a few words: for a stream of calls, and for a herd that meets trouble.
@@ -218,10 +218,9 @@ pub(crate) fn recommendation(scenario: &Scenario, recommended: &Recommended) -> 
     words
 }
 
-/// What was changed and what it bought, in a sentence; what each came from is the record of the policy as it is.
-pub(crate) fn remedy(before: &Record, remedied: &Remedied) -> String {
-    let Remedied { remedy, record, .. } = remedied;
-    let change = match remedy {
+/// A change, in words.
+pub(crate) fn change(remedy: &Remedy) -> String {
+    match remedy {
         Remedy::OneLayer => {
             "retry at one layer only, and let the others pass on \"overloaded, do not retry\"".to_owned()
         }
@@ -229,8 +228,30 @@ pub(crate) fn remedy(before: &Record, remedied: &Remedied) -> String {
         Remedy::Attempts(most) => format!("make at most {most} attempts"),
         Remedy::Queue(room) => format!("let at most {} requests into the server", count(*room as f64)),
         Remedy::Capacity(capacity) => format!("have a server that does {} a second", count(*capacity)),
+        Remedy::Budget(ratio) => {
+            format!("give all calls together a budget: at most {} of them are retried", percent(*ratio))
+        }
+        Remedy::Breaker(open) => {
+            format!("have a breaker that opens for {} when half of the calls fail", Human(*open))
+        }
+        Remedy::Pacer(capacity) => {
+            format!("have the server tell each it refuses its own time to come back, at {} a second", count(*capacity))
+        }
         _ => "change the world".to_owned(),
-    };
+    }
+}
+
+/// The change that helps the calls of a policy most.
+pub(crate) fn best<'a>(outcome: &'a Outcome, policy: &str) -> Option<&'a Remedied> {
+    let own = outcome.advice.iter().flat_map(|advice| &advice.remedies).filter(|remedied| remedied.policy == policy);
+    let success = |remedied: &&Remedied| remedied.record.get(Figure::SuccessShare).unwrap_or(0.0);
+    own.max_by(|a, b| success(a).total_cmp(&success(b)))
+}
+
+/// What was changed and what it bought, in a sentence; what each came from is the record of the policy as it is.
+pub(crate) fn remedy(before: &Record, remedied: &Remedied) -> String {
+    let Remedied { remedy, record, .. } = remedied;
+    let change = change(remedy);
     let get = |record: &Record, figure: Figure| record.get(figure).unwrap_or(0.0);
     let (was, is) = (get(before, Figure::SuccessShare), get(record, Figure::SuccessShare));
     let attempts = [before, record].map(|record| count(get(record, Figure::AttemptsPerClient)));
@@ -287,7 +308,7 @@ fn figures(record: &Record) -> String {
 mod tests {
     use super::*;
     use relent::Policy;
-    use relent_sim::{Control, Effort, Outcome, Rate, Server, Trouble, TroubleKind, advise, simulate};
+    use relent_sim::{Control, Effort, Rate, Server, Trouble, TroubleKind, advise, simulate};
     use std::time::Duration;
 
     const SEC: Duration = Duration::from_secs(1);

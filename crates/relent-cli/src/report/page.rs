@@ -1,6 +1,6 @@
 //! The page: words and JSON put into one HTML file, with its style and its script.
 
-use super::{Report, advice, data, words};
+use super::{Report, advice, data, pictures, words};
 use crate::plot::svg::{self, escape};
 
 const STYLE: &str = include_str!("page.css");
@@ -91,9 +91,25 @@ fn helps(report: &Report) -> String {
     match items.is_empty() {
         true => String::new(),
         false => format!(
-            "<section class=\"panel\" id=\"helps\">\n<h3>What helps, each change tried by itself</h3>\n<ul>\n{items}</ul>\n</section>\n"
+            "<section class=\"panel\" id=\"helps\">\n<h3>What helps, each change tried by itself</h3>\n<ul>\n{items}</ul>\n{}</section>\n",
+            pictures::remedies(report).map_or_else(String::new, |picture| drawn(&picture.svg))
         ),
     }
+}
+
+/// A picture as it would be in a file of its own, which follows the colours that the reader's machine asks for.
+fn drawn(svg: &str) -> String {
+    let quoted: String = svg
+        .chars()
+        .map(|c| match c {
+            '%' | '#' | '<' | '>' | '"' | '&' | '\'' => format!("%{:02X}", u32::from(c)),
+            '\n' => " ".to_owned(),
+            c => c.to_string(),
+        })
+        .collect();
+    format!(
+        "<p class=\"scroll\"><img alt=\"Load over time, as it is and with each change\" src=\"data:image/svg+xml,{quoted}\"></p>\n"
+    )
 }
 
 /// JSON that cannot end the script it stands in. Within JSON, `<` is in strings only, where it may be escaped.

@@ -1,6 +1,6 @@
 //! What to do, at the end of the output: who recovers, how safe that is, and a policy to paste.
 
-use super::View;
+use super::{View, curves};
 use crate::{escape::escape, report::advice, talk::wrap};
 use relent_sim::{Outcome, Record, Safety, Scenario};
 use std::fmt::Write;
@@ -38,6 +38,7 @@ pub(super) fn draw(scenario: &Scenario, outcome: &Outcome, view: View) -> String
         let words = format!("{}: {}", escape(&remedied.policy), advice::remedy(before, remedied));
         out.push_str(&indented(&words, width));
     }
+    out.push_str(&curves::before_and_after(outcome, view));
     if let Some(recommended) = outcome.advice.as_ref().and_then(|advice| advice.recommended.as_ref()) {
         let gap = if out.is_empty() { "" } else { "\n" };
         let _ = writeln!(out, "{gap}What to do");

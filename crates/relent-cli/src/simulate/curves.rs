@@ -1,7 +1,7 @@
 //! Load over time for people at a terminal: a strip of blocks for each policy, all to one scale.
 
 use super::{View, table};
-use crate::{escape::escape, plot::bars, talk::wrap};
+use crate::{escape::escape, plot::bars, report::advice, talk::wrap};
 use relent_sim::{Outcome, Record};
 use std::fmt::Write;
 
@@ -35,6 +35,32 @@ pub(super) fn draw(outcome: &Outcome, view: View) -> String {
             framed(&bars(&columns, UNITS, HEIGHT), outcome, most / column)
         );
         let _ = writeln!(out, "{}", axis(width, ends));
+    }
+    if view.unicode { out } else { ascii(&out) }
+}
+
+/// The load of each policy that a change helps, as it is and with the change that helps most.
+pub(super) fn before_and_after(outcome: &Outcome, view: View) -> String {
+    let width = view.columns.map_or(WIDTH, |columns| columns.saturating_sub(LABEL + 2)).clamp(10, WIDTH);
+    let mut out = String::new();
+    for before in outcome.records.iter().filter(|record| !record.plots.load.is_empty()) {
+        let Some(remedied) = advice::best(outcome, &before.policy) else { continue };
+        let pair = [before, &remedied.record];
+        // A run that ends sooner because it recovers is drawn as long as the other.
+        let ends = pair.iter().map(|record| record.plots.bin_s * record.plots.load.len() as f64).fold(0.0, f64::max);
+        if ends <= 0.0 {
+            continue;
+        }
+        let column = ends / width as f64;
+        let most = scale(outcome, &pair, column, width);
+        let names = ["as it is".to_owned(), format!("when you {}", advice::change(&remedied.remedy))];
+        for (record, name) in pair.iter().zip(names) {
+            let columns: Vec<u32> = loads(record, column, width).iter().map(|load| units(*load, most)).collect();
+            let title = format!("\n{}, {name}", escape(&before.policy));
+            out.push_str(&wrap(&title, view.columns.unwrap_or(usize::MAX)));
+            out.push_str(&framed(&bars(&columns, UNITS, HEIGHT), outcome, most / column));
+            let _ = writeln!(out, "{}", axis(width, ends));
+        }
     }
     if view.unicode { out } else { ascii(&out) }
 }

@@ -10,6 +10,8 @@ use crate::{
     scenario::{Contender, Figure, Scenario, Service, World},
     simulate::simulate_with,
 };
+use relent::{Breaker, Budget, Pacer};
+use std::time::Duration;
 
 /// Runs a change is tried with, at most.
 const RUNS: u32 = 3;
@@ -17,6 +19,10 @@ const RUNS: u32 = 3;
 const LITTLE: f64 = 0.01;
 /// A queue holds this share of the work that clients wait for, so that random service times leave some room.
 const ROOM: f64 = 0.8;
+/// The share of retries that is usual: Google's.
+const RETRIES: f64 = 0.1;
+/// How long a breaker is open that is tried.
+const OPEN: Duration = Duration::from_secs(5);
 /// How far below the safe load a server with headroom is.
 const HEADROOM: f64 = 0.95;
 
@@ -91,6 +97,26 @@ fn proposed(scenario: &Scenario, contender: &Contender, safety: Option<&Safety>)
     if load > safe {
         proposed.push(Remedy::Capacity((capacity * load / safe).ceil()));
     }
+    proposed.extend(machines(service, contender, capacity, load));
+    proposed
+}
+
+/// The machines that a policy has not, as they are usually set.
+fn machines(service: &Service, contender: &Contender, capacity: f64, load: f64) -> Vec<Remedy> {
+    let (mut proposed, has) = (Vec::new(), &contender.protection);
+    let retries = contender.policy.settings().max_attempts.is_none_or(|most| most > 1);
+    // So many that the server can take them beside the first attempts.
+    let ratio = RETRIES.min(((1.0 / load - 1.0) * HEADROOM * 100.0).floor() / 100.0);
+    if has.budget.is_none() && retries && ratio > 0.0 {
+        proposed.push(Remedy::Budget(ratio));
+    }
+    if has.breaker.is_none() {
+        proposed.push(Remedy::Breaker(OPEN));
+    }
+    // Who is never refused is told nothing.
+    if has.pacer.is_none() && retries && service.server.queue.is_some() {
+        proposed.push(Remedy::Pacer(capacity / service.mean_cost()));
+    }
     proposed
 }
 
@@ -113,6 +139,15 @@ fn changed(scenario: &Scenario, contender: &Contender, remedy: Remedy) -> Option
         (World::Service(_), Remedy::Attempts(most)) => {
             let settings = relent::Settings { max_attempts: Some(most), ..contender.policy.settings() };
             contender.policy = settings.policy().ok()?;
+        }
+        (World::Service(_), Remedy::Budget(ratio)) => {
+            contender.protection.budget = Some(Budget::ratio(ratio).settings());
+        }
+        (World::Service(_), Remedy::Breaker(open)) => {
+            contender.protection.breaker = Some(Breaker::share(0.5).open_for(open).settings());
+        }
+        (World::Service(_), Remedy::Pacer(capacity)) => {
+            contender.protection.pacer = Some(Pacer::capacity(capacity).settings());
         }
         _ => return None,
     }

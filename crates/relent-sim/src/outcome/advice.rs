@@ -41,6 +41,12 @@ pub enum Remedy {
     Queue(u64),
     /// The server can do so many requests a second.
     Capacity(f64),
+    /// All calls together make no more retries than this share of them.
+    Budget(f64),
+    /// Nothing is sent for so long once half of the calls of the last ten seconds have failed.
+    Breaker(Duration),
+    /// Who is refused is told a time of its own to come back, at this many a second.
+    Pacer(f64),
 }
 
 /// How safe a policy is under a stream of calls. Everything is `None` for a herd.

@@ -3,7 +3,7 @@
 use relent::{Jitter, Policy, rng::mix};
 use relent_sim::{
     Advice, Arrivals, Contender, Control, Cure, Effort, Engine, FatalOutage, Figure, Network, Outcome, Rate, Record,
-    RetryAfter, Safety, Scenario, Server, Service, Shape, Storm, Trouble, TroubleKind, World, advise, simulate,
+    Remedy, RetryAfter, Safety, Scenario, Server, Service, Shape, Storm, Trouble, TroubleKind, World, advise, simulate,
 };
 use std::time::Duration;
 
@@ -355,4 +355,29 @@ fn what_is_recommended_can_be_pasted() {
         let record = simulate(&scenario).unwrap().records.remove(0);
         assert_eq!((record.mean, record.sd), (recommended.record.mean, recommended.record.sd));
     }
+}
+
+/// A budget, a breaker and a pacer are tried like any other change: what they buy is what their own simulation gives.
+#[test]
+fn machines_are_among_what_is_tried() {
+    let success = |record: &Record| get(record, Figure::SuccessShare);
+    let scenario = Scenario::new("storm", World::Service(storm(0.6, 5 * SEC))).policy("p", at_once(3));
+    let (outcome, advice) = advised(&scenario);
+    let before = success(&outcome.records[0]);
+    assert!(before < 0.5, "{before}");
+    let budget = advice.remedies.iter().find(|remedied| matches!(remedied.remedy, Remedy::Budget(_)));
+    let budget = budget.expect("retries are what keeps the storm alive");
+    assert_eq!(budget.remedy, Remedy::Budget(0.1));
+    assert!(success(&budget.record) > before + 0.3, "{}", success(&budget.record));
+    for remedied in &advice.remedies {
+        assert!(success(&remedied.record) > before, "{:?}", remedied.remedy);
+    }
+    assert!(outcome.to_json().contains("\"change\": \"budget\", \"to\": 0.1"), "{}", outcome.to_json());
+
+    // The same by hand: the same figures.
+    let mut protected = scenario.clone();
+    protected.contenders[0].protection.budget = Some(relent::Budget::ratio(0.1).settings());
+    assert_eq!(simulate(&protected).unwrap().records[0].mean, budget.record.mean);
+    // Who is never refused is told no time to come back.
+    assert!(!advice.remedies.iter().any(|remedied| matches!(remedied.remedy, Remedy::Pacer(_))));
 }

@@ -3,6 +3,7 @@
 mod accounts;
 mod advice;
 mod aws;
+mod chance;
 mod channel;
 mod delays;
 mod engines;

@@ -197,6 +197,53 @@ mod tests {
         assert_eq!(fibonacci(u32::MAX), u64::MAX);
     }
 
+    #[derive(Debug)]
+    struct Named(&'static str);
+
+    impl Backoff for Named {
+        fn name(&self) -> &str {
+            self.0
+        }
+
+        fn delay(&self, _: &mut crate::Step) -> Option<Duration> {
+            None
+        }
+    }
+
+    /// Each differs from all others, in its kind or in one of its parts, and is equal to itself.
+    #[test]
+    fn curves_are_equal_where_they_say_the_same() {
+        const ONE: Duration = Duration::from_secs(1);
+        const TWO: Duration = Duration::from_secs(2);
+        let curves = [
+            Curve::Immediate,
+            Curve::Constant { base: ONE },
+            Curve::Constant { base: TWO },
+            Curve::Linear { base: ONE, step: ONE },
+            Curve::Linear { base: ONE, step: TWO },
+            Curve::Linear { base: TWO, step: ONE },
+            Curve::Exponential { base: ONE, factor: 2.0 },
+            Curve::Exponential { base: ONE, factor: 3.0 },
+            Curve::Exponential { base: TWO, factor: 2.0 },
+            Curve::Fibonacci { base: ONE },
+            Curve::Fibonacci { base: TWO },
+            Curve::Slots { slot: ONE },
+            Curve::Slots { slot: TWO },
+            Curve::List { delays: &[ONE], repeat: false },
+            Curve::List { delays: &[ONE], repeat: true },
+            Curve::List { delays: &[TWO], repeat: false },
+            Curve::List { delays: &[ONE, ONE], repeat: false },
+            Curve::Custom(&Named("a")),
+            Curve::Custom(&Named("b")),
+        ];
+        for (i, a) in curves.iter().enumerate() {
+            for (j, b) in curves.iter().enumerate() {
+                assert_eq!(a == b, i == j, "{a:?} and {b:?}");
+            }
+        }
+        assert_eq!(Curve::Custom(&Named("a")), Curve::Custom(&Named("a")), "a rule is known by its name");
+    }
+
     #[test]
     fn slots_double_until_the_tenth_collision_and_stay_inside_the_cap() {
         assert_eq!([1, 2, 3, 10, 11, 15].map(|k| slots(k, 51_200, u64::MAX)), [2, 4, 8, 1024, 1024, 1024]);

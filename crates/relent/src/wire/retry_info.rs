@@ -223,6 +223,19 @@ mod tests {
     }
 
     #[test]
+    fn a_number_has_ten_bytes_at_most() {
+        let read = |bytes: &[u8]| Fields(bytes).varint();
+        assert_eq!(read(&[0xac, 0x02]), Some(300), "protobuf's own example");
+        let mut most = [0xff; 10];
+        most[9] = 1;
+        assert_eq!(read(&most), Some(u64::MAX), "the tenth byte has the highest bit");
+        most[9] = 0;
+        assert_eq!(read(&most), Some(u64::MAX >> 1));
+        assert_eq!(read(&[0x80; 10]), None, "an eleventh would follow");
+        assert_eq!(read(&[0x80; 9]), None, "the tenth is missing");
+    }
+
+    #[test]
     fn negative_delays_are_none() {
         let mut duration = Vec::new();
         number(&mut duration, 1, -5i64 as u64);

@@ -6,9 +6,15 @@ mod whole;
 use super::{Picture, Report, data, findings, words};
 use crate::plot::{Chart, panels};
 
+/// What each change does that helps.
+pub(super) fn remedies(report: &Report) -> Option<Picture> {
+    policies::remedies(report)
+}
+
 pub(super) fn pictures(report: &Report) -> Vec<Picture> {
-    let all: [fn(&Report) -> Option<Picture>; 13] = [
+    let all: [fn(&Report) -> Option<Picture>; 14] = [
         policies::load,
+        policies::remedies,
         policies::connected,
         policies::waits,
         policies::cost,

@@ -1,6 +1,7 @@
 //! The plots of a report that show what its policies did.
 
 use super::{
+    super::advice,
     Picture, Report, data, findings, picture,
     words::{self, count},
 };
@@ -23,10 +24,33 @@ fn time_ticks(end: f64) -> Vec<Tick> {
 }
 
 pub(super) fn load(report: &Report) -> Option<Picture> {
-    let end = end(report);
-    let busy = |record: &&Record| record.plots.load.iter().any(|bin| bin.first + bin.retries > 0.0);
-    let records: Vec<&Record> = report.outcome.records.iter().filter(busy).collect();
-    let rates: Vec<(f64, Vec<LoadBin>)> = records.iter().map(|record| rates(record, end)).collect();
+    let records = report.outcome.records.iter().map(|record| (record.policy.clone(), record));
+    loads(report, "load", records.collect())
+}
+
+/// What each change does that helps: the load of the policy as it is, and with the change.
+pub(super) fn remedies(report: &Report) -> Option<Picture> {
+    let advice = report.outcome.advice.as_ref().filter(|advice| !advice.remedies.is_empty())?;
+    let mut records = Vec::new();
+    let is_alone = report.outcome.records.len() == 1;
+    let named = |policy: &str, change: String| if is_alone { change } else { format!("{policy}: {change}") };
+    for before in &report.outcome.records {
+        let own = advice.remedies.iter().filter(|remedied| remedied.policy == before.policy);
+        let after = own.map(|remedied| (named(&before.policy, advice::change(&remedied.remedy)), &remedied.record));
+        let after: Vec<(String, &Record)> = after.collect();
+        if !after.is_empty() {
+            records.push((named(&before.policy, "as it is".to_owned()), before));
+            records.extend(after);
+        }
+    }
+    loads(report, "remedies", records)
+}
+
+fn loads(report: &Report, name: &'static str, mut records: Vec<(String, &Record)>) -> Option<Picture> {
+    let ends = records.iter().map(|(_, record)| record.plots.bin_s * record.plots.load.len() as f64);
+    let end = ends.fold(0.0, f64::max);
+    records.retain(|(_, record)| record.plots.load.iter().any(|bin| bin.first + bin.retries > 0.0));
+    let rates: Vec<(f64, Vec<LoadBin>)> = records.iter().map(|(_, record)| rates(record, end)).collect();
     let reached = rates.iter().flat_map(|(_, rates)| rates).map(|bin| bin.first + bin.retries).fold(0.0, f64::max);
     let capacity = report.outcome.ideal.map(|ideal| ideal.capacity_per_s);
     let limit = capacity.map_or(reached, |capacity| reached.clamp(1.3 * capacity, TIMES_CAPACITY * capacity));
@@ -40,12 +64,12 @@ pub(super) fn load(report: &Report) -> Option<Picture> {
     };
     let what = "Attempts a second that reach the server, and what it gets done";
     let what = if ideal.is_some() { format!("{what}; dashed, upright: the ideal end") } else { what.to_owned() };
-    let chart = |(record, (width, rates)): (&&Record, &(f64, Vec<LoadBin>))| {
+    let chart = |((title, record), (width, rates)): (&(String, &Record), &(f64, Vec<LoadBin>))| {
         let peak = rates.iter().map(|bin| bin.first + bin.retries).fold(0.0, f64::max);
         // The peak of the table, whatever the width of a step here.
         let over = record.get(Figure::PeakOverCapacity).filter(|_| peak > limit * 1.001).map(count);
         Chart {
-            title: record.policy.clone(),
+            title: title.clone(),
             y_name: what.clone(),
             x_name: "time".to_owned(),
             x_ticks: time_ticks(end),
@@ -58,7 +82,7 @@ pub(super) fn load(report: &Report) -> Option<Picture> {
         }
     };
     let charts: Vec<Chart> = records.iter().zip(&rates).map(chart).collect();
-    picture("load", report, &charts)
+    picture(name, report, &charts)
 }
 
 /// When there is trouble, and which.

@@ -28,6 +28,9 @@ fn remedies(outcome: &Outcome, place: usize) -> String {
             Remedy::Attempts(most) => object.text("change", "max_attempts").value("to", most),
             Remedy::Queue(room) => object.text("change", "queue").value("to", room),
             Remedy::Capacity(capacity) => object.text("change", "capacity").float("to", *capacity),
+            Remedy::Budget(ratio) => object.text("change", "budget").float("to", *ratio),
+            Remedy::Breaker(open) => object.text("change", "breaker").float("to", open.as_secs_f64()),
+            Remedy::Pacer(capacity) => object.text("change", "pacer").float("to", *capacity),
         };
         for figure in Figure::ALL.into_iter().filter(|figure| record.get(*figure).is_some()) {
             object.float(figure.name(), record.get(figure));
