@@ -115,8 +115,10 @@ fn docs() -> Result<Done, String> {
 }
 
 /// Each alone; the first is none.
-const FEATURES: &[&str] =
-    &["", "std", "tokio", "net", "toml", "http", "stream", "tower", "hyper", "reqwest", "metrics", "tracing", "ws"];
+const FEATURES: &[&str] = &[
+    "", "std", "tokio", "net", "toml", "http", "stream", "tower", "hyper", "reqwest", "moka", "metrics", "tracing",
+    "ws",
+];
 
 /// The tests of `relent` turn all features on. Those of `relent-alone` are run with each alone.
 fn features() -> Result<Done, String> {

@@ -12,7 +12,7 @@
 //! const READ: Policy = Policy::exponential(Duration::from_millis(100)).max_attempts(5);
 //! static BANK: Upstream = Upstream::new("bank").budget(Budget::ratio(0.1)).breaker(Breaker::consecutive(5));
 //!
-//! # let client = tower::service_fn(|_: http::Request<String>| async { Ok::<_, std::io::Error>(http::Response::new("")) });
+//! # let client = tower::service_fn(|_: http::Request<String>| async { Ok::<_, std::io::Error>(http::Response::new(String::new())) });
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 //! let mut client = ServiceBuilder::new().layer(READ.on(&BANK).layer()).service(client);
 //!
@@ -48,10 +48,12 @@
 
 pub mod admission;
 mod call;
+mod fallback;
 mod faults;
 mod guard;
 mod http_request;
 mod missed;
+mod one_flight;
 mod repeat;
 mod replay;
 mod replayed;
@@ -59,15 +61,21 @@ mod replayed;
 mod reqwest_request;
 mod retry;
 mod said;
+#[cfg(feature = "moka")]
+mod stale;
 mod tally;
 mod terms;
 mod time_left;
 
+#[cfg(feature = "moka")]
+pub use self::stale::{StaleFuture, StaleLayer, StaleService};
 pub use self::{
     admission::{AdmissionBody, AdmissionFuture, AdmissionLayer, AdmissionService, Caller, CallerScope},
     call::Runs,
+    fallback::{FallbackFuture, FallbackLayer, FallbackService},
     guard::GuardLayer,
     missed::Missed,
+    one_flight::{OneFlightLayer, OneFlightService},
     repeat::Repeat,
     replay::{Replay, ReplayError},
     replayed::{Molded, Peek, Peeked, ReplayLayer, ReplayService},

@@ -126,6 +126,7 @@
 //! | `ws` | [`relent::ws`] | `tokio-tungstenite`, `futures-util` |
 //! | `tower` | [`relent::layer`] | `tower-layer`, `tower-service`, `http-body`, `bytes`, `pin-project-lite` |
 //! | `hyper` | in layers: errors of hyper's clients told apart | `hyper`, `hyper-util`, `h2` |
+//! | `moka` | a layer that answers with what was answered before | `moka` |
 //! | `reqwest` | layers around a `reqwest::Client` | `reqwest` |
 //! | `toml` | [`relent::config`] | `toml` |
 //!

@@ -6,20 +6,17 @@ use crate::{
     error::is_given_up,
     guard::Guard,
     hooks::{Heeds, Hooks, Judge, Setting, Watch, seal::Seal},
-    rng::{GAMMA, mix},
     run::{self, First},
     sync::lock,
     wire::IdempotencyKey,
 };
-use http::HeaderValue;
 use std::{
     any::Any,
     fmt::{self, Write as _},
     future::{Future, poll_fn},
-    hash::{BuildHasher, RandomState},
     mem,
     pin::Pin,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, Mutex},
     task::{Context, Poll, ready},
 };
 use tower_service::Service;
@@ -39,7 +36,7 @@ pub trait Runs<S: Service<Req>, Req: Repeat<S::Response>>: Clone {
 
     #[doc(hidden)]
     fn end(
-        first: FirstCall<S, Self, Req>,
+        first: &mut Option<FirstCall<S, Self, Req>>,
         result: Result<S::Response, S::Error>,
         _: Seal,
     ) -> Result<S::Response, Rest<S::Response, S::Error>>;
@@ -86,8 +83,7 @@ where
     pub(crate) fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<S::Response, Error<S::Error>>> {
         if let StateProjection::First { attempt, call } = self.as_mut().project() {
             let result = ready!(attempt.poll(cx));
-            let first = call.take().expect("a future that is ready is not polled again");
-            match T::end(first, result, SEAL) {
+            match T::end(call, result, SEAL) {
                 Ok(answer) => return Poll::Ready(Ok(answer)),
                 Err(rest) => self.set(State::Rest { rest }),
             }
@@ -158,16 +154,12 @@ where
         {
             retrier.policy = policy;
         }
-        let left = TimeLeft::current().into_iter().chain(request.time_left()).min();
-        if let Some(left) = left {
+        for left in [TimeLeft::current(), request.time_left()].into_iter().flatten() {
             retrier.hooks.deadline = retrier.hooks.deadline.min(left.until());
         }
         let options = terms.get();
-        let key = if options.has_keys && !request.is_idempotent() {
-            Some(key(retrier.hooks.setting.timer(SEAL)))
-        } else {
-            None
-        };
+        let key =
+            if options.has_keys && !request.is_idempotent() { Some(IdempotencyKey::random().value()) } else { None };
         let mut said = Said { attempt: 1, key, ..Said::default() };
         let mut guard = retrier.hooks.setting.guard(SEAL);
         let spare = service.clone();
@@ -205,28 +197,32 @@ where
 
     #[inline]
     fn end(
-        first: FirstCall<S, Self, Req>,
+        call: &mut Option<FirstCall<S, Self, Req>>,
         result: Result<S::Response, S::Error>,
         _: Seal,
     ) -> Result<S::Response, Rest<S::Response, S::Error>> {
+        let first = call.as_mut().expect(POLLED);
         let missed = match result {
             Ok(mut answer) => match Req::verdict(&answer, &first.terms) {
                 None => {
-                    let FirstCall { retrier, kept, mut guard, began, terms, .. } = first;
-                    retrier.hooks.succeeded(&mut guard, began);
-                    if terms.get().records {
+                    // In its place: it is large, and there is nothing more to do with it.
+                    first.retrier.hooks.succeeded(&mut first.guard, first.began);
+                    if first.terms.get().records {
                         Req::record(&mut answer, "attempts=1");
                     }
-                    kept.recycle();
+                    mem::replace(&mut first.kept, Kept::None).recycle();
+                    *call = None;
                     return Ok(answer);
                 }
                 Some(verdict) => (Missed::Answered { status: Req::status(&answer), verdict }, Some(answer)),
             },
             Err(error) => (Missed::Error(error), None),
         };
-        Err(go_on_after(first, missed))
+        Err(go_on_after(call.take().expect(POLLED), missed))
     }
 }
+
+const POLLED: &str = "a future that is ready is not polled again";
 
 /// A first attempt failed.
 #[cold]
@@ -498,13 +494,4 @@ where
             Err(Missed::Answered { status, verdict })
         }
     }
-}
-
-/// An idempotency key for one call. 64 bits are the process's own, and 64 the call's, which no other call of the process has.
-fn key<T: Timer>(timer: &T) -> HeaderValue {
-    static PROCESS: OnceLock<u64> = OnceLock::new();
-    let process = *PROCESS.get_or_init(|| RandomState::new().hash_one(GAMMA));
-    // A process that was forked from another has the same of both, but not its number.
-    let process = mix(process ^ mix(u64::from(std::process::id())));
-    IdempotencyKey::from_random(u128::from(process) << 64 | u128::from(timer.seed())).value()
 }

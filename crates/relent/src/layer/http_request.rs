@@ -149,9 +149,15 @@ pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
     kind.is_some_and(|kind| kind.starts_with(b"application/grpc"))
 }
 
+#[inline]
 pub(crate) fn time_left(extension: Option<&TimeLeft>, headers: &HeaderMap) -> Option<TimeLeft> {
-    let said = if headers.is_empty() { None } else { wire::deadline(headers).map(TimeLeft::new) };
-    extension.copied().into_iter().chain(said).min()
+    // Looking at all names is quicker than looking some up, while they are few.
+    let is_said = |name: &HeaderName| wire::DEADLINES.iter().any(|row| row.name == name.as_str());
+    let said = if headers.keys().any(is_said) { wire::deadline(headers).map(TimeLeft::new) } else { None };
+    match (extension, said) {
+        (Some(extension), Some(said)) => Some(said.min(*extension)),
+        (extension, said) => said.or(extension.copied()),
+    }
 }
 
 pub(crate) fn announce(headers: &mut HeaderMap, said: &Said) {
@@ -193,13 +199,15 @@ pub(crate) fn verdict(
     terms: &Terms,
 ) -> Option<Verdict> {
     let options = terms.get();
-    if extensions.get::<GivenUp>().is_some() && !options.retries_given_up {
-        return Some(Verdict::Overloaded);
+    if !extensions.is_empty() {
+        if extensions.get::<GivenUp>().is_some() && !options.retries_given_up {
+            return Some(Verdict::Overloaded);
+        }
+        if let Some(Trailers(trailers)) = extensions.get() {
+            return grpc_verdict(trailers);
+        }
     }
-    if let Some(Trailers(trailers)) = extensions.get() {
-        return grpc_verdict(trailers);
-    }
-    if headers.contains_key(GRPC_STATUS) {
+    if headers.keys().any(|name| *name == GRPC_STATUS) {
         return grpc_verdict(headers);
     }
     // No clock is read for a success.

@@ -147,10 +147,12 @@ impl<T> RetryLayer<T> {
     ///
     /// ```
     /// use relent::Policy;
+    /// use std::time::Duration;
     ///
-    /// const READ: Policy = Policy::default();
-    /// const WRITE: Policy = Policy::default().max_attempts(2);
-    /// let layer = READ.layer().path("/reports", Policy::default().max_attempts(3)).writes(WRITE);
+    /// const SECOND: Duration = Duration::from_secs(1);
+    /// const READ: Policy = Policy::exponential(SECOND).max_attempts(5);
+    /// const WRITE: Policy = Policy::exponential(SECOND).max_attempts(2);
+    /// let layer = READ.layer().path("/reports", Policy::constant(SECOND).max_attempts(3)).writes(WRITE);
     /// # let _ = layer;
     /// ```
     pub fn writes(self, policy: Policy) -> Self {

@@ -78,7 +78,8 @@ mod tests {
         assert_eq!(said(at(59), 9), "1=2,2=1,8=1");
         assert_eq!(said(at(80), 1), "1=1,8=1", "what was said after the thirtieth second");
         assert_eq!(said(at(10_000), 3), "3=1");
-        assert_eq!(said(at(5), 3), "3=2", "a clock that goes back loses nothing");
+        assert_eq!(said(at(5), 3), "3=1", "said a moment ago, for a clock that goes back");
+        assert_eq!(said(at(10_001), 1), "1=1,3=2", "and nothing is lost");
     }
 
     #[test]

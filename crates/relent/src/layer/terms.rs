@@ -3,12 +3,7 @@
 use super::tally::Tally;
 use crate::{Policy, wire::Rules};
 use http::{HeaderMap, Method};
-use std::{
-    any::Any,
-    error::Error,
-    fmt,
-    sync::{Arc, LazyLock},
-};
+use std::{any::Any, error::Error, fmt, sync::Arc};
 
 /// What a layer was told about requests and answers: the options of [`RetryLayer`](super::RetryLayer). Cheap to clone.
 #[derive(Clone, Default)]
@@ -65,8 +60,8 @@ impl<'a> Head<'a> {
 /// Bodies up to this many bytes are sent again.
 const BODY_LIMIT: u64 = 1 << 20;
 
-static NONE: LazyLock<Options> = LazyLock::new(|| Options {
-    rules: Rules::default(),
+static NONE: Options = Options {
+    rules: Rules::NONE,
     body_limit: BODY_LIMIT,
     repeats_unsafe: false,
     has_keys: false,
@@ -78,7 +73,7 @@ static NONE: LazyLock<Options> = LazyLock::new(|| Options {
     tally: None,
     routes: Vec::new(),
     sources: Vec::new(),
-});
+};
 
 impl Terms {
     #[inline]

@@ -5,7 +5,15 @@
 //! attempts, and do no harm.
 
 use http::{HeaderName, HeaderValue};
-use std::{error, fmt};
+use std::{
+    error, fmt,
+    hash::{BuildHasher, RandomState},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::SystemTime,
+};
 
 /// The header's name.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -47,6 +55,28 @@ impl IdempotencyKey {
             return Err(BadKey::Character);
         }
         Ok(IdempotencyKey(key))
+    }
+
+    /// A new key, for one call: made once, before its first attempt, and sent with all of them. Out of the operating
+    /// system's entropy, a counter, the process and the time, so that no two are alike, also in processes that were
+    /// forked from one.
+    ///
+    /// ```
+    /// use relent::{Policy, wire::IdempotencyKey};
+    ///
+    /// # fn pay(_: &IdempotencyKey) -> Result<(), &'static str> { Ok(()) }
+    /// let key = IdempotencyKey::random();
+    /// Policy::default().retry_blocking(|_| pay(&key)).unwrap();
+    /// assert_ne!(key, IdempotencyKey::random());
+    /// ```
+    pub fn random() -> IdempotencyKey {
+        static STATE: OnceLock<RandomState> = OnceLock::new();
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let state = STATE.get_or_init(RandomState::new);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let call = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed), now);
+        let half = |nth: u8| u128::from(state.hash_one((call, nth)));
+        IdempotencyKey::from_random(half(0) << 64 | half(1))
     }
 
     /// A key out of 128 random bits: a UUID of version 4 (RFC 9562 5.4), which the draft recommends.
@@ -180,6 +210,13 @@ mod tests {
     fn random_keys_are_uuids_of_version_4() {
         assert_eq!(IdempotencyKey::from_random(0).as_str(), "00000000-0000-4000-8000-000000000000");
         assert_eq!(IdempotencyKey::from_random(u128::MAX).as_str(), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+    }
+
+    #[test]
+    fn no_two_keys_are_alike() {
+        let keys: std::collections::HashSet<_> = (0..10_000).map(|_| IdempotencyKey::random()).collect();
+        assert_eq!(keys.len(), 10_000);
+        assert!(keys.iter().all(|key| key.as_str().len() == 36));
     }
 
     proptest! {

@@ -46,6 +46,10 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Nothing is said.
+    #[cfg(feature = "tower")]
+    pub(crate) const NONE: Rules = Rules { retry_on: StatusSet([0; 16]), stop_on: StatusSet([0; 16]) };
+
     /// The same rules, with a status that is transient.
     #[must_use]
     pub const fn retry_on(mut self, status: StatusCode) -> Rules {

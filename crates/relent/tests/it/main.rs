@@ -11,6 +11,7 @@ mod connect;
 mod edges;
 mod fake;
 mod layer;
+mod layer_fallback;
 mod layer_http;
 mod limits;
 mod nested;
