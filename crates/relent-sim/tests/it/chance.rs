@@ -153,7 +153,7 @@ fn holds(scenario: &Scenario, outcome: &Outcome, what: &dyn Debug) {
             [Figure::SuccessShare, Figure::GaveUpShare, Figure::StillTrying].map(|figure| share(record, figure));
         let all: f64 = fates.iter().sum();
         assert!(fates.iter().all(|fate| (0.0..=1.0).contains(fate)), "{fates:?} {what:?}");
-        assert!(record.clients == 0 || (all - 1.0).abs() < 1e-9, "{} of the calls: {fates:?} {what:?}", all);
+        assert!(record.clients == 0 || (all - 1.0).abs() < 1e-9, "{all} of the calls: {fates:?} {what:?}");
         let most = contender.policy.settings().max_attempts.unwrap_or(u32::MAX);
         let most = f64::from(most).powi(service.layers as i32);
         assert!(share(record, Figure::AttemptsPerClient) <= most + 1e-9, "more than {most} attempts: {what:?}");
