@@ -36,12 +36,6 @@ impl Luck {
     }
 }
 
-fn seed() -> u64 {
-    let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_261_122);
-    println!("RELENT_SEED={seed}");
-    seed
-}
-
 fn service(luck: &mut Luck) -> Service {
     let clients = 1 + luck.below(600);
     let mut service = Service::herd(clients, 1.0 + (clients / (1 + luck.below(30))) as f64);
@@ -166,7 +160,8 @@ fn holds(scenario: &Scenario, outcome: &Outcome, what: &dyn Debug) {
 
 #[test]
 fn whatever_is_valid_runs_and_adds_up() {
-    let seed = seed();
+    let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_261_122);
+    println!("RELENT_SEED={seed}");
     let mut refused = Vec::new();
     for case in 0..CASES {
         let scenario = scenario(case, seed);
