@@ -26,10 +26,13 @@ const POLICY: Policy = Policy::constant(SEC).jitter(Jitter::None).max_attempts(3
 
 type Answer = Result<Response<String>, io::ErrorKind>;
 
+/// Method, URI, headers and body.
+type Came = (Method, String, HeaderMap, String);
+
 /// What came, and what is answered to it, in this order; after the last it is 200.
 #[derive(Clone, Default)]
 struct Server {
-    came: Arc<Mutex<Vec<(Method, String, HeaderMap, String)>>>,
+    came: Arc<Mutex<Vec<Came>>>,
     answers: Arc<Mutex<VecDeque<Answer>>>,
 }
 
