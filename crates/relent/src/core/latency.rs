@@ -2,7 +2,8 @@
 //!
 //! Sixteen cells an octave over 24 octaves, from 16 us to 4.7 min: a quantile is at most 6 % above what it should be, and
 //! never below. Old latencies are forgotten by halving everything when 4,096 are in it. The idea of log-linear cells is
-//! HdrHistogram's (Tene); the halving is what makes it follow a service that changes.
+//! HdrHistogram's (Tene); the halving is what makes it follow a service that changes. Since no cell ever holds more than
+//! all of it, sixteen bits are enough, and four cells share a word: 768 bytes in all.
 
 use super::word::Word;
 
@@ -13,6 +14,12 @@ const FINE: u64 = 1 << FINE_BITS;
 const LEAST_BITS: u32 = 14;
 const OCTAVES: usize = 24;
 const CELLS: usize = OCTAVES * FINE as usize;
+const CELL_BITS: usize = 16;
+const CELL_MOST: u64 = (1 << CELL_BITS) - 1;
+const CELLS_A_WORD: usize = u64::BITS as usize / CELL_BITS;
+const WORDS: usize = CELLS / CELLS_A_WORD;
+/// All bits of a word but the highest of each cell: what a shift to the right would take from its neighbour.
+const WITHIN_CELLS: u64 = 0x7fff_7fff_7fff_7fff;
 const FULL: u64 = 4096;
 /// How often the quantile is worked out anew.
 const EVERY: u64 = 32;
@@ -21,16 +28,16 @@ pub(crate) struct Latencies {
     total: Word,
     /// The quantile in nanoseconds plus 1; 0 is "not known yet".
     known: Word,
-    cells: [Word; CELLS],
+    words: [Word; WORDS],
 }
 
 impl Latencies {
     pub(crate) const fn new() -> Latencies {
-        Latencies { total: Word::new(0), known: Word::new(0), cells: [const { Word::new(0) }; CELLS] }
+        Latencies { total: Word::new(0), known: Word::new(0), words: [const { Word::new(0) }; WORDS] }
     }
 
     pub(crate) fn observe(&self, nanos: u64, quantile: f64, least: u64) {
-        self.cells[cell(nanos)].add(1);
+        self.add(cell(nanos));
         let total = self.total.add(1) + 1;
         if total >= FULL && self.total.swap_if(total, total / 2) {
             self.halve();
@@ -40,12 +47,31 @@ impl Latencies {
         }
     }
 
+    /// A cell is halved long before it is full, unless whoever halves is held up: then it stays full, for what it holds too
+    /// much would go to its neighbour.
+    fn add(&self, at: usize) {
+        let (word, shift) = (&self.words[at / CELLS_A_WORD], at % CELLS_A_WORD * CELL_BITS);
+        let mut found = word.get();
+        while found >> shift & CELL_MOST < CELL_MOST {
+            match word.exchange(found, found + (1 << shift)) {
+                Ok(()) => return,
+                Err(other) => found = other,
+            }
+        }
+    }
+
+    /// What each cell holds.
+    fn cells(&self) -> impl Iterator<Item = u64> {
+        let lanes = |word: u64| (0..CELLS_A_WORD).map(move |lane| word >> (lane * CELL_BITS) & CELL_MOST);
+        self.words.iter().flat_map(move |word| lanes(word.get()))
+    }
+
     pub(crate) fn known(&self) -> Option<u64> {
         self.known.get().checked_sub(1)
     }
 
     pub(crate) fn copy(&self, old: &Latencies) {
-        for (new, old) in self.cells.iter().zip(&old.cells) {
+        for (new, old) in self.words.iter().zip(&old.words) {
             new.set(old.get());
         }
         self.total.set(old.total.get());
@@ -59,9 +85,9 @@ impl Latencies {
 
     /// What a thread counts meanwhile is kept.
     fn halve(&self) {
-        for cell in &self.cells {
-            let mut found = cell.get();
-            while let Err(other) = cell.exchange(found, found / 2) {
+        for word in &self.words {
+            let mut found = word.get();
+            while let Err(other) = word.exchange(found, found >> 1 & WITHIN_CELLS) {
                 found = other;
             }
         }
@@ -69,11 +95,11 @@ impl Latencies {
 
     /// The upper end of the cell in which the quantile is.
     fn quantile(&self, quantile: f64) -> u64 {
-        let total: u64 = self.cells.iter().map(Word::get).sum();
+        let total: u64 = self.cells().sum();
         let rank = ((total as f64 * quantile) as u64).min(total.saturating_sub(1));
         let mut below = 0;
-        for (at, cell) in self.cells.iter().enumerate() {
-            below += cell.get();
+        for (at, count) in self.cells().enumerate() {
+            below += count;
             if below > rank {
                 return upper(at);
             }
@@ -118,6 +144,21 @@ mod tests {
         for at in 1..CELLS {
             assert_eq!(cell(upper(at - 1)), at);
         }
+    }
+
+    #[test]
+    fn a_full_cell_takes_nothing_from_its_neighbours() {
+        let latencies = Latencies::new();
+        for _ in 0..70_000 {
+            latencies.add(5);
+        }
+        latencies.add(4);
+        latencies.add(6);
+        let counts = |latencies: &Latencies| latencies.cells().skip(4).take(4).collect::<Vec<_>>();
+        assert_eq!(counts(&latencies), [1, CELL_MOST, 1, 0]);
+        latencies.halve();
+        assert_eq!(counts(&latencies), [0, CELL_MOST / 2, 0, 0]);
+        assert_eq!(latencies.cells().count(), CELLS);
     }
 
     #[test]
