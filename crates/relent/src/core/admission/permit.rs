@@ -314,25 +314,3 @@ impl<A: Deref<Target = Admission>> fmt::Debug for AdmissionPermit<A> {
 #[cfg(all(test, feature = "std", not(loom)))]
 #[path = "permit_tests.rs"]
 mod tests;
-
-#[cfg(all(test, loom))]
-mod models {
-    use super::*;
-    use crate::core::limiter::Limit;
-    use loom::{model, sync::Arc, thread};
-
-    #[test]
-    fn one_place_is_one_attempts() {
-        model(|| {
-            let door = Arc::new(Admission::new().limit(Limit::concurrency(1)));
-            drop(door.snapshot(Timestamp::ZERO));
-            let other = door.clone();
-            let ask = |door: &Admission| door.permit(Timestamp::ZERO, &Arrival::default()).is_ok();
-            let other = thread::spawn(move || ask(&other));
-            let mine = ask(&door);
-            let theirs = other.join().unwrap();
-            assert!(mine || theirs);
-            assert_eq!(door.snapshot(Timestamp::ZERO).limit.unwrap().in_flight, Some(0));
-        });
-    }
-}
