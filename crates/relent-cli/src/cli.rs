@@ -5,7 +5,8 @@
 pub(crate) mod usage;
 
 use crate::{
-    completions, connect, demo, explain, http, man, policy_args, run, simulate, storm, talk::Fault, upstream_args,
+    completions, connect, demo, explain, http, man, policy_args, run, simulate, store, storm, talk::Fault, upstream,
+    upstream_args,
 };
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::{ffi::OsString, process::ExitCode};
@@ -21,7 +22,8 @@ pub struct Cli {
 
 const AFTER_HELP: &str = "\
 relent help policy tells the flags that say when to try again and when to stop,
-relent help upstream those that protect what is called.
+relent help upstream those that protect what is called, relent help lease those that run a command
+on one machine of many.
 
 Exit codes:
   125  relent itself failed: wrong flags, an unreadable policy file
@@ -44,6 +46,10 @@ pub enum Command {
     Simulate(Box<simulate::Args>),
     /// Let real clients storm a server on loopback, beside the same storm simulated.
     Storm(Box<storm::Args>),
+    /// Say what a store promises, and what is in it.
+    Store(store::Args),
+    /// Show what all processes know of what they call, and hold its breaker by hand.
+    Upstream(Box<upstream::Args>),
     /// Print a completion script for a shell.
     Completions(completions::Args),
     /// Print the manual page.
@@ -56,6 +62,7 @@ impl Command {
         match args {
             [_, help, policy] if help == "help" && policy == "policy" => Some(policy_args::help()),
             [_, help, upstream] if help == "help" && upstream == "upstream" => Some(upstream_args::help()),
+            [_, help, lease] if help == "help" && lease == "lease" => Some(run::help_of_lease()),
             _ => None,
         }
     }
@@ -95,6 +102,8 @@ impl Command {
             Command::Http(args) => http::run(&args),
             Command::Simulate(args) => simulate::run(&args),
             Command::Storm(args) => storm::run(&args),
+            Command::Store(args) => Ok(store::run(&args)),
+            Command::Upstream(args) => Ok(upstream::run(&args)),
             Command::Completions(args) => completions::run(&args, &mut Cli::command()),
             Command::Man(args) => man::run(&args, Cli::command()),
         }

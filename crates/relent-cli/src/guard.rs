@@ -5,17 +5,21 @@ use crate::{
     json::Object,
     policy_args::PolicyArgs,
     talk::{self, Fault, TalkArgs},
+    upstream::sharing::{Leave, Sharing},
     upstream_args::{Described, UpstreamArgs},
 };
 use relent::{
-    Outcome, Policy, Reason, Timestamp, Upstream, UpstreamAnswer, UpstreamCall, UpstreamSnapshot, duration::Human,
-    rng::mix,
+    BreakerState, Outcome, Policy, Reason, Timestamp, Upstream, UpstreamAnswer, UpstreamCall, UpstreamSnapshot,
+    duration::Human, rng::mix,
 };
 use std::{fmt, sync::Arc, time::Duration};
 
 /// What the upstream allows the calls of this command.
 pub(crate) struct Guard {
     call: Option<UpstreamCall<Arc<Upstream>>>,
+    /// What this process shares of it with all others.
+    sharing: Option<Sharing>,
+    is_first: bool,
     draws: u64,
 }
 
@@ -62,14 +66,39 @@ pub(crate) fn upstream(described: Option<&Described>) -> Result<Option<Upstream>
 
 impl Guard {
     pub(crate) fn new(upstream: Option<impl Into<Arc<Upstream>>>, seed: u64) -> Guard {
-        Guard { call: upstream.map(|upstream| UpstreamCall::new(upstream.into())), draws: seed }
+        let call = upstream.map(|upstream| UpstreamCall::new(upstream.into()));
+        Guard { call, sharing: None, is_first: true, draws: seed }
+    }
+
+    /// With what this process shares of the upstream with all others.
+    #[must_use]
+    pub(crate) fn sharing(self, sharing: Option<Sharing>) -> Guard {
+        Guard { sharing, ..self }
+    }
+
+    /// What there is to say of the others since this was last asked.
+    pub(crate) fn take_remarks(&mut self) -> Vec<String> {
+        self.sharing.as_mut().map(Sharing::take_remarks).unwrap_or_default()
+    }
+
+    /// What all others know, once this process's own upstream lets an attempt through.
+    fn ask_others(&mut self) -> Answer {
+        let Some(sharing) = &mut self.sharing else { return Answer::Go };
+        let name = self.call.as_ref().map_or("upstream", |call| call.upstream().name());
+        match sharing.ask(self.is_first) {
+            Leave::Go => {
+                self.is_first = false;
+                Answer::Go
+            }
+            Leave::No(why) => Answer::No(Reason::Open, format!("{name}: {why}")),
+        }
     }
 
     pub(crate) fn ask(&mut self, now: Timestamp, within: Duration) -> Answer {
         let draw = self.draw();
         let Some(call) = &mut self.call else { return Answer::Go };
         match call.ask(now, draw, within) {
-            UpstreamAnswer::Go => Answer::Go,
+            UpstreamAnswer::Go => self.ask_others(),
             UpstreamAnswer::Wait(wait) | UpstreamAnswer::Queue(wait) => Answer::Wait(wait),
             UpstreamAnswer::Refused(refused) => {
                 let name = call.upstream().name();
@@ -87,13 +116,22 @@ impl Guard {
         let draw = self.draw();
         if let Some(call) = &mut self.call {
             call.outcome(now, outcome, draw);
+            if let Some(sharing) = &mut self.sharing {
+                let state = call.upstream().its_breaker().map(|breaker| breaker.state());
+                let is_open = matches!(state, Some(BreakerState::Open | BreakerState::HeldOpen));
+                sharing.ended(outcome != Outcome::Success, is_open);
+            }
         }
     }
 
     /// Whether what the policy would run next is paid for. After a success that is no retry, and costs nothing.
     pub(crate) fn pay(&mut self, now: Timestamp, outcome: Outcome) -> bool {
         let draw = self.draw();
-        outcome == Outcome::Success || self.call.as_mut().is_none_or(|call| call.pay(now, outcome, draw))
+        if outcome == Outcome::Success {
+            return true;
+        }
+        let Some(call) = &mut self.call else { return true };
+        call.pay(now, outcome, draw) && self.sharing.as_mut().is_none_or(Sharing::pay)
     }
 
     /// What there is to say of a run that its budget stopped.

@@ -31,8 +31,10 @@ mod run;
 pub mod screen;
 pub mod simulate;
 pub mod size;
+mod store;
 pub mod storm;
 pub mod talk;
+mod upstream;
 mod upstream_args;
 
 use std::{ffi::OsString, process::ExitCode};
@@ -40,6 +42,10 @@ use std::{ffi::OsString, process::ExitCode};
 /// Runs the command line `args`, the program's name first, and says what to exit with.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
+    if args.get(1).is_some_and(|word| word == run::WATCHMAN) {
+        let word = |at: usize| args.get(at).and_then(|word| word.to_str());
+        return run::watch(word(2), word(3));
+    }
     let outcome = match (cli::Command::topic(&args), cli::Command::parse(&args)) {
         (Some(text), _) => talk::write_out(text.as_bytes()).map(|()| ExitCode::SUCCESS),
         (None, Ok(command)) => command.run(),

@@ -43,13 +43,15 @@ pub(crate) struct Described {
     pub(crate) flags: UpstreamDraft,
     /// The file, if it says anything.
     pub(crate) origin: Option<String>,
+    /// The store by which processes share it, if the file names one.
+    pub(crate) store: Option<String>,
 }
 
 impl Described {
     /// An upstream that nothing is said about.
     pub(crate) fn nothing() -> Described {
         let draft = UpstreamDraft::default();
-        Described { name: "upstream".to_owned(), draft, flags: draft, origin: None }
+        Described { name: "upstream".to_owned(), draft, flags: draft, origin: None, store: None }
     }
 }
 
@@ -68,7 +70,7 @@ impl UpstreamArgs {
             None => file.config.upstream_of(file.name.as_deref()).filter(|_| file.origin.is_some()),
         };
         let Some(name) = name else {
-            let described = Described { name: "upstream".to_owned(), draft: flags, flags, origin: None };
+            let described = Described { name: "upstream".to_owned(), draft: flags, flags, origin: None, store: None };
             return Ok(is_flagged.then_some(described));
         };
         let under = file.config.upstream(name).map_err(|bad| {
@@ -78,8 +80,9 @@ impl UpstreamArgs {
             };
             Fault::new(format!("--upstream {name}: {}", bad.problem)).hint(hint)
         })?;
+        let store = file.config.store_of(name).map(str::to_owned);
         let (name, draft) = (name.to_owned(), flags.over(*under));
-        Ok(Some(Described { name, draft, flags, origin: file.shown.clone() }))
+        Ok(Some(Described { name, draft, flags, origin: file.shown.clone(), store }))
     }
 
     /// What the flags alone say.
@@ -149,5 +152,7 @@ In a policy file, which policies name by upstream = \"bank\":
   breaker = { consecutive = 5, open_for = \"30s\" }
 
 One relent run is one process, and shares none of it with others: its budget bounds its own retries.
-relent explain shows what an upstream allows.
+With store = \"sqlite:FILE\" beside it, or --upstream NAME --store URL, all processes share budget and
+breaker: a thousand cron jobs do not storm. relent upstream shows what they know, relent explain
+what an upstream allows.
 ";

@@ -17,6 +17,7 @@ use crate::{
     outer,
     size::Size,
     talk::{EXIT_FAULT, Fault, TalkArgs},
+    upstream::sharing::Sharing,
 };
 use http::{Method, header};
 use relent::{
@@ -24,6 +25,7 @@ use relent::{
     wire::{self, Rules},
 };
 use std::{
+    cell::Cell,
     future,
     io::{self, IsTerminal},
     process::ExitCode,
@@ -38,6 +40,8 @@ pub(super) struct Engine {
     pub(super) limit: Limit,
     pub(super) seed: u64,
     pub(super) upstream: Option<Arc<Upstream>>,
+    /// What is shared of it with other processes, until the call takes it.
+    pub(super) sharing: Cell<Option<Sharing>>,
     pub(super) rules: Rules,
     pub(super) retry_unsafe: bool,
     pub(super) fail_with_body: bool,
@@ -154,7 +158,7 @@ impl Engine {
         if !call.spread().is_zero() {
             time::sleep(call.spread()).await;
         }
-        let mut guard = Guard::new(self.upstream.clone(), self.seed);
+        let mut guard = Guard::new(self.upstream.clone(), self.seed).sharing(self.sharing.take());
         let mut last = None;
         loop {
             if let Err((reason, why)) = self.admitted(&mut guard, narrator, began).await {
@@ -199,7 +203,11 @@ impl Engine {
     async fn admitted(&self, guard: &mut Guard, narrator: &Narrator, began: Instant) -> Result<(), (Reason, String)> {
         loop {
             let elapsed = began.elapsed();
-            match guard.ask(Timestamp::ZERO + elapsed, patience(&self.policy, elapsed, self.limit.left())) {
+            let answer = guard.ask(Timestamp::ZERO + elapsed, patience(&self.policy, elapsed, self.limit.left()));
+            for remark in guard.take_remarks() {
+                narrator.remark(&remark);
+            }
+            match answer {
                 Answer::Go => return Ok(()),
                 Answer::Wait(delay) => narrator.wait(delay).await,
                 Answer::No(reason, why) => return Err((reason, why)),

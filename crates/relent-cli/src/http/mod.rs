@@ -38,9 +38,11 @@ use crate::{
     guard, outer, redact,
     size::Size,
     talk::{EXIT_FAULT, Fault},
+    upstream,
 };
 use relent::config::BadSetting;
 use std::{
+    cell::Cell,
     io::{self, IsTerminal},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -80,6 +82,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
     let whole = args.policy.whole();
     let described = guard::unhedged(&args.upstream, &whole, args.talk, "a request is sent once at a time")?;
     let upstream = guard::upstream(described.as_ref())?;
+    let sharing = upstream::sharing_of(described.as_ref(), None)?;
     let file = file(args, &request.url)?;
     let goes_on = goes_on(args, &request, file.as_deref())?;
     let output = sink::Output::prepare(file.as_deref(), goes_on)?;
@@ -89,6 +92,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
         limit,
         seed: args.policy.seed(),
         upstream: upstream.map(Arc::new),
+        sharing: Cell::new(sharing),
         rules,
         retry_unsafe: args.retry_unsafe,
         fail_with_body: args.fail_with_body,

@@ -2,6 +2,7 @@
 
 use super::{
     exit_set::{ExitSet, bad},
+    lease::LeaseArgs,
     patterns::Pattern,
 };
 use crate::{
@@ -40,6 +41,9 @@ pub struct Args {
     pub(super) time: TimeArgs,
 
     #[command(flatten)]
+    pub(super) lease: LeaseArgs,
+
+    #[command(flatten)]
     pub(super) talk: TalkArgs,
 
     /// Write every attempt, wait and the reason for the end there, as JSON.
@@ -67,6 +71,7 @@ impl Args {
             },
             streams: StreamArgs { stdin: StdinMode::Replay, stream: false, max_kept: MOST },
             time: TimeArgs { grace: GRACE, signal: Signal::SIGTERM, reset_after: None, heartbeat: None },
+            lease: LeaseArgs::none(),
             talk: TalkArgs::default(),
             report: None,
         }
@@ -193,13 +198,13 @@ Environment of the command:
   RELENT_ELAPSED_MS    milliseconds since the beginning
   RELENT_KEY           an idempotency key, one for all attempts (kept if it is set already)
   RELENT_DEADLINE_MS   milliseconds this attempt has, if that is limited
-  RELENT_VERDICT       a file to write transient, permanent, overloaded or \"after 30s\" to: what this
-                       attempt means, which is believed more than its exit code; relent inside of
-                       the command writes it when it gives up, so that attempts do not multiply
+  RELENT_VERDICT       a file for transient, permanent, overloaded or \"after 30s\": believed before
+                       the exit code; relent inside of the command writes it when it gives up
 
 Exit codes:
   the command's own    it succeeded, or this failure was the last
   1                    it exited with 0, but not with the output or as often in a row as asked for
+  75                   somebody else holds the lease, or it was lost (--lease)
   124                  out of time: --timeout, an attempt that took too long, or the next too late
   125                  relent itself failed: wrong flags, an unreadable policy file, a full disk
   126, 127             the command cannot be executed, is not found; not retried unless it may pass
@@ -207,6 +212,5 @@ Exit codes:
 
 Examples:
   relent run -- curl -fsS https://example.com/api
-  relent run --attempt-timeout 30s --max-elapsed 5m -- rsync -a src/ host:dst/
   relent run --until-output ready --curve constant --base 2s -- curl -s localhost:8080/health
   mysqldump shop | relent run --policy relent.toml#upload -- ssh backup 'cat > shop.sql'";

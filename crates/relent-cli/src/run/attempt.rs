@@ -31,6 +31,9 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
         Err(how) => return Ok(Ended::without_start(how)),
     };
     let group = Group::of(child.id(), others);
+    if let Some(lease) = plan.lease {
+        lease.group(Some(group.leader()));
+    }
     let lent = if terminal && io::stdout().is_terminal() { Lent::to(&group) } else { None };
     let mut running = Running::new(plan, &mut child, input, group, lent, started);
     match running.follow(&mut child, signals) {

@@ -8,6 +8,7 @@ use super::{
     group::Ways,
     input::Input,
     judge::{Judged, judge},
+    lease::{Leased, Taken, Terms},
     narrator::{Narrator, millis},
     patterns::Patterns,
     plan::Plan,
@@ -46,6 +47,7 @@ pub(super) struct Driver<'a> {
     pub(super) narrator: Narrator,
     pub(super) report: Report,
     pub(super) guard: Guard,
+    pub(super) lease: Option<Box<Leased>>,
 }
 
 /// How a run ended: what to exit with, and what to write out.
@@ -82,18 +84,47 @@ impl Driver<'_> {
         if !call.may_start(self.now()) {
             return self.finish(Outcome::GaveUp(Reason::Elapsed), history);
         }
-        let outcome = match wait(call.spread(), 1, self.signals, &mut self.narrator) {
-            Some(signal) => Outcome::Interrupted(signal),
+        let outcome = match wait(call.spread(), 1, self.signals, &mut self.narrator, None) {
+            Some(outcome) => outcome,
             None if !call.may_start(self.now()) => Outcome::GaveUp(Reason::Elapsed),
-            None => self.attempts(&mut call, &mut history)?,
+            None => match self.take_lease(seed)? {
+                Some(outcome) => outcome,
+                None if !call.may_start(self.now()) => Outcome::GaveUp(Reason::Elapsed),
+                None => self.attempts(&mut call, &mut history)?,
+            },
         };
         self.finish(outcome, history)
+    }
+
+    /// Takes the lease, if one is wanted; what the run comes to without it.
+    fn take_lease(&mut self, seed: u64) -> Result<Option<Outcome>, Fault> {
+        let time = &self.args.time;
+        let settings = self.policy.settings();
+        let end = settings.max_elapsed.into_iter().chain(self.limit).min();
+        let left = end.map(|end| end.saturating_sub(self.started.elapsed()));
+        let (args, policy, grace, signal) = (&self.args.lease, self.policy, time.grace, time.signal);
+        let terms = Terms { args, policy, seed, grace, signal, left };
+        Ok(match Leased::take(&terms, self.signals, &self.narrator)? {
+            None => None,
+            Some(Taken::Leased(lease)) => {
+                self.lease = Some(lease);
+                None
+            }
+            Some(Taken::Not(outcome)) => Some(outcome),
+        })
+    }
+
+    fn is_lease_lost(&self) -> bool {
+        self.lease.as_ref().is_some_and(|lease| lease.is_lost())
     }
 
     fn attempts(&mut self, call: &mut Call<&Policy>, history: &mut History) -> Result<Outcome, Fault> {
         loop {
             if let Some(refused) = self.ask(call.attempt()) {
                 return Ok(refused);
+            }
+            if self.is_lease_lost() {
+                return Ok(Outcome::LeaseLost);
             }
             let (began, attempt) = (self.now(), call.attempt());
             self.narrator.attempt_starts(attempt);
@@ -117,6 +148,7 @@ impl Driver<'_> {
             history.verdict = Some(verdict);
             let decision = match interrupted {
                 Some(signal) => Err(Outcome::Interrupted(signal)),
+                None if self.is_lease_lost() => Err(Outcome::LeaseLost),
                 None if history.nobody_reads => Err(Outcome::Interrupted(Signal::SIGPIPE)),
                 None if history.last_one.is_some() => Err(Outcome::GaveUp(Reason::Permanent)),
                 None => self.decide(call, verdict, row.ran).and_then(|delay| self.pay(told, delay)),
@@ -130,8 +162,9 @@ impl Driver<'_> {
                 Ok(delay) => delay,
                 Err(outcome) => return Ok(outcome),
             };
-            if let Some(signal) = wait(delay, call.attempt(), self.signals, &mut self.narrator) {
-                return Ok(Outcome::Interrupted(signal));
+            if let Some(outcome) = wait(delay, call.attempt(), self.signals, &mut self.narrator, self.lease.as_deref())
+            {
+                return Ok(outcome);
             }
         }
     }
@@ -141,13 +174,18 @@ impl Driver<'_> {
         loop {
             let within = patience(self.policy, self.started.elapsed(), self.limit);
             match self.guard.ask(self.now(), within) {
-                Answer::Go => return None,
+                Answer::Go => {
+                    self.say_of_upstream();
+                    return None;
+                }
                 Answer::Wait(delay) => {
-                    if let Some(signal) = wait(delay, attempt, self.signals, &mut self.narrator) {
-                        return Some(Outcome::Interrupted(signal));
+                    let ended = wait(delay, attempt, self.signals, &mut self.narrator, self.lease.as_deref());
+                    if ended.is_some() {
+                        return ended;
                     }
                 }
                 Answer::No(reason, why) => {
+                    self.say_of_upstream();
                     self.narrator.remark(why);
                     return Some(Outcome::GaveUp(reason));
                 }
@@ -157,11 +195,19 @@ impl Driver<'_> {
 
     /// The delay, if the budget pays for the retry after it.
     fn pay(&mut self, told: Told, delay: Duration) -> Result<Duration, Outcome> {
-        if self.guard.pay(self.now(), told) {
+        let is_paid = self.guard.pay(self.now(), told);
+        self.say_of_upstream();
+        if is_paid {
             return Ok(delay);
         }
         self.narrator.remark(self.guard.out_of_budget());
         Err(Outcome::GaveUp(Reason::Budget))
+    }
+
+    fn say_of_upstream(&mut self) {
+        for remark in self.guard.take_remarks() {
+            self.narrator.remark(remark);
+        }
     }
 
     fn attempt(&mut self, call: &Call<&Policy>, history: &History) -> Result<Ended, Fault> {
@@ -175,6 +221,7 @@ impl Driver<'_> {
             stream: self.stream,
             most: self.args.streams.max_kept.0,
             patterns: &self.patterns,
+            lease: self.lease.as_deref(),
         };
         attempt::run(&plan, &mut self.input, self.signals)
     }
@@ -194,6 +241,9 @@ impl Driver<'_> {
         ];
         if let Some(limit) = limit {
             environment.push((outer::DEADLINE_MS, outer::millis(limit)));
+        }
+        if let Some(lease) = &self.lease {
+            environment.extend(lease.environment());
         }
         if let Some((how, _)) = &history.last {
             environment.push(("RELENT_LAST_EXIT", how.code().to_string().into()));
@@ -245,6 +295,9 @@ impl Driver<'_> {
             let say = |text: &str| self.narrator.remark(text);
             history.swept = group.sweep(self.ways(&say), self.signals);
         }
+        if let Some(lease) = &self.lease {
+            lease.group(None);
+        }
         history.last = Some((ended.how, what));
         history.output = ended.output;
         row
@@ -261,7 +314,14 @@ impl Driver<'_> {
         }
     }
 
-    fn finish(self, outcome: Outcome, history: History) -> Result<Finished, Fault> {
+    fn finish(mut self, outcome: Outcome, history: History) -> Result<Finished, Fault> {
+        let fence = self.lease.as_ref().map(|lease| lease.fence());
+        if let Some(lease) = self.lease.take() {
+            if outcome == Outcome::LeaseLost {
+                lease.say_lost(&|text| self.narrator.remark(text));
+            }
+            lease.end(self.signals, &self.narrator);
+        }
         let exit = exit_code(outcome, history.last.as_ref().map(|(how, _)| how));
         if let Outcome::GaveUp(reason) = outcome {
             outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit);
@@ -274,6 +334,7 @@ impl Driver<'_> {
             command: &self.args.command,
             key: &self.key.to_string_lossy(),
             outcome,
+            fence,
             attempts: history.attempts,
             exit,
             elapsed: self.started.elapsed(),
@@ -289,8 +350,11 @@ impl Driver<'_> {
 fn exit_code(outcome: Outcome, last: Option<&How>) -> u8 {
     const OUT_OF_TIME: u8 = 124;
     const NOT_AS_ASKED: u8 = 1;
+    /// EX_TEMPFAIL of sysexits.h: it may go better the next time.
+    const NOT_NOW: u8 = 75;
     match (outcome, last) {
-        (Outcome::Success, _) => 0,
+        (Outcome::Success | Outcome::Skipped, _) => 0,
+        (Outcome::Held | Outcome::LeaseLost, _) => NOT_NOW,
         (Outcome::Interrupted(signal), _) => died_by(signal as i32),
         (Outcome::GaveUp(Reason::Elapsed), _) => OUT_OF_TIME,
         (Outcome::GaveUp(_), Some(How::Exited(0)) | None) => NOT_AS_ASKED,

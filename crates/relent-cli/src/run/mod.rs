@@ -15,6 +15,7 @@ pub mod fuzzed;
 mod group;
 mod input;
 mod judge;
+mod lease;
 mod narrator;
 mod patterns;
 mod plan;
@@ -28,11 +29,16 @@ mod verdict_file;
 mod wait;
 
 pub(crate) use args::Args;
+pub(crate) use lease::{
+    help as help_of_lease,
+    watchman::{WORD as WATCHMAN, watch},
+};
 
 use crate::{
     guard::{self, Guard},
     outer,
     talk::{Fault, plain},
+    upstream,
 };
 use driver::{Driver, Finished};
 use ended::died_by;
@@ -67,6 +73,8 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     let seed = args.policy.seed();
     let described = guard::unhedged(&args.upstream, &args.policy.whole(), args.talk, "a command runs once at a time")?;
     let upstream = guard::upstream(described.as_ref())?;
+    let store = args.lease.store.as_deref().filter(|_| args.upstream.upstream.is_some());
+    let sharing = upstream::sharing_of(described.as_ref(), store)?;
     let signals = Signals::catch().map_err(|error| Fault::new(format!("cannot catch signals: {}", plain(&error))))?;
     orphans::adopt();
     let narrator = Narrator::new(args.talk, args.time.heartbeat, &policy, started);
@@ -85,7 +93,8 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         verdicts: VerdictFile::create().map_err(|error| no_verdict_file(&error))?,
         narrator,
         report: Report::new(args.report.as_deref())?,
-        guard: Guard::new(upstream, seed),
+        guard: Guard::new(upstream, seed).sharing(sharing),
+        lease: None,
     };
     let finished = driver.run(seed)?;
     exit(&finished, &signals)

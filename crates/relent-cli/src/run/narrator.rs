@@ -125,6 +125,20 @@ impl Narrator {
         }
     }
 
+    /// Something about the lease; that all goes well only with `--verbose`, to people.
+    pub(super) fn lease(&self, state: &str, text: &str, more: &dyn Fn(&mut Object)) {
+        if self.args.json {
+            let mut event = Object::new();
+            event.text("event", "lease").text("state", state);
+            more(&mut event);
+            event.number("elapsed_ms", self.elapsed_ms());
+            return self.event(&event);
+        }
+        if self.args.verbose || !["held", "kept", "released"].contains(&state) {
+            self.say(text);
+        }
+    }
+
     /// Called while a wait goes on; returns when to be called again, if before its end.
     pub(super) fn waiting(&mut self, attempt: u32, delay: Duration, left: Duration) -> Option<Duration> {
         let countdown = self.count_down(attempt, delay, left);
@@ -204,6 +218,9 @@ impl Narrator {
             // As any program in a pipe whose reader is gone.
             Outcome::Interrupted(Signal::SIGPIPE) if !self.args.verbose => {}
             Outcome::Interrupted(signal) => self.say(format_args!("stopped {after}: {signal}")),
+            Outcome::LeaseLost => self.say(format_args!("stopped {after}: the lease was lost")),
+            // Said when it was found out.
+            Outcome::Held | Outcome::Skipped => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! What an attempt needs to know.
 
-use super::{group::Ways, patterns::Patterns};
+use super::{group::Ways, lease::Leased, patterns::Patterns};
 use std::{ffi::OsString, time::Duration};
 
 /// What an attempt needs to know.
@@ -16,4 +16,6 @@ pub(super) struct Plan<'a> {
     /// How much of it is kept else.
     pub(super) most: u64,
     pub(super) patterns: &'a Patterns,
+    /// What the command may only run under.
+    pub(super) lease: Option<&'a Leased>,
 }

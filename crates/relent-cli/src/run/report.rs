@@ -44,6 +44,12 @@ pub(super) enum Outcome {
     Success,
     GaveUp(Reason),
     Interrupted(Signal),
+    /// Somebody else holds the lease.
+    Held,
+    /// Somebody else holds the lease, and that is well.
+    Skipped,
+    /// The lease could not be kept.
+    LeaseLost,
 }
 
 impl Outcome {
@@ -52,12 +58,15 @@ impl Outcome {
             Outcome::Success => "success",
             Outcome::GaveUp(_) => "gave_up",
             Outcome::Interrupted(_) => "interrupted",
+            Outcome::Held => "lease_held",
+            Outcome::Skipped => "skipped",
+            Outcome::LeaseLost => "lease_lost",
         }
     }
 
     pub(super) fn reason(&self) -> Option<Reason> {
         match self {
-            Outcome::Success => None,
+            Outcome::Success | Outcome::Held | Outcome::Skipped | Outcome::LeaseLost => None,
             Outcome::GaveUp(reason) => Some(*reason),
             Outcome::Interrupted(_) => Some(Reason::Cancelled),
         }
@@ -117,6 +126,8 @@ pub(super) struct End<'a> {
     pub(super) command: &'a [OsString],
     pub(super) key: &'a str,
     pub(super) outcome: Outcome,
+    /// The fence of the lease, if there was one.
+    pub(super) fence: Option<u64>,
     pub(super) attempts: u64,
     pub(super) exit: u8,
     pub(super) elapsed: Duration,
@@ -135,6 +146,9 @@ impl End<'_> {
             .number("attempts", self.attempts)
             .number("elapsed_ms", millis(self.elapsed))
             .raw("history", &array(rows.iter().map(row)));
+        if let Some(fence) = self.fence {
+            object.number("fence", fence);
+        }
         object.finish()
     }
 }

@@ -6,6 +6,7 @@ use super::{
     ended::{Ended, How, died_by},
     group::{Group, LOOK, SAY_AFTER, Ways, orphans},
     input::{Feed, Input, Wants},
+    lease::Leased,
     plan::Plan,
     signals::{Signals, is_ending, poll_timeout},
     spool::Spool,
@@ -43,6 +44,8 @@ pub(super) struct Running<'a> {
     interrupted: Option<Signal>,
     /// When it was told that the terminal is gone, or to read its settings again: it knows which.
     hung_up: Option<Instant>,
+    /// The lease, until the command was told to end because of it.
+    lease: Option<&'a Leased>,
 }
 
 impl<'a> Running<'a> {
@@ -70,6 +73,7 @@ impl<'a> Running<'a> {
             timed_out: None,
             interrupted: None,
             hung_up: None,
+            lease: plan.lease,
         }
     }
 
@@ -141,6 +145,12 @@ impl<'a> Running<'a> {
             self.timed_out = Some(now);
             self.tell(self.ways.first)?;
         }
+        if let Some(lease) = self.lease.take_if(|lease| lease.is_lost()) {
+            lease.say_lost(self.ways.say);
+            self.tell(self.ways.first)?;
+            lease.told();
+            self.kill = self.kill.into_iter().chain([lease.kill_at()]).min();
+        }
         if let Some((since, is_said)) = &mut self.told {
             if !*is_said && now.duration_since(*since) >= SAY_AFTER {
                 *is_said = true;
@@ -200,7 +210,8 @@ impl<'a> Running<'a> {
         });
         // Who was told to end may leave others behind, which are told too.
         let look = self.told.is_some().then(|| Instant::now() + LOOK);
-        let next = [self.times_out, self.kill, look].into_iter().flatten().min();
+        let lease = self.lease.map(Leased::tell_at);
+        let next = [self.times_out, self.kill, look, lease].into_iter().flatten().min();
         let timeout = poll_timeout(next.map(|at| at.saturating_duration_since(Instant::now())));
         match poll(&mut fds, timeout) {
             Ok(_) | Err(nix::Error::EINTR) => {}

@@ -32,6 +32,7 @@ const PASSED: [Signal; 6] =
 /// What was caught and not yet taken.
 pub(super) struct Signals {
     wake: UnixStream,
+    waker: UnixStream,
     pending: Vec<(Signal, Arc<AtomicBool>)>,
     finishing: Arc<AtomicBool>,
 }
@@ -55,8 +56,13 @@ impl Signals {
             pipe::register(number, waker.try_clone()?)?;
             pending.push((signal, caught));
         }
-        pipe::register(Signal::SIGCHLD as i32, waker)?;
-        Ok(Signals { wake, pending, finishing })
+        pipe::register(Signal::SIGCHLD as i32, waker.try_clone()?)?;
+        Ok(Signals { wake, waker, pending, finishing })
+    }
+
+    /// What ends a wait when it is written to.
+    pub(super) fn waker(&self) -> io::Result<UnixStream> {
+        self.waker.try_clone()
     }
 
     /// The signals that came since this was last asked.

@@ -45,6 +45,8 @@ pub struct Config {
     /// Which upstream a policy acts on; the unnamed one is `None`.
     acts_on: BTreeMap<Option<String>, String>,
     upstreams: BTreeMap<String, UpstreamDraft>,
+    /// Where what is known of an upstream is shared.
+    stores: BTreeMap<String, String>,
     servers: BTreeMap<Option<String>, ServerDraft>,
 }
 
@@ -132,6 +134,9 @@ impl Config {
                 return Err((name.span(), BadSetting::new(problem, "[upstream.NAME] begins one")));
             };
             self.upstreams.insert(plain(name), upstream::read(keys)?);
+            if let Some(store) = upstream::store(keys)? {
+                self.stores.insert(plain(name), store);
+            }
         }
         Ok(())
     }
@@ -300,6 +305,19 @@ impl Config {
     /// ```
     pub fn upstreams(&self) -> impl Iterator<Item = &str> {
         self.upstreams.keys().map(String::as_str)
+    }
+
+    /// The URL of the store by which the processes that call an upstream share what they know of it, if the file names one.
+    /// The library passes it on: who has such a store asks it (`relent run` does).
+    ///
+    /// ```
+    /// use relent::config::Config;
+    ///
+    /// let config = Config::parse("[upstream.bank]\nbudget = { ratio = 0.1 }\nstore = 'sqlite:state.db'").unwrap();
+    /// assert_eq!(config.store_of("bank"), Some("sqlite:state.db"));
+    /// ```
+    pub fn store_of(&self, upstream: &str) -> Option<&str> {
+        self.stores.get(upstream).map(String::as_str)
     }
 
     /// What the file says about a server; without a name, about the one of `[server]`, or else the only one.

@@ -6,8 +6,8 @@ use super::{
     part::{self, Part, Read},
 };
 use crate::{BreakerSettings, BudgetSettings, HedgeSettings, LimitSettings, Upstream, UpstreamSettings};
-use std::{fmt, string::String};
-use toml::de::DeTable;
+use std::{fmt, string::String, vec::Vec};
+use toml::de::{DeTable, DeValue};
 
 /// The keys of an upstream, in the order files are written.
 pub const UPSTREAM_KEYS: [&str; 4] = ["budget", "breaker", "limit", "hedge"];
@@ -125,10 +125,26 @@ pub(super) fn read(table: &DeTable<'_>) -> Read<UpstreamDraft> {
             "breaker" => upstream.breaker = part::of_file(value)?,
             "limit" => upstream.limit = part::of_file(value)?,
             "hedge" => upstream.hedge = part::of_file(value)?,
-            other => return Err((key.span(), BadSetting::unknown("key of an upstream", other, &UPSTREAM_KEYS))),
+            STORE => {}
+            other => {
+                let known: Vec<&str> = UPSTREAM_KEYS.into_iter().chain([STORE]).collect();
+                return Err((key.span(), BadSetting::unknown("key of an upstream", other, &known)));
+            }
         }
     }
     Ok(upstream)
+}
+
+/// The key of a file by which an upstream names its store; no flag of a part is called so.
+const STORE: &str = "store";
+
+/// The URL of the store that an upstream names.
+pub(super) fn store(table: &DeTable<'_>) -> Read<Option<String>> {
+    let Some(value) = table.get(STORE) else { return Ok(None) };
+    match value.get_ref() {
+        DeValue::String(url) if !url.is_empty() => Ok(Some(url.clone().into_owned())),
+        _ => Err((value.span(), BadSetting::new("store is the URL of one", "store = \"sqlite:state.db\""))),
+    }
 }
 
 /// The upstream of a draft that was read from text, and so was checked.

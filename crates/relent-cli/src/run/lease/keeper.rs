@@ -1,0 +1,285 @@
+//! The thread that asks the store: takes the lease, renews it, and lets it go.
+//!
+//! It decides nothing about the command. What it finds out it tells the thread that runs the command, and how long the
+//! lease still holds it tells the watchman, too, so that this is known even if that thread is stuck in a write.
+
+use super::{
+    args::IfHeld,
+    times::{Times, at},
+    watchman::Line,
+};
+use relent::{Decision, Policy, Timestamp, Verdict};
+use relent_store::{Acquired, Any, Engine, Error, Holding, Kept, Key, Lease, Nonce, Owner, Renewed, Store};
+use std::{
+    future::Future,
+    io::Write,
+    os::unix::net::UnixStream,
+    pin::pin,
+    sync::mpsc,
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+use tokio::{
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    time::{sleep, timeout},
+};
+
+/// What is wanted.
+pub(super) struct Wish {
+    pub(super) url: String,
+    pub(super) name: Key,
+    pub(super) times: Times,
+    /// By which it is waited for.
+    pub(super) policy: Policy,
+    pub(super) seed: u64,
+    pub(super) held: IfHeld,
+}
+
+/// What the keeper is told.
+pub(super) enum Order {
+    /// Tell this watchman how long the lease holds.
+    Tell(Line),
+    /// Let go, or keep it for so long.
+    End(Option<Duration>),
+}
+
+/// What the keeper tells.
+#[derive(Debug)]
+pub(super) enum News {
+    /// Somebody else has it.
+    Held { by: String, left: Duration },
+    /// Somebody else has it, and it is not waited for any more.
+    Refused { by: String, left: Duration },
+    /// It is ours; it was asked for then.
+    Taken { fence: u64, asked: Instant },
+    /// It was renewed; that was asked for then.
+    Renewed(Instant),
+    /// It cannot be renewed at the moment.
+    Away(Error),
+    /// It passed to somebody else, or ended.
+    Lost,
+    /// The end: what came of letting go.
+    Ended(Result<Kept, Error>),
+    /// The store cannot be asked.
+    Failed(Error),
+}
+
+/// The thread, from outside.
+pub(super) struct Keeper {
+    orders: UnboundedSender<Order>,
+    pub(super) news: mpsc::Receiver<News>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Keeper {
+    /// Starts it. `waker` is written to whenever there are news.
+    pub(super) fn start(wish: Wish, waker: UnixStream) -> std::io::Result<Keeper> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (orders, taken) = unbounded_channel();
+        let (tell, news) = mpsc::channel();
+        let desk = Desk { tell, waker, orders: taken, watchman: None, end: None };
+        let run = move || runtime.block_on(keep(wish, desk));
+        let thread = thread::Builder::new().name("lease".into()).spawn(run)?;
+        Ok(Keeper { orders, news, thread: Some(thread) })
+    }
+
+    pub(super) fn order(&self, order: Order) {
+        // A keeper that is gone has said why.
+        let _ = self.orders.send(order);
+    }
+
+    /// Whether its thread has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+/// Where orders come in and news go out.
+struct Desk {
+    tell: mpsc::Sender<News>,
+    waker: UnixStream,
+    orders: UnboundedReceiver<Order>,
+    watchman: Option<Line>,
+    /// The order to end, once it came.
+    end: Option<Option<Duration>>,
+}
+
+impl Desk {
+    fn tell(&mut self, news: News) {
+        let _ = self.tell.send(news);
+        // A socket that is full wakes as well.
+        let _ = self.waker.write(&[0]);
+    }
+
+    /// What comes of `work`, or nothing if the order to end comes before.
+    async fn unless_ended<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = pin!(work);
+        while self.end.is_none() {
+            tokio::select! {
+                biased;
+                order = self.orders.recv() => self.hear(order),
+                done = &mut work => return Some(done),
+            }
+        }
+        None
+    }
+
+    fn hear(&mut self, order: Option<Order>) {
+        match order {
+            Some(Order::Tell(line)) => self.watchman = Some(line),
+            Some(Order::End(keep)) => self.end = Some(keep),
+            None => self.end = Some(None),
+        }
+    }
+}
+
+async fn keep(wish: Wish, mut desk: Desk) {
+    let store = match desk.unless_ended(Store::open(&wish.url)).await {
+        Some(Ok(store)) => store,
+        Some(Err(error)) => return desk.tell(News::Failed(error)),
+        None => return,
+    };
+    let engine = store.engine();
+    match take(engine, &wish, &mut desk).await {
+        Ok(Some((holding, asked))) => {
+            let kept = match desk.end {
+                None => hold(engine, &wish, &holding, asked, &mut desk).await,
+                Some(_) => Held::Still,
+            };
+            if kept == Held::Lost {
+                desk.tell(News::Lost);
+                // There is nothing to let go.
+                while desk.unless_ended(std::future::pending::<()>()).await.is_some() {}
+                return desk.tell(News::Ended(Ok(Kept::Fenced)));
+            }
+            let ended = let_go(engine, &wish, &holding, desk.end.flatten()).await;
+            desk.tell(News::Ended(ended));
+        }
+        Ok(None) => {}
+        Err(error) => desk.tell(News::Failed(error)),
+    }
+}
+
+/// Takes the lease. `None` if it is not waited for any more.
+async fn take(engine: &Any, wish: &Wish, desk: &mut Desk) -> Result<Option<(Holding, Instant)>, Error> {
+    let (owner, nonce, ttl) = (Owner::here(), Nonce::random(), wish.times.ttl);
+    let lease = Lease { name: wish.name.clone(), owner, nonce, ttl };
+    let began = Instant::now();
+    let now = || Timestamp::ZERO + began.elapsed();
+    let mut waiting = wish.policy.call(Timestamp::ZERO, wish.seed);
+    let mut told = None;
+    loop {
+        let asked = Instant::now();
+        // Not given up half way: who was granted a lease has to let it go.
+        let (by, left) = match patiently(|| engine.acquire(&lease)).await? {
+            Acquired::Acquired { fence, .. } => {
+                desk.tell(News::Taken { fence: fence.0, asked });
+                return Ok(Some((Holding { name: lease.name, fence }, asked)));
+            }
+            Acquired::Held { by, left } => (by.as_str().to_owned(), left),
+        };
+        if wish.held != IfHeld::Wait {
+            desk.tell(News::Refused { by, left });
+            return Ok(None);
+        }
+        if told.as_ref() != Some(&by) {
+            desk.tell(News::Held { by: by.clone(), left });
+            told = Some(by.clone());
+        }
+        let Decision::Retry(delay) = waiting.on_failure(now(), Verdict::Transient) else {
+            desk.tell(News::Refused { by, left });
+            return Ok(None);
+        };
+        if desk.unless_ended(engine.freed(&wish.name, delay)).await.is_none() {
+            return Ok(None);
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    Still,
+    Lost,
+}
+
+/// Renews the lease until it is to end, or is lost.
+async fn hold(engine: &Any, wish: &Wish, holding: &Holding, asked: Instant, desk: &mut Desk) -> Held {
+    let times = wish.times;
+    let (mut held_from, mut next, mut is_away) = (asked, at(asked, times.renew()), false);
+    loop {
+        // The watchman comes after the lease was taken.
+        if let Some(line) = &desk.watchman {
+            line.holds(at(held_from, times.tell()), at(held_from, times.kill()));
+        }
+        let heard = desk.watchman.is_some();
+        let wait = next.saturating_duration_since(Instant::now());
+        let waited = {
+            let mut slept = pin!(sleep(wait));
+            loop {
+                tokio::select! {
+                    biased;
+                    order = desk.orders.recv() => desk.hear(order),
+                    () = &mut slept => break true,
+                }
+                if desk.end.is_some() {
+                    return Held::Still;
+                }
+                if desk.watchman.is_some() != heard {
+                    break false;
+                }
+            }
+        };
+        if !waited {
+            continue;
+        }
+        let asked = Instant::now();
+        let renewing = timeout(times.patience(), engine.renew(holding, times.ttl));
+        match desk.unless_ended(renewing).await {
+            None => return Held::Still,
+            Some(Ok(Ok(Renewed::Until(_)))) => {
+                (held_from, next, is_away) = (asked, at(asked, times.renew()), false);
+                desk.tell(News::Renewed(asked));
+            }
+            Some(Ok(Ok(Renewed::Fenced))) => return Held::Lost,
+            Some(failed) => {
+                next = at(Instant::now(), times.again());
+                if !std::mem::replace(&mut is_away, true) {
+                    let slow = || Error::new(relent_store::ErrorKind::Timeout, "it does not answer");
+                    desk.tell(News::Away(failed.ok().and_then(Result::err).unwrap_or_else(slow)));
+                }
+            }
+        }
+    }
+}
+
+/// Lets the lease go, or makes it hold for `keep` from now on and leaves it at that.
+async fn let_go(engine: &Any, wish: &Wish, holding: &Holding, keep: Option<Duration>) -> Result<Kept, Error> {
+    let letting_go = async {
+        match keep {
+            None => patiently(|| engine.release(holding)).await,
+            Some(keep) => patiently(|| engine.renew(holding, keep)).await.map(|renewed| match renewed {
+                Renewed::Until(_) => Kept::Kept,
+                Renewed::Fenced => Kept::Fenced,
+            }),
+        }
+    };
+    let slow = |_| Err(Error::new(relent_store::ErrorKind::Timeout, "it does not answer"));
+    timeout(wish.times.ttl.min(LET_GO), letting_go).await.unwrap_or_else(slow)
+}
+
+/// How long letting go may take: nobody waits longer for a store that is away, since a lease ends by itself.
+pub(super) const LET_GO: Duration = Duration::from_secs(3);
+
+/// How an operation on the store is tried again.
+const PATIENCE: Policy = Policy::exponential(Duration::from_millis(10))
+    .cap(Duration::from_secs(1))
+    .max_attempts(u32::MAX)
+    .attempt_timeout(Duration::from_secs(3))
+    .timeout(Duration::from_secs(10));
+
+async fn patiently<T, F: Future<Output = Result<T, Error>>>(mut op: impl FnMut() -> F) -> Result<T, Error> {
+    let done = PATIENCE.when(Error::verdict).retry(|_| op()).await;
+    done.map_err(|err| {
+        err.last.clone().unwrap_or_else(|| Error::new(relent_store::ErrorKind::Timeout, "it does not answer"))
+    })
+}

@@ -1,0 +1,381 @@
+//! A lease around a run: taken before the first attempt, renewed while attempts and waits last, let go at the end.
+//!
+//! Three take part: this thread, which runs the command and ends it in time; the [`keeper`], a thread that asks the store;
+//! the [`watchman`], a process that ends the command if relent itself is stopped or killed. Nothing of it is started, and no
+//! store is opened, unless a lease is asked for.
+
+mod args;
+mod keeper;
+mod times;
+pub(crate) mod watchman;
+
+pub(super) use args::LeaseArgs;
+pub(crate) use args::help;
+
+use super::{narrator::Narrator, report::Outcome, signals::Signals};
+use crate::{
+    store::{self, place},
+    talk::{Fault, plain},
+};
+use args::IfHeld;
+use keeper::{Keeper, LET_GO, News, Order, Wish};
+use nix::{sys::signal::Signal, unistd::Pid};
+use relent::{Policy, Reason, duration::Human};
+use relent_store::{Kept, Key, Nonce};
+use std::{
+    cell::{Cell, RefCell},
+    ffi::OsString,
+    time::{Duration, Instant},
+};
+use times::{Times, at};
+use watchman::Watchman;
+
+/// A lease that was taken.
+pub(super) struct Leased {
+    name: Key,
+    url: String,
+    times: Times,
+    at_least: Option<Duration>,
+    fence: u64,
+    /// What the command's processes are known by.
+    mark: String,
+    taken: Instant,
+    keeper: Keeper,
+    watchman: Option<Watchman>,
+    state: RefCell<State>,
+    /// Whether the end of the lease was said.
+    is_said: Cell<bool>,
+}
+
+/// What is known of it.
+struct State {
+    /// When its last renewal was asked for.
+    asked: Instant,
+    is_lost: bool,
+    /// Whether the store says so.
+    is_fenced: bool,
+    /// Why it cannot be renewed, if it cannot.
+    trouble: Option<String>,
+    ended: Option<Result<Kept, relent_store::Error>>,
+}
+
+/// What a lease is asked for with.
+pub(super) struct Terms<'a> {
+    pub(super) args: &'a LeaseArgs,
+    pub(super) policy: &'a Policy,
+    pub(super) seed: u64,
+    pub(super) grace: Duration,
+    pub(super) signal: Signal,
+    /// How long it may be waited for: the rest of the call's time.
+    pub(super) left: Option<Duration>,
+}
+
+/// What became of the wish.
+pub(super) enum Taken {
+    Leased(Box<Leased>),
+    Not(Outcome),
+}
+
+impl Leased {
+    /// Takes the lease, if one is wanted.
+    pub(super) fn take(terms: &Terms<'_>, signals: &Signals, narrator: &Narrator) -> Result<Option<Taken>, Fault> {
+        let Some(name) = terms.args.name.clone() else { return Ok(None) };
+        let url = place::url(terms.args.store.as_deref())?;
+        let times = Times { ttl: terms.args.ttl(), grace: terms.grace };
+        let (policy, held) = (waiting(terms.policy, times.ttl)?, terms.args.held());
+        let wish = Wish { url: url.clone(), name: name.clone(), times, policy, seed: terms.seed, held };
+        let no_thread = |error| Fault::new(format!("cannot keep a lease: {}", plain(&error)));
+        let keeper = Keeper::start(wish, signals.waker().map_err(no_thread)?).map_err(no_thread)?;
+        let asking = Asking { name: &name, url: &url, keeper: &keeper, narrator };
+        let (fence, asked) = match asking.run(terms, signals)? {
+            Ok(taken) => taken,
+            Err(outcome) => return Ok(Some(Taken::Not(outcome))),
+        };
+        let mark = format!("{:032x}", u128::from_be_bytes(Nonce::random().0));
+        let watchman = Watchman::start(terms.signal, &mark);
+        let line = watchman.as_ref().map_err(plain).and_then(|watchman| {
+            let line = watchman.line.try_clone();
+            line.map_err(|error| plain(&error))
+        });
+        match line {
+            Ok(line) => keeper.order(Order::Tell(line)),
+            Err(why) => narrator.remark(format_args!(
+                "nobody watches over the lease: if relent is killed, the command goes on ({why})"
+            )),
+        }
+        narrator.lease("held", &asking.is_held(fence), &|event| {
+            event.text("lease", &name.to_string()).number("fence", fence);
+        });
+        let state = State { asked, is_lost: false, is_fenced: false, trouble: None, ended: None };
+        Ok(Some(Taken::Leased(Box::new(Leased {
+            name,
+            url,
+            times,
+            at_least: terms.args.at_least,
+            fence,
+            mark,
+            taken: asked,
+            keeper,
+            watchman: watchman.ok(),
+            state: RefCell::new(state),
+            is_said: Cell::new(false),
+        }))))
+    }
+
+    /// The number that is greater for each holder than for all before.
+    pub(super) fn fence(&self) -> u64 {
+        self.fence
+    }
+
+    /// What the command is told.
+    pub(super) fn environment(&self) -> [(&'static str, OsString); 2] {
+        [("RELENT_FENCE", self.fence.to_string().into()), (watchman::MARK, self.mark.clone().into())]
+    }
+
+    /// From when on the command has to be told to end, as far as is known now.
+    pub(super) fn tell_at(&self) -> Instant {
+        self.look();
+        let state = self.state.borrow();
+        if state.is_lost { state.asked } else { at(state.asked, self.times.tell()) }
+    }
+
+    /// From when on it has to be gone.
+    pub(super) fn kill_at(&self) -> Instant {
+        self.look();
+        at(self.state.borrow().asked, self.times.kill())
+    }
+
+    /// Whether the command has to end, or cannot be started any more.
+    pub(super) fn is_lost(&self) -> bool {
+        if self.tell_at() > Instant::now() {
+            return false;
+        }
+        self.state.borrow_mut().is_lost = true;
+        true
+    }
+
+    /// Says, once, that it is lost and why.
+    pub(super) fn say_lost(&self, say: &dyn Fn(&str)) {
+        if !self.is_said.replace(true) {
+            let name = &self.name;
+            let state = self.state.borrow();
+            say(&match &state.trouble {
+                _ if state.is_fenced => format!("the lease {name} has ended, or somebody else has it"),
+                Some(trouble) => format!("the lease {name} cannot be renewed: {trouble}"),
+                None => format!("the lease {name} was not renewed in time: relent was stopped, or this machine slept"),
+            });
+        }
+    }
+
+    /// The command runs in this group, or none does.
+    pub(super) fn group(&self, group: Option<Pid>) {
+        if let Some(watchman) = &self.watchman {
+            watchman.line.group(group);
+        }
+    }
+
+    /// The command was told to end.
+    pub(super) fn told(&self) {
+        if let Some(watchman) = &self.watchman {
+            watchman.line.told();
+        }
+    }
+
+    /// Takes note of what the keeper has told.
+    fn look(&self) {
+        let mut state = self.state.borrow_mut();
+        for news in self.keeper.news.try_iter() {
+            match news {
+                News::Renewed(asked) => (state.asked, state.trouble) = (asked, None),
+                News::Away(error) => state.trouble = Some(error.to_string()),
+                News::Lost => (state.is_lost, state.is_fenced) = (true, true),
+                News::Ended(ended) => state.ended = Some(ended),
+                _ => {}
+            }
+        }
+    }
+
+    /// Lets it go, unless it is to be kept for longer, and says so if that fails.
+    pub(super) fn end(mut self, signals: &Signals, narrator: &Narrator) {
+        let left = self.at_least.map(|least| least.saturating_sub(self.taken.elapsed()));
+        let keep = left.filter(|left| !left.is_zero());
+        self.keeper.order(Order::End(keep));
+        let latest = Instant::now() + LET_GO + Duration::from_secs(1);
+        while self.state.borrow().ended.is_none() && !self.keeper.is_over() && Instant::now() < latest {
+            let _ = signals.wait(latest.saturating_duration_since(Instant::now()).min(Duration::from_millis(100)));
+            self.look();
+        }
+        self.look();
+        if let Some(watchman) = self.watchman.take() {
+            watchman.dismiss();
+        }
+        let name = &self.name;
+        let state = self.state.borrow();
+        match (&state.ended, keep) {
+            (Some(Ok(Kept::Kept)), Some(keep)) => {
+                narrator.lease("kept", &format!("lease {name}: kept for another {:.1}", Human(keep)), &|event| {
+                    event.text("lease", &name.to_string()).number("fence", self.fence);
+                });
+            }
+            (Some(Ok(Kept::Kept)), None) => narrator.lease("released", &format!("lease {name}: released"), &|event| {
+                event.text("lease", &name.to_string()).number("fence", self.fence);
+            }),
+            _ if state.is_lost => {}
+            (Some(Ok(Kept::Fenced)), _) => {
+                narrator.remark(format_args!("the lease {name} had ended before it was released"));
+            }
+            (other, _) => {
+                let why = match other {
+                    Some(Err(error)) => error.to_string(),
+                    _ => "the store does not answer".to_owned(),
+                };
+                let ttl = Human(self.times.ttl);
+                let url = place::shown(&self.url);
+                narrator.remark(format_args!(
+                    "the lease {name} was not released, and ends by itself within {ttl}: store {url}: {why}"
+                ));
+            }
+        }
+    }
+}
+
+/// A run that failed lets go, too. What it leaves running the watchman ends, who sees that nobody is there any more.
+impl Drop for Leased {
+    fn drop(&mut self) {
+        leave(&self.keeper);
+    }
+}
+
+/// Lets go, and waits for that, though not for long.
+fn leave(keeper: &Keeper) {
+    keeper.order(Order::End(None));
+    let latest = Instant::now() + LET_GO;
+    while !keeper.is_over() && Instant::now() < latest {
+        let _ = keeper.news.recv_timeout(Duration::from_millis(10));
+    }
+}
+
+/// A wish that is under way.
+struct Asking<'a> {
+    name: &'a Key,
+    url: &'a str,
+    keeper: &'a Keeper,
+    narrator: &'a Narrator,
+}
+
+impl Asking<'_> {
+    /// The fence, and when it was asked for; or what the run comes to without it.
+    fn run(&self, terms: &Terms<'_>, signals: &Signals) -> Result<Result<(u64, Instant), Outcome>, Fault> {
+        let began = Instant::now();
+        let end = |limit: Option<Duration>| limit.and_then(|limit| began.checked_add(limit));
+        let (out_of_time, out_of_patience) = (end(terms.left), end(terms.args.wait));
+        let mut holder = None;
+        loop {
+            let next = [out_of_time, out_of_patience].into_iter().flatten().min();
+            let wait = next.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()));
+            let signal = signals.wait(wait);
+            for news in self.keeper.news.try_iter() {
+                match news {
+                    News::Taken { fence, asked } => return Ok(Ok((fence, asked))),
+                    News::Held { by, left } => {
+                        self.waits(&by, left);
+                        holder = Some((by, left));
+                    }
+                    News::Refused { by, left } => return Ok(Err(self.refused(terms, &by, left))),
+                    News::Failed(error) => return Err(store::fault(self.url, &error)),
+                    _ => {}
+                }
+            }
+            let outcome = match () {
+                () if signal.is_some() => signal.map(Outcome::Interrupted),
+                () if out_of_time.is_some_and(|at| at <= Instant::now()) => Some(Outcome::GaveUp(Reason::Elapsed)),
+                () if out_of_patience.is_some_and(|at| at <= Instant::now()) => {
+                    let (by, left) = holder.clone().unwrap_or_default();
+                    Some(self.refused(terms, &by, left))
+                }
+                () if self.keeper.is_over() => {
+                    return Err(Fault::new(format!("the lease {} was not taken", self.name)));
+                }
+                () => None,
+            };
+            if let Some(outcome) = outcome {
+                leave(self.keeper);
+                return Ok(Err(outcome));
+            }
+        }
+    }
+
+    fn waits(&self, by: &str, left: Duration) {
+        let name = self.name;
+        let text = format!("waiting for lease {name}, which {by} holds ({:.0} left unless renewed)", Human(left));
+        self.narrator.lease("waiting", &text, &|event| {
+            event.text("lease", &name.to_string()).text("by", by).number("left_ms", millis(left));
+        });
+    }
+
+    fn refused(&self, terms: &Terms<'_>, by: &str, left: Duration) -> Outcome {
+        let name = self.name;
+        let (outcome, what) = match terms.args.held() {
+            IfHeld::Skip => (Outcome::Skipped, "skipped"),
+            IfHeld::Wait | IfHeld::Fail => (Outcome::Held, "not run"),
+        };
+        let who = if by.is_empty() { "somebody else" } else { by };
+        let text = format!("{what}: {who} holds lease {name} ({:.0} left unless renewed)", Human(left));
+        self.narrator.lease(outcome.name(), &text, &|event| {
+            event.text("lease", &name.to_string()).text("by", by).number("left_ms", millis(left));
+        });
+        outcome
+    }
+
+    fn is_held(&self, fence: u64) -> String {
+        format!("lease {}: held, fence {fence}", self.name)
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The policy by which a lease is waited for: the delays and the limits of time are those of the run. How many attempts
+/// there may be counts what the command does; and no delay is longer than half of the time to live, so that a lease whose
+/// holder died is not free for long.
+fn waiting(policy: &Policy, ttl: Duration) -> Result<Policy, Fault> {
+    let mut settings = policy.settings();
+    let half = ttl / 2;
+    settings.max_attempts = None;
+    // These are the run's, and counted by it.
+    (settings.timeout, settings.max_elapsed, settings.attempt_timeout) = (None, None, None);
+    settings.spread = Duration::ZERO;
+    if settings.cap.is_none_or(|cap| cap > half) {
+        settings.cap = Some(half);
+    }
+    let usual = || Policy::exponential(half / 16).cap(half).max_attempts(u32::MAX);
+    // A base, a list or a jitter that is longer than that has no such cap.
+    Ok(settings.policy().unwrap_or_else(|_| usual()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use relent::{Jitter, Timestamp, Verdict};
+
+    #[test]
+    fn a_lease_is_asked_for_without_end_and_at_least_twice_in_its_time() {
+        const SEC: Duration = Duration::from_secs(1);
+        let policies = [
+            Policy::default(),
+            Policy::constant(100 * SEC).max_attempts(3),
+            Policy::exponential(SEC / 10).jitter(Jitter::Proportional(0.2)).max_elapsed(SEC).max_attempts(1),
+            Policy::immediate().max_attempts(2),
+        ];
+        for policy in policies {
+            let asks = waiting(&policy, 30 * SEC).unwrap();
+            let mut call = asks.call(Timestamp::ZERO, 7);
+            for nth in 0..100_u64 {
+                let decision = call.on_failure(Timestamp::ZERO + nth as u32 * SEC, Verdict::Transient);
+                let relent::Decision::Retry(delay) = decision else { panic!("{policy:?} gave up: {decision:?}") };
+                assert!(delay <= 15 * SEC, "{policy:?}: {delay:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! `relent store check` and `relent store migrate`: what the engine says of itself, and whether it can be written.
+
+use super::{
+    args::StoreArgs,
+    open::{IfMissing, with},
+    place,
+};
+use crate::{
+    escape::escape,
+    json::{Object, array, quoted},
+    talk::{Fault, wrap, write_out},
+};
+use relent::duration::Human;
+use relent_store::{About, Acquired, Engine, Error, Holding, Key, Lease, Nonce, Owner, Store};
+use std::{
+    fmt::Write,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+/// A skew of the clocks that is worth a warning.
+const SKEW_MS: u64 = 1000;
+
+struct Checked {
+    url: String,
+    about: About,
+    read: Duration,
+    write: Duration,
+}
+
+pub(super) fn run(args: &StoreArgs) -> Result<ExitCode, Fault> {
+    let checked = with(args, IfMissing::Say, async |url, store| {
+        let (about, read) = timed(store.about()).await?;
+        // Once to warm up what is slow the first time.
+        written(&store).await?;
+        let ((), write) = timed(written(&store)).await?;
+        Ok(Checked { url, about, read, write })
+    })?;
+    let text = if args.json { checked.json() } else { checked.text() };
+    write_out(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn migrate(args: &StoreArgs) -> Result<ExitCode, Fault> {
+    let (url, about) = with(args, IfMissing::Make, async |url, store| Ok((url, store.about().await?)))?;
+    let shown = place::shown(&url);
+    let text = match (args.json, about.schema) {
+        (true, schema) => {
+            let schema = schema.map_or("null".to_owned(), |schema| schema.to_string());
+            Object::new().text("store", &shown).text("engine", about.engine).raw("schema", &schema).finish() + "\n"
+        }
+        (false, Some(schema)) => format!("{}: its tables are up to date, version {schema}\n", escape(&shown)),
+        (false, None) => format!("{}: it has no tables to bring up to date\n", escape(&shown)),
+    };
+    write_out(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn timed<T>(asked: impl Future<Output = Result<T, Error>>) -> Result<(T, Duration), Error> {
+    let began = Instant::now();
+    let answer = asked.await?;
+    Ok((answer, began.elapsed()))
+}
+
+/// Takes a lease and lets it go: two writes, which leave nothing behind but a fence.
+async fn written(store: &Store) -> Result<(), Error> {
+    let name = Key::new("relent store check").map_err(Error::from)?;
+    let (owner, nonce, ttl) = (Owner::here(), Nonce::random(), Duration::from_secs(1));
+    let lease = Lease { name: name.clone(), owner, nonce, ttl };
+    // Somebody who checks at the same time has it: then that was a write, too.
+    if let Acquired::Acquired { fence, .. } = store.engine().acquire(&lease).await? {
+        let _ = store.engine().release(&Holding { name, fence }).await?;
+    }
+    Ok(())
+}
+
+impl Checked {
+    fn clock(&self) -> String {
+        match self.about.skew_ms {
+            0 => "the store's clock is this machine's".to_owned(),
+            skew => {
+                let (by, which) =
+                    (Duration::from_millis(skew.unsigned_abs()), if skew > 0 { "ahead of" } else { "behind" });
+                format!("the store's clock is {} {which} this machine's", Human(by))
+            }
+        }
+    }
+
+    /// What to know before relying on it.
+    fn cautions(&self) -> Vec<String> {
+        let mut cautions = self.about.cautions.clone();
+        if self.about.skew_ms.unsigned_abs() >= SKEW_MS {
+            cautions.insert(
+                0,
+                format!("Clocks differ: {}. Leases count on the store's; set this machine's by NTP.", self.clock()),
+            );
+        }
+        cautions
+    }
+
+    fn text(&self) -> String {
+        let about = &self.about;
+        let mut out = String::new();
+        let schema = about.schema.map_or(String::new(), |schema| format!(", tables of version {schema}"));
+        let row = |out: &mut String, name: &str, text: &str| {
+            let text = wrap(&escape(text), 88);
+            for (nth, line) in text.lines().enumerate() {
+                let _ = writeln!(out, "{:<9} {line}", if nth == 0 { name } else { "" });
+            }
+        };
+        row(&mut out, "store", &place::shown(&self.url));
+        row(&mut out, "engine", &format!("{} {}{schema}", about.engine, about.version));
+        row(&mut out, "promises", &about.durability);
+        for caution in self.cautions() {
+            row(&mut out, "caution", &caution);
+        }
+        row(&mut out, "clock", &format!("{}, {}", about.now, self.clock()));
+        let (read, write) = (Human(self.read), Human(self.write / 2));
+        row(&mut out, "answers", &format!("a question in {read:.1}, a write in {write:.1}"));
+        out
+    }
+
+    fn json(&self) -> String {
+        let about = &self.about;
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let cautions = self.cautions();
+        let mut object = Object::new();
+        object
+            .text("store", &place::shown(&self.url))
+            .text("engine", about.engine)
+            .text("version", &about.version)
+            .raw("schema", &about.schema.map_or("null".to_owned(), |schema| schema.to_string()))
+            .text("promises", &about.durability)
+            .raw("cautions", &array(cautions.iter().map(|caution| quoted(caution))))
+            .text("now", &about.now.to_string())
+            .raw("skew_ms", &about.skew_ms.to_string())
+            .number("read_us", micros(self.read))
+            .number("write_us", micros(self.write / 2));
+        object.finish() + "\n"
+    }
+}

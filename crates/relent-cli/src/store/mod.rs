@@ -1,0 +1,25 @@
+//! `relent store`: what a store promises, what is in it; and which store a command line means at all.
+
+pub(crate) mod args;
+mod check;
+pub(crate) mod open;
+pub(crate) mod place;
+mod purge;
+mod show;
+
+pub(crate) use args::Args;
+pub(crate) use open::fault;
+
+use crate::talk::Fault;
+use args::What;
+use std::process::ExitCode;
+
+pub(crate) fn run(args: &Args) -> ExitCode {
+    let (json, outcome) = match &args.what {
+        What::Check(to) => (to.json, check::run(to)),
+        What::Show(show) => (show.to.json, show::run(show)),
+        What::Purge(purge) => (purge.to.json, purge::run(purge)),
+        What::Migrate(to) => (to.json, check::migrate(to)),
+    };
+    outcome.unwrap_or_else(|fault: Fault| fault.tell_as(json))
+}

@@ -1,0 +1,69 @@
+//! A store, opened for a command that is there for the store alone: asked a few times, and not for long.
+
+use super::{args::StoreArgs, place};
+use crate::talk::{Fault, plain};
+use relent::{Policy, duration::Human};
+use relent_store::{Any, Error, ErrorKind, Store};
+use std::{future::Future, path::Path, time::Duration};
+
+/// What there is to say when a store could not be asked.
+pub(crate) fn fault(url: &str, error: &Error) -> Fault {
+    let fault = Fault::new(format!("store {}: {error}", place::shown(url)));
+    match error.hint_text() {
+        Some(hint) => fault.hint(hint),
+        None => fault.hint("relent store check says more"),
+    }
+}
+
+/// Whether a store that is not there yet is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfMissing {
+    Make,
+    Say,
+}
+
+/// Opens the store, and does something with it. All of it within the time that was given.
+pub(crate) fn with<T, F: Future<Output = Result<T, Error>>>(
+    args: &StoreArgs,
+    missing: IfMissing,
+    work: impl FnOnce(String, Store) -> F,
+) -> Result<T, Fault> {
+    let url = place::url(args.store.as_deref())?;
+    if let (IfMissing::Say, Some(file)) = (missing, file_of(&url))
+        && !file.exists()
+    {
+        return Err(Fault::new(format!("store {}: there is no such file", place::shown(&url)))
+            .hint("the first command that uses it makes it, or relent store migrate"));
+    }
+    let cannot = |error| Fault::new(format!("cannot ask the store: {}", plain(&error)));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
+    let done = runtime.block_on(async {
+        let all = async {
+            let engine = patience(args.timeout).when(Error::verdict).retry(|_| Any::open(&url)).await;
+            let engine = engine.map_err(|err| err.last.clone().unwrap_or_else(|| slow(args.timeout)))?;
+            work(url.clone(), Store::new(engine).patience(patience(args.timeout))).await
+        };
+        tokio::time::timeout(args.timeout, all).await.unwrap_or_else(|_| Err(slow(args.timeout)))
+    });
+    done.map_err(|error| fault(&url, &error))
+}
+
+/// Who asks by hand wants an answer rather than a long wait.
+fn patience(timeout: Duration) -> Policy {
+    let slice = (timeout / 3).max(Duration::from_millis(1));
+    let policy = Policy::exponential(Duration::from_millis(20)).cap(Duration::from_millis(500)).max_attempts(4);
+    policy.attempt_timeout(slice).timeout(timeout.max(Duration::from_millis(1)))
+}
+
+fn slow(timeout: Duration) -> Error {
+    let error = Error::new(ErrorKind::Timeout, format!("it did not answer within {}", Human(timeout)));
+    error.hint("is it reachable, and is it overloaded? --timeout waits longer")
+}
+
+/// The file of a store that is one.
+fn file_of(url: &str) -> Option<&Path> {
+    let rest = url.strip_prefix("sqlite:")?;
+    let path = rest.split_once('?').map_or(rest, |(path, _)| path);
+    let path = path.strip_prefix("//").unwrap_or(path);
+    (!path.is_empty()).then(|| Path::new(path))
+}

@@ -1,0 +1,156 @@
+//! `relent store show`: what is in a store, without the values.
+
+use super::{
+    args::{KindName, ShowArgs},
+    open::{IfMissing, with},
+    place,
+};
+use crate::{
+    escape::escape,
+    json::{Object, array},
+    talk::{Fault, write_out},
+};
+use relent::duration::Human;
+use relent_store::{Held, Listed, RecordState, Time};
+use std::{fmt::Write, process::ExitCode};
+
+/// What was found of a kind.
+struct Found {
+    kind: KindName,
+    listed: Vec<Listed>,
+    /// Whether there is more.
+    is_cut: bool,
+}
+
+pub(super) fn run(args: &ShowArgs) -> Result<ExitCode, Fault> {
+    let kinds: Vec<KindName> = args.kind.map_or(KindName::ALL.to_vec(), |kind| vec![kind]);
+    let (url, now, found) = with(&args.to, IfMissing::Say, async |url, store| {
+        let mut found = Vec::new();
+        for kind in kinds {
+            // One more than is shown tells whether there is more.
+            let mut listed = store.list(kind.kind(), args.limit + 1).await?;
+            let is_cut = listed.len() > args.limit as usize;
+            listed.truncate(args.limit as usize);
+            found.push(Found { kind, listed, is_cut });
+        }
+        Ok((url, store.about().await?.now, found))
+    })?;
+    let text = match (args.to.json, args.kind) {
+        (true, _) => json(&place::shown(&url), now, &found),
+        (false, Some(_)) => found.iter().map(|found| found.table(now)).collect(),
+        (false, None) => {
+            let counts = found.iter().map(|found| format!("{:<10} {}\n", found.kind.name(), found.count()));
+            let leases = found.iter().filter(|found| found.kind == KindName::Leases && !found.listed.is_empty());
+            counts.chain(leases.map(|leases| format!("\n{}", leases.table(now)))).collect()
+        }
+    };
+    write_out(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Found {
+    fn count(&self) -> String {
+        let more = if self.is_cut { "+" } else { "" };
+        format!("{}{more}", self.listed.len())
+    }
+
+    fn table(&self, now: Time) -> String {
+        let mut out = String::new();
+        for listed in &self.listed {
+            let line = line(listed, now);
+            let _ = writeln!(out, "{}", escape(&line));
+        }
+        if self.is_cut {
+            let _ = writeln!(out, "and more; --limit shows more than {}", self.listed.len());
+        }
+        out
+    }
+}
+
+fn left(until: Time, now: Time) -> String {
+    format!("{:.0}", Human(until.since(now)))
+}
+
+fn line(listed: &Listed, now: Time) -> String {
+    match listed {
+        Listed::Lease { name, owner, fence, until } => {
+            format!("{name}  held by {}, fence {fence}, {} left unless renewed", owner.as_str(), left(*until, now))
+        }
+        Listed::Record { scope, key, state, fence, since, expires, bytes } => format!(
+            "{scope} {key}  {} since {since}, fence {fence}, {bytes} bytes, forgotten in {}",
+            state_name(*state),
+            left(*expires, now)
+        ),
+        Listed::Value { key, version, bytes } => format!("{key}  version {}, {bytes} bytes", version.0),
+        Listed::Seen { scope, key, expires } => format!("{scope} {key}  forgotten in {}", left(*expires, now)),
+        Listed::Upstream { name, shared } => {
+            let held = match shared.held {
+                Some(Held::Open) => ", held open",
+                Some(Held::Closed) => ", held closed",
+                None => "",
+            };
+            format!(
+                "{name}  in 10s: {} calls, {} retries, {} failures, {} processes{held}",
+                shared.calls, shared.retries, shared.failures, shared.processes
+            )
+        }
+    }
+}
+
+fn state_name(state: RecordState) -> &'static str {
+    match state {
+        RecordState::Running => "running",
+        RecordState::Unknown => "unknown",
+        RecordState::Done => "done",
+        RecordState::Failed => "failed",
+    }
+}
+
+fn json(shown: &str, now: Time, found: &[Found]) -> String {
+    let mut object = Object::new();
+    object.text("store", shown).text("now", &now.to_string());
+    for found in found {
+        object.raw(found.kind.name(), &array(found.listed.iter().map(item)));
+    }
+    let cut = found.iter().filter(|found| found.is_cut).map(|found| crate::json::quoted(found.kind.name()));
+    object.raw("cut", &array(cut));
+    object.finish() + "\n"
+}
+
+fn item(listed: &Listed) -> String {
+    let mut object = Object::new();
+    match listed {
+        Listed::Lease { name, owner, fence, until } => object
+            .text("name", &name.to_string())
+            .text("owner", owner.as_str())
+            .number("fence", fence.0)
+            .text("until", &until.to_string()),
+        Listed::Record { scope, key, state, fence, since, expires, bytes } => object
+            .text("scope", &scope.to_string())
+            .text("key", &key.to_string())
+            .text("state", state_name(*state))
+            .number("fence", fence.0)
+            .text("since", &since.to_string())
+            .text("expires", &expires.to_string())
+            .number("bytes", *bytes),
+        Listed::Value { key, version, bytes } => {
+            object.text("key", &key.to_string()).number("version", version.0).number("bytes", *bytes)
+        }
+        Listed::Seen { scope, key, expires } => {
+            object.text("scope", &scope.to_string()).text("key", &key.to_string()).text("expires", &expires.to_string())
+        }
+        Listed::Upstream { name, shared } => {
+            let held = shared.held.map(|held| if held == Held::Open { "open" } else { "closed" });
+            object
+                .text("name", &name.to_string())
+                .number("calls", shared.calls)
+                .number("retries", shared.retries)
+                .number("successes", shared.successes)
+                .number("failures", shared.failures)
+                .number("processes", shared.processes)
+                .number("open", shared.open)
+                .option("held", held)
+        }
+    };
+    object.finish()
+}

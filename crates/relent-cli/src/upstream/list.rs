@@ -1,0 +1,176 @@
+//! `relent upstream list` and `watch`.
+
+use super::{
+    args::{ListArgs, WatchArgs},
+    of_the_file,
+};
+use crate::{
+    escape::escape,
+    json::{Object, array},
+    screen,
+    store::{
+        open::{IfMissing, with},
+        place,
+    },
+    talk::{Fault, write_out},
+};
+use relent_store::{Held, Key, Kind, Listed, Shared};
+use std::{
+    fmt::Write,
+    io::{self, IsTerminal},
+    process::ExitCode,
+    thread,
+};
+
+/// The most upstreams that are listed.
+const MOST: u32 = 1000;
+
+/// Upstreams by name, and the store that knows them.
+struct Seen {
+    url: String,
+    upstreams: Vec<(Key, Shared)>,
+}
+
+fn ask(args: &ListArgs) -> Result<Seen, Fault> {
+    let to = of_the_file(&args.to, args.policy.as_deref(), None)?;
+    with(&to, IfMissing::Say, async |url, store| {
+        let listed = store.list(Kind::Upstreams, MOST).await?;
+        let upstreams = listed.into_iter().filter_map(|listed| match listed {
+            Listed::Upstream { name, shared } => Some((name, shared)),
+            _ => None,
+        });
+        Ok(Seen { url, upstreams: upstreams.collect() })
+    })
+}
+
+pub(super) fn list(args: &ListArgs) -> Result<ExitCode, Fault> {
+    let seen = ask(args)?;
+    let text = match args.to.json {
+        true => seen.json() + "\n",
+        false if seen.upstreams.is_empty() => {
+            format!("no process has told {} of an upstream\n", escape(&place::shown(&seen.url)))
+        }
+        false => seen.table(),
+    };
+    write_out(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lists again and again. A store that goes away meanwhile is told of, and asked again.
+pub(super) fn watch(args: &WatchArgs) -> Result<ExitCode, Fault> {
+    let json = args.list.to.json;
+    let is_live = io::stdout().is_terminal() && !screen::is_dumb() && !json;
+    let mut left = args.times.unwrap_or(u64::MAX);
+    let mut is_first = true;
+    while left > 0 {
+        left -= 1;
+        let text = match ask(&args.list) {
+            Ok(seen) if json => seen.json() + "\n",
+            Ok(seen) if is_live => format!("\x1b[H\x1b[J{}", seen.table()),
+            Ok(seen) => seen.lines(),
+            // What never worked is a mistake of whoever asked.
+            Err(fault) if is_first => return Err(fault),
+            Err(fault) => {
+                let _ = fault.tell_as(json);
+                String::new()
+            }
+        };
+        is_first = false;
+        if is_closed(&text)? {
+            break;
+        }
+        if left > 0 {
+            thread::sleep(args.every);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes it; whether nobody reads it any more.
+fn is_closed(text: &str) -> Result<bool, Fault> {
+    use std::io::Write;
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(true),
+        Err(error) => Err(Fault::new(format!("cannot write to standard output: {}", crate::talk::plain(&error)))),
+        Ok(()) => Ok(false),
+    }
+}
+
+fn held(shared: &Shared) -> &'static str {
+    match shared.held {
+        Some(Held::Open) => "held open",
+        Some(Held::Closed) => "held closed",
+        None => "-",
+    }
+}
+
+impl Seen {
+    fn table(&self) -> String {
+        let names: Vec<String> =
+            self.upstreams.iter().map(|(name, _)| escape(&name.to_string()).into_owned()).collect();
+        let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max("upstream".len());
+        let mut out = format!(
+            "{:<width$}  {:>8}  {:>8}  {:>8}  {:>8}  {:>6}  {:>9}  by hand\n",
+            "upstream", "calls", "retries", "failed", "well", "in row", "processes"
+        );
+        for (name, (_, shared)) in names.iter().zip(&self.upstreams) {
+            let _ = writeln!(
+                out,
+                "{name:<width$}  {:>8}  {:>8}  {:>8}  {:>8}  {:>6}  {:>9}  {}",
+                shared.calls,
+                shared.retries,
+                shared.failures,
+                shared.successes,
+                shared.run,
+                shared.processes,
+                held(shared)
+            );
+        }
+        out.push_str("over the last ten seconds, of all processes\n");
+        out
+    }
+
+    fn lines(&self) -> String {
+        let mut out = String::new();
+        for (name, shared) in &self.upstreams {
+            let name = name.to_string();
+            let _ = writeln!(
+                out,
+                "{} {} calls={} retries={} failed={} well={} run={} processes={} hand={}",
+                shared.now,
+                escape(&name),
+                shared.calls,
+                shared.retries,
+                shared.failures,
+                shared.successes,
+                shared.run,
+                shared.processes,
+                held(shared).replace(' ', "-")
+            );
+        }
+        out
+    }
+
+    fn json(&self) -> String {
+        let one = |(name, shared): &(Key, Shared)| {
+            let held = shared.held.map(|held| if held == Held::Open { "open" } else { "closed" });
+            let mut object = Object::new();
+            object
+                .text("name", &name.to_string())
+                .number("calls", shared.calls)
+                .number("retries", shared.retries)
+                .number("failures", shared.failures)
+                .number("successes", shared.successes)
+                .number("run", shared.run)
+                .number("processes", shared.processes)
+                .number("open", shared.open)
+                .option("held", held)
+                .text("now", &shared.now.to_string());
+            object.finish()
+        };
+        let mut object = Object::new();
+        object.text("store", &place::shown(&self.url)).raw("upstreams", &array(self.upstreams.iter().map(one)));
+        object.finish()
+    }
+}

@@ -1,0 +1,90 @@
+//! `relent upstream`: what all processes know of a far side, and a hand on its breaker; and how one process shares it.
+
+mod args;
+mod list;
+pub(crate) mod rules;
+pub(crate) mod sharing;
+
+pub(crate) use args::Args;
+
+use crate::{
+    policy_args::PolicyArgs,
+    store::{
+        args::StoreArgs,
+        open::{IfMissing, with},
+        place,
+    },
+    talk::{Fault, plain, write_out},
+    upstream_args::Described,
+};
+use args::{Hand, What};
+use relent_store::{Held, Key};
+use rules::Rules;
+use sharing::Sharing;
+use std::process::ExitCode;
+
+pub(crate) fn run(args: &Args) -> ExitCode {
+    let (json, outcome) = match &args.what {
+        None => (args.list.to.json, list::list(&args.list)),
+        Some(What::List(list)) => (list.to.json, list::list(list)),
+        Some(What::Watch(watch)) => (watch.list.to.json, list::watch(watch)),
+        Some(What::Open(hand)) => (hand.to.json, hold(hand, Some(Held::Open))),
+        Some(What::Close(hand)) => (hand.to.json, hold(hand, Some(Held::Closed))),
+        Some(What::Release(hand)) => (hand.to.json, hold(hand, None)),
+    };
+    outcome.unwrap_or_else(|fault: Fault| fault.tell_as(json))
+}
+
+/// Holds a breaker, or lets it go.
+fn hold(hand: &Hand, held: Option<Held>) -> Result<ExitCode, Fault> {
+    let name = &hand.name;
+    let to = of_the_file(&hand.to, hand.policy.as_deref(), Some(&name.to_string()))?;
+    let url = with(&to, IfMissing::Make, async |url, store| store.hold(name, held).await.map(|()| url))?;
+    let (word, what) = match held {
+        Some(Held::Open) => ("open", "is held open: no attempt is let through"),
+        Some(Held::Closed) => ("closed", "is held closed: every attempt is let through"),
+        None => ("none", "decides for itself again"),
+    };
+    let text = match hand.to.json {
+        true => {
+            let mut object = crate::json::Object::new();
+            object.text("store", &place::shown(&url)).text("name", &name.to_string()).text("held", word).finish()
+        }
+        false => {
+            let until = if held.is_some() { format!(", until relent upstream release {name}") } else { String::new() };
+            format!("{name} {what}{until}")
+        }
+    };
+    write_out(format!("{text}\n").as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The flags of the store, with that of the policy file where no flag names one: of this upstream, or of the first that
+/// has one.
+fn of_the_file(to: &StoreArgs, policy: Option<&str>, name: Option<&str>) -> Result<StoreArgs, Fault> {
+    if to.store.is_some() {
+        return Ok(to.clone());
+    }
+    let policy = PolicyArgs { policy: policy.map(str::to_owned), ..PolicyArgs::default() };
+    let config = &policy.whole_file()?.config;
+    let of_any = || config.upstreams().find_map(|upstream| config.store_of(upstream));
+    let store = match name {
+        Some(name) => config.store_of(name),
+        None => of_any(),
+    };
+    Ok(StoreArgs { store: store.map(str::to_owned), ..to.clone() })
+}
+
+/// What is shared of an upstream with other processes, if a flag or the file names a store for it.
+///
+/// # Errors
+///
+/// There is no place for the store, or no thread to ask it.
+pub(crate) fn sharing_of(described: Option<&Described>, flag: Option<&str>) -> Result<Option<Sharing>, Fault> {
+    let Some(described) = described else { return Ok(None) };
+    let Some(url) = flag.or(described.store.as_deref()) else { return Ok(None) };
+    let name = &described.name;
+    let key = Key::new(name).map_err(|error| Fault::new(format!("upstream {name:?}: {error}")))?;
+    let sharing = Sharing::start(place::url(Some(url))?, key, Rules::of(&described.draft.settings()));
+    sharing.map(Some).map_err(|error| Fault::new(format!("cannot share an upstream: {}", plain(&error))))
+}

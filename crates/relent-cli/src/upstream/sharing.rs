@@ -1,0 +1,277 @@
+//! One process that shares what it knows of an upstream with all others, by a store.
+//!
+//! What its own upstream refuses, is refused: the store is asked only about what that lets through, and for a short time. A
+//! store that is away is told of once, and then this process goes on alone; it asks again after a while. A thread asks, so
+//! that a store that hangs holds up nobody.
+
+use super::rules::{Rules, Stand};
+use relent_store::{Delta, Engine, Error, Key, Nonce, Shared, Store};
+use std::{
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long a decision waits for the store.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a store that was away is not asked.
+const LEFT_ALONE: Duration = Duration::from_secs(5);
+
+/// How long a store may take to be opened, and to be told goodbye.
+const AT_THE_ENDS: Duration = Duration::from_secs(3);
+
+/// What a process shares of an upstream.
+pub(crate) struct Sharing {
+    rules: Rules,
+    name: Key,
+    process: Nonce,
+    seq: u64,
+    /// What happened since it was last told.
+    untold: Untold,
+    asks: Sender<Delta>,
+    answers: Receiver<(u64, Result<Shared, Error>)>,
+    /// Until when the store is left alone.
+    away: Option<Instant>,
+    is_said: bool,
+    remarks: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Untold {
+    successes: u64,
+    failures: u64,
+    run: u64,
+    /// Whether this process's own breaker is open.
+    is_open: bool,
+}
+
+/// Whether an attempt may start.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Leave {
+    Go,
+    /// Why not.
+    No(String),
+}
+
+impl Sharing {
+    /// Starts to share. The store is opened by a thread, and not waited for.
+    pub(crate) fn start(url: String, name: Key, rules: Rules) -> std::io::Result<Sharing> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (asks, taken) = channel::<Delta>();
+        let (tell, answers) = channel();
+        let run = move || {
+            let mut store = None;
+            while let Ok(delta) = taken.recv() {
+                let seq = delta.seq;
+                let answer = runtime.block_on(async {
+                    let asked = async {
+                        if store.is_none() {
+                            store = Some(Store::open(&url).await?);
+                        }
+                        match &store {
+                            Some(store) => store.engine().merge(&delta).await,
+                            None => Err(Error::new(relent_store::ErrorKind::Unavailable, "it is not open")),
+                        }
+                    };
+                    let slow = |_| Err(Error::new(relent_store::ErrorKind::Timeout, "it does not answer"));
+                    tokio::time::timeout(AT_THE_ENDS, asked).await.unwrap_or_else(slow)
+                });
+                if tell.send((seq, answer)).is_err() {
+                    return;
+                }
+            }
+        };
+        thread::Builder::new().name("upstream".into()).spawn(run)?;
+        let (process, untold) = (Nonce::random(), Untold::default());
+        Ok(Sharing {
+            rules,
+            name,
+            process,
+            seq: 0,
+            untold,
+            asks,
+            answers,
+            away: None,
+            is_said: false,
+            remarks: Vec::new(),
+        })
+    }
+
+    /// What there is to say since this was last asked.
+    pub(crate) fn take_remarks(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.remarks)
+    }
+
+    /// May an attempt start, as far as all others know? A first attempt is a call.
+    pub(crate) fn ask(&mut self, is_first: bool) -> Leave {
+        let window = self.rules.breaker_window().unwrap_or(Duration::from_secs(10));
+        // What is refused is no call, so it is looked at before it is told.
+        let Some(shared) = self.tell(window, 0, 0, PATIENCE) else { return Leave::Go };
+        let probes = match self.rules.stand(&shared) {
+            Stand::Open(why) => return Leave::No(why.to_string()),
+            Stand::HalfOpen(probes) if shared.calls >= probes => return Leave::No(finding_out(&shared)),
+            Stand::HalfOpen(probes) => Some(probes),
+            Stand::Closed => None,
+        };
+        if !is_first && probes.is_none() {
+            return Leave::Go;
+        }
+        let told = self.tell(window, 1, 0, PATIENCE);
+        match (told, probes) {
+            // Others were quicker.
+            (Some(shared), Some(probes)) if shared.calls > probes => Leave::No(finding_out(&shared)),
+            _ => Leave::Go,
+        }
+    }
+
+    /// An attempt has ended. Told with whatever is told next.
+    pub(crate) fn ended(&mut self, is_failure: bool, is_open: bool) {
+        match is_failure {
+            true => (self.untold.failures, self.untold.run) = (self.untold.failures + 1, self.untold.run + 1),
+            false => (self.untold.successes, self.untold.run) = (self.untold.successes + 1, 0),
+        }
+        self.untold.is_open = is_open;
+    }
+
+    /// May a retry be made, as far as all others know? If so it is counted.
+    pub(crate) fn pay(&mut self) -> bool {
+        let Some(window) = self.rules.budget_window() else { return true };
+        // A retry that is refused must not count, so it is looked at before it is counted.
+        let Some(shared) = self.tell(window, 0, 0, PATIENCE) else { return true };
+        if !self.rules.may_retry(&shared) {
+            return false;
+        }
+        self.tell(window, 0, 1, PATIENCE).is_none_or(|shared| shared.retries <= self.rules.retries(&shared))
+    }
+
+    /// Tells what happened, and hears what all others saw; nothing if the store does not answer in time.
+    fn tell(&mut self, window: Duration, calls: u64, retries: u64, patience: Duration) -> Option<Shared> {
+        if self.away.is_some_and(|until| Instant::now() < until) {
+            return None;
+        }
+        self.seq += 1;
+        let Untold { successes, failures, run, is_open } = self.untold;
+        let delta = Delta {
+            upstream: self.name.clone(),
+            process: self.process,
+            seq: self.seq,
+            window: window.clamp(Duration::from_secs(1), Duration::from_secs(3600)),
+            calls,
+            retries,
+            successes,
+            failures,
+            run,
+            is_open,
+            // A process that ends with an open breaker keeps its vote for the window: it saw what it saw.
+            is_last: false,
+        };
+        let until = Instant::now() + if self.seq == 1 { patience.max(AT_THE_ENDS) } else { patience };
+        // A thread that is gone answers nothing.
+        let _ = self.asks.send(delta);
+        loop {
+            match self.answers.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                // An answer to what was not waited for.
+                Ok((seq, _)) if seq != self.seq => {}
+                Ok((_, Ok(shared))) => {
+                    self.untold = Untold { is_open, ..Untold::default() };
+                    if std::mem::take(&mut self.is_said) {
+                        self.remarks.push(format!("{}: its store is back", self.name));
+                    }
+                    self.away = None;
+                    return Some(shared);
+                }
+                Ok((_, Err(error))) => return self.alone(&error.to_string()),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        // What was asked may be done later: it is not told again.
+        self.untold = Untold { is_open, ..Untold::default() };
+        self.alone("it does not answer")
+    }
+
+    fn alone(&mut self, why: &str) -> Option<Shared> {
+        self.away = Some(Instant::now() + LEFT_ALONE);
+        if !std::mem::replace(&mut self.is_said, true) {
+            self.remarks.push(format!("{}: its store is away, going on alone: {why}", self.name));
+        }
+        None
+    }
+}
+
+/// Tells what is left to tell.
+impl Drop for Sharing {
+    fn drop(&mut self) {
+        if self.untold.successes + self.untold.failures > 0 {
+            let _ = self.tell(Duration::from_secs(1), 0, 0, AT_THE_ENDS);
+        }
+    }
+}
+
+fn finding_out(shared: &Shared) -> String {
+    format!("after {} failures in a row another process finds out whether it is well again", shared.run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use relent::config::UpstreamDraft;
+
+    fn rules() -> Rules {
+        let mut draft = UpstreamDraft::default();
+        draft.set("budget", "ratio=0.1,min_per_second=0,window=1h").unwrap();
+        draft.set("breaker", "consecutive=20,open_for=30s").unwrap();
+        Rules::of(&draft.settings())
+    }
+
+    fn sharing(url: &str) -> Sharing {
+        Sharing::start(url.to_owned(), Key::new("bank").unwrap(), rules()).unwrap()
+    }
+
+    /// A retry for each ten calls.
+    #[test]
+    fn processes_share_a_budget() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("state.db").display());
+        let mut paid = 0;
+        for _ in 0..20 {
+            let mut process = sharing(&url);
+            assert_eq!(process.ask(true), Leave::Go);
+            process.ended(false, false);
+            paid += u32::from(process.pay());
+            assert!(process.take_remarks().is_empty());
+        }
+        assert_eq!(paid, 2);
+    }
+
+    #[test]
+    fn processes_share_a_breaker() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("state.db").display());
+        let mut refused = 0;
+        for _ in 0..30 {
+            let mut process = sharing(&url);
+            match process.ask(true) {
+                Leave::Go => process.ended(true, false),
+                Leave::No(why) => {
+                    assert_eq!(why, "20 attempts in a row have failed, of all processes");
+                    refused += 1;
+                }
+            }
+        }
+        assert_eq!(refused, 10);
+    }
+
+    #[test]
+    fn without_its_store_a_process_goes_on_alone_and_says_so_once() {
+        let mut process = sharing("sqlite:/no/such/folder/state.db");
+        for _ in 0..10 {
+            assert_eq!(process.ask(true), Leave::Go);
+            process.ended(true, false);
+            assert!(process.pay());
+        }
+        let remarks = process.take_remarks();
+        assert_eq!(remarks.len(), 1, "{remarks:?}");
+        assert!(remarks[0].starts_with("bank: its store is away, going on alone: "), "{remarks:?}");
+    }
+}

@@ -1,0 +1,267 @@
+//! A command on one machine of many: `--lease`, with real processes.
+
+use super::{Place, QUICK, is_running, until};
+use crate::binary::Outcome;
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// Short waits, one store, a lease that a test can outwait.
+const LEASE: [&str; 6] = ["--store", "sqlite:state.db", "--lease", "nightly", "--cap", "20ms"];
+
+fn args<'a>(flags: &[&'a str], script: &'a str) -> Vec<&'a str> {
+    [&QUICK[..], &LEASE[..], flags, &["--", "sh", "-c", script]].concat()
+}
+
+fn start(place: &Place, flags: &[&str], script: &str) -> Child {
+    let mut command = place.command(&args(flags, script));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary was built")
+}
+
+fn wait(child: Child) -> Outcome {
+    let output = child.wait_with_output().unwrap();
+    Outcome {
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        code: output.status.code(),
+    }
+}
+
+fn signal(name: &str, pid: &str) {
+    assert!(Command::new("kill").args([&format!("-{name}"), pid.trim()]).status().unwrap().success());
+}
+
+/// The numbers that runs have written down, one a line.
+fn fences(place: &Place) -> Vec<u64> {
+    place.0.read("fences").lines().map(|line| line.parse().unwrap()).collect()
+}
+
+#[test]
+fn of_ten_at_once_no_two_run_together_and_fences_grow() {
+    let place = Place::new();
+    let script = "mkdir busy || echo two >> wrong; echo $RELENT_FENCE >> fences; sleep 0.03; rmdir busy";
+    let runs: Vec<Child> = (0..10).map(|_| start(&place, &["--lease-ttl", "10s"], script)).collect();
+    for run in runs {
+        let outcome = wait(run);
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    }
+    assert!(!place.has("wrong"));
+    let fences = fences(&place);
+    assert!(fences.len() == 10 && fences.is_sorted_by(|a, b| a < b), "{fences:?}");
+}
+
+#[test]
+fn the_lease_is_one_for_all_attempts_and_let_go_after_them() {
+    let place = Place::new();
+    let outcome = place.relent(&args(&["-q"], "echo $RELENT_FENCE >> fences; [ $RELENT_ATTEMPT = 3 ]"));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let fences_of_one = fences(&place);
+    assert!(fences_of_one.len() == 3 && fences_of_one.iter().all(|fence| *fence == fences_of_one[0]));
+    let next = place.relent(&args(&["-q", "--lease-held", "fail"], "echo $RELENT_FENCE >> fences"));
+    assert_eq!(next.code, Some(0), "{next:?}");
+    assert!(fences(&place)[3] > fences_of_one[0]);
+}
+
+/// The command goes as soon as its relent is dead; the lease, when its time is over.
+#[test]
+fn a_relent_that_is_killed_takes_its_command_along_and_the_next_gets_the_lease() {
+    let place = Place::new();
+    let mut first = start(&place, &["--lease-ttl", "1s"], "echo $RELENT_FENCE >> fences; echo $$ > pid; exec sleep 60");
+    until("the first runs", || place.has("pid") && !place.0.read("pid").is_empty());
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let killed = Instant::now();
+    let pid = place.0.read("pid");
+    until("its command is ended", || !is_running(&pid));
+    let second = wait(start(&place, &["--lease-ttl", "1s"], "echo $RELENT_FENCE >> fences"));
+    assert_eq!(second.code, Some(0), "{second:?}");
+    assert!(second.stderr.contains("waiting for lease nightly, which "), "{second:?}");
+    let fences = fences(&place);
+    assert!(fences.len() == 2 && fences[0] < fences[1], "{fences:?}");
+    assert!(killed.elapsed() < Duration::from_secs(10));
+}
+
+/// Its command is ended by the second process before another can have the lease, though it heeds no TERM.
+#[test]
+fn a_relent_that_is_stopped_loses_the_lease_and_its_command() {
+    let place = Place::new();
+    let stubborn = "trap '' TERM; echo $RELENT_FENCE >> fences; echo $$ > pid; while :; do sleep 0.01; done";
+    let first = start(&place, &["--lease-ttl", "3s"], stubborn);
+    until("the first runs", || place.has("pid") && !place.0.read("pid").is_empty());
+    let pid = place.0.read("pid");
+    signal("STOP", &first.id().to_string());
+    // What runs under the lease next looks whether the first command is still there, dead ones that nobody has waited for aside.
+    let script = format!("echo $RELENT_FENCE >> fences; grep -s '^State:' /proc/{}/status > state; true", pid.trim());
+    let second = wait(start(&place, &["--lease-ttl", "3s"], &script));
+    assert_eq!(second.code, Some(0), "{second:?}");
+    let state = place.0.read("state");
+    assert!(state.is_empty() || state.contains("Z ("), "two at once: {state} {second:?}");
+    signal("CONT", &first.id().to_string());
+    let first = wait(first);
+    assert_eq!(first.code, Some(75), "{first:?}");
+    assert!(first.stderr.contains("relent: the lease nightly "), "{first:?}");
+    let fences = fences(&place);
+    assert!(fences.len() == 2 && fences[0] < fences[1], "{fences:?}");
+}
+
+/// Somebody locks the whole store: the command is told to end in time, and that is how it is.
+#[test]
+fn a_store_that_is_away_ends_the_command_before_the_lease() {
+    let place = Place::new();
+    let script = "trap 'echo told > told; exit 3' TERM; echo $$ > pid; while :; do sleep 0.01; done";
+    let run = start(&place, &["--lease-ttl", "3s"], script);
+    until("it runs", || place.has("pid") && !place.0.read("pid").is_empty());
+    let lock = rusqlite::Connection::open(place.0.path().join("state.db")).unwrap();
+    lock.busy_timeout(Duration::from_secs(5)).unwrap();
+    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let began = Instant::now();
+    until("it was told", || place.has("told"));
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    drop(lock);
+    let outcome = wait(run);
+    assert_eq!(outcome.code, Some(75), "{outcome:?}");
+    assert!(outcome.stderr.contains("the lease nightly cannot be renewed: "), "{outcome:?}");
+    assert!(outcome.stderr.contains("stopped after 1 attempt in "), "{outcome:?}");
+}
+
+#[test]
+fn who_does_not_wait_is_told_who_holds_it() {
+    let place = Place::new();
+    let holder = start(&place, &[], "touch held; while [ ! -e go ]; do sleep 0.01; done");
+    until("it is held", || place.has("held"));
+    let by = format!(":{} holds lease nightly (", holder.id());
+    let said = |flags: &[&str]| wait(start(&place, flags, "touch ran"));
+
+    let skipped = said(&["--lease-held", "skip"]);
+    assert_eq!(skipped.code, Some(0), "{skipped:?}");
+    assert!(skipped.stderr.starts_with("relent: skipped: ") && skipped.stderr.contains(&by), "{skipped:?}");
+    let failed = said(&["--lease-held", "fail"]);
+    assert_eq!(failed.code, Some(75), "{failed:?}");
+    assert!(failed.stderr.starts_with("relent: not run: ") && failed.stderr.contains(&by), "{failed:?}");
+    let waited = said(&["--lease-wait", "50ms"]);
+    assert_eq!(waited.code, Some(75), "{waited:?}");
+    assert!(waited.stderr.contains("waiting for lease nightly, which "), "{waited:?}");
+    assert!(waited.stderr.contains("relent: not run: ") && waited.stderr.contains(&by), "{waited:?}");
+    for flag in ["--timeout", "--max-elapsed"] {
+        let late = said(&[flag, "50ms"]);
+        assert_eq!(late.code, Some(124), "{late:?}");
+    }
+    assert_eq!(said(&["-q", "--lease-held", "skip"]).stderr, "");
+    let machine = said(&["--json", "--lease-held", "skip"]).stderr;
+    let events: Vec<serde_json::Value> = machine.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((events.len(), &events[0]["state"], &events[0]["lease"]), (2, &"skipped".into(), &"nightly".into()));
+    assert_eq!((&events[1]["outcome"], &events[1]["exit"]), (&"skipped".into(), &0.into()));
+
+    assert!(!place.has("ran"), "nobody ran without the lease");
+    fs::write(place.0.path().join("go"), "").unwrap();
+    assert_eq!(wait(holder).code, Some(0));
+}
+
+#[test]
+fn a_wait_ends_with_a_signal_and_takes_nothing() {
+    let place = Place::new();
+    let holder = start(&place, &[], "touch held; while [ ! -e go ]; do sleep 0.01; done");
+    until("it is held", || place.has("held"));
+    let waiting = start(&place, &["--report", "report.json"], "touch ran");
+    std::thread::sleep(Duration::from_millis(50));
+    signal("TERM", &waiting.id().to_string());
+    let waiting = wait(waiting);
+    assert_eq!(waiting.code, Some(143), "{waiting:?}");
+    fs::write(place.0.path().join("go"), "").unwrap();
+    assert_eq!(wait(holder).code, Some(0));
+    let next = wait(start(&place, &["--lease-held", "fail"], "true"));
+    assert_eq!(next.code, Some(0), "{next:?}");
+    assert!(!place.has("ran"));
+}
+
+/// Ten hosts whose clocks differ by less than a minute run a short job once.
+#[test]
+fn a_lease_can_be_kept_for_longer_than_the_command_takes() {
+    let place = Place::new();
+    let first = wait(start(&place, &["--lease-at-least", "1h", "-v"], "echo $RELENT_FENCE >> fences"));
+    assert_eq!(first.code, Some(0), "{first:?}");
+    assert!(
+        first.stderr.contains("lease nightly: kept for another 1h") || first.stderr.contains("kept for another 59m")
+    );
+    let second = wait(start(&place, &["--lease-held", "skip"], "echo $RELENT_FENCE >> fences"));
+    assert_eq!((second.code, fences(&place).len()), (Some(0), 1), "{second:?}");
+}
+
+#[test]
+fn the_report_and_the_events_have_the_fence() {
+    let place = Place::new();
+    let outcome = wait(start(&place, &["--json", "--report", "report.json"], "true"));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let report: serde_json::Value = serde_json::from_str(&place.0.read("report.json")).unwrap();
+    assert_eq!(report["fence"], 1);
+    assert!(outcome.stderr.contains(r#""event":"lease","state":"held","lease":"nightly","fence":1,"#), "{outcome:?}");
+    assert!(outcome.stderr.contains(r#""state":"released""#), "{outcome:?}");
+}
+
+#[test]
+fn without_a_store_named_it_is_a_file_of_ones_own() {
+    let place = Place::new();
+    let run = |variable: &str, value: &str| {
+        let mut command = place.command(&["run", "--lease", "a", "--", "true"]);
+        command.env("HOME", place.0.path()).env_remove("XDG_STATE_HOME").env(variable, value);
+        place.outcome(&mut command)
+    };
+    run("LANG", "C").is(0, "", "");
+    let folder = place.0.path().join(".local/state/relent");
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&folder), mode(&folder.join("state.db"))), (0o700, 0o600));
+    run("XDG_STATE_HOME", place.0.path().join("state").to_str().unwrap()).is(0, "", "");
+    assert!(place.has("state/relent/state.db"));
+    run("RELENT_STORE", "sqlite:own.db").is(0, "", "");
+    assert!(place.has("own.db"));
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+    let stderr = run("LANG", "C").stderr;
+    assert!(stderr.contains("others can write to it\nhint: name another place: --store sqlite:FILE"), "{stderr}");
+}
+
+#[test]
+fn stores_that_are_none_are_told_of_without_credentials() {
+    let place = Place::new().file("text.db", &"no store ".repeat(1000));
+    let said = |url: &str| {
+        let began = Instant::now();
+        let outcome = place.relent(&["run", "--store", url, "--lease", "a", "--", "touch", "ran"]);
+        assert!(began.elapsed() < Duration::from_secs(15), "{url}");
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(125), ""), "{outcome:?}");
+        assert!(outcome.stderr.starts_with("error: store ") && outcome.stderr.contains("\nhint: "), "{outcome:?}");
+        outcome.stderr
+    };
+    assert!(said("sqlite:text.db").starts_with("error: store sqlite:text.db: the file is no store, or is damaged\n"));
+    assert!(said("sqlite:no/such/folder.db").contains("cannot be made"));
+    assert!(
+        said("mysql://ann:pw@host/db").starts_with("error: store mysql://***@host/db: the store's URL names no engine")
+    );
+    assert!(said("nonsense").contains("names no engine"));
+    assert!(said("sqlite:state.db?x=1").contains("x"));
+    assert!(!place.has("ran"));
+}
+
+#[test]
+fn bad_flags_say_what_and_why() {
+    let place = Place::new();
+    let said = |flags: &[&str]| {
+        let outcome = place.relent(&[&["run"], flags, &["--", "true"]].concat());
+        assert_eq!(outcome.code, Some(125), "{outcome:?}");
+        outcome.stderr
+    };
+    assert!(said(&["--lease", ""]).contains("hint: a name like nightly, the same for all who share it\n"));
+    assert!(said(&["--lease", &"x".repeat(256)]).contains("more than 255"));
+    assert!(said(&["--lease", "a", "--lease-ttl", "1ms"]).contains("the duration is shorter than 100ms\n"));
+    assert!(said(&["--lease", "a", "--lease-held", "kill"]).contains("[possible values: wait, skip, fail]"));
+    assert!(said(&["--lease-ttl", "3s"]).contains("--lease <NAME>"));
+}
+
+#[test]
+fn the_help_of_leases() {
+    let outcome = crate::binary::relent(&["help", "lease"]);
+    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)));
+    crate::binary::golden("help-lease.txt", &outcome.stdout);
+    assert!(outcome.stdout.lines().all(|line| line.chars().count() <= 100), "{}", outcome.stdout);
+}

@@ -1,0 +1,155 @@
+//! `relent store`: what a store promises and what is in it, and what is said when there is none.
+
+use crate::binary::{Folder, Outcome, golden, relent};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+const STATE: [&str; 2] = ["--store", "sqlite:state.db"];
+
+fn store(folder: &Folder, args: &[&str]) -> Outcome {
+    folder.relent(&[&["store"], args, &STATE].concat())
+}
+
+/// A folder with a store in which a lease was taken once, and another is held.
+fn with_leases() -> Folder {
+    let folder = Folder::new();
+    for args in [&["--lease", "once"][..], &["--lease", "secret\x1b[2Jjob", "--lease-at-least", "1h"]] {
+        let outcome = folder.relent(&[&["run"], args, &STATE, &["--", "true"]].concat());
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    }
+    folder
+}
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn check_says_what_is_promised_in_plain_words() {
+    let folder = with_leases();
+    let outcome = store(&folder, &["check"]);
+    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)));
+    for line in [
+        "store     sqlite:state.db\n",
+        "engine    sqlite 3.",
+        ", tables of version ",
+        "promises  What is accepted is on the disk, and outlives a power loss (WAL, synchronous = FULL).\n",
+        "caution   One machine only: ",
+        "clock     2",
+        "answers   a question in ",
+    ] {
+        assert!(outcome.stdout.contains(line), "{line:?} is not in {}", outcome.stdout);
+    }
+    let hasty = folder.relent(&["store", "check", "--store", "sqlite:state.db?durability=process"]);
+    assert!(hasty.stdout.contains("a power loss takes the last moments"), "{}", hasty.stdout);
+    let machine = json(&store(&folder, &["check", "--json"]).stdout);
+    assert_eq!((&machine["engine"], &machine["store"]), (&"sqlite".into(), &"sqlite:state.db".into()));
+    assert!(machine["cautions"].is_array() && machine["skew_ms"].is_i64() && machine["write_us"].is_u64());
+}
+
+#[test]
+fn show_counts_and_lists_without_values() {
+    let folder = with_leases();
+    let all = store(&folder, &["show"]);
+    assert_eq!((all.stderr.as_str(), all.code), ("", Some(0)));
+    assert!(
+        all.stdout.starts_with("leases     1\nrecords    0\nvalues     0\nseen       0\nupstreams  0\n\n"),
+        "{all:?}"
+    );
+    assert!(all.stdout.contains(r"secret\x1b[2Jjob  held by ") && all.stdout.contains(", fence 2, "), "{all:?}");
+    assert!(!all.stdout.contains('\x1b'), "{all:?}");
+    assert_eq!(store(&folder, &["show", "records"]).stdout, "");
+    let machine = json(&store(&folder, &["show", "leases", "--json"]).stdout);
+    assert_eq!((machine["leases"].as_array().unwrap().len(), &machine["leases"][0]["fence"]), (1, &2.into()));
+}
+
+#[test]
+fn what_is_cut_is_said() {
+    let folder = Folder::new();
+    for name in ["a", "b", "c"] {
+        let args = ["run", "--lease", name, "--lease-at-least", "1h", "--store", "sqlite:state.db", "--", "true"];
+        assert_eq!(folder.relent(&args).code, Some(0));
+    }
+    let two = store(&folder, &["show", "leases", "--limit", "2"]).stdout;
+    assert_eq!(two.lines().count(), 3, "{two}");
+    assert!(two.ends_with("and more; --limit shows more than 2\n"), "{two}");
+    assert!(store(&folder, &["show", "--limit", "2"]).stdout.starts_with("leases     2+\n"));
+}
+
+#[test]
+fn purge_and_migrate_say_what_they_did() {
+    let folder = Folder::new();
+    let made = store(&folder, &["migrate"]);
+    assert!(made.stdout.starts_with("sqlite:state.db: its tables are up to date, version "), "{made:?}");
+    assert_eq!(store(&folder, &["purge"]).stdout, "removed 0 that had expired\n");
+    assert_eq!(json(&store(&folder, &["purge", "--json"]).stdout)["removed"], 0);
+    assert!(json(&store(&folder, &["migrate", "--json"]).stdout)["schema"].is_u64());
+}
+
+/// Each is told within its time, with what to do, and changes nothing.
+#[test]
+fn stores_that_cannot_be_used_say_why() {
+    let folder = Folder::new().file("text.db", &"no store ".repeat(1000));
+    assert_eq!(store(&folder, &["migrate"]).code, Some(0));
+    let said = |url: &str| {
+        let began = Instant::now();
+        let outcome = folder.relent(&["store", "check", "--timeout", "2s", "--store", url]);
+        assert!(began.elapsed() < Duration::from_secs(12), "{url} took {:?}", began.elapsed());
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(125), ""), "{outcome:?}");
+        assert!(outcome.stderr.starts_with("error: store ") && outcome.stderr.contains("\nhint: "), "{outcome:?}");
+        outcome.stderr
+    };
+    assert!(said("sqlite:none.db").contains("there is no such file\nhint: the first command that uses it makes it"));
+    assert!(!folder.path().join("none.db").exists());
+    assert!(said("sqlite:text.db").contains("the file is no store, or is damaged"));
+    assert!(said("bolt://ann:pw@host/db").contains("bolt://***@host/db: the store's URL names no engine"));
+
+    let lock = rusqlite::Connection::open(folder.path().join("state.db")).unwrap();
+    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let locked = said("sqlite:state.db");
+    assert!(locked.contains("another process has locked the store") || locked.contains("did not answer within"));
+    drop(lock);
+
+    let newer = rusqlite::Connection::open(folder.path().join("state.db")).unwrap();
+    newer.execute("UPDATE relent_meta SET value = 9999 WHERE name = 'version'", []).unwrap();
+    drop(newer);
+    assert!(said("sqlite:state.db").contains("tables of version 9999"));
+
+    let json_error = folder.relent(&["store", "check", "--json", "--store", "sqlite:none.db"]);
+    assert_eq!(json(&json_error.stderr)["code"], 125);
+}
+
+/// Nobody but its user can have written it, whatever the umask is.
+#[test]
+fn a_read_only_store_is_told_of() {
+    let folder = with_leases();
+    // Root may write anything: then this cannot be tried.
+    let path = folder.path().join("state.db");
+    let mut permissions = fs::metadata(&path).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&path, permissions).unwrap();
+    if fs::OpenOptions::new().write(true).open(&path).is_ok() {
+        eprintln!("SKIPPED a_read_only_store_is_told_of: this user may write read-only files");
+        return;
+    }
+    let outcome = store(&folder, &["check"]);
+    assert_eq!(outcome.code, Some(125), "{outcome:?}");
+    assert!(outcome.stderr.contains("cannot be written") || outcome.stderr.contains("cannot be opened"), "{outcome:?}");
+}
+
+#[test]
+fn the_help_of_stores() {
+    let outcome = relent(&["store", "--help"]);
+    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)));
+    golden("store-help.txt", &outcome.stdout);
+    for what in ["check", "show", "purge", "migrate"] {
+        let help = relent(&["store", what, "--help"]).stdout;
+        assert!(help.contains("--store <URL>") && help.contains("--json"), "{help}");
+        assert!(relent(&["man", "store"]).stdout.contains(what));
+    }
+    for line in outcome.stdout.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+}
