@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command talks")]
 
 mod checks;
+mod faults;
 mod fuzz;
 mod licences;
 mod models;
@@ -32,6 +33,9 @@ cargo xtask COMMAND
   soak [--seconds N] [--seed N]
                   a server at full speed with faults injected: memory stays flat, all places come back; 60 seconds
                   unless told otherwise
+  faults [--kills N] [--engine sqlite|redis|postgres] [--seed N]
+                  processes killed and stopped while they work on a store, over all engines: 1,000 kills unless told
+                  otherwise; what was accepted is there, and workers that do it wrong are caught
   vectors [DIR]   other systems' golden numbers against our profiles, from another folder if given
   fuzz [TARGET] [--seconds N]
                   fuzzing, 60 seconds a target unless told otherwise
@@ -76,6 +80,7 @@ fn main() -> ExitCode {
         ["herd"] => example("herd", &[]),
         ["soak", rest @ ..] => example("soak", rest),
         ["loopback"] => cargo(&[&["run", "--locked", "-q", "-p", "relent-cli", "--"], LOOPBACK].concat()),
+        ["faults", rest @ ..] => faults::faults(rest),
         ["vectors", rest @ ..] => vectors(rest),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["loom", rest @ ..] => models::loom(rest),

@@ -3,6 +3,7 @@
 
 mod crash;
 mod equivalence;
+mod faults;
 mod in_postgres;
 mod in_redis;
 mod keeping;
