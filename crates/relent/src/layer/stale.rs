@@ -35,6 +35,24 @@ use tower_service::Service;
 /// assert!(rates.ready().await.unwrap().call("USD").await.is_err());
 /// # });
 /// ```
+///
+/// For HTTP a 503 is an answer, and who gets an old one should know:
+///
+/// ```
+/// use moka::sync::Cache;
+/// use relent::layer::StaleLayer;
+/// use tower::{Layer, Service, ServiceExt, service_fn};
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let layer = StaleLayer::new(Cache::new(100), |_: &u16| Some("rates"))
+///     .failures(|(status, _): &(u16, bool)| *status >= 500)
+///     .mark(|(_, is_old)| *is_old = true);
+/// // A service that answers with the status that it is asked for, and says that the answer is new.
+/// let mut service = layer.layer(service_fn(async |status: u16| Ok::<_, std::io::Error>((status, false))));
+/// assert_eq!(service.ready().await.unwrap().call(200).await.unwrap(), (200, false));
+/// assert_eq!(service.ready().await.unwrap().call(503).await.unwrap(), (200, true));
+/// # });
+/// ```
 #[must_use = "a layer does nothing until it is put around a service"]
 pub struct StaleLayer<K, R, F> {
     memory: Memory<K, R>,
