@@ -11,3 +11,4 @@ mod leases;
 mod once;
 mod servers;
 mod shared;
+mod stories;
