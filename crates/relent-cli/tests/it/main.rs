@@ -4,6 +4,7 @@ mod binary;
 mod browser;
 mod connect;
 mod demo;
+mod engines;
 mod every_page;
 mod explain;
 mod frame;
