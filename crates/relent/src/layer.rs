@@ -77,7 +77,7 @@ pub use self::{
     missed::Missed,
     one_flight::{OneFlightLayer, OneFlightService},
     repeat::Repeat,
-    replay::{Replay, ReplayError},
+    replay::{ReplayBody, ReplayError},
     replayed::{Molded, Peek, Peeked, ReplayLayer, ReplayService},
     retry::{RetryFuture, RetryLayer, RetryService},
     said::Said,

@@ -2,7 +2,7 @@
 //!
 //! A stream of messages that come and a sink for those that go, whatever becomes of the connection below: it is made after
 //! the policy's [`spread`](Policy::spread), made again when it is lost, at the policy's delays, and subscribed anew each
-//! time. Refused upgrades and close codes are judged ([`Fault::verdict`]), `Retry-After` and turns are kept, and silence is
+//! time. Refused upgrades and close codes are judged ([`SocketFault::verdict`]), `Retry-After` and turns are kept, and silence is
 //! found by pings.
 //!
 //! ```no_run
@@ -35,7 +35,7 @@ mod link;
 mod outbox;
 
 pub use self::{
-    fault::{CLOSE_CODES, CloseCode, Fault, close_verdict},
+    fault::{CLOSE_CODES, CloseCode, SocketFault, close_verdict},
     outbox::{NotSent, Outbox},
 };
 pub use tokio_tungstenite::tungstenite::{self, Message, client::IntoClientRequest};
@@ -78,6 +78,42 @@ struct Keeping {
 }
 
 /// A [`WebSocket`] that is not open yet: made by [`Policy::websocket`].
+///
+/// ```
+/// # use futures_util::{SinkExt, StreamExt};
+/// use relent::{Jitter, Policy, ws::{Message, Outbox}};
+/// use std::time::Duration;
+///
+/// const FEED: Policy = Policy::exponential(Duration::from_millis(100)).jitter(Jitter::Full).max_attempts(8);
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// // At `url`, a server that says everything again.
+/// # let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+/// # let url = format!("ws://{}", listener.local_addr()?);
+/// # tokio::spawn(async move {
+/// #     while let Ok((stream, _)) = listener.accept().await {
+/// #         let mut peer = tokio_tungstenite::accept_async(stream).await.unwrap();
+/// #         while let Some(Ok(message)) = peer.next().await {
+/// #             let _ = if message.is_close() { peer.flush().await } else { peer.send(message).await };
+/// #         }
+/// #     }
+/// # });
+/// let mut feed = FEED
+///     .websocket(url)?
+///     .subscribe(|connection| vec![Message::text(format!("trades, connection {connection}"))])
+///     .outbox(Outbox::Repeat(1000))
+///     .ping_every(Duration::from_secs(20))
+///     .pong_within(Duration::from_secs(5))
+///     .healthy_after(Duration::from_secs(60))
+///     .rejoin_within(Duration::from_secs(30))
+///     .largest_message(64 << 10)
+///     .open();
+/// feed.send(Message::text("hello")).await?;
+/// assert_eq!(feed.next().await.unwrap()?, Message::text("trades, connection 1"));
+/// assert_eq!(feed.next().await.unwrap()?, Message::text("hello"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 #[must_use = "nothing is connected before `open`"]
 pub struct Opening<W = Always, N = Silent, S = SystemTimer> {
     retrier: Retrier<W, N, S>,
@@ -109,15 +145,15 @@ impl Policy {
 }
 
 impl<W, N, S> Retrier<W, N, S> {
-    /// [`Policy::websocket`] with what was added to the policy: `when` judges a [`Fault`], `notify` is told of it, `cancel`
+    /// [`Policy::websocket`] with what was added to the policy: `when` judges a [`SocketFault`], `notify` is told of it, `cancel`
     /// ends it, and each attempt to connect is a call on the upstream of [`on`](Retrier::on).
     ///
     /// ```
-    /// use relent::{Verdict, ws::{self, Fault}};
+    /// use relent::{Verdict, ws::{self, SocketFault}};
     ///
     /// let socket = ws::RECONNECT
-    ///     .when(|fault: &Fault| match fault {
-    ///         Fault::Closed { code: Some(4001), .. } => Verdict::Permanent, // Our own: logged in elsewhere.
+    ///     .when(|fault: &SocketFault| match fault {
+    ///         SocketFault::Closed { code: Some(4001), .. } => Verdict::Permanent, // Our own: logged in elsewhere.
     ///         fault => fault.verdict(),
     ///     })
     ///     .websocket("ws://chat.example/room");
@@ -193,8 +229,8 @@ impl<W, N, S> Opening<W, N, S> {
 
 impl<W, N, S> Opening<W, N, S>
 where
-    W: Judge<Fault> + Send + 'static,
-    N: Watch<Fault> + Send + 'static,
+    W: Judge<SocketFault> + Send + 'static,
+    N: Watch<SocketFault> + Send + 'static,
     S: Setting + Send + Sync + 'static,
     S::Timer: Sync,
     <S::Timer as Timer>::Sleep: Send,
@@ -226,6 +262,43 @@ impl<W, N, S> fmt::Debug for Opening<W, N, S> {
 /// the server closes with 1000, when it is [closed](WebSocket::close), or with the [`Error`] of the policy; and a `Sink`.
 ///
 /// Dropped, it ends at once, whatever waits to be sent.
+///
+/// ```
+/// # use futures_util::{SinkExt, StreamExt};
+/// use relent::{Policy, ws::{Message, NotSent}};
+/// use std::time::Duration;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// // At `url`, a server that says everything again.
+/// # let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+/// # let url = format!("ws://{}", listener.local_addr()?);
+/// # tokio::spawn(async move {
+/// #     while let Ok((stream, _)) = listener.accept().await {
+/// #         let mut peer = tokio_tungstenite::accept_async(stream).await.unwrap();
+/// #         while let Some(Ok(message)) = peer.next().await {
+/// #             let _ = if message.is_close() { peer.flush().await } else { peer.send(message).await };
+/// #         }
+/// #     }
+/// # });
+/// let mut socket = Policy::exponential(Duration::from_millis(100)).websocket(url)?.open();
+/// assert!(!socket.is_connected());
+/// // It waits in the outbox until there is a connection.
+/// socket.send(Message::text("one")).await?;
+/// assert_eq!(socket.waiting(), 1);
+/// assert_eq!(socket.next().await.unwrap()?, Message::text("one"));
+/// assert!(socket.is_connected());
+///
+/// socket.try_send(Message::text("two"))?;
+/// socket.flush().await?;
+/// assert_eq!(socket.waiting(), 0);
+/// assert_eq!(socket.next().await.unwrap()?, Message::text("two"));
+///
+/// socket.close().await;
+/// assert_eq!(socket.send(Message::text("three")).await, Err(NotSent::Ended));
+/// assert!(socket.next().await.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 pub struct WebSocket {
     line: Arc<Line>,
     task: tokio::task::AbortHandle,
@@ -241,7 +314,7 @@ impl WebSocket {
     /// # Errors
     ///
     /// Once, when the policy gave up.
-    pub async fn next(&mut self) -> Option<Result<Message, Error<Fault>>> {
+    pub async fn next(&mut self) -> Option<Result<Message, Error<SocketFault>>> {
         poll_fn(|cx| self.line.poll_next(cx)).await
     }
 
@@ -311,7 +384,7 @@ impl fmt::Debug for WebSocket {
 }
 
 impl Stream for WebSocket {
-    type Item = Result<Message, Error<Fault>>;
+    type Item = Result<Message, Error<SocketFault>>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.line.poll_next(cx)

@@ -4,7 +4,7 @@ use crate::ws_server::{Server, Socket, close_with, echo, open_door, refusal, ser
 use futures_util::{SinkExt, StreamExt};
 use relent::{
     Breaker, Cancel, Cause, Event, Jitter, Policy, Reason, Upstream, Verdict,
-    ws::{Fault, Message, NotSent, Outbox, WebSocket},
+    ws::{Message, NotSent, Outbox, SocketFault, WebSocket},
 };
 use std::{
     collections::BTreeSet,
@@ -21,7 +21,7 @@ fn text(text: &str) -> Message {
 }
 
 /// What comes, as text; the test fails if nothing does for ten seconds.
-async fn next(socket: &mut WebSocket) -> Option<Result<String, relent::Error<Fault>>> {
+async fn next(socket: &mut WebSocket) -> Option<Result<String, relent::Error<SocketFault>>> {
     let next = tokio::time::timeout(Duration::from_secs(10), socket.next()).await.unwrap();
     Some(next?.map(|message| message.to_string()))
 }
@@ -58,7 +58,7 @@ async fn it_goes_on_across_connections_and_subscribes_on_each() {
     let told = Log::default();
     let tell = told.clone();
     let mut socket = FAST
-        .notify(move |event: &Event<'_, Fault>| tell.add(matches!(event.error, Cause::Error(_))))
+        .notify(move |event: &Event<'_, SocketFault>| tell.add(matches!(event.error, Cause::Error(_))))
         .websocket(server.url())
         .unwrap()
         .subscribe(|connection| vec![text(&format!("subscribe {connection}"))])
@@ -118,8 +118,8 @@ async fn whoever_is_told_to_come_later_comes_later() {
 #[tokio::test]
 async fn a_judge_of_ones_own() {
     let server = serve("127.0.0.1:0", open_door(), async |_, mut socket| close_with(&mut socket, 4001, "").await).await;
-    let judge = |fault: &Fault| match fault {
-        Fault::Closed { code: Some(4001), .. } => Verdict::Permanent,
+    let judge = |fault: &SocketFault| match fault {
+        SocketFault::Closed { code: Some(4001), .. } => Verdict::Permanent,
         fault => fault.verdict(),
     };
     let mut socket = FAST.when(judge).websocket(server.url()).unwrap().open();
@@ -151,7 +151,7 @@ async fn a_refused_upgrade_is_judged_and_its_turn_is_kept() {
         let mut socket = FAST.websocket(server.url()).unwrap().open();
         let err = next(&mut socket).await.unwrap().unwrap_err();
         assert_eq!(err.reason, reason, "{status}: {err}");
-        assert!(matches!(err.last, Some(Fault::Refused { status: told, .. }) if told == status), "{err:?}");
+        assert!(matches!(err.last, Some(SocketFault::Refused { status: told, .. }) if told == status), "{err:?}");
     }
     let never = Arc::new(|_| Err(refusal(503, &[("retry-after", "100000000000".into())])));
     let server = serve("127.0.0.1:0", never, echo).await;
@@ -173,7 +173,7 @@ async fn a_server_that_accepts_and_drops_at_once_is_backed_off_from() {
     let mut socket = Policy::exponential(20 * MS)
         .jitter(Jitter::None)
         .max_attempts(4)
-        .notify(move |event: &Event<'_, Fault>| tell.add(event.delay.as_millis()))
+        .notify(move |event: &Event<'_, SocketFault>| tell.add(event.delay.as_millis()))
         .websocket(server.url())
         .unwrap()
         .open();
@@ -211,7 +211,7 @@ async fn silence_after_a_ping_is_a_loss_and_a_message_is_not_silence() {
     let mut socket =
         FAST.max_attempts(2).websocket(server.url()).unwrap().ping_every(30 * MS).pong_within(30 * MS).open();
     let err = next(&mut socket).await.unwrap().unwrap_err();
-    assert!(matches!(err.last, Some(Fault::Silent(limit)) if limit == 30 * MS), "{err:?}");
+    assert!(matches!(err.last, Some(SocketFault::Silent(limit)) if limit == 30 * MS), "{err:?}");
 
     // It says something all the time, and reads seldom.
     let server = serve("127.0.0.1:0", open_door(), async |_, mut socket: Socket| {

@@ -19,7 +19,7 @@ use std::{
 /// begun again although it was too large to be recorded.
 ///
 /// Made by [`RetryLayer::replay`](super::RetryLayer::replay).
-pub struct Replay<B> {
+pub struct ReplayBody<B> {
     tape: Arc<Mutex<Tape<B>>>,
     /// Frames of the recording that this one has yielded.
     played: usize,
@@ -79,18 +79,18 @@ impl<E: Error + 'static> Error for ReplayError<E> {
     }
 }
 
-impl<B: Body> Replay<B> {
+impl<B: Body> ReplayBody<B> {
     /// Records so many bytes at most.
-    pub(crate) fn new(body: B, limit: u64) -> Replay<B> {
+    pub(crate) fn new(body: B, limit: u64) -> ReplayBody<B> {
         let tape = Tape { frames: Vec::new(), size: 0, limit, rest: Some(body), reader: 0, waker: None };
-        Replay { tape: Arc::new(Mutex::new(tape)), played: 0, reader: 0 }
+        ReplayBody { tape: Arc::new(Mutex::new(tape)), played: 0, reader: 0 }
     }
 }
 
-impl<B> Clone for Replay<B> {
+impl<B> Clone for ReplayBody<B> {
     /// The body from its start.
-    fn clone(&self) -> Replay<B> {
-        Replay { tape: self.tape.clone(), played: 0, reader: 0 }
+    fn clone(&self) -> ReplayBody<B> {
+        ReplayBody { tape: self.tape.clone(), played: 0, reader: 0 }
     }
 }
 
@@ -129,7 +129,7 @@ impl Recorded {
     }
 }
 
-impl<B: Body + Unpin> Body for Replay<B> {
+impl<B: Body + Unpin> Body for ReplayBody<B> {
     type Data = Bytes;
     type Error = ReplayError<B::Error>;
 
@@ -168,7 +168,7 @@ impl<B: Body + Unpin> Body for Replay<B> {
     }
 }
 
-impl<B: Body + Unpin> Replay<B> {
+impl<B: Body + Unpin> ReplayBody<B> {
     /// Leaves in `waker` the one that was waiting before.
     fn poll(&mut self, cx: &mut Context<'_>, waker: &mut Option<Waker>) -> Poll<Played<B::Error>> {
         let mut tape = lock(&self.tape);
@@ -218,10 +218,13 @@ impl Recorded {
     }
 }
 
-impl<B> fmt::Debug for Replay<B> {
+impl<B> fmt::Debug for ReplayBody<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tape = lock(&self.tape);
-        f.debug_struct("Replay").field("frames", &tape.frames.len()).field("size", &tape.size).finish_non_exhaustive()
+        f.debug_struct("ReplayBody")
+            .field("frames", &tape.frames.len())
+            .field("size", &tape.size)
+            .finish_non_exhaustive()
     }
 }
 
@@ -251,8 +254,8 @@ mod tests {
         }
     }
 
-    fn replay(frames: &[Option<&'static str>], limit: u64) -> Replay<Slow> {
-        Replay::new(Slow(frames.iter().copied().collect()), limit)
+    fn replay(frames: &[Option<&'static str>], limit: u64) -> ReplayBody<Slow> {
+        ReplayBody::new(Slow(frames.iter().copied().collect()), limit)
     }
 
     #[derive(Default)]
@@ -265,7 +268,7 @@ mod tests {
     }
 
     /// What can be read now, and how it ends: `.` at the end, `?` for not yet, `!` for an error.
-    fn read(body: &mut Replay<Slow>, waker: &Waker) -> String {
+    fn read(body: &mut ReplayBody<Slow>, waker: &Waker) -> String {
         let mut text = String::new();
         loop {
             match Pin::new(&mut *body).poll_frame(&mut Context::from_waker(waker)) {
@@ -318,7 +321,7 @@ mod tests {
 
     #[test]
     fn its_size_is_what_is_still_to_come() {
-        let full = Replay::new(String::from("abc"), 100);
+        let full = ReplayBody::new(String::from("abc"), 100);
         let mut first = full.clone();
         assert_eq!((full.size_hint().exact(), first.size_hint().exact()), (Some(3), Some(3)));
         assert!(!first.is_end_stream());

@@ -1,10 +1,10 @@
-//! The layer for bodies that cannot be cloned: [`Replay`] around the retries' side, and around each attempt what makes a body of
+//! The layer for bodies that cannot be cloned: [`ReplayBody`] around the retries' side, and around each attempt what makes a body of
 //! the client's of it and looks at gRPC's status in trailers.
 
 use super::{
     Repeat, RetryFuture, RetryLayer, RetryService, Runs,
     http_request::{Trailers, grpc_status, is_grpc},
-    replay::Replay,
+    replay::ReplayBody,
 };
 use crate::{Error, Sleep, SystemTimer, Timer};
 use bytes::Buf;
@@ -32,7 +32,7 @@ impl<T> RetryLayer<T> {
     ///
     /// ```
     /// use http_body_util::{BodyExt, Full, combinators::BoxBody};
-    /// use relent::{Policy, layer::Replay};
+    /// use relent::{Policy, layer::ReplayBody};
     /// use std::convert::Infallible;
     /// use tower::{ServiceBuilder, ServiceExt};
     ///
@@ -40,8 +40,8 @@ impl<T> RetryLayer<T> {
     ///
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
     /// let client = ServiceBuilder::new()
-    ///     .layer(Policy::default().layer().replay(|body: Replay<Stream>| body))
-    ///     .service_fn(async |_: http::Request<Replay<Stream>>| Ok::<_, Infallible>(http::Response::new(String::new())));
+    ///     .layer(Policy::default().layer().replay(|body: ReplayBody<Stream>| body))
+    ///     .service_fn(async |_: http::Request<ReplayBody<Stream>>| Ok::<_, Infallible>(http::Response::new(String::new())));
     /// let answer = client.oneshot(http::Request::new(Full::from("stream").boxed())).await.unwrap();
     /// assert_eq!(answer.status(), 200);
     /// # });
@@ -77,13 +77,13 @@ pub struct ReplayService<S, T, F> {
 impl<S, T, F, B, A> Service<Request<B>> for ReplayService<S, T, F>
 where
     B: Body,
-    Molded<S, F>: Service<Request<Replay<B>>, Response = Response<A>>,
-    Request<Replay<B>>: Repeat<Response<A>>,
-    T: Runs<Molded<S, F>, Request<Replay<B>>>,
+    Molded<S, F>: Service<Request<ReplayBody<B>>, Response = Response<A>>,
+    Request<ReplayBody<B>>: Repeat<Response<A>>,
+    T: Runs<Molded<S, F>, Request<ReplayBody<B>>>,
 {
     type Response = Response<A>;
-    type Error = Error<<Molded<S, F> as Service<Request<Replay<B>>>>::Error>;
-    type Future = RetryFuture<Molded<S, F>, T, Request<Replay<B>>>;
+    type Error = Error<<Molded<S, F> as Service<Request<ReplayBody<B>>>>::Error>;
+    type Future = RetryFuture<Molded<S, F>, T, Request<ReplayBody<B>>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.retries.poll_ready(cx)
@@ -91,7 +91,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let limit = self.retries.terms().body_limit();
-        self.retries.call(request.map(|body| Replay::new(body, limit)))
+        self.retries.call(request.map(|body| ReplayBody::new(body, limit)))
     }
 }
 
@@ -103,10 +103,10 @@ pub struct Molded<S, F> {
     body: F,
 }
 
-impl<S, F, B, B2, A> Service<Request<Replay<B>>> for Molded<S, F>
+impl<S, F, B, B2, A> Service<Request<ReplayBody<B>>> for Molded<S, F>
 where
     S: Service<Request<B2>, Response = Response<A>>,
-    F: Fn(Replay<B>) -> B2,
+    F: Fn(ReplayBody<B>) -> B2,
     B: Body + Unpin,
     A: Body + Unpin,
 {
@@ -118,7 +118,7 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<Replay<B>>) -> Self::Future {
+    fn call(&mut self, request: Request<ReplayBody<B>>) -> Self::Future {
         let sent = is_grpc(request.headers()).then(|| request.body().clone());
         Peek { answering: self.inner.call(request.map(&self.body)), sent, answer: None, end: None }
     }
@@ -134,7 +134,7 @@ pin_project_lite::pin_project! {
         #[pin]
         answering: F,
         // The request, if it is one of gRPC.
-        sent: Option<Replay<B>>,
+        sent: Option<ReplayBody<B>>,
         answer: Option<Response<A>>,
         #[pin]
         end: Option<Sleep>,

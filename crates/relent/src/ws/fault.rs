@@ -6,9 +6,17 @@ use std::{fmt, time::Duration};
 use tokio_tungstenite::tungstenite::{Error as Broken, error::ProtocolError};
 
 /// Why there is no connection, or none any more.
+///
+/// ```
+/// use relent::{Verdict, ws::SocketFault};
+///
+/// let fault = SocketFault::Closed { code: Some(1013), reason: "busy".to_owned() };
+/// assert_eq!(fault.to_string(), r#"closed by the server: 1013 ("busy")"#);
+/// assert_eq!(fault.verdict(), Verdict::Transient);
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum SocketFault {
     /// It could not be made, or it broke.
     Broken(Box<Broken>),
     /// The server refused the upgrade.
@@ -30,6 +38,14 @@ pub enum Fault {
 }
 
 /// A close code and what it means.
+///
+/// ```
+/// use relent::{Verdict, ws::CLOSE_CODES};
+///
+/// let row = CLOSE_CODES.iter().find(|row| (row.first..=row.last).contains(&1009)).unwrap();
+/// assert_eq!(row.verdict, Some(Verdict::Permanent));
+/// assert!(row.source.starts_with("RFC 6455 7.4.1"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CloseCode {
     /// The first code of the row.
@@ -82,22 +98,22 @@ pub fn close_verdict(code: u16) -> Option<Verdict> {
     row.map_or(PASSES, |row| row.verdict)
 }
 
-impl Fault {
+impl SocketFault {
     /// What it means: what judges, unless [`when`](crate::Retrier::when) does.
     ///
     /// ```
-    /// use relent::{Verdict, ws::Fault};
+    /// use relent::{Verdict, ws::SocketFault};
     /// use std::time::Duration;
     ///
-    /// assert_eq!(Fault::Silent(Duration::from_secs(10)).verdict(), Verdict::Transient);
-    /// assert_eq!(Fault::Closed { code: Some(1008), reason: "no".into() }.verdict(), Verdict::Permanent);
+    /// assert_eq!(SocketFault::Silent(Duration::from_secs(10)).verdict(), Verdict::Transient);
+    /// assert_eq!(SocketFault::Closed { code: Some(1008), reason: "no".into() }.verdict(), Verdict::Permanent);
     /// ```
     pub fn verdict(&self) -> Verdict {
         match self {
-            Fault::Refused { verdict, .. } => *verdict,
-            Fault::Closed { code, .. } => code.and_then(close_verdict).unwrap_or(Verdict::Transient),
-            Fault::Silent(_) => Verdict::Transient,
-            Fault::Broken(err) => match &**err {
+            SocketFault::Refused { verdict, .. } => *verdict,
+            SocketFault::Closed { code, .. } => code.and_then(close_verdict).unwrap_or(Verdict::Transient),
+            SocketFault::Silent(_) => Verdict::Transient,
+            SocketFault::Broken(err) => match &**err {
                 Broken::Io(err) => net::verdict(err),
                 Broken::ConnectionClosed | Broken::AlreadyClosed | Broken::AttackAttempt => Verdict::Transient,
                 // A certificate may be renewed; a name that is none stays one, and is found when the request is made.
@@ -115,46 +131,46 @@ impl Fault {
 
     /// Whether the server says that it has too much to do.
     pub(super) fn is_overload(&self) -> bool {
-        matches!(self, Fault::Closed { code: Some(1013), .. } | Fault::Refused { .. })
+        matches!(self, SocketFault::Closed { code: Some(1013), .. } | SocketFault::Refused { .. })
     }
 
     /// Whether it closed because there is no more to say.
     pub(super) fn is_the_end(&self) -> bool {
-        matches!(self, Fault::Closed { code: Some(code), .. } if close_verdict(*code).is_none())
+        matches!(self, SocketFault::Closed { code: Some(code), .. } if close_verdict(*code).is_none())
     }
 
-    pub(super) fn of_connecting(err: Broken) -> Fault {
+    pub(super) fn of_connecting(err: Broken) -> SocketFault {
         match err {
             Broken::Http(response) => {
                 let now = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
                 let verdict = wire::verdict(response.status(), response.headers(), now.unwrap_or_default());
                 // An answer that is none to an upgrade: something else listens there.
-                Fault::Refused { status: response.status(), verdict: verdict.unwrap_or(Verdict::Permanent) }
+                SocketFault::Refused { status: response.status(), verdict: verdict.unwrap_or(Verdict::Permanent) }
             }
-            err => Fault::Broken(Box::new(err)),
+            err => SocketFault::Broken(Box::new(err)),
         }
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for SocketFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Broken(err) => err.fmt(f),
-            Fault::Refused { status, .. } => write!(f, "upgrade refused: {status}"),
-            Fault::Closed { code: None, .. } => f.write_str("closed by the server"),
-            Fault::Closed { code: Some(code), reason } if reason.is_empty() => {
+            SocketFault::Broken(err) => err.fmt(f),
+            SocketFault::Refused { status, .. } => write!(f, "upgrade refused: {status}"),
+            SocketFault::Closed { code: None, .. } => f.write_str("closed by the server"),
+            SocketFault::Closed { code: Some(code), reason } if reason.is_empty() => {
                 write!(f, "closed by the server: {code}")
             }
-            Fault::Closed { code: Some(code), reason } => write!(f, "closed by the server: {code} ({reason:?})"),
-            Fault::Silent(limit) => write!(f, "no answer to a ping within {}", Human(*limit)),
+            SocketFault::Closed { code: Some(code), reason } => write!(f, "closed by the server: {code} ({reason:?})"),
+            SocketFault::Silent(limit) => write!(f, "no answer to a ping within {}", Human(*limit)),
         }
     }
 }
 
-impl std::error::Error for Fault {
+impl std::error::Error for SocketFault {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Fault::Broken(err) => Some(err),
+            SocketFault::Broken(err) => Some(err),
             _ => None,
         }
     }
@@ -175,14 +191,14 @@ mod tests {
 
     #[test]
     fn what_breaks_and_what_is_wrong() {
-        let broken = |err| Fault::Broken(Box::new(err)).verdict();
+        let broken = |err| SocketFault::Broken(Box::new(err)).verdict();
         assert_eq!(broken(Broken::Io(std::io::ErrorKind::ConnectionRefused.into())), Verdict::Transient);
         assert_eq!(broken(Broken::Io(std::io::ErrorKind::PermissionDenied.into())), Verdict::Permanent);
         assert_eq!(broken(Broken::Protocol(ProtocolError::ResetWithoutClosingHandshake)), Verdict::Transient);
         assert_eq!(broken(Broken::Protocol(ProtocolError::WrongHttpMethod)), Verdict::Permanent);
         let refused = |code| {
             let response = http::Response::builder().status(code).header("retry-after", "3").body(None).unwrap();
-            Fault::of_connecting(Broken::Http(Box::new(response))).verdict()
+            SocketFault::of_connecting(Broken::Http(Box::new(response))).verdict()
         };
         assert_eq!(refused(503), Verdict::After(Duration::from_secs(3)));
         assert_eq!(refused(403), Verdict::Permanent);

@@ -1,6 +1,6 @@
 //! What keeps a connection: makes it, keeps it alive, judges how it ended, and makes the next.
 
-use super::{Fault, Keeping, Message, Subscribe, outbox::Line};
+use super::{Keeping, Message, SocketFault, Subscribe, outbox::Line};
 use crate::{
     Attempt, Cancel, Cause, Error, Event, Judge, Policy, Reason, Retrier, Setting, Timer, Verdict, Watch,
     guard::Guard,
@@ -34,7 +34,7 @@ type Connection = WebSocketStream<MaybeTlsStream<TcpStream>>;
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// Says that it is over, whatever becomes of the task.
-pub(super) struct Ends<'l>(pub(super) &'l Line, pub(super) Option<Error<Fault>>);
+pub(super) struct Ends<'l>(pub(super) &'l Line, pub(super) Option<Error<SocketFault>>);
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {
@@ -50,8 +50,8 @@ pub(super) async fn keep<W, N, S>(
     subscribe: Option<Subscribe>,
     line: &Line,
 ) where
-    W: Judge<Fault>,
-    N: Watch<Fault>,
+    W: Judge<SocketFault>,
+    N: Watch<SocketFault>,
     S: Setting,
 {
     let mut ends = Ends(line, None);
@@ -73,10 +73,10 @@ async fn connections<W, N, S>(
     keeping: Keeping,
     mut subscribe: Option<Subscribe>,
     line: &Line,
-) -> Option<Error<Fault>>
+) -> Option<Error<SocketFault>>
 where
-    W: Judge<Fault>,
-    N: Watch<Fault>,
+    W: Judge<SocketFault>,
+    N: Watch<SocketFault>,
     S: Setting,
 {
     let (mut policy, mut hooks) = retrier.into_parts();
@@ -84,13 +84,13 @@ where
         policy = policy.attempt_timeout(CONNECT);
     }
     let hooks = &mut hooks;
-    let mut judge = |fault: &Fault| if W::IS_DEFAULT { fault.verdict() } else { hooks.when.judge(fault, SEAL) };
+    let mut judge = |fault: &SocketFault| if W::IS_DEFAULT { fault.verdict() } else { hooks.when.judge(fault, SEAL) };
     let (setting, timer) = (&hooks.setting, hooks.setting.timer(SEAL));
     let mut ears = Ears { when: &mut judge, notify: &mut hooks.notify, retries_given_up: hooks.retries_given_up };
     let mut retry = call(&policy, setting, hooks.deadline, Some(timer.now()), setting.guard(SEAL));
     let mut connect = |attempt: Attempt| {
         let connecting = connect_async_with_config(prepared(&request, attempt), keeping.config, true);
-        async move { connecting.await.map(|(stream, _)| stream).map_err(Fault::of_connecting) }
+        async move { connecting.await.map(|(stream, _)| stream).map_err(SocketFault::of_connecting) }
     };
     let (mut last, mut connection) = (None, 0_u32);
     let mut delay = if policy.has_spread() { retry.spread_delay() } else { Duration::ZERO };
@@ -174,7 +174,7 @@ enum Lost {
     /// The program closed it.
     Said,
     Cancelled,
-    By(Fault),
+    By(SocketFault),
 }
 
 /// A connection while it lasts.
@@ -232,7 +232,7 @@ impl<'l, T: Timer> Life<'l, T> {
     }
 
     /// Does what can be done now. The error is the end.
-    fn step(&mut self, cx: &mut Context<'_>) -> Result<(), Fault> {
+    fn step(&mut self, cx: &mut Context<'_>) -> Result<(), SocketFault> {
         self.read(cx)?;
         while self.next_ping.as_mut().poll(cx).is_ready() {
             self.is_ping_due = true;
@@ -243,12 +243,12 @@ impl<'l, T: Timer> Life<'l, T> {
             end.as_mut().is_some_and(|end| end.as_mut().poll(cx).is_ready())
         };
         if is_over(&mut self.silence, cx) || is_over(&mut self.closing, cx) {
-            return Err(Fault::Silent(self.keeping.pong_within));
+            return Err(SocketFault::Silent(self.keeping.pong_within));
         }
         Ok(())
     }
 
-    fn read(&mut self, cx: &mut Context<'_>) -> Result<(), Fault> {
+    fn read(&mut self, cx: &mut Context<'_>) -> Result<(), SocketFault> {
         while self.line.has_room() {
             let message = match Pin::new(&mut self.stream).poll_next(cx) {
                 Poll::Pending => return Ok(()),
@@ -270,15 +270,15 @@ impl<'l, T: Timer> Life<'l, T> {
         Ok(())
     }
 
-    fn lost(&mut self, err: Broken) -> Fault {
+    fn lost(&mut self, err: Broken) -> SocketFault {
         match (self.closed.take(), err) {
             (Some(Some(frame)), _) => {
-                Fault::Closed { code: Some(frame.code.into()), reason: frame.reason.as_str().to_owned() }
+                SocketFault::Closed { code: Some(frame.code.into()), reason: frame.reason.as_str().to_owned() }
             }
             (Some(None), _) | (None, Broken::ConnectionClosed | Broken::AlreadyClosed) => {
-                Fault::Closed { code: None, reason: String::new() }
+                SocketFault::Closed { code: None, reason: String::new() }
             }
-            (None, err) => Fault::Broken(Box::new(err)),
+            (None, err) => SocketFault::Broken(Box::new(err)),
         }
     }
 
@@ -292,7 +292,7 @@ impl<'l, T: Timer> Life<'l, T> {
         }
     }
 
-    fn write(&mut self, cx: &mut Context<'_>) -> Result<(), Fault> {
+    fn write(&mut self, cx: &mut Context<'_>) -> Result<(), SocketFault> {
         loop {
             match Pin::new(&mut self.stream).poll_ready(cx) {
                 Poll::Pending => return Ok(()),

@@ -2,7 +2,7 @@
 //!
 //! Nobody is woken under the lock.
 
-use super::{Fault, Message};
+use super::{Message, SocketFault};
 use crate::{
     Error,
     sync::{Mutex, lock},
@@ -14,6 +14,20 @@ use std::{
 };
 
 /// What happens to messages that are sent: how many are kept, and what of them while there is no connection.
+///
+/// ```
+/// use relent::ws::{self, Message, NotSent, Outbox};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let open = |outbox| ws::RECONNECT.websocket("ws://feed.example/prices").unwrap().outbox(outbox).open();
+/// // There is no connection yet.
+/// let prices = open(Outbox::Refuse(10));
+/// assert_eq!(prices.try_send(Message::text("5.17")), Err(NotSent::Away));
+/// let orders = open(Outbox::Repeat(10));
+/// assert_eq!(orders.try_send(Message::text("order 7")), Ok(()));
+/// assert_eq!(orders.waiting(), 1);
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outbox {
@@ -50,6 +64,17 @@ impl Default for Outbox {
 }
 
 /// Why a message was not sent. It is the caller's still.
+///
+/// ```
+/// use relent::ws::{self, Message, NotSent, Outbox};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let feed = ws::RECONNECT.websocket("ws://feed.example/trades").unwrap().outbox(Outbox::Queue(1)).open();
+/// assert_eq!(feed.try_send(Message::text("one")), Ok(()));
+/// let not = feed.try_send(Message::text("two")).unwrap_err();
+/// assert_eq!((not, not.to_string().as_str()), (NotSent::Full, "the outbox is full"));
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotSent {
@@ -92,7 +117,7 @@ struct State {
     confirmed: u64,
     is_connected: bool,
     is_closing: bool,
-    ended: Option<Option<Error<Fault>>>,
+    ended: Option<Option<Error<SocketFault>>>,
     wants_flush: bool,
     link: Option<Waker>,
     reader: Option<Waker>,
@@ -137,7 +162,7 @@ impl Line {
 
     // The program's end.
 
-    pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Message, Error<Fault>>>> {
+    pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Message, Error<SocketFault>>>> {
         self.with(|state, wake| {
             if let Some(message) = state.inbox.pop_front() {
                 // There is room now.
@@ -249,7 +274,7 @@ impl Line {
         });
     }
 
-    pub(super) fn ended(&self, error: Option<Error<Fault>>) {
+    pub(super) fn ended(&self, error: Option<Error<SocketFault>>) {
         self.with(|state, wake| {
             (state.is_connected, state.ended) = (false, Some(error));
             wake.0.append(&mut state.writers);

@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use relent::{
     Breaker, Jitter, Policy, Reason, Upstream,
-    layer::{Peeked, Replay, TimeLeft},
+    layer::{Peeked, ReplayBody, TimeLeft},
     wire::{IDEMPOTENCY_KEY, RELENT_ATTEMPT, RELENT_ATTEMPTS, RELENT_DEADLINE, Rules},
 };
 use std::{
@@ -388,7 +388,7 @@ async fn grpc(request: Pieces, answers: Vec<Pieces>) -> (Response<Peeked<Pieces>
     let came = Arc::new(Mutex::new(vec![]));
     let answers = Arc::new(Mutex::new(VecDeque::from(answers)));
     let seen = came.clone();
-    let service = service_fn(move |request: Request<Replay<Pieces>>| {
+    let service = service_fn(move |request: Request<ReplayBody<Pieces>>| {
         let (seen, answer) = (seen.clone(), answers.lock().unwrap().pop_front().unwrap());
         async move {
             let mut body = request.into_body();
@@ -452,7 +452,7 @@ async fn a_stream_that_says_nothing_yet_is_handed_over() {
 async fn a_recorded_body_that_is_too_large_is_sent_once() {
     let server = Arc::new(Mutex::new(vec![]));
     let seen = server.clone();
-    let service = service_fn(move |request: Request<Replay<Pieces>>| {
+    let service = service_fn(move |request: Request<ReplayBody<Pieces>>| {
         let seen = seen.clone();
         async move {
             let mut body = request.into_body();

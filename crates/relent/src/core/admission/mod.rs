@@ -319,6 +319,16 @@ pub struct AdmissionSnapshot {
 
 impl AdmissionSnapshot {
     /// How many were refused, for whatever reason.
+    ///
+    /// ```
+    /// use relent::{Admission, Arrival, Limit, Timestamp};
+    ///
+    /// let (door, now) = (Admission::new().limit(Limit::concurrency(1)), Timestamp::ZERO);
+    /// let _inside = door.permit(now, &Arrival::default()).unwrap();
+    /// assert!(door.permit(now, &Arrival::default()).is_err());
+    /// let seen = door.snapshot(now);
+    /// assert_eq!((seen.accepted, seen.full, seen.refused()), (1, 1, 1));
+    /// ```
     pub const fn refused(&self) -> u64 {
         self.hopeless + self.full + self.low + self.retries + self.turns
     }

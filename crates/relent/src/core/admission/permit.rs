@@ -16,6 +16,21 @@ use core::{fmt, ops::Deref, time::Duration};
 /// `A` is a reference, or an `Arc`. Its two moments are told apart, because a body may take long for its reader's sake:
 /// [`answered`](AdmissionPermit::answered) is when the answer was there, which is what the service takes, and the drop is when
 /// the place is free.
+///
+/// ```
+/// use relent::{Admission, Arrival, Limit, Outcome, Timestamp};
+///
+/// let door = Admission::new().limit(Limit::concurrency(1));
+/// let (came, answered) = (Timestamp::ZERO, Timestamp::from_nanos(5_000_000));
+/// let mut permit = door.permit(came, &Arrival::default()).unwrap();
+/// assert_eq!(permit.waits_until(), None, "the work may begin");
+/// permit.answered(answered, Outcome::Success);
+/// // Its body broke off. The place is kept until the drop.
+/// permit.failed(Outcome::TimedOut);
+/// assert_eq!(permit.admission().snapshot(answered).limit.unwrap().in_flight, Some(1));
+/// drop(permit);
+/// assert_eq!(door.snapshot(answered).limit.unwrap().in_flight, Some(0));
+/// ```
 #[must_use = "the work is done while its permit is held"]
 pub struct AdmissionPermit<A: Deref<Target = Admission>> {
     admission: A,

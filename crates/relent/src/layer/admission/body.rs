@@ -12,6 +12,21 @@ pin_project_lite::pin_project! {
     /// The body of what an [`AdmissionService`](super::AdmissionService) answers: that of the service, or nothing where the
     /// request was refused. It holds the request's place until its end, or until it is dropped, for
     /// [so long](super::AdmissionLayer::body_at_most) at most.
+    ///
+    /// ```
+    /// use http_body_util::BodyExt;
+    /// use relent::{Admission, Limit, layer::{AdmissionBody, AdmissionLayer}};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let layer = AdmissionLayer::new(Admission::new().limit(Limit::concurrency(1)));
+    /// let service = layer.layer(service_fn(async |_: http::Request<()>| Ok::<_, ()>(http::Response::new("hello".to_owned()))));
+    /// let body: AdmissionBody<String> = service.oneshot(http::Request::new(())).await.unwrap().into_body();
+    /// assert_eq!(layer.snapshot().limit.unwrap().in_flight, Some(1));
+    /// assert_eq!(body.collect().await.unwrap().to_bytes(), "hello");
+    /// assert_eq!(layer.snapshot().limit.unwrap().in_flight, Some(0));
+    /// # });
+    /// ```
     #[derive(Debug)]
     pub struct AdmissionBody<B> {
         #[pin]

@@ -109,6 +109,14 @@ impl Caller {
     }
 
     /// Runs a function for this caller.
+    ///
+    /// ```
+    /// use relent::{Arrival, Timestamp, layer::Caller};
+    ///
+    /// let caller = Caller::new(Timestamp::ZERO, &Arrival { attempt: 2, ..Arrival::default() });
+    /// assert_eq!(caller.within(|| Caller::current().unwrap().attempt()), 2);
+    /// assert_eq!(Caller::current(), None);
+    /// ```
     #[inline]
     pub fn within<R>(self, run: impl FnOnce() -> R) -> R {
         /// Also after a panic: the thread goes on with other requests.

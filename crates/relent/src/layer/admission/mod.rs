@@ -83,6 +83,18 @@ pub struct AdmissionLayer {
 }
 
 /// An [`Admission`] that a layer and its requests share: a `static`, an `Arc`, or one given away.
+///
+/// ```
+/// use relent::{Admission, Limit, layer::{AdmissionLayer, admission::SharedAdmission}};
+/// use std::sync::Arc;
+///
+/// static DOOR: Admission = Admission::new();
+/// let from_file = Arc::new(Admission::new().limit(Limit::concurrency(10)));
+/// let doors: [SharedAdmission; 3] = [(&DOOR).into(), from_file.clone().into(), Admission::new().into()];
+/// let layers = doors.map(AdmissionLayer::new);
+/// assert!(std::ptr::eq(layers[0].admission(), &DOOR));
+/// assert!(std::ptr::eq(layers[1].admission(), &*from_file));
+/// ```
 #[derive(Clone, Debug)]
 pub struct SharedAdmission(Shared);
 
@@ -171,6 +183,18 @@ impl AdmissionLayer {
 
     /// Frees a request's place when the head of its answer is there, not when its body has been sent. For services whose
     /// bodies are ready when their head is, and whose clients may be slow to read them.
+    ///
+    /// ```
+    /// use relent::{Admission, Limit, layer::AdmissionLayer};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let layer = AdmissionLayer::new(Admission::new().limit(Limit::concurrency(1))).until_head();
+    /// let service = layer.layer(service_fn(async |_: http::Request<()>| Ok::<_, ()>(http::Response::new("hello".to_owned()))));
+    /// let _unread = service.oneshot(http::Request::new(())).await.unwrap();
+    /// assert_eq!(layer.snapshot().limit.unwrap().in_flight, Some(0));
+    /// # });
+    /// ```
     #[must_use]
     pub fn until_head(mut self) -> AdmissionLayer {
         self.rules.body_at_most = Duration::ZERO;
@@ -195,6 +219,13 @@ impl AdmissionLayer {
     }
 
     /// The admission that decides.
+    ///
+    /// ```
+    /// use relent::{Admission, layer::AdmissionLayer};
+    ///
+    /// static DOOR: Admission = Admission::new();
+    /// assert!(std::ptr::eq(AdmissionLayer::new(&DOOR).admission(), &DOOR));
+    /// ```
     pub fn admission(&self) -> &Admission {
         &self.admission
     }
