@@ -17,8 +17,8 @@ fn of(priority: Priority) -> Arrival {
 }
 
 fn in_flight(door: &Admission) -> (u32, u32) {
-    let limit = door.snapshot(NOW).limit.unwrap();
-    (limit.in_flight.unwrap(), limit.queued)
+    let limit = door.snapshot(NOW).limit.expect("it has one");
+    (limit.in_flight.expect("it counts them"), limit.queued)
 }
 
 #[test]
