@@ -1,6 +1,6 @@
 //! The operations, each a function of the database.
 
-use super::{Postgres, VERSION, fault};
+use super::{Postgres, VERSION, asking::Asking, fault};
 use crate::{
     Abandon, About, Acquired, Begin, Claim, Delta, Engine, Error, Fence, Held, Holder, Holding, Kept, Key, Kind, Lease,
     Listed, Nonce, OnUnknown, Owner, RecordState, Renewed, Replaced, Scope, Shared, Started, Stored, Time, Version,
@@ -52,7 +52,7 @@ fn kept(is_kept: bool) -> Kept {
 impl Postgres {
     async fn rows(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {
         let client = self.client().await?;
-        client.query_typed(&self.named(sql), params).await.map_err(|err| fault::of(&err))
+        Asking::rows(client, &self.named(sql), params).await.map_err(|err| fault::of(&err))
     }
 
     async fn row(&self, sql: &str, params: &[Param<'_>]) -> Result<Row, Error> {

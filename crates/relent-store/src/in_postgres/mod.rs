@@ -4,6 +4,7 @@
 //! is kept on a connection, so it works behind poolers. What is accepted is as durable as the cluster makes a commit;
 //! [`Store::about`](crate::Store::about) tells.
 
+mod asking;
 mod dedupe;
 mod engine;
 mod fault;

@@ -126,3 +126,36 @@ async fn a_postgres_that_is_killed_and_started_again_has_lost_nothing() {
         assert_eq!(store.read(key).await.unwrap().version, version);
     }
 }
+
+#[tokio::test]
+async fn an_operation_that_nobody_waits_for_ends_at_the_postgres_server_too() {
+    let server = PostgresServer::start();
+    let store = opened(&server).await;
+    let (mut other, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let (watcher, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let lock = other.transaction().await.unwrap();
+    lock.batch_execute("LOCK TABLE relent_value IN EXCLUSIVE MODE").await.unwrap();
+
+    // One attempt, which waits for the lock until it is given up.
+    let hasty = Policy::constant(Duration::from_millis(10)).max_attempts(1).timeout(Duration::from_millis(300));
+    let key = Key::new("stock").unwrap();
+    let error = store.clone().patience(hasty).replace(&key, Version::ABSENT, Some(b"x")).await.unwrap_err();
+    assert_eq!((error.kind(), error.may_have_happened()), (ErrorKind::Timeout, true));
+
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND wait_event_type = 'Lock'";
+    let begin = Instant::now();
+    while watcher.query_one(waiting, &[]).await.unwrap().get::<_, i64>(0) > 0 {
+        assert!(begin.elapsed() < Duration::from_secs(5), "the server still waits for the lock");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // The server ends what takes too long by itself, where the URL asks for it.
+    let strict = Store::open(&format!("{}?options=-c%20statement_timeout%3D300ms", server.url())).await.unwrap();
+    let once = Policy::constant(Duration::from_millis(10)).max_attempts(1).timeout(Duration::from_secs(20));
+    let error = strict.patience(once).replace(&key, Version::ABSENT, Some(b"x")).await.unwrap_err();
+    assert!(error.to_string().contains("the Postgres server ended the question"), "{error}");
+    lock.rollback().await.unwrap();
+    assert_eq!(store.read(&key).await.unwrap().version, Version::ABSENT, "it was not done behind our back");
+    assert!(matches!(store.replace(&key, Version::ABSENT, Some(b"x")).await.unwrap(), Replaced::Replaced(_)));
+}

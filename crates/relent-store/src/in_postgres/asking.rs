@@ -1,0 +1,43 @@
+//! A question that ends at the server, too, when nobody waits for its answer.
+//!
+//! An operation that is dropped at its timeout would go on at the server, behind a lock for instance, and take effect when
+//! nobody reckons with it; and whoever got the connection next would wait behind it. A `statement_timeout` of the
+//! connection's own would not pass a pooler, so the question is cancelled, and the connection leaves the pool.
+
+use super::CONNECT;
+use deadpool_postgres::Client;
+use tokio_postgres::{
+    NoTls, Row,
+    types::{ToSql, Type},
+};
+
+/// A connection on which a question may be under way.
+pub(super) struct Asking(Option<Client>);
+
+impl Asking {
+    pub(super) async fn rows(
+        client: Client,
+        sql: &str,
+        params: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+        let mut asking = Asking(None);
+        let client = asking.0.insert(client);
+        let answer = client.query_typed(sql, params).await;
+        asking.0 = None;
+        answer
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        let Some(client) = self.0.take().map(Client::take) else { return };
+        // Without a runtime the connection is closed, and the question ends by itself.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        runtime.spawn(async move {
+            let cancelling = client.cancel_token();
+            // A pooler knows the question as long as its connection is open.
+            let _ = tokio::time::timeout(CONNECT, cancelling.cancel_query(NoTls)).await;
+            drop(client);
+        });
+    }
+}
