@@ -67,6 +67,26 @@ pub const ATTEMPTS: [f64; 6] = [1.0, 2.0, 3.0, 4.0, 5.0, 10.0];
 pub const SECONDS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0];
 
 /// A [`Retrier`] whose calls are seen, under a name: see [`observe`](self). Made last, so that it sees everything.
+///
+/// ```
+/// use relent::{Answer, Policy, observe::Observed};
+/// use std::{io, time::Duration};
+///
+/// const READ: Observed = Policy::constant(Duration::from_secs(1)).max_attempts(3).observe("read");
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(async {
+/// let down = READ.retry(async |_| Err::<(), _>(io::Error::other("down"))).await;
+/// assert_eq!(down.unwrap_err().attempts, 3);
+/// let asked = READ.poll(async |question| match question.number() {
+///     1 => Ok::<_, io::Error>(Answer::Still),
+///     _ => Ok(Answer::Done("sent")),
+/// });
+/// assert_eq!(asked.await.unwrap(), "sent");
+/// # });
+/// // On a thread.
+/// assert_eq!(READ.retry_blocking(|_| Ok::<_, io::Error>(17)).unwrap(), 17);
+/// assert_eq!(READ.poll_blocking(|_| Ok::<_, io::Error>(Answer::Done(17))).unwrap(), 17);
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[must_use = "a retrier does nothing until it is given an operation"]
 pub struct Observed<W = Always, N = Silent, S = SystemTimer> {

@@ -207,6 +207,20 @@ impl<W, N, S: Setting> Retrier<W, N, S> {
 
     /// [`poll`](Retrier::poll) on a thread.
     ///
+    /// ```
+    /// use relent::{Answer, Policy, Reason};
+    /// use std::{io, time::Duration};
+    ///
+    /// let job = Policy::constant(Duration::from_millis(1)).when(|err: &io::Error| err.kind() == io::ErrorKind::TimedOut);
+    /// let ended = job.poll_blocking(|question| match question.number() {
+    ///     1 => Err(io::ErrorKind::TimedOut.into()),
+    ///     2 => Ok(Answer::<(), _>::Still),
+    ///     _ => Err(io::ErrorKind::NotFound.into()),
+    /// });
+    /// let err = ended.unwrap_err();
+    /// assert_eq!((err.reason, err.attempts), (Reason::Permanent, 3));
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`Policy::poll`].
@@ -277,6 +291,26 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
     }
 
     /// [`heed`](Retry::heed) on a thread.
+    ///
+    /// ```
+    /// use relent::{Answer, Error, Policy};
+    /// use std::{io, time::Duration};
+    ///
+    /// fn state(asked: u32) -> io::Result<Answer<&'static str, io::Error>> {
+    ///     Ok(if asked < 3 { Answer::Still } else { Answer::Done("report.pdf") })
+    /// }
+    ///
+    /// fn wait(policy: Policy) -> Result<&'static str, Error<io::Error>> {
+    ///     let mut poll = policy.start();
+    ///     loop {
+    ///         match state(poll.attempt().number()) {
+    ///             Ok(answer) => if let Some(file) = poll.heed_blocking(answer)? { return Ok(file) },
+    ///             Err(err) => poll.back_off_blocking(err)?,
+    ///         }
+    ///     }
+    /// }
+    /// assert_eq!(wait(Policy::constant(Duration::from_millis(1))).unwrap(), "report.pdf");
+    /// ```
     ///
     /// # Errors
     ///

@@ -52,11 +52,42 @@ impl GuardLayer {
 
     /// A limit alone. A rate is waited for, within the policy's `max_pushback` of two minutes; a full concurrency fails at once unless
     /// it has a queue.
+    ///
+    /// ```
+    /// use relent::{Limit, Reason, layer::GuardLayer};
+    /// use std::{future::pending, io};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(async {
+    /// let silent = service_fn(async |_: u32| pending::<io::Result<()>>().await);
+    /// let service = GuardLayer::limit(Limit::concurrency(1)).layer(silent);
+    /// let _under_way = tokio::spawn(service.clone().oneshot(1));
+    /// tokio::task::yield_now().await;
+    /// assert_eq!(service.oneshot(2).await.unwrap_err().reason, Reason::Shed);
+    /// # });
+    /// ```
     pub fn limit(limit: Limit) -> GuardLayer {
         GuardLayer::new(Arc::new(Upstream::new("").limit(limit)))
     }
 
     /// A budget alone, of a kind that refuses first attempts: [`Budget::throttle`].
+    ///
+    /// ```
+    /// use relent::{Budget, Reason, layer::GuardLayer};
+    /// use std::io;
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(async {
+    /// let service = GuardLayer::budget(Budget::throttle(2.0))
+    ///     .layer(service_fn(async |_: u32| Err::<(), _>(io::Error::from(io::ErrorKind::TimedOut))));
+    /// let mut refused = 0;
+    /// for call in 0..100 {
+    ///     let err = service.clone().oneshot(call).await.unwrap_err();
+    ///     refused += u32::from(err.reason == Reason::Budget);
+    /// }
+    /// assert!(refused > 50, "the more fails the less is sent: {refused}");
+    /// # });
+    /// ```
     pub fn budget(budget: Budget) -> GuardLayer {
         GuardLayer::new(Arc::new(Upstream::new("").budget(budget)))
     }
@@ -64,6 +95,14 @@ impl GuardLayer {
 
 impl<U> GuardLayer<U> {
     /// The upstream.
+    ///
+    /// ```
+    /// use relent::{Breaker, BreakerState, layer::GuardLayer};
+    ///
+    /// let layer = GuardLayer::breaker(Breaker::consecutive(5));
+    /// let breaker = layer.upstream().snapshot().breaker.unwrap();
+    /// assert_eq!(breaker.state, BreakerState::Closed);
+    /// ```
     pub fn upstream(&self) -> &U {
         &self.layer.retrier.hooks.setting.upstream
     }

@@ -19,6 +19,25 @@ use std::{
 /// begun again although it was too large to be recorded.
 ///
 /// Made by [`RetryLayer::replay`](super::RetryLayer::replay).
+///
+/// ```
+/// use http_body_util::{BodyExt, Full};
+/// use relent::{Policy, layer::ReplayBody};
+/// use std::io;
+/// use tower::{Layer, ServiceExt, service_fn};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(async {
+/// // It reads the body, and fails at the first attempt.
+/// let client = service_fn(async |request: http::Request<ReplayBody<Full<bytes::Bytes>>>| {
+///     let is_first = !request.headers().contains_key("relent-attempt");
+///     assert_eq!(request.into_body().collect().await.unwrap().to_bytes(), "all of it");
+///     if is_first { Err(io::Error::from(io::ErrorKind::ConnectionReset)) } else { Ok(http::Response::new(String::new())) }
+/// });
+/// let layer = Policy::default().layer().replay(|body| body);
+/// let request = http::Request::put("/notes/7").body(Full::from("all of it")).unwrap();
+/// assert_eq!(layer.layer(client).oneshot(request).await.unwrap().status(), 200);
+/// # });
+/// ```
 pub struct ReplayBody<B> {
     tape: Arc<Mutex<Tape<B>>>,
     /// Frames of the recording that this one has yielded.
@@ -50,6 +69,13 @@ enum Recorded {
 }
 
 /// Why a body that is sent again ends.
+///
+/// ```
+/// use relent::layer::ReplayError;
+///
+/// let error: ReplayError<std::io::Error> = ReplayError::TooLarge;
+/// assert_eq!(error.to_string(), "the body is too large to repeat");
+/// ```
 #[derive(Debug)]
 pub enum ReplayError<E> {
     /// The body itself failed.

@@ -53,6 +53,16 @@ impl<T> RetryLayer<T> {
 }
 
 /// A layer that retries requests whose body cannot be cloned: what [`RetryLayer::replay`] makes.
+///
+/// ```
+/// use http_body_util::Full;
+/// use relent::{Policy, Retrier, layer::{ReplayBody, ReplayLayer}};
+///
+/// type Body = ReplayBody<Full<bytes::Bytes>>;
+///
+/// let layer: ReplayLayer<Retrier, fn(Body) -> Body> = Policy::default().layer().body_limit(64 << 10).replay(|body| body);
+/// # drop(layer);
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a layer does nothing until it is put around a service"]
 pub struct ReplayLayer<T, F> {
@@ -202,6 +212,24 @@ impl<D, E> First<D, E> {
 }
 
 /// The body of an answer that was looked into: the same, from its start.
+///
+/// ```
+/// use http_body_util::{BodyExt, Full};
+/// use relent::{Policy, layer::{Peeked, ReplayBody}};
+/// use tower::{Layer, ServiceExt, service_fn};
+///
+/// type Whole = Full<bytes::Bytes>;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let client = service_fn(async |_: http::Request<ReplayBody<Whole>>| {
+///     Ok::<_, std::io::Error>(http::Response::new(Whole::from("answer")))
+/// });
+/// let service = Policy::default().layer().replay(|body| body).layer(client);
+/// let answer = service.oneshot(http::Request::new(Whole::from("question"))).await.unwrap();
+/// let body: Peeked<Whole> = answer.into_body();
+/// assert_eq!(body.collect().await.unwrap().to_bytes(), "answer");
+/// # });
+/// ```
 pub struct Peeked<A: Body> {
     first: First<A::Data, A::Error>,
     rest: A,

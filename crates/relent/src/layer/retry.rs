@@ -19,6 +19,19 @@ use tower_service::Service;
 
 impl Policy {
     /// This policy as a layer: see [`Retrier::layer`].
+    ///
+    /// ```
+    /// use relent::Policy;
+    /// use std::{io, time::Duration};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// const READ: Policy = Policy::exponential(Duration::from_millis(100)).max_attempts(2);
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(async {
+    /// let service = READ.layer().layer(service_fn(async |_: u32| Err::<(), _>(io::Error::from(io::ErrorKind::TimedOut))));
+    /// assert_eq!(service.oneshot(7).await.unwrap_err().attempts, 2);
+    /// # });
+    /// ```
     pub fn layer(self) -> RetryLayer<Retrier> {
         self.retrier().layer()
     }
@@ -66,6 +79,29 @@ impl<W, N, S> Retrier<W, N, S> {
 ///
 /// Its options are about HTTP, but for [`body_limit`](RetryLayer::body_limit) and
 /// [`time_last_attempt`](RetryLayer::time_last_attempt).
+///
+/// ```
+/// use http::{Request, Response};
+/// use relent::{Policy, layer::RetryLayer};
+/// use std::time::Duration;
+/// use tower::{Layer, ServiceExt, service_fn};
+///
+/// const SECOND: Duration = Duration::from_secs(1);
+/// const READ: Policy = Policy::constant(SECOND).max_attempts(3);
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(async {
+/// let layer: RetryLayer = READ.layer().path("/pay", READ.max_attempts(1)).histogram().record();
+/// let busy = service_fn(async |request: Request<String>| {
+///     // The histogram, for the server.
+///     assert!(request.headers().contains_key("relent-attempts"));
+///     Ok::<_, std::io::Error>(Response::builder().status(503).body(String::new()).unwrap())
+/// });
+/// for (path, record) in [("/rates", "attempts=3; reason=attempts"), ("/pay/7", "attempts=1; reason=attempts")] {
+///     let answer = layer.layer(busy).oneshot(Request::get(path).body(String::new()).unwrap()).await.unwrap();
+///     assert_eq!((answer.status().as_u16(), &answer.headers()["relent"]), (503, &record.parse().unwrap()));
+/// }
+/// # });
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a layer does nothing until it is put around a service"]
 pub struct RetryLayer<T = Retrier> {
@@ -76,6 +112,21 @@ pub struct RetryLayer<T = Retrier> {
 impl<W, N, S> RetryLayer<Retrier<W, N, S>> {
     /// Gives the last attempt the policy's attempt timeout too. Otherwise it has what is left until the deadline, because
     /// nothing comes after it: an answer that is late is better than none.
+    ///
+    /// ```
+    /// use relent::{Policy, Reason};
+    /// use std::{future::pending, io, time::Duration};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// const READ: Policy = Policy::immediate().max_attempts(2).attempt_timeout(Duration::from_secs(1));
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(async {
+    /// let silent = service_fn(async |_: u32| pending::<io::Result<()>>().await);
+    /// let begin = tokio::time::Instant::now();
+    /// let err = READ.layer().time_last_attempt().layer(silent).oneshot(7).await.unwrap_err();
+    /// assert_eq!((err.reason, begin.elapsed().as_secs()), (Reason::Attempts, 2));
+    /// # });
+    /// ```
     pub fn time_last_attempt(mut self) -> Self {
         self.retrier.hooks.spares_last = false;
         self
@@ -108,12 +159,48 @@ impl<T> RetryLayer<T> {
 
     /// Requests larger than so many bytes are sent once: where they would be sent again, the call ends with reason
     /// [`TooLarge`](crate::Reason::TooLarge). 1 MiB unless said.
+    ///
+    /// ```
+    /// use http::{Request, Response};
+    /// use relent::{Policy, Reason};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(async {
+    /// let down = service_fn(async |_: Request<String>| {
+    ///     Err::<Response<String>, _>(std::io::Error::from(std::io::ErrorKind::ConnectionReset))
+    /// });
+    /// let request = Request::put("/notes/7").body("longer than that".to_owned()).unwrap();
+    /// let err = Policy::default().layer().body_limit(8).layer(down).oneshot(request).await.unwrap_err();
+    /// assert_eq!((err.reason, err.attempts), (Reason::TooLarge, 1));
+    /// # });
+    /// ```
     pub fn body_limit(self, bytes: u64) -> Self {
         self.with(|options| options.body_limit = bytes)
     }
 
     /// Sends every request again, whatever its method, though it may have been carried out: for servers that know repeats by
     /// themselves.
+    ///
+    /// ```
+    /// use http::{Request, Response};
+    /// use relent::Policy;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(async {
+    /// static CAME: AtomicU32 = AtomicU32::new(0);
+    /// let busy = service_fn(async |_: Request<String>| {
+    ///     CAME.fetch_add(1, Ordering::Relaxed);
+    ///     Ok::<_, std::io::Error>(Response::builder().status(503).body(String::new()).unwrap())
+    /// });
+    /// let layer = Policy::default().max_attempts(3).layer();
+    /// let order = || Request::post("/orders").body("one".to_owned()).unwrap();
+    /// layer.clone().layer(busy).oneshot(order()).await.unwrap();
+    /// assert_eq!(CAME.swap(0, Ordering::Relaxed), 1);
+    /// layer.repeat_unsafe().layer(busy).oneshot(order()).await.unwrap();
+    /// assert_eq!(CAME.load(Ordering::Relaxed), 3);
+    /// # });
+    /// ```
     pub fn repeat_unsafe(self) -> Self {
         self.with(|options| options.repeats_unsafe = true)
     }
@@ -195,6 +282,22 @@ impl<T> RetryLayer<T> {
     /// Says that the client inside follows no redirects. Then it is known of a `POST` that could not connect that it never left,
     /// and it may be sent again; a client that follows redirects may have been redirected to where it cannot connect, after
     /// the `POST` was carried out.
+    ///
+    /// ```
+    /// use http::{Request, Response};
+    /// use relent::Policy;
+    /// use std::io;
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(async {
+    /// let nobody_there = service_fn(async |_: Request<String>| {
+    ///     Err::<Response<String>, _>(io::Error::from(io::ErrorKind::ConnectionRefused))
+    /// });
+    /// let layer = Policy::default().max_attempts(3).layer().without_redirects();
+    /// let order = Request::post("/orders").body("one".to_owned()).unwrap();
+    /// assert_eq!(layer.layer(nobody_there).oneshot(order).await.unwrap_err().attempts, 3);
+    /// # });
+    /// ```
     pub fn without_redirects(self) -> Self {
         self.with(|options| options.follows_redirects = false)
     }
@@ -212,6 +315,20 @@ impl<S, T: Clone> Layer<S> for RetryLayer<T> {
 ///
 /// Its error is relent's, with the reason and the inner service's last error. An answer that is a failure is no error: the last
 /// one is handed over as it came.
+///
+/// ```
+/// use relent::{Policy, layer::RetryService};
+/// use tower::Layer;
+///
+/// struct Client {
+///     user: &'static str,
+/// }
+///
+/// let mut service: RetryService<Client> = Policy::default().layer().layer(Client { user: "ann" });
+/// assert_eq!(service.get_ref().user, "ann");
+/// service.get_mut().user = "bob";
+/// assert_eq!(service.into_inner().user, "bob");
+/// ```
 #[derive(Clone, Debug)]
 pub struct RetryService<S, T = Retrier> {
     inner: S,

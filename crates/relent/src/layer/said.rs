@@ -5,6 +5,32 @@ use http::HeaderValue;
 use std::time::Duration;
 
 /// What the request of an attempt is to say of its call: see [`Repeat::announce`](super::Repeat::announce).
+///
+/// ```
+/// use relent::layer::{Repeat, Said};
+///
+/// /// A request of the program's own, which tells the far side what attempt it is.
+/// #[derive(Clone)]
+/// struct Ask {
+///     attempt: u32,
+/// }
+///
+/// impl<R> Repeat<R> for Ask {
+///     fn again(&self) -> Option<Ask> {
+///         Some(self.clone())
+///     }
+///
+///     fn announce(&mut self, said: &Said) {
+///         self.attempt = said.attempt;
+///     }
+/// }
+///
+/// let mut ask = Ask { attempt: 1 };
+/// let mut said = Said::default();
+/// said.attempt = 2;
+/// Repeat::<()>::announce(&mut ask, &said);
+/// assert_eq!(ask.attempt, 2);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Said {

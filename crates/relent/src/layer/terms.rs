@@ -6,6 +6,29 @@ use http::{HeaderMap, Method};
 use std::{any::Any, error::Error, fmt, sync::Arc};
 
 /// What a layer was told about requests and answers: the options of [`RetryLayer`](super::RetryLayer). Cheap to clone.
+///
+/// ```
+/// use http::StatusCode;
+/// use relent::{Verdict, layer::{Repeat, Terms}};
+///
+/// /// A request of the program's own, to a service that answers with a status.
+/// #[derive(Clone)]
+/// struct Ask;
+///
+/// impl Repeat<StatusCode> for Ask {
+///     fn again(&self) -> Option<Ask> {
+///         Some(Ask)
+///     }
+///
+///     fn verdict(answer: &StatusCode, terms: &Terms) -> Option<Verdict> {
+///         terms.rules().verdict(*answer, &http::HeaderMap::new(), std::time::Duration::ZERO)
+///     }
+/// }
+///
+/// let terms = Terms::default();
+/// assert_eq!(Ask::verdict(&StatusCode::SERVICE_UNAVAILABLE, &terms), Some(Verdict::Transient));
+/// assert_eq!(terms.body_limit(), 1 << 20);
+/// ```
 #[derive(Clone, Default)]
 pub struct Terms(Option<Arc<Options>>);
 
@@ -40,6 +63,17 @@ pub(crate) enum Route {
 type Rule = dyn Fn(&Head<'_>) -> Option<Policy> + Send + Sync;
 
 /// The head of an HTTP request, as rules that choose a policy look at it.
+///
+/// ```
+/// use relent::{Policy, layer::{Head, RetryLayer}};
+///
+/// fn policy_of(head: &Head<'_>) -> Option<Policy> {
+///     (head.method == "GET" && head.path == "/health" && head.headers.is_empty()).then_some(Policy::immediate())
+/// }
+///
+/// let layer: RetryLayer = Policy::default().layer().choose(policy_of);
+/// # drop(layer);
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Head<'a> {

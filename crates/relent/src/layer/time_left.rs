@@ -44,11 +44,27 @@ impl TimeLeft {
     }
 
     /// Until then, on the clock of [`SystemTimer`].
+    ///
+    /// ```
+    /// use relent::{SystemTimer, Timer, layer::TimeLeft};
+    /// use std::time::Duration;
+    ///
+    /// let until = SystemTimer.now() + Duration::from_secs(2);
+    /// assert_eq!(TimeLeft::at(until).until(), until);
+    /// ```
     pub const fn at(until: Timestamp) -> TimeLeft {
         TimeLeft { until }
     }
 
     /// When the answer is of no use any more, on the clock of [`SystemTimer`].
+    ///
+    /// ```
+    /// use relent::{SystemTimer, Timer, layer::TimeLeft};
+    /// use std::time::Duration;
+    ///
+    /// let left = TimeLeft::new(Duration::from_secs(2));
+    /// assert!(left.until().since(SystemTimer.now()) > Duration::from_secs(1));
+    /// ```
     pub const fn until(&self) -> Timestamp {
         self.until
     }
