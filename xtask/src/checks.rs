@@ -100,7 +100,7 @@ fn lints() -> Result<Done, String> {
         lint(&["-p", "relent", "--no-default-features", "--features", features])?;
     }
     // Each engine alone, and none; `relent-store`'s tests turn all on.
-    for features in ["", "sqlite", "redis", "postgres"] {
+    for features in ["", "sqlite", "redis", "postgres", "tower"] {
         lint(&["-p", "relent-store", "--no-default-features", "--features", features])?;
     }
     lint(&["--workspace", "--all-targets"])?;

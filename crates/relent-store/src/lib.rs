@@ -37,6 +37,7 @@
 //! | `sqlite` (default) | `sqlite:` |
 //! | `redis` | `redis://`, `rediss://` |
 //! | `postgres` | `postgres://` |
+//! | `tower` | `layer`: idempotency keys of requests, for servers |
 
 mod any;
 mod blocking;
@@ -49,6 +50,8 @@ pub mod in_postgres;
 pub mod in_redis;
 #[cfg(feature = "sqlite")]
 pub mod in_sqlite;
+#[cfg(feature = "tower")]
+pub mod layer;
 mod lease;
 mod memory;
 mod notice;

@@ -7,6 +7,7 @@ mod faults;
 mod in_postgres;
 mod in_redis;
 mod keeping;
+mod layer;
 mod leases;
 mod once;
 mod servers;
