@@ -10,11 +10,14 @@ use std::{
 
 static POLICY: Policy = Policy::exponential(Duration::from_millis(100)).cap(Duration::from_secs(10)).max_attempts(4);
 
-const BREAKER: Breaker = Breaker::consecutive(5).open_for(Duration::from_secs(30));
+const fn breaker() -> Breaker {
+    Breaker::consecutive(5).open_for(Duration::from_secs(30))
+}
+
 static BUDGET: Upstream = Upstream::new("budget").budget(Budget::ratio(0.1));
-static IN_A_ROW: Upstream = Upstream::new("in a row").breaker(BREAKER);
-static BOTH: Upstream = Upstream::new("both").budget(Budget::ratio(0.1)).breaker(BREAKER);
-static ALL: Upstream = Upstream::new("all").budget(Budget::ratio(0.1)).breaker(BREAKER).limit(Limit::concurrency(100));
+static IN_A_ROW: Upstream = Upstream::new("in a row").breaker(breaker());
+static BOTH: Upstream = Upstream::new("both").budget(Budget::ratio(0.1)).breaker(breaker());
+static ALL: Upstream = Upstream::new("all").budget(Budget::ratio(0.1)).breaker(breaker()).limit(Limit::concurrency(100));
 
 /// A clock that stands still: what a real one costs is a case of its own.
 struct Still;

@@ -2,11 +2,14 @@
 //! taking a terminal or a device for a file.
 
 use crate::size::Size;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::{
+    fcntl::{FcntlArg, OFlag, fcntl},
+    unistd::geteuid,
+};
 use std::{
     fs::{File, OpenOptions},
     io::{self, Read, Write},
-    os::unix::fs::{FileTypeExt, OpenOptionsExt},
+    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
     path::Path,
 };
 
@@ -87,15 +90,20 @@ fn wait_for_more(file: File) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file for writing, at once, and empties it; a new one only its owner can read and write.
+/// Opens a file for writing, at once, and empties it; a new one only its owner can read and write. One that belongs to
+/// somebody else stays as it is.
 ///
 /// # Errors
 ///
-/// It cannot be opened, or is no regular file and nothing else that was allowed.
+/// It cannot be opened, is somebody else's, or is no regular file and nothing else that was allowed.
 pub fn write_private(path: &Path, or: Or) -> io::Result<File> {
     let open = OpenOptions::new().write(true).create(true).mode(0o600).custom_flags(at_once()).open(path);
     let file = check(open.map_err(unread)?, or)?;
-    if file.metadata()?.is_file() {
+    let data = file.metadata()?;
+    if data.is_file() {
+        if data.uid() != geteuid().as_raw() {
+            return Err(io::Error::other("it belongs to somebody else"));
+        }
         file.set_len(0)?;
     }
     Ok(file)
@@ -109,11 +117,18 @@ pub fn write_private(path: &Path, or: Or) -> io::Result<File> {
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let open = OpenOptions::new().write(true).create(true).custom_flags(at_once()).open(path);
     let mut file = wait_for_more(check(open.map_err(unread)?, Or::Pipe)?)?;
-    if file.metadata()?.is_file() {
+    let data = file.metadata()?;
+    if data.is_file() {
+        if data.mode() & SPECIAL != 0 {
+            return Err(io::Error::other("it is a program that runs with another's rights (setuid or setgid)"));
+        }
         file.set_len(0)?;
     }
     file.write_all(bytes)
 }
+
+/// The bits of a file that lend its rights to whoever runs it.
+const SPECIAL: u32 = 0o6000;
 
 /// Why a named pipe cannot be opened for writing.
 fn unread(error: io::Error) -> io::Error {

@@ -63,7 +63,8 @@ impl Fault {
     pub(crate) fn shown(&self) -> (String, Option<Cow<'_, str>>) {
         let problem = redact::text(&self.problem);
         let problem = if self.has_lines { escape_lines(&problem) } else { escape(&problem) };
-        (problem.into_owned(), self.hint.as_deref().map(escape))
+        let hint = self.hint.as_deref().map(|hint| Cow::Owned(escape(&redact::text(hint)).into_owned()));
+        (problem.into_owned(), hint)
     }
 
     /// The fault as one line of JSON, for `--json`.
@@ -71,7 +72,7 @@ impl Fault {
         let mut event = Object::new();
         event.text("event", "error").text("error", &redact::text(&self.problem));
         if let Some(hint) = &self.hint {
-            event.text("hint", hint);
+            event.text("hint", &redact::text(hint));
         }
         event.number("code", self.exit.into()).finish()
     }

@@ -13,7 +13,7 @@ use relent::{Verdict, duration::parse_duration};
 use std::{
     fs::{self, File, Permissions},
     io::{self, Read},
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 use tempfile::TempDir;
@@ -61,7 +61,8 @@ impl VerdictFile {
     pub(super) fn take(&self, exit: u8) -> Option<Result<Verdict, String>> {
         let flags = OFlag::O_RDWR | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
         let mut file = File::from(openat(&self.handle, NAME, flags, Mode::empty()).ok()?);
-        if !file.metadata().is_ok_and(|data| data.is_file()) {
+        // One with another name somewhere is no file of ours: it would be emptied.
+        if !file.metadata().is_ok_and(|data| data.is_file() && data.nlink() == 1) {
             return None;
         }
         let mut bytes = Vec::new();

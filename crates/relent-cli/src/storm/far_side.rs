@@ -1,7 +1,10 @@
 //! What clients call: a server of the storm's own, or one that `--target` names; on loopback, whichever it is.
 
 use super::server::CLIENT;
-use crate::talk::{Fault, plain};
+use crate::{
+    redact,
+    talk::{Fault, plain},
+};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use relent::{
     Verdict,
@@ -55,7 +58,7 @@ impl FarSide {
     /// It is no plain HTTP, or not on loopback.
     pub(super) fn of_url(text: &str) -> Result<FarSide, Fault> {
         let bad = |problem: String| {
-            Fault::new(format!("--target {text}: {problem}"))
+            Fault::new(format!("--target {}: {problem}", redact::url(text)))
                 .hint("a storm is for a server of yours on this machine: http://localhost:8080/path")
         };
         let with_scheme = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };

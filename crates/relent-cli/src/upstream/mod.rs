@@ -14,7 +14,7 @@ use crate::{
         open::{IfMissing, with},
         place,
     },
-    talk::{Fault, plain, write_out},
+    talk::{Fault, note, plain, write_out},
     upstream_args::Described,
 };
 use args::{Hand, What};
@@ -52,7 +52,7 @@ fn hold(hand: &Hand, held: Option<Held>) -> Result<ExitCode, Fault> {
         }
         false => {
             let until = if held.is_some() { format!(", until relent upstream release {name}") } else { String::new() };
-            format!("{name} {what}{until}")
+            format!("{name} {what}{until} (in {})", place::shown(&url))
         }
     };
     write_out(format!("{text}\n").as_bytes())?;
@@ -61,15 +61,30 @@ fn hold(hand: &Hand, held: Option<Held>) -> Result<ExitCode, Fault> {
 
 /// The flags of the store, with that of the policy file where no flag names one: of this upstream, or of the first that
 /// has one.
+///
+/// # Errors
+///
+/// The file knows upstreams, and this one is not among them or shares nothing: nobody would heed what is said of it.
 fn of_the_file(to: &StoreArgs, policy: Option<&str>, name: Option<&str>) -> Result<StoreArgs, Fault> {
     if to.store.is_some() {
         return Ok(to.clone());
     }
     let policy = PolicyArgs { policy: policy.map(str::to_owned), ..PolicyArgs::default() };
     let config = &policy.whole_file()?.config;
+    if config.upstreams().next().is_none() {
+        // That it is ignored, perhaps: then the store is another than somebody thinks.
+        policy.remarks()?.into_iter().for_each(note);
+    }
     let of_any = || config.upstreams().find_map(|upstream| config.store_of(upstream));
     let store = match name {
-        Some(name) => config.store_of(name),
+        Some(name) => match config.store_of(name) {
+            None if policy.is_given() || config.upstreams().next().is_some() => {
+                let file = policy.policy.as_deref().unwrap_or("relent.toml");
+                return Err(Fault::new(format!("{file} has no [upstream.{name}] with a store"))
+                    .hint("name the upstream as the file does, or the store by --store URL"));
+            }
+            store => store,
+        },
         None => of_any(),
     };
     Ok(StoreArgs { store: store.map(str::to_owned), ..to.clone() })

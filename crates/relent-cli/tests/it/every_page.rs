@@ -97,6 +97,9 @@ fn flags(command: &str) -> Vec<String> {
     if ["run", "explain"].contains(&command) {
         help += &folder.relent(&["help", "upstream"]).stdout;
     }
+    if command == "run" {
+        help += &folder.relent(&["help", "lease"]).stdout;
+    }
     let words = help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
     words.filter(|word| word.starts_with("--")).map(str::to_owned).collect()
 }

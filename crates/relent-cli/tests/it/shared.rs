@@ -88,13 +88,16 @@ fn a_breaker_is_held_by_hand_for_all() {
     };
     assert_eq!(
         said(&["open", "bank"]),
-        "bank is held open: no attempt is let through, until relent upstream release bank\n"
+        "bank is held open: no attempt is let through, until relent upstream release bank (in sqlite:state.db)\n"
     );
+    let mistyped = folder.relent(&["upstream", "open", "bnak"]);
+    assert_eq!(mistyped.code, Some(125), "{mistyped:?}");
+    assert!(mistyped.stderr.starts_with("error: relent.toml has no [upstream.bnak] with a store\n"), "{mistyped:?}");
     let refused = wait(start(&folder, "#pay", "touch ran"));
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(refused.stderr.contains("relent: bank: held open by hand\n"), "{refused:?}");
     assert!(said(&["list"]).contains("held open"));
-    assert_eq!(said(&["release", "bank"]), "bank decides for itself again\n");
+    assert_eq!(said(&["release", "bank"]), "bank decides for itself again (in sqlite:state.db)\n");
     assert_eq!(wait(start(&folder, "#pay", "touch ran")).code, Some(0));
     assert_eq!(
         said(&["close", "bank", "--json"]).trim(),

@@ -176,3 +176,13 @@ fn the_help_of_a_storm() {
     golden("storm-help.txt", &outcome.stdout);
     assert!(outcome.stdout.lines().all(|line| line.chars().count() <= 100), "{}", outcome.stdout);
 }
+
+/// What is refused is told without its password, whatever it looks like.
+#[test]
+fn a_refused_target_shows_no_password() {
+    for target in ["ann:s3cret@10.0.0.1/", "http://ann:s3cret@10.0.0.1/", "10.0.0.1/?token=s3cret"] {
+        let outcome = relent(&["storm", "--target", target]);
+        assert_eq!(outcome.code, Some(125), "{}", outcome.stderr);
+        assert!(!outcome.stderr.contains("s3cret"), "{}", outcome.stderr);
+    }
+}

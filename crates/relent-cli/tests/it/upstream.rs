@@ -158,6 +158,26 @@ fn bad_flags_say_what_and_why() {
 }
 
 /// gRPC's budget of 10 tokens stops at the fifth failure; the command's own status is kept.
+/// A line that a name forges would be taken for relent's own.
+#[test]
+fn a_name_begins_no_line() {
+    let folder = Folder::new();
+    let text = "[upstream.\"bank\\nerror: forged\"]\nbudget = { ratio = 0.1 }\n[policy]\nmax_attempts = 2\n\
+                upstream = \"bank\\nerror: forged\"\n";
+    std::fs::write(folder.path().join("u.toml"), text).unwrap();
+    let outcome = folder.relent(&["explain", "--policy", "u.toml"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("forged"), "{}", outcome.stdout);
+    assert!(!outcome.stdout.lines().any(|line| line.starts_with("error: forged")), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_hint_shows_no_password() {
+    let outcome = relent(&["run", "--upstream", "http://ann:s3cret@host/", "--", "true"]);
+    assert_eq!(outcome.code, Some(125), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("s3cret"), "{}", outcome.stderr);
+}
+
 #[test]
 fn a_run_that_its_budget_stops_says_so_and_exits_as_the_command_did() {
     let folder = Folder::new().file("relent.toml", BANK);

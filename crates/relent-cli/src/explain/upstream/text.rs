@@ -22,7 +22,7 @@ pub(in crate::explain) fn explain(on: &OnUpstream, width: usize, has_plot: bool)
     if has_plot && let Some(chart) = plot::chart(on) {
         let first = chart.series.first().map_or("", |series| series.name.as_str());
         let lines = match chart.series.get(1) {
-            Some(second) => format!("{}: {first} above, {} below.\n", chart.y_name, second.name),
+            Some(second) => format!("{}: {} above, {} below.\n", chart.y_name, escape(first), escape(&second.name)),
             None => format!("{}.\n", chart.y_name),
         };
         out.push('\n');

@@ -196,13 +196,19 @@ impl Hands for Real {
     }
 }
 
+/// What Linux gives a program at most, arguments and environment together. A process can make its own look larger, and
+/// whoever looks at all of them must not read that.
+const LARGEST_ENVIRONMENT: u64 = 6 << 20;
+
 /// The processes that have this in their environment, as far as the system shows it.
 fn marked(mark: &[u8]) -> Vec<Pid> {
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
     let has = |pid: &i32| {
         // Empty for those that have ended, unreadable for those of others.
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|entry| entry == mark)
+        let mut environment = Vec::new();
+        let file = File::open(format!("/proc/{pid}/environ"));
+        let read = file.and_then(|file| file.take(LARGEST_ENVIRONMENT).read_to_end(&mut environment));
+        read.is_ok() && environment.split(|byte| *byte == 0).any(|entry| entry == mark)
     };
     let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter(has).map(Pid::from_raw).collect()

@@ -195,6 +195,30 @@ fn another_user_uses_every_command_in_the_same_folder() {
     place.is_clean();
 }
 
+/// What belongs to another user is refused before it is touched.
+#[test]
+fn a_report_does_not_empty_the_file_of_another_user() {
+    let place = shared();
+    let notes = place.0.path().join("notes");
+    fs::write(&notes, "precious").unwrap();
+    Command::new("chown").arg(NOBODY).arg(&notes).status().unwrap();
+    let outcome = place.relent(&["run", "--report", "notes", "--", "true"]);
+    assert_eq!(outcome.code, Some(125), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("it belongs to somebody else"), "{}", outcome.stderr);
+    assert_eq!(place.0.read("notes"), "precious");
+}
+
+/// A file with another name somewhere is not the one that relent made for the verdict.
+#[test]
+fn a_verdict_that_is_a_link_to_another_file_empties_nothing() {
+    let place = Place::new();
+    fs::write(place.0.path().join("kept"), "permanent").unwrap();
+    let script = "rm $RELENT_VERDICT; ln kept $RELENT_VERDICT; exit 3";
+    let outcome = place.relent(&["run", "--max-attempts", "1", "--", "sh", "-c", script]);
+    assert_eq!(outcome.code, Some(3), "{}", outcome.stderr);
+    assert_eq!(place.0.read("kept"), "permanent");
+}
+
 /// A link that another user has put where a report will be is not followed to a file of ours.
 #[test]
 fn a_report_is_not_written_through_a_protected_link_of_another_user() {
