@@ -2,13 +2,13 @@
 
 use crate::shell::{self, Outcome, cargo};
 
-const CRATES: [&str; 3] = ["relent", "relent-sim", "relent-cli"];
+const CRATES: [&str; 4] = ["relent", "relent-sim", "relent-store", "relent-cli"];
 
 /// Files without which a package is of no use.
 const NEEDED: [&str; 3] = ["Cargo.toml", "README.md", "src/lib.rs"];
 
 /// In a package the dependency of the tests on the crate itself, which turns these on, is gone.
-const FEATURES: &str = "http,net,stream,toml";
+const FEATURES: &str = "http,metrics,net,stream,toml,tracing";
 
 /// Quick: all can be packed, each has what it needs, and the library builds from its package.
 pub(crate) fn check() -> Outcome {
