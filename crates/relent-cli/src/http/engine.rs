@@ -76,6 +76,11 @@ impl Limit {
         self.given.map(|given| given.saturating_sub(self.began.elapsed()))
     }
 
+    /// When that is, if there is an end.
+    pub(super) fn ends(&self) -> Option<Instant> {
+        self.began.checked_add(self.given?)
+    }
+
     async fn is_over(&self) -> Duration {
         let Some(given) = self.given else { return future::pending().await };
         time::sleep(self.left().unwrap_or_default()).await;

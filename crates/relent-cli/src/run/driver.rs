@@ -103,7 +103,7 @@ impl Driver<'_> {
         let end = settings.max_elapsed.into_iter().chain(self.limit).min();
         let left = end.map(|end| end.saturating_sub(self.started.elapsed()));
         let (args, policy, grace, signal) = (&self.args.lease, self.policy, time.grace, time.signal);
-        let terms = Terms { args, policy, seed, grace, signal, left };
+        let terms = Terms { args, policy, seed, grace, signal, left, deadline: self.deadline() };
         Ok(match Leased::take(&terms, self.signals, &self.narrator)? {
             None => None,
             Some(Taken::Leased(lease)) => {
@@ -112,6 +112,10 @@ impl Driver<'_> {
             }
             Some(Taken::Not(outcome)) => Some(outcome),
         })
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.limit.and_then(|limit| self.started.checked_add(limit))
     }
 
     fn is_lease_lost(&self) -> bool {
@@ -125,6 +129,10 @@ impl Driver<'_> {
             }
             if self.is_lease_lost() {
                 return Ok(Outcome::LeaseLost);
+            }
+            // The store was asked for leave, and may have taken the time.
+            if self.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
+                return Ok(Outcome::GaveUp(Reason::Elapsed));
             }
             let (began, attempt) = (self.now(), call.attempt());
             self.narrator.attempt_starts(attempt);

@@ -74,7 +74,9 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     let described = guard::unhedged(&args.upstream, &args.policy.whole(), args.talk, "a command runs once at a time")?;
     let upstream = guard::upstream(described.as_ref())?;
     let store = args.lease.store.as_deref().filter(|_| args.upstream.upstream.is_some());
-    let sharing = upstream::sharing_of(described.as_ref(), store)?;
+    let limit = policy.settings().timeout.into_iter().chain(args.policy.time_limit()).min();
+    let deadline = limit.and_then(|limit| started.checked_add(limit));
+    let sharing = upstream::sharing_of(described.as_ref(), store, deadline)?;
     let signals = Signals::catch().map_err(|error| Fault::new(format!("cannot catch signals: {}", plain(&error))))?;
     orphans::adopt();
     let narrator = Narrator::new(args.talk, args.time.heartbeat, &policy, started);
@@ -83,7 +85,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         args,
         policy: &policy,
         key: key(),
-        limit: policy.settings().timeout.into_iter().chain(args.policy.time_limit()).min(),
+        limit,
         started,
         signals: &signals,
         input: Input::new(args.streams.stdin, args.streams.max_kept.0),

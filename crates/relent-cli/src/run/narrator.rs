@@ -205,7 +205,7 @@ impl Narrator {
             Fault::new(&why.problem).hint(&why.hint).tell();
             return;
         }
-        let last = last.map_or("", |(_, what)| what);
+        let last = last.map_or_else(String::new, |(_, what)| format!(" ({what})"));
         let after = format!(
             "after {attempts} attempt{} in {:.1}",
             if attempts == 1 { "" } else { "s" },
@@ -214,7 +214,7 @@ impl Narrator {
         match outcome {
             Outcome::Success if self.retried || self.args.verbose => self.say(format_args!("succeeded {after}")),
             Outcome::Success => {}
-            Outcome::GaveUp(reason) => self.say(format_args!("gave up {after}: {reason} ({last})")),
+            Outcome::GaveUp(reason) => self.say(format_args!("gave up {after}: {reason}{last}")),
             // As any program in a pipe whose reader is gone.
             Outcome::Interrupted(Signal::SIGPIPE) if !self.args.verbose => {}
             Outcome::Interrupted(signal) => self.say(format_args!("stopped {after}: {signal}")),

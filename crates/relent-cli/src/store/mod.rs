@@ -12,7 +12,19 @@ pub(crate) use open::fault;
 
 use crate::talk::Fault;
 use args::What;
-use std::process::ExitCode;
+use std::{
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+/// How long a store is waited for when the call's time is over: one that is well answers in that.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+
+/// Until when a store is waited for at the end of a call: for so long, and hardly beyond the end of the call's time.
+pub(crate) fn latest(long: Duration, deadline: Option<Instant>) -> Instant {
+    let now = Instant::now();
+    deadline.map_or(now + long, |deadline| (now + long).min(deadline.max(now + LAST_WORDS)))
+}
 
 pub(crate) fn run(args: &Args) -> ExitCode {
     let (json, outcome) = match &args.what {

@@ -1,20 +1,21 @@
 //! Which store is meant: `--store`, or else `RELENT_STORE`, or else a file in the user's state folder.
 //!
-//! That file is the user's alone: its folder is made with mode 0700, and one that others can write to is not used.
+//! That file is the user's alone. Its folder is made with mode 0700; neither is used if others can write to it, or if
+//! somebody else could put another in its place: by a folder on the way there, or a link, that is theirs.
 
 use crate::{
     redact,
     talk::{Fault, plain},
 };
-use nix::unistd::geteuid;
+use nix::unistd::{getegid, geteuid};
 use std::{
     borrow::Cow,
+    collections::VecDeque,
     env,
     ffi::OsString,
-    fs::{self, DirBuilder},
-    io,
-    os::unix::fs::{DirBuilderExt, MetadataExt},
-    path::{Path, PathBuf},
+    fs::{self, DirBuilder, Metadata, Permissions},
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
+    path::{Component, Path, PathBuf},
 };
 
 /// The variable that names another store.
@@ -44,7 +45,7 @@ pub(crate) fn url(given: Option<&str>) -> Result<String, Fault> {
         return Ok(url);
     };
     let file = default_file(env::var_os("XDG_STATE_HOME"), env::var_os("HOME"))?;
-    prepare(file.parent().unwrap_or(Path::new("/")))?;
+    prepare(&file)?;
     match file.to_str().filter(|file| !file.contains('?')) {
         Some(file) => Ok(format!("{DEFAULT}{file}{query}")),
         None => Err(Fault::new("the path of your state folder cannot be a part of a URL")
@@ -64,19 +65,82 @@ fn default_file(state: Option<OsString>, home: Option<OsString>) -> Result<PathB
     Ok(state.ok_or_else(no_place)?.join("relent/state.db"))
 }
 
-/// Makes the folder, for its user alone, or says why the one that is there cannot be believed.
-fn prepare(folder: &Path) -> Result<(), Fault> {
-    let other = |problem: &str| {
-        Fault::new(format!("the folder {} of your store: {problem}", folder.display()))
+/// Makes the folder of the file, for its user alone, or says why what is there cannot be believed.
+fn prepare(file: &Path) -> Result<(), Fault> {
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let refused = |what: &str, path: &Path, problem: &str| {
+        Fault::new(format!("the {what} {} of your store: {problem}", path.display()))
             .hint(format!("name another place: --store sqlite:FILE, or {VARIABLE}=sqlite:FILE"))
     };
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|error| other(&format!("it cannot be made: {}", plain(&error))))?;
-    let seen: io::Result<fs::Metadata> = fs::metadata(folder);
-    let data = seen.map_err(|error| other(&plain(&error)))?;
+    made.map_err(|error| refused("folder", folder, &format!("it cannot be made: {}", plain(&error))))?;
+    own(folder, 0o700).map_err(|problem| refused("folder", folder, &problem))?;
+    if fs::symlink_metadata(file).is_ok() {
+        own(file, 0o600).map_err(|problem| refused("file", file, &problem))?;
+    }
+    Ok(())
+}
+
+/// Sees to it that only its user can read and write what is there, or says why not.
+fn own(path: &Path, mode: u32) -> Result<(), String> {
+    let path = way(path)?;
+    let data = fs::metadata(&path).map_err(|error| plain(&error))?;
     match data.mode() {
-        _ if data.uid() != geteuid().as_raw() => Err(other("it belongs to somebody else")),
-        mode if mode & 0o022 != 0 => Err(other("others can write to it")),
+        _ if data.uid() != geteuid().as_raw() => Err("it belongs to somebody else".into()),
+        now if now & 0o022 != 0 => Err("others can write to it".into()),
+        now if now & 0o077 == 0 => Ok(()),
+        _ => fs::set_permissions(&path, Permissions::from_mode(mode)).map_err(|error| plain(&error)),
+    }
+}
+
+/// Where a path leads, if nobody else has a say in that. Or who has.
+fn way(path: &Path) -> Result<PathBuf, String> {
+    /// As many links as the system follows.
+    const MOST_LINKS: u32 = 40;
+    let parts = |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<VecDeque<_>>();
+    let (mut left, mut here, mut links) = (parts(path), PathBuf::from("/"), 0);
+    while let Some(part) = left.pop_front() {
+        match Path::new(&part).components().next() {
+            Some(Component::RootDir) => here = PathBuf::from("/"),
+            Some(Component::ParentDir) => {
+                here.pop();
+            }
+            Some(Component::Normal(name)) => {
+                let next = here.join(name);
+                let data = fs::symlink_metadata(&next).map_err(|error| plain(&error))?;
+                if !left.is_empty() || data.is_symlink() {
+                    believed(&data).map_err(|problem| format!("{problem}: {}", next.display()))?;
+                }
+                if !data.is_symlink() {
+                    here = next;
+                    continue;
+                }
+                links += 1;
+                if links > MOST_LINKS {
+                    return Err("too many links lead to it".into());
+                }
+                let mut to = parts(&fs::read_link(&next).map_err(|error| plain(&error))?);
+                to.append(&mut left);
+                left = to;
+            }
+            _ => {}
+        }
+    }
+    Ok(here)
+}
+
+/// Whether what is on the way, a folder or a link, is the user's or root's, and nobody else can put another there.
+///
+/// In a sticky folder others can make something, and move nothing. A group that is the user's own may write, as it may to
+/// all that is theirs.
+fn believed(data: &Metadata) -> Result<(), &'static str> {
+    let is_sticky = data.mode() & 0o1000 != 0;
+    let by_others = data.mode() & 0o002 != 0 || (data.mode() & 0o020 != 0 && data.gid() != getegid().as_raw());
+    match data.uid() {
+        owner if owner != 0 && owner != geteuid().as_raw() => {
+            Err("on the way there something belongs to somebody else")
+        }
+        _ if !data.is_symlink() && by_others && !is_sticky => Err("on the way there others can write"),
         _ => Ok(()),
     }
 }
@@ -92,7 +156,6 @@ pub(crate) fn shown(url: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     fn file(state: &str, home: &str) -> Result<String, Fault> {
         let some = |text: &str| Some(OsString::from(text)).filter(|text| !text.is_empty());
@@ -107,16 +170,86 @@ mod tests {
         assert!(file("", "").is_err() && file("s", "h").is_err());
     }
 
+    fn mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn mode_of(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    fn why_not(file: &Path) -> String {
+        prepare(file).unwrap_err().shown().0
+    }
+
     #[test]
     fn a_folder_that_others_write_to_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
-        let own = folder.path().join("a/relent");
-        prepare(&own).unwrap();
-        assert_eq!(fs::metadata(&own).unwrap().mode() & 0o777, 0o700);
-        fs::set_permissions(&own, fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(prepare(&own).is_err());
+        let file = folder.path().join("a/relent/state.db");
+        let own = file.parent().unwrap();
+        prepare(&file).unwrap();
+        assert_eq!(mode_of(own), 0o700);
+        // One that others can look into is shut: names and keys are in it.
+        mode(own, 0o755);
+        prepare(&file).unwrap();
+        assert_eq!(mode_of(own), 0o700);
+        mode(own, 0o777);
+        assert!(why_not(&file).ends_with("others can write to it"));
         fs::write(folder.path().join("file"), "").unwrap();
-        assert!(prepare(&folder.path().join("file/relent")).is_err());
+        assert!(why_not(&folder.path().join("file/relent/state.db")).contains("it cannot be made"));
+    }
+
+    #[test]
+    fn a_file_that_others_write_to_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("relent/state.db");
+        prepare(&file).unwrap();
+        fs::write(&file, "").unwrap();
+        mode(&file, 0o644);
+        prepare(&file).unwrap();
+        assert_eq!(mode_of(&file), 0o600);
+        mode(&file, 0o660);
+        assert!(why_not(&file).ends_with("others can write to it"));
+    }
+
+    /// Who can rename a folder above can put another in its place between two runs.
+    #[test]
+    fn nobody_else_has_a_say_in_where_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let (above, link) = (folder.path().join("above"), folder.path().join("link"));
+        let file = above.join("state/relent/state.db");
+        prepare(&file).unwrap();
+        mode(&above, 0o777);
+        assert!(why_not(&file).contains("on the way there others can write: "), "{}", why_not(&file));
+        mode(&above, 0o1777);
+        prepare(&file).unwrap();
+        // A link of one's own is followed, and the way that it leads looked at.
+        std::os::unix::fs::symlink(&above, &link).unwrap();
+        let linked = link.join("state/relent/state.db");
+        prepare(&linked).unwrap();
+        mode(&above, 0o777);
+        assert!(why_not(&linked).contains("on the way there others can write: "));
+        std::os::unix::fs::symlink("round", folder.path().join("round")).unwrap();
+        assert!(prepare(&folder.path().join("round/relent/state.db")).is_err());
+    }
+
+    /// It takes root to give something away.
+    #[test]
+    fn what_belongs_to_somebody_else_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        mode(folder.path(), 0o1777);
+        let file = folder.path().join("relent/state.db");
+        let (link, linked) = (folder.path().join("link"), folder.path().join("link/relent/state.db"));
+        prepare(&file).unwrap();
+        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        let nobody = Some(65_534);
+        if std::os::unix::fs::lchown(&link, nobody, nobody).is_err() {
+            eprintln!("SKIPPED what_belongs_to_somebody_else_is_not_used: it takes root");
+            return;
+        }
+        assert!(why_not(&linked).contains("on the way there something belongs to somebody else: "));
+        std::os::unix::fs::chown(file.parent().unwrap(), nobody, nobody).unwrap();
+        assert!(why_not(&file).ends_with("it belongs to somebody else"));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use args::{Hand, What};
 use relent_store::{Held, Key};
 use rules::Rules;
 use sharing::Sharing;
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Instant};
 
 pub(crate) fn run(args: &Args) -> ExitCode {
     let (json, outcome) = match &args.what {
@@ -90,16 +90,21 @@ fn of_the_file(to: &StoreArgs, policy: Option<&str>, name: Option<&str>) -> Resu
     Ok(StoreArgs { store: store.map(str::to_owned), ..to.clone() })
 }
 
-/// What is shared of an upstream with other processes, if a flag or the file names a store for it.
+/// What is shared of an upstream with other processes, if a flag or the file names a store for it, by a call that ends at
+/// the deadline.
 ///
 /// # Errors
 ///
 /// There is no place for the store, or no thread to ask it.
-pub(crate) fn sharing_of(described: Option<&Described>, flag: Option<&str>) -> Result<Option<Sharing>, Fault> {
+pub(crate) fn sharing_of(
+    described: Option<&Described>,
+    flag: Option<&str>,
+    deadline: Option<Instant>,
+) -> Result<Option<Sharing>, Fault> {
     let Some(described) = described else { return Ok(None) };
     let Some(url) = flag.or(described.store.as_deref()) else { return Ok(None) };
     let name = &described.name;
     let key = Key::new(name).map_err(|error| Fault::new(format!("upstream {name:?}: {error}")))?;
-    let sharing = Sharing::start(place::url(Some(url))?, key, Rules::of(&described.draft.settings()));
+    let sharing = Sharing::start(place::url(Some(url))?, key, Rules::of(&described.draft.settings()), deadline);
     sharing.map(Some).map_err(|error| Fault::new(format!("cannot share an upstream: {}", plain(&error))))
 }

@@ -5,6 +5,7 @@
 //! that a store that hangs holds up nobody.
 
 use super::rules::{Rules, Stand};
+use crate::store::latest;
 use relent_store::{Delta, Engine, Error, Key, Nonce, Shared, Store};
 use std::{
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
@@ -33,6 +34,8 @@ pub(crate) struct Sharing {
     answers: Receiver<(u64, Result<Shared, Error>)>,
     /// Until when the store is left alone.
     away: Option<Instant>,
+    /// When the call's time is over.
+    deadline: Option<Instant>,
     is_said: bool,
     remarks: Vec<String>,
 }
@@ -55,8 +58,8 @@ pub(crate) enum Leave {
 }
 
 impl Sharing {
-    /// Starts to share. The store is opened by a thread, and not waited for.
-    pub(crate) fn start(url: String, name: Key, rules: Rules) -> std::io::Result<Sharing> {
+    /// Starts to share, until the deadline. The store is opened by a thread, and not waited for.
+    pub(crate) fn start(url: String, name: Key, rules: Rules, deadline: Option<Instant>) -> std::io::Result<Sharing> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (asks, taken) = channel::<Delta>();
         let (tell, answers) = channel();
@@ -93,6 +96,7 @@ impl Sharing {
             asks,
             answers,
             away: None,
+            deadline,
             is_said: false,
             remarks: Vec::new(),
         })
@@ -107,7 +111,7 @@ impl Sharing {
     pub(crate) fn ask(&mut self, is_first: bool) -> Leave {
         let window = self.rules.breaker_window().unwrap_or(Duration::from_secs(10));
         // What is refused is no call, so it is looked at before it is told.
-        let Some(shared) = self.tell(window, 0, 0, PATIENCE) else { return Leave::Go };
+        let Some(shared) = self.tell(window, 0, 0) else { return Leave::Go };
         let probes = match self.rules.stand(&shared) {
             Stand::Open(why) => return Leave::No(why.to_string()),
             Stand::HalfOpen(probes) if shared.calls >= probes => return Leave::No(finding_out(&shared)),
@@ -117,7 +121,7 @@ impl Sharing {
         if !is_first && probes.is_none() {
             return Leave::Go;
         }
-        let told = self.tell(window, 1, 0, PATIENCE);
+        let told = self.tell(window, 1, 0);
         match (told, probes) {
             // Others were quicker.
             (Some(shared), Some(probes)) if shared.calls > probes => Leave::No(finding_out(&shared)),
@@ -138,15 +142,20 @@ impl Sharing {
     pub(crate) fn pay(&mut self) -> bool {
         let Some(window) = self.rules.budget_window() else { return true };
         // A retry that is refused must not count, so it is looked at before it is counted.
-        let Some(shared) = self.tell(window, 0, 0, PATIENCE) else { return true };
+        let Some(shared) = self.tell(window, 0, 0) else { return true };
         if !self.rules.may_retry(&shared) {
             return false;
         }
-        self.tell(window, 0, 1, PATIENCE).is_none_or(|shared| shared.retries <= self.rules.retries(&shared))
+        self.tell(window, 0, 1).is_none_or(|shared| shared.retries <= self.rules.retries(&shared))
     }
 
     /// Tells what happened, and hears what all others saw; nothing if the store does not answer in time.
-    fn tell(&mut self, window: Duration, calls: u64, retries: u64, patience: Duration) -> Option<Shared> {
+    fn tell(&mut self, window: Duration, calls: u64, retries: u64) -> Option<Shared> {
+        let until = Instant::now() + if self.seq == 0 { AT_THE_ENDS } else { PATIENCE };
+        self.tell_until(self.deadline.map_or(until, |deadline| until.min(deadline)), window, calls, retries)
+    }
+
+    fn tell_until(&mut self, until: Instant, window: Duration, calls: u64, retries: u64) -> Option<Shared> {
         if self.away.is_some_and(|until| Instant::now() < until) {
             return None;
         }
@@ -166,7 +175,6 @@ impl Sharing {
             // A process that ends with an open breaker keeps its vote for the window: it saw what it saw.
             is_last: false,
         };
-        let until = Instant::now() + if self.seq == 1 { patience.max(AT_THE_ENDS) } else { patience };
         // A thread that is gone answers nothing.
         let _ = self.asks.send(delta);
         loop {
@@ -203,7 +211,7 @@ impl Sharing {
 impl Drop for Sharing {
     fn drop(&mut self) {
         if self.untold.successes + self.untold.failures > 0 {
-            let _ = self.tell(Duration::from_secs(1), 0, 0, AT_THE_ENDS);
+            let _ = self.tell_until(latest(AT_THE_ENDS, self.deadline), Duration::from_secs(1), 0, 0);
         }
     }
 }
@@ -225,7 +233,7 @@ mod tests {
     }
 
     fn sharing(url: &str) -> Sharing {
-        Sharing::start(url.to_owned(), Key::new("bank").unwrap(), rules()).unwrap()
+        Sharing::start(url.to_owned(), Key::new("bank").unwrap(), rules(), None).unwrap()
     }
 
     /// A retry for each ten calls.

@@ -2,6 +2,7 @@
 
 use crate::binary::{Folder, Outcome, golden, relent};
 use std::{
+    net::TcpListener,
     process::{Child, Stdio},
     time::{Duration, Instant},
 };
@@ -56,6 +57,22 @@ fn fifty_runs_against_what_fails_retry_five_times_in_all() {
     let attempts = folder.read("attempts").lines().count();
     // Who could not reach the store in time, on a machine that is very busy, goes on with its own share: none.
     assert!((50..=55).contains(&attempts), "{attempts} attempts, {alone} went alone");
+}
+
+/// What is asked before an attempt, after it and at the end is asked within the call's time.
+#[test]
+fn a_store_that_hangs_holds_up_no_deadline() {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("the loopback is there");
+    let store = format!("redis://{}", silent.local_addr().expect("it is bound"));
+    let file = FILE.replace("sqlite:state.db", &store).replace("max_attempts = 8", "timeout = \"500ms\"");
+    let folder = Folder::new().file("relent.toml", &file);
+    for args in [&["run", "--policy", "#pay", "--", "sh", "-c", "exit 7"][..], &["http", "--policy", "#pay", "[::1]:1"]]
+    {
+        let began = Instant::now();
+        let outcome = folder.relent(args);
+        assert_eq!(outcome.code, Some(124), "{outcome:?}");
+        assert!(began.elapsed() < Duration::from_millis(2500), "{:?}: {outcome:?}", began.elapsed());
+    }
 }
 
 #[test]

@@ -42,7 +42,11 @@ pub(super) struct Leased {
     taken: Instant,
     keeper: Keeper,
     watchman: Option<Watchman>,
+    /// When the call's time is over.
+    deadline: Option<Instant>,
     state: RefCell<State>,
+    /// Whether it was let go, as far as there was time.
+    is_let_go: bool,
     /// Whether the end of the lease was said.
     is_said: Cell<bool>,
 }
@@ -68,6 +72,8 @@ pub(super) struct Terms<'a> {
     pub(super) signal: Signal,
     /// How long it may be waited for: the rest of the call's time.
     pub(super) left: Option<Duration>,
+    /// When that time is over, attempts under way included.
+    pub(super) deadline: Option<Instant>,
 }
 
 /// What became of the wish.
@@ -117,7 +123,9 @@ impl Leased {
             taken: asked,
             keeper,
             watchman: watchman.ok(),
+            deadline: terms.deadline,
             state: RefCell::new(state),
+            is_let_go: false,
             is_said: Cell::new(false),
         }))))
     }
@@ -199,8 +207,9 @@ impl Leased {
     pub(super) fn end(mut self, signals: &Signals, narrator: &Narrator) {
         let left = self.at_least.map(|least| least.saturating_sub(self.taken.elapsed()));
         let keep = left.filter(|left| !left.is_zero());
+        self.is_let_go = true;
         self.keeper.order(Order::End(keep));
-        let latest = Instant::now() + LET_GO + Duration::from_secs(1);
+        let latest = store::latest(LET_GO + Duration::from_secs(1), self.deadline);
         while self.state.borrow().ended.is_none() && !self.keeper.is_over() && Instant::now() < latest {
             let _ = signals.wait(latest.saturating_duration_since(Instant::now()).min(Duration::from_millis(100)));
             self.look();
@@ -242,14 +251,16 @@ impl Leased {
 /// A run that failed lets go, too. What it leaves running the watchman ends, who sees that nobody is there any more.
 impl Drop for Leased {
     fn drop(&mut self) {
-        leave(&self.keeper);
+        if !self.is_let_go {
+            leave(&self.keeper, self.deadline);
+        }
     }
 }
 
 /// Lets go, and waits for that, though not for long.
-fn leave(keeper: &Keeper) {
+fn leave(keeper: &Keeper, deadline: Option<Instant>) {
     keeper.order(Order::End(None));
-    let latest = Instant::now() + LET_GO;
+    let latest = store::latest(LET_GO, deadline);
     while !keeper.is_over() && Instant::now() < latest {
         let _ = keeper.news.recv_timeout(Duration::from_millis(10));
     }
@@ -299,7 +310,10 @@ impl Asking<'_> {
                 () => None,
             };
             if let Some(outcome) = outcome {
-                leave(self.keeper);
+                if outcome == Outcome::GaveUp(Reason::Elapsed) && holder.is_none() {
+                    self.narrator.remark(format_args!("store {}: it does not answer", place::shown(self.url)));
+                }
+                leave(self.keeper, out_of_time);
                 return Ok(Err(outcome));
             }
         }

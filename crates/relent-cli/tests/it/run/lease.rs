@@ -127,6 +127,40 @@ fn a_store_that_is_away_ends_the_command_before_the_lease() {
     assert!(outcome.stderr.contains("stopped after 1 attempt in "), "{outcome:?}");
 }
 
+/// Somebody locks the whole store: it answers neither the wish for the lease nor that it is let go.
+#[test]
+fn a_store_that_hangs_holds_up_no_deadline() {
+    let place = Place::new();
+    let lock = || {
+        let lock = rusqlite::Connection::open(place.0.path().join("state.db")).unwrap();
+        lock.busy_timeout(Duration::from_secs(5)).unwrap();
+        lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+        lock
+    };
+    let migrated = place.relent(&["store", "migrate", "--store", "sqlite:state.db"]);
+    assert_eq!(migrated.code, Some(0), "{migrated:?}");
+    let locked = lock();
+    let began = Instant::now();
+    let outcome = wait(start(&place, &["--timeout", "500ms"], "touch ran"));
+    assert_eq!(outcome.code, Some(124), "{outcome:?}");
+    assert!(outcome.stderr.starts_with("relent: store sqlite:state.db: it does not answer\n"), "{outcome:?}");
+    assert!(outcome.stderr.ends_with(": out of time\n"), "{outcome:?}");
+    assert!(!place.has("ran") && began.elapsed() < Duration::from_millis(2500), "{:?}", began.elapsed());
+    drop(locked);
+
+    let began = Instant::now();
+    let run = start(&place, &["--timeout", "2s"], "touch ran; sleep 60");
+    until("it runs", || place.has("ran"));
+    let _locked = lock();
+    let outcome = wait(run);
+    assert_eq!(outcome.code, Some(124), "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("the lease nightly was not released, and ends by itself within 30s"),
+        "{outcome:?}"
+    );
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+}
+
 #[test]
 fn who_does_not_wait_is_told_who_holds_it() {
     let place = Place::new();
