@@ -33,9 +33,10 @@ cargo xtask COMMAND
   soak [--seconds N] [--seed N]
                   a server at full speed with faults injected: memory stays flat, all places come back; 60 seconds
                   unless told otherwise
-  faults [--kills N] [--engine sqlite|redis|postgres] [--seed N]
+  faults [--kills N | --once] [--engine sqlite|redis|postgres] [--seed N]
                   processes killed and stopped while they work on a store, over all engines: 1,000 kills unless told
-                  otherwise; what was accepted is there, and workers that do it wrong are caught
+                  otherwise; what was accepted is there, and workers that do it wrong are caught. --once: 100,000 calls
+                  over 1,000 keys by eight processes, and again while 24 are killed; each effect happens once
   vectors [DIR]   other systems' golden numbers against our profiles, from another folder if given
   fuzz [TARGET] [--seconds N]
                   fuzzing, 60 seconds a target unless told otherwise

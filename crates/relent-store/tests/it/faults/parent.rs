@@ -74,10 +74,7 @@ impl World {
             command.env(format!("RELENT_FAULT_{name}"), value);
         }
         command.env("RELENT_FAULT_FOLDER", self.folder());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        Running { child, out }
+        Running::start(&mut command)
     }
 
     /// Kills so many workers, two at a time, some of them stopped for longer than a lease before.
@@ -124,6 +121,13 @@ impl World {
 }
 
 impl Running {
+    pub(super) fn start(command: &mut Command) -> Running {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Running { child, out }
+    }
+
     /// Waits until it says so. Whether it did, or ended without.
     pub(super) fn hear(&mut self, what: &str) -> bool {
         let what = format!("relent-fault {what}");
@@ -143,6 +147,11 @@ impl Running {
         self.child.kill().unwrap();
         let ended = self.child.wait().unwrap();
         was_running && !ended.success()
+    }
+
+    /// Waits for its end. Whether all went well.
+    pub(super) fn ends_well(mut self) -> bool {
+        self.child.wait().unwrap().success()
     }
 
     pub(super) fn stop(&self) {

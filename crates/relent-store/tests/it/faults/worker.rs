@@ -320,7 +320,7 @@ pub(super) fn effects_of(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("effects-{name}"))
 }
 
-fn say(what: &str) {
+pub(super) fn say(what: &str) {
     let mut out = std::io::stdout();
     let _ = writeln!(out, "relent-fault {what}");
     let _ = out.flush();
