@@ -56,6 +56,7 @@ mod limit;
 mod part;
 mod profile;
 mod server;
+mod text;
 mod upstream;
 mod upstreams;
 mod value;

@@ -221,6 +221,7 @@ pub use self::{
             permit::AdmissionPermit,
         },
         backoff::{Backoff, Step},
+        bounds::Bounds,
         breaker::{
             Breaker, BreakerChange, BreakerPass, BreakerPermit, BreakerQuirks, BreakerSettings, BreakerSnapshot,
             BreakerState, BreakerWindow,
@@ -234,7 +235,7 @@ pub use self::{
         pacer::{Pacer, PacerSettings, PacerSnapshot, Turn},
         policy::Policy,
         refused::Refused,
-        schedule::{Bounds, Row, Schedule},
+        schedule::{Row, Schedule},
         settings::{Invalid, Settings},
         time::Timestamp,
         upstream::{

@@ -6,14 +6,14 @@ use super::{
     error::{ConfigError, Span},
     part::Wrong,
     server::{self, ServerDraft},
+    text::{neutral, tables},
     upstream::{self, UpstreamDraft},
-    value::Value,
 };
 use crate::{Policy, suggest::nearest};
-use std::{borrow::Cow, collections::BTreeMap, format, fs::File, io::Read, path::Path, string::String, vec, vec::Vec};
+use std::{collections::BTreeMap, format, fs::File, io::Read, path::Path, string::String, vec, vec::Vec};
 use toml::{
     Spanned,
-    de::{DeFloat, DeInteger, DeString, DeTable, DeValue},
+    de::{DeString, DeTable, DeValue},
 };
 
 /// The longest policy file that is read.
@@ -399,14 +399,6 @@ fn no_table(name: &str) -> BadSetting {
     BadSetting::new(format!("{name} is a table"), format!("[{name}.NAME] begins one"))
 }
 
-/// The tables of a text.
-pub(super) fn tables(text: &str) -> Result<Spanned<DeTable<'_>>, ConfigError> {
-    DeTable::parse(text).map_err(|e| {
-        let span = e.span().unwrap_or(0..0);
-        ConfigError::at(text, span, BadSetting::new(e.message(), "policy files are TOML: key = \"value\" lines"))
-    })
-}
-
 type Entry<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);
 
 fn read_policy(header: Span, keys: &[Entry<'_, '_>]) -> Result<Draft, Wrong> {
@@ -440,33 +432,4 @@ fn unknown_table(name: &str, others: &[&str]) -> BadSetting {
 
 fn plain(key: &Spanned<DeString<'_>>) -> String {
     key.get_ref().clone().into_owned()
-}
-
-pub(super) fn neutral<'a>(value: &'a DeValue<'_>) -> Value<'a> {
-    match value {
-        DeValue::String(text) => Value::Text(Cow::Borrowed(text)),
-        DeValue::Integer(number) => Value::Number(integer(number)),
-        DeValue::Float(number) => Value::Number(float(number)),
-        DeValue::Boolean(yes) => Value::Bool(*yes),
-        DeValue::Datetime(_) => Value::Date,
-        DeValue::Array(items) => Value::List(items.iter().map(|item| neutral(item.get_ref())).collect()),
-        DeValue::Table(table) => Value::Table(
-            table
-                .iter()
-                .map(|(key, value)| (Cow::Borrowed(key.get_ref().as_ref()), neutral(value.get_ref())))
-                .collect(),
-        ),
-    }
-}
-
-/// Integers in decimal, whatever they were written in; those past 64 bits as they stand.
-fn integer<'a>(number: &'a DeInteger<'_>) -> Cow<'a, str> {
-    match i64::from_str_radix(number.as_str(), number.radix()) {
-        Ok(value) => Cow::Owned(format!("{value}")),
-        Err(_) => Cow::Borrowed(number.as_str()),
-    }
-}
-
-fn float<'a>(number: &'a DeFloat<'_>) -> Cow<'a, str> {
-    Cow::Borrowed(number.as_str())
 }

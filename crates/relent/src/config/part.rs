@@ -3,7 +3,7 @@
 //!
 //! Both are read into the same [`Fields`], so that a part means the same wherever it stands.
 
-use super::{bad_setting::BadSetting, error::Span, file::neutral, value::Value};
+use super::{bad_setting::BadSetting, error::Span, text::neutral, value::Value};
 use crate::{Invalid, duration::parse_duration};
 use std::{borrow::Cow, format, string::String, string::ToString, time::Duration, vec, vec::Vec};
 use toml::{Spanned, de::DeValue};

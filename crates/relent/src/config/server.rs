@@ -70,7 +70,7 @@ impl ServerDraft {
     /// assert_eq!((server.line(), server.column()), (Some(3), Some(22)));
     /// ```
     pub fn of_scenario(text: &str) -> Result<ServerDraft, ConfigError> {
-        let root = super::file::tables(text)?;
+        let root = super::text::tables(text)?;
         match root.get_ref().get("server").map(|server| server.get_ref()) {
             Some(DeValue::Table(table)) => read(table, false).map_err(|(at, bad)| ConfigError::at(text, at, bad)),
             _ => Ok(ServerDraft::default()),

@@ -7,6 +7,7 @@ pub(crate) mod admission;
 #[macro_use]
 pub(crate) mod atomic;
 pub(crate) mod backoff;
+pub(crate) mod bounds;
 pub(crate) mod breaker;
 pub(crate) mod budget;
 mod build;

@@ -8,6 +8,17 @@
 //!
 //! All of it is one atomic word: `next = max(next, now) + 1 / capacity; wait = next - now`.
 
+mod learned;
+mod meter;
+#[cfg(all(test, loom))]
+mod models;
+mod settings;
+#[cfg(all(test, feature = "std", not(loom)))]
+mod tests;
+
+pub use self::settings::PacerSettings;
+
+use self::{learned::Learned, meter::Meter};
 use super::{
     settings::Invalid,
     time::{Timestamp, nanos},
@@ -107,74 +118,6 @@ pub struct Pacer {
     meter: Meter,
 }
 
-/// Everything a [`Pacer`] is told, by name.
-///
-/// ```
-/// use relent::PacerSettings;
-///
-/// let bad = PacerSettings { capacity: f64::NAN, ..PacerSettings::default() };
-/// assert_eq!(bad.pacer().unwrap_err().key, "capacity");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PacerSettings {
-    /// Requests a second that the server gets done: above 0 and up to 10^9. Measured, if `measured`, from this on.
-    pub capacity: f64,
-    /// Whether the capacity is measured.
-    pub measured: bool,
-    /// No turn is further away than this.
-    pub horizon: Duration,
-    /// The share of the turns that is kept: above 0 and up to 1. Turns are laid that much denser.
-    pub kept: f64,
-    /// Whether the share is learned, from `kept` on.
-    pub learned: bool,
-}
-
-impl PacerSettings {
-    const DEFAULT: PacerSettings = PacerSettings {
-        capacity: 1000.0,
-        measured: false,
-        horizon: Duration::from_secs(60),
-        kept: 1.0,
-        learned: false,
-    };
-
-    /// The pacer of these settings.
-    ///
-    /// # Errors
-    ///
-    /// [`Invalid`] names the setting that makes no sense, why, and what to write instead.
-    pub const fn pacer(self) -> Result<Pacer, Invalid> {
-        match self.check() {
-            Ok(()) => Ok(Pacer::of(self)),
-            Err(invalid) => Err(invalid),
-        }
-    }
-
-    const fn check(&self) -> Result<(), Invalid> {
-        if !(self.capacity > 0.0 && self.capacity <= 1e9) {
-            return no("capacity", "the capacity is not above 0 and up to 10^9 a second", "5000 is 5,000 a second");
-        }
-        if self.horizon.is_zero() {
-            return no("horizon", "the horizon is zero: there would be no turns", "60s turns away for up to a minute");
-        }
-        if !(self.kept > 0.0 && self.kept <= 1.0) {
-            return no("kept", "the share of turns that are kept is not above 0 and up to 1", "0.8 if a fifth leaves");
-        }
-        Ok(())
-    }
-}
-
-/// 1,000 a second, a horizon of a minute, every turn kept.
-impl Default for PacerSettings {
-    fn default() -> PacerSettings {
-        PacerSettings::DEFAULT
-    }
-}
-
-const fn no(key: &'static str, problem: &'static str, hint: &'static str) -> Result<(), Invalid> {
-    Err(Invalid { key, problem, hint })
-}
-
 /// Everything about a pacer at one moment.
 ///
 /// ```
@@ -199,6 +142,20 @@ pub struct PacerSnapshot {
     pub kept: f64,
     /// Whether requests wait longer than they should, where the capacity is measured.
     pub overloaded: bool,
+}
+
+impl PacerSettings {
+    /// The pacer of these settings.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] names the setting that makes no sense, why, and what to write instead.
+    pub const fn pacer(self) -> Result<Pacer, Invalid> {
+        match self.check() {
+            Ok(()) => Ok(Pacer::of(self)),
+            Err(invalid) => Err(invalid),
+        }
+    }
 }
 
 impl Pacer {
@@ -497,149 +454,4 @@ impl fmt::Debug for Pacer {
 const fn gap(capacity: f64, kept: f64) -> u64 {
     let gap = (1e9 / capacity * kept + 0.5) as u64;
     if gap == 0 { 1 } else { gap }
-}
-
-/// The share of turns that is kept, learned.
-struct Learned {
-    /// Turns that were given to newcomers and not yet counted.
-    issued: Word,
-    /// Clients that came back once and were not yet counted.
-    returned: Word,
-    /// The share, as the bits of a float; 0 is "nothing learned yet".
-    kept: Word,
-}
-
-/// So many turns that came due replace what was known; fewer count in proportion.
-const ENOUGH: u64 = 4096;
-/// How often it is looked whether enough have come due.
-const LOOK: u64 = 64;
-/// Turns are never more than eight times as dense.
-const LEAST_KEPT: f64 = 0.125;
-
-impl Learned {
-    const fn new() -> Learned {
-        Learned { issued: Word::new(0), returned: Word::new(0), kept: Word::new(0) }
-    }
-
-    fn kept(&self, first: f64) -> f64 {
-        let kept = f64::from_bits(self.kept.get());
-        if kept > 0.0 { kept } else { first }
-    }
-
-    /// A turn was given. `is_first` says that every earlier one has come due; `outstanding` are those that have not.
-    fn issue(&self, is_first: bool, outstanding: u64, first: f64) {
-        let issued = self.issued.add(1);
-        let due = if is_first { issued } else { (issued + 1).saturating_sub(outstanding) };
-        if is_first && due > 0 || due >= ENOUGH && issued.is_multiple_of(LOOK) {
-            self.learn(due, first);
-        }
-    }
-
-    fn learn(&self, due: u64, first: f64) {
-        let issued = self.issued.get();
-        // Whoever takes the turns that came due off the count is the one who learns from them.
-        if issued < due || !self.issued.swap_if(issued, issued - due) {
-            return;
-        }
-        let returned = self.returned.get();
-        self.returned.add(returned.wrapping_neg());
-        let share = (returned as f64 / due as f64).clamp(LEAST_KEPT, 1.0);
-        let weight = (due as f64 / ENOUGH as f64).min(1.0);
-        self.kept.set((self.kept(first) * (1.0 - weight) + share * weight).to_bits());
-    }
-}
-
-/// The rate of completions while there is a queue, and whether the queue stands.
-struct Meter {
-    /// When the interval began, plus 1; 0 is "no queue".
-    started: Word,
-    done: Word,
-    /// The shortest wait of the interval.
-    shortest: Word,
-    rate: Word,
-    overloaded: Word,
-}
-
-const INTERVAL: u64 = 100_000_000;
-const TARGET: u64 = 5_000_000;
-/// An interval with fewer completions goes on.
-const LEAST_DONE: u64 = 16;
-
-impl Meter {
-    const fn new() -> Meter {
-        Meter {
-            started: Word::new(0),
-            done: Word::new(0),
-            shortest: Word::new(u64::MAX),
-            rate: Word::new(0),
-            overloaded: Word::new(0),
-        }
-    }
-
-    fn rate(&self, first: f64) -> f64 {
-        let rate = f64::from_bits(self.rate.get());
-        if rate > 0.0 { rate } else { first }
-    }
-
-    fn completed(&self, now: u64, waited: u64, is_queued: bool, first: f64) {
-        if !is_queued {
-            self.overloaded.set(0);
-            self.started.set(0);
-            return;
-        }
-        let started = self.started.get();
-        if started == 0 {
-            self.begin(started, now);
-            return;
-        }
-        let done = self.done.add(1) + 1;
-        if waited < self.shortest.get() {
-            self.shortest.set(waited);
-        }
-        let took = now.saturating_sub(started - 1);
-        if took < INTERVAL || done < LEAST_DONE {
-            return;
-        }
-        let shortest = self.shortest.get();
-        if self.begin(started, now) {
-            let sample = done as f64 * 1e9 / took as f64;
-            let rate = self.rate(first);
-            self.rate.set((rate + (sample - rate) / 4.0).clamp(1e-3, 1e9).to_bits());
-            self.overloaded.set(u64::from(shortest > TARGET));
-        }
-    }
-
-    fn begin(&self, started: u64, now: u64) -> bool {
-        let is_mine = self.started.swap_if(started, now.saturating_add(1));
-        if is_mine {
-            self.done.set(0);
-            self.shortest.set(u64::MAX);
-        }
-        is_mine
-    }
-}
-
-#[cfg(all(test, feature = "std", not(loom)))]
-mod tests;
-
-#[cfg(all(test, loom))]
-mod models {
-    use super::*;
-    use loom::{model, sync::Arc, thread};
-
-    #[test]
-    fn no_turn_is_given_twice() {
-        model(|| {
-            let pacer = Arc::new(Pacer::capacity(1e9).horizon(Duration::from_nanos(2)));
-            pacer.backlog(Timestamp::ZERO);
-            let other = pacer.clone();
-            let other = thread::spawn(move || other.turn(Timestamp::ZERO));
-            let mine = pacer.turn(Timestamp::ZERO);
-            let other = other.join().unwrap();
-            let mut turns = [mine.unwrap().as_nanos(), other.unwrap().as_nanos()];
-            turns.sort_unstable();
-            assert_eq!(turns, [1, 2]);
-            assert_eq!(pacer.turn(Timestamp::ZERO), None);
-        });
-    }
 }

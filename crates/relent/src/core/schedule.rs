@@ -5,13 +5,14 @@
 //! it is run for a fixed set of clients).
 
 use super::{
+    bounds::Bounds,
     curve::{ATTEMPT_LIMIT, Shape, slots},
     delay::whole,
     jitter::{PackedJitter, Range, decorrelated},
     policy::Policy,
     trajectories::Trajectories,
 };
-use core::{fmt, time::Duration};
+use core::fmt;
 
 impl Policy {
     /// The table of the policy: per attempt the least, mean and greatest delay before it, and their running sums.
@@ -45,48 +46,6 @@ pub struct Row {
     pub delay: Bounds,
     /// The sum of all delays so far, which is when this attempt starts if attempts take no time.
     pub total: Bounds,
-}
-
-/// The least, mean and greatest of a random duration.
-///
-/// ```
-/// use relent::{Bounds, Policy};
-/// use std::time::Duration;
-///
-/// let policy = Policy::exponential(Duration::from_secs(1));
-/// let Bounds { min, mean, max } = policy.schedule().next().unwrap().delay;
-/// assert_eq!((min, mean, max), (Duration::ZERO, Duration::from_millis(500), Duration::from_secs(1)));
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bounds {
-    /// Never less than this.
-    pub min: Duration,
-    /// The expectation, rounded to the nanosecond.
-    pub mean: Duration,
-    /// Never more than this. With jitter this bound itself is not reached.
-    pub max: Duration,
-}
-
-impl Bounds {
-    fn saturating_add(self, other: Bounds) -> Bounds {
-        Bounds {
-            min: self.min.saturating_add(other.min),
-            mean: self.mean.saturating_add(other.mean),
-            max: self.max.saturating_add(other.max),
-        }
-    }
-
-    pub(super) fn of_nanos(min: u64, mean: u64, max: u64) -> Bounds {
-        Bounds {
-            min: Duration::from_nanos(min),
-            mean: Duration::from_nanos(mean.clamp(min, max)),
-            max: Duration::from_nanos(max),
-        }
-    }
-
-    fn of(range: Range) -> Bounds {
-        Bounds::of_nanos(range.low, range.low.saturating_add(range.width.div_ceil(2)), range.high())
-    }
 }
 
 /// The rows of a policy, one a retry: see [`Policy::schedule`].
@@ -284,6 +243,7 @@ fn square_root(x: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::core::{curve::Curve, jitter::Jitter, rng, settings::Settings};
+    use core::time::Duration;
 
     const MS: Duration = Duration::from_millis(1);
 

@@ -9,7 +9,7 @@
 //! The least and the greatest are those of all clients and of four more, whose draws are always the least, always the
 //! greatest, or one and the other in turn.
 
-use super::{backoff::Step, policy::Policy, rng, schedule::Bounds, verdict::Verdict};
+use super::{backoff::Step, bounds::Bounds, policy::Policy, rng, verdict::Verdict};
 use core::time::Duration;
 
 /// Clients of one rule, from failure to failure.

@@ -8,163 +8,31 @@
 //! How much fits is a [`Limit`]'s to say, and who comes back when a [`Pacer`]'s: an admission owns both, or neither. Who has
 //! a queue of their own, such as a simulator, says what is in use and asks [`decide`](Admission::decide).
 
+mod arrival;
 mod attempts;
 pub(crate) mod permit;
+mod settings;
+mod snapshot;
 #[cfg(all(test, feature = "std", not(loom)))]
 mod tests;
 
-pub use self::attempts::Attempts;
+pub use self::{
+    arrival::{Admit, Arrival, Priority, Room},
+    attempts::Attempts,
+    settings::{AdmissionSettings, Order, Scope},
+    snapshot::AdmissionSnapshot,
+};
 
 use self::attempts::Recent;
 use super::{
-    limiter::{Limit, LimitSnapshot, settings::LimitSettings},
-    pacer::{Pacer, PacerSnapshot, Turn},
+    limiter::{Limit, settings::LimitSettings},
+    pacer::{Pacer, Turn},
     settings::Invalid,
     time::{Timestamp, nanos},
     word::Word,
 };
 use crate::lobby::Lobby;
 use core::{fmt, time::Duration};
-
-/// Who should not be asked again when a server is overloaded.
-///
-/// ```
-/// use relent::{Admission, Scope};
-///
-/// /// Behind a load balancer another host may have room.
-/// static ADMISSION: Admission = Admission::new().scope(Scope::Host);
-/// assert_eq!(ADMISSION.settings().scope, Scope::Host);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// This host: another may be tried.
-    Host,
-    /// The service: nobody below or above retries.
-    Service,
-}
-
-/// How much a request matters.
-///
-/// ```
-/// use relent::{Admission, Admit, Arrival, Priority, Room, Timestamp};
-///
-/// let (admission, now) = (Admission::new(), Timestamp::ZERO);
-/// let half_full = Room { used: 50, most: 100 };
-/// let decide = |priority| admission.decide(now, &Arrival { priority, ..Arrival::default() }, half_full, None);
-/// assert_eq!(decide(Priority::Normal), Admit::Accept);
-/// assert!(matches!(decide(Priority::Low), Admit::Shed(_)));
-/// assert_eq!(decide(Priority::Vital), Admit::Accept);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Priority {
-    /// May wait for a better time: takes no more than half of the room.
-    Low,
-    /// As most requests: takes up to all of the room.
-    #[default]
-    Normal,
-    /// Health checks and what is as cheap: always taken.
-    Vital,
-}
-
-/// Which attempts go first when the last tenth of the room is reached.
-///
-/// ```
-/// use relent::{Admission, Admit, Arrival, Order, Room, Timestamp};
-///
-/// let admission = Admission::new().order(Order::RetriesFirst);
-/// let nearly_full = Room { used: 95, most: 100 };
-/// let decide = |attempt| {
-///     admission.decide(Timestamp::ZERO, &Arrival { attempt, ..Arrival::default() }, nearly_full, None)
-/// };
-/// assert!(matches!(decide(1), Admit::Shed(_)));
-/// assert_eq!(decide(2), Admit::Accept);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Order {
-    /// Neither.
-    #[default]
-    AsTheyCome,
-    /// Retries: their callers have waited longest, and refusing them again wastes most.
-    RetriesFirst,
-    /// First attempts: retries may be for callers that have gone.
-    FirstAttemptsFirst,
-}
-
-/// What a server knows of an attempt before it begins to work.
-///
-/// ```
-/// use relent::{Arrival, Attempts, Priority};
-/// use std::time::Duration;
-///
-/// let arrival = Arrival { attempt: 2, left: Some(Duration::from_millis(80)), ..Arrival::default() };
-/// assert_eq!(arrival.priority, Priority::Normal);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
-    /// Its number, the first is 1, by whatever dialect.
-    pub attempt: u32,
-    /// What the client says of its attempts of late.
-    pub client: Option<Attempts>,
-    /// The time left to the caller, if it says so.
-    pub left: Option<Duration>,
-    /// How much it matters.
-    pub priority: Priority,
-}
-
-/// A first attempt of normal priority of which nothing else is known.
-impl Default for Arrival {
-    fn default() -> Arrival {
-        Arrival { attempt: 1, client: None, left: None, priority: Priority::Normal }
-    }
-}
-
-/// What is in use of what there is, by whatever limits a server: requests in flight, or places in a queue.
-///
-/// ```
-/// use relent::{Admission, Admit, Arrival, Room, Timestamp};
-///
-/// let (admission, now) = (Admission::new(), Timestamp::ZERO);
-/// let decide = |used| admission.decide(now, &Arrival::default(), Room { used, most: 100 }, None);
-/// assert_eq!(decide(99), Admit::Accept);
-/// assert!(matches!(decide(100), Admit::Shed(_)));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
-    /// In use, this attempt not included.
-    pub used: u64,
-    /// The most that may be.
-    pub most: u64,
-}
-
-/// What a server answers.
-///
-/// ```
-/// use relent::{Admit, Scope};
-/// use std::time::Duration;
-///
-/// /// The answer as a status and headers.
-/// fn answer(admit: Admit) -> (u16, Vec<(&'static str, String)>) {
-///     match admit {
-///         Admit::Accept => (200, vec![]),
-///         Admit::Shed(wait) => (503, vec![("retry-after", wait.as_secs().to_string())]),
-///         Admit::Turn(wait) => (503, vec![("relent-turn", wait.as_millis().to_string())]),
-///         Admit::Overloaded(Scope::Host) => (503, vec![("x-envoy-overloaded", "true".to_owned())]),
-///         Admit::Overloaded(Scope::Service) => (503, vec![("relent-retry", "no".to_owned())]),
-///     }
-/// }
-/// assert_eq!(answer(Admit::Shed(Duration::from_secs(1))).1[0].0, "retry-after");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admit {
-    /// Take the work.
-    Accept,
-    /// Refuse; the client may come back, not before this long from now (a pushback, which clients spread).
-    Shed(Duration),
-    /// Refuse; the client comes back after exactly this long (its own turn, which it keeps).
-    Turn(Duration),
-    /// Refuse; nobody in this scope retries.
-    Overloaded(Scope),
-}
 
 /// Decides which attempts a server takes.
 ///
@@ -215,40 +83,10 @@ pub struct Admission {
     lobby: Lobby,
 }
 
-/// Everything an [`Admission`] is told, by name.
-///
-/// ```
-/// use relent::AdmissionSettings;
-///
-/// let bad = AdmissionSettings { max_retry_share: 2.0, ..AdmissionSettings::default() };
-/// assert_eq!(bad.admission().unwrap_err().key, "max_retry_share");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AdmissionSettings {
-    /// What an answer takes; `None` learns it from [`Admission::completed`].
-    pub service_time: Option<Duration>,
-    /// With more retries than this share in what is offered, a server without room says "do not retry": above 0, up to 1.
-    pub max_retry_share: f64,
-    /// The pushback of what is shed.
-    pub pushback: Duration,
-    /// Which attempts go first near the limit.
-    pub order: Order,
-    /// Who is not asked again when this server is overloaded.
-    pub scope: Scope,
-}
-
 /// A share of retries says nothing of fewer attempts than this.
 const LEAST_ATTEMPTS: u64 = 100;
 
 impl AdmissionSettings {
-    const DEFAULT: AdmissionSettings = AdmissionSettings {
-        service_time: None,
-        max_retry_share: 0.5,
-        pushback: Duration::from_secs(1),
-        order: Order::AsTheyCome,
-        scope: Scope::Service,
-    };
-
     /// The admission of these settings.
     ///
     /// # Errors
@@ -259,78 +97,6 @@ impl AdmissionSettings {
             Ok(()) => Ok(Admission::of(self)),
             Err(invalid) => Err(invalid),
         }
-    }
-
-    const fn check(&self) -> Result<(), Invalid> {
-        if !(self.max_retry_share > 0.0 && self.max_retry_share <= 1.0) {
-            return Err(Invalid {
-                key: "max_retry_share",
-                problem: "the share of retries is not above 0 and up to 1",
-                hint: "0.5 says \"do not retry\" when more than half of what is offered are retries",
-            });
-        }
-        Ok(())
-    }
-}
-
-/// Learns what an answer takes; half retries are too many; a pushback of a second.
-impl Default for AdmissionSettings {
-    fn default() -> AdmissionSettings {
-        AdmissionSettings::DEFAULT
-    }
-}
-
-/// How often each rule of an [`Admission`] has decided since the start, and what it has seen of late.
-///
-/// ```
-/// use relent::{Admission, Arrival, Room, Timestamp};
-///
-/// let (admission, now) = (Admission::new(), Timestamp::ZERO);
-/// for used in [0, 100] {
-///     admission.decide(now, &Arrival::default(), Room { used, most: 100 }, None);
-/// }
-/// let seen = admission.snapshot(now);
-/// assert_eq!((seen.accepted, seen.full, seen.offered.total()), (1, 1, 2));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct AdmissionSnapshot {
-    /// Taken.
-    pub accepted: u64,
-    /// Refused because less time was left than an answer takes.
-    pub hopeless: u64,
-    /// Shed because there was no room.
-    pub full: u64,
-    /// Shed although there was room, which is kept for others.
-    pub low: u64,
-    /// Told not to retry, because too much of what is offered are retries, or there is no turn before the horizon.
-    pub retries: u64,
-    /// Given a turn.
-    pub turns: u64,
-    /// Attempts offered in the last ten seconds, by number.
-    pub offered: Attempts,
-    /// What an answer takes, by hand or learned.
-    pub service_time: Option<Duration>,
-    /// The limit and what is in flight under it, if there is one.
-    pub limit: Option<LimitSnapshot>,
-    /// The backlog of turns and the capacity, if there is a pacer.
-    pub pacer: Option<PacerSnapshot>,
-}
-
-impl AdmissionSnapshot {
-    /// How many were refused, for whatever reason.
-    ///
-    /// ```
-    /// use relent::{Admission, Arrival, Limit, Timestamp};
-    ///
-    /// let (door, now) = (Admission::new().limit(Limit::concurrency(1)), Timestamp::ZERO);
-    /// let _inside = door.permit(now, &Arrival::default()).unwrap();
-    /// assert!(door.permit(now, &Arrival::default()).is_err());
-    /// let seen = door.snapshot(now);
-    /// assert_eq!((seen.accepted, seen.full, seen.refused()), (1, 1, 1));
-    /// ```
-    pub const fn refused(&self) -> u64 {
-        self.hopeless + self.full + self.low + self.retries + self.turns
     }
 }
 

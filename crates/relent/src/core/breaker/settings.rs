@@ -1,8 +1,11 @@
 //! Everything a breaker is told, by name, and what of it makes no sense.
 
-use super::{Breaker, state::MOST_PROBES, window::MOST_CALLS};
+use super::state::MOST_PROBES;
 use crate::core::{settings::Invalid, time::nanos};
 use core::time::Duration;
+
+/// The longest window of calls.
+pub(super) const MOST_CALLS: u32 = 1024;
 
 /// Over what the shares of a breaker are taken.
 ///
@@ -43,7 +46,7 @@ pub enum BreakerQuirks {
     Cockatiel,
 }
 
-/// Everything a [`Breaker`] is told, by name: what text is parsed into, and what `explain` prints.
+/// Everything a [`Breaker`](crate::Breaker) is told, by name: what text is parsed into, and what `explain` prints.
 ///
 /// ```
 /// use relent::BreakerSettings;
@@ -117,18 +120,6 @@ impl BreakerSettings {
         ramp_from: 0.1,
         quirks: BreakerQuirks::None,
     };
-
-    /// A closed breaker of these settings.
-    ///
-    /// # Errors
-    ///
-    /// [`Invalid`] names the setting that makes no sense, why, and what to write instead.
-    pub const fn breaker(self) -> Result<Breaker, Invalid> {
-        match self.check() {
-            Ok(()) => Ok(Breaker::of(self)),
-            Err(invalid) => Err(invalid),
-        }
-    }
 
     pub(super) const fn check(&self) -> Result<(), Invalid> {
         if let Err(invalid) = self.check_trips() {

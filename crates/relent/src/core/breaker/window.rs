@@ -12,9 +12,6 @@ use crate::core::{
     word::Word,
 };
 
-/// The longest window of calls.
-pub(super) const MOST_CALLS: u32 = 1024;
-
 const CELLS: usize = 64;
 /// Outcomes in a cell of a window of calls: its lower half. The upper half is the generation.
 const BITS: u32 = 32;

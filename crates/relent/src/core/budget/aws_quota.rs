@@ -3,7 +3,7 @@
 //! Source: botocore 1.35.99 (version 2.0, 2020) and 1.44.5 (version 2.1, 2026). A success gives back what its *last*
 //! retry cost, or 1 if it needed none; a failure gives nothing back. A pushback counts as throttling.
 
-use super::{Withdrawal, allowance::Allowance};
+use super::allowance::{Allowance, Withdrawal};
 use crate::core::{outcome::Outcome, time::Timestamp, word::Word};
 
 /// What retries cost, and how much there is.

@@ -5,8 +5,7 @@
 //! balance is negative and eats later deposits. Source: twitter/finagle 4feb34cb9, twitter/util `WindowedAdder`.
 
 use super::{
-    Withdrawal,
-    allowance::Allowance,
+    allowance::{Allowance, Withdrawal},
     window::{Cut, Pair, Window},
 };
 use crate::core::{outcome::Outcome, time::Timestamp};

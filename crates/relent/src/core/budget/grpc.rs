@@ -4,7 +4,7 @@
 //! Source: gRFC A6, "Throttling Retry Attempts and Hedged RPCs". Bit for bit what grpc-js 1.14.7 and grpc-go count,
 //! in doubles. "Do not retry" counts as a failure; a permanent failure counts as nothing.
 
-use super::{Withdrawal, allowance::Allowance};
+use super::allowance::{Allowance, Withdrawal};
 use crate::core::{outcome::Outcome, time::Timestamp, word::Word};
 
 #[derive(Debug)]

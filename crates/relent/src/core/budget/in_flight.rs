@@ -4,7 +4,10 @@
 //! `retries < floor`, or `retries / active <= share`. What is active is every attempt in flight, and every retry that has
 //! been decided; whether retries that still sleep count is a choice, because Envoy leaves it open (envoyproxy/envoy#30205).
 
-use super::{BILLION, Withdrawal, allowance::Allowance};
+use super::{
+    allowance::{Allowance, Withdrawal},
+    share::BILLION,
+};
 use crate::core::{outcome::Outcome, time::Timestamp, word::Word};
 
 #[derive(Debug)]

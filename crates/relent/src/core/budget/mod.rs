@@ -5,6 +5,7 @@
 
 pub(crate) mod allowance;
 pub(crate) mod aws_quota;
+mod build;
 mod compat;
 mod finagle;
 mod grpc;
@@ -13,12 +14,13 @@ mod in_flight;
 mod models;
 mod ratio;
 pub(crate) mod settings;
+mod share;
 pub(crate) mod throttle;
 mod window;
 
 use self::{
     allowance::{Allowance, Withdrawal},
-    aws_quota::{AwsQuota, Quota},
+    aws_quota::Quota,
     finagle::Finagle,
     grpc::Grpc,
     in_flight::InFlight,
@@ -27,9 +29,6 @@ use self::{
     throttle::Throttle,
 };
 use super::{outcome::Outcome, time::Timestamp};
-use core::time::Duration;
-
-pub(crate) const BILLION: u64 = 1_000_000_000;
 
 /// How many retries all calls on one upstream may make together.
 ///
@@ -74,215 +73,6 @@ enum Kind {
 }
 
 impl Budget {
-    /// At most this share of the calls may be retried, 0 to 1, and one retry a second in any case, over 10 s.
-    ///
-    /// Whenever a retry is granted, the window that ends there holds at most `ratio * calls + min_per_second * window`
-    /// retries, that one included. The window moves in steps of a 24th: calls of its oldest step do not count any more,
-    /// retries of the step before do still, so that under a steady load 96 % of the share is granted and never more than
-    /// all of it.
-    ///
-    /// # Panics
-    ///
-    /// If the ratio is not between 0 and 1. In a `const` or `static`, the panic is a compile error. The same holds for
-    /// every constructor here.
-    ///
-    /// Source: Finagle's `RetryBudget`; 10 % is the figure of Google's SRE book, chapter 21.
-    ///
-    /// ```
-    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
-    /// let (budget, now) = (Budget::ratio(0.2).min_per_second(0), Timestamp::ZERO);
-    /// (0..100).for_each(|_| assert!(budget.start(now, 0)));
-    /// let failed = Outcome::Failure(Verdict::Transient);
-    /// assert_eq!((0..100).filter(|_| budget.withdraw(now, failed, 0).is_some()).count(), 20);
-    /// ```
-    pub const fn ratio(ratio: f64) -> Budget {
-        BudgetSettings::Ratio { ratio, min_per_second: 1, window: Duration::from_secs(10) }.must()
-    }
-
-    /// Retries a second that are allowed however few calls there are, for [`ratio`](Budget::ratio) (1 by default) and
-    /// [`finagle`](Budget::finagle) (10). A window's worth of them may come at once.
-    ///
-    /// # Panics
-    ///
-    /// If the budget has no such floor, or it is more than a million.
-    ///
-    /// ```
-    /// # use relent::{Budget, Timestamp};
-    /// let budget = Budget::ratio(0.1).min_per_second(5);
-    /// assert_eq!(budget.balance(Timestamp::ZERO), 50.0, "ten seconds' worth, without any calls");
-    /// ```
-    pub const fn min_per_second(self, min_per_second: u32) -> Budget {
-        match self.settings {
-            BudgetSettings::Ratio { ratio, window, .. } => {
-                BudgetSettings::Ratio { ratio, min_per_second, window }.must()
-            }
-            BudgetSettings::Finagle { ttl, ratio, .. } => BudgetSettings::Finagle { ttl, min_per_second, ratio }.must(),
-            _ => panic!("only a ratio has a floor of retries a second"),
-        }
-    }
-
-    /// Over how long [`ratio`](Budget::ratio) (10 s by default), [`throttle`](Budget::throttle) (2 min) and
-    /// [`finagle`](Budget::finagle) (10 s) count.
-    ///
-    /// # Panics
-    ///
-    /// If the budget has no window, or it is not between 1 ms and a day (Finagle: 1 s and 60 s).
-    ///
-    /// ```
-    /// # use relent::{Budget, Timestamp};
-    /// # use std::time::Duration;
-    /// let budget = Budget::ratio(0.1).min_per_second(5).window(Duration::from_secs(60));
-    /// assert_eq!(budget.balance(Timestamp::ZERO), 300.0);
-    /// ```
-    pub const fn window(self, window: Duration) -> Budget {
-        match self.settings {
-            BudgetSettings::Ratio { ratio, min_per_second, .. } => {
-                BudgetSettings::Ratio { ratio, min_per_second, window }.must()
-            }
-            BudgetSettings::Throttle { k, at_most, .. } => BudgetSettings::Throttle { k, window, at_most }.must(),
-            BudgetSettings::Finagle { min_per_second, ratio, .. } => {
-                BudgetSettings::Finagle { ttl: window, min_per_second, ratio }.must()
-            }
-            _ => panic!("this budget has no window"),
-        }
-    }
-
-    /// The AWS SDKs' retry quota, version 2.0 (2020): 500 tokens; a retry takes 5, or 10 after a timeout; a success gives
-    /// back what its last retry took, or 1.
-    ///
-    /// ```
-    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
-    /// let budget = Budget::aws_quota_2_0();
-    /// let failed = Outcome::Failure(Verdict::Transient);
-    /// assert_eq!((0..200).filter(|_| budget.withdraw(Timestamp::ZERO, failed, 0).is_some()).count(), 100);
-    /// ```
-    pub const fn aws_quota_2_0() -> Budget {
-        BudgetSettings::AwsQuota(AwsQuota::V2_0).must()
-    }
-
-    /// The AWS SDKs' retry quota, version 2.1 (2026): 500 tokens; a retry takes 14, or 5 after throttling; a success
-    /// gives back what its last retry took, or 1. A far side that is down gets 35 retries and no more.
-    ///
-    /// ```
-    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
-    /// let budget = Budget::aws_quota_2_1();
-    /// let failed = Outcome::Failure(Verdict::Transient);
-    /// assert_eq!((0..100).filter(|_| budget.withdraw(Timestamp::ZERO, failed, 0).is_some()).count(), 35);
-    /// ```
-    pub const fn aws_quota_2_1() -> Budget {
-        BudgetSettings::AwsQuota(AwsQuota::V2_1).must()
-    }
-
-    /// gRPC's retry throttle: a failure takes one of `max_tokens` (1 to 1000), a success gives `token_ratio` back (at least
-    /// 0.001, three decimals count); retries are allowed while more than half of the tokens are there. Source: gRFC A6.
-    ///
-    /// ```
-    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
-    /// let (budget, now) = (Budget::grpc(10, 0.1), Timestamp::ZERO);
-    /// let failed = Outcome::Failure(Verdict::Transient);
-    /// for retry in [true, true, true, true, false] {
-    ///     budget.outcome(now, failed, None);
-    ///     assert_eq!(budget.withdraw(now, failed, 0).is_some(), retry);
-    /// }
-    /// ```
-    pub const fn grpc(max_tokens: u32, token_ratio: f64) -> Budget {
-        BudgetSettings::Grpc { max_tokens, token_ratio }.must()
-    }
-
-    /// Finagle's `RetryBudget`, bit for bit: this share of the calls (0 to 1000; 0.2 is Finagle's), 10 retries a second and
-    /// 10 s unless told otherwise. [`ratio`](Budget::ratio) is the same idea without its oddities.
-    ///
-    /// ```
-    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
-    /// let (budget, now) = (Budget::finagle(0.2), Timestamp::ZERO);
-    /// let failed = Outcome::Failure(Verdict::Transient);
-    /// assert_eq!((0..500).filter(|_| budget.withdraw(now, failed, 0).is_some()).count(), 100);
-    /// ```
-    pub const fn finagle(ratio: f64) -> Budget {
-        BudgetSettings::Finagle { ttl: Duration::from_secs(10), min_per_second: 10, ratio }.must()
-    }
-
-    /// Retries in flight stay below `max(share * attempts in flight, floor)`: Envoy's `retry_budget`, 0.2 and 3 there.
-    /// Retries that sleep count; see [`count_sleeping`](Budget::count_sleeping).
-    ///
-    /// ```
-    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
-    /// let (budget, now) = (Budget::in_flight(0.2, 3), Timestamp::ZERO);
-    /// let failed = Outcome::Failure(Verdict::Transient);
-    /// let paid = budget.withdraw(now, failed, 0);
-    /// assert_eq!(budget.balance(now), 2.0);
-    /// budget.outcome(now, Outcome::Success, paid);
-    /// assert_eq!(budget.balance(now), 3.0);
-    /// ```
-    pub const fn in_flight(share: f64, floor: u32) -> Budget {
-        BudgetSettings::InFlight { share, floor, sleeping: true, inclusive: false }.must()
-    }
-
-    /// Whether retries that sleep before their attempt are in flight. If not, many can be decided at once that then start
-    /// together; Envoy leaves it open.
-    ///
-    /// # Panics
-    ///
-    /// If the budget does not count what is in flight.
-    ///
-    /// ```
-    /// # use relent::{Budget, Outcome, Timestamp, Verdict};
-    /// let (budget, now) = (Budget::in_flight(0.2, 3).count_sleeping(false), Timestamp::ZERO);
-    /// let paid = budget.withdraw(now, Outcome::Failure(Verdict::Transient), 0).unwrap();
-    /// assert_eq!(budget.balance(now), 3.0, "it sleeps");
-    /// budget.retry(now, paid);
-    /// assert_eq!(budget.balance(now), 2.0, "it is in flight");
-    /// ```
-    pub const fn count_sleeping(self, sleeping: bool) -> Budget {
-        match self.settings {
-            BudgetSettings::InFlight { share, floor, inclusive, .. } => {
-                BudgetSettings::InFlight { share, floor, sleeping, inclusive }.must()
-            }
-            _ => panic!("this budget does not count what is in flight"),
-        }
-    }
-
-    /// Refuses attempts, the first too, with the probability `max(0, (requests - k * accepts) / (requests + 1))` over
-    /// 2 min, drawn by the caller. `k` = 2 is the book's; 1.1 where refusing costs the far side as much as serving.
-    /// Source: Google, "Site Reliability Engineering", chapter 21.
-    ///
-    /// ```
-    /// # use relent::{Budget, Timestamp, rng::draw};
-    /// let (budget, now) = (Budget::throttle(2.0), Timestamp::ZERO);
-    /// let through = (0..1000).filter(|k| budget.start(now, draw(7, *k))).count();
-    /// assert!(through < 20, "nothing is accepted, so next to nothing is let through: {through}");
-    /// ```
-    pub const fn throttle(k: f64) -> Budget {
-        BudgetSettings::Throttle { k, window: Duration::from_secs(120), at_most: 1.0 }.must()
-    }
-
-    /// A budget of the user's own.
-    ///
-    /// ```
-    /// # use relent::{Allowance, Budget, Outcome, Timestamp, Withdrawal};
-    /// /// No retries at all while something else is restored.
-    /// #[derive(Debug)]
-    /// struct Nothing;
-    ///
-    /// impl Allowance for Nothing {
-    ///     fn name(&self) -> &str {
-    ///         "nothing"
-    ///     }
-    ///     fn withdraw(&self, _: Timestamp, _: Outcome, _: u64) -> Option<Withdrawal> {
-    ///         None
-    ///     }
-    ///     fn refund(&self, _: Timestamp, _: Withdrawal) {}
-    ///     fn balance(&self, _: Timestamp) -> f64 {
-    ///         0.0
-    ///     }
-    /// }
-    /// static BUDGET: Budget = Budget::custom(&Nothing);
-    /// assert_eq!(BUDGET.name(), "nothing");
-    /// ```
-    pub const fn custom(rule: &'static dyn Allowance) -> Budget {
-        BudgetSettings::Custom(rule).must()
-    }
-
     /// Everything the budget says, by name.
     ///
     /// ```

@@ -8,8 +8,8 @@
 //! The idea is Finagle's (`RetryBudget`), which Linkerd and tower took over; 10 % is the SRE book's figure (chapter 21).
 
 use super::{
-    BILLION, Withdrawal,
-    allowance::Allowance,
+    allowance::{Allowance, Withdrawal},
+    share::BILLION,
     window::{Cut, Pair, Window},
 };
 use crate::core::{outcome::Outcome, time::Timestamp};

@@ -1,9 +1,6 @@
 //! What a budget says, by name: what text is parsed into, what is checked, and what `explain` prints.
 
-use super::{
-    BILLION, Budget, Kind, allowance::Allowance, aws_quota::AwsQuota, aws_quota::Quota, finagle::Finagle, grpc::Grpc,
-    in_flight::InFlight, ratio::Ratio, throttle::Throttle,
-};
+use super::{allowance::Allowance, aws_quota::AwsQuota};
 use crate::core::{settings::Invalid, time::nanos};
 use core::time::Duration;
 
@@ -12,7 +9,7 @@ const SECOND: u64 = 1_000_000_000;
 const LONGEST: u64 = 24 * 3600 * SECOND;
 const SHORTEST: u64 = 1_000_000;
 
-/// Everything a [`Budget`] says, by name.
+/// Everything a [`Budget`](crate::Budget) says, by name.
 ///
 /// ```
 /// use relent::BudgetSettings;
@@ -25,7 +22,7 @@ const SHORTEST: u64 = 1_000_000;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BudgetSettings {
-    /// [`Budget::ratio`].
+    /// [`Budget::ratio`](crate::Budget::ratio).
     Ratio {
         /// Retries a call, 0 to 1, kept to a billionth.
         ratio: f64,
@@ -34,16 +31,16 @@ pub enum BudgetSettings {
         /// Over how long both are counted: 1 ms to a day.
         window: Duration,
     },
-    /// [`Budget::aws_quota_2_1`].
+    /// [`Budget::aws_quota_2_1`](crate::Budget::aws_quota_2_1).
     AwsQuota(AwsQuota),
-    /// [`Budget::grpc`].
+    /// [`Budget::grpc`](crate::Budget::grpc).
     Grpc {
         /// How many tokens there are at most: 1 to 1000.
         max_tokens: u32,
         /// What a success gives back: 0.001 to 1000, kept to three decimals.
         token_ratio: f64,
     },
-    /// [`Budget::finagle`].
+    /// [`Budget::finagle`](crate::Budget::finagle).
     Finagle {
         /// How long deposits and withdrawals count, 1 s to 60 s.
         ttl: Duration,
@@ -52,7 +49,7 @@ pub enum BudgetSettings {
         /// Retries a call, 0 to 1000.
         ratio: f64,
     },
-    /// [`Budget::in_flight`].
+    /// [`Budget::in_flight`](crate::Budget::in_flight).
     InFlight {
         /// Retries in flight for each attempt in flight, 0 to 1.
         share: f64,
@@ -63,7 +60,7 @@ pub enum BudgetSettings {
         /// Whether a share that is reached exactly allows one more: failsafe-go's rule instead of Envoy's.
         inclusive: bool,
     },
-    /// [`Budget::throttle`].
+    /// [`Budget::throttle`](crate::Budget::throttle).
     Throttle {
         /// How many times more requests than accepts are let through, 1 or more.
         k: f64,
@@ -72,49 +69,12 @@ pub enum BudgetSettings {
         /// The most that is refused, 0 to 1.
         at_most: f64,
     },
-    /// [`Budget::custom`].
+    /// [`Budget::custom`](crate::Budget::custom).
     Custom(&'static dyn Allowance),
 }
 
 impl BudgetSettings {
-    /// The budget of these settings, with nothing used up.
-    ///
-    /// # Errors
-    ///
-    /// [`Invalid`] names the setting that makes no sense, why, and what to write instead.
-    pub const fn budget(self) -> Result<Budget, Invalid> {
-        if let Some(invalid) = self.problem() {
-            return Err(invalid);
-        }
-        let kind = match self {
-            BudgetSettings::Ratio { ratio, min_per_second, window } => {
-                Kind::Ratio(Ratio::new(billionths(ratio), min_per_second, nanos(window)))
-            }
-            BudgetSettings::AwsQuota(costs) => Kind::AwsQuota(Quota::new(costs)),
-            BudgetSettings::Grpc { max_tokens, token_ratio } => Kind::Grpc(Grpc::new(max_tokens, token_ratio)),
-            BudgetSettings::Finagle { ttl, min_per_second, ratio } => {
-                Kind::Finagle(Finagle::new(nanos(ttl), min_per_second, ratio))
-            }
-            BudgetSettings::InFlight { share, floor, sleeping, inclusive } => {
-                Kind::InFlight(InFlight::new(billionths(share), floor, sleeping, inclusive))
-            }
-            BudgetSettings::Throttle { k, window, at_most } => Kind::Throttle(Throttle::new(k, nanos(window), at_most)),
-            BudgetSettings::Custom(rule) => Kind::Custom(rule),
-        };
-        Ok(Budget { settings: self, kind })
-    }
-
-    pub(super) const fn must(self) -> Budget {
-        if let Some(invalid) = self.problem() {
-            panic!("{}", invalid.problem);
-        }
-        match self.budget() {
-            Ok(budget) => budget,
-            Err(_) => unreachable!(),
-        }
-    }
-
-    const fn problem(&self) -> Option<Invalid> {
+    pub(super) const fn problem(&self) -> Option<Invalid> {
         match *self {
             BudgetSettings::Ratio { ratio, min_per_second, window } => {
                 if !(ratio >= 0.0 && ratio <= 1.0) {
@@ -171,11 +131,6 @@ impl BudgetSettings {
             BudgetSettings::Custom(_) => None,
         }
     }
-}
-
-/// To the nearest billionth.
-const fn billionths(share: f64) -> u64 {
-    (share * BILLION as f64 + 0.5) as u64
 }
 
 const fn bad_rate(per_second: u32) -> Option<Invalid> {

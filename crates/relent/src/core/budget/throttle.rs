@@ -4,8 +4,7 @@
 //! share adapts; accepts are what the far side answered. Source: Google, "Site Reliability Engineering", chapter 21.
 
 use super::{
-    Withdrawal,
-    allowance::Allowance,
+    allowance::{Allowance, Withdrawal},
     window::{Cut, Pair, Window},
 };
 use crate::core::{outcome::Outcome, rng::unit, time::Timestamp};

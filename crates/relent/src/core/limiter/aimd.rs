@@ -5,7 +5,7 @@
 //! cut again: twenty attempts that fail together are one sign of overload, not twenty.
 
 use super::{
-    LimitAnswer,
+    answer::LimitAnswer,
     flight::{FINE, Flight},
 };
 use crate::core::{

@@ -3,7 +3,7 @@
 //! Source: botocore 1.35.99 and 1.44.5 (`retries/adaptive.py`, `bucket.py`, `throttling.py`); the curve is that of
 //! RFC 8312. Nothing is limited before the first throttling. All of it in doubles, as there.
 
-use super::LimitAnswer;
+use super::answer::LimitAnswer;
 use crate::core::{cells::Cells, float::cbrt, outcome::Outcome, time::Timestamp};
 use core::time::Duration;
 

@@ -5,7 +5,7 @@
 //! needs their answer any more. Overload is a queue that has not been empty for 100 ms. Source: Maurer, "Fail at
 //! Scale", ACM Queue 2015 (adaptive LIFO).
 
-use super::{LimitAnswer, LimitNext};
+use super::answer::{LimitAnswer, LimitNext};
 use crate::core::{time::Timestamp, word::Word};
 use core::time::Duration;
 

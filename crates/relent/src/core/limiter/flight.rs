@@ -1,6 +1,6 @@
 //! A limit that moves and what is in flight under it, in one atomic word.
 
-use super::LimitAnswer;
+use super::answer::LimitAnswer;
 use crate::core::word::Word;
 
 /// A limit is kept in 1024ths.

@@ -6,7 +6,7 @@
 //! would take a histogram, and a share of failures lowers the gradient by as much, for a far side that fails fast.
 
 use super::{
-    LimitAnswer,
+    answer::LimitAnswer,
     flight::{FINE, Flight},
 };
 use crate::core::{

@@ -4,7 +4,7 @@
 //! the caller's own time, so a paused or a simulated clock paces as the real one does, and a burst of 1 really paces:
 //! nothing is admitted on top of it, neither at first nor after idle hours.
 
-use super::LimitAnswer;
+use super::answer::LimitAnswer;
 use crate::core::{time::Timestamp, word::Word};
 use core::time::Duration;
 

@@ -1,14 +1,11 @@
 //! What a limit says, by name: what text is parsed into, what is checked, and what `explain` prints.
 
-use super::{
-    Kind, Limit, aimd::Aimd, aws_adaptive::AwsAdaptive, concurrency::Concurrency, gradient::Gradient, rate::Rate,
-};
 use crate::core::{settings::Invalid, time::nanos};
 use core::time::Duration;
 
 const DAY: u64 = 24 * 3600 * 1_000_000_000;
 
-/// Everything a [`Limit`] says, by name.
+/// Everything a [`Limit`](crate::Limit) says, by name.
 ///
 /// ```
 /// use relent::LimitSettings;
@@ -18,7 +15,7 @@ const DAY: u64 = 24 * 3600 * 1_000_000_000;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LimitSettings {
-    /// [`Limit::rate`].
+    /// [`Limit::rate`](crate::Limit::rate).
     Rate {
         /// Permits in `per`, 1 to a million.
         rate: u32,
@@ -27,7 +24,7 @@ pub enum LimitSettings {
         /// How many permits may come at once, 1 or more.
         burst: u32,
     },
-    /// [`Limit::concurrency`].
+    /// [`Limit::concurrency`](crate::Limit::concurrency).
     Concurrency {
         /// Attempts in flight, 1 or more.
         limit: u32,
@@ -36,7 +33,7 @@ pub enum LimitSettings {
         /// How long each may wait.
         longest: Duration,
     },
-    /// [`Limit::aimd`].
+    /// [`Limit::aimd`](crate::Limit::aimd).
     Aimd {
         /// The limit at first.
         start: u32,
@@ -47,50 +44,19 @@ pub enum LimitSettings {
         /// Successes that take longer count as failures.
         slow_after: Duration,
     },
-    /// [`Limit::gradient`].
+    /// [`Limit::gradient`](crate::Limit::gradient).
     Gradient {
         /// The limit at first, when the latency without load is known.
         start: u32,
         /// The limit at most, 3 to a million.
         max: u32,
     },
-    /// [`Limit::aws_adaptive`].
+    /// [`Limit::aws_adaptive`](crate::Limit::aws_adaptive).
     AwsAdaptive,
 }
 
 impl LimitSettings {
-    /// The limit of these settings, with nothing in flight.
-    ///
-    /// # Errors
-    ///
-    /// [`Invalid`] names the setting that makes no sense, why, and what to write instead.
-    pub const fn limit(self) -> Result<Limit, Invalid> {
-        if let Some(invalid) = self.problem() {
-            return Err(invalid);
-        }
-        let kind = match self {
-            LimitSettings::Rate { rate, per, burst } => Kind::Rate(Rate::new(rate, nanos(per), burst)),
-            LimitSettings::Concurrency { limit, queue, longest } => {
-                Kind::Concurrency(Concurrency::new(limit, queue, longest))
-            }
-            LimitSettings::Aimd { start, min, max, slow_after } => Kind::Aimd(Aimd::new(start, min, max, slow_after)),
-            LimitSettings::Gradient { start, max } => Kind::Gradient(Gradient::new(start, max)),
-            LimitSettings::AwsAdaptive => Kind::AwsAdaptive(AwsAdaptive::new()),
-        };
-        Ok(Limit { settings: self, kind })
-    }
-
-    pub(super) const fn must(self) -> Limit {
-        if let Some(invalid) = self.problem() {
-            panic!("{}", invalid.problem);
-        }
-        match self.limit() {
-            Ok(limit) => limit,
-            Err(_) => unreachable!(),
-        }
-    }
-
-    const fn problem(&self) -> Option<Invalid> {
+    pub(super) const fn problem(&self) -> Option<Invalid> {
         match *self {
             LimitSettings::Rate { rate, per, burst } => {
                 if rate == 0 || rate > 1_000_000 {

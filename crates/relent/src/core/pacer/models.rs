@@ -1,0 +1,20 @@
+//! What threads that share a pacer can do to each other.
+
+use super::*;
+use loom::{model, sync::Arc, thread};
+
+#[test]
+fn no_turn_is_given_twice() {
+    model(|| {
+        let pacer = Arc::new(Pacer::capacity(1e9).horizon(Duration::from_nanos(2)));
+        pacer.backlog(Timestamp::ZERO);
+        let other = pacer.clone();
+        let other = thread::spawn(move || other.turn(Timestamp::ZERO));
+        let mine = pacer.turn(Timestamp::ZERO);
+        let other = other.join().unwrap();
+        let mut turns = [mine.unwrap().as_nanos(), other.unwrap().as_nanos()];
+        turns.sort_unstable();
+        assert_eq!(turns, [1, 2]);
+        assert_eq!(pacer.turn(Timestamp::ZERO), None);
+    });
+}
