@@ -78,7 +78,7 @@ pub use self::{
     once::{Done, Effect, Once, OnceError, Reconciled},
     rows_changed::rows_changed,
     shared::{SharedUpstream, Sharing},
-    store::Store,
+    store::{MAX_VALUE, Store},
     time::{Clock, Time},
     types::{
         Abandon, Acquired, Begin, Claim, Delta, Fence, Fingerprint, Held, Holder, Holding, Kept, Key, Lease, MAX_KEY,

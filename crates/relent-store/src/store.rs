@@ -26,7 +26,11 @@ const PATIENCE: Policy = Policy::exponential(Duration::from_millis(10))
     .timeout(Duration::from_secs(10));
 
 /// How many bytes a value or a result may have, unless it is said otherwise: a mebibyte.
-const MAX_VALUE: usize = 1 << 20;
+const DEFAULT_VALUE: usize = 1 << 20;
+
+/// How many bytes a value or a result may have at most, whatever is said: 16 mebibytes. Engines read no more, so that what
+/// is in a file or comes from a server takes no more memory than that.
+pub const MAX_VALUE: usize = 16 << 20;
 
 /// A store: state that outlives a process or is shared. A clone is the same store.
 ///
@@ -98,14 +102,14 @@ impl Store {
     pub async fn open_with(url: &str, policy: Policy) -> Result<Store, Error> {
         let opening = policy.when(Error::verdict).retry(|_| Any::open(url)).await;
         let engine = opening.map_err(|err| given_up(err, false))?;
-        Ok(Store::built(engine, Settings { policy, max_value: MAX_VALUE }))
+        Ok(Store::built(engine, Settings { policy, max_value: DEFAULT_VALUE }))
     }
 }
 
 impl<E: Engine> Store<E> {
     /// A store on this engine.
     pub fn new(engine: E) -> Store<E> {
-        Store::built(engine, Settings { policy: PATIENCE, max_value: MAX_VALUE })
+        Store::built(engine, Settings { policy: PATIENCE, max_value: DEFAULT_VALUE })
     }
 
     fn built(engine: E, settings: Settings) -> Store<E> {
@@ -135,13 +139,14 @@ impl<E: Engine> Store<E> {
         Store::built(self.inner.engine.clone(), settings)
     }
 
-    /// The same engine, with values and results of up to so many bytes; a mebibyte unless told.
+    /// The same engine, with values and results of up to so many bytes; a mebibyte unless told, and [`MAX_VALUE`] at
+    /// most.
     #[must_use]
     pub fn max_value(self, bytes: usize) -> Store<E>
     where
         E: Clone,
     {
-        let settings = Settings { max_value: bytes, ..self.inner.settings };
+        let settings = Settings { max_value: bytes.min(MAX_VALUE), ..self.inner.settings };
         Store::built(self.inner.engine.clone(), settings)
     }
 

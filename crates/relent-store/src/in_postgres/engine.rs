@@ -45,6 +45,10 @@ fn key(row: &Row, column: usize) -> Result<Key, Error> {
     Key::new(bytes(row, column)?).map_err(|_| fault::nonsense())
 }
 
+fn scope(row: &Row, column: usize) -> Result<Scope, Error> {
+    Scope::kept(bytes(row, column)?).map_err(|_| fault::nonsense())
+}
+
 fn kept(is_kept: bool) -> Kept {
     if is_kept { Kept::Kept } else { Kept::Fenced }
 }
@@ -284,7 +288,7 @@ impl Engine for Postgres {
                 };
                 let (fence, since) = (Fence(unsigned(row, 2)?), Time(unsigned(row, 3)?));
                 let (expires, bytes_kept) = (Time(unsigned(row, 4)?), unsigned(row, 6)?);
-                let scope = Scope::kept(bytes(row, 0)?);
+                let scope = scope(row, 0)?;
                 Ok(Listed::Record { scope, key: key(row, 1)?, state, fence, since, expires, bytes: bytes_kept })
             }
             Kind::Leases => {
@@ -297,7 +301,7 @@ impl Engine for Postgres {
             }
             Kind::Seen => {
                 let expires = Time(unsigned(row, 2)?);
-                Ok(Listed::Seen { scope: Scope::kept(bytes(row, 0)?), key: key(row, 1)?, expires })
+                Ok(Listed::Seen { scope: scope(row, 0)?, key: key(row, 1)?, expires })
             }
             Kind::Upstreams => Ok(Listed::Upstream { name: key(row, 0)?, shared: shared(row, 1)? }),
         });

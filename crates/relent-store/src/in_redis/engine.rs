@@ -45,6 +45,10 @@ fn owner(field: Option<&Vec<u8>>) -> Owner {
     Owner::new(&String::from_utf8_lossy(field.map_or(&[][..], |field| field)))
 }
 
+fn scope_of(field: Option<&Vec<u8>>) -> Result<Scope, Error> {
+    Scope::kept(field.map_or(&[][..], |field| field)).map_err(|_| nonsense())
+}
+
 fn kept(answer: u64) -> Kept {
     if answer == 1 { Kept::Kept } else { Kept::Fenced }
 }
@@ -151,7 +155,7 @@ impl Redis {
                     None if time(till.as_ref())? <= now => RecordState::Unknown,
                     None => RecordState::Running,
                 };
-                let scope = Scope::kept(scope.as_deref().unwrap_or_default());
+                let scope = scope_of(scope.as_ref())?;
                 let (fence, since) = (Fence(number(fence.as_ref())?), time(from.as_ref())?);
                 Ok(Some(Listed::Record { scope, key, state, fence, since, expires: time(expires.as_ref())?, bytes }))
             }
@@ -183,7 +187,7 @@ impl Redis {
                 let Some(key) = key_of(key) else { return Ok(None) };
                 let left: i64 = connection.pttl(name).await.map_err(|err| fault::of(&err))?;
                 let expires = now.after(Duration::from_millis(u64::try_from(left).unwrap_or(0)));
-                Ok(Some(Listed::Seen { scope: Scope::kept(scope.as_deref().unwrap_or_default()), key, expires }))
+                Ok(Some(Listed::Seen { scope: scope_of(scope.as_ref())?, key, expires }))
             }
             Kind::Upstreams => {
                 let row = self.fields(name, &["name"]).await?;

@@ -1,8 +1,14 @@
 //! The operations, each a transaction.
 
-use super::{Durability, Sqlite, fault, names::Names, rows::signed, schema, writer::Tx};
+use super::{
+    Durability, Sqlite,
+    names::Names,
+    rows::{key, scope, signed, time, unsigned},
+    schema,
+    writer::Tx,
+};
 use crate::{
-    Abandon, About, Acquired, Begin, Claim, Delta, Engine, Error, Held, Holder, Holding, Kept, Key, Kind, Lease,
+    Abandon, About, Acquired, Begin, Claim, Delta, Engine, Error, Fence, Held, Holder, Holding, Kept, Key, Kind, Lease,
     Listed, Nonce, Owner, Renewed, Replaced, Scope, Shared, Started, Stored, Version, Versioned,
     engine::polled,
     rules::{self, Change, LeaseRow, REMEMBERED, Record},
@@ -161,6 +167,11 @@ impl Engine for Sqlite {
         let mut about = About::new("sqlite", version, durability, self.inner.clock.now());
         about.schema = Some(schema::VERSION);
         about.cautions.push("One machine only: on a network file system, locks are not to be relied on.".into());
+        if self.inner.is_of_group {
+            about
+                .cautions
+                .push("The file's group can write to it: it decides what was done already (chmod g-w).".into());
+        }
         Ok(about)
     }
 
@@ -175,10 +186,8 @@ impl Tx<'_> {
         let past = signed(now.0);
         let remembered = signed(now.0.saturating_sub(REMEMBERED.as_millis() as u64));
         let mut gone = 0;
-        let old = self.all(&names.old_once, (past, most), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let old = self.all(&names.old_once, (past, most), |row| Ok((scope(row, 0)?, key(row, 1)?)))?;
         for (scope, key) in old {
-            let (scope, key): (Vec<u8>, Vec<u8>) = (scope, key);
-            let (scope, key) = (Scope::kept(&scope), Key::kept(&key)?);
             // The clock may have leapt: whether it has expired is not for the index to say.
             if self.record(names, &scope, &key)?.is_some_and(|record| record.is_expired(self.now)) {
                 self.change_record(names, &scope, &key, Change::Remove)?;
@@ -197,64 +206,33 @@ impl Tx<'_> {
         let now = signed(self.now.time.0);
         match kind {
             Kind::Records => {
-                let keys: Vec<(Vec<u8>, Vec<u8>)> =
-                    self.all(&names.list_once, [most], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                let keys = self.all(&names.list_once, [most], |row| Ok((scope(row, 0)?, key(row, 1)?)))?;
                 let mut listed = Vec::new();
                 for (scope, key) in keys {
-                    let (scope, key) = (Scope::kept(&scope), Key::kept(&key)?);
                     let record = self.record(names, &scope, &key)?;
                     let Some(record) = record.filter(|record| !record.is_expired(self.now)) else { continue };
                     listed.push(record.listed(scope, key, self.now));
                 }
                 Ok(listed)
             }
-            Kind::Leases => {
-                let rows = self.all(&names.list_leases, (now, most), |row| {
-                    let name: Vec<u8> = row.get(0)?;
-                    let owner: String = row.get(1)?;
-                    Ok((name, owner, row.get::<_, i64>(2)?, row.get::<_, i64>(3)?))
-                })?;
-                let listed = rows.into_iter().map(|(name, owner, fence, until)| {
-                    let (fence, until) = (crate::Fence(fence as u64), crate::Time(until as u64));
-                    Ok(Listed::Lease { name: Key::kept(&name)?, owner: Owner::new(&owner), fence, until })
-                });
-                listed.collect()
-            }
-            Kind::Values => {
-                let rows = self.all(&names.list_values, [most], |row| {
-                    Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
-                })?;
-                let listed = rows.into_iter().map(|(key, version, bytes)| {
-                    Ok(Listed::Value { key: Key::kept(&key)?, version: Version(version as u64), bytes: bytes as u64 })
-                });
-                listed.collect()
-            }
-            Kind::Seen => {
-                let rows = self.all(&names.list_seen, (now, most), |row| {
-                    Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, i64>(2)?))
-                })?;
-                let listed = rows.into_iter().map(|(scope, key, expires)| {
-                    let expires = crate::Time(expires as u64);
-                    Ok(Listed::Seen { scope: Scope::kept(&scope), key: Key::kept(&key)?, expires })
-                });
-                listed.collect()
-            }
+            Kind::Leases => self.all(&names.list_leases, (now, most), |row| {
+                let (name, owner) = (key(row, 0)?, Owner::new(row.get_ref(1)?.as_str()?));
+                Ok(Listed::Lease { name, owner, fence: Fence(unsigned(row, 2)?), until: time(row, 3)? })
+            }),
+            Kind::Values => self.all(&names.list_values, [most], |row| {
+                Ok(Listed::Value { key: key(row, 0)?, version: Version(unsigned(row, 1)?), bytes: unsigned(row, 2)? })
+            }),
+            Kind::Seen => self.all(&names.list_seen, (now, most), |row| {
+                Ok(Listed::Seen { scope: scope(row, 0)?, key: key(row, 1)?, expires: time(row, 2)? })
+            }),
             Kind::Upstreams => {
-                let upstreams: Vec<Vec<u8>> = self.all(&names.list_upstreams, [most], |row| row.get(0))?;
+                let upstreams = self.all(&names.list_upstreams, [most], |row| key(row, 0))?;
                 let listed = upstreams.into_iter().map(|name| {
-                    let name = Key::kept(&name)?;
                     let shared = self.shared(names, &name, 10)?;
                     Ok(Listed::Upstream { name, shared })
                 });
                 listed.collect()
             }
         }
-    }
-}
-
-impl Key {
-    /// A key as it was kept.
-    fn kept(bytes: &[u8]) -> Result<Key, Error> {
-        Key::new(bytes).map_err(|_| fault::corrupt("a key that no relent wrote"))
     }
 }

@@ -28,7 +28,11 @@ pub(super) fn of(err: rusqlite::Error) -> Error {
             .hint("does its folder exist, and may it be written?"),
         ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => corrupt("the file is no store, or is damaged"),
         ErrorCode::SystemIoFailure => Error::new(ErrorKind::Unavailable, "the disk failed").maybe_happened(),
-        ErrorCode::TooBig => Error::new(ErrorKind::Invalid, "the value is too large for SQLite"),
+        ErrorCode::TooBig => Error::new(ErrorKind::Invalid, "a value has more bytes than a store keeps"),
+        ErrorCode::OperationInterrupted => {
+            Error::new(ErrorKind::Unavailable, "the store takes too long for what it was asked")
+                .hint("`relent store check` says how large it is; is it relent's own file?")
+        }
         ErrorCode::OutOfMemory => Error::new(ErrorKind::Unavailable, "no memory is left"),
         ErrorCode::SchemaChanged => Error::new(ErrorKind::Contended, "the tables were changed meanwhile"),
         code => Error::new(ErrorKind::Corrupt, format!("SQLite says {code:?}")),

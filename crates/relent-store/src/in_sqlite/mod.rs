@@ -3,10 +3,18 @@
 //! What is accepted has been written to the disk (WAL, `synchronous = FULL`), many operations in one commit. With
 //! [`Durability::Process`] it is only handed to the operating system: it outlives the process, and a power loss takes the last
 //! of it. Network file systems are not supported, because their locks are not to be relied on.
+//!
+//! Who can write to the file decides what was done already and who holds a lease, so one that belongs to another user, or that
+//! everybody can write to, is refused unless [`SqliteSettings::any_owner`] is set. Its tables must be those that relent makes:
+//! views, triggers and columns of another's are refused, too, and values and work have bounds whatever is in it.
 
+mod bounds;
 mod dedupe;
 mod engine;
 mod fault;
+mod file;
+#[cfg(test)]
+mod hostile;
 mod names;
 mod rows;
 mod schema;
@@ -19,7 +27,7 @@ use self::{names::Names, writer::Writer};
 use crate::{Clock, Error, ErrorKind};
 use rusqlite::{Connection, OpenFlags};
 use std::{
-    fmt, fs,
+    fmt,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -55,6 +63,7 @@ struct Inner {
     clock: Clock,
     durability: Durability,
     path: PathBuf,
+    is_of_group: bool,
 }
 
 impl fmt::Debug for Sqlite {
@@ -93,11 +102,19 @@ pub struct SqliteSettings {
     pub prefix: String,
     /// The clock: [`Clock::system`] by default, which all processes of the machine share.
     pub clock: Clock,
+    /// Whether a file is used although it belongs to another user than this process's and root, or everybody can write to it:
+    /// `false` by default. Whoever can write to it decides what was done already. Known on Unix only.
+    pub any_owner: bool,
 }
 
 impl Default for SqliteSettings {
     fn default() -> SqliteSettings {
-        SqliteSettings { durability: Durability::Machine, prefix: "relent_".into(), clock: Clock::system() }
+        SqliteSettings {
+            durability: Durability::Machine,
+            prefix: "relent_".into(),
+            clock: Clock::system(),
+            any_owner: false,
+        }
     }
 }
 
@@ -106,15 +123,17 @@ impl SqliteSettings {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::TooNew`] for tables of a newer relent, [`ErrorKind::Corrupt`] for what is no SQLite file,
-    /// [`ErrorKind::Refused`] and [`ErrorKind::ReadOnly`] where the system does not let us.
+    /// [`ErrorKind::TooNew`] for tables of a newer relent, [`ErrorKind::Corrupt`] for what is no SQLite file, or has other tables
+    /// under our names, [`ErrorKind::Refused`] and [`ErrorKind::ReadOnly`] where the system does not let us, and `Refused` for a
+    /// file that is not to be believed: see [`any_owner`](SqliteSettings::any_owner).
     pub fn open(self, path: &Path) -> Result<Sqlite, Error> {
         crate::settings::check_prefix(&self.prefix)?;
-        make_private(path)?;
+        let is_of_group = file::prepare(path, self.any_owner)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut conn = Connection::open_with_flags(path, flags).map_err(fault::of)?;
         // While it is set up, the default is good enough; then the writer has its own way to wait.
         conn.busy_timeout(Duration::from_secs(5)).map_err(fault::of)?;
+        bounds::set(&mut conn)?;
         let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(fault::of)?;
         if mode != "wal" {
             let what = format!("the file's journal is '{mode}', and cannot be made a write-ahead log");
@@ -124,9 +143,10 @@ impl SqliteSettings {
         conn.pragma_update(None, "synchronous", synchronous).map_err(fault::of)?;
         conn.set_prepared_statement_cache_capacity(64);
         schema::migrate(&mut conn, &self.prefix)?;
-        let SqliteSettings { durability, prefix, clock } = self;
+        bounds::end();
+        let SqliteSettings { durability, prefix, clock, .. } = self;
         let (writer, names) = (Writer::new(conn, clock.clone())?, Arc::new(Names::new(&prefix)));
-        Ok(Sqlite { inner: Arc::new(Inner { writer, names, clock, durability, path: path.into() }) })
+        Ok(Sqlite { inner: Arc::new(Inner { writer, names, clock, durability, path: path.into(), is_of_group }) })
     }
 }
 
@@ -140,7 +160,7 @@ impl Sqlite {
         SqliteSettings::default().open(path.as_ref())
     }
 
-    /// Opens what a URL names: `sqlite:state.db?durability=process&prefix=relent_`.
+    /// Opens what a URL names: `sqlite:state.db?durability=process&prefix=relent_&owner=any`.
     ///
     /// # Errors
     ///
@@ -161,7 +181,8 @@ impl Sqlite {
                 ("prefix", prefix) => settings.prefix = prefix.into(),
                 ("durability", "machine") => settings.durability = Durability::Machine,
                 ("durability", "process") => settings.durability = Durability::Process,
-                _ => return Err(crate::settings::unknown(name, "prefix=NAME_, durability=machine|process")),
+                ("owner", "any") => settings.any_owner = true,
+                _ => return Err(crate::settings::unknown(name, "prefix=NAME_, durability=machine|process, owner=any")),
             }
         }
         settings.open(Path::new(path))
@@ -170,26 +191,5 @@ impl Sqlite {
     /// The file.
     pub fn path(&self) -> &Path {
         &self.inner.path
-    }
-}
-
-/// Makes the file if it is not there, for its user alone; what SQLite puts beside it has the same mode.
-fn make_private(path: &Path) -> Result<(), Error> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(_) => Ok(()),
-        Err(err) if err.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(err) => {
-            let kind = match err.kind() {
-                std::io::ErrorKind::StorageFull => ErrorKind::Full,
-                std::io::ErrorKind::ReadOnlyFilesystem => ErrorKind::ReadOnly,
-                _ => ErrorKind::Refused,
-            };
-            let what = format!("the store's file {} cannot be made: {err}", path.display());
-            Err(Error::new(kind, what).hint("does its folder exist, and may it be written?"))
-        }
     }
 }

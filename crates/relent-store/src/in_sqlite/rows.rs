@@ -2,22 +2,36 @@
 
 use super::{Names, fault, writer::Tx};
 use crate::{
-    Delta, Error, Fence, Fingerprint, Held, Key, Nonce, Owner, Scope, Shared, Stored, Time, Version,
+    Delta, Error, Fence, Fingerprint, Held, Key, Nonce, NotAKey, Owner, Scope, Shared, Stored, Time, Version,
     rules::{self, Change, Counts, LeaseRow, Process, Record, SeenRow, ValueRow},
 };
-use rusqlite::{OptionalExtension, Params, Row, params};
+use rusqlite::{OptionalExtension, Params, Row, params, types::Type};
 
 /// SQLite's integers have a sign; ours are below 2^63.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+pub(super) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(column).map(|number| u64::try_from(number).unwrap_or(0))
 }
 
-fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Time> {
+pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Time> {
     unsigned(row, column).map(Time)
+}
+
+/// A key as it was kept. One that is too long is not copied: no relent wrote it.
+pub(super) fn key(row: &Row<'_>, column: usize) -> rusqlite::Result<Key> {
+    Key::new(row.get_ref(column)?.as_blob()?).map_err(|err| not_ours(column, err))
+}
+
+/// A scope as it was kept.
+pub(super) fn scope(row: &Row<'_>, column: usize) -> rusqlite::Result<Scope> {
+    Scope::kept(row.get_ref(column)?.as_blob()?).map_err(|err| not_ours(column, err))
+}
+
+fn not_ours(column: usize, err: NotAKey) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, Type::Blob, Box::new(err))
 }
 
 impl Tx<'_> {

@@ -50,34 +50,114 @@ pub(super) fn named(sql: &str, prefix: &str) -> String {
 }
 
 /// Makes the tables, or brings them to this version. The caller has locked the file for writing if there is something to do.
+/// What has their names and was not made by a relent is refused.
 pub(super) fn migrate(conn: &mut Connection, prefix: &str) -> Result<(), Error> {
-    if version(conn, prefix)? == Some(VERSION) {
-        return Ok(());
+    let made = made(prefix)?;
+    if version(conn, prefix, &made)? != Some(VERSION) {
+        let tx = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).map_err(fault::of)?;
+        // Somebody else may have done it meanwhile.
+        let from = version(&tx, prefix, &made)?.unwrap_or(0);
+        if from > VERSION {
+            let what = format!("the store has tables of version {from}, and this relent knows {VERSION}");
+            return Err(Error::new(ErrorKind::TooNew, what).hint("use the newer relent that made it"));
+        }
+        if from == 0
+            && let Some(stranger) = there(&tx, &made)?.first()
+        {
+            return Err(strange(stranger));
+        }
+        for step in &STEPS[from as usize..] {
+            tx.execute_batch(&named(step, prefix)).map_err(fault::of)?;
+        }
+        tx.execute(&named("UPDATE relent_meta SET value = ? WHERE name = 'version'", prefix), [VERSION])
+            .map_err(fault::of)?;
+        tx.commit().map_err(fault::of)?;
     }
-    let tx = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).map_err(fault::of)?;
-    // Somebody else may have done it meanwhile.
-    let from = version(&tx, prefix)?.unwrap_or(0);
-    if from > VERSION {
-        let what = format!("the store has tables of version {from}, and this relent knows {VERSION}");
-        return Err(Error::new(ErrorKind::TooNew, what).hint("use the newer relent that made it"));
+    check(conn, &made)
+}
+
+/// A table, index, view or trigger, as a database describes it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Thing {
+    kind: String,
+    name: String,
+    table: String,
+    /// As it was written; nothing for what SQLite makes by itself.
+    sql: Option<String>,
+}
+
+/// A text that somebody else wrote may be long.
+const THINGS: &str = "SELECT type, name, tbl_name, substr(sql, 1, 4096) FROM sqlite_schema";
+
+fn thing(row: &rusqlite::Row<'_>) -> rusqlite::Result<Thing> {
+    Ok(Thing { kind: row.get(0)?, name: row.get(1)?, table: row.get(2)?, sql: row.get(3)? })
+}
+
+/// What a relent makes, in the words of SQLite.
+fn made(prefix: &str) -> Result<Vec<Thing>, Error> {
+    let empty = Connection::open_in_memory().map_err(fault::of)?;
+    for step in STEPS {
+        empty.execute_batch(&named(step, prefix)).map_err(fault::of)?;
     }
-    for step in &STEPS[from as usize..] {
-        tx.execute_batch(&named(step, prefix)).map_err(fault::of)?;
-    }
-    tx.execute(&named("UPDATE relent_meta SET value = ? WHERE name = 'version'", prefix), [VERSION])
+    let mut sql = empty.prepare(THINGS).map_err(fault::of)?;
+    let mut made: Vec<Thing> =
+        sql.query_map([], thing).and_then(|rows| rows.collect::<Result<_, _>>()).map_err(fault::of)?;
+    made.sort();
+    Ok(made)
+}
+
+/// What in this database has one of those names, or belongs to one of those tables. SQLite's names know no case.
+fn there(conn: &Connection, made: &[Thing]) -> Result<Vec<Thing>, Error> {
+    let mut sql = conn
+        .prepare(&format!("{THINGS} WHERE name = ?1 COLLATE NOCASE OR tbl_name = ?1 COLLATE NOCASE LIMIT 50"))
         .map_err(fault::of)?;
-    tx.commit().map_err(fault::of)
+    let mut there = vec![];
+    for name in made.iter().map(|thing| &thing.name) {
+        let rows = sql.query_map([name], thing).and_then(|rows| rows.collect::<Result<Vec<_>, _>>());
+        there.extend(rows.map_err(fault::of)?);
+    }
+    there.sort();
+    there.dedup();
+    Ok(there)
+}
+
+/// Whether the database has what a relent makes, and nothing besides that would be run with it.
+fn check(conn: &Connection, made: &[Thing]) -> Result<(), Error> {
+    let there = there(conn, made)?;
+    if let Some(stranger) = there.iter().find(|thing| !made.contains(thing)) {
+        return Err(strange(stranger));
+    }
+    if let Some(missing) = made.iter().find(|thing| !there.contains(thing)) {
+        return Err(fault::corrupt(&format!("the {} '{}' of the store is gone", missing.kind, missing.name)));
+    }
+    Ok(())
+}
+
+fn strange(thing: &Thing) -> Error {
+    let Thing { kind, name, table, .. } = thing;
+    let of = if name == table { String::new() } else { format!(" of '{}'", short(table)) };
+    let a = if kind == "index" { "an" } else { "a" };
+    let what = format!("the file has {a} {} '{}'{of} that no relent made", short(kind), short(name));
+    Error::new(ErrorKind::Corrupt, what).hint("name another file, or other tables by `?prefix=`")
+}
+
+/// A name of somebody else's, as a part of a line.
+fn short(name: &str) -> String {
+    name.chars().take(64).flat_map(char::escape_debug).collect()
 }
 
 /// The version of the tables; `None` where there are none.
-pub(super) fn version(conn: &Connection, prefix: &str) -> Result<Option<u32>, Error> {
-    let table = named("relent_meta", prefix);
-    let there = "SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table' AND name = ?";
-    let there: u32 = conn.query_row(there, [&table], |row| row.get(0)).map_err(fault::of)?;
-    if there == 0 {
-        return Ok(None);
+fn version(conn: &Connection, prefix: &str, made: &[Thing]) -> Result<Option<u32>, Error> {
+    let meta = named("relent_meta", prefix);
+    let Some(meta) = made.iter().find(|thing| thing.name == meta) else { return Ok(None) };
+    let mut there = there(conn, std::slice::from_ref(meta))?;
+    match there.pop() {
+        None => Ok(None),
+        // It is the same in all versions.
+        Some(thing) if thing == *meta && there.is_empty() => {
+            let sql = named("SELECT value FROM relent_meta WHERE name = 'version'", prefix);
+            conn.query_row(&sql, [], |row| row.get(0)).map(Some).map_err(fault::of)
+        }
+        Some(stranger) => Err(strange(&stranger)),
     }
-    let sql = named("SELECT value FROM relent_meta WHERE name = 'version'", prefix);
-    let version = conn.query_row(&sql, [], |row| row.get(0)).map_err(fault::of)?;
-    Ok(Some(version))
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::{Engine, Key, Nonce, Store, Version, conformance};
+use std::fs;
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()

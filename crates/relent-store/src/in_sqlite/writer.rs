@@ -4,7 +4,7 @@
 //! for, which saves the way to a thread and back; whether it is alone shows when the other tasks of its runtime have had
 //! their turn. Else a thread takes all that waits into one transaction.
 
-use super::fault;
+use super::{bounds, fault};
 use crate::{Clock, Error, ErrorKind, race::yield_once, time::Now};
 use relent::{SystemTimer, Timer, rng};
 use rusqlite::Connection;
@@ -159,17 +159,24 @@ impl Shared {
             conn
         };
         WAITS_UNTIL.set(None);
-        match self.timed(|| commit(&conn, &self.clock, std::slice::from_ref(job))) {
-            // Another process writes: that is waited for elsewhere.
-            Err(error) if error.kind() == ErrorKind::Contended => {
-                lock(&self.queue).jobs.push_back(job.clone());
-                false
+        let undone = match self.timed(|| commit(&conn, &self.clock, std::slice::from_ref(job), bounds::HERE)) {
+            Ok(()) => {
+                job.answer(Ok(()));
+                return true;
             }
-            outcome => {
-                job.answer(outcome);
-                true
+            Err(undone) => undone,
+        };
+        match undone {
+            // Another process writes, or it is much work: that is for the other thread.
+            Undone::TooLong(_) => {}
+            Undone::Failed(error) if error.kind() == ErrorKind::Contended => {}
+            Undone::Failed(error) => {
+                job.answer(Err(error));
+                return true;
             }
         }
+        lock(&self.queue).jobs.push_back(job.clone());
+        false
     }
 
     fn timed<T>(&self, work: impl FnOnce() -> T) -> T {
@@ -219,33 +226,56 @@ impl Shared {
             return;
         }
         WAITS_UNTIL.set(Some(Instant::now() + PATIENCE));
-        let error = match self.timed(|| commit(conn, &self.clock, jobs)) {
+        let (error, is_too_long) = match self.timed(|| commit(conn, &self.clock, jobs, bounds::OPERATION)) {
             Ok(()) => return jobs.iter().for_each(|job| job.answer(Ok(()))),
-            Err(error) => error,
+            Err(Undone::TooLong(error)) => (error, true),
+            Err(Undone::Failed(error)) => (error, false),
         };
-        if jobs.len() == 1 || error.is_transient() {
+        if jobs.len() == 1 || is_too_long || error.is_transient() {
             return jobs.iter().for_each(|job| job.answer(Err(error.clone())));
         }
         // One of them does not fit, or nothing does: each has its own transaction, and its own answer.
         for job in jobs {
             WAITS_UNTIL.set(Some(Instant::now() + PATIENCE));
-            job.answer(commit(conn, &self.clock, std::slice::from_ref(job)));
+            let outcome = commit(conn, &self.clock, std::slice::from_ref(job), bounds::OPERATION);
+            job.answer(outcome.map_err(Error::from));
         }
     }
 }
 
-/// All of them in one transaction, or none.
-fn commit(conn: &Connection, clock: &Clock, jobs: &[Arc<dyn Job>]) -> Result<(), Error> {
+/// All of them in one transaction, or none. Each may take so long.
+fn commit(conn: &Connection, clock: &Clock, jobs: &[Arc<dyn Job>], most: Duration) -> Result<(), Undone> {
     let begin = |sql| conn.prepare_cached(sql).and_then(|mut begin| begin.execute([])).map_err(fault::of);
-    begin("BEGIN IMMEDIATE")?;
+    begin("BEGIN IMMEDIATE").map_err(Undone::Failed)?;
     // The time is read when nobody else writes, so that it does not go back from one transaction to the next.
     let tx = Tx { conn, now: clock.read() };
-    let outcome = jobs.iter().try_for_each(|job| job.run(&tx)).and_then(|()| begin("COMMIT").map(drop));
+    let run = |job: &Arc<dyn Job>| {
+        bounds::begin(most);
+        job.run(&tx)
+    };
+    let outcome = jobs.iter().try_for_each(run);
+    let is_interrupted = outcome.is_err() && bounds::is_over();
+    bounds::end();
+    let outcome = outcome.and_then(|()| begin("COMMIT").map(drop));
     if outcome.is_err() && !conn.is_autocommit() {
         // An error may have rolled it back already.
         let _ = conn.execute_batch("ROLLBACK");
     }
-    outcome
+    outcome.map_err(|error| if is_interrupted { Undone::TooLong(error) } else { Undone::Failed(error) })
+}
+
+/// Why a transaction was not committed.
+enum Undone {
+    /// One of its operations took longer than it may.
+    TooLong(Error),
+    Failed(Error),
+}
+
+impl From<Undone> for Error {
+    fn from(undone: Undone) -> Error {
+        let (Undone::TooLong(error) | Undone::Failed(error)) = undone;
+        error
+    }
 }
 
 /// Sleeps a little while another process writes: longer each time, and not in step with others.

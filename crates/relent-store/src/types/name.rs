@@ -104,13 +104,16 @@ impl Scope {
         &self.0
     }
 
-    /// A scope as it was kept.
+    /// A scope as it was kept. One that is too long was kept by nobody of us.
     #[cfg_attr(
         not(any(feature = "redis", feature = "sqlite", feature = "postgres")),
         expect(dead_code, reason = "memory lists its own")
     )]
-    pub(crate) fn kept(bytes: &[u8]) -> Scope {
-        Scope(bytes.into())
+    pub(crate) fn kept(bytes: &[u8]) -> Result<Scope, NotAKey> {
+        match bytes.len() {
+            ..=MAX_SCOPE => Ok(Scope(bytes.into())),
+            is => Err(NotAKey::TooLong { most: MAX_SCOPE, is }),
+        }
     }
 }
 

@@ -1,0 +1,85 @@
+//! The file: made for its user alone, and not opened where it is no file or others decide what is in it.
+
+use crate::{Error, ErrorKind};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// Makes the file if it is not there, for its user alone; what SQLite puts beside it has the same mode. One that is there must
+/// be a regular file, as must be what SQLite would read beside it: a pipe would be waited for without end. Unless
+/// `of_anybody`, it must be the caller's or root's, and not writable by everybody.
+///
+/// Whether the file's group can write to it, too.
+pub(super) fn prepare(path: &Path, of_anybody: bool) -> Result<bool, Error> {
+    make(path)?;
+    let data = fs::metadata(path).map_err(|err| cannot(path, "be looked at", &err))?;
+    for beside in ["-wal", "-shm", "-journal"].map(|end| beside(path, end)) {
+        if fs::metadata(&beside).is_ok_and(|data| !data.is_file()) {
+            return Err(no_file(&beside));
+        }
+    }
+    if !data.is_file() {
+        return Err(no_file(path));
+    }
+    whose(path, &data, of_anybody)
+}
+
+fn make(path: &Path) -> Result<(), Error> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_) => Ok(()),
+        Err(err) if err.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(err) => Err(cannot(path, "be made", &err)),
+    }
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(end);
+    beside.into()
+}
+
+#[cfg(unix)]
+fn whose(path: &Path, data: &fs::Metadata, of_anybody: bool) -> Result<bool, Error> {
+    use std::os::unix::fs::MetadataExt;
+    let (owner, ours) = (data.uid(), rustix::process::geteuid().as_raw());
+    let refused = |what: String, hint: &'static str| Err(Error::new(ErrorKind::Refused, what).hint(hint));
+    if !of_anybody && owner != ours && owner != 0 {
+        let what = format!("the store's file {} belongs to another user, number {owner}", show(path));
+        return refused(what, "whoever can write to it decides what was done already: `?owner=any` believes them");
+    }
+    if !of_anybody && data.mode() & 0o002 != 0 {
+        let what = format!("the store's file {} can be written by everybody", show(path));
+        return refused(what, "chmod o-w FILE, and look at what is in it; `?owner=any` believes it");
+    }
+    Ok(data.mode() & 0o020 != 0)
+}
+
+/// Whose it is is known on Unix only.
+#[cfg(not(unix))]
+fn whose(_: &Path, _: &fs::Metadata, _: bool) -> Result<bool, Error> {
+    Ok(false)
+}
+
+/// A path as one line.
+fn show(path: &Path) -> String {
+    path.display().to_string().escape_debug().to_string()
+}
+
+fn no_file(path: &Path) -> Error {
+    Error::new(ErrorKind::Refused, format!("{} is no regular file", show(path))).hint("sqlite:state.db")
+}
+
+fn cannot(path: &Path, what: &str, err: &io::Error) -> Error {
+    let kind = match err.kind() {
+        io::ErrorKind::StorageFull => ErrorKind::Full,
+        io::ErrorKind::ReadOnlyFilesystem => ErrorKind::ReadOnly,
+        _ => ErrorKind::Refused,
+    };
+    let what = format!("the store's file {} cannot {what}: {err}", path.display());
+    Error::new(kind, what).hint("does its folder exist, and may it be written?")
+}

@@ -1,0 +1,235 @@
+//! Files that were made to do harm.
+
+use super::*;
+use crate::{Key, Kind, MAX_VALUE, Scope, Store, Version};
+use relent::Policy;
+use std::{
+    fs,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+/// A store's file after somebody has been at it.
+fn tampered(sql: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.db");
+    drop(Sqlite::open(&path).unwrap());
+    let conn = Connection::open(&path).unwrap();
+    conn.execute_batch(sql).unwrap_or_else(|err| panic!("{sql}: {err}"));
+    (folder, path)
+}
+
+fn refused(sql: &str) -> String {
+    let (_folder, path) = tampered(sql);
+    let error = Sqlite::open(&path).expect_err(sql);
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{sql}: {error:?}");
+    error.to_string()
+}
+
+#[test]
+fn what_would_be_run_with_our_tables_is_refused() {
+    let endless = "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c";
+    for (sql, says) in [
+        (
+            format!("DROP TABLE relent_value; CREATE VIEW relent_value AS SELECT x'61' AS key, ({endless}) AS version"),
+            "the file has a view 'relent_value' that no relent made",
+        ),
+        (
+            format!(
+                "DROP TABLE relent_meta; CREATE VIEW relent_meta AS SELECT 'version' AS name, ({endless}) AS value"
+            ),
+            "the file has a view 'relent_meta' that no relent made",
+        ),
+        (
+            format!(
+                "CREATE TRIGGER bomb BEFORE UPDATE ON relent_meta BEGIN INSERT INTO relent_seen SELECT *, 1, 1, 1, 1 FROM ({endless}); END"
+            ),
+            "the file has a trigger 'bomb' of 'relent_meta' that no relent made",
+        ),
+        (
+            "ALTER TABLE relent_lease ADD COLUMN boom TEXT AS (hex(zeroblob(100000000)))".into(),
+            "the file has a table 'relent_lease' that no relent made",
+        ),
+        (
+            "CREATE INDEX slow ON relent_value (hex(replace(key, x'00', zeroblob(1000000))))".into(),
+            "the file has an index 'slow' of 'relent_value' that no relent made",
+        ),
+        ("DROP TABLE relent_seen".into(), "the index 'relent_seen_expires' of the store is gone"),
+        (
+            "DROP TABLE relent_meta; CREATE TABLE RELENT_META (name, value)".into(),
+            "the file has a table 'RELENT_META' that no relent made",
+        ),
+        (
+            "DELETE FROM relent_meta; DROP TABLE relent_meta".into(),
+            "the file has an index 'relent_once_expires' of 'relent_once' that no relent made",
+        ),
+    ] {
+        assert_eq!(refused(&sql), says, "{sql}");
+    }
+}
+
+#[test]
+fn an_index_that_says_it_belongs_elsewhere_is_refused_too() {
+    let says = refused(
+        "CREATE TABLE innocent (a); CREATE INDEX hidden ON relent_value (hex(key));
+         PRAGMA writable_schema = ON;
+         UPDATE sqlite_schema SET tbl_name = 'innocent' WHERE name = 'hidden';
+         PRAGMA writable_schema = OFF",
+    );
+    assert_eq!(says, "the file is no store, or is damaged", "SQLite sees it by itself");
+}
+
+#[test]
+fn tables_of_the_users_own_stay_beside_ours() {
+    let (_folder, path) = tampered(
+        "CREATE TABLE orders (item TEXT, upper TEXT AS (upper(item))); CREATE VIEW books AS SELECT * FROM orders;
+         CREATE TRIGGER noted AFTER INSERT ON orders BEGIN DELETE FROM orders WHERE item = ''; END",
+    );
+    drop(Sqlite::open(&path).unwrap());
+}
+
+#[tokio::test]
+async fn a_value_that_no_store_keeps_is_not_read() {
+    let (_folder, path) = tampered(&format!(
+        "INSERT INTO relent_value VALUES (x'61', 1, zeroblob(16), 0, zeroblob({}));
+         INSERT INTO relent_lease VALUES (x'62', hex(zeroblob(9000000)), 1, zeroblob(16), 0, 99999999999999);
+         INSERT INTO relent_seen VALUES (zeroblob(2000), x'63', zeroblob(16), 0, 99999999999999);
+         INSERT INTO relent_once VALUES (x'64', x'64', x'01', 1, zeroblob(16), 0, 0, 0, 0, NULL, 0, x'00')",
+        MAX_VALUE + 100_000
+    ));
+    let store = Store::new(Sqlite::open(&path).unwrap());
+    assert_eq!(store.read(&Key::new("a").unwrap()).await.unwrap_err().kind(), ErrorKind::Invalid);
+    assert!(store.holder(&Key::new("b").unwrap()).await.is_err(), "a name of 18 MB");
+    for kind in [Kind::Leases, Kind::Seen] {
+        assert!(store.list(kind, 10).await.is_err(), "{kind:?}");
+    }
+    let error = store.once(&Scope::new("d").unwrap(), &Key::new("d").unwrap()).run(async |_| Ok::<_, String>("")).await;
+    assert!(error.unwrap_err().to_string().contains("a row that no relent wrote"));
+    // What is ours works.
+    let largest = vec![7; MAX_VALUE];
+    let store = store.max_value(usize::MAX);
+    let key = Key::new("e").unwrap();
+    let _ = store.replace(&key, Version::ABSENT, Some(&largest)).await.unwrap();
+    assert_eq!(store.read(&key).await.unwrap().value.unwrap().len(), MAX_VALUE);
+    let larger = vec![7; MAX_VALUE + 1];
+    assert_eq!(store.replace(&key, Version::ABSENT, Some(&larger)).await.unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+/// A file of some pages whose table `relent_seen` has more rows than can ever be read: each inner page leads to the next one
+/// from every cell.
+fn endless(path: &Path) {
+    const PAGE: usize = 4096;
+    let conn = Connection::open(path).unwrap();
+    conn.execute_batch(
+        "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x + 1 FROM c WHERE x < 2500)
+         INSERT INTO relent_seen SELECT x'61', CAST(printf('%020d', x) AS BLOB), zeroblob(16), 0, 0 FROM c;
+         PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE",
+    )
+    .unwrap();
+    let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'relent_seen'";
+    let root = conn.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap() as usize;
+    drop(conn);
+    let mut file = fs::read(path).unwrap();
+    let inner = file[(root - 1) * PAGE..root * PAGE].to_vec();
+    assert_eq!(inner[0], 2, "an inner page of an index");
+    let cells = usize::from(u16::from_be_bytes([inner[3], inner[4]]));
+    assert!(cells > 20, "{cells}");
+    let cell = |nth: usize| usize::from(u16::from_be_bytes([inner[12 + 2 * nth], inner[13 + 2 * nth]]));
+    let leads_to = |next: usize| {
+        let (mut page, next) = (inner.clone(), u32::try_from(next).unwrap().to_be_bytes());
+        page[8..12].copy_from_slice(&next);
+        (0..cells).for_each(|nth| page[cell(nth)..cell(nth) + 4].copy_from_slice(&next));
+        page
+    };
+    let leaf = u32::from_be_bytes(inner[cell(0)..cell(0) + 4].try_into().unwrap()) as usize;
+    assert_eq!(file[(leaf - 1) * PAGE], 10, "a leaf of an index");
+    let pages = file.len() / PAGE;
+    let first = leads_to(pages + 1);
+    file[(root - 1) * PAGE..root * PAGE].copy_from_slice(&first);
+    for nth in 1..=8 {
+        file.extend(leads_to(if nth == 8 { leaf } else { pages + nth + 1 }));
+    }
+    let pages = u32::try_from(file.len() / PAGE).unwrap().to_be_bytes();
+    file[28..32].copy_from_slice(&pages);
+    fs::write(path, file).unwrap();
+}
+
+#[tokio::test]
+async fn work_without_end_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.db");
+    drop(Sqlite::open(&path).unwrap());
+    endless(&path);
+    let engine = Sqlite::open(&path).unwrap();
+    let hasty = Policy::constant(Duration::from_millis(10)).timeout(Duration::from_millis(300));
+    let begin = Instant::now();
+    let error = Store::new(engine.clone()).patience(hasty).list(Kind::Seen, 10).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error:?}");
+    assert!(begin.elapsed() < Duration::from_millis(1500), "{:?}", begin.elapsed());
+    // The thread that is at it stops, too, and goes on with what else there is to do.
+    let read = Store::new(engine.clone()).read(&Key::new("a").unwrap()).await;
+    assert!(read.is_ok_and(|read| read.value.is_none()));
+    let error = crate::Engine::list(&engine, Kind::Seen, 10).await.unwrap_err();
+    assert_eq!(error.to_string(), "the store takes too long for what it was asked");
+    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn a_schema_as_it_is_made_is_found_as_it_was_made() {
+    let folder = tempfile::tempdir().unwrap();
+    for prefix in ["relent_", "my_", "a"] {
+        let path = folder.path().join(format!("{prefix}.db"));
+        let settings = SqliteSettings { prefix: prefix.into(), ..SqliteSettings::default() };
+        drop(settings.clone().open(&path).unwrap());
+        drop(settings.open(&path).unwrap());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let error = Sqlite::open(&pipe).unwrap_err();
+    assert_eq!((error.kind(), error.to_string().ends_with("is no regular file")), (ErrorKind::Refused, true));
+    assert_eq!(Sqlite::open("/dev/null").unwrap_err().kind(), ErrorKind::Refused);
+    for end in ["-wal", "-shm", "-journal"] {
+        let path = folder.path().join("state.db");
+        let beside = folder.path().join(format!("state.db{end}"));
+        assert!(Command::new("mkfifo").arg(&beside).status().unwrap().success());
+        assert_eq!(Sqlite::open(&path).unwrap_err().kind(), ErrorKind::Refused, "{end}");
+        fs::remove_file(&beside).unwrap();
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_others_decide_about_is_not_believed() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.db");
+    drop(Sqlite::open(&path).unwrap());
+    let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    let believing = format!("sqlite:{}?owner=any", path.display());
+
+    mode(0o660);
+    let cautions = Store::new(Sqlite::open(&path).unwrap()).about().await.unwrap().cautions;
+    assert!(cautions.iter().any(|caution| caution.contains("group")), "{cautions:?}");
+    mode(0o602);
+    let error = Sqlite::open(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert!(error.to_string().ends_with("can be written by everybody"), "{error}");
+    assert!(Sqlite::open_url(&believing).is_ok());
+    mode(0o600);
+    assert!(Sqlite::open(&path).is_ok());
+
+    if std::os::unix::fs::chown(&path, Some(65_534), None).is_err() {
+        eprintln!("skipped: only root can give a file to another user");
+        return;
+    }
+    let error = Sqlite::open(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert!(error.to_string().ends_with("belongs to another user, number 65534"), "{error}");
+    assert!(Sqlite::open_url(&believing).is_ok());
+}
