@@ -2,6 +2,13 @@
 
 pub use relent_sim::json::{Object, array, quoted};
 
+use std::time::Duration;
+
+/// Whole milliseconds, as events and reports count time.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

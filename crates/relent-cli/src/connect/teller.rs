@@ -4,7 +4,10 @@ use super::{
     Args,
     wait::{Failure, News},
 };
-use crate::{escape::escape, json::Object};
+use crate::{
+    escape::escape,
+    json::{Object, millis},
+};
 use relent::{Decision, Policy, Reason, Verdict, duration::Human};
 use std::{
     io::{self, Write},
@@ -152,7 +155,7 @@ impl Teller<'_> {
     }
 
     fn elapsed_ms(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+        millis(self.started.elapsed())
     }
 
     fn event(&self, event: &Object) {

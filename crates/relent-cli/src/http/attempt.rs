@@ -2,29 +2,87 @@
 
 use super::{
     body::Body,
-    engine::Engine,
+    client::Client,
     failure::{self, Broken, Failure},
     head,
-    narrator::Narrator,
+    idle::{Patience, Pulse},
     progress::Progress,
     redirect::{self, Hop},
+    request::Request,
     resume::Resume,
     sink::Sink,
     write_out::Seen,
 };
-use crate::{escape::escape_bytes, talk::Fault};
+use crate::{
+    escape::escape_bytes,
+    size::Size,
+    talk::{Fault, TalkArgs},
+};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
-use relent::wire;
+use relent::wire::{self, Rules};
 use reqwest::Response;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// What all attempts of a call have in common.
+pub(super) struct Terms {
+    /// What is sent.
+    pub(super) request: Request,
+    /// Which statuses are failures.
+    pub(super) rules: Rules,
+    /// Whether redirects are followed.
+    pub(super) redirects: bool,
+    /// Whether heads are printed with bodies.
+    pub(super) include: bool,
+    /// Whether a terminal shows what is printed.
+    pub(super) to_terminal: bool,
+    /// The largest body.
+    pub(super) max_size: Size,
+    /// The longest without a byte.
+    pub(super) patience: Patience,
+    /// How much to say.
+    pub(super) talk: TalkArgs,
+}
+
+impl Terms {
+    /// Whether a body that breaks off may be gone on with: a plain GET.
+    pub(super) fn may_resume(&self) -> bool {
+        self.request.method == Method::GET && !self.include && !self.request.headers.contains_key(header::RANGE)
+    }
+}
+
+/// What one request at a time is sent by: it knows of that one how far it came.
+pub(super) struct Line {
+    /// The client.
+    pub(super) client: Client,
+    /// What has moved of the request's body.
+    pub(super) pulse: Pulse,
+}
+
+/// What came on the way to an answer.
+#[derive(Default)]
+pub(super) struct Trail {
+    /// The last response, if there was one.
+    pub(super) seen: Option<Seen>,
+    /// The heads that are printed before the body.
+    heads: Vec<u8>,
+}
+
+/// The head of a response that is no redirect to be followed.
+pub(super) struct Answer {
+    response: Response,
+    /// The request that it answers.
+    hop: Hop,
+    /// When it was there, since 1970.
+    at: Duration,
+}
 
 /// What the attempts of a call leave to the next.
 pub(super) struct Received {
     /// The body so far.
     pub(super) sink: Sink,
-    /// The last attempt's response, if there was one.
-    pub(super) seen: Option<Seen>,
+    /// What came in the last attempt before the body.
+    pub(super) trail: Trail,
     /// How to go on with it.
     resume: Option<Resume>,
     /// Going on did not work once: do not try it again.
@@ -47,12 +105,12 @@ impl Received {
     /// What an earlier run left, or nothing yet.
     pub(super) fn nothing(mut sink: Sink) -> Received {
         let resume = sink.take_resume();
-        Received { sink, resume, seen: None, from_the_start: false }
+        Received { sink, resume, trail: Trail::default(), from_the_start: false }
     }
 
     /// Forgets what cannot be gone on with, and says where the next attempt begins.
     fn begin(&mut self) -> Result<u64, Broken> {
-        self.seen = None;
+        self.trail = Trail::default();
         if self.resume.is_none() || self.sink.length() == 0 {
             self.resume = None;
             self.sink.clear()?;
@@ -68,26 +126,32 @@ impl Received {
 }
 
 /// Makes one attempt.
-pub(super) async fn once(engine: &Engine, attempt: u32, received: &mut Received) -> Result<Success, Broken> {
+pub(super) async fn once(terms: &Terms, line: &Line, attempt: u32, received: &mut Received) -> Result<Success, Broken> {
     let have = received.begin()?;
-    let first = engine.request.hop(headers(engine, attempt, received, have));
-    let (response, hop) = follow(engine, first, received).await?;
-    let now = unix_time();
+    let headers = headers(terms, attempt, received, have);
+    let answer = ask(terms, line, headers, &mut received.trail).await?;
+    accept(terms, line, answer, have, received).await
+}
+
+/// Receives what an answer brings, of which so much is there already.
+async fn accept(
+    terms: &Terms,
+    line: &Line,
+    answer: Answer,
+    have: u64,
+    received: &mut Received,
+) -> Result<Success, Broken> {
+    received.sink.write_head(&std::mem::take(&mut received.trail.heads))?;
     if have > 0 {
-        match accept_part(&response, have, received)? {
+        match accept_part(&answer.response, have, received)? {
             Part::IsAll => {
-                return Ok(Success { status: response.status(), location: None, had_all: true, encoding: None });
+                let status = answer.response.status();
+                return Ok(Success { status, location: None, had_all: true, encoding: None });
             }
             Part::Follows => {}
         }
     }
-    if response.status().is_informational() {
-        let text = format!("the answer is {}, which was not asked for", failure::status_text(response.status()));
-        return Err(Broken::Failed(Box::new(Failure::of(wire::Fault::Protocol, text))));
-    }
-    if let Some(verdict) = engine.rules.verdict(response.status(), response.headers(), now) {
-        return Err(Broken::Failed(Box::new(Failure::status(response, verdict, now))));
-    }
+    let Answer { response, hop, at } = judged(terms, answer)?;
     let location = redirect::location(response.status(), response.headers());
     let location = location.map(|to| (redirect::shown(&hop.url, &to), redirect::is_followable(&hop.url, &to)));
     let encoding = response.headers().get(header::CONTENT_ENCODING).filter(|coding| *coding != "identity");
@@ -95,15 +159,28 @@ pub(super) async fn once(engine: &Engine, attempt: u32, received: &mut Received)
     let encoding = encoding.map(|coding| escape_bytes(coding.as_bytes()));
     let success = Success { status: response.status(), location, had_all: false, encoding };
     if hop.method == Method::HEAD {
-        received.sink.write_head(&head::printed(&response, engine.to_terminal))?;
+        received.sink.write_head(&head::printed(&response, terms.to_terminal))?;
     } else {
-        receive(engine, response, now, received).await?;
+        receive(terms, line, response, at, received).await?;
     }
     Ok(success)
 }
 
-fn headers(engine: &Engine, attempt: u32, received: &Received, have: u64) -> HeaderMap {
-    let mut headers = engine.request.headers.clone();
+/// The same answer, unless its head says that it is a failure.
+fn judged(terms: &Terms, answer: Answer) -> Result<Answer, Broken> {
+    let response = &answer.response;
+    if response.status().is_informational() {
+        let text = format!("the answer is {}, which was not asked for", failure::status_text(response.status()));
+        return Err(Broken::Failed(Box::new(Failure::of(wire::Fault::Protocol, text))));
+    }
+    match terms.rules.verdict(response.status(), response.headers(), answer.at) {
+        Some(verdict) => Err(Broken::Failed(Box::new(Failure::status(answer.response, verdict, answer.at)))),
+        None => Ok(answer),
+    }
+}
+
+fn headers(terms: &Terms, attempt: u32, received: &Received, have: u64) -> HeaderMap {
+    let mut headers = terms.request.headers.clone();
     if attempt > 1 {
         headers.insert(wire::RELENT_ATTEMPT, wire::attempt_value(attempt));
     }
@@ -113,44 +190,44 @@ fn headers(engine: &Engine, attempt: u32, received: &Received, have: u64) -> Hea
     headers
 }
 
-/// Sends the request, and those that redirects ask for; the last response, and the request that it answers.
-async fn follow(engine: &Engine, first: Hop, received: &mut Received) -> Result<(Response, Hop), Broken> {
-    let mut hop = first;
+/// Sends the request, and those that redirects ask for, until there is an answer.
+async fn ask(terms: &Terms, line: &Line, headers: HeaderMap, trail: &mut Trail) -> Result<Answer, Broken> {
+    let mut hop = terms.request.hop(headers);
     loop {
-        let response = send(engine, &hop).await?;
-        Narrator::head(engine.talk, || head::received(&response));
-        received.seen = Some(Seen::of(&response, &hop));
-        if engine.include && hop.method != Method::HEAD {
-            received.sink.write_head(&head::printed(&response, engine.to_terminal))?;
-            received.sink.write_head(b"\n")?;
+        let response = send(terms, line, &hop).await?;
+        head::tell(terms.talk, || head::received(&response));
+        trail.seen = Some(Seen::of(&response, &hop));
+        if terms.include && hop.method != Method::HEAD {
+            trail.heads.extend_from_slice(&head::printed(&response, terms.to_terminal));
+            trail.heads.push(b'\n');
         }
-        let next = if engine.redirects { hop.next(response.status(), response.headers()) } else { Ok(None) };
+        let next = if terms.redirects { hop.next(response.status(), response.headers()) } else { Ok(None) };
         match next.map_err(Broken::Failed)? {
-            None => return Ok((response, hop)),
+            None => return Ok(Answer { response, hop, at: unix_time() }),
             Some(next) => hop = next,
         }
     }
 }
 
-async fn send(engine: &Engine, hop: &Hop) -> Result<Response, Broken> {
-    engine.client.connects_to(&hop.url)?;
-    Narrator::head(engine.talk, || head::sent(hop));
-    let mut sending = engine.client.http.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
-    let body = engine.request.body.as_ref().filter(|_| hop.has_body);
+async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken> {
+    line.client.connects_to(&hop.url)?;
+    head::tell(terms.talk, || head::sent(hop));
+    let mut sending = line.client.http.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
+    let body = terms.request.body.as_ref().filter(|_| hop.has_body);
     let expects_one = [Method::POST, Method::PUT, Method::PATCH].contains(&hop.method);
     if body.map_or(expects_one, Body::is_empty) {
         // The client says nothing of an empty body; servers that are not told wait for one, or answer 411 (RFC 9110 8.6).
         sending = sending.header(header::CONTENT_LENGTH, 0);
     } else if let Some(body) = body {
-        sending = sending.body(body.open(&engine.pulse)?);
+        sending = sending.body(body.open(&line.pulse)?);
     }
-    let sent = engine.patience.wait(&engine.pulse, sending.send()).await;
-    let connected = engine.client.watch.is_connected();
-    let way = failure::Way { hop, connected, proxies: &engine.client.proxies };
+    let sent = terms.patience.wait(&line.pulse, sending.send()).await;
+    let connected = line.client.watch.is_connected();
+    let way = failure::Way { url: &hop.url, is_redirected: hop.number > 0, connected, proxies: &line.client.proxies };
     match sent {
         Some(Ok(response)) => Ok(response),
         Some(Err(error)) => Err(failure::before_head(&error, &way)),
-        None => Err(failure::silent(engine.patience, &way)),
+        None => Err(failure::silent(terms.patience, &way)),
     }
 }
 
@@ -191,26 +268,27 @@ fn accept_part(response: &Response, have: u64, received: &mut Received) -> Resul
 }
 
 async fn receive(
-    engine: &Engine,
+    terms: &Terms,
+    line: &Line,
     mut response: Response,
     now: Duration,
     received: &mut Received,
 ) -> Result<(), Broken> {
     let have = received.sink.length();
     let total = response.content_length().map(|rest| rest.saturating_add(have));
-    fits(engine, total.unwrap_or(have))?;
-    if have == 0 && !received.from_the_start && engine.may_resume() {
+    fits(terms, total.unwrap_or(have))?;
+    if have == 0 && !received.from_the_start && terms.may_resume() {
         received.resume = Resume::of(response.status(), response.headers(), total, seconds(now));
         received.sink.is_part_of(received.resume.as_ref())?;
     }
-    let mut progress = Progress::new(have, total, !engine.talk.quiet && !engine.talk.json);
+    let mut progress = Progress::new(have, total, !terms.talk.quiet && !terms.talk.json);
     loop {
-        let Some(piece) = engine.patience.wait(&engine.pulse, piece(&mut response)).await else {
-            return Err(failure::stalled(received.sink.length(), total, engine.patience));
+        let Some(piece) = terms.patience.wait(&line.pulse, piece(&mut response)).await else {
+            return Err(failure::stalled(received.sink.length(), total, terms.patience));
         };
         match piece {
             Ok(Some(piece)) => {
-                fits(engine, received.sink.length().saturating_add(piece.len() as u64))?;
+                fits(terms, received.sink.length().saturating_add(piece.len() as u64))?;
                 received.sink.write(&piece)?;
             }
             Ok(None) => break,
@@ -240,24 +318,29 @@ async fn piece(response: &mut Response) -> reqwest::Result<Option<Bytes>> {
 }
 
 /// Whether a body of this length is not too large.
-fn fits(engine: &Engine, length: u64) -> Result<(), Broken> {
-    if length <= engine.max_size.0 {
+fn fits(terms: &Terms, length: u64) -> Result<(), Broken> {
+    if length <= terms.max_size.0 {
         return Ok(());
     }
-    let text = format!("the body is larger than the --max-size of {}", engine.max_size);
+    let text = format!("the body is larger than the --max-size of {}", terms.max_size);
     Err(Broken::Failed(Box::new(Failure::of(wire::Fault::Protocol, text).hint("--max-size takes more, or unlimited"))))
 }
 
 /// Reads the body of a failed response, as far as it comes and as much as may be kept.
-pub(super) async fn failed_body(engine: &Engine, mut response: Response, sink: &mut Sink) -> Result<(), Fault> {
-    if engine.include || engine.request.method == Method::HEAD {
-        sink.write_head(&head::printed(&response, engine.to_terminal))?;
+pub(super) async fn failed_body(
+    terms: &Terms,
+    line: &Line,
+    mut response: Response,
+    sink: &mut Sink,
+) -> Result<(), Fault> {
+    if terms.include || terms.request.method == Method::HEAD {
+        sink.write_head(&head::printed(&response, terms.to_terminal))?;
     }
-    if engine.include && engine.request.method != Method::HEAD {
+    if terms.include && terms.request.method != Method::HEAD {
         sink.write_head(b"\n")?;
     }
-    while let Some(Ok(Some(piece))) = engine.patience.wait(&engine.pulse, piece(&mut response)).await {
-        let room = engine.max_size.0.saturating_sub(sink.length());
+    while let Some(Ok(Some(piece))) = terms.patience.wait(&line.pulse, piece(&mut response)).await {
+        let room = terms.max_size.0.saturating_sub(sink.length());
         let length = usize::try_from(room).unwrap_or(usize::MAX).min(piece.len());
         sink.write(&piece[..length])?;
         if length < piece.len() {

@@ -1,29 +1,22 @@
 //! The loop: attempts until one succeeds or the call is given up.
 
 use super::{
-    attempt::{self, Received, Success},
-    client::Client,
+    attempt::{self, Line, Received, Success, Terms},
     exit,
     failure::{Broken, Failure},
-    idle::{Patience, Pulse},
     narrator::Narrator,
-    request::Request,
     signals,
     sink::{Output, Sink, Written, print},
+    stop::Stop,
     write_out::{End, WriteOut},
 };
 use crate::{
     guard::{Answer, Guard, patience},
     outer,
-    size::Size,
     talk::{EXIT_FAULT, Fault, TalkArgs},
     upstream::sharing::Sharing,
 };
-use http::{Method, header};
-use relent::{
-    Call, Decision, Outcome, Policy, Reason, Timestamp, Upstream, Verdict,
-    wire::{self, Rules},
-};
+use relent::{Call, Decision, Outcome, Policy, Reason, Timestamp, Upstream, Verdict, wire};
 use std::{
     cell::Cell,
     future,
@@ -42,17 +35,10 @@ pub(super) struct Engine {
     pub(super) upstream: Option<Arc<Upstream>>,
     /// What is shared of it with other processes, until the call takes it.
     pub(super) sharing: Cell<Option<Sharing>>,
-    pub(super) rules: Rules,
     pub(super) retry_unsafe: bool,
     pub(super) fail_with_body: bool,
-    pub(super) redirects: bool,
-    pub(super) include: bool,
-    pub(super) to_terminal: bool,
-    pub(super) max_size: Size,
-    pub(super) patience: Patience,
-    pub(super) pulse: Pulse,
-    pub(super) request: Request,
-    pub(super) client: Client,
+    pub(super) terms: Terms,
+    pub(super) line: Line,
     pub(super) output: Output,
     pub(super) file: Option<String>,
     pub(super) write_out: Option<WriteOut>,
@@ -98,7 +84,7 @@ impl Engine {
         let output = std::mem::replace(&mut self.output, Output::Stdout { anything: false });
         let reads_stdout = matches!(output, Output::Stdout { .. });
         let mut received = Received::nothing(Sink::new(output)?);
-        let mut narrator = Narrator::new(&self.request, self.policy, self.talk, self.fail_with_body);
+        let mut narrator = Narrator::new(&self.terms.request, self.policy, self.talk, self.fail_with_body);
         let ended = runtime.block_on(async {
             tokio::select! {
                 // First of all: a limit that is over counts even if there is an answer at the same moment.
@@ -145,11 +131,6 @@ impl Engine {
             print(&text)?;
         }
         Ok(code)
-    }
-
-    /// Whether a body that breaks off may be gone on with: a plain GET.
-    pub(super) fn may_resume(&self) -> bool {
-        self.request.method == Method::GET && !self.include && !self.request.headers.contains_key(header::RANGE)
     }
 
     async fn call(&self, narrator: &mut Narrator, received: &mut Received) -> Result<u8, Fault> {
@@ -221,15 +202,15 @@ impl Engine {
     }
 
     async fn attempt(&self, call: &Call<&Policy>, now: Timestamp, received: &mut Received) -> Result<Success, Broken> {
-        let once = attempt::once(self, call.attempt(), received);
+        let once = attempt::once(&self.terms, &self.line, call.attempt(), received);
         // What ends the whole call ends the attempt too, and says so better.
         let limit = call.attempt_limit(now).filter(|limit| self.limit.left().is_none_or(|left| *limit < left));
         let Some(limit) = limit else { return once.await };
         match time::timeout(limit, once).await {
             Ok(ended) => ended,
             Err(_) => {
-                let connected = self.client.watch.is_connected();
-                Err(Broken::Failed(Box::new(Failure::timeout(limit, connected, &self.request.url))))
+                let connected = self.line.client.watch.is_connected();
+                Err(Broken::Failed(Box::new(Failure::timeout(limit, connected, &self.terms.request.url))))
             }
         }
     }
@@ -237,8 +218,8 @@ impl Engine {
     /// The policy decides when, the rule of replay whether.
     fn decide(&self, call: &mut Call<&Policy>, now: Timestamp, failure: &Failure) -> Next {
         let rule = wire::replay(&wire::Request {
-            method: &self.request.method,
-            headers: &self.request.headers,
+            method: &self.terms.request.method,
+            headers: &self.terms.request.headers,
             left: failure.left,
             unsafe_too: self.retry_unsafe,
         });
@@ -281,7 +262,9 @@ impl Engine {
             let limit = call.attempt_limit(now).unwrap_or(Duration::MAX);
             let mut sink = Sink::new(self.other_output())?;
             // What has come by then is shown.
-            if let Ok(read) = time::timeout(limit, attempt::failed_body(self, response, &mut sink)).await {
+            if let Ok(read) =
+                time::timeout(limit, attempt::failed_body(&self.terms, &self.line, response, &mut sink)).await
+            {
                 read?;
             }
             length = sink.length();
@@ -301,7 +284,7 @@ impl Engine {
 
     /// The body of a failure goes to stdout, whatever `-o` says.
     fn other_output(&self) -> Output {
-        Output::Stdout { anything: !self.to_terminal }
+        Output::Stdout { anything: !self.terms.to_terminal }
     }
 
     /// What `--write-out` prints at the end.
@@ -314,7 +297,7 @@ impl Engine {
 
     fn last_words(&self, narrator: &Narrator, received: &Received, bytes: u64, exit: u8) -> Option<Vec<u8>> {
         let (attempts, elapsed) = narrator.spent();
-        let (seen, url, file) = (received.seen.as_ref(), &self.request.url, self.file.as_deref());
+        let (seen, url, file) = (received.trail.seen.as_ref(), &self.terms.request.url, self.file.as_deref());
         let to_terminal = io::stdout().is_terminal();
         Some(self.write_out.as_ref()?.text(&End { seen, url, bytes, attempts, elapsed, exit, file, to_terminal }))
     }
@@ -335,25 +318,6 @@ async fn blocking<T: Send + 'static>(write: impl FnOnce() -> Result<T, Fault> + 
 enum Next {
     Again(Duration, wire::Replay),
     Stop(Stop),
-}
-
-/// Why there is no further attempt.
-#[derive(Clone, Copy)]
-pub(super) enum Stop {
-    /// The policy, or the far side, said so.
-    GaveUp(Reason),
-    /// The request must not be sent twice.
-    Unsafe(wire::Replay),
-}
-
-impl Stop {
-    /// What to exit with.
-    pub(super) const fn exit(self) -> u8 {
-        match self {
-            Stop::GaveUp(reason) => exit::of(reason),
-            Stop::Unsafe(_) => exit::UNSAFE,
-        }
-    }
 }
 
 /// How it ended: by itself, or from outside.

@@ -4,7 +4,6 @@ use super::{
     body::DataError,
     idle::Patience,
     proxy::{self, Proxies},
-    redirect::Hop,
     resolve::Unresolved,
 };
 use crate::{
@@ -119,8 +118,10 @@ impl Failure {
 
 /// The way that a request took, and how far it came.
 pub(super) struct Way<'a> {
-    /// The request.
-    pub(super) hop: &'a Hop,
+    /// Where the request was to go.
+    pub(super) url: &'a Url,
+    /// A redirect led there.
+    pub(super) is_redirected: bool,
     /// A connection was made.
     pub(super) connected: bool,
     /// The proxies that may stand on it.
@@ -130,8 +131,8 @@ pub(super) struct Way<'a> {
 impl Way<'_> {
     /// What was connected to, the proxy included.
     fn shown(&self) -> String {
-        let authority = authority(&self.hop.url);
-        match self.proxies.to(&self.hop.url) {
+        let authority = authority(self.url);
+        match self.proxies.to(self.url) {
             Ok(Some(proxy)) => format!("{authority} through the proxy {}", proxy::shown(proxy)),
             _ => authority,
         }
@@ -139,7 +140,7 @@ impl Way<'_> {
 
     /// Whether a failure may have come after the request was sent. What a redirect led away from was sent before.
     fn finish(&self, mut failure: Failure, was_refused: bool) -> Broken {
-        failure.left = failure.left || self.hop.number > 0 || (self.connected && !was_refused);
+        failure.left = failure.left || self.is_redirected || (self.connected && !was_refused);
         Broken::Failed(Box::new(failure))
     }
 }
@@ -171,7 +172,7 @@ const PATIENCE_HINT: &str = "--idle-timeout gives it more time, or unlimited";
 
 fn fault_before_head(error: &reqwest::Error, way: &Way<'_>) -> (Fault, Failure) {
     if let Some(Unresolved(name)) = find(error) {
-        let of_whom = if way.hop.url.host_str() == Some(name) { "host" } else { "the proxy's host" };
+        let of_whom = if way.url.host_str() == Some(name) { "host" } else { "the proxy's host" };
         of(Fault::Resolve, format!("cannot find {of_whom} {}", escape(name)))
     } else if let Some(tls) = find::<rustls::Error>(error) {
         of_tls(tls, &way.shown())

@@ -4,8 +4,18 @@ use super::redirect::Hop;
 use crate::{
     escape::{escape, escape_bytes},
     redact,
+    talk::TalkArgs,
 };
 use reqwest::Response;
+use std::io::{self, Write};
+
+/// Tells what goes over the wire, with `--verbose`.
+pub(super) fn tell(talk: TalkArgs, head: impl FnOnce() -> String) {
+    if talk.verbose && !talk.json {
+        // There is nobody left to tell when stderr is gone.
+        let _ = writeln!(io::stderr().lock(), "{}", head());
+    }
+}
 
 /// The request's head, each line after `> `; what lets others in is not shown.
 pub(super) fn sent(hop: &Hop) -> String {

@@ -28,6 +28,7 @@ mod resolve;
 mod resume;
 mod signals;
 mod sink;
+mod stop;
 mod target;
 mod tls;
 mod write_out;
@@ -93,21 +94,23 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
         seed: args.policy.seed(),
         upstream: upstream.map(Arc::new),
         sharing: Cell::new(sharing),
-        rules,
         retry_unsafe: args.retry_unsafe,
         fail_with_body: args.fail_with_body,
-        redirects: args.location,
-        include: args.include,
-        to_terminal: is_stdout && io::stdout().is_terminal(),
-        max_size: match &args.max_size {
-            Some(text) => max_size(text)?,
-            None if is_stdout => MOST_TO_STDOUT,
-            None => MOST_TO_A_FILE,
+        terms: attempt::Terms {
+            request,
+            rules,
+            redirects: args.location,
+            include: args.include,
+            to_terminal: is_stdout && io::stdout().is_terminal(),
+            max_size: match &args.max_size {
+                Some(text) => max_size(text)?,
+                None if is_stdout => MOST_TO_STDOUT,
+                None => MOST_TO_A_FILE,
+            },
+            patience,
+            talk: args.talk,
         },
-        patience,
-        pulse: idle::Pulse::default(),
-        request,
-        client,
+        line: attempt::Line { client, pulse: idle::Pulse::default() },
         output,
         file: file.filter(|_| !is_stdout).map(|file| file.to_string_lossy().into_owned()),
         write_out,

@@ -9,14 +9,14 @@
 
 use super::{
     attempt::Success,
-    engine::Stop,
     failure::{Failure, status_text},
     request::Request,
+    stop::Stop,
 };
 use crate::{
     escape::escape,
     guard::Told,
-    json::Object,
+    json::{Object, millis},
     outer::{self, word},
     screen,
     talk::{self, Fault, TalkArgs},
@@ -230,13 +230,6 @@ impl Narrator {
         self.say(format_args!("stopped {}: {signal}", self.after()));
     }
 
-    /// What goes over the wire, with `--verbose`.
-    pub(super) fn head(talk: TalkArgs, head: impl FnOnce() -> String) {
-        if talk.verbose && !talk.json {
-            write_line(&head());
-        }
-    }
-
     /// A fault of ours, as an event.
     pub(super) fn fault(fault: &Fault) {
         write_line(&fault.to_json());
@@ -371,10 +364,6 @@ fn why(failure: &Failure, rule: Replay) -> String {
 
 fn status_or_null(status: Option<StatusCode>) -> String {
     status.map_or("null".to_owned(), |status| status.as_u16().to_string())
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn write_line(line: &str) {

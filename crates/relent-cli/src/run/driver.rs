@@ -9,7 +9,7 @@ use super::{
     input::Input,
     judge::{Judged, judge},
     lease::{Leased, Taken, Terms},
-    narrator::{Narrator, millis},
+    narrator::Narrator,
     patterns::Patterns,
     plan::Plan,
     report::{End, Outcome, Report, Row},
@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     guard::{Answer, Guard, patience},
+    json::millis,
     outer,
     talk::Fault,
 };

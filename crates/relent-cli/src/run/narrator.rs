@@ -16,7 +16,7 @@ use super::{
 use crate::{
     escape::escape,
     guard::Told,
-    json::Object,
+    json::{Object, millis},
     screen,
     talk::{Fault, TalkArgs},
 };
@@ -246,8 +246,4 @@ impl Narrator {
             let _ = writeln!(io::stderr().lock(), "relent: {}", escape(&text.to_string()));
         }
     }
-}
-
-pub(super) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

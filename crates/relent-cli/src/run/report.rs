@@ -1,8 +1,7 @@
 //! What happened, attempt by attempt: kept while the command runs, written as JSON at the end (`--report`).
 
-use super::narrator::millis;
 use crate::{
-    json::{Object, array},
+    json::{Object, array, millis},
     outer,
     regular::{self, Or},
     talk::{Fault, plain},

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod check;
+pub(crate) mod counted;
 pub(crate) mod open;
 pub(crate) mod place;
 mod purge;

@@ -2,6 +2,7 @@
 
 use super::{
     args::{KindName, ShowArgs},
+    counted,
     open::{IfMissing, with},
     place,
 };
@@ -11,7 +12,7 @@ use crate::{
     talk::{Fault, write_out},
 };
 use relent::duration::Human;
-use relent_store::{Held, Listed, RecordState, Time};
+use relent_store::{Listed, RecordState, Time};
 use std::{fmt::Write, process::ExitCode};
 
 /// What was found of a kind.
@@ -84,11 +85,7 @@ fn line(listed: &Listed, now: Time) -> String {
         Listed::Value { key, version, bytes } => format!("{key}  version {}, {bytes} bytes", version.0),
         Listed::Seen { scope, key, expires } => format!("{scope} {key}  forgotten in {}", left(*expires, now)),
         Listed::Upstream { name, shared } => {
-            let held = match shared.held {
-                Some(Held::Open) => ", held open",
-                Some(Held::Closed) => ", held closed",
-                None => "",
-            };
+            let held = counted::hand(shared).map(|hand| format!(", {hand}")).unwrap_or_default();
             format!(
                 "{name}  in 10s: {} calls, {} retries, {} failures, {} processes{held}",
                 shared.calls, shared.retries, shared.failures, shared.processes
@@ -139,18 +136,7 @@ fn item(listed: &Listed) -> String {
         Listed::Seen { scope, key, expires } => {
             object.text("scope", &scope.to_string()).text("key", &key.to_string()).text("expires", &expires.to_string())
         }
-        Listed::Upstream { name, shared } => {
-            let held = shared.held.map(|held| if held == Held::Open { "open" } else { "closed" });
-            object
-                .text("name", &name.to_string())
-                .number("calls", shared.calls)
-                .number("retries", shared.retries)
-                .number("successes", shared.successes)
-                .number("failures", shared.failures)
-                .number("processes", shared.processes)
-                .number("open", shared.open)
-                .option("held", held)
-        }
+        Listed::Upstream { name, shared } => counted::members(&mut object, name, shared),
     };
     object.finish()
 }

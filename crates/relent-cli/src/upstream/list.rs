@@ -9,12 +9,13 @@ use crate::{
     json::{Object, array},
     screen,
     store::{
+        counted,
         open::{IfMissing, with},
         place,
     },
     talk::{Fault, write_out},
 };
-use relent_store::{Held, Key, Kind, Listed, Shared};
+use relent_store::{Key, Kind, Listed, Shared};
 use std::{
     fmt::Write,
     io::{self, IsTerminal},
@@ -97,14 +98,6 @@ fn is_closed(text: &str) -> Result<bool, Fault> {
     }
 }
 
-fn held(shared: &Shared) -> &'static str {
-    match shared.held {
-        Some(Held::Open) => "held open",
-        Some(Held::Closed) => "held closed",
-        None => "-",
-    }
-}
-
 impl Seen {
     fn table(&self) -> String {
         let names: Vec<String> =
@@ -124,7 +117,7 @@ impl Seen {
                 shared.successes,
                 shared.run,
                 shared.processes,
-                held(shared)
+                counted::hand(shared).unwrap_or("-")
             );
         }
         out.push_str("over the last ten seconds, of all processes\n");
@@ -146,7 +139,7 @@ impl Seen {
                 shared.successes,
                 shared.run,
                 shared.processes,
-                held(shared).replace(' ', "-")
+                counted::hand(shared).unwrap_or("-").replace(' ', "-")
             );
         }
         out
@@ -154,19 +147,8 @@ impl Seen {
 
     fn json(&self) -> String {
         let one = |(name, shared): &(Key, Shared)| {
-            let held = shared.held.map(|held| if held == Held::Open { "open" } else { "closed" });
             let mut object = Object::new();
-            object
-                .text("name", &name.to_string())
-                .number("calls", shared.calls)
-                .number("retries", shared.retries)
-                .number("failures", shared.failures)
-                .number("successes", shared.successes)
-                .number("run", shared.run)
-                .number("processes", shared.processes)
-                .number("open", shared.open)
-                .option("held", held)
-                .text("now", &shared.now.to_string());
+            counted::members(&mut object, name, shared).text("now", &shared.now.to_string());
             object.finish()
         };
         let mut object = Object::new();

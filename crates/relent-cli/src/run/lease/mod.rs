@@ -14,6 +14,7 @@ pub(crate) use args::help;
 
 use super::{narrator::Narrator, report::Outcome, signals::Signals};
 use crate::{
+    json::millis,
     store::{self, place},
     talk::{Fault, plain},
 };
@@ -344,10 +345,6 @@ impl Asking<'_> {
     fn is_held(&self, fence: u64) -> String {
         format!("lease {}: held, fence {fence}", self.name)
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The policy by which a lease is waited for: the delays and the limits of time are those of the run. How many attempts
