@@ -200,7 +200,7 @@ fn short_fuzz() -> Result<Done, String> {
     if !has("c++") {
         return Ok(Done::Skipped("there is no C++ compiler, which libFuzzer needs".into()));
     }
-    fuzz::fuzz(&["--seconds", "5"]).map(|()| Done::Yes)
+    fuzz::briefly().map(|()| Done::Yes)
 }
 
 /// Formats and mends what the lints can mend.

@@ -100,6 +100,14 @@ pub(crate) fn create_folder(folder: &str) -> Outcome {
     std::fs::create_dir_all(Path::new(ROOT).join(folder)).map_err(|err| format!("{folder}: {err}"))
 }
 
+/// A folder and all in it, if it is there.
+pub(crate) fn remove_folder(folder: &str) -> Outcome {
+    match std::fs::remove_dir_all(folder) {
+        Err(bad) if bad.kind() != std::io::ErrorKind::NotFound => Err(format!("cannot remove {folder}: {bad}")),
+        _ => Ok(()),
+    }
+}
+
 fn run_with(env: &[(&str, &str)], program: &str, args: &[&str]) -> Outcome {
     let name = Path::new(program).file_name().map_or(program.into(), |name| name.to_string_lossy());
     let line = format!("{name} {}", args.join(" "));

@@ -34,12 +34,15 @@ pub(super) struct Stream<'a> {
     nobody_reads: bool,
     /// Whether there was more than can be kept, so that it went out before the attempt was judged.
     went_out: bool,
-    /// Room for what is read, of which only what is used is ever touched.
+    /// Room for what is read: little, until somebody writes much.
     piece: Vec<u8>,
 }
 
-/// How much is read at once.
+/// How much is read at once, at most.
 const PIECE: usize = 1 << 16;
+
+/// How much is read at first. Most commands say little, and memory that is never touched costs no time.
+const FIRST_PIECE: usize = 1 << 12;
 
 impl<'a> Stream<'a> {
     pub(super) fn new(pipe: OwnedFd, target: Target, patterns: &'a Patterns) -> Stream<'a> {
@@ -53,7 +56,7 @@ impl<'a> Stream<'a> {
             is_open: true,
             nobody_reads: false,
             went_out: false,
-            piece: vec![0; PIECE],
+            piece: vec![0; FIRST_PIECE],
         }
     }
 
@@ -70,8 +73,11 @@ impl<'a> Stream<'a> {
         match self.pipe.read(&mut self.piece) {
             Ok(0) => self.is_open = false,
             Ok(count) => {
-                let piece = std::mem::take(&mut self.piece);
+                let mut piece = std::mem::take(&mut self.piece);
                 let passed = self.pass_on(&piece[..count], say);
+                if count == piece.len() {
+                    piece.resize(PIECE, 0);
+                }
                 self.piece = piece;
                 return passed.map(|()| count);
             }
