@@ -55,7 +55,7 @@ fn kept(answer: u64) -> Kept {
 
 impl Redis {
     async fn run<T: FromRedisValue>(&self, script: &ScriptInvocation<'_>) -> Result<T, Error> {
-        let mut connection = self.inner.connection.clone();
+        let mut connection = self.inner.line.connection();
         script.invoke_async(&mut connection).await.map_err(|err| fault::of(&err))
     }
 
@@ -108,7 +108,7 @@ impl Redis {
 
     /// The names of keys of one kind, at most so many.
     async fn names(&self, kind: &str, most: u32) -> Result<Vec<String>, Error> {
-        let mut connection = self.inner.connection.clone();
+        let mut connection = self.inner.line.connection();
         let (pattern, mut names, mut cursor) = (format!("{}{kind}:*}}", self.inner.prefix), vec![], 0u64);
         loop {
             let mut scan = redis::cmd("SCAN");
@@ -128,14 +128,14 @@ impl Redis {
     }
 
     async fn fields(&self, name: &str, fields: &[&str]) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        let mut connection = self.inner.connection.clone();
+        let mut connection = self.inner.line.connection();
         let mut get = redis::cmd("HMGET");
         get.arg(name).arg(fields);
         get.query_async(&mut connection).await.map_err(|err| fault::of(&err))
     }
 
     async fn listed(&self, kind: Kind, name: &str, now: Time) -> Result<Option<Listed>, Error> {
-        let mut connection = self.inner.connection.clone();
+        let mut connection = self.inner.line.connection();
         let key_of = |field: &Option<Vec<u8>>| Key::new(field.as_deref().unwrap_or_default()).ok();
         match kind {
             Kind::Records => {
@@ -212,7 +212,7 @@ impl Redis {
     }
 
     pub(super) async fn now(&self) -> Result<Time, Error> {
-        let mut connection = self.inner.connection.clone();
+        let mut connection = self.inner.line.connection();
         let answer = redis::cmd("TIME").query_async(&mut connection).await;
         let (seconds, micros): (u64, u64) = answer.map_err(|err| fault::of(&err))?;
         Ok(Time(seconds * 1000 + micros / 1000))
@@ -220,7 +220,7 @@ impl Redis {
 
     /// A setting of the server; `None` where we may not ask.
     async fn setting(&self, name: &str) -> Option<String> {
-        let mut connection = self.inner.connection.clone();
+        let mut connection = self.inner.line.connection();
         let answer = redis::cmd("CONFIG").arg("GET").arg(name).query_async::<Vec<String>>(&mut connection).await;
         answer.ok()?.into_iter().nth(1)
     }
@@ -381,7 +381,7 @@ impl Engine for Redis {
     }
 
     async fn about(&self) -> Result<About, Error> {
-        let mut connection = self.inner.connection.clone();
+        let mut connection = self.inner.line.connection();
         let info: String = redis::cmd("INFO").query_async(&mut connection).await.map_err(|err| fault::of(&err))?;
         let said = |name: &str| {
             let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));

@@ -16,6 +16,10 @@ pub(super) fn of(err: &RedisError) -> Error {
             .hint("redis://user:password@host:6379/0"),
         Kind::Server(kind) => of_server(kind, err.code()),
         Kind::Extension => of_server(Server::ResponseError, err.code()),
+        // An answer whose end did not come is no nonsense; the client's only sign of it is what its parser says.
+        Kind::Parse if err.to_string().contains("end of input") => {
+            away("the connection to the Redis server broke").maybe_happened()
+        }
         Kind::Parse | Kind::UnexpectedReturnType => {
             Error::new(ErrorKind::Corrupt, "the server answered what no Redis answers").maybe_happened()
         }

@@ -6,11 +6,12 @@
 
 mod engine;
 mod fault;
+mod line;
 mod scripts;
 
-use self::scripts::Scripts;
+use self::{line::Line, scripts::Scripts};
 use crate::{Error, ErrorKind, Key, Scope};
-use redis::{Client, aio::ConnectionManager, aio::ConnectionManagerConfig};
+use redis::{Client, aio::ConnectionManagerConfig};
 use sha2::{Digest, Sha256};
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -35,8 +36,7 @@ pub struct Redis {
 
 struct Inner {
     client: Client,
-    /// Many operations at a time go over one connection, which is made again when it breaks.
-    connection: ConnectionManager,
+    line: Arc<Line>,
     scripts: Scripts,
     prefix: String,
 }
@@ -65,9 +65,8 @@ impl Redis {
             .set_number_of_retries(0)
             .set_connection_timeout(Some(RESPONSE))
             .set_response_timeout(Some(RESPONSE));
-        let connection = ConnectionManager::new_with_config(client.clone(), config).await;
-        let connection = connection.map_err(|err| fault::of(&err))?;
-        let inner = Inner { client, connection, scripts: Scripts::new(), prefix: prefix.into() };
+        let line = Line::connect(client.clone(), config).await.map_err(|err| fault::of(&err))?;
+        let inner = Inner { client, line: Arc::new(line), scripts: Scripts::new(), prefix: prefix.into() };
         let redis = Redis { inner: Arc::new(inner) };
         // Whether we are let in shows when something is asked.
         redis.now().await?;

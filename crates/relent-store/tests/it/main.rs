@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod crash;
+mod cuts;
 mod equivalence;
 mod faults;
 mod in_postgres;
@@ -10,6 +11,7 @@ mod keeping;
 mod layer;
 mod leases;
 mod once;
+mod proxy;
 mod servers;
 mod shared;
 mod stories;
