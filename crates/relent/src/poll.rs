@@ -13,11 +13,11 @@ use crate::{
     guard::Guard,
     hooks::Hooks,
     retry::Woken,
-    run::{Ears, SEAL, attempt_once, call},
+    run::{Ears, Fault, Going, Op, SEAL, attempt_once},
 };
 #[cfg(feature = "std")]
-use crate::{Plain, SystemTimer, run::Fault};
-use core::{borrow::Borrow, future::Future, time::Duration};
+use crate::{Plain, SystemTimer};
+use core::{borrow::Borrow, future::Future, ops::ControlFlow, time::Duration};
 
 /// What somebody who was asked "is it done?" has answered: see [`Policy::poll`].
 ///
@@ -70,24 +70,6 @@ impl<T, E> Answer<T, E> {
             Answer::ChangedAfter(wait) => Answer::ChangedAfter(wait),
         }
     }
-
-    fn means(self) -> Meaning<T, E> {
-        let (verdict, has_changed) = match self {
-            Answer::Done(value) => return Meaning::Done(value),
-            Answer::Failed(error) => return Meaning::Failed(error),
-            Answer::Still => (Verdict::Transient, false),
-            Answer::StillAfter(wait) => (Verdict::After(wait), false),
-            Answer::Changed => (Verdict::Transient, true),
-            Answer::ChangedAfter(wait) => (Verdict::After(wait), true),
-        };
-        Meaning::Again { verdict, has_changed }
-    }
-}
-
-enum Meaning<T, E> {
-    Done(T),
-    Failed(E),
-    Again { verdict: Verdict, has_changed: bool },
 }
 
 #[cfg(feature = "std")]
@@ -278,12 +260,10 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
     ///
     /// [`Error`], where it has failed, and where the policy allows no further question.
     pub async fn heed<V, E>(&mut self, answer: Answer<V, E>) -> Result<Option<V>, Error<E>> {
-        let (verdict, has_changed) = match answer.means() {
-            Meaning::Done(value) => return Ok(Some(self.succeed(value))),
-            Meaning::Failed(error) => return Err(self.has_ended(error)),
-            Meaning::Again { verdict, has_changed } => (verdict, has_changed),
+        let delay = match self.take(answer)? {
+            ControlFlow::Break(value) => return Ok(Some(value)),
+            ControlFlow::Continue(delay) => delay,
         };
-        let delay = self.ask_again(verdict, has_changed).map_err(|reason| self.give_up(reason, None))?;
         match self.sleep(delay).await {
             Woken::InTime => Ok(None),
             Woken::Not(reason) => Err(self.give_up(reason, None)),
@@ -317,14 +297,29 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
     /// As [`heed`](Retry::heed).
     #[cfg(feature = "std")]
     pub fn heed_blocking<V, E>(&mut self, answer: Answer<V, E>) -> Result<Option<V>, Error<E>> {
-        let (verdict, has_changed) = match answer.means() {
-            Meaning::Done(value) => return Ok(Some(self.succeed(value))),
-            Meaning::Failed(error) => return Err(self.has_ended(error)),
-            Meaning::Again { verdict, has_changed } => (verdict, has_changed),
+        let delay = match self.take(answer)? {
+            ControlFlow::Break(value) => return Ok(Some(value)),
+            ControlFlow::Continue(delay) => delay,
         };
-        match self.ask_again(verdict, has_changed).map(|delay| self.sleep_blocking(delay)) {
-            Ok(Woken::InTime) => Ok(None),
-            Ok(Woken::Not(reason)) | Err(reason) => Err(self.give_up(reason, None)),
+        match self.sleep_blocking(delay) {
+            Woken::InTime => Ok(None),
+            Woken::Not(reason) => Err(self.give_up(reason, None)),
+        }
+    }
+
+    /// What comes of an answer: the value, or how long to wait before the next question.
+    fn take<V, E>(&mut self, answer: Answer<V, E>) -> Result<ControlFlow<V, Duration>, Error<E>> {
+        let (verdict, has_changed) = match answer {
+            Answer::Done(value) => return Ok(ControlFlow::Break(self.succeed(value))),
+            Answer::Failed(error) => return Err(self.has_ended(error)),
+            Answer::Still => (Verdict::Transient, false),
+            Answer::StillAfter(wait) => (Verdict::After(wait), false),
+            Answer::Changed => (Verdict::Transient, true),
+            Answer::ChangedAfter(wait) => (Verdict::After(wait), true),
+        };
+        match self.ask_again(verdict, has_changed) {
+            Ok(delay) => Ok(ControlFlow::Continue(delay)),
+            Err(reason) => Err(self.give_up(reason, None)),
         }
     }
 
@@ -335,7 +330,7 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
     }
 }
 
-pub(crate) async fn poll<W, N, S, V, E, F, Fut>(
+pub(crate) async fn poll<W, N, S, V, E, F>(
     policy: &Policy,
     hooks: &mut Hooks<W, N, S>,
     mut ask: F,
@@ -344,29 +339,19 @@ where
     W: Judge<E>,
     N: Watch<E>,
     S: Setting,
-    F: FnMut(Attempt) -> Fut,
-    Fut: Future<Output = Result<Answer<V, E>, E>>,
+    F: Op<Answer<V, E>, E>,
 {
-    let Hooks { when, notify, setting, deadline, retries_given_up, .. } = hooks;
-    let setting = &*setting;
-    let mut ears = Ears { when, notify, retries_given_up: *retries_given_up };
-    let mut retry = call(policy, setting, *deadline, Some(setting.timer(SEAL).now()), setting.guard(SEAL));
-    let mut last = None;
-    let mut delay = if policy.has_spread() { retry.spread_delay() } else { Duration::ZERO };
+    let Going { mut ears, mut retry, setting, mut last, mut delay } = begin(policy, hooks);
     loop {
         if let Woken::Not(reason) = retry.sleep(delay).await {
             return Err(retry.give_up(reason, last));
         }
         let attempt = retry.attempt();
-        delay = match attempt_once(&mut ask, &mut retry, attempt, setting, &mut ears).await.map(Answer::means) {
-            Ok(Meaning::Done(value)) => return Ok(retry.succeed(value)),
-            Ok(Meaning::Failed(error)) => return Err(retry.has_ended(error)),
-            Ok(Meaning::Again { verdict, has_changed }) => {
-                last = None;
-                retry.ask_again(verdict, has_changed).map_err(|reason| retry.give_up(reason, None))?
-            }
-            Err(fault) => ears.failed(&mut retry, attempt, fault, &mut last)?,
-        };
+        let asked = attempt_once(&mut ask, &mut retry, attempt, setting, &mut ears).await;
+        match ears.answered(&mut retry, attempt, asked, &mut last)? {
+            ControlFlow::Break(value) => return Ok(value),
+            ControlFlow::Continue(wait) => delay = wait,
+        }
     }
 }
 
@@ -382,25 +367,45 @@ where
     S: Setting,
     F: FnMut(Attempt) -> Result<Answer<V, E>, E>,
 {
-    let Hooks { when, notify, setting, deadline, retries_given_up, .. } = hooks;
-    let setting = &*setting;
-    let mut ears = Ears { when, notify, retries_given_up: *retries_given_up };
-    let mut retry = call(policy, setting, *deadline, Some(setting.timer(SEAL).now()), setting.guard(SEAL));
-    let mut last = None;
-    let mut delay = if policy.has_spread() { retry.spread_delay() } else { Duration::ZERO };
+    let Going { mut ears, mut retry, mut last, mut delay, .. } = begin(policy, hooks);
     loop {
         if let Woken::Not(reason) = retry.sleep_blocking(delay) {
             return Err(retry.give_up(reason, last));
         }
         let attempt = retry.attempt();
-        delay = match ask(attempt).map(Answer::means) {
-            Ok(Meaning::Done(value)) => return Ok(retry.succeed(value)),
-            Ok(Meaning::Failed(error)) => return Err(retry.has_ended(error)),
-            Ok(Meaning::Again { verdict, has_changed }) => {
-                last = None;
-                retry.ask_again(verdict, has_changed).map_err(|reason| retry.give_up(reason, None))?
+        let asked = ask(attempt).map_err(Fault::Error);
+        match ears.answered(&mut retry, attempt, asked, &mut last)? {
+            ControlFlow::Break(value) => return Ok(value),
+            ControlFlow::Continue(wait) => delay = wait,
+        }
+    }
+}
+
+/// A poll is timed from its beginning, whatever its policy says: it is there to wait.
+fn begin<'a, W, N, S: Setting, E>(policy: &'a Policy, hooks: &'a mut Hooks<W, N, S>) -> Going<'a, W, N, S, E> {
+    let (began, guard) = (hooks.setting.timer(SEAL).now(), hooks.setting.guard(SEAL));
+    hooks.set_out(policy, Some(began), guard)
+}
+
+impl<W, N> Ears<'_, W, N> {
+    /// What comes of a question. An answer forgets the error of a question before.
+    fn answered<V, E, T: Timer, G: Guard>(
+        &mut self,
+        retry: &mut Retry<&Policy, &T, G>,
+        attempt: Attempt,
+        asked: Result<Answer<V, E>, Fault<E>>,
+        last: &mut Option<E>,
+    ) -> Result<ControlFlow<V, Duration>, Error<E>>
+    where
+        W: Judge<E>,
+        N: Watch<E>,
+    {
+        match asked {
+            Ok(answer) => {
+                *last = None;
+                retry.take(answer)
             }
-            Err(error) => ears.failed(&mut retry, attempt, Fault::Error(error), &mut last)?,
-        };
+            Err(fault) => self.failed(retry, attempt, fault, last).map(ControlFlow::Continue),
+        }
     }
 }

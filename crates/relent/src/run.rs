@@ -29,6 +29,19 @@ pub(crate) enum Fault<E> {
 
 pub(crate) const SEAL: Seal = Seal(());
 
+/// What is called for each attempt: a function to a future.
+pub(crate) trait Op<V, E>: FnMut(Attempt) -> <Self as Op<V, E>>::Run {
+    type Run: Future<Output = Result<V, E>>;
+}
+
+impl<V, E, F, Fut> Op<V, E> for F
+where
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
+{
+    type Run = Fut;
+}
+
 impl<W, N, S: Setting> Hooks<W, N, S> {
     /// Whether nothing is to be done before the first attempt or while it runs.
     #[inline]
@@ -190,7 +203,7 @@ impl<W, N> Ears<'_, W, N> {
 /// The future owns its policy and hooks, so that it can be spawned, and holds the operation once: what follows a first
 /// failure borrows it.
 #[expect(clippy::manual_async_fn, reason = "an `async fn` copies its arguments into variables")]
-pub(crate) fn retry<W, N, S, V, E, F, Fut>(
+pub(crate) fn retry<W, N, S, V, E, F>(
     policy: Policy,
     mut hooks: Hooks<W, N, S>,
     mut op: F,
@@ -199,8 +212,7 @@ where
     W: Judge<E>,
     N: Watch<E>,
     S: Setting,
-    F: FnMut(Attempt) -> Fut,
-    Fut: Future<Output = Result<V, E>>,
+    F: Op<V, E>,
 {
     async move {
         let mut first = None;
@@ -226,7 +238,7 @@ where
 
 /// As [`retry`], with hooks that the caller keeps.
 #[cfg(any(feature = "tracing", feature = "metrics"))]
-pub(crate) async fn retry_with<W, N, S, V, E, F, Fut>(
+pub(crate) async fn retry_with<W, N, S, V, E, F>(
     policy: &Policy,
     hooks: &mut Hooks<W, N, S>,
     mut op: F,
@@ -235,8 +247,7 @@ where
     W: Judge<E>,
     N: Watch<E>,
     S: Setting,
-    F: FnMut(Attempt) -> Fut,
-    Fut: Future<Output = Result<V, E>>,
+    F: Op<V, E>,
 {
     let guard = hooks.setting.guard(SEAL);
     go_on(policy, hooks, None, &mut op, guard).await
@@ -298,17 +309,33 @@ fn apart<F: Future>(future: F) -> F {
 }
 
 /// What a call needs that has something to wait for, in a future as on a thread.
-struct Going<'a, W, N, S: Setting, E> {
-    ears: Ears<'a, W, N>,
-    retry: Retry<&'a Policy, &'a S::Timer, S::Guard>,
-    setting: &'a S,
+pub(crate) struct Going<'a, W, N, S: Setting, E> {
+    pub(crate) ears: Ears<'a, W, N>,
+    pub(crate) retry: Retry<&'a Policy, &'a S::Timer, S::Guard>,
+    pub(crate) setting: &'a S,
     /// The last error, if there was one yet.
-    last: Option<E>,
+    pub(crate) last: Option<E>,
     /// How long to wait before the next attempt.
-    delay: Duration,
+    pub(crate) delay: Duration,
 }
 
 impl<W, N, S: Setting> Hooks<W, N, S> {
+    /// From before a first attempt.
+    #[inline]
+    pub(crate) fn set_out<'a, E>(
+        &'a mut self,
+        policy: &'a Policy,
+        began: Option<Timestamp>,
+        guard: S::Guard,
+    ) -> Going<'a, W, N, S, E> {
+        let Hooks { when, notify, setting, deadline, retries_given_up, .. } = self;
+        let setting = &*setting;
+        let ears = Ears { when, notify, retries_given_up: *retries_given_up };
+        let mut retry = call(policy, setting, *deadline, began, guard);
+        let delay = if policy.has_spread() { retry.spread_delay() } else { Duration::ZERO };
+        Going { ears, retry, setting, last: None, delay }
+    }
+
     /// From a first failure on, or from before a first attempt.
     #[inline]
     fn going<'a, E>(
@@ -321,29 +348,21 @@ impl<W, N, S: Setting> Hooks<W, N, S> {
         W: Judge<E>,
         N: Watch<E>,
     {
-        let began = match &first {
-            Some(first) => first.began,
-            None => self.began::<E>(policy, &guard),
+        let Some(First { began, failures, error, verdict }) = first else {
+            let began = self.began::<E>(policy, &guard);
+            return Ok(self.set_out(policy, began, guard));
         };
-        let Hooks { when, notify, setting, deadline, retries_given_up, .. } = self;
-        let setting = &*setting;
-        let mut ears = Ears { when, notify, retries_given_up: *retries_given_up };
-        let mut retry = call(policy, setting, *deadline, began, guard);
-        let (mut last, mut delay) = (None, Duration::ZERO);
-        if let Some(First { error, verdict, failures, .. }) = first {
-            retry.has_failed(failures);
-            last = Some(error);
-            delay = ears.decide_first(&mut retry, verdict, &mut last)?;
-        } else if policy.has_spread() {
-            delay = retry.spread_delay();
-        }
-        Ok(Going { ears, retry, setting, last, delay })
+        let mut going = self.set_out(policy, began, guard);
+        going.retry.has_failed(failures);
+        going.last = Some(error);
+        going.delay = going.ears.decide_first(&mut going.retry, verdict, &mut going.last)?;
+        Ok(going)
     }
 }
 
 /// All that calls without trouble have no need of: limits, cancellation, a spread, and whatever comes after a first
 /// failure.
-pub(crate) async fn go_on<W, N, S, V, E, F, Fut>(
+pub(crate) async fn go_on<W, N, S, V, E, F>(
     policy: &Policy,
     hooks: &mut Hooks<W, N, S>,
     first: Option<First<E>>,
@@ -354,8 +373,7 @@ where
     W: Judge<E>,
     N: Watch<E>,
     S: Setting,
-    F: FnMut(Attempt) -> Fut,
-    Fut: Future<Output = Result<V, E>>,
+    F: Op<V, E>,
 {
     let mut first = first;
     if let Some(first) = first.as_mut().filter(|first| rushes::<E, N, S>(policy, first)) {
@@ -385,7 +403,7 @@ where
 
 /// One attempt, within its limits, with the hedges that are due.
 #[cfg_attr(not(feature = "std"), expect(unused_variables, reason = "who hedges allocates"))]
-pub(crate) async fn attempt_once<W, N, S, V, E, F, Fut>(
+pub(crate) async fn attempt_once<W, N, S, V, E, F>(
     op: &mut F,
     retry: &mut Retry<&Policy, &S::Timer, S::Guard>,
     attempt: Attempt,
@@ -395,8 +413,7 @@ pub(crate) async fn attempt_once<W, N, S, V, E, F, Fut>(
 where
     W: Judge<E>,
     S: Setting,
-    F: FnMut(Attempt) -> Fut,
-    Fut: Future<Output = Result<V, E>>,
+    F: Op<V, E>,
 {
     match (attempt.timeout(), setting.switch(SEAL)) {
         #[cfg(feature = "std")]
