@@ -39,6 +39,7 @@
 //! | `relent_budget_balance` | upstream | what is left of the budget |
 //! | `relent_breaker_state` | upstream | 0 closed, 1 half-open or in its ramp, 2 open |
 //! | `relent_limiter_limit` | upstream | what may be in flight, or a second |
+//! | `relent_shed_total` | reason | requests refused by an admission whose layer is observed |
 //!
 //! A breaker stays at 2 when its open time is over, until a call asks it. [`ATTEMPTS`] and [`SECONDS`] are buckets that
 //! suit the histograms; the dashboard and the alerts in `docs/grafana` count on them.
@@ -264,6 +265,14 @@ impl<E, W: Judge<E>> Judge<E> for Hears<'_, W> {
 
     fn stop(&mut self, error: Option<&E>, seal: Seal) -> Option<Reason> {
         self.when.stop(error, seal)
+    }
+}
+
+/// A request that an admission refused.
+#[cfg(all(feature = "metrics", feature = "tower"))]
+pub(crate) fn refused(rule: crate::core::admission::refusal::Rule) {
+    if figures::is_recording() {
+        figures::refused(rule);
     }
 }
 

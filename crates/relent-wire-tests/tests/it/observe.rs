@@ -1,15 +1,21 @@
 //! What is seen of calls: by a real exporter for Prometheus, and by a subscriber of `tracing`.
 
+use http::{Request, Response};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
-use relent::{Answer, Breaker, Budget, Cancel, Jitter, Limit, Policy, Reason, Upstream, Verdict, observe};
+use relent::{
+    Admission, Answer, Arrival, Breaker, Budget, Cancel, Jitter, Limit, Pacer, Policy, Priority, Reason, Timestamp,
+    Upstream, Verdict, layer::AdmissionLayer, observe,
+};
 use std::{
     collections::BTreeSet,
+    convert::Infallible,
     io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{Arc, Mutex},
     time::Duration,
 };
+use tower::{Layer, ServiceExt, service_fn};
 use tracing::{
     Level, Metadata, Subscriber,
     field::{Field, Visit},
@@ -53,6 +59,55 @@ async fn a_day_in_a_life() {
     assert_eq!(read.retry(async |_| Err::<(), _>("down")).await.unwrap_err().reason, Reason::Attempts);
     read.retry(async |_| Err::<(), _>("down")).await.unwrap_err();
     assert_eq!(read.retry(async |_| Ok::<_, &str>(1)).await.unwrap_err().reason, Reason::Open);
+    let layer = AdmissionLayer::new(Admission::new()).observe();
+    let late = Request::builder().header("relent-deadline", "0").body(String::new()).unwrap();
+    assert_eq!(layer.layer(service_fn(hello)).oneshot(late).await.unwrap().status(), 429);
+}
+
+async fn hello(_: Request<String>) -> Result<Response<String>, Infallible> {
+    Ok(Response::new("hello".to_owned()))
+}
+
+/// What a layer answers to a request with this header.
+async fn asked(layer: &AdmissionLayer, path: &str, (name, value): (&str, &str)) -> u16 {
+    let request = Request::get(path).header(name, value).body(String::new()).unwrap();
+    layer.layer(service_fn(hello)).oneshot(request).await.unwrap().status().as_u16()
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_are_refused_are_counted_by_their_reason() {
+    let (recorder, exporter) = exporter();
+    let _here = metrics::set_default_local_recorder(&recorder);
+    let door = || Admission::new().limit(Limit::concurrency(2));
+    let plain = AdmissionLayer::new(door()).observe().priority(|_, uri, _| match uri.path() {
+        "/export" => Priority::Low,
+        _ => Priority::Normal,
+    });
+    let first = ("relent-attempt", "1");
+    assert_eq!(asked(&plain, "/", ("relent-deadline", "0")).await, 429);
+    let _one = plain.admission().permit(Timestamp::ZERO, &Arrival::default()).unwrap();
+    assert_eq!(asked(&plain, "/export", first).await, 429, "half of the room is in use");
+    assert_eq!(asked(&plain, "/", first).await, 200);
+    let _two = plain.admission().permit(Timestamp::ZERO, &Arrival::default()).unwrap();
+    assert_eq!(asked(&plain, "/", first).await, 429, "all of it");
+    let many_retries = ("relent-attempts", "1=100,2=300");
+    assert_eq!(asked(&plain, "/", many_retries).await, 429);
+
+    let turns = AdmissionLayer::new(door().pacer(Pacer::capacity(1.0))).observe();
+    let _inside =
+        [(), ()].map(|()| turns.admission().permit(Timestamp::ZERO, &Arrival { attempt: 2, ..Arrival::default() }));
+    assert_eq!(asked(&turns, "/", first).await, 429);
+    assert_eq!(asked(&turns, "/", first).await, 429);
+
+    let unseen = AdmissionLayer::new(Admission::new());
+    assert_eq!(asked(&unseen, "/", ("relent-deadline", "0")).await, 429);
+
+    let text = exporter.render();
+    for (reason, times) in [("hopeless", 1.0), ("low", 1.0), ("full", 1.0), ("retries", 1.0), ("turns", 2.0)] {
+        assert_eq!(value(&text, "relent_shed_total", &[("reason", reason)]), Some(times), "{reason} in\n{text}");
+    }
+    let of = plain.snapshot();
+    assert_eq!((of.hopeless, of.low, of.full, of.retries, turns.snapshot().turns), (1, 1, 1, 1, 2));
 }
 
 #[tokio::test(start_paused = true)]

@@ -86,7 +86,17 @@ pub struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    pub(crate) fn new(method: &'a Method, path: &'a str, headers: &'a HeaderMap) -> Head<'a> {
+    /// Of these: for requests of the program's own that are asked about by [`Terms::policy_for`].
+    ///
+    /// ```
+    /// use http::{HeaderMap, Method};
+    /// use relent::layer::Head;
+    ///
+    /// let headers = HeaderMap::new();
+    /// let head = Head::new(&Method::GET, "/pay", &headers);
+    /// assert_eq!((head.method.as_str(), head.path), ("GET", "/pay"));
+    /// ```
+    pub const fn new(method: &'a Method, path: &'a str, headers: &'a HeaderMap) -> Head<'a> {
         Head { method, path, headers }
     }
 }
@@ -132,7 +142,36 @@ impl Terms {
         self.get().body_limit
     }
 
-    /// The policy that the rules choose for a request, if they choose one; the first that does counts.
+    /// The policy that the rules choose for a request, if they choose one; the first that does counts. The rules are those of
+    /// [`writes`](super::RetryLayer::writes), [`path`](super::RetryLayer::path) and [`choose`](super::RetryLayer::choose).
+    ///
+    /// ```
+    /// use http::{HeaderMap, Method};
+    /// use relent::{Policy, layer::{Head, Repeat, Terms}};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// /// A request of the program's own, for which the rules count that HTTP's have.
+    /// #[derive(Clone)]
+    /// struct Ask(&'static str);
+    ///
+    /// impl<R> Repeat<R> for Ask {
+    ///     fn again(&self) -> Option<Ask> {
+    ///         Some(self.clone())
+    ///     }
+    ///
+    ///     fn policy(&self, terms: &Terms) -> Option<Policy> {
+    ///         terms.policy_for(&Head::new(&Method::GET, self.0, &HeaderMap::new()))
+    ///     }
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let policy = Policy::immediate();
+    /// let layer = policy.max_attempts(3).layer().path("/pay", policy.max_attempts(1));
+    /// let down = layer.layer(service_fn(async |_: Ask| Err::<(), _>("down")));
+    /// assert_eq!(down.clone().oneshot(Ask("/rates")).await.unwrap_err().attempts, 3);
+    /// assert_eq!(down.oneshot(Ask("/pay/7")).await.unwrap_err().attempts, 1);
+    /// # });
+    /// ```
     pub fn policy_for(&self, head: &Head<'_>) -> Option<Policy> {
         self.get().routes.iter().find_map(|route| match route {
             Route::Writes(policy) => (!head.method.is_safe()).then_some(*policy),

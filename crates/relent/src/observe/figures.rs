@@ -1,6 +1,8 @@
 //! What is told to `metrics`.
 
 use super::seen::{End, Seen};
+#[cfg(feature = "tower")]
+use crate::core::admission::refusal::Rule;
 use crate::{BreakerState, UpstreamChange, UpstreamSnapshot};
 use core::time::Duration;
 use metrics::{Key, Label, Level, Metadata, Recorder, SharedString, Unit, with_recorder};
@@ -79,6 +81,18 @@ pub(super) fn changed(change: &UpstreamChange<'_>) {
     }
 }
 
+#[cfg(feature = "tower")]
+pub(super) fn refused(rule: Rule) {
+    static ONCE: Once = Once::new();
+    describe();
+    let told = |rule: Rule, by| {
+        count("relent_shed_total", vec![Label::from_static_parts("reason", rule.as_str())], by);
+    };
+    // All are there from the first on, so that a rate sees each rise from zero.
+    ONCE.call_once(|| Rule::ALL.into_iter().for_each(|rule| told(rule, 0)));
+    told(rule, 1);
+}
+
 const fn number(state: BreakerState) -> f64 {
     match state {
         BreakerState::Closed | BreakerState::HeldClosed => 0.0,
@@ -98,6 +112,7 @@ fn describe_to(recorder: &dyn Recorder) {
         ("relent_calls_total", "Calls, by how they ended and why."),
         ("relent_attempts_total", "Attempts of calls, by what became of them."),
         ("relent_retries_total", "Retries."),
+        ("relent_shed_total", "Requests that an admission refused, by the reason."),
     ] {
         recorder.describe_counter(name.into(), Some(Unit::Count), says.into());
     }

@@ -11,6 +11,7 @@
 mod arrival;
 mod attempts;
 pub(crate) mod permit;
+pub(crate) mod refusal;
 mod settings;
 mod snapshot;
 #[cfg(all(test, feature = "std", not(loom)))]
@@ -23,7 +24,10 @@ pub use self::{
     snapshot::AdmissionSnapshot,
 };
 
-use self::attempts::Recent;
+use self::{
+    attempts::Recent,
+    refusal::{Refusal, Rule},
+};
 use super::{
     limiter::{Limit, settings::LimitSettings},
     pacer::{Pacer, Turn},
@@ -254,20 +258,25 @@ impl Admission {
     /// assert_eq!(answer, Admit::Turn(Duration::from_millis(10)));
     /// ```
     pub fn decide(&self, now: Timestamp, arrival: &Arrival, room: Room, pacer: Option<&Pacer>) -> Admit {
+        match self.judge(now, arrival, room, pacer) {
+            Ok(()) => Admit::Accept,
+            Err(refusal) => refusal.answer,
+        }
+    }
+
+    fn judge(&self, now: Timestamp, arrival: &Arrival, room: Room, pacer: Option<&Pacer>) -> Result<(), Refusal> {
         self.recent.add(now, arrival.attempt);
         if arrival.priority == Priority::Vital {
             return self.accept();
         }
         if self.is_hopeless(arrival) {
-            self.hopeless.add(1);
-            // Whoever answers, it would be too late.
-            return Admit::Overloaded(Scope::Service);
+            return Err(self.hopeless());
         }
         let has_room = room.used < self.most_for(arrival, room.most);
         match pacer {
             Some(pacer) => self.paced(pacer.arrive(now, arrival.attempt, has_room)),
             None if has_room => self.accept(),
-            None => self.refuse(now, arrival, room.used < room.most),
+            None => Err(self.refuse(now, arrival, room.used < room.most)),
         }
     }
 
@@ -339,39 +348,44 @@ impl Admission {
         }
     }
 
-    fn accept(&self) -> Admit {
+    fn accept(&self) -> Result<(), Refusal> {
         self.accepted.add(1);
-        Admit::Accept
+        Ok(())
     }
 
-    fn paced(&self, turn: Turn) -> Admit {
+    fn told(&self, rule: Rule, answer: Admit) -> Refusal {
+        let count = match rule {
+            Rule::Hopeless => &self.hopeless,
+            Rule::Full => &self.full,
+            Rule::Low => &self.low,
+            Rule::Retries => &self.retries,
+            Rule::Turns => &self.turns,
+        };
+        count.add(1);
+        Refusal { answer, rule }
+    }
+
+    /// Whoever answers, it would be too late.
+    fn hopeless(&self) -> Refusal {
+        self.told(Rule::Hopeless, Admit::Overloaded(Scope::Service))
+    }
+
+    fn paced(&self, turn: Turn) -> Result<(), Refusal> {
         match turn {
             Turn::Now => self.accept(),
-            Turn::In(wait) => {
-                self.turns.add(1);
-                Admit::Turn(wait)
-            }
-            Turn::Overloaded => {
-                self.retries.add(1);
-                Admit::Overloaded(self.settings.scope)
-            }
+            Turn::In(wait) => Err(self.told(Rule::Turns, Admit::Turn(wait))),
+            Turn::Overloaded => Err(self.told(Rule::Retries, Admit::Overloaded(self.settings.scope))),
         }
     }
 
-    fn refuse(&self, now: Timestamp, arrival: &Arrival, is_kept: bool) -> Admit {
+    fn refuse(&self, now: Timestamp, arrival: &Arrival, is_kept: bool) -> Refusal {
         let is_too_much = |attempts: &Attempts| {
             attempts.total() >= LEAST_ATTEMPTS && attempts.retry_share() > self.settings.max_retry_share
         };
         if is_too_much(&self.recent.at(now)) || arrival.client.as_ref().is_some_and(is_too_much) {
-            self.retries.add(1);
-            return Admit::Overloaded(self.settings.scope);
+            return self.told(Rule::Retries, Admit::Overloaded(self.settings.scope));
         }
-        if is_kept {
-            self.low.add(1)
-        } else {
-            self.full.add(1)
-        };
-        Admit::Shed(self.settings.pushback)
+        self.told(if is_kept { Rule::Low } else { Rule::Full }, Admit::Shed(self.settings.pushback))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A place in a server that cannot be forgotten: from the decision until the answer has been sent.
 
-use super::{Admission, Admit, Arrival, LimitSettings, Priority, Room, Turn};
+use super::{Admission, Admit, Arrival, LimitSettings, Priority, Room, Turn, refusal::Refusal};
 use crate::core::{
     limiter::{LimitAnswer, LimitNext},
     outcome::Outcome,
@@ -118,9 +118,13 @@ impl Admission {
 
     /// What somebody is told for whom there is no room, or none because it is kept for others.
     #[cold]
-    fn turn_away(&self, now: Timestamp, arrival: &Arrival, is_kept: bool) -> Admit {
+    fn turn_away(&self, now: Timestamp, arrival: &Arrival, is_kept: bool) -> Refusal {
         match &self.pacer {
-            Some(pacer) => self.paced(pacer.arrive(now, arrival.attempt, false)),
+            Some(pacer) => {
+                // Without room the time is never now.
+                let turn = pacer.arrive(now, arrival.attempt, false);
+                self.paced(turn).err().unwrap_or_else(|| self.refuse(now, arrival, is_kept))
+            }
             None => self.refuse(now, arrival, is_kept),
         }
     }
@@ -146,13 +150,17 @@ impl<A: Deref<Target = Admission>> AdmissionPermit<A> {
     /// ```
     #[inline]
     pub fn ask(admission: A, now: Timestamp, arrival: &Arrival) -> Result<AdmissionPermit<A>, Admit> {
+        AdmissionPermit::of(admission, now, arrival).map_err(|refusal| refusal.answer)
+    }
+
+    #[inline]
+    pub(crate) fn of(admission: A, now: Timestamp, arrival: &Arrival) -> Result<AdmissionPermit<A>, Refusal> {
         let door = &*admission;
         door.recent.add(now, arrival.attempt);
         let (mut phase, mut mark) = (Phase::Free, now);
         if arrival.priority != Priority::Vital {
             if door.is_hopeless(arrival) {
-                door.hopeless.add(1);
-                return Err(Admit::Overloaded(super::Scope::Service));
+                return Err(door.hopeless());
             }
             if let Some(limit) = &door.limit {
                 match limit.acquire(now) {
@@ -170,9 +178,11 @@ impl<A: Deref<Target = Admission>> AdmissionPermit<A> {
             }
             if let Some(pacer) = &door.pacer {
                 let turn = pacer.arrive(now, arrival.attempt, true);
-                if turn != Turn::Now {
+                if turn != Turn::Now
+                    && let Err(refusal) = door.paced(turn)
+                {
                     door.never_mind(now, phase);
-                    return Err(door.paced(turn));
+                    return Err(refusal);
                 }
             }
         }
@@ -220,6 +230,10 @@ impl<A: Deref<Target = Admission>> AdmissionPermit<A> {
     /// assert_eq!((second.enter(now), second.waits_until()), (Ok(true), None));
     /// ```
     pub fn enter(&mut self, now: Timestamp) -> Result<bool, Admit> {
+        self.ask_again(now).map_err(|refusal| refusal.answer)
+    }
+
+    pub(crate) fn ask_again(&mut self, now: Timestamp) -> Result<bool, Refusal> {
         self.now = self.now.max(now);
         let (Phase::Waiting, Some(limit)) = (self.phase, &self.admission.limit) else { return Ok(true) };
         if limit.enter() {

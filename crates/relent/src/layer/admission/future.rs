@@ -101,7 +101,7 @@ where
                 Projected::Waiting { waiting } => {
                     let before = waiting.as_mut().expect(AFTER_THE_END);
                     before.permit.stand_in_line(cx.waker());
-                    match before.permit.enter(SystemTimer.now()) {
+                    match before.permit.ask_again(SystemTimer.now()) {
                         Ok(false) => {
                             ready!(Pin::new(&mut before.sleep).poll(cx));
                             continue;
@@ -113,8 +113,8 @@ where
                             let future = caller.within(|| service.call(request));
                             State::AtWork { future, permit: Some(permit), caller, is_multiplexed }
                         }
-                        Err(answer) => {
-                            let response = before.door.refusal(answer, before.request.headers());
+                        Err(refusal) => {
+                            let response = before.door.refusal(refusal, before.request.headers());
                             State::Refused { response: Some(response) }
                         }
                     }

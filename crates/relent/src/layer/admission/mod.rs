@@ -28,7 +28,10 @@ pub use self::{
 };
 
 use self::future::Waiting;
-use crate::{Admission, AdmissionPermit, AdmissionSnapshot, Admit, Priority, SystemTimer, Timer, wire};
+use crate::{
+    Admission, AdmissionPermit, AdmissionSnapshot, Priority, SystemTimer, Timer, core::admission::refusal::Refusal,
+    wire,
+};
 use core::{
     fmt,
     ops::Deref,
@@ -139,6 +142,8 @@ struct Rules {
     priority: Option<Arc<PriorityRule>>,
     status: Option<StatusCode>,
     body_at_most: Duration,
+    #[cfg(feature = "metrics")]
+    is_observed: bool,
 }
 
 const BODY_AT_MOST: Duration = Duration::from_secs(10);
@@ -148,7 +153,13 @@ type PriorityRule = dyn Fn(&Method, &Uri, &HeaderMap) -> Priority + Send + Sync;
 impl AdmissionLayer {
     /// A layer before which `admission` decides.
     pub fn new(admission: impl Into<SharedAdmission>) -> AdmissionLayer {
-        let rules = Rules { priority: None, status: None, body_at_most: BODY_AT_MOST };
+        let rules = Rules {
+            priority: None,
+            status: None,
+            body_at_most: BODY_AT_MOST,
+            #[cfg(feature = "metrics")]
+            is_observed: false,
+        };
         AdmissionLayer { admission: admission.into(), rules }
     }
 
@@ -215,6 +226,23 @@ impl AdmissionLayer {
     #[must_use]
     pub fn body_at_most(mut self, longest: Duration) -> AdmissionLayer {
         self.rules.body_at_most = longest;
+        self
+    }
+
+    /// Counts refusals in the figures of [`observe`](crate::observe): `relent_shed_total`, by their reason, which are the
+    /// counts of an [`AdmissionSnapshot`] by name: `hopeless`, `full`, `low`, `retries`, `turns`. Feature `metrics`.
+    ///
+    /// ```
+    /// use relent::{Admission, Limit, layer::AdmissionLayer};
+    ///
+    /// static DOOR: Admission = Admission::new().limit(Limit::concurrency(100));
+    /// let layer = AdmissionLayer::new(&DOOR).observe();
+    /// # drop(layer);
+    /// ```
+    #[cfg(feature = "metrics")]
+    #[must_use]
+    pub fn observe(mut self) -> AdmissionLayer {
+        self.rules.is_observed = true;
         self
     }
 
@@ -291,8 +319,12 @@ impl Door {
     }
 
     #[cold]
-    fn refusal(&self, answer: Admit, asked: &HeaderMap) -> Response<()> {
-        let mut response = wire::refusal(answer, self.settings().scope, asked).unwrap_or_default();
+    fn refusal(&self, refusal: Refusal, asked: &HeaderMap) -> Response<()> {
+        #[cfg(feature = "metrics")]
+        if self.0.rules.is_observed {
+            crate::observe::refused(refusal.rule);
+        }
+        let mut response = wire::refusal(refusal.answer, self.settings().scope, asked).unwrap_or_default();
         if let (Some(status), false) = (self.0.rules.status, response.status().is_success()) {
             *response.status_mut() = status;
         }
@@ -324,9 +356,9 @@ where
         let now = SystemTimer.now();
         let mut arrival = wire::arrival(request.headers());
         arrival.priority = self.door.priority(&request);
-        let permit = match AdmissionPermit::ask(self.door.clone(), now, &arrival) {
+        let permit = match AdmissionPermit::of(self.door.clone(), now, &arrival) {
             Ok(permit) => permit,
-            Err(answer) => return AdmissionFuture::refused(self.door.refusal(answer, request.headers())),
+            Err(refusal) => return AdmissionFuture::refused(self.door.refusal(refusal, request.headers())),
         };
         let caller = Caller::new(now, &arrival);
         if let Some(left) = caller.time_left() {
