@@ -64,6 +64,8 @@ mod settings;
 mod shared;
 mod store;
 mod time;
+#[cfg(any(feature = "redis", feature = "postgres"))]
+mod tls;
 mod types;
 mod update;
 

@@ -1,6 +1,6 @@
 //! The operations, each a script.
 
-use super::{Redis, fault, nonsense};
+use super::{Redis, nonsense};
 use crate::{
     Abandon, About, Acquired, Begin, Claim, Delta, Engine, Error, Fence, Held, Holder, Holding, Kept, Key, Kind, Lease,
     Listed, Nonce, OnUnknown, Owner, RecordState, Renewed, Replaced, Scope, Shared, Started, Stored, Time, Version,
@@ -11,7 +11,7 @@ use crate::{
     time::millis,
 };
 use futures_core::Stream;
-use redis::{AsyncCommands, FromRedisValue, ScriptInvocation};
+use redis::{FromRedisValue, ScriptInvocation};
 use std::{
     future::poll_fn,
     pin::{Pin, pin},
@@ -55,8 +55,15 @@ fn kept(answer: u64) -> Kept {
 
 impl Redis {
     async fn run<T: FromRedisValue>(&self, script: &ScriptInvocation<'_>) -> Result<T, Error> {
-        let mut connection = self.inner.line.connection();
-        script.invoke_async(&mut connection).await.map_err(|err| fault::of(&err))
+        let mut question = self.inner.line.question().await?;
+        let answer = script.invoke_async(&mut question.connection).await;
+        question.answered(answer)
+    }
+
+    async fn ask<T: FromRedisValue>(&self, command: &redis::Cmd) -> Result<T, Error> {
+        let mut question = self.inner.line.question().await?;
+        let answer = command.query_async(&mut question.connection).await;
+        question.answered(answer)
     }
 
     fn record(&self, scope: &Scope, key: &Key) -> String {
@@ -108,13 +115,16 @@ impl Redis {
 
     /// The names of keys of one kind, at most so many.
     async fn names(&self, kind: &str, most: u32) -> Result<Vec<String>, Error> {
-        let mut connection = self.inner.line.connection();
         let (pattern, mut names, mut cursor) = (format!("{}{kind}:*}}", self.inner.prefix), vec![], 0u64);
+        // Two braces and a hash in hexadecimal digits stand for the star.
+        let longest = pattern.len() + 66;
         loop {
             let mut scan = redis::cmd("SCAN");
             scan.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(500);
-            let (next, found): (u64, Vec<String>) =
-                scan.query_async(&mut connection).await.map_err(|err| fault::of(&err))?;
+            let (next, found): (u64, Vec<String>) = self.ask(&scan).await?;
+            if found.iter().any(|name| name.len() > longest) {
+                return Err(nonsense());
+            }
             names.extend(found);
             cursor = next;
             if cursor == 0 || names.len() >= most as usize {
@@ -128,14 +138,14 @@ impl Redis {
     }
 
     async fn fields(&self, name: &str, fields: &[&str]) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        let mut connection = self.inner.line.connection();
-        let mut get = redis::cmd("HMGET");
-        get.arg(name).arg(fields);
-        get.query_async(&mut connection).await.map_err(|err| fault::of(&err))
+        self.ask(redis::cmd("HMGET").arg(name).arg(fields)).await
+    }
+
+    async fn length_of_value(&self, name: &str) -> Result<u64, Error> {
+        self.ask(redis::cmd("HSTRLEN").arg(name).arg("value")).await
     }
 
     async fn listed(&self, kind: Kind, name: &str, now: Time) -> Result<Option<Listed>, Error> {
-        let mut connection = self.inner.line.connection();
         let key_of = |field: &Option<Vec<u8>>| Key::new(field.as_deref().unwrap_or_default()).ok();
         match kind {
             Kind::Records => {
@@ -143,12 +153,7 @@ impl Redis {
                 let row = self.fields(name, &wanted).await?;
                 let [scope, key, fence, from, till, expires, failed] = &row[..] else { return Err(nonsense()) };
                 let Some(key) = key_of(key) else { return Ok(None) };
-                let bytes: u64 = redis::cmd("HSTRLEN")
-                    .arg(name)
-                    .arg("value")
-                    .query_async(&mut connection)
-                    .await
-                    .map_err(|err| fault::of(&err))?;
+                let bytes = self.length_of_value(name).await?;
                 let state = match failed.as_deref() {
                     Some(b"1") => RecordState::Failed,
                     Some(_) => RecordState::Done,
@@ -171,13 +176,8 @@ impl Redis {
                 let row = self.fields(name, &["key", "version"]).await?;
                 let [key, version] = &row[..] else { return Err(nonsense()) };
                 let Some(key) = key_of(key) else { return Ok(None) };
-                let is_there: bool = connection.hexists(name, "value").await.map_err(|err| fault::of(&err))?;
-                let bytes: u64 = redis::cmd("HSTRLEN")
-                    .arg(name)
-                    .arg("value")
-                    .query_async(&mut connection)
-                    .await
-                    .map_err(|err| fault::of(&err))?;
+                let is_there: bool = self.ask(redis::cmd("HEXISTS").arg(name).arg("value")).await?;
+                let bytes = self.length_of_value(name).await?;
                 let version = Version(number(version.as_ref())?);
                 Ok(is_there.then_some(Listed::Value { key, version, bytes }))
             }
@@ -185,7 +185,7 @@ impl Redis {
                 let row = self.fields(name, &["scope", "key"]).await?;
                 let [scope, key] = &row[..] else { return Err(nonsense()) };
                 let Some(key) = key_of(key) else { return Ok(None) };
-                let left: i64 = connection.pttl(name).await.map_err(|err| fault::of(&err))?;
+                let left: i64 = self.ask(redis::cmd("PTTL").arg(name)).await?;
                 let expires = now.after(Duration::from_millis(u64::try_from(left).unwrap_or(0)));
                 Ok(Some(Listed::Seen { scope: scope_of(scope.as_ref())?, key, expires }))
             }
@@ -212,16 +212,13 @@ impl Redis {
     }
 
     pub(super) async fn now(&self) -> Result<Time, Error> {
-        let mut connection = self.inner.line.connection();
-        let answer = redis::cmd("TIME").query_async(&mut connection).await;
-        let (seconds, micros): (u64, u64) = answer.map_err(|err| fault::of(&err))?;
-        Ok(Time(seconds * 1000 + micros / 1000))
+        let (seconds, micros): (u64, u64) = self.ask(&redis::cmd("TIME")).await?;
+        Ok(Time(seconds.saturating_mul(1000).saturating_add(micros / 1000)))
     }
 
     /// A setting of the server; `None` where we may not ask.
     async fn setting(&self, name: &str) -> Option<String> {
-        let mut connection = self.inner.line.connection();
-        let answer = redis::cmd("CONFIG").arg("GET").arg(name).query_async::<Vec<String>>(&mut connection).await;
+        let answer: Result<Vec<String>, Error> = self.ask(redis::cmd("CONFIG").arg("GET").arg(name)).await;
         answer.ok()?.into_iter().nth(1)
     }
 }
@@ -381,8 +378,7 @@ impl Engine for Redis {
     }
 
     async fn about(&self) -> Result<About, Error> {
-        let mut connection = self.inner.line.connection();
-        let info: String = redis::cmd("INFO").query_async(&mut connection).await.map_err(|err| fault::of(&err))?;
+        let info: String = self.ask(&redis::cmd("INFO")).await?;
         let said = |name: &str| {
             let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
             line.unwrap_or_default().trim()
@@ -420,7 +416,7 @@ impl Engine for Redis {
     async fn freed(&self, name: &Key, most: Duration) {
         let told = async {
             let heard = async {
-                let mut heard = self.inner.client.get_async_pubsub().await.ok()?;
+                let mut heard = self.inner.line.listening().await?;
                 heard.subscribe(self.channel(name)).await.ok()?;
                 let mut messages = heard.into_on_message();
                 poll_fn(|cx| Pin::new(&mut messages).poll_next(cx)).await

@@ -1,43 +1,58 @@
 //! The connection to the server, and when it is given up.
 //!
 //! A network that swallows everything tells nobody, and the client would wait on its connection for as long as the system keeps
-//! it open. So where a question had no answer, and nothing was heard for a while, the next question goes over another.
+//! it open. So where a question had no answer, and nothing was heard for a while, the next question goes over another; as it does
+//! where the connection broke.
 
+use super::{fault, nonsense, wire};
+use crate::Error;
 use redis::{
-    Client, Cmd, Pipeline, RedisFuture, RedisResult, Value,
-    aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig},
+    ConnectionAddr, ConnectionInfo, RedisConnectionInfo, RedisError, RedisResult,
+    aio::{MultiplexedConnection, PubSub},
 };
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
+use tokio::task::AbortHandle;
 
 /// How long nothing is heard on a connection that is not given up, though somebody asked.
 const SILENCE: Duration = Duration::from_millis(250);
 
-/// The connection that questions go over now.
+/// Where the server is, and the connection that questions go over now, many at a time. It is made when one is asked.
 pub(super) struct Line {
-    client: Client,
-    config: ConnectionManagerConfig,
-    now: Mutex<Arc<Connected>>,
+    address: ConnectionAddr,
+    login: RedisConnectionInfo,
+    now: Mutex<Option<Connected>>,
+    /// Who makes a connection; the others wait for it.
+    making: tokio::sync::Mutex<()>,
 }
 
+#[derive(Clone)]
 struct Connected {
-    /// Many operations at a time go over it; it connects again when it breaks.
-    manager: ConnectionManager,
+    connection: MultiplexedConnection,
+    watch: Arc<Watch>,
+}
+
+/// What is known of a connection. What reads from it ends with the last who knows.
+struct Watch {
+    reader: AbortHandle,
     made: Instant,
     /// Since when somebody waits, and nobody has had an answer: nanoseconds since it was made, at least 1; 0 is nobody.
     silent: AtomicU64,
+    is_nonsense: Arc<AtomicBool>,
 }
 
-impl Connected {
-    fn new(manager: ConnectionManager) -> Arc<Connected> {
-        Arc::new(Connected { manager, made: Instant::now(), silent: AtomicU64::new(0) })
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.reader.abort();
     }
+}
 
+impl Watch {
     fn age(&self) -> u64 {
         u64::try_from(self.made.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1)
     }
@@ -56,86 +71,78 @@ impl Connected {
 }
 
 impl Line {
-    pub(super) async fn connect(client: Client, config: ConnectionManagerConfig) -> RedisResult<Line> {
-        let manager = ConnectionManager::new_with_config(client.clone(), config.clone()).await?;
-        Ok(Line { client, config, now: Mutex::new(Connected::new(manager)) })
+    pub(super) fn new(server: &ConnectionInfo) -> Line {
+        let (address, login) = (server.addr().clone(), server.redis_settings().clone());
+        Line { address, login, now: Mutex::default(), making: tokio::sync::Mutex::default() }
+    }
+
+    fn now(&self) -> MutexGuard<'_, Option<Connected>> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What to ask over.
-    pub(super) fn connection(self: &Arc<Line>) -> Connection {
-        let connected = self.now.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Connection { manager: connected.manager.clone(), connected, line: self.clone() }
+    pub(super) async fn question(&self) -> Result<Question<'_>, Error> {
+        let connected = self.now().clone();
+        let Connected { connection, watch } = match connected {
+            Some(connected) => connected,
+            None => self.connected().await?,
+        };
+        watch.asked();
+        Ok(Question { connection, watch, line: self })
     }
 
-    /// Another takes the place of this one, unless one has. It connects when it is first asked.
-    fn give_up(&self, connected: &Arc<Connected>) {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        if Arc::ptr_eq(&now, connected)
-            && let Ok(next) = ConnectionManager::new_lazy_with_config(self.client.clone(), self.config.clone())
-        {
-            *now = Connected::new(next);
+    async fn connected(&self) -> Result<Connected, Error> {
+        let _first = self.making.lock().await;
+        if let Some(connected) = self.now().clone() {
+            return Ok(connected);
+        }
+        let is_nonsense = Arc::default();
+        let (connection, reader) = wire::asking(&self.address, &self.login, &is_nonsense).await?;
+        let (reader, made) = (tokio::spawn(reader).abort_handle(), Instant::now());
+        let watch = Arc::new(Watch { reader, made, silent: AtomicU64::new(0), is_nonsense });
+        Ok(self.now().insert(Connected { connection, watch }).clone())
+    }
+
+    /// The next question goes over another connection, unless one has taken the place of this one.
+    fn give_up(&self, watch: &Arc<Watch>) {
+        let mut now = self.now();
+        if now.as_ref().is_some_and(|now| Arc::ptr_eq(&now.watch, watch)) {
+            *now = None;
         }
     }
-}
 
-/// A connection that notices when nothing is heard.
-pub(super) struct Connection {
-    manager: ConnectionManager,
-    connected: Arc<Connected>,
-    line: Arc<Line>,
+    /// A connection of its own that listens.
+    pub(super) async fn listening(&self) -> Option<PubSub> {
+        wire::listening(&self.address, &self.login).await
+    }
 }
 
 /// A question under way. One that is dropped had no answer.
-struct Asked<'a> {
-    connected: &'a Arc<Connected>,
+pub(super) struct Question<'a> {
+    pub(super) connection: MultiplexedConnection,
+    watch: Arc<Watch>,
     line: &'a Line,
 }
 
-impl Asked<'_> {
-    fn answered<T>(&self, answer: RedisResult<T>) -> RedisResult<T> {
-        // What broke says so, and is connected again.
-        if !answer.as_ref().is_err_and(redis::RedisError::is_timeout) {
-            self.connected.silent.store(0, Ordering::Relaxed);
+impl Question<'_> {
+    /// What the answer means.
+    pub(super) fn answered<T>(self, answer: RedisResult<T>) -> Result<T, Error> {
+        let is_nonsense = self.watch.is_nonsense.load(Ordering::Relaxed);
+        if !answer.as_ref().is_err_and(RedisError::is_timeout) {
+            self.watch.silent.store(0, Ordering::Relaxed);
+            let is_broken = |err: &RedisError| err.is_io_error() || err.kind() == redis::ErrorKind::Parse;
+            if is_nonsense || answer.as_ref().is_err_and(is_broken) {
+                self.line.give_up(&self.watch);
+            }
         }
-        answer
+        answer.map_err(|err| if is_nonsense { nonsense() } else { fault::of(&err) })
     }
 }
 
-impl Drop for Asked<'_> {
+impl Drop for Question<'_> {
     fn drop(&mut self) {
-        if self.connected.is_silent() {
-            self.line.give_up(self.connected);
+        if self.watch.is_silent() {
+            self.line.give_up(&self.watch);
         }
-    }
-}
-
-impl ConnectionLike for Connection {
-    fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
-        let Connection { manager, connected, line } = self;
-        Box::pin(async move {
-            connected.asked();
-            let asked = Asked { connected, line };
-            let answer = manager.req_packed_command(cmd).await;
-            asked.answered(answer)
-        })
-    }
-
-    fn req_packed_commands<'a>(
-        &'a mut self,
-        cmd: &'a Pipeline,
-        offset: usize,
-        count: usize,
-    ) -> RedisFuture<'a, Vec<Value>> {
-        let Connection { manager, connected, line } = self;
-        Box::pin(async move {
-            connected.asked();
-            let asked = Asked { connected, line };
-            let answer = manager.req_packed_commands(cmd, offset, count).await;
-            asked.answered(answer)
-        })
-    }
-
-    fn get_db(&self) -> i64 {
-        self.manager.get_db()
     }
 }

@@ -3,15 +3,21 @@
 //! Each operation is one script, so it is atomic, and done on the server's clock. What outlives a crash of the server is what
 //! its append-only file says: [`Store::about`](crate::Store::about) tells. What a failover to a replica loses is lost: a key that was
 //! accepted can be accepted again, so where that must not be, use Postgres.
+//!
+//! A server that sends more than an answer, or other than one, is left.
 
 mod engine;
 mod fault;
+mod frames;
+#[cfg(test)]
+mod hostile;
 mod line;
 mod scripts;
+mod wire;
 
 use self::{line::Line, scripts::Scripts};
 use crate::{Error, ErrorKind, Key, Scope};
-use redis::{Client, aio::ConnectionManagerConfig};
+use redis::IntoConnectionInfo;
 use sha2::{Digest, Sha256};
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -35,8 +41,7 @@ pub struct Redis {
 }
 
 struct Inner {
-    client: Client,
-    line: Arc<Line>,
+    line: Line,
     scripts: Scripts,
     prefix: String,
 }
@@ -58,15 +63,8 @@ impl Redis {
     /// the server says.
     pub async fn open(url: &str, prefix: &str) -> Result<Redis, Error> {
         crate::settings::check_prefix(prefix)?;
-        // Where a program has two providers of cryptography, one has to be chosen. An earlier choice stays.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::open(url).map_err(|err| fault::of(&err))?;
-        let config = ConnectionManagerConfig::new()
-            .set_number_of_retries(0)
-            .set_connection_timeout(Some(RESPONSE))
-            .set_response_timeout(Some(RESPONSE));
-        let line = Line::connect(client.clone(), config).await.map_err(|err| fault::of(&err))?;
-        let inner = Inner { client, line: Arc::new(line), scripts: Scripts::new(), prefix: prefix.into() };
+        let server = url.into_connection_info().map_err(|err| fault::of(&err))?;
+        let inner = Inner { line: Line::new(&server), scripts: Scripts::new(), prefix: prefix.into() };
         let redis = Redis { inner: Arc::new(inner) };
         // Whether we are let in shows when something is asked.
         redis.now().await?;

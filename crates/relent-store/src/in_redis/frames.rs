@@ -1,0 +1,240 @@
+//! Where one answer of a Redis server ends and the next begins, and how large it may be.
+//!
+//! The client's parser believes what it is told: it makes room for as many values as an answer says it has, and waits for as
+//! many bytes. So what comes is looked at before, for its outline alone.
+
+use crate::MAX_VALUE;
+
+/// How many bytes one answer may have: a value, and what is said about it.
+pub(super) const MAX_ANSWER: u64 = MAX_VALUE as u64 + (1 << 20);
+
+/// How many values an answer may have, inner ones included.
+const MAX_VALUES: u64 = 65_536;
+
+/// How deep values may be within values.
+const MAX_DEPTH: usize = 8;
+
+/// How long a number may be, in characters.
+const MAX_NUMBER: usize = 24;
+
+/// What is no answer, or too large for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Nonsense;
+
+/// Reads the outline of what comes, in pieces of any size.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    /// How many came to their end.
+    pub(super) complete: u64,
+    state: State,
+    /// For each value that has others in it, how many of these are still to come.
+    inside: Vec<u64>,
+    /// Of the present one.
+    bytes: u64,
+    values: u64,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    /// A value begins.
+    #[default]
+    Kind,
+    /// A line that counts for nothing; whether its last byte was a carriage return.
+    Line { is_ending: bool },
+    /// A line with the number of bytes or values that follow.
+    Number { kind: u8, text: Vec<u8> },
+    /// So many bytes, and an end of line.
+    Bytes { left: u64 },
+}
+
+impl Frames {
+    /// Reads on.
+    pub(super) fn read(&mut self, mut bytes: &[u8]) -> Result<(), Nonsense> {
+        while let Some(&first) = bytes.first() {
+            let used = match &mut self.state {
+                State::Kind => {
+                    self.values += 1;
+                    self.state = match first {
+                        b'+' | b'-' | b':' | b'_' | b',' | b'#' | b'(' => State::Line { is_ending: false },
+                        b'$' | b'!' | b'=' | b'*' | b'~' | b'%' | b'|' | b'>' => {
+                            State::Number { kind: first, text: vec![] }
+                        }
+                        _ => return Err(Nonsense),
+                    };
+                    1
+                }
+                State::Line { is_ending } => match bytes.iter().position(|&byte| byte == b'\n') {
+                    Some(end) => {
+                        let is_end = if end == 0 { *is_ending } else { bytes[end - 1] == b'\r' };
+                        *is_ending = false;
+                        if is_end {
+                            self.ended();
+                        }
+                        end + 1
+                    }
+                    None => {
+                        *is_ending = bytes.last() == Some(&b'\r');
+                        bytes.len()
+                    }
+                },
+                State::Number { kind, text } => {
+                    let end = bytes.iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |end| end + 1);
+                    if text.len() + end > MAX_NUMBER {
+                        return Err(Nonsense);
+                    }
+                    text.extend_from_slice(&bytes[..end]);
+                    if text.ends_with(b"\r\n") {
+                        let (kind, number) = (*kind, number(text)?);
+                        self.counted(kind, number)?;
+                    }
+                    end
+                }
+                State::Bytes { left } => {
+                    let used = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                    *left -= used as u64;
+                    if *left == 0 {
+                        self.ended();
+                    }
+                    used
+                }
+            };
+            self.bytes += used as u64;
+            if self.bytes > MAX_ANSWER || self.values > MAX_VALUES {
+                return Err(Nonsense);
+            }
+            if self.inside.is_empty() && matches!(self.state, State::Kind) {
+                (self.bytes, self.values) = (0, 0);
+            }
+            bytes = &bytes[used..];
+        }
+        Ok(())
+    }
+
+    /// A value says how much follows.
+    fn counted(&mut self, kind: u8, number: i64) -> Result<(), Nonsense> {
+        let is_absent = number < 0 && matches!(kind, b'$' | b'*' | b'~' | b'>');
+        if is_absent {
+            self.ended();
+            return Ok(());
+        }
+        let number = u64::try_from(number).map_err(|_| Nonsense)?;
+        let inner = match kind {
+            b'$' | b'!' | b'=' if number <= MAX_ANSWER => {
+                self.state = State::Bytes { left: number + 2 };
+                return Ok(());
+            }
+            b'*' | b'~' | b'>' => number,
+            b'%' => number.saturating_mul(2),
+            b'|' => number.saturating_mul(2).saturating_add(1),
+            _ => return Err(Nonsense),
+        };
+        if inner > MAX_VALUES || self.inside.len() >= MAX_DEPTH {
+            return Err(Nonsense);
+        }
+        if inner == 0 {
+            self.ended();
+        } else {
+            self.inside.push(inner);
+            self.state = State::Kind;
+        }
+        Ok(())
+    }
+
+    /// A value has come to its end, and with it those whose last it is.
+    fn ended(&mut self) {
+        self.state = State::Kind;
+        while let Some(left) = self.inside.last_mut() {
+            *left -= 1;
+            if *left > 0 {
+                return;
+            }
+            self.inside.pop();
+        }
+        self.complete += 1;
+    }
+}
+
+fn number(line: &[u8]) -> Result<i64, Nonsense> {
+    let text = std::str::from_utf8(line).map_err(|_| Nonsense)?;
+    text.trim().parse().map_err(|_| Nonsense)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many are complete after these bytes, in one piece and in pieces of one byte.
+    fn complete(bytes: &[u8]) -> Result<u64, Nonsense> {
+        let mut whole = Frames::default();
+        let answer = whole.read(bytes).map(|()| whole.complete);
+        let mut sliced = Frames::default();
+        let slices = bytes.chunks(1).try_for_each(|byte| sliced.read(byte)).map(|()| sliced.complete);
+        assert_eq!(answer, slices, "{}", bytes.escape_ascii());
+        answer
+    }
+
+    #[test]
+    fn answers_end_where_they_end() {
+        for (bytes, frames) in [
+            (&b"+OK\r\n"[..], 1),
+            (b"+a\nb\rc\r\n", 1),
+            (b"-ERR no\r\n:17\r\n", 2),
+            (b"$-1\r\n*-1\r\n*0\r\n$0\r\n\r\n", 4),
+            (b"$5\r\n+OK\r\n\r\n", 1),
+            (b"$5\r\n+OK\r\n", 0),
+            (b"*2\r\n*1\r\n:1\r\n$1\r\n\n\r\n", 1),
+            (b"*2\r\n*1\r\n:1\r\n", 0),
+            (b"%1\r\n+a\r\n:1\r\n|1\r\n+a\r\n:1\r\n+OK\r\n~1\r\n_\r\n", 3),
+            (b"=7\r\ntxt:abc\r\n#t\r\n,1.5\r\n(123\r\n!3\r\nERR\r\n", 5),
+            (b"*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", 1),
+        ] {
+            assert_eq!(complete(bytes), Ok(frames), "{}", bytes.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn what_is_too_much_is_seen_before_it_comes() {
+        for bytes in [
+            &b"$4000000000\r\n"[..],
+            b"$17825793\r\n",
+            b"*65537\r\n",
+            b"*4000000000\r\n",
+            b"%40000\r\n",
+            b"%9223372036854775807\r\n",
+            b"!-1\r\n",
+            b"$99999999999999999999999999",
+            b"$1e9\r\n",
+            b"$\r\n",
+            b"HTTP/1.1 400 Bad Request\r\n",
+            b"*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n",
+        ] {
+            assert_eq!(complete(bytes), Err(Nonsense), "{}", bytes.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn what_comes_without_end_is_seen_when_it_is_too_much() {
+        let line = vec![b'a'; 1 << 20];
+        let mut frames = Frames::default();
+        frames.read(b"+").unwrap();
+        let pieces = (0..100).take_while(|_| frames.read(&line).is_ok()).count();
+        assert_eq!(pieces, 16);
+        // The values of all the arrays of one answer are counted together.
+        let mut frames = Frames::default();
+        frames.read(b"*60000\r\n").unwrap();
+        let arrays =
+            (0..100).take_while(|_| frames.read(format!("*1000\r\n{}", ":1\r\n".repeat(1000)).as_bytes()).is_ok());
+        assert_eq!(arrays.count(), 65);
+    }
+
+    #[test]
+    fn a_largest_value_passes_and_the_next_answer_is_counted_anew() {
+        let mut frames = Frames::default();
+        for nth in 1..=3 {
+            frames.read(format!("*2\r\n$1\r\n7\r\n${MAX_VALUE}\r\n").as_bytes()).unwrap();
+            frames.read(&vec![b'$'; MAX_VALUE]).unwrap();
+            frames.read(b"\r\n").unwrap();
+            assert_eq!(frames.complete, nth);
+        }
+    }
+}
