@@ -71,6 +71,13 @@ const NEEDS: &[Need] = &[
         what_for: "the tests of the store on a real Postgres",
         tests: "postgres",
     },
+    Need {
+        name: "strace",
+        programs: &["strace"],
+        package: "strace",
+        what_for: "the tests that see what a store writes, and make its disk fail",
+        tests: "under_strace",
+    },
 ];
 
 /// What a machine has or has not, and nobody installs.
@@ -95,6 +102,12 @@ const CONDITIONS: &[Condition] = &[
         holds: are_links_protected,
         why: "this system follows every link in /tmp (fs.protected_symlinks is not 1)",
         tests: "protected_link",
+    },
+    Condition {
+        name: "mounts",
+        holds: can_mount,
+        why: "this user cannot mount a file system of its own; full and read-only disks are not tried",
+        tests: "store_on_a_",
     },
 ];
 
@@ -189,6 +202,13 @@ fn is_root() -> bool {
     std::process::Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0")
 }
 
+fn can_mount() -> bool {
+    let unshare = ["unshare", if is_root() { "-m" } else { "-rm" }];
+    let mut command = std::process::Command::new(unshare[0]);
+    command.args([unshare[1], "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", "/mnt"]);
+    command.output().is_ok_and(|out| out.status.success())
+}
+
 fn are_links_protected() -> bool {
     fs::read_to_string("/proc/sys/fs/protected_symlinks").is_ok_and(|text| text.trim() == "1")
 }
@@ -200,13 +220,13 @@ mod tests {
     #[test]
     fn what_is_left_out_is_skipped_by_name() {
         // With all conditions left out, it is the same on every machine.
-        let without = ["nginx", "redis", "root", "protected-links"];
-        let not =
-            "not (test(http::real::) or test(proxies::) or test(redis) or test(another_user) or test(protected_link))";
+        let without = ["nginx", "redis", "root", "protected-links", "mounts"];
+        let not = "not (test(http::real::) or test(proxies::) or test(redis) or test(another_user) or \
+                   test(protected_link) or test(store_on_a_))";
         assert_eq!(skip(&without, true), ["-E", not]);
         let skip = skip(&without, false);
         assert_eq!(skip[..3], ["--", "--skip", "http::real::"]);
-        assert_eq!(skip[7..], ["--skip", "another_user", "--skip", "protected_link"]);
+        assert_eq!(skip[7..], ["--skip", "another_user", "--skip", "protected_link", "--skip", "store_on_a_"]);
     }
 
     #[test]

@@ -12,26 +12,31 @@ fn die() -> ! {
     unreachable!("it is dead");
 }
 
-/// Pays once, and dies at `point`. The effect is a line in a file.
+/// Pays order 7 once, and dies at `point`.
 async fn pay(folder: &Path, point: &str) -> Result<bool, OnceError<String>> {
+    pay_order(folder, "7", point).await
+}
+
+/// Pays once, and dies at `point`. The effect is a line in a file.
+async fn pay_order(folder: &Path, order: &str, point: &str) -> Result<bool, OnceError<String>> {
     if point == "before" {
         die();
     }
     let store = Store::new(Sqlite::open(folder.join("state.db")).unwrap());
-    let (scope, key) = (Scope::new("pay").unwrap(), Key::new("7").unwrap());
+    let (scope, key) = (Scope::new("pay").unwrap(), Key::new(order).unwrap());
     let once = store.once(&scope, &key).lease(LEASE);
     let effect = async |_| {
         if point == "begun" {
             die();
         }
         let mut paid = fs::OpenOptions::new().create(true).append(true).open(folder.join("paid")).unwrap();
-        paid.write_all(b"paid\n").unwrap();
+        paid.write_all(format!("paid {order}\n").as_bytes()).unwrap();
         if point == "paid" {
             die();
         }
         Ok("receipt")
     };
-    let look = async |_since| Ok::<_, String>((effects(folder) > 0).then_some("receipt that was found"));
+    let look = async |_since| Ok::<_, String>((effects_of(folder, order) > 0).then_some("receipt that was found"));
     let done = if point == "reconcile" { once.reconcile(look).run(effect).await? } else { once.run(effect).await? };
     if point == "completed" {
         die();
@@ -40,21 +45,30 @@ async fn pay(folder: &Path, point: &str) -> Result<bool, OnceError<String>> {
 }
 
 fn effects(folder: &Path) -> usize {
-    fs::read_to_string(folder.join("paid")).map_or(0, |paid| paid.lines().count())
+    effects_of(folder, "7")
+}
+
+fn effects_of(folder: &Path, order: &str) -> usize {
+    let line = format!("paid {order}");
+    fs::read_to_string(folder.join("paid")).map_or(0, |paid| paid.lines().filter(|paid| **paid == line).count())
 }
 
 /// The process that dies. Does nothing unless it was started by a test below.
 #[tokio::test]
 async fn child() {
     if let (Ok(folder), Ok(point)) = (std::env::var("RELENT_CRASH_FOLDER"), std::env::var("RELENT_CRASH_POINT")) {
-        let _ = pay(Path::new(&folder), &point).await;
+        let order = std::env::var("RELENT_CRASH_ORDER").unwrap_or_else(|_| "7".into());
+        let _ = pay_order(Path::new(&folder), &order, &point).await;
     }
 }
 
 fn killed(folder: &Path, point: &str) {
-    let mut child = Command::new(std::env::current_exe().unwrap());
+    killed_by(Command::new(std::env::current_exe().unwrap()), folder, "7", point);
+}
+
+fn killed_by(mut child: Command, folder: &Path, order: &str, point: &str) {
     child.args(["--exact", "crash::child", "--nocapture"]);
-    child.env("RELENT_CRASH_FOLDER", folder).env("RELENT_CRASH_POINT", point);
+    child.env("RELENT_CRASH_FOLDER", folder).env("RELENT_CRASH_POINT", point).env("RELENT_CRASH_ORDER", order);
     let ended = child.output().unwrap();
     assert!(!ended.status.success(), "it was to be killed at {point}");
 }
@@ -100,4 +114,63 @@ async fn killed_after_complete_is_replayed() {
     killed(folder.path(), "completed");
     assert!(pay(folder.path(), "").await.unwrap());
     assert_eq!(effects(folder.path()), 1);
+}
+
+/// The length of the write-ahead log, which ends where the next commit goes: a commit is made that is longer than what others
+/// left unfinished there.
+async fn log_end(store: &Store<Sqlite>, folder: &Path) -> u64 {
+    let length = || fs::metadata(folder.join("state.db-wal")).unwrap().len();
+    let (before, key) = (length(), Key::new("fill").unwrap());
+    while length() <= before {
+        let version = store.read(&key).await.unwrap().version;
+        let _ = store.replace(&key, version, Some(&[1; 3000])).await.unwrap();
+    }
+    length()
+}
+
+/// The system kills a process whose file grows beyond a length: so it dies after any byte of what `complete` writes. It is done, and
+/// then replayed, or nobody knows; never anything between.
+#[tokio::test]
+async fn killed_inside_complete_is_wholly_there_or_unknown() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // As long as it is open, nobody tidies up the log, which is longer than other files by then.
+    let store = Store::new(Sqlite::open(folder.join("state.db")).unwrap());
+    for nth in 0..20 {
+        let key = Key::new(format!("before-{nth}")).unwrap();
+        let _ = store.replace(&key, relent_store::Version::ABSENT, Some(&[1; 3000])).await.unwrap();
+    }
+    let mut lengths = vec![];
+    for point in ["paid", "completed"] {
+        let start = log_end(&store, folder).await;
+        killed_by(Command::new(std::env::current_exe().unwrap()), folder, point, point);
+        lengths.push(fs::metadata(folder.join("state.db-wal")).unwrap().len() - start);
+    }
+    let [begin, both] = lengths[..] else { panic!() };
+    assert!(begin > 0 && both > begin, "{lengths:?}");
+    let cuts: Vec<u64> = (0..24).map(|nth| begin + (both - begin) * nth / 23 + nth % 3).collect();
+    for cut in &cuts {
+        let most = log_end(&store, folder).await + cut;
+        let mut child = Command::new("prlimit");
+        child.args(["--core=0", &format!("--fsize={most}")]).arg(std::env::current_exe().unwrap());
+        killed_by(child, folder, &cut.to_string(), "completed");
+    }
+    tokio::time::sleep(LEASE).await;
+    let (mut there, mut unknown) = (0, 0);
+    for order in cuts.iter().map(u64::to_string) {
+        match pay_order(folder, &order, "").await {
+            Ok(is_replayed) => {
+                assert!(is_replayed, "{order} was paid again");
+                there += 1;
+            }
+            Err(OnceError::Unknown { .. }) => {
+                unknown += 1;
+                assert!(pay_order(folder, &order, "reconcile").await.unwrap(), "{order}: it looked, and found it");
+            }
+            Err(err) => panic!("{order}: {err:?}"),
+        }
+        assert_eq!(effects_of(folder, &order), 1, "{order}");
+        assert!(pay_order(folder, &order, "").await.unwrap());
+    }
+    assert!(there > 0 && unknown > 10, "{there} were there, {unknown} were unknown");
 }

@@ -3,6 +3,7 @@
 
 mod crash;
 mod cuts;
+mod disk;
 mod equivalence;
 mod faults;
 mod in_postgres;
