@@ -6,7 +6,7 @@ use crate::core::{
     outcome::Outcome,
     time::Timestamp,
 };
-#[cfg(feature = "tower")]
+#[cfg(any(feature = "tower", all(test, loom)))]
 use core::task::Waker;
 use core::{fmt, ops::Deref, time::Duration};
 
@@ -254,7 +254,7 @@ impl<A: Deref<Target = Admission>> AdmissionPermit<A> {
     }
 
     /// Is woken when there may be room. Asks after this, or a place that came free in between is missed.
-    #[cfg(feature = "tower")]
+    #[cfg(any(feature = "tower", all(test, loom)))]
     pub(crate) fn stand_in_line(&mut self, waker: &Waker) {
         if self.phase == Phase::Waiting {
             self.ticket = self.admission.lobby.enter(self.ticket, waker);
@@ -343,3 +343,7 @@ impl<A: Deref<Target = Admission>> fmt::Debug for AdmissionPermit<A> {
 #[cfg(all(test, feature = "std", not(loom)))]
 #[path = "permit_tests.rs"]
 mod tests;
+
+#[cfg(all(test, loom))]
+#[path = "permit_models.rs"]
+mod models;
