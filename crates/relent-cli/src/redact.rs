@@ -1,7 +1,7 @@
 //! The one way by which URLs and headers are printed or written: without what lets others in.
 //!
-//! Secret is what comes before the `@` of a URL, the values of a query or a header whose name says so, and URLs inside
-//! of headers and messages alike. A text that is no URL may still have been meant as one, so it loses everything before
+//! Secret is what comes before the `@` of a URL, the values of a query, a header or a setting whose name says so, and URLs
+//! inside of headers and messages alike. A text that is no URL may still have been meant as one, so it loses everything before
 //! its last `@`. A secret that is part of a path (`/bot123:AAE/send`) cannot be told from a path, and is shown.
 //!
 //! What is left may still hold characters that a terminal obeys: [`escape`](crate::escape) comes after this.
@@ -70,10 +70,11 @@ pub fn url(text: &str) -> String {
     let (scheme, rest) = text.split_at(scheme(text));
     let whole = if scheme.is_empty() { Cow::Owned(format!("http://{text}")) } else { Cow::Borrowed(text) };
     let host = if is_url(&whole) { rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len()) } else { rest.len() };
-    match rest[..host].rfind('@') {
+    let shown = match rest[..host].rfind('@') {
         Some(at) => format!("{scheme}{HIDDEN}{}", parameters(&rest[at..])),
         None => format!("{scheme}{}", parameters(rest)),
-    }
+    };
+    settings(&shown).into_owned()
 }
 
 /// The value of a header.
@@ -95,29 +96,102 @@ pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// A text that may hold URLs, such as the message of a library.
+/// A text that may hold URLs and settings, such as the message of a library, or what somebody wrote in the wrong place.
+///
+/// A password may hold what ends a URL elsewhere, a space or a quote. So a later `@` counts for the URL before it, unless a
+/// word begins with it: too much is hidden rather than too little.
 ///
 /// ```
 /// use relent_cli::redact::text;
 ///
 /// assert_eq!(text("no way to http://ann:pw@host/"), "no way to http://***@host/");
+/// assert_eq!(text("invalid value 'http://ann:p w@host/'"), "invalid value 'http://***@host/'");
+/// assert_eq!(text("host=db password=pw"), "host=db password=***");
 /// ```
 pub fn text(text: &str) -> Cow<'_, str> {
     if !text.contains("://") {
-        return Cow::Borrowed(text);
+        return settings(text);
     }
-    let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`' | '|');
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while !rest.is_empty() {
-        let end = rest.find(ends).unwrap_or(rest.len());
-        let (word, after) = rest.split_at(end);
-        out.push_str(&if word.contains("://") { Cow::Owned(url(word)) } else { Cow::Borrowed(word) });
-        let next = after.find(|c| !ends(c)).unwrap_or(after.len());
-        out.push_str(&after[..next]);
-        rest = &after[next..];
+    while let Some(slashes) = rest.find("://") {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        let begin = rest[..slashes].trim_end_matches(is_name).len();
+        out.push_str(&rest[..begin]);
+        let (whole, after) = rest[begin..].split_at(extent(&rest[begin..]));
+        out.push_str(&url(whole));
+        rest = after;
     }
-    Cow::Owned(out)
+    out.push_str(rest);
+    Cow::Owned(settings(&out).into_owned())
+}
+
+/// What ends a URL in a text, as a rule.
+fn is_end(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`' | '|')
+}
+
+/// How far the URL goes that a text begins with.
+fn extent(text: &str) -> usize {
+    let end = text.find(is_end).unwrap_or(text.len());
+    // No host has what a password may have before its first space.
+    let is_cut = !is_url(&text[..end]);
+    let others = text[end..].find("://").map_or(text.len(), |next| end + next);
+    let ends = text[end..others].match_indices('@').map(|(at, _)| end + at);
+    let of_a_user = |at: &usize| is_cut || !text[..*at].ends_with(is_end);
+    match ends.rev().find(of_a_user) {
+        Some(at) => text[at..].find(is_end).map_or(text.len(), |end| at + end),
+        None => end,
+    }
+}
+
+/// Hides what is set under the name of a password, as in `host=db password=pw`.
+fn settings(text: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(sign) = rest.find('=') {
+        let (before, after) = rest.split_at(sign + 1);
+        out.push_str(before);
+        rest = after;
+        let name = before.trim_end_matches('=');
+        let name = &name[name.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "_-".contains(c)).len()..];
+        if is_password(name) {
+            let (value, after) = rest.split_at(value(rest));
+            out.push_str(if value.is_empty() { "" } else { HIDDEN });
+            rest = after;
+        }
+    }
+    match out.is_empty() {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(out + rest),
+    }
+}
+
+/// Whether a setting of this name is a password: stricter than [`is_secret`], since there are `token_ratio` and `--key`.
+fn is_password(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    ["password", "passwd", "passphrase", "secret", "_token", "api_key", "apikey"].iter().any(|end| name.ends_with(end))
+        || ["pass", "pwd", "token"].contains(&name.trim_start_matches('_'))
+}
+
+/// How long the value is that a text begins with, in quotes or not. The quote around the whole setting is not a part of it.
+fn value(text: &str) -> usize {
+    let quote = ["\\\"", "\\'", "\"", "'"].into_iter().find(|quote| text.starts_with(quote));
+    if let Some(quote) = quote {
+        let inside = &text[quote.len()..];
+        return inside.find(quote).map_or(text.len(), |end| quote.len() + end + quote.len());
+    }
+    if let Some(after) = text.strip_prefix(HIDDEN)
+        && after.starts_with(|c: char| !c.is_alphanumeric())
+    {
+        return HIDDEN.len();
+    }
+    // An empty one, of a query.
+    if text.starts_with(['&', ';', '#', '?']) {
+        return 0;
+    }
+    let word = text.find(char::is_whitespace).map_or(text, |end| &text[..end]);
+    word.trim_end_matches(['\'', '"', '\\']).len()
 }
 
 /// How long the scheme is, with its colon and slashes. Browsers take `https:/host` and `https:\\\\host` for URLs, too.
@@ -249,5 +323,46 @@ mod tests {
         assert_eq!(header("Link", "<http://host/?token=1>; rel=\"next\""), "<http://host/?token=***>; rel=\"next\"");
         assert_eq!(text("a\nhttp://ann:pw@host/ b"), "a\nhttp://***@host/ b");
         assert_eq!(text(""), "");
+    }
+
+    /// Where something else was wanted than a URL, nobody has said where it ends.
+    #[test]
+    fn a_password_may_hold_what_ends_a_url() {
+        for inside in ["p w", "p\"w", "p'w", "p|w", "p<w", "p>w", "p`w", "7 w", "p@ w", "p w@x", "p://w", "", "p "] {
+            let given = format!("invalid value 'redis://ann:{inside}@host:6379/0' for '--flag'");
+            assert_eq!(text(&given), "invalid value 'redis://***@host:6379/0' for '--flag'", "{given}");
+        }
+        // What no user is, stays.
+        for same in [
+            "https://host/x; -H @FILE takes it from a file",
+            "https://host/@scope/package: 404",
+            "write it like https://example.com/path",
+            "\"http://host:8080/\" and 'https://other/' are two",
+        ] {
+            assert_eq!(text(same), same);
+        }
+    }
+
+    #[test]
+    fn settings_with_the_name_of_a_password_are_hidden() {
+        for (given, shown) in [
+            ("host=h password=x", "host=h password=***"),
+            ("postgres://h/db user=ann password=x", "postgres://h/db user=ann password=***"),
+            ("invalid value 'host=h password=x' for '--store'", "invalid value 'host=h password=***' for '--store'"),
+            ("password='a b' host=h", "password=*** host=h"),
+            ("{\"password=\\\"a b\\\"\"}", "{\"password=***\"}"),
+            ("sslpassword=x&y API_KEY=z", "sslpassword=*** API_KEY=***"),
+            ("PGPASSWORD=x psql", "PGPASSWORD=*** psql"),
+            ("password=***x", "password=***"),
+            // None of these is one.
+            ("grpc=10,token_ratio=0.1", "grpc=10,token_ratio=0.1"),
+            ("--idempotency-key=KEY and --key=FILE", "--idempotency-key=KEY and --key=FILE"),
+            ("password= and a=b", "password= and a=b"),
+        ] {
+            assert_eq!(text(given), shown, "{given}");
+            assert_eq!(text(shown), shown, "twice is once");
+            assert!(!given.contains("://") || url(given) == shown);
+        }
+        assert_eq!(url("host=h password=x"), "host=h password=***");
     }
 }

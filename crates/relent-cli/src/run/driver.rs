@@ -20,9 +20,10 @@ use super::{
     wait::wait,
 };
 use crate::{
+    escape::quoted,
     guard::{Answer, Guard, patience},
     json::millis,
-    outer,
+    outer, redact,
     talk::Fault,
 };
 use nix::sys::signal::Signal;
@@ -263,7 +264,11 @@ impl Driver<'_> {
     /// What the attempt came to, as a row of the report. What a failed attempt left running is ended here.
     fn judge(&mut self, ended: Ended, attempt: u32, began: Timestamp, history: &mut History) -> Row {
         let said = self.verdicts.take(ended.how.code()).and_then(|said| {
-            said.inspect_err(|word| self.narrator.remark(format_args!("{word:?} in RELENT_VERDICT is no verdict"))).ok()
+            let no_verdict = |word: &String| {
+                let word = quoted(&redact::text(word));
+                self.narrator.remark(format_args!("{word} in RELENT_VERDICT is no verdict"));
+            };
+            said.inspect_err(no_verdict).ok()
         });
         let (verdict, what) = match judge(&ended, said, &self.args.failure) {
             Judged::Failure(verdict, what) => {
