@@ -7,7 +7,8 @@
 //! With `--json`, on stderr, after each attempt that failed: `{"event":"attempt","target":"db:5432","attempt":1,
 //! "error":"Connection refused","verdict":"transient","elapsed_ms":0,"delay_ms":812,"reason":null}`; per target
 //! `{"event":"accepts","target":"db:5432","attempts":3,"elapsed_ms":2411}`; if an upstream lets nothing through,
-//! `{"event":"remark","target":"db:5432","remark":"bank: breaker open; ask again in 29s"}`; and in the end
+//! `{"event":"remark","target":"db:5432","remark":"bank: breaker open; ask again in 29s"}`; what that counted,
+//! `{"event":"upstream","target":"db:5432","upstream":"bank","attempts":3,"retries":2}` and more; and in the end
 //! `{"event":"end","outcome":"success","exit":0,"elapsed_ms":2411,"reason":null}` or `gave_up`.
 
 #[doc(hidden)]
@@ -37,6 +38,7 @@ use relent::{
     config::{BadSetting, Ceiling},
 };
 use std::{
+    cell::RefCell,
     ffi::OsString,
     io,
     os::unix::process::CommandExt,
@@ -163,7 +165,7 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
             .map_err(|error| Fault::new(format!("cannot start a thread for each target: {}", plain(&error))))?;
     }
     drop(send);
-    let teller = Teller { args, policy: &policy, started, limit };
+    let teller = Teller { args, policy: &policy, started, limit, told: RefCell::default() };
     teller.begins(seed);
     match teller.listen(&news) {
         Ok(last) => {

@@ -9,8 +9,8 @@ use crate::{
     upstream_args::{Described, UpstreamArgs},
 };
 use relent::{
-    BreakerState, Outcome, Policy, Reason, Timestamp, Upstream, UpstreamAnswer, UpstreamCall, UpstreamSnapshot,
-    duration::Human, rng::mix,
+    BreakerState, HedgedCall, Outcome, Policy, Reason, Timestamp, Upstream, UpstreamAnswer, UpstreamCall,
+    UpstreamSnapshot, Verdict, duration::Human, rng::mix,
 };
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -29,6 +29,16 @@ pub(crate) enum Answer {
     Wait(Duration),
     /// No, why, and what to say about it.
     No(Reason, String),
+}
+
+/// Leave for one attempt: for the call's own, or for a hedge of it.
+pub(crate) struct Permit(Option<UpstreamCall<Arc<Upstream>>>);
+
+impl Permit {
+    /// For the attempt that was let through.
+    pub(crate) fn own() -> Permit {
+        Permit(None)
+    }
 }
 
 /// The upstream of the flags and the file, for a command that makes one attempt at a time, as `why` says: a hedge on a flag
@@ -113,14 +123,50 @@ impl Guard {
 
     /// An attempt has ended.
     pub(crate) fn ended(&mut self, now: Timestamp, outcome: Outcome) {
+        self.ended_by(Permit::own(), now, outcome);
+    }
+
+    /// The attempt with this leave has ended.
+    pub(crate) fn ended_by(&mut self, permit: Permit, now: Timestamp, outcome: Outcome) {
         let draw = self.draw();
-        if let Some(call) = &mut self.call {
-            call.outcome(now, outcome, draw);
-            if let Some(sharing) = &mut self.sharing {
-                let state = call.upstream().its_breaker().map(|breaker| breaker.state());
-                let is_open = matches!(state, Some(BreakerState::Open | BreakerState::HeldOpen));
-                sharing.ended(outcome != Outcome::Success, is_open);
-            }
+        let Some(call) = &mut self.call else { return };
+        match permit.0 {
+            None => call.outcome(now, outcome, draw),
+            Some(mut hedge) => hedge.outcome(now, outcome, draw),
+        }
+        if let Some(sharing) = &mut self.sharing {
+            let state = call.upstream().its_breaker().map(|breaker| breaker.state());
+            let is_open = matches!(state, Some(BreakerState::Open | BreakerState::HeldOpen));
+            sharing.ended(outcome != Outcome::Success, is_open);
+        }
+    }
+
+    /// The attempt with this leave was dropped, since another one has the answer.
+    pub(crate) fn give_back(&mut self, permit: Permit) {
+        match (permit.0, &mut self.call) {
+            (Some(mut hedge), _) => hedge.give_back(),
+            (None, Some(call)) => call.give_back(),
+            (None, None) => {}
+        }
+    }
+
+    /// When hedges of an attempt that starts now are due, if the upstream has any.
+    pub(crate) fn hedged(&self, now: Timestamp) -> Option<HedgedCall> {
+        Some(self.call.as_ref()?.upstream().its_hedge()?.start(now))
+    }
+
+    /// Leave for one attempt more beside those under way; why not, if the budget does not pay for it or it would have to wait.
+    pub(crate) fn hedge(&mut self, now: Timestamp) -> Result<Permit, String> {
+        let (to_pay, to_ask) = (self.draw(), self.draw());
+        let Some(call) = &self.call else { return Ok(Permit::own()) };
+        let mut hedge = call.hedge();
+        let is_paid = hedge.pay(now, Outcome::Failure(Verdict::Transient), to_pay);
+        if !is_paid || !self.sharing.as_mut().is_none_or(Sharing::pay) {
+            return Err(format!("{}, and no hedge", self.out_of_budget()));
+        }
+        match hedge.ask(now, to_ask, Duration::ZERO) {
+            UpstreamAnswer::Go => Ok(Permit(Some(hedge))),
+            _ => Err(format!("{}: no hedge is let through now", call.upstream().name())),
         }
     }
 
@@ -161,11 +207,15 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// As an event of `--json`.
-    pub(crate) fn to_json(&self) -> String {
+    /// As an event of `--json`, of one target of several if there is one.
+    pub(crate) fn to_json(&self, target: Option<&str>) -> String {
         let now = &self.snapshot;
         let mut event = Object::new();
-        event.text("event", "upstream").text("upstream", &self.name).number("attempts", now.attempts);
+        event.text("event", "upstream");
+        if let Some(target) = target {
+            event.text("target", target);
+        }
+        event.text("upstream", &self.name).number("attempts", now.attempts);
         event.number("retries", now.retries).number("hedges", now.hedges);
         event.number("refused_open", now.refused_open).number("refused_shed", now.refused_shed);
         event.number("refused_budget", now.refused_budget);
@@ -207,7 +257,7 @@ pub(crate) fn patience(policy: &Policy, elapsed: Duration, limit: Option<Duratio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use relent::{Breaker, Budget, Limit, Verdict};
+    use relent::{Breaker, Budget, Limit};
 
     const SEC: Duration = Duration::from_secs(1);
     const FAILED: Outcome = Outcome::Failure(Verdict::Transient);

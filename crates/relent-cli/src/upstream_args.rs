@@ -151,6 +151,9 @@ In a policy file, which policies name by upstream = \"bank\":
   budget = { ratio = 0.1, min_per_second = 1 }
   breaker = { consecutive = 5, open_for = \"30s\" }
 
+A hedge is for relent http, and there for what may run twice at once: GET, HEAD, OPTIONS, and
+requests with an --idempotency-key.
+
 One relent run is one process, and shares none of it with others: its budget bounds its own retries.
 With store = \"sqlite:FILE\" beside it, or --upstream NAME --store URL, all processes share budget and
 breaker: a thousand cron jobs do not storm. relent upstream shows what they know, relent explain

@@ -6,10 +6,13 @@ use super::{
 };
 use crate::{
     escape::escape,
+    guard::Told,
     json::{Object, millis},
 };
 use relent::{Decision, Policy, Reason, Verdict, duration::Human};
 use std::{
+    cell::RefCell,
+    collections::BTreeMap,
     io::{self, Write},
     sync::mpsc::{Receiver, RecvTimeoutError},
     time::{Duration, Instant},
@@ -21,6 +24,8 @@ pub(super) struct Teller<'a> {
     pub(super) policy: &'a Policy,
     pub(super) started: Instant,
     pub(super) limit: Option<Duration>,
+    /// What the upstream of each target has counted.
+    pub(super) told: RefCell<BTreeMap<usize, Told>>,
 }
 
 impl Teller<'_> {
@@ -29,7 +34,10 @@ impl Teller<'_> {
         let mut missing = if self.args.any { 1 } else { self.args.targets.len() };
         let mut hopeful = self.args.targets.len();
         loop {
-            let News { target, attempt, outcome, remark } = self.next(news)?;
+            let News { target, attempt, outcome, remark, told } = self.next(news)?;
+            if let Some(told) = told {
+                self.told.borrow_mut().insert(target, told);
+            }
             if let Some(remark) = remark {
                 self.remark(target, &remark);
             }
@@ -144,7 +152,22 @@ impl Teller<'_> {
         }
     }
 
+    /// With `--verbose`: what the upstreams counted. For machines always.
+    fn upstreams(&self) {
+        for (target, told) in &*self.told.borrow() {
+            let target = self.args.targets[*target].to_string();
+            match self.args.talk.json {
+                true if !self.args.talk.quiet => {
+                    let _ = writeln!(io::stderr().lock(), "{}", told.to_json(Some(&target)));
+                }
+                false if self.args.talk.verbose => self.say(&format!("{target}: {told}")),
+                _ => {}
+            }
+        }
+    }
+
     pub(super) fn end(&self, reason: Option<Reason>, exit: u8) {
+        self.upstreams();
         if self.args.talk.json {
             let outcome = if reason.is_none() { "success" } else { "gave_up" };
             let mut event = Object::new();

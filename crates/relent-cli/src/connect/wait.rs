@@ -1,6 +1,6 @@
 //! One target, tried until it accepts or the policy gives up: what its thread does, and what it tells.
 
-use crate::guard::{Answer, Guard, patience};
+use crate::guard::{Answer, Guard, Told, patience};
 use relent::{Decision, Outcome, Policy, Reason, Timestamp, Verdict};
 use std::{
     io,
@@ -16,6 +16,8 @@ pub(super) struct News {
     pub(super) outcome: Result<(), Failure>,
     /// What there is to say of the upstream.
     pub(super) remark: Option<String>,
+    /// What that has counted so far.
+    pub(super) told: Option<Told>,
 }
 
 /// An attempt that failed, or that was not let through.
@@ -55,7 +57,8 @@ pub(super) fn wait(
         let attempt = call.attempt();
         if let Err((reason, why)) = admitted(&mut guard, policy, clock) {
             let refused = Failure { error: None, verdict: Verdict::Transient, decision: Decision::GiveUp(reason) };
-            let _ = news.send(News { target: nth, attempt: attempt - 1, outcome: Err(refused), remark: Some(why) });
+            let (attempt, remark, told) = (attempt - 1, Some(why), guard.told(now()));
+            let _ = news.send(News { target: nth, attempt, outcome: Err(refused), remark, told });
             return;
         }
         let (outcome, delay, remark) = match once(call.attempt_limit(now())) {
@@ -84,9 +87,9 @@ pub(super) fn wait(
             }
         };
         // When nobody listens any more, the process is about to end.
-        let told = news.send(News { target: nth, attempt, outcome, remark });
+        let heard = news.send(News { target: nth, attempt, outcome, remark, told: guard.told(now()) });
         match delay {
-            Some(delay) if told.is_ok() => thread::sleep(delay),
+            Some(delay) if heard.is_ok() => thread::sleep(delay),
             _ => return,
         }
     }

@@ -23,6 +23,7 @@ use http::{HeaderMap, Method, StatusCode, header};
 use relent::wire::{self, Rules};
 use reqwest::Response;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::time;
 
 /// What all attempts of a call have in common.
 pub(super) struct Terms {
@@ -109,7 +110,7 @@ impl Received {
     }
 
     /// Forgets what cannot be gone on with, and says where the next attempt begins.
-    fn begin(&mut self) -> Result<u64, Broken> {
+    pub(super) fn begin(&mut self) -> Result<u64, Broken> {
         self.trail = Trail::default();
         if self.resume.is_none() || self.sink.length() == 0 {
             self.resume = None;
@@ -125,16 +126,50 @@ impl Received {
     }
 }
 
-/// Makes one attempt.
-pub(super) async fn once(terms: &Terms, line: &Line, attempt: u32, received: &mut Received) -> Result<Success, Broken> {
-    let have = received.begin()?;
-    let headers = headers(terms, attempt, received, have);
+/// Makes one attempt, of whose body so much is there already.
+pub(super) async fn once(
+    terms: &Terms,
+    line: &Line,
+    attempt: u32,
+    have: u64,
+    received: &mut Received,
+) -> Result<Success, Broken> {
+    let mut headers = headers(terms, attempt);
+    if let (Some(resume), 1..) = (&received.resume, have) {
+        resume.ask(have, &mut headers);
+    }
     let answer = ask(terms, line, headers, &mut received.trail).await?;
     accept(terms, line, answer, have, received).await
 }
 
+/// The answer to a request for all of it, unless it is a failure or takes longer than it may.
+pub(super) async fn answer(
+    terms: &Terms,
+    line: &Line,
+    attempt: u32,
+    limit: Option<Duration>,
+    trail: &mut Trail,
+) -> Result<Answer, Broken> {
+    let asked = ask(terms, line, headers(terms, attempt), trail);
+    within(limit, limit, (terms, line), asked).await.and_then(|answer| judged(terms, answer))
+}
+
+/// What comes of it, unless it is not over within what is `left` of its `limit`.
+pub(super) async fn within<T>(
+    limit: Option<Duration>,
+    left: Option<Duration>,
+    (terms, line): (&Terms, &Line),
+    work: impl Future<Output = Result<T, Broken>>,
+) -> Result<T, Broken> {
+    let Some((limit, left)) = limit.zip(left) else { return work.await };
+    time::timeout(left, work).await.unwrap_or_else(|_| {
+        let connected = line.client.watch.is_connected();
+        Err(Broken::Failed(Box::new(Failure::timeout(limit, connected, &terms.request.url))))
+    })
+}
+
 /// Receives what an answer brings, of which so much is there already.
-async fn accept(
+pub(super) async fn accept(
     terms: &Terms,
     line: &Line,
     answer: Answer,
@@ -179,13 +214,10 @@ fn judged(terms: &Terms, answer: Answer) -> Result<Answer, Broken> {
     }
 }
 
-fn headers(terms: &Terms, attempt: u32, received: &Received, have: u64) -> HeaderMap {
+fn headers(terms: &Terms, attempt: u32) -> HeaderMap {
     let mut headers = terms.request.headers.clone();
     if attempt > 1 {
         headers.insert(wire::RELENT_ATTEMPT, wire::attempt_value(attempt));
-    }
-    if let (Some(resume), 1..) = (&received.resume, have) {
-        resume.ask(have, &mut headers);
     }
     headers
 }

@@ -2,12 +2,15 @@
 
 use super::{args::Args, proxy::Proxies, request::Request, resolve::Resolver, tls};
 use crate::talk::Fault;
+use rustls::ClientConfig;
 use std::{
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll},
+    time::Duration,
 };
 use url::Url;
 
@@ -22,48 +25,70 @@ pub(super) struct Client {
     pub(super) watch: Watch,
 }
 
-/// The client that the flags describe.
-pub(super) fn build(args: &Args, request: &Request) -> Result<Client, Fault> {
+/// How clients are made, all alike.
+pub(super) struct Recipe {
+    tls: ClientConfig,
+    http1: bool,
+    http2: bool,
+    compressed: bool,
+    unix_socket: Option<PathBuf>,
+    connect_timeout: Duration,
+    proxies: Proxies,
+    resolver: Resolver,
+}
+
+/// How the flags describe it.
+pub(super) fn recipe(args: &Args, request: &Request) -> Result<Recipe, Fault> {
     let url = &request.url;
     // HTTP/2 has no place for a host of the user's own beside that of the URL.
     let http1 = args.http1 || request.headers.contains_key(http::header::HOST);
     let connect_timeout = relent::duration::parse_duration(&args.connect_timeout)
         .map_err(|bad| Fault::new(format!("--connect-timeout: {bad}")).hint(bad.hint()))?;
-    let watch = Watch::default();
     let (proxies, resolver) = (Proxies::resolve(args)?, Resolver::new(&args.resolve)?);
     proxies.to(url)?;
-    let chosen = proxies.clone();
-    let builder = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls::config(args, http1, url, &proxies)?)
-        .retry(reqwest::retry::never())
-        // Without kept connections there are none that could have died unnoticed, which the client would replace.
-        .pool_max_idle_per_host(0)
-        // Redirects are followed by `attempt`, which knows what may be sent on.
-        .redirect(reqwest::redirect::Policy::none())
-        .referer(false)
-        .gzip(args.compressed)
-        .brotli(args.compressed)
-        .http1_max_headers(MOST_HEADERS)
-        .http2_max_header_list_size(MOST_HEADER_BYTES)
-        .no_proxy()
-        .proxy(reqwest::Proxy::custom(move |url| chosen.to(url).ok().flatten().cloned()))
-        .dns_resolver(Arc::new(resolver.clone()))
-        .connect_timeout(connect_timeout)
-        .connector_layer(watch.clone())
-        .user_agent(concat!("relent/", env!("CARGO_PKG_VERSION")));
-    let builder = match &args.unix_socket {
-        Some(path) => builder.unix_socket(path.clone()),
-        None => builder,
-    };
-    let builder = match (http1, args.http2) {
-        (true, _) => builder.http1_only(),
-        (_, true) => builder.http2_prior_knowledge(),
-        _ => builder,
-    };
-    let http = builder
-        .build()
-        .map_err(|error| Fault::new(format!("cannot set up the client: {}", super::failure::innermost(&error))))?;
-    Ok(Client { http, proxies, resolver, watch })
+    let (http2, compressed, unix_socket) = (args.http2, args.compressed, args.unix_socket.clone());
+    let tls = tls::config(args, http1, url, &proxies)?;
+    Ok(Recipe { tls, http1, http2, compressed, unix_socket, connect_timeout, proxies, resolver })
+}
+
+impl Recipe {
+    /// A client, which one request at a time is sent by.
+    pub(super) fn client(&self) -> Result<Client, Fault> {
+        let watch = Watch::default();
+        let (proxies, resolver) = (self.proxies.clone(), self.resolver.apart());
+        let chosen = proxies.clone();
+        let builder = reqwest::Client::builder()
+            .tls_backend_preconfigured(self.tls.clone())
+            .retry(reqwest::retry::never())
+            // Without kept connections there are none that could have died unnoticed, which the client would replace.
+            .pool_max_idle_per_host(0)
+            // Redirects are followed by `attempt`, which knows what may be sent on.
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .gzip(self.compressed)
+            .brotli(self.compressed)
+            .http1_max_headers(MOST_HEADERS)
+            .http2_max_header_list_size(MOST_HEADER_BYTES)
+            .no_proxy()
+            .proxy(reqwest::Proxy::custom(move |url| chosen.to(url).ok().flatten().cloned()))
+            .dns_resolver(Arc::new(resolver.clone()))
+            .connect_timeout(self.connect_timeout)
+            .connector_layer(watch.clone())
+            .user_agent(concat!("relent/", env!("CARGO_PKG_VERSION")));
+        let builder = match &self.unix_socket {
+            Some(path) => builder.unix_socket(path.clone()),
+            None => builder,
+        };
+        let builder = match (self.http1, self.http2) {
+            (true, _) => builder.http1_only(),
+            (_, true) => builder.http2_prior_knowledge(),
+            _ => builder,
+        };
+        let http = builder
+            .build()
+            .map_err(|error| Fault::new(format!("cannot set up the client: {}", super::failure::innermost(&error))))?;
+        Ok(Client { http, proxies, resolver, watch })
+    }
 }
 
 /// The most headers of a response.

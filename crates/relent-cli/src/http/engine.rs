@@ -2,8 +2,10 @@
 
 use super::{
     attempt::{self, Line, Received, Success, Terms},
+    client::Recipe,
     exit,
     failure::{Broken, Failure},
+    hedge::{self, Race, Won},
     narrator::Narrator,
     signals,
     sink::{Output, Sink, Written, print},
@@ -39,6 +41,8 @@ pub(super) struct Engine {
     pub(super) fail_with_body: bool,
     pub(super) terms: Terms,
     pub(super) line: Line,
+    /// How the lines of hedges are made.
+    pub(super) recipe: Recipe,
     pub(super) output: Output,
     pub(super) file: Option<String>,
     pub(super) write_out: Option<WriteOut>,
@@ -154,16 +158,14 @@ impl Engine {
                 return self.fail(narrator, &call, now(), failure, Stop::GaveUp(reason), received).await;
             }
             narrator.attempt_starts(call.attempt());
-            let failure = match self.attempt(&call, now(), received).await {
+            let failure = match self.attempt(&mut call, &now, (&mut guard, narrator), received).await {
                 Ok(success) => {
-                    guard.ended(now(), Outcome::Success);
                     narrator.upstream(guard.told(now()));
                     return self.succeed(narrator, &success, received).await;
                 }
                 Err(Broken::Ours(fault)) => return Err(fault),
                 Err(Broken::Failed(failure)) => failure,
             };
-            guard.ended(now(), failure.outcome());
             match self.decide(&mut call, now(), &failure) {
                 Next::Again(delay, why) if guard.pay(now(), failure.outcome()) => {
                     narrator.retries(&failure, why, delay);
@@ -201,18 +203,53 @@ impl Engine {
         }
     }
 
-    async fn attempt(&self, call: &Call<&Policy>, now: Timestamp, received: &mut Received) -> Result<Success, Broken> {
-        let once = attempt::once(&self.terms, &self.line, call.attempt(), received);
-        // What ends the whole call ends the attempt too, and says so better.
-        let limit = call.attempt_limit(now).filter(|limit| self.limit.left().is_none_or(|left| *limit < left));
-        let Some(limit) = limit else { return once.await };
-        match time::timeout(limit, once).await {
-            Ok(ended) => ended,
-            Err(_) => {
-                let connected = self.line.client.watch.is_connected();
-                Err(Broken::Failed(Box::new(Failure::timeout(limit, connected, &self.terms.request.url))))
+    /// One attempt, and its hedges; the upstream is told of each.
+    async fn attempt(
+        &self,
+        call: &mut Call<&Policy>,
+        now: &dyn Fn() -> Timestamp,
+        (guard, narrator): (&mut Guard, &mut Narrator),
+        received: &mut Received,
+    ) -> Result<Success, Broken> {
+        let have = received.begin()?;
+        let limit = || self.attempt_limit(call, now());
+        let may = have == 0 && hedge::is_allowed(&self.terms.request.method, &self.terms.request.headers);
+        let Some(plan) = guard.hedged(now()).filter(|_| may) else {
+            let once = attempt::once(&self.terms, &self.line, call.attempt(), have, received);
+            let ended = attempt::within(limit(), limit(), (&self.terms, &self.line), once).await;
+            if let Some(outcome) = outcome(&ended) {
+                guard.ended(now(), outcome);
             }
+            return ended;
+        };
+        let (terms, recipe) = (&self.terms, &self.recipe);
+        let most = self.policy.settings().max_attempts;
+        let mut race = Race { terms, recipe, call, most, limit: &limit, now, guard, narrator, hedges: 0 };
+        let won = race.run(plan, &self.line).await;
+        let hedges = race.hedges;
+        // Hedges are attempts like others.
+        for _ in 0..hedges {
+            let _ = call.on_failure(now(), Verdict::Transient);
         }
+        let Won { answer, trail, line, permit, end } = won.map_err(|(broken, trail)| {
+            received.trail = trail;
+            broken
+        })?;
+        received.trail = trail;
+        let line = line.as_ref().unwrap_or(&self.line);
+        let (left, limit) =
+            end.map(|(end, limit)| (end.saturating_duration_since(time::Instant::now()), limit)).unzip();
+        let accepted = attempt::accept(terms, line, answer, 0, received);
+        let ended = attempt::within(limit, left, (terms, line), accepted).await;
+        if let Some(outcome) = outcome(&ended) {
+            guard.ended_by(permit, now(), outcome);
+        }
+        ended
+    }
+
+    /// The longest of an attempt that starts now. What ends the whole call ends the attempt too, and says so better.
+    fn attempt_limit(&self, call: &Call<&Policy>, now: Timestamp) -> Option<Duration> {
+        call.attempt_limit(now).filter(|limit| self.limit.left().is_none_or(|left| *limit < left))
     }
 
     /// The policy decides when, the rule of replay whether.
@@ -312,6 +349,15 @@ fn take(received: &mut Received) -> Result<Sink, Fault> {
 async fn blocking<T: Send + 'static>(write: impl FnOnce() -> Result<T, Fault> + Send + 'static) -> Result<T, Fault> {
     let written = tokio::task::spawn_blocking(write).await;
     written.unwrap_or_else(|error| Err(Fault::new(format!("cannot write the body: {error}"))))
+}
+
+/// What an upstream is told of an attempt; nothing if our side failed.
+fn outcome(ended: &Result<Success, Broken>) -> Option<Outcome> {
+    match ended {
+        Ok(_) => Some(Outcome::Success),
+        Err(Broken::Failed(failure)) => Some(failure.outcome()),
+        Err(Broken::Ours(_)) => None,
+    }
 }
 
 /// What follows a failed attempt.

@@ -16,6 +16,7 @@ mod form;
 pub mod fuzzed;
 mod head;
 mod headers;
+mod hedge;
 pub(crate) mod hints;
 mod idle;
 mod narrator;
@@ -79,9 +80,16 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
     let write_out = args.write_out.as_deref().map(write_out::WriteOut::parse).transpose()?;
     let request = request::Request::resolve(args, limit.left())?;
     let rules = request::rules(args)?;
-    let client = client::build(args, &request)?;
+    let recipe = client::recipe(args, &request)?;
+    let client = recipe.client()?;
     let whole = args.policy.whole();
-    let described = guard::unhedged(&args.upstream, &whole, args.talk, "a request is sent once at a time")?;
+    let described = match hedge::is_allowed(&request.method, &request.headers) {
+        true => args.upstream.draft(&whole)?,
+        false => {
+            let why = format!("{} without an Idempotency-Key is sent once at a time", request.method);
+            guard::unhedged(&args.upstream, &whole, args.talk, &why)?
+        }
+    };
     let upstream = guard::upstream(described.as_ref())?;
     let sharing = upstream::sharing_of(described.as_ref(), None, limit.ends())?;
     let file = file(args, &request.url)?;
@@ -111,6 +119,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
             talk: args.talk,
         },
         line: attempt::Line { client, pulse: idle::Pulse::default() },
+        recipe,
         output,
         file: file.filter(|_| !is_stdout).map(|file| file.to_string_lossy().into_owned()),
         write_out,

@@ -5,7 +5,8 @@
 //! "elapsed_ms":3,"delay_ms":2100,"reason":null}`; the status is null if there was no response, and a reason stands in
 //! place of the delay if there is no next attempt. At the end: `{"event":"end","outcome":"success","attempts":2,
 //! "status":200,"bytes":512,"exit":0,"elapsed_ms":2110,"reason":null}`, the outcome being `success`, `gave_up` or
-//! `interrupted`. When relent itself fails: `{"event":"error","error":"..","hint":"..","code":125}`.
+//! `interrupted`. Of hedges: `{"event":"hedge","attempt":2,"hedge":1,"elapsed_ms":50}` when one starts, an `attempt` with
+//! neither delay nor reason when one of several fails, and `{"event":"answered","attempt":2,"elapsed_ms":71}`. When relent itself fails: `{"event":"error","error":"..","hint":"..","code":125}`.
 
 use super::{
     attempt::Success,
@@ -86,6 +87,55 @@ impl Narrator {
         }
     }
 
+    /// An attempt more starts beside those under way; the call's first hedge is number 1.
+    pub(super) fn hedges(&mut self, attempt: u32, hedge: u32) {
+        self.attempt = attempt;
+        if self.talk.json {
+            let mut event = Object::new();
+            event.text("event", "hedge").number("attempt", attempt.into()).number("hedge", hedge.into());
+            self.event(event.number("elapsed_ms", self.elapsed_ms()));
+        } else if self.talk.verbose {
+            self.say(format_args!(
+                "attempt {}: a hedge, {:.1} after the first has started",
+                self.of_most(),
+                Human(self.attempt_began.elapsed())
+            ));
+        }
+    }
+
+    /// No attempt more starts beside those under way.
+    pub(super) fn no_hedge(&self, why: &str) {
+        if self.talk.verbose || self.talk.json {
+            self.remark(why);
+        }
+    }
+
+    /// An attempt failed, and others are under way.
+    pub(super) fn failed_beside(&mut self, attempt: u32, failure: &Failure) {
+        self.last = Some(failure.text.clone());
+        if self.talk.json {
+            let last = std::mem::replace(&mut self.attempt, attempt);
+            self.failed_event(failure, None, None);
+            self.attempt = last;
+        } else if self.talk.verbose {
+            self.say(format_args!("attempt {attempt}: {}, and another is under way", failure.text));
+        }
+    }
+
+    /// One of several attempts has an answer; the others are dropped.
+    pub(super) fn answered(&self, attempt: u32, hedges: u32) {
+        if hedges == 0 {
+            return;
+        }
+        if self.talk.json {
+            let mut event = Object::new();
+            event.text("event", "answered").number("attempt", attempt.into());
+            self.event(event.number("elapsed_ms", self.elapsed_ms()));
+        } else if self.talk.verbose {
+            self.say(format_args!("attempt {attempt}: answered first"));
+        }
+    }
+
     /// What there is to say of the upstream.
     pub(super) fn remark(&self, text: &str) {
         match self.talk.json {
@@ -98,7 +148,7 @@ impl Narrator {
     pub(super) fn upstream(&self, told: Option<Told>) {
         let Some(told) = told.filter(|_| !self.talk.quiet) else { return };
         match self.talk.json {
-            true => write_line(&told.to_json()),
+            true => write_line(&told.to_json(None)),
             false if self.talk.verbose => self.say(told),
             false => {}
         }

@@ -35,6 +35,11 @@ impl Resolver {
         Ok(Resolver { places: places?.into(), ports: Arc::default() })
     }
 
+    /// The same names, of which another request is looked up.
+    pub(super) fn apart(&self) -> Resolver {
+        Resolver { places: self.places.clone(), ports: Arc::default() }
+    }
+
     /// What follows is about these ports.
     pub(super) fn connects_to(&self, port: u16, proxy: Option<u16>) {
         self.ports.store(u32::from(port) << 16 | u32::from(proxy.unwrap_or(port)), Ordering::Relaxed);

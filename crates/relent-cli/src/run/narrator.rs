@@ -118,7 +118,7 @@ impl Narrator {
     pub(super) fn upstream(&self, told: &Told) {
         match self.args.json {
             true if !self.args.quiet => {
-                let _ = writeln!(io::stderr().lock(), "{}", told.to_json());
+                let _ = writeln!(io::stderr().lock(), "{}", told.to_json(None));
             }
             false if self.args.verbose => self.say(told),
             _ => {}

@@ -503,3 +503,23 @@ fn a_unix_socket_whose_queue_is_full_hangs_nobody() {
     assert_eq!(outcome.code, Some(1));
     assert!(outcome.stderr.contains("it accepts nobody, and its queue is full"), "{}", outcome.stderr);
 }
+
+/// As the other commands that make calls do: with `-v`, and to machines always.
+#[test]
+fn what_the_upstream_of_each_target_counted_is_told() {
+    let (one, other) = (Closed::port(), Closed::port());
+    let args = ["--max-attempts=3", "--budget", "grpc=10,token_ratio=0.1", &one.target, &other.target];
+    let outcome = connect(&[&["-v"], &args[..]].concat());
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    let said = format!("relent: {}: upstream: 3 attempts, 2 retries; balance ", one.target);
+    let both = format!("relent: {}: upstream: ", other.target);
+    assert!(outcome.stderr.contains(&said) || outcome.stderr.contains(&both), "{outcome:?}");
+    let outcome = connect(&[&["--json"], &args[..]].concat());
+    let events =
+        outcome.stderr.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("it is JSON"));
+    let told: Vec<_> = events.filter(|event| event["event"] == "upstream").collect();
+    assert!(!told.is_empty() && told.iter().all(|event| event["target"].is_string()), "{outcome:?}");
+    assert!(told.iter().any(|event| event["attempts"] == 3 && event["retries"] == 2), "{outcome:?}");
+    let outcome = connect(&[&["-q"], &args[..]].concat());
+    assert_eq!(outcome.stderr, "");
+}

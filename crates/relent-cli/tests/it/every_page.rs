@@ -94,7 +94,7 @@ fn flags(command: &str) -> Vec<String> {
         help += &folder.relent(&[command, name, "--help"]).stdout;
     }
     help += &folder.relent(&["help", "policy"]).stdout;
-    if ["run", "explain"].contains(&command) {
+    if ["run", "http", "connect", "explain"].contains(&command) {
         help += &folder.relent(&["help", "upstream"]).stdout;
     }
     if command == "run" {

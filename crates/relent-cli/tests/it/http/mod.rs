@@ -10,6 +10,7 @@ mod crash;
 mod curl;
 mod download;
 mod floods;
+mod hedge;
 mod hostile;
 mod judgement;
 mod layers;

@@ -1,0 +1,199 @@
+//! A request that is slow is sent again before it has failed: the first answer wins, and the other is dropped.
+//!
+//! When is decided by [`relent::Hedge`]; whether, by the budget, the breaker and the limiter of the upstream, and by the
+//! request, which must be one that may run twice at once. What wins is an answer's head: bodies are received one at a time.
+
+use super::{
+    attempt::{self, Answer, Line, Terms, Trail},
+    client::Recipe,
+    failure::{Broken, Failure},
+    idle::Pulse,
+    narrator::Narrator,
+};
+use crate::guard::{Guard, Permit};
+use http::{HeaderMap, Method};
+use relent::{Call, HedgeStep, HedgedCall, Policy, Timestamp, wire::IDEMPOTENCY_KEY};
+use std::{
+    future::{self, Future, poll_fn},
+    pin::{Pin, pin},
+    task::Poll,
+    time::Duration,
+};
+use tokio::time;
+
+/// Whether a request may run twice at once: one that changes nothing, or whose server knows that it is the same.
+pub(super) fn is_allowed(method: &Method, headers: &HeaderMap) -> bool {
+    method.is_safe() || headers.contains_key(IDEMPOTENCY_KEY)
+}
+
+/// What a race is run with.
+pub(super) struct Race<'a> {
+    pub(super) terms: &'a Terms,
+    pub(super) recipe: &'a Recipe,
+    pub(super) call: &'a Call<&'a Policy>,
+    /// The most attempts of the call.
+    pub(super) most: Option<u32>,
+    /// The longest of one attempt that starts now.
+    pub(super) limit: &'a dyn Fn() -> Option<Duration>,
+    pub(super) now: &'a dyn Fn() -> Timestamp,
+    pub(super) guard: &'a mut Guard,
+    pub(super) narrator: &'a mut Narrator,
+    /// How many attempts there were besides the first.
+    pub(super) hedges: u32,
+}
+
+/// Who won.
+pub(super) struct Won {
+    pub(super) answer: Answer,
+    pub(super) trail: Trail,
+    /// By what it was sent, unless by what the first was.
+    pub(super) line: Option<Line>,
+    pub(super) permit: Permit,
+    /// When it has to be over, and how long that is.
+    pub(super) end: Option<(time::Instant, Duration)>,
+}
+
+/// An attempt under way.
+struct Flight<'a> {
+    number: u32,
+    run: Pin<Box<dyn Future<Output = Landed> + 'a>>,
+    permit: Permit,
+    end: Option<(time::Instant, Duration)>,
+}
+
+struct Landed {
+    answer: Result<Answer, Broken>,
+    trail: Trail,
+    line: Option<Line>,
+}
+
+impl<'a> Race<'a> {
+    /// The first answer that is no failure; the failure, if no attempt is under way any more and none more may start.
+    pub(super) async fn run(&mut self, mut plan: HedgedCall, line: &'a Line) -> Result<Won, (Broken, Trail)> {
+        let first = self.call.attempt();
+        let mut flights = vec![self.flight(first, Permit::own(), line, None)];
+        loop {
+            let now = (self.now)();
+            let due = async {
+                match plan.due() {
+                    Some(due) => time::sleep(due.since(now)).await,
+                    None => future::pending().await,
+                }
+            };
+            let failed = match first_of(&mut flights, due).await {
+                None => None,
+                Some((nth, Landed { answer, trail, line })) => {
+                    let Flight { number, permit, end, .. } = flights.swap_remove(nth);
+                    match answer {
+                        Ok(answer) => {
+                            self.narrator.answered(number, self.hedges);
+                            flights.into_iter().for_each(|lost| self.guard.give_back(lost.permit));
+                            return Ok(Won { answer, trail, line, permit, end });
+                        }
+                        Err(Broken::Ours(fault)) => return Err((Broken::Ours(fault), trail)),
+                        Err(Broken::Failed(failure)) => {
+                            self.guard.ended_by(permit, (self.now)(), failure.outcome());
+                            match plan.on_failure(failure.verdict) {
+                                HedgeStep::Fail => {
+                                    flights.into_iter().for_each(|lost| self.guard.give_back(lost.permit));
+                                    return Err((Broken::Failed(failure), trail));
+                                }
+                                HedgeStep::Wait => {
+                                    self.narrator.failed_beside(number, &failure);
+                                    continue;
+                                }
+                                HedgeStep::Start => Some((number, failure, trail)),
+                            }
+                        }
+                    }
+                }
+            };
+            let number = first + self.hedges + 1;
+            match self.leave(number) {
+                Ok(permit) => {
+                    if let Some((number, failure, _)) = &failed {
+                        self.narrator.failed_beside(*number, failure);
+                    }
+                    let own = match self.recipe.client() {
+                        Ok(client) => Line { client, pulse: Pulse::default() },
+                        Err(fault) => return Err((Broken::Ours(fault), Trail::default())),
+                    };
+                    self.hedges += 1;
+                    self.narrator.hedges(number, self.hedges);
+                    flights.push(self.flight(number, permit, line, Some(own)));
+                    plan.begun((self.now)());
+                }
+                Err(why) => {
+                    if let Some(why) = why {
+                        self.narrator.no_hedge(&why);
+                    }
+                    match (plan.refused(), failed) {
+                        (true, Some((number, failure, _))) => self.narrator.failed_beside(number, &failure),
+                        (true, None) => {}
+                        (false, failed) => {
+                            let (failure, trail) = failed.map_or_else(
+                                || (Box::new(Failure::not_sent("no attempt is under way".into())), Trail::default()),
+                                |(_, failure, trail)| (failure, trail),
+                            );
+                            return Err((Broken::Failed(failure), trail));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Leave for the attempt of this number; why not, if that is worth a word.
+    fn leave(&mut self, number: u32) -> Result<Permit, Option<String>> {
+        let now = (self.now)();
+        let most = self.most;
+        if most.is_some_and(|most| number > most) || !self.call.may_start(now) {
+            return Err(None);
+        }
+        self.guard.hedge(now).map_err(Some)
+    }
+
+    fn flight(&self, number: u32, permit: Permit, first: &'a Line, own: Option<Line>) -> Flight<'a> {
+        let terms = self.terms;
+        let limit = (self.limit)();
+        let run = async move {
+            let mut trail = Trail::default();
+            let answer = attempt::answer(terms, own.as_ref().unwrap_or(first), number, limit, &mut trail).await;
+            Landed { answer, trail, line: own }
+        };
+        let end = limit.map(|limit| (time::Instant::now() + limit, limit));
+        Flight { number, run: Box::pin(run), permit, end }
+    }
+}
+
+/// The first attempt that is over; nothing if another is due before.
+async fn first_of(flights: &mut [Flight<'_>], due: impl Future<Output = ()>) -> Option<(usize, Landed)> {
+    let mut due = pin!(due);
+    poll_fn(|context| {
+        for (nth, flight) in flights.iter_mut().enumerate() {
+            if let Poll::Ready(landed) = flight.run.as_mut().poll(context) {
+                return Poll::Ready(Some((nth, landed)));
+            }
+        }
+        due.as_mut().poll(context).map(|()| None)
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn only_what_may_run_twice_at_once_is_hedged() {
+        let (none, mut keyed) = (HeaderMap::new(), HeaderMap::new());
+        keyed.insert(IDEMPOTENCY_KEY, HeaderValue::from_static("k"));
+        for method in [Method::GET, Method::HEAD, Method::OPTIONS] {
+            assert!(is_allowed(&method, &none), "{method}");
+        }
+        for method in [Method::POST, Method::PUT, Method::DELETE, Method::PATCH, Method::CONNECT] {
+            assert!(!is_allowed(&method, &none) && is_allowed(&method, &keyed), "{method}");
+        }
+    }
+}
