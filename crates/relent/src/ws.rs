@@ -33,6 +33,7 @@
 mod fault;
 mod link;
 mod outbox;
+mod road;
 
 pub use self::{
     fault::{CLOSE_CODES, CloseCode, SocketFault, close_verdict},
@@ -40,17 +41,19 @@ pub use self::{
 };
 pub use tokio_tungstenite::tungstenite::{self, Message, client::IntoClientRequest};
 
-use self::outbox::Line;
+use self::{outbox::Line, road::Road};
 use crate::{Always, Error, Jitter, Judge, Policy, Retrier, Setting, Silent, SystemTimer, Timer, Watch, guard::Guard};
 use futures_util::{Sink, Stream};
 use std::{
     fmt,
-    future::poll_fn,
+    future::{Future, poll_fn},
+    io,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
+use tokio::io::{AsyncRead, AsyncWrite};
 use tungstenite::{handshake::client::Request, protocol::WebSocketConfig};
 
 /// As RFC 6455 7.2.3 asks for: a random wait of up to 5 s before the first attempt, then 1, 2, 4 s and up to a minute
@@ -121,6 +124,7 @@ pub struct Opening<W = Always, N = Silent, S = SystemTimer> {
     keeping: Keeping,
     outbox: Outbox,
     subscribe: Option<Subscribe>,
+    road: Road,
 }
 
 impl Policy {
@@ -175,7 +179,14 @@ impl<W, N, S> Retrier<W, N, S> {
             rejoin_within: None,
             config: Some(link::config(LARGEST)),
         };
-        Ok(Opening { retrier: self, request, keeping, outbox: Outbox::default(), subscribe: None })
+        Ok(Opening {
+            retrier: self,
+            request,
+            keeping,
+            outbox: Outbox::default(),
+            subscribe: None,
+            road: Road::default(),
+        })
     }
 }
 
@@ -220,6 +231,45 @@ impl<W, N, S> Opening<W, N, S> {
         self
     }
 
+    /// Connects by `connect`, each attempt anew, instead of by TCP and TLS as the URL says: by a Unix socket, through a proxy, with TLS
+    /// of the program's own, or in memory, which under tokio's paused clock makes tests of reconnecting exact. The
+    /// WebSocket's handshake is made over what it yields, with the request as it is.
+    ///
+    /// ```
+    /// # use futures_util::{SinkExt, StreamExt};
+    /// use relent::{Policy, ws::Message};
+    /// use std::{io, time::Duration};
+    /// use tokio::sync::mpsc;
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(async {
+    /// // A server in memory, which answers `hello`.
+    /// let (clients, mut accept) = mpsc::unbounded_channel();
+    /// tokio::spawn(async move {
+    ///     while let Some(stream) = accept.recv().await {
+    ///         let mut socket = tokio_tungstenite::accept_async(stream).await.unwrap();
+    ///         socket.send(Message::text("hello")).await.unwrap();
+    ///     }
+    /// });
+    /// let connect = move || {
+    ///     let (near, far) = tokio::io::duplex(4096);
+    ///     let is_sent = clients.send(far).map_err(|_| io::Error::from(io::ErrorKind::ConnectionRefused));
+    ///     async { is_sent.map(|()| near) }
+    /// };
+    /// let mut socket = Policy::exponential(Duration::from_millis(100)).websocket("ws://memory/")?.connect_by(connect).open();
+    /// assert_eq!(socket.next().await.unwrap()?, Message::text("hello"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn connect_by<F, Fut, C>(mut self, connect: F) -> Self
+    where
+        F: FnMut() -> Fut + Send + 'static,
+        Fut: Future<Output = io::Result<C>> + Send + 'static,
+        C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        self.road = Road::own(connect);
+        self
+    }
+
     /// No message may be larger than this; by default 16 MiB. A larger one ends the connection, and is not retried.
     pub fn largest_message(mut self, bytes: usize) -> Self {
         self.keeping.config = Some(link::config(bytes));
@@ -243,10 +293,10 @@ where
     /// Outside of a tokio runtime.
     pub fn open(self) -> WebSocket {
         let line = Arc::new(Line::new(self.outbox));
-        let Opening { retrier, request, keeping, subscribe, .. } = self;
+        let Opening { retrier, request, keeping, subscribe, road, .. } = self;
         let task = tokio::spawn({
             let line = line.clone();
-            async move { link::keep(retrier, request, keeping, subscribe, &line).await }
+            async move { link::keep(retrier, request, keeping, subscribe, road, &line).await }
         });
         WebSocket { line, task: task.abort_handle() }
     }

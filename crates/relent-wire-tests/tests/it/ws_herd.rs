@@ -1,19 +1,28 @@
 //! A server that restarts, and all its clients: they come back as a queue, and nothing that was sent is lost.
 
-use crate::ws_server::{Door, Server, Socket, refusal, serve};
+use crate::ws_server::{Door, Server, refusal, serve, serve_each};
 use futures_util::{SinkExt, StreamExt};
 use relent::{
     Jitter, Pacer, Policy, Timestamp, Turn,
-    ws::{Message, Outbox},
+    ws::{Message, Opening, Outbox},
 };
 use std::{
     collections::BTreeSet,
+    io,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
+use tokio::{
+    io::{AsyncRead, AsyncWrite, DuplexStream, duplex},
+    sync::mpsc::{UnboundedSender, unbounded_channel},
+    task::AbortHandle,
+    time::Instant,
+};
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio_tungstenite::WebSocketStream;
 
 const MS: Duration = Duration::from_millis(1);
 const KILLS: usize = 3;
@@ -60,25 +69,82 @@ fn door(world: &Arc<World>, capacity: f64) -> Door {
 }
 
 /// Stores what comes, and only then says so.
-async fn start(address: &str, world: &Arc<World>, capacity: f64) -> Server {
-    let served = world.clone();
-    serve(address, door(world, capacity), move |_, mut socket: Socket| {
-        let world = served.clone();
-        async move {
-            world.connected.fetch_add(1, Ordering::SeqCst);
-            let _gone = Gone(world.clone());
-            while let Some(Ok(message)) = socket.next().await {
-                if message.is_text() {
-                    let text = message.to_string();
-                    world.stored.lock().unwrap().insert(text.clone());
-                    if socket.send(Message::text(text)).await.is_err() {
-                        return;
-                    }
-                }
+async fn talk<S: AsyncRead + AsyncWrite + Unpin>(world: Arc<World>, mut socket: WebSocketStream<S>) {
+    world.connected.fetch_add(1, Ordering::SeqCst);
+    let _gone = Gone(world.clone());
+    while let Some(Ok(message)) = socket.next().await {
+        if message.is_text() {
+            let text = message.to_string();
+            world.stored.lock().unwrap().insert(text.clone());
+            if socket.send(Message::text(text)).await.is_err() {
+                return;
             }
         }
-    })
-    .await
+    }
+}
+
+/// How clients reach the server.
+trait Net: Clone + Send + 'static {
+    /// Ends the server and all its connections when it is dropped.
+    type Server;
+
+    /// Starts it, where it was before.
+    async fn start(&mut self, world: &Arc<World>, capacity: f64) -> Self::Server;
+
+    fn open(&self, policy: Policy) -> Opening;
+}
+
+/// Real sockets, at an address that is known from the first start on.
+#[derive(Clone)]
+struct Loopback(String);
+
+impl Net for Loopback {
+    type Server = Server;
+
+    async fn start(&mut self, world: &Arc<World>, capacity: f64) -> Server {
+        let served = world.clone();
+        let server = serve(&self.0, door(world, capacity), move |_, socket| talk(served.clone(), socket)).await;
+        self.0 = server.address.to_string();
+        server
+    }
+
+    fn open(&self, policy: Policy) -> Opening {
+        policy.websocket(format!("ws://{}/", self.0)).unwrap()
+    }
+}
+
+/// Pipes in memory, which know no time but the clock of the test.
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<Option<UnboundedSender<DuplexStream>>>>);
+
+struct Aborted(AbortHandle);
+
+impl Drop for Aborted {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Net for Memory {
+    type Server = Aborted;
+
+    async fn start(&mut self, world: &Arc<World>, capacity: f64) -> Aborted {
+        let (clients, incoming) = unbounded_channel();
+        *self.0.lock().unwrap() = Some(clients);
+        let served = world.clone();
+        let incoming = UnboundedReceiverStream::new(incoming);
+        Aborted(serve_each(incoming, door(world, capacity), move |_, socket| talk(served.clone(), socket)))
+    }
+
+    fn open(&self, policy: Policy) -> Opening {
+        let server = self.0.clone();
+        policy.websocket("ws://memory/").unwrap().connect_by(move || {
+            let (near, far) = duplex(16 << 10);
+            let server = server.lock().unwrap().clone().unwrap();
+            let is_there = server.send(far).map_err(|_| io::Error::from(io::ErrorKind::ConnectionRefused));
+            async { is_there.map(|()| near) }
+        })
+    }
 }
 
 struct Gone(Arc<World>);
@@ -128,7 +194,7 @@ struct Figures {
 }
 
 /// Kills the server three times under so many clients that never stop to send.
-async fn storm(clients: usize, capacity: f64) -> Figures {
+async fn storm(mut net: impl Net, clients: usize, capacity: f64) -> Figures {
     let policy = Policy::exponential(50 * MS).cap(400 * MS).jitter(Jitter::Full).unlimited_attempts();
     let world = Arc::new(World {
         begin: Instant::now(),
@@ -138,13 +204,12 @@ async fn storm(clients: usize, capacity: f64) -> Figures {
         stored: Mutex::default(),
     });
     let ideal = Duration::from_secs_f64(clients as f64 / capacity);
-    let mut server = start("127.0.0.1:0", &world, capacity).await;
-    let address = server.address.to_string();
+    let mut server = net.start(&world, capacity).await;
     let is_over = Arc::new(AtomicBool::new(false));
     let tasks: Vec<_> = (0..clients)
         .map(|client| {
-            let opening = policy.spread(200 * MS).websocket(server.url()).unwrap();
-            let mut socket = opening
+            let mut socket = net
+                .open(policy.spread(200 * MS))
                 .outbox(Outbox::Repeat(100))
                 .healthy_after(100 * MS)
                 .ping_every(Duration::from_secs(20))
@@ -181,7 +246,7 @@ async fn storm(clients: usize, capacity: f64) -> Figures {
         tokio::time::sleep(100 * MS).await;
         world.asked.lock().unwrap().clear();
         let restart = world.now();
-        server = start(&address, &world, capacity).await;
+        server = net.start(&world, capacity).await;
         let took = until(&world, clients, limit).await;
         let times = world.asked.lock().unwrap().clone();
         asked += times.len();
@@ -220,13 +285,19 @@ fn check(figures: &Figures, clients: usize, capacity: f64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_herd_comes_back_as_a_queue_and_nothing_is_lost() {
     let (clients, capacity) = (150, 100.0);
-    check(&storm(clients, capacity).await, clients, capacity);
+    check(&storm(Loopback("127.0.0.1:0".to_owned()), clients, capacity).await, clients, capacity);
 }
 
-/// The whole of it: `cargo nextest run -p relent-wire-tests --run-ignored only ws_herd`.
-#[ignore = "takes a quarter of a minute, and two processors"]
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+/// By a clock that waits for everybody, so that nothing is late and every bound is what it says.
+#[tokio::test(start_paused = true)]
 async fn a_thousand_clients_come_back_as_a_queue() {
     let (clients, capacity) = (1000, 400.0);
-    check(&storm(clients, capacity).await, clients, capacity);
+    let ideal = Duration::from_secs_f64(clients as f64 / capacity);
+    let figures = storm(Memory::default(), clients, capacity).await;
+    eprintln!("ideal {ideal:?}; {:?}; {} asked", figures.returns, figures.asked);
+    for (Waited { took, .. }, most) in &figures.returns {
+        assert!(*took <= ideal.mul_f64(1.1), "all back after {took:?}, ideal {ideal:?}");
+        assert!(*most as f64 <= capacity * 0.05, "{most} in 50 ms after the first second");
+    }
+    assert!(figures.asked <= KILLS * clients * 2, "{} upgrades for {clients} clients: one refusal each", figures.asked);
 }

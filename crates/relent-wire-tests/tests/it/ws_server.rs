@@ -1,13 +1,15 @@
-//! A WebSocket server that does what tests want, on a free port of loopback.
+//! A WebSocket server that does what tests want, on a free port of loopback, or in memory.
 
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{SinkExt, Stream, StreamExt, stream};
 use std::{
     net::SocketAddr,
+    pin::pin,
     sync::{Arc, Mutex},
 };
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
-    task::JoinSet,
+    task::{AbortHandle, JoinSet},
 };
 use tokio_tungstenite::{
     WebSocketStream, accept_hdr_async,
@@ -23,7 +25,7 @@ pub(crate) type Socket = WebSocketStream<TcpStream>;
 /// Runs until it is dropped, and all its connections with it.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    tasks: tokio::task::AbortHandle,
+    tasks: AbortHandle,
 }
 
 impl Server {
@@ -53,12 +55,33 @@ where
 {
     let listener = TcpListener::bind(address).await.unwrap();
     let address = listener.local_addr().unwrap();
+    let incoming = stream::unfold(listener, async |listener| {
+        loop {
+            if let Ok((stream, _)) = listener.accept().await {
+                return Some((stream, listener));
+            }
+        }
+    });
+    Server { address, tasks: serve_each(incoming, door, serve) }
+}
+
+/// Serves each connection that comes and that `door` lets in, until it is aborted.
+pub(crate) fn serve_each<S, F, Fut>(
+    incoming: impl Stream<Item = S> + Send + 'static,
+    door: Door,
+    serve: F,
+) -> AbortHandle
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    F: Fn(u32, WebSocketStream<S>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
     let serve = Arc::new(serve);
     let tasks = tokio::spawn(async move {
+        let mut incoming = pin!(incoming);
         let mut connections = JoinSet::new();
         let count = Arc::new(Mutex::new(0));
-        loop {
-            let Ok((stream, _)) = listener.accept().await else { continue };
+        while let Some(stream) = incoming.next().await {
             let (door, serve, count) = (door.clone(), serve.clone(), count.clone());
             connections.spawn(async move {
                 #[expect(clippy::result_large_err, reason = "tungstenite wants it so")]
@@ -80,7 +103,7 @@ where
             while connections.try_join_next().is_some() {}
         }
     });
-    Server { address, tasks: tasks.abort_handle() }
+    tasks.abort_handle()
 }
 
 /// Answers each message with itself.

@@ -1,6 +1,10 @@
 //! What keeps a connection: makes it, keeps it alive, judges how it ended, and makes the next.
 
-use super::{Keeping, Message, SocketFault, Subscribe, outbox::Line};
+use super::{
+    Keeping, Message, SocketFault, Subscribe,
+    outbox::Line,
+    road::{Connection, Road},
+};
 use crate::{
     Attempt, Cancel, Cause, Error, Event, Judge, Policy, Reason, Retrier, Setting, Timer, Verdict, Watch,
     guard::Guard,
@@ -9,7 +13,6 @@ use crate::{
     run::{Ears, Fault as Failed, SEAL, attempt_once, call},
     wire,
 };
-use futures_util::{Sink, Stream};
 use std::{
     collections::VecDeque,
     future::{Future, poll_fn},
@@ -17,17 +20,11 @@ use std::{
     task::{Context, Poll},
     time::Duration,
 };
-use tokio::net::TcpStream;
-use tokio_tungstenite::{
-    MaybeTlsStream, WebSocketStream, connect_async_with_config,
-    tungstenite::{
-        Bytes, Error as Broken,
-        handshake::client::{Request, generate_key},
-        protocol::{CloseFrame, WebSocketConfig, frame::coding::CloseCode},
-    },
+use tokio_tungstenite::tungstenite::{
+    Bytes, Error as Broken,
+    handshake::client::{Request, generate_key},
+    protocol::{CloseFrame, WebSocketConfig, frame::coding::CloseCode},
 };
-
-type Connection = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// How long making a connection may take where the policy has no attempt timeout: what swallows packets would hold it
 /// for ever.
@@ -48,6 +45,7 @@ pub(super) async fn keep<W, N, S>(
     request: Request,
     keeping: Keeping,
     subscribe: Option<Subscribe>,
+    road: Road,
     line: &Line,
 ) where
     W: Judge<SocketFault>,
@@ -55,7 +53,7 @@ pub(super) async fn keep<W, N, S>(
     S: Setting,
 {
     let mut ends = Ends(line, None);
-    let mut kept = pin!(connections(retrier, request, keeping, subscribe, line));
+    let mut kept = pin!(connections(retrier, request, keeping, subscribe, road, line));
     ends.1 = poll_fn(|cx| {
         line.listen(cx.waker());
         if line.is_said() && !line.is_connected() {
@@ -72,6 +70,7 @@ async fn connections<W, N, S>(
     request: Request,
     keeping: Keeping,
     mut subscribe: Option<Subscribe>,
+    mut road: Road,
     line: &Line,
 ) -> Option<Error<SocketFault>>
 where
@@ -88,10 +87,7 @@ where
     let (setting, timer) = (&hooks.setting, hooks.setting.timer(SEAL));
     let mut ears = Ears { when: &mut judge, notify: &mut hooks.notify, retries_given_up: hooks.retries_given_up };
     let mut retry = call(&policy, setting, hooks.deadline, Some(timer.now()), setting.guard(SEAL));
-    let mut connect = |attempt: Attempt| {
-        let connecting = connect_async_with_config(prepared(&request, attempt), keeping.config, true);
-        async move { connecting.await.map(|(stream, _)| stream).map_err(SocketFault::of_connecting) }
-    };
+    let mut connect = |attempt: Attempt| road.connect(prepared(&request, attempt), keeping.config);
     let (mut last, mut connection) = (None, 0_u32);
     let mut delay = if policy.has_spread() { retry.spread_delay() } else { Duration::ZERO };
     loop {
@@ -250,7 +246,7 @@ impl<'l, T: Timer> Life<'l, T> {
 
     fn read(&mut self, cx: &mut Context<'_>) -> Result<(), SocketFault> {
         while self.line.has_room() {
-            let message = match Pin::new(&mut self.stream).poll_next(cx) {
+            let message = match self.stream.0.as_mut().poll_next(cx) {
                 Poll::Pending => return Ok(()),
                 Poll::Ready(Some(Ok(message))) => message,
                 Poll::Ready(Some(Err(err))) => return Err(self.lost(err)),
@@ -294,17 +290,17 @@ impl<'l, T: Timer> Life<'l, T> {
 
     fn write(&mut self, cx: &mut Context<'_>) -> Result<(), SocketFault> {
         loop {
-            match Pin::new(&mut self.stream).poll_ready(cx) {
+            match self.stream.0.as_mut().poll_ready(cx) {
                 Poll::Pending => return Ok(()),
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(err)) => return Err(self.lost(err)),
             }
             let Some(message) = self.next() else { break };
-            if let Err(err) = Pin::new(&mut self.stream).start_send(message) {
+            if let Err(err) = self.stream.0.as_mut().start_send(message) {
                 return Err(self.lost(err));
             }
         }
-        match Pin::new(&mut self.stream).poll_flush(cx) {
+        match self.stream.0.as_mut().poll_flush(cx) {
             Poll::Ready(Err(err)) => Err(self.lost(err)),
             _ => Ok(()),
         }
