@@ -9,6 +9,7 @@ use relent::{
 use std::{
     collections::BTreeSet,
     convert::Infallible,
+    future::{Ready, ready},
     io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -358,4 +359,54 @@ async fn a_call_is_a_span_and_a_retry_an_event_in_it() {
             "of 1 reason=\"attempts\"",
         ]
     );
+}
+
+/// Busy until the third request.
+fn busy() -> impl Fn(Request<String>) -> Ready<Result<Response<String>, Infallible>> + Clone {
+    let came = Arc::new(Mutex::new(0));
+    move |_| {
+        tracing::event!(Level::INFO, "asking");
+        let mut came = came.lock().unwrap();
+        *came += 1;
+        ready(Ok(Response::builder().status(if *came < 3 { 503 } else { 200 }).body(String::new()).unwrap()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_through_a_layer_is_seen_as_others_are() {
+    let (recorder, exporter) = exporter();
+    let _figures = metrics::set_default_local_recorder(&recorder);
+    let ear = Ear::default();
+    let _logs = tracing::subscriber::set_default(ear.clone());
+    let bank = Arc::new(Upstream::new("bank").budget(Budget::ratio(0.5).min_per_second(10)));
+    let ask = async |policy: Policy, service| {
+        let layer = policy.on(bank.clone()).observe("read").layer();
+        layer.layer(service_fn(service)).oneshot(Request::new(String::new())).await.unwrap().status().as_u16()
+    };
+    assert_eq!(ask(EXACT, busy()).await, 200);
+    assert_eq!(
+        ear.0.lock().unwrap().lines,
+        [
+            "span call policy=\"read\" upstream=\"bank\"",
+            "INFO in [1] message=asking",
+            "WARN in [1] message=will try again attempt=1 delay=1s error=503 Service Unavailable reason=transient",
+            "INFO in [1] message=asking",
+            "WARN in [1] message=will try again attempt=2 delay=1s error=503 Service Unavailable reason=transient",
+            "INFO in [1] message=asking",
+            "of 1 attempts=3",
+            "of 1 outcome=\"success\"",
+        ]
+    );
+    assert_eq!(ask(EXACT.max_attempts(2), busy()).await, 503, "handed over as it came, and a failure still");
+    let lines = ear.0.lock().unwrap().lines.clone();
+    assert_eq!(lines[lines.len() - 2..], ["of 2 outcome=\"failure\"", "of 2 reason=\"attempts\""]);
+    let text = exporter.render();
+    let of = |name, labels: &[(&str, &str)]| value(&text, name, &[labels, &[("upstream", "bank")]].concat());
+    assert_eq!(of("relent_calls_total", &[("outcome", "success"), ("policy", "read")]), Some(1.0), "{text}");
+    assert_eq!(of("relent_calls_total", &[("outcome", "failure"), ("reason", "attempts")]), Some(1.0), "{text}");
+    assert_eq!(of("relent_attempts_total", &[("verdict", "transient")]), Some(4.0), "{text}");
+    assert_eq!(of("relent_attempts_total", &[("verdict", "success")]), Some(1.0), "{text}");
+    assert_eq!(of("relent_retries_total", &[]), Some(3.0), "{text}");
+    assert_eq!(of("relent_call_delay_seconds_sum", &[]), Some(3.0), "{text}");
+    assert!(of("relent_budget_balance", &[]).is_some(), "{text}");
 }
