@@ -50,8 +50,10 @@ pub mod admission;
 mod call;
 mod fallback;
 mod faults;
+mod grpc_answer;
 mod guard;
 mod http_request;
+mod kept;
 mod missed;
 mod one_flight;
 mod repeat;
@@ -59,6 +61,7 @@ mod replay;
 mod replayed;
 #[cfg(feature = "reqwest")]
 mod reqwest_request;
+mod rest;
 mod retry;
 mod said;
 #[cfg(feature = "moka")]
@@ -78,7 +81,7 @@ pub use self::{
     one_flight::{OneFlightLayer, OneFlightService},
     repeat::Repeat,
     replay::{ReplayBody, ReplayError},
-    replayed::{Molded, Peek, Peeked, ReplayLayer, ReplayService},
+    replayed::{Molded, Peek, Peeked, ReplayFuture, ReplayLayer, ReplayService},
     retry::{RetryFuture, RetryLayer, RetryService},
     said::Said,
     terms::{Head, Terms},

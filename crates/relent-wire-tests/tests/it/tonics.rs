@@ -6,16 +6,21 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody, combinators::BoxBody};
 use hyper::{body::Incoming, server::conn::http2, service::service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use relent::{Jitter, Policy};
+use relent::{Breaker, Jitter, Policy, Upstream};
 use std::{
     convert::Infallible,
-    sync::{Arc, Mutex},
+    error::Error,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 use tokio::{net::TcpListener, sync::mpsc};
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 use tonic::{
     Code, Status,
+    client::GrpcService,
     codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
     transport::{Channel, Endpoint},
 };
@@ -141,8 +146,16 @@ const PATH: &str = "/test.Bank/Pay";
 
 async fn unary(channel: Channel, request: tonic::Request<Bytes>) -> Result<Bytes, Status> {
     let layer = POLICY.layer().errors::<tonic::transport::Error>().replay(tonic::body::Body::new);
-    let mut client = tonic::client::Grpc::new(layer.layer(channel));
-    client.ready().await.unwrap();
+    ask(layer.layer(channel), request).await
+}
+
+async fn ask<S>(service: S, request: tonic::Request<Bytes>) -> Result<Bytes, Status>
+where
+    S: GrpcService<tonic::body::Body, ResponseBody: Send + 'static>,
+    <S::ResponseBody as http_body::Body>::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let mut client = tonic::client::Grpc::new(service);
+    client.ready().await.map_err(|err| Status::from_error(err.into()))?;
     client.unary(request, PathAndQuery::from_static(PATH), Raw).await.map(tonic::Response::into_inner)
 }
 
@@ -249,4 +262,66 @@ async fn after_the_first_message_a_failure_is_the_callers() {
     let (channel, came) = server(late).await;
     assert_eq!(unary(channel, request()).await.unwrap_err().code(), Code::Unavailable);
     assert_eq!(came.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn an_open_breaker_is_unavailable_and_says_for_how_long() {
+    static DOWN: Upstream =
+        Upstream::new("down").breaker(Breaker::consecutive(1).open_for(Duration::from_secs(30)).jitter(0.0));
+    let (channel, came) = server(|_| fails(&[])).await;
+    let layer = POLICY.max_attempts(1).on(&DOWN).layer().replay(tonic::body::Body::new);
+    assert_eq!(ask(layer.layer(channel.clone()), request()).await.unwrap_err().code(), Code::Unavailable);
+    let refused = ask(layer.layer(channel), request()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+    assert!(refused.message().starts_with("breaker open before the first attempt"), "{refused}");
+    let pushback: u64 = refused.metadata().get("grpc-retry-pushback-ms").unwrap().to_str().unwrap().parse().unwrap();
+    assert!((20_000..=30_000).contains(&pushback), "{pushback}");
+    assert_eq!(came.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn who_cannot_be_reached_is_unavailable_and_a_layer_around_does_not_try_again() {
+    let nowhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let channel = Endpoint::from_shared(format!("http://{nowhere}")).unwrap().connect_lazy();
+    let told = Arc::new(AtomicU32::new(0));
+    let tell = told.clone();
+    let layer = POLICY
+        .when(|_: &tonic::transport::Error| true)
+        .notify(move |_| _ = tell.fetch_add(1, Ordering::SeqCst))
+        .layer()
+        .errors::<tonic::transport::Error>()
+        .replay(tonic::body::Body::new);
+    let status = ask(layer.layer(channel.clone()), request()).await.unwrap_err();
+    assert_eq!((status.code(), told.load(Ordering::SeqCst)), (Code::Unavailable, 2), "{status}");
+    assert!(status.message().contains("out of attempts after 3 attempts"), "{status}");
+    assert!(status.message().contains("refused"), "down to what it was made of: {status}");
+
+    let around = POLICY.layer().replay(tonic::body::Body::new);
+    let status = ask(around.layer(layer.layer(channel)), request()).await.unwrap_err();
+    assert_eq!((status.code(), told.load(Ordering::SeqCst)), (Code::Unavailable, 4), "{status}");
+}
+
+#[tokio::test]
+async fn who_does_not_answer_in_time_has_exceeded_the_deadline() {
+    let channel = serve(|_| std::future::pending()).await;
+    let layer = POLICY.timeout(Duration::from_millis(100)).layer().replay(tonic::body::Body::new);
+    let status = ask(layer.layer(channel), request()).await.unwrap_err();
+    assert_eq!(status.code(), Code::DeadlineExceeded, "{status}");
+}
+
+/// The work is done, and then the connection breaks: nobody knows, so nobody may do it again.
+#[tokio::test]
+async fn a_call_that_was_cut_off_without_a_status_is_not_doubled() {
+    let done = Arc::new(AtomicU32::new(0));
+    let count = done.clone();
+    let cuts = move |request: Request<Incoming>| {
+        let count = count.clone();
+        async move {
+            _ = request.into_body().collect().await;
+            count.fetch_add(1, Ordering::SeqCst);
+            panic!("the connection breaks here")
+        }
+    };
+    let status = unary(serve(cuts).await, request()).await.unwrap_err();
+    assert_eq!((status.code(), done.load(Ordering::SeqCst)), (Code::Unavailable, 1), "{status}");
 }

@@ -3,7 +3,7 @@
 
 use super::Terms;
 use crate::{Verdict, gave_up, wire::Fault};
-use std::{any::Any, error::Error, io};
+use std::{any::Any, error::Error, fmt::Write as _, io};
 
 /// What an error means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,19 @@ fn as_error<'a>(error: &'a dyn Any, terms: &Terms) -> Option<&'a (dyn Error + 's
         |error| Some(&**error.downcast_ref::<Box<dyn Error>>()?),
     ];
     known.iter().chain(&terms.get().sources).find_map(|source| source(error))
+}
+
+/// What an error was made of, for people: `: tcp connect error: Connection refused (os error 111)`. Nothing where the type is not
+/// known.
+pub(crate) fn chain(error: &dyn Any, terms: &Terms) -> String {
+    let mut text = String::new();
+    let mut link = as_error(error, terms).and_then(Error::source);
+    while let Some(error) = link {
+        // Writing to a string does not fail.
+        _ = write!(text, ": {error}");
+        link = error.source();
+    }
+    text
 }
 
 /// What an error means, from what it was made of.

@@ -162,7 +162,10 @@ pub(crate) fn time_left(extension: Option<&TimeLeft>, headers: &HeaderMap) -> Op
 
 pub(crate) fn announce(headers: &mut HeaderMap, said: &Said) {
     // Those of callers before this one: as the request says, or the server's layer that this call is made behind.
-    let before = wire::attempt(headers).unwrap_or(1).max(Caller::current().map_or(1, |caller| caller.attempt())) - 1;
+    // Looking at all names is quicker than looking some up, while they are few.
+    let is_counted = headers.keys().any(|name| wire::COUNTERS.iter().any(|row| row.name == name.as_str()));
+    let own = if is_counted { wire::attempt(headers).unwrap_or(1) } else { 1 };
+    let before = own.max(Caller::current().map_or(1, |caller| caller.attempt())) - 1;
     let attempt = said.attempt.saturating_add(before);
     if attempt > 1 {
         headers.insert(RELENT_ATTEMPT, wire::attempt_value(attempt));

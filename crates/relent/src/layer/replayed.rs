@@ -2,13 +2,13 @@
 //! the client's of it and looks at gRPC's status in trailers.
 
 use super::{
-    Repeat, RetryFuture, RetryLayer, RetryService, Runs,
+    Repeat, RetryFuture, RetryLayer, RetryService, Runs, Terms, grpc_answer,
     http_request::{Trailers, grpc_status, is_grpc},
     replay::ReplayBody,
 };
 use crate::{Error, Sleep, SystemTimer, Timer};
 use bytes::Buf;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response, header};
 use http_body::{Body, Frame, SizeHint};
 use std::{
     fmt,
@@ -28,7 +28,9 @@ impl<T> RetryLayer<T> {
     /// Of answers, it looks for gRPC's status also where the first message would be, in trailers that follow the head at
     /// once: if that is a failure, the call is retried. For that the head is held back, but only while the request has
     /// been sent to its end (nobody has more to say that the server may be waiting for), and for no longer than a tenth
-    /// of a second: streams go on streaming.
+    /// of a second: streams go on streaming. And a call of gRPC that ends without an answer is answered with a status:
+    /// `UNAVAILABLE` where the breaker is open, there is no room, or nobody could be reached, with a pushback where it is known
+    /// when to ask again; `DEADLINE_EXCEEDED`, `CANCELLED`. What nothing would change stays the client's error.
     ///
     /// ```
     /// use http_body_util::{BodyExt, Full, combinators::BoxBody};
@@ -86,14 +88,15 @@ pub struct ReplayService<S, T, F> {
 
 impl<S, T, F, B, A> Service<Request<B>> for ReplayService<S, T, F>
 where
+    A: Body,
     B: Body,
-    Molded<S, F>: Service<Request<ReplayBody<B>>, Response = Response<A>>,
-    Request<ReplayBody<B>>: Repeat<Response<A>>,
+    Molded<S, F>: Service<Request<ReplayBody<B>>, Response = Response<Peeked<A>>, Error: fmt::Display + 'static>,
+    Request<ReplayBody<B>>: Repeat<Response<Peeked<A>>>,
     T: Runs<Molded<S, F>, Request<ReplayBody<B>>>,
 {
-    type Response = Response<A>;
+    type Response = Response<Peeked<A>>;
     type Error = Error<<Molded<S, F> as Service<Request<ReplayBody<B>>>>::Error>;
-    type Future = RetryFuture<Molded<S, F>, T, Request<ReplayBody<B>>>;
+    type Future = ReplayFuture<RetryFuture<Molded<S, F>, T, Request<ReplayBody<B>>>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.retries.poll_ready(cx)
@@ -101,7 +104,44 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let limit = self.retries.terms().body_limit();
-        self.retries.call(request.map(|body| ReplayBody::new(body, limit)))
+        let kind = request.headers().get(header::CONTENT_TYPE).filter(|_| is_grpc(request.headers()));
+        let grpc = kind.cloned().map(|kind| (kind, self.retries.terms().clone()));
+        ReplayFuture { calling: self.retries.call(request.map(|body| ReplayBody::new(body, limit))), grpc }
+    }
+}
+
+pin_project_lite::pin_project! {
+    /// A call of a [`ReplayService`].
+    #[must_use = "futures do nothing unless polled"]
+    pub struct ReplayFuture<F> {
+        #[pin]
+        calling: F,
+        // The kind of gRPC that it is, if it is one of gRPC.
+        grpc: Option<(HeaderValue, Terms)>,
+    }
+}
+
+impl<F, A, E> Future for ReplayFuture<F>
+where
+    F: Future<Output = Result<Response<Peeked<A>>, Error<E>>>,
+    A: Body,
+    E: fmt::Display + 'static,
+{
+    type Output = Result<Response<Peeked<A>>, Error<E>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let ended = ready!(this.calling.poll(cx));
+        Poll::Ready(ended.or_else(|error| match this.grpc.take() {
+            Some((kind, terms)) => grpc_answer::answer(error, kind, &terms),
+            None => Err(error),
+        }))
+    }
+}
+
+impl<F> fmt::Debug for ReplayFuture<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReplayFuture").finish_non_exhaustive()
     }
 }
 
@@ -207,7 +247,7 @@ impl<D, E> First<D, E> {
         {
             head.extensions.insert(Trailers(trailers.clone()));
         }
-        Response::from_parts(head, Peeked { first: self, rest })
+        Response::from_parts(head, Peeked { first: self, rest: Some(rest) })
     }
 }
 
@@ -232,7 +272,14 @@ impl<D, E> First<D, E> {
 /// ```
 pub struct Peeked<A: Body> {
     first: First<A::Data, A::Error>,
-    rest: A,
+    rest: Option<A>,
+}
+
+impl<A: Body> Peeked<A> {
+    /// Nothing in it.
+    pub(super) fn empty() -> Peeked<A> {
+        Peeked { first: First::NotYet, rest: None }
+    }
 }
 
 /// Nothing in it is pinned but the rest, which does not care.
@@ -245,13 +292,16 @@ impl<A: Body + Unpin> Body for Peeked<A> {
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Came<A::Data, A::Error>> {
         match std::mem::replace(&mut self.first, First::NotYet) {
             First::Came(first) => Poll::Ready(first),
-            First::NotYet => Pin::new(&mut self.rest).poll_frame(cx),
+            First::NotYet => match &mut self.rest {
+                Some(rest) => Pin::new(rest).poll_frame(cx),
+                None => Poll::Ready(None),
+            },
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.first {
-            First::NotYet => self.rest.is_end_stream(),
+            First::NotYet => self.rest.as_ref().is_none_or(Body::is_end_stream),
             First::Came(first) => first.is_none(),
         }
     }
@@ -261,7 +311,7 @@ impl<A: Body + Unpin> Body for Peeked<A> {
             First::Came(Some(Ok(frame))) => frame.data_ref().map_or(0, |data| data.remaining() as u64),
             _ => 0,
         };
-        let rest = self.rest.size_hint();
+        let rest = self.rest.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint);
         let mut hint = SizeHint::new();
         hint.set_lower(rest.lower().saturating_add(first));
         if let Some(upper) = rest.upper() {

@@ -47,7 +47,7 @@ pub struct Said {
 impl Said {
     /// Whether there is nothing to say.
     pub(crate) fn is_silent(&self) -> bool {
-        let is_first = self.attempt <= 1 && Caller::current().is_none_or(|caller| caller.attempt() == 1);
+        let is_first = self.attempt <= 1 && !Caller::is_retry();
         is_first && self.left.is_none() && self.histogram.is_none() && self.key.is_none()
     }
 }

@@ -84,9 +84,9 @@ pub use dialect::{
 pub use fault::Fault;
 pub use idempotency::{BadKey, IDEMPOTENCY_KEY, IdempotencyKey};
 pub use pushback::{Pushback, pushback};
-#[cfg(feature = "tower")]
-pub(crate) use refusal::GRPC_STATUS;
 pub use refusal::refusal;
+#[cfg(feature = "tower")]
+pub(crate) use refusal::{GRPC_MESSAGE, GRPC_PUSHBACK, GRPC_STATUS, grpc_pushback};
 pub use replay::{Replay, Request, is_idempotent, replay};
 pub use rules::{Rules, StatusSet, verdict};
 pub use table::{FAULTS, FaultRow, METHODS, MethodRow, STATUSES, StatusRow};

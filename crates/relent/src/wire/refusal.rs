@@ -9,8 +9,8 @@ const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 const ENVOY_OVERLOADED: HeaderName = HeaderName::from_static("x-envoy-overloaded");
 pub(crate) const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
-const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
-const GRPC_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
+pub(crate) const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+pub(crate) const GRPC_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 /// gRPC's codes: what may be retried, and what is not by anybody who goes by the code alone.
 const RESOURCE_EXHAUSTED: HeaderValue = HeaderValue::from_static("8");
 const UNAVAILABLE: HeaderValue = HeaderValue::from_static("14");
@@ -74,7 +74,7 @@ pub fn refusal(answer: Admit, scope: Scope, asked: &HeaderMap) -> Option<Respons
             headers.insert(header::CONTENT_TYPE, kind.clone());
             headers.insert(GRPC_STATUS, if is_last { RESOURCE_EXHAUSTED } else { UNAVAILABLE });
             headers.insert(GRPC_MESSAGE, HeaderValue::from_static(message));
-            headers.insert(GRPC_PUSHBACK, pushback(wait));
+            headers.insert(GRPC_PUSHBACK, grpc_pushback(wait));
             StatusCode::OK
         }
         None if scope == Scope::Service => StatusCode::TOO_MANY_REQUESTS,
@@ -94,7 +94,7 @@ fn millis(wait: Duration) -> u64 {
 }
 
 /// What gRPC's 32 bits cannot hold is "never": less would be a broken promise.
-fn pushback(wait: Option<Duration>) -> HeaderValue {
+pub(crate) fn grpc_pushback(wait: Option<Duration>) -> HeaderValue {
     match wait.map(millis) {
         Some(wait) if wait <= i32::MAX as u64 => HeaderValue::from(wait),
         _ => HeaderValue::from_static("-1"),

@@ -68,6 +68,12 @@ impl Caller {
         CURRENT.get()
     }
 
+    /// Whether a call made now is made for a retry, so that it is one for the far side.
+    #[inline]
+    pub(in crate::layer) fn is_retry() -> bool {
+        Caller::current().is_some_and(|caller| caller.attempt > 1)
+    }
+
     /// Which attempt of its call the request is, from 1.
     #[inline]
     pub fn attempt(&self) -> u32 {
