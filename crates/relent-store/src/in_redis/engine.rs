@@ -257,7 +257,7 @@ impl Engine for Redis {
 
     async fn abandon(&self, claim: &Claim, why: Abandon) -> Result<Kept, Error> {
         let mut script = self.inner.scripts.abandon.key(self.record(&claim.scope, &claim.key));
-        script.arg(claim.fence.0).arg(u8::from(why == Abandon::Forget));
+        script.arg(claim.fence.0).arg(u8::from(why == Abandon::Forget)).arg(millis(REMEMBERED));
         self.run(&script).await.map(kept)
     }
 

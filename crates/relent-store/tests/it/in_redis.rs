@@ -3,7 +3,8 @@
 use crate::servers::RedisServer;
 use relent::Policy;
 use relent_store::{
-    Any, ErrorKind, Key, Kind, LeaseError, Listed, Replaced, Scope, Store, Version, conformance, in_redis::Redis,
+    Any, Begin, ErrorKind, Fingerprint, Key, Kind, LeaseError, Listed, Nonce, OnUnknown, Replaced, Scope, Started,
+    Store, Version, conformance, in_redis::Redis,
 };
 use std::time::{Duration, Instant};
 
@@ -101,6 +102,59 @@ async fn a_redis_that_is_killed_and_started_again_has_lost_nothing() {
     for (key, version) in keys.iter().zip(versions) {
         assert_eq!(store.read(key).await.unwrap().version, version);
     }
+}
+
+/// What a power loss leaves of an append-only file that is not synced at each commit: its beginning. What was accepted last is
+/// gone, nothing before it; and who claims again what is gone has a greater fence than who had it.
+#[tokio::test]
+async fn an_append_only_file_that_lost_its_end_has_what_came_before() {
+    let mut server = RedisServer::start(&["--appendfsync", "everysec"]);
+    let (scope, keys) = (Scope::new("s").unwrap(), (0..30).map(|nth| Key::new(format!("{nth}")).unwrap()));
+    let keys: Vec<Key> = keys.collect();
+    let begin = |key: &Key| Begin {
+        scope: scope.clone(),
+        key: key.clone(),
+        fingerprint: Fingerprint::NONE,
+        nonce: Nonce::random(),
+        lease: Duration::from_secs(600),
+        keep: Duration::from_secs(600),
+        on_unknown: OnUnknown::Tell,
+    };
+    let mut fences = vec![];
+    {
+        let store = Store::open(&server.url()).await.unwrap();
+        for key in &keys {
+            let Started::Started { fence, .. } = store.begin(&begin(key)).await.unwrap() else { panic!() };
+            fences.push(fence);
+        }
+    }
+    server.kill();
+    let files = std::fs::read_dir(server.folder().join("appendonlydir")).unwrap();
+    let file =
+        files.map(|file| file.unwrap().path()).find(|file| file.to_string_lossy().ends_with(".incr.aof")).unwrap();
+    let (whole, mut kept) = (std::fs::read(&file).unwrap(), vec![]);
+    for cut in [whole.len(), whole.len() - 1, whole.len() * 3 / 4, whole.len() / 2 + 7, whole.len() / 9] {
+        std::fs::write(&file, &whole[..cut]).unwrap();
+        server.again();
+        let store = Store::open(&server.url()).await.unwrap();
+        let listed: Vec<Key> = (store.list(Kind::Records, 100).await.unwrap().into_iter())
+            .map(|listed| match listed {
+                Listed::Record { key, .. } => key,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        let there: Vec<bool> = keys.iter().map(|key| listed.contains(key)).collect();
+        let first = there.iter().take_while(|is| **is).count();
+        assert!(there[first..].iter().all(|is| !is), "{cut}: {there:?}");
+        kept.push(first);
+        if let Some(gone) = keys.get(first) {
+            let Started::Started { fence, unknown: None } = store.begin(&begin(gone)).await.unwrap() else { panic!() };
+            assert!(fence > fences[first], "{cut}: {fence} after {}", fences[first]);
+        }
+        drop(store);
+        server.kill();
+    }
+    assert!(kept[0] == 30 && kept[1] == 29 && kept.is_sorted_by(|more, less| more > less), "{kept:?}");
 }
 
 #[tokio::test]

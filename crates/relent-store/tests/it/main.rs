@@ -1,6 +1,7 @@
 //! The store as its users meet it.
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
+mod clocks;
 mod crash;
 mod cuts;
 mod disk;
@@ -12,6 +13,7 @@ mod keeping;
 mod layer;
 mod leases;
 mod once;
+mod promises;
 mod proxy;
 mod servers;
 mod shared;

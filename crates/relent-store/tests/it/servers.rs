@@ -2,7 +2,7 @@
 
 use std::{
     net::{Ipv4Addr, TcpListener},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -48,6 +48,11 @@ impl RedisServer {
     /// Ends it as a crash would.
     pub(crate) fn kill(&mut self) {
         self.running = None;
+    }
+
+    /// Where it keeps what it accepts.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Starts it again on what it left, and waits until it answers.

@@ -14,7 +14,7 @@ local function claim(fence, since, unknown)
 end
 
 if not is_there(record) then
-    return claim(after(record.fence), now, nil)
+    return claim(after(record.fence or record.last), now, nil)
 end
 if record.fingerprint ~= ARGV[1] then
     heal(KEYS[1], record)
@@ -34,7 +34,7 @@ if busy > 0 then
 end
 local since = record.unknown or record.since
 if ARGV[5] == '1' then
-    return claim(after(record.fence), now, tonumber(since))
+    return claim(after(record.fence or record.last), now, tonumber(since))
 end
 heal(KEYS[1], record)
 return {'unknown', since}
