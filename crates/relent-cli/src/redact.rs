@@ -69,7 +69,10 @@ pub fn is_secret(name: &str) -> bool {
 pub fn url(text: &str) -> String {
     let (scheme, rest) = text.split_at(scheme(text));
     let whole = if scheme.is_empty() { Cow::Owned(format!("http://{text}")) } else { Cow::Borrowed(text) };
-    let host = if is_url(&whole) { rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len()) } else { rest.len() };
+    // A backslash is a slash in the schemes of the web only.
+    let is_of_the_web = Url::parse(&whole).is_ok_and(|url| url.is_special());
+    let ends: &[char] = if is_of_the_web { &['/', '\\', '?', '#'] } else { &['/', '?', '#'] };
+    let host = if is_url(&whole) { rest.find(ends).unwrap_or(rest.len()) } else { rest.len() };
     let shown = match rest[..host].rfind('@') {
         Some(at) => format!("{scheme}{HIDDEN}{}", parameters(&rest[at..])),
         None => format!("{scheme}{}", parameters(rest)),
@@ -110,20 +113,49 @@ pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
 /// ```
 pub fn text(text: &str) -> Cow<'_, str> {
     if !text.contains("://") {
-        return settings(text);
+        return match users(text) {
+            Cow::Borrowed(text) => settings(text),
+            Cow::Owned(text) => Cow::Owned(settings(&text).into_owned()),
+        };
     }
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(slashes) = rest.find("://") {
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
         let begin = rest[..slashes].trim_end_matches(is_name).len();
-        out.push_str(&rest[..begin]);
-        let (whole, after) = rest[begin..].split_at(extent(&rest[begin..]));
-        out.push_str(&url(whole));
+        out.push_str(&users(&rest[..begin]));
+        let (end, user) = extent(&rest[begin..]);
+        let (whole, after) = rest[begin..].split_at(end);
+        match user {
+            Some(at) => out.extend([&whole[..slashes - begin + 3], HIDDEN, &parameters(&whole[at..])]),
+            None => out.push_str(&url(whole)),
+        }
+        rest = after;
+    }
+    out.push_str(&users(rest));
+    Cow::Owned(settings(&out).into_owned())
+}
+
+/// Hides what stands before the `@` in words like `ann:pw@host`: a URL that was given without its scheme.
+fn users(text: &str) -> Cow<'_, str> {
+    let is_user = |before: &str| {
+        let Some((name, password)) = before.split_once(':') else { return false };
+        !name.is_empty() && !password.is_empty() && !password.starts_with(['/', '\\'])
+    };
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(|c| !is_end(c)) {
+        let (before, word) = rest.split_at(start);
+        let (word, after) = word.split_at(word.find(is_end).unwrap_or(word.len()));
+        out.push_str(before);
+        match word.rfind('@') {
+            Some(at) if is_user(&word[..at]) => out.extend([HIDDEN, &word[at..]]),
+            _ => out.push_str(word),
+        }
         rest = after;
     }
     out.push_str(rest);
-    Cow::Owned(settings(&out).into_owned())
+    if out == text { Cow::Borrowed(text) } else { Cow::Owned(out) }
 }
 
 /// What ends a URL in a text, as a rule.
@@ -131,8 +163,8 @@ fn is_end(c: char) -> bool {
     c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`' | '|')
 }
 
-/// How far the URL goes that a text begins with.
-fn extent(text: &str) -> usize {
+/// How far the URL goes that a text begins with, and where the `@` is that stands beyond what looks like its end.
+fn extent(text: &str) -> (usize, Option<usize>) {
     let end = text.find(is_end).unwrap_or(text.len());
     // No host has what a password may have before its first space.
     let is_cut = !is_url(&text[..end]);
@@ -140,8 +172,8 @@ fn extent(text: &str) -> usize {
     let ends = text[end..others].match_indices('@').map(|(at, _)| end + at);
     let of_a_user = |at: &usize| is_cut || !text[..*at].ends_with(is_end);
     match ends.rev().find(of_a_user) {
-        Some(at) => text[at..].find(is_end).map_or(text.len(), |end| at + end),
-        None => end,
+        Some(at) => (text[at..].find(is_end).map_or(text.len(), |end| at + end), Some(at)),
+        None => (end, None),
     }
 }
 
@@ -328,9 +360,21 @@ mod tests {
     /// Where something else was wanted than a URL, nobody has said where it ends.
     #[test]
     fn a_password_may_hold_what_ends_a_url() {
-        for inside in ["p w", "p\"w", "p'w", "p|w", "p<w", "p>w", "p`w", "7 w", "p@ w", "p w@x", "p://w", "", "p "] {
+        for inside in
+            ["p w", "p\"w", "p'w", "p|w", "p<w", "p>w", "p`w", "7 w", "7/w x", "p@ w", "p w@x", "p://w", "", "p "]
+        {
             let given = format!("invalid value 'redis://ann:{inside}@host:6379/0' for '--flag'");
             assert_eq!(text(&given), "invalid value 'redis://***@host:6379/0' for '--flag'", "{given}");
+        }
+        assert_eq!(text(r#""redis://ann:p\"w@h/" is no size"#), r#""redis://***@h/" is no size"#);
+        assert_eq!(url("redis://ann:p\\w@h/"), "redis://***@h/");
+        for (given, shown) in [
+            ("there is no profile \"ann:pw@host\"", "there is no profile \"***@host\""),
+            ("cannot read /x/ann:pw@host: gone", "cannot read ***@host: gone"),
+            ("http://host/ and ann:pw@host", "http://***@host"),
+            ("ann:pw@host and http://host/", "***@host and http://host/"),
+        ] {
+            assert_eq!(text(given), shown);
         }
         // What no user is, stays.
         for same in [
@@ -338,6 +382,8 @@ mod tests {
             "https://host/@scope/package: 404",
             "write it like https://example.com/path",
             "\"http://host:8080/\" and 'https://other/' are two",
+            "store sqlite:/home/ann@example.org/state.db: it is locked",
+            "git@example.org:relent.git, ann@example.org: and @FILE",
         ] {
             assert_eq!(text(same), same);
         }

@@ -8,7 +8,9 @@ pub(crate) mod sharing;
 pub(crate) use args::Args;
 
 use crate::{
+    escape::escape,
     policy_args::PolicyArgs,
+    redact,
     store::{
         args::StoreArgs,
         open::{IfMissing, with},
@@ -52,7 +54,7 @@ fn hold(hand: &Hand, held: Option<Held>) -> Result<ExitCode, Fault> {
         }
         false => {
             let until = if held.is_some() { format!(", until relent upstream release {name}") } else { String::new() };
-            format!("{name} {what}{until} (in {})", place::shown(&url))
+            escape(&redact::text(&format!("{name} {what}{until} (in {})", place::shown(&url)))).into_owned()
         }
     };
     write_out(format!("{text}\n").as_bytes())?;
