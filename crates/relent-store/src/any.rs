@@ -44,7 +44,7 @@ impl Any {
     /// | `memory:` | empty, this process's |
     /// | `sqlite:state.db` | a file, made if it is not there, with mode 0600; `?durability=process` does not wait for the disk |
     /// | `redis://user:secret@host:6379/0` | a server; `rediss://` with TLS |
-    /// | `postgres://user:secret@host:5432/db` | a server |
+    /// | `postgres://user:secret@host:5432/db` | a server; `?sslmode=verify-full` with TLS |
     ///
     /// All take `prefix=NAME_` behind the `?`: what the names of tables and keys begin with, `relent_` by default.
     ///

@@ -7,6 +7,14 @@ pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
     query.split('&').filter(|pair| !pair.is_empty()).map(|pair| pair.split_once('=').unwrap_or((pair, "")))
 }
 
+/// A path that stands in a URL, where `%2B` is a plus, and a plus is one, too.
+#[cfg(any(feature = "redis", feature = "postgres"))]
+pub(crate) fn path(value: &str) -> std::path::PathBuf {
+    let plain = value.replace('+', "%2B").replace('&', "%26").replace('=', "%3D");
+    let decoded = url::form_urlencoded::parse(plain.as_bytes()).next();
+    decoded.map_or_else(|| value.into(), |(path, _)| path.into_owned().into())
+}
+
 /// What is said of a setting that is not known, or has a value that is not. The value is not shown.
 pub(crate) fn unknown(name: &str, known: &'static str) -> Error {
     let what = format!("the store's URL has a setting '{}' that is not known or makes no sense", name.escape_debug());

@@ -4,23 +4,24 @@
 //! nobody reckons with it; and whoever got the connection next would wait behind it. A `statement_timeout` of the
 //! connection's own would not pass a pooler, so the question is cancelled, and the connection leaves the pool.
 
-use super::CONNECT;
+use super::{CONNECT, wire::Wire};
 use deadpool_postgres::Client;
 use tokio_postgres::{
-    NoTls, Row,
+    Row,
     types::{ToSql, Type},
 };
 
 /// A connection on which a question may be under way.
-pub(super) struct Asking(Option<Client>);
+pub(super) struct Asking<'a>(Option<Client>, &'a Wire);
 
-impl Asking {
+impl Asking<'_> {
     pub(super) async fn rows(
         client: Client,
+        wire: &Wire,
         sql: &str,
         params: &[(&(dyn ToSql + Sync), Type)],
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
-        let mut asking = Asking(None);
+        let mut asking = Asking(None, wire);
         let client = asking.0.insert(client);
         let answer = client.query_typed(sql, params).await;
         asking.0 = None;
@@ -28,15 +29,16 @@ impl Asking {
     }
 }
 
-impl Drop for Asking {
+impl Drop for Asking<'_> {
     fn drop(&mut self) {
         let Some(client) = self.0.take().map(Client::take) else { return };
         // Without a runtime the connection is closed, and the question ends by itself.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let wire = self.1.apart();
         runtime.spawn(async move {
             let cancelling = client.cancel_token();
             // A pooler knows the question as long as its connection is open.
-            let _ = tokio::time::timeout(CONNECT, cancelling.cancel_query(NoTls)).await;
+            let _ = tokio::time::timeout(CONNECT, cancelling.cancel_query(wire)).await;
             drop(client);
         });
     }

@@ -1,6 +1,6 @@
 //! The operations, each a function of the database.
 
-use super::{Postgres, VERSION, asking::Asking, fault};
+use super::{Postgres, VERSION, asking::Asking, fault, wire::Watched};
 use crate::{
     Abandon, About, Acquired, Begin, Claim, Delta, Engine, Error, Fence, Held, Holder, Holding, Kept, Key, Kind, Lease,
     Listed, Nonce, OnUnknown, Owner, RecordState, Renewed, Replaced, Scope, Shared, Started, Stored, Time, Version,
@@ -9,6 +9,7 @@ use crate::{
     race::race,
     rules::{self, REMEMBERED},
     time::millis,
+    tls::Checked,
 };
 use std::{
     future::{Future, poll_fn},
@@ -17,8 +18,8 @@ use std::{
     time::Duration,
 };
 use tokio_postgres::{
-    AsyncMessage, Connection, NoTls, Row,
-    tls::NoTlsStream,
+    AsyncMessage, Connection, Row,
+    config::Host,
     types::{FromSql, ToSql, Type},
 };
 
@@ -56,7 +57,7 @@ fn kept(is_kept: bool) -> Kept {
 impl Postgres {
     async fn rows(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {
         let client = self.client().await?;
-        Asking::rows(client, &self.named(sql), params).await.map_err(|err| fault::of(&err))
+        Asking::rows(client, &self.inner.wire, &self.named(sql), params).await.map_err(|err| self.fault(&err))
     }
 
     async fn row(&self, sql: &str, params: &[Param<'_>]) -> Result<Row, Error> {
@@ -329,6 +330,18 @@ impl Engine for Postgres {
         if commits == "off" {
             about.cautions.push("Set synchronous_commit = on, for this user at least.".into());
         }
+        let is_near = |host: &Host| match host {
+            Host::Tcp(host) => host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback()),
+            Host::Unix(_) => true,
+        };
+        if !self.inner.config.get_hosts().iter().all(is_near) {
+            let caution = match self.inner.wire.checked {
+                None => "What goes to the server and back is not encrypted: `?sslmode=verify-full`.",
+                Some(Checked::Nothing) => "Who answers is not asked for a certificate: `?sslmode=verify-full`.",
+                Some(_) => "",
+            };
+            about.cautions.extend(Some(caution.to_owned()).filter(|caution| !caution.is_empty()));
+        }
         about.cautions.push("A failover to an asynchronous replica may lose what was accepted last.".into());
         Ok(about)
     }
@@ -350,7 +363,7 @@ impl Postgres {
         let name = name.as_bytes();
         let row = self.row("SELECT md5($1::bytea)", &[(&name, Type::BYTEA)]).await.ok()?;
         let wanted: String = get(&row, 0).ok()?;
-        let (client, mut connection) = self.inner.config.connect(NoTls).await.ok()?;
+        let (client, mut connection) = self.inner.config.connect(self.inner.wire.apart()).await.ok()?;
         let listen = self.named("LISTEN relent_freed");
         let mut listening = pin!(client.batch_execute(&listen));
         let mut is_listening = false;
@@ -365,7 +378,7 @@ impl Postgres {
 }
 
 fn poll_notification(
-    connection: &mut Connection<tokio_postgres::Socket, NoTlsStream>,
+    connection: &mut Connection<tokio_postgres::Socket, Watched>,
     wanted: &str,
     cx: &mut Context<'_>,
 ) -> Poll<Option<()>> {

@@ -1,12 +1,14 @@
 //! What Postgres's errors mean.
 
 use crate::{Error, ErrorKind};
+use std::error::Error as _;
 use tokio_postgres::error::SqlState;
 
 /// An error of ours for a question that was sent. The server's own words may hold values, so only their code is told.
 pub(super) fn of(err: &tokio_postgres::Error) -> Error {
     match err.code() {
         Some(code) => of_code(code),
+        None if is_nonsense(err) => nonsense(),
         None => Error::new(ErrorKind::Unavailable, "the connection to the Postgres server broke")
             .hint("is the server reachable?")
             .maybe_happened(),
@@ -15,11 +17,27 @@ pub(super) fn of(err: &tokio_postgres::Error) -> Error {
 
 /// An error of ours for a connection that was not made.
 pub(super) fn connecting(err: &tokio_postgres::Error) -> Error {
-    match err.code() {
-        Some(code) => of_code(code),
-        None => Error::new(ErrorKind::Unavailable, "the Postgres server cannot be reached")
-            .hint("is it up? TLS is not spoken by this build: a server that asks for it looks the same"),
+    if let Some(code) = err.code() {
+        return of_code(code);
     }
+    if let Some(ours) = err.source().and_then(|source| source.downcast_ref::<Error>()) {
+        return ours.clone();
+    }
+    if is_nonsense(err) {
+        return nonsense();
+    }
+    if err.source().is_some_and(|source| source.to_string().contains("does not support TLS")) {
+        return Error::new(ErrorKind::Refused, "the Postgres server does not speak TLS")
+            .hint("set ssl = on in postgresql.conf");
+    }
+    Error::new(ErrorKind::Unavailable, "the Postgres server cannot be reached")
+        .hint("is it up, and does it listen there?")
+}
+
+/// The client has names for these, but no way to ask for them.
+fn is_nonsense(err: &tokio_postgres::Error) -> bool {
+    let says = err.to_string();
+    says.starts_with("unexpected message") || says.starts_with("error parsing response")
 }
 
 pub(super) fn nonsense() -> Error {
@@ -39,7 +57,11 @@ fn of_code(code: &SqlState) -> Error {
         }
         "57014" => (ErrorKind::Timeout, "the Postgres server ended the question", ""),
         "25006" => (ErrorKind::ReadOnly, "the Postgres server takes no writes", "is it a replica?"),
-        "28P01" | "28000" => (ErrorKind::Refused, "the Postgres server does not accept the user or the password", ""),
+        "28P01" => (ErrorKind::Refused, "the Postgres server does not accept the user or the password", ""),
+        "28000" => {
+            let hint = "if pg_hba.conf wants TLS: `?sslmode=verify-full`";
+            (ErrorKind::Refused, "the Postgres server does not let this user in from here", hint)
+        }
         "3D000" => (ErrorKind::Refused, "the Postgres server has no such database", "createdb makes one"),
         "42501" => {
             let hint = "the user must be allowed to make tables and functions once, and to use them then";

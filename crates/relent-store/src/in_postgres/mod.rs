@@ -8,13 +8,17 @@ mod asking;
 mod dedupe;
 mod engine;
 mod fault;
+#[cfg(test)]
+mod hostile;
+mod wire;
 
 pub use self::dedupe::{FIRST_TIME, first_time, keep_last};
 
+use self::wire::{Ssl, Wire};
 use crate::{Error, ErrorKind};
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
 use std::{fmt, sync::Arc, time::Duration};
-use tokio_postgres::{NoTls, types::Type};
+use tokio_postgres::types::Type;
 
 /// The version of the tables that this build makes and reads.
 const VERSION: i32 = 1;
@@ -45,6 +49,7 @@ struct Inner {
     pool: Pool,
     /// For connections that listen.
     config: tokio_postgres::Config,
+    wire: Wire,
     prefix: String,
 }
 
@@ -57,7 +62,16 @@ impl fmt::Debug for Postgres {
 
 impl Postgres {
     /// Connects to what a URL names, and makes the tables and functions if they are not there. Behind the `?` may stand
-    /// `prefix=NAME_` (`relent_`), `connections=N` (16), and what libpq knows. TLS is not spoken.
+    /// `prefix=NAME_` (`relent_`), `connections=N` (16), and what libpq knows, `sslmode` and `sslrootcert` among it:
+    ///
+    /// | `sslmode` | |
+    /// |---|---|
+    /// | `disable` (unless told) | plain text |
+    /// | `require` | TLS, with whoever answers; with `sslrootcert`, as `verify-ca` |
+    /// | `verify-ca` | the certificate must come from an authority that is trusted |
+    /// | `verify-full` | and be for the host's name |
+    ///
+    /// `sslrootcert=FILE` names certificates (PEM) that are trusted in the place of the system's.
     ///
     /// # Errors
     ///
@@ -66,6 +80,7 @@ impl Postgres {
     pub async fn open_url(url: &str) -> Result<Postgres, Error> {
         let (server, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut prefix, mut connections, mut rest) = ("relent_", CONNECTIONS, vec![]);
+        let mut ssl = Ssl::default();
         for (name, value) in crate::settings::pairs(query) {
             match name {
                 "prefix" => prefix = value,
@@ -74,6 +89,11 @@ impl Postgres {
                     let number = value.parse().ok().filter(|number| (1..=1000).contains(number));
                     connections = number.ok_or_else(|| crate::settings::unknown(name, known))?;
                 }
+                "sslmode" if ssl.mode(value) => {}
+                "sslmode" => {
+                    return Err(crate::settings::unknown(name, "sslmode=disable|require|verify-ca|verify-full"));
+                }
+                "sslrootcert" => ssl.roots(crate::settings::path(value)),
                 _ => rest.push(format!("{name}={value}")),
             }
         }
@@ -87,12 +107,13 @@ impl Postgres {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT);
         }
+        let wire = Wire::new(&mut config, &ssl)?;
         let settings = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(config.clone(), NoTls, settings);
+        let manager = Manager::from_config(config.clone(), wire.clone(), settings);
         let timeouts = Timeouts { wait: Some(CONNECT), create: Some(CONNECT), recycle: Some(CONNECT) };
         let pool = Pool::builder(manager).max_size(connections).timeouts(timeouts).runtime(Runtime::Tokio1).build();
         let pool = pool.map_err(|_| Error::new(ErrorKind::Unavailable, "no pool of connections can be made"))?;
-        let postgres = Postgres { inner: Arc::new(Inner { pool, config, prefix: prefix.into() }) };
+        let postgres = Postgres { inner: Arc::new(Inner { pool, config, wire, prefix: prefix.into() }) };
         postgres.migrate().await?;
         Ok(postgres)
     }
@@ -105,6 +126,7 @@ impl Postgres {
     async fn client(&self) -> Result<deadpool_postgres::Client, Error> {
         use deadpool_postgres::PoolError;
         self.inner.pool.get().await.map_err(|err| match err {
+            PoolError::Backend(_) if self.inner.wire.took_nonsense() => fault::nonsense(),
             PoolError::Backend(err) => fault::connecting(&err),
             PoolError::Timeout(_) => Error::new(ErrorKind::Unavailable, "no connection to the Postgres server is free")
                 .hint("allow more, by `?connections=N`, or is the server away?"),
@@ -112,16 +134,21 @@ impl Postgres {
         })
     }
 
+    /// What an error means of a question that was sent.
+    fn fault(&self, err: &tokio_postgres::Error) -> Error {
+        if err.code().is_none() && self.inner.wire.took_nonsense() { fault::nonsense() } else { fault::of(err) }
+    }
+
     async fn version(&self) -> Result<Option<i32>, Error> {
         let client = self.client().await?;
         let table = self.named("relent_meta");
         let sql = "SELECT to_regclass($1) IS NOT NULL";
-        let rows = client.query_typed(sql, &[(&table, Type::TEXT)]).await.map_err(|err| fault::of(&err))?;
+        let rows = client.query_typed(sql, &[(&table, Type::TEXT)]).await.map_err(|err| self.fault(&err))?;
         if !rows.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
             return Ok(None);
         }
         let sql = self.named("SELECT version FROM relent_meta");
-        let rows = client.query_typed(&sql, &[]).await.map_err(|err| fault::of(&err))?;
+        let rows = client.query_typed(&sql, &[]).await.map_err(|err| self.fault(&err))?;
         let version = rows.first().and_then(|row| row.try_get(0).ok());
         version.map(Some).ok_or_else(fault::nonsense)
     }
@@ -137,7 +164,7 @@ impl Postgres {
                 let schema = self.named(include_str!("schema.sql"));
                 let client = self.client().await?;
                 // One text is one transaction: all of it or nothing.
-                client.batch_execute(&schema).await.map_err(|err| fault::of(&err))
+                client.batch_execute(&schema).await.map_err(|err| self.fault(&err))
             }
         }
     }

@@ -60,7 +60,7 @@ impl Redis {
         question.answered(answer)
     }
 
-    async fn ask<T: FromRedisValue>(&self, command: &redis::Cmd) -> Result<T, Error> {
+    pub(super) async fn ask<T: FromRedisValue>(&self, command: &redis::Cmd) -> Result<T, Error> {
         let mut question = self.inner.line.question().await?;
         let answer = command.query_async(&mut question.connection).await;
         question.answered(answer)

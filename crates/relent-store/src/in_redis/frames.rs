@@ -14,6 +14,9 @@ const MAX_VALUES: u64 = 65_536;
 /// How deep values may be within values.
 const MAX_DEPTH: usize = 8;
 
+/// How long a line may be, in bytes: a word, a number, or what is wrong.
+const MAX_LINE: usize = 65_536;
+
 /// How long a number may be, in characters.
 const MAX_NUMBER: usize = 24;
 
@@ -39,8 +42,8 @@ enum State {
     /// A value begins.
     #[default]
     Kind,
-    /// A line that counts for nothing; whether its last byte was a carriage return.
-    Line { is_ending: bool },
+    /// A line that counts for nothing: how long it is, and whether its last byte was a carriage return.
+    Line { length: usize, is_ending: bool },
     /// A line with the number of bytes or values that follow.
     Number { kind: u8, text: Vec<u8> },
     /// So many bytes, and an end of line.
@@ -55,7 +58,7 @@ impl Frames {
                 State::Kind => {
                     self.values += 1;
                     self.state = match first {
-                        b'+' | b'-' | b':' | b'_' | b',' | b'#' | b'(' => State::Line { is_ending: false },
+                        b'+' | b'-' | b':' | b'_' | b',' | b'#' | b'(' => State::Line { length: 0, is_ending: false },
                         b'$' | b'!' | b'=' | b'*' | b'~' | b'%' | b'|' | b'>' => {
                             State::Number { kind: first, text: vec![] }
                         }
@@ -63,20 +66,21 @@ impl Frames {
                     };
                     1
                 }
-                State::Line { is_ending } => match bytes.iter().position(|&byte| byte == b'\n') {
-                    Some(end) => {
-                        let is_end = if end == 0 { *is_ending } else { bytes[end - 1] == b'\r' };
-                        *is_ending = false;
-                        if is_end {
-                            self.ended();
-                        }
-                        end + 1
+                State::Line { length, is_ending } => {
+                    let end = bytes.iter().position(|&byte| byte == b'\n');
+                    let used = end.map_or(bytes.len(), |end| end + 1);
+                    *length += used;
+                    if *length > MAX_LINE {
+                        return Err(Nonsense);
                     }
-                    None => {
-                        *is_ending = bytes.last() == Some(&b'\r');
-                        bytes.len()
+                    match end {
+                        Some(0) if *is_ending => self.ended(),
+                        Some(end) if end > 0 && bytes[end - 1] == b'\r' => self.ended(),
+                        Some(_) => *is_ending = false,
+                        None => *is_ending = bytes.last() == Some(&b'\r'),
                     }
-                },
+                    used
+                }
                 State::Number { kind, text } => {
                     let end = bytes.iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |end| end + 1);
                     if text.len() + end > MAX_NUMBER {
@@ -214,11 +218,11 @@ mod tests {
 
     #[test]
     fn what_comes_without_end_is_seen_when_it_is_too_much() {
-        let line = vec![b'a'; 1 << 20];
+        let line = vec![b'a'; 1 << 10];
         let mut frames = Frames::default();
         frames.read(b"+").unwrap();
         let pieces = (0..100).take_while(|_| frames.read(&line).is_ok()).count();
-        assert_eq!(pieces, 16);
+        assert_eq!(pieces, 64);
         // The values of all the arrays of one answer are counted together.
         let mut frames = Frames::default();
         frames.read(b"*60000\r\n").unwrap();

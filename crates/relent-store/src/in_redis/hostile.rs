@@ -83,10 +83,10 @@ async fn an_answer_without_end_is_not_read() {
             };
             let what = format!("{:?} after {honest}: {error:?}", flood.0);
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{what}");
-            assert!(begin.elapsed() < Duration::from_secs(2), "{what}: {:?}", begin.elapsed());
+            assert!(begin.elapsed() < Duration::from_secs(5), "{what}: {:?}", begin.elapsed());
             // What fits into the system's buffers comes on top.
             let sent = sent.load(Ordering::Relaxed);
-            assert!(sent < 40 << 20, "{what}: {sent} bytes");
+            assert!(sent < 80 << 20, "{what}: {sent} bytes");
         }
     }
 }

@@ -5,7 +5,7 @@
 //! where the connection broke.
 
 use super::{fault, nonsense, wire};
-use crate::Error;
+use crate::{Error, tls::Tls};
 use redis::{
     ConnectionAddr, ConnectionInfo, RedisConnectionInfo, RedisError, RedisResult,
     aio::{MultiplexedConnection, PubSub},
@@ -26,6 +26,7 @@ const SILENCE: Duration = Duration::from_millis(250);
 pub(super) struct Line {
     address: ConnectionAddr,
     login: RedisConnectionInfo,
+    tls: Option<Tls>,
     now: Mutex<Option<Connected>>,
     /// Who makes a connection; the others wait for it.
     making: tokio::sync::Mutex<()>,
@@ -71,9 +72,9 @@ impl Watch {
 }
 
 impl Line {
-    pub(super) fn new(server: &ConnectionInfo) -> Line {
+    pub(super) fn new(server: &ConnectionInfo, tls: Option<Tls>) -> Line {
         let (address, login) = (server.addr().clone(), server.redis_settings().clone());
-        Line { address, login, now: Mutex::default(), making: tokio::sync::Mutex::default() }
+        Line { address, login, tls, now: Mutex::default(), making: tokio::sync::Mutex::default() }
     }
 
     fn now(&self) -> MutexGuard<'_, Option<Connected>> {
@@ -97,7 +98,7 @@ impl Line {
             return Ok(connected);
         }
         let is_nonsense = Arc::default();
-        let (connection, reader) = wire::asking(&self.address, &self.login, &is_nonsense).await?;
+        let (connection, reader) = wire::asking(&self.address, &self.login, self.tls.as_ref(), &is_nonsense).await?;
         let (reader, made) = (tokio::spawn(reader).abort_handle(), Instant::now());
         let watch = Arc::new(Watch { reader, made, silent: AtomicU64::new(0), is_nonsense });
         Ok(self.now().insert(Connected { connection, watch }).clone())
@@ -113,7 +114,7 @@ impl Line {
 
     /// A connection of its own that listens.
     pub(super) async fn listening(&self) -> Option<PubSub> {
-        wire::listening(&self.address, &self.login).await
+        wire::listening(&self.address, &self.login, self.tls.as_ref()).await
     }
 }
 

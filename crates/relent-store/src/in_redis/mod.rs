@@ -4,6 +4,8 @@
 //! its append-only file says: [`Store::about`](crate::Store::about) tells. What a failover to a replica loses is lost: a key that was
 //! accepted can be accepted again, so where that must not be, use Postgres.
 //!
+//! A cluster of several nodes is refused: we keep to one server.
+//!
 //! A server that sends more than an answer, or other than one, is left.
 
 mod engine;
@@ -16,10 +18,13 @@ mod scripts;
 mod wire;
 
 use self::{line::Line, scripts::Scripts};
-use crate::{Error, ErrorKind, Key, Scope};
-use redis::IntoConnectionInfo;
+use crate::{
+    Error, ErrorKind, Key, Scope,
+    tls::{Checked, Tls},
+};
+use redis::{ConnectionAddr, IntoConnectionInfo};
 use sha2::{Digest, Sha256};
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, path::Path, sync::Arc, time::Duration};
 
 /// How long an answer is waited for, at once. The store's own policy asks again.
 const RESPONSE: Duration = Duration::from_millis(2500);
@@ -62,30 +67,57 @@ impl Redis {
     /// [`ErrorKind::Invalid`] for a URL or prefix that makes no sense; [`ErrorKind::Refused`], [`ErrorKind::Unavailable`] as
     /// the server says.
     pub async fn open(url: &str, prefix: &str) -> Result<Redis, Error> {
-        crate::settings::check_prefix(prefix)?;
-        let server = url.into_connection_info().map_err(|err| fault::of(&err))?;
-        let inner = Inner { line: Line::new(&server), scripts: Scripts::new(), prefix: prefix.into() };
-        let redis = Redis { inner: Arc::new(inner) };
-        // Whether we are let in shows when something is asked.
-        redis.now().await?;
-        Ok(redis)
+        Redis::connect(url, prefix, None).await
     }
 
-    /// Connects to what a URL names, with `?prefix=NAME_` behind it if it is not to be `relent_`.
+    /// Connects to what a URL names. Behind a `?` may stand `prefix=NAME_` (`relent_`), and for `rediss://`
+    /// `sslrootcert=FILE`, certificates (PEM) in the place of those that the system trusts.
     ///
     /// # Errors
     ///
     /// As [`open`](Redis::open).
     pub async fn open_url(url: &str) -> Result<Redis, Error> {
         let (server, query) = url.split_once('?').unwrap_or((url, ""));
-        let mut prefix = "relent_";
+        let (mut prefix, mut roots) = ("relent_", None);
         for (name, value) in crate::settings::pairs(query) {
             match name {
                 "prefix" => prefix = value,
-                _ => return Err(crate::settings::unknown(name, "prefix=NAME_")),
+                "sslrootcert" => roots = Some(crate::settings::path(value)),
+                _ => return Err(crate::settings::unknown(name, "prefix=NAME_, sslrootcert=FILE")),
             }
         }
-        Redis::open(server, prefix).await
+        Redis::connect(server, prefix, roots.as_deref()).await
+    }
+
+    async fn connect(url: &str, prefix: &str, roots: Option<&Path>) -> Result<Redis, Error> {
+        crate::settings::check_prefix(prefix)?;
+        let server = url.into_connection_info().map_err(|err| fault::of(&err))?;
+        let tls = matches!(server.addr(), ConnectionAddr::TcpTls { .. }).then(|| Tls::new(Checked::Name, roots, None));
+        let line = Line::new(&server, tls.transpose()?);
+        let redis = Redis { inner: Arc::new(Inner { line, scripts: Scripts::new(), prefix: prefix.into() }) };
+        // Whether we are let in shows when something is asked.
+        redis.now().await?;
+        redis.check_alone().await?;
+        Ok(redis)
+    }
+
+    /// All keys of an operation are on one node of a cluster, but which one differs from key to key, and we know one server.
+    async fn check_alone(&self) -> Result<(), Error> {
+        let about = async |what: [&str; 2]| self.ask::<String>(redis::cmd(what[0]).arg(what[1])).await;
+        // Who may not ask finds out when a key is elsewhere.
+        if !about(["INFO", "cluster"]).await.is_ok_and(|info| info.contains("cluster_enabled:1")) {
+            return Ok(());
+        }
+        let info = about(["CLUSTER", "INFO"]).await.unwrap_or_default();
+        let nodes = info.lines().find_map(|line| line.trim().strip_prefix("cluster_size:")?.parse::<u32>().ok());
+        match nodes {
+            Some(nodes @ 2..) => {
+                let what = format!("the Redis server is one of {nodes} of a cluster, which no store is kept in");
+                let hint = "name a server that has all keys: one of its own, or a cluster of one node and its replicas";
+                Err(Error::new(ErrorKind::Unsupported, what).hint(hint))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The name of a key in the server. What is in braces decides on which node of a cluster it is; a hash cannot hold a

@@ -1,7 +1,7 @@
 //! The way to the server, with an eye on what comes back: see [`Frames`].
 
 use super::{RESPONSE, fault, frames::Frames, nonsense};
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, tls::Tls};
 use redis::{
     AsyncConnectionConfig, ConnectionAddr, RedisConnectionInfo,
     aio::{MultiplexedConnection, PubSub},
@@ -25,10 +25,11 @@ use tokio::{
 pub(super) async fn asking(
     address: &ConnectionAddr,
     login: &RedisConnectionInfo,
+    tls: Option<&Tls>,
     is_nonsense: &Arc<AtomicBool>,
 ) -> Result<(MultiplexedConnection, impl Future<Output = ()> + 'static), Error> {
     let made = async {
-        let stream = Watched::new(stream(address).await?, is_nonsense.clone(), true);
+        let stream = Watched::new(stream(address, tls).await?, is_nonsense.clone(), true);
         let config = AsyncConnectionConfig::new().set_response_timeout(Some(RESPONSE));
         let made = MultiplexedConnection::new_with_config(login, stream, config).await;
         made.map_err(|err| if is_nonsense.load(Ordering::Relaxed) { nonsense() } else { fault::of(&err) })
@@ -37,15 +38,19 @@ pub(super) async fn asking(
 }
 
 /// A connection of its own that listens.
-pub(super) async fn listening(address: &ConnectionAddr, login: &RedisConnectionInfo) -> Option<PubSub> {
+pub(super) async fn listening(
+    address: &ConnectionAddr,
+    login: &RedisConnectionInfo,
+    tls: Option<&Tls>,
+) -> Option<PubSub> {
     let made = async {
-        let stream = Watched::new(stream(address).await.ok()?, Arc::default(), false);
+        let stream = Watched::new(stream(address, tls).await.ok()?, Arc::default(), false);
         PubSub::new(login, stream).await.ok()
     };
     timeout(RESPONSE, made).await.ok()?
 }
 
-async fn stream(address: &ConnectionAddr) -> Result<Box<dyn Stream>, Error> {
+async fn stream(address: &ConnectionAddr, tls: Option<&Tls>) -> Result<Box<dyn Stream>, Error> {
     let unreachable = |err: io::Error| fault::of(&err.into());
     let tcp = async |host: &str, port: u16| {
         let stream = TcpStream::connect((host, port)).await?;
@@ -54,15 +59,19 @@ async fn stream(address: &ConnectionAddr) -> Result<Box<dyn Stream>, Error> {
     match address {
         ConnectionAddr::Tcp(host, port) => Ok(Box::new(tcp(host, *port).await.map_err(unreachable)?)),
         ConnectionAddr::TcpTls { host, port, insecure: false, .. } => {
-            let tls = crate::tls::Tls::checked(&crate::tls::system_roots()?)?;
+            let Some(tls) = tls else { return Err(unsupported()) };
             let stream = tcp(host, *port).await.map_err(unreachable)?;
             Ok(Box::new(tls.connect(host, stream).await?))
         }
         #[cfg(unix)]
         ConnectionAddr::Unix(path) => Ok(Box::new(tokio::net::UnixStream::connect(path).await.map_err(unreachable)?)),
-        _ => Err(Error::new(ErrorKind::Unsupported, "this way to a Redis server is not supported")
-            .hint("redis://host, or rediss://host with a certificate that is valid")),
+        _ => Err(unsupported()),
     }
+}
+
+fn unsupported() -> Error {
+    Error::new(ErrorKind::Unsupported, "this way to a Redis server is not supported")
+        .hint("redis://host, or rediss://host with a certificate that is valid")
 }
 
 fn late() -> Error {

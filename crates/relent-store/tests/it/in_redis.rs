@@ -1,17 +1,57 @@
 //! A real Redis.
 
-use crate::servers::RedisServer;
+use crate::servers::{RedisServer, free_port};
 use relent::Policy;
 use relent_store::{
     Any, Begin, ErrorKind, Fingerprint, Key, Kind, LeaseError, Listed, Nonce, OnUnknown, Replaced, Scope, Started,
     Store, Version, conformance, in_redis::Redis,
 };
-use std::time::{Duration, Instant};
+use std::{
+    io::{Read, Write},
+    time::{Duration, Instant},
+};
 
 #[tokio::test]
 async fn redis_conforms() {
     let server = RedisServer::start(&[]);
     conformance::check(&Redis::open(&server.url(), "relent_").await.unwrap()).await.unwrap();
+}
+
+/// Tells a server something, and waits for its answer.
+fn told(port: u16, command: &str) {
+    let mut socket = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    socket.write_all(format!("{command}\r\n").as_bytes()).unwrap();
+    let mut answer = [0; 64];
+    let length = socket.read(&mut answer).unwrap();
+    assert_eq!(&answer[..length], b"+OK\r\n", "{command}");
+}
+
+#[tokio::test]
+async fn a_cluster_of_one_is_used_and_one_of_several_is_refused() {
+    let buses = [free_port(), free_port()].map(|port| port.to_string());
+    let node = |bus: &String| RedisServer::start(&["--cluster-enabled", "yes", "--cluster-port", bus]);
+    let [one, two] = [node(&buses[0]), node(&buses[1])];
+    told(one.port, "CLUSTER ADDSLOTSRANGE 0 16383");
+    let store = Store::open(&one.url()).await.unwrap();
+    // It takes a moment until it believes itself.
+    store.read(&Key::new("a").unwrap()).await.unwrap();
+    conformance::check(store.engine()).await.unwrap();
+
+    told(one.port, "CLUSTER DELSLOTSRANGE 8000 16383");
+    told(two.port, "CLUSTER ADDSLOTSRANGE 8000 16383");
+    told(two.port, "CONFIG SET cluster-require-full-coverage no");
+    told(one.port, "CONFIG SET cluster-require-full-coverage no");
+    told(one.port, &format!("CLUSTER MEET 127.0.0.1 {} {}", two.port, buses[1]));
+    let begin = Instant::now();
+    let error = loop {
+        match Store::open(&one.url()).await {
+            Err(error) => break error,
+            Ok(_) => assert!(begin.elapsed() < Duration::from_secs(10), "the nodes do not meet"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:?}");
+    assert_eq!(error.to_string(), "the Redis server is one of 2 of a cluster, which no store is kept in");
 }
 
 #[tokio::test]

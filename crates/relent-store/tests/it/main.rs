@@ -18,3 +18,4 @@ mod proxy;
 mod servers;
 mod shared;
 mod stories;
+mod tls;

@@ -79,19 +79,26 @@ fn wait_for_port(port: u16) {
 pub(crate) struct PostgresServer {
     pub(crate) port: u16,
     folder: tempfile::TempDir,
+    settings: Vec<String>,
     running: Option<Running>,
 }
 
 impl PostgresServer {
     pub(crate) fn start() -> PostgresServer {
+        PostgresServer::start_with(|_| vec![])
+    }
+
+    /// Starts one with these settings besides. Whoever says which may put files into its folder first.
+    pub(crate) fn start_with(settings: impl FnOnce(&Path) -> Vec<String>) -> PostgresServer {
         let folder = tempfile::tempdir().expect("there is a temporary folder");
         std::fs::create_dir(folder.path().join("data")).expect("it is ours");
+        let settings = settings(folder.path());
         if is_root() {
             // Postgres does not run as root.
             let own = Command::new("chown").arg("-R").arg("postgres").arg(folder.path()).status();
             assert!(own.is_ok_and(|own| own.success()), "the user postgres is there with its package");
         }
-        let mut server = PostgresServer { port: free_port(), folder, running: None };
+        let mut server = PostgresServer { port: free_port(), folder, settings, running: None };
         let mut init = server.program("initdb");
         init.args(["-U", "relent", "-A", "trust", "--no-sync", "-D"]).arg(server.folder.path().join("data"));
         let init = init.stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -115,6 +122,9 @@ impl PostgresServer {
         command
             .args(["-p", &self.port.to_string(), "-h", "127.0.0.1", "-k", "", "-D"])
             .arg(self.folder.path().join("data"));
+        for setting in &self.settings {
+            command.args(["-c", setting]);
+        }
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("postgres is installed");
         self.running = Some(Running(child));
         wait_for_port(self.port);

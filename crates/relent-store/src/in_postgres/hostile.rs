@@ -1,0 +1,88 @@
+//! Servers that were made to do harm.
+
+use super::*;
+use crate::Store;
+use relent::Policy;
+use std::{
+    io::{self, Read, Write},
+    net::{Ipv4Addr, TcpListener, TcpStream},
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::Instant,
+};
+
+/// What a server sends in the place of an answer: its beginning, and what follows without end.
+#[derive(Clone, Copy)]
+struct Flood(&'static [u8], &'static [u8]);
+
+/// "You are in", and "ask".
+const WELCOME: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
+
+/// A server that floods whoever asks, at once or when it has been trusted.
+fn server(is_polite: bool, flood: Flood) -> (String, Arc<AtomicU64>) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let url = format!("postgres://relent@127.0.0.1:{}/shop", listener.local_addr().unwrap().port());
+    let sent = Arc::new(AtomicU64::new(0));
+    let counts = sent.clone();
+    thread::spawn(move || {
+        for socket in listener.incoming().flatten() {
+            let counts = counts.clone();
+            thread::spawn(move || answer(socket, is_polite, flood, &counts));
+        }
+    });
+    (url, sent)
+}
+
+fn answer(mut socket: TcpStream, is_polite: bool, Flood(begin, rest): Flood, counts: &AtomicU64) -> io::Result<()> {
+    let mut buf = [0; 4096];
+    let mut has_asked = socket.read(&mut buf)? > 0;
+    if is_polite {
+        socket.write_all(WELCOME)?;
+        has_asked = socket.read(&mut buf)? > 0;
+    }
+    if !has_asked {
+        return Ok(());
+    }
+    socket.write_all(begin)?;
+    let rest = rest.repeat(65_536 / rest.len());
+    while counts.fetch_add(rest.len() as u64, Ordering::Relaxed) < 1 << 32 {
+        socket.write_all(&rest)?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_not_read() {
+    for flood in [
+        Flood(b"D\x7f\xff\xff\xff", b"0"),
+        Flood(b"R\xff\xff\xff\xff", b"0"),
+        Flood(b"", b"1\0\0\0\x04"),
+        Flood(b"1\0\0\0\x042\0\0\0\x04T\0\0\0\x06\0\0", b"D\0\0\0\x06\0\0"),
+        Flood(b"", b"S\0\0\0\x08a\0b\0"),
+        Flood(b"", b"N\0\0\0\x05\0"),
+        Flood(b"", b"HTTP/1.1 400 Bad Request\r\n"),
+    ] {
+        for is_polite in [false, true] {
+            let (url, sent) = server(is_polite, flood);
+            let begin = Instant::now();
+            let policy = Policy::constant(Duration::from_millis(10)).timeout(Duration::from_secs(5));
+            let error = Store::open_with(&url, policy).await.unwrap_err();
+            let what = format!("{} {is_polite}: {error:?}", flood.0.escape_ascii());
+            assert!(!error.is_transient(), "{what}");
+            assert!(begin.elapsed() < Duration::from_secs(6), "{what}: {:?}", begin.elapsed());
+            let sent = sent.load(Ordering::Relaxed);
+            assert!(sent < 100 << 20, "{what}: {sent} bytes");
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_listens_is_not_flooded_either() {
+    let (url, sent) = server(true, Flood(b"A\x7f\xff\xff\xff", b"0"));
+    let mut config: tokio_postgres::Config = url.parse().unwrap();
+    let wire = Wire::new(&mut config, &Ssl::default()).unwrap();
+    let (client, connection) = config.connect(wire.clone()).await.unwrap();
+    let ended = tokio::join!(client.batch_execute("LISTEN relent_freed"), connection);
+    assert!(ended.0.is_err() && ended.1.is_err() && wire.took_nonsense());
+    assert!(sent.load(Ordering::Relaxed) < 40 << 20);
+}

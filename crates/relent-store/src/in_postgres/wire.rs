@@ -1,0 +1,299 @@
+//! The way to the server: with TLS or without, and with an eye on how much comes back.
+//!
+//! The client keeps all rows of an answer, and what the server says of itself, and makes room for a message as soon as it is
+//! told how long it will be. So lengths and numbers are looked at before.
+
+use crate::{
+    Error, MAX_VALUE,
+    tls::{Checked, Tls},
+};
+use std::{
+    error, io,
+    path::PathBuf,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, ready},
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::{
+    Config, Socket,
+    config::{Host, SslMode, SslNegotiation},
+    tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream},
+};
+
+/// How long one message may be: a value, and what is said about it.
+const MAX_MESSAGE: u64 = MAX_VALUE as u64 + (1 << 20);
+
+/// How many bytes may come after something was asked, and how many messages.
+const MAX_ANSWER: u64 = 64 << 20;
+const MAX_MESSAGES: u64 = 1_000_000;
+
+/// How many of these may be of the kinds that say something of the server, and are no answer.
+const MAX_ASIDES: u64 = 1_000;
+
+/// What is asked of TLS, as libpq has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ssl {
+    /// `None` is plain text.
+    pub(super) checked: Option<Checked>,
+    pub(super) roots: Option<PathBuf>,
+}
+
+impl Ssl {
+    /// `sslmode=..`; whether it is known. `allow` and `prefer` are not, because they let whoever is in between choose.
+    pub(super) fn mode(&mut self, mode: &str) -> bool {
+        self.checked = match mode {
+            "disable" => None,
+            "require" => Some(Checked::Nothing),
+            "verify-ca" => Some(Checked::Authority),
+            "verify-full" => Some(Checked::Name),
+            _ => return false,
+        };
+        true
+    }
+
+    /// `sslrootcert=..`
+    pub(super) fn roots(&mut self, path: PathBuf) {
+        self.roots = Some(path).filter(|path| path.as_os_str() != "system");
+    }
+
+    /// A file of roots makes `require` look at the authority, too.
+    fn effective(&self) -> Option<Checked> {
+        match self.checked {
+            Some(Checked::Nothing) if self.roots.is_some() => Some(Checked::Authority),
+            checked => checked,
+        }
+    }
+}
+
+/// What every connection is made with.
+#[derive(Clone)]
+pub(super) struct Wire {
+    tls: Option<Tls>,
+    pub(super) checked: Option<Checked>,
+    /// Whether a server sent what is no answer, or too much of it.
+    is_nonsense: Arc<AtomicBool>,
+}
+
+impl Wire {
+    /// Also makes the client put the stream into our hands. On a socket of the same machine it does not: who answers there is
+    /// as local as we are, and no TLS is spoken there.
+    pub(super) fn new(config: &mut Config, ssl: &Ssl) -> Result<Wire, Error> {
+        let checked = ssl.effective();
+        let is_direct = config.get_ssl_negotiation() == SslNegotiation::Direct;
+        let protocol = is_direct.then_some("postgresql");
+        let tls = checked.map(|checked| Tls::new(checked, ssl.roots.as_deref(), protocol)).transpose()?;
+        if config.get_hosts().is_empty() {
+            for address in config.get_hostaddrs().to_vec() {
+                config.host(address.to_string());
+            }
+        }
+        let is_remote = |host: &Host| matches!(host, Host::Tcp(_));
+        if config.get_hosts().iter().all(is_remote) {
+            config.ssl_mode(SslMode::Require);
+            if tls.is_none() {
+                // To the client, what we do with the stream is TLS that needs no word before.
+                config.ssl_negotiation(SslNegotiation::Direct);
+            }
+        } else {
+            config.ssl_mode(SslMode::Disable);
+        }
+        Ok(Wire { tls, checked, is_nonsense: Arc::default() })
+    }
+
+    /// The same, for a connection whose nonsense is its own affair.
+    pub(super) fn apart(&self) -> Wire {
+        Wire { is_nonsense: Arc::default(), ..self.clone() }
+    }
+
+    /// Whether a server sent nonsense since this was asked last.
+    pub(super) fn took_nonsense(&self) -> bool {
+        self.is_nonsense.swap(false, Ordering::Relaxed)
+    }
+}
+
+impl MakeTlsConnect<Socket> for Wire {
+    type Stream = Watched;
+    type TlsConnect = To;
+    type Error = Error;
+
+    fn make_tls_connect(&mut self, host: &str) -> Result<To, Error> {
+        Ok(To { wire: self.clone(), host: host.into() })
+    }
+}
+
+/// One server.
+pub(super) struct To {
+    wire: Wire,
+    host: String,
+}
+
+impl TlsConnect<Socket> for To {
+    type Stream = Watched;
+    type Error = Box<dyn error::Error + Sync + Send>;
+    type Future = Pin<Box<dyn Future<Output = Result<Watched, Self::Error>> + Send>>;
+
+    fn connect(self, socket: Socket) -> Self::Future {
+        Box::pin(async move {
+            let To { wire: Wire { tls, is_nonsense, .. }, host } = self;
+            let stream: Box<dyn Stream> = match tls {
+                None => Box::new(socket),
+                Some(tls) => Box::new(tls.connect(&host, socket).await?),
+            };
+            Ok(Watched { stream, messages: Messages::default(), is_nonsense })
+        })
+    }
+}
+
+trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> Stream for S {}
+
+/// A stream that fails where the server sends what is no answer, or too much for one.
+pub(super) struct Watched {
+    stream: Box<dyn Stream>,
+    messages: Messages,
+    is_nonsense: Arc<AtomicBool>,
+}
+
+impl TlsStream for Watched {
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
+        if this.messages.read(&buf.filled()[before..]) {
+            return Poll::Ready(Ok(()));
+        }
+        this.is_nonsense.store(true, Ordering::Relaxed);
+        Poll::Ready(Err(io::ErrorKind::InvalidData.into()))
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let this = &mut *self;
+        let sent = ready!(Pin::new(&mut this.stream).poll_write(cx, buf))?;
+        this.messages.asked();
+        Poll::Ready(Ok(sent))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// The outline of what comes: messages of a kind (one byte) and a length (four, which count themselves).
+#[derive(Debug, Default)]
+struct Messages {
+    head: Vec<u8>,
+    /// Of the present message's body.
+    left: u64,
+    /// Since something was asked.
+    bytes: u64,
+    number: u64,
+    asides: u64,
+}
+
+impl Messages {
+    fn asked(&mut self) {
+        (self.bytes, self.number, self.asides) = (0, 0, 0);
+    }
+
+    /// Whether what came may be.
+    fn read(&mut self, mut bytes: &[u8]) -> bool {
+        self.bytes += bytes.len() as u64;
+        while !bytes.is_empty() {
+            if self.left > 0 {
+                let used = bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+                (self.left, bytes) = (self.left - used as u64, &bytes[used..]);
+                continue;
+            }
+            let used = bytes.len().min(5 - self.head.len());
+            self.head.extend_from_slice(&bytes[..used]);
+            bytes = &bytes[used..];
+            let &[kind, a, b, c, d] = &self.head[..] else { continue };
+            let length = u64::from(u32::from_be_bytes([a, b, c, d]));
+            if !kind.is_ascii_graphic() || !(4..=MAX_MESSAGE).contains(&length) {
+                return false;
+            }
+            self.left = length - 4;
+            self.number += 1;
+            self.asides += u64::from(matches!(kind, b'S' | b'N'));
+            self.head.clear();
+        }
+        self.bytes <= MAX_ANSWER && self.number <= MAX_MESSAGES && self.asides <= MAX_ASIDES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(kind: u8, length: u32) -> Vec<u8> {
+        let mut bytes = vec![kind];
+        bytes.extend(length.to_be_bytes());
+        bytes
+    }
+
+    #[test]
+    fn messages_are_counted_whatever_they_are_cut_into() {
+        let bytes = [message(b'Z', 5), b"I".to_vec(), message(b'1', 4), message(b'D', 10), b"123456".to_vec()].concat();
+        for size in 1..bytes.len() {
+            let mut messages = Messages::default();
+            assert!(bytes.chunks(size).all(|piece| messages.read(piece)));
+            assert_eq!((messages.number, messages.left, messages.bytes), (3, 0, bytes.len() as u64), "{size}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_much_is_seen_before_it_comes() {
+        for (kind, length, may) in [
+            (b'D', 4, true),
+            (b'D', MAX_MESSAGE as u32, true),
+            (b'D', MAX_MESSAGE as u32 + 1, false),
+            (b'D', u32::MAX, false),
+            (b'D', 3, false),
+            (0, 100, false),
+        ] {
+            assert_eq!(Messages::default().read(&message(kind, length)), may, "{kind} {length}");
+        }
+    }
+
+    #[test]
+    fn an_answer_without_end_ends_and_a_question_begins_anew() {
+        let mut messages = Messages::default();
+        let piece = message(b'1', 4).repeat(10_000);
+        assert_eq!((0..1000).take_while(|_| messages.read(&piece)).count(), 100);
+        let mut messages = Messages::default();
+        for _ in 0..300 {
+            assert!(messages.read(&piece));
+            messages.asked();
+        }
+    }
+
+    #[test]
+    fn modes_are_those_of_libpq_that_leave_no_choice_to_who_is_in_between() {
+        let mut ssl = Ssl::default();
+        assert!(ssl.mode("require") && ssl.effective() == Some(Checked::Nothing));
+        ssl.roots("roots.pem".into());
+        assert_eq!(ssl.effective(), Some(Checked::Authority));
+        assert!(ssl.mode("verify-full") && ssl.effective() == Some(Checked::Name));
+        ssl.roots("system".into());
+        assert_eq!(ssl.roots, None);
+        assert!(ssl.mode("disable") && ssl.effective().is_none());
+        assert!(!ssl.mode("prefer") && !ssl.mode("allow") && !ssl.mode("on"));
+    }
+}

@@ -1,0 +1,117 @@
+//! TLS to a server, by rustls with ring.
+
+#[cfg(feature = "postgres")]
+mod lax;
+
+use crate::{Error, ErrorKind};
+use rustls::{
+    ClientConfig, RootCertStore,
+    crypto::{CryptoProvider, ring},
+    pki_types::{CertificateDer, ServerName, pem::PemObject},
+};
+use std::{path::Path, sync::Arc};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+/// What a server must show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Checked {
+    /// A certificate for its name, from an authority that is trusted.
+    Name,
+    /// A certificate from an authority that is trusted.
+    #[cfg(feature = "postgres")]
+    Authority,
+    /// Any certificate: who listens in learns nothing, who is in between everything.
+    #[cfg(feature = "postgres")]
+    Nothing,
+}
+
+/// How a server is asked who it is.
+#[derive(Clone)]
+pub(crate) struct Tls(Arc<ClientConfig>);
+
+impl Tls {
+    /// TLS 1.2 or 1.3. `roots` is a file of certificates (PEM) in the place of those that the system trusts; `protocol` is what
+    /// is spoken over it, where the server wants to be told.
+    pub(crate) fn new(checked: Checked, roots: Option<&Path>, protocol: Option<&str>) -> Result<Tls, Error> {
+        let config = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(|_| Error::new(ErrorKind::Unsupported, "this build has no version of TLS"))?;
+        let roots = || roots.map_or_else(system_roots, roots_of);
+        let mut config = match checked {
+            Checked::Name => config.with_root_certificates(roots()?).with_no_client_auth(),
+            #[cfg(feature = "postgres")]
+            Checked::Authority => lax::config(config, Some(roots()?))?,
+            #[cfg(feature = "postgres")]
+            Checked::Nothing => lax::config(config, None)?,
+        };
+        config.alpn_protocols = protocol.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
+        Ok(Tls(Arc::new(config)))
+    }
+
+    /// Shakes hands with a server of this name.
+    pub(crate) async fn connect<S>(&self, host: &str, stream: S) -> Result<TlsStream<S>, Error>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())
+            .map_err(|_| Error::new(ErrorKind::Invalid, "the store's URL has a host that no certificate can be for"))?;
+        let shaken = TlsConnector::from(self.0.clone()).connect(name, stream).await;
+        shaken.map_err(|err| refused(&err))
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+/// The roots that the system trusts.
+fn system_roots() -> Result<Arc<RootCertStore>, Error> {
+    let mut roots = RootCertStore::empty();
+    // One that cannot be read is left out, as every program does.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        return Err(Error::new(ErrorKind::Unsupported, "the system trusts no certificate authority")
+            .hint("install ca-certificates, or set SSL_CERT_FILE"));
+    }
+    Ok(Arc::new(roots))
+}
+
+/// The certificates of a file.
+fn roots_of(path: &Path) -> Result<Arc<RootCertStore>, Error> {
+    let unusable = |why: String| {
+        let what =
+            format!("the file of certificates {} cannot be used: {why}", path.display().to_string().escape_debug());
+        Error::new(ErrorKind::Invalid, what).hint("PEM, with BEGIN CERTIFICATE in it")
+    };
+    // A pipe would be waited for without end.
+    if !std::fs::metadata(path).map_err(|err| unusable(err.to_string()))?.is_file() {
+        return Err(unusable("it is no regular file".into()));
+    }
+    let mut roots = RootCertStore::empty();
+    let certificates = CertificateDer::pem_file_iter(path).map_err(|err| unusable(err.to_string()))?;
+    for certificate in certificates {
+        let certificate = certificate.map_err(|err| unusable(err.to_string()))?;
+        roots.add(certificate).map_err(|err| unusable(err.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(unusable("there is no certificate in it".into()));
+    }
+    Ok(Arc::new(roots))
+}
+
+/// A handshake that failed: a certificate that is not to be trusted stays so, all else may pass.
+fn refused(err: &std::io::Error) -> Error {
+    match err.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidCertificate(why)) => {
+            let what = format!("the server's certificate is not to be trusted: {why}");
+            Error::new(ErrorKind::Refused, what)
+                .hint("is the host's name the one in the certificate, and its authority known?")
+        }
+        Some(_) => {
+            Error::new(ErrorKind::Refused, "the server and we do not agree on TLS").hint("does it speak TLS there?")
+        }
+        None => Error::new(ErrorKind::Unavailable, "the connection broke in the TLS handshake")
+            .hint("does the server speak TLS there?"),
+    }
+}
