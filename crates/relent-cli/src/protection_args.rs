@@ -115,6 +115,13 @@ pub(crate) fn protected(mut contender: Contender, protection: &Protection) -> Co
         contender.policy = contender.policy.max_pushback(pacer.horizon);
     }
     contender.name = format!("{} + {}", contender.name, parts(protection));
+    let server = Protection { pacer: None, admission: None, whole_seconds: false, ..*protection };
+    for population in &mut contender.populations {
+        population.protection = server;
+        if let Some(pacer) = protection.pacer.filter(|_| population.policy.settings().max_pushback == usual) {
+            population.policy = population.policy.max_pushback(pacer.horizon);
+        }
+    }
     contender.protected(*protection)
 }
 

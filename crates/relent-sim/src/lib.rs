@@ -45,8 +45,8 @@ pub use crate::{
     },
     scenario::{
         Access, Arrivals, Assertion, Batch, Contender, Engine, Ethernet, Figure, Forced, Layers, Network, Newcomers,
-        OptimisticWriters, Picture, Pictures, Problem, Protection, Rate, RateLimit, RetryAfter, Saturated, Scenario,
-        Server, Service, Subject, Trouble, TroubleKind, Windows, World, Writes, presets,
+        OptimisticWriters, Part, Picture, Pictures, Population, Problem, Protection, Rate, RateLimit, RetryAfter,
+        Saturated, Scenario, Server, Service, Subject, Trouble, TroubleKind, Windows, World, Writes, presets,
     },
     simulate::{simulate, simulate_with},
     sweeps::draw_pictures,

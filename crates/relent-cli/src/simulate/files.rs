@@ -42,7 +42,7 @@ pub(crate) fn write_report(
 
 /// What is recommended stands in every plot and table beside the policies that were asked for.
 fn with_recommended(scenario: &Scenario, outcome: &Outcome) -> (Scenario, Outcome) {
-    let (mut scenario, mut outcome) = (scenario.clone(), outcome.clone());
+    let (mut scenario, mut outcome) = with_populations(scenario, outcome);
     let recommended = outcome.advice.as_ref().and_then(|advice| advice.recommended.as_ref());
     if let Some(recommended) = recommended.filter(|recommended| recommended.as_good.is_none()) {
         let record = recommended.record.clone();
@@ -51,6 +51,20 @@ fn with_recommended(scenario: &Scenario, outcome: &Outcome) -> (Scenario, Outcom
             outcome.records.push(record);
         }
     }
+    (scenario, outcome)
+}
+
+/// Each population stands below all clients of its policy, as a policy does.
+fn with_populations(scenario: &Scenario, outcome: &Outcome) -> (Scenario, Outcome) {
+    let (mut scenario, mut outcome) = (scenario.clone(), outcome.clone());
+    if scenario.contenders.iter().all(|contender| contender.populations.is_empty()) {
+        return (scenario, outcome);
+    }
+    let contenders = scenario.contenders.iter();
+    scenario.contenders =
+        contenders.flat_map(|contender| std::iter::once(contender.clone()).chain(contender.apart())).collect();
+    let records = outcome.records.iter();
+    outcome.records = records.flat_map(|record| record.with_populations().cloned()).collect();
     (scenario, outcome)
 }
 

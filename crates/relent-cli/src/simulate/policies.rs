@@ -5,7 +5,7 @@ use relent::{
     Curve, Jitter, PacerSettings, Policy,
     config::{Ceiling, CurveName, Draft},
 };
-use relent_sim::Contender;
+use relent_sim::{Contender, Population};
 use std::time::Duration;
 
 /// What goes without saying in a world, where the policy flags say nothing.
@@ -45,17 +45,54 @@ pub(crate) fn at_once_unless_told(args: &PolicyArgs) -> Result<Contender, Fault>
 
 /// The policies that `--compare` names: of a file, of another system, or by keys and values.
 pub(crate) fn compared(specs: &[String]) -> Result<Vec<Contender>, Fault> {
-    specs.iter().map(|spec| one_of(spec)).collect()
+    specs.iter().map(|spec| one_of(spec, &format!("--compare {spec}"), Draft::default())).collect()
 }
 
-fn one_of(spec: &str) -> Result<Contender, Fault> {
+/// What `--rollout SHARE=POLICY` makes of a policy: the same clients, of which a share has another one already. Keys and
+/// values change the policy that is there.
+pub(crate) fn rolled_out(specs: &[String], old: Option<&Contender>) -> Result<Vec<Contender>, Fault> {
+    let Some(old) = old else {
+        return match specs {
+            [] => Ok(Vec::new()),
+            _ => Err(Fault::new("--rollout: there is no policy that the others have")
+                .hint("say it by flags: relent simulate herd --base 100ms --jitter none --rollout 20%=jitter=full")),
+        };
+    };
+    specs.iter().map(|spec| rollout(spec, old)).collect()
+}
+
+fn rollout(spec: &str, old: &Contender) -> Result<Contender, Fault> {
+    let wrong = |problem: &str| {
+        Fault::new(format!("--rollout {}: {problem}", crate::escape::escape(spec)))
+            .hint("such as 20%=celery, 0.2=relent.toml#new or 20%=jitter=full,base=1s")
+    };
+    let Some((share, new)) = spec.split_once('=') else { return Err(wrong("it is not said what is rolled out")) };
+    let number = share
+        .trim()
+        .strip_suffix('%')
+        .map_or_else(|| share.trim().parse(), |percent| percent.trim().parse().map(|percent: f64| percent / 100.0));
+    let Some(part) = number.ok().filter(|part| (0.0..=1.0).contains(part)) else {
+        return Err(wrong("the share is not between 0 % and 100 %"));
+    };
+    let new = one_of(new, &format!("--rollout {spec}"), Draft::from(old.policy))?;
+    if new.name == old.name {
+        return Err(wrong("that is the policy which is there already"));
+    }
+    let named = Contender::new(format!("{} {}", crate::report::percent(part), new.name), old.policy);
+    Ok(named
+        .with(Population::share(&old.name, 1.0 - part, old.policy))
+        .with(Population::share(&new.name, part, new.policy)))
+}
+
+/// A policy by its spec; keys and values change that of the draft.
+fn one_of(spec: &str, said: &str, base: Draft) -> Result<Contender, Fault> {
     if spec.contains('#') || spec.ends_with(".toml") {
         let args = PolicyArgs { policy: Some(spec.to_owned()), ..PolicyArgs::default() };
         let policy = args.file()?.policy().map_err(|bad| args.fault(&bad))?;
         let name = spec.rsplit_once('#').map_or(spec, |(_, name)| name);
         return Ok(Contender::new(name, policy));
     }
-    let mut draft = Draft::default();
+    let mut draft = if spec.contains('=') { base } else { Draft::default() };
     let mut set = || -> Result<Policy, relent::config::BadSetting> {
         if !spec.contains('=') {
             draft.set("compat", spec)?;
@@ -68,9 +105,8 @@ fn one_of(spec: &str) -> Result<Contender, Fault> {
         }
         draft.policy()
     };
-    let policy = set().map_err(|bad| {
-        Fault::new(format!("--compare {}: {}", crate::escape::escape(spec), bad.problem)).hint(bad.hint)
-    })?;
+    let policy =
+        set().map_err(|bad| Fault::new(format!("{}: {}", crate::escape::escape(said), bad.problem)).hint(bad.hint))?;
     Ok(Contender::new(spec, policy))
 }
 

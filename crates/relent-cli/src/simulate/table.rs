@@ -60,10 +60,10 @@ pub(crate) fn table(outcome: &Outcome, view: View) -> String {
     out
 }
 
-/// The policies, and the one that is recommended.
+/// The policies with the populations of their clients, and the one that is recommended.
 pub(super) fn shown(outcome: &Outcome) -> impl Iterator<Item = &Record> {
     let recommended = outcome.advice.as_ref().and_then(|advice| advice.recommended.as_ref());
-    outcome.records.iter().chain(recommended.map(|recommended| &recommended.record))
+    outcome.records.iter().flat_map(Record::with_populations).chain(recommended.map(|recommended| &recommended.record))
 }
 
 fn columns(outcome: &Outcome) -> Vec<Figure> {

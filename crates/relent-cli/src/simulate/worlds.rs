@@ -126,6 +126,11 @@ pub struct Herd {
     #[arg(long, value_name = "POLICY")]
     pub compare: Vec<String>,
 
+    /// The same clients, of which a share has another policy than that of the flags already, such as 20%=celery; keys and
+    /// values change it: 20%=jitter=full. May be given several times.
+    #[arg(long, value_name = "SHARE=POLICY")]
+    pub rollout: Vec<String>,
+
     /// What protects the server.
     #[command(flatten)]
     pub(crate) protection: ProtectionArgs,
@@ -164,6 +169,7 @@ impl Herd {
         );
         let unsaid = Unsaid { curve: CurveName::Exponential, max_attempts: None };
         let given = policies::given(&self.policy, unsaid)?;
+        let rollouts = policies::rolled_out(&self.rollout, given.as_ref())?;
         let protection = self.protection.protection(&self.policy, self.capacity)?;
         let named = match (given, policies::compared(&self.compare)?) {
             // The best that a policy alone can do, and what else can be done.
@@ -176,7 +182,7 @@ impl Herd {
                 let follows = self.clients <= MOST_FOLLOWED && !counts && self.capacity > 0.0;
                 policies::usual().into_iter().chain(follows.then_some(paced)).collect()
             }
-            (given, others) => given.into_iter().chain(others).collect(),
+            (given, others) => given.into_iter().chain(rollouts).chain(others).collect(),
         };
         scenario.contenders = without_and_with(named, &protection);
         Ok(seeded(scenario, &self.policy))
@@ -228,6 +234,11 @@ pub struct Open {
     #[arg(long, value_name = "POLICY")]
     pub compare: Vec<String>,
 
+    /// The same clients, of which a share has another policy than that of the flags already, such as 20%=celery; keys and
+    /// values change it: 20%=jitter=full. May be given several times.
+    #[arg(long, value_name = "SHARE=POLICY")]
+    pub rollout: Vec<String>,
+
     /// What protects the server.
     #[command(flatten)]
     pub(crate) protection: ProtectionArgs,
@@ -260,7 +271,10 @@ impl Open {
         let mut scenario = Scenario::new("open", World::Service(service));
         scenario.title =
             format!("{} calls a second; the server takes {} a second", grouped(self.rate), grouped(self.capacity));
-        let mut named = vec![policies::at_once_unless_told(&self.policy)?];
+        let given = policies::at_once_unless_told(&self.policy)?;
+        let rollouts = policies::rolled_out(&self.rollout, Some(&given))?;
+        let mut named = vec![given];
+        named.extend(rollouts);
         named.extend(policies::compared(&self.compare)?);
         scenario.contenders = without_and_with(named, &self.protection.protection(&self.policy, self.capacity)?);
         Ok(seeded(scenario, &self.policy))

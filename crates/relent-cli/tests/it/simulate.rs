@@ -243,6 +243,57 @@ fn policies_are_compared_by_flags() {
     assert!(bad.code == Some(125) && bad.stderr.contains("--compare bse=1s: "), "{}", bad.stderr);
 }
 
+/// A share of the clients has another policy: their figures stand below those of all, and add up to them.
+#[test]
+fn a_rollout_is_shown_for_both_populations() {
+    let herd = ["simulate", "herd", "--clients", "1000", "--capacity", "100", "--base", "100ms", "--jitter", "none"];
+    let said = relent(&[&herd[..], &["--rollout", "20%=jitter=full", "--rollout", "0.5=celery"]].concat()).stdout;
+    let names = [
+        "exponential none",
+        "20 % jitter=full",
+        "20 % jitter=full: exponential none",
+        "20 % jitter=full: jitter=full",
+        "50 % celery",
+        "50 % celery: exponential none",
+        "50 % celery: celery",
+    ];
+    let rows: Vec<&str> =
+        said.lines().skip_while(|line| !line.starts_with("ideal")).skip(1).take(names.len()).collect();
+    for (name, row) in names.iter().zip(&rows) {
+        assert!(row.split("  ").next() == Some(*name), "{name}: {said}");
+    }
+    // Keys and values change the policy that is there: it goes on for ever, as that does.
+    assert!(rows[3].contains(" 100 % "), "{said}");
+
+    let json = relent(&[&herd[..], &["--rollout", "20%=jitter=full", "--json"]].concat()).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    let clients = |of: &serde_json::Value| of["clients"].as_u64().expect("a number");
+    assert_eq!((clients(&json[1]), json[1]["populations"].as_array().map(Vec::len)), (1000, Some(2)));
+    assert_eq!(clients(&json[1]["populations"][1]), 200);
+
+    let folder = Folder::new();
+    let page = folder.path().join("report.html");
+    let args = ["--rollout", "20%=jitter=full", "--html", page.to_str().expect("a path")];
+    relent(&[&herd[..], &args].concat());
+    let page = std::fs::read_to_string(&page).expect("it was written");
+    assert!(page.contains("20 % jitter=full: jitter=full"));
+
+    for (spec, problem) in [
+        ("20%", "it is not said what is rolled out"),
+        ("120%=celery", "the share is not between 0 % and 100 %"),
+        ("x=celery", "the share is not between 0 % and 100 %"),
+        ("nan=celery", "the share is not between 0 % and 100 %"),
+        ("20%=bse=1s", "bse"),
+        ("20%=celary", "there is no profile \"celary\""),
+    ] {
+        let bad = relent(&[&herd[..], &["--rollout", spec]].concat());
+        assert!(bad.code == Some(125) && bad.stderr.contains(&format!("--rollout {spec}: ")), "{}", bad.stderr);
+        assert!(bad.stderr.contains(problem), "{}", bad.stderr);
+    }
+    let beside_nothing = relent(&["simulate", "herd", "--rollout", "20%=celery"]);
+    assert!(beside_nothing.stderr.contains("there is no policy that the others have"), "{}", beside_nothing.stderr);
+}
+
 /// A run that loses calls in a rush is not healthy all along, and every call is somewhere.
 #[test]
 fn a_rush_that_costs_calls_is_not_health() {

@@ -59,6 +59,10 @@ pub fn advise(scenario: &Scenario, outcome: &mut Outcome, threads: usize, effort
         // Theory knows what retries do, not what budgets and breakers keep them from doing.
         return;
     }
+    if scenario.has_populations() {
+        // It is one policy that theory speaks of.
+        return;
+    }
     let World::Service(service) = &scenario.world else {
         if matches!(scenario.world, World::Layers(_)) && !control.is_stopped() {
             advice.remedies = remedies::remedies(scenario, outcome, &[], enough, threads, control);

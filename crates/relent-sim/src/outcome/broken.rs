@@ -82,11 +82,14 @@ fn rounded(value: f64) -> f64 {
 }
 
 impl Outcome {
-    /// The assertions that do not hold, of those given, in order.
+    /// The assertions that do not hold, of those given, in order. One that names no policy is about all of them, and not
+    /// about their populations.
     pub fn broken(&self, asserts: &[Assertion]) -> Vec<Broken> {
         let mut broken = Vec::new();
         for assertion in asserts {
-            for record in self.records.iter().filter(|record| assertion.is_about(record)) {
+            let totals = self.records.iter().filter(|_| assertion.policy.is_none());
+            let named = self.records.iter().flat_map(Record::with_populations).filter(|_| assertion.policy.is_some());
+            for record in totals.chain(named).filter(|record| assertion.is_about(record)) {
                 let losses = |other: &&Assertion| other.subject == Subject::Figure(Figure::GaveUp);
                 let may_lose = asserts.iter().filter(losses).any(|other| other.is_about(record));
                 broken.extend(assertion.check(record, may_lose));

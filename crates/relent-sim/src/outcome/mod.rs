@@ -66,9 +66,17 @@ pub struct Record {
     pub bands: Option<Bands>,
     /// The figures of each run, in the order of the seeds.
     pub runs: Vec<Figures>,
+    /// The records of the populations, where the clients are not all alike: each under the name of this one and its own,
+    /// `"RUN: POPULATION"`. Their clients, attempts, successes and all that is counted add up to those of this one.
+    pub populations: Vec<Record>,
 }
 
 impl Record {
+    /// This record, and those of its populations.
+    pub fn with_populations(&self) -> impl Iterator<Item = &Record> {
+        std::iter::once(self).chain(&self.populations)
+    }
+
     /// The mean of a figure over the runs.
     pub const fn get(&self, figure: Figure) -> Option<f64> {
         self.mean.get(figure)

@@ -19,12 +19,15 @@ pub(crate) struct Run {
     pub(crate) health: Vec<Health>,
     /// Things that were counted on the way: `(name, how often, of how many)`.
     pub(crate) notes: Vec<(String, u64, u64)>,
+    /// The same of each population, where there are several.
+    pub(crate) populations: Vec<Run>,
 }
 
 impl Run {
     /// What is kept of the run of a seed, counted from zero: the first one's plots are drawn, of others there is a
     /// trace, as far as there is room for one.
     pub(crate) fn keep(mut self, seed: u32) -> Kept {
+        self.populations = self.populations.into_iter().map(|own| own.keep(seed).run).collect();
         let trace = (seed < MOST_TRACES).then(|| Trace::of(&self.plots));
         if seed > 0 {
             self.plots = Plots { attempts: std::mem::take(&mut self.plots.attempts), ..Plots::default() };

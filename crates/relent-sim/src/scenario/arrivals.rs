@@ -56,6 +56,43 @@ impl Rate {
         Rate { points, spikes: self.spikes.iter().copied().chain(rush).collect() }
     }
 
+    /// The same rate until a time in seconds, and nothing from then on.
+    #[must_use]
+    pub(crate) fn until(&self, end: f64) -> Rate {
+        let mut points: Vec<(f64, f64)> = self.points.iter().copied().filter(|point| point.0 < end).collect();
+        if points.is_empty() {
+            points.push((0.0, self.at(0.0)));
+        }
+        // At the end of a line that a step follows, the rate is that of the line.
+        points.extend(self.pieces(end).last().map(|piece| (end, piece.3)));
+        points.push((end, 0.0));
+        Rate { points, spikes: self.spikes.iter().copied().filter(|spike| *spike < end).collect() }
+    }
+
+    /// All of these rates together until a time in seconds.
+    pub(crate) fn sum(rates: &[Rate], until: f64) -> Rate {
+        let pieces: Vec<Vec<(f64, f64, f64, f64)>> = rates.iter().map(|rate| rate.pieces(until)).collect();
+        let mut times: Vec<f64> = pieces.iter().flatten().flat_map(|piece| [piece.0, piece.2]).collect();
+        times.sort_by(f64::total_cmp);
+        times.dedup();
+        let mut points = Vec::new();
+        for pair in times.windows(2) {
+            let middle = f64::midpoint(pair[0], pair[1]);
+            let over = pieces.iter().filter_map(|own| own.iter().find(|piece| piece.0 <= middle && middle < piece.2));
+            let (mut from, mut to) = (0.0, 0.0);
+            for (t0, r0, t1, r1) in over {
+                let at = |time: f64| r0 + (r1 - r0) * (time - t0) / (t1 - t0);
+                from += at(pair[0]);
+                to += at(pair[1]);
+            }
+            points.extend([(pair[0], from), (pair[1], to)]);
+        }
+        if points.is_empty() {
+            points.push((0.0, rates.iter().map(|rate| rate.at(0.0)).sum()));
+        }
+        Rate { points, spikes: rates.iter().flat_map(|rate| rate.spikes.iter().copied()).collect() }
+    }
+
     /// The points.
     pub fn points(&self) -> &[(f64, f64)] {
         &self.points

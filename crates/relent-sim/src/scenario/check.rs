@@ -2,7 +2,7 @@
 
 use super::{Access, Arrivals, Network, Rate, Windows};
 use super::{Contender, Picture, RetryAfter, Scenario, Service, TroubleKind, World};
-use relent::{Curve, Jitter, duration::Human};
+use relent::{Curve, Jitter, Policy, duration::Human};
 use std::{collections::BTreeSet, error::Error, fmt, ops::Range, time::Duration};
 
 /// Why a scenario cannot be simulated.
@@ -54,11 +54,18 @@ impl Scenario {
         must(!self.limit.is_zero(), "limit", "the limit of time is zero", "leave it out for a day")?;
         for picture in Picture::ALL.into_iter().filter(|picture| self.pictures.get(*picture) == Some(true)) {
             let (key, hint) = (format!("pictures.{}", picture.name()), "leave it out");
-            picture.fits(&self.world).map_err(|reason| Problem::new(key, reason, hint))?;
+            picture.fits(&self.world).map_err(|reason| Problem::new(key.clone(), reason, hint))?;
+            must(!self.has_populations(), &key, "it is of one policy, and there are populations", hint)?;
         }
         let own_rules = matches!(self.world, World::Batch(_) | World::Saturated(_));
         must(own_rules || !self.contenders.is_empty(), "policy", "there is no policy", "add a [policy.NAME]")?;
         self.check_names()?;
+        must(
+            matches!(self.world, World::Service(_)) || !self.has_populations(),
+            "population",
+            "populations are clients of a server, and there is none",
+            "leave them out",
+        )?;
         match &self.world {
             World::Service(service) => {
                 service.check()?;
@@ -158,6 +165,11 @@ fn within(time: Duration, limit: Duration, key: &str, what: &str) -> Result<(), 
 }
 
 impl Scenario {
+    /// Whether the clients of any run are of several populations.
+    pub(crate) fn has_populations(&self) -> bool {
+        self.contenders.iter().any(|contender| !contender.populations.is_empty())
+    }
+
     fn check_names(&self) -> Result<(), Problem> {
         let mut names = BTreeSet::new();
         let twice = self.contenders.iter().find(|contender| !names.insert(&contender.name));
@@ -169,9 +181,13 @@ impl Scenario {
     fn check_drain(&self, service: &Service) -> Result<(), Problem> {
         let Arrivals::Herd { clients, .. } = service.arrivals else { return Ok(()) };
         let Some(capacity) = service.capacity() else { return Ok(()) };
-        let endless = |contender: &Contender| {
-            let settings = contender.policy.settings();
+        let never_ends = |policy: &Policy| {
+            let settings = policy.settings();
             settings.max_attempts.is_none() && settings.max_elapsed.is_none()
+        };
+        let endless = |contender: &Contender| match contender.populations.is_empty() {
+            true => never_ends(&contender.policy),
+            false => contender.populations.iter().any(|population| never_ends(&population.policy)),
         };
         let best = clients as f64 / capacity;
         let in_time = best <= self.limit.as_secs_f64();
@@ -220,7 +236,7 @@ impl Service {
 
     fn check(&self) -> Result<(), Problem> {
         self.check_arrivals()?;
-        check_network(&self.network)?;
+        self.check_network_and_writes()?;
         let server = &self.server;
         let above_zero = |rate: f64| rate > 0.0 && rate.is_finite() && rate <= 1e12;
         let hint = "use requests a second, such as 5000";
@@ -266,6 +282,17 @@ impl Service {
                 check_share("trouble", share)?;
             }
         }
+        must(
+            (1..=8).contains(&self.layers),
+            "layers.depth",
+            "the layers are not between 1 and 8",
+            "1 is the client alone",
+        )
+    }
+
+    /// What may differ between populations.
+    pub(super) fn check_network_and_writes(&self) -> Result<(), Problem> {
+        check_network(&self.network)?;
         if let Some(writes) = self.writes {
             check_share("clients.writes.share", writes.share)?;
             must(
@@ -280,12 +307,6 @@ impl Service {
             "clients.timeout",
             "the timeout is zero",
             "leave it out for none",
-        )?;
-        must(
-            (1..=8).contains(&self.layers),
-            "layers.depth",
-            "the layers are not between 1 and 8",
-            "1 is the client alone",
         )
     }
 
@@ -330,7 +351,7 @@ impl Service {
         )
     }
 
-    fn check_arrivals(&self) -> Result<(), Problem> {
+    pub(super) fn check_arrivals(&self) -> Result<(), Problem> {
         match &self.arrivals {
             Arrivals::Herd { clients, .. } => {
                 must(*clients > 0, "clients.count", "there are no clients", "use 1 or more")?;
@@ -353,6 +374,15 @@ impl Service {
     }
 
     fn check_contender(&self, contender: &Contender) -> Result<(), Problem> {
+        self.check_populations(contender)?;
+        if contender.populations.is_empty() {
+            return self.check_policy(contender);
+        }
+        let mut each = contender.populations.iter().zip(contender.apart());
+        each.try_for_each(|(population, own)| population.service(self).check_policy(&own))
+    }
+
+    fn check_policy(&self, contender: &Contender) -> Result<(), Problem> {
         let settings = contender.policy.settings();
         let name = &contender.name;
         let key = format!("policy.{name}");

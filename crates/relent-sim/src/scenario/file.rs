@@ -1,6 +1,5 @@
 //! Scenario files: TOML in, a scenario out, mistakes shown where they stand.
 
-use super::protection_file as protection;
 use super::{
     Access, Arrivals, Assertion, Batch, Engine, Ethernet, Layers, Network, OptimisticWriters, Rate, Saturated, Subject,
     Windows,
@@ -8,17 +7,41 @@ use super::{
 use super::{
     Contender, Picture, Problem, Protection, RateLimit, RetryAfter, Scenario, Server, Service, Trouble, TroubleKind,
     World, Writes,
+    population_file::Draft,
     table::{Result, Table},
 };
+use super::{population_file as population, protection_file as protection};
 use relent::config::{BadSetting, Config, ConfigError};
-use std::{fs, io::Read, ops::Range, path::Path, time::Duration};
+use std::{fs, io::Read, ops::Range, path::Path, sync::OnceLock, time::Duration};
 use toml::de::{DeTable, DeValue};
 
 /// The tables and keys of a scenario file, apart from `policy`.
-const OTHERS: [&str; 20] = [
-    "name", "title", "seeds", "seed", "engine", "limit", "clients", "network", "server", "trouble", "layers", "lock",
-    "occ", "batch", "ethernet", "channel", "run", "assert", "pictures", "upstream",
+const OTHERS: [&str; 21] = [
+    "name",
+    "title",
+    "seeds",
+    "seed",
+    "engine",
+    "limit",
+    "clients",
+    "network",
+    "server",
+    "trouble",
+    "layers",
+    "lock",
+    "occ",
+    "batch",
+    "ethernet",
+    "channel",
+    "run",
+    "assert",
+    "pictures",
+    "upstream",
+    "population",
 ];
+
+/// The clients of a file that says all about them by its populations.
+static EMPTY: OnceLock<DeTable<'static>> = OnceLock::new();
 
 /// The longest scenario file that is read.
 const LONGEST_FILE: u64 = 1 << 20;
@@ -142,14 +165,16 @@ fn find(root: &Table<'_>, path: &str) -> Range<usize> {
 }
 
 fn read(root: &Table<'_>, config: &Config) -> Result<Scenario> {
-    let mut scenario = Scenario::new(root.text("name")?.unwrap_or_default(), world(root)?);
+    let populations = population::populations(root, config)?;
+    let world = world(root, population::together(&populations))?;
+    let mut scenario = Scenario::new(root.text("name")?.unwrap_or_default(), world);
     root.text("title")?.unwrap_or_default().clone_into(&mut scenario.title);
     scenario.seeds = root.small("seeds")?.unwrap_or(1);
     scenario.first_seed = root.whole("seed")?.unwrap_or(1);
     scenario.limit = root.duration("limit")?.unwrap_or(scenario.limit);
     let engines = [("exact", Engine::Exact), ("count", Engine::Count), ("fluid", Engine::Fluid)];
     scenario.engine = root.word("engine", "engine", &engines)?;
-    scenario.contenders = contenders(root, config, &protection::server(root)?)?;
+    scenario.contenders = contenders(root, config, &protection::server(root)?, &populations)?;
     scenario.asserts = asserts(root, &scenario.contenders)?;
     if let Some(table) = root.table("pictures")? {
         for picture in Picture::ALL {
@@ -168,14 +193,25 @@ const WORLDS: [(&str, &[&str]); 6] = [
     ("ethernet", &[]),
     ("channel", &[]),
     ("occ", &["clients", "network"]),
-    ("lock", &["clients", "network", "layers", "trouble"]),
-    ("server", &["clients", "network", "layers", "trouble"]),
+    ("lock", &["clients", "network", "layers", "trouble", "population"]),
+    ("server", &["clients", "network", "layers", "trouble", "population"]),
 ];
 
 /// Complains about tables of another world, which would mean nothing.
 fn check_tables(root: &Table<'_>) -> Result<()> {
-    const ALL: [&str; 10] =
-        ["batch", "ethernet", "channel", "occ", "lock", "server", "clients", "network", "layers", "trouble"];
+    const ALL: [&str; 11] = [
+        "batch",
+        "ethernet",
+        "channel",
+        "occ",
+        "lock",
+        "server",
+        "clients",
+        "network",
+        "layers",
+        "trouble",
+        "population",
+    ];
     const LAYERS: (&str, &[&str]) = ("layers", &["clients"]);
     let named = WORLDS.into_iter().find(|(name, _)| root.has(name));
     let Some((name, own)) = named.or_else(|| root.has("layers").then_some(LAYERS)) else { return Ok(()) };
@@ -189,7 +225,7 @@ fn check_tables(root: &Table<'_>) -> Result<()> {
     }
 }
 
-fn world(root: &Table<'_>) -> Result<World> {
+fn world(root: &Table<'_>, own: Option<Arrivals>) -> Result<World> {
     check_tables(root)?;
     if let Some(table) = root.table("batch")? {
         return batch(table);
@@ -230,9 +266,20 @@ fn world(root: &Table<'_>) -> Result<World> {
             read
         }
     };
-    let clients = clients_table(root)?;
+    let clients = match (&own, root.has("clients")) {
+        (Some(_), false) => Table::new(root.source(), "clients", EMPTY.get_or_init(DeTable::new)),
+        _ => clients_table(root)?,
+    };
     let service = Service {
-        arrivals: arrivals(&clients)?,
+        arrivals: match own {
+            Some(_) if clients.has("count") || clients.has("rate") => {
+                let key = if clients.has("count") { "count" } else { "rate" };
+                let problem = "the populations have a count or rate of their own, and so have the clients";
+                return Err(clients.wrong(clients.span(key), problem, "leave it out here"));
+            }
+            Some(together) => together,
+            None => arrivals(&clients)?,
+        },
         network: network(root)?,
         timeout: clients.duration("timeout")?,
         writes: writes(&clients)?,
@@ -282,7 +329,7 @@ fn count(clients: &Table<'_>) -> Result<u64> {
     }
 }
 
-fn arrivals(clients: &Table<'_>) -> Result<Arrivals> {
+pub(super) fn arrivals(clients: &Table<'_>) -> Result<Arrivals> {
     let Some(rate) = clients.value("rate") else {
         return Ok(Arrivals::Herd {
             clients: count(clients)?,
@@ -327,7 +374,7 @@ fn arrivals(clients: &Table<'_>) -> Result<Arrivals> {
     })
 }
 
-fn writes(clients: &Table<'_>) -> Result<Option<Writes>> {
+pub(super) fn writes(clients: &Table<'_>) -> Result<Option<Writes>> {
     let Some(table) = clients.table("writes")? else { return Ok(None) };
     let writes = Writes {
         share: table.number("share")?.unwrap_or(0.1),
@@ -347,7 +394,13 @@ enum Shape {
 }
 
 fn network(root: &Table<'_>) -> Result<Network> {
-    let Some(table) = root.table("network")? else { return Ok(Network::round_trip(Duration::from_millis(10))) };
+    match root.table("network")? {
+        Some(table) => network_of(table),
+        None => Ok(Network::round_trip(Duration::from_millis(10))),
+    }
+}
+
+pub(super) fn network_of(table: Table<'_>) -> Result<Network> {
     let one_way = match (table.duration("rtt")?, table.duration("one_way")?) {
         (Some(_), Some(_)) => {
             return Err(table.wrong(table.span("rtt"), "rtt and one_way are the same twice", "leave one of them out"));
@@ -558,37 +611,53 @@ fn channel(table: Table<'_>) -> Result<World> {
 }
 
 /// The policies that run: those of `[[run]]`, or all of them in the order of the file.
-fn contenders(root: &Table<'_>, config: &Config, server: &Protection) -> Result<Vec<Contender>> {
+fn contenders(root: &Table<'_>, config: &Config, server: &Protection, all: &[Draft]) -> Result<Vec<Contender>> {
     let mut contenders = Vec::new();
     for value in root.list("run") {
         let table = root.table_of("a run", value)?;
-        let Some(name) = table.text("policy")? else {
-            return Err(table.wrong(value.span(), "a run names no policy", "policy = \"NAME\""));
+        let (own, alone) = (table.text("name")?, population::alone(all, server));
+        let mut contender = match (table.text("policy")?, alone) {
+            (Some(name), _) => {
+                let span = table.span("policy");
+                let policy = config.policy(name).map_err(|bad| table.wrong(span, bad.problem, bad.hint))?;
+                let protection = protection::of_run(&table, config, name, server)?;
+                let contender = Contender::new(own.unwrap_or(name), policy).protected(protection);
+                population::of_run(&table, config, contender, name, all)?
+            }
+            // Who there is has policies already.
+            (None, Some(together)) if population::all_have_policies(all) => {
+                let named = Contender { populations: Vec::new(), ..together };
+                let protection = protection::of_run(&table, config, "", server)?;
+                let named = Contender { name: own.unwrap_or(&named.name).to_owned(), protection, ..named };
+                population::of_run(&table, config, named, "", all)?
+            }
+            _ => return Err(table.wrong(value.span(), "a run names no policy", "policy = \"NAME\"")),
         };
-        let span = table.span("policy");
-        let policy = config.policy(name).map_err(|bad| table.wrong(span, bad.problem, bad.hint))?;
-        let mut contender = Contender::new(table.text("name")?.unwrap_or(name), policy);
         if table.has("retry_after") {
             contender.retry_after = Some(retry_after(&table)?);
         }
-        contender.protection = protection::of_run(&table, config, name, server)?;
         contenders.push(contender);
         table.finish()?;
     }
     if !contenders.is_empty() {
         return Ok(contenders);
     }
+    if population::all_have_policies(all) {
+        return Ok(population::alone(all, server).into_iter().collect());
+    }
     let Some(table) = root.table("policy")? else { return Ok(contenders) };
     for (name, _, span) in table.entries() {
-        if config.names().any(|known| known == name) {
+        if config.names().any(|known| known == name) && !population::is_taken(root, name) {
             let policy = config.policy(name).map_err(|bad| table.wrong(span, bad.problem, bad.hint))?;
-            contenders.push(Contender::new(name, policy).protected(protection::of_policy(config, Some(name), server)));
+            let contender = Contender::new(name, policy).protected(protection::of_policy(config, Some(name), server));
+            contenders.push(population::among(contender, all));
         }
     }
     if contenders.is_empty() {
         let unnamed = config.draft(None).and_then(|draft| draft.policy());
         let policy = unnamed.map_err(|bad| table.wrong(root.span("policy"), bad.problem, bad.hint))?;
-        contenders.push(Contender::new("policy", policy).protected(protection::of_policy(config, None, server)));
+        let contender = Contender::new("policy", policy).protected(protection::of_policy(config, None, server));
+        contenders.push(population::among(contender, all));
     }
     Ok(contenders)
 }
@@ -602,8 +671,11 @@ fn asserts(root: &Table<'_>, contenders: &[Contender]) -> Result<Vec<Assertion>>
             asserts.push(bound(&table, subject, value, None)?);
             continue;
         }
-        if !contenders.iter().any(|contender| contender.name == name) {
+        let apart: Vec<String> =
+            contenders.iter().flat_map(Contender::apart).map(|population| population.name).collect();
+        if !contenders.iter().any(|contender| contender.name == name) && !apart.iter().any(|own| own == name) {
             let mut names: Vec<&str> = contenders.iter().map(|contender| contender.name.as_str()).collect();
+            names.extend(apart.iter().map(String::as_str));
             names.extend(crate::scenario::Figure::ALL.map(crate::scenario::Figure::name));
             names.push("recovered");
             let bad = BadSetting::unknown("figure or policy", name, &names);

@@ -11,6 +11,8 @@ mod layers;
 mod network;
 mod optimistic_writers;
 mod pictures;
+mod population;
+mod population_file;
 pub mod presets;
 mod protection;
 mod protection_file;
@@ -29,6 +31,7 @@ pub use self::{
     network::Network,
     optimistic_writers::OptimisticWriters,
     pictures::{Picture, Pictures},
+    population::{Part, Population},
     protection::{Newcomers, Protection},
     service::{RateLimit, RetryAfter, Server, Service, Trouble, TroubleKind, Writes},
 };
@@ -92,12 +95,15 @@ pub struct Contender {
     pub retry_after: Option<RetryAfter>,
     /// The machines that protect the far side from them.
     pub protection: Protection,
+    /// Who the clients are, where they are not all alike; then these are all of them, and `policy` is of no consequence.
+    pub populations: Vec<Population>,
 }
 
 impl Contender {
     /// A policy under a name.
     pub fn new(name: impl Into<String>, policy: Policy) -> Contender {
-        Contender { name: name.into(), policy, retry_after: None, protection: Protection::default() }
+        let protection = Protection::default();
+        Contender { name: name.into(), policy, retry_after: None, protection, populations: Vec::new() }
     }
 
     /// The same contender, whose server answers refusals with this.

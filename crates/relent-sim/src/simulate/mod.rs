@@ -183,7 +183,10 @@ fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) -> Result<(
     let at_once = most.saturating_mul(threads.clamp(1, jobs.max(1)) as u64);
     let traces = u64::from(scenario.seeds.min(MOST_TRACES)).saturating_mul(A_TRACE);
     let drawn = (plans.len() as u64).saturating_mul(A_PLOT.saturating_add(traces));
-    let results = (jobs as u64).saturating_mul(A_RESULT).saturating_add(drawn);
+    let populations: usize = scenario.contenders.iter().map(|contender| contender.populations.len()).sum();
+    let drawn = drawn.saturating_add((populations as u64).saturating_mul(A_PLOT));
+    let jobs_and_parts = jobs as u64 + populations as u64 * u64::from(scenario.seeds);
+    let results = jobs_and_parts.saturating_mul(A_RESULT).saturating_add(drawn);
     let needed = at_once.saturating_add(results);
     match plan::free_memory() {
         Some(free) if needed > free => {
@@ -239,7 +242,18 @@ pub(crate) fn record(contender: &Contender, engine: Engine, runs: &[Option<Kept>
         plots: Plots { attempts: attempts(&runs), ..first.cloned().unwrap_or_default() },
         bands: Bands::of(kept.iter().filter_map(|kept| kept.trace.clone()).collect()),
         runs: figures,
+        populations: populations(contender, engine, &kept),
     }
+}
+
+/// The populations of the runs, each as the record of a policy.
+fn populations(contender: &Contender, engine: Engine, kept: &[&Kept]) -> Vec<Record> {
+    let own = |(place, own): (usize, Contender)| {
+        let of = |kept: &&Kept| kept.run.populations.get(place).map(|run| Kept { run: run.clone(), trace: None });
+        record(&own, engine, &kept.iter().map(of).collect::<Vec<_>>())
+    };
+    let has_some = kept.iter().any(|kept| !kept.run.populations.is_empty());
+    contender.apart().enumerate().filter(|_| has_some).map(own).collect()
 }
 
 /// How many clients of all runs were done after so many attempts.

@@ -91,7 +91,7 @@ pub(crate) fn memory(scenario: &Scenario, plan: &Plan) -> u64 {
         (_, Plan::Count(levels, grid) | Plan::Fluid(levels, grid)) => {
             return FIXED.saturating_add(grid.slots.saturating_mul(8 * levels.len() as u64));
         }
-        (World::Service(service), _) if scenario.contenders.iter().any(|c| c.protection.has_upstream()) => {
+        (World::Service(service), _) if scenario.contenders.iter().any(Contender::has_upstream) => {
             let upstreams = service.processes().saturating_mul(size_of::<relent::Upstream>() as u64);
             return FIXED.saturating_add(upstreams).saturating_add((service.clients() * 320.0) as u64);
         }

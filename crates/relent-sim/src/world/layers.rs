@@ -123,7 +123,7 @@ fn one_call(
             meter.connected(now, 0, failures + 1);
             return None;
         }
-        match chain.fail(Failure { client, failures, started: 0, now, verdict: Verdict::Transient }) {
+        match chain.fail(Failure { client, place: 0, failures, started: 0, now, verdict: Verdict::Transient }) {
             Decision::Retry(delay) => now = now.saturating_add(crate::time::nanos(delay)),
             Decision::GiveUp(reason) => {
                 meter.gave_up(now, reason, failures + 1);

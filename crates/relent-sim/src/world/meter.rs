@@ -304,6 +304,7 @@ impl Meter {
             gave_up: self.gave_up,
             health: self.health,
             notes: Vec::new(),
+            populations: Vec::new(),
         }
     }
 
@@ -406,6 +407,10 @@ impl Meter {
     fn recovery(&self, trouble_ends: u64) -> Option<u64> {
         const LASTING: u64 = 5_000_000_000;
         let first = trouble_ends.div_ceil(HEALTH_NS);
+        // Where no more calls begin, nobody knows.
+        if self.sum(first * HEALTH_NS, u64::MAX).began == 0 {
+            return None;
+        }
         let bin = (first..self.health.len() as u64).find(|bin| {
             let from = bin * HEALTH_NS;
             let (now, lasting) = (self.sum(from, from + HEALTH_NS), self.sum(from, from + LASTING));

@@ -116,7 +116,7 @@ impl Row<'_> {
             return;
         }
         self.meter.rejected(now);
-        let failure = Failure { client, failures, started: 0, now: reply, verdict: Verdict::Transient };
+        let failure = Failure { client, place: 0, failures, started: 0, now: reply, verdict: Verdict::Transient };
         match self.clients.fail(failure) {
             Decision::Retry(delay) => {
                 self.bounds.check(failures + 1, crate::time::nanos(delay), Verdict::Transient);

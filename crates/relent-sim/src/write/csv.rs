@@ -8,7 +8,9 @@ use crate::{
 use std::time::Duration;
 
 impl Outcome {
-    /// A header and a row a policy. A figure without meaning is an empty field.
+    /// A header and a row a policy, and one for each of its populations: those name the policy whose clients they are among
+    /// in the last field, `population_of`, which is empty where a row is of all clients. A figure without meaning is an
+    /// empty field.
     pub fn to_csv(&self) -> String {
         let mut header: Vec<String> =
             ["scenario", "policy", "engine", "clients", "seeds"].map(ToOwned::to_owned).to_vec();
@@ -19,9 +21,13 @@ impl Outcome {
             ["recovered", "recovered_sd", "recovered_low", "recovered_high", "gave_up_by_reason", "stopped"]
                 .map(ToOwned::to_owned),
         );
-        header.extend(["safe_load", "fatal_outage_s", "survived_outage_s"].map(ToOwned::to_owned));
+        header.extend(["safe_load", "fatal_outage_s", "survived_outage_s", "population_of"].map(ToOwned::to_owned));
         let mut lines = vec![header.join(",")];
-        for (place, record) in self.records.iter().enumerate() {
+        let records = self.records.iter().enumerate().flat_map(|(place, all)| {
+            let own = all.populations.iter().map(move |own| (usize::MAX, own, all.policy.as_str()));
+            std::iter::once((place, all, "")).chain(own)
+        });
+        for (place, record, population_of) in records {
             let mut row = vec![
                 field(&self.scenario),
                 field(&record.policy),
@@ -43,6 +49,7 @@ impl Outcome {
             row.push(field(&reasons.collect::<Vec<_>>().join("; ")));
             row.push(field(record.stopped.as_deref().unwrap_or("")));
             row.extend(self.safety(place));
+            row.push(field(population_of));
             lines.push(row.join(","));
         }
         lines.join("\r\n") + "\r\n"

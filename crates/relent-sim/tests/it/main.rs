@@ -11,6 +11,7 @@ mod herd;
 mod input;
 mod layers;
 mod open;
+mod populations;
 mod protection;
 mod queues;
 mod rows;

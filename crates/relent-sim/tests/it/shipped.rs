@@ -56,7 +56,30 @@ fn others() {
         assert!(outcome.records.len() >= 3, "{name}");
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
-    assert_eq!(folder.read_dir().expect("the folder is there").count(), 15, "a new scenario wants a test");
+    assert_eq!(folder.read_dir().expect("the folder is there").count(), 17, "a new scenario wants a test");
+}
+
+/// A fifth of the clients has the new policy: it does better, and so do the others.
+#[test]
+fn rollout() {
+    let (_, outcome) = run("rollout.toml", |_| ());
+    assert_eq!(names(&outcome), ["old", "20 % new", "new"]);
+    let [old, fifth, new] = &outcome.records[..] else { panic!("there are three") };
+    let [stayed, went] = &fifth.populations[..] else { panic!("there are two populations") };
+    assert_eq!((stayed.clients, went.clients), (40_000, 10_000));
+    let get = |record: &relent_sim::Record, figure| record.get(figure).expect("it has a meaning");
+    assert!(get(went, Figure::P99S) < get(stayed, Figure::P99S) / 3.0);
+    assert!(get(stayed, Figure::DrainS) < get(old, Figure::DrainS) - 15.0);
+    assert!(get(new, Figure::DrainS) < get(fifth, Figure::DrainS));
+}
+
+#[test]
+fn mobile_and_batch() {
+    let (_, outcome) = run("mobile-and-batch.toml", |_| ());
+    assert_eq!(names(&outcome), ["batch at once", "batch with a limiter"]);
+    let lost =
+        |place: usize| outcome.records[place].populations[0].get(Figure::WastedPerClient).expect("it is counted");
+    assert!(lost(0) > 0.2 && lost(1) < 0.01, "{} {}", lost(0), lost(1));
 }
 
 /// The examples of the documentation are scenarios.
@@ -65,11 +88,18 @@ fn the_page_tells_the_truth() {
     let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulate-reference.md"));
     let page = page.expect("the page is there");
     let blocks: Vec<&str> = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert_eq!(blocks.len(), 2);
+    assert_eq!(blocks.len(), 5);
     let whole = Scenario::parse(blocks[0]).expect("the long example is a scenario");
     assert_eq!((whole.contenders.len(), whole.asserts.len()), (1, 4));
     let rest = "[server]\ncapacity = 500\n[policy]\nbase = \"1s\"";
     Scenario::parse(&format!("{}\n{rest}", blocks[1])).expect("the short example is the clients of one");
+    let policies = ["old", "new", "phones"].map(|name| format!("[policy.{name}]\nbase = \"1s\"\n")).concat();
+    let server = format!("[server]\ncapacity = 500\n{policies}");
+    for (block, clients) in [(2, "[clients]\ncount = 10\n"), (3, ""), (4, "[clients]\ncount = 10\n")] {
+        let text = format!("{clients}{server}{}", blocks[block]);
+        let scenario = Scenario::parse(&text).expect("the examples of populations are some");
+        assert!(scenario.contenders.iter().all(|contender| contender.populations.len() == 2), "{text}");
+    }
 }
 
 /// The scenarios of the machines that protect the far side.

@@ -173,6 +173,7 @@ impl Tally {
             gave_up,
             health: Vec::new(),
             notes: Vec::new(),
+            populations: Vec::new(),
         }
     }
 

@@ -118,6 +118,7 @@ pub(crate) fn run(batch: &Batch, windows: Windows, draws: Draws, control: &Contr
         gave_up: BTreeMap::new(),
         health: Vec::new(),
         notes: Vec::new(),
+        populations: Vec::new(),
     }
 }
 

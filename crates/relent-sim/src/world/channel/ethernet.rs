@@ -236,6 +236,7 @@ impl Tally {
             gave_up: self.gave_up,
             health: Vec::new(),
             notes,
+            populations: Vec::new(),
         }
     }
 }

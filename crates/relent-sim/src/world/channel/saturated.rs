@@ -56,6 +56,7 @@ pub(crate) fn run(saturated: &Saturated, draws: Draws, control: &Control) -> Run
         gave_up: BTreeMap::new(),
         health: Vec::new(),
         notes: notes(saturated, slots, sent, heard, busy),
+        populations: Vec::new(),
     }
 }
 

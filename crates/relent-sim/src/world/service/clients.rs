@@ -7,6 +7,8 @@ use relent::{Call, Decision, Policy, Saved, Timestamp, Verdict, rng::mix};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failure {
     pub(crate) client: u32,
+    /// Which population the client is of.
+    pub(crate) place: usize,
     /// Attempts before the one that failed.
     pub(crate) failures: u32,
     /// When the client's call began.
@@ -69,7 +71,7 @@ fn common_memory(policy: &Policy) -> Vec<u64> {
 impl Clients for Single<'_> {
     #[inline(always)]
     fn fail(&mut self, failure: Failure) -> Decision {
-        let Failure { client, failures, started, now, verdict } = failure;
+        let Failure { client, failures, started, now, verdict, .. } = failure;
         let saved = Saved { failures, memory: self.memory(client, failures) };
         let seed = self.draws.call(u64::from(client));
         let mut call = self.policy.resume(Timestamp::from_nanos(started), seed, saved);
@@ -156,7 +158,7 @@ mod tests {
     use std::time::Duration;
 
     fn failure(failures: u32, now: u64) -> Failure {
-        Failure { client: 3, failures, started: 0, now, verdict: Verdict::Transient }
+        Failure { client: 3, place: 0, failures, started: 0, now, verdict: Verdict::Transient }
     }
 
     #[test]

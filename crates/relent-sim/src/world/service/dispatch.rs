@@ -2,9 +2,10 @@
 //! dropping what nobody waits for any more. An event for each arrival, completion and end of patience.
 
 use super::{
+    cast::{Cast, Mixed},
     clients::{Clients, Failure, Layered, Single},
     door::Door,
-    predict::{MOST_INSIDE, Manners, Starts},
+    predict::{MOST_INSIDE, Starts},
     work::Work,
 };
 use crate::{
@@ -16,10 +17,7 @@ use crate::{
     outcome::run::Run,
     scenario::{Arrivals, speed::Speed},
     time::PreciseTime,
-    world::{
-        bounds::Bounds,
-        meter::{Judge, Meter},
-    },
+    world::{meter::Judge, meters::Meters},
 };
 use relent::{Decision, Reason, Timestamp, Verdict};
 use std::{
@@ -63,24 +61,28 @@ struct State {
 /// Runs the scenario.
 pub(crate) fn run(task: &Task<'_>) -> Run {
     let policy = &task.contender.policy;
-    let starts = Starts::new(task.service, task.draws);
+    let (cast, starts) = Cast::new(task);
     let layers = task.service.layers;
+    if cast.only().is_none() {
+        let clients = Mixed::new(task.contender, task.draws, starts.len());
+        return World::new(task, clients, cast, starts).run();
+    }
     if layers <= 1 {
         let clients = Single::new(policy, task.draws, starts.len());
-        return World::new(task, clients, starts).run();
+        return World::new(task, clients, cast, starts).run();
     }
     let times = (0..starts.len()).map(|client| starts.of(client as u32));
     let clients = Layered::new(policy, task.draws, times, layers, task.service.say_overloaded);
-    World::new(task, clients, starts).run()
+    World::new(task, clients, cast, starts).run()
 }
 
 struct World<'a, C> {
     task: &'a Task<'a>,
     coming: BinaryHeap<Reverse<Happening>>,
     clients: C,
+    cast: Cast<'a>,
     starts: Starts,
     states: Vec<State>,
-    manners: Manners,
     door: Door,
     speed: Speed,
     work: Work,
@@ -91,13 +93,12 @@ struct World<'a, C> {
     serving: BTreeMap<(u32, u32), PreciseTime>,
     idle: u32,
     busy: PreciseTime,
-    meter: Meter,
-    bounds: Bounds,
+    meter: Meters,
     until: Option<u64>,
 }
 
 impl<'a, C: Clients> World<'a, C> {
-    fn new(task: &'a Task<'a>, clients: C, starts: Starts) -> World<'a, C> {
+    fn new(task: &'a Task<'a>, clients: C, cast: Cast<'a>, starts: Starts) -> World<'a, C> {
         let until = match &task.service.arrivals {
             Arrivals::Open { until, .. } => Some(crate::time::nanos(*until)),
             Arrivals::Herd { .. } => None,
@@ -110,7 +111,6 @@ impl<'a, C: Clients> World<'a, C> {
             coming: BinaryHeap::new(),
             clients,
             states: vec![State::default(); count],
-            manners: Manners::new(task.service, &task.contender.policy),
             door,
             speed: Speed::new(&task.service.troubles),
             work: Work::new(&task.service.server),
@@ -119,8 +119,8 @@ impl<'a, C: Clients> World<'a, C> {
             serving: BTreeMap::new(),
             idle: task.service.server.workers,
             busy: PreciseTime::ZERO,
-            meter: Meter::new(count as u64, until.is_some()),
-            bounds: Bounds::new(&task.contender.policy, task.service.layers),
+            meter: Meters::new(count as u64, until.is_some(), cast.populations()),
+            cast,
             starts,
             until,
         }
@@ -130,21 +130,23 @@ impl<'a, C: Clients> World<'a, C> {
         let clients = self.starts.len() as u64;
         let draws = &self.task.draws;
         for client in 0..self.starts.len() as u32 {
-            let call = self.task.contender.policy.call(Timestamp::ZERO, draws.call(u64::from(client)));
+            let call = self.cast.role(client).policy.call(Timestamp::ZERO, draws.call(u64::from(client)));
             let sent = self.starts.of(client).saturating_add(crate::time::nanos(call.spread()));
             self.coming.push(Reverse((sent.saturating_add(self.out(client, 1)), What::Arrives, client, 0)));
         }
         let stopped = self.happenings();
         if self.until.is_some() {
-            self.meter.began((0..clients as u32).map(|client| self.starts.of(client)));
+            let (cast, starts) = (&self.cast, &self.starts);
+            self.meter.began((0..clients as u32).map(|client| (cast.place(client), starts.of(client))));
         }
-        let ended = self.meter.connected + self.meter.gave_up_total();
+        let ended = self.meter.all.connected + self.meter.all.gave_up_total();
         assert!(ended <= clients, "every client ends once: {ended} of {clients}");
         assert!(ended == clients || self.until.is_some() || stopped.is_some(), "{ended} of {clients} clients ended");
-        self.meter.in_flight = clients - ended;
+        self.meter.all.in_flight = clients - ended;
         self.meter.finish(
             &Judge::new(self.task.service, self.task.contender),
-            clients,
+            self.task.contender,
+            &self.cast.clients(),
             self.busy.nanos(),
             self.until,
             stopped,
@@ -165,8 +167,8 @@ impl<'a, C: Clients> World<'a, C> {
                 What::Impatient => self.lose_patience(now, client, failures),
                 What::Done => self.serve_next(client, failures),
             }
-            if what == What::Arrives && self.meter.attempts.is_multiple_of(TICK) {
-                let stops = self.task.control.stops(self.meter.attempts, most);
+            if what == What::Arrives && self.meter.all.attempts.is_multiple_of(TICK) {
+                let stops = self.task.control.stops(self.meter.all.attempts, most);
                 if stops.is_some() {
                     return stops;
                 }
@@ -180,11 +182,11 @@ impl<'a, C: Clients> World<'a, C> {
     }
 
     fn out(&self, client: u32, attempt: u32) -> u64 {
-        self.task.service.network.delay(|| self.task.draws.world(u64::from(client), attempt, Purpose::Out))
+        self.cast.role(client).ways.delay(|| self.task.draws.world(u64::from(client), attempt, Purpose::Out))
     }
 
     fn back(&self, client: u32, attempt: u32) -> u64 {
-        self.task.service.network.delay(|| self.task.draws.world(u64::from(client), attempt, Purpose::Back))
+        self.cast.role(client).ways.delay(|| self.task.draws.world(u64::from(client), attempt, Purpose::Back))
     }
 
     fn inside(&self) -> u64 {
@@ -193,12 +195,14 @@ impl<'a, C: Clients> World<'a, C> {
 
     fn arrive(&mut self, now: u64, client: u32, failures: u32) {
         let attempt = failures + 1;
-        self.meter.arrived(now, client, failures);
+        let place = self.cast.place(client);
+        self.meter.tell(place, |meter| meter.arrived(now, client, failures));
         let sent = now - self.out(client, attempt).min(now);
         self.states[client as usize] = State { failures, waiting: true, sent };
-        let patience = sent.saturating_add(self.manners.timeout);
+        let timeout = self.cast.role(client).manners.timeout;
+        let patience = sent.saturating_add(timeout);
         if self.door.loses(&self.task.draws, client, attempt, now) {
-            self.meter.rejected(now);
+            self.meter.tell(place, |meter| meter.rejected(now));
             self.coming.push(Reverse((patience, What::Impatient, client, failures)));
             return;
         }
@@ -209,11 +213,11 @@ impl<'a, C: Clients> World<'a, C> {
         if self.until.is_none() || failures > 0 {
             self.door.outside = self.door.outside.saturating_sub(1);
         }
-        let (cost, _) = self.manners.of(&self.task.draws, client);
+        let (cost, _) = self.cast.role(client).manners.of(&self.task.draws, client);
         let work = self.work.take(&self.task.draws, client, attempt, cost);
         self.waiting.push_back(Request { client, failures, work, came: now, patience });
         self.backlog = self.backlog.plus(work);
-        if self.manners.timeout != u64::MAX {
+        if timeout != u64::MAX {
             self.coming.push(Reverse((patience, What::Impatient, client, failures)));
         }
         if self.idle > 0 {
@@ -222,14 +226,15 @@ impl<'a, C: Clients> World<'a, C> {
     }
 
     fn refuse(&mut self, now: u64, client: u32, failures: u32, patience: u64) {
-        self.meter.rejected(now);
+        let place = self.cast.place(client);
+        self.meter.tell(place, |meter| meter.rejected(now));
         if failures == 0 && self.until.is_some() {
             self.door.outside += 1;
         }
         let free_at = PreciseTime::from_nanos(now).plus(self.backlog.shared_by(self.task.service.server.workers));
         let verdict = self.door.refusal(&self.task.draws, client, failures + 1, now, free_at);
         if self.task.contender.protection.has_gate() {
-            self.meter.refused_by_server(verdict);
+            self.meter.tell(place, |meter| meter.refused_by_server(verdict));
         }
         let noticed = now.saturating_add(self.back(client, failures + 1));
         match noticed <= patience {
@@ -250,6 +255,7 @@ impl<'a, C: Clients> World<'a, C> {
             }
             self.idle -= 1;
             self.busy = self.busy.plus(request.work);
+            self.meter.worked(self.cast.place(request.client), request.work);
             let done = self.speed.finish(now, request.work);
             self.door.entered(request.came, request.work.nanos(), done.nanos());
             self.serving.insert((request.client, request.failures), done);
@@ -269,24 +275,26 @@ impl<'a, C: Clients> World<'a, C> {
     /// The server will have completed a request; its fate is known once it has begun.
     fn answer(&mut self, done: u64, request: Request) {
         let Request { client, failures, patience, .. } = request;
-        self.meter.served(done);
+        let place = self.cast.place(client);
+        self.meter.tell(place, |meter| meter.served(done));
         let reply = done.saturating_add(self.back(client, failures + 1));
         let state = self.states[client as usize];
         if reply > patience || !state.waiting || state.failures != failures {
             return;
         }
         if self.door.fails(&self.task.draws, client, failures + 1, done) {
-            self.meter.rejected(done);
-            let (_, repeatable) = self.manners.of(&self.task.draws, client);
+            self.meter.tell(place, |meter| meter.rejected(done));
+            let (_, repeatable) = self.cast.role(client).manners.of(&self.task.draws, client);
             self.failed(reply, client, failures, if repeatable { Verdict::Transient } else { Verdict::Permanent });
             return;
         }
         self.states[client as usize].waiting = false;
-        self.meter.judged(state.sent, failures == 0, true);
+        self.meter.tell(place, |meter| meter.judged(state.sent, failures == 0, true));
         if self.until.is_none_or(|until| reply <= until) {
-            self.meter.connected(reply, self.starts.of(client), failures + 1);
+            let started = self.starts.of(client);
+            self.meter.tell(place, |meter| meter.connected(reply, started, failures + 1));
             if self.starts.is_joined() && !(failures == 0 && self.starts.is_newcomer(client)) {
-                self.meter.drained(reply);
+                self.meter.tell(place, |meter| meter.drained(reply));
             }
         }
     }
@@ -294,7 +302,7 @@ impl<'a, C: Clients> World<'a, C> {
     fn lose_patience(&mut self, now: u64, client: u32, failures: u32) {
         let state = self.states[client as usize];
         if state.waiting && state.failures == failures {
-            let (_, repeatable) = self.manners.of(&self.task.draws, client);
+            let (_, repeatable) = self.cast.role(client).manners.of(&self.task.draws, client);
             self.failed(now, client, failures, if repeatable { Verdict::Transient } else { Verdict::Permanent });
         }
     }
@@ -303,15 +311,18 @@ impl<'a, C: Clients> World<'a, C> {
         let state = &mut self.states[client as usize];
         state.waiting = false;
         let sent = state.sent;
-        self.meter.judged(sent, failures == 0, false);
+        let place = self.cast.place(client);
+        self.meter.tell(place, |meter| meter.judged(sent, failures == 0, false));
         let started = self.starts.of(client);
-        let mut decision = self.clients.fail(Failure { client, failures, started, now, verdict });
-        if matches!(decision, Decision::Retry(_)) && self.manners.leaves(&self.task.draws, client, failures) {
+        let mut decision = self.clients.fail(Failure { client, place, failures, started, now, verdict });
+        if matches!(decision, Decision::Retry(_))
+            && self.cast.role(client).manners.leaves(&self.task.draws, client, failures)
+        {
             decision = Decision::GiveUp(Reason::Cancelled);
         }
         match decision {
             Decision::Retry(delay) => {
-                self.bounds.check(failures + 1, crate::time::nanos(delay), verdict);
+                self.cast.role(client).bounds.check(failures + 1, crate::time::nanos(delay), verdict);
                 let time = now.saturating_add(crate::time::nanos(delay)).saturating_add(self.out(client, failures + 2));
                 self.coming.push(Reverse((time, What::Arrives, client, failures + 1)));
             }
@@ -320,7 +331,7 @@ impl<'a, C: Clients> World<'a, C> {
                 if self.until.is_none() {
                     self.door.outside = self.door.outside.saturating_sub(1);
                 }
-                self.meter.gave_up(now, reason, failures + 1);
+                self.meter.tell(place, |meter| meter.gave_up(now, reason, failures + 1));
             }
         }
     }

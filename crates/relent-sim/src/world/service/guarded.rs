@@ -5,9 +5,10 @@
 //! The machines are relent's own, joined by its own [`UpstreamCall`]: one a client, and one more for a hedge.
 
 use super::{
+    cast::{Cast, Mixed, Role},
     clients::{Clients, Failure, Single},
     door::Door,
-    predict::{MOST_INSIDE, Manners, Starts},
+    predict::{MOST_INSIDE, Starts},
     work::{Line, Work},
 };
 use crate::{
@@ -16,15 +17,11 @@ use crate::{
         control::{TICK, most_attempts, past},
         draws::Purpose,
         task::Task,
-        travel::Ways,
     },
     outcome::run::Run,
     scenario::Arrivals,
     time::nanos,
-    world::{
-        bounds::Bounds,
-        meter::{Judge, Meter},
-    },
+    world::{meter::Judge, meters::Meters},
 };
 use relent::{
     Decision, HedgeStep, HedgedCall, Outcome, Reason, Timestamp, Upstream, UpstreamAnswer, UpstreamCall, Verdict,
@@ -72,44 +69,54 @@ struct Client<'u> {
 
 /// Runs the scenario with this queue of events.
 pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
-    let starts = Starts::new(task.service, task.draws);
-    let processes = task.service.processes().min(starts.len() as u64).max(1);
-    let upstreams: Vec<Upstream> =
-        (0..processes).map(|_| task.contender.protection.upstream().expect("its settings were checked")).collect();
-    let waits = task.contender.protection.wait_while_open;
-    let client = |i: usize| {
-        let call = upstreams[i % upstreams.len()].call().wait_while_open(waits);
+    let (cast, starts) = Cast::new(task);
+    let upstreams: Vec<Vec<Upstream>> = cast.roles().iter().map(upstreams_of).collect();
+    // Clients of a population go to its processes in turn.
+    let mut gone = vec![0usize; upstreams.len()];
+    let client = |client: usize| {
+        let place = cast.place(client as u32);
+        let nth = gone[place];
+        gone[place] += 1;
+        let own = &upstreams[place];
+        let call = own[nth % own.len()].call().wait_while_open(cast.roles()[place].protection.wait_while_open);
         let first = Flight { call, sent: 0, fate: Fate::Success };
         Client { first, failures: 0, asked: 0, over: false, hedging: None }
     };
     let states = (0..starts.len()).map(client).collect();
+    if cast.only().is_none() {
+        let clients = Mixed::new(task.contender, task.draws, starts.len());
+        return World::new(task, queue, clients, cast, starts, states).run();
+    }
     let clients = Single::new(&task.contender.policy, task.draws, starts.len());
-    World::new(task, queue, clients, starts, states).run()
+    World::new(task, queue, clients, cast, starts, states).run()
 }
 
-struct World<'a, 'u, Q> {
+/// The upstreams of a population; one without any machine where it has none.
+fn upstreams_of(role: &Role<'_>) -> Vec<Upstream> {
+    let processes = role.processes.min(role.clients).max(1);
+    (0..processes).map(|_| role.protection.upstream().unwrap_or_else(|| Upstream::new("none"))).collect()
+}
+
+struct World<'a, 'u, Q, C> {
     task: &'a Task<'a>,
     queue: Q,
-    clients: Single<'a>,
+    clients: C,
+    cast: Cast<'a>,
     states: Vec<Client<'u>>,
     starts: Starts,
-    manners: Manners,
     door: Door,
     line: Line,
     work: Work,
-    meter: Meter,
-    bounds: Bounds,
-    ways: Ways,
+    meter: Meters,
+    /// The constant way of all, if there is one: then requests arrive in the order in which they are sent.
+    way: Option<u64>,
     until: Option<u64>,
     /// Whether what will be noticed may be noticed at once, since nothing else depends on it meanwhile.
     foresees: bool,
-    /// When a call ends, counted from its beginning, and how long it waits at most.
-    ends: Option<Duration>,
-    waits: Duration,
 }
 
-impl<'a, 'u, Q: Queue> World<'a, 'u, Q> {
-    fn new(task: &'a Task<'a>, queue: Q, clients: Single<'a>, starts: Starts, states: Vec<Client<'u>>) -> Self {
+impl<'a, 'u, Q: Queue, C: Clients> World<'a, 'u, Q, C> {
+    fn new(task: &'a Task<'a>, queue: Q, clients: C, cast: Cast<'a>, starts: Starts, states: Vec<Client<'u>>) -> Self {
         let until = match &task.service.arrivals {
             Arrivals::Open { until, .. } => Some(nanos(*until)),
             Arrivals::Herd { .. } => None,
@@ -117,26 +124,25 @@ impl<'a, 'u, Q: Queue> World<'a, 'u, Q> {
         let count = starts.len() as u64;
         let mut door = Door::new(task.service, task.contender);
         door.outside = if until.is_none() { count } else { 0 };
-        let ways = Ways::new(task.service.network);
-        let is_alone = task.service.processes() >= count && task.contender.protection.hedge.is_none();
-        let settings = task.contender.policy.settings();
+        let mut ways = cast.roles().iter().map(|role| role.ways.constant);
+        let first = ways.next().flatten();
+        let way = first.filter(|_| ways.all(|way| way == first));
+        let is_alone =
+            cast.roles().iter().all(|role| role.processes >= role.clients && role.protection.hedge.is_none());
         World {
             task,
             queue,
             clients,
             states,
             starts,
-            manners: Manners::new(task.service, &task.contender.policy),
             line: Line::new(task.service),
             work: Work::new(&task.service.server),
-            meter: Meter::new(count, until.is_some()),
-            bounds: Bounds::new(&task.contender.policy, 1),
-            foresees: is_alone && ways.constant.is_some() && door.tells_alike(),
+            meter: Meters::new(count, until.is_some(), cast.populations()),
+            cast,
+            foresees: is_alone && way.is_some() && door.tells_alike(),
             door,
-            ways,
+            way,
             until,
-            ends: [settings.max_elapsed, settings.timeout].into_iter().flatten().min(),
-            waits: settings.max_pushback.unwrap_or(Duration::MAX),
         }
     }
 
@@ -144,20 +150,22 @@ impl<'a, 'u, Q: Queue> World<'a, 'u, Q> {
         let clients = self.states.len() as u64;
         for client in 0..self.states.len() as u32 {
             let seed = self.task.draws.call(u64::from(client));
-            let spread = self.task.contender.policy.call(Timestamp::ZERO, seed).spread();
+            let spread = self.cast.role(client).policy.call(Timestamp::ZERO, seed).spread();
             let time = self.starts.of(client).saturating_add(nanos(spread));
             self.queue.push(Event { time, client, failures: SENDS });
         }
         let stopped = self.events();
         if self.until.is_some() {
-            self.meter.began((0..clients as u32).map(|client| self.starts.of(client)));
+            let (cast, starts) = (&self.cast, &self.starts);
+            self.meter.began((0..clients as u32).map(|client| (cast.place(client), starts.of(client))));
         }
-        let ended = self.meter.connected + self.meter.gave_up_total();
+        let ended = self.meter.all.connected + self.meter.all.gave_up_total();
         assert!(ended <= clients, "every client ends once: {ended} of {clients}");
         assert!(ended == clients || self.until.is_some() || stopped.is_some(), "{ended} of {clients} clients ended");
-        self.meter.in_flight = clients - ended;
+        self.meter.all.in_flight = clients - ended;
         let judge = Judge::new(self.task.service, self.task.contender);
-        self.meter.finish(&judge, clients, self.line.busy.nanos(), self.until, stopped)
+        let busy = self.line.busy.nanos();
+        self.meter.finish(&judge, self.task.contender, &self.cast.clients(), busy, self.until, stopped)
     }
 
     fn events(&mut self) -> Option<String> {
@@ -243,16 +251,17 @@ impl<'a, 'u, Q: Queue> World<'a, 'u, Q> {
 
     /// How long a client waits before an attempt.
     fn patience(&self, now: u64, client: u32) -> Duration {
-        let Some(end) = self.ends else { return self.waits };
+        let role = self.cast.role(client);
+        let Some(end) = role.ends else { return role.waits };
         let gone = Duration::from_nanos(now.saturating_sub(self.starts.of(client)));
-        self.waits.min(end.saturating_sub(gone))
+        role.waits.min(end.saturating_sub(gone))
     }
 
     fn depart(&mut self, now: u64, client: u32, is_hedge: bool) {
         let attempt = self.attempt(client, is_hedge);
         let arrives = now.saturating_add(self.way(client, attempt, Purpose::Out));
         // Over a constant way requests arrive in the order in which they are sent.
-        if self.ways.constant.is_some() && self.until.is_none_or(|until| arrives < until) {
+        if self.way.is_some() && self.until.is_none_or(|until| arrives < until) {
             self.arrive(arrives, client, is_hedge, true);
         } else {
             self.push(arrives, client, if is_hedge { HEDGE_ARRIVES } else { ARRIVES });
@@ -265,21 +274,22 @@ impl<'a, 'u, Q: Queue> World<'a, 'u, Q> {
     }
 
     fn way(&self, client: u32, attempt: u32, purpose: Purpose) -> u64 {
-        self.ways.delay(|| self.task.draws.world(u64::from(client), attempt, purpose))
+        self.cast.role(client).ways.delay(|| self.task.draws.world(u64::from(client), attempt, purpose))
     }
 
     fn arrive(&mut self, now: u64, client: u32, is_hedge: bool, is_awaited: bool) {
         let (attempt, draws) = (self.attempt(client, is_hedge), self.task.draws);
         let failures = self.states[client as usize].failures;
-        self.meter.arrived(now, client, if is_hedge { failures.max(1) } else { failures });
+        let place = self.cast.place(client);
+        self.meter.tell(place, |meter| meter.arrived(now, client, if is_hedge { failures.max(1) } else { failures }));
         let sent = self.flight(client, is_hedge).map_or(now, |flight| flight.sent);
-        let patience = sent.saturating_add(self.manners.timeout);
+        let patience = sent.saturating_add(self.cast.role(client).manners.timeout);
         let back = self.way(client, attempt, Purpose::Back);
-        let (cost, repeatable) = self.manners.of(&draws, client);
+        let (cost, repeatable) = self.cast.role(client).manners.of(&draws, client);
         let again = if repeatable { Verdict::Transient } else { Verdict::Permanent };
         let inside = self.line.inside(now);
         let (noticed, fate) = if self.door.loses(&draws, client, attempt, now) {
-            self.meter.rejected(now);
+            self.meter.tell(place, |meter| meter.rejected(now));
             (patience, Fate::Failure(Outcome::TimedOut, again))
         } else if !self.door.admits(now, inside, failures + 1, patience.saturating_sub(now)) {
             self.refused(now, client, attempt, (now.saturating_add(back), patience))
@@ -290,12 +300,13 @@ impl<'a, 'u, Q: Queue> World<'a, 'u, Q> {
             let work = self.work.take(&draws, client, attempt, cost);
             let done = self.line.enter(now, work);
             self.door.entered(now, work.nanos(), done);
-            self.meter.served(done);
+            self.meter.worked(place, work);
+            self.meter.tell(place, |meter| meter.served(done));
             let reply = done.saturating_add(back);
             if reply > patience {
                 (patience, Fate::Failure(Outcome::TimedOut, again))
             } else if self.door.fails(&draws, client, attempt, done) {
-                self.meter.rejected(now);
+                self.meter.tell(place, |meter| meter.rejected(now));
                 (reply, Fate::Failure(Outcome::Failure(again), again))
             } else {
                 (reply, Fate::Success)
@@ -315,13 +326,14 @@ impl<'a, 'u, Q: Queue> World<'a, 'u, Q> {
     }
 
     fn refused(&mut self, now: u64, client: u32, attempt: u32, (noticed, patience): (u64, u64)) -> (u64, Fate) {
-        self.meter.rejected(now);
+        let place = self.cast.place(client);
+        self.meter.tell(place, |meter| meter.rejected(now));
         if self.states[client as usize].failures == 0 && self.until.is_some() {
             self.door.outside += 1;
         }
         let verdict = self.door.refusal(&self.task.draws, client, attempt, now, self.line.free_at());
         if self.task.contender.protection.has_gate() {
-            self.meter.refused_by_server(verdict);
+            self.meter.tell(place, |meter| meter.refused_by_server(verdict));
         }
         match noticed <= patience {
             true => (noticed, Fate::Failure(Outcome::Failure(verdict), verdict)),
@@ -351,7 +363,8 @@ impl<'a, 'u, Q: Queue> World<'a, 'u, Q> {
         };
         flight.call.outcome(Timestamp::from_nanos(now), outcome, draw);
         let is_first = self.states[client as usize].failures == 0 && !is_hedge;
-        self.meter.judged(sent, is_first, matches!(fate, Fate::Success));
+        let succeeded = matches!(fate, Fate::Success);
+        self.meter.tell(self.cast.place(client), |meter| meter.judged(sent, is_first, succeeded));
         match fate {
             Fate::Success => self.connected(now, client),
             Fate::Failure(outcome, verdict) => self.failed(now, client, outcome, verdict),
@@ -361,10 +374,10 @@ impl<'a, 'u, Q: Queue> World<'a, 'u, Q> {
     fn connected(&mut self, now: u64, client: u32) {
         let attempts = self.states[client as usize].failures + 1;
         self.end(now, client);
-        let started = self.starts.of(client);
-        self.meter.connected(now, started, attempts);
+        let (started, place) = (self.starts.of(client), self.cast.place(client));
+        self.meter.tell(place, |meter| meter.connected(now, started, attempts));
         if self.starts.is_joined() && !(attempts == 1 && self.starts.is_newcomer(client)) {
-            self.meter.drained(now);
+            self.meter.tell(place, |meter| meter.drained(now));
         }
     }
 
@@ -392,15 +405,15 @@ impl<'a, 'u, Q: Queue> World<'a, 'u, Q> {
             }
         }
         let failures = self.states[client as usize].failures;
-        let started = self.starts.of(client);
-        let decision = self.clients.fail(Failure { client, failures, started, now, verdict });
+        let (started, place) = (self.starts.of(client), self.cast.place(client));
+        let decision = self.clients.fail(Failure { client, place, failures, started, now, verdict });
         let draw = self.draw(client, failures + 1, now.rotate_left(32));
         match decision {
-            Decision::Retry(_) if self.manners.leaves(&self.task.draws, client, failures) => {
+            Decision::Retry(_) if self.cast.role(client).manners.leaves(&self.task.draws, client, failures) => {
                 self.give_up(now, client, Reason::Cancelled, true);
             }
             Decision::Retry(delay) => {
-                self.bounds.check(failures + 1, nanos(delay), verdict);
+                self.cast.role(client).bounds.check(failures + 1, nanos(delay), verdict);
                 let state = &mut self.states[client as usize];
                 state.hedging = None;
                 if !state.first.call.pay(Timestamp::from_nanos(now), outcome, draw) {
@@ -417,21 +430,22 @@ impl<'a, 'u, Q: Queue> World<'a, 'u, Q> {
     /// The call is given up, after an attempt that it made or before one that it may not make.
     fn give_up(&mut self, now: u64, client: u32, reason: Reason, made_one: bool) {
         if matches!(reason, Reason::Budget | Reason::Open | Reason::Shed) {
-            self.meter.refused_by_client(reason);
+            self.meter.tell(self.cast.place(client), |meter| meter.refused_by_client(reason));
         }
         if self.until.is_none() {
             self.door.outside = self.door.outside.saturating_sub(1);
         }
         let failures = self.states[client as usize].failures;
         self.end(now, client);
-        self.meter.gave_up(now, reason, failures + u32::from(made_one));
+        let place = self.cast.place(client);
+        self.meter.tell(place, |meter| meter.gave_up(now, reason, failures + u32::from(made_one)));
     }
 
     /// The client starts a second attempt beside the first, if its upstream lets it. False if nothing is under way.
     fn hedge(&mut self, now: u64, client: u32) -> bool {
         let (attempt, time) = (self.attempt(client, true), Timestamp::from_nanos(now));
         let (draw, other) = (self.draw(client, attempt, now), self.draw(client, attempt, !now));
-        let (_, repeatable) = self.manners.of(&self.task.draws, client);
+        let (_, repeatable) = self.cast.role(client).manners.of(&self.task.draws, client);
         let state = &mut self.states[client as usize];
         let Some(hedging) = &mut state.hedging else { return false };
         if hedging.1.is_some() {

@@ -4,6 +4,7 @@
 //! one event an attempt. [`dispatch`] serves the others (newest first, dropping expired work) with an event for each
 //! thing that happens. [`guarded`] is the first of them for clients that have budgets, breakers, limits and hedges.
 
+pub(crate) mod cast;
 pub(crate) mod clients;
 pub(crate) mod dispatch;
 pub(crate) mod door;
@@ -20,7 +21,7 @@ use crate::{
 
 /// One run: by [`predict`] where that can be foreseen, else by [`dispatch`].
 pub(crate) fn run(task: &Task<'_>) -> Run {
-    if task.contender.protection.has_upstream() {
+    if task.contender.has_upstream() {
         return guarded::run(task, Calendar::new());
     }
     if needs_dispatch(task.service) { dispatch::run(task) } else { predict::run(task, Calendar::new()) }

@@ -1,6 +1,7 @@
 //! The exact engine for queues in which the fate of a request is known when it arrives: one event an attempt.
 
 use super::{
+    cast::{Cast, Mixed},
     clients::{Clients, Failure, Layered, Single},
     door::Door,
     work::{Line, Work},
@@ -11,14 +12,10 @@ use crate::{
         control::{TICK, most_attempts, past},
         draws::{Draws, Purpose},
         task::Task,
-        travel::Ways,
     },
     outcome::run::Run,
     scenario::{Arrivals, Newcomers, Rate, Service},
-    world::{
-        bounds::Bounds,
-        meter::{Judge, Meter},
-    },
+    world::{meter::Judge, meters::Meters},
 };
 use relent::{
     Decision, Policy, Reason, Timestamp, Verdict,
@@ -28,15 +25,19 @@ use relent::{
 /// Runs the scenario with this queue of events.
 pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
     let policy = &task.contender.policy;
-    let starts = Starts::new(task.service, task.draws);
+    let (cast, starts) = Cast::new(task);
     let layers = task.service.layers;
     if layers > 1 {
         let times = (0..starts.len()).map(|client| starts.of(client as u32));
         let clients = Layered::new(policy, task.draws, times, layers, task.service.say_overloaded);
-        return World::<_, _, false>::new(task, queue, clients, starts).run();
+        return World::<_, _, false>::new(task, queue, clients, cast, starts).run();
+    }
+    if cast.only().is_none() {
+        let clients = Mixed::new(task.contender, task.draws, starts.len());
+        return World::<_, _, false>::new(task, queue, clients, cast, starts).run();
     }
     let clients = Single::new(policy, task.draws, starts.len());
-    let world = World::<_, _, false>::new(task, queue, clients, starts);
+    let world = World::<_, _, false>::new(task, queue, clients, cast, starts);
     if world.is_plain() { World::<_, _, true>::from(world).run() } else { world.run() }
 }
 
@@ -125,6 +126,11 @@ impl Manners {
         }
     }
 
+    /// Whether clients wait for ever, only read, and all come back.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.timeout == u64::MAX && self.writes.is_none() && self.leaving == 0.0
+    }
+
     /// The work of a client's call in units of a read's, and whether it may be repeated.
     #[inline]
     pub(crate) fn of(&self, draws: &Draws, client: u32) -> (f64, bool) {
@@ -149,27 +155,27 @@ struct World<'a, Q, C, const PLAIN: bool> {
     task: &'a Task<'a>,
     queue: Q,
     clients: C,
+    cast: Cast<'a>,
     starts: Starts,
-    manners: Manners,
     door: Door,
     line: Line,
     work: Work,
-    meter: Meter,
-    bounds: Bounds,
-    ways: Ways,
+    meter: Meters,
+    /// The constant way of all, where the world is plain.
+    way: u64,
     /// The end of open arrivals.
     until: Option<u64>,
 }
 
 impl<'a, Q, C> From<World<'a, Q, C, false>> for World<'a, Q, C, true> {
     fn from(world: World<'a, Q, C, false>) -> Self {
-        let World { task, queue, clients, starts, manners, door, line, work, meter, bounds, ways, until } = world;
-        World { task, queue, clients, starts, manners, door, line, work, meter, bounds, ways, until }
+        let World { task, queue, clients, cast, starts, door, line, work, meter, way, until } = world;
+        World { task, queue, clients, cast, starts, door, line, work, meter, way, until }
     }
 }
 
 impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
-    fn new(task: &'a Task<'a>, queue: Q, clients: C, starts: Starts) -> Self {
+    fn new(task: &'a Task<'a>, queue: Q, clients: C, cast: Cast<'a>, starts: Starts) -> Self {
         let until = match &task.service.arrivals {
             Arrivals::Open { until, .. } => Some(crate::time::nanos(*until)),
             Arrivals::Herd { .. } => None,
@@ -182,22 +188,21 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
             queue,
             clients,
             starts,
-            manners: Manners::new(task.service, &task.contender.policy),
             door,
             line: Line::new(task.service),
             work: Work::new(&task.service.server),
-            meter: Meter::new(count, until.is_some()),
-            bounds: Bounds::new(&task.contender.policy, task.service.layers),
-            ways: Ways::new(task.service.network),
+            meter: Meters::new(count, until.is_some(), cast.populations()),
+            way: cast.only().and_then(|role| role.ways.constant).unwrap_or_default(),
+            cast,
             until,
         }
     }
 
     fn is_plain(&self) -> bool {
-        let endless_patience =
-            self.manners.timeout == u64::MAX && self.manners.writes.is_none() && self.manners.leaving == 0.0;
+        let Some(role) = self.cast.only() else { return false };
         let alone = !self.starts.is_joined();
-        alone && self.until.is_none() && self.ways.constant.is_some() && endless_patience && self.door.is_plain()
+        let is_constant = role.ways.constant.is_some();
+        alone && self.until.is_none() && is_constant && role.manners.is_plain() && self.door.is_plain()
     }
 
     fn run(mut self) -> Run {
@@ -205,13 +210,16 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
         self.send_first_attempts();
         let stopped = self.events();
         if self.until.is_some() {
-            self.meter.began((0..clients as u32).map(|client| self.starts.of(client)));
+            let (cast, starts) = (&self.cast, &self.starts);
+            self.meter.began((0..clients as u32).map(|client| (cast.place(client), starts.of(client))));
         }
-        let (ended, left) = (self.meter.connected + self.meter.gave_up_total(), self.meter.in_flight);
+        let all = &self.meter.all;
+        let (ended, left) = (all.connected + all.gave_up_total(), all.in_flight);
         assert!(ended + left == clients || stopped.is_some(), "every client ends once: {ended} + {left} of {clients}");
         self.meter.finish(
             &Judge::new(self.task.service, self.task.contender),
-            clients,
+            self.task.contender,
+            &self.cast.clients(),
             self.line.busy.nanos(),
             self.until,
             stopped,
@@ -219,12 +227,12 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
     }
 
     fn send_first_attempts(&mut self) {
-        let (draws, policy) = (&self.task.draws, &self.task.contender.policy);
+        let draws = &self.task.draws;
         for client in 0..self.starts.len() as u32 {
-            let start = self.starts.of(client);
-            let spread = policy.call(Timestamp::ZERO, draws.call(u64::from(client))).spread();
+            let (start, role) = (self.starts.of(client), self.cast.role(client));
+            let spread = role.policy.call(Timestamp::ZERO, draws.call(u64::from(client))).spread();
             let sent = start.saturating_add(crate::time::nanos(spread));
-            let out = self.ways.delay(|| draws.world(u64::from(client), 1, Purpose::Out));
+            let out = role.ways.delay(|| draws.world(u64::from(client), 1, Purpose::Out));
             self.queue.push(Event { time: sent.saturating_add(out), client, failures: 0 });
         }
     }
@@ -234,15 +242,15 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
         let most = most_attempts(self.starts.len() as u64);
         while let Some(event) = self.queue.pop() {
             if !PLAIN && self.until.is_some_and(|until| event.time >= until) {
-                self.meter.in_flight += 1;
+                self.meter.tell(self.cast.place(event.client), |meter| meter.in_flight += 1);
                 continue;
             }
             if event.time > self.task.limit {
                 return Some(past(self.task.limit));
             }
             self.arrive(event);
-            if self.meter.attempts.is_multiple_of(TICK) {
-                let stops = self.task.control.stops(self.meter.attempts, most);
+            if self.meter.all.attempts.is_multiple_of(TICK) {
+                let stops = self.task.control.stops(self.meter.all.attempts, most);
                 if stops.is_some() {
                     return stops;
                 }
@@ -259,39 +267,44 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
         let Event { time: now, client, failures } = event;
         let draws = &self.task.draws;
         let attempt = failures + 1;
-        self.meter.arrived(now, client, failures);
+        let place = if PLAIN { 0 } else { self.cast.place(client) };
+        match PLAIN {
+            true => self.meter.all.arrived(now, client, failures),
+            false => self.meter.tell(place, |meter| meter.arrived(now, client, failures)),
+        }
         let back = self.way(client, attempt, Purpose::Back);
         let inside = self.line.inside(now);
         if PLAIN {
             if !self.door.has_room(inside) {
-                self.meter.rejected(now);
+                self.meter.all.rejected(now);
                 self.failed(event, 0, now.saturating_add(back), Verdict::Transient);
                 return;
             }
             let work = self.work.take(draws, client, attempt, 1.0);
             let done = self.line.enter(now, work);
-            self.meter.served(done);
-            self.meter.connected(done.saturating_add(back), self.starts.of(client), attempt);
+            self.meter.all.served(done);
+            self.meter.all.connected(done.saturating_add(back), self.starts.of(client), attempt);
             return;
         }
+        let manners = &self.cast.role(client).manners;
         let sent = now - self.way(client, attempt, Purpose::Out).min(now);
-        let patience = sent.saturating_add(self.manners.timeout);
+        let patience = sent.saturating_add(manners.timeout);
         if self.door.loses(draws, client, attempt, now) {
-            self.meter.rejected(now);
-            let (_, repeatable) = self.manners.of(draws, client);
+            self.meter.tell(place, |meter| meter.rejected(now));
+            let (_, repeatable) = manners.of(draws, client);
             let again = if repeatable { Verdict::Transient } else { Verdict::Permanent };
             self.failed(event, sent, patience, again);
             return;
         }
         if !self.door.admits(now, inside, attempt, patience.saturating_sub(now)) {
-            self.meter.rejected(now);
+            self.meter.tell(place, |meter| meter.rejected(now));
             let free_at = self.line.free_at();
             if failures == 0 && self.until.is_some() {
                 self.door.outside += 1;
             }
             let verdict = self.door.refusal(draws, client, attempt, now, free_at);
             if self.task.contender.protection.has_gate() {
-                self.meter.refused_by_server(verdict);
+                self.meter.tell(place, |meter| meter.refused_by_server(verdict));
             }
             let noticed = now.saturating_add(back);
             let (noticed, verdict) =
@@ -302,26 +315,28 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
         if self.until.is_none() || failures > 0 {
             self.door.outside = self.door.outside.saturating_sub(1);
         }
-        let (cost, repeatable) = self.manners.of(draws, client);
+        let (cost, repeatable) = manners.of(draws, client);
         let work = self.work.take(draws, client, attempt, cost);
         let done = self.line.enter(now, work);
         self.door.entered(now, work.nanos(), done);
-        self.meter.served(done);
+        self.meter.worked(place, work);
+        self.meter.tell(place, |meter| meter.served(done));
         let reply = done.saturating_add(back);
         let again = if repeatable { Verdict::Transient } else { Verdict::Permanent };
         if reply > patience {
             self.failed(event, sent, patience, again);
         } else if self.door.fails(draws, client, attempt, done) {
-            self.meter.rejected(now);
+            self.meter.tell(place, |meter| meter.rejected(now));
             self.failed(event, sent, reply, again);
         } else {
-            self.meter.judged(sent, failures == 0, true);
+            let started = self.starts.of(client);
+            self.meter.tell(place, |meter| meter.judged(sent, failures == 0, true));
             if self.until.is_some_and(|until| reply > until) {
-                self.meter.in_flight += 1;
+                self.meter.tell(place, |meter| meter.in_flight += 1);
             } else {
-                self.meter.connected(reply, self.starts.of(client), attempt);
+                self.meter.tell(place, |meter| meter.connected(reply, started, attempt));
                 if self.starts.is_joined() && !(failures == 0 && self.starts.is_newcomer(client)) {
-                    self.meter.drained(reply);
+                    self.meter.tell(place, |meter| meter.drained(reply));
                 }
             }
         }
@@ -331,37 +346,41 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
     #[inline(always)]
     fn way(&self, client: u32, attempt: u32, purpose: Purpose) -> u64 {
         if PLAIN {
-            return self.ways.constant.unwrap_or_default();
+            return self.way;
         }
-        self.ways.delay(|| self.task.draws.world(u64::from(client), attempt, purpose))
+        self.cast.role(client).ways.delay(|| self.task.draws.world(u64::from(client), attempt, purpose))
     }
 
     #[inline(always)]
     fn failed(&mut self, event: Event, sent: u64, noticed: u64, verdict: Verdict) {
         let Event { client, failures, .. } = event;
+        let place = if PLAIN { 0 } else { self.cast.place(client) };
         if !PLAIN {
-            self.meter.judged(sent, failures == 0, false);
+            self.meter.tell(place, |meter| meter.judged(sent, failures == 0, false));
         }
         let started = self.starts.of(client);
-        let mut decision = self.clients.fail(Failure { client, failures, started, now: noticed, verdict });
-        if !PLAIN && matches!(decision, Decision::Retry(_)) && self.manners.leaves(&self.task.draws, client, failures) {
+        let mut decision = self.clients.fail(Failure { client, place, failures, started, now: noticed, verdict });
+        let role = &self.cast.roles()[place];
+        if !PLAIN && matches!(decision, Decision::Retry(_)) && role.manners.leaves(&self.task.draws, client, failures) {
             decision = Decision::GiveUp(Reason::Cancelled);
         }
         match decision {
             Decision::Retry(delay) => {
                 let attempt = failures + 1;
                 let delay = crate::time::nanos(delay);
-                self.bounds.check(attempt, delay, verdict);
+                role.bounds.check(attempt, delay, verdict);
                 let out = self.way(client, attempt + 1, Purpose::Out);
                 let time = noticed.saturating_add(delay).saturating_add(out);
                 self.queue.push(Event { time, client, failures: attempt });
             }
-            Decision::GiveUp(_) if self.until.is_some_and(|until| noticed >= until) => self.meter.in_flight += 1,
+            Decision::GiveUp(_) if self.until.is_some_and(|until| noticed >= until) => {
+                self.meter.tell(place, |meter| meter.in_flight += 1);
+            }
             Decision::GiveUp(reason) => {
                 if self.until.is_none() {
                     self.door.outside = self.door.outside.saturating_sub(1);
                 }
-                self.meter.gave_up(noticed, reason, failures + 1);
+                self.meter.tell(place, |meter| meter.gave_up(noticed, reason, failures + 1));
             }
         }
     }

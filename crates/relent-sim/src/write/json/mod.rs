@@ -3,7 +3,7 @@
 mod advice;
 mod plots;
 
-use super::object::Object;
+use super::object::{Object, array};
 use crate::{
     outcome::{Outcome, Record},
     scenario::Figure,
@@ -12,7 +12,8 @@ use crate::{
 impl Outcome {
     /// An array with one object a policy: its figures, each with `_sd` where several seeds ran, null where a figure
     /// has no meaning; `recovered` as a share of the runs with the bounds of its Wilson interval; then how safe the
-    /// policy is and what is recommended, null where nothing can be said or nobody asked.
+    /// policy is and what is recommended, null where nothing can be said or nobody asked. Where there are populations,
+    /// `populations` has an object for each, named `"RUN: POPULATION"`.
     pub fn to_json(&self) -> String {
         self.array(false)
     }
@@ -83,6 +84,10 @@ impl Outcome {
         self.checks(record, &mut object);
         if plots {
             object.value("plots", plots::plots(self, record));
+        }
+        if !record.populations.is_empty() {
+            let own = record.populations.iter().map(|own| self.object(usize::MAX, own, plots).finish());
+            object.value("populations", array(own));
         }
         object
     }
