@@ -19,3 +19,4 @@ mod servers;
 mod shared;
 mod stories;
 mod tls;
+mod troubles;

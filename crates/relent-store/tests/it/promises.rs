@@ -1,4 +1,5 @@
-//! What the page about stores promises of crashes is tested by name: each row of its table names tests, and they are there.
+//! What the page about stores promises of crashes and trouble is tested by name: each row of its tables names tests, and they
+//! are there.
 
 use std::{fs, process::Command};
 
@@ -16,12 +17,16 @@ fn names(row: &str) -> Vec<&str> {
 }
 
 #[test]
-fn each_row_about_crashes_names_tests_that_are_there() {
+fn each_row_about_crashes_and_trouble_names_tests_that_are_there() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/stores.md");
     let page = fs::read_to_string(page).unwrap();
-    let table = page.split("| killed | after restart |").nth(1).expect("the table is there");
-    let rows: Vec<&str> = table.lines().skip(2).take_while(|line| line.starts_with('|')).collect();
-    assert!(rows.len() >= 12, "{rows:#?}");
+    let mut rows = vec![];
+    for (head, least) in [("| killed | after restart |", 13), ("| trouble | error |", 9)] {
+        let table = page.split(head).nth(1).expect("the table is there");
+        let before = rows.len();
+        rows.extend(table.lines().skip(2).take_while(|line| line.starts_with('|')));
+        assert!(rows.len() >= before + least, "{rows:#?}");
+    }
     let tests = tests();
     assert!(tests.len() > 50, "{tests:#?}");
     for row in rows {

@@ -50,6 +50,11 @@ impl RedisServer {
         self.running = None;
     }
 
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.running.as_ref().expect("it runs").0.id()
+    }
+
     /// Where it keeps what it accepts.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
@@ -114,6 +119,16 @@ impl PostgresServer {
     /// Ends it as a crash would.
     pub(crate) fn kill(&mut self) {
         self.running = None;
+    }
+
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.running.as_ref().expect("it runs").0.id()
+    }
+
+    /// Where its data are.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Starts it again on what it left, and waits until it listens.
