@@ -389,6 +389,16 @@ impl<E: Engine> Store<E> {
     }
 }
 
+/// What no engine would read again is not written in a transaction of the user's own either.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) fn check_most(bytes: &[u8]) -> Result<(), Error> {
+    if bytes.len() <= MAX_VALUE {
+        return Ok(());
+    }
+    let what = format!("the value has {} bytes, which is more than {MAX_VALUE}", bytes.len());
+    Err(Error::new(ErrorKind::Invalid, what).hint("keep large things elsewhere and their name here"))
+}
+
 /// What is left of a call that the store's policy gave up.
 fn given_up(err: relent::Error<Error>, is_unsure: bool) -> Error {
     let error = match (err.reason, err.timed_out, &err.last) {

@@ -5,6 +5,7 @@
 //! [`Store::about`](crate::Store::about) tells.
 
 mod asking;
+mod complete;
 mod dedupe;
 mod engine;
 mod fault;
@@ -12,7 +13,10 @@ mod fault;
 mod hostile;
 mod wire;
 
-pub use self::dedupe::{FIRST_TIME, first_time, keep_last};
+pub use self::{
+    complete::{COMPLETE, complete},
+    dedupe::{FIRST_TIME, first_time, keep_last},
+};
 
 use self::wire::{Ssl, Wire};
 use crate::{Error, ErrorKind};

@@ -9,6 +9,7 @@
 //! views, triggers and columns of another's are refused, too, and values and work have bounds whatever is in it.
 
 mod bounds;
+mod complete;
 mod dedupe;
 mod engine;
 mod fault;
@@ -22,7 +23,10 @@ mod schema;
 mod tests;
 mod writer;
 
-pub use self::dedupe::{first_time, keep_last, prepare};
+pub use self::{
+    complete::complete,
+    dedupe::{first_time, keep_last, prepare},
+};
 use self::{names::Names, writer::Writer};
 use crate::{Clock, Error, ErrorKind};
 use rusqlite::{Connection, OpenFlags};

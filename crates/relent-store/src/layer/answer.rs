@@ -10,6 +10,13 @@ use std::time::Duration;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
+const KEEP: HeaderName = HeaderName::from_static("relent-idempotency-keep");
+
+/// Says for how many seconds an answer is kept.
+pub(super) fn tell_keep(headers: &mut HeaderMap, keep: Duration) {
+    headers.insert(KEEP, HeaderValue::from(keep.as_secs()));
+}
+
 /// What an answer is kept as begins with one of these.
 const WHOLE: u8 = 1;
 const TOO_LARGE: u8 = 2;
@@ -32,10 +39,11 @@ pub(super) fn kept(head: &Response<()>, names: &[HeaderName], body: Option<&Byte
 }
 
 /// The answer to a request that came again.
-pub(super) fn replayed<B: Body>(stored: &Stored) -> Response<IdempotencyBody<B>> {
+pub(super) fn replayed<B: Body>(stored: &Stored, keep: Duration) -> Response<IdempotencyBody<B>> {
     match read(stored.bytes()) {
         Some(mut answer) => {
             answer.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+            tell_keep(answer.headers_mut(), keep);
             answer.map(IdempotencyBody::whole)
         }
         None => Refusal::NotKept.answer(),

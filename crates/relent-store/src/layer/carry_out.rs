@@ -5,7 +5,7 @@ use super::{
     answer::{self, Refusal},
     body::Read,
 };
-use crate::{Abandon, Claim, Engine, Fence, Fingerprint, Key, OnceError, Scope};
+use crate::{Abandon, Claim, Effect, Engine, Fence, Fingerprint, Key, OnceError, Scope};
 use bytes::Bytes;
 use http::{Request, Response, request::Parts};
 use http_body::Body;
@@ -61,13 +61,14 @@ where
     }
     let bytes = body.bytes().unwrap_or_default();
     let fingerprint = Fingerprint::of([parts.uri.query().unwrap_or_default().as_bytes(), &bytes]);
+    let question = shared.rules.look.is_some().then(|| Request::from_parts(parts.clone(), bytes));
     let request = Request::from_parts(parts, body.again());
 
     // From here on it goes on when nobody waits any more: who comes again finds what came of it.
     let claimed = Arc::new(OnceLock::new());
     let (store, caller) = (shared.store.clone(), Caller::current());
     let claim = Claim { scope, key, fence: Fence(0) };
-    let work = once(shared, service, request, claim.clone(), fingerprint, claimed.clone());
+    let work = once(shared, service, (request, question), claim.clone(), fingerprint, claimed.clone());
     let task = match caller {
         Some(caller) => tokio::spawn(caller.scope(work)),
         None => tokio::spawn(work),
@@ -91,7 +92,7 @@ where
 async fn once<S, B, R, E>(
     shared: Arc<Shared<E>>,
     service: S,
-    request: Request<IdempotencyBody<B>>,
+    (request, question): (Request<IdempotencyBody<B>>, Option<Request<Bytes>>),
     claim: Claim,
     fingerprint: Fingerprint,
     claimed: Arc<OnceLock<Fence>>,
@@ -111,29 +112,44 @@ where
     let answered = Arc::new(Mutex::new(None));
     let (slot, whose, mut taken) = (answered.clone(), claim.clone(), Some((service, request)));
     let outer = shared.clone();
-    let done = once.run(move |effect| {
+    let work = move |effect: Effect| {
         let _ = claimed.set(effect.fence);
         let claim = Claim { fence: effect.fence, ..whose.clone() };
         let (taken, slot, shared) = (taken.take(), slot.clone(), outer.clone());
         async move {
             // There is one attempt.
             let Some((mut service, mut request)) = taken else { return pending().await };
-            request.extensions_mut().insert(Claimed { claim, unknown: effect.unknown });
+            let (keep, headers) = (shared.rules.keep, shared.rules.headers.clone());
+            request.extensions_mut().insert(Claimed { claim, unknown: effect.unknown, keep, headers });
             let (head, body) = service.call(request).await.map_err(Unkept::Failed)?.into_parts();
             if !(shared.rules.stores)(head.status) {
                 return Err(Unkept::Answer(Response::from_parts(head, IdempotencyBody::as_it_is(body))));
             }
             let body = Read::all(body, shared.rules.max_answer).await;
-            let head = Response::from_parts(head, ());
+            let mut head = Response::from_parts(head, ());
             let stored = answer::kept(&head, &shared.rules.headers, body.bytes().as_ref());
+            answer::tell_keep(head.headers_mut(), keep);
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(head.map(|()| body.again()));
             Ok(stored)
         }
-    });
-    let done = done.await;
+    };
+    let done = match (&rules.look, question) {
+        (Some(look), Some(question)) => {
+            let look = async |since| {
+                let found = look(question, since).await?;
+                Ok::<_, ()>(found.map(|answer| {
+                    let (head, body) = answer.into_parts();
+                    let body = Some(&body).filter(|body| body.len() <= rules.max_answer);
+                    answer::kept(&Response::from_parts(head, ()), &rules.headers, body)
+                }))
+            };
+            once.reconcile(look).run(work).await
+        }
+        _ => once.run(work).await,
+    };
     let answered = answered.lock().unwrap_or_else(PoisonError::into_inner).take();
     let refusal = match done {
-        Ok(done) if done.is_replayed => return Ok(answer::replayed(&done.stored)),
+        Ok(done) if done.is_replayed => return Ok(answer::replayed(&done.stored, rules.keep)),
         // What could not be recorded was done all the same.
         Ok(_) | Err(OnceError::NotKept { .. }) => match answered {
             Some(answer) => return Ok(answer),

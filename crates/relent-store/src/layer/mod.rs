@@ -22,7 +22,7 @@ mod carry_out;
 
 pub use self::body::IdempotencyBody;
 
-use crate::{Abandon, Any, Claim, Engine, Store, Time};
+use crate::{Abandon, Any, Claim, Engine, Store, Stored, Time};
 use bytes::Bytes;
 use http::{HeaderName, Method, Request, Response, StatusCode, header, request::Parts};
 use http_body::Body;
@@ -40,19 +40,61 @@ use tower_service::Service;
 
 /// What is known of a request that is carried out under a key: an extension of it, for its handler.
 ///
-/// A handler whose effects are in a database joins them to the key by `first_time` of that engine, with this claim's scope
-/// and key, in its own transaction: then they are committed once, also where the outcome is unknown and the request is
-/// carried out [again](IdempotencyLayer::rerun). A far side can be given the fence.
+/// A handler whose effects are in the store's own database joins the record to them: `in_sqlite::complete` and
+/// `in_postgres::complete` keep its answer in its own transaction, with this [claim](Claimed::claim), what
+/// [`stored`](Claimed::stored) makes of the answer, and [`keep`](Claimed::keep). Then nobody who dies leaves doubt: the effects
+/// and the answer are both there, or neither. Where the effects are in another database, `first_time` of that engine with this
+/// claim's scope and key commits them once, also where the request is carried out [again](IdempotencyLayer::rerun). A far side
+/// can be given the fence.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Claimed {
     /// The claim.
     pub claim: Claim,
-    /// Since when it has been unknown whether an earlier run happened; only with [`rerun`](IdempotencyLayer::rerun).
+    /// Since when it has been unknown whether an earlier run happened; only with [`rerun`](IdempotencyLayer::rerun) and
+    /// [`reconcile`](IdempotencyLayer::reconcile).
     pub unknown: Option<Time>,
+    /// For how long the answer is kept.
+    pub keep: Duration,
+    headers: Arc<[HeaderName]>,
+}
+
+impl Claimed {
+    /// What the layer keeps of an answer: its status, the headers that were chosen, and its body.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::{Request, Response, StatusCode};
+    /// use relent_store::{Kept, in_sqlite, layer::{Claimed, IdempotencyBody}};
+    ///
+    /// /// Books a payment, in one transaction with the answer.
+    /// fn pay<B: http_body::Body>(
+    ///     request: &Request<IdempotencyBody<B>>,
+    ///     bank: &mut rusqlite::Connection,
+    /// ) -> Result<Response<Bytes>, Box<dyn std::error::Error>> {
+    ///     let claimed = request.extensions().get::<Claimed>().ok_or("the layer is around this")?;
+    ///     let answer = Response::builder().status(StatusCode::CREATED).body(Bytes::from("receipt 7"))?;
+    ///     let tx = bank.transaction()?;
+    ///     tx.execute("INSERT INTO payments VALUES (7)", [])?;
+    ///     match in_sqlite::complete(&tx, &claimed.claim, &claimed.stored(&answer), claimed.keep)? {
+    ///         Kept::Kept => tx.commit()?,
+    ///         Kept::Fenced => return Err("somebody else has taken over".into()),
+    ///     }
+    ///     Ok(answer)
+    /// }
+    /// ```
+    pub fn stored(&self, answer: &Response<Bytes>) -> Stored {
+        let mut head = Response::new(());
+        *head.status_mut() = answer.status();
+        head.headers_mut().clone_from(answer.headers());
+        answer::kept(&head, &self.headers, Some(answer.body()))
+    }
 }
 
 type Tenant = dyn Fn(&Parts) -> Vec<u8> + Send + Sync;
 type Required = dyn Fn(&Parts) -> bool + Send + Sync;
+type Looked = Pin<Box<dyn Future<Output = Result<Option<Response<Bytes>>, ()>> + Send>>;
+type Look = dyn Fn(Request<Bytes>, Time) -> Looked + Send + Sync;
 type Stores = dyn Fn(StatusCode) -> bool + Send + Sync;
 
 #[derive(Clone)]
@@ -66,6 +108,7 @@ struct Rules {
     max_request: usize,
     max_answer: usize,
     reruns: bool,
+    look: Option<Arc<Look>>,
     on_failure: Abandon,
 }
 
@@ -92,6 +135,8 @@ struct Rules {
 /// and 429; after others the request is as if it had never been sent.
 ///
 /// Bodies of requests with a key are read before the service is called, up to [a size](IdempotencyLayer::max_request).
+///
+/// An answer that is kept says for how many seconds, in `relent-idempotency-keep`; after it, a key is new.
 pub struct IdempotencyLayer<E: Engine = Any> {
     shared: Arc<Shared<E>>,
 }
@@ -135,6 +180,7 @@ impl<E: Engine> IdempotencyLayer<E> {
             max_request: 1 << 20,
             max_answer: 256 << 10,
             reruns: false,
+            look: None,
             on_failure: Abandon::Forget,
         };
         IdempotencyLayer { shared: Arc::new(Shared { store, rules }) }
@@ -184,7 +230,8 @@ impl<E: Engine> IdempotencyLayer<E> {
         self.with(|rules| rules.lease = lease)
     }
 
-    /// For how long answers are kept: a day by default. Tell it to the callers: after it, a key is new.
+    /// For how long answers are kept: a day by default. Callers are told, by a header; tell it in
+    /// the documentation, too.
     #[must_use]
     pub fn keep(self, keep: Duration) -> Self {
         self.with(|rules| rules.keep = keep)
@@ -210,6 +257,35 @@ impl<E: Engine> IdempotencyLayer<E> {
     #[must_use]
     pub fn rerun(self) -> Self {
         self.with(|rules| rules.reruns = true)
+    }
+
+    /// Looks whether a request happened where nobody knows, before anything else is done about it. `look` is given the request
+    /// and since when it is unknown. `Some` is the answer, which is kept; `None` says that it did not happen, and it is carried
+    /// out; an error leaves it unknown (409).
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::{Request, Response};
+    /// use relent_store::{Memory, Store, layer::IdempotencyLayer};
+    ///
+    /// let layer = IdempotencyLayer::new(Store::new(Memory::new())).reconcile(async |request: Request<Bytes>, _since| {
+    ///     // What the bank has under this key, for instance.
+    ///     let key = request.headers().get("idempotency-key").ok_or("no key")?;
+    ///     Ok::<_, &str>((key == "\"7\"").then(|| Response::new(Bytes::from("receipt that was found"))))
+    /// });
+    /// # drop(layer);
+    /// ```
+    #[must_use]
+    pub fn reconcile<F, Fut, X>(self, look: F) -> Self
+    where
+        F: Fn(Request<Bytes>, Time) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Option<Response<Bytes>>, X>> + Send + 'static,
+    {
+        let look = move |request, since| -> Looked {
+            let looking = look(request, since);
+            Box::pin(async move { looking.await.map_err(drop) })
+        };
+        self.with(|rules| rules.look = Some(Arc::new(look)))
     }
 }
 

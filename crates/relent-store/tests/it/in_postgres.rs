@@ -16,6 +16,7 @@ async fn postgres_conforms() {
     let other = Store::open(&format!("{}?prefix=my_", server.url())).await.unwrap();
     assert_eq!(other.read(&key).await.unwrap().value, None);
     seen_together_with_its_effects(&server.url()).await;
+    completed_together_with_its_effects(&engine, &server.url()).await;
     let about = engine.about().await.unwrap();
     assert!(about.durability.contains("on the server's disk"), "{about:?}");
     assert!(about.skew_ms.abs() < 1000, "{about:?}");
@@ -52,6 +53,34 @@ async fn seen_together_with_its_effects(url: &str) {
     assert_eq!(keep_last(&tx, &scope, 2, 3).await.unwrap(), 3);
     assert_eq!(keep_last(&tx, &scope, 2, 3).await.unwrap(), 1);
     tx.commit().await.unwrap();
+}
+
+/// Part of another test, as well.
+async fn completed_together_with_its_effects(store: &Store, url: &str) {
+    use relent_store::{Claim, Fence, Kept, Scope, Stored, in_postgres::complete};
+    let connect = async || {
+        let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+    };
+    let client = connect().await;
+    client.batch_execute("CREATE TABLE orders (n int)").await.unwrap();
+    let (scope, key, day) = (Scope::new("pay").unwrap(), Key::new("7").unwrap(), Duration::from_secs(86_400));
+    let done = store.once(&scope, &key).run(async |effect| {
+        let mut client = connect().await;
+        let tx = client.transaction().await.unwrap();
+        tx.execute("INSERT INTO orders VALUES (1)", &[]).await.unwrap();
+        let late = Claim { scope: scope.clone(), key: key.clone(), fence: Fence(effect.fence.0 + 1) };
+        assert_eq!(complete(&tx, &late, &Stored::success("late"), day).await.unwrap(), Kept::Fenced);
+        let ours = Claim { fence: effect.fence, ..late };
+        assert_eq!(complete(&tx, &ours, &Stored::success("kept"), day).await.unwrap(), Kept::Kept);
+        tx.commit().await.unwrap();
+        Err::<&str, _>("what is committed is done, whatever comes after")
+    });
+    assert!(done.await.is_err());
+    let done = store.once(&scope, &key).run(async |_| Ok::<_, String>("again")).await.unwrap();
+    assert_eq!((done.bytes(), done.is_replayed), (&b"kept"[..], true));
+    assert_eq!(client.query_one("SELECT count(*) FROM orders", &[]).await.unwrap().get::<_, i64>(0), 1);
 }
 
 /// A server that listens may still be starting: opening waits for it.

@@ -9,6 +9,7 @@ mod equivalence;
 mod faults;
 mod in_postgres;
 mod in_redis;
+mod joined;
 mod keeping;
 mod layer;
 mod leases;
