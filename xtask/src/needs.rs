@@ -98,12 +98,6 @@ const CONDITIONS: &[Condition] = &[
         tests: "another_user",
     },
     Condition {
-        name: "protected-links",
-        holds: are_links_protected,
-        why: "this system follows every link in /tmp (fs.protected_symlinks is not 1)",
-        tests: "protected_link",
-    },
-    Condition {
         name: "mounts",
         holds: can_mount,
         why: "this user cannot mount a file system of its own; full and read-only disks are not tried",
@@ -209,10 +203,6 @@ fn can_mount() -> bool {
     command.output().is_ok_and(|out| out.status.success())
 }
 
-fn are_links_protected() -> bool {
-    fs::read_to_string("/proc/sys/fs/protected_symlinks").is_ok_and(|text| text.trim() == "1")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,13 +210,13 @@ mod tests {
     #[test]
     fn what_is_left_out_is_skipped_by_name() {
         // With all conditions left out, it is the same on every machine.
-        let without = ["nginx", "redis", "root", "protected-links", "mounts"];
+        let without = ["nginx", "redis", "root", "mounts"];
         let not = "not (test(http::real::) or test(proxies::) or test(redis) or test(another_user) or \
-                   test(protected_link) or test(store_on_a_))";
+                   test(store_on_a_))";
         assert_eq!(skip(&without, true), ["-E", not]);
         let skip = skip(&without, false);
         assert_eq!(skip[..3], ["--", "--skip", "http::real::"]);
-        assert_eq!(skip[7..], ["--skip", "another_user", "--skip", "protected_link", "--skip", "store_on_a_"]);
+        assert_eq!(skip[7..], ["--skip", "another_user", "--skip", "store_on_a_"]);
     }
 
     #[test]

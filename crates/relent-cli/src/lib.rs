@@ -15,6 +15,7 @@ mod guard;
 mod http;
 mod ignored;
 pub mod json;
+mod links;
 mod man;
 pub mod outer;
 pub mod plot;

@@ -1,7 +1,7 @@
 //! Opening files that somebody named, or that happen to be there: never waiting for the other end of a named pipe, never
 //! taking a terminal or a device for a file.
 
-use crate::size::Size;
+use crate::{links, size::Size};
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
     unistd::geteuid,
@@ -97,8 +97,7 @@ fn wait_for_more(file: File) -> io::Result<File> {
 ///
 /// It cannot be opened, is somebody else's, or is no regular file and nothing else that was allowed.
 pub fn write_private(path: &Path, or: Or) -> io::Result<File> {
-    let open = OpenOptions::new().write(true).create(true).mode(0o600).custom_flags(at_once()).open(path);
-    let file = check(open.map_err(unread)?, or)?;
+    let file = check(to_write(path, OpenOptions::new().mode(0o600))?, or)?;
     let data = file.metadata()?;
     if data.is_file() {
         if data.uid() != geteuid().as_raw() {
@@ -115,8 +114,7 @@ pub fn write_private(path: &Path, or: Or) -> io::Result<File> {
 ///
 /// It cannot be written, or is something else.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let open = OpenOptions::new().write(true).create(true).custom_flags(at_once()).open(path);
-    let mut file = wait_for_more(check(open.map_err(unread)?, Or::Pipe)?)?;
+    let mut file = wait_for_more(check(to_write(path, &mut OpenOptions::new())?, Or::Pipe)?)?;
     let data = file.metadata()?;
     if data.is_file() {
         if data.mode() & SPECIAL != 0 {
@@ -125,6 +123,14 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         file.set_len(0)?;
     }
     file.write_all(bytes)
+}
+
+/// Opens what a path leads to, and follows nothing that a neighbour could have put there.
+fn to_write(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let real = links::to_write(path)?;
+    // What has no path of its own, as `/dev/stdout`, is found by the system.
+    let follows = if real == path { 0 } else { nix::libc::O_NOFOLLOW };
+    options.write(true).create(true).custom_flags(at_once() | follows).open(real).map_err(unread)
 }
 
 /// The bits of a file that lend its rights to whoever runs it.

@@ -1,10 +1,12 @@
 //! The file that `-o` or `-O` means, and what it must be like when it has been replaced.
 //!
-//! Who follows the links to it is the kernel, by opening: where it would not (`fs.protected_symlinks`), nor do we.
+//! A link is followed where Linux would follow it with `fs.protected_symlinks`, and whoever could put another in its place is
+//! the caller or root.
 //! A file keeps its owner, its group and its permissions, without the bits that would run it as somebody else.
 
 use crate::{
     escape::escape,
+    links,
     talk::{Fault, plain},
 };
 use nix::{
@@ -42,23 +44,29 @@ pub(super) enum Found {
 impl Target {
     /// Finds out now whether the body can be written later.
     pub(super) fn find(path: &Path) -> Result<Found, Fault> {
+        let given = path;
+        let real = match links::to_write(path) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_link(path) => {
+                return Err(not_followed(path));
+            }
+            // What else is wrong with it is found again.
+            real => real.unwrap_or_else(|_| path.to_owned()),
+        };
+        let path = real.as_path();
         match look(path) {
             Ok((_, data)) if data.is_dir() => {
-                Err(Fault::new(format!("cannot write to {}: it is a folder", shown(path)))
+                Err(Fault::new(format!("cannot write to {}: it is a folder", shown(given)))
                     .hint("-o wants the name of a file"))
             }
             Ok((_, data)) if !data.is_file() => special(path, &data),
-            Ok((real, data)) => Target::existing(path, real, &data, false).map(Found::File),
+            Ok((real, data)) => Target::existing(given, real, &data, false).map(Found::File),
             Err(error) if error.kind() == io::ErrorKind::NotFound && is_link(path) => Target::behind_a_link(path),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let target = Target { path: path.to_owned(), mode: 0o666 & !umask(), owner: None, made: false };
                 Ok(Found::File(target))
             }
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_link(path) => {
-                Err(Fault::new(format!("cannot write to {}: the system does not follow the link", shown(path)))
-                    .hint("it belongs to somebody else, in a folder that everybody may write to; name the file itself"))
-            }
-            Err(error) => Err(unwritable(path, &error)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_link(path) => Err(not_followed(given)),
+            Err(error) => Err(unwritable(given, &error)),
         }
     }
 
@@ -155,6 +163,11 @@ fn look(path: &Path) -> io::Result<(PathBuf, Metadata)> {
     let real = path.canonicalize()?;
     let data = fs::metadata(&real)?;
     Ok((real, data))
+}
+
+fn not_followed(path: &Path) -> Fault {
+    Fault::new(format!("cannot write to {}: the link is not followed", shown(path)))
+        .hint("it belongs to somebody else, in a folder that everybody may write to; name the file itself")
 }
 
 fn is_link(path: &Path) -> bool {

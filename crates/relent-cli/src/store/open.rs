@@ -4,7 +4,7 @@ use super::{args::StoreArgs, place};
 use crate::talk::{Fault, plain};
 use relent::{Policy, duration::Human};
 use relent_store::{Any, Error, ErrorKind, Store};
-use std::{future::Future, path::Path, time::Duration};
+use std::{future::Future, time::Duration};
 
 /// What there is to say when a store could not be asked.
 pub(crate) fn fault(url: &str, error: &Error) -> Fault {
@@ -29,7 +29,7 @@ pub(crate) fn with<T, F: Future<Output = Result<T, Error>>>(
     work: impl FnOnce(String, Store) -> F,
 ) -> Result<T, Fault> {
     let url = place::url(args.store.as_deref())?;
-    if let (IfMissing::Say, Some(file)) = (missing, file_of(&url))
+    if let (IfMissing::Say, Some(file)) = (missing, place::file_of(&url))
         && !file.exists()
     {
         return Err(Fault::new(format!("store {}: there is no such file", place::shown(&url)))
@@ -58,12 +58,4 @@ fn patience(timeout: Duration) -> Policy {
 fn slow(timeout: Duration) -> Error {
     let error = Error::new(ErrorKind::Timeout, format!("it did not answer within {}", Human(timeout)));
     error.hint("is it reachable, and is it overloaded? --timeout waits longer")
-}
-
-/// The file of a store that is one.
-fn file_of(url: &str) -> Option<&Path> {
-    let rest = url.strip_prefix("sqlite:")?;
-    let path = rest.split_once('?').map_or(rest, |(path, _)| path);
-    let path = path.strip_prefix("//").unwrap_or(path);
-    (!path.is_empty()).then(|| Path::new(path))
 }

@@ -4,18 +4,19 @@
 //! somebody else could put another in its place: by a folder on the way there, or a link, that is theirs.
 
 use crate::{
+    links::{self, Step},
     redact,
     talk::{Fault, plain},
 };
 use nix::unistd::{getegid, geteuid};
 use std::{
     borrow::Cow,
-    collections::VecDeque,
     env,
     ffi::OsString,
     fs::{self, DirBuilder, Metadata, Permissions},
+    io,
     os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 /// The variable that names another store.
@@ -42,7 +43,13 @@ pub(crate) fn url(given: Option<&str>) -> Result<String, Fault> {
     };
     let url = named.unwrap_or_else(|| DEFAULT.to_owned());
     let Some(query) = url.strip_prefix(DEFAULT).filter(|rest| rest.is_empty() || rest.starts_with('?')) else {
-        return Ok(url);
+        return match file_of(&url).map(links::to_write) {
+            Some(Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Err(Fault::new(format!("store {}: {}", shown(&url), plain(&error)))
+                    .hint("name the file itself, in a folder of your own"))
+            }
+            _ => Ok(url),
+        };
     };
     let file = default_file(env::var_os("XDG_STATE_HOME"), env::var_os("HOME"))?;
     prepare(&file)?;
@@ -93,40 +100,13 @@ fn own(path: &Path, mode: u32) -> Result<(), String> {
     }
 }
 
-/// Where a path leads, if nobody else has a say in that. Or who has.
+/// Where a path leads, if nobody else has a say in that.
 fn way(path: &Path) -> Result<PathBuf, String> {
-    /// As many links as the system follows.
-    const MOST_LINKS: u32 = 40;
-    let parts = |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<VecDeque<_>>();
-    let (mut left, mut here, mut links) = (parts(path), PathBuf::from("/"), 0);
-    while let Some(part) = left.pop_front() {
-        match Path::new(&part).components().next() {
-            Some(Component::RootDir) => here = PathBuf::from("/"),
-            Some(Component::ParentDir) => {
-                here.pop();
-            }
-            Some(Component::Normal(name)) => {
-                let next = here.join(name);
-                let data = fs::symlink_metadata(&next).map_err(|error| plain(&error))?;
-                if !left.is_empty() || data.is_symlink() {
-                    believed(&data).map_err(|problem| format!("{problem}: {}", next.display()))?;
-                }
-                if !data.is_symlink() {
-                    here = next;
-                    continue;
-                }
-                links += 1;
-                if links > MOST_LINKS {
-                    return Err("too many links lead to it".into());
-                }
-                let mut to = parts(&fs::read_link(&next).map_err(|error| plain(&error))?);
-                to.append(&mut left);
-                left = to;
-            }
-            _ => {}
-        }
-    }
-    Ok(here)
+    let objects = |step: &Step<'_>| match step.is_last && !step.data.is_symlink() {
+        true => None,
+        false => believed(step.data).err(),
+    };
+    links::walk(path, &objects).map_err(|error| plain(&error))
 }
 
 /// Whether what is on the way, a folder or a link, is the user's or root's, and nobody else can put another there.
@@ -143,6 +123,14 @@ fn believed(data: &Metadata) -> Result<(), &'static str> {
         _ if !data.is_symlink() && by_others && !is_sticky => Err("on the way there others can write"),
         _ => Ok(()),
     }
+}
+
+/// The file of a store that is one.
+pub(crate) fn file_of(url: &str) -> Option<&Path> {
+    let rest = url.strip_prefix("sqlite:")?;
+    let path = rest.split_once('?').map_or(rest, |(path, _)| path);
+    let path = path.strip_prefix("//").unwrap_or(path);
+    (!path.is_empty()).then(|| Path::new(path))
 }
 
 /// A store's URL as it is shown: without what lets others in.

@@ -219,19 +219,34 @@ fn a_verdict_that_is_a_link_to_another_file_empties_nothing() {
     assert_eq!(place.0.read("kept"), "permanent");
 }
 
-/// A link that another user has put where a report will be is not followed to a file of ours.
+/// A link that another user has put where something will be written is not followed to a file of ours, whether the system
+/// protects links or not.
 #[test]
-fn a_report_is_not_written_through_a_protected_link_of_another_user() {
+fn nothing_is_written_through_a_link_of_another_user() {
     let place = shared();
-    let setting = fs::read_to_string("/proc/sys/fs/protected_symlinks").unwrap_or_default();
-    assert_eq!(setting.trim(), "1", "links are not protected here: cargo xtask test --without protected-links");
     fs::write(place.0.path().join("mine"), "kept").unwrap();
     let link = place.0.path().join("report");
     symlink(place.0.path().join("mine"), &link).unwrap();
     Command::new("chown").args(["-h", NOBODY]).arg(&link).status().unwrap();
-    let outcome = place.relent(&["run", "--report", "report", "--", "true"]);
-    assert_eq!(outcome.code, Some(125), "{}", outcome.stderr);
-    assert_eq!(place.0.read("mine"), "kept");
+    let folder = place.0.path().join("folder");
+    symlink(place.0.path().join("own"), &folder).unwrap();
+    fs::create_dir(place.0.path().join("own")).unwrap();
+    Command::new("chown").args(["-h", NOBODY]).arg(&folder).status().unwrap();
+    for args in [
+        &["run", "--report", "report", "--", "true"][..],
+        &["explain", "--svg", "report"],
+        &["simulate", "herd", "--clients", "10", "--html", "report"],
+        &["simulate", "herd", "--clients", "10", "--csv", "report"],
+        &["simulate", "herd", "--clients", "10", "--svg", "folder"],
+        &["http", "-o", "report", "http://[::1]:1/"],
+        &["store", "migrate", "--store", "sqlite:report"],
+    ] {
+        let outcome = place.relent(args);
+        assert_eq!(outcome.code, Some(125), "{args:?}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains("a folder that everybody may write to"), "{args:?}: {}", outcome.stderr);
+        assert_eq!(place.0.read("mine"), "kept", "{args:?}");
+    }
+    assert_eq!(fs::read_dir(place.0.path().join("own")).unwrap().count(), 0);
 }
 
 /// No descriptor left for a pipe is a failure that may pass, and says what the limit is.

@@ -1,0 +1,163 @@
+//! Where a path leads, looked at link by link: who has a say in it.
+//!
+//! In a folder where everybody may make something, a link may be a trap. Linux follows it only if it is the caller's or the
+//! folder's owner's (`fs.protected_symlinks`), and a file there is filled only on the same terms (`fs.protected_regular`);
+//! but that is a setting, and in some containers it is off. So what is written to is found here, and opened without
+//! following anything more.
+
+use nix::unistd::geteuid;
+use std::{
+    collections::VecDeque,
+    env,
+    ffi::OsString,
+    fs::{self, Metadata},
+    io,
+    os::unix::fs::MetadataExt,
+    path::{Component, Path, PathBuf},
+};
+
+/// As many links as the system follows.
+const MOST: u32 = 40;
+
+/// What is met on a way.
+pub(crate) struct Step<'a> {
+    pub(crate) data: &'a Metadata,
+    /// The folder that it stands in.
+    pub(crate) folder: &'a Metadata,
+    /// Whether the way ends here, unless this is a link.
+    pub(crate) is_last: bool,
+}
+
+/// Follows a path, and asks of each folder, file and link what there is to say against it. What is not there ends the way, if it
+/// is the last part.
+///
+/// # Errors
+///
+/// A part of the way is not there or cannot be looked at, there are too many links, or there was something to say.
+pub(crate) fn walk(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static str>) -> io::Result<PathBuf> {
+    let parts = |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<VecDeque<OsString>>();
+    let mut here = if path.is_absolute() { PathBuf::from("/") } else { env::current_dir()? };
+    let (mut left, mut links) = (parts(path), 0);
+    while let Some(part) = left.pop_front() {
+        match Path::new(&part).components().next() {
+            Some(Component::RootDir) => here = PathBuf::from("/"),
+            Some(Component::ParentDir) => {
+                here.pop();
+            }
+            Some(Component::Normal(name)) => {
+                let next = here.join(name);
+                // Links there lead to what has no path.
+                if next.starts_with("/proc") {
+                    return Ok(path.to_owned());
+                }
+                let data = match fs::symlink_metadata(&next) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound && left.is_empty() => return Ok(next),
+                    data => data?,
+                };
+                let folder = fs::symlink_metadata(&here)?;
+                let step = Step { data: &data, folder: &folder, is_last: left.is_empty() };
+                if let Some(problem) = objects(&step) {
+                    let text = format!("{problem}: {}", next.display());
+                    return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+                }
+                if !data.is_symlink() {
+                    here = next;
+                    continue;
+                }
+                links += 1;
+                if links > MOST {
+                    return Err(io::Error::other("too many links lead to it"));
+                }
+                let mut to = parts(&fs::read_link(&next)?);
+                to.append(&mut left);
+                left = to;
+            }
+            _ => {}
+        }
+    }
+    Ok(here)
+}
+
+/// Where a path leads, for who writes there: no link or file on the way is a neighbour's trap.
+///
+/// # Errors
+///
+/// A link, or the file, belongs to somebody else and stands in a folder where everybody may make something; or the way ends.
+pub(crate) fn to_write(path: &Path) -> io::Result<PathBuf> {
+    walk(path, &|step| {
+        let owner = step.data.uid();
+        let is_shared = step.folder.mode() & 0o1002 == 0o1002;
+        let is_theirs = is_shared && owner != geteuid().as_raw() && owner != step.folder.uid();
+        match is_theirs {
+            true if step.data.is_symlink() => {
+                Some("the link belongs to somebody else, in a folder that everybody may write to")
+            }
+            true if step.is_last && !step.data.is_dir() => {
+                Some("it belongs to somebody else, in a folder that everybody may write to")
+            }
+            _ => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
+
+    #[test]
+    fn a_way_is_followed_as_the_system_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::write(root.join("a/b/file"), "").unwrap();
+        symlink("a/../a/b", root.join("short")).unwrap();
+        symlink(root.join("short/new"), root.join("dangling")).unwrap();
+        symlink("round", root.join("round")).unwrap();
+        let to = |path: &str| to_write(&root.join(path));
+        assert_eq!(to("short/file").unwrap(), root.join("a/b/file"));
+        assert_eq!(to("short/./../b/file").unwrap(), root.join("a/b/file"));
+        assert_eq!(to("dangling").unwrap(), root.join("a/b/new"));
+        assert_eq!(to("new").unwrap(), root.join("new"));
+        assert_eq!(to("no/new").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(to("round").unwrap_err().to_string(), "too many links lead to it");
+        assert_eq!(to_write(Path::new("/dev/null")).unwrap(), Path::new("/dev/null"));
+        assert!(to_write(Path::new("/dev/stdout")).is_ok());
+        assert_eq!(to_write(Path::new("Cargo.toml")).unwrap(), env::current_dir().unwrap().join("Cargo.toml"));
+    }
+
+    /// It takes root to give something away. No setting of the system has to protect links.
+    #[test]
+    fn what_a_neighbour_left_in_a_shared_folder_is_not_written_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, at) = (tempfile::tempdir().unwrap(), |name: &str| folder.path().join(name));
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        let victim = own.path().join("victim");
+        fs::write(&victim, "old").unwrap();
+        fs::write(at("theirs"), "theirs").unwrap();
+        for (name, target) in
+            [("link", &victim), ("folder", &own.path().to_owned()), ("nowhere", &own.path().join("x"))]
+        {
+            symlink(target, at(name)).unwrap();
+            if lchown(at(name), Some(65_534), Some(65_534)).is_err() {
+                eprintln!("SKIPPED what_a_neighbour_left_in_a_shared_folder_is_not_written_to: it takes root");
+                return;
+            }
+        }
+        chown(at("theirs"), Some(65_534), Some(65_534)).unwrap();
+        for name in ["link", "folder/victim", "nowhere", "theirs"] {
+            let refused = to_write(&at(name)).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied, "{name}: {refused}");
+            assert!(crate::regular::write_private(&at(name), crate::regular::Or::Nothing).is_err(), "{name}");
+            assert!(crate::regular::replace(&at(name), b"new").is_err(), "{name}");
+        }
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
+        assert_eq!(fs::read_to_string(at("theirs")).unwrap(), "theirs");
+        assert!(!own.path().join("x").exists());
+        // A link of one's own, and one in a folder that is not shared, is followed.
+        symlink(&victim, at("mine")).unwrap();
+        assert!(to_write(&at("mine")).is_ok());
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(to_write(&at("link")).is_ok());
+    }
+}
