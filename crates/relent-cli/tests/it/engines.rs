@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+#[expect(dead_code, reason = "the tests of the stores use more of it")]
 #[path = "../../../relent-store/tests/it/servers.rs"]
 mod servers;
 
