@@ -44,9 +44,10 @@ pub use crate::{
         Safety, Shape, Share, Sizes, Storm,
     },
     scenario::{
-        Access, Arrivals, Assertion, Batch, Contender, Engine, Ethernet, Figure, Forced, Layers, Network, Newcomers,
-        OptimisticWriters, Part, Picture, Pictures, Population, Problem, Protection, Rate, RateLimit, RetryAfter,
-        Saturated, Scenario, Server, Service, Subject, Trouble, TroubleKind, Windows, World, Writes, presets,
+        Access, Arrivals, Assertion, Batch, Contender, Engine, Ethernet, Figure, Forced, Layer, Layers, Network,
+        Newcomers, OptimisticWriters, Part, Picture, Pictures, Population, Problem, Protection, Rate, RateLimit,
+        RetryAfter, Saturated, Scenario, Server, Service, Subject, Trouble, TroubleKind, Windows, World, Writes,
+        presets,
     },
     simulate::{simulate, simulate_with},
     sweeps::draw_pictures,

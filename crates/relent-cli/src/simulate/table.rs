@@ -234,9 +234,12 @@ fn footer(outcome: &Outcome) -> String {
     };
     let mut out = format!("engine {}, {runs} a policy\n", engines(outcome));
     for (name, measured, expected) in &outcome.extras.checks {
+        let is_of_layer = name.contains(": attempts of ");
+        let name = escape(name);
         if let Some(expected) = expected {
-            let name = escape(name);
             let _ = writeln!(out, "{name}: {}, by theory {}", checked(*measured), checked(*expected));
+        } else if is_of_layer {
+            let _ = writeln!(out, "{name}: {} a call", number(*measured));
         }
     }
     out

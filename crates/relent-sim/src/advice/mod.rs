@@ -59,7 +59,7 @@ pub fn advise(scenario: &Scenario, outcome: &mut Outcome, threads: usize, effort
         // Theory knows what retries do, not what budgets and breakers keep them from doing.
         return;
     }
-    if scenario.has_populations() {
+    if scenario.is_of_many_policies() {
         // It is one policy that theory speaks of.
         return;
     }

@@ -55,15 +55,20 @@ impl Scenario {
         for picture in Picture::ALL.into_iter().filter(|picture| self.pictures.get(*picture) == Some(true)) {
             let (key, hint) = (format!("pictures.{}", picture.name()), "leave it out");
             picture.fits(&self.world).map_err(|reason| Problem::new(key.clone(), reason, hint))?;
-            must(!self.has_populations(), &key, "it is of one policy, and there are populations", hint)?;
+            must(
+                !self.is_of_many_policies(),
+                &key,
+                "it is of one policy, and there are populations or layers with others",
+                hint,
+            )?;
         }
         let own_rules = matches!(self.world, World::Batch(_) | World::Saturated(_));
         must(own_rules || !self.contenders.is_empty(), "policy", "there is no policy", "add a [policy.NAME]")?;
         self.check_names()?;
         must(
-            matches!(self.world, World::Service(_)) || !self.has_populations(),
+            matches!(self.world, World::Service(_)) || !self.is_of_many_policies(),
             "population",
-            "populations are clients of a server, and there is none",
+            "populations and layers are clients of a server, and there is none",
             "leave them out",
         )?;
         match &self.world {
@@ -165,9 +170,9 @@ fn within(time: Duration, limit: Duration, key: &str, what: &str) -> Result<(), 
 }
 
 impl Scenario {
-    /// Whether the clients of any run are of several populations.
-    pub(crate) fn has_populations(&self) -> bool {
-        self.contenders.iter().any(|contender| !contender.populations.is_empty())
+    /// Whether a run has several policies at once: of populations, or of layers.
+    pub(crate) fn is_of_many_policies(&self) -> bool {
+        self.contenders.iter().any(|contender| !contender.populations.is_empty() || !contender.layers.is_empty())
     }
 
     fn check_names(&self) -> Result<(), Problem> {
@@ -375,6 +380,7 @@ impl Service {
 
     fn check_contender(&self, contender: &Contender) -> Result<(), Problem> {
         self.check_populations(contender)?;
+        self.check_chain(contender)?;
         if contender.populations.is_empty() {
             return self.check_policy(contender);
         }

@@ -10,13 +10,13 @@ use super::{
     population_file::Draft,
     table::{Result, Table},
 };
-use super::{population_file as population, protection_file as protection};
+use super::{chain_file as chain, population_file as population, protection_file as protection};
 use relent::config::{BadSetting, Config, ConfigError};
 use std::{fs, io::Read, ops::Range, path::Path, sync::OnceLock, time::Duration};
 use toml::de::{DeTable, DeValue};
 
 /// The tables and keys of a scenario file, apart from `policy`.
-const OTHERS: [&str; 21] = [
+const OTHERS: [&str; 22] = [
     "name",
     "title",
     "seeds",
@@ -38,6 +38,7 @@ const OTHERS: [&str; 21] = [
     "pictures",
     "upstream",
     "population",
+    "layer",
 ];
 
 /// The clients of a file that says all about them by its populations.
@@ -193,13 +194,13 @@ const WORLDS: [(&str, &[&str]); 6] = [
     ("ethernet", &[]),
     ("channel", &[]),
     ("occ", &["clients", "network"]),
-    ("lock", &["clients", "network", "layers", "trouble", "population"]),
-    ("server", &["clients", "network", "layers", "trouble", "population"]),
+    ("lock", &["clients", "network", "layers", "trouble", "population", "layer"]),
+    ("server", &["clients", "network", "layers", "trouble", "population", "layer"]),
 ];
 
 /// Complains about tables of another world, which would mean nothing.
 fn check_tables(root: &Table<'_>) -> Result<()> {
-    const ALL: [&str; 11] = [
+    const ALL: [&str; 12] = [
         "batch",
         "ethernet",
         "channel",
@@ -211,6 +212,7 @@ fn check_tables(root: &Table<'_>) -> Result<()> {
         "layers",
         "trouble",
         "population",
+        "layer",
     ];
     const LAYERS: (&str, &[&str]) = ("layers", &["clients"]);
     let named = WORLDS.into_iter().find(|(name, _)| root.has(name));
@@ -613,6 +615,7 @@ fn channel(table: Table<'_>) -> Result<World> {
 /// The policies that run: those of `[[run]]`, or all of them in the order of the file.
 fn contenders(root: &Table<'_>, config: &Config, server: &Protection, all: &[Draft]) -> Result<Vec<Contender>> {
     let mut contenders = Vec::new();
+    let layers = chain::layers(root, config)?;
     for value in root.list("run") {
         let table = root.table_of("a run", value)?;
         let (own, alone) = (table.text("name")?, population::alone(all, server));
@@ -633,6 +636,7 @@ fn contenders(root: &Table<'_>, config: &Config, server: &Protection, all: &[Dra
             }
             _ => return Err(table.wrong(value.span(), "a run names no policy", "policy = \"NAME\"")),
         };
+        contender.layers = chain::of_run(&table, config, &layers)?;
         if table.has("retry_after") {
             contender.retry_after = Some(retry_after(&table)?);
         }
@@ -650,14 +654,14 @@ fn contenders(root: &Table<'_>, config: &Config, server: &Protection, all: &[Dra
         if config.names().any(|known| known == name) && !population::is_taken(root, name) {
             let policy = config.policy(name).map_err(|bad| table.wrong(span, bad.problem, bad.hint))?;
             let contender = Contender::new(name, policy).protected(protection::of_policy(config, Some(name), server));
-            contenders.push(population::among(contender, all));
+            contenders.push(Contender { layers: layers.clone(), ..population::among(contender, all) });
         }
     }
     if contenders.is_empty() {
         let unnamed = config.draft(None).and_then(|draft| draft.policy());
         let policy = unnamed.map_err(|bad| table.wrong(root.span("policy"), bad.problem, bad.hint))?;
         let contender = Contender::new("policy", policy).protected(protection::of_policy(config, None, server));
-        contenders.push(population::among(contender, all));
+        contenders.push(Contender { layers, ..population::among(contender, all) });
     }
     Ok(contenders)
 }

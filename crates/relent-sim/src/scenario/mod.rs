@@ -2,6 +2,8 @@
 
 mod arrivals;
 mod assertion;
+mod chain;
+mod chain_file;
 mod channel;
 mod check;
 mod engine;
@@ -23,6 +25,7 @@ mod table;
 pub use self::{
     arrivals::{Arrivals, Rate},
     assertion::{Assertion, Subject},
+    chain::Layer,
     channel::{Access, Batch, Ethernet, Saturated, Windows},
     check::Problem,
     engine::Engine,
@@ -97,13 +100,17 @@ pub struct Contender {
     pub protection: Protection,
     /// Who the clients are, where they are not all alike; then these are all of them, and `policy` is of no consequence.
     pub populations: Vec<Population>,
+    /// The layers between the clients and the server, the client itself first, where each has rules of its own. None is the
+    /// client alone, or the layers of the service.
+    pub layers: Vec<Layer>,
 }
 
 impl Contender {
     /// A policy under a name.
     pub fn new(name: impl Into<String>, policy: Policy) -> Contender {
         let protection = Protection::default();
-        Contender { name: name.into(), policy, retry_after: None, protection, populations: Vec::new() }
+        let (populations, layers) = (Vec::new(), Vec::new());
+        Contender { name: name.into(), policy, retry_after: None, protection, populations, layers }
     }
 
     /// The same contender, whose server answers refusals with this.

@@ -141,6 +141,7 @@ impl Contender {
                 ..population.protection
             },
             populations: Vec::new(),
+            layers: Vec::new(),
         })
     }
 }

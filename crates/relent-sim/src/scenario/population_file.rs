@@ -111,14 +111,14 @@ pub(super) fn all_have_policies(drafts: &[Draft]) -> bool {
     !drafts.is_empty() && drafts.iter().all(|draft| draft.has_policy)
 }
 
-/// The policies that populations have, whatever the run.
+/// The policies that populations and layers have, whatever the run.
 pub(super) fn is_taken(root: &Table<'_>, policy: &str) -> bool {
     let named = |value: &&toml::Spanned<toml::de::DeValue<'_>>| {
         let table = value.get_ref().as_table();
         let own = table.and_then(|table| table.get("policy"));
         own.is_some_and(|own| matches!(own.get_ref(), toml::de::DeValue::String(name) if name == policy))
     };
-    root.list("population").iter().any(named)
+    root.list("population").iter().chain(&root.list("layer")).any(named)
 }
 
 /// The contender among these populations: who names no policy has that of the contender.

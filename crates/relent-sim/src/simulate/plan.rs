@@ -95,6 +95,7 @@ pub(crate) fn memory(scenario: &Scenario, plan: &Plan) -> u64 {
             let upstreams = service.processes().saturating_mul(size_of::<relent::Upstream>() as u64);
             return FIXED.saturating_add(upstreams).saturating_add((service.clients() * 320.0) as u64);
         }
+        (World::Service(_), _) if scenario.contenders.iter().any(|c| !c.layers.is_empty()) => 400,
         (World::Service(service), _) if service.layers > 1 => 40 + 64 * u64::from(service.layers),
         (World::Layers(layers), _) => 64 * u64::from(layers.depth),
         (World::Batch(_) | World::Saturated(_), _) => 48,

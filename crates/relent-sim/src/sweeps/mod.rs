@@ -37,7 +37,7 @@ impl Studio<'_> {
     /// False if the picture was asked for and there is none.
     fn draw(self, picture: Picture, outcome: &mut Outcome) -> bool {
         let wish = self.scenario.pictures.get(picture);
-        let fits = picture.fits(&self.scenario.world).is_ok() && !self.scenario.has_populations();
+        let fits = picture.fits(&self.scenario.world).is_ok() && !self.scenario.is_of_many_policies();
         if wish == Some(false) || !fits || (wish.is_none() && !self.is_cheap(picture)) || self.control.is_stopped() {
             return wish != Some(true);
         }

@@ -3,6 +3,7 @@
 mod accounts;
 mod advice;
 mod aws;
+mod chain;
 mod chance;
 mod channel;
 mod delays;

@@ -56,7 +56,7 @@ fn others() {
         assert!(outcome.records.len() >= 3, "{name}");
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
-    assert_eq!(folder.read_dir().expect("the folder is there").count(), 17, "a new scenario wants a test");
+    assert_eq!(folder.read_dir().expect("the folder is there").count(), 18, "a new scenario wants a test");
 }
 
 /// A fifth of the clients has the new policy: it does better, and so do the others.
@@ -71,6 +71,16 @@ fn rollout() {
     assert!(get(went, Figure::P99S) < get(stayed, Figure::P99S) / 3.0);
     assert!(get(stayed, Figure::DrainS) < get(old, Figure::DrainS) - 15.0);
     assert!(get(new, Figure::DrainS) < get(fifth, Figure::DrainS));
+}
+
+/// Layers whose timeouts do not fit work for clients who have gone, unless they are told how long those wait.
+#[test]
+fn deadlines() {
+    let (_, outcome) = run("deadlines.toml", |_| ());
+    assert_eq!(names(&outcome), ["nobody is told", "deadlines are passed on", "only the client retries"]);
+    let get = |place: usize, figure| outcome.records[place].get(figure).expect("it is counted");
+    assert!(get(1, Figure::AttemptsPerClient) < get(0, Figure::AttemptsPerClient));
+    assert!(get(1, Figure::SuccessShare) > get(0, Figure::SuccessShare));
 }
 
 #[test]
@@ -88,7 +98,7 @@ fn the_page_tells_the_truth() {
     let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulate-reference.md"));
     let page = page.expect("the page is there");
     let blocks: Vec<&str> = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert_eq!(blocks.len(), 5);
+    assert_eq!(blocks.len(), 6);
     let whole = Scenario::parse(blocks[0]).expect("the long example is a scenario");
     assert_eq!((whole.contenders.len(), whole.asserts.len()), (1, 4));
     let rest = "[server]\ncapacity = 500\n[policy]\nbase = \"1s\"";
@@ -100,6 +110,8 @@ fn the_page_tells_the_truth() {
         let scenario = Scenario::parse(&text).expect("the examples of populations are some");
         assert!(scenario.contenders.iter().all(|contender| contender.populations.len() == 2), "{text}");
     }
+    let chain = Scenario::parse(&format!("[clients]\ncount = 10\n{server}{}", blocks[5]));
+    assert_eq!(chain.expect("the example of layers is a scenario").contenders[0].layers.len(), 2);
 }
 
 /// The scenarios of the machines that protect the far side.

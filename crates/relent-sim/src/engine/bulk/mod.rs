@@ -29,7 +29,7 @@ pub(crate) fn refusal(service: &Service, contender: &Contender) -> Option<&'stat
         (!matches!(service.network, Network::Constant(_)), "it knows constant network delays only"),
         (service.timeout.is_some() || own.attempt_timeout.is_some(), "it does not know timeouts"),
         (service.writes.is_some(), "it does not tell reads from writes"),
-        (service.layers > 1, "it does not know layers"),
+        (service.layers > 1 || !contender.layers.is_empty(), "it does not know layers"),
         (
             server.capacity.is_none() || server.rate_limit.is_some(),
             "it needs a server with a capacity, not a rate limit",

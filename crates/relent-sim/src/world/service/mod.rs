@@ -5,6 +5,7 @@
 //! thing that happens. [`guarded`] is the first of them for clients that have budgets, breakers, limits and hedges.
 
 pub(crate) mod cast;
+pub(crate) mod chain;
 pub(crate) mod clients;
 pub(crate) mod dispatch;
 pub(crate) mod door;
@@ -21,6 +22,9 @@ use crate::{
 
 /// One run: by [`predict`] where that can be foreseen, else by [`dispatch`].
 pub(crate) fn run(task: &Task<'_>) -> Run {
+    if !task.contender.layers.is_empty() {
+        return chain::run(task);
+    }
     if task.contender.has_upstream() {
         return guarded::run(task, Calendar::new());
     }
