@@ -13,7 +13,7 @@ use crate::{
     guard::Guard,
     hooks::Hooks,
     retry::Woken,
-    run::{Ears, Fault, Going, Op, SEAL, attempt_once},
+    run::{Ears, Fault, Going, SEAL, attempt_once},
 };
 #[cfg(feature = "std")]
 use crate::{Plain, SystemTimer};
@@ -330,7 +330,7 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
     }
 }
 
-pub(crate) async fn poll<W, N, S, V, E, F>(
+pub(crate) async fn poll<W, N, S, V, E, F, Fut>(
     policy: &Policy,
     hooks: &mut Hooks<W, N, S>,
     mut ask: F,
@@ -339,7 +339,8 @@ where
     W: Judge<E>,
     N: Watch<E>,
     S: Setting,
-    F: Op<Answer<V, E>, E>,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<Answer<V, E>, E>>,
 {
     let Going { mut ears, mut retry, setting, mut last, mut delay } = begin(policy, hooks);
     loop {

@@ -29,19 +29,6 @@ pub(crate) enum Fault<E> {
 
 pub(crate) const SEAL: Seal = Seal(());
 
-/// What is called for each attempt: a function to a future.
-pub(crate) trait Op<V, E>: FnMut(Attempt) -> <Self as Op<V, E>>::Run {
-    type Run: Future<Output = Result<V, E>>;
-}
-
-impl<V, E, F, Fut> Op<V, E> for F
-where
-    F: FnMut(Attempt) -> Fut,
-    Fut: Future<Output = Result<V, E>>,
-{
-    type Run = Fut;
-}
-
 impl<W, N, S: Setting> Hooks<W, N, S> {
     /// Whether nothing is to be done before the first attempt or while it runs.
     #[inline]
@@ -203,7 +190,7 @@ impl<W, N> Ears<'_, W, N> {
 /// The future owns its policy and hooks, so that it can be spawned, and holds the operation once: what follows a first
 /// failure borrows it.
 #[expect(clippy::manual_async_fn, reason = "an `async fn` copies its arguments into variables")]
-pub(crate) fn retry<W, N, S, V, E, F>(
+pub(crate) fn retry<W, N, S, V, E, F, Fut>(
     policy: Policy,
     mut hooks: Hooks<W, N, S>,
     mut op: F,
@@ -212,7 +199,8 @@ where
     W: Judge<E>,
     N: Watch<E>,
     S: Setting,
-    F: Op<V, E>,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
 {
     async move {
         let mut first = None;
@@ -238,7 +226,7 @@ where
 
 /// As [`retry`], with hooks that the caller keeps.
 #[cfg(any(feature = "tracing", feature = "metrics"))]
-pub(crate) async fn retry_with<W, N, S, V, E, F>(
+pub(crate) async fn retry_with<W, N, S, V, E, F, Fut>(
     policy: &Policy,
     hooks: &mut Hooks<W, N, S>,
     mut op: F,
@@ -247,7 +235,8 @@ where
     W: Judge<E>,
     N: Watch<E>,
     S: Setting,
-    F: Op<V, E>,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
 {
     let guard = hooks.setting.guard(SEAL);
     go_on(policy, hooks, None, &mut op, guard).await
@@ -362,7 +351,7 @@ impl<W, N, S: Setting> Hooks<W, N, S> {
 
 /// All that calls without trouble have no need of: limits, cancellation, a spread, and whatever comes after a first
 /// failure.
-pub(crate) async fn go_on<W, N, S, V, E, F>(
+pub(crate) async fn go_on<W, N, S, V, E, F, Fut>(
     policy: &Policy,
     hooks: &mut Hooks<W, N, S>,
     first: Option<First<E>>,
@@ -373,7 +362,8 @@ where
     W: Judge<E>,
     N: Watch<E>,
     S: Setting,
-    F: Op<V, E>,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
 {
     let mut first = first;
     if let Some(first) = first.as_mut().filter(|first| rushes::<E, N, S>(policy, first)) {
@@ -403,7 +393,7 @@ where
 
 /// One attempt, within its limits, with the hedges that are due.
 #[cfg_attr(not(feature = "std"), expect(unused_variables, reason = "who hedges allocates"))]
-pub(crate) async fn attempt_once<W, N, S, V, E, F>(
+pub(crate) async fn attempt_once<W, N, S, V, E, F, Fut>(
     op: &mut F,
     retry: &mut Retry<&Policy, &S::Timer, S::Guard>,
     attempt: Attempt,
@@ -413,7 +403,8 @@ pub(crate) async fn attempt_once<W, N, S, V, E, F>(
 where
     W: Judge<E>,
     S: Setting,
-    F: Op<V, E>,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
 {
     match (attempt.timeout(), setting.switch(SEAL)) {
         #[cfg(feature = "std")]

@@ -124,6 +124,14 @@ async fn future_is_send_for_spawn() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_future_whose_error_is_a_reference_is_send_for_spawn() {
+    let called = tokio::spawn(async { READ.retry(async |_| Err::<u32, _>("down")).await });
+    let polled = tokio::spawn(async { READ.poll(async |_| Ok::<_, &str>(Answer::Done(7))).await });
+    assert_eq!(called.await.unwrap().map_err(|err| err.into_last()), Err(Some("down")));
+    assert_eq!(polled.await.unwrap().ok(), Some(7));
+}
+
+#[tokio::test(start_paused = true)]
 async fn loop_future_is_send_for_spawn() {
     let n = tokio::spawn(async {
         let mut state = 0;
