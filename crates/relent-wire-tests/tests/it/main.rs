@@ -8,6 +8,7 @@ mod hops;
 mod hostile;
 mod hypers;
 mod nginx;
+mod nginx_process;
 mod observe;
 mod proxies;
 mod raw;

@@ -201,3 +201,59 @@ async fn what_is_refused_was_not_begun_so_curl_may_repeat_a_post() {
         assert_eq!((done.load(Ordering::Relaxed), layer.snapshot().turns), (1, 1));
     }
 }
+
+/// Done, kept under its key, and then the answer is lost: the first one.
+async fn keeps_and_breaks() -> (Router, Arc<AtomicUsize>) {
+    let (app, done) = counting(StatusCode::OK);
+    let store = relent_store::Store::open("memory:").await.unwrap();
+    let answered = Arc::new(AtomicUsize::new(0));
+    let breaks = axum::middleware::from_fn(move |request: Request, next: axum::middleware::Next| {
+        let answered = answered.clone();
+        async move {
+            let answer = next.run(request).await;
+            assert!(answered.fetch_add(1, Ordering::Relaxed) > 0, "the connection breaks here");
+            answer
+        }
+    });
+    (app.layer(relent_store::layer::IdempotencyLayer::new(store)).layer(breaks), done)
+}
+
+/// Sends a POST, and repeats it at whatever failure there is.
+async fn curl(url: String, headers: &'static [&str]) -> String {
+    let curl = tokio::task::spawn_blocking(move || {
+        let mut curl = std::process::Command::new("curl");
+        curl.args(["-s", "-o", "/dev/null", "-w", "%{http_code}", "--retry", "3", "--retry-all-errors", "-d", "order"]);
+        for header in headers {
+            curl.args(["-H", header]);
+        }
+        curl.arg(url).output().unwrap()
+    });
+    String::from_utf8(curl.await.unwrap().stdout).unwrap()
+}
+
+/// curl and a bold nginx repeat a POST whatever became of it, and no layer around the client can know. A key can.
+#[tokio::test(flavor = "multi_thread")]
+async fn with_a_key_that_the_server_keeps_a_post_is_not_doubled_whoever_repeats_it() {
+    for is_behind_nginx in [false, true] {
+        for is_curl in [false, true] {
+            let (app, done) = keeps_and_breaks().await;
+            let server = Server::start(app);
+            let nginx = is_behind_nginx.then(|| Nginx::before(server.address(), BOLD));
+            let url = nginx.as_ref().map_or_else(|| server.url("/"), |nginx| nginx.url("/"));
+            let status = if is_curl {
+                curl(url, &["Idempotency-Key: \"order-7\""]).await
+            } else {
+                let mut layered = ServiceBuilder::new().layer(THREE.layer().idempotency_keys()).service(client());
+                let mut request = reqwest::Request::new(Method::POST, url.parse().unwrap());
+                *request.body_mut() = Some("order".into());
+                layered.ready().await.unwrap().call(request).await.unwrap().status().as_str().to_owned()
+            };
+            let who = format!("curl: {is_curl}, behind nginx: {is_behind_nginx}");
+            assert_eq!((status.as_str(), done.load(Ordering::Relaxed)), ("200", 1), "{who}");
+        }
+    }
+    let (app, done) = keeps_and_breaks().await;
+    let server = Server::start(app);
+    assert_eq!(curl(server.url("/"), &[]).await, "200");
+    assert_eq!(done.load(Ordering::Relaxed), 2, "without a key it is");
+}

@@ -136,27 +136,24 @@ where
 
     #[inline]
     fn start(&self, service: &mut S, mut request: Req, terms: &Terms, _: Seal) -> State<S, Self, Req> {
-        let mut retrier = self.clone();
-        if terms.has_routes()
-            && let Some(policy) = request.policy(terms)
-        {
-            retrier.policy = policy;
-        }
+        let chosen = if terms.has_routes() { request.policy(terms) } else { None };
+        let policy = chosen.as_ref().unwrap_or(&self.policy);
+        let mut deadline = Timestamp::MAX;
         if let Some(left) = TimeLeft::current() {
-            retrier.hooks.deadline = retrier.hooks.deadline.min(left.until());
+            deadline = left.until();
         }
         if let Some(left) = request.time_left() {
-            retrier.hooks.deadline = retrier.hooks.deadline.min(left.until());
+            deadline = deadline.min(left.until());
         }
         let options = terms.get();
         let key =
             if options.has_keys && !request.is_idempotent() { Some(IdempotencyKey::random().value()) } else { None };
-        let mut guard = retrier.hooks.setting.guard(SEAL);
+        let mut guard = self.hooks.setting.guard(SEAL);
         let spare = service.clone();
-        if retrier.hooks.is_plain(&retrier.policy) && seen_as(options).is_none() {
-            let began = retrier.hooks.began::<Missed<S::Error>>(&retrier.policy, &guard);
+        if deadline == Timestamp::MAX && self.hooks.is_plain(policy) && seen_as(options).is_none() {
+            let began = self.hooks.began::<Missed<S::Error>>(policy, &guard);
             if guard.go_at_once(began.unwrap_or_default()) {
-                let mut kept = Kept::of(&request, &retrier.policy, terms);
+                let mut kept = Kept::of(&request, policy, terms);
                 if let (Kept::Copy(kept), Some(_)) = (&mut kept, &key) {
                     kept.announce(&Said { attempt: 1, key: key.clone(), ..Said::default() });
                 }
@@ -165,10 +162,14 @@ where
                 }
                 let attempt = service.call(request);
                 let terms = terms.clone();
+                // Where it stays: written here and there, and copied as a whole at once, would take as long as all the rest.
+                let retrier = Retrier { policy: *policy, hooks: self.hooks.clone() };
                 let call = FirstCall { retrier, service: spare, kept, guard, began, terms };
                 return State::First { attempt, call: Some(call) };
             }
         }
+        let mut retrier = Retrier { policy: *policy, hooks: self.hooks.clone() };
+        retrier.hooks.deadline = retrier.hooks.deadline.min(deadline);
         let ready = mem::replace(service, spare);
         if key.is_some() {
             request.announce(&Said { attempt: 1, key, ..Said::default() });
