@@ -230,7 +230,9 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
         let now = self.timer.now();
         let state = self.state();
         if !state.is_timed && !state.has_begun {
-            state.begin_at(now, true);
+            // Retries without a delay have not begun anything, and it has begun before them.
+            let is_the_start = state.made() == 0;
+            state.begin_at(now, is_the_start);
         }
         state.is_timed = true;
     }

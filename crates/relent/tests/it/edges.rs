@@ -20,6 +20,24 @@ fn the_time_elapsed_is_known_from_a_deadline_on() {
 }
 
 #[test]
+fn a_limit_that_is_added_later_claims_no_start_that_nobody_saw() {
+    let (fake, end) = (Fake::default(), Timestamp::ZERO + 60 * SEC);
+    for policy in [Policy::immediate(), Policy::constant(SEC)] {
+        let mut retry = policy.start_with(&fake);
+        retry.back_off_blocking("refused").unwrap();
+        fake.pass(3 * SEC);
+        let mut retry = retry.deadline_at(end);
+        assert_eq!(retry.elapsed(), None, "no clock was read when it began");
+        assert_eq!(retry.back_off_blocking("refused").map_err(|err| err.elapsed), Ok(()));
+        assert_eq!(retry.elapsed(), None);
+
+        let retry = policy.start_with(&fake).deadline_at(end);
+        fake.pass(3 * SEC);
+        assert_eq!(retry.deadline_at(end).elapsed(), Some(3 * SEC), "a second limit does not begin it anew");
+    }
+}
+
+#[test]
 fn what_was_healthy_is_forgotten_also_where_there_is_a_switch() {
     for switch_first in [true, false] {
         let (fake, cancel) = (Fake::default(), Cancel::new());

@@ -7,7 +7,7 @@ use super::{
     Breaker,
     settings::BreakerQuirks,
     state::{BreakerState, Packed, Probes},
-    window::{Mark, Seen, least_calls},
+    window::{Counted, Mark, Recorded, Seen, least_calls},
 };
 use crate::core::{
     refused::Refused,
@@ -277,12 +277,34 @@ impl Breaker {
     /// Says whether that changed the state.
     #[inline]
     pub fn succeeded(&self, pass: BreakerPass, now: Timestamp, took: Duration, draw: u64) -> Option<BreakerChange> {
-        let word = self.packed();
-        if self.plain && word == Packed::new(BreakerState::Closed, pass.generation, 0) {
-            return None;
+        if self.plain && self.is_at_ease(pass) { None } else { self.succeeded_in_window(pass, now, took, draw) }
+    }
+
+    /// Apart, so that it does not weigh on a breaker that has no window.
+    fn succeeded_in_window(
+        &self,
+        pass: BreakerPass,
+        now: Timestamp,
+        took: Duration,
+        draw: u64,
+    ) -> Option<BreakerChange> {
+        let outcome = Outcome { now, failed: false, slow: self.is_slow(took), draw };
+        if self.is_at_ease(pass) && !outcome.slow {
+            match self.window.count_success(&self.shape, now, pass.generation) {
+                Counted::Quietly => return None,
+                Counted::Loudly(seen) => {
+                    return self.tell_recorded(pass, outcome, Recorded { seen: Some(seen), cleared: false });
+                }
+                Counted::Not => {}
+            }
         }
-        let slow = self.is_slow(took);
-        self.tell(pass, Outcome { now, failed: false, slow, draw })
+        self.tell(pass, outcome)
+    }
+
+    /// Closed, and with no failure in a row to forget: a success touches the window at most.
+    #[inline]
+    fn is_at_ease(&self, pass: BreakerPass) -> bool {
+        self.packed() == Packed::new(BreakerState::Closed, pass.generation, 0)
     }
 
     /// An attempt failed at `now`, after `took`, in a way that counts against the far side: transient, after,
@@ -346,6 +368,11 @@ impl Breaker {
             return None;
         }
         let recorded = self.window.record(self.shape, outcome.now, mark, is_current);
+        self.tell_recorded(pass, outcome, recorded)
+    }
+
+    /// What has been counted may trip.
+    fn tell_recorded(&self, pass: BreakerPass, outcome: Outcome, recorded: Recorded) -> Option<BreakerChange> {
         // The others look at their window after a failure only, not when a success makes the volume full.
         let looks = self.settings.quirks == BreakerQuirks::None || outcome.failed || outcome.slow;
         let trips = looks && recorded.seen.is_some_and(|seen| self.is_too_much(seen));

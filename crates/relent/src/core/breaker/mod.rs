@@ -20,6 +20,8 @@ mod window;
 
 #[cfg(all(test, feature = "std", not(loom)))]
 mod tests;
+#[cfg(all(test, feature = "std", not(loom)))]
+mod window_tests;
 
 pub use self::{
     change::{BreakerChange, BreakerPass, BreakerPermit},

@@ -17,6 +17,10 @@ const CELLS: usize = 64;
 const BITS: u32 = 32;
 /// Where the second kind of bits begins.
 const HALF: usize = CELLS / 2;
+/// How a window of calls says where it is: 24 bits of generation, 20 of the count, 20 of the next place.
+const GENERATION_AT: u32 = 40;
+const COUNT_AT: u32 = 20;
+const PLACE: u64 = (1 << COUNT_AT) - 1;
 /// Bits of the count in a cell of a window of time; above it is the tag.
 const COUNT_BITS: u32 = 24;
 const MOST_COUNT: u64 = (1 << COUNT_BITS) - 1;
@@ -49,6 +53,16 @@ pub(super) struct Recorded {
     pub(super) seen: Option<Seen>,
     /// The window was cleared as a whole, by time.
     pub(super) cleared: bool,
+}
+
+/// What became of a success that was counted in the shortest way there is.
+pub(super) enum Counted {
+    /// It was, and can trip nothing.
+    Quietly,
+    /// It was, and the window may trip: this is what it holds.
+    Loudly(Seen),
+    /// It was not: [`Window::record`] must do it.
+    Not,
 }
 
 /// How a window is laid out in its cells, worked out once.
@@ -151,6 +165,19 @@ impl Window {
         }
     }
 
+    /// Counts a success of the breaker's own generation where nothing else is to be done: no slice turns, no other
+    /// generation is in the cell, and nobody comes between. Almost every outcome is that.
+    #[inline]
+    pub(super) fn count_success(&self, shape: &Shape, now: Timestamp, generation: u32) -> Counted {
+        match *shape {
+            Shape::Calls { most, least } => self.count_success_of_calls(most, least, generation),
+            Shape::Time { slice, slices, stride, lazy: false, .. } => {
+                self.count_success_in_time((slice, slices, stride), now.as_nanos(), generation)
+            }
+            _ => Counted::Not,
+        }
+    }
+
     pub(super) fn seen(&self, shape: Shape, generation: u32, now: Timestamp) -> Seen {
         match shape {
             Shape::None => Seen::default(),
@@ -181,22 +208,41 @@ impl Window {
 
     // Windows of calls.
 
+    #[inline]
+    fn count_success_of_calls(&self, most: u32, least: u32, generation: u32) -> Counted {
+        let found = self.latest.get();
+        if found >> GENERATION_AT != u64::from(generation) {
+            return Counted::Not;
+        }
+        let place = found & PLACE;
+        let (next, count) = following(found, most);
+        if self.latest.exchange(found, next).is_err() {
+            return Counted::Not;
+        }
+        self.put(place as usize, 0, false, generation, &|| true);
+        self.put(place as usize, HALF, false, generation, &|| true);
+        if count == u64::from(least) { self.look_at_calls(generation) } else { Counted::Quietly }
+    }
+
+    #[cold]
+    fn look_at_calls(&self, generation: u32) -> Counted {
+        Counted::Loudly(self.sum_calls(generation))
+    }
+
     fn record_call(&self, most: u32, least: u32, mark: Mark, is_current: impl Fn() -> bool) -> Option<Seen> {
-        const PLACE: u64 = (1 << 20) - 1;
         let generation = u64::from(mark.generation);
         let mut found = self.latest.get();
         let (place, count) = loop {
-            let (mut count, mut place) = (found >> 20 & PLACE, found & PLACE);
-            if found >> 40 != generation {
+            let mut from = found;
+            if found >> GENERATION_AT != generation {
                 if !is_current() {
                     return None;
                 }
-                (count, place) = (0, 0);
+                from = generation << GENERATION_AT;
             }
-            let next = if place + 1 >= u64::from(most) { 0 } else { place + 1 };
-            let more = (count + 1).min(u64::from(most));
-            match self.latest.exchange(found, generation << 40 | more << 20 | next) {
-                Ok(()) => break (place as usize, more),
+            let (next, count) = following(from, most);
+            match self.latest.exchange(found, next) {
+                Ok(()) => break ((from & PLACE) as usize, count),
                 Err(other) => found = other,
             }
         };
@@ -207,6 +253,7 @@ impl Window {
         (mark.is_trouble() || is_filling).then(|| self.sum_calls(mark.generation))
     }
 
+    #[inline]
     fn put(&self, place: usize, from: usize, set: bool, generation: u32, is_current: &impl Fn() -> bool) {
         let cell = &self.cells[(from + place / BITS as usize) % CELLS];
         let bit = 1u64 << (place as u32 % BITS);
@@ -233,10 +280,10 @@ impl Window {
 
     fn sum_calls(&self, generation: u32) -> Seen {
         let latest = self.latest.get();
-        if latest >> 40 != u64::from(generation) {
+        if latest >> GENERATION_AT != u64::from(generation) {
             return Seen::default();
         }
-        let calls = latest >> 20 & ((1 << 20) - 1);
+        let calls = latest >> COUNT_AT & PLACE;
         let cells = (calls as usize).div_ceil(BITS as usize).min(HALF);
         let ones = |from: usize| {
             self.cells[from..from + cells]
@@ -250,6 +297,36 @@ impl Window {
     }
 
     // Windows of time.
+
+    #[inline]
+    fn count_success_in_time(&self, (slice, slices, stride): (u64, u64, usize), now: u64, generation: u32) -> Counted {
+        if now.saturating_sub(self.started.get()) >= slice {
+            return Counted::Not;
+        }
+        let slot = self.latest.get();
+        let cell = &self.cells[slot as usize & (stride - 1) & (CELLS - 1)];
+        let found = cell.get();
+        let is_open = found >> COUNT_BITS == tag(generation, slot) && found & MOST_COUNT != MOST_COUNT;
+        if !is_open || cell.exchange(found, found + 1).is_err() {
+            return Counted::Not;
+        }
+        if self.is_troubled(slot, slices, generation) {
+            return self.look_at_time(slot, slices, stride, generation);
+        }
+        Counted::Quietly
+    }
+
+    #[cold]
+    fn look_at_time(&self, slot: u64, slices: u64, stride: usize, generation: u32) -> Counted {
+        Counted::Loudly(self.sum_time(slot, slices, stride, generation))
+    }
+
+    /// Whether something failed or was slow within the window that ends with this slice.
+    #[inline]
+    fn is_troubled(&self, slot: u64, slices: u64, generation: u32) -> bool {
+        let last = self.trouble.get();
+        last != 0 && last >> 40 == u64::from(generation) && trouble(slot, generation).saturating_sub(last) < slices
+    }
 
     /// The slice that `now` falls into, never one before the newest; and whether it has just begun.
     #[inline]
@@ -276,7 +353,6 @@ impl Window {
         if !bump(&self.cells[at % CELLS], tag, &is_current) {
             return false;
         }
-        let trouble = u64::from(mark.generation) << 40 | slot & ((1 << 40) - 1);
         if mark.is_trouble() {
             if mark.failed {
                 bump(&self.cells[(stride + at) % CELLS], tag, &is_current);
@@ -284,11 +360,10 @@ impl Window {
             if mark.slow {
                 bump(&self.cells[(2 * stride + at) % CELLS], tag, &is_current);
             }
-            self.trouble.set(trouble);
+            self.trouble.set(trouble(slot, mark.generation));
             return true;
         }
-        let last = self.trouble.get();
-        last != 0 && last >> 40 == u64::from(mark.generation) && trouble.saturating_sub(last) < slices
+        self.is_troubled(slot, slices, mark.generation)
     }
 
     fn sum_time(&self, slot: u64, slices: u64, stride: usize, generation: u32) -> Seen {
@@ -307,6 +382,21 @@ impl Window {
         }
         Seen { failures: seen.failures.min(seen.calls), slow: seen.slow.min(seen.calls), ..seen }
     }
+}
+
+/// A window of calls with one more in it, and how many it then holds.
+#[inline]
+fn following(found: u64, most: u32) -> (u64, u64) {
+    let (count, place) = (found >> COUNT_AT & PLACE, found & PLACE);
+    let next = if place + 1 >= u64::from(most) { 0 } else { place + 1 };
+    let count = (count + 1).min(u64::from(most));
+    (found >> GENERATION_AT << GENERATION_AT | count << COUNT_AT | next, count)
+}
+
+/// 24 bits of the generation and 40 of the slice, counted from 1: zero is no trouble, in the first slice too.
+#[inline]
+const fn trouble(slot: u64, generation: u32) -> u64 {
+    (generation as u64) << 40 | slot.wrapping_add(1) & ((1 << 40) - 1)
 }
 
 /// 12 bits of the generation and 28 of the slice.

@@ -1,0 +1,124 @@
+//! When the window of a breaker trips it, against a list of all outcomes that were told.
+
+use super::*;
+use crate::core::{
+    rng::{draw, scale},
+    time::Timestamp,
+};
+use core::time::Duration;
+use std::vec::Vec;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn at(millis: u64) -> Timestamp {
+    Timestamp::from_nanos(millis * 1_000_000)
+}
+
+/// One outcome at this millisecond; whether it changed the state.
+fn tell(breaker: &Breaker, millis: u64, failed: bool) -> bool {
+    let permit = breaker.permit(at(millis), 0).expect("it lets attempts through");
+    let told = if failed {
+        permit.failed(at(millis), Duration::ZERO, 0)
+    } else {
+        permit.succeeded(at(millis), Duration::ZERO, 0)
+    };
+    told.is_some()
+}
+
+#[test]
+fn the_success_that_makes_the_volume_full_trips() {
+    let half = Breaker::share(0.5).min_calls(6);
+    for breaker in [half.fresh().window_calls(10), half.fresh().window(10 * SECOND)] {
+        for (nth, failed) in [true, true, true, false, false].into_iter().enumerate() {
+            assert!(!tell(&breaker, 1000 + nth as u64, failed), "{nth}: five calls say nothing yet");
+        }
+        assert!(tell(&breaker, 1006, false), "three of six");
+        assert_eq!(breaker.state(), BreakerState::Open);
+    }
+}
+
+#[test]
+fn a_success_trips_nothing_when_the_failures_have_left() {
+    let breaker = Breaker::share(0.1).window(10 * SECOND).min_calls(4);
+    for _ in 0..3 {
+        assert!(!tell(&breaker, 1000, true));
+    }
+    for nth in 0..100 {
+        assert!(!tell(&breaker, 11_000 + nth, false), "success {nth}");
+    }
+    assert_eq!(breaker.snapshot(at(11_200)).window_failures, 0);
+}
+
+/// Slices of a second, ten of them.
+#[test]
+fn a_window_of_time_trips_when_a_list_of_slices_would() {
+    let mut trips = 0;
+    for seed in 0..300 {
+        let random = |k: u32, below: u64| scale(draw(seed, k), below);
+        let (least, share) = (1 + random(0, 30), 0.05 + random(1, 90) as f64 / 100.0);
+        let breaker = Breaker::share(share).window(10 * SECOND).min_calls(least as u32);
+        let (mut now, mut list) = (0, Vec::new());
+        for k in 1..200 {
+            now += random(3 * k, 4).pow(5);
+            let failed = random(3 * k + 1, 100) < random(2, 100);
+            list.push((now / 1000, failed));
+            let last = list.iter().filter(|(slice, _)| slice + 10 > now / 1000);
+            let (calls, failures) =
+                last.fold((0u64, 0u64), |(all, bad), (_, failed)| (all + 1, bad + u64::from(*failed)));
+            let expected = calls >= least && failures > 0 && failures as f64 / calls as f64 >= share;
+            assert_eq!(tell(&breaker, now, failed), expected, "seed {seed}, call {k}: {failures} of {calls}");
+            if expected {
+                trips += 1;
+                break;
+            }
+            let seen = breaker.snapshot(at(now));
+            assert_eq!((seen.window_calls, seen.window_failures), (calls, failures), "seed {seed}, call {k}");
+        }
+    }
+    assert!((50..300).contains(&trips), "some trip and some do not: {trips}");
+}
+
+/// In a window of calls, a success trips by making the volume full and by nothing else.
+#[test]
+fn a_window_of_calls_trips_when_a_list_would() {
+    let mut trips = 0;
+    for seed in 0..300 {
+        let random = |k: u32, below: u64| scale(draw(seed, k), below);
+        let most = 1 + random(0, 80);
+        let (least, share) = (1 + random(1, most), 0.05 + random(2, 90) as f64 / 100.0);
+        let breaker = Breaker::share(share).window_calls(most as u32).min_calls(least as u32);
+        let mut list = Vec::new();
+        for k in 4..300 {
+            let failed = random(k, 100) < random(3, 100);
+            list.push(failed);
+            let last = &list[list.len().saturating_sub(most as usize)..];
+            let (calls, failures) = (last.len() as u64, last.iter().filter(|failed| **failed).count() as u64);
+            let looks = failed || calls == least;
+            let expected = looks && calls >= least && failures as f64 / calls as f64 >= share;
+            assert_eq!(tell(&breaker, 0, failed), expected, "seed {seed}, call {k}: {failures} of {calls}");
+            if expected {
+                trips += 1;
+                break;
+            }
+        }
+    }
+    assert!((50..300).contains(&trips), "some trip and some do not: {trips}");
+}
+
+/// Outcomes of two threads at once are all counted, whichever way each takes.
+#[test]
+fn nothing_that_two_threads_tell_is_lost() {
+    const EACH: u64 = 20_000;
+    let breaker = std::sync::Arc::new(Breaker::share(1.0).window(3600 * SECOND).min_calls(u32::MAX));
+    let threads: Vec<_> = [7, 11]
+        .into_iter()
+        .map(|every| {
+            let breaker = breaker.clone();
+            std::thread::spawn(move || (0..EACH).for_each(|nth| _ = tell(&breaker, nth, nth % every == 0)))
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    let seen = breaker.snapshot(at(EACH));
+    assert_eq!(seen.window_calls, 2 * EACH);
+    assert_eq!(seen.window_failures, EACH.div_ceil(7) + EACH.div_ceil(11));
+}
