@@ -13,7 +13,7 @@ use std::{
     future::Future,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -62,6 +62,8 @@ struct Inner<E> {
     upstream: Upstream,
     notices: Notices,
     is_away: AtomicBool,
+    /// How many operations were answered.
+    answered: AtomicU64,
 }
 
 #[derive(Clone, Copy)]
@@ -115,8 +117,8 @@ impl<E: Engine> Store<E> {
     fn built(engine: E, settings: Settings) -> Store<E> {
         // A store that is away is asked ten times a second at most, by all operations together.
         let upstream = Upstream::new("store").budget(Budget::ratio(0.2).min_per_second(10));
-        let (notices, is_away) = (Notices::default(), AtomicBool::new(false));
-        Store { inner: Arc::new(Inner { engine, settings, upstream, notices, is_away }) }
+        let (notices, is_away, answered) = (Notices::default(), AtomicBool::new(false), AtomicU64::new(0));
+        Store { inner: Arc::new(Inner { engine, settings, upstream, notices, is_away, answered }) }
     }
 
     /// The same engine, with this policy for its trouble. Give it a [`timeout`](Policy::timeout): that is the deadline of
@@ -193,6 +195,7 @@ impl<E: Engine> Store<E> {
     {
         let inner = &*self.inner;
         let is_unsure = &AtomicBool::new(false);
+        let answered = inner.answered.load(Ordering::Relaxed);
         let answer = inner
             .settings
             .policy
@@ -212,6 +215,7 @@ impl<E: Engine> Store<E> {
             .await;
         match answer {
             Ok(answer) => {
+                inner.answered.fetch_add(1, Ordering::Relaxed);
                 if inner.is_away.load(Ordering::Relaxed) && inner.is_away.swap(false, Ordering::Relaxed) {
                     self.tell(Notice::Back);
                 }
@@ -219,7 +223,9 @@ impl<E: Engine> Store<E> {
             }
             Err(err) => {
                 let error = given_up(err, is_unsure.load(Ordering::Relaxed));
-                if error.is_transient() && !inner.is_away.swap(true, Ordering::Relaxed) {
+                // While others are answered it is not away, however long this one waited before.
+                let is_silent = inner.answered.load(Ordering::Relaxed) == answered;
+                if error.is_transient() && is_silent && !inner.is_away.swap(true, Ordering::Relaxed) {
                     self.tell(Notice::Away(error.clone()));
                 }
                 Err(error)

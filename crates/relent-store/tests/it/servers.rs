@@ -140,9 +140,21 @@ impl PostgresServer {
         for setting in &self.settings {
             command.args(["-c", setting]);
         }
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("postgres is installed");
-        self.running = Some(Running(child));
-        wait_for_port(self.port);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let end = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < end {
+            let mut running = Running(command.spawn().expect("postgres is installed"));
+            // It ends at once while children of one that was killed hold what they shared with it.
+            while Instant::now() < end && running.0.try_wait().is_ok_and(|ended| ended.is_none()) {
+                if std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok() {
+                    self.running = Some(running);
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("the server does not listen");
     }
 
     /// A program of Postgres, as somebody who is not root.
