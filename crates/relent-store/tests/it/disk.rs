@@ -1,7 +1,7 @@
 //! Disks that are full, fail, tear what was written, or take no writes: nothing that was accepted is lost, nothing is accepted
-//! that cannot be kept, and an error says what is the matter. SQLite alone: what is on a server's disk is the server's.
+//! that cannot be kept, and an error says what is the matter. SQLite, mostly: what is on a server's disk is the server's.
 
-use crate::servers::is_root;
+use crate::servers::{PostgresServer, is_root};
 use relent::{Policy, rng::draw};
 use relent_store::{
     Error, ErrorKind, Key, Kind, Replaced, Scope, Store, Version,
@@ -201,6 +201,7 @@ async fn child() {
     let folder = PathBuf::from(folder);
     match task.as_str() {
         "fill" => fill(&folder).await,
+        "fill_postgres" => fill_postgres(&folder).await,
         "write" => write(&folder, Durability::Machine).await,
         "write_hastily" => write(&folder, Durability::Process).await,
         "read_only" => {
@@ -259,6 +260,38 @@ async fn fill(folder: &Path) {
     out.flush().unwrap();
 }
 
+/// Writes until the disk of a Postgres server has no more room for values; makes room, and goes on.
+async fn fill_postgres(folder: &Path) {
+    let server = PostgresServer::start();
+    let store = Store::open(&server.url()).await.unwrap().patience(hasty());
+    let (ballast, small) = (folder.join("ballast"), folder.join("small"));
+    fs::write(&ballast, vec![1; 1_000_000]).unwrap();
+    fs::create_dir(&small).unwrap();
+    ran(Command::new("chown").arg("postgres").arg(&small));
+    let (admin, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    admin.batch_execute(&format!("CREATE TABLESPACE small LOCATION '{}'", small.display())).await.unwrap();
+    admin.batch_execute("ALTER TABLE relent_value SET TABLESPACE small").await.unwrap();
+    let value = |nth: usize| -> Vec<u8> { (0..50_000).map(|byte| draw(nth as u64, byte) as u8).collect() };
+    let put = async |nth: usize| store.replace(&key(nth), Version::ABSENT, Some(&value(nth))).await;
+    let mut accepted = 0;
+    let error = loop {
+        assert!(accepted < 200, "there is room without end");
+        match put(accepted).await {
+            Ok(replaced) => assert!(matches!(replaced, Replaced::Replaced(_))),
+            Err(error) => break error,
+        }
+        accepted += 1;
+    };
+    assert!(accepted > 3 && error.kind() == ErrorKind::Full, "{accepted}: {error:?}");
+    assert!(put(accepted).await.is_err());
+    fs::remove_file(ballast).unwrap();
+    assert!(matches!(put(accepted).await.unwrap(), Replaced::Replaced(_)));
+    for nth in 0..=accepted {
+        assert_eq!(store.read(&key(nth)).await.unwrap().value.as_deref(), Some(&value(nth)[..]), "k{nth}");
+    }
+}
+
 /// Writes, and tells in a journal what was accepted and what was not.
 async fn write(folder: &Path, durability: Durability) {
     let settings = SqliteSettings { durability, ..SqliteSettings::default() };
@@ -302,6 +335,16 @@ fn a_store_on_a_full_disk_loses_nothing_and_goes_on_when_there_is_room() {
     child_args(&mut command, folder.path(), "fill");
     let told = ran(command.env("RELENT_DISK_KIND", "Full"));
     assert!(told.contains("relent-disk done"), "{told}");
+}
+
+/// The server cannot be root, and its disk is made by root.
+#[test]
+fn a_store_on_a_full_disk_of_postgres_which_is_another_user_goes_on_when_there_is_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("chmod 755 '{}' && exec \"$@\"", folder.path().display());
+    let mut command = on_a_disk_of_its_own(folder.path(), &script);
+    child_args(&mut command, folder.path(), "fill_postgres");
+    ran(&mut command);
 }
 
 #[test]
