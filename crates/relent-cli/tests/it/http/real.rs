@@ -12,6 +12,7 @@ use std::{
     fs,
     io::{Read, Write},
     net::{TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt,
     thread,
     time::{Duration, Instant},
 };
@@ -260,4 +261,34 @@ fn a_server_that_is_restarted_is_waited_for() {
     let outcome = http(&["--max-attempts=2", &url]);
     assert_eq!((outcome.code, filtered(&outcome.stdout).as_str()), (Some(1), ""));
     assert!(outcome.stderr.contains("cannot connect to HOST: Connection refused"), "{}", outcome.stderr);
+}
+
+/// As somebody works whose folders have names of several words, behind a proxy that the environment names.
+#[test]
+fn a_folder_with_a_space_and_a_real_proxy() {
+    let server = Server::new(vec![Reply::status(503), Reply::ok("one\n")]);
+    let nginx = Nginx::start(
+        "",
+        "listen 127.0.0.1:PORT; location / { proxy_pass http://$http_host$request_uri; proxy_set_header X-By nginx; }",
+    );
+    let folder = Folder::new()
+        .file("my files/tmp dir/x", "")
+        .file("my files/my policy.toml", "[policy.quick]\nbase = \"1ms\"\nmax_attempts = 3\n")
+        .file("my files/my script", "#!/bin/sh\ncat\n[ $RELENT_ATTEMPT = 2 ]\n");
+    let own = folder.path().join("my files");
+    fs::set_permissions(own.join("my script"), fs::Permissions::from_mode(0o755)).unwrap();
+    let relent = |args: &[&str]| {
+        let mut command = folder.command(args);
+        command.current_dir(&own).env("TMPDIR", own.join("tmp dir")).env("http_proxy", nginx.url("/"));
+        finish(command)
+    };
+    let outcome = relent(&["http", "--policy", "my policy.toml#quick", "-o", "the answer.txt", &server.url("/a?b=c")]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert_eq!(folder.read("my files/the answer.txt"), "one\n");
+    let requests = server.requests();
+    assert!(requests.len() == 2 && requests.iter().all(|request| request.header("x-by") == Some("nginx")));
+    assert!(requests[0].line().starts_with("GET /a?b=c HTTP/"), "{requests:?}");
+    let args = ["run", "-q", "--policy", "my policy.toml#quick", "--report", "my report.json", "--", "./my script"];
+    assert_eq!(relent(&args).code, Some(0));
+    assert!(folder.read("my files/my report.json").contains("./my script"));
 }
