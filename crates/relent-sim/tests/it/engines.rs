@@ -38,6 +38,26 @@ fn policies() -> [(&'static str, Policy); 5] {
     ]
 }
 
+/// At a load of one a short queue refuses by how its clients come within a millisecond, not only by how many.
+#[test]
+fn a_short_queue_at_full_load_is_counted_as_it_is_followed() {
+    let policy = Policy::exponential(Duration::from_millis(200)).cap(Duration::from_secs(5)).max_attempts(8);
+    for (queue, capacity) in [(2, 600.0), (5, 600.0), (5, 590.0), (26, 600.0)] {
+        let mut service = Service::herd(3599, capacity);
+        service.arrivals = Arrivals::Herd { clients: 3599, window: Duration::from_secs(6) };
+        service.server.queue = Some(queue);
+        let seeds = 200;
+        let scenario = Scenario::new("full load", World::Service(service)).policy("full", policy).seeds(seeds);
+        let (exact, count) = (run(scenario.clone()), run(scenario.engine(Engine::Count)));
+        for figure in [Figure::AttemptsPerClient, Figure::DrainS] {
+            let (a, b) = (get(&exact, figure), get(&count, figure));
+            let error = |record: &Record| record.sd(figure).expect("there are many").powi(2) / f64::from(seeds);
+            let tolerance = 3.5 * (error(&exact) + error(&count)).sqrt() + 0.002 * a;
+            assert!((a - b).abs() <= tolerance, "{queue} {}: exact {a}, count {b}, within {tolerance}", figure.name());
+        }
+    }
+}
+
 #[test]
 fn count_is_exact_in_distribution() {
     for (name, policy) in policies() {

@@ -78,6 +78,10 @@ impl Clients for Count {
         (clients + 1e-6).floor()
     }
 
+    fn luck(&mut self) -> Option<f64> {
+        Some(self.draws.unit())
+    }
+
     fn nobody(&self) -> f64 {
         0.5
     }

@@ -22,6 +22,8 @@ pub(crate) trait Clients {
     fn take(&mut self, slot: u64, here: &mut [f64]);
     /// Whole clients, or fractions of them.
     fn floor(&self, clients: f64) -> f64;
+    /// A time between 0 and 1, at random; nothing where there are no whole clients.
+    fn luck(&mut self) -> Option<f64>;
     /// How many clients there may be at the end for the run to be over.
     fn nobody(&self) -> f64;
 }
@@ -35,6 +37,9 @@ pub(crate) struct Grid {
     pub(crate) slot_bits: u32,
     pub(crate) slots: u64,
 }
+
+/// Up to so many who come within a slot are let in one by one.
+const FEW: f64 = 256.0;
 
 /// The most numbers that the calendar may hold, unless attempts are many: then more, at a price.
 const MOST_CELLS: u64 = 1 << 20;
@@ -220,6 +225,9 @@ impl<C: Clients> Flow<'_, C> {
             return;
         }
         let (now, end) = (begins as f64, (begins + (1 << self.grid.slot_bits)) as f64);
+        if self.server.whole && crowd <= FEW && self.one_by_one(crowd as u64, now, end) {
+            return self.resend(begins);
+        }
         // Places that are free, and those that become free within the slot.
         let middle = f64::midpoint(now, end);
         let leaving = self.server.inside(now.max(self.server.opens)) - self.server.inside(end);
@@ -232,15 +240,53 @@ impl<C: Clients> Flow<'_, C> {
         let turnover = (end - now) / self.server.period;
         let free = if self.server.queue < turnover { free.max(turnover.min(crowd)) } else { free };
         self.admit(begins, free);
+        self.resend(begins);
+    }
+
+    /// Those who were refused in the slot that begins here come again.
+    fn resend(&mut self, begins: u64) {
+        let slot = begins >> self.grid.slot_bits;
         self.refuse(begins, |flow, level, clients, low, width| {
             // Evenly over the slot they came from: a slot more of spread, or half a slot later.
             flow.clients.send(slot, level, clients, flow.slots(low), flow.slots(width).max(0.0));
         });
     }
 
+    /// Lets in whom there is room for of a few, each at a moment of its own: what a short queue refuses depends on how they
+    /// come within the slot, not only on how many. False if they are no whole clients.
+    fn one_by_one(&mut self, crowd: u64, now: f64, end: f64) -> bool {
+        let mut times = Vec::with_capacity(crowd as usize);
+        for _ in 0..crowd {
+            let Some(luck) = self.clients.luck() else { return false };
+            times.push(now + luck * (end - now));
+        }
+        times.sort_by(f64::total_cmp);
+        let mut places = 0.0;
+        for time in times {
+            if self.server.free(time) >= 1.0 {
+                let starts = self.server.done_at.max(time);
+                self.server.done_at = starts + self.server.period;
+                self.tally.answered(starts + self.back, self.server.period, 1.0);
+                places += 1.0;
+            }
+        }
+        self.let_in_of(now as u64, crowd as f64, places);
+        true
+    }
+
     fn admit(&mut self, now: u64, free: f64) {
         let crowd: f64 = self.here.iter().sum();
         let places = self.clients.floor(free.min(crowd));
+        if places > 0.0 {
+            let starts = self.server.done_at.max(now as f64);
+            self.server.done_at = starts + places * self.server.period;
+            self.tally.answered(starts + self.back, self.server.period, places);
+        }
+        self.let_in_of(now, crowd, places);
+    }
+
+    /// Of the crowd so many were let in, and are on their way out.
+    fn let_in_of(&mut self, now: u64, crowd: f64, places: f64) {
         self.let_in.fill(0.0);
         if places >= crowd {
             self.let_in.copy_from_slice(&self.here);
@@ -250,9 +296,6 @@ impl<C: Clients> Flow<'_, C> {
         let entered: f64 = self.let_in.iter().sum();
         self.tally.arrived(now, self.here[0], crowd - self.here[0], crowd - entered);
         if entered > 0.0 {
-            let starts = self.server.done_at.max(now as f64);
-            self.server.done_at = starts + entered * self.server.period;
-            self.tally.answered(starts + self.back, self.server.period, entered);
             self.outside -= entered;
             for (level, clients) in self.let_in.iter().enumerate() {
                 if *clients > 0.0 {

@@ -67,6 +67,10 @@ impl Clients for Fluid {
         clients
     }
 
+    fn luck(&mut self) -> Option<f64> {
+        None
+    }
+
     fn nobody(&self) -> f64 {
         0.5
     }
