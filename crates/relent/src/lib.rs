@@ -85,6 +85,7 @@
 //! | have the delays of another system | [`compat`] |
 //! | read policies from a file (feature `toml`) | [`relent::config`] |
 //! | judge HTTP responses (feature `http`) | [`relent::wire`] |
+//! | repeat what must happen once (feature `http`) | one `IdempotencyKey` of [`relent::wire`], made before the call, for all attempts |
 //! | protect a client or a server by a layer (feature `tower`) | [`relent::layer`] |
 //! | see calls in logs and figures (features `tracing`, `metrics`) | [`relent::observe`] |
 //! | copy a recipe | [`cookbook`] |
