@@ -167,7 +167,7 @@ fn bench(args: &[&str]) -> Outcome {
 
 /// With real clients and servers.
 fn example(name: &str, args: &[&str]) -> Outcome {
-    let run = ["run", "--locked", "--release", "-q", "-p", "relent-wire-tests", "--example", name, "--"];
+    let run = ["run", "--locked", "--profile", "servers", "-q", "-p", "relent-wire-tests", "--example", name, "--"];
     cargo(&[&run[..], args].concat())
 }
 
