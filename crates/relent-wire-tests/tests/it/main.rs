@@ -7,6 +7,7 @@ mod herds;
 mod hops;
 mod hostile;
 mod hypers;
+mod idempotency;
 mod nginx;
 mod nginx_process;
 mod observe;
