@@ -33,6 +33,7 @@ struct Patient {
     store: Store,
     told: Arc<Mutex<Vec<Notice>>>,
     accepted: Vec<String>,
+    usual: Policy,
 }
 
 impl Patient {
@@ -46,7 +47,12 @@ impl Patient {
         let told: Arc<Mutex<Vec<Notice>>> = Arc::default();
         let tell = told.clone();
         store.listen(move |notice| tell.lock().unwrap().push(notice.clone()));
-        Patient { store, told, accepted: vec![] }
+        Patient {
+            store,
+            told,
+            accepted: vec![],
+            usual: hasty.attempt_timeout(Duration::from_secs(3)).timeout(Duration::from_secs(10)),
+        }
     }
 
     /// Suffers from `trouble` until it is cured by `cure`.
@@ -92,7 +98,9 @@ impl Patient {
         for turn in 0..3 {
             trouble().await;
             let name = format!("{what} {turn}");
-            put(&self.store, &name).await.unwrap_or_else(|err| panic!("{name}: {err:?}"));
+            // With about the patience that stores have by themselves.
+            let store = self.store.clone().patience(self.usual);
+            put(&store, &name).await.unwrap_or_else(|err| panic!("{name}: {err:?}"));
             self.accepted.push(name);
         }
     }
@@ -293,10 +301,11 @@ async fn a_sqlite_file_in_other_hands_is_waited_for() {
             || async { locked("ROLLBACK") },
         )
         .await;
+    let store = Store::open(&format!("sqlite:{}", path.display())).await.unwrap();
     for turn in 0..3 {
         locked("BEGIN IMMEDIATE");
         let name = format!("slow {turn}");
-        let (written, ()) = tokio::join!(put(&patient.store, &name), async {
+        let (written, ()) = tokio::join!(put(&store, &name), async {
             tokio::time::sleep(Duration::from_millis(300)).await;
             locked("COMMIT");
         });

@@ -134,7 +134,8 @@ fn say(what: &str, left: &Left) {
     // Who is told that he was fenced knows that somebody else did it, too: that is honest where much was lost.
     assert!(*lost > 0 || errors.is_empty(), "{errors:#?}");
     assert!(errors.iter().all(|error| error.contains("Fenced")), "{errors:#?}");
-    assert!(*notices <= 2 * KILLS as usize + 2, "{notices} notices");
+    // Away and back for each, and again where a server that has much to do comes back only for some at first.
+    assert!(*notices <= 6 * KILLS as usize, "{notices} notices");
     assert!(*longest < Duration::from_secs(25), "{longest:?}");
 }
 
