@@ -95,7 +95,12 @@ pub(super) fn headline(outcome: &Outcome, findings: &[Finding]) -> String {
         let (a, b) = (rank(a), rank(b));
         a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
     };
-    let places = || 0..findings.len().min(outcome.records.len());
+    // Populations are no choice: it is all clients together that are compared.
+    let is_part = |place: &usize| {
+        let mut parts = outcome.records.iter().flat_map(|record| &record.populations);
+        parts.any(|part| part.policy == outcome.records[*place].policy)
+    };
+    let places = || (0..findings.len().min(outcome.records.len())).filter(|place| !is_part(place));
     let (Some(best), Some(worst)) = (places().min_by(order), places().max_by(order)) else {
         return "Nothing was simulated.".into();
     };
