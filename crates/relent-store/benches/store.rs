@@ -1,0 +1,334 @@
+//! What the store costs beside the same written by hand, in one run: `cargo bench -p relent-store --bench store`.
+//!
+//! Each row is the median of five rounds, in which both sides take turns. Servers are started on loopback.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops where it cannot measure, and prints")]
+
+#[expect(dead_code, reason = "the tests need more of it")]
+#[path = "../tests/it/servers.rs"]
+mod servers;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use redis::{Script, aio::MultiplexedConnection};
+use relent_store::{
+    Acquired, Begin, Claim, Engine, Fingerprint, Holding, Key, Lease, Nonce, OnUnknown, Owner, Scope, Started, Store,
+    Stored, in_postgres::Postgres, in_redis::Redis, in_sqlite::Sqlite, layer::IdempotencyLayer,
+};
+use rusqlite::Connection;
+use servers::{PostgresServer, RedisServer};
+use std::{
+    convert::Infallible,
+    future::{Ready, ready},
+    hint::black_box,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+use tower_layer::Layer;
+use tower_service::Service;
+
+const ROUNDS: usize = 5;
+const ROUND: Duration = Duration::from_millis(800);
+const MINUTE: Duration = Duration::from_secs(60);
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+fn next() -> u64 {
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// How many times a second `cycle` runs, by so many callers at once.
+async fn rate<F, Fut>(callers: u32, cycle: F) -> f64
+where
+    F: Fn() -> Fut + Clone + Send + 'static,
+    Fut: Future<Output = ()> + Send,
+{
+    let (done, begin) = (Arc::new(AtomicU64::new(0)), Instant::now());
+    let tasks: Vec<_> = (0..callers)
+        .map(|_| {
+            let (cycle, done) = (cycle.clone(), done.clone());
+            tokio::spawn(async move {
+                while begin.elapsed() < ROUND {
+                    cycle().await;
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    done.load(Ordering::Relaxed) as f64 / begin.elapsed().as_secs_f64()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn row(work: &str, floor: Vec<f64>, ours: Vec<f64>, target: &str) {
+    let (floor, ours) = (median(floor), median(ours));
+    println!("| {work} | {floor:.0} | {ours:.0} | {:.2} | {target} |", ours / floor);
+}
+
+async fn claimed<E: Engine>(engine: &E) -> Claim {
+    let (scope, key) = (Scope::new("bench").unwrap(), Key::new(next().to_string()).unwrap());
+    let (fingerprint, nonce, on_unknown) = (Fingerprint::NONE, Nonce::random(), OnUnknown::Tell);
+    let begin = Begin { scope, key, fingerprint, nonce, lease: MINUTE, keep: MINUTE, on_unknown };
+    let Started::Started { fence, .. } = engine.begin(&begin).await.unwrap() else { panic!("a key of its own") };
+    Claim { scope: begin.scope, key: begin.key, fence }
+}
+
+/// Begun and completed.
+async fn pair<E: Engine>(engine: &E) {
+    let claim = claimed(engine).await;
+    let _ = engine.complete(&claim, &Stored::success("done"), MINUTE).await.unwrap();
+}
+
+/// Begun, extended and completed: three commits.
+async fn cycle<E: Engine>(engine: &E) {
+    let claim = claimed(engine).await;
+    let _ = engine.extend(&claim, MINUTE).await.unwrap();
+    let _ = engine.complete(&claim, &Stored::success("done"), MINUTE).await.unwrap();
+}
+
+/// A table of one's own, as somebody would write it who needs no more than this.
+fn by_hand(path: &Path) -> Connection {
+    let conn = Connection::open(path).unwrap();
+    let _: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).unwrap();
+    conn.execute_batch(
+        "PRAGMA synchronous = FULL; CREATE TABLE once (key BLOB PRIMARY KEY, until INTEGER, value BLOB) WITHOUT ROWID",
+    )
+    .unwrap();
+    conn
+}
+
+/// So many cycles in three transactions.
+fn raw_cycles(conn: &Connection, number: u64) {
+    let first = NEXT.fetch_add(number, Ordering::Relaxed);
+    for sql in [
+        "INSERT INTO once VALUES (?1, 1, NULL)",
+        "UPDATE once SET until = 2 WHERE key = ?1",
+        "UPDATE once SET until = 3, value = x'646f6e65' WHERE key = ?1",
+    ] {
+        conn.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let mut statement = conn.prepare_cached(sql).unwrap();
+        for key in first..first + number {
+            statement.execute([key.to_string().as_bytes()]).unwrap();
+        }
+        drop(statement);
+        conn.execute_batch("COMMIT").unwrap();
+    }
+}
+
+fn raw_rate(conn: &Connection, number: u64) -> f64 {
+    let (begin, mut done) = (Instant::now(), 0);
+    while begin.elapsed() < ROUND {
+        raw_cycles(conn, number);
+        done += number;
+    }
+    done as f64 / begin.elapsed().as_secs_f64()
+}
+
+async fn sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw = by_hand(&folder.path().join("raw.db"));
+    let engine = Sqlite::open(folder.path().join("state.db")).unwrap();
+    let [mut alone_raw, mut alone, mut batched, mut many] = [(); 4].map(|()| vec![]);
+    for _ in 0..ROUNDS {
+        alone_raw.push(raw_rate(&raw, 1));
+        let one = engine.clone();
+        alone.push(
+            rate(1, move || {
+                let one = one.clone();
+                async move { cycle(&one).await }
+            })
+            .await,
+        );
+        batched.push(raw_rate(&raw, 100));
+        let all = engine.clone();
+        many.push(
+            rate(256, move || {
+                let all = all.clone();
+                async move { cycle(&all).await }
+            })
+            .await,
+        );
+    }
+    row("SQLite FULL, three commits, one caller", alone_raw, alone.clone(), "0.9");
+    row("SQLite FULL, three commits, 256 callers, over batches of 100 by hand", batched, many.clone(), "0.8");
+    row("SQLite FULL, 256 callers over one", alone, many, "40");
+}
+
+const CLAIM: &str = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', 60000)";
+const DONE: &str =
+    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('SET', KEYS[1], ARGV[2], 'PX', 60000) end";
+const FREE: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end";
+
+async fn raw_pair(mut connection: MultiplexedConnection, scripts: Arc<[Script; 2]>) {
+    let (key, nonce) = (format!("raw:{}", next()), Nonce::random().0);
+    let _: redis::Value = scripts[0].key(&key).arg(&nonce[..]).invoke_async(&mut connection).await.unwrap();
+    let _: redis::Value = scripts[1].key(&key).arg(&nonce[..]).arg("done").invoke_async(&mut connection).await.unwrap();
+}
+
+async fn leased<E: Engine>(engine: &E) {
+    let name = Key::new(next().to_string()).unwrap();
+    let lease = Lease { name: name.clone(), owner: Owner::new("bench"), nonce: Nonce::random(), ttl: MINUTE };
+    let Acquired::Acquired { fence, .. } = engine.acquire(&lease).await.unwrap() else { panic!("a name of its own") };
+    let _ = engine.release(&Holding { name, fence }).await.unwrap();
+}
+
+async fn in_redis() {
+    let server = RedisServer::start(&["--appendonly", "no"]);
+    let connection = redis::Client::open(server.url()).unwrap().get_multiplexed_async_connection().await.unwrap();
+    let engine = Redis::open(&server.url(), "relent_").await.unwrap();
+    let [mut raw, mut ours, mut raw_leases, mut leases] = [(); 4].map(|()| vec![]);
+    let scripts = |second| Arc::new([Script::new(CLAIM), Script::new(second)]);
+    for _ in 0..ROUNDS {
+        for (second, rates) in [(DONE, &mut raw), (FREE, &mut raw_leases)] {
+            let (connection, scripts) = (connection.clone(), scripts(second));
+            rates.push(rate(64, move || raw_pair(connection.clone(), scripts.clone())).await);
+        }
+        let one = engine.clone();
+        ours.push(
+            rate(64, move || {
+                let one = one.clone();
+                async move { pair(&one).await }
+            })
+            .await,
+        );
+        let one = engine.clone();
+        leases.push(
+            rate(64, move || {
+                let one = one.clone();
+                async move { leased(&one).await }
+            })
+            .await,
+        );
+    }
+    row("Redis, begin and complete, 64 callers", raw, ours, "0.9");
+    row("Redis, lease and release, 64 callers", raw_leases, leases, "0.9");
+}
+
+async fn in_postgres() {
+    let server = PostgresServer::start();
+    // A server that listens may still be starting: this waits for it.
+    drop(Store::open(&server.url()).await.unwrap());
+    let engine = Postgres::open_url(&server.url()).await.unwrap();
+    let (setup, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    setup.batch_execute("CREATE TABLE once (key bytea PRIMARY KEY, nonce bytea, value bytea)").await.unwrap();
+    let (mut raw, mut ours) = (vec![], vec![]);
+    for _ in 0..ROUNDS {
+        let mut tasks = vec![];
+        for _ in 0..8 {
+            let url = server.url();
+            tasks.push(tokio::spawn(async move {
+                let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+                tokio::spawn(connection);
+                let claim = "INSERT INTO once VALUES ($1, $2, NULL) ON CONFLICT DO NOTHING RETURNING 1";
+                let claim = client.prepare(claim).await.unwrap();
+                let complete = "UPDATE once SET value = $3 WHERE key = $1 AND nonce = $2";
+                let complete = client.prepare(complete).await.unwrap();
+                let (begin, mut done) = (Instant::now(), 0.0);
+                while begin.elapsed() < ROUND {
+                    let (key, nonce) = (next().to_string(), Nonce::random().0);
+                    let (key, nonce, value) = (key.as_bytes(), &nonce[..], &b"done"[..]);
+                    client.query(&claim, &[&key, &nonce]).await.unwrap();
+                    client.execute(&complete, &[&key, &nonce, &value]).await.unwrap();
+                    done += 1.0;
+                }
+                done / begin.elapsed().as_secs_f64()
+            }));
+        }
+        let mut sum = 0.0;
+        for task in tasks {
+            sum += task.await.unwrap();
+        }
+        raw.push(sum);
+        let one = engine.clone();
+        ours.push(
+            rate(8, move || {
+                let one = one.clone();
+                async move { pair(&one).await }
+            })
+            .await,
+        );
+    }
+    row("Postgres, begin and complete, 8 callers", raw, ours, "0.8");
+}
+
+/// A service that answers at once.
+#[derive(Clone)]
+struct Echo;
+
+impl<B> Service<Request<B>> for Echo {
+    type Response = Response<Full<Bytes>>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<Full<Bytes>>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        black_box(&request);
+        ready(Ok(Response::new(Full::new(Bytes::from_static(b"receipt")))))
+    }
+}
+
+async fn layer() {
+    let folder = tempfile::tempdir().unwrap();
+    let layer = IdempotencyLayer::new(Store::new(Sqlite::open(folder.path().join("state.db")).unwrap()));
+    let mut with = layer.layer(Echo);
+    let mut bare = Echo;
+    let (mut plain, mut through, mut replays) = (vec![], vec![], vec![]);
+    for _ in 0..ROUNDS {
+        let number = 300_000;
+        let begin = Instant::now();
+        for _ in 0..number {
+            let _ = black_box(bare.call(Request::get("/").body(Full::<Bytes>::default()).unwrap()).await);
+        }
+        plain.push(begin.elapsed().as_nanos() as f64 / f64::from(number));
+        let begin = Instant::now();
+        for _ in 0..number {
+            let _ = black_box(with.call(Request::get("/").body(Full::<Bytes>::default()).unwrap()).await);
+        }
+        through.push(begin.elapsed().as_nanos() as f64 / f64::from(number));
+        let begin = Instant::now();
+        for _ in 0..2000 {
+            let request =
+                Request::post("/pay").header("idempotency-key", "\"7\"").body(Full::<Bytes>::default()).unwrap();
+            let _ = black_box(with.call(request).await);
+        }
+        replays.push(begin.elapsed().as_nanos() as f64 / 2000.0);
+    }
+    let (plain, through) = (median(plain), median(through));
+    println!("\n| layer | ns | target |\n|---|---:|---:|");
+    println!("| a request without a key, besides the service | {:.0} | 50 |", through - plain);
+    println!("| a replay from SQLite | {:.0} | 100000 |", median(replays));
+}
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        println!("| work | by hand, 1/s | relent-store, 1/s | ratio | target |\n|---|---:|---:|---:|---:|");
+        for (name, wanted) in [("sqlite", 0), ("redis", 1), ("postgres", 2), ("layer", 3)] {
+            let chosen: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+            if !chosen.is_empty() && !chosen.iter().any(|one| one == name) {
+                continue;
+            }
+            match wanted {
+                0 => sqlite().await,
+                1 => in_redis().await,
+                2 => in_postgres().await,
+                _ => layer().await,
+            }
+        }
+    });
+}
