@@ -26,6 +26,9 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
     let terminal = input.is_terminal();
     let others = orphans::all();
     let started = Instant::now();
+    if let Some(lease) = plan.lease {
+        lease.starts();
+    }
     let mut child = match start(plan, input)? {
         Ok(child) => child,
         Err(how) => return Ok(Ended::without_start(how)),

@@ -176,6 +176,13 @@ impl Leased {
         }
     }
 
+    /// A command is about to start.
+    pub(super) fn starts(&self) {
+        if let Some(watchman) = &self.watchman {
+            watchman.line.starts();
+        }
+    }
+
     /// The command runs in this group, or none does.
     pub(super) fn group(&self, group: Option<Pid>) {
         if let Some(watchman) = &self.watchman {

@@ -47,6 +47,11 @@ impl Line {
         let _ = (&self.0).write_all(line.as_bytes());
     }
 
+    /// A command is about to start: from now on it may be there.
+    pub(super) fn starts(&self) {
+        self.say("starts\n");
+    }
+
     /// The command runs in this group; none does.
     pub(super) fn group(&self, group: Option<Pid>) {
         self.say(&format!("group {}\n", group.map_or(0, Pid::as_raw)));
@@ -218,6 +223,8 @@ fn marked(mark: &[u8]) -> Vec<Pid> {
 struct State {
     signal: Signal,
     group: Option<Pid>,
+    /// Whether a command may run of whose group nothing was heard yet.
+    is_starting: bool,
     /// When the command is to be told to end, unless it was.
     tell: Option<Instant>,
     kill: Option<Instant>,
@@ -241,7 +248,18 @@ const MOST_KILLS: u32 = 500;
 impl State {
     fn new(signal: Signal) -> State {
         let (group, tell, kill) = (None, None, None);
-        State { signal, group, tell, kill, is_alone: false, was_told: false, kills: 0, looks: 0, is_done: false }
+        State {
+            signal,
+            group,
+            is_starting: false,
+            tell,
+            kill,
+            is_alone: false,
+            was_told: false,
+            kills: 0,
+            looks: 0,
+            is_done: false,
+        }
     }
 
     fn hear(&mut self, line: &str, now: Instant, clock: Duration) {
@@ -251,7 +269,11 @@ impl State {
             now.checked_add(left.saturating_add(more))
         };
         match words[..] {
-            ["group", id] => self.group = id.parse().ok().filter(|id| *id > 1).map(Pid::from_raw),
+            ["starts"] => self.is_starting = true,
+            ["group", id] => {
+                self.is_starting = false;
+                self.group = id.parse().ok().filter(|id| *id > 1).map(Pid::from_raw);
+            }
             ["lease", tell, kill] => {
                 (self.tell, self.kill) = (after(tell, LATE), after(kill, Duration::ZERO));
             }
@@ -282,7 +304,7 @@ impl State {
                 return None;
             }
         }
-        if self.group.is_none() && !self.is_alone {
+        if self.group.is_none() && !self.is_alone && !self.is_starting {
             return None;
         }
         if self.kill.is_some_and(|kill| kill <= now) {
@@ -290,7 +312,7 @@ impl State {
                 hands.say("the lease ends: its command was killed");
             }
             self.kills += 1;
-            (self.tell, self.kill) = (None, self.is_alone.then(|| now + LOOK));
+            (self.tell, self.kill) = (None, (self.is_alone || self.is_starting).then(|| now + LOOK));
         } else if self.tell.is_some_and(|tell| tell <= now) {
             hands.send(self.group, Some(self.signal));
             self.tell = None;
@@ -324,6 +346,20 @@ mod tests {
     }
 
     const MS: Duration = Duration::from_millis(1);
+
+    /// Stopped before it could say which group the command has.
+    #[test]
+    fn a_command_that_was_starting_when_relent_was_stopped_is_killed() {
+        let (mut state, mut noted, start) = (state(), Noted::default(), Instant::now());
+        state.hear("lease 1800 2700", start, Duration::ZERO);
+        state.hear("starts", start, Duration::ZERO);
+        let _ = state.act(start + 1000 * MS, &mut noted);
+        assert!(noted.sent.is_empty());
+        let _ = state.act(start + 2700 * MS, &mut noted);
+        assert_eq!(noted.sent.last(), Some(&Signal::SIGKILL));
+        state.hear("group 0", start + 2800 * MS, Duration::ZERO);
+        assert_eq!(state.act(start + 2900 * MS, &mut noted), None);
+    }
 
     #[test]
     fn a_lease_that_is_renewed_ends_nothing() {
