@@ -28,16 +28,18 @@ pub(crate) struct Step<'a> {
     pub(crate) is_last: bool,
 }
 
-/// Follows a path, and asks of each folder, file and link what there is to say against it. What is not there ends the way, if it
-/// is the last part.
+/// Follows a path, and asks of each folder, file and link what there is to say against it: where it leads, which is the path
+/// itself if there is no link on the way. What is not there ends the way, if it is the last part. `None`: it leads to what has
+/// no path of its own (in `/proc`), which only the system finds.
 ///
 /// # Errors
 ///
 /// A part of the way is not there or cannot be looked at, there are too many links, or there was something to say.
-pub(crate) fn walk(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static str>) -> io::Result<PathBuf> {
+pub(crate) fn walk(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static str>) -> io::Result<Option<PathBuf>> {
     let parts = |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<VecDeque<OsString>>();
     let mut here = if path.is_absolute() { PathBuf::from("/") } else { env::current_dir()? };
     let (mut left, mut links) = (parts(path), 0);
+    let found = |links: u32, end: PathBuf| Ok(Some(if links == 0 { path.to_owned() } else { end }));
     while let Some(part) = left.pop_front() {
         match Path::new(&part).components().next() {
             Some(Component::RootDir) => here = PathBuf::from("/"),
@@ -48,16 +50,19 @@ pub(crate) fn walk(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static s
                 let next = here.join(name);
                 // Links there lead to what has no path.
                 if next.starts_with("/proc") {
-                    return Ok(path.to_owned());
+                    return Ok(None);
                 }
                 let data = match fs::symlink_metadata(&next) {
-                    Err(error) if error.kind() == io::ErrorKind::NotFound && left.is_empty() => return Ok(next),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound && left.is_empty() => {
+                        return found(links, next);
+                    }
                     data => data?,
                 };
                 let folder = fs::symlink_metadata(&here)?;
                 let step = Step { data: &data, folder: &folder, is_last: left.is_empty() };
                 if let Some(problem) = objects(&step) {
-                    let text = format!("{problem}: {}", next.display());
+                    let is_named = links == 0 && step.is_last;
+                    let text = if is_named { problem.into() } else { format!("{problem}: {}", next.display()) };
                     return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
                 }
                 if !data.is_symlink() {
@@ -75,7 +80,7 @@ pub(crate) fn walk(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static s
             _ => {}
         }
     }
-    Ok(here)
+    found(links, here)
 }
 
 /// Where a path leads, for who writes there: no link or file on the way is a neighbour's trap.
@@ -83,7 +88,7 @@ pub(crate) fn walk(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static s
 /// # Errors
 ///
 /// A link, or the file, belongs to somebody else and stands in a folder where everybody may make something; or the way ends.
-pub(crate) fn to_write(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn to_write(path: &Path) -> io::Result<Option<PathBuf>> {
     walk(path, &|step| {
         let owner = step.data.uid();
         let is_shared = step.folder.mode() & 0o1002 == 0o1002;
@@ -100,10 +105,23 @@ pub(crate) fn to_write(path: &Path) -> io::Result<PathBuf> {
     })
 }
 
+/// Before folders are made on the way to one: what is there of it leads through no neighbour's trap.
+///
+/// # Errors
+///
+/// As [`to_write`].
+pub(crate) fn none_of_neighbours(folder: &Path) -> io::Result<()> {
+    let there = folder.ancestors().find(|part| fs::symlink_metadata(part).is_ok());
+    there.map_or(Ok(()), |there| to_write(there).map(drop))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
+    use std::{
+        os::unix::fs::{PermissionsExt, chown, lchown, symlink},
+        sync::atomic::{AtomicBool, Ordering::Relaxed},
+    };
 
     #[test]
     fn a_way_is_followed_as_the_system_does() {
@@ -114,16 +132,17 @@ mod tests {
         symlink("a/../a/b", root.join("short")).unwrap();
         symlink(root.join("short/new"), root.join("dangling")).unwrap();
         symlink("round", root.join("round")).unwrap();
-        let to = |path: &str| to_write(&root.join(path));
+        let to = |path: &str| to_write(&root.join(path)).map(Option::unwrap);
         assert_eq!(to("short/file").unwrap(), root.join("a/b/file"));
         assert_eq!(to("short/./../b/file").unwrap(), root.join("a/b/file"));
         assert_eq!(to("dangling").unwrap(), root.join("a/b/new"));
         assert_eq!(to("new").unwrap(), root.join("new"));
         assert_eq!(to("no/new").unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(to("round").unwrap_err().to_string(), "too many links lead to it");
-        assert_eq!(to_write(Path::new("/dev/null")).unwrap(), Path::new("/dev/null"));
-        assert!(to_write(Path::new("/dev/stdout")).is_ok());
-        assert_eq!(to_write(Path::new("Cargo.toml")).unwrap(), env::current_dir().unwrap().join("Cargo.toml"));
+        for same in ["/dev/null", "Cargo.toml", "./src/../Cargo.toml"] {
+            assert_eq!(to_write(Path::new(same)).unwrap(), Some(PathBuf::from(same)));
+        }
+        assert_eq!(to_write(Path::new("/dev/stdout")).unwrap(), None);
     }
 
     /// It takes root to give something away. No setting of the system has to protect links.
@@ -151,6 +170,8 @@ mod tests {
             assert!(crate::regular::write_private(&at(name), crate::regular::Or::Nothing).is_err(), "{name}");
             assert!(crate::regular::replace(&at(name), b"new").is_err(), "{name}");
         }
+        assert!(none_of_neighbours(&at("folder/new/er")).is_err());
+        assert!(none_of_neighbours(&at("new/er")).is_ok());
         assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
         assert_eq!(fs::read_to_string(at("theirs")).unwrap(), "theirs");
         assert!(!own.path().join("x").exists());
@@ -159,5 +180,36 @@ mod tests {
         assert!(to_write(&at("mine")).is_ok());
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         assert!(to_write(&at("link")).is_ok());
+    }
+
+    /// However quick the neighbour is.
+    #[test]
+    fn a_link_that_comes_and_goes_is_not_written_through() {
+        let (folder, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        let (report, hidden) = (folder.path().join("report"), own.path().join("link"));
+        let victim = own.path().join("victim");
+        fs::write(&victim, "old").unwrap();
+        symlink(&victim, &hidden).unwrap();
+        if lchown(&hidden, Some(65_534), Some(65_534)).is_err() {
+            eprintln!("SKIPPED a_link_that_comes_and_goes_is_not_written_through: it takes root");
+            return;
+        }
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    fs::rename(&hidden, &report).unwrap();
+                    fs::rename(&report, &hidden).unwrap();
+                    let _ = fs::remove_file(&report);
+                }
+            });
+            for _ in 0..2_000 {
+                let _ = crate::regular::replace(&report, b"new");
+                let _ = crate::regular::write_private(&report, crate::regular::Or::Nothing);
+            }
+            is_over.store(true, Relaxed);
+        });
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
     }
 }

@@ -36,6 +36,9 @@ const SECRET: [&str; 16] = [
 const SECRET_NAMES: [&str; 13] =
     ["auth", "pass", "pwd", "pw", "sig", "sid", "sas", "code", "pin", "otp", "nonce", "authentication", "bearer"];
 
+/// The words that are secret within a name, too: `X-Db-Pwd`, `user_pass`.
+const SECRET_WORDS: [&str; 9] = ["auth", "pass", "passcode", "pwd", "pw", "sig", "sid", "otp", "dpop"];
+
 /// What sounds like a secret and is none: it lets nobody in, and has to reach the server that a redirect names.
 const NO_SECRET: &str = "idempotency-key";
 
@@ -48,14 +51,17 @@ const URL_HEADERS: [&str; 4] = ["location", "content-location", "referer", "refr
 /// use relent_cli::redact::is_secret;
 ///
 /// assert!(is_secret("X-Api-Key") && is_secret("access_token") && is_secret("PGPASSWORD"));
-/// assert!(!is_secret("Accept"));
+/// assert!(is_secret("X-Db-Pwd") && is_secret("otp_code"));
+/// assert!(!is_secret("Accept") && !is_secret("X-Author"));
 /// ```
 pub fn is_secret(name: &str) -> bool {
     let name = name.trim().to_ascii_lowercase().replace('_', "-");
     if name == NO_SECRET {
         return false;
     }
-    SECRET.iter().any(|part| name.contains(part)) || SECRET_NAMES.contains(&name.as_str())
+    SECRET.iter().any(|part| name.contains(part))
+        || SECRET_NAMES.contains(&name.as_str())
+        || name.split(['-', '.', '[', ']']).any(|word| SECRET_WORDS.contains(&word))
 }
 
 /// A URL, or what was given as one.

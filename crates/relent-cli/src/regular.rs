@@ -7,7 +7,7 @@ use nix::{
     unistd::geteuid,
 };
 use std::{
-    fs::{File, OpenOptions},
+    fs::{File, Metadata, OpenOptions},
     io::{self, Read, Write},
     os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
     path::Path,
@@ -125,12 +125,30 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// Opens what a path leads to, and follows nothing that a neighbour could have put there.
+/// Opens what a path leads to, and follows nothing that a neighbour could have put there, before or meanwhile.
 fn to_write(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    let real = links::to_write(path)?;
+    options.write(true).create(true);
     // What has no path of its own, as `/dev/stdout`, is found by the system.
-    let follows = if real == path { 0 } else { nix::libc::O_NOFOLLOW };
-    options.write(true).create(true).custom_flags(at_once() | follows).open(real).map_err(unread)
+    let Some(real) = links::to_write(path)? else {
+        return options.custom_flags(at_once()).open(path).map_err(unread);
+    };
+    let file = options.custom_flags(at_once() | nix::libc::O_NOFOLLOW).open(&real).map_err(unread)?;
+    still_there(&real, &file.metadata()?)?;
+    Ok(file)
+}
+
+/// Looks again at where a file was found that is open now: somebody may have put another there, or a link on the way.
+///
+/// # Errors
+///
+/// It is not what was opened, or is a neighbour's.
+pub(crate) fn still_there(real: &Path, opened: &Metadata) -> io::Result<()> {
+    let again = links::to_write(real)?;
+    let now = std::fs::symlink_metadata(real)?;
+    match again.as_deref() == Some(real) && (now.dev(), now.ino()) == (opened.dev(), opened.ino()) {
+        true => Ok(()),
+        false => Err(io::Error::other("it is being moved")),
+    }
 }
 
 /// The bits of a file that lend its rights to whoever runs it.

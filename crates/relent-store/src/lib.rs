@@ -44,6 +44,8 @@ mod blocking;
 pub mod conformance;
 mod engine;
 mod error;
+#[cfg(all(test, any(feature = "redis", feature = "postgres")))]
+mod flood;
 #[cfg(feature = "postgres")]
 pub mod in_postgres;
 #[cfg(feature = "redis")]

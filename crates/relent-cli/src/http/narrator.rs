@@ -391,7 +391,7 @@ impl Narrator {
 
     fn say(&self, text: impl Display) {
         if !self.talk.quiet {
-            write_line(&format!("relent: {text}"));
+            write_line(&format!("relent: {}", escape(&text.to_string())));
         }
     }
 }

@@ -74,7 +74,6 @@ impl Part {
             }),
         }
         .map_err(|error| unwritable(&target.path, &error))?;
-        target.is_done();
         Ok(())
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::{
     escape::escape,
-    links,
+    links, regular,
     talk::{Fault, plain},
 };
 use nix::{
@@ -28,8 +28,6 @@ pub(super) struct Target {
     pub(super) path: PathBuf,
     mode: u32,
     owner: Option<(Uid, Gid)>,
-    /// It was made by finding out where a link leads, and is nothing yet.
-    made: bool,
 }
 
 /// What `-o` names.
@@ -44,33 +42,34 @@ pub(super) enum Found {
 impl Target {
     /// Finds out now whether the body can be written later.
     pub(super) fn find(path: &Path) -> Result<Found, Fault> {
-        let given = path;
         let real = match links::to_write(path) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_link(path) => {
-                return Err(not_followed(path));
+            Ok(real) => real,
+            Err(error) if error.raw_os_error().is_none() && is_link(path) => return Err(not_followed(path)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none() => {
+                return Err(unwritable(path, &error)
+                    .hint("choose a folder of your own; its owner could change what you download"));
             }
-            // What else is wrong with it is found again.
-            real => real.unwrap_or_else(|_| path.to_owned()),
+            Err(error) => return Err(unwritable(path, &error)),
         };
-        let path = real.as_path();
-        match look(path) {
+        let (given, follows) = (path, real.is_none());
+        let path = real.as_deref().unwrap_or(given);
+        match look(path, follows) {
             Ok((_, data)) if data.is_dir() => {
                 Err(Fault::new(format!("cannot write to {}: it is a folder", shown(given)))
                     .hint("-o wants the name of a file"))
             }
-            Ok((_, data)) if !data.is_file() => special(path, &data),
-            Ok((real, data)) => Target::existing(given, real, &data, false).map(Found::File),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && is_link(path) => Target::behind_a_link(path),
+            Ok((_, data)) if data.is_symlink() => Err(unwritable(given, &io::Error::other("it is being moved"))),
+            Ok((_, data)) if !data.is_file() => special(given, path, &data, follows),
+            Ok((real, data)) => Target::existing(given, real, &data).map(Found::File),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let target = Target { path: path.to_owned(), mode: 0o666 & !umask(), owner: None, made: false };
+                let target = Target { path: path.to_owned(), mode: 0o666 & !umask(), owner: None };
                 Ok(Found::File(target))
             }
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_link(path) => Err(not_followed(given)),
             Err(error) => Err(unwritable(given, &error)),
         }
     }
 
-    fn existing(given: &Path, path: PathBuf, data: &Metadata, made: bool) -> Result<Target, Fault> {
+    fn existing(given: &Path, path: PathBuf, data: &Metadata) -> Result<Target, Fault> {
         let shown = shown(given);
         let (uid, gid) = (Uid::from_raw(data.uid()), Gid::from_raw(data.gid()));
         let is_ours = uid == geteuid();
@@ -88,18 +87,7 @@ impl Target {
             .hint(format!("remove it first, or write into it: relent http ... > {shown}")));
         }
         access(&path, AccessFlags::W_OK).map_err(|error| unwritable(given, &error.into()))?;
-        Ok(Target { path, mode: data.mode() & 0o777, owner: Some((uid, gid)), made })
-    }
-
-    /// A link to a file that is not there: the system makes the file, if it follows the link.
-    fn behind_a_link(given: &Path) -> Result<Found, Fault> {
-        let mut options = OpenOptions::new();
-        let made = options.write(true).create(true).mode(0o600).custom_flags(OFlag::O_NOCTTY.bits()).open(given);
-        drop(made.map_err(|error| unwritable(given, &error))?);
-        let (real, data) = look(given).map_err(|error| unwritable(given, &error))?;
-        let mut target = Target::existing(given, real, &data, data.len() == 0)?;
-        target.mode = 0o666 & !umask();
-        Ok(Found::File(target))
+        Ok(Target { path, mode: data.mode() & 0o777, owner: Some((uid, gid)) })
     }
 
     /// Gives the complete file the owner and the permissions that it will have.
@@ -117,19 +105,6 @@ impl Target {
         }
         part.set_permissions(Permissions::from_mode(mode))
     }
-
-    /// It is in place.
-    pub(super) fn is_done(&mut self) {
-        self.made = false;
-    }
-}
-
-impl Drop for Target {
-    fn drop(&mut self) {
-        if self.made && fs::symlink_metadata(&self.path).is_ok_and(|data| data.is_file() && data.len() == 0) {
-            let _ = fs::remove_file(&self.path);
-        }
-    }
 }
 
 /// The folder of a file.
@@ -140,11 +115,12 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// What a path leads to, and where that is, without touching it.
+/// What a path leads to, and where that is, without touching it. Links are on the way only where it `follows` them.
 #[cfg(target_os = "linux")]
-fn look(path: &Path) -> io::Result<(PathBuf, Metadata)> {
+fn look(path: &Path, follows: bool) -> io::Result<(PathBuf, Metadata)> {
     use std::os::fd::AsRawFd;
-    let file = OpenOptions::new().read(true).custom_flags(OFlag::O_PATH.bits()).open(path)?;
+    let flags = OFlag::O_PATH | if follows { OFlag::empty() } else { OFlag::O_NOFOLLOW };
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
     let data = file.metadata()?;
     if !data.is_file() {
         return Ok((path.to_owned(), data));
@@ -159,9 +135,9 @@ fn look(path: &Path) -> io::Result<(PathBuf, Metadata)> {
 
 /// What a path leads to, and where that is.
 #[cfg(not(target_os = "linux"))]
-fn look(path: &Path) -> io::Result<(PathBuf, Metadata)> {
-    let real = path.canonicalize()?;
-    let data = fs::metadata(&real)?;
+fn look(path: &Path, follows: bool) -> io::Result<(PathBuf, Metadata)> {
+    let real = if follows { path.canonicalize()? } else { path.to_owned() };
+    let data = fs::symlink_metadata(&real)?;
     Ok((real, data))
 }
 
@@ -174,18 +150,22 @@ fn is_link(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|data| data.is_symlink())
 }
 
-fn special(path: &Path, data: &Metadata) -> Result<Found, Fault> {
-    let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+fn special(given: &Path, path: &Path, data: &Metadata, follows: bool) -> Result<Found, Fault> {
+    let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY | if follows { OFlag::empty() } else { OFlag::O_NOFOLLOW };
     let opened = OpenOptions::new().write(true).custom_flags(flags.bits()).open(path);
     let file = opened.map_err(|error| match data.file_type().is_fifo() {
         true if error.raw_os_error() == Some(nix::libc::ENXIO) => {
-            Fault::new(format!("cannot write to {}: nobody reads from this pipe", shown(path)))
+            Fault::new(format!("cannot write to {}: nobody reads from this pipe", shown(given)))
                 .hint("start the reader first")
         }
-        _ => unwritable(path, &error),
+        _ => unwritable(given, &error),
     })?;
+    if !follows {
+        let opened = file.metadata().and_then(|opened| regular::still_there(path, &opened));
+        opened.map_err(|error| unwritable(given, &error))?;
+    }
     // Writing waits for the reader as it does elsewhere.
-    fcntl(&file, FcntlArg::F_SETFL(OFlag::empty())).map_err(|error| unwritable(path, &error.into()))?;
+    fcntl(&file, FcntlArg::F_SETFL(OFlag::empty())).map_err(|error| unwritable(given, &error.into()))?;
     Ok(Found::Special(file))
 }
 

@@ -1,7 +1,7 @@
 //! The files that a simulation leaves for people: the report and its plots.
 
 use super::OutputArgs;
-use crate::{regular, report::Report, talk::Fault};
+use crate::{links, regular, report::Report, talk::Fault};
 use relent_sim::{Contender, Outcome, Scenario};
 use std::{env, fs, io, path::Path};
 
@@ -31,7 +31,8 @@ pub(crate) fn write_report(
         regular::replace(file, report.html().as_bytes()).map_err(|error| cannot("the report", file, &error))?;
     }
     if let Some(folder) = svg {
-        fs::create_dir_all(folder).map_err(|error| cannot("the plots", folder, &error))?;
+        let made = links::none_of_neighbours(folder).and_then(|()| fs::create_dir_all(folder));
+        made.map_err(|error| cannot("the plots", folder, &error))?;
         for picture in report.pictures() {
             let file = folder.join(picture.name).with_extension("svg");
             regular::replace(&file, picture.svg.as_bytes()).map_err(|error| cannot("a plot", &file, &error))?;

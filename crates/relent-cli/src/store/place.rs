@@ -79,6 +79,8 @@ fn prepare(file: &Path) -> Result<(), Fault> {
         Fault::new(format!("the {what} {} of your store: {problem}", path.display()))
             .hint(format!("name another place: --store sqlite:FILE, or {VARIABLE}=sqlite:FILE"))
     };
+    let there = folder.ancestors().find(|part| fs::symlink_metadata(part).is_ok()).unwrap_or(folder);
+    way(there).map_err(|problem| refused("folder", folder, &problem))?;
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|error| refused("folder", folder, &format!("it cannot be made: {}", plain(&error))))?;
     own(folder, 0o700).map_err(|problem| refused("folder", folder, &problem))?;
@@ -106,7 +108,8 @@ fn way(path: &Path) -> Result<PathBuf, String> {
         true => None,
         false => believed(step.data).err(),
     };
-    links::walk(path, &objects).map_err(|error| plain(&error))
+    let real = links::walk(path, &objects).map_err(|error| plain(&error))?;
+    Ok(real.unwrap_or_else(|| path.to_owned()))
 }
 
 /// Whether what is on the way, a folder or a link, is the user's or root's, and nobody else can put another there.

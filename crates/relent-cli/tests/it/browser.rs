@@ -17,7 +17,7 @@ use std::{
 };
 
 /// No answer takes longer than this.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A page in a browser of its own.
 pub(crate) struct Browser {

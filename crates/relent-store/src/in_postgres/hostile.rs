@@ -1,54 +1,29 @@
 //! Servers that were made to do harm.
 
 use super::*;
-use crate::Store;
+use crate::{Store, flood::Flood};
 use relent::Policy;
 use std::{
-    io::{self, Read, Write},
-    net::{Ipv4Addr, TcpListener, TcpStream},
+    io::{Read, Write},
     sync::atomic::{AtomicU64, Ordering},
-    thread,
     time::Instant,
 };
-
-/// What a server sends in the place of an answer: its beginning, and what follows without end.
-#[derive(Clone, Copy)]
-struct Flood(&'static [u8], &'static [u8]);
 
 /// "You are in", and "ask".
 const WELCOME: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
 
 /// A server that floods whoever asks, at once or when it has been trusted.
 fn server(is_polite: bool, flood: Flood) -> (String, Arc<AtomicU64>) {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let url = format!("postgres://relent@127.0.0.1:{}/shop", listener.local_addr().unwrap().port());
-    let sent = Arc::new(AtomicU64::new(0));
-    let counts = sent.clone();
-    thread::spawn(move || {
-        for socket in listener.incoming().flatten() {
-            let counts = counts.clone();
-            thread::spawn(move || answer(socket, is_polite, flood, &counts));
+    let (port, sent) = flood.serve(move |socket| {
+        let mut buf = [0; 4096];
+        let mut has_asked = socket.read(&mut buf)? > 0;
+        if is_polite {
+            socket.write_all(WELCOME)?;
+            has_asked = socket.read(&mut buf)? > 0;
         }
+        Ok(has_asked)
     });
-    (url, sent)
-}
-
-fn answer(mut socket: TcpStream, is_polite: bool, Flood(begin, rest): Flood, counts: &AtomicU64) -> io::Result<()> {
-    let mut buf = [0; 4096];
-    let mut has_asked = socket.read(&mut buf)? > 0;
-    if is_polite {
-        socket.write_all(WELCOME)?;
-        has_asked = socket.read(&mut buf)? > 0;
-    }
-    if !has_asked {
-        return Ok(());
-    }
-    socket.write_all(begin)?;
-    let rest = rest.repeat(65_536 / rest.len());
-    while counts.fetch_add(rest.len() as u64, Ordering::Relaxed) < 1 << 32 {
-        socket.write_all(&rest)?;
-    }
-    Ok(())
+    (format!("postgres://relent@127.0.0.1:{port}/shop"), sent)
 }
 
 #[tokio::test]

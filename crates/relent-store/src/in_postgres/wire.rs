@@ -4,7 +4,7 @@
 //! told how long it will be. So lengths and numbers are looked at before.
 
 use crate::{
-    Error, MAX_VALUE,
+    Error, ErrorKind, MAX_VALUE,
     tls::{Checked, Tls},
 };
 use std::{
@@ -92,7 +92,12 @@ impl Wire {
             }
         }
         let is_remote = |host: &Host| matches!(host, Host::Tcp(_));
-        if config.get_hosts().iter().all(is_remote) {
+        let hosts = config.get_hosts();
+        if hosts.iter().any(is_remote) && !hosts.iter().all(is_remote) {
+            return Err(Error::new(ErrorKind::Unsupported, "the store's URL names a socket and a host")
+                .hint("name one of both: what is asked of TLS holds for hosts alone"));
+        }
+        if hosts.iter().all(is_remote) {
             config.ssl_mode(SslMode::Require);
             if tls.is_none() {
                 // To the client, what we do with the stream is TLS that needs no word before.

@@ -1,6 +1,9 @@
 //! A real Postgres.
 
-use crate::servers::PostgresServer;
+use crate::{
+    any_server::{self, Kept},
+    servers::PostgresServer,
+};
 use relent::Policy;
 use relent_store::{Engine, ErrorKind, Key, Replaced, Store, Version, conformance, in_postgres::Postgres};
 use std::time::{Duration, Instant};
@@ -119,43 +122,22 @@ async fn a_newer_postgres_store_is_refused_and_a_missing_database_named() {
 async fn a_release_in_postgres_wakes_who_waits() {
     let server = PostgresServer::start();
     let store = opened(&server).await;
-    let name = Key::new("nightly").unwrap();
-    let guard = store.lease(&name).acquire().await.unwrap();
-    let begin = Instant::now();
-    let patient = Policy::constant(Duration::from_secs(20)).jitter(relent::Jitter::None).max_attempts(3);
-    let (next, ()) = tokio::join!(store.lease(&name).wait(patient).acquire(), async {
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        drop(guard);
-    });
-    drop(next.unwrap());
-    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    any_server::a_release_wakes_who_waits(&store).await;
 }
 
 #[tokio::test]
 async fn a_postgres_that_is_killed_and_started_again_has_lost_nothing() {
     let mut server = PostgresServer::start();
     let store = opened(&server).await;
-    let keys: Vec<Key> = (0..20).map(|nth| Key::new(format!("{nth}")).unwrap()).collect();
-    let mut versions = vec![];
-    for key in &keys {
-        let Replaced::Replaced(version) = store.replace(key, Version::ABSENT, Some(b"x")).await.unwrap() else {
-            panic!()
-        };
-        versions.push(version);
-    }
+    let kept = Kept::new(&store).await;
     server.kill();
-    let hasty = Policy::constant(Duration::from_millis(20)).timeout(Duration::from_millis(500));
     // Those of its children that have a connection answer until they notice.
-    while store.engine().read(&keys[0]).await.is_ok() {}
-    let begin = Instant::now();
-    let error = store.clone().patience(hasty).read(&keys[0]).await.unwrap_err();
-    assert!(error.is_transient() && begin.elapsed() < Duration::from_secs(3), "{error:?} {:?}", begin.elapsed());
+    while store.engine().read(kept.key()).await.is_ok() {}
+    kept.is_out_of_reach(&store).await;
     // Its children notice that it is gone, and let go of what they share with the next.
     tokio::time::sleep(Duration::from_millis(500)).await;
     server.again();
-    for (key, version) in keys.iter().zip(versions) {
-        assert_eq!(store.read(key).await.unwrap().version, version);
-    }
+    kept.is_there(&store).await;
 }
 
 #[tokio::test]

@@ -1,10 +1,13 @@
 //! A real Redis.
 
-use crate::servers::{RedisServer, free_port};
+use crate::{
+    any_server::{self, Kept},
+    servers::{RedisServer, free_port},
+};
 use relent::Policy;
 use relent_store::{
-    Any, Begin, ErrorKind, Fingerprint, Key, Kind, LeaseError, Listed, Nonce, OnUnknown, Replaced, Scope, Started,
-    Store, Version, conformance, in_redis::Redis,
+    Any, Begin, ErrorKind, Fingerprint, Key, Kind, LeaseError, Listed, Nonce, OnUnknown, Scope, Started, Store,
+    Version, conformance, in_redis::Redis,
 };
 use std::{
     io::{Read, Write},
@@ -104,44 +107,22 @@ async fn redis_lists_names_without_values() {
 async fn a_release_in_redis_wakes_who_waits() {
     let server = RedisServer::start(&[]);
     let store = Store::open(&server.url()).await.unwrap();
-    let name = Key::new("nightly").unwrap();
-    let guard = store.lease(&name).acquire().await.unwrap();
-    let begin = Instant::now();
-    let patient = Policy::constant(Duration::from_secs(20)).jitter(relent::Jitter::None).max_attempts(3);
-    let (next, ()) = tokio::join!(store.lease(&name).wait(patient).acquire(), async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        drop(guard);
-    });
-    drop(next.unwrap());
-    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    any_server::a_release_wakes_who_waits(&store).await;
 }
 
 #[tokio::test]
 async fn a_redis_that_is_killed_and_started_again_has_lost_nothing() {
     let mut server = RedisServer::start(&[]);
     let store = Store::open(&server.url()).await.unwrap();
-    let keys: Vec<Key> = (0..20).map(|nth| Key::new(format!("{nth}")).unwrap()).collect();
-    let mut versions = vec![];
-    for key in &keys {
-        let Replaced::Replaced(version) = store.replace(key, Version::ABSENT, Some(b"x")).await.unwrap() else {
-            panic!()
-        };
-        versions.push(version);
-    }
+    let kept = Kept::new(&store).await;
     server.kill();
-    let hasty = Policy::constant(Duration::from_millis(20)).timeout(Duration::from_millis(500));
-    let begin = Instant::now();
-    let error = store.clone().patience(hasty).read(&keys[0]).await.unwrap_err();
-    assert!(error.is_transient() && begin.elapsed() < Duration::from_secs(3), "{error:?} {:?}", begin.elapsed());
-    let asked = store.read(&keys[0]);
-    let (answer, ()) = tokio::join!(asked, async {
+    kept.is_out_of_reach(&store).await;
+    let (answer, ()) = tokio::join!(store.read(kept.key()), async {
         tokio::time::sleep(Duration::from_millis(200)).await;
         server.again();
     });
-    assert_eq!(answer.unwrap().version, versions[0]);
-    for (key, version) in keys.iter().zip(versions) {
-        assert_eq!(store.read(key).await.unwrap().version, version);
-    }
+    assert!(answer.is_ok(), "who asks meanwhile is answered: {answer:?}");
+    kept.is_there(&store).await;
 }
 
 /// What a power loss leaves of an append-only file that is not synced at each commit: its beginning. What was accepted last is

@@ -1,6 +1,7 @@
 //! The store as its users meet it.
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
+mod any_server;
 mod clocks;
 mod crash;
 mod cuts;

@@ -31,7 +31,7 @@ async fn refused(url: &str) -> Error {
     error
 }
 
-async fn works(url: &str, name: &str) {
+async fn works(url: &str, name: &str) -> Store {
     let store = Store::open(url).await.unwrap_or_else(|err| panic!("{url}: {err:?} {:?}", err.hint_text()));
     let key = Key::new(name).unwrap();
     assert!(matches!(store.replace(&key, Version::ABSENT, Some(b"x")).await, Ok(Replaced::Replaced(_))), "{url}");
@@ -45,6 +45,7 @@ async fn works(url: &str, name: &str) {
     });
     drop(next.unwrap());
     assert!(begin.elapsed() < Duration::from_secs(10), "{url}: {:?}", begin.elapsed());
+    store
 }
 
 #[tokio::test]
@@ -76,9 +77,15 @@ async fn postgres_is_asked_who_it_is() {
     assert!(error.hint_text().is_some_and(|hint| hint.contains("sslmode")), "{error:?}");
     works(&guarded("localhost", &format!("?sslmode=verify-full&sslrootcert={root}")), "full").await;
     works(&guarded("127.0.0.1", &format!("?sslmode=verify-ca&sslrootcert={root}")), "authority").await;
-    works(&guarded("127.0.0.1", "?sslmode=require"), "any").await;
+    let store = works(&guarded("127.0.0.1", "?sslmode=require"), "any").await;
     let seen = client.query_one("SELECT count(*) FROM pg_stat_ssl WHERE ssl", &[]).await.unwrap().get::<_, i64>(0);
     assert!(seen >= 1, "{seen}");
+    drop(store);
+    // A password is not said in plain text to one of several hosts.
+    let mixed = format!("postgres://relent@%2Fnowhere,127.0.0.1:{}/guarded?sslmode=verify-full", server.port);
+    let error = Store::open(&mixed).await.expect_err("one of them is asked without TLS");
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:?}");
+    assert!(error.to_string().contains("a socket and a host"), "{error}");
 
     let error = refused(&guarded("127.0.0.1", &format!("?sslmode=verify-full&sslrootcert={root}"))).await;
     assert!(error.to_string().contains("certificate"), "another name: {error}");

@@ -3,7 +3,7 @@
 use super::{Place, QUICK, is_running, until};
 use crate::binary::Outcome;
 use std::{
-    fs,
+    fs::{self, OpenOptions},
     io::{Read, Write},
     net::TcpListener,
     os::unix::fs::{PermissionsExt, symlink},
@@ -232,8 +232,18 @@ fn nothing_is_written_through_a_link_of_another_user() {
     symlink(place.0.path().join("own"), &folder).unwrap();
     fs::create_dir(place.0.path().join("own")).unwrap();
     Command::new("chown").args(["-h", NOBODY]).arg(&folder).status().unwrap();
+    let pipe = place.0.path().join("pipe");
+    Command::new("mkfifo").args(["-m", "666"]).arg(&pipe).status().unwrap();
+    Command::new("chown").arg(NOBODY).arg(&pipe).status().unwrap();
+    let _reader = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
     for args in [
         &["run", "--report", "report", "--", "true"][..],
+        &["run", "--report", "folder/new", "--", "true"],
+        &["explain", "--svg", "pipe"],
+        &["simulate", "herd", "--clients", "10", "--svg", "folder/a/b"],
+        &["http", "-o", "folder/new", "http://[::1]:1/"],
+        &["http", "-C", "-", "-o", "folder/new", "http://[::1]:1/"],
+        &["http", "-o", "pipe", "http://[::1]:1/"],
         &["explain", "--svg", "report"],
         &["simulate", "herd", "--clients", "10", "--html", "report"],
         &["simulate", "herd", "--clients", "10", "--csv", "report"],
@@ -301,6 +311,17 @@ fn no_error_can_be_forged_by_a_name() {
         assert_eq!(stderr.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{args:?}: {stderr}");
         let obeyed = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
         assert!(!stderr.chars().any(obeyed), "{args:?}: {stderr}");
+    }
+    let place = Place::new().file(
+        "named.toml",
+        "[policy.p]\nupstream = \"a\\u001b[2J\\nerror: x\\u202e\"\n[upstream.\"a\\u001b[2J\\nerror: x\\u202e\"]\nbudget = { ratio = 0.1 }\n",
+    );
+    for command in [&["http", "http://[::1]:1/"][..], &["connect", "[::1]:1"], &["run", "--", "false"]] {
+        let args =
+            [&command[..1], &["-v", "--max-attempts", "2", "--base", "1ms", "--policy", "named.toml#p"], &command[1..]];
+        let stderr = place.relent(&args.concat()).stderr;
+        assert!(stderr.contains(r"a\u{1b}[2J\nerror: x\u{202e}"), "{command:?}: {stderr}");
+        assert!(!stderr.contains(['\u{1b}', '\u{202e}']) && !stderr.contains("\nerror: x"), "{command:?}: {stderr}");
     }
     let place = Place::new().file("broken.toml", "[policy\n");
     fs::rename(place.0.path().join("broken.toml"), place.0.path().join(bad)).unwrap();

@@ -1,0 +1,55 @@
+//! What holds of every server that keeps a store.
+
+use relent::{Jitter, Policy};
+use relent_store::{Any, Key, Replaced, Store, Version};
+use std::time::{Duration, Instant};
+
+/// A notification shortens a wait of twenty seconds.
+pub(crate) async fn a_release_wakes_who_waits(store: &Store<Any>) {
+    let name = Key::new("nightly").unwrap();
+    let guard = store.lease(&name).acquire().await.unwrap();
+    let begin = Instant::now();
+    let patient = Policy::constant(Duration::from_secs(20)).jitter(Jitter::None).max_attempts(3);
+    let (next, ()) = tokio::join!(store.lease(&name).wait(patient).acquire(), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        drop(guard);
+    });
+    drop(next.unwrap());
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+}
+
+/// Twenty values, and the versions that they were given.
+pub(crate) struct Kept(Vec<(Key, Version)>);
+
+impl Kept {
+    pub(crate) async fn new(store: &Store<Any>) -> Kept {
+        let mut kept = vec![];
+        for nth in 0..20 {
+            let key = Key::new(format!("{nth}")).unwrap();
+            let Replaced::Replaced(version) = store.replace(&key, Version::ABSENT, Some(b"x")).await.unwrap() else {
+                panic!("{key:?} is there already")
+            };
+            kept.push((key, version));
+        }
+        Kept(kept)
+    }
+
+    /// One of the keys.
+    pub(crate) fn key(&self) -> &Key {
+        &self.0[0].0
+    }
+
+    /// Who asks a server that is gone is told so in bounded time.
+    pub(crate) async fn is_out_of_reach(&self, store: &Store<Any>) {
+        let hasty = Policy::constant(Duration::from_millis(20)).timeout(Duration::from_millis(500));
+        let begin = Instant::now();
+        let error = store.clone().patience(hasty).read(self.key()).await.unwrap_err();
+        assert!(error.is_transient() && begin.elapsed() < Duration::from_secs(3), "{error:?} {:?}", begin.elapsed());
+    }
+
+    pub(crate) async fn is_there(&self, store: &Store<Any>) {
+        for (key, version) in &self.0 {
+            assert_eq!(store.read(key).await.unwrap().version, *version, "{key:?}");
+        }
+    }
+}
