@@ -52,7 +52,7 @@ const URL_HEADERS: [&str; 4] = ["location", "content-location", "referer", "refr
 ///
 /// assert!(is_secret("X-Api-Key") && is_secret("access_token") && is_secret("PGPASSWORD"));
 /// assert!(is_secret("X-Db-Pwd") && is_secret("otp_code"));
-/// assert!(!is_secret("Accept") && !is_secret("X-Author"));
+/// assert!(!is_secret("Accept") && !is_secret("Author"));
 /// ```
 pub fn is_secret(name: &str) -> bool {
     let name = name.trim().to_ascii_lowercase().replace('_', "-");
