@@ -1,6 +1,6 @@
 //! What stands between a call and its upstream, if it has one. What is absent costs nothing.
 
-use crate::{Outcome, Timestamp, Upstream, UpstreamAnswer, UpstreamCall, hooks::seal::Seal};
+use crate::{Outcome, Timestamp, Upstream, UpstreamAnswer, UpstreamCall, seal::Seal};
 use core::{ops::Deref, task::Waker, time::Duration};
 
 /// What a call holds of an upstream: an [`UpstreamCall`], or nothing ([`Unguarded`]). Implemented by these; by nothing

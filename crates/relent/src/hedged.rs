@@ -3,7 +3,7 @@
 //! When is decided in `core/hedge.rs`. Here the attempts run, each with a permit of its own and paid from the budget.
 
 use crate::{
-    Attempt, HedgeStep, Outcome, Policy, Timer, Verdict, cancel::Cancel, guard::Guard, retry::Retry, run::Fault,
+    Attempt, HedgeStep, Outcome, Policy, Timer, Verdict, cancel::Cancel, failed::Fault, guard::Guard, retry::Retry,
 };
 use core::{
     future::{Future, poll_fn},

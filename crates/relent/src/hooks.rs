@@ -5,6 +5,7 @@ use crate::{
     Event, Failure, Reason, Timer, Timestamp, Upstream, UpstreamCall, Verdict,
     cancel::Cancel,
     guard::{Guard, Unguarded},
+    seal,
 };
 use core::ops::Deref;
 
@@ -445,10 +446,4 @@ impl<T> Hooks<Always, Silent, T> {
             spares_last: false,
         }
     }
-}
-
-pub(crate) mod seal {
-    /// Cannot be made outside of this crate, so that what is called with it cannot be either.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Seal(pub(crate) ());
 }

@@ -171,6 +171,7 @@ pub mod cookbook;
 mod core;
 mod error;
 mod event;
+mod failed;
 mod failure;
 mod guard;
 #[cfg(feature = "std")]
@@ -191,6 +192,7 @@ mod retrier;
 mod retry;
 mod rt;
 mod run;
+mod seal;
 mod story;
 #[cfg(feature = "std")]
 mod suggest;

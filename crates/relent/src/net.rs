@@ -18,7 +18,7 @@
 //! assert_eq!((err.reason, err.attempts), (Reason::Open, 2));
 //! ```
 
-use crate::{Always, Error, Policy, Retrier, Setting, Silent, SystemTimer, Verdict, Watch, hooks::seal::Seal};
+use crate::{Always, Error, Policy, Retrier, Setting, Silent, SystemTimer, Verdict, Watch, seal::Seal};
 use std::{
     io::{self, ErrorKind},
     net::{SocketAddr, TcpStream, ToSocketAddrs},

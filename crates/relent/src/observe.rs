@@ -55,9 +55,10 @@ pub(crate) use self::seen::is_anybody_there;
 use crate::{
     Always, Answer, Attempt, Error, Event, Heeds, Judge, Policy, Reason, Retrier, Setting, Silent, SystemTimer,
     Upstream, Verdict, Watch,
-    hooks::{Hooks, seal::Seal},
+    hooks::Hooks,
     poll,
     run::{self, SEAL},
+    seal::Seal,
 };
 use core::{fmt::Display, future::Future};
 

@@ -10,10 +10,11 @@
 
 use crate::{
     Attempt, Error, Heeds, Judge, Outcome, Policy, Reason, Retrier, Retry, Setting, Timer, Verdict, Watch,
+    failed::Fault,
     guard::Guard,
     hooks::Hooks,
     retry::Woken,
-    run::{Ears, Fault, Going, SEAL, attempt_once},
+    run::{Ears, Going, SEAL, attempt_once},
 };
 #[cfg(feature = "std")]
 use crate::{Plain, SystemTimer};

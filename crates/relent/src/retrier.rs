@@ -2,9 +2,10 @@
 
 use crate::{
     Attempt, Error, Event, Policy, Timer, Timestamp, Upstream, Verdict,
-    hooks::{Always, Heeds, Hooks, Judge, On, Setting, Silent, Watch, seal::Seal},
+    hooks::{Always, Heeds, Hooks, Judge, On, Setting, Silent, Watch},
     retry::DefaultTimer,
     run,
+    seal::Seal,
 };
 #[cfg(feature = "std")]
 use crate::{

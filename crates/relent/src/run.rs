@@ -6,9 +6,11 @@ use crate::{
     Attempt, Cause, Error, Event, Outcome, Policy, Reason, Timer, Timestamp, Upstream, Verdict,
     cancel::Cancel,
     error::is_given_up,
+    failed::Fault,
     guard::Guard,
-    hooks::{Hooks, Judge, Setting, Watch, seal::Seal},
+    hooks::{Hooks, Judge, Setting, Watch},
     retry::{Retry, Woken},
+    seal::Seal,
 };
 use core::{
     future::{Future, poll_fn},
@@ -16,16 +18,6 @@ use core::{
     task::Poll,
     time::Duration,
 };
-
-/// How an attempt failed.
-pub(crate) enum Fault<E> {
-    Error(E),
-    /// As `Error`, and somebody has asked already what it means.
-    #[cfg(feature = "std")]
-    Judged(E, Verdict),
-    TimedOut(Duration),
-    Cancelled,
-}
 
 pub(crate) const SEAL: Seal = Seal(());
 

@@ -9,7 +9,8 @@ use super::{
 use crate::{
     Error, Retrier, Timer, Timestamp,
     guard::Guard,
-    hooks::{Judge, Setting, Watch, seal::Seal},
+    hooks::{Judge, Setting, Watch},
+    seal::Seal,
     wire::IdempotencyKey,
 };
 use http::HeaderValue;

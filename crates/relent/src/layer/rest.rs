@@ -9,8 +9,9 @@ use super::{
 use crate::{
     Attempt, Error, Policy, Reason, Retrier, Timer, Timestamp, Verdict,
     error::is_given_up,
-    hooks::{Heeds, Hooks, Judge, Setting, Watch, seal::Seal},
+    hooks::{Heeds, Hooks, Judge, Setting, Watch},
     run::{self, First},
+    seal::Seal,
     sync::lock,
 };
 use std::{

@@ -6,7 +6,7 @@ use super::{
     tally::Tally,
     terms::Route,
 };
-use crate::{Error, Policy, Retrier, hooks::seal::Seal, wire::Rules};
+use crate::{Error, Policy, Retrier, seal::Seal, wire::Rules};
 use std::{
     fmt,
     future::Future,

@@ -100,7 +100,7 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
     /// When hedges of the attempt under way are due, if any.
     #[cfg(feature = "std")]
     pub(crate) fn hedge_plan(&self, now: Timestamp) -> Option<crate::HedgedCall> {
-        self.guard.upstream(crate::hooks::seal::Seal(()))?.its_hedge().map(|hedge| hedge.start(now))
+        self.guard.upstream(crate::seal::Seal(()))?.its_hedge().map(|hedge| hedge.start(now))
     }
 
     #[cfg(feature = "std")]

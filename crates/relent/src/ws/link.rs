@@ -7,10 +7,11 @@ use super::{
 };
 use crate::{
     Attempt, Cancel, Cause, Error, Event, Judge, Policy, Reason, Retrier, Setting, Timer, Verdict, Watch,
+    failed::Fault as Failed,
     guard::Guard,
     retry::{Retry, Woken},
     rng::scale,
-    run::{Ears, Fault as Failed, SEAL, attempt_once, call},
+    run::{Ears, SEAL, attempt_once, call},
     wire,
 };
 use std::{
