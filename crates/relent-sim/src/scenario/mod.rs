@@ -6,6 +6,7 @@ mod chain;
 mod chain_file;
 mod channel;
 mod check;
+mod clients_file;
 mod engine;
 mod figure;
 mod file;

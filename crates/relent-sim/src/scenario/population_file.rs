@@ -2,7 +2,7 @@
 
 use super::{
     Arrivals, Contender, Part, Population, Protection,
-    file::{arrivals, network_of, writes},
+    clients_file::{arrivals, network_of, writes},
     protection_file as protection,
     table::{Result, Table},
 };
