@@ -195,23 +195,32 @@ where
     Fut: Future<Output = Result<V, E>>,
 {
     async move {
-        let mut first = None;
+        // Nothing of this is held over the first attempt but what must be: each way out drops the guard itself, since one
+        // that is dropped at the end needs a flag in the future.
         let mut guard = hooks.setting.guard(SEAL);
-        if hooks.is_plain(&policy) {
-            let began = hooks.began::<E>(&policy, &guard);
-            if guard.go_at_once(began.unwrap_or_default()) {
-                match op(Attempt::new(1, None)).await {
-                    Ok(value) => {
-                        hooks.succeeded(&mut guard, began);
-                        return Ok(value);
-                    }
-                    Err(error) => match hooks.at_once(&policy, began, error) {
-                        Ok(failed) => first = Some(failed),
-                        Err(error) => return Err(error),
-                    },
-                }
+        let first = 'first: {
+            if !hooks.is_plain(&policy) {
+                break 'first None;
             }
-        }
+            let began = hooks.began::<E>(&policy, &guard);
+            if !guard.go_at_once(began.unwrap_or_default()) {
+                break 'first None;
+            }
+            match op(Attempt::new(1, None)).await {
+                Ok(value) => {
+                    hooks.succeeded(&mut guard, began);
+                    drop(guard);
+                    return Ok(value);
+                }
+                Err(error) => match hooks.at_once(&policy, began, error) {
+                    Ok(failed) => Some(failed),
+                    Err(error) => {
+                        drop(guard);
+                        return Err(error);
+                    }
+                },
+            }
+        };
         apart(go_on(&policy, &mut hooks, first, &mut op, guard)).await
     }
 }

@@ -28,6 +28,8 @@ use super::{curve::Shape, jitter::PackedJitter, time::Millis};
 /// Defaults, unless a constructor says otherwise: cap 64 s (or the base, if that is longer), full jitter,
 /// 8 attempts, no `max_elapsed`, no `timeout`, no attempt timeout, `max_pushback` 2 min, no `spread`.
 #[derive(Clone, Copy)]
+// A future that owns its policy copies it 16 bytes at a time: none of those stores may straddle two lines of the cache.
+#[repr(align(16))]
 #[must_use]
 pub struct Policy {
     /// The curve, and in the bytes that its tag leaves free the timeout of the call.
