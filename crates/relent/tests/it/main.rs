@@ -16,6 +16,7 @@ mod layer_http;
 mod limits;
 mod nested;
 mod no_tokio;
+mod places;
 mod poll;
 mod properties;
 mod runtimes;
