@@ -43,10 +43,10 @@ pub(crate) fn url(given: Option<&str>) -> Result<String, Fault> {
     };
     let url = named.unwrap_or_else(|| DEFAULT.to_owned());
     let Some(query) = url.strip_prefix(DEFAULT).filter(|rest| rest.is_empty() || rest.starts_with('?')) else {
-        return match file_of(&url).map(links::to_write) {
+        return match file_of(&url).map(|file| alone(file, believes_all(&url))) {
             Some(Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
                 Err(Fault::new(format!("store {}: {}", shown(&url), plain(&error)))
-                    .hint("name the file itself, in a folder of your own"))
+                    .hint("name a file in a folder of your own, which mktemp -d makes, too"))
             }
             _ => Ok(url),
         };
@@ -126,6 +126,52 @@ fn believed(data: &Metadata) -> Result<(), &'static str> {
         _ if !data.is_symlink() && by_others && !is_sticky => Err("on the way there others can write"),
         _ => Ok(()),
     }
+}
+
+/// Whether nobody but the caller, root and whoever owns a folder on the way there decides what SQLite opens.
+///
+/// That is more than the file: a log or a journal beside it is believed, too, and is made anew time and again. Where
+/// everybody may make something, no look at it lasts. Who has just to be believed (`owner=any`) may do that; no link of theirs
+/// is followed even then.
+///
+/// # Errors
+///
+/// Others decide, too (`PermissionDenied`), or the way ends.
+fn alone(file: &Path, believes_all: bool) -> io::Result<()> {
+    let file = env::current_dir()?.join(file);
+    match links::to_write(&file) {
+        Ok(Some(real)) if !believes_all => nobody_else_to(&real, real.parent()),
+        // Before it is opened somebody else could make the folders that are not there.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !believes_all => {
+            match file.ancestors().find(|part| fs::symlink_metadata(part).is_ok()) {
+                Some(there) => nobody_else_to(&there.canonicalize()?, Some(there)).and(Err(error)),
+                None => Err(error),
+            }
+        }
+        found => found.map(drop),
+    }
+}
+
+/// Whether nobody else can exchange a folder on a way without links, nor put something into the last one.
+fn nobody_else_to(end: &Path, last: Option<&Path>) -> io::Result<()> {
+    links::walk(end, &|step| {
+        let (owner, mode) = (step.data.uid(), step.folder.mode());
+        let is_theirs = owner != geteuid().as_raw() && owner != step.folder.uid() && owner != 0;
+        let can_exchange = step.data.is_dir() && mode & 0o002 != 0 && (mode & 0o1000 == 0 || is_theirs);
+        can_exchange.then_some("somebody else can exchange a folder on the way there")
+    })?;
+    match last.map(fs::metadata) {
+        Some(Ok(folder)) if folder.mode() & 0o002 != 0 => {
+            let text = "everybody may write to its folder, and put there what it would be read from";
+            Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the URL of a file says that whoever can write to it is believed.
+fn believes_all(url: &str) -> bool {
+    url.split_once('?').is_some_and(|(_, query)| query.split('&').any(|pair| pair == "owner=any"))
 }
 
 /// The file of a store that is one.
@@ -241,6 +287,47 @@ mod tests {
         assert!(why_not(&linked).contains("on the way there something belongs to somebody else: "));
         std::os::unix::fs::chown(file.parent().unwrap(), nobody, nobody).unwrap();
         assert!(why_not(&file).ends_with("it belongs to somebody else"));
+    }
+
+    /// What SQLite puts beside a file is as good as the file.
+    #[test]
+    fn no_file_is_used_where_everybody_can_put_another_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let why = |file: &str| alone(&at(file), false).unwrap_err().to_string();
+        fs::create_dir_all(at("own/er")).unwrap();
+        std::os::unix::fs::symlink("state.db", at("own/link")).unwrap();
+        for shared in [0o1777, 0o777, 0o1773] {
+            mode(folder.path(), shared);
+            assert!(why("state.db").starts_with("everybody may write to its folder"), "{shared:o}");
+            assert!(why("no/state.db").starts_with("everybody may write to its folder"), "{shared:o}");
+            assert!(why("own/no/such/state.db").starts_with(if shared == 0o777 { "somebody else" } else { "No such" }));
+            fs::write(at("state.db"), "").unwrap();
+            assert!(
+                why("state.db").starts_with("everybody may write to its folder"),
+                "{shared:o}: a file of one's own"
+            );
+            fs::remove_file(at("state.db")).unwrap();
+            assert!(alone(&at("state.db"), true).is_ok(), "{shared:o}: they are believed");
+            assert!(url(Some(&format!("sqlite:{}", at("state.db").display()))).is_err());
+            assert!(url(Some(&format!("sqlite:{}?owner=any&prefix=a_", at("state.db").display()))).is_ok());
+        }
+        // A folder of one's own in it is one's own, unless others can move it away.
+        for (shared, is_used) in [(0o1777, true), (0o755, true), (0o770, true), (0o777, false)] {
+            mode(folder.path(), shared);
+            for file in ["own/state.db", "own/link", "own/er/../state.db"] {
+                assert_eq!(alone(&at(file), false).is_ok(), is_used, "{shared:o} {file}");
+            }
+        }
+        assert!(why("own/er/state.db").starts_with("somebody else can exchange a folder on the way there"));
+        // It takes root to give something away.
+        mode(folder.path(), 0o1777);
+        if std::os::unix::fs::chown(at("own"), Some(65_534), None).is_ok() {
+            assert!(why("own/state.db").starts_with("somebody else can exchange a folder on the way there"));
+            assert!(alone(&at("own/state.db"), true).is_ok());
+        } else {
+            eprintln!("SKIPPED a folder of somebody else: it takes root");
+        }
     }
 
     #[test]
