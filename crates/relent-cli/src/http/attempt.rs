@@ -22,7 +22,10 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
 use relent::wire::{self, Rules};
 use reqwest::Response;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    io::{self, IsTerminal},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 use tokio::time;
 
 /// What all attempts of a call have in common.
@@ -366,7 +369,7 @@ pub(super) async fn failed_body(
     sink: &mut Sink,
 ) -> Result<(), Fault> {
     if terms.include || terms.request.method == Method::HEAD {
-        sink.write_head(&head::printed(&response, terms.to_terminal))?;
+        sink.write_head(&head::printed(&response, io::stdout().is_terminal()))?;
     }
     if terms.include && terms.request.method != Method::HEAD {
         sink.write_head(b"\n")?;

@@ -85,7 +85,8 @@ impl Engine {
             .enable_all()
             .build()
             .map_err(|error| Fault::new(format!("cannot start: {error}")))?;
-        let output = std::mem::replace(&mut self.output, Output::Stdout { anything: false });
+        let other = self.other_output();
+        let output = std::mem::replace(&mut self.output, other);
         let reads_stdout = matches!(output, Output::Stdout { .. });
         let mut received = Received::nothing(Sink::new(output)?);
         let mut narrator = Narrator::new(&self.terms.request, self.policy, self.talk, self.fail_with_body);
@@ -321,7 +322,7 @@ impl Engine {
 
     /// The body of a failure goes to stdout, whatever `-o` says.
     fn other_output(&self) -> Output {
-        Output::Stdout { anything: !self.terms.to_terminal }
+        Output::Stdout { anything: matches!(self.output, Output::Stdout { anything: true }) }
     }
 
     /// What `--write-out` prints at the end.

@@ -8,7 +8,10 @@ use super::{
     resume::Resume,
     target::{Found, Target, unwritable},
 };
-use crate::talk::{Fault, plain};
+use crate::{
+    escape::escape_lines,
+    talk::{Fault, plain},
+};
 use std::{
     fs::File,
     io::{self, IsTerminal, Read, Seek, SeekFrom, Write},
@@ -110,8 +113,7 @@ impl Sink {
     /// Adds a piece of the body.
     pub(super) fn write(&mut self, piece: &[u8]) -> Result<(), Fault> {
         if self.is_for_a_terminal && piece.contains(&0) {
-            return Err(Fault::new("the body is no text, and standard output is a terminal")
-                .hint("-o FILE keeps it, -o - shows it all the same"));
+            return Err(no_text());
         }
         self.add(piece)?;
         self.length += piece.len() as u64;
@@ -163,7 +165,7 @@ impl Sink {
     /// The body is complete: puts it where it belongs.
     pub(super) fn finish(mut self) -> Result<Written, Fault> {
         match self.output {
-            Output::Stdout { .. } => to_stdout(&mut self.spool),
+            Output::Stdout { .. } => to_stdout(&mut self.spool, None),
             Output::Replace { mut target, part, .. } => part.persist(&mut target).map(|()| Written::Whole),
             Output::Into(mut file, path) => {
                 into(&mut file, &mut self.spool).map(|()| Written::Whole).map_err(|error| unwritable(&path, &error))
@@ -171,11 +173,13 @@ impl Sink {
         }
     }
 
-    /// A body that is no success: to stdout, whatever `-o` says.
+    /// A body that is no success: to stdout, whatever `-o` says. What was meant for a file may be no text for a terminal.
     pub(super) fn finish_on_stdout(mut self) -> Result<Written, Fault> {
+        let was_for_a_file = !matches!(self.output, Output::Stdout { .. });
+        let head = (was_for_a_file && io::stdout().is_terminal()).then_some(self.head);
         match &mut self.output {
-            Output::Replace { part, .. } => to_stdout(part.file()),
-            _ => to_stdout(&mut self.spool),
+            Output::Replace { part, .. } => to_stdout(part.file(), head),
+            _ => to_stdout(&mut self.spool, head),
         }
     }
 
@@ -187,10 +191,33 @@ impl Sink {
     }
 }
 
-fn to_stdout(body: &mut (impl Read + Seek)) -> Result<Written, Fault> {
+/// Why a body is not shown.
+fn no_text() -> Fault {
+    Fault::new("the body is no text, and standard output is a terminal")
+        .hint("-o FILE keeps it, -o - shows it all the same")
+}
+
+/// Writes all of it to stdout. For a terminal that was not expected, the length of the `head` is told: nothing in that is
+/// obeyed, and a body that is no text is not shown.
+fn to_stdout(body: &mut (impl Read + Seek), head: Option<u64>) -> Result<Written, Fault> {
     let mut piece = vec![0; 64 << 10];
     let fault = |error: io::Error| Fault::new(format!("cannot read the body back: {}", plain(&error)));
     body.seek(SeekFrom::Start(0)).map_err(fault)?;
+    if let Some(length) = head {
+        let mut head = Vec::new();
+        body.by_ref().take(length).read_to_end(&mut head).map_err(fault)?;
+        loop {
+            match body.read(&mut piece).map_err(fault)? {
+                0 => break,
+                read if piece[..read].contains(&0) => return Err(no_text()),
+                _ => {}
+            }
+        }
+        body.seek(SeekFrom::Start(length)).map_err(fault)?;
+        if print(escape_lines(&String::from_utf8_lossy(&head)).as_bytes())? == Written::ReaderGone {
+            return Ok(Written::ReaderGone);
+        }
+    }
     loop {
         match body.read(&mut piece).map_err(fault)? {
             0 => return Ok(Written::Whole),

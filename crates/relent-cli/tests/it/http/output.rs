@@ -111,6 +111,57 @@ fn on_a_terminal_a_long_wait_is_counted_down_and_a_long_body_has_a_bar() {
     assert!(super::filtered(&shown).ends_with("relent: succeeded after 2 attempts in TIME\r\n"), "{shown:?}");
 }
 
+/// What a terminal of its own shows of the standard output, and what to exit with.
+fn on_a_terminal(folder: &Folder, args: &[&str]) -> (String, Option<i32>) {
+    let terminal = nix::pty::openpty(None, None).unwrap();
+    let mut command = super::command(folder, &[&["http", "-q", "--max-attempts=1"], args].concat());
+    command.stdout(Stdio::from(terminal.slave)).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut shown = Vec::new();
+    let _ = fs::File::from(terminal.master).read_to_end(&mut shown);
+    (String::from_utf8_lossy(&shown).replace("\r\n", "\n"), child.wait().unwrap().code())
+}
+
+/// A body that was meant for a file, or of which nobody thought that it would be shown, is one for a terminal now.
+#[test]
+fn on_a_terminal_no_body_that_is_no_text_is_shown_unless_asked_for() {
+    let binary = b"x\0\x1b]0;title\x07";
+    let elsewhere = ["Location: /elsewhere", "X-Title: \u{9b}0;title"];
+    for (flags, status) in [
+        (&["--fail-with-body", "-o", "file"][..], 404),
+        (&["--fail-with-body", "-o", "/dev/null"], 404),
+        (&["--fail-with-body"], 404),
+        (&["-o", "file"], 302),
+        (&["-i", "-o", "file"], 302),
+        (&["-o", "/dev/null"], 302),
+        (&[], 302),
+        (&[], 200),
+    ] {
+        let folder = Folder::new();
+        let server = Server::new(vec![Reply::new(status, &elsewhere, binary)]);
+        let (shown, code) = on_a_terminal(&folder, &[flags, &[&server.url("/")]].concat());
+        assert_eq!((shown.as_str(), code), ("", Some(125)), "{flags:?} {status}");
+        assert!(folder.names().is_empty(), "{flags:?} {status}");
+    }
+    for (flags, status, code) in [(&["--fail-with-body"][..], 404, 3), (&[], 302, 0), (&[], 200, 0)] {
+        let server = Server::new(vec![Reply::new(status, &[], binary)]);
+        let url = server.url("/");
+        let (shown, exit) = on_a_terminal(&Folder::new(), &[flags, &["-o", "-", &url]].concat());
+        assert!(shown.starts_with('x') && exit == Some(code), "{flags:?} {status}: {shown:?}");
+    }
+    // Text is shown, and of a head nothing is obeyed.
+    for (flags, status) in [(&["-i", "--fail-with-body"][..], 404), (&["-i"], 302), (&["-i", "-L", "-I"], 404)] {
+        for file in [&[][..], &["-o", "file"], &["-o", "/dev/null"]] {
+            let server = Server::new(vec![Reply::new(status, &elsewhere[1..], "text\n")]);
+            let (shown, _) = on_a_terminal(&Folder::new(), &[flags, file, &[&server.url("/")]].concat());
+            assert!(!shown.contains('\u{9b}'), "{flags:?} {file:?}: {shown:?}");
+            let is_head = flags.contains(&"-I");
+            assert!(is_head || shown.ends_with("x-title: \\u{9b}0;title\n\ntext\n"), "{flags:?} {file:?}: {shown:?}");
+        }
+    }
+}
+
 #[test]
 fn help_reads_well() {
     let outcome = super::run(&Folder::new(), &["http", "--help"]);
