@@ -78,16 +78,19 @@ pub(super) struct Watchman {
 }
 
 impl Watchman {
-    /// Starts it; `signal` is what a command is told to end by, `mark` is in the environment of its processes.
+    /// Starts it; `signal` is what a command is told to end by, `mark` is in the environment of its processes. Others can list
+    /// arguments, so it is not told the mark by them.
     pub(super) fn start(signal: Signal, mark: &str) -> io::Result<Watchman> {
         let link = Path::new("/proc/self/exe");
         // The link leads to this program even if its file was replaced.
         let program = if link.exists() { link.to_owned() } else { std::env::current_exe().unwrap_or_default() };
         let mut command = Command::new(program);
-        command.arg0("relent").args([WORD, signal.as_str(), mark]).process_group(0);
+        command.arg0("relent").args([WORD, signal.as_str()]).process_group(0);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
         let pipe = process.stdin.take().ok_or_else(|| io::Error::other("it has no input"))?;
-        Ok(Watchman { line: Line(OwnedFd::from(pipe).into()), process })
+        let line = Line(OwnedFd::from(pipe).into());
+        line.say(&format!("mark {mark}\n"));
+        Ok(Watchman { line, process })
     }
 
     /// Lets it go home.
@@ -98,7 +101,7 @@ impl Watchman {
 }
 
 /// The watchman itself: everything it does.
-pub(crate) fn watch(signal: Option<&str>, mark: Option<&str>) -> ExitCode {
+pub(crate) fn watch(signal: Option<&str>) -> ExitCode {
     let ignored = Arc::new(AtomicBool::new(false));
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
         // Whoever ends everything at once means the command, which relent ends; then we go home.
@@ -106,7 +109,7 @@ pub(crate) fn watch(signal: Option<&str>, mark: Option<&str>) -> ExitCode {
     }
     let signal = signal.and_then(|name| name.parse().ok()).unwrap_or(Signal::SIGTERM);
     let mut input = io::stdin().lock();
-    let mut hands = Real { mark: mark.map(|mark| format!("{MARK}={mark}").into_bytes()) };
+    let mut hands = Real { mark: None };
     let mut state = State::new(signal);
     let (mut unread, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
@@ -131,7 +134,11 @@ pub(crate) fn watch(signal: Option<&str>, mark: Option<&str>) -> ExitCode {
                 unread.extend_from_slice(&buffer[..count]);
                 while let Some(end) = unread.iter().position(|byte| *byte == b'\n') {
                     let line: Vec<u8> = unread.drain(..=end).collect();
-                    state.hear(String::from_utf8_lossy(&line).trim(), Instant::now(), clock());
+                    let line = String::from_utf8_lossy(&line);
+                    match line.trim().strip_prefix("mark ") {
+                        Some(mark) => hands.mark = Some(format!("{MARK}={mark}").into_bytes()),
+                        None => state.hear(line.trim(), Instant::now(), clock()),
+                    }
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -169,7 +176,7 @@ trait Hands {
 }
 
 struct Real {
-    /// What the environment of the command's processes has.
+    /// What the environment of the command's processes has, as soon as it was told.
     mark: Option<Vec<u8>>,
 }
 

@@ -224,6 +224,24 @@ fn a_lease_can_be_kept_for_longer_than_the_command_takes() {
     assert_eq!((second.code, fences(&place).len()), (Some(0), 1), "{second:?}");
 }
 
+/// Who knows the mark can have processes of theirs taken for the command's.
+#[test]
+fn nobody_can_list_what_the_command_is_known_by() {
+    let place = Place::new();
+    let run = start(&place, &[], "echo $RELENT_LEASE_ID > mark; touch up; while [ ! -e go ]; do sleep 0.01; done");
+    until("it runs", || place.has("up"));
+    let mark = place.0.read("mark").trim().to_owned();
+    let lines: Vec<String> = fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| fs::read(entry.unwrap().path().join("cmdline")).ok())
+        .map(|line| String::from_utf8_lossy(&line).into_owned())
+        .collect();
+    assert!(mark.len() == 32 && lines.iter().any(|line| line.contains("@lease-watchman")), "{mark}");
+    assert!(!lines.iter().any(|line| line.contains(&mark)));
+    fs::write(place.0.path().join("go"), "").unwrap();
+    assert_eq!(wait(run).code, Some(0));
+}
+
 #[test]
 fn the_report_and_the_events_have_the_fence() {
     let place = Place::new();
@@ -269,6 +287,15 @@ fn stores_that_are_none_are_told_of_without_credentials() {
     };
     assert!(said("sqlite:text.db").starts_with("error: store sqlite:text.db: the file is no store, or is damaged\n"));
     assert!(said("sqlite:no/such/folder.db").contains("cannot be made"));
+    let shared = place.0.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+    assert_eq!(
+        said("sqlite:shared/state.db"),
+        "error: store sqlite:shared/state.db: everybody may write to its folder, and put there what it would be read from\n\
+         hint: name a file in a folder of your own, which mktemp -d makes, too\n"
+    );
+    assert_eq!(fs::read_dir(&shared).unwrap().count(), 0, "nothing was made there");
     assert!(
         said("mysql://ann:pw@host/db").starts_with("error: store mysql://***@host/db: the store's URL names no engine")
     );
