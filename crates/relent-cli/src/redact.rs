@@ -6,63 +6,23 @@
 //!
 //! What is left may still hold characters that a terminal obeys: [`escape`](crate::escape) comes after this.
 
+mod names;
+
+pub use names::is_secret;
+
+use names::is_password;
+use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
 use url::Url;
 
 /// What stands in place of a secret.
 pub const HIDDEN: &str = "***";
 
-/// The parts of names that say that a value is secret.
-const SECRET: [&str; 16] = [
-    "token",
-    "key",
-    "secret",
-    "passw",
-    "passphrase",
-    "session",
-    "cookie",
-    "authoriz",
-    "x-auth",
-    "credential",
-    "signature",
-    "jwt",
-    "assertion",
-    "api-id",
-    "client-cert",
-    "csrf",
-];
-
-/// The names that are secret as a whole, where a part of a name would say too much.
-const SECRET_NAMES: [&str; 13] =
-    ["auth", "pass", "pwd", "pw", "sig", "sid", "sas", "code", "pin", "otp", "nonce", "authentication", "bearer"];
-
-/// The words that are secret within a name, too: `X-Db-Pwd`, `user_pass`.
-const SECRET_WORDS: [&str; 9] = ["auth", "pass", "passcode", "pwd", "pw", "sig", "sid", "otp", "dpop"];
-
-/// What sounds like a secret and is none: it lets nobody in, and has to reach the server that a redirect names.
-const NO_SECRET: &str = "idempotency-key";
+/// What a value begins with that lets others in, whatever its name is.
+const SCHEMES: [&str; 6] = ["basic", "bearer", "token", "apikey", "negotiate", "ntlm"];
 
 /// Headers whose value is one URL, perhaps without scheme and host.
 const URL_HEADERS: [&str; 4] = ["location", "content-location", "referer", "refresh"];
-
-/// Whether what has this name (a header, a parameter, a variable) lets others in.
-///
-/// ```
-/// use relent_cli::redact::is_secret;
-///
-/// assert!(is_secret("X-Api-Key") && is_secret("access_token") && is_secret("PGPASSWORD"));
-/// assert!(is_secret("X-Db-Pwd") && is_secret("otp_code"));
-/// assert!(!is_secret("Accept") && !is_secret("Author"));
-/// ```
-pub fn is_secret(name: &str) -> bool {
-    let name = name.trim().to_ascii_lowercase().replace('_', "-");
-    if name == NO_SECRET {
-        return false;
-    }
-    SECRET.iter().any(|part| name.contains(part))
-        || SECRET_NAMES.contains(&name.as_str())
-        || name.split(['-', '.', '[', ']']).any(|word| SECRET_WORDS.contains(&word))
-}
 
 /// A URL, or what was given as one.
 ///
@@ -73,17 +33,31 @@ pub fn is_secret(name: &str) -> bool {
 /// assert_eq!(url("http://ann:p/w@host:99999999/"), "http://***@host:99999999/");
 /// ```
 pub fn url(text: &str) -> String {
+    if let Some((name, value)) = header_in_its_place(text) {
+        return format!("{name}:{}{HIDDEN}", if value.starts_with(' ') { " " } else { "" });
+    }
     let (scheme, rest) = text.split_at(scheme(text));
     let whole = if scheme.is_empty() { Cow::Owned(format!("http://{text}")) } else { Cow::Borrowed(text) };
     // A backslash is a slash in the schemes of the web only.
     let is_of_the_web = Url::parse(&whole).is_ok_and(|url| url.is_special());
     let ends: &[char] = if is_of_the_web { &['/', '\\', '?', '#'] } else { &['/', '?', '#'] };
     let host = if is_url(&whole) { rest.find(ends).unwrap_or(rest.len()) } else { rest.len() };
-    let shown = match rest[..host].rfind('@') {
+    // No host has one that is written out: somebody took more of the URL for a user than its `@`.
+    let written_out = || rest[..rest.find(ends).unwrap_or(rest.len())].rfind("%40");
+    let shown = match rest[..host].rfind('@').or_else(written_out) {
         Some(at) => format!("{scheme}{HIDDEN}{}", parameters(&rest[at..])),
         None => format!("{scheme}{}", parameters(rest)),
     };
     settings(&shown).into_owned()
+}
+
+/// A header that was given in the place of a URL, if its value is secret. A host may have such a name, too.
+fn header_in_its_place(text: &str) -> Option<(&str, &str)> {
+    let (name, value) = text.split_once(':')?;
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    let port = value.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_host = port.bytes().all(|byte| byte.is_ascii_digit()) || value.contains('@');
+    (is_name && !is_host && (is_secret(name) || is_credential(name, value))).then_some((name, value))
 }
 
 /// The value of a header.
@@ -96,13 +70,21 @@ pub fn url(text: &str) -> String {
 /// assert_eq!(header("Accept", "text/plain"), "text/plain");
 /// ```
 pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
-    if is_secret(name) {
+    if is_secret(name) || is_credential(name, value) {
         Cow::Borrowed(HIDDEN)
     } else if URL_HEADERS.contains(&name.to_ascii_lowercase().as_str()) && !value.contains("://") {
         Cow::Owned(parameters(value))
     } else {
         text(value)
     }
+}
+
+/// Whether a value says itself that it lets others in, as `Bearer abc` does. A server that asks for one uses the same words.
+fn is_credential(name: &str, value: &str) -> bool {
+    let (scheme, rest) = value.trim().split_once(' ').unwrap_or_default();
+    !rest.is_empty()
+        && !name.to_ascii_lowercase().ends_with("authenticate")
+        && SCHEMES.iter().any(|word| scheme.eq_ignore_ascii_case(word))
 }
 
 /// A text that may hold URLs and settings, such as the message of a library, or what somebody wrote in the wrong place.
@@ -205,13 +187,6 @@ fn settings(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a setting of this name is a password: stricter than [`is_secret`], since there are `token_ratio` and `--key`.
-fn is_password(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace('-', "_");
-    ["password", "passwd", "passphrase", "secret", "_token", "api_key", "apikey"].iter().any(|end| name.ends_with(end))
-        || ["pass", "pwd", "token"].contains(&name.trim_start_matches('_'))
-}
-
 /// How long the value is that a text begins with, in quotes or not. The quote around the whole setting is not a part of it.
 fn value(text: &str) -> usize {
     let quote = ["\\\"", "\\'", "\"", "'"].into_iter().find(|quote| text.starts_with(quote));
@@ -247,9 +222,9 @@ fn is_url(text: &str) -> bool {
     Url::parse(text).is_ok()
 }
 
-/// What comes after the host: secret values in the query and in the fragment.
+/// What comes after the host: secret values in the query, in the fragment, and of parameters in the path.
 fn parameters(text: &str) -> String {
-    let Some(start) = text.find(['?', '#']) else { return text.to_owned() };
+    let Some(start) = text.find(['?', '#', ';']) else { return text.to_owned() };
     let mut out = text[..start].to_owned();
     let mut rest = &text[start..];
     while let Some(sign) = rest.chars().next() {
@@ -264,22 +239,32 @@ fn parameters(text: &str) -> String {
 
 /// `name=value`, its value hidden if the name says so or if it holds a URL or parameters that are secret.
 fn parameter(pair: &str) -> Cow<'_, str> {
-    let Some((name, value)) = pair.split_once('=') else { return Cow::Borrowed(pair) };
-    if value.is_empty() {
-        return Cow::Borrowed(pair);
+    let holds_one = |text: &str| {
+        let decoded = decoded(text);
+        let mut pairs = decoded.split(['?', '&', ';', '#']).filter_map(|pair| pair.split_once('='));
+        pairs.any(|(name, value)| is_secret(name) && !value.is_empty())
+            || (decoded.contains("://") && decoded.contains('@'))
+    };
+    match pair.split_once('=') {
+        // The sign may be written out.
+        None if pair.contains('%') && holds_one(pair) => Cow::Borrowed(HIDDEN),
+        None | Some((_, "")) => Cow::Borrowed(pair),
+        Some((name, value)) if is_secret(&decoded(name)) || holds_one(value) => Cow::Owned(format!("{name}={HIDDEN}")),
+        Some(_) => Cow::Borrowed(pair),
     }
-    let decoded = decoded(value);
-    let holds_one = decoded.split(['?', '&', ';', '#']).filter_map(|pair| pair.split_once('='));
-    let is_hidden = is_secret(&self::decoded(name))
-        || holds_one.into_iter().any(|(name, _)| is_secret(name))
-        || (decoded.contains("://") && decoded.contains('@'));
-    if is_hidden { Cow::Owned(format!("{name}={HIDDEN}")) } else { Cow::Borrowed(pair) }
 }
 
-/// A name or value without its percent signs.
+/// A name or value without its percent signs, which may have been written out themselves a few times.
 fn decoded(text: &str) -> String {
-    let pairs = url::form_urlencoded::parse(text.as_bytes());
-    pairs.map(|(name, value)| if value.is_empty() { name.into_owned() } else { format!("{name}={value}") }).collect()
+    let mut text = text.replace('+', " ");
+    for _ in 0..4 {
+        let once = percent_decode_str(&text).decode_utf8_lossy().into_owned();
+        if once == text {
+            break;
+        }
+        text = once;
+    }
+    text
 }
 
 #[cfg(test)]
@@ -303,6 +288,11 @@ mod tests {
             ("https:/ann:pw@host/", "https:/***@host/"),
             ("https:\\\\ann:pw@host", "https:\\\\***@host"),
             ("localhost:/x@y", "localhost:/***@y"),
+            // Written out as a whole.
+            ("http://ann%3Apw%40host/x%40y", "http://***%40host/x%40y"),
+            ("redis://hunter2%40host", "redis://***%40host"),
+            ("hunter2%40host:80", "***%40host:80"),
+            ("http://host/x%40y", "http://host/x%40y"),
             // An `@` of a path is none of a user.
             ("https://host/@scope/package", "https://host/@scope/package"),
             ("https://host/?mail=a@b", "https://host/?mail=a@b"),
@@ -325,6 +315,22 @@ mod tests {
             ("http://host/?sig=abc&signal=1", "http://host/?sig=***&signal=1"),
             ("http://host/?token=&token", "http://host/?token=&token"),
             ("http://ho st/?password=abc", "http://ho st/?password=***"),
+            ("http://host/a;jsessionid=abc?page=2", "http://host/a;jsessionid=***?page=2"),
+            ("http://host/a;v=1/b;sid=abc", "http://host/a;v=1/b;sid=***"),
+            ("http://host/?PHPSESSID=abc&authCode=1&dbPwd=2", "http://host/?PHPSESSID=***&authCode=***&dbPwd=***"),
+            ("http://host/?SAMLResponse=abc&ticket=ST-1", "http://host/?SAMLResponse=***&ticket=***"),
+            // Signs that are written out, also twice.
+            ("http://host/?token%3Dabc", "http://host/?***"),
+            ("http://host/#/in%3Faccess_token%3Dabc", "http://host/#***"),
+            ("http://host/?next=%252Fb%253Ftoken%253Dabc", "http://host/?next=***"),
+            ("http://host/?to%256ben=abc", "http://host/?to%256ben=***"),
+            ("http://host/?100%25&page=2", "http://host/?100%25&page=2"),
+            // What is no URL but a header.
+            ("Authorization: Bearer abc", "Authorization: ***"),
+            ("X-Api-Key:abc", "X-Api-Key:***"),
+            ("X-Upstream: Bearer abc", "X-Upstream: ***"),
+            ("auth:8080/x", "auth:8080/x"),
+            ("token://host/x", "token://host/x"),
         ] {
             assert_eq!(url(given), shown);
         }
@@ -346,12 +352,21 @@ mod tests {
             "X-Vault-Token",
             "Client-Secret",
             "X-Password",
+            "X-Dbpass",
+            "X-WSSE",
+            "Authentication-Info",
         ] {
             assert_eq!(header(name, "abc"), HIDDEN, "{name}");
         }
-        for name in ["Accept", "WWW-Authenticate", "X-Id", "Content-Type", "Author", "Idempotency-Key"] {
+        for name in
+            ["Accept", "WWW-Authenticate", "X-Id", "Content-Type", "Author", "Idempotency-Key", "X-Cache-Bypass"]
+        {
             assert_eq!(header(name, "abc"), "abc", "{name}");
         }
+        assert_eq!(header("X-Upstream", "Bearer abc"), HIDDEN);
+        assert_eq!(header("X-Upstream", "basic abc=="), HIDDEN);
+        assert_eq!(header("WWW-Authenticate", "Basic realm=x"), "Basic realm=x");
+        assert_eq!(header("X-Title", "Basic"), "Basic");
     }
 
     #[test]
@@ -406,6 +421,7 @@ mod tests {
             ("sslpassword=x&y API_KEY=z", "sslpassword=*** API_KEY=***"),
             ("PGPASSWORD=x psql", "PGPASSWORD=*** psql"),
             ("password=***x", "password=***"),
+            ("AWS_SECRET_ACCESS_KEY=x dbpass=y", "AWS_SECRET_ACCESS_KEY=*** dbpass=***"),
             // None of these is one.
             ("grpc=10,token_ratio=0.1", "grpc=10,token_ratio=0.1"),
             ("--idempotency-key=KEY and --key=FILE", "--idempotency-key=KEY and --key=FILE"),

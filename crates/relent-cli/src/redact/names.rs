@@ -1,0 +1,99 @@
+//! Which names say that a value lets others in.
+
+/// The parts of names that say that a value is secret.
+const SECRET: [&str; 21] = [
+    "token",
+    "key",
+    "secret",
+    "passw",
+    "passphrase",
+    "session",
+    "cookie",
+    "authoriz",
+    "x-auth",
+    "credential",
+    "signature",
+    "jwt",
+    "assertion",
+    "api-id",
+    "client-cert",
+    "csrf",
+    "sessid",
+    "saml",
+    "ticket",
+    "hmac",
+    "verifier",
+];
+
+/// The names that are secret as a whole, where a part of a name would say too much.
+const SECRET_NAMES: [&str; 13] =
+    ["auth", "pass", "pwd", "pw", "sig", "sid", "sas", "code", "pin", "otp", "nonce", "authentication", "bearer"];
+
+/// The words that are secret within a name, too: `X-Db-Pwd`, `user_pass`, `dbPass`.
+const SECRET_WORDS: [&str; 14] = [
+    "auth",
+    "authentication",
+    "bearer",
+    "pass",
+    "passcode",
+    "pwd",
+    "pw",
+    "sig",
+    "sid",
+    "otp",
+    "totp",
+    "dpop",
+    "psk",
+    "wsse",
+];
+
+/// What sounds like a secret and is none: it lets nobody in, and has to reach the server that a redirect names.
+const NO_SECRET: &str = "idempotency-key";
+
+/// Whether what has this name (a header, a parameter, a variable) lets others in.
+///
+/// ```
+/// use relent_cli::redact::is_secret;
+///
+/// assert!(is_secret("X-Api-Key") && is_secret("access_token") && is_secret("PGPASSWORD"));
+/// assert!(is_secret("X-Db-Pwd") && is_secret("otp_code"));
+/// assert!(!is_secret("Accept") && !is_secret("Author"));
+/// ```
+pub fn is_secret(name: &str) -> bool {
+    let given = name.trim();
+    let name = given.to_ascii_lowercase().replace('_', "-");
+    if name == NO_SECRET {
+        return false;
+    }
+    let is_one =
+        |word: &str| SECRET_WORDS.contains(&word) || (word.ends_with("pass") && !["bypass", "compass"].contains(&word));
+    SECRET.iter().any(|part| name.contains(part))
+        || SECRET_NAMES.contains(&name.as_str())
+        || name.split(BETWEEN_WORDS).any(is_one)
+        || in_words(given).split(BETWEEN_WORDS).any(is_one)
+}
+
+/// Whether a setting of this name is a password: stricter than [`is_secret`], since there are `token_ratio` and `--key`.
+pub(super) fn is_password(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    ["password", "passwd", "passphrase", "secret"].iter().any(|part| name.contains(part))
+        || ["_token", "api_key", "apikey", "access_key", "sessid", "pass"].iter().any(|end| name.ends_with(end))
+        || ["pwd", "token"].contains(&name.trim_start_matches('_'))
+}
+
+/// What stands between the words of a name.
+const BETWEEN_WORDS: [char; 6] = ['-', '.', '[', ']', ':', '/'];
+
+/// `authCode` as `auth-code`.
+fn in_words(name: &str) -> String {
+    let mut out = String::with_capacity(name.len() + 8);
+    let mut was_small = false;
+    for c in name.chars() {
+        if was_small && c.is_ascii_uppercase() {
+            out.push('-');
+        }
+        was_small = c.is_ascii_lowercase() || c.is_ascii_digit();
+        out.push(if c == '_' { '-' } else { c.to_ascii_lowercase() });
+    }
+    out
+}
