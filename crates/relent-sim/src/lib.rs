@@ -40,8 +40,8 @@ pub use crate::{
     observed::{Observed, Seen},
     outcome::{
         Advice, Band, Bands, Broken, Cure, Extras, FatalOutage, Figures, Heat, Hysteresis, HysteresisPoint, Ideal,
-        LoadBin, Matrix, Outcome, Plots, Recommended, Record, Recovery, RecoveryPoint, Remedied, Remedy, SafeLoad,
-        Safety, Shape, Share, Sizes, Storm,
+        LoadBin, Matrix, Outcome, Paced, Plots, Recommended, Record, Recovery, RecoveryPoint, Remedied, Remedy,
+        SafeLoad, Safety, Shape, Share, Sizes, Storm,
     },
     scenario::{
         Access, Arrivals, Assertion, Batch, Contender, Engine, Ethernet, Figure, Forced, Layer, Layers, Network,

@@ -3,8 +3,8 @@
 use super::words::{count, percent, seconds};
 use relent::duration::Human;
 use relent_sim::{
-    Arrivals, Cure, FatalOutage, Figure, Outcome, Recommended, Record, Remedied, Remedy, SafeLoad, Safety, Scenario,
-    Service, Shape, Storm, World,
+    Arrivals, Cure, FatalOutage, Figure, Outcome, Paced, Recommended, Record, Remedied, Remedy, SafeLoad, Safety,
+    Scenario, Service, Shape, Storm, World,
 };
 
 /// Whether a policy brings the world back, in a few words: for a stream of calls, and for a herd that meets trouble.
@@ -218,6 +218,43 @@ pub(crate) fn recommendation(scenario: &Scenario, recommended: &Recommended) -> 
     words
 }
 
+/// What a pacer would do for the herd with its clients as they are: sentences.
+pub(crate) fn paced(outcome: &Outcome, paced: &Paced) -> Vec<String> {
+    let get = |record: &Record, figure: Figure| record.get(figure).unwrap_or(0.0);
+    let lost = |record: &Record| get(record, Figure::GaveUp) / record.clients.max(1) as f64;
+    let before = outcome.records.iter().find(|record| record.policy == paced.policy);
+    let loses = before.filter(|before| lost(before) > lost(&paced.record) + 0.001);
+    // Who loses clients is soon done with the others: nothing to compare with.
+    let before = before.filter(|before| before.stopped.is_none() && loses.is_none());
+    let said = |figure: Figure, words: fn(f64) -> String| {
+        let was = before.and_then(|before| before.get(figure));
+        let instead = was.map_or_else(String::new, |was| format!(" instead of {}", words(was)));
+        (words(get(&paced.record, figure)), instead)
+    };
+    let (attempts, not_attempts) = said(Figure::AttemptsPerClient, count);
+    let (drain, not_drain) = said(Figure::DrainS, seconds);
+    let loss = loses
+        .map_or_else(String::new, |before| format!("; without it, {} of the clients give up", percent(lost(before))));
+    let mut words = vec![
+        format!(
+            "Have the server tell each client that it refuses a time of its own to come back, at {} a second. Clients that \
+             wait as long as they are told need no change.",
+            count(paced.pacer.capacity)
+        ),
+        format!(
+            "Simulated with the clients of {:?}: {attempts} attempts a client{not_attempts}, drained after {drain}{not_drain} \
+             ({} x ideal){loss}.",
+            paced.policy,
+            count(get(&paced.record, Figure::DrainOverIdeal)),
+        ),
+    ];
+    words.extend(paced.max_pushback.map(|most| {
+        let most = Human(most);
+        format!("The last are told to wait for longer than their policy allows: it needs max_pushback = \"{most}\".")
+    }));
+    words
+}
+
 /// A change, in words.
 pub(crate) fn change(remedy: &Remedy) -> String {
     match remedy {
@@ -356,6 +393,30 @@ mod tests {
         assert_eq!(verdict(&scenario, &outcome.records[0], None), None);
         outcome.records[0].stopped = Some("not over after 10s".into());
         assert_eq!(verdict(&scenario, &outcome.records[0], None).as_deref(), Some("does not come to an end"));
+    }
+
+    #[test]
+    fn what_a_pacer_buys_is_said_beside_what_was_without_it() {
+        let told = |policy: Policy, clients: u64| {
+            let mut service = Service::herd(clients, 100.0);
+            service.server.queue = Some(100);
+            let mut scenario = Scenario::new("herd", World::Service(service)).policy("p", policy);
+            scenario.limit = 400 * SEC;
+            let mut outcome = simulate(&scenario).unwrap();
+            advise(&scenario, &mut outcome, 1, Effort::Short, &Control::default());
+            let found = outcome.advice.as_ref().and_then(|advice| advice.paced.clone()).expect("it helps");
+            paced(&outcome, &found)
+        };
+        let endless = Policy::constant(SEC).jitter(relent::Jitter::None).unlimited_attempts();
+        let words = told(endless, 2000);
+        assert_eq!(
+            words[1],
+            "Simulated with the clients of \"p\": 1.95 attempts a client instead of 10.5, drained after 20s instead of 20.2s \
+             (1 x ideal)."
+        );
+        let words = told(Policy::immediate().max_attempts(2), 20_000);
+        assert!(words[1].ends_with("(1 x ideal); without it, 99 % of the clients give up."), "{words:?}");
+        assert!(words[2].ends_with("it needs max_pushback = \"6m40s\"."), "{words:?}");
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub(super) fn page(report: &Report) -> String {
         &escape(report.command),
         "</code> <button id=\"copy\">copy</button></p>\n</header>\n",
         &recommended(report),
+        &paced(report),
         &helps(report),
         "<main id=\"main\"></main>\n",
         "<noscript><p>The plots and the table are drawn by a script in this page, which loads nothing.</p></noscript>\n",
@@ -74,6 +75,19 @@ fn recommended(report: &Report) -> String {
     format!(
         "<section class=\"panel\" id=\"recommended\">\n<h3>Recommended</h3>\n<p>{}</p>\n{policy}</section>\n",
         escape(&sentences.join(" ")),
+    )
+}
+
+/// What a pacer would do for a herd; nothing where none was tried.
+fn paced(report: &Report) -> String {
+    let Some(paced) = report.outcome.advice.as_ref().and_then(|advice| advice.paced.as_ref()) else {
+        return String::new();
+    };
+    format!(
+        "<section class=\"panel\" id=\"paced\">\n<h3>What the server can do</h3>\n<p>{}</p>\n\
+         <p><code style=\"display:block;white-space:pre-wrap\">{}</code></p>\n</section>\n",
+        escape(&advice::paced(report.outcome, paced).join(" ")),
+        paced.toml().lines().map(escape).collect::<Vec<_>>().join("\n")
     )
 }
 

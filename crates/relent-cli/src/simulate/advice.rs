@@ -52,6 +52,17 @@ pub(super) fn draw(scenario: &Scenario, outcome: &Outcome, view: View) -> String
             }
         }
     }
+    if let Some(paced) = outcome.advice.as_ref().and_then(|advice| advice.paced.as_ref()) {
+        let gap = if out.is_empty() { "" } else { "\n" };
+        let _ = writeln!(out, "{gap}What the server can do");
+        for sentence in advice::paced(outcome, paced) {
+            out.push_str(&indented(&sentence, width));
+        }
+        out.push('\n');
+        for line in paced.toml().lines() {
+            let _ = writeln!(out, "  {line}");
+        }
+    }
     if out.is_empty() { out } else { format!("\n{out}") }
 }
 

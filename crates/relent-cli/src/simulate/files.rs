@@ -43,6 +43,8 @@ pub(crate) fn write_report(
 
 /// What is recommended stands in every plot and table beside the policies that were asked for.
 fn with_recommended(scenario: &Scenario, outcome: &Outcome) -> (Scenario, Outcome) {
+    let paced = with_pacer(scenario, outcome);
+    let (scenario, outcome) = paced.as_ref().map_or((scenario, outcome), |(scenario, outcome)| (scenario, outcome));
     let (mut scenario, mut outcome) = with_populations(scenario, outcome);
     let recommended = outcome.advice.as_ref().and_then(|advice| advice.recommended.as_ref());
     if let Some(recommended) = recommended.filter(|recommended| recommended.as_good.is_none()) {
@@ -53,6 +55,17 @@ fn with_recommended(scenario: &Scenario, outcome: &Outcome) -> (Scenario, Outcom
         }
     }
     (scenario, outcome)
+}
+
+/// So does the herd with a pacer, where one was tried.
+fn with_pacer(scenario: &Scenario, outcome: &Outcome) -> Option<(Scenario, Outcome)> {
+    let paced = outcome.advice.as_ref()?.paced.as_ref()?;
+    let own = scenario.contenders.iter().find(|contender| contender.name == paced.policy)?;
+    let own = own.clone().told_turns(paced.pacer);
+    let (mut scenario, mut outcome) = (scenario.clone(), outcome.clone());
+    scenario.contenders.push(own);
+    outcome.records.push(paced.record.clone());
+    Some((scenario, outcome))
 }
 
 /// Each population stands below all clients of its policy, as a policy does.

@@ -150,12 +150,7 @@ pub(crate) fn usual() -> Vec<Contender> {
 
 /// Beside them, a server that gives each refused client its own time to come back. Clients who know of turns keep their
 /// backoff, and wait for as long as they are told.
-pub(crate) fn paced(clients: u64, capacity: f64, leaving: f64) -> Contender {
-    // Twice what the herd takes, and up to a month.
-    let drain = Duration::try_from_secs_f64(2.0 * clients as f64 / capacity).unwrap_or(Duration::MAX);
-    let horizon = drain.clamp(Duration::from_secs(60), Duration::from_secs(30 * 86_400));
+pub(crate) fn paced(pacer: PacerSettings) -> Contender {
     let policy = Policy::exponential(Duration::from_millis(100)).cap(Duration::from_secs(10)).unlimited_attempts();
-    let kept = (1.0 - leaving).clamp(0.125, 1.0);
-    let pacer = PacerSettings { capacity, horizon, kept, ..PacerSettings::default() };
-    Contender::new("paced", policy.max_pushback(horizon)).paced(pacer)
+    Contender::new("paced", policy.max_pushback(pacer.horizon)).paced(pacer)
 }

@@ -60,10 +60,13 @@ pub(crate) fn table(outcome: &Outcome, view: View) -> String {
     out
 }
 
-/// The policies with the populations of their clients, and the one that is recommended.
+/// The policies with the populations of their clients, the one that is recommended, and a herd with a pacer.
 pub(super) fn shown(outcome: &Outcome) -> impl Iterator<Item = &Record> {
     let recommended = outcome.advice.as_ref().and_then(|advice| advice.recommended.as_ref());
-    outcome.records.iter().flat_map(Record::with_populations).chain(recommended.map(|recommended| &recommended.record))
+    let paced = outcome.advice.as_ref().and_then(|advice| advice.paced.as_ref());
+    let advised = recommended.map(|recommended| &recommended.record).into_iter();
+    let advised = advised.chain(paced.into_iter().flat_map(|paced| paced.record.with_populations()));
+    outcome.records.iter().flat_map(Record::with_populations).chain(advised)
 }
 
 fn columns(outcome: &Outcome) -> Vec<Figure> {

@@ -158,6 +158,7 @@ impl Herd {
             processes: self.protection.processes,
             ..Service::herd(self.clients, self.capacity)
         };
+        let pacer = service.pacer();
         let mut scenario = Scenario::new("herd", World::Service(service));
         scenario.title = format!(
             "{}; the server takes {} a second",
@@ -177,10 +178,10 @@ impl Herd {
                 policies::usual().into_iter().filter(|contender| contender.name == "full").collect()
             }
             (None, others) if others.is_empty() => {
-                let paced = policies::paced(self.clients, self.capacity, self.leaving);
                 // Millions are counted, not followed, and no counting knows who has which turn.
-                let follows = self.clients <= MOST_FOLLOWED && !counts && self.capacity > 0.0;
-                policies::usual().into_iter().chain(follows.then_some(paced)).collect()
+                let follows = self.clients <= MOST_FOLLOWED && !counts;
+                let paced = pacer.filter(|_| follows).map(policies::paced);
+                policies::usual().into_iter().chain(paced).collect()
             }
             (given, others) => given.into_iter().chain(rollouts).chain(others).collect(),
         };

@@ -131,9 +131,8 @@ fn contenders(args: &Args, capacity: Option<f64>, is_target: bool) -> Result<Vec
         (true, true, _) => without_and_with(usual().split_off(1), &protection),
         (true, false, true) => usual(),
         (true, false, false) => {
-            let capacity = capacity.unwrap_or(CAPACITY);
-            let paced = policies::paced(u64::from(args.clients), capacity, 0.0);
-            usual().into_iter().chain([paced]).collect()
+            let herd = Service::herd(u64::from(args.clients), capacity.unwrap_or(CAPACITY));
+            usual().into_iter().chain(herd.pacer().map(policies::paced)).collect()
         }
     })
 }

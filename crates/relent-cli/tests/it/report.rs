@@ -226,9 +226,9 @@ fn the_page_works_in_a_browser() {
     for id in ["load", "connected", "waits", "tradeoff", "attempts", "raster", "numbers"] {
         assert_eq!(browser.value(&format!("document.querySelectorAll('#{id}').length")), 1, "{id}");
     }
-    // A band for each policy and for what is recommended, around the mean of its runs.
-    assert_eq!(browser.value("document.querySelectorAll('#connected path.band').length"), 4);
-    assert_eq!(browser.value("document.querySelectorAll('#waits path.band').length"), 4);
+    // A band for each policy, for what is recommended and for the herd with a pacer, around the mean of its runs.
+    assert_eq!(browser.value("document.querySelectorAll('#connected path.band').length"), 5);
+    assert_eq!(browser.value("document.querySelectorAll('#waits path.band').length"), 5);
     assert_eq!(browser.value("document.querySelectorAll('#tradeoff path.front').length"), 1);
     answers_the_mouse(&mut browser);
     fits_a_telephone_in_the_dark(&mut browser);
@@ -350,8 +350,11 @@ fn shows_the_numbers(browser: &mut Browser, records: &[Value]) {
          cell.firstChild?.textContent ?? ''])])",
     );
     let rows = table.as_array().expect("it is a list");
-    // What is recommended stands below the policies that were asked for.
-    assert!(rows.len() == records.len() || rows.len() == records.len() + 1 && rows[records.len()][0] == "recommended");
+    // What is recommended, and the herd with a pacer, stand among the policies that were asked for.
+    let is_advised =
+        |row: &&Value| row[0] == "recommended" || row[0].as_str().is_some_and(|policy| policy.ends_with(" + pacer"));
+    let rows: Vec<&Value> = rows.iter().filter(|row| !is_advised(row)).collect();
+    assert_eq!(rows.len(), records.len());
     let mut compared = 0;
     for (row, record) in rows.iter().zip(records) {
         assert_eq!(row[0], record["policy"]);
@@ -427,7 +430,7 @@ fn answers_the_mouse(browser: &mut Browser) {
     assert_eq!(tip[0], false);
     assert!(tip[1].as_str().is_some_and(|tip| tip.contains("retries") && tip.contains("/s")), "{tip}");
     let crosses = "document.querySelectorAll('#load .cross').length";
-    assert_eq!(browser.value(crosses), 4, "all plots over time point at the same moment");
+    assert_eq!(browser.value(crosses), 5, "all plots over time point at the same moment");
 
     let drawn =
         "document.querySelector('#load svg g.data').innerHTML + document.querySelector('#raster svg g.data').innerHTML";
@@ -487,11 +490,16 @@ fn the_page_says_what_to_do() {
     assert!(advice.contains(records[0]["recommended"]["flags"].as_str().expect("a text")), "{advice}");
     assert!(advice.contains("[policy.recommended]\ncurve = &quot;constant&quot;"), "{advice}");
 
+    let server = page.split_once("id=\"paced\"").expect("it is there").1.split_once("</section>").expect("it ends").0;
+    assert!(server.contains("Simulated with the clients of &quot;full&quot;: 1.95 attempts a client"), "{server}");
+    assert!(server.contains("[server]\npacer = { capacity = 50, horizon = &quot;1m&quot; }"), "{server}");
+    assert_eq!(records[0]["paced"]["clients_of"], "full");
+
     let storm =
         ["open", "--rate", "60", "--capacity", "100", "--max-attempts", "2", "--outage", "20s+10s", "--for", "60s"];
     report(&folder, &storm);
     let page = folder.read("report.html");
-    assert!(!page.contains("id=\"recommended\""));
+    assert!(!page.contains("id=\"recommended\"") && !page.contains("id=\"paced\""));
     for words in ["stays in the storm", "Safe load: up to 50 calls a second", "Smallest fatal outage: "] {
         assert!(page.contains(words), "{words}");
     }

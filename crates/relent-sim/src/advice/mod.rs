@@ -13,6 +13,7 @@ use crate::{
     scenario::{Contender, Figure, Scenario, Service, World},
 };
 mod fatal_outage;
+mod paced;
 mod recommend;
 mod remedies;
 mod safe_load;
@@ -31,6 +32,14 @@ pub enum Effort {
 
 /// Attempts that are simulated in a second or less.
 const SECOND: f64 = 6e6;
+
+/// Within this much, attempts and drain times are the same.
+const SAME: f64 = 0.03;
+
+/// Attempts and drain time of a herd, each in units of the ideal: what is to be small.
+fn score(record: &Record) -> Option<f64> {
+    Some(record.get(Figure::AttemptsPerClient)? + record.get(Figure::DrainOverIdeal)?)
+}
 
 /// Adds advice to an outcome, on so many threads. It does not depend on their number.
 ///
@@ -80,6 +89,7 @@ pub fn advise(scenario: &Scenario, outcome: &mut Outcome, threads: usize, effort
         advice.remedies = remedies::remedies(scenario, outcome, &advice.policies, enough, threads, control);
     } else if !control.is_stopped() {
         advice.recommended = recommend::recommend(scenario, service, &outcome.records, threads, control);
+        advice.paced = paced::paced(scenario, service, &outcome.records, threads, control);
     }
     outcome.interrupted |= control.is_stopped();
     outcome.advice = Some(advice);

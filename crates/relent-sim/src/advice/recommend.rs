@@ -17,7 +17,7 @@
 //! backlog whose 99th percentile is about `ln(200 N m^2) / 2m`, and never more than about `2 sqrt(N)`, which is what it
 //! takes without any margin (the maximum of a reflected Brownian motion with drift and of a bridge; checked by simulation).
 
-use super::safe_load;
+use super::{SAME, safe_load, score};
 use crate::{
     engine::control::Control,
     outcome::{Outcome, Recommended, Record, Shape},
@@ -36,8 +36,6 @@ const LONG: f64 = 2.0;
 const SHORT: f64 = 0.25;
 /// A steady period is spread by this, so that nothing can keep clients in step for long.
 const UNSTEADY: f64 = 0.02;
-/// Within this much, attempts and drain times are the same.
-const SAME: f64 = 0.03;
 /// Spreads are kept in milliseconds of 32 bits.
 const LONGEST: Duration = Duration::from_millis(u32::MAX as u64 / 2);
 /// Runs with different luck by which candidates are told apart.
@@ -106,11 +104,6 @@ fn proof(mut outcome: Outcome) -> Option<Record> {
     let record = outcome.records.pop()?;
     let all = record.recovered.is_some_and(|runs| runs.yes == runs.of);
     (all && !outcome.interrupted && record.stopped.is_none()).then_some(record)
-}
-
-/// Attempts and drain time, each in units of the ideal: what is to be small.
-fn score(record: &Record) -> Option<f64> {
-    Some(record.get(Figure::AttemptsPerClient)? + record.get(Figure::DrainOverIdeal)?)
 }
 
 /// The first policy that does as well in attempts, time and peak; or the best, if it does better by more than the margin.

@@ -2,8 +2,9 @@
 
 use super::Record;
 use relent::{
-    Curve, Policy,
+    Curve, PacerSettings, Policy,
     config::{Ceiling, CurveName, Draft},
+    duration::Human,
 };
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ pub struct Advice {
     pub policies: Vec<Safety>,
     /// What a herd should do, where that can be said.
     pub recommended: Option<Recommended>,
+    /// What a server that tells turns would do for a herd whose clients stay as they are, where it has no pacer and one helps.
+    pub paced: Option<Paced>,
     /// Changes that help a stream or a chain whose calls are lost or multiplied, each tried by itself.
     pub remedies: Vec<Remedied>,
 }
@@ -141,6 +144,45 @@ pub struct Recommended {
     pub record: Record,
     /// A policy of the scenario that does as well, or better: then there is nothing to change.
     pub as_good: Option<String>,
+}
+
+/// A pacer at the server, tried with a herd whose clients stay as they are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Paced {
+    /// The pacer: each client that is refused is told a time of its own to come back.
+    pub pacer: PacerSettings,
+    /// The policy of the scenario that the clients have; it is the one that does best alone.
+    pub policy: String,
+    /// The longest that clients must be willing to wait when they are told, if that is longer than the policy says.
+    pub max_pushback: Option<Duration>,
+    /// What they did in the scenario's world, under the name `"POLICY + pacer"`.
+    pub record: Record,
+}
+
+impl Paced {
+    /// The pacer as a table of a scenario file; in `relent.toml`, the same key stands in `[server.NAME]`.
+    ///
+    /// ```
+    /// use relent::Policy;
+    /// use relent_sim::{Control, Effort, Figure, Scenario, Service, World, advise, simulate};
+    /// use std::time::Duration;
+    ///
+    /// let mut service = Service::herd(1000, 50.0);
+    /// service.server.queue = Some(50);
+    /// let usual = Policy::exponential(Duration::from_millis(100)).cap(Duration::from_secs(10)).unlimited_attempts();
+    /// let scenario = Scenario::new("reconnect", World::Service(service)).policy("usual", usual);
+    /// let mut outcome = simulate(&scenario).unwrap();
+    /// advise(&scenario, &mut outcome, 1, Effort::Short, &Control::default());
+    ///
+    /// let paced = outcome.advice.unwrap().paced.unwrap();
+    /// assert_eq!(paced.toml(), "[server]\npacer = { capacity = 50, horizon = \"1m\" }");
+    /// assert!(paced.record.get(Figure::AttemptsPerClient).unwrap() < 2.0);
+    /// ```
+    pub fn toml(&self) -> String {
+        let PacerSettings { capacity, horizon, kept, .. } = self.pacer;
+        let kept = if kept < 1.0 { format!(", kept = {kept}") } else { String::new() };
+        format!("[server]\npacer = {{ capacity = {capacity}, horizon = \"{}\"{kept} }}", Human(horizon))
+    }
 }
 
 /// What a recommended policy does after a failure.

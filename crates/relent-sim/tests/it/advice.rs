@@ -357,6 +357,62 @@ fn what_is_recommended_can_be_pasted() {
     }
 }
 
+/// What a pacer at the server buys is what its own simulation gives: hardly two attempts, and no time that is not needed.
+#[test]
+fn a_pacer_is_tried_with_the_clients_as_they_are() {
+    let (outcome, advice) = advised(&reconnect(herd(20_000)));
+    let paced = advice.paced.expect("nobody has one");
+    // Who does best alone: constant delays waste attempts, and no jitter wastes time.
+    assert_eq!((paced.policy.as_str(), paced.record.policy.as_str()), ("full", "full + pacer"));
+    assert_eq!((paced.pacer.capacity, paced.pacer.horizon, paced.max_pushback), (1000.0, 60 * SEC, None));
+    assert!(get(&paced.record, Figure::AttemptsPerClient) < 2.0, "{:?}", paced.record.mean);
+    assert!(get(&paced.record, Figure::DrainOverIdeal) < 1.01, "{:?}", paced.record.mean);
+
+    // The same by hand, and as it is pasted: the same figures.
+    let mut scenario = reconnect(herd(20_000));
+    scenario.contenders = vec![usual().remove(1).told_turns(paced.pacer)];
+    let (by_hand, none) = advised(&scenario);
+    assert_eq!((by_hand.records[0].mean, none.paced), (paced.record.mean, None), "who has one is told of no other");
+    let text = format!(
+        "seeds = 2\n[clients]\ncount = 20_000\n[network]\nrtt = \"10ms\"\n{}\ncapacity = 1000\nqueue = 1000\n\
+         [policy.full]\nbase = \"100ms\"\ncap = \"10s\"\nmax_attempts = \"unlimited\"\n",
+        paced.toml()
+    );
+    let pasted = simulate(&Scenario::parse(&text).expect("the text is a pacer")).unwrap();
+    assert_eq!(pasted.records[0].mean, paced.record.mean);
+    let json = outcome.to_json();
+    assert!(json.contains("\"paced\": {\"toml\": \"[server]\\npacer = { capacity = 1000,"), "{json}");
+}
+
+#[test]
+fn a_pacer_is_not_told_of_where_it_says_nothing_to_anybody() {
+    let paced = |change: &dyn Fn(&mut Scenario, &mut Service)| {
+        let mut scenario = reconnect(herd(2000));
+        let World::Service(mut service) = scenario.world.clone() else { panic!("it is a service") };
+        change(&mut scenario, &mut service);
+        scenario.world = World::Service(service);
+        advised(&scenario).1.paced
+    };
+    assert!(paced(&|_, _| ()).is_some());
+    assert_eq!(paced(&|_, service| service.server.queue = None), None, "nobody is refused");
+    assert_eq!(paced(&|_, service| service.server.capacity = None), None, "nobody knows how fast");
+    assert_eq!(paced(&|_, service| service.server.retry_after = RetryAfter::Exact), None, "they are told already");
+    assert_eq!(paced(&|scenario, _| scenario.engine = Some(Engine::Fluid)), None, "no counting knows whose turn it is");
+    let spread = |scenario: &mut Scenario, _: &mut Service| {
+        let spread = usual().remove(1).policy.spread(25 * SEC);
+        scenario.contenders = vec![Contender::new("spread", spread)];
+    };
+    assert_eq!(paced(&spread), None, "who is hardly refused gains nothing");
+
+    // Most give up after eight attempts; with turns none does. Some must wait for longer than they would.
+    let limited = |scenario: &mut Scenario, service: &mut Service| {
+        *service = Service { arrivals: Arrivals::Herd { clients: 20_000, window: Duration::ZERO }, ..service.clone() };
+        scenario.contenders = vec![Contender::new("usual", Policy::default())];
+    };
+    let found = paced(&limited).expect("it helps");
+    assert_eq!((get(&found.record, Figure::GaveUp), found.max_pushback), (0.0, Some(400 * SEC)));
+}
+
 /// A budget, a breaker and a pacer are tried like any other change: what they buy is what their own simulation gives.
 #[test]
 fn machines_are_among_what_is_tried() {

@@ -2,7 +2,7 @@
 
 use super::super::object::{Object, array};
 use crate::{
-    outcome::{Outcome, Recommended, Remedied, Remedy, Safety, Storm},
+    outcome::{Outcome, Paced, Recommended, Record, Remedied, Remedy, Safety, Storm},
     scenario::Figure,
 };
 
@@ -14,7 +14,29 @@ pub(super) fn advice(outcome: &Outcome, place: usize, object: &mut Object) {
         Some(recommended) => object.value("recommended", recommended_object(recommended)),
         None => object.value("recommended", "null"),
     };
+    match advice.and_then(|advice| advice.paced.as_ref()) {
+        Some(paced) => object.value("paced", paced_object(paced)),
+        None => object.value("paced", "null"),
+    };
     object.value("remedies", remedies(outcome, place));
+}
+
+/// The pacer as TOML, whose clients are told, and their figures.
+fn paced_object(paced: &Paced) -> String {
+    let mut object = Object::spaced();
+    object.text("toml", &paced.toml()).text("clients_of", &paced.policy);
+    object.float("capacity", paced.pacer.capacity).float("horizon_s", paced.pacer.horizon.as_secs_f64());
+    object.float("kept", paced.pacer.kept);
+    object.float("max_pushback_s", paced.max_pushback.map(|most| most.as_secs_f64()));
+    figures(&paced.record, &mut object);
+    object.finish()
+}
+
+/// The figures that have a meaning.
+fn figures(record: &Record, object: &mut Object) {
+    for figure in Figure::ALL.into_iter().filter(|figure| record.get(*figure).is_some()) {
+        object.float(figure.name(), record.get(figure));
+    }
 }
 
 /// The changes that help a policy, with its figures under each.
@@ -32,9 +54,7 @@ fn remedies(outcome: &Outcome, place: usize) -> String {
             Remedy::Breaker(open) => object.text("change", "breaker").float("to", open.as_secs_f64()),
             Remedy::Pacer(capacity) => object.text("change", "pacer").float("to", *capacity),
         };
-        for figure in Figure::ALL.into_iter().filter(|figure| record.get(*figure).is_some()) {
-            object.float(figure.name(), record.get(figure));
-        }
+        figures(record, &mut object);
         object.finish()
     }))
 }
@@ -71,9 +91,6 @@ fn recommended_object(recommended: &Recommended) -> String {
         None => object.value("as_good", "null"),
     };
     object.text("engine", recommended.record.engine.as_str());
-    let figures = Figure::ALL.into_iter().filter(|figure| recommended.record.get(*figure).is_some());
-    for figure in figures {
-        object.float(figure.name(), recommended.record.get(figure));
-    }
+    figures(&recommended.record, &mut object);
     object.finish()
 }
