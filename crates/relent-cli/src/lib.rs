@@ -18,6 +18,7 @@ pub mod json;
 mod links;
 mod man;
 pub mod outer;
+pub mod output;
 pub mod plot;
 pub mod policy_args;
 mod policy_file;

@@ -6,7 +6,7 @@
 use crate::{
     escape::{escape, escape_lines},
     json::Object,
-    redact, screen,
+    output, redact, screen,
 };
 use std::{
     borrow::Cow,
@@ -208,17 +208,26 @@ pub fn wrap(text: &str, width: usize) -> String {
     out
 }
 
+/// What there is to say when standard output cannot be written to.
+pub(crate) fn unwritten(error: &io::Error) -> Fault {
+    let fault = Fault::new(format!("cannot write to standard output: {}", plain(error)));
+    match error.kind() {
+        io::ErrorKind::Other => fault.hint(">/dev/null throws away what is not wanted"),
+        _ => fault,
+    }
+}
+
 /// Writes data to stdout. A reader that went away (`| head`) is no fault: the rest is not written.
 ///
 /// # Errors
 ///
-/// Any other failure to write.
+/// Any other failure to write: it is closed, or its disk full.
 pub fn write_out(data: &[u8]) -> Result<(), Fault> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(data).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Fault::new(format!("cannot write to standard output: {}", plain(&error))))
-        }
+    if data.is_empty() {
+        return Ok(());
+    }
+    match output::open().and_then(|mut stdout| stdout.write_all(data).and_then(|()| stdout.flush())) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(unwritten(&error)),
         _ => Ok(()),
     }
 }

@@ -1,5 +1,6 @@
 //! Where the demo is shown: plain lines in a pipe; on a terminal some emphasis and a picture that moves.
 
+use crate::output;
 use std::io::{self, IsTerminal, Write};
 
 /// Standard output, and what may be done with it.
@@ -29,7 +30,7 @@ impl Stage {
 
     /// A line.
     pub(super) fn line(&self, text: &str) -> io::Result<()> {
-        let mut stdout = io::stdout().lock();
+        let mut stdout = output::open()?;
         writeln!(stdout, "{text}")?;
         stdout.flush()
     }
@@ -41,7 +42,7 @@ impl Stage {
 
     /// A picture, over the one before.
     pub(super) fn picture(&mut self, text: &str) -> io::Result<()> {
-        let mut stdout = io::stdout().lock();
+        let mut stdout = output::open()?;
         if self.drawn > 0 {
             write!(stdout, "\x1b[{}A", self.drawn)?;
         }

@@ -10,7 +10,8 @@ use super::{
 };
 use crate::{
     escape::escape_lines,
-    talk::{Fault, plain},
+    output,
+    talk::{self, Fault, plain},
 };
 use std::{
     fs::File,
@@ -231,11 +232,13 @@ fn to_stdout(body: &mut (impl Read + Seek), head: Option<u64>) -> Result<Written
 
 /// Writes to stdout.
 pub(super) fn print(data: &[u8]) -> Result<Written, Fault> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(data).and_then(|()| stdout.flush()) {
+    if data.is_empty() {
+        return Ok(Written::Whole);
+    }
+    match output::open().and_then(|mut stdout| stdout.write_all(data).and_then(|()| stdout.flush())) {
         Ok(()) => Ok(Written::Whole),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Written::ReaderGone),
-        Err(error) => Err(Fault::new(format!("cannot write to standard output: {}", plain(&error)))),
+        Err(error) => Err(talk::unwritten(&error)),
     }
 }
 

@@ -36,8 +36,8 @@ pub(crate) use lease::{
 
 use crate::{
     guard::{self, Guard},
-    outer,
-    talk::{Fault, plain},
+    outer, output,
+    talk::{self, Fault, plain},
     upstream,
 };
 use driver::{Driver, Finished};
@@ -116,12 +116,14 @@ fn exit(finished: &Finished, signals: &Signals) -> Result<ExitCode, Fault> {
 }
 
 /// Writes it all, unless the reader went away: then the exit code says so, as that of any program in a pipe.
-fn write_out(output: &Spool) -> Result<Option<u8>, Fault> {
-    let mut stdout = io::stdout().lock();
-    match output.write_to(&mut stdout).and_then(|()| stdout.flush()) {
+fn write_out(kept: &Spool) -> Result<Option<u8>, Fault> {
+    if kept.len() == 0 {
+        return Ok(None);
+    }
+    match output::open().and_then(|mut stdout| kept.write_to(&mut stdout).and_then(|()| stdout.flush())) {
         Ok(()) => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Some(died_by(Signal::SIGPIPE as i32))),
-        Err(error) => Err(Fault::new(format!("cannot write to standard output: {}", plain(&error)))),
+        Err(error) => Err(talk::unwritten(&error)),
     }
 }
 

@@ -5,7 +5,10 @@ use super::{
     patterns::{Found, Patterns, Search},
     spool::{Kept, Spool},
 };
-use crate::talk::{Fault, plain};
+use crate::{
+    output,
+    talk::{self, Fault, plain},
+};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::{
     fs::File,
@@ -146,12 +149,12 @@ impl<'a> Stream<'a> {
         say(&format!(
             "the output is longer than the {most} that are kept (--max-kept): it goes out, and there is no other attempt"
         ));
-        let written = spool.write_to(&mut io::stdout().lock());
+        let written = output::open().and_then(|mut stdout| spool.write_to(&mut stdout));
         self.written(written)
     }
 
     fn write(&mut self, piece: &[u8]) -> Result<(), Fault> {
-        let written = io::stdout().write_all(piece).and_then(|()| io::stdout().flush());
+        let written = output::open().and_then(|mut stdout| stdout.write_all(piece).and_then(|()| stdout.flush()));
         self.written(written)
     }
 
@@ -162,7 +165,7 @@ impl<'a> Stream<'a> {
                 self.nobody_reads = true;
                 self.close()
             }
-            Err(error) => Err(Fault::new(format!("cannot write to standard output: {}", plain(&error)))),
+            Err(error) => Err(talk::unwritten(&error)),
             Ok(()) => Ok(()),
         }
     }

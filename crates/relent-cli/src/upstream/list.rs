@@ -7,13 +7,13 @@ use super::{
 use crate::{
     escape::escape,
     json::{Object, array},
-    screen,
+    output, screen,
     store::{
         counted,
         open::{IfMissing, with},
         place,
     },
-    talk::{Fault, write_out},
+    talk::{self, Fault, write_out},
 };
 use relent_store::{Key, Kind, Listed, Shared};
 use std::{
@@ -90,10 +90,9 @@ pub(super) fn watch(args: &WatchArgs) -> Result<ExitCode, Fault> {
 /// Writes it; whether nobody reads it any more.
 fn is_closed(text: &str) -> Result<bool, Fault> {
     use std::io::Write;
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match output::open().and_then(|mut stdout| stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(true),
-        Err(error) => Err(Fault::new(format!("cannot write to standard output: {}", crate::talk::plain(&error)))),
+        Err(error) => Err(talk::unwritten(&error)),
         Ok(()) => Ok(false),
     }
 }

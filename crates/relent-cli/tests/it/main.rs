@@ -2,6 +2,7 @@
 
 mod binary;
 mod browser;
+mod closed;
 mod connect;
 mod demo;
 mod engines;

@@ -332,16 +332,17 @@ fn no_error_can_be_forged_by_a_name() {
     assert_eq!(stderr.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{stderr}");
 }
 
-/// Whatever descriptors are closed at the start, the command gets what it should and nothing is mixed up.
+/// Whatever descriptors are closed at the start, the command gets what it should and nothing is mixed up. What it says to
+/// nobody is an error.
 #[test]
 fn closed_descriptors_are_empty_ones() {
     let place = Place::new();
     let relent = env!("CARGO_BIN_EXE_relent");
-    for (closed, stdout) in [("<&-", "1\n"), (">&-", ""), ("2>&-", "1\n"), ("<&- >&- 2>&-", "")] {
+    for (closed, stdout, code) in [("<&-", "1\n", 0), (">&-", "", 125), ("2>&-", "1\n", 0), ("<&- >&- 2>&-", "", 125)] {
         let line = format!("exec {relent} run -q -- sh -c 'cat; echo 1; echo 2 >&2' {closed}");
         let mut command = Command::new("sh");
         command.args(["-c", &line]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
         let outcome = place.outcome(command.stdin(Stdio::null()));
-        assert_eq!((outcome.stdout.as_str(), outcome.code), (stdout, Some(0)), "{closed}: {}", outcome.stderr);
+        assert_eq!((outcome.stdout.as_str(), outcome.code), (stdout, Some(code)), "{closed}: {}", outcome.stderr);
     }
 }
