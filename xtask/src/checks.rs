@@ -1,7 +1,7 @@
 //! What is checked besides the tests. What cannot be checked on this machine is skipped, and counted aloud.
 
 use crate::{
-    fuzz, licences, models, needs, package, public,
+    fuzz, house, licences, models, needs, package, public,
     shell::{self, Outcome, cargo, cargo_with, has, run},
 };
 
@@ -18,6 +18,7 @@ type Check = (&'static str, fn() -> Result<Done, String>);
 const CHECKS: &[Check] = &[
     ("format", format),
     ("public", public_items),
+    ("house", rooms),
     ("lints", lints),
     ("docs", docs),
     ("features", features),
@@ -78,6 +79,11 @@ fn format() -> Result<Done, String> {
 /// Examples and names of what the library shows.
 fn public_items() -> Result<Done, String> {
     public::check().map(|()| Done::Yes)
+}
+
+/// Files that use each other.
+fn rooms() -> Result<Done, String> {
+    house::check().map(|()| Done::Yes)
 }
 
 /// With the pinned toolchain if it is here: another may know other lints.

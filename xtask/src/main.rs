@@ -4,6 +4,7 @@
 mod checks;
 mod faults;
 mod fuzz;
+mod house;
 mod licences;
 mod models;
 mod mutants;
@@ -24,7 +25,7 @@ cargo xtask COMMAND
   ci [--without NAME]...
                   what CI runs: checks, then the tests. NAME is one of those of `test` and `check`
   check [--without NAME]...
-                  format, public, lints, docs, features, targets, msrv, apart, licences, deny, package, loom, fuzz; says
+                  format, public, house, lints, docs, features, targets, msrv, apart, licences, deny, package, loom, fuzz; says
                   what was skipped, and why
   bench [...]     the benchmark against other libraries: --quick, --json
   bench sim [...] the simulator's, against other simulators: --quick, --simpy, --json

@@ -56,6 +56,7 @@ mod http_request;
 mod kept;
 mod missed;
 mod one_flight;
+mod peeked;
 mod repeat;
 mod replay;
 mod replayed;
@@ -79,9 +80,10 @@ pub use self::{
     guard::GuardLayer,
     missed::Missed,
     one_flight::{OneFlightLayer, OneFlightService},
+    peeked::{Peek, Peeked},
     repeat::Repeat,
     replay::{ReplayBody, ReplayError},
-    replayed::{Molded, Peek, Peeked, ReplayFuture, ReplayLayer, ReplayService},
+    replayed::{Molded, ReplayFuture, ReplayLayer, ReplayService},
     retry::{RetryFuture, RetryLayer, RetryService},
     said::Said,
     terms::{Head, Terms},

@@ -185,6 +185,8 @@ mod lobby;
 #[cfg(not(feature = "std"))]
 #[path = "no_lobby.rs"]
 mod lobby;
+#[cfg(all(test, loom))]
+mod modelled;
 #[cfg(any(feature = "metrics", feature = "tracing"))]
 pub mod observe;
 mod poll;
@@ -242,8 +244,9 @@ pub use self::{
         settings::{Invalid, Settings},
         time::Timestamp,
         upstream::{
-            Upstream, UpstreamChange,
+            Upstream,
             call::{UpstreamAnswer, UpstreamCall},
+            change::UpstreamChange,
             snapshot::UpstreamSnapshot,
         },
         upstream_settings::UpstreamSettings,

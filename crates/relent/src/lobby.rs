@@ -88,36 +88,15 @@ impl fmt::Debug for Lobby {
 #[cfg(all(test, loom))]
 mod models {
     use crate::{
-        Breaker, BreakerState, Limit, Outcome, Timestamp, Upstream, UpstreamAnswer, UpstreamCall, Verdict, guard::Guard,
+        Breaker, BreakerState, Limit, Outcome, Timestamp, Upstream, UpstreamAnswer, UpstreamCall, Verdict,
+        guard::Guard,
+        modelled::{Count, model},
     };
     use core::task::Waker;
     use loom::{sync::Arc, thread};
-    use std::{
-        sync::atomic::{AtomicUsize, Ordering},
-        task::Wake,
-        time::Duration,
-    };
+    use std::time::Duration;
 
     const SEC: Duration = Duration::from_secs(1);
-
-    /// A model with room for an upstream, which is more than loom's stacks have.
-    fn model(body: fn()) {
-        const WORDS: usize = 1 << 16;
-        loom::model(move || {
-            let thread = thread::Builder::new().stack_size(WORDS).spawn(body).unwrap();
-            thread.join().unwrap();
-        });
-    }
-
-    /// Counts how often somebody is woken. What it tells is looked at when all threads have ended.
-    #[derive(Default)]
-    struct Count(AtomicUsize);
-
-    impl Wake for Count {
-        fn wake(self: std::sync::Arc<Self>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
 
     /// Everything that threads share is made before there are two.
     fn narrow() -> Arc<Upstream> {
@@ -152,7 +131,7 @@ mod models {
             let answer = ask(&mut waiting);
             other.join().unwrap();
             if matches!(answer, UpstreamAnswer::Queue(_)) {
-                assert_eq!(count.0.load(Ordering::SeqCst), 1, "it would sleep for ever");
+                assert_eq!(count.woken(), 1, "it would sleep for ever");
                 assert_eq!(ask(&mut waiting), UpstreamAnswer::Go);
             }
             assert_eq!(in_flight(&narrow), (Some(1), 0));

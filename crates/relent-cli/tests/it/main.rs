@@ -10,7 +10,6 @@ mod every_page;
 mod explain;
 mod frame;
 mod fuzzed;
-mod house;
 mod http;
 mod pages;
 mod report;

@@ -24,6 +24,7 @@
 
 mod chained;
 mod compound;
+mod find;
 mod formula;
 mod growth;
 pub mod header;
@@ -41,9 +42,10 @@ mod unit;
 pub use self::{
     chained::{Chained, Link},
     compound::{Capped, Compound, WholeSpread},
+    find::{Unknown, all, find},
     formula::{Formula, Rounding},
     growth::Growth,
-    profile::{Evidence, Profile, Unknown, all, find},
+    profile::{Evidence, Profile},
     pushback::OnPushback,
     random::Random,
     rejection::envoy_rejection,

@@ -9,6 +9,7 @@
 //! All of it is one atomic word: `next = max(next, now) + 1 / capacity; wait = next - now`.
 
 mod learned;
+mod measured;
 mod meter;
 #[cfg(all(test, loom))]
 mod models;
@@ -350,11 +351,11 @@ impl Pacer {
             return self.gap;
         }
         let capacity =
-            if self.settings.measured { self.meter.rate(self.settings.capacity) } else { self.settings.capacity };
+            if self.settings.measured { self.meter.rate.or(self.settings.capacity) } else { self.settings.capacity };
         let kept = match (is_newcomer, self.settings.learned) {
             (false, _) => 1.0,
             (true, false) => self.settings.kept,
-            (true, true) => self.learned.kept(self.settings.kept),
+            (true, true) => self.learned.kept.or(self.settings.kept),
         };
         gap(capacity, kept)
     }
@@ -413,11 +414,11 @@ impl Pacer {
         PacerSnapshot {
             backlog: self.backlog(now),
             capacity: if self.settings.measured {
-                self.meter.rate(self.settings.capacity)
+                self.meter.rate.or(self.settings.capacity)
             } else {
                 self.settings.capacity
             },
-            kept: if self.settings.learned { self.learned.kept(self.settings.kept) } else { self.settings.kept },
+            kept: if self.settings.learned { self.learned.kept.or(self.settings.kept) } else { self.settings.kept },
             overloaded: self.is_overloaded(),
         }
     }
@@ -435,10 +436,10 @@ impl Pacer {
     pub fn adopt(self, old: &Pacer) -> Pacer {
         self.next.set(old.next.get());
         if self.settings.learned && old.settings.learned {
-            self.learned.kept.set(old.learned.kept.get());
+            self.learned.kept.adopt(&old.learned.kept);
         }
         if self.settings.measured && old.settings.measured {
-            self.meter.rate.set(old.meter.rate.get());
+            self.meter.rate.adopt(&old.meter.rate);
         }
         self
     }

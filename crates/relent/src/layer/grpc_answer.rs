@@ -1,7 +1,7 @@
 //! A call of gRPC that ended without an answer, in gRPC's words: who reads statuses knows nothing of relent's errors, and tonic
 //! takes them for `UNKNOWN`.
 
-use super::{Peeked, Terms, faults::chain, http_request::mark};
+use super::{Terms, faults::chain, http_request::mark, peeked::Peeked};
 use crate::{Error, Reason, wire};
 use http::{HeaderValue, Response, header};
 use http_body::Body;

@@ -1,11 +1,8 @@
 //! The table of all headers by which clients and servers speak about trying again: one file that says who speaks how, and
-//! maps the dialects both ways. How a value is read and written stands beside what it means, in `pushback.rs`,
-//! `attempt.rs` and `deadline.rs`.
+//! maps the dialects both ways. How values are read and written is in `value/`, what all headers of a message together mean in
+//! `pushback.rs`, `attempt.rs` and `deadline.rs`.
 
-use super::{
-    attempt, deadline,
-    pushback::{self, Clock, Pushback},
-};
+use super::value::{Clock, Pushback, attempt, deadline, pushback};
 use http::{HeaderName, HeaderValue};
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
 //! Failures without a response: what happened on the way.
 
-use super::{FAULTS, FaultRow};
-use crate::Verdict;
 use std::{fmt, io};
 
 /// A failure without a whole response, as far as judging it needs.
@@ -58,38 +56,6 @@ impl Fault {
             _ => Fault::Reset,
         }
     }
-
-    /// What it means.
-    ///
-    /// ```
-    /// # use relent::{Verdict, wire::Fault};
-    /// assert_eq!(Fault::Reset.verdict(), Verdict::Transient);
-    /// assert_eq!(Fault::Untrusted.verdict(), Verdict::Permanent);
-    /// ```
-    pub fn verdict(self) -> Verdict {
-        self.row().verdict
-    }
-
-    /// Whether the request may have reached the server.
-    ///
-    /// ```
-    /// # use relent::wire::Fault;
-    /// assert!(Fault::Reset.left(), "nobody knows whether it was carried out");
-    /// assert!(!Fault::Connect.left());
-    /// ```
-    pub fn left(self) -> bool {
-        self.row().left
-    }
-
-    /// Its row of the table.
-    ///
-    /// ```
-    /// # use relent::wire::Fault;
-    /// assert!(Fault::Refused.row().source.starts_with("RFC 9113"));
-    /// ```
-    pub fn row(self) -> &'static FaultRow {
-        FAULTS.iter().find(|row| row.fault == self).expect("each fault has a row: a test counts them")
-    }
 }
 
 /// The fault as people say it: `connection reset`.
@@ -112,6 +78,7 @@ impl fmt::Display for Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Verdict, wire::FAULTS};
 
     const ALL: [Fault; 9] = [
         Fault::Resolve,

@@ -71,6 +71,7 @@ mod replay;
 mod retry_info;
 mod rules;
 mod table;
+mod value;
 
 pub use answer::{answer, location};
 pub use arrival::arrival;
@@ -83,10 +84,11 @@ pub use dialect::{
 };
 pub use fault::Fault;
 pub use idempotency::{BadKey, IDEMPOTENCY_KEY, IdempotencyKey};
-pub use pushback::{Pushback, pushback};
+pub use pushback::pushback;
 pub use refusal::refusal;
 #[cfg(feature = "tower")]
 pub(crate) use refusal::{GRPC_MESSAGE, GRPC_PUSHBACK, GRPC_STATUS, grpc_pushback};
 pub use replay::{Replay, Request, is_idempotent, replay};
 pub use rules::{Rules, StatusSet, verdict};
 pub use table::{FAULTS, FaultRow, METHODS, MethodRow, STATUSES, StatusRow};
+pub use value::Pushback;

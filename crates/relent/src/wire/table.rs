@@ -130,6 +130,41 @@ pub const FAULTS: &[FaultRow] = &[
     fault(Fault::Protocol, Verdict::Permanent, true, "RFC 9112 2.2, RFC 9113 5.4: the server does not speak the protocol"),
 ];
 
+/// What the table says of a fault.
+impl Fault {
+    /// What it means.
+    ///
+    /// ```
+    /// # use relent::{Verdict, wire::Fault};
+    /// assert_eq!(Fault::Reset.verdict(), Verdict::Transient);
+    /// assert_eq!(Fault::Untrusted.verdict(), Verdict::Permanent);
+    /// ```
+    pub fn verdict(self) -> Verdict {
+        self.row().verdict
+    }
+
+    /// Whether the request may have reached the server.
+    ///
+    /// ```
+    /// # use relent::wire::Fault;
+    /// assert!(Fault::Reset.left(), "nobody knows whether it was carried out");
+    /// assert!(!Fault::Connect.left());
+    /// ```
+    pub fn left(self) -> bool {
+        self.row().left
+    }
+
+    /// Its row of the table.
+    ///
+    /// ```
+    /// # use relent::wire::Fault;
+    /// assert!(Fault::Refused.row().source.starts_with("RFC 9113"));
+    /// ```
+    pub fn row(self) -> &'static FaultRow {
+        FAULTS.iter().find(|row| row.fault == self).expect("each fault has a row: a test counts them")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,35 +1,15 @@
 //! What threads that ask for places, and leave them, can do to each other.
 
 use super::*;
-use crate::core::{limiter::Limit, pacer::Pacer};
+use crate::{
+    core::{limiter::Limit, pacer::Pacer},
+    modelled::{Count, model},
+};
 use core::task::Waker;
 use loom::{sync::Arc, thread};
-use std::{
-    sync::atomic::{AtomicUsize, Ordering},
-    task::Wake,
-};
 
 const NOW: Timestamp = Timestamp::from_nanos(1000);
 const SEC: Duration = Duration::from_secs(1);
-
-/// A model with room for an admission, which is more than loom's stacks have.
-fn model(body: fn()) {
-    const WORDS: usize = 1 << 16;
-    loom::model(move || {
-        let thread = thread::Builder::new().stack_size(WORDS).spawn(body).unwrap();
-        thread.join().unwrap();
-    });
-}
-
-/// Counts how often somebody is woken. What it tells is looked at when all threads have ended.
-#[derive(Default)]
-struct Count(AtomicUsize);
-
-impl Wake for Count {
-    fn wake(self: std::sync::Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
 
 /// Everything that threads share is made before there are two.
 fn door(admission: Admission) -> Arc<Admission> {
@@ -86,7 +66,7 @@ fn no_place_that_comes_free_is_missed() {
         let entered = waiting.enter(NOW).unwrap();
         other.join().unwrap();
         if !entered {
-            assert_eq!(count.0.load(Ordering::SeqCst), 1, "it would sleep for ever");
+            assert_eq!(count.woken(), 1, "it would sleep for ever");
             assert_eq!(waiting.enter(NOW), Ok(true));
         }
         assert_eq!(held(&door), (Some(1), 0));

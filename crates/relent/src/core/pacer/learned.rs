@@ -1,5 +1,6 @@
 //! How many turns are kept: clients leave, and a turn that nobody comes back at is a gap.
 
+use super::measured::Measured;
 use crate::core::word::Word;
 
 /// The share of turns that is kept, learned.
@@ -8,8 +9,8 @@ pub(super) struct Learned {
     issued: Word,
     /// Clients that came back once and were not yet counted.
     pub(super) returned: Word,
-    /// The share, as the bits of a float; 0 is "nothing learned yet".
-    pub(super) kept: Word,
+    /// The share.
+    pub(super) kept: Measured,
 }
 
 /// So many turns that came due replace what was known; fewer count in proportion.
@@ -23,12 +24,7 @@ const LEAST_KEPT: f64 = 0.125;
 
 impl Learned {
     pub(super) const fn new() -> Learned {
-        Learned { issued: Word::new(0), returned: Word::new(0), kept: Word::new(0) }
-    }
-
-    pub(super) fn kept(&self, first: f64) -> f64 {
-        let kept = f64::from_bits(self.kept.get());
-        if kept > 0.0 { kept } else { first }
+        Learned { issued: Word::new(0), returned: Word::new(0), kept: Measured::new() }
     }
 
     /// A turn was given. `is_first` says that every earlier one has come due; `outstanding` are those that have not.
@@ -50,6 +46,6 @@ impl Learned {
         self.returned.add(returned.wrapping_neg());
         let share = (returned as f64 / due as f64).clamp(LEAST_KEPT, 1.0);
         let weight = (due as f64 / ENOUGH as f64).min(1.0);
-        self.kept.set((self.kept(first) * (1.0 - weight) + share * weight).to_bits());
+        self.kept.set(self.kept.or(first) * (1.0 - weight) + share * weight);
     }
 }

@@ -1,5 +1,6 @@
 //! How much a server gets done, measured where it must be at work: while there is a queue.
 
+use super::measured::Measured;
 use crate::core::word::Word;
 
 /// The rate of completions while there is a queue, and whether the queue stands.
@@ -9,7 +10,7 @@ pub(super) struct Meter {
     done: Word,
     /// The shortest wait of the interval.
     shortest: Word,
-    pub(super) rate: Word,
+    pub(super) rate: Measured,
     pub(super) overloaded: Word,
 }
 
@@ -28,14 +29,9 @@ impl Meter {
             started: Word::new(0),
             done: Word::new(0),
             shortest: Word::new(u64::MAX),
-            rate: Word::new(0),
+            rate: Measured::new(),
             overloaded: Word::new(0),
         }
-    }
-
-    pub(super) fn rate(&self, first: f64) -> f64 {
-        let rate = f64::from_bits(self.rate.get());
-        if rate > 0.0 { rate } else { first }
     }
 
     pub(super) fn completed(&self, now: u64, waited: u64, is_queued: bool, first: f64) {
@@ -60,8 +56,8 @@ impl Meter {
         let shortest = self.shortest.get();
         if self.begin(started, now) {
             let sample = done as f64 * 1e9 / took as f64;
-            let rate = self.rate(first);
-            self.rate.set((rate + (sample - rate) / 4.0).clamp(1e-3, 1e9).to_bits());
+            let rate = self.rate.or(first);
+            self.rate.set((rate + (sample - rate) / 4.0).clamp(1e-3, 1e9));
             self.overloaded.set(u64::from(shortest > TARGET));
         }
     }

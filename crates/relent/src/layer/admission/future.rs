@@ -1,6 +1,6 @@
 //! One request on its way through an admission: refused, waiting for room, or at work.
 
-use super::{AdmissionBody, Caller, Door, place::Place};
+use super::{AdmissionBody, Caller, door::Door, place::Place};
 use crate::{AdmissionPermit, Outcome, Sleep, SystemTimer, Timer, Verdict, wire};
 use core::{
     fmt,

@@ -18,23 +18,24 @@
 
 mod body;
 mod caller;
+mod door;
 mod future;
 mod place;
 
 pub use self::{
     body::AdmissionBody,
     caller::{Caller, CallerScope},
+    door::SharedAdmission,
     future::AdmissionFuture,
 };
 
-use self::future::Waiting;
-use crate::{
-    Admission, AdmissionPermit, AdmissionSnapshot, Priority, SystemTimer, Timer, core::admission::refusal::Refusal,
-    wire,
+use self::{
+    door::{Door, Rules},
+    future::Waiting,
 };
+use crate::{Admission, AdmissionPermit, AdmissionSnapshot, Priority, SystemTimer, Timer, wire};
 use core::{
     fmt,
-    ops::Deref,
     task::{Context, Poll},
     time::Duration,
 };
@@ -85,70 +86,7 @@ pub struct AdmissionLayer {
     rules: Rules,
 }
 
-/// An [`Admission`] that a layer and its requests share: a `static`, an `Arc`, or one given away.
-///
-/// ```
-/// use relent::{Admission, Limit, layer::{AdmissionLayer, admission::SharedAdmission}};
-/// use std::sync::Arc;
-///
-/// static DOOR: Admission = Admission::new();
-/// let from_file = Arc::new(Admission::new().limit(Limit::concurrency(10)));
-/// let doors: [SharedAdmission; 3] = [(&DOOR).into(), from_file.clone().into(), Admission::new().into()];
-/// let layers = doors.map(AdmissionLayer::new);
-/// assert!(std::ptr::eq(layers[0].admission(), &DOOR));
-/// assert!(std::ptr::eq(layers[1].admission(), &*from_file));
-/// ```
-#[derive(Clone, Debug)]
-pub struct SharedAdmission(Shared);
-
-#[derive(Clone, Debug)]
-enum Shared {
-    Static(&'static Admission),
-    Counted(Arc<Admission>),
-}
-
-impl From<Admission> for SharedAdmission {
-    fn from(admission: Admission) -> SharedAdmission {
-        SharedAdmission(Shared::Counted(Arc::new(admission)))
-    }
-}
-
-impl From<&'static Admission> for SharedAdmission {
-    fn from(admission: &'static Admission) -> SharedAdmission {
-        SharedAdmission(Shared::Static(admission))
-    }
-}
-
-impl From<Arc<Admission>> for SharedAdmission {
-    fn from(admission: Arc<Admission>) -> SharedAdmission {
-        SharedAdmission(Shared::Counted(admission))
-    }
-}
-
-impl Deref for SharedAdmission {
-    type Target = Admission;
-
-    #[inline]
-    fn deref(&self) -> &Admission {
-        match &self.0 {
-            Shared::Static(admission) => admission,
-            Shared::Counted(admission) => admission,
-        }
-    }
-}
-
-#[derive(Clone)]
-struct Rules {
-    priority: Option<Arc<PriorityRule>>,
-    status: Option<StatusCode>,
-    body_at_most: Duration,
-    #[cfg(feature = "metrics")]
-    is_observed: bool,
-}
-
 const BODY_AT_MOST: Duration = Duration::from_secs(10);
-
-type PriorityRule = dyn Fn(&Method, &Uri, &HeaderMap) -> Priority + Send + Sync;
 
 impl AdmissionLayer {
     /// A layer before which `admission` decides.
@@ -269,7 +207,7 @@ impl<S> Layer<S> for AdmissionLayer {
 
     fn layer(&self, inner: S) -> AdmissionService<S> {
         let AdmissionLayer { admission, rules } = self.clone();
-        AdmissionService { inner, door: Door(Arc::new(Guarded { admission, rules })) }
+        AdmissionService { inner, door: Door::new(admission, rules) }
     }
 }
 
@@ -289,53 +227,6 @@ pub struct AdmissionService<S> {
 impl<S: fmt::Debug> fmt::Debug for AdmissionService<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AdmissionService").field("inner", &self.inner).finish_non_exhaustive()
-    }
-}
-
-/// What the requests of a service share. One count up and down a request.
-#[derive(Clone)]
-struct Door(Arc<Guarded>);
-
-struct Guarded {
-    admission: SharedAdmission,
-    rules: Rules,
-}
-
-impl Deref for Door {
-    type Target = Admission;
-
-    #[inline]
-    fn deref(&self) -> &Admission {
-        &self.0.admission
-    }
-}
-
-impl Door {
-    fn priority<B>(&self, request: &Request<B>) -> Priority {
-        match &self.0.rules.priority {
-            Some(rule) => rule(request.method(), request.uri(), request.headers()),
-            None => Priority::Normal,
-        }
-    }
-
-    #[cold]
-    fn refusal(&self, refusal: Refusal, asked: &HeaderMap) -> Response<()> {
-        #[cfg(feature = "metrics")]
-        if self.0.rules.is_observed {
-            crate::observe::refused(refusal.rule);
-        }
-        let mut response = wire::refusal(refusal.answer, self.settings().scope, asked).unwrap_or_default();
-        if let (Some(status), false) = (self.0.rules.status, response.status().is_success()) {
-            *response.status_mut() = status;
-        }
-        response
-    }
-}
-
-impl AdmissionPermit<Door> {
-    /// How long a body keeps the place; `None` if it is free when the head is there.
-    fn of_body(&self) -> Option<Duration> {
-        Some(self.door().0.rules.body_at_most).filter(|longest| !longest.is_zero())
     }
 }
 

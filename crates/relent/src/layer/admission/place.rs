@@ -3,7 +3,7 @@
 //! Why: a client that does not read makes its server hold the body as long as it likes. Nobody polls the body then, so it
 //! cannot look at a clock: the timer's thread takes the place from it.
 
-use super::Door;
+use super::door::Door;
 use crate::{AdmissionPermit, Outcome, Sleep, SystemTimer, Timer};
 use core::{
     fmt,
