@@ -92,15 +92,17 @@ impl Guard {
     }
 
     /// What all others know, once this process's own upstream lets an attempt through.
-    fn ask_others(&mut self) -> Answer {
+    fn ask_others(&mut self, within: Duration) -> Answer {
         let Some(sharing) = &mut self.sharing else { return Answer::Go };
         let name = self.call.as_ref().map_or("upstream", |call| call.upstream().name());
-        match sharing.ask(self.is_first) {
+        match sharing.ask(self.is_first, within) {
             Leave::Go => {
                 self.is_first = false;
                 Answer::Go
             }
-            Leave::No(why) => Answer::No(Reason::Open, format!("{name}: {why}")),
+            // This process's own leave stays: asked again, it says so at once.
+            Leave::Wait(wait) => Answer::Wait(wait),
+            Leave::No(reason, why) => Answer::No(reason, format!("{name}: {why}")),
         }
     }
 
@@ -108,7 +110,7 @@ impl Guard {
         let draw = self.draw();
         let Some(call) = &mut self.call else { return Answer::Go };
         match call.ask(now, draw, within) {
-            UpstreamAnswer::Go => self.ask_others(),
+            UpstreamAnswer::Go => self.ask_others(within),
             UpstreamAnswer::Wait(wait) | UpstreamAnswer::Queue(wait) => Answer::Wait(wait),
             UpstreamAnswer::Refused(refused) => {
                 let name = call.upstream().name();
@@ -165,7 +167,7 @@ impl Guard {
             return Err(format!("{}, and no hedge", self.out_of_budget()));
         }
         match hedge.ask(now, to_ask, Duration::ZERO) {
-            UpstreamAnswer::Go => Ok(Permit(Some(hedge))),
+            UpstreamAnswer::Go if self.sharing.as_mut().is_none_or(Sharing::ask_for_a_hedge) => Ok(Permit(Some(hedge))),
             _ => Err(format!("{}: no hedge is let through now", call.upstream().name())),
         }
     }

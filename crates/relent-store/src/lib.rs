@@ -27,7 +27,7 @@
 //! | change a value that others change, too | [`Store::update`] |
 //! | hold a lock that ends by itself | [`Store::lease`] |
 //! | know whether a message was seen | [`Store::first_time`], or `first_time` in your own transaction |
-//! | share a budget and a breaker among processes | [`Store::share`] |
+//! | share a budget, a breaker and a rate among processes | [`Store::share`] |
 //! | write an engine | [`Engine`], [`conformance`] |
 //!
 //! # Features
@@ -58,6 +58,7 @@ mod lease;
 mod memory;
 mod notice;
 mod once;
+mod pace;
 mod race;
 mod rows_changed;
 mod rules;
@@ -85,9 +86,9 @@ pub use self::{
     store::{MAX_VALUE, Store},
     time::{Clock, Time},
     types::{
-        Abandon, Acquired, Begin, Claim, Delta, Fence, Fingerprint, Held, Holder, Holding, Kept, Key, Lease, MAX_KEY,
-        MAX_SCOPE, Nonce, NotAKey, OnUnknown, Owner, Renewed, Replaced, Scope, Shared, Started, Stored, Version,
-        Versioned,
+        Abandon, Acquired, Begin, Booked, Booking, Claim, Delta, Fence, Fingerprint, Held, Holder, Holding, Kept, Key,
+        Lease, MAX_KEY, MAX_SCOPE, Nonce, NotAKey, OnUnknown, Owner, Renewed, Replaced, Scope, Shared, SharedRate,
+        Started, Stored, Version, Versioned,
     },
     update::{Conflict, UpdateError},
 };

@@ -4,8 +4,10 @@
 //! their own languages, and are held against these by the tests.
 
 use crate::{
-    Abandon, Acquired, Begin, Claim, Delta, Fence, Fingerprint, Held, Holder, Kept, Key, Lease, Listed, Nonce,
-    OnUnknown, Owner, RecordState, Renewed, Replaced, Scope, Shared, Started, Stored, Time, Version, Versioned,
+    Abandon, Acquired, Begin, Booked, Claim, Delta, Fence, Fingerprint, Held, Holder, Kept, Key, Lease, Listed, Nonce,
+    OnUnknown, Owner, RecordState, Renewed, Replaced, Scope, Shared, SharedRate, Started, Stored, Time, Version,
+    Versioned,
+    pace::{Asked, Pace},
     time::{Now, millis},
 };
 use std::{
@@ -293,6 +295,8 @@ pub(crate) struct Counts {
     pub(crate) retries: u64,
     pub(crate) successes: u64,
     pub(crate) failures: u64,
+    /// Booked of a shared rate.
+    pub(crate) permits: u64,
 }
 
 /// What one process told last.
@@ -338,12 +342,14 @@ pub(crate) struct UpstreamRows {
     pub(crate) processes: HashMap<Nonce, Process>,
     pub(crate) run: u64,
     pub(crate) held: Option<Held>,
+    pub(crate) rate: Option<(SharedRate, Pace)>,
 }
 
 impl UpstreamRows {
     pub(crate) fn merge(&mut self, now: Time, delta: &Delta) -> Shared {
         let old = self.processes.get(&delta.process).copied();
-        if old.is_none_or(|old| old.seq < delta.seq) {
+        let is_new = old.is_none_or(|old| old.seq < delta.seq);
+        if is_new {
             let counts = self.seconds.entry(now.0 / 1000).or_default();
             counts.calls = counts.calls.saturating_add(delta.calls);
             counts.retries = counts.retries.saturating_add(delta.retries);
@@ -356,8 +362,20 @@ impl UpstreamRows {
                 self.processes.insert(delta.process, Process::told(old, now, delta));
             }
         }
+        let booked = self.book(now, delta, is_new);
         self.forget(now);
-        self.shared(now, window(delta))
+        Shared { booked, ..self.shared(now, window(delta)) }
+    }
+
+    fn book(&mut self, now: Time, delta: &Delta, is_new: bool) -> Booked {
+        let Some(asked) = delta.booking.as_ref().map(Asked::of) else { return Booked::default() };
+        let asked = if is_new { asked } else { asked.looks() };
+        let pace = self.rate.map(|(_, pace)| pace).unwrap_or_default();
+        let (pace, booked) = pace.book(now, &asked);
+        self.rate = Some((asked.rate(), pace));
+        let counts = self.seconds.entry(now.0 / 1000).or_default();
+        counts.permits = (counts.permits + u64::from(booked.permits)).saturating_sub(asked.back.into());
+        booked
     }
 
     fn forget(&mut self, now: Time) {
@@ -369,12 +387,14 @@ impl UpstreamRows {
     pub(crate) fn shared(&self, now: Time, window: u64) -> Shared {
         let second = now.0 / 1000;
         let first = (second + 1).saturating_sub(window);
-        let mut shared = Shared { run: self.run, held: self.held, now, ..Shared::default() };
+        let rate = self.rate.map(|(rate, _)| rate);
+        let mut shared = Shared { run: self.run, held: self.held, rate, now, ..Shared::default() };
         for counts in self.seconds.range(first..=second).map(|(_, counts)| counts) {
             shared.calls += counts.calls;
             shared.retries += counts.retries;
             shared.successes += counts.successes;
             shared.failures += counts.failures;
+            shared.permits += counts.permits;
         }
         let recent = now.0.saturating_sub(window * 1000);
         for process in self.processes.values().filter(|process| process.seen.0 >= recent) {

@@ -279,6 +279,7 @@ pub use self::core::{
         aws_adaptive::{AwsAdaptiveState, AwsBucket, AwsClocker, AwsCubic},
         gradient::gradient,
         permit::LimitPermit,
+        permits::Permits,
         settings::LimitSettings,
     },
 };

@@ -1,7 +1,9 @@
 //! What a store counts of an upstream, told.
 
 use crate::json::Object;
-use relent_store::{Held, Key, Shared};
+use relent::duration::Human;
+use relent_store::{Held, Key, Shared, SharedRate};
+use std::time::Duration;
 
 /// As the members of a JSON object.
 pub(crate) fn members<'a>(object: &'a mut Object, name: &Key, shared: &Shared) -> &'a mut Object {
@@ -15,7 +17,24 @@ pub(crate) fn members<'a>(object: &'a mut Object, name: &Key, shared: &Shared) -
         .number("run", shared.run)
         .number("processes", shared.processes)
         .number("open", shared.open)
-        .option("held", held)
+        .option("held", held);
+    if let Some(rate) = shared.rate {
+        object.number("permits", shared.permits).float("rate", rate.per_second()).number("burst", rate.burst.into());
+    }
+    object
+}
+
+/// `100/s`, or `1 each 12s` where it is less than one a second.
+pub(crate) fn rate(rate: SharedRate) -> String {
+    if rate.gap > Duration::from_secs(1) {
+        return format!("1 each {}", Human(rate.gap));
+    }
+    format!("{}/s", (rate.per_second() * 100.0).round() / 100.0)
+}
+
+/// How many permits of a rate were taken over ten seconds.
+pub(crate) fn permits(shared: &Shared) -> String {
+    shared.rate.map_or_else(|| "-".to_owned(), |of| format!("{} at {}", shared.permits, rate(of)))
 }
 
 /// Whose hand is on its breaker, if somebody's is.

@@ -103,19 +103,20 @@ impl Seen {
             self.upstreams.iter().map(|(name, _)| escape(&name.to_string()).into_owned()).collect();
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max("upstream".len());
         let mut out = format!(
-            "{:<width$}  {:>8}  {:>8}  {:>8}  {:>8}  {:>6}  {:>9}  by hand\n",
-            "upstream", "calls", "retries", "failed", "well", "in row", "processes"
+            "{:<width$}  {:>8}  {:>8}  {:>8}  {:>8}  {:>6}  {:>9}  {:<13}  by hand\n",
+            "upstream", "calls", "retries", "failed", "well", "in row", "processes", "permits"
         );
         for (name, (_, shared)) in names.iter().zip(&self.upstreams) {
             let _ = writeln!(
                 out,
-                "{name:<width$}  {:>8}  {:>8}  {:>8}  {:>8}  {:>6}  {:>9}  {}",
+                "{name:<width$}  {:>8}  {:>8}  {:>8}  {:>8}  {:>6}  {:>9}  {:<13}  {}",
                 shared.calls,
                 shared.retries,
                 shared.failures,
                 shared.successes,
                 shared.run,
                 shared.processes,
+                counted::permits(shared),
                 counted::hand(shared).unwrap_or("-")
             );
         }
@@ -129,7 +130,7 @@ impl Seen {
             let name = name.to_string();
             let _ = writeln!(
                 out,
-                "{} {} calls={} retries={} failed={} well={} run={} processes={} hand={}",
+                "{} {} calls={} retries={} failed={} well={} run={} processes={} permits={} rate={} hand={}",
                 shared.now,
                 escape(&name),
                 shared.calls,
@@ -138,6 +139,8 @@ impl Seen {
                 shared.successes,
                 shared.run,
                 shared.processes,
+                shared.permits,
+                shared.rate.map_or_else(|| "-".to_owned(), |rate| counted::rate(rate).replace(' ', "-")),
                 counted::hand(shared).unwrap_or("-").replace(' ', "-")
             );
         }

@@ -2,8 +2,8 @@
 //!
 //! Counts come from a store, over a window of whole seconds. Nothing of it asks a clock or a store.
 
-use relent::{BreakerSettings, BreakerWindow, BudgetSettings, UpstreamSettings};
-use relent_store::{Held, Shared};
+use relent::{BreakerSettings, BreakerWindow, BudgetSettings, LimitSettings, UpstreamSettings};
+use relent_store::{Held, Shared, SharedRate};
 use std::time::Duration;
 
 /// The part of an upstream's settings that processes can share.
@@ -12,6 +12,7 @@ pub(crate) struct Rules {
     /// Retries, of all calls of a window and a floor a second.
     budget: Option<(f64, u32, Duration)>,
     breaker: Option<BreakerSettings>,
+    rate: Option<SharedRate>,
 }
 
 /// How an upstream stands.
@@ -46,7 +47,20 @@ impl Rules {
             // The others count what only one process can see: tokens, attempts under way.
             _ => None,
         };
-        Rules { budget, breaker: settings.breaker }
+        let rate = match settings.limit {
+            Some(LimitSettings::Rate { rate, per, burst }) => {
+                let gap = per.as_nanos().div_ceil(u128::from(rate.max(1)));
+                Some(SharedRate { gap: Duration::from_nanos(u64::try_from(gap).unwrap_or(u64::MAX)), burst })
+            }
+            // What is in flight is known where it is.
+            _ => None,
+        };
+        Rules { budget, breaker: settings.breaker, rate }
+    }
+
+    /// The rate at which all processes together may make attempts.
+    pub(crate) fn rate(&self) -> Option<SharedRate> {
+        self.rate
     }
 
     /// Over how long the budget counts, if processes share it.

@@ -5,8 +5,9 @@
 //! that a store that hangs holds up nobody.
 
 use super::rules::{Rules, Stand};
-use crate::store::latest;
-use relent_store::{Delta, Engine, Error, Key, Nonce, Shared, Store};
+use crate::store::{counted, latest};
+use relent::{Reason, duration::Human};
+use relent_store::{Booking, Delta, Engine, Error, Key, Nonce, Shared, Store};
 use std::{
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     thread,
@@ -34,6 +35,10 @@ pub(crate) struct Sharing {
     answers: Receiver<(u64, Result<Shared, Error>)>,
     /// Until when the store is left alone.
     away: Option<Instant>,
+    /// When the permit of the shared rate comes that was booked for the next attempt.
+    booked: Option<Instant>,
+    /// Permits that were booked and will not be used.
+    back: u32,
     /// When the call's time is over.
     deadline: Option<Instant>,
     is_said: bool,
@@ -49,12 +54,23 @@ struct Untold {
     is_open: bool,
 }
 
+/// What is told besides what happened.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    calls: u64,
+    retries: u64,
+    /// How long a permit of the shared rate would be waited for, if one is wanted.
+    within: Option<Duration>,
+}
+
 /// Whether an attempt may start.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Leave {
     Go,
+    /// After so long: ask again then.
+    Wait(Duration),
     /// Why not.
-    No(String),
+    No(Reason, String),
 }
 
 impl Sharing {
@@ -96,6 +112,8 @@ impl Sharing {
             asks,
             answers,
             away: None,
+            booked: None,
+            back: 0,
             deadline,
             is_said: false,
             remarks: Vec::new(),
@@ -107,26 +125,75 @@ impl Sharing {
         std::mem::take(&mut self.remarks)
     }
 
-    /// May an attempt start, as far as all others know? A first attempt is a call.
-    pub(crate) fn ask(&mut self, is_first: bool) -> Leave {
+    /// May an attempt start, as far as all others know, that would wait so long? A first attempt is a call.
+    pub(crate) fn ask(&mut self, is_first: bool, within: Duration) -> Leave {
+        if let Some(left) = self.booked.map(|due| due.saturating_duration_since(Instant::now()))
+            && !left.is_zero()
+        {
+            return Leave::Wait(left);
+        }
         let window = self.rules.breaker_window().unwrap_or(Duration::from_secs(10));
         // What is refused is no call, so it is looked at before it is told.
-        let Some(shared) = self.tell(window, 0, 0) else { return Leave::Go };
+        let within = if self.booked.is_some() { None } else { Some(within) };
+        let Some(shared) = self.tell(window, Told { within, ..Told::default() }) else { return self.go() };
         let probes = match self.rules.stand(&shared) {
-            Stand::Open(why) => return Leave::No(why.to_string()),
-            Stand::HalfOpen(probes) if shared.calls >= probes => return Leave::No(finding_out(&shared)),
+            Stand::Open(why) => return self.no(Reason::Open, why.to_string()),
+            Stand::HalfOpen(probes) if shared.calls >= probes => return self.no(Reason::Open, finding_out(&shared)),
             Stand::HalfOpen(probes) => Some(probes),
             Stand::Closed => None,
         };
-        if !is_first && probes.is_none() {
-            return Leave::Go;
+        if self.rules.rate().is_some()
+            && let Some(due) = self.booked
+        {
+            let left = due.saturating_duration_since(Instant::now());
+            if !left.is_zero() {
+                return Leave::Wait(left);
+            }
+        } else if let Some(used_up) = self.used_up(&shared) {
+            return self.no(Reason::Shed, used_up);
         }
-        let told = self.tell(window, 1, 0);
+        if !is_first && probes.is_none() {
+            return self.go();
+        }
+        let told = self.tell(window, Told { calls: 1, ..Told::default() });
         match (told, probes) {
             // Others were quicker.
-            (Some(shared), Some(probes)) if shared.calls > probes => Leave::No(finding_out(&shared)),
-            _ => Leave::Go,
+            (Some(shared), Some(probes)) if shared.calls > probes => self.no(Reason::Open, finding_out(&shared)),
+            _ => self.go(),
         }
+    }
+
+    /// May one attempt be made more, beside those under way, at once?
+    pub(crate) fn ask_for_a_hedge(&mut self) -> bool {
+        if self.rules.rate().is_none() {
+            return true;
+        }
+        let Some(shared) = self.tell(Duration::from_secs(10), Told { within: Some(Duration::ZERO), ..Told::default() })
+        else {
+            return true;
+        };
+        let is_booked = self.booked.take().is_some();
+        debug_assert_eq!(is_booked, shared.booked.permits > 0);
+        is_booked
+    }
+
+    /// The permit that was booked is used.
+    fn go(&mut self) -> Leave {
+        self.booked = None;
+        Leave::Go
+    }
+
+    /// The permit that was booked is not.
+    fn no(&mut self, reason: Reason, why: String) -> Leave {
+        self.back += u32::from(self.booked.take().is_some());
+        Leave::No(reason, why)
+    }
+
+    /// Why the rate of all processes allows no attempt in time, if it does not.
+    fn used_up(&self, shared: &Shared) -> Option<String> {
+        let rate = self.rules.rate()?;
+        let wait = Human(Duration::from_millis(shared.booked.wait.as_millis() as u64 + 1));
+        Some(format!("the rate of all processes, {}, is used up; ask again in {wait}", counted::rate(rate)))
     }
 
     /// An attempt has ended. Told with whatever is told next.
@@ -142,25 +209,32 @@ impl Sharing {
     pub(crate) fn pay(&mut self) -> bool {
         let Some(window) = self.rules.budget_window() else { return true };
         // A retry that is refused must not count, so it is looked at before it is counted.
-        let Some(shared) = self.tell(window, 0, 0) else { return true };
+        let Some(shared) = self.tell(window, Told::default()) else { return true };
         if !self.rules.may_retry(&shared) {
             return false;
         }
-        self.tell(window, 0, 1).is_none_or(|shared| shared.retries <= self.rules.retries(&shared))
+        self.tell(window, Told { retries: 1, ..Told::default() })
+            .is_none_or(|shared| shared.retries <= self.rules.retries(&shared))
     }
 
     /// Tells what happened, and hears what all others saw; nothing if the store does not answer in time.
-    fn tell(&mut self, window: Duration, calls: u64, retries: u64) -> Option<Shared> {
+    fn tell(&mut self, window: Duration, told: Told) -> Option<Shared> {
         let until = Instant::now() + if self.seq == 0 { AT_THE_ENDS } else { PATIENCE };
-        self.tell_until(self.deadline.map_or(until, |deadline| until.min(deadline)), window, calls, retries)
+        self.tell_until(self.deadline.map_or(until, |deadline| until.min(deadline)), window, told)
     }
 
-    fn tell_until(&mut self, until: Instant, window: Duration, calls: u64, retries: u64) -> Option<Shared> {
+    fn tell_until(&mut self, until: Instant, window: Duration, told: Told) -> Option<Shared> {
+        let Told { calls, retries, within } = told;
         if self.away.is_some_and(|until| Instant::now() < until) {
             return None;
         }
         self.seq += 1;
         let Untold { successes, failures, run, is_open } = self.untold;
+        let back = std::mem::take(&mut self.back);
+        let booking = self.rules.rate().filter(|_| within.is_some() || back > 0).map(|rate| {
+            let (permits, within) = (u32::from(within.is_some()), within.unwrap_or_default());
+            Booking { rate, permits, within, back }
+        });
         let delta = Delta {
             upstream: self.name.clone(),
             process: self.process,
@@ -174,6 +248,7 @@ impl Sharing {
             is_open,
             // A process that ends with an open breaker keeps its vote for the window: it saw what it saw.
             is_last: false,
+            booking,
         };
         // A thread that is gone answers nothing.
         let _ = self.asks.send(delta);
@@ -187,6 +262,10 @@ impl Sharing {
                         self.remarks.push(format!("{}: its store is back", self.name));
                     }
                     self.away = None;
+                    if shared.booked.permits > 0 {
+                        let wait = if shared.booked.at_once > 0 { Duration::ZERO } else { shared.booked.wait };
+                        self.booked = Some(Instant::now() + wait);
+                    }
                     return Some(shared);
                 }
                 Ok((_, Err(error))) => return self.alone(&error.to_string()),
@@ -210,8 +289,9 @@ impl Sharing {
 /// Tells what is left to tell.
 impl Drop for Sharing {
     fn drop(&mut self) {
-        if self.untold.successes + self.untold.failures > 0 {
-            let _ = self.tell_until(latest(AT_THE_ENDS, self.deadline), Duration::from_secs(1), 0, 0);
+        self.back += u32::from(self.booked.take().is_some());
+        if self.untold.successes + self.untold.failures > 0 || self.back > 0 {
+            let _ = self.tell_until(latest(AT_THE_ENDS, self.deadline), Duration::from_secs(1), Told::default());
         }
     }
 }
@@ -244,7 +324,7 @@ mod tests {
         let mut paid = 0;
         for _ in 0..20 {
             let mut process = sharing(&url);
-            assert_eq!(process.ask(true), Leave::Go);
+            assert_eq!(process.ask(true, Duration::ZERO), Leave::Go);
             process.ended(false, false);
             paid += u32::from(process.pay());
             assert!(process.take_remarks().is_empty());
@@ -259,9 +339,11 @@ mod tests {
         let mut refused = 0;
         for _ in 0..30 {
             let mut process = sharing(&url);
-            match process.ask(true) {
+            match process.ask(true, Duration::ZERO) {
                 Leave::Go => process.ended(true, false),
-                Leave::No(why) => {
+                Leave::Wait(_) => panic!("there is no rate"),
+                Leave::No(reason, why) => {
+                    assert_eq!(reason, Reason::Open);
                     assert_eq!(why, "20 attempts in a row have failed, of all processes");
                     refused += 1;
                 }
@@ -271,10 +353,37 @@ mod tests {
     }
 
     #[test]
+    fn processes_share_a_rate_and_what_is_not_used_goes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("state.db").display());
+        let (minute, no) = (Duration::from_secs(60), Duration::ZERO);
+        let mut draft = UpstreamDraft::default();
+        draft.set("limit", "rate=1,per=1m,burst=3").unwrap();
+        let start =
+            || Sharing::start(url.clone(), Key::new("bank").unwrap(), Rules::of(&draft.settings()), None).unwrap();
+        for _ in 0..3 {
+            let mut process = start();
+            assert_eq!(process.ask(true, no), Leave::Go);
+            process.ended(false, false);
+        }
+        let Leave::No(Reason::Shed, why) = start().ask(true, no) else { panic!("it is used up") };
+        assert!(why.starts_with("the rate of all processes, 1 each 1m, is used up; ask again in "), "{why}");
+        let mut patient = start();
+        let Leave::Wait(wait) = patient.ask(true, minute) else { panic!("it is worth waiting for") };
+        assert!(wait > minute / 2 && wait <= minute, "{wait:?}");
+        let Leave::Wait(again) = patient.ask(true, no) else { panic!("it is booked") };
+        assert!(again <= wait);
+        assert!(matches!(start().ask(true, minute), Leave::No(..)), "somebody else has booked it");
+        // Whoever does not wait after all leaves it to others.
+        drop(patient);
+        assert!(matches!(start().ask(true, minute), Leave::Wait(_)));
+    }
+
+    #[test]
     fn without_its_store_a_process_goes_on_alone_and_says_so_once() {
         let mut process = sharing("sqlite:/no/such/folder/state.db");
         for _ in 0..10 {
-            assert_eq!(process.ask(true), Leave::Go);
+            assert_eq!(process.ask(true, Duration::ZERO), Leave::Go);
             process.ended(true, false);
             assert!(process.pay());
         }

@@ -18,6 +18,22 @@ upstream = \"bank\"
 budget = { ratio = 0.1, min_per_second = 0, window = \"1h\" }
 store = \"sqlite:state.db\"
 
+[policy.send]
+max_attempts = 1
+upstream = \"mail\"
+
+[upstream.mail]
+limit = { rate = 3, per = \"1h\", burst = 3 }
+store = \"sqlite:state.db\"
+
+[policy.tick]
+max_attempts = 1
+upstream = \"clock\"
+
+[upstream.clock]
+limit = { rate = 10 }
+store = \"sqlite:state.db\"
+
 [policy.call]
 curve = \"immediate\"
 max_attempts = 3
@@ -126,6 +142,36 @@ fn a_breaker_is_held_by_hand_for_all() {
     let watched = said(&["watch", "--times", "2", "--every", "100ms"]);
     assert_eq!(watched.lines().count(), 2, "{watched}");
     assert!(watched.lines().all(|line| line.contains(" bank calls=1 retries=0 failed=0 well=1 ")), "{watched}");
+}
+
+/// The permits of a rate are those of all processes: who comes too late is told when, who can wait does.
+#[test]
+fn runs_share_a_rate() {
+    let folder = folder();
+    for _ in 0..3 {
+        assert_eq!(wait(start(&folder, "#send", "echo >> sent")).code, Some(0));
+    }
+    let late = wait(start(&folder, "#send", "echo >> sent"));
+    assert_eq!(late.code, Some(1), "{late:?}");
+    let why = "relent: mail: the rate of all processes, 1 each 20m, is used up; ask again in ";
+    assert!(late.stderr.contains(why), "{late:?}");
+    assert_eq!(folder.read("sent").lines().count(), 3);
+    let listed = folder.relent(&["upstream", "--json"]).stdout;
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let mail = &listed["upstreams"][0];
+    assert_eq!((&mail["name"], &mail["permits"], &mail["burst"]), (&"mail".into(), &3.into(), &3.into()), "{listed}");
+    let table = folder.relent(&["upstream"]).stdout;
+    assert!(table.contains("  3 at 1 each 20m  "), "{table}");
+
+    let ticks: Vec<_> = (0..6).map(|_| start(&folder, "#tick", "date +%s%N >> ticks")).collect();
+    for tick in ticks {
+        let outcome = wait(tick);
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    }
+    let mut ticks: Vec<u64> = folder.read("ticks").lines().map(|tick| tick.parse().unwrap()).collect();
+    ticks.sort_unstable();
+    // The sixth comes half a second after the first was let through, which may have taken long to start then.
+    assert!(ticks[5] - ticks[0] > 250_000_000, "{ticks:?}");
 }
 
 /// Who cannot reach the store is not held up, and says so once.

@@ -1,7 +1,7 @@
 //! Rules of keys that are seen, of shared upstreams, and of keeping house.
 
 use super::{Case, LONG, Must, SHORT, holds, name, over, same, scope};
-use crate::{Delta, Engine, Held, Key, Kind, Listed, Nonce, Shared, Version};
+use crate::{Booked, Booking, Delta, Engine, Held, Key, Kind, Listed, Nonce, Shared, SharedRate, Version};
 use std::time::Duration;
 
 pub(super) fn rules<E: Engine>(engine: &E) -> Vec<(&'static str, Case<'_>)> {
@@ -10,6 +10,7 @@ pub(super) fn rules<E: Engine>(engine: &E) -> Vec<(&'static str, Case<'_>)> {
         ("what processes saw is added up once", Box::pin(merged(engine))),
         ("failures in a row are those of all", Box::pin(in_a_row(engine))),
         ("open breakers are counted, and those who leave are not", Box::pin(votes(engine))),
+        ("a rate is one for all", Box::pin(rate(engine))),
         ("what is held by hand is held for all", Box::pin(held(engine))),
         ("what expired is purged, and the rest stays", Box::pin(purged(engine))),
         ("an engine says what it promises", Box::pin(about(engine))),
@@ -42,6 +43,7 @@ fn delta(upstream: &Key, process: Nonce, seq: u64) -> Delta {
         run: 0,
         is_open: false,
         is_last: false,
+        booking: None,
     }
 }
 
@@ -79,6 +81,43 @@ async fn votes<E: Engine>(engine: &E) -> Result<(), String> {
     holds("calls of those that are open", (9..=10).contains(&told.open_calls))?;
     let told = engine.merge(&Delta { is_last: true, ..delta(&name, two, 2) }).await.must("merge")?;
     same("when one has left", (told.processes, told.open, told.calls), (1, 0, 40))
+}
+
+async fn rate<E: Engine>(engine: &E) -> Result<(), String> {
+    let (name, one, two) = (name("rate"), Nonce::random(), Nonce::random());
+    let rate = SharedRate { gap: LONG, burst: 3 };
+    let asks = |process, seq, permits, within, back| {
+        let booking = Some(Booking { rate, permits, within, back });
+        Delta { booking, ..delta(&name, process, seq) }
+    };
+    let tell = async |delta: Delta| engine.merge(&delta).await.must("merge");
+    let first = asks(one, 1, 5, Duration::ZERO, 0);
+    let told = tell(first.clone()).await?;
+    same("what comes at once", (told.booked.permits, told.booked.at_once), (3, 3))?;
+    holds("the next comes later", told.booked.wait > LONG / 2 && told.booked.wait <= LONG)?;
+    same("the rate", (told.rate, told.permits), (Some(rate), 3))?;
+    let told = tell(first).await?;
+    same("the same again", (told.booked.permits, told.permits), (0, 3))?;
+    let told = tell(asks(two, 1, 5, Duration::ZERO, 0)).await?;
+    same("for another", told.booked.permits, 0)?;
+    holds("it has to wait", told.booked.wait > LONG / 2 && told.booked.wait <= LONG)?;
+    let told = tell(asks(one, 2, 0, Duration::ZERO, 2)).await?;
+    same("for who gives back", told.booked.permits, 0)?;
+    let told = tell(asks(two, 2, 5, Duration::ZERO, 0)).await?;
+    same("what came back", (told.booked.permits, told.booked.at_once), (2, 2))?;
+    let told = tell(asks(two, 3, 9, LONG * 5 / 2, 0)).await?;
+    same("what comes later", (told.booked.permits, told.booked.at_once), (2, 0))?;
+    holds("the first of them", told.booked.wait > LONG / 2 && told.booked.wait <= LONG)?;
+    let told = tell(delta(&name, one, 3)).await?;
+    same("who asks for nothing", (told.booked, told.rate), (Booked::default(), Some(rate)))?;
+    let most = SharedRate { gap: Duration::MAX, burst: u32::MAX };
+    let booking = Some(Booking { rate: most, permits: u32::MAX, within: Duration::MAX, back: u32::MAX });
+    let told = tell(Delta { booking, ..delta(&name, one, 4) }).await?;
+    holds("no booking is too much", told.booked.at_once <= told.booked.permits)?;
+    let least = SharedRate { gap: Duration::ZERO, burst: 0 };
+    let booking = Some(Booking { rate: least, permits: 0, within: Duration::ZERO, back: 0 });
+    let told = tell(Delta { booking, ..delta(&name, one, 5) }).await?;
+    same("nothing of nothing", told.booked.permits, 0)
 }
 
 async fn held<E: Engine>(engine: &E) -> Result<(), String> {

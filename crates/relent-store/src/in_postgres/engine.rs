@@ -2,10 +2,11 @@
 
 use super::{Postgres, VERSION, asking::Asking, fault, wire::Watched};
 use crate::{
-    Abandon, About, Acquired, Begin, Claim, Delta, Engine, Error, Fence, Held, Holder, Holding, Kept, Key, Kind, Lease,
-    Listed, Nonce, OnUnknown, Owner, RecordState, Renewed, Replaced, Scope, Shared, Started, Stored, Time, Version,
-    Versioned,
+    Abandon, About, Acquired, Begin, Booked, Claim, Delta, Engine, Error, Fence, Held, Holder, Holding, Kept, Key,
+    Kind, Lease, Listed, Nonce, OnUnknown, Owner, RecordState, Renewed, Replaced, Scope, Shared, SharedRate, Started,
+    Stored, Time, Version, Versioned,
     engine::polled,
+    pace::Asked,
     race::race,
     rules::{self, REMEMBERED},
     time::millis,
@@ -83,6 +84,13 @@ impl Postgres {
 
 fn shared(row: &Row, first: usize) -> Result<Shared, Error> {
     let held: Option<bool> = get(row, first + 8)?;
+    let rate = match get::<Option<i64>>(row, first + 10)? {
+        None => None,
+        Some(gap) => {
+            let burst = u32::try_from(unsigned(row, first + 11)?).map_err(|_| fault::nonsense())?;
+            Some(SharedRate { gap: Duration::from_nanos(u64::try_from(gap).unwrap_or(0)), burst })
+        }
+    };
     Ok(Shared {
         calls: unsigned(row, first)?,
         retries: unsigned(row, first + 1)?,
@@ -94,6 +102,9 @@ fn shared(row: &Row, first: usize) -> Result<Shared, Error> {
         open_calls: unsigned(row, first + 7)?,
         held: held.map(|is_open| if is_open { Held::Open } else { Held::Closed }),
         now: Time(unsigned(row, first + 9)?),
+        rate,
+        permits: unsigned(row, first + 12)?,
+        booked: Booked::default(),
     })
 }
 
@@ -234,10 +245,20 @@ impl Engine for Postgres {
         let mut params: Vec<Param<'_>> = vec![(&name, Type::BYTEA), (&process, Type::BYTEA)];
         params.extend(numbers.iter().map(|number| (number as &(dyn ToSql + Sync), Type::INT8)));
         params.extend([(&delta.is_open as &(dyn ToSql + Sync), Type::BOOL), (&delta.is_last, Type::BOOL)]);
-        let sql = "SELECT * FROM relent_merge($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS told (calls bigint,
-            retries bigint, successes bigint, failures bigint, run bigint, processes bigint, open bigint,
-            open_calls bigint, held boolean, now_ms bigint)";
-        shared(&self.row(sql, &params).await?, 0)
+        let asked = delta.booking.as_ref().map(Asked::of);
+        let booking = asked.map(|Asked { gap, burst, ahead, permits, within, back }| {
+            [gap, burst.into(), ahead, permits.into(), within, back.into()].map(signed)
+        });
+        let booking: [Option<i64>; 6] = booking.map_or([None; 6], |numbers| numbers.map(Some));
+        params.extend(booking.iter().map(|number| (number as &(dyn ToSql + Sync), Type::INT8)));
+        let sql =
+            "SELECT * FROM relent_merge_and_book($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+            $16, $17)";
+        let row = self.row(sql, &params).await?;
+        let small = |column| u32::try_from(unsigned(&row, column)?).map_err(|_| fault::nonsense());
+        let booked =
+            Booked { permits: small(13)?, at_once: small(14)?, wait: Duration::from_nanos(unsigned(&row, 15)?) };
+        Ok(Shared { booked, ..shared(&row, 0)? })
     }
 
     async fn hold(&self, upstream: &Key, held: Option<Held>) -> Result<(), Error> {
@@ -274,8 +295,8 @@ impl Engine for Postgres {
                 "SELECT scope, key, expires FROM relent_seen WHERE expires > relent_now() ORDER BY scope, key LIMIT $1"
             }
             Kind::Upstreams => {
-                "SELECT u.name, told.* FROM relent_upstream u, relent_shared(u.name, relent_now(), 10) told
-                ORDER BY u.name LIMIT $1"
+                "SELECT u.name, told.*, rate.* FROM relent_upstream u, relent_shared(u.name, relent_now(), 10) told,
+                relent_rate(u.name, relent_now(), 10) rate ORDER BY u.name LIMIT $1"
             }
         };
         let rows = self.rows(sql, &[(&most, Type::INT8)]).await?;

@@ -24,8 +24,11 @@ use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, 
 use std::{fmt, sync::Arc, time::Duration};
 use tokio_postgres::types::Type;
 
+/// What each version adds to the one before; the first to an empty database. Only ever added to.
+const STEPS: [&str; 2] = [include_str!("schema-1.sql"), include_str!("schema-2.sql")];
+
 /// The version of the tables that this build makes and reads.
-const VERSION: i32 = 1;
+const VERSION: i32 = STEPS.len() as i32;
 
 /// How many connections there are at most, unless it is said otherwise.
 const CONNECTIONS: usize = 16;
@@ -164,8 +167,9 @@ impl Postgres {
                 let what = format!("the store has tables of version {version}, and this relent knows {VERSION}");
                 Err(Error::new(ErrorKind::TooNew, what).hint("use the newer relent that made it"))
             }
-            _ => {
-                let schema = self.named(include_str!("schema.sql"));
+            from => {
+                let from = from.and_then(|from| usize::try_from(from).ok()).unwrap_or(0);
+                let schema = self.named(&STEPS[from.min(STEPS.len())..].concat());
                 let client = self.client().await?;
                 // One text is one transaction: all of it or nothing.
                 client.batch_execute(&schema).await.map_err(|err| self.fault(&err))

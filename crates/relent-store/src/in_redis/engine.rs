@@ -2,10 +2,11 @@
 
 use super::{Redis, nonsense};
 use crate::{
-    Abandon, About, Acquired, Begin, Claim, Delta, Engine, Error, Fence, Held, Holder, Holding, Kept, Key, Kind, Lease,
-    Listed, Nonce, OnUnknown, Owner, RecordState, Renewed, Replaced, Scope, Shared, Started, Stored, Time, Version,
-    Versioned,
+    Abandon, About, Acquired, Begin, Booked, Claim, Delta, Engine, Error, Fence, Held, Holder, Holding, Kept, Key,
+    Kind, Lease, Listed, Nonce, OnUnknown, Owner, RecordState, Renewed, Replaced, Scope, Shared, SharedRate, Started,
+    Stored, Time, Version, Versioned,
     engine::polled,
+    pace::Asked,
     race::race,
     rules::{self, REMEMBERED},
     time::millis,
@@ -74,10 +75,11 @@ impl Redis {
         self.named("freed", None, name)
     }
 
-    fn upstream(&self, name: &Key) -> [String; 3] {
+    fn upstream(&self, name: &Key) -> [String; 4] {
         let upstream = self.named("upstream", None, name);
         let (seconds, processes) = (format!("{upstream}:seconds"), format!("{upstream}:processes"));
-        [upstream, seconds, processes]
+        let permits = format!("{upstream}:permits");
+        [upstream, seconds, processes, permits]
     }
 
     async fn told(&self, delta: &Delta, is_question: bool) -> Result<Shared, Error> {
@@ -92,12 +94,20 @@ impl Redis {
         for flag in [delta.is_open, delta.is_last, is_question] {
             script.arg(u8::from(flag));
         }
+        if let Some(Asked { gap, burst, ahead, permits, within, back }) = delta.booking.as_ref().map(Asked::of) {
+            script.arg(gap).arg(burst).arg(ahead).arg(permits).arg(within).arg(back);
+        }
         let answer: Fields = self.run(&script).await?;
         let field = |nth: usize| number(answer.get(nth));
         let held = match answer.get(8).map(Vec::as_slice) {
             Some(b"open") => Some(Held::Open),
             Some(b"closed") => Some(Held::Closed),
             _ => None,
+        };
+        let small = |nth: usize| field(nth).and_then(|number| u32::try_from(number).map_err(|_| nonsense()));
+        let rate = match optional(answer.get(10))? {
+            Some(gap) => Some(SharedRate { gap: Duration::from_nanos(gap), burst: small(11)? }),
+            None => None,
         };
         Ok(Shared {
             calls: field(0)?,
@@ -109,6 +119,9 @@ impl Redis {
             open: field(6)?,
             open_calls: field(7)?,
             held,
+            rate,
+            permits: field(12)?,
+            booked: Booked { permits: small(13)?, at_once: small(14)?, wait: Duration::from_nanos(field(15)?) },
             now: time(answer.get(9))?,
         })
     }
@@ -204,6 +217,7 @@ impl Redis {
                     run: 0,
                     is_open: false,
                     is_last: false,
+                    booking: None,
                 };
                 let shared = self.told(&question, true).await?;
                 Ok(Some(Listed::Upstream { name, shared }))

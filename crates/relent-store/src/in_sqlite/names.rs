@@ -51,6 +51,12 @@ statements! {
         failures = failures + excluded.failures",
     sum_seconds: "SELECT IFNULL(SUM(calls), 0), IFNULL(SUM(retries), 0), IFNULL(SUM(successes), 0),
         IFNULL(SUM(failures), 0) FROM relent_upstream_second WHERE name = ? AND second BETWEEN ? AND ?",
+    get_rate: "SELECT gap, burst, owed, at_ms FROM relent_upstream_rate WHERE name = ?",
+    put_rate: "INSERT OR REPLACE INTO relent_upstream_rate (name, gap, burst, owed, at_ms) VALUES (?, ?, ?, ?, ?)",
+    add_permits: "INSERT INTO relent_upstream_permits (name, second, permits) VALUES (?1, ?2, MAX(0, ?3))
+        ON CONFLICT (name, second) DO UPDATE SET permits = MAX(0, permits + ?3)",
+    sum_permits: "SELECT IFNULL(SUM(permits), 0) FROM relent_upstream_permits WHERE name = ? AND second BETWEEN ? AND ?",
+    old_permits: "DELETE FROM relent_upstream_permits WHERE name = ? AND second < ?",
     old_seconds: "DELETE FROM relent_upstream_second WHERE name = ? AND second < ?",
     get_run: "SELECT run, held FROM relent_upstream WHERE name = ?",
     put_run: "INSERT INTO relent_upstream (name, run, held) VALUES (?, ?, NULL)

@@ -2,10 +2,13 @@
 
 use super::{Names, fault, writer::Tx};
 use crate::{
-    Delta, Error, Fence, Fingerprint, Held, Key, Nonce, NotAKey, Owner, Scope, Shared, Stored, Time, Version,
+    Booked, Delta, Error, Fence, Fingerprint, Held, Key, Nonce, NotAKey, Owner, Scope, Shared, SharedRate, Stored,
+    Time, Version,
+    pace::{Asked, Pace},
     rules::{self, Change, Counts, LeaseRow, Process, Record, SeenRow, ValueRow},
 };
 use rusqlite::{OptionalExtension, Params, Row, params, types::Type};
+use std::time::Duration;
 
 /// SQLite's integers have a sign; ours are below 2^63.
 pub(super) fn signed(number: u64) -> i64 {
@@ -181,7 +184,8 @@ impl Tx<'_> {
         let old = self.one(&names.get_process, params![name, process], |row| {
             Ok(Process { seq: unsigned(row, 0)?, seen: time(row, 1)?, is_open: row.get(2)?, calls: unsigned(row, 3)? })
         })?;
-        if old.is_none_or(|old| old.seq < delta.seq) {
+        let is_new = old.is_none_or(|old| old.seq < delta.seq);
+        if is_new {
             let counts = [delta.calls, delta.retries, delta.successes, delta.failures].map(signed);
             let [calls, retries, successes, failures] = counts;
             let second = signed(now.0 / 1000);
@@ -199,7 +203,25 @@ impl Tx<'_> {
         let hour = now.0.saturating_sub(3_600_000);
         self.write(&names.old_seconds, params![name, signed(hour.div_ceil(1000))])?;
         self.write(&names.old_processes, params![name, signed(hour)])?;
-        self.shared(names, &delta.upstream, rules::window(delta))
+        let booked = self.book(names, delta, is_new)?;
+        Ok(Shared { booked, ..self.shared(names, &delta.upstream, rules::window(delta))? })
+    }
+
+    fn book(&self, names: &Names, delta: &Delta, is_new: bool) -> Result<Booked, Error> {
+        let Some(asked) = delta.booking.as_ref().map(Asked::of) else { return Ok(Booked::default()) };
+        let asked = if is_new { asked } else { asked.looks() };
+        let (name, now) = (delta.upstream.as_bytes(), self.now.time);
+        let pace = self.one(&names.get_rate, [name], |row| Ok(Pace { owed: unsigned(row, 2)?, at: time(row, 3)? }))?;
+        let (pace, booked) = pace.unwrap_or_default().book(now, &asked);
+        let row = params![name, signed(asked.gap), asked.burst, signed(pace.owed), signed(pace.at.0)];
+        self.write(&names.put_rate, row)?;
+        let second = now.0 / 1000;
+        let taken = i64::from(booked.permits) - i64::from(asked.back);
+        if taken != 0 {
+            self.write(&names.add_permits, params![name, signed(second), taken])?;
+        }
+        self.write(&names.old_permits, params![name, signed(second.saturating_sub(3600))])?;
+        Ok(booked)
     }
 
     pub(super) fn shared(&self, names: &Names, upstream: &Key, window: u64) -> Result<Shared, Error> {
@@ -208,9 +230,20 @@ impl Tx<'_> {
         let first = (second + 1).saturating_sub(window);
         let counts = self.one(&names.sum_seconds, params![name, signed(first), signed(second)], |row| {
             let (calls, retries) = (unsigned(row, 0)?, unsigned(row, 1)?);
-            Ok(Counts { calls, retries, successes: unsigned(row, 2)?, failures: unsigned(row, 3)? })
+            Ok(Counts { calls, retries, successes: unsigned(row, 2)?, failures: unsigned(row, 3)?, permits: 0 })
         })?;
-        let Counts { calls, retries, successes, failures } = counts.unwrap_or_default();
+        let Counts { calls, retries, successes, failures, .. } = counts.unwrap_or_default();
+        let rate = self.one(&names.get_rate, [name], |row| {
+            let (gap, burst) = (Duration::from_nanos(unsigned(row, 0)?), row.get(1)?);
+            Ok(SharedRate { gap, burst })
+        })?;
+        let permits = match rate {
+            None => 0,
+            Some(_) => {
+                let within = params![name, signed(first), signed(second)];
+                self.one(&names.sum_permits, within, |row| unsigned(row, 0))?.unwrap_or(0)
+            }
+        };
         let recent = signed(now.0.saturating_sub(window * 1000));
         let processes = self.one(&names.sum_processes, params![name, recent], |row| {
             Ok((unsigned(row, 0)?, unsigned(row, 1)?, unsigned(row, 2)?))
@@ -220,6 +253,8 @@ impl Tx<'_> {
         let (run, held) = kept.unwrap_or_default();
         let held = held.map(|is_open| if is_open { Held::Open } else { Held::Closed });
         let open_calls = open_calls.min(calls);
-        Ok(Shared { calls, retries, successes, failures, run, processes, open, open_calls, held, now })
+        let booked = Booked::default();
+        let counts = Shared { calls, retries, successes, failures, run, ..Shared::default() };
+        Ok(Shared { processes, open, open_calls, held, rate, permits, booked, now, ..counts })
     }
 }

@@ -5,7 +5,8 @@ use crate::{Error, ErrorKind};
 use rusqlite::Connection;
 
 /// What each version adds to the one before; the first to an empty file. Only ever added to.
-const STEPS: &[&str] = &["
+pub(super) const STEPS: &[&str] = &[
+    "
 CREATE TABLE relent_meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO relent_meta VALUES ('version', 0), ('fence', 0);
 CREATE TABLE relent_once (
@@ -39,7 +40,17 @@ CREATE TABLE relent_upstream_process (
     calls INTEGER NOT NULL,
     PRIMARY KEY (name, process)
 ) WITHOUT ROWID;
-"];
+",
+    "
+CREATE TABLE relent_upstream_rate (
+    name BLOB PRIMARY KEY, gap INTEGER NOT NULL, burst INTEGER NOT NULL, owed INTEGER NOT NULL, at_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE relent_upstream_permits (
+    name BLOB NOT NULL, second INTEGER NOT NULL, permits INTEGER NOT NULL,
+    PRIMARY KEY (name, second)
+) WITHOUT ROWID;
+",
+];
 
 /// The version that this build makes and reads.
 pub(super) const VERSION: u32 = STEPS.len() as u32;

@@ -57,7 +57,25 @@ fn a_newer_file_is_refused_and_an_empty_one_is_made() {
     conn.execute("UPDATE relent_meta SET value = 99 WHERE name = 'version'", []).unwrap();
     let error = Sqlite::open(&path).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooNew);
-    assert_eq!(error.to_string(), "the store has tables of version 99, and this relent knows 1");
+    assert_eq!(error.to_string(), "the store has tables of version 99, and this relent knows 2");
+}
+
+/// A file of the first version becomes one of this, and keeps what is in it; who has it open goes on.
+#[tokio::test]
+async fn a_file_of_the_first_version_becomes_one_of_this() {
+    let folder = folder();
+    let path = folder.path().join("state.db");
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(schema::STEPS[0]).unwrap();
+    old.execute_batch("UPDATE relent_meta SET value = 1 WHERE name = 'version'").unwrap();
+    let put = "INSERT INTO relent_value VALUES (?, 7, x'00112233445566778899aabbccddeeff', 0, x'6b657074')";
+    old.execute(put, [b"a"]).unwrap();
+    let store = Store::new(Sqlite::open(&path).unwrap());
+    assert_eq!(store.read(&Key::new("a").unwrap()).await.unwrap().value.as_deref(), Some(&b"kept"[..]));
+    assert_eq!(store.about().await.unwrap().schema, Some(2));
+    old.execute(put, [b"b"]).unwrap();
+    assert!(store.read(&Key::new("b").unwrap()).await.unwrap().value.is_some());
+    conformance::check(store.engine()).await.unwrap();
 }
 
 #[test]

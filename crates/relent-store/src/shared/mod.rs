@@ -1,13 +1,18 @@
 //! An upstream that many processes share.
 
 mod ledger;
+mod pacing;
 
-use self::ledger::{Counted, Ledger};
-use crate::{Delta, Engine, Error, Held, Key, Nonce, Notice, Shared, Store};
-use relent::{BreakerState, Budget, SystemTimer, Timer, Upstream};
+use self::{
+    ledger::{Counted, Ledger},
+    pacing::{Pacing, SOON},
+};
+use crate::{Delta, Engine, Error, Held, Key, Nonce, Notice, Shared, SharedRate, Store, race::race};
+use relent::{BreakerState, Budget, Limit, LimitSettings, SystemTimer, Timer, Upstream, rng};
 use std::{
     fmt,
     ops::Deref,
+    pin::pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -42,6 +47,10 @@ pub struct Sharing {
     /// The breaker opens for all after so many failures in a row, of whichever processes, until there was none for a
     /// [`window`](Sharing::window): for processes too short to have a breaker of their own. `None` by default.
     pub in_a_row: Option<u64>,
+    /// Whether a [rate](Limit::rate) of the upstream is one for all processes: `true` by default. Each books from the store what it
+    /// used since the last merge, and one permit more; so all together make no more attempts than it says, over the time between
+    /// two merges. Where nobody called for a while, the first waits some milliseconds for its permit.
+    pub rate: bool,
     /// How often processes tell each other: a tenth of a second by default, at least a hundredth.
     pub every: Duration,
 }
@@ -54,12 +63,17 @@ impl Default for Sharing {
             window: Duration::from_secs(10),
             quorum: 0.5,
             in_a_row: None,
+            rate: true,
             every: EVERY,
         }
     }
 }
 
 impl Sharing {
+    fn interval(&self) -> Duration {
+        self.every.max(SOON)
+    }
+
     fn window_seconds(&self) -> f64 {
         crate::rules::seconds(self.window) as f64
     }
@@ -92,7 +106,7 @@ impl Sharing {
     }
 }
 
-/// An upstream whose budget and breaker are shared by all processes that give it the same name in the same store. Made by
+/// An upstream whose budget, breaker and rate are shared by all processes that give it the same name in the same store. Made by
 /// [`Store::share`].
 ///
 /// A decision never waits: each process decides by what it last knew, and tells the others every tenth of a second. When the store is
@@ -124,6 +138,7 @@ struct Teller<E: Engine> {
     sharing: Sharing,
     upstream: Arc<Upstream>,
     ledger: &'static Ledger,
+    pacing: Option<&'static Pacing>,
     told: Mutex<Told>,
 }
 
@@ -141,8 +156,9 @@ struct Told {
 }
 
 impl<E: Engine> Store<E> {
-    /// Shares an upstream's budget and breaker with all processes that give it this name in this store. `upstream` has what this
-    /// process has of its own: a breaker, which votes, a limit, a hedge. Its budget is replaced by the shared one.
+    /// Shares an upstream's budget, breaker and rate with all processes that give it this name in this store. `upstream` has what
+    /// this process has of its own: a breaker, which votes, a limit of what is in flight, a hedge. Its budget is replaced by the
+    /// shared one; a [rate](Limit::rate) is that of all together, [unless](Sharing::rate) it is not to be shared.
     ///
     /// What is counted is told on the tokio runtime this is called on. A few words of memory stay for each upstream that is shared,
     /// until the process ends.
@@ -168,7 +184,9 @@ impl<E: Engine> Store<E> {
     pub async fn share(&self, name: &Key, upstream: Upstream, sharing: Sharing) -> Result<SharedUpstream<E>, Error> {
         // A budget of one's own lives as long as the program.
         let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new(sharing.ratio)));
-        let upstream = Arc::new(upstream.budget(Budget::custom(ledger)));
+        let upstream = upstream.budget(Budget::custom(ledger));
+        let (upstream, pacing) = if sharing.rate { paced(upstream, sharing.interval()) } else { (upstream, None) };
+        let upstream = Arc::new(upstream);
         let teller = Arc::new(Teller {
             store: self.clone(),
             name: name.clone(),
@@ -176,6 +194,7 @@ impl<E: Engine> Store<E> {
             sharing,
             upstream: upstream.clone(),
             ledger,
+            pacing,
             told: Mutex::default(),
         });
         teller.tell(false).await?;
@@ -185,6 +204,16 @@ impl<E: Engine> Store<E> {
         });
         Ok(SharedUpstream { upstream, teller, telling })
     }
+}
+
+/// The same with a rate whose permits come from all, if it has a rate.
+fn paced(upstream: Upstream, every: Duration) -> (Upstream, Option<&'static Pacing>) {
+    let settings = upstream.its_limit().map(Limit::settings);
+    let Some(settings @ LimitSettings::Rate { rate, per, burst }) = settings else { return (upstream, None) };
+    let Ok(limit) = settings.limit() else { return (upstream, None) };
+    let gap = Duration::from_nanos(per.as_nanos().div_ceil(rate.into()) as u64);
+    let pacing: &'static Pacing = Box::leak(Box::new(Pacing::new(SharedRate { gap, burst }, every)));
+    (upstream.limit(limit.granted_by(pacing)), Some(pacing))
 }
 
 impl<E: Engine> SharedUpstream<E> {
@@ -225,9 +254,21 @@ impl<E: Engine> Teller<E> {
     }
 
     async fn run(&self) {
-        let every = self.sharing.every.max(Duration::from_millis(10));
+        let every = self.sharing.interval();
         loop {
-            SystemTimer.sleep(every).await;
+            match self.pacing {
+                None => SystemTimer.sleep(every).await,
+                Some(pacing) => {
+                    // Not in step with others, so that nobody always comes first to what they share.
+                    let fifth = u64::try_from(every.as_nanos() / 5).unwrap_or(u64::MAX);
+                    let time = every - every / 10 + Duration::from_nanos(rng::scale(SystemTimer.seed(), fifth));
+                    let wanted = async {
+                        SystemTimer.sleep(SOON).await;
+                        pacing.wanted.notified().await;
+                    };
+                    race(pin!(SystemTimer.sleep(time)), pin!(wanted)).await;
+                }
+            }
             if self.tell(false).await.is_err() {
                 self.go_on_alone(every);
             }
@@ -260,6 +301,7 @@ impl<E: Engine> Teller<E> {
             run,
             is_open,
             is_last,
+            booking: self.pacing.map(|pacing| pacing.booking(is_last)),
         };
         told.pending = Some(delta.clone());
         delta
@@ -304,6 +346,9 @@ impl<E: Engine> Teller<E> {
             (_, None) => drop(self.upstream.release()),
         }
         self.ledger.set(self.sharing.share(shared));
+        if let Some(pacing) = self.pacing {
+            pacing.learn(SystemTimer.now(), shared.booked, shared.processes);
+        }
         if was_alone {
             self.store.tell(Notice::Together(self.name.to_string()));
         }

@@ -12,6 +12,6 @@ pub use self::{
     idempotency::{Abandon, Begin, Claim, Kept, OnUnknown, Started, Stored},
     lease::{Acquired, Holder, Holding, Lease, Owner, Renewed},
     name::{Key, MAX_KEY, MAX_SCOPE, NotAKey, Scope},
-    shared::{Delta, Held, Shared},
+    shared::{Booked, Booking, Delta, Held, Shared, SharedRate},
     version::{Replaced, Version, Versioned},
 };

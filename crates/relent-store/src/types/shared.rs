@@ -30,6 +30,61 @@ pub struct Delta {
     pub is_open: bool,
     /// Whether the process says goodbye: it has no vote any more; what it did still counts.
     pub is_last: bool,
+    /// What it asks of a rate that all processes share.
+    pub booking: Option<Booking>,
+}
+
+/// A rate that processes share: a permit each `gap`, and `burst` of them at once after as many have not been used.
+///
+/// ```
+/// use relent_store::SharedRate;
+/// use std::time::Duration;
+///
+/// let hundred_a_second = SharedRate { gap: Duration::from_millis(10), burst: 1 };
+/// assert_eq!(hundred_a_second.per_second(), 100.0);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedRate {
+    /// From one permit to the next: a nanosecond to a day; what is less or more counts as these.
+    pub gap: Duration,
+    /// How many permits may come at once, 1 or more.
+    pub burst: u32,
+}
+
+impl SharedRate {
+    /// Permits a second.
+    pub fn per_second(&self) -> f64 {
+        1.0 / self.gap.max(Duration::from_nanos(1)).as_secs_f64()
+    }
+}
+
+/// What a process asks of a shared rate. Processes should agree on the rate; where they do not, each permit is paid for with the
+/// gap of who takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Booking {
+    /// The rate.
+    pub rate: SharedRate,
+    /// How many permits it would use.
+    pub permits: u32,
+    /// How long it would wait for the last of them, up to 26 days.
+    pub within: Duration,
+    /// How many that it booked before and did not use go back.
+    pub back: u32,
+}
+
+/// What a process may use of a shared rate. The permits that are not there at once come `wait` from now on, and then one each
+/// gap.
+///
+/// A delta that was merged before books nothing, so what an answer that was lost had booked is lost, too: attempts may be
+/// fewer than the rate, and never more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Booked {
+    /// Permits, those that come later included.
+    pub permits: u32,
+    /// How many of them may be used now.
+    pub at_once: u32,
+    /// When the next one after these comes; where there are none, when one could be had.
+    pub wait: Duration,
 }
 
 /// What all processes together know of an upstream.
@@ -53,6 +108,12 @@ pub struct Shared {
     pub open_calls: u64,
     /// Whether somebody holds it open or closed by hand.
     pub held: Option<Held>,
+    /// The rate that somebody asked of last, if anybody did.
+    pub rate: Option<SharedRate>,
+    /// Permits of it that were booked in the window, less those that came back in the same second.
+    pub permits: u64,
+    /// What was booked by the delta that this answers.
+    pub booked: Booked,
     /// The store's time.
     pub now: Time,
 }

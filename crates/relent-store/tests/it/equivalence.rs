@@ -3,8 +3,9 @@
 use crate::servers::{PostgresServer, RedisServer};
 use proptest::{prelude::*, test_runner::TestRunner};
 use relent_store::{
-    Abandon, Acquired, Any, Begin, Claim, Clock, Engine, Fence, Fingerprint, Holding, Kept, Key, Lease, Memory, Nonce,
-    OnUnknown, Owner, Renewed, Replaced, Scope, Started, Stored, Time, Version, Versioned,
+    Abandon, Acquired, Any, Begin, Booked, Booking, Claim, Clock, Delta, Engine, Fence, Fingerprint, Holding, Kept,
+    Key, Lease, Memory, Nonce, OnUnknown, Owner, Renewed, Replaced, Scope, SharedRate, Started, Stored, Time, Version,
+    Versioned,
     in_sqlite::{Durability, SqliteSettings},
 };
 use std::time::Duration;
@@ -23,6 +24,7 @@ enum Op {
     Read { key: u8 },
     Replace { key: u8, version: usize, nonce: u8, removes: bool },
     FirstTime { key: u8, nonce: u8 },
+    Book { process: u8, seq: u8, permits: u8, back: u8, gaps: u8 },
     Wait { seconds: u8 },
 }
 
@@ -43,7 +45,9 @@ fn op() -> impl Strategy<Value = Op> {
         1 => small.clone().prop_map(|key| Op::Read { key }),
         3 => (small.clone(), which, nonce.clone(), any::<bool>())
             .prop_map(|(key, version, nonce, removes)| Op::Replace { key, version, nonce, removes }),
-        1 => (small, nonce).prop_map(|(key, nonce)| Op::FirstTime { key, nonce }),
+        1 => (small, nonce.clone()).prop_map(|(key, nonce)| Op::FirstTime { key, nonce }),
+        3 => (nonce, 1u8..40, 0u8..9, 0u8..4, 0u8..3)
+            .prop_map(|(process, seq, permits, back, gaps)| Op::Book { process, seq, permits, back, gaps }),
         1 => (0u8..30).prop_map(|seconds| Op::Wait { seconds }),
     ]
 }
@@ -141,6 +145,31 @@ async fn answers<E: Engine>(engine: &E, clock: Option<&Clock>, run: Nonce, ops: 
             }
             Op::FirstTime { key, nonce } => {
                 format!("{}", engine.first_time(&scope, &key_of(key), LONG, nonce_of(nonce)).await.unwrap())
+            }
+            Op::Book { process, seq, permits, back, gaps } => {
+                // Where the clock cannot be moved, no permit comes by itself while the test runs.
+                let rate = SharedRate { gap: if clock.is_some() { Duration::from_secs(7) } else { LONG }, burst: 4 };
+                let (permits, within, back) = (permits.into(), rate.gap * u32::from(gaps) * 3 / 2, back.into());
+                let delta = Delta {
+                    upstream: key_of(0),
+                    process: nonce_of(process),
+                    seq: seq.into(),
+                    window: Duration::from_secs(3600),
+                    calls: seq.into(),
+                    retries: 1,
+                    successes: u64::from(seq % 3),
+                    failures: 2,
+                    run: 1,
+                    is_open: seq % 5 == 0,
+                    is_last: false,
+                    booking: Some(Booking { rate, permits, within, back }),
+                };
+                let told = engine.merge(&delta).await.unwrap();
+                let counts = (told.calls, told.retries, told.successes, told.failures, told.run);
+                // What comes back in another second than it was booked in is not taken off.
+                let permits = clock.map(|_| told.permits);
+                let Booked { permits: booked, at_once, wait } = told.booked;
+                format!("{counts:?} {} {} {permits:?} {booked} {at_once} {:?}", told.processes, told.open, time(wait))
             }
             Op::Wait { seconds } => {
                 if let Some(clock) = clock {

@@ -101,6 +101,25 @@ async fn tables_in_postgres_are_made_once_by_whoever_is_first() {
     }
 }
 
+/// Many at once bring the tables of the first version to this one, and nothing of it is lost.
+#[tokio::test]
+async fn a_postgres_store_of_the_first_version_becomes_one_of_this() {
+    let server = PostgresServer::start();
+    drop(opened(&server).await);
+    let (client, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public").await.unwrap();
+    client.batch_execute(include_str!("../../src/in_postgres/schema-1.sql")).await.unwrap();
+    client.batch_execute("INSERT INTO relent_value VALUES ('a', 7, '0123456789abcdef', 0, 'kept')").await.unwrap();
+    let url = server.url();
+    let opened = tokio::join!(Store::open(&url), Store::open(&url), Store::open(&url));
+    for store in [opened.0.unwrap(), opened.1.unwrap(), opened.2.unwrap()] {
+        assert_eq!(store.read(&Key::new("a").unwrap()).await.unwrap().value.as_deref(), Some(&b"kept"[..]));
+        assert_eq!(store.about().await.unwrap().schema, Some(2));
+    }
+    conformance::check(Store::open(&url).await.unwrap().engine()).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_newer_postgres_store_is_refused_and_a_missing_database_named() {
     let server = PostgresServer::start();

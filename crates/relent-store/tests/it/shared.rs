@@ -1,7 +1,7 @@
 //! An upstream that many processes share. Here each is a share of its own in one process, which is all the same to the store.
 
-use relent::{Breaker, BreakerState, Policy, Reason, Upstream};
-use relent_store::{Engine, Held, Key, Memory, Notice, SharedUpstream, Sharing, Store};
+use relent::{Breaker, BreakerState, Limit, Policy, Reason, Upstream};
+use relent_store::{Engine, Held, Key, Memory, Notice, SharedRate, SharedUpstream, Sharing, Store};
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -99,6 +99,99 @@ async fn processes_too_short_for_a_breaker_have_one_together() {
     bank.leave().await.unwrap();
     let bank = shared(&store, Some(Breaker::consecutive(1000)), sharing).await;
     assert_eq!(bank.known().run, 0);
+}
+
+/// Calls on some of the shares, as fast as they are let through, for so long. When each went.
+async fn flood<E: Engine>(banks: &[&SharedUpstream<E>], long: Duration) -> Vec<Duration> {
+    let begin = tokio::time::Instant::now();
+    let went: Arc<Mutex<Vec<Duration>>> = Arc::default();
+    let mut callers = tokio::task::JoinSet::new();
+    for bank in banks {
+        let (bank, went) = (Arc::clone(bank), went.clone());
+        callers.spawn(async move {
+            while begin.elapsed() < long {
+                let call = Policy::immediate().max_attempts(1).on(bank.clone()).retry(async |_| {
+                    went.lock().unwrap().push(begin.elapsed());
+                    Ok::<_, String>(())
+                });
+                call.await.unwrap();
+            }
+        });
+    }
+    while callers.join_next().await.is_some() {}
+    let mut went = std::mem::take(&mut *went.lock().unwrap());
+    went.retain(|at| *at < long);
+    went.sort();
+    went
+}
+
+/// The most that went in any time so long.
+fn most_in(went: &[Duration], long: Duration) -> usize {
+    let ends = went.iter().enumerate().map(|(nth, at)| went[nth..].iter().take_while(|to| **to < *at + long).count());
+    ends.max().unwrap_or(0)
+}
+
+async fn paced<E: Engine>(store: &Store<E>, sharing: Sharing) -> SharedUpstream<E> {
+    let upstream = Upstream::new("bank").limit(Limit::rate(100).burst(5));
+    store.share(&name(), upstream, sharing).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_is_one_for_all() {
+    let store = Store::new(Memory::new());
+    let mut banks = vec![];
+    for _ in 0..10 {
+        banks.push(paced(&store, Sharing::default()).await);
+    }
+    let all: Vec<_> = banks.iter().collect();
+    let went = flood(&all, 20 * SEC).await;
+    assert!((1900..=2005).contains(&went.len()), "a hundred a second: {}", went.len());
+    let most = most_in(&went, SEC);
+    assert!(most <= 100 + 5 + 20, "{most} in a second, and what was booked for two intervals");
+    // One alone has all of it, though the others are there.
+    let went = flood(&all[..1], 10 * SEC).await;
+    assert!((900..=1005).contains(&went.len()), "{}", went.len());
+    let known = banks[3].merge().await.unwrap();
+    assert_eq!(known.rate, Some(SharedRate { gap: Duration::from_millis(10), burst: 5 }));
+    assert!((900..=1005).contains(&known.permits), "{known:?}");
+    // And each has its part.
+    let parts = [flood(&all[..5], 10 * SEC), flood(&all[5..], 10 * SEC)].map(Box::pin);
+    let [one, two] = parts;
+    let (one, two) = tokio::join!(one, two);
+    assert!(one.len() > 300 && two.len() > 300 && one.len() + two.len() <= 1010, "{} {}", one.len(), two.len());
+    // A rate that is not shared is each one's own.
+    let alone = Sharing { rate: false, ..Sharing::default() };
+    let own = [paced(&store, alone).await, paced(&store, alone).await];
+    let went = flood(&own.iter().collect::<Vec<_>>(), 10 * SEC).await;
+    assert!((1900..=2020).contains(&went.len()), "{}", went.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_was_idle_waits_some_milliseconds_and_who_leaves_gives_back() {
+    let store = Store::new(Memory::new());
+    let (bank, other) = (paced(&store, Sharing::default()).await, paced(&store, Sharing::default()).await);
+    tokio::time::sleep(5 * SEC).await;
+    let begin = tokio::time::Instant::now();
+    assert_eq!(call(&bank, true).await, Ok(()));
+    assert!(begin.elapsed() <= Duration::from_millis(20), "{:?}", begin.elapsed());
+    // A hundred a second are worth a minute's wait here, and no more than what the policy says.
+    let hasty = Policy::immediate().max_attempts(1).max_elapsed(Duration::from_millis(30));
+    let minute = Upstream::new("bank").limit(Limit::rate(1).per(60 * SEC));
+    let slow = store.share(&Key::new("slow").unwrap(), minute, Sharing::default()).await.unwrap();
+    assert_eq!(call(&slow, true).await, Ok(()));
+    tokio::time::sleep(SEC).await;
+    // It is asked for at once, and then it is known to take a minute.
+    let mut refused = 0;
+    for _ in 0..3 {
+        let begin = tokio::time::Instant::now();
+        let answer = hasty.on(Arc::clone(&slow)).retry(async |_| Ok::<_, String>(())).await;
+        refused += u32::from(answer.is_err_and(|err| err.reason == Reason::Shed));
+        assert!(begin.elapsed() <= Duration::from_millis(40), "{:?}", begin.elapsed());
+    }
+    assert_eq!(refused, 3);
+    let before = other.merge().await.unwrap().permits;
+    bank.leave().await.unwrap();
+    assert!(other.merge().await.unwrap().permits <= before);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,6 @@
--- KEYS: upstream, its seconds, its processes.
+-- KEYS: upstream, its seconds, its processes, its permits by second.
 -- ARGV: name, process, seq, window in seconds, calls, retries, successes, failures, run, is_open, is_last, whether it is only
--- a question.
+-- a question; and where a rate is booked from: gap, burst, ahead, permits, within, back (nanoseconds).
 local second, window = math.floor(now / 1000), tonumber(ARGV[4])
 
 local function numbers(packed)
@@ -19,7 +19,8 @@ local function pack(list)
 end
 
 local process = numbers(redis.call('HGET', KEYS[3], ARGV[2]))
-if ARGV[12] ~= '1' and (process[1] or 0) < tonumber(ARGV[3]) then
+local is_new = ARGV[12] ~= '1' and (process[1] or 0) < tonumber(ARGV[3])
+if is_new then
     local widest = math.max(window, tonumber(redis.call('HGET', KEYS[1], 'window')) or 0, 60)
     local counts = numbers(redis.call('HGET', KEYS[2], text(second)))
     if #counts == 0 then
@@ -27,6 +28,11 @@ if ARGV[12] ~= '1' and (process[1] or 0) < tonumber(ARGV[3]) then
         for _, old in ipairs(redis.call('HKEYS', KEYS[2])) do
             if tonumber(old) < second - widest then
                 redis.call('HDEL', KEYS[2], old)
+            end
+        end
+        for _, old in ipairs(redis.call('HKEYS', KEYS[4])) do
+            if tonumber(old) < second - widest then
+                redis.call('HDEL', KEYS[4], old)
             end
         end
         local all = redis.call('HGETALL', KEYS[3])
@@ -62,6 +68,36 @@ if ARGV[12] ~= '1' and (process[1] or 0) < tonumber(ARGV[3]) then
     end
 end
 
+-- The same as `Pace::book` of the other engines.
+local booked, at_once, wait = 0, 0, 0
+if ARGV[13] then
+    local gap, ahead, within = tonumber(ARGV[13]), tonumber(ARGV[15]), tonumber(ARGV[17])
+    local wanted, back = 0, 0
+    if is_new then
+        wanted, back = tonumber(ARGV[16]), tonumber(ARGV[18])
+    end
+    local pace = redis.call('HMGET', KEYS[1], 'owed', 'at')
+    local gone = math.max(0, now - (tonumber(pace[2] or '') or now)) * 1000000
+    local owed = math.max(0, (tonumber(pace[1] or '') or 0) - gone)
+    owed = math.max(0, owed - gap * back)
+
+    local function till(room)
+        return room < owed and 0 or math.floor((room - owed) / gap) + 1
+    end
+    booked = math.min(till(ahead + within), wanted)
+    at_once = math.min(till(ahead), booked)
+    wait = math.max(0, owed + at_once * gap - ahead)
+    if ARGV[12] ~= '1' then
+        redis.call('HSET', KEYS[1], 'owed', text(owed + booked * gap), 'at', text(now), 'gap', ARGV[13], 'burst', ARGV[14])
+        if booked ~= back then
+            local taken = (tonumber(redis.call('HGET', KEYS[4], text(second)) or '') or 0) + booked - back
+            redis.call('HSET', KEYS[4], text(second), text(math.max(0, taken)))
+        end
+        keep(KEYS[1], 86400000)
+        keep(KEYS[4], 86400000)
+    end
+end
+
 local sum, open, open_calls, processes = {0, 0, 0, 0}, 0, 0, 0
 local there = redis.call('HGETALL', KEYS[2])
 for nth = 1, #there, 2 do
@@ -82,6 +118,14 @@ for nth = 2, #all, 2 do
         end
     end
 end
-local kept = row(KEYS[1])
+local kept, permits = row(KEYS[1]), 0
+local taken = redis.call('HGETALL', KEYS[4])
+for nth = 1, #taken, 2 do
+    local at = tonumber(taken[nth])
+    if at > second - window and at <= second then
+        permits = permits + tonumber(taken[nth + 1])
+    end
+end
 return {text(sum[1]), text(sum[2]), text(sum[3]), text(sum[4]), kept.run or '0', text(processes), text(open),
-    text(math.min(open_calls, sum[1])), kept.held or '', text(now)}
+    text(math.min(open_calls, sum[1])), kept.held or '', text(now), kept.gap or '', kept.burst or '', text(permits), text(booked),
+    text(at_once), text(wait)}

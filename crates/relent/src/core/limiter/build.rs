@@ -1,8 +1,8 @@
 //! How a limit is made: its kind, and what more it is told.
 
 use super::{
-    Kind, Limit, aimd::Aimd, aws_adaptive::AwsAdaptive, concurrency::Concurrency, gradient::Gradient, rate::Rate,
-    settings::LimitSettings,
+    Kind, Limit, aimd::Aimd, aws_adaptive::AwsAdaptive, concurrency::Concurrency, gradient::Gradient, permits::Permits,
+    rate::Rate, settings::LimitSettings,
 };
 use crate::core::{settings::Invalid, time::nanos};
 use core::time::Duration;
@@ -63,6 +63,39 @@ impl Limit {
         match self.settings {
             LimitSettings::Rate { rate, burst, .. } => LimitSettings::Rate { rate, per, burst }.must(),
             _ => panic!("only a rate is over a time"),
+        }
+    }
+
+    /// A [`rate`](Limit::rate) whose permits somebody else grants: what it says is kept by [`Permits`], and only told here.
+    /// Said last: [`burst`](Limit::burst) and [`per`](Limit::per) make a limit that counts for itself.
+    ///
+    /// # Panics
+    ///
+    /// If the limit is no rate.
+    ///
+    /// ```
+    /// # use relent::{Limit, LimitAnswer, Permits, Timestamp};
+    /// # use std::time::Duration;
+    /// #[derive(Debug)]
+    /// struct Nobody;
+    ///
+    /// impl Permits for Nobody {
+    ///     fn book(&self, _: Timestamp, _: Duration) -> Result<Duration, Duration> {
+    ///         Err(Duration::from_secs(1))
+    ///     }
+    ///     fn give_back(&self, _: Timestamp) {}
+    ///     fn available(&self, _: Timestamp) -> u64 {
+    ///         0
+    ///     }
+    /// }
+    ///
+    /// let limit = Limit::rate(100).granted_by(&Nobody);
+    /// assert_eq!(limit.acquire(Timestamp::ZERO), LimitAnswer::Wait(Duration::from_secs(1)));
+    /// ```
+    pub const fn granted_by(self, rule: &'static dyn Permits) -> Limit {
+        match self.settings {
+            settings @ LimitSettings::Rate { .. } => Limit { settings, kind: Kind::Granted(rule) },
+            _ => panic!("only the permits of a rate can be granted by somebody else"),
         }
     }
 

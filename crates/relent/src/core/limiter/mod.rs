@@ -10,6 +10,7 @@ pub(crate) mod gradient;
 #[cfg(all(test, loom))]
 mod models;
 pub(crate) mod permit;
+pub(crate) mod permits;
 mod rate;
 pub(crate) mod settings;
 
@@ -20,6 +21,7 @@ use self::{
     aws_adaptive::{AwsAdaptive, AwsAdaptiveState},
     concurrency::Concurrency,
     gradient::Gradient,
+    permits::Permits,
     rate::Rate,
     settings::LimitSettings,
 };
@@ -57,6 +59,8 @@ pub struct Limit {
 #[derive(Debug)]
 enum Kind {
     Rate(Rate),
+    /// A rate whose permits somebody else counts.
+    Granted(&'static dyn Permits),
     Concurrency(Concurrency),
     Aimd(Aimd),
     Gradient(Gradient),
@@ -82,7 +86,7 @@ impl Limit {
     /// ```
     pub const fn name(&self) -> &'static str {
         match self.kind {
-            Kind::Rate(_) => "rate",
+            Kind::Rate(_) | Kind::Granted(_) => "rate",
             Kind::Concurrency(_) => "concurrency",
             Kind::Aimd(_) => "aimd",
             Kind::Gradient(_) => "gradient",
@@ -104,6 +108,7 @@ impl Limit {
     pub fn acquire(&self, now: Timestamp) -> LimitAnswer {
         match &self.kind {
             Kind::Rate(kind) => kind.acquire(now),
+            Kind::Granted(rule) => permits::acquire(*rule, now),
             Kind::Concurrency(kind) => kind.acquire(now),
             Kind::Aimd(kind) => kind.acquire(),
             Kind::Gradient(kind) => kind.acquire(),
@@ -127,6 +132,7 @@ impl Limit {
     pub fn book(&self, now: Timestamp, within: Duration) -> Option<Duration> {
         match &self.kind {
             Kind::Rate(kind) => kind.book(now, nanos(within)).ok().map(Duration::from_nanos),
+            Kind::Granted(rule) => rule.book(now, within).ok(),
             _ => match self.acquire(now) {
                 LimitAnswer::Granted => Some(Duration::ZERO),
                 LimitAnswer::Queue(_) => {
@@ -152,7 +158,7 @@ impl Limit {
     #[inline]
     pub fn release(&self, now: Timestamp, outcome: Outcome, latency: Duration) {
         match &self.kind {
-            Kind::Rate(_) => {}
+            Kind::Rate(_) | Kind::Granted(_) => {}
             Kind::Concurrency(kind) => kind.release(),
             Kind::Aimd(kind) => kind.release(now, outcome, latency),
             Kind::Gradient(kind) => kind.release(now, outcome, latency),
@@ -173,6 +179,7 @@ impl Limit {
     pub fn give_back(&self, now: Timestamp) {
         match &self.kind {
             Kind::Rate(kind) => kind.give_back(),
+            Kind::Granted(rule) => rule.give_back(now),
             Kind::Concurrency(kind) => kind.release(),
             Kind::Aimd(kind) => kind.flight.release(),
             Kind::Gradient(kind) => kind.flight.release(),
@@ -255,6 +262,11 @@ impl Limit {
                 rate: Some(1e9 / kind.gap as f64),
                 available: kind.available(now) as f64,
             },
+            Kind::Granted(rule) => {
+                let LimitSettings::Rate { rate, per, burst } = self.settings else { unreachable!() };
+                let (limit, rate) = (Some(f64::from(burst)), Some(f64::from(rate) / per.as_secs_f64()));
+                LimitSnapshot { limit, in_flight: None, queued: 0, rate, available: rule.available(now) as f64 }
+            }
             Kind::Concurrency(kind) => {
                 let LimitSettings::Concurrency { limit, .. } = self.settings else { unreachable!() };
                 in_flight(f64::from(limit), kind.in_flight(), kind.queued())
@@ -339,7 +351,7 @@ impl Limit {
             Kind::Concurrency(kind) => kind.reset(),
             Kind::Aimd(kind) => kind.flight.land(),
             Kind::Gradient(kind) => kind.flight.land(),
-            Kind::Rate(_) | Kind::AwsAdaptive(_) => {}
+            Kind::Rate(_) | Kind::Granted(_) | Kind::AwsAdaptive(_) => {}
         }
     }
 
@@ -355,6 +367,7 @@ impl Limit {
     pub fn reset(&self, now: Timestamp) {
         match &self.kind {
             Kind::Rate(kind) => kind.reset(),
+            Kind::Granted(_) => {}
             Kind::Concurrency(kind) => kind.reset(),
             Kind::Aimd(kind) => kind.reset(),
             Kind::Gradient(kind) => kind.reset(),

@@ -1,4 +1,4 @@
--- Version 1. Each operation is a function, so that it is one question and one answer, behind any pooler. The rules are those of
+-- Version 1, to which the files after it add. Each operation is a function, so that it is one question and one answer, behind any pooler. The rules are those of
 -- the engine's trait; the clock is the server's.
 CREATE TABLE relent_meta (version integer NOT NULL);
 INSERT INTO relent_meta VALUES (1);
