@@ -6,7 +6,13 @@ use crate::{
     race::{Either, race},
 };
 use relent::{Cancel, Decision, Policy, SystemTimer, Timer, Timestamp, Verdict};
-use std::{fmt, future::pending, pin::pin, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    future::pending,
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 use tokio::task::JoinHandle;
 
 /// A wish for a lease: made by [`Store::lease`], taken by [`acquire`](Leasing::acquire).
@@ -115,21 +121,28 @@ impl<E: Engine> Leasing<E> {
     ///
     /// [`LeaseError`].
     pub async fn acquire(self) -> Result<Guard<E>, LeaseError> {
-        let Leasing { store, lease, wait, cancel } = self;
-        let cancelled = async {
-            match &cancel {
-                Some(cancel) => cancel.cancelled().await,
-                None => pending().await,
-            }
-        };
-        let first = race(pin!(acquire(&store, &lease, wait)), pin!(cancelled)).await;
-        match first {
-            Either::First(acquired) => {
-                let (fence, asked) = acquired?;
-                Ok(Guard::new(store, lease, fence, asked))
-            }
-            Either::Second(()) => Err(LeaseError::Cancelled),
+        let (store, held) = acquired(self).await?;
+        let renewing = tokio::spawn(renew(store.clone(), held.clone()));
+        Ok(Guard { store, held, renewing, is_released: false })
+    }
+}
+
+/// Takes the lease. Nobody renews it yet.
+pub(crate) async fn acquired<E: Engine>(leasing: Leasing<E>) -> Result<(Store<E>, Held), LeaseError> {
+    let Leasing { store, lease, wait, cancel } = leasing;
+    let cancelled = async {
+        match &cancel {
+            Some(cancel) => cancel.cancelled().await,
+            None => pending().await,
         }
+    };
+    let first = race(pin!(acquire(&store, &lease, wait)), pin!(cancelled)).await;
+    match first {
+        Either::First(acquired) => {
+            let (fence, asked) = acquired?;
+            Ok((store, Held::new(lease, fence, asked)))
+        }
+        Either::Second(()) => Err(LeaseError::Cancelled),
     }
 }
 
@@ -162,21 +175,56 @@ async fn acquire<E: Engine>(
 #[must_use = "a guard that is dropped releases the lease"]
 pub struct Guard<E: Engine> {
     store: Store<E>,
-    holding: Holding,
-    state: Arc<State>,
+    held: Held,
     renewing: JoinHandle<()>,
     is_released: bool,
 }
 
+/// What is held, and whether it still is. A clone is the same.
+#[derive(Clone)]
+pub(crate) struct Held(Arc<State>);
+
 struct State {
+    holding: Holding,
+    ttl: Duration,
     lost: Cancel,
     /// When, on this process's clock, the lease must be taken for lost.
-    until: std::sync::Mutex<Timestamp>,
+    until: Mutex<Timestamp>,
 }
 
-impl State {
+impl Held {
+    fn new(lease: Lease, fence: Fence, asked: Timestamp) -> Held {
+        let (holding, ttl) = (Holding { name: lease.name, fence }, lease.ttl);
+        let until = Mutex::new(asked + (ttl - margin(ttl)));
+        Held(Arc::new(State { holding, ttl, lost: Cancel::new(), until }))
+    }
+
     fn until(&self) -> Timestamp {
-        *self.until.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        *self.0.until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn name(&self) -> &Key {
+        &self.0.holding.name
+    }
+
+    pub(crate) fn fence(&self) -> Fence {
+        self.0.holding.fence
+    }
+
+    pub(crate) fn lost(&self) -> &Cancel {
+        &self.0.lost
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        if !self.0.lost.is_cancelled() && SystemTimer.now() < self.until() {
+            return false;
+        }
+        self.0.lost.cancel();
+        true
+    }
+
+    pub(crate) async fn release<E: Engine>(&self, store: &Store<E>) -> Result<Kept, Error> {
+        store.ask(|| store.engine().release(&self.0.holding)).await
     }
 }
 
@@ -186,38 +234,26 @@ fn margin(ttl: Duration) -> Duration {
 }
 
 impl<E: Engine> Guard<E> {
-    fn new(store: Store<E>, lease: Lease, fence: Fence, asked: Timestamp) -> Guard<E> {
-        let holding = Holding { name: lease.name, fence };
-        let until = asked + (lease.ttl - margin(lease.ttl));
-        let state = Arc::new(State { lost: Cancel::new(), until: std::sync::Mutex::new(until) });
-        let renewing = tokio::spawn(renew(store.clone(), holding.clone(), lease.ttl, state.clone()));
-        Guard { store, holding, state, renewing, is_released: false }
-    }
-
     /// What is held.
     pub fn name(&self) -> &Key {
-        &self.holding.name
+        self.held.name()
     }
 
     /// The fence: greater than that of every holder before. Give it to what the lease protects.
     pub fn fence(&self) -> Fence {
-        self.holding.fence
+        self.held.fence()
     }
 
     /// A switch that is thrown when the lease is lost, a tenth of its time before it ends: the store was away, or this
     /// process slept. It is not thrown by a release.
     pub fn lost(&self) -> &Cancel {
-        &self.state.lost
+        self.held.lost()
     }
 
     /// Whether the lease is lost, by the switch or by the clock. A process that was stopped and goes on is told the truth here
     /// even before the switch is thrown.
     pub fn is_lost(&self) -> bool {
-        if !self.state.lost.is_cancelled() && SystemTimer.now() < self.state.until() {
-            return false;
-        }
-        self.state.lost.cancel();
-        true
+        self.held.is_lost()
     }
 
     /// Lets go, and says whether it was still held.
@@ -228,14 +264,14 @@ impl<E: Engine> Guard<E> {
     pub async fn release(mut self) -> Result<Kept, Error> {
         self.is_released = true;
         self.renewing.abort();
-        self.store.ask(|| self.store.engine().release(&self.holding)).await
+        self.held.release(&self.store).await
     }
 }
 
 impl<E: Engine> fmt::Debug for Guard<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard")
-            .field("holding", &self.holding)
+            .field("holding", &self.held.0.holding)
             .field("is_lost", &self.is_lost())
             .finish_non_exhaustive()
     }
@@ -249,29 +285,31 @@ impl<E: Engine> Drop for Guard<E> {
         }
         // Without a runtime it ends by itself.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let (store, holding) = (self.store.clone(), self.holding.clone());
+            let (store, held) = (self.store.clone(), self.held.clone());
             runtime.spawn(async move {
-                let _ = store.ask(|| store.engine().release(&holding)).await;
+                let _ = held.release(&store).await;
             });
         }
     }
 }
 
 /// Renews until the lease is lost.
-async fn renew<E: Engine>(store: Store<E>, holding: Holding, ttl: Duration, state: Arc<State>) {
+pub(crate) async fn renew<E: Engine>(store: Store<E>, held: Held) {
+    let State { holding, ttl, .. } = &*held.0;
+    let ttl = *ttl;
     let mut next = SystemTimer.now() + ttl / 3;
     let why = loop {
-        let until = state.until();
+        let until = held.until();
         sleep_until(next.min(until)).await;
         if SystemTimer.now() >= until {
             break Lost::InTime;
         }
         let asked = SystemTimer.now();
-        let renewing = store.ask(|| store.engine().renew(&holding, ttl));
+        let renewing = store.ask(|| store.engine().renew(holding, ttl));
         match race(pin!(renewing), pin!(sleep_until(until))).await {
             Either::First(Ok(Renewed::Until(_))) => {
                 let until = asked + (ttl - margin(ttl));
-                *state.until.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = until;
+                *held.0.until.lock().unwrap_or_else(PoisonError::into_inner) = until;
                 next = asked + ttl / 3;
             }
             Either::First(Ok(Renewed::Fenced)) => break Lost::Taken,
@@ -280,7 +318,7 @@ async fn renew<E: Engine>(store: Store<E>, holding: Holding, ttl: Duration, stat
             Either::Second(()) => break Lost::InTime,
         }
     };
-    state.lost.cancel();
+    held.lost().cancel();
     if let Lost::Taken = why {
         let _ = store.counted(Kept::Fenced);
     }

@@ -46,6 +46,7 @@ mod engine;
 mod error;
 #[cfg(all(test, any(feature = "redis", feature = "postgres")))]
 mod flood;
+mod hosted;
 #[cfg(feature = "postgres")]
 pub mod in_postgres;
 #[cfg(feature = "redis")]
@@ -74,9 +75,10 @@ mod update;
 
 pub use self::{
     any::{Any, SCHEMES},
-    blocking::{Blocking, NoRuntime},
+    blocking::{Blocking, BlockingGuard, BlockingShared, NoRuntime},
     engine::{About, Engine, Kind, Listed, RecordState},
     error::{Error, ErrorKind},
+    hosted::Hosted,
     lease::{Guard, LeaseError, Leasing},
     memory::Memory,
     notice::Notice,

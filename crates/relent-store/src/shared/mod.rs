@@ -131,7 +131,7 @@ impl<E: Engine> fmt::Debug for SharedUpstream<E> {
     }
 }
 
-struct Teller<E: Engine> {
+pub(crate) struct Teller<E: Engine> {
     store: Store<E>,
     name: Key,
     process: Nonce,
@@ -182,28 +182,39 @@ impl<E: Engine> Store<E> {
     /// # }).unwrap();
     /// ```
     pub async fn share(&self, name: &Key, upstream: Upstream, sharing: Sharing) -> Result<SharedUpstream<E>, Error> {
-        // A budget of one's own lives as long as the program.
-        let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new(sharing.ratio)));
-        let upstream = upstream.budget(Budget::custom(ledger));
-        let (upstream, pacing) = if sharing.rate { paced(upstream, sharing.interval()) } else { (upstream, None) };
-        let upstream = Arc::new(upstream);
-        let teller = Arc::new(Teller {
-            store: self.clone(),
-            name: name.clone(),
-            process: Nonce::random(),
-            sharing,
-            upstream: upstream.clone(),
-            ledger,
-            pacing,
-            told: Mutex::default(),
-        });
-        teller.tell(false).await?;
+        let (upstream, teller) = started(self, name, upstream, sharing).await?;
         let telling = tokio::spawn({
             let teller = teller.clone();
             async move { teller.run().await }
         });
         Ok(SharedUpstream { upstream, teller, telling })
     }
+}
+
+/// What is shared, and who tells the others when it is run.
+pub(crate) async fn started<E: Engine>(
+    store: &Store<E>,
+    name: &Key,
+    upstream: Upstream,
+    sharing: Sharing,
+) -> Result<(Arc<Upstream>, Arc<Teller<E>>), Error> {
+    // A budget of one's own lives as long as the program.
+    let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new(sharing.ratio)));
+    let upstream = upstream.budget(Budget::custom(ledger));
+    let (upstream, pacing) = if sharing.rate { paced(upstream, sharing.interval()) } else { (upstream, None) };
+    let upstream = Arc::new(upstream);
+    let teller = Arc::new(Teller {
+        store: store.clone(),
+        name: name.clone(),
+        process: Nonce::random(),
+        sharing,
+        upstream: upstream.clone(),
+        ledger,
+        pacing,
+        told: Mutex::default(),
+    });
+    teller.tell(false).await?;
+    Ok((upstream, teller))
 }
 
 /// The same with a rate whose permits come from all, if it has a rate.
@@ -228,7 +239,7 @@ impl<E: Engine> SharedUpstream<E> {
 
     /// What all were known to know at the last merge.
     pub fn known(&self) -> Shared {
-        self.teller.told().known.clone()
+        self.teller.known()
     }
 
     /// Tells the last, and that this process leaves: for processes that end soon after, as those of a command line.
@@ -249,11 +260,15 @@ impl<E: Engine> Drop for SharedUpstream<E> {
 }
 
 impl<E: Engine> Teller<E> {
+    pub(crate) fn known(&self) -> Shared {
+        self.told().known.clone()
+    }
+
     fn told(&self) -> std::sync::MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn run(&self) {
+    pub(crate) async fn run(&self) {
         let every = self.sharing.interval();
         loop {
             match self.pacing {
@@ -307,7 +322,7 @@ impl<E: Engine> Teller<E> {
         delta
     }
 
-    async fn tell(&self, is_last: bool) -> Result<Shared, Error> {
+    pub(crate) async fn tell(&self, is_last: bool) -> Result<Shared, Error> {
         let mut delta = self.delta(is_last);
         // Once more if what was sent was what had been lost, so that the last is told, too.
         loop {

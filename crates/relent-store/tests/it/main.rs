@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod any_server;
+mod blocking;
 mod clocks;
 mod crash;
 mod cuts;

@@ -1,4 +1,9 @@
-//! The same on a thread, without a runtime, for engines that need none: SQLite and memory.
+//! The same on a thread, without a runtime of the caller's.
+
+mod lease;
+mod share;
+
+pub use self::{lease::BlockingGuard, share::BlockingShared};
 
 use crate::{
     Done, Effect, Engine, Error, Kept, Key, Memory, Once, OnceError, Replaced, Scope, Store, Stored, Version, Versioned,
@@ -13,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-/// An engine whose operations need no runtime.
+/// An engine whose operations need no runtime: memory and SQLite, and any other that is [`Hosted`](crate::Hosted).
 pub trait NoRuntime: Engine {}
 
 impl NoRuntime for Memory {}
@@ -30,7 +35,7 @@ impl Wake for Unpark {
 }
 
 /// Runs a future on this thread.
-fn wait<F: Future>(future: F) -> F::Output {
+pub(crate) fn wait<F: Future>(future: F) -> F::Output {
     let (mut future, waker) = (pin!(future), Waker::from(Arc::new(Unpark(thread::current()))));
     loop {
         if let Poll::Ready(answer) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
