@@ -36,6 +36,7 @@ pub mod size;
 mod store;
 pub mod storm;
 pub mod talk;
+mod topic;
 mod upstream;
 mod upstream_args;
 

@@ -9,6 +9,7 @@ use crate::{
     outer,
     policy_file::{Beside, PolicyFile},
     talk::{self, Fault, TalkArgs},
+    topic,
 };
 use clap::{
     Args,
@@ -156,14 +157,7 @@ impl CallArgs {
 
 /// The text of `relent help policy`: every flag of a policy, and where policies come from.
 pub(crate) fn help() -> String {
-    let table = CallArgs::augment_args(clap::Command::new("policy")).next_help_heading("Policy");
-    let shown = table
-        .mut_args(|arg| arg.hide(false).help_heading("Flags"))
-        .disable_help_flag(true)
-        .about("The flags of a policy, the same in every subcommand that makes calls.")
-        .help_template("{about}\n\n{options}{after-help}")
-        .after_help(ABOUT);
-    shown.clone().render_help().to_string().trim_end().to_owned() + "\n"
+    topic::help::<CallArgs>("policy", "The flags of a policy, the same in every subcommand that makes calls.", ABOUT)
 }
 
 const ABOUT: &str = "\

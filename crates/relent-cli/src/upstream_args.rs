@@ -3,7 +3,7 @@
 //! A flag lies over the policy file part by part: `--budget` takes the place of the file's budget and leaves its breaker.
 //! Flags and files are read by the same code (`relent::config`), so a value means the same in both.
 
-use crate::{policy_args::PolicyArgs, talk::Fault};
+use crate::{policy_args::PolicyArgs, talk::Fault, topic};
 use clap::Args;
 use relent::config::{BadSetting, UpstreamDraft};
 
@@ -113,18 +113,11 @@ pub(crate) fn part(key: &'static str) -> impl Fn(&str) -> Result<String, BadSett
 
 /// The text of `relent help upstream`.
 pub(crate) fn help() -> String {
-    let table = UpstreamArgs::augment_args(clap::Command::new("upstream")).next_help_heading("Upstream");
-    table
-        .mut_args(|arg| arg.hide(false).help_heading("Flags"))
-        .disable_help_flag(true)
-        .about("The flags that protect the far side, the same in relent run, http, connect and explain.")
-        .help_template("{about}\n\n{options}{after-help}")
-        .after_help(ABOUT)
-        .render_help()
-        .to_string()
-        .trim_end()
-        .to_owned()
-        + "\n"
+    topic::help::<UpstreamArgs>(
+        "upstream",
+        "The flags that protect the far side, the same in relent run, http, connect and explain.",
+        ABOUT,
+    )
 }
 
 const ABOUT: &str = "\

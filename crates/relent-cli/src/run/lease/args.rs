@@ -1,6 +1,6 @@
 //! The flags of a lease.
 
-use crate::{policy_args::duration, run::exit_set::bad};
+use crate::{policy_args::duration, run::exit_set::bad, topic};
 use clap::ValueEnum;
 use relent::config::BadSetting;
 use relent_store::Key;
@@ -92,19 +92,11 @@ fn ttl(text: &str) -> Result<Duration, BadSetting> {
 
 /// The text of `relent help lease`.
 pub(crate) fn help() -> String {
-    use clap::Args;
-    let table = LeaseArgs::augment_args(clap::Command::new("lease"));
-    table
-        .mut_args(|arg| arg.hide(false).help_heading("Flags"))
-        .disable_help_flag(true)
-        .about("The flags by which relent run runs a command on one machine of many, or once at a time.")
-        .help_template("{about}\n\n{options}{after-help}")
-        .after_help(ABOUT)
-        .render_help()
-        .to_string()
-        .trim_end()
-        .to_owned()
-        + "\n"
+    topic::help::<LeaseArgs>(
+        "lease",
+        "The flags by which relent run runs a command on one machine of many, or once at a time.",
+        ABOUT,
+    )
 }
 
 const ABOUT: &str = "\

@@ -3,6 +3,7 @@
 
 use super::{
     bombs::{MOST_KIB, peak},
+    frames::*,
     server::{Reply, Server},
 };
 use std::{
@@ -12,32 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
-const PRIORITY: u8 = 2;
-const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
-const PUSH_PROMISE: u8 = 5;
-const PING: u8 = 6;
-const GOAWAY: u8 = 7;
-const WINDOW_UPDATE: u8 = 8;
-const CONTINUATION: u8 = 9;
-const UNKNOWN: u8 = 0xee;
-
-const END_STREAM: u8 = 1;
-const END_HEADERS: u8 = 4;
-const PADDED: u8 = 8;
-
 /// `:status: 200` of the static table.
 const OK: &[u8] = &[0x88];
-
-pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = (payload.len() as u32).to_be_bytes()[1..].to_vec();
-    bytes.extend([kind, flags]);
-    bytes.extend(stream.to_be_bytes());
-    bytes.extend(payload);
-    bytes
-}
 
 /// A header that is not kept in the table: name and value, each shorter than 127 bytes.
 fn literal(name: &[u8], value: &[u8]) -> Vec<u8> {
@@ -58,16 +35,7 @@ fn flood(beginning: Vec<u8>, again: Vec<u8>) -> String {
 }
 
 fn answer(mut stream: TcpStream, beginning: &[u8], again: &[u8]) -> io::Result<()> {
-    stream.read_exact(&mut [0; 24])?;
-    stream.write_all(&frame(SETTINGS, 0, 0, &[]))?;
-    loop {
-        let mut head = [0; 9];
-        stream.read_exact(&mut head)?;
-        stream.read_exact(&mut vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize])?;
-        if head[3] == HEADERS {
-            break;
-        }
-    }
+    listen(&mut stream, &[(HEADERS, 0)])?;
     let mut reader = stream.try_clone()?;
     thread::spawn(move || io::copy(&mut reader, &mut io::sink()));
     stream.write_all(beginning)?;

@@ -1,41 +1,29 @@
 //! A server of HTTP/2 that goes away (RFC 9113, 6.8) while a POST is under way: it is sent again only if the server says that
 //! it was not looked at.
 
-use super::{floods::frame, http};
+use super::{
+    frames::{ACK, DATA, END_STREAM, GOAWAY, HEADERS, PING, frame, go_on, listen},
+    http,
+};
 use std::{
-    io::{self, Read, Write},
+    io::{self, Write},
     net::{TcpListener, TcpStream},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::Duration,
 };
 
-const SETTINGS: u8 = 4;
-const GOAWAY: u8 = 7;
-const END_STREAM: u8 = 1;
-
-/// Takes a whole request, says goodbye with these words, and closes a moment later.
+/// Takes a whole request, says goodbye with these words, and closes when they were heard.
 fn leave(mut stream: TcpStream, goodbye: &[u8], seen: &AtomicUsize) -> io::Result<()> {
-    stream.read_exact(&mut [0; 24])?;
-    stream.write_all(&frame(SETTINGS, 0, 0, &[]))?;
-    loop {
-        let mut head = [0; 9];
-        stream.read_exact(&mut head)?;
-        stream.read_exact(&mut vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize])?;
-        match (head[3], head[4]) {
-            (SETTINGS, 0) => stream.write_all(&frame(SETTINGS, 1, 0, &[]))?,
-            // The end of the head or of the body.
-            (0 | 1, flags) if flags & END_STREAM != 0 => break,
-            _ => {}
-        }
-    }
+    // The end of the head or of the body.
+    listen(&mut stream, &[(HEADERS, END_STREAM), (DATA, END_STREAM)])?;
     seen.fetch_add(1, Ordering::SeqCst);
     stream.write_all(goodbye)?;
-    thread::sleep(Duration::from_millis(50));
-    Ok(())
+    // Who answers this has heard what was said before it. Closing earlier would be a reset.
+    stream.write_all(&frame(PING, 0, 0, &[0; 8]))?;
+    go_on(&mut stream, &[(PING, ACK)])
 }
 
 #[test]

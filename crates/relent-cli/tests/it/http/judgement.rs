@@ -5,7 +5,7 @@ use super::{
     server::{Reply, Server, free_port},
 };
 use crate::binary::Folder;
-use std::{net::TcpListener, process::Stdio, thread, time::Duration};
+use std::{fs, net::TcpListener, process::Stdio, thread, time::Duration};
 
 #[test]
 fn a_success_says_nothing() {
@@ -276,10 +276,13 @@ fn an_interrupt_ends_it_and_leaves_nothing_behind() {
     let mut command = super::command(&folder, &["http", "-o", "file", &server.url("/")]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    while server.count() == 0 {
+    let is_half_there = || {
+        let parts = folder.names().into_iter().filter(|name| name.ends_with(".part"));
+        parts.map(|name| folder.path().join(name)).any(|part| fs::metadata(part).is_ok_and(|part| part.len() > 0))
+    };
+    while !is_half_there() {
         thread::sleep(Duration::from_millis(5));
     }
-    thread::sleep(Duration::from_millis(50));
     let pid = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
     let output = child.wait_with_output().unwrap();

@@ -10,6 +10,7 @@ mod crash;
 mod curl;
 mod download;
 mod floods;
+mod frames;
 mod goaway;
 mod hedge;
 mod hostile;

@@ -174,11 +174,11 @@ fn a_tree_that_runs_away_is_caught() {
 #[test]
 fn a_second_signal_kills_at_once() {
     let place = Place::new();
-    let script = "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done";
+    let script = "trap 'touch told' TERM; echo $$ > pid; while :; do sleep 0.05; done";
     let child = place.start(&["-q"], script);
     until("it runs", || place.has("pid") && !place.0.read("pid").is_empty());
     send(child.id(), Signal::SIGTERM);
-    std::thread::sleep(Duration::from_millis(100));
+    until("it was told", || place.has("told"));
     assert!(is_running(&place.0.read("pid")));
     let second = Instant::now();
     send(child.id(), Signal::SIGTERM);

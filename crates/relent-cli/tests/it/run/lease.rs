@@ -4,6 +4,7 @@ use super::{Place, QUICK, is_running, until};
 use crate::binary::Outcome;
 use std::{
     fs,
+    io::{BufRead, BufReader},
     os::unix::fs::PermissionsExt,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -199,8 +200,9 @@ fn a_wait_ends_with_a_signal_and_takes_nothing() {
     let place = Place::new();
     let holder = start(&place, &[], "touch held; while [ ! -e go ]; do sleep 0.01; done");
     until("it is held", || place.has("held"));
-    let waiting = start(&place, &["--report", "report.json"], "touch ran");
-    std::thread::sleep(Duration::from_millis(50));
+    let mut waiting = start(&place, &["--report", "report.json"], "touch ran");
+    let mut stderr = BufReader::new(waiting.stderr.take().unwrap());
+    stderr.read_line(&mut String::new()).unwrap();
     signal("TERM", &waiting.id().to_string());
     let waiting = wait(waiting);
     assert_eq!(waiting.code, Some(143), "{waiting:?}");
