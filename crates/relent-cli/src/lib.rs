@@ -3,6 +3,7 @@
 //! One file or folder a subcommand. They share the policy flags ([`policy_args`]), the voice ([`talk`]) and the JSON
 //! writer ([`json`]); what others wrote is printed by way of [`escape`] and [`redact`]; the flags, `--help`, the completions and the man page all come from one table, [`cli`].
 
+mod authorities;
 pub mod cli;
 mod completions;
 pub mod connect;

@@ -1,7 +1,7 @@
 //! A TLS handshake as the check: that a port accepts does not mean that who answers there is who it should be.
 
 use crate::{
-    regular,
+    authorities, regular,
     talk::{Fault, plain},
 };
 use rustls::{
@@ -107,8 +107,7 @@ fn said(error: &Error) -> String {
 fn roots(cacert: Option<&Path>) -> Result<RootCertStore, Fault> {
     let mut roots = RootCertStore::empty();
     let Some(path) = cacert else {
-        // Those that cannot be read are missed by who needs them.
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        roots.add_parsable_certificates(authorities::system()?);
         return Ok(roots);
     };
     let hint = "--cacert wants certificates in PEM: -----BEGIN CERTIFICATE-----";

@@ -1,7 +1,7 @@
 //! Whom we trust, and who we are: the settings of TLS.
 
 use super::{args::Args, proxy::Proxies};
-use crate::{escape::escape, redact, regular, talk::Fault};
+use crate::{authorities, escape::escape, redact, regular, talk::Fault};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme,
     client::{
@@ -57,7 +57,7 @@ fn verifier(
     }
     let trusted = match &args.cacert {
         Some(file) => certificates(file, "--cacert")?,
-        None if args.location || url.scheme() == "https" || proxies.any_over_tls() => system()?,
+        None if args.location || url.scheme() == "https" || proxies.any_over_tls() => authorities::system()?,
         // Reading the system's takes longer than a request on loopback, and there is no TLS.
         None => return Ok(None),
     };
@@ -71,15 +71,6 @@ fn verifier(
     let inner = WebPkiServerVerifier::builder_with_provider(roots.into(), provider).build();
     let inner = inner.map_err(|error| Fault::new(format!("no certificate can be trusted: {error}")))?;
     Ok(Some(Arc::new(Trusted { inner, trusted })))
-}
-
-fn system() -> Result<Vec<CertificateDer<'static>>, Fault> {
-    let found = rustls_native_certs::load_native_certs().certs;
-    if found.is_empty() {
-        return Err(Fault::new("this system trusts no certificate authority")
-            .hint("install ca-certificates, or name a file with --cacert or SSL_CERT_FILE"));
-    }
-    Ok(found)
 }
 
 const CACERT_HINT: &str = "--cacert wants certificates in PEM: -----BEGIN CERTIFICATE-----";

@@ -9,7 +9,13 @@ use rustls::{
     crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, ServerName, pem::PemObject},
 };
-use std::{path::Path, sync::Arc};
+use std::{
+    ffi::OsStr,
+    fs::{self, File},
+    io::{self, Read},
+    path::Path,
+    sync::Arc,
+};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
@@ -69,7 +75,12 @@ fn provider() -> Arc<CryptoProvider> {
 fn system_roots() -> Result<Arc<RootCertStore>, Error> {
     let mut roots = RootCertStore::empty();
     // One that cannot be read is left out, as every program does.
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let named = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let found = match (named("SSL_CERT_FILE"), named("SSL_CERT_DIR")) {
+        (None, None) => rustls_native_certs::load_native_certs().certs,
+        (file, folders) => of_the_environment(file.as_deref().map(Path::new), folders.as_deref()),
+    };
+    roots.add_parsable_certificates(found);
     if roots.is_empty() {
         return Err(Error::new(ErrorKind::Unsupported, "the system trusts no certificate authority")
             .hint("install ca-certificates, or set SSL_CERT_FILE"));
@@ -84,13 +95,9 @@ fn roots_of(path: &Path) -> Result<Arc<RootCertStore>, Error> {
             format!("the file of certificates {} cannot be used: {why}", path.display().to_string().escape_debug());
         Error::new(ErrorKind::Invalid, what).hint("PEM, with BEGIN CERTIFICATE in it")
     };
-    // A pipe would be waited for without end.
-    if !std::fs::metadata(path).map_err(|err| unusable(err.to_string()))?.is_file() {
-        return Err(unusable("it is no regular file".into()));
-    }
+    let text = text_of(path).map_err(|err| unusable(err.to_string()))?;
     let mut roots = RootCertStore::empty();
-    let certificates = CertificateDer::pem_file_iter(path).map_err(|err| unusable(err.to_string()))?;
-    for certificate in certificates {
+    for certificate in CertificateDer::pem_slice_iter(&text) {
         let certificate = certificate.map_err(|err| unusable(err.to_string()))?;
         roots.add(certificate).map_err(|err| unusable(err.to_string()))?;
     }
@@ -100,8 +107,33 @@ fn roots_of(path: &Path) -> Result<Arc<RootCertStore>, Error> {
     Ok(Arc::new(roots))
 }
 
+/// The most bytes of a file of certificates.
+const LONGEST: u64 = 16 << 20;
+
+/// What is in a regular file that is not longer than that. A pipe would be waited for without end.
+fn text_of(path: &Path) -> io::Result<Vec<u8>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut text = Vec::new();
+    File::open(path)?.take(LONGEST + 1).read_to_end(&mut text)?;
+    match text.len() as u64 > LONGEST {
+        true => Err(io::Error::other("it is longer than 16 MiB")),
+        false => Ok(text),
+    }
+}
+
+/// The certificates that a file and the files of folders have, as OpenSSL reads these variables.
+fn of_the_environment(file: Option<&Path>, folders: Option<&OsStr>) -> Vec<CertificateDer<'static>> {
+    let folders: Vec<_> = folders.into_iter().flat_map(std::env::split_paths).collect();
+    let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+    let files = file.map(Path::to_owned).into_iter().chain(entries.map(|entry| entry.path()));
+    let texts = files.filter_map(|file| text_of(&file).ok());
+    texts.flat_map(|text| CertificateDer::pem_slice_iter(&text).filter_map(Result::ok).collect::<Vec<_>>()).collect()
+}
+
 /// A handshake that failed: a certificate that is not to be trusted stays so, all else may pass.
-fn refused(err: &std::io::Error) -> Error {
+fn refused(err: &io::Error) -> Error {
     match err.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidCertificate(why)) => {
             let what = format!("the server's certificate is not to be trusted: {why}");
@@ -113,5 +145,33 @@ fn refused(err: &std::io::Error) -> Error {
         }
         None => Error::new(ErrorKind::Unavailable, "the connection broke in the TLS handshake")
             .hint("does the server speak TLS there?"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// None of it is waited for, or read without end.
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_of_certificates_is_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+        std::os::unix::fs::symlink("/dev/zero", at("endless")).unwrap();
+        File::create(at("long")).unwrap().set_len(LONGEST + 1).unwrap();
+        for name in ["pipe", "endless", "long", "none"] {
+            assert!(of_the_environment(Some(&at(name)), None).is_empty(), "{name}");
+            assert!(roots_of(&at(name)).is_err(), "{name}");
+        }
+        assert!(of_the_environment(None, Some(folder.path().as_os_str())).is_empty());
+        fs::write(at("own.pem"), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").unwrap();
+        for (file, folders) in
+            [(Some("own.pem"), None), (None, Some(folder.path())), (Some("pipe"), Some(folder.path()))]
+        {
+            let found = of_the_environment(file.map(at).as_deref(), folders.map(Path::as_os_str));
+            assert_eq!(found, [CertificateDer::from(vec![0; 3])], "{file:?} {folders:?}");
+        }
     }
 }
