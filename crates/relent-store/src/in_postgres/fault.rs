@@ -69,7 +69,10 @@ fn of_code(code: &SqlState) -> Error {
         }
         // Two who make the tables at once.
         "23505" | "42P07" | "42710" | "42723" | "XX000" => (ErrorKind::Contended, "somebody else was at it", ""),
-        "42P01" | "42883" => (ErrorKind::Corrupt, "a table or function of the store is gone", "open the store anew"),
+        "42P01" | "42883" => {
+            let hint = "`relent store migrate` says which, and makes all anew where none is left";
+            (ErrorKind::Corrupt, "a table or function of the store is gone", hint)
+        }
         code if code.starts_with("08") => (ErrorKind::Unavailable, "the connection to the Postgres server broke", ""),
         code => return Error::new(ErrorKind::Corrupt, format!("Postgres says {}", code.escape_debug())),
     };

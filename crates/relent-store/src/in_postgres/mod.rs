@@ -67,6 +67,16 @@ impl fmt::Debug for Postgres {
     }
 }
 
+/// What a step makes, by name.
+fn made(step: &'static str) -> impl Iterator<Item = &'static str> {
+    step.lines().filter_map(|line| {
+        let rest = ["CREATE TABLE ", "CREATE SEQUENCE ", "CREATE FUNCTION "]
+            .iter()
+            .find_map(|make| line.strip_prefix(make))?;
+        rest.split([' ', '(', ';']).next()
+    })
+}
+
 impl Postgres {
     /// Connects to what a URL names, and makes the tables and functions if they are not there. Behind the `?` may stand
     /// `prefix=NAME_` (`relent_`), `connections=N` (16), and what libpq knows, `sslmode` and `sslrootcert` among it:
@@ -131,12 +141,17 @@ impl Postgres {
     }
 
     async fn client(&self) -> Result<deadpool_postgres::Client, Error> {
-        use deadpool_postgres::PoolError;
+        use deadpool_postgres::{PoolError, TimeoutType};
         self.inner.pool.get().await.map_err(|err| match err {
             PoolError::Backend(_) if self.inner.wire.took_nonsense() => fault::nonsense(),
             PoolError::Backend(err) => fault::connecting(&err),
-            PoolError::Timeout(_) => Error::new(ErrorKind::Unavailable, "no connection to the Postgres server is free")
-                .hint("allow more, by `?connections=N`, or is the server away?"),
+            PoolError::Timeout(TimeoutType::Create | TimeoutType::Recycle) => {
+                Error::new(ErrorKind::Unavailable, "the Postgres server did not answer in time").hint("is it up?")
+            }
+            PoolError::Timeout(TimeoutType::Wait) => {
+                Error::new(ErrorKind::Unavailable, "no connection to the Postgres server is free")
+                    .hint("allow more, by `?connections=N`, or is the server away?")
+            }
             _ => Error::new(ErrorKind::Unavailable, "the connections to the Postgres server are closed"),
         })
     }
@@ -160,9 +175,31 @@ impl Postgres {
         version.map(Some).ok_or_else(fault::nonsense)
     }
 
+    /// Whether all tables and functions are there that a relent makes.
+    async fn check(&self) -> Result<(), Error> {
+        let mut names: Vec<String> = STEPS.iter().flat_map(|step| made(step)).map(|name| self.named(name)).collect();
+        names.sort();
+        names.dedup();
+        let client = self.client().await?;
+        // Of the schema that a name without one means.
+        let sql = "SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NULL
+            AND NOT EXISTS (SELECT 1 FROM pg_proc WHERE proname = name AND pg_function_is_visible(oid)) LIMIT 1";
+        let rows = client.query_typed(sql, &[(&names, Type::TEXT_ARRAY)]).await.map_err(|err| self.fault(&err))?;
+        match rows.first().map(|row| row.try_get::<_, String>(0)) {
+            None => Ok(()),
+            Some(Ok(name)) => {
+                let what = format!("'{name}' of the store is gone, and the rest is there");
+                Err(Error::new(ErrorKind::Corrupt, what).hint(
+                    "restore it from a backup; or drop all that begins with the store's prefix, and the store is made anew, empty",
+                ))
+            }
+            Some(Err(_)) => Err(fault::nonsense()),
+        }
+    }
+
     async fn migrate(&self) -> Result<(), Error> {
         match self.version().await? {
-            Some(VERSION) => Ok(()),
+            Some(VERSION) => self.check().await,
             Some(version) if version > VERSION => {
                 let what = format!("the store has tables of version {version}, and this relent knows {VERSION}");
                 Err(Error::new(ErrorKind::TooNew, what).hint("use the newer relent that made it"))

@@ -104,6 +104,10 @@ impl Wire {
                 config.ssl_negotiation(SslNegotiation::Direct);
             }
         } else {
+            if tls.is_some() {
+                let what = "the store's URL asks for TLS on a socket of this machine, which speaks none";
+                return Err(Error::new(ErrorKind::Invalid, what).hint("leave `sslmode` out, or name a host"));
+            }
             config.ssl_mode(SslMode::Disable);
         }
         Ok(Wire { tls, checked, is_nonsense: Arc::default() })

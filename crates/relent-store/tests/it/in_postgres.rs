@@ -101,6 +101,48 @@ async fn tables_in_postgres_are_made_once_by_whoever_is_first() {
     }
 }
 
+#[tokio::test]
+async fn a_table_that_is_gone_is_named_and_tables_that_are_all_gone_are_made_anew() {
+    let server = PostgresServer::start();
+    let store = opened(&server).await;
+    let (client, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let key = Key::new("a").unwrap();
+    for (what, name) in [("TABLE relent_value", "relent_value"), ("FUNCTION relent_replace", "relent_replace")] {
+        client.batch_execute(&format!("DROP {what}")).await.unwrap();
+        let error = store.replace(&key, Version::ABSENT, Some(b"x")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
+        assert!(error.hint_text().unwrap().starts_with("`relent store migrate` says which"), "{error:?}");
+        let error = Store::open(&server.url()).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("'{name}' of the store is gone, and the rest is there"));
+        client.batch_execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public").await.unwrap();
+        assert!(Store::open(&server.url()).await.is_ok());
+        // Whoever had it open goes on.
+        assert!(matches!(store.replace(&key, Version::ABSENT, Some(b"x")).await.unwrap(), Replaced::Replaced(_)));
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_socket_that_says_nothing_is_given_up_and_speaks_no_tls() {
+    let folder = tempfile::tempdir().unwrap();
+    let _silent = std::os::unix::net::UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+    let host = folder.path().display().to_string().replace('/', "%2F");
+    let hasty = Policy::constant(Duration::from_millis(10)).timeout(Duration::from_millis(300));
+    let begin = Instant::now();
+    let error = Store::open_with(&format!("postgres://app@{host}/app"), hasty).await.unwrap_err();
+    assert!(error.is_transient(), "{error:?}");
+    assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+    let begin = Instant::now();
+    let error = Postgres::open_url(&format!("postgres://app@{host}/app")).await.unwrap_err();
+    assert_eq!(error.to_string(), "the Postgres server did not answer in time");
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    for mode in ["require", "verify-ca", "verify-full"] {
+        let error = Postgres::open_url(&format!("postgres://app@{host}/app?sslmode={mode}")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
+    }
+}
+
 /// Many at once bring the tables of the first version to this one, and nothing of it is lost.
 #[tokio::test]
 async fn a_postgres_store_of_the_first_version_becomes_one_of_this() {
