@@ -30,6 +30,8 @@ pub(super) struct Frames {
     /// How many came to their end.
     pub(super) complete: u64,
     state: State,
+    /// Of a number, what has come.
+    text: Vec<u8>,
     /// For each value that has others in it, how many of these are still to come.
     inside: Vec<u64>,
     /// Of the present one.
@@ -45,7 +47,7 @@ enum State {
     /// A line that counts for nothing: how long it is, and whether its last byte was a carriage return.
     Line { length: usize, is_ending: bool },
     /// A line with the number of bytes or values that follow.
-    Number { kind: u8, text: Vec<u8> },
+    Number { kind: u8 },
     /// So many bytes, and an end of line.
     Bytes { left: u64 },
 }
@@ -60,7 +62,8 @@ impl Frames {
                     self.state = match first {
                         b'+' | b'-' | b':' | b'_' | b',' | b'#' | b'(' => State::Line { length: 0, is_ending: false },
                         b'$' | b'!' | b'=' | b'*' | b'~' | b'%' | b'|' | b'>' => {
-                            State::Number { kind: first, text: vec![] }
+                            self.text.clear();
+                            State::Number { kind: first }
                         }
                         _ => return Err(Nonsense),
                     };
@@ -81,7 +84,8 @@ impl Frames {
                     }
                     used
                 }
-                State::Number { kind, text } => {
+                State::Number { kind } => {
+                    let text = &mut self.text;
                     let end = bytes.iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |end| end + 1);
                     if text.len() + end > MAX_NUMBER {
                         return Err(Nonsense);

@@ -128,8 +128,13 @@ impl Redis {
         hash.update((scope.len() as u64).to_be_bytes());
         hash.update(scope);
         hash.update(key.as_bytes());
-        let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{}{kind}:{{{hash}}}", self.inner.prefix)
+        let mut name = String::with_capacity(self.inner.prefix.len() + kind.len() + 67);
+        name.extend([self.inner.prefix.as_str(), kind, ":{"]);
+        for byte in hash.finalize() {
+            name.extend([byte >> 4, byte & 15].map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])));
+        }
+        name.push('}');
+        name
     }
 }
 

@@ -1,8 +1,8 @@
 -- KEYS: lease. ARGV: nonce, owner, ttl, name, how long what ended is remembered.
 local lease, ttl = row(KEYS[1]), tonumber(ARGV[3])
 
-local function hold(fence, millis)
-    redis.call('HSET', KEYS[1], 'fence', text(fence), 'from', text(now), 'till', text(now + millis))
+local function hold(fence, millis, ...)
+    redis.call('HSET', KEYS[1], 'fence', text(fence), 'from', text(now), 'till', text(now + millis), ...)
     keep(KEYS[1], millis + tonumber(ARGV[5]))
     return {'acquired', text(fence), text(now + millis)}
 end
@@ -17,5 +17,4 @@ if rest > 0 then
     end
     return {'held', lease.owner, text(rest)}
 end
-redis.call('HSET', KEYS[1], 'nonce', ARGV[1], 'owner', ARGV[2], 'name', ARGV[4])
-return hold(after(lease.fence), ttl)
+return hold(after(lease.fence), ttl, 'nonce', ARGV[1], 'owner', ARGV[2], 'name', ARGV[4])

@@ -3,13 +3,12 @@ local record = row(KEYS[1])
 local lease, kept = tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local function claim(fence, since, unknown)
-    redis.call('DEL', KEYS[1])
-    redis.call('HSET', KEYS[1], 'fingerprint', ARGV[1], 'nonce', ARGV[2], 'fence', text(fence), 'since', text(since),
-        'scope', ARGV[6], 'key', ARGV[7])
-    if unknown then
-        redis.call('HSET', KEYS[1], 'unknown', text(unknown))
+    if next(record) then
+        redis.call('DEL', KEYS[1])
     end
-    write(KEYS[1], now, now + lease, now + math.max(kept, lease))
+    write(KEYS[1], now, now + lease, now + math.max(kept, lease), 'fingerprint', ARGV[1], 'nonce', ARGV[2],
+        'fence', text(fence), 'since', text(since), 'scope', ARGV[6], 'key', ARGV[7],
+        unpack(unknown and {'unknown', text(unknown)} or {}))
     return {'started', text(fence), unknown and text(unknown) or ''}
 end
 

@@ -1,10 +1,9 @@
 -- KEYS: record. ARGV: fence, whether it failed, value, keep.
-local record = row(KEYS[1])
-if record.fence ~= ARGV[1] then
+local known = redis.call('HMGET', KEYS[1], 'fence', 'failed')
+if known[1] ~= ARGV[1] then
     return 0
 end
-if not record.failed then
-    redis.call('HSET', KEYS[1], 'failed', ARGV[2], 'value', ARGV[3])
-    write(KEYS[1], now, now, now + tonumber(ARGV[4]))
+if not known[2] then
+    write(KEYS[1], now, now, now + tonumber(ARGV[4]), 'failed', ARGV[2], 'value', ARGV[3])
 end
 return 1

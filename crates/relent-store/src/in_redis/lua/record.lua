@@ -11,8 +11,9 @@ local function is_there(record)
     return not (expired and (record.failed or lease_left(record) == 0))
 end
 
-local function write(key, from, till, expires)
-    redis.call('HSET', key, 'from', text(from), 'till', text(till), 'expires', text(expires))
+-- With the fields and values that follow.
+local function write(key, from, till, expires, ...)
+    redis.call('HSET', key, 'from', text(from), 'till', text(till), 'expires', text(expires), ...)
     keep(key, math.max(expires, till) - now)
 end
 
