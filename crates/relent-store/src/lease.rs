@@ -81,8 +81,15 @@ impl From<Error> for LeaseError {
     }
 }
 
+impl<E: Engine> Store<E> {
+    /// A lock that ends by itself: see [`Leasing`].
+    pub fn lease(&self, name: &Key) -> Leasing<E> {
+        Leasing::new(self.clone(), name.clone())
+    }
+}
+
 impl<E: Engine> Leasing<E> {
-    pub(crate) fn new(store: Store<E>, name: Key) -> Leasing<E> {
+    fn new(store: Store<E>, name: Key) -> Leasing<E> {
         let (owner, nonce, ttl) = (Owner::here(), Nonce::random(), Duration::from_secs(30));
         Leasing { store, lease: Lease { name, owner, nonce, ttl }, wait: None, cancel: None }
     }

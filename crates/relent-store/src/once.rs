@@ -118,8 +118,15 @@ impl<X: fmt::Display> fmt::Display for OnceError<X> {
 
 impl<X: fmt::Debug + fmt::Display> std::error::Error for OnceError<X> {}
 
+impl<E: Engine> Store<E> {
+    /// Something to be done once, whoever asks and however often: see [`Once`].
+    pub fn once<'a>(&'a self, scope: &'a Scope, key: &'a Key) -> Once<'a, E> {
+        Once::new(self, scope, key)
+    }
+}
+
 impl<'a, E: Engine> Once<'a, E> {
-    pub(crate) fn new(store: &'a Store<E>, scope: &Scope, key: &Key) -> Once<'a, E> {
+    fn new(store: &'a Store<E>, scope: &Scope, key: &Key) -> Once<'a, E> {
         let begin = Begin {
             scope: scope.clone(),
             key: key.clone(),

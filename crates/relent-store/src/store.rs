@@ -2,8 +2,7 @@
 
 use crate::{
     Abandon, About, Any, Begin, Claim, Delta, Engine, Error, ErrorKind, Held, Holder, Kept, Key, Kind, Listed, Nonce,
-    Once, Replaced, Scope, Shared, Started, Stored, Version, Versioned,
-    lease::Leasing,
+    Replaced, Scope, Shared, Started, Stored, Version, Versioned,
     notice::{Notice, Notices},
     race::yield_once,
 };
@@ -175,16 +174,6 @@ impl<E: Engine> Store<E> {
     /// How often somebody who came with an old fence was refused, since this store was opened: `relent_fenced_total`.
     pub fn fenced(&self) -> u64 {
         self.inner.notices.fenced()
-    }
-
-    /// Something to be done once, whoever asks and however often: see [`Once`].
-    pub fn once<'a>(&'a self, scope: &'a Scope, key: &'a Key) -> Once<'a, E> {
-        Once::new(self, scope, key)
-    }
-
-    /// A lock that ends by itself: see [`Leasing`].
-    pub fn lease(&self, name: &Key) -> Leasing<E> {
-        Leasing::new(self.clone(), name.clone())
     }
 
     /// Runs `op` until it succeeds, by the store's policy.
