@@ -13,6 +13,11 @@ use std::{
 /// Whether the file's group can write to it, too.
 pub(super) fn prepare(path: &Path, of_anybody: bool) -> Result<bool, Error> {
     make(path)?;
+    look(path, of_anybody)
+}
+
+/// The same for a file that must be there.
+pub(super) fn look(path: &Path, of_anybody: bool) -> Result<bool, Error> {
     let data = fs::metadata(path).map_err(|err| cannot(path, "be looked at", &err))?;
     for beside in ["-wal", "-shm", "-journal"].map(|end| beside(path, end)) {
         if fs::metadata(&beside).is_ok_and(|data| !data.is_file()) {
@@ -23,6 +28,30 @@ pub(super) fn prepare(path: &Path, of_anybody: bool) -> Result<bool, Error> {
         return Err(no_file(path));
     }
     whose(path, &data, of_anybody)
+}
+
+/// Which file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Id(u64, u64);
+
+/// Which file a path names, where the system says so.
+#[cfg(unix)]
+pub(super) fn id(path: &Path) -> Option<Id> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(path).ok().map(|data| Id(data.dev(), data.ino()))
+}
+
+/// An open file cannot be deleted elsewhere.
+#[cfg(not(unix))]
+pub(super) fn id(_: &Path) -> Option<Id> {
+    None
+}
+
+/// The file was taken away under a process that uses it.
+pub(super) fn gone(path: &Path) -> Error {
+    let what = format!("the store's file {} was deleted or replaced while it was in use", show(path));
+    Error::new(ErrorKind::Unavailable, what)
+        .hint("put a copy back, or `relent store migrate` makes an empty one, which knows nothing of what was done")
 }
 
 fn make(path: &Path) -> Result<(), Error> {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::{Key, Kind, MAX_VALUE, Scope, Store, Version};
 use relent::Policy;
+use rusqlite::Connection;
 use std::{
     fs,
     process::Command,

@@ -17,6 +17,8 @@ mod file;
 #[cfg(test)]
 mod hostile;
 mod names;
+mod opened;
+mod reader;
 mod rows;
 mod schema;
 #[cfg(test)]
@@ -27,14 +29,12 @@ pub use self::{
     complete::complete,
     dedupe::{first_time, keep_last, prepare},
 };
-use self::{names::Names, writer::Writer};
+use self::{names::Names, opened::Opened, reader::Reader, writer::Writer};
 use crate::{Clock, Error, ErrorKind};
-use rusqlite::{Connection, OpenFlags};
 use std::{
     fmt,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 /// A store in a file. A clone is the same store; opening the file again, here or in another process, is another on the same
@@ -63,6 +63,7 @@ pub struct Sqlite {
 
 struct Inner {
     writer: Writer,
+    reader: Reader,
     names: Arc<Names>,
     clock: Clock,
     durability: Durability,
@@ -132,25 +133,13 @@ impl SqliteSettings {
     /// file that is not to be believed: see [`any_owner`](SqliteSettings::any_owner).
     pub fn open(self, path: &Path) -> Result<Sqlite, Error> {
         crate::settings::check_prefix(&self.prefix)?;
-        let is_of_group = file::prepare(path, self.any_owner)?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut conn = Connection::open_with_flags(path, flags).map_err(fault::of)?;
-        // While it is set up, the default is good enough; then the writer has its own way to wait.
-        conn.busy_timeout(Duration::from_secs(5)).map_err(fault::of)?;
-        bounds::set(&mut conn)?;
-        let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(fault::of)?;
-        if mode != "wal" {
-            let what = format!("the file's journal is '{mode}', and cannot be made a write-ahead log");
-            return Err(Error::new(ErrorKind::Unsupported, what).hint("is it on a network file system?"));
-        }
-        let synchronous = if self.durability == Durability::Machine { "FULL" } else { "NORMAL" };
-        conn.pragma_update(None, "synchronous", synchronous).map_err(fault::of)?;
-        conn.set_prepared_statement_cache_capacity(64);
-        schema::migrate(&mut conn, &self.prefix)?;
-        bounds::end();
+        let (opened, is_of_group) = Opened::new(self.clone(), path)?;
+        let reader = Reader::new(self.clone(), path.to_owned());
         let SqliteSettings { durability, prefix, clock, .. } = self;
-        let (writer, names) = (Writer::new(conn, clock.clone())?, Arc::new(Names::new(&prefix)));
-        Ok(Sqlite { inner: Arc::new(Inner { writer, names, clock, durability, path: path.into(), is_of_group }) })
+        let (writer, names) = (Writer::new(opened, clock.clone())?, Arc::new(Names::new(&prefix)));
+        Ok(Sqlite {
+            inner: Arc::new(Inner { writer, reader, names, clock, durability, path: path.into(), is_of_group }),
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::{Engine, Key, Nonce, Store, Version, conformance};
-use std::fs;
+use rusqlite::Connection;
+use std::{fs, time::Duration};
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
@@ -76,6 +77,43 @@ async fn a_file_of_the_first_version_becomes_one_of_this() {
     old.execute(put, [b"b"]).unwrap();
     assert!(store.read(&Key::new("b").unwrap()).await.unwrap().value.is_some());
     conformance::check(store.engine()).await.unwrap();
+}
+
+/// What is there already is read while another process holds the file for writing.
+#[tokio::test]
+async fn what_is_there_is_read_while_somebody_writes() {
+    let folder = folder();
+    let path = folder.path().join("state.db");
+    let hasty = relent::Policy::constant(Duration::from_millis(10)).timeout(Duration::from_millis(300));
+    let store = Store::new(Sqlite::open(&path).unwrap()).patience(hasty);
+    let (scope, key) = (crate::Scope::new("pay").unwrap(), Key::new("a").unwrap());
+    let pay = async || store.once(&scope, &key).run(async |_| Ok::<_, String>("receipt")).await;
+    assert!(!pay().await.unwrap().is_replayed);
+    assert!(pay().await.unwrap().is_replayed);
+    let _ = store.replace(&key, Version::ABSENT, Some(b"x")).await.unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for _ in 0..3 {
+        assert_eq!(pay().await.unwrap().bytes(), b"receipt");
+        assert_eq!(store.read(&key).await.unwrap().value.as_deref(), Some(&b"x"[..]));
+        assert_eq!(store.holder(&key).await.unwrap(), None);
+        // What is written waits, and may happen when nobody waits for it any more.
+        let error = store.replace(&Key::new("locked").unwrap(), Version::ABSENT, Some(b"y")).await.unwrap_err();
+        assert!(error.is_transient(), "{error:?}");
+    }
+    other.execute_batch("ROLLBACK").unwrap();
+    // What was written is read at once, by whoever wrote it and by others.
+    let second = Store::new(Sqlite::open(&path).unwrap());
+    for nth in 0..50u8 {
+        let version = store.read(&key).await.unwrap().version;
+        let answer = store.replace(&key, version, Some(&[nth])).await.unwrap();
+        assert!(matches!(answer, crate::Replaced::Replaced(_)), "{answer:?}");
+        for store in [&store, &second] {
+            assert_eq!(store.read(&key).await.unwrap().value.as_deref(), Some(&[nth][..]));
+        }
+    }
+    let other = Key::new("b").unwrap();
+    assert!(!store.once(&scope, &other).run(async |_| Ok::<_, String>("new")).await.unwrap().is_replayed);
 }
 
 #[test]

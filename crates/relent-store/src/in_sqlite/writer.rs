@@ -4,7 +4,7 @@
 //! for, which saves the way to a thread and back; whether it is alone shows when the other tasks of its runtime have had
 //! their turn. Else a thread takes all that waits into one transaction.
 
-use super::{bounds, fault};
+use super::{bounds, fault, opened::Opened};
 use crate::{Clock, Error, ErrorKind, race::yield_once, time::Now};
 use relent::{SystemTimer, Timer, rng};
 use rusqlite::Connection;
@@ -81,7 +81,7 @@ impl<T: Send, F: Fn(&Tx<'_>) -> Result<T, Error> + Send + Sync> Job for Slot<T, 
 pub(super) struct Writer(Arc<Shared>);
 
 struct Shared {
-    conn: Mutex<Connection>,
+    file: Mutex<Opened>,
     queue: Mutex<Queue>,
     arrived: Condvar,
     clock: Clock,
@@ -97,10 +97,10 @@ struct Queue {
 }
 
 impl Writer {
-    pub(super) fn new(mut conn: Connection, clock: Clock) -> Result<Writer, Error> {
-        conn.busy_handler(Some(wait_for_others)).map_err(fault::of)?;
+    pub(super) fn new(mut file: Opened, clock: Clock) -> Result<Writer, Error> {
+        file.conn.busy_handler(Some(wait_for_others)).map_err(fault::of)?;
         Ok(Writer(Arc::new(Shared {
-            conn: Mutex::new(conn),
+            file: Mutex::new(file),
             queue: Mutex::default(),
             arrived: Condvar::new(),
             clock,
@@ -148,20 +148,24 @@ impl Drop for Writer {
 impl Shared {
     /// Runs `job` on this thread if it is still alone and nobody writes. Whether there is nothing left to do for it.
     fn run_here(&self, job: &Arc<dyn Job>) -> bool {
-        let conn = {
+        let mut file = {
             let mut queue = lock(&self.queue);
             let is_ours = queue.jobs.front().is_some_and(|first| Arc::ptr_eq(first, job));
             if !is_ours || queue.jobs.len() > 1 {
                 return false;
             }
-            let Ok(conn) = self.conn.try_lock() else { return false };
+            let Ok(file) = self.file.try_lock() else { return false };
+            // To open another takes time.
+            if file.is_gone() {
+                return false;
+            }
             queue.jobs.clear();
-            conn
+            file
         };
         WAITS_UNTIL.set(None);
-        let undone = match self.timed(|| commit(&conn, &self.clock, std::slice::from_ref(job), bounds::HERE)) {
+        let undone = match self.timed(|| commit(&file.conn, &self.clock, std::slice::from_ref(job), bounds::HERE)) {
             Ok(()) => {
-                job.answer(Ok(()));
+                job.answer(file.is_there());
                 return true;
             }
             Err(undone) => undone,
@@ -211,23 +215,29 @@ impl Shared {
                 }
             }
             // What arrives while another commit is under way comes along.
-            let conn = lock(&self.conn);
+            let mut file = lock(&self.file);
             let jobs: Vec<_> = {
                 let mut queue = lock(&self.queue);
                 let most = queue.jobs.len().min(BATCH);
                 queue.jobs.drain(..most).filter(|job| job.is_wanted()).collect()
             };
-            self.write_all(&conn, &jobs);
+            self.write_all(&mut file, &jobs);
         }
     }
 
-    fn write_all(&self, conn: &Connection, jobs: &[Arc<dyn Job>]) {
+    fn write_all(&self, file: &mut Opened, jobs: &[Arc<dyn Job>]) {
         if jobs.is_empty() {
             return;
         }
+        if let Err(error) = opened(file) {
+            return jobs.iter().for_each(|job| job.answer(Err(error.clone())));
+        }
         WAITS_UNTIL.set(Some(Instant::now() + PATIENCE));
-        let (error, is_too_long) = match self.timed(|| commit(conn, &self.clock, jobs, bounds::OPERATION)) {
-            Ok(()) => return jobs.iter().for_each(|job| job.answer(Ok(()))),
+        let (error, is_too_long) = match self.timed(|| commit(&file.conn, &self.clock, jobs, bounds::OPERATION)) {
+            Ok(()) => {
+                let outcome = file.is_there();
+                return jobs.iter().for_each(|job| job.answer(outcome.clone()));
+            }
             Err(Undone::TooLong(error)) => (error, true),
             Err(Undone::Failed(error)) => (error, false),
         };
@@ -237,10 +247,18 @@ impl Shared {
         // One of them does not fit, or nothing does: each has its own transaction, and its own answer.
         for job in jobs {
             WAITS_UNTIL.set(Some(Instant::now() + PATIENCE));
-            let outcome = commit(conn, &self.clock, std::slice::from_ref(job), bounds::OPERATION);
-            job.answer(outcome.map_err(Error::from));
+            let outcome = commit(&file.conn, &self.clock, std::slice::from_ref(job), bounds::OPERATION);
+            job.answer(outcome.map_err(Error::from).and_then(|()| file.is_there()));
         }
     }
+}
+
+/// Opens what is at the path now, if the file was deleted or replaced.
+fn opened(file: &mut Opened) -> Result<(), Error> {
+    if file.again()? {
+        file.conn.busy_handler(Some(wait_for_others)).map_err(fault::of)?;
+    }
+    Ok(())
 }
 
 /// All of them in one transaction, or none. Each may take so long.

@@ -317,3 +317,50 @@ async fn a_sqlite_file_in_other_hands_is_waited_for() {
         written.unwrap();
     }
 }
+
+/// Whoever has the file open is told, and goes on with what is put there.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_is_deleted_or_replaced_is_an_error_until_there_is_one_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, other) = (folder.path().join("state.db"), folder.path().join("other.db"));
+    let open = |path: &std::path::Path| {
+        let hasty = Policy::constant(Duration::from_millis(10)).timeout(Duration::from_millis(400));
+        Store::new(relent_store::in_sqlite::Sqlite::open(path).unwrap()).patience(hasty)
+    };
+    let (store, key) = (open(&path), Key::new("a").unwrap());
+    let put = async |store: &Store<relent_store::in_sqlite::Sqlite>, key: &str| {
+        store.replace(&Key::new(key).unwrap(), Version::ABSENT, Some(b"x")).await
+    };
+    let _ = put(&store, "a").await.unwrap();
+    let delete = || {
+        for end in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(folder.path().join(format!("state.db{end}")));
+        }
+    };
+    delete();
+    let begin = Instant::now();
+    for _ in 0..3 {
+        let error = put(&store, "b").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+        assert!(error.to_string().ends_with("state.db was deleted or replaced while it was in use"), "{error}");
+        assert!(error.hint_text().unwrap().starts_with("put a copy back"), "{error:?}");
+    }
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    assert!(!path.exists(), "nobody makes an empty one in its place");
+    assert_eq!(store.read(&key).await.unwrap_err().kind(), ErrorKind::Unavailable, "what is gone is not read either");
+    // Somebody makes one: both are on it.
+    let second = open(&path);
+    let _ = put(&store, "c").await.unwrap();
+    assert!(second.read(&Key::new("c").unwrap()).await.unwrap().value.is_some());
+    assert_eq!(store.read(&key).await.unwrap(), relent_store::Versioned::ABSENT);
+    // Another is put in its place, as a copy would be.
+    drop(put(&open(&other), "kept").await.unwrap());
+    delete();
+    std::fs::rename(&other, &path).unwrap();
+    for store in [&store, &second] {
+        let _ = put(store, "d").await;
+        assert!(store.read(&Key::new("kept").unwrap()).await.unwrap().value.is_some());
+    }
+    assert!(open(&path).read(&Key::new("d").unwrap()).await.unwrap().value.is_some());
+}
