@@ -39,8 +39,8 @@ pub use crate::{
     engine::control::Control,
     observed::{Observed, Seen},
     outcome::{
-        Advice, Band, Bands, Broken, Cure, Extras, FatalOutage, Figures, Heat, Hysteresis, HysteresisPoint, Ideal,
-        LoadBin, Matrix, Outcome, Paced, Plots, Recommended, Record, Recovery, RecoveryPoint, Remedied, Remedy,
+        Advice, Band, Bands, Broken, Cure, Extras, FatalOutage, Figures, Harm, Heat, Hysteresis, HysteresisPoint,
+        Ideal, LoadBin, Matrix, Outcome, Paced, Plots, Recommended, Record, Recovery, RecoveryPoint, Remedied, Remedy,
         SafeLoad, Safety, Shape, Share, Sizes, Storm,
     },
     scenario::{

@@ -3,7 +3,7 @@
 use super::words::{count, percent, seconds};
 use relent::duration::Human;
 use relent_sim::{
-    Arrivals, Cure, FatalOutage, Figure, Outcome, Paced, Recommended, Record, Remedied, Remedy, SafeLoad, Safety,
+    Arrivals, Cure, FatalOutage, Figure, Harm, Outcome, Paced, Recommended, Record, Remedied, Remedy, SafeLoad, Safety,
     Scenario, Service, Shape, Storm, World,
 };
 
@@ -255,21 +255,35 @@ pub(crate) fn paced(outcome: &Outcome, paced: &Paced) -> Vec<String> {
     words
 }
 
-/// A change, in words.
-pub(crate) fn change(remedy: &Remedy) -> String {
-    match remedy {
-        Remedy::OneLayer => {
-            "retry at one layer only, and let the others pass on \"overloaded, do not retry\"".to_owned()
-        }
-        Remedy::Attempts(1) => "do not retry".to_owned(),
-        Remedy::Attempts(most) => format!("make at most {most} attempts"),
+/// A change, in words; whose it is, where not all are changed.
+pub(crate) fn change(remedied: &Remedied) -> String {
+    let whose = remedied.whose.as_deref();
+    // What all do, a population is made to do.
+    let have = |all: &str, own: &str, rest: &str| match whose {
+        Some(name) => format!("{own} {name} {rest}"),
+        None => format!("{all} {rest}"),
+    };
+    match &remedied.remedy {
+        Remedy::OneLayer => match whose {
+            Some(layer) => format!("retry at {layer} only, and make one attempt everywhere else"),
+            None => "retry at one layer only, and let the others pass on \"overloaded, do not retry\"".to_owned(),
+        },
+        Remedy::Deadlines => "have each layer tell the one below how long it waits".to_owned(),
+        Remedy::Attempts(1) => whose.map_or_else(|| "do not retry".to_owned(), |name| format!("let {name} not retry")),
+        Remedy::Attempts(most) => match whose {
+            Some(name) => format!("let {name} make at most {most} attempts"),
+            None => format!("make at most {most} attempts"),
+        },
         Remedy::Queue(room) => format!("let at most {} requests into the server", count(*room as f64)),
         Remedy::Capacity(capacity) => format!("have a server that does {} a second", count(*capacity)),
         Remedy::Budget(ratio) => {
-            format!("give all calls together a budget: at most {} of them are retried", percent(*ratio))
+            have("give all calls together", "give all calls of", &format!("a budget of {} retries", percent(*ratio)))
+        }
+        Remedy::Limit(rate) => {
+            have("put all calls", "put all calls of", &format!("behind one limiter of {} a second", count(*rate)))
         }
         Remedy::Breaker(open) => {
-            format!("have a breaker that opens for {} when half of the calls fail", Human(*open))
+            have("have", "give", &format!("a breaker that opens for {} when half of the calls fail", Human(*open)))
         }
         Remedy::Pacer(capacity) => {
             format!("have the server tell each it refuses its own time to come back, at {} a second", count(*capacity))
@@ -278,28 +292,98 @@ pub(crate) fn change(remedy: &Remedy) -> String {
     }
 }
 
+/// What populations do to each other, each changed by itself: a sentence for each that is clearly better or worse off for
+/// another, and one for each policy of which nobody is.
+pub(crate) fn harms(outcome: &Outcome) -> Vec<String> {
+    let mut words = Vec::new();
+    for all in &outcome.records {
+        let own = outcome.advice.iter().flat_map(|advice| &advice.harms).filter(|harm| harm.policy == all.policy);
+        let as_it_is = |harm: &Harm| all.populations.iter().find(|record| record.policy == harm.record.policy);
+        let pairs: Vec<(&Harm, &Record)> = own.filter_map(|harm| Some((harm, as_it_is(harm)?))).collect();
+        let told: Vec<String> = pairs.iter().filter_map(|(harm, as_it_is)| self::harm(harm, as_it_is)).collect();
+        if told.is_empty() && !pairs.is_empty() {
+            words.push(format!("{}: no population is clearly better or worse off for another.", all.policy));
+        }
+        words.extend(told);
+    }
+    words
+}
+
+/// What one population takes from another, or spares it, in the figures that differ.
+fn harm(harm: &Harm, as_it_is: &Record) -> Option<String> {
+    let Harm { policy, by, to, record, .. } = harm;
+    let verb = match (harm.hurts(as_it_is), harm.spares(as_it_is)) {
+        (true, _) => "is hurt by",
+        (_, true) => "is better off for",
+        _ => return None,
+    };
+    let pair = |figure: Figure| as_it_is.get(figure).zip(record.get(figure));
+    let differ = |pair: &(f64, f64)| (pair.0 / pair.1).max(pair.1 / pair.0) > 1.05;
+    let mut differs = Vec::new();
+    if let Some((is, then)) = pair(Figure::SuccessShare).filter(|(is, then)| percent(*is) != percent(*then)) {
+        differs.push(format!("{} of its calls would succeed instead of {}", percent(then), percent(is)));
+    }
+    if let Some((is, then)) = pair(Figure::AttemptsPerClient).filter(differ) {
+        differs.push(format!("it would make {} a call instead of {}", attempts(then), count(is)));
+    }
+    if let Some((is, then)) = pair(Figure::P99S).filter(differ) {
+        differs.push(format!(
+            "99 % of its calls would take no longer than {} instead of {}",
+            seconds(then),
+            seconds(is)
+        ));
+    }
+    let last = differs.pop().unwrap_or_default();
+    let all = if differs.is_empty() { last } else { format!("{}, and {last}", differs.join(", ")) };
+    let changed = if harm.left_out { format!("Without {by}") } else { format!("If {by} did as {to} does") };
+    Some(format!("{policy}: {to} {verb} {by}. {changed}, {all}."))
+}
+
+/// So many attempts: "one attempt", "1.5 attempts".
+fn attempts(number: f64) -> String {
+    match count(number).as_str() {
+        "1" => "one attempt".to_owned(),
+        number => format!("{number} attempts"),
+    }
+}
+
 /// The change that helps the calls of a policy most.
 pub(crate) fn best<'a>(outcome: &'a Outcome, policy: &str) -> Option<&'a Remedied> {
     let own = outcome.advice.iter().flat_map(|advice| &advice.remedies).filter(|remedied| remedied.policy == policy);
-    let success = |remedied: &&Remedied| remedied.record.get(Figure::SuccessShare).unwrap_or(0.0);
-    own.max_by(|a, b| success(a).total_cmp(&success(b)))
+    // Of two that help as many calls, the one that takes less.
+    let worth = |remedied: &&Remedied| {
+        let get = |figure: Figure| remedied.record.get(figure).unwrap_or(0.0);
+        ((get(Figure::SuccessShare) * 200.0).round(), -get(Figure::AttemptsPerClient))
+    };
+    own.max_by(|a, b| worth(a).0.total_cmp(&worth(b).0).then(worth(a).1.total_cmp(&worth(b).1)))
 }
 
 /// What was changed and what it bought, in a sentence; what each came from is the record of the policy as it is.
 pub(crate) fn remedy(before: &Record, remedied: &Remedied) -> String {
-    let Remedied { remedy, record, .. } = remedied;
-    let change = change(remedy);
+    let (change, after) = (change(remedied), &remedied.record);
     let get = |record: &Record, figure: Figure| record.get(figure).unwrap_or(0.0);
-    let (was, is) = (get(before, Figure::SuccessShare), get(record, Figure::SuccessShare));
-    let attempts = [before, record].map(|record| count(get(record, Figure::AttemptsPerClient)));
-    let mut buys = match (is - was).abs() < 0.005 {
-        true => format!("{} attempts a call instead of {}", attempts[1], attempts[0]),
-        false => format!("{} of the calls succeed instead of {}", percent(is), percent(was)),
+    let differs = |before: &Record, after: &Record| {
+        let (was, is) = (get(before, Figure::SuccessShare), get(after, Figure::SuccessShare));
+        ((is - was).abs() >= 0.005).then(|| (percent(is), percent(was)))
     };
-    if let Some(after) = record.get(Figure::RecoveryS).filter(|after| *after > 0.0) {
-        buys.push_str(&format!(", and the backlog is gone {} after the trouble", seconds(after)));
+    let mut buys = Vec::new();
+    for (was, is) in before.populations.iter().zip(&after.populations) {
+        let name = is.policy.strip_prefix(&format!("{}: ", after.policy)).unwrap_or(&is.policy);
+        buys.extend(differs(was, is).map(|(is, was)| format!("{is} of the calls of {name} succeed instead of {was}")));
     }
-    format!("{change}: {buys}.")
+    if buys.is_empty() {
+        buys.extend(differs(before, after).map(|(is, was)| format!("{is} of the calls succeed instead of {was}")));
+    }
+    let (was, is) = (get(before, Figure::AttemptsPerClient), get(after, Figure::AttemptsPerClient));
+    if buys.is_empty() || was > 1.2 * is && was > 2.0 {
+        buys.push(format!("{} a call instead of {}", attempts(is), count(was)));
+    }
+    if let Some(time) = after.get(Figure::RecoveryS).filter(|time| *time >= 1.0) {
+        buys.push(format!("the backlog is gone {} after the trouble", seconds(time)));
+    }
+    let last = buys.pop().unwrap_or_default();
+    let all = if buys.is_empty() { last } else { format!("{}, and {last}", buys.join(", ")) };
+    format!("{change}: {all}.")
 }
 
 fn queue(service: &Service, recommended: &Recommended) -> Option<String> {
@@ -330,10 +414,7 @@ fn figures(record: &Record) -> String {
     format!(
         "Simulated in this world: {} a client, drained after {} ({} x ideal), at most {} attempts in a tenth of a \
          second ({} x capacity).",
-        match count(get(Figure::AttemptsPerClient)).as_str() {
-            "1" => "one attempt".to_owned(),
-            attempts => format!("{attempts} attempts"),
-        },
+        attempts(get(Figure::AttemptsPerClient)),
         seconds(get(Figure::DrainS)),
         count(get(Figure::DrainOverIdeal)),
         count(get(Figure::Peak100Ms)),

@@ -6,6 +6,7 @@
 //! has, and leave out what the scenario does not.
 
 pub(crate) mod advice;
+mod clients;
 mod data;
 mod findings;
 mod page;

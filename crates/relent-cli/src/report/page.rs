@@ -1,6 +1,6 @@
 //! The page: words and JSON put into one HTML file, with its style and its script.
 
-use super::{Report, advice, data, pictures, words};
+use super::{Report, advice, clients, data, pictures, words};
 use crate::plot::svg::{self, escape};
 
 const STYLE: &str = include_str!("page.css");
@@ -43,8 +43,10 @@ pub(super) fn page(report: &Report) -> String {
         "</code> <button id=\"copy\">copy</button></p>\n</header>\n",
         &recommended(report),
         &paced(report),
+        &harms(report),
         &helps(report),
         "<main id=\"main\"></main>\n",
+        &missing(report),
         "<noscript><p>The plots and the table are drawn by a script in this page, which loads nothing.</p></noscript>\n",
         "<div id=\"tip\" role=\"status\" hidden></div>\n<script type=\"application/json\" id=\"records\">",
         &inert(outcome.to_json().trim()),
@@ -89,6 +91,32 @@ fn paced(report: &Report) -> String {
         escape(&advice::paced(report.outcome, paced).join(" ")),
         paced.toml().lines().map(escape).collect::<Vec<_>>().join("\n")
     )
+}
+
+/// What populations do to each other; nothing where there are none.
+fn harms(report: &Report) -> String {
+    let items: Vec<String> =
+        advice::harms(report.outcome).iter().map(|words| format!("<li>{}</li>\n", escape(words))).collect();
+    match items.is_empty() {
+        true => String::new(),
+        false => format!(
+            "<section class=\"panel\" id=\"harms\">\n<h3>What populations do to each other, each changed by itself</h3>\n\
+             <ul>\n{}</ul>\n</section>\n",
+            items.concat()
+        ),
+    }
+}
+
+/// Which pictures there are not, and why, where the world would have them if its clients were all alike.
+fn missing(report: &Report) -> String {
+    let words = clients::missing(report.scenario);
+    match words.is_empty() {
+        true => String::new(),
+        false => format!(
+            "<section class=\"panel\" id=\"missing\">\n<h3>What is not drawn</h3>\n<p>{}</p>\n</section>\n",
+            escape(&words.join(" "))
+        ),
+    }
 }
 
 /// What helps the calls of a stream or a chain; nothing where nothing was found.

@@ -1,6 +1,6 @@
 //! A scenario in words: what a reader must know to understand the plots.
 
-use crate::explain::InShort;
+use super::clients;
 use relent::duration::Human;
 use relent_sim::{
     Access, Arrivals, Contender, Network, Outcome, RetryAfter, Scenario, Server, Service, Trouble, TroubleKind, World,
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// What happens, in sentences.
 pub(super) fn scenario(scenario: &Scenario, outcome: &Outcome) -> Vec<String> {
     let mut words = match &scenario.world {
-        World::Service(world) => service(world),
+        World::Service(world) => service(scenario, world),
         World::OptimisticWriters(world) => vec![
             format!("{} writers each change one and the same row once.", count(world.clients as f64)),
             "Each reads the row's version and writes; a write counts only if nobody else's came in between.".into(),
@@ -59,8 +59,11 @@ pub(super) fn scenario(scenario: &Scenario, outcome: &Outcome) -> Vec<String> {
     words
 }
 
-fn service(world: &Service) -> Vec<String> {
-    let mut words = vec![arrivals(&world.arrivals)];
+fn service(scenario: &Scenario, world: &Service) -> Vec<String> {
+    let mut words = clients::arrivals(scenario);
+    if words.is_empty() {
+        words.push(clients::comes(&world.arrivals, Duration::ZERO));
+    }
     words.extend(server(&world.server));
     words.push(network(world.network));
     if let Some(timeout) = world.timeout {
@@ -73,27 +76,9 @@ fn service(world: &Service) -> Vec<String> {
     if world.layers > 1 {
         words.push(format!("{} layers in between retry as well.", world.layers));
     }
+    words.extend(clients::differences(scenario));
     words.extend(world.troubles.iter().map(trouble));
     words
-}
-
-fn arrivals(arrivals: &Arrivals) -> String {
-    match arrivals {
-        Arrivals::Herd { clients, window } if window.is_zero() => {
-            format!("{} clients call at the same moment.", count(*clients as f64))
-        }
-        Arrivals::Herd { clients, window } => {
-            format!("{} clients call within {}.", count(*clients as f64), Human(*window))
-        }
-        Arrivals::Open { rate, until, .. } => match rate.points() {
-            [(_, rate)] => format!("{} calls begin every second, for {}.", count(*rate), Human(*until)),
-            points => {
-                let least = points.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
-                let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
-                format!("Between {} and {} calls begin every second, for {}.", count(least), count(most), Human(*until))
-            }
-        },
-    }
 }
 
 fn server(server: &Server) -> Vec<String> {
@@ -138,15 +123,7 @@ fn told(retry_after: RetryAfter) -> Option<String> {
 }
 
 fn network(network: Network) -> String {
-    match network {
-        Network::Constant(delay) => format!("A message takes {}.", Human(delay)),
-        Network::Normal { mean, sd } => format!("A message takes {} ± {}.", Human(mean), Human(sd)),
-        Network::Exponential(mean) => format!("A message takes {} on average, exponentially distributed.", Human(mean)),
-        Network::LogNormal { sigma, .. } => {
-            let mean = Duration::try_from_secs_f64((network.mean_ns() / 1e3).round() / 1e6).unwrap_or(Duration::MAX);
-            format!("A message takes {} on average, log-normally distributed (sigma {sigma}).", Human(mean))
-        }
-    }
+    format!("A message takes {}.", clients::way(network))
 }
 
 fn trouble(trouble: &Trouble) -> String {
@@ -172,19 +149,7 @@ pub(super) fn trouble_name(trouble: &Trouble) -> String {
 
 /// A policy in a line.
 pub(super) fn policy(contender: Option<&Contender>) -> String {
-    let Some(contender) = contender else { return String::new() };
-    let mut words = InShort(&contender.policy).to_string();
-    let settings = contender.policy.settings();
-    if !settings.spread.is_zero() {
-        words.push_str(&format!(", the first attempt spread over {}", Human(settings.spread)));
-    }
-    match contender.retry_after {
-        None | Some(RetryAfter::Silent) => {}
-        Some(RetryAfter::Fixed(delay)) => words.push_str(&format!("; the server says Retry-After: {}", Human(delay))),
-        Some(RetryAfter::Spread) => words.push_str("; the server spreads those it refuses (Retry-After)"),
-        Some(RetryAfter::Exact) => words.push_str("; the server gives each refused client its own time (Retry-After)"),
-    }
-    words
+    contender.map_or_else(String::new, clients::run)
 }
 
 /// A number with thousands separated, three digits or more: `100,000`, `5,000`, `12.8`, `0.122`.

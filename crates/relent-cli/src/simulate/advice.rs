@@ -28,6 +28,13 @@ pub(super) fn draw(scenario: &Scenario, outcome: &Outcome, view: View) -> String
     for sentence in sentences.first().into_iter().flatten().filter(|sentence| common(sentence)) {
         out.push_str(&wrap(&format!("all: {sentence}"), width));
     }
+    for (nth, sentence) in advice::harms(outcome).iter().enumerate() {
+        if nth == 0 {
+            let gap = if out.is_empty() { "" } else { "\n" };
+            let _ = writeln!(out, "{gap}What populations do to each other, each changed by itself");
+        }
+        out.push_str(&indented(&escape(sentence), width));
+    }
     let remedies = outcome.advice.iter().flat_map(|advice| &advice.remedies);
     for (nth, remedied) in remedies.enumerate() {
         let Some(before) = outcome.records.iter().find(|record| record.policy == remedied.policy) else { continue };
@@ -35,8 +42,8 @@ pub(super) fn draw(scenario: &Scenario, outcome: &Outcome, view: View) -> String
             let gap = if out.is_empty() { "" } else { "\n" };
             let _ = writeln!(out, "{gap}What helps, each change tried by itself");
         }
-        let words = format!("{}: {}", escape(&remedied.policy), advice::remedy(before, remedied));
-        out.push_str(&indented(&words, width));
+        let words = format!("{}: {}", remedied.policy, advice::remedy(before, remedied));
+        out.push_str(&indented(&escape(&words), width));
     }
     out.push_str(&curves::before_and_after(outcome, view));
     if let Some(recommended) = outcome.advice.as_ref().and_then(|advice| advice.recommended.as_ref()) {

@@ -53,10 +53,10 @@ pub(super) fn before_and_after(outcome: &Outcome, view: View) -> String {
         }
         let column = ends / width as f64;
         let most = scale(outcome, &pair, column, width);
-        let names = ["as it is".to_owned(), format!("when you {}", advice::change(&remedied.remedy))];
+        let names = ["as it is".to_owned(), format!("when you {}", advice::change(remedied))];
         for (record, name) in pair.iter().zip(names) {
             let columns: Vec<u32> = loads(record, column, width).iter().map(|load| units(*load, most)).collect();
-            let title = format!("\n{}, {name}", escape(&before.policy));
+            let title = format!("\n{}, {}", escape(&before.policy), escape(&name));
             out.push_str(&wrap(&title, view.columns.unwrap_or(usize::MAX)));
             out.push_str(&framed(&bars(&columns, UNITS, HEIGHT), outcome, most / column));
             let _ = writeln!(out, "{}", axis(width, ends));

@@ -150,7 +150,7 @@ impl OutputArgs {
             return Err(Fault::new("--pictures: there is nothing to draw them on")
                 .hint("add --html FILE, --svg DIR, or --json --plots"));
         }
-        let fitting = Picture::ALL.into_iter().filter(|picture| picture.fits(&scenario.world).is_ok());
+        let fitting = Picture::ALL.into_iter().filter(|picture| scenario.fits(*picture).is_ok());
         let all = self.pictures.iter().any(|name| name == "all").then_some(fitting).into_iter().flatten();
         let named = self.pictures.iter().filter_map(|name| Picture::parse(name));
         scenario.pictures = all.chain(named).fold(Pictures::NONE, |pictures, picture| pictures.with(picture, true));

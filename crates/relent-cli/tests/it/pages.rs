@@ -51,7 +51,7 @@ fn simulate_says_what_its_pages_show() {
     assert!(pages[0].split_whitespace().count() < 1000, "docs/simulate.md is for who begins: the rest has other pages");
     let scenarios = docs().join("../crates/relent-sim/scenarios");
     let says = |name: &str| relent(&["simulate", scenarios.join(name).to_str().unwrap()]).stdout;
-    let said = ["herd.toml", "storm-stays.toml"].map(says).concat();
+    let said = ["herd.toml", "storm-stays.toml", "mobile-and-batch.toml"].map(says).concat();
     let said: Vec<&str> = said.lines().collect();
     let blocks = page.split("```text\n").skip(1).filter_map(|rest| rest.split_once("```"));
     let shown: Vec<&str> = blocks.flat_map(|(block, _)| block.lines()).filter(|line| !line.is_empty()).collect();

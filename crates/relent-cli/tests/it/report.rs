@@ -504,3 +504,73 @@ fn the_page_says_what_to_do() {
         assert!(page.contains(words), "{words}");
     }
 }
+
+/// A fifth of the clients has got another policy; and layers between clients and a server that is down.
+const ROLLOUT: &str = r#"
+[clients]
+count = 1000
+[server]
+capacity = 50
+queue = 50
+[policy.old]
+base = "100ms"
+cap = "10s"
+jitter = "none"
+max_attempts = "unlimited"
+[policy.new]
+base = "100ms"
+cap = "10s"
+max_attempts = "unlimited"
+[[run]]
+name = "rollout"
+policy = "old"
+rollout = { share = 0.2, policy = "new" }
+"#;
+
+const CHAIN: &str = r#"
+[clients]
+count = 100
+[server]
+capacity = 1000
+failure = 1
+[policy.retries]
+base = "10ms"
+max_attempts = 3
+[[layer]]
+name = "client"
+deadline = "3s"
+passes_deadline = true
+[[layer]]
+name = "gateway"
+"#;
+
+#[test]
+fn the_page_and_the_terminal_tell_populations_and_layers() {
+    let folder = Folder::new().file("rollout.toml", ROLLOUT).file("chain.toml", CHAIN);
+    report(&folder, &["rollout.toml"]);
+    let page = folder.read("report.html");
+    let section = |page: &str, id: &str| {
+        let rest = page.split_once(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("there is no {id}")).1;
+        rest.split_once("</section>").expect("it ends").0.to_owned()
+    };
+    let harms = section(&page, "harms");
+    assert!(harms.contains("rollout: old is better off for new. If new did as old does, "), "{harms}");
+    assert!(page.contains("old: exponential 100ms * 2 up to 10s, no jitter, attempts unlimited; new: exponential"));
+    assert!(section(&page, "missing").contains("There is no picture of base and cap: "));
+    let said = folder.relent(&["simulate", "rollout.toml"]).stdout;
+    assert!(said.contains("\nWhat populations do to each other, each changed by itself\n  rollout: "), "{said}");
+    assert!(said.contains("\nrollout + pacer: old ") && said.contains("\nrollout + pacer: new "), "{said}");
+
+    report(&folder, &["chain.toml"]);
+    let page = folder.read("report.html");
+    assert!(page.contains("Between the clients and the server: client &gt; gateway."), "{page}");
+    assert!(
+        page.contains("client: exponential 10ms * 2 up to 1m4s, full jitter, 3 attempts, 3s for a call, and tells")
+    );
+    assert!(section(&page, "missing").contains("layers with policies of their own have no one number of attempts"));
+    let helps = section(&page, "helps");
+    assert!(
+        helps.contains("retry at client only, and make one attempt everywhere else: 3 attempts a call instead of 9.")
+    );
+    assert!(helps.contains("src=\"data:image/svg+xml,"), "it is drawn");
+}

@@ -16,7 +16,7 @@ use crate::{
         advice::{Safety, Storm},
         run::Run,
     },
-    scenario::{Arrivals, Contender, Figure, Scenario, Service, Trouble, TroubleKind},
+    scenario::{Arrivals, Contender, Figure, Population, Scenario, Service, Trouble, TroubleKind},
     world::service::{self},
 };
 use relent::Policy;
@@ -59,7 +59,13 @@ pub(super) fn search(
         // A storm that is not over when the run ends would only be longer or shorter.
         return recovers.then_some(FatalOutage { survived: Some(trouble.lasts), ..FatalOutage::default() });
     }
-    let patience = safe_load::timeout(service, &contender.policy).map_or(1.0, |timeout| timeout.as_secs_f64());
+    if contender.populations.iter().any(Population::is_own) {
+        // They come when they come, whatever the run is like.
+        return None;
+    }
+    let timeouts = safe_load::callers(service, contender);
+    let timeouts = timeouts.iter().filter_map(|(service, policy)| safe_load::timeout(service, policy));
+    let patience = timeouts.map(|timeout| timeout.as_secs_f64()).reduce(f64::min).unwrap_or(1.0);
     let mut bracket = Bracket {
         survived: if recovers { own } else { 0.0 },
         fatal: if recovers { f64::INFINITY } else { own },
@@ -187,18 +193,27 @@ impl Trial<'_> {
 
     /// How long a call lasts of which every attempt times out, about; a minute and a half at most.
     fn call(&self) -> Duration {
-        let policy = &self.contender.policy;
-        let timeout = safe_load::timeout(self.service, policy).unwrap_or(Duration::from_secs(1));
-        let starts = safe_load::starts(policy, 0, timeout).take(64);
-        let last = starts.take_while(|start| *start < 90.0).last().unwrap_or(0.0);
-        (Duration::from_secs_f64(last) + timeout).min(Duration::from_secs(90))
+        let call = |(service, policy): &(Service, Policy)| {
+            let timeout = safe_load::timeout(service, policy).unwrap_or(Duration::from_secs(1));
+            let starts = safe_load::starts(policy, 0, timeout).take(64);
+            let last = starts.take_while(|start| *start < 90.0).last().unwrap_or(0.0);
+            (Duration::from_secs_f64(last) + timeout).min(Duration::from_secs(90))
+        };
+        let callers = safe_load::callers(self.service, self.contender);
+        callers.iter().map(call).max().unwrap_or(Duration::from_secs(90))
     }
 
     /// Attempts a call at most, on average.
     fn amplification(&self) -> f64 {
         match self.safety.storm {
             Some(Storm::Above(safe)) if safe.attempts.is_finite() => safe.attempts,
-            _ => self.contender.policy.settings().max_attempts.map_or(8.0, f64::from).min(8.0),
+            _ => {
+                let most = |policy: &Policy| policy.settings().max_attempts.map_or(8.0, f64::from).min(8.0);
+                let callers = safe_load::callers(self.service, self.contender);
+                let below = self.contender.layers.iter().skip(1);
+                let below = below.map(|layer| most(&layer.policy.unwrap_or(self.contender.policy)));
+                callers.iter().map(|(_, policy)| most(policy)).fold(1.0, f64::max) * below.product::<f64>()
+            }
         }
     }
 

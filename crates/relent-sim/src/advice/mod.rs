@@ -5,6 +5,9 @@
 //! attempt each ([`recommend`]). What is found by theory is said to be so; what is found by simulation was simulated in
 //! the scenario's own world, by the same engine and with the same luck as its policies.
 //!
+//! Where the clients are not all alike, what populations do to each other is found by leaving out one at a time
+//! ([`harms`]); what is to be changed about them, about layers and about streams, by changing it ([`remedies`]).
+//!
 //! Nothing here is about worlds without a server that has a capacity: there the table says all there is.
 
 use crate::{
@@ -13,6 +16,7 @@ use crate::{
     scenario::{Contender, Figure, Scenario, Service, World},
 };
 mod fatal_outage;
+mod harms;
 mod paced;
 mod recommend;
 mod remedies;
@@ -32,6 +36,9 @@ pub enum Effort {
 
 /// Attempts that are simulated in a second or less.
 const SECOND: f64 = 6e6;
+
+/// An attempt through layers with policies of their own takes so many times as long.
+const LAYERS: f64 = 8.0;
 
 /// Within this much, attempts and drain times are the same.
 const SAME: f64 = 0.03;
@@ -62,34 +69,32 @@ fn score(record: &Record) -> Option<f64> {
 pub fn advise(scenario: &Scenario, outcome: &mut Outcome, threads: usize, effort: Effort, control: &Control) {
     let attempts: f64 = outcome.records.iter().map(attempts).sum();
     let mut advice = Advice { policies: vec![Safety::default(); outcome.records.len()], ..Advice::default() };
-    let enough = if effort == Effort::Any { f64::INFINITY } else { attempts + SECOND };
-    let is_protected = scenario.contenders.iter().any(|contender| contender.protection.is_any());
-    if is_protected && !matches!(&scenario.world, World::Service(service) if !service.is_open()) {
-        // Theory knows what retries do, not what budgets and breakers keep them from doing.
-        return;
-    }
-    if scenario.is_of_many_policies() {
-        // It is one policy that theory speaks of.
-        return;
-    }
+    let is_chain = scenario.contenders.iter().any(|contender| !contender.layers.is_empty());
+    let second = if is_chain { SECOND / LAYERS } else { SECOND };
+    let enough = if effort == Effort::Any { f64::INFINITY } else { attempts + second };
     let World::Service(service) = &scenario.world else {
         if matches!(scenario.world, World::Layers(_)) && !control.is_stopped() {
-            advice.remedies = remedies::remedies(scenario, outcome, &[], enough, threads, control);
+            advice.remedies = remedies::remedies(scenario, outcome, &advice, enough, threads, control);
             outcome.advice = Some(advice);
         }
         return;
     };
     control.advising.store(true, Ordering::Relaxed);
     if service.is_open() {
-        let most = match effort {
-            Effort::Short => (attempts + SECOND) / outcome.records.len().max(1) as f64,
-            Effort::Any => f64::INFINITY,
-        };
+        let most = enough / outcome.records.len().max(1) as f64;
         advice.policies = policies(scenario, service, &outcome.records, threads, most, control);
-        advice.remedies = remedies::remedies(scenario, outcome, &advice.policies, enough, threads, control);
     } else if !control.is_stopped() {
-        advice.recommended = recommend::recommend(scenario, service, &outcome.records, threads, control);
+        // One policy for all is no answer to clients who differ in more than that.
+        if !is_chain && scenario.contenders.iter().all(Contender::is_alike) {
+            advice.recommended = recommend::recommend(scenario, service, &outcome.records, threads, control);
+        }
         advice.paced = paced::paced(scenario, service, &outcome.records, threads, control);
+    }
+    if !control.is_stopped() {
+        advice.harms = harms::harms(scenario, service, outcome, enough / 2.0, threads, control);
+        if service.is_open() || is_chain {
+            advice.remedies = remedies::remedies(scenario, outcome, &advice, enough, threads, control);
+        }
     }
     outcome.interrupted |= control.is_stopped();
     outcome.advice = Some(advice);
@@ -100,9 +105,12 @@ pub(crate) fn theory(scenario: &Scenario, service: &Service, contender: &Contend
     safe_load::safety(scenario, service, contender)
 }
 
-/// The attempts that all runs of a policy made.
+/// The attempts that all runs of a policy made, those included that its own machines refused.
 fn attempts(record: &Record) -> f64 {
-    record.get(Figure::AttemptsPerClient).unwrap_or(1.0) * record.clients as f64 * f64::from(record.seeds)
+    let refused = [Figure::RefusedBudget, Figure::RefusedOpen, Figure::RefusedShed];
+    let refused: f64 = refused.into_iter().filter_map(|figure| record.get(figure)).sum();
+    let each = record.get(Figure::AttemptsPerClient).unwrap_or(1.0) + refused;
+    each * record.clients as f64 * f64::from(record.seeds)
 }
 
 fn policies(

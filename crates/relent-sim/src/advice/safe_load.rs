@@ -22,8 +22,13 @@ pub(super) fn safety(scenario: &Scenario, service: &Service, contender: &Contend
     let (Arrivals::Open { rate, until, .. }, Some(capacity)) = (&service.arrivals, service.server.capacity) else {
         return Safety::default();
     };
-    let calls_per_s = rate.at(until.as_secs_f64());
-    let load = calls_per_s * service.mean_cost() / capacity;
+    // Just before the end: the rate of populations ends with their calls.
+    let calls_per_s = rate.at(until.as_secs_f64() * (1.0 - 1e-9));
+    let load = calls_per_s * contender.mean_cost(service) / capacity;
+    if !contender.is_plain() {
+        // Theory knows what retries do, not what machines keep them from doing, nor what layers and populations do together.
+        return Safety { calls_per_s: Some(calls_per_s), load: Some(load), ..Safety::default() };
+    }
     let storm = storm(scenario, service, contender, capacity);
     let recovery_by_theory_s = match (storm, only_stall(service), rate.points()) {
         (Some(Storm::Above(safe)), Some(stall), [_]) if load < safe.share => {
@@ -71,6 +76,20 @@ fn storm(scenario: &Scenario, service: &Service, contender: &Contender, capacity
     };
     let share = service.mean_cost() / work;
     Some(Storm::Above(SafeLoad { share, per_s: capacity / work, attempts }))
+}
+
+/// Who calls, as the server's side sees it: each population, or the clients of all, with the service as they meet it. Those
+/// behind layers wait for as long as the client does.
+pub(super) fn callers(service: &Service, contender: &Contender) -> Vec<(Service, Policy)> {
+    if let Some(client) = contender.layers.first() {
+        let policy = client.policy.unwrap_or(contender.policy);
+        let timeout = client.patience(&policy).or_else(|| client.limit(&policy));
+        return vec![(Service { timeout: timeout.or(service.timeout), ..service.clone() }, policy)];
+    }
+    if contender.populations.is_empty() {
+        return vec![(service.clone(), contender.policy)];
+    }
+    contender.populations.iter().map(|population| (population.service(service), population.policy)).collect()
 }
 
 /// How long an attempt waits for its answer.

@@ -1,6 +1,7 @@
 //! What to do, and how safe one is: what advice says.
 
 use super::Record;
+use crate::scenario::Figure;
 use relent::{
     Curve, PacerSettings, Policy,
     config::{Ceiling, CurveName, Draft},
@@ -19,6 +20,46 @@ pub struct Advice {
     pub paced: Option<Paced>,
     /// Changes that help a stream or a chain whose calls are lost or multiplied, each tried by itself.
     pub remedies: Vec<Remedied>,
+    /// What populations do to each other: each of them with each other one changed. Empty where there are none.
+    pub harms: Vec<Harm>,
+}
+
+/// A population, in the same world with another one changed.
+///
+/// One that comes by itself is left out. Of a share of all clients the number stays as it is, or the others would be better off
+/// for meeting fewer: it gets the policy and the machines of those whom it may hurt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Harm {
+    /// The policy or run whose clients both are of.
+    pub policy: String,
+    /// The population that was changed.
+    pub by: String,
+    /// Whether it was left out; else it does as the other does.
+    pub left_out: bool,
+    /// The population whose figures these are.
+    pub to: String,
+    /// What its clients do then, under the name that it has in the outcome.
+    pub record: Record,
+}
+
+impl Harm {
+    /// Whether it is clearly worse off as things are than with the other one changed: fewer of its calls succeed, with more
+    /// attempts, or later.
+    pub fn hurts(&self, as_it_is: &Record) -> bool {
+        is_clearly_worse(as_it_is, &self.record)
+    }
+
+    /// Whether it is clearly better off as things are: the other one spares it something.
+    pub fn spares(&self, as_it_is: &Record) -> bool {
+        !self.hurts(as_it_is) && is_clearly_worse(&self.record, as_it_is)
+    }
+}
+
+fn is_clearly_worse(one: &Record, other: &Record) -> bool {
+    let of = |figure: Figure| one.get(figure).zip(other.get(figure));
+    of(Figure::SuccessShare).is_some_and(|(one, other)| one < other - 0.01)
+        || of(Figure::AttemptsPerClient).is_some_and(|(one, other)| one > 1.1 * other)
+        || of(Figure::P99S).is_some_and(|(one, other)| one > 1.1 * other + 0.01)
 }
 
 /// A change that was tried, and helped.
@@ -26,6 +67,8 @@ pub struct Advice {
 pub struct Remedied {
     /// The policy whose calls it helps.
     pub policy: String,
+    /// The population or layer that is changed; `None` is all of them, or the server.
+    pub whose: Option<String>,
     /// The change.
     pub remedy: Remedy,
     /// What the policy does with it.
@@ -36,8 +79,11 @@ pub struct Remedied {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Remedy {
-    /// Only the layer next to the server retries; the others pass on that it is overloaded.
+    /// Only the layer next to the server retries, and the others pass on that it is overloaded; where it is said whose
+    /// change it is, only that layer retries, and the others make one attempt.
     OneLayer,
+    /// Each layer tells the one below how long it waits, which then does nothing later than that.
+    Deadlines,
     /// A call makes at most so many attempts.
     Attempts(u32),
     /// The server lets in no more requests than this, which are answered in time.
@@ -46,6 +92,8 @@ pub enum Remedy {
     Capacity(f64),
     /// All calls together make no more retries than this share of them.
     Budget(f64),
+    /// All calls of a population together make no more attempts a second than this.
+    Limit(f64),
     /// Nothing is sent for so long once half of the calls of the last ten seconds have failed.
     Breaker(Duration),
     /// Who is refused is told a time of its own to come back, at this many a second.

@@ -10,7 +10,7 @@ pub(crate) mod run;
 pub(crate) mod time_bins;
 
 pub use self::{
-    advice::{Advice, Cure, FatalOutage, Paced, Recommended, Remedied, Remedy, SafeLoad, Safety, Shape, Storm},
+    advice::{Advice, Cure, FatalOutage, Harm, Paced, Recommended, Remedied, Remedy, SafeLoad, Safety, Shape, Storm},
     bands::{Band, Bands},
     broken::Broken,
     figures::Figures,

@@ -53,14 +53,8 @@ impl Scenario {
         must(self.seeds <= 1_000_000, "seeds", "there are more than a million runs", "fewer say as much")?;
         must(!self.limit.is_zero(), "limit", "the limit of time is zero", "leave it out for a day")?;
         for picture in Picture::ALL.into_iter().filter(|picture| self.pictures.get(*picture) == Some(true)) {
-            let (key, hint) = (format!("pictures.{}", picture.name()), "leave it out");
-            picture.fits(&self.world).map_err(|reason| Problem::new(key.clone(), reason, hint))?;
-            must(
-                !self.is_of_many_policies(),
-                &key,
-                "it is of one policy, and there are populations or layers with others",
-                hint,
-            )?;
+            let key = format!("pictures.{}", picture.name());
+            self.fits(picture).map_err(|reason| Problem::new(key, reason, "leave it out"))?;
         }
         let own_rules = matches!(self.world, World::Batch(_) | World::Saturated(_));
         must(own_rules || !self.contenders.is_empty(), "policy", "there is no policy", "add a [policy.NAME]")?;

@@ -1,6 +1,6 @@
 //! Which pictures of a scenario as a whole are wanted.
 
-use super::{Arrivals, Service, World};
+use super::{Arrivals, Contender, Population, Scenario, Service, World};
 
 /// A picture of a scenario as a whole. Each costs time of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +54,45 @@ impl Picture {
             Picture::Layers if !matches!(world, World::Layers(_) | World::Service(_)) => Err("there are no layers"),
             Picture::Clients if open || matches!(world, World::Layers(_)) => {
                 Err("only a herd, writers of one row and shared channels have a number of clients")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Scenario {
+    /// Whether the scenario has this picture: its [world](Picture::fits) does, and so do its clients, who may not be alike.
+    ///
+    /// # Errors
+    ///
+    /// What it would take.
+    ///
+    /// ```
+    /// use relent::Policy;
+    /// use relent_sim::{Contender, Layer, Picture, Scenario, Service, World};
+    ///
+    /// let herd = Scenario::new("herd", World::Service(Service::herd(10, 5.0))).policy("p", Policy::default());
+    /// assert!(herd.fits(Picture::Heat).is_ok() && herd.fits(Picture::Hysteresis).is_err());
+    /// let chain = Contender::new("chain", Policy::default()).through(Layer::new("client"));
+    /// assert!(herd.contender(chain).fits(Picture::Heat).is_err());
+    /// ```
+    pub fn fits(&self, picture: Picture) -> Result<(), &'static str> {
+        picture.fits(&self.world)?;
+        let any = |is: fn(&Contender) -> bool| self.contenders.iter().any(is);
+        let has_layers = any(|contender| !contender.layers.is_empty());
+        let has_populations = any(|contender| !contender.populations.is_empty());
+        let come_by_themselves = any(|contender| contender.populations.iter().any(Population::is_own));
+        match picture {
+            Picture::Heat if has_layers || has_populations => {
+                Err("a map of base and cap is of one policy, and there are populations or layers with others")
+            }
+            Picture::Layers if has_layers => Err("layers with policies of their own have no one number of attempts"),
+            Picture::Layers if has_populations => Err("there are no layers"),
+            Picture::Hysteresis | Picture::Recovery if come_by_themselves => {
+                Err("populations with a rate or count of their own have no one load that could be raised")
+            }
+            Picture::Clients if come_by_themselves => {
+                Err("populations with a rate or count of their own have no one number of clients")
             }
             _ => Ok(()),
         }

@@ -106,6 +106,18 @@ impl Population {
         }
     }
 
+    /// Their calls a second when the run ends; none of a herd, whose time is over then.
+    pub(crate) fn steady(&self, all: &Service) -> f64 {
+        let last = |arrivals: &Arrivals| match arrivals {
+            Arrivals::Open { rate, until, .. } => rate.at(until.as_secs_f64() * (1.0 - 1e-9)),
+            Arrivals::Herd { .. } => 0.0,
+        };
+        match &self.part {
+            Part::Share(share) => share * last(&all.arrivals),
+            Part::Own(arrivals, _) => last(arrivals),
+        }
+    }
+
     /// How their figures are called in the outcome of a contender.
     pub(crate) fn name_in(&self, contender: &str) -> String {
         format!("{contender}: {}", self.name)
@@ -118,6 +130,51 @@ impl Contender {
     pub fn with(mut self, population: Population) -> Contender {
         self.populations.push(population);
         self
+    }
+
+    /// The same contender without one of its populations that come by themselves, and the service whose clients the others
+    /// are; `None` where it has no such population, or no other.
+    pub(crate) fn without(&self, name: &str, service: &Service) -> Option<(Contender, Service)> {
+        let (out, populations): (Vec<Population>, Vec<Population>) =
+            self.populations.iter().cloned().partition(|population| population.name == name);
+        if out.is_empty() || populations.is_empty() || !populations.iter().chain(&out).all(Population::is_own) {
+            return None;
+        }
+        let arrivals = Arrivals::together(&populations);
+        Some((Contender { populations, ..self.clone() }, Service { arrivals, ..service.clone() }))
+    }
+
+    /// The same contender, one population of which does as another does.
+    pub(crate) fn with_one_as(&self, name: &str, other: &Population) -> Contender {
+        let mut contender = self.clone();
+        for population in contender.populations.iter_mut().filter(|population| population.name == name) {
+            (population.policy, population.protection) = (other.policy, other.protection);
+        }
+        contender
+    }
+
+    /// The work of a call's first attempt on average, over all of its clients.
+    pub(crate) fn mean_cost(&self, service: &Service) -> f64 {
+        let weight = |population: &Population| match &population.part {
+            Part::Share(share) => *share,
+            Part::Own(arrivals, _) => arrivals.clients(),
+        };
+        let all: f64 = self.populations.iter().map(weight).sum();
+        let work = |population: &Population| weight(population) * population.service(service).mean_cost();
+        if all > 0.0 { self.populations.iter().map(work).sum::<f64>() / all } else { service.mean_cost() }
+    }
+
+    /// Whether all of its clients have one policy, are alone with the server and have no machines: what theory knows.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.populations.is_empty() && self.layers.is_empty() && !self.protection.is_any()
+    }
+
+    /// Whether its clients are all alike, but for their policies.
+    pub(crate) fn is_alike(&self) -> bool {
+        self.populations.iter().all(|population| {
+            let Population { network, timeout, writes, leaving, .. } = population;
+            !population.is_own() && network.is_none() && timeout.is_none() && writes.is_none() && leaving.is_none()
+        })
     }
 
     /// Whether any of its clients have an upstream.

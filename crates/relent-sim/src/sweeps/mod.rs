@@ -15,6 +15,7 @@ use crate::{
     scenario::{Contender, Layers, Picture, Scenario, Service, World},
     world::service::{self},
 };
+use relent::Policy;
 
 /// What a picture is drawn with.
 #[derive(Clone, Copy)]
@@ -37,7 +38,7 @@ impl Studio<'_> {
     /// False if the picture was asked for and there is none.
     fn draw(self, picture: Picture, outcome: &mut Outcome) -> bool {
         let wish = self.scenario.pictures.get(picture);
-        let fits = picture.fits(&self.scenario.world).is_ok() && !self.scenario.is_of_many_policies();
+        let fits = self.scenario.fits(picture).is_ok();
         if wish == Some(false) || !fits || (wish.is_none() && !self.is_cheap(picture)) || self.control.is_stopped() {
             return wish != Some(true);
         }
@@ -95,7 +96,12 @@ const CHEAP_ATTEMPTS: f64 = 2e7;
 
 /// The most attempts a call that a policy makes, as far as it says; enough to be dear if it does not.
 fn most_attempts(contender: &Contender) -> f64 {
-    contender.policy.settings().max_attempts.map_or(20.0, f64::from)
+    let most = |policy: &Policy| policy.settings().max_attempts.map_or(20.0, f64::from);
+    if !contender.layers.is_empty() {
+        return contender.layers.iter().map(|layer| most(&layer.policy.unwrap_or(contender.policy))).product();
+    }
+    let populations = contender.populations.iter().map(|population| most(&population.policy));
+    populations.reduce(f64::max).unwrap_or_else(|| most(&contender.policy))
 }
 
 /// The capacity of a server whose calls come in a stream.
@@ -116,7 +122,6 @@ fn layers(world: &World) -> Matrix {
 mod tests {
     use super::*;
     use crate::{scenario::Pictures, simulate::simulate};
-    use relent::Policy;
 
     fn drawn(wishes: Pictures) -> (Outcome, Vec<Picture>) {
         let mut service = Service::herd(1000, 50.0);

@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(180);
 const LASTING: Duration = Duration::from_secs(10);
 /// How long the outage lasts if the scenario has none.
 const USUAL: Duration = Duration::from_secs(10);
+/// Loads behind layers with policies of their own count so many times.
+const LAYERS: f64 = 8.0;
 /// After so many loads in a row at which it does not recover, it will not at greater ones.
 const HOPELESS: usize = 2;
 
@@ -28,7 +30,11 @@ pub(super) fn is_cheap(studio: Studio<'_>) -> bool {
     // Beyond the threshold hardly anything is simulated, and below it a server gets no more than twice its capacity.
     let seconds = (CALM + PATIENCE + LASTING).as_secs_f64();
     let Some(service) = studio.service() else { return false };
-    let loads = |contender: &Contender| loads(threshold(studio, service, contender)).iter().sum::<f64>();
+    let loads = |contender: &Contender| {
+        // Behind layers an attempt takes longer to simulate, and where the threshold lies nobody knows.
+        let dear = if contender.layers.is_empty() { 1.0 } else { LAYERS };
+        dear * loads(threshold(studio, service, contender)).iter().sum::<f64>()
+    };
     capacity * seconds * studio.scenario.contenders.iter().map(loads).sum::<f64>() <= CHEAP_ATTEMPTS
 }
 

@@ -17,3 +17,4 @@ mod protection;
 mod queues;
 mod rows;
 mod shipped;
+mod whose;

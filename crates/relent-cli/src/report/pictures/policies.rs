@@ -36,7 +36,7 @@ pub(super) fn remedies(report: &Report) -> Option<Picture> {
     let named = |policy: &str, change: String| if is_alone { change } else { format!("{policy}: {change}") };
     for before in &report.outcome.records {
         let own = advice.remedies.iter().filter(|remedied| remedied.policy == before.policy);
-        let after = own.map(|remedied| (named(&before.policy, advice::change(&remedied.remedy)), &remedied.record));
+        let after = own.map(|remedied| (named(&before.policy, advice::change(remedied)), &remedied.record));
         let after: Vec<(String, &Record)> = after.collect();
         if !after.is_empty() {
             records.push((named(&before.policy, "as it is".to_owned()), before));

@@ -19,6 +19,19 @@ pub(super) fn advice(outcome: &Outcome, place: usize, object: &mut Object) {
         None => object.value("paced", "null"),
     };
     object.value("remedies", remedies(outcome, place));
+    object.value("harms", harms(outcome, place));
+}
+
+/// What the populations of a policy do with each other one changed.
+fn harms(outcome: &Outcome, place: usize) -> String {
+    let all = outcome.advice.iter().flat_map(|advice| &advice.harms);
+    let own = all.filter(|harm| outcome.records.get(place).is_some_and(|record| record.policy == harm.policy));
+    array(own.map(|harm| {
+        let mut object = Object::spaced();
+        object.text("of", &harm.to).text("by", &harm.by).value("left_out", harm.left_out);
+        figures(&harm.record, &mut object);
+        object.finish()
+    }))
 }
 
 /// The pacer as TOML, whose clients are told, and their figures.
@@ -43,10 +56,16 @@ fn figures(record: &Record, object: &mut Object) {
 fn remedies(outcome: &Outcome, place: usize) -> String {
     let all = outcome.advice.iter().flat_map(|advice| &advice.remedies);
     let own = all.filter(|remedied| outcome.records.get(place).is_some_and(|record| record.policy == remedied.policy));
-    array(own.map(|Remedied { remedy, record, .. }| {
+    array(own.map(|Remedied { whose, remedy, record, .. }| {
         let mut object = Object::spaced();
+        match whose {
+            Some(whose) => object.text("whose", whose),
+            None => object.value("whose", "null"),
+        };
         match remedy {
             Remedy::OneLayer => object.text("change", "one layer"),
+            Remedy::Deadlines => object.text("change", "deadlines"),
+            Remedy::Limit(rate) => object.text("change", "limit").float("to", *rate),
             Remedy::Attempts(most) => object.text("change", "max_attempts").value("to", most),
             Remedy::Queue(room) => object.text("change", "queue").value("to", room),
             Remedy::Capacity(capacity) => object.text("change", "capacity").float("to", *capacity),
