@@ -247,6 +247,7 @@ pub use self::{
             Upstream,
             call::{UpstreamAnswer, UpstreamCall},
             change::UpstreamChange,
+            saved::UpstreamSaved,
             snapshot::UpstreamSnapshot,
         },
         upstream_settings::UpstreamSettings,

@@ -28,6 +28,9 @@ pub(crate) trait Queue {
     fn push(&mut self, event: Event);
     /// Takes out the next event.
     fn pop(&mut self) -> Option<Event>;
+    /// Whose events will be among the next, as far as that is known: so many at most. For bringing near what is kept of them;
+    /// others may come before.
+    fn coming(&self, most: usize, with: impl FnMut(u32));
 }
 
 /// 2^22 ns: a bucket is 4.2 ms wide. Narrower ones sort faster, but their ends no longer fit into the fast caches.
@@ -302,6 +305,11 @@ impl Queue for Calendar {
             }
         }
     }
+
+    #[inline]
+    fn coming(&self, most: usize, mut with: impl FnMut(u32)) {
+        self.current[self.next..].iter().take(most).for_each(|packed| with((packed >> FAILURE_BITS) as u32));
+    }
 }
 
 /// A plain binary heap: the oracle that the ring is tested against.
@@ -318,6 +326,8 @@ impl Queue for Heap {
     fn pop(&mut self) -> Option<Event> {
         self.0.pop().map(|Reverse(event)| event)
     }
+
+    fn coming(&self, _: usize, _: impl FnMut(u32)) {}
 }
 
 #[cfg(test)]

@@ -18,6 +18,12 @@ impl<const N: usize> Cells<N> {
         Cells { gate: Word::new(0), cells: [const { Word::new(0) }; N] }
     }
 
+    #[inline]
+    pub(in crate::core) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        with(&self.gate);
+        self.cells.iter().for_each(with);
+    }
+
     /// Lets `change` see and change all words at once. `None` if another thread holds the gate for too long, which
     /// means that it was put to sleep while it held it. `change` must not panic.
     pub(crate) fn with<R>(&self, change: impl FnOnce(&mut [u64; N]) -> R) -> Option<R> {

@@ -11,6 +11,7 @@ use super::{
     settings::Invalid,
     time::{Timestamp, nanos},
     verdict::Verdict,
+    word::Word,
 };
 use core::{fmt, time::Duration};
 
@@ -286,6 +287,13 @@ impl Hedge {
     /// ```
     pub fn adopt(self, old: Hedge) -> Hedge {
         Hedge { latencies: old.latencies, ..self }
+    }
+
+    #[inline]
+    pub(super) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        if self.settings.quantile.is_some() {
+            self.latencies.words(with);
+        }
     }
 
     /// [`adopt`](Hedge::adopt) of one that others may still look at.

@@ -36,6 +36,13 @@ impl Latencies {
         Latencies { total: Word::new(0), known: Word::new(0), words: [const { Word::new(0) }; WORDS] }
     }
 
+    #[inline]
+    pub(in crate::core) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        with(&self.total);
+        with(&self.known);
+        self.words.iter().for_each(with);
+    }
+
     pub(crate) fn observe(&self, nanos: u64, quantile: f64, least: u64) {
         self.add(cell(nanos));
         let total = self.total.add(1) + 1;

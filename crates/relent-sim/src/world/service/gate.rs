@@ -4,7 +4,11 @@
 
 use crate::scenario::{Protection, Server};
 use relent::{Admission, Admit, Arrival, Pacer, Room, Timestamp, Turn, Verdict};
-use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+    time::Duration,
+};
 
 /// The machines at a server's door, and what the last refusal said.
 ///
@@ -29,8 +33,42 @@ pub struct Gate {
     /// Whether a machine learns from answers.
     learns: bool,
     workers: u64,
-    /// Answers to come: when, how long the request will have waited, and how long it will have been inside.
-    answers: BinaryHeap<Reverse<(u64, u64, u64)>>,
+    answers: Answers,
+}
+
+/// When, how long the request will have waited, and how long it will have been inside.
+type Answer = (u64, u64, u64);
+
+/// Answers to come. Almost all of them come in the order in which their requests were let in.
+#[derive(Debug, Default)]
+struct Answers {
+    in_order: VecDeque<Answer>,
+    others: BinaryHeap<Reverse<Answer>>,
+}
+
+impl Answers {
+    fn push(&mut self, answer: Answer) {
+        match self.in_order.back() {
+            Some(last) if *last > answer => self.others.push(Reverse(answer)),
+            _ => self.in_order.push_back(answer),
+        }
+    }
+
+    /// Takes out the next, if it comes until `now`.
+    fn pop_until(&mut self, now: u64) -> Option<Answer> {
+        let first = self.in_order.front().copied();
+        let other = self.others.peek().map(|other| other.0);
+        match (first, other) {
+            (Some(first), Some(other)) if other < first => (other.0 <= now).then(|| self.others.pop())?.map(|it| it.0),
+            (Some(first), _) => (first.0 <= now).then(|| self.in_order.pop_front())?,
+            (None, Some(other)) => (other.0 <= now).then(|| self.others.pop())?.map(|it| it.0),
+            (None, None) => None,
+        }
+    }
+
+    fn len(&self) -> u64 {
+        (self.in_order.len() + self.others.len()) as u64
+    }
 }
 
 /// What is known of a request at the door.
@@ -60,7 +98,7 @@ impl Gate {
             whole_seconds: protection.whole_seconds,
             told: None,
             workers: u64::from(server.workers),
-            answers: BinaryHeap::new(),
+            answers: Answers::default(),
         })
     }
 
@@ -110,18 +148,15 @@ impl Gate {
     pub fn entered(&mut self, now: u64, work: u64, done: u64) {
         if self.learns {
             let inside = done.saturating_sub(now);
-            self.answers.push(Reverse((done, inside.saturating_sub(work), inside)));
+            self.answers.push((done, inside.saturating_sub(work), inside));
         }
     }
 
     /// Tells the machines of the answers until now.
     fn answers_until(&mut self, now: u64) {
-        while let Some(&Reverse((done, waited, inside))) = self.answers.peek()
-            && done <= now
-        {
-            self.answers.pop();
+        while let Some((done, waited, inside)) = self.answers.pop_until(now) {
             if let Some(pacer) = &self.pacer {
-                let is_queued = self.answers.len() as u64 >= self.workers && waited > 0;
+                let is_queued = self.answers.len() >= self.workers && waited > 0;
                 pacer.completed(Timestamp::from_nanos(done), Duration::from_nanos(waited), is_queued);
             }
             if let Some(admission) = &self.admission {

@@ -6,8 +6,11 @@
 
 use super::{
     cast::{Cast, Mixed, Role},
+    chances::Chances,
     clients::{Clients, Failure, Single},
     door::Door,
+    held::{All, Fate, Flight, Hold, TOGETHER, near},
+    players::{Players, can_be_played, common_way, foresees, upstream_of_one},
     predict::{MOST_INSIDE, Starts},
     work::{Line, Work},
 };
@@ -21,11 +24,13 @@ use crate::{
     outcome::run::Run,
     scenario::Arrivals,
     time::nanos,
-    world::{meter::Judge, meters::Meters},
+    world::{
+        meter::{Judge, Meter},
+        meters::Meters,
+    },
 };
 use relent::{
-    Decision, HedgeStep, HedgedCall, Outcome, Reason, Timestamp, Upstream, UpstreamAnswer, UpstreamCall, Verdict,
-    rng::mix,
+    Decision, HedgeStep, HedgedCall, Outcome, Reason, Timestamp, Upstream, UpstreamAnswer, Verdict, rng::mix,
 };
 use std::time::Duration;
 
@@ -45,50 +50,34 @@ const HEDGED: u32 = 1 << 30;
 /// How often a place in a client's queue is asked for until its time is over.
 const ASKS: u32 = 16;
 
-/// What will be noticed of an attempt.
-#[derive(Clone, Copy, Debug)]
-enum Fate {
-    Success,
-    Failure(Outcome, Verdict),
-}
-
-/// One attempt under way, of which the upstream holds something.
-struct Flight<'u> {
-    call: UpstreamCall<&'u Upstream>,
-    sent: u64,
-    fate: Fate,
-}
-
-struct Client<'u> {
-    first: Flight<'u>,
-    failures: u32,
-    asked: u32,
-    over: bool,
-    hedging: Option<Box<(HedgedCall, Option<Flight<'u>>)>>,
-}
-
 /// Runs the scenario with this queue of events.
 pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
     let (cast, starts) = Cast::new(task);
+    let by_players = can_be_played(task, &cast);
+    run_as(task, queue, (cast, starts), by_players)
+}
+
+/// `by_players`: whether one client plays all of their population, each with an upstream of its own.
+pub(super) fn run_as<Q: Queue>(task: &Task<'_>, queue: Q, (cast, starts): (Cast<'_>, Starts), by_players: bool) -> Run {
+    let clients = starts.len() as u32;
+    if by_players {
+        let upstreams: Vec<Vec<Upstream>> = cast.roles().iter().map(|role| vec![upstream_of_one(role)]).collect();
+        let held = Players::new(&cast, &upstreams, clients);
+        return run_with(task, queue, cast, starts, held);
+    }
     let upstreams: Vec<Vec<Upstream>> = cast.roles().iter().map(upstreams_of).collect();
-    // Clients of a population go to its processes in turn.
-    let mut gone = vec![0usize; upstreams.len()];
-    let client = |client: usize| {
-        let place = cast.place(client as u32);
-        let nth = gone[place];
-        gone[place] += 1;
-        let own = &upstreams[place];
-        let call = own[nth % own.len()].call().wait_while_open(cast.roles()[place].protection.wait_while_open);
-        let first = Flight { call, sent: 0, fate: Fate::Success };
-        Client { first, failures: 0, asked: 0, over: false, hedging: None }
-    };
-    let states = (0..starts.len()).map(client).collect();
+    let held = All::new(&cast, &upstreams, clients);
+    run_with(task, queue, cast, starts, held)
+}
+
+fn run_with<'u, Q: Queue>(task: &Task<'_>, queue: Q, cast: Cast<'_>, starts: Starts, held: impl Hold<'u>) -> Run {
     if cast.only().is_none() {
         let clients = Mixed::new(task.contender, task.draws, starts.len());
-        return World::new(task, queue, clients, cast, starts, states).run();
+        return World::<_, _, _, false>::new(task, queue, clients, cast, starts, held).run();
     }
     let clients = Single::new(&task.contender.policy, task.draws, starts.len());
-    World::new(task, queue, clients, cast, starts, states).run()
+    let world = World::<_, _, _, false>::new(task, queue, clients, cast, starts, held);
+    if world.is_plain() { World::<_, _, _, true>::from(world).run() } else { world.run() }
 }
 
 /// The upstreams of a population; one without any machine where it has none.
@@ -97,12 +86,14 @@ fn upstreams_of(role: &Role<'_>) -> Vec<Upstream> {
     (0..processes).map(|_| role.protection.upstream().unwrap_or_else(|| Upstream::new("none"))).collect()
 }
 
-struct World<'a, 'u, Q, C> {
+/// `PLAIN` is a world in which much of what could happen does not, as in [`predict`](super::predict).
+struct World<'a, Q, C, S, const PLAIN: bool> {
     task: &'a Task<'a>,
     queue: Q,
     clients: C,
     cast: Cast<'a>,
-    states: Vec<Client<'u>>,
+    held: S,
+    chances: Vec<Chances>,
     starts: Starts,
     door: Door,
     line: Line,
@@ -115,8 +106,16 @@ struct World<'a, 'u, Q, C> {
     foresees: bool,
 }
 
-impl<'a, 'u, Q: Queue, C: Clients> World<'a, 'u, Q, C> {
-    fn new(task: &'a Task<'a>, queue: Q, clients: C, cast: Cast<'a>, starts: Starts, states: Vec<Client<'u>>) -> Self {
+impl<'a, Q, C, S> From<World<'a, Q, C, S, false>> for World<'a, Q, C, S, true> {
+    fn from(world: World<'a, Q, C, S, false>) -> Self {
+        let World { task, queue, clients, cast, held, chances, starts, door, line, work, meter, way, until, foresees } =
+            world;
+        World { task, queue, clients, cast, held, chances, starts, door, line, work, meter, way, until, foresees }
+    }
+}
+
+impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, C, S, PLAIN> {
+    fn new(task: &'a Task<'a>, queue: Q, clients: C, cast: Cast<'a>, starts: Starts, held: S) -> Self {
         let until = match &task.service.arrivals {
             Arrivals::Open { until, .. } => Some(nanos(*until)),
             Arrivals::Herd { .. } => None,
@@ -124,31 +123,57 @@ impl<'a, 'u, Q: Queue, C: Clients> World<'a, 'u, Q, C> {
         let count = starts.len() as u64;
         let mut door = Door::new(task.service, task.contender);
         door.outside = if until.is_none() { count } else { 0 };
-        let mut ways = cast.roles().iter().map(|role| role.ways.constant);
-        let first = ways.next().flatten();
-        let way = first.filter(|_| ways.all(|way| way == first));
-        let is_alone =
-            cast.roles().iter().all(|role| role.processes >= role.clients && role.protection.hedge.is_none());
+        let foresees = foresees(task, &cast);
         World {
             task,
             queue,
             clients,
-            states,
+            held,
+            chances: cast.roles().iter().map(Chances::of).collect(),
+            way: common_way(&cast),
             starts,
             line: Line::new(task.service),
             work: Work::new(&task.service.server),
             meter: Meters::new(count, until.is_some(), cast.populations()),
             cast,
-            foresees: is_alone && way.is_some() && door.tells_alike(),
+            foresees,
             door,
-            way,
             until,
         }
     }
 
+    fn is_plain(&self) -> bool {
+        let Some(role) = self.cast.only() else { return false };
+        let is_alike = role.manners.is_plain() && role.protection.hedge.is_none();
+        let is_herd = self.until.is_none() && !self.starts.is_joined();
+        is_alike && is_herd && self.way.is_some() && self.door.is_plain()
+    }
+
+    /// Which population a client is of.
+    #[inline(always)]
+    fn place(&self, client: u32) -> usize {
+        if PLAIN { 0 } else { self.cast.place(client) }
+    }
+
+    #[inline(always)]
+    fn role(&self, client: u32) -> &Role<'a> {
+        &self.cast.roles()[self.place(client)]
+    }
+
+    #[inline(always)]
+    fn tell(&mut self, client: u32, what: impl Fn(&mut Meter)) {
+        if PLAIN { what(&mut self.meter.all) } else { self.meter.tell(self.cast.place(client), what) }
+    }
+
+    /// The end of open arrivals.
+    #[inline(always)]
+    fn until(&self) -> Option<u64> {
+        if PLAIN { None } else { self.until }
+    }
+
     fn run(mut self) -> Run {
-        let clients = self.states.len() as u64;
-        for client in 0..self.states.len() as u32 {
+        let clients = u64::from(self.held.clients());
+        for client in 0..self.held.clients() {
             let seed = self.task.draws.call(u64::from(client));
             let spread = self.cast.role(client).policy.call(Timestamp::ZERO, seed).spread();
             let time = self.starts.of(client).saturating_add(nanos(spread));
@@ -169,16 +194,25 @@ impl<'a, 'u, Q: Queue, C: Clients> World<'a, 'u, Q, C> {
     }
 
     fn events(&mut self) -> Option<String> {
-        let most = most_attempts(self.states.len() as u64).saturating_mul(4);
-        let mut events = 0u64;
+        let most = most_attempts(u64::from(self.held.clients())).saturating_mul(4);
+        let (mut events, mut far) = (0u64, 0);
         while let Some(Event { time, client, failures: what }) = self.queue.pop() {
-            if self.until.is_some_and(|until| time >= until) {
+            if self.until().is_some_and(|until| time >= until) {
                 break;
             }
             if time > self.task.limit {
                 return Some(past(self.task.limit));
             }
+            if far == 0 {
+                let mut words = 0;
+                self.queue.coming(TOGETHER, |client| words ^= self.held.bring_near(client));
+                near(words);
+                far = TOGETHER;
+            }
+            far -= 1;
+            self.held.take(client);
             self.happens(time, client, what);
+            self.held.put_back();
             events += 1;
             if events.is_multiple_of(TICK) {
                 let stops = self.task.control.stops(events, most);
@@ -194,9 +228,16 @@ impl<'a, 'u, Q: Queue, C: Clients> World<'a, 'u, Q, C> {
     }
 
     fn happens(&mut self, now: u64, client: u32, what: u32) {
-        let state = &self.states[client as usize];
         let (kind, round) = (what & ((1 << KIND_BITS) - 1), what >> KIND_BITS);
-        let is_current = round == state.failures % ROUNDS && !state.over;
+        let is_current = round == self.held.failures() % ROUNDS && !self.held.is_over();
+        if PLAIN {
+            match kind {
+                _ if !is_current => {}
+                SENDS => self.send(now, client),
+                _ => self.noticed(now, client, false),
+            }
+            return;
+        }
         match kind {
             // What the server does, it does whether or not somebody waits.
             ARRIVES | HEDGE_ARRIVES => self.arrive(now, client, kind == HEDGE_ARRIVES, is_current),
@@ -212,7 +253,7 @@ impl<'a, 'u, Q: Queue, C: Clients> World<'a, 'u, Q, C> {
     }
 
     fn push(&mut self, time: u64, client: u32, kind: u32) {
-        let round = self.states[client as usize].failures % ROUNDS;
+        let round = self.held.failures() % ROUNDS;
         self.queue.push(Event { time, client, failures: kind | round << KIND_BITS });
     }
 
@@ -222,102 +263,134 @@ impl<'a, 'u, Q: Queue, C: Clients> World<'a, 'u, Q, C> {
 
     /// The client wants to make an attempt.
     fn send(&mut self, now: u64, client: u32) {
-        let attempt = self.states[client as usize].failures + 1;
-        let (draw, within) = (self.draw(client, attempt, now), self.patience(now, client));
-        let state = &mut self.states[client as usize];
-        match state.first.call.ask(Timestamp::from_nanos(now), draw, within) {
+        let attempt = self.held.failures() + 1;
+        let chances = self.chances[self.place(client)];
+        let is_drawn = chances.before || chances.breaker && !self.is_closed();
+        let draw = if is_drawn { self.draw(client, attempt, now) } else { 0 };
+        let within = self.patience(now, client);
+        let time = Timestamp::from_nanos(now);
+        match self.held.ask(time, draw, within) {
             UpstreamAnswer::Go => {
-                state.first.sent = now;
-                state.asked = 0;
-                let hedge = state.first.call.upstream().its_hedge();
-                let machine = hedge.map(|hedge| hedge.start(Timestamp::from_nanos(now)));
-                let due = machine.as_ref().and_then(HedgedCall::due);
-                state.hedging = machine.map(|machine| Box::new((machine, None)));
-                if let Some(due) = due {
-                    self.push(due.as_nanos(), client, HEDGE_SENDS);
+                self.held.flight().sent = now;
+                if !PLAIN {
+                    let machine = self.held.its_hedge().map(|hedge| hedge.start(time));
+                    let due = machine.as_ref().and_then(HedgedCall::due);
+                    self.held.begin_hedging(machine);
+                    if let Some(due) = due {
+                        self.push(due.as_nanos(), client, HEDGE_SENDS);
+                    }
                 }
                 self.depart(now, client, false);
             }
             UpstreamAnswer::Wait(wait) => self.push(now.saturating_add(nanos(wait)), client, SENDS),
             UpstreamAnswer::Queue(wait) => {
                 // Who waits in line is woken when there is a place; here it looks every now and then.
-                let left = ASKS.saturating_sub(state.asked).max(1);
-                state.asked += 1;
+                let left = (ASKS + 1).saturating_sub(self.held.asked_in_vain()).max(1);
                 self.push(now.saturating_add((nanos(wait) / u64::from(left)).max(1)), client, SENDS);
             }
             UpstreamAnswer::Refused(refused) => self.give_up(now, client, refused.reason, false),
         }
     }
 
+    /// Whether the breaker of the client at hand is closed.
+    fn is_closed(&self) -> bool {
+        self.held.breaker().is_none_or(|breaker| breaker.pass_closed().is_some())
+    }
+
     /// How long a client waits before an attempt.
     fn patience(&self, now: u64, client: u32) -> Duration {
-        let role = self.cast.role(client);
+        let role = self.role(client);
         let Some(end) = role.ends else { return role.waits };
         let gone = Duration::from_nanos(now.saturating_sub(self.starts.of(client)));
         role.waits.min(end.saturating_sub(gone))
     }
 
+    #[inline(always)]
     fn depart(&mut self, now: u64, client: u32, is_hedge: bool) {
-        let attempt = self.attempt(client, is_hedge);
+        if PLAIN {
+            return self.arrive_plainly(now.saturating_add(self.way.unwrap_or_default()), client);
+        }
+        let attempt = self.attempt(is_hedge);
         let arrives = now.saturating_add(self.way(client, attempt, Purpose::Out));
         // Over a constant way requests arrive in the order in which they are sent.
-        if self.way.is_some() && self.until.is_none_or(|until| arrives < until) {
+        if self.way.is_some() && self.until().is_none_or(|until| arrives < until) {
             self.arrive(arrives, client, is_hedge, true);
         } else {
             self.push(arrives, client, if is_hedge { HEDGE_ARRIVES } else { ARRIVES });
         }
     }
 
-    fn attempt(&self, client: u32, is_hedge: bool) -> u32 {
-        let attempt = self.states[client as usize].failures + 1;
+    fn attempt(&self, is_hedge: bool) -> u32 {
+        let attempt = self.held.failures() + 1;
         if is_hedge { attempt | HEDGED } else { attempt }
     }
 
     fn way(&self, client: u32, attempt: u32, purpose: Purpose) -> u64 {
-        self.cast.role(client).ways.delay(|| self.task.draws.world(u64::from(client), attempt, purpose))
+        self.role(client).ways.delay(|| self.task.draws.world(u64::from(client), attempt, purpose))
     }
 
     fn arrive(&mut self, now: u64, client: u32, is_hedge: bool, is_awaited: bool) {
-        let (attempt, draws) = (self.attempt(client, is_hedge), self.task.draws);
-        let failures = self.states[client as usize].failures;
-        let place = self.cast.place(client);
-        self.meter.tell(place, |meter| meter.arrived(now, client, if is_hedge { failures.max(1) } else { failures }));
-        let sent = self.flight(client, is_hedge).map_or(now, |flight| flight.sent);
-        let patience = sent.saturating_add(self.cast.role(client).manners.timeout);
+        let (attempt, draws) = (self.attempt(is_hedge), self.task.draws);
+        let failures = self.held.failures();
+        let place = self.place(client);
+        self.tell(client, |meter| meter.arrived(now, client, if is_hedge { failures.max(1) } else { failures }));
+        let sent = self.flight(is_hedge).map_or(now, |flight| flight.sent);
+        let patience = sent.saturating_add(self.role(client).manners.timeout);
         let back = self.way(client, attempt, Purpose::Back);
-        let (cost, repeatable) = self.cast.role(client).manners.of(&draws, client);
+        let (cost, repeatable) = self.role(client).manners.of(&draws, client);
         let again = if repeatable { Verdict::Transient } else { Verdict::Permanent };
         let inside = self.line.inside(now);
         let (noticed, fate) = if self.door.loses(&draws, client, attempt, now) {
-            self.meter.tell(place, |meter| meter.rejected(now));
-            (patience, Fate::Failure(Outcome::TimedOut, again))
+            self.tell(client, |meter| meter.rejected(now));
+            (patience, Fate::TimedOut(again))
         } else if !self.door.admits(now, inside, failures + 1, patience.saturating_sub(now)) {
             self.refused(now, client, attempt, (now.saturating_add(back), patience))
         } else {
-            if self.until.is_none() || failures > 0 {
+            if self.until().is_none() || failures > 0 {
                 self.door.outside = self.door.outside.saturating_sub(1);
             }
             let work = self.work.take(&draws, client, attempt, cost);
             let done = self.line.enter(now, work);
             self.door.entered(now, work.nanos(), done);
             self.meter.worked(place, work);
-            self.meter.tell(place, |meter| meter.served(done));
+            self.tell(client, |meter| meter.served(done));
             let reply = done.saturating_add(back);
             if reply > patience {
-                (patience, Fate::Failure(Outcome::TimedOut, again))
+                (patience, Fate::TimedOut(again))
             } else if self.door.fails(&draws, client, attempt, done) {
-                self.meter.tell(place, |meter| meter.rejected(now));
-                (reply, Fate::Failure(Outcome::Failure(again), again))
+                self.tell(client, |meter| meter.rejected(now));
+                (reply, Fate::Failure(again))
             } else {
                 (reply, Fate::Success)
             }
         };
-        if !is_awaited {
-            return;
+        if is_awaited {
+            self.answered(noticed, client, is_hedge, fate);
         }
-        if let Some(flight) = self.flight(client, is_hedge) {
+    }
+
+    #[inline(always)]
+    fn arrive_plainly(&mut self, now: u64, client: u32) {
+        let (failures, back) = (self.held.failures(), self.way.unwrap_or_default());
+        self.meter.all.arrived(now, client, failures);
+        let inside = self.line.inside(now);
+        if !self.door.has_room(inside) {
+            self.meter.all.rejected(now);
+            return self.answered(now.saturating_add(back), client, false, Fate::Failure(Verdict::Transient));
+        }
+        let work = self.work.take(&self.task.draws, client, failures + 1, 1.0);
+        let done = self.line.enter(now, work);
+        self.meter.all.served(done);
+        self.answered(done.saturating_add(back), client, false, Fate::Success);
+    }
+
+    /// The client will notice this of an attempt.
+    #[inline(always)]
+    fn answered(&mut self, noticed: u64, client: u32, is_hedge: bool, fate: Fate) {
+        let until = self.until();
+        if let Some(flight) = self.flight(is_hedge) {
             flight.fate = fate;
-            if self.foresees && noticed <= self.task.limit && self.until.is_none_or(|until| noticed < until) {
+            if self.foresees && noticed <= self.task.limit && until.is_none_or(|until| noticed < until) {
                 self.noticed(noticed, client, is_hedge);
             } else {
                 self.push(noticed, client, if is_hedge { HEDGE_NOTICED } else { NOTICED });
@@ -326,76 +399,70 @@ impl<'a, 'u, Q: Queue, C: Clients> World<'a, 'u, Q, C> {
     }
 
     fn refused(&mut self, now: u64, client: u32, attempt: u32, (noticed, patience): (u64, u64)) -> (u64, Fate) {
-        let place = self.cast.place(client);
-        self.meter.tell(place, |meter| meter.rejected(now));
-        if self.states[client as usize].failures == 0 && self.until.is_some() {
+        self.tell(client, |meter| meter.rejected(now));
+        if self.held.failures() == 0 && self.until().is_some() {
             self.door.outside += 1;
         }
         let verdict = self.door.refusal(&self.task.draws, client, attempt, now, self.line.free_at());
         if self.task.contender.protection.has_gate() {
-            self.meter.tell(place, |meter| meter.refused_by_server(verdict));
+            self.tell(client, |meter| meter.refused_by_server(verdict));
         }
         match noticed <= patience {
-            true => (noticed, Fate::Failure(Outcome::Failure(verdict), verdict)),
-            false => (patience, Fate::Failure(Outcome::TimedOut, Verdict::Transient)),
+            true => (noticed, Fate::Failure(verdict)),
+            false => (patience, Fate::TimedOut(Verdict::Transient)),
         }
     }
 
-    fn flight(&mut self, client: u32, is_hedge: bool) -> Option<&mut Flight<'u>> {
-        let state = &mut self.states[client as usize];
-        match is_hedge {
-            false => Some(&mut state.first),
-            true => state.hedging.as_mut().and_then(|hedging| hedging.1.as_mut()),
+    #[inline(always)]
+    fn flight(&mut self, is_hedge: bool) -> Option<&mut Flight> {
+        match is_hedge && !PLAIN {
+            false => Some(self.held.flight()),
+            true => self.held.second_flight(),
         }
     }
 
     /// The client learns what became of an attempt.
+    #[inline(always)]
     fn noticed(&mut self, now: u64, client: u32, is_hedge: bool) {
-        let draw = self.draw(client, self.attempt(client, is_hedge), !now);
-        let Some(flight) = self.flight(client, is_hedge) else { return };
-        if !flight.call.is_under_way() {
+        let is_drawn = self.chances[self.place(client)].jitter;
+        let draw = if is_drawn { self.draw(client, self.attempt(is_hedge), !now) } else { 0 };
+        let Some(Flight { sent, fate }) = self.flight(is_hedge).copied() else { return };
+        let (outcome, time) = (fate.outcome(), Timestamp::from_nanos(now));
+        if is_hedge && !PLAIN {
+            match self.held.hedging().and_then(|hedging| hedging.second.as_mut()) {
+                Some((call, _)) if call.is_under_way() => call.outcome(time, outcome, draw),
+                _ => return,
+            }
+        } else if self.held.is_under_way() {
+            self.held.outcome(time, outcome, draw);
+        } else {
             return;
         }
-        let (fate, sent) = (flight.fate, flight.sent);
-        let outcome = match fate {
-            Fate::Success => Outcome::Success,
-            Fate::Failure(outcome, _) => outcome,
-        };
-        flight.call.outcome(Timestamp::from_nanos(now), outcome, draw);
-        let is_first = self.states[client as usize].failures == 0 && !is_hedge;
+        let is_first = self.held.failures() == 0 && !is_hedge;
         let succeeded = matches!(fate, Fate::Success);
-        self.meter.tell(self.cast.place(client), |meter| meter.judged(sent, is_first, succeeded));
+        if !PLAIN {
+            self.tell(client, |meter| meter.judged(sent, is_first, succeeded));
+        }
         match fate {
             Fate::Success => self.connected(now, client),
-            Fate::Failure(outcome, verdict) => self.failed(now, client, outcome, verdict),
+            Fate::Failure(verdict) | Fate::TimedOut(verdict) => self.failed(now, client, outcome, verdict),
         }
     }
 
     fn connected(&mut self, now: u64, client: u32) {
-        let attempts = self.states[client as usize].failures + 1;
-        self.end(now, client);
-        let (started, place) = (self.starts.of(client), self.cast.place(client));
-        self.meter.tell(place, |meter| meter.connected(now, started, attempts));
-        if self.starts.is_joined() && !(attempts == 1 && self.starts.is_newcomer(client)) {
-            self.meter.tell(place, |meter| meter.drained(now));
-        }
-    }
-
-    /// The call is over: what its attempts still hold is given back.
-    fn end(&mut self, now: u64, client: u32) {
-        let state = &mut self.states[client as usize];
-        state.over = true;
-        drop_flight(&mut state.first, now);
-        let hedge = state.hedging.take().and_then(|hedging| hedging.1);
-        if let Some(mut hedge) = hedge {
-            drop_flight(&mut hedge, now);
+        let attempts = self.held.failures() + 1;
+        self.held.end(Timestamp::from_nanos(now));
+        let started = self.starts.of(client);
+        self.tell(client, |meter| meter.connected(now, started, attempts));
+        if !PLAIN && self.starts.is_joined() && !(attempts == 1 && self.starts.is_newcomer(client)) {
+            self.tell(client, |meter| meter.drained(now));
         }
     }
 
     fn failed(&mut self, now: u64, client: u32, outcome: Outcome, verdict: Verdict) {
-        if let Some(hedging) = &mut self.states[client as usize].hedging {
-            match hedging.0.on_failure(verdict) {
-                HedgeStep::Start if hedging.1.is_none() => {
+        if !PLAIN && let Some(hedging) = self.held.hedging() {
+            match hedging.machine.on_failure(verdict) {
+                HedgeStep::Start if hedging.second.is_none() => {
                     if self.hedge(now, client) {
                         return;
                     }
@@ -404,23 +471,22 @@ impl<'a, 'u, Q: Queue, C: Clients> World<'a, 'u, Q, C> {
                 HedgeStep::Start | HedgeStep::Fail => {}
             }
         }
-        let failures = self.states[client as usize].failures;
-        let (started, place) = (self.starts.of(client), self.cast.place(client));
+        let failures = self.held.failures();
+        let (started, place) = (self.starts.of(client), self.place(client));
         let decision = self.clients.fail(Failure { client, place, failures, started, now, verdict });
-        let draw = self.draw(client, failures + 1, now.rotate_left(32));
         match decision {
-            Decision::Retry(_) if self.cast.role(client).manners.leaves(&self.task.draws, client, failures) => {
+            Decision::Retry(_) if !PLAIN && self.role(client).manners.leaves(&self.task.draws, client, failures) => {
                 self.give_up(now, client, Reason::Cancelled, true);
             }
             Decision::Retry(delay) => {
-                self.cast.role(client).bounds.check(failures + 1, nanos(delay), verdict);
-                let state = &mut self.states[client as usize];
-                state.hedging = None;
-                if !state.first.call.pay(Timestamp::from_nanos(now), outcome, draw) {
+                self.role(client).bounds.check(failures + 1, nanos(delay), verdict);
+                let is_drawn = self.chances[place].before;
+                let draw = if is_drawn { self.draw(client, failures + 1, now.rotate_left(32)) } else { 0 };
+                if !self.held.pay(Timestamp::from_nanos(now), outcome, draw) {
                     self.give_up(now, client, Reason::Budget, true);
                     return;
                 }
-                state.failures += 1;
+                self.held.fail();
                 self.push(now.saturating_add(nanos(delay)), client, SENDS);
             }
             Decision::GiveUp(reason) => self.give_up(now, client, reason, true),
@@ -430,45 +496,35 @@ impl<'a, 'u, Q: Queue, C: Clients> World<'a, 'u, Q, C> {
     /// The call is given up, after an attempt that it made or before one that it may not make.
     fn give_up(&mut self, now: u64, client: u32, reason: Reason, made_one: bool) {
         if matches!(reason, Reason::Budget | Reason::Open | Reason::Shed) {
-            self.meter.tell(self.cast.place(client), |meter| meter.refused_by_client(reason));
+            self.tell(client, |meter| meter.refused_by_client(reason));
         }
-        if self.until.is_none() {
+        if self.until().is_none() {
             self.door.outside = self.door.outside.saturating_sub(1);
         }
-        let failures = self.states[client as usize].failures;
-        self.end(now, client);
-        let place = self.cast.place(client);
-        self.meter.tell(place, |meter| meter.gave_up(now, reason, failures + u32::from(made_one)));
+        let failures = self.held.failures();
+        self.held.end(Timestamp::from_nanos(now));
+        self.tell(client, |meter| meter.gave_up(now, reason, failures + u32::from(made_one)));
     }
 
     /// The client starts a second attempt beside the first, if its upstream lets it. False if nothing is under way.
     fn hedge(&mut self, now: u64, client: u32) -> bool {
-        let (attempt, time) = (self.attempt(client, true), Timestamp::from_nanos(now));
+        let (attempt, time) = (self.attempt(true), Timestamp::from_nanos(now));
         let (draw, other) = (self.draw(client, attempt, now), self.draw(client, attempt, !now));
-        let (_, repeatable) = self.cast.role(client).manners.of(&self.task.draws, client);
-        let state = &mut self.states[client as usize];
-        let Some(hedging) = &mut state.hedging else { return false };
-        if hedging.1.is_some() {
+        let (_, repeatable) = self.role(client).manners.of(&self.task.draws, client);
+        let Some(mut call) = self.held.hedge() else { return false };
+        let Some(hedging) = self.held.hedging() else { return false };
+        if hedging.second.is_some() {
             return true;
         }
-        let mut call = state.first.call.hedge();
         let granted = repeatable
             && call.pay(time, Outcome::Failure(Verdict::Transient), draw)
             && call.ask(time, other, Duration::ZERO) == UpstreamAnswer::Go;
         if !granted {
-            return hedging.0.refused();
+            return hedging.machine.refused();
         }
-        hedging.0.begun(time);
-        hedging.1 = Some(Flight { call, sent: now, fate: Fate::Success });
+        hedging.machine.begun(time);
+        hedging.second = Some((call, Flight::sent(now)));
         self.depart(now, client, true);
         true
     }
-}
-
-/// Nobody waits for its outcome any more.
-fn drop_flight(flight: &mut Flight<'_>, now: u64) {
-    if flight.call.is_under_way() {
-        flight.call.outcome(Timestamp::from_nanos(now), Outcome::Dropped, 0);
-    }
-    flight.call.give_back();
 }

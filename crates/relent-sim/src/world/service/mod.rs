@@ -6,11 +6,14 @@
 
 pub(crate) mod cast;
 pub(crate) mod chain;
+mod chances;
 pub(crate) mod clients;
 pub(crate) mod dispatch;
 pub(crate) mod door;
 pub(crate) mod gate;
 pub(crate) mod guarded;
+mod held;
+mod players;
 pub(crate) mod predict;
 pub(crate) mod work;
 
@@ -40,7 +43,7 @@ pub(crate) const fn needs_dispatch(service: &Service) -> bool {
 mod tests {
     use crate::{
         engine::task::Task,
-        world::service::{dispatch, guarded, predict},
+        world::service::{cast::Cast, dispatch, guarded, players, predict},
     };
     use crate::{
         engine::{
@@ -50,10 +53,11 @@ mod tests {
         },
         outcome::run::Run,
         scenario::{
-            Arrivals, Contender, Network, Rate, RateLimit, RetryAfter, Server, Service, Trouble, TroubleKind, Writes,
+            Arrivals, Contender, Network, Protection, Rate, RateLimit, RetryAfter, Server, Service, Trouble,
+            TroubleKind, Writes,
         },
     };
-    use relent::{Jitter, Policy};
+    use relent::{BreakerSettings, Budget, BudgetSettings, Jitter, Policy};
     use std::time::Duration;
 
     const MS: Duration = Duration::from_millis(1);
@@ -157,7 +161,7 @@ mod tests {
     #[test]
     fn a_budget_for_everything_is_no_budget() {
         let control = Control::default();
-        let budget = relent::BudgetSettings::Ratio { ratio: 1.0, min_per_second: 1_000_000, window: SEC };
+        let budget = BudgetSettings::Ratio { ratio: 1.0, min_per_second: 1_000_000, window: SEC };
         for (i, service) in worlds().iter().enumerate().filter(|(_, service)| service.layers == 1) {
             for contender in policies() {
                 let what = format!("world {i}, {}", contender.name);
@@ -179,6 +183,58 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Machines that clients have, each for itself.
+    fn machines() -> Vec<Protection> {
+        let none = Protection::default();
+        let budget = Some(BudgetSettings::Ratio { ratio: 0.1, min_per_second: 1, window: 10 * SEC });
+        let breaker = BreakerSettings {
+            consecutive: Some(3),
+            open_for: 2 * SEC,
+            jitter: 0.5,
+            factor: 1.5,
+            ..BreakerSettings::default()
+        };
+        let share = BreakerSettings { share: Some(0.5), min_calls: Some(2), ramp: SEC, ..breaker };
+        vec![
+            Protection { budget, ..none },
+            Protection {
+                budget: Some(BudgetSettings::Ratio { ratio: 0.5, min_per_second: 9, window: 10 * SEC }),
+                ..none
+            },
+            Protection { budget: Some(Budget::aws_quota_2_1().settings()), ..none },
+            Protection { budget: Some(Budget::grpc(10, 0.5).settings()), ..none },
+            Protection { budget: Some(Budget::throttle(2.0).settings()), ..none },
+            Protection { breaker: Some(breaker), ..none },
+            Protection { budget, breaker: Some(breaker), wait_while_open: true, ..none },
+            Protection { budget, breaker: Some(share), wait_while_open: true, ..none },
+        ]
+    }
+
+    /// What is kept of a client and its upstream is all by which they differ from the others.
+    #[test]
+    fn one_who_plays_all_clients_does_what_each_would_do() {
+        let control = Control::default();
+        let mut refused = 0;
+        for (i, service) in worlds().iter().enumerate().filter(|(_, service)| service.layers == 1) {
+            let service = Service { processes: Some(1_000_000), ..service.clone() };
+            for (contender, protection) in policies().into_iter().cycle().zip(machines().into_iter().cycle()).take(40) {
+                let what = format!("world {i}, {}: {protection:?}", contender.name);
+                let contender = contender.protected(protection);
+                let draws = Draws::new(7, None);
+                let task = Task { service: &service, contender: &contender, draws, limit: u64::MAX, control: &control };
+                let cast = Cast::new(&task);
+                if !players::can_be_played(&task, &cast.0) {
+                    continue;
+                }
+                let played = guarded::run_as(&task, Calendar::new(), cast, true);
+                let each = guarded::run_as(&task, Calendar::new(), Cast::new(&task), false);
+                refused += played.gave_up.get("budget").unwrap_or(&0) + played.gave_up.get("open").unwrap_or(&0);
+                same(&played, &each, &what);
+            }
+        }
+        assert!(refused > 10_000, "the machines did something: {refused}");
     }
 
     #[test]

@@ -379,10 +379,12 @@ impl Admission {
     }
 
     fn refuse(&self, now: Timestamp, arrival: &Arrival, is_kept: bool) -> Refusal {
+        // No share is more than all.
+        let may_be = self.settings.max_retry_share < 1.0;
         let is_too_much = |attempts: &Attempts| {
             attempts.total() >= LEAST_ATTEMPTS && attempts.retry_share() > self.settings.max_retry_share
         };
-        if is_too_much(&self.recent.at(now)) || arrival.client.as_ref().is_some_and(is_too_much) {
+        if may_be && is_too_much(&self.recent.at(now)) || arrival.client.as_ref().is_some_and(is_too_much) {
             return self.told(Rule::Retries, Admit::Overloaded(self.settings.scope));
         }
         self.told(if is_kept { Rule::Low } else { Rule::Full }, Admit::Shed(self.settings.pushback))

@@ -106,6 +106,15 @@ impl Breaker {
         }
     }
 
+    /// What it decides by; the counts of what it refused are not among it.
+    #[inline]
+    pub(super) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        [&self.word, &self.since, &self.until, &self.level, &self.trips].into_iter().for_each(&mut *with);
+        if !matches!(self.shape, Shape::None) {
+            self.window.words(with);
+        }
+    }
+
     /// Everything the breaker was told, by name.
     ///
     /// ```

@@ -140,6 +140,11 @@ impl Window {
         }
     }
 
+    #[inline]
+    pub(super) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        [&self.latest, &self.started, &self.trouble].into_iter().chain(&self.cells).for_each(with);
+    }
+
     /// A new state begins: a window that is cleared as a whole starts now.
     pub(super) fn restart(&self, shape: Shape, now: Timestamp) {
         if let Shape::Time { lazy: true, cleared, .. } = shape {
@@ -193,7 +198,7 @@ impl Window {
     /// Reads every word once.
     #[cfg(all(test, loom))]
     pub(super) fn touch(&self) {
-        [&self.latest, &self.started, &self.trouble].into_iter().chain(&self.cells).for_each(|word| _ = word.get());
+        self.words(&mut |word| _ = word.get());
     }
 
     /// The same contents as another window of the same shape.

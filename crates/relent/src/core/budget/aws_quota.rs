@@ -53,6 +53,11 @@ impl Quota {
         Quota { costs, left: Word::new(costs.capacity as u64) }
     }
 
+    #[inline]
+    pub(in crate::core) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        with(&self.left);
+    }
+
     fn give(&self, tokens: u32) {
         let most = u64::from(self.costs.capacity);
         self.left.update(|left| (left < most).then(|| most.min(left + u64::from(tokens))));

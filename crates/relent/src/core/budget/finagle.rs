@@ -6,9 +6,9 @@
 
 use super::{
     allowance::{Allowance, Withdrawal},
-    window::{Cut, Pair, Window},
+    window::{Cut, History, Pair, Window},
 };
-use crate::core::{outcome::Outcome, time::Timestamp};
+use crate::core::{outcome::Outcome, time::Timestamp, word::Word};
 
 /// Nine closed slices beside the open one.
 const CLOSED: usize = 9;
@@ -38,6 +38,10 @@ impl Finagle {
     const fn tokens(&self, sum: Pair) -> i64 {
         let (deposits, taken) = (self.deposit * sum.a as i64, self.cost.saturating_mul(sum.b as i64));
         deposits.saturating_sub(taken).saturating_add(self.reserve)
+    }
+
+    pub(super) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        self.window.words(with);
     }
 
     pub(super) fn adopt(&self, old: &Finagle) {

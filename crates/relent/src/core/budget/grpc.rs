@@ -25,6 +25,11 @@ impl Grpc {
         Grpc { most, ratio, tokens: Word::new(most.to_bits()) }
     }
 
+    #[inline]
+    pub(in crate::core) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        with(&self.tokens);
+    }
+
     fn change(&self, next: impl Fn(f64) -> f64) {
         self.tokens.update(|bits| {
             let new = next(f64::from_bits(bits)).to_bits();

@@ -44,6 +44,11 @@ impl InFlight {
         }
     }
 
+    #[inline]
+    pub(in crate::core) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        with(&self.flying);
+    }
+
     fn add(&self, retry: bool) {
         self.flying.update(|flying| Some(added(flying, retry)));
     }

@@ -12,6 +12,7 @@ mod grpc;
 mod in_flight;
 #[cfg(all(test, loom))]
 mod models;
+mod one_call;
 mod ratio;
 pub(crate) mod settings;
 mod share;
@@ -24,11 +25,12 @@ use self::{
     finagle::Finagle,
     grpc::Grpc,
     in_flight::InFlight,
+    one_call::OneCall,
     ratio::Ratio,
     settings::BudgetSettings,
     throttle::Throttle,
 };
-use super::{outcome::Outcome, time::Timestamp};
+use super::{outcome::Outcome, time::Timestamp, word::Word};
 
 /// How many retries all calls on one upstream may make together.
 ///
@@ -64,6 +66,7 @@ pub struct Budget {
 #[derive(Debug)]
 enum Kind {
     Ratio(Ratio),
+    RatioOfOneCall(Ratio<OneCall>),
     AwsQuota(Quota),
     Grpc(Grpc),
     Finagle(Finagle),
@@ -93,6 +96,7 @@ impl Budget {
     pub fn name(&self) -> &str {
         match &self.kind {
             Kind::Ratio(kind) => kind.name(),
+            Kind::RatioOfOneCall(kind) => kind.name(),
             Kind::AwsQuota(kind) => kind.name(),
             Kind::Grpc(kind) => kind.name(),
             Kind::Finagle(kind) => kind.name(),
@@ -113,6 +117,7 @@ impl Budget {
     pub fn start(&self, now: Timestamp, draw: u64) -> bool {
         match &self.kind {
             Kind::Ratio(kind) => kind.start(now, draw),
+            Kind::RatioOfOneCall(kind) => kind.start(now, draw),
             Kind::AwsQuota(_) | Kind::Grpc(_) => true,
             Kind::Finagle(kind) => kind.start(now, draw),
             Kind::InFlight(kind) => kind.start(now, draw),
@@ -133,6 +138,7 @@ impl Budget {
     pub fn withdraw(&self, now: Timestamp, failure: Outcome, draw: u64) -> Option<Withdrawal> {
         match &self.kind {
             Kind::Ratio(kind) => kind.withdraw(now, failure, draw),
+            Kind::RatioOfOneCall(kind) => kind.withdraw(now, failure, draw),
             Kind::AwsQuota(kind) => kind.withdraw(now, failure, draw),
             Kind::Grpc(kind) => kind.withdraw(now, failure, draw),
             Kind::Finagle(kind) => kind.withdraw(now, failure, draw),
@@ -175,7 +181,7 @@ impl Budget {
     #[inline]
     pub fn outcome(&self, now: Timestamp, outcome: Outcome, paid: Option<Withdrawal>) {
         match &self.kind {
-            Kind::Ratio(_) | Kind::Finagle(_) => {}
+            Kind::Ratio(_) | Kind::RatioOfOneCall(_) | Kind::Finagle(_) => {}
             Kind::AwsQuota(kind) => kind.outcome(now, outcome, paid),
             Kind::Grpc(kind) => kind.outcome(now, outcome, paid),
             Kind::InFlight(kind) => kind.outcome(now, outcome, paid),
@@ -196,6 +202,7 @@ impl Budget {
     pub fn refund(&self, now: Timestamp, withdrawal: Withdrawal) {
         match &self.kind {
             Kind::Ratio(kind) => kind.refund(now, withdrawal),
+            Kind::RatioOfOneCall(kind) => kind.refund(now, withdrawal),
             Kind::AwsQuota(kind) => kind.refund(now, withdrawal),
             Kind::Grpc(kind) => kind.refund(now, withdrawal),
             Kind::Finagle(kind) => kind.refund(now, withdrawal),
@@ -216,6 +223,7 @@ impl Budget {
     pub fn balance(&self, now: Timestamp) -> f64 {
         match &self.kind {
             Kind::Ratio(kind) => kind.balance(now),
+            Kind::RatioOfOneCall(kind) => kind.balance(now),
             Kind::AwsQuota(kind) => kind.balance(now),
             Kind::Grpc(kind) => kind.balance(now),
             Kind::Finagle(kind) => kind.balance(now),
@@ -285,6 +293,45 @@ impl Budget {
         }
     }
 
+    /// The same rule with nothing counted yet, for an upstream on which one call is made, and by one thread: a simulator has
+    /// millions of them, and [saves](crate::Upstream::save) what each has counted. A [`ratio`](Budget::ratio) that allows
+    /// such a call at most 15 retries is three words then; all else stays what it is.
+    ///
+    /// ```
+    /// # use relent::{Budget, Outcome, Timestamp, Upstream, Verdict};
+    /// let (budget, now) = (Budget::ratio(0.1).min_per_second(1).for_one_call(), Timestamp::ZERO);
+    /// assert!(budget.start(now, 0));
+    /// let failed = Outcome::Failure(Verdict::Transient);
+    /// assert_eq!((0..20).filter(|_| budget.withdraw(now, failed, 0).is_some()).count(), 10);
+    /// assert_eq!(Upstream::new("bank").budget(budget).words(), 3);
+    /// ```
+    #[must_use]
+    pub fn for_one_call(&self) -> Budget {
+        let fresh = self.settings.must();
+        match &fresh.kind {
+            Kind::Ratio(ratio) => match ratio.of_one_call() {
+                Some(one) => Budget { settings: self.settings, kind: Kind::RatioOfOneCall(one) },
+                None => fresh,
+            },
+            _ => fresh,
+        }
+    }
+
+    /// What it has counted; nothing of a budget of the user's own.
+    #[inline(always)]
+    pub(super) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        match &self.kind {
+            Kind::Ratio(kind) => kind.words(with),
+            Kind::RatioOfOneCall(kind) => kind.words(with),
+            Kind::AwsQuota(kind) => kind.words(with),
+            Kind::Grpc(kind) => kind.words(with),
+            Kind::Finagle(kind) => kind.words(with),
+            Kind::InFlight(kind) => kind.words(with),
+            Kind::Throttle(kind) => kind.words(with),
+            Kind::Custom(_) => {}
+        }
+    }
+
     /// What was taken over as being in flight ends in another budget, so it is not in flight here.
     pub(crate) fn land(&self) {
         if let Kind::InFlight(kind) = &self.kind {
@@ -304,6 +351,7 @@ impl Budget {
     pub fn reset(&self, now: Timestamp) {
         match &self.kind {
             Kind::Ratio(kind) => kind.reset(now.as_nanos()),
+            Kind::RatioOfOneCall(kind) => kind.reset(now.as_nanos()),
             Kind::AwsQuota(kind) => kind.reset(),
             Kind::Grpc(kind) => kind.reset(),
             Kind::Finagle(kind) => kind.reset(now.as_nanos()),

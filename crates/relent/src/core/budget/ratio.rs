@@ -9,21 +9,24 @@
 
 use super::{
     allowance::{Allowance, Withdrawal},
+    one_call::{self, OneCall},
     share::BILLION,
-    window::{Cut, Pair, Window},
+    window::{Cut, History, Pair, Window},
 };
-use crate::core::{outcome::Outcome, time::Timestamp};
+use crate::core::{outcome::Outcome, time::Timestamp, word::Word};
+use core::fmt;
 
-const SLOTS: usize = 24;
+const SLOTS: usize = one_call::CLOSED as usize;
 
+/// The rule, and what it remembers.
 #[derive(Debug)]
-pub(super) struct Ratio {
+pub(super) struct Ratio<H = Window<SLOTS>> {
     /// Billionths of a retry a call.
     share: u64,
     /// Billionths of a retry a window.
     floor: u64,
     cut: Cut,
-    window: Window<SLOTS>,
+    window: H,
 }
 
 impl Ratio {
@@ -39,21 +42,35 @@ impl Ratio {
         }
     }
 
+    pub(super) fn adopt(&self, old: &Ratio) {
+        self.window.adopt(&self.cut, &old.window, &old.cut);
+    }
+
+    /// The same rule with nothing counted yet, for one call: if that can be remembered in so little.
+    pub(super) fn of_one_call(&self) -> Option<Ratio<OneCall>> {
+        let Ratio { share, floor, cut, .. } = *self;
+        let fits = self.allowed(1) / BILLION <= one_call::MOST;
+        fits.then_some(Ratio { share, floor, cut, window: OneCall::new() })
+    }
+}
+
+impl<H: History> Ratio<H> {
     #[inline]
     const fn allowed(&self, calls: u64) -> u64 {
         self.floor.saturating_add(self.share.saturating_mul(calls))
     }
 
-    pub(super) fn adopt(&self, old: &Ratio) {
-        self.window.adopt(&self.cut, &old.window, &old.cut);
-    }
-
     pub(super) fn reset(&self, now: u64) {
         self.window.reset(&self.cut, now);
     }
+
+    #[inline]
+    pub(super) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        self.window.words(with);
+    }
 }
 
-impl Allowance for Ratio {
+impl<H: History + fmt::Debug + Send + Sync> Allowance for Ratio<H> {
     fn name(&self) -> &str {
         "ratio"
     }

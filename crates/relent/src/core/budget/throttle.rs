@@ -5,9 +5,9 @@
 
 use super::{
     allowance::{Allowance, Withdrawal},
-    window::{Cut, Pair, Window},
+    window::{Cut, History, Pair, Window},
 };
-use crate::core::{outcome::Outcome, rng::unit, time::Timestamp};
+use crate::core::{outcome::Outcome, rng::unit, time::Timestamp, word::Word};
 
 const SLOTS: usize = 24;
 
@@ -56,6 +56,10 @@ impl Throttle {
 
     pub(super) fn rejection(&self, now: Timestamp) -> f64 {
         self.refuses_with(self.window.read(&self.cut, now.as_nanos()))
+    }
+
+    pub(super) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        self.window.words(with);
     }
 
     pub(super) fn adopt(&self, old: &Throttle) {

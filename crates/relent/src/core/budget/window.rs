@@ -53,6 +53,31 @@ impl Pair {
     }
 }
 
+/// What is known of the last time: two counts, which change in one step with what was decided by them.
+pub(super) trait History {
+    /// Counts what `decide` makes of the sums, and says in which slot. `None` if `decide` says no, or a slot is full.
+    fn count(&self, cut: &Cut, now: u64, decide: impl FnMut(Pair) -> Option<Pair>) -> Option<u64>;
+
+    /// Takes one back from the second count of a slot, if it is still remembered.
+    fn take_back(&self, cut: &Cut, number: u64);
+
+    /// Forgets everything.
+    fn reset(&self, cut: &Cut, now: u64);
+
+    /// All that it remembers.
+    fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word));
+
+    /// What has been counted.
+    fn read(&self, cut: &Cut, now: u64) -> Pair {
+        let mut seen = Pair::default();
+        self.count(cut, now, |sums| {
+            seen = sums;
+            None
+        });
+        seen
+    }
+}
+
 /// A window of one open and up to `R` closed slots.
 #[derive(Debug)]
 pub(crate) struct Window<const R: usize> {
@@ -75,60 +100,6 @@ impl<const R: usize> Window<R> {
             number: Word::new(0),
             closed: [const { Word::new(0) }; R],
         }
-    }
-
-    /// Counts what `decide` makes of the sums, and says in which slot. `None` if `decide` says no, if a slot is full
-    /// (67 million), or if another thread was put to sleep while it turned the slot.
-    #[inline]
-    pub(crate) fn count(&self, cut: &Cut, now: u64, mut decide: impl FnMut(Pair) -> Option<Pair>) -> Option<u64> {
-        let now = if now == u64::MAX { now - 1 } else { now };
-        let mut patience = PATIENCE;
-        loop {
-            if now >= self.end.get() {
-                self.turn(cut, now)?;
-            }
-            let word = self.open.get();
-            if word & GATE != 0 {
-                patience = patience.checked_sub(1)?;
-                pause();
-                continue;
-            }
-            let (open, sums, number) = (Pair::of_open(word), Pair::of_closed(self.sums.get()), self.number.get());
-            let add = decide(Pair { a: sums.a + open.a, b: sums.b + open.b })?;
-            if open.a + add.a > COUNT || open.b + add.b > COUNT {
-                return None;
-            }
-            if self.open.exchange(word, word + (add.a << 26) + add.b).is_ok() {
-                return Some(number);
-            }
-        }
-    }
-
-    /// What has been counted in the window.
-    pub(crate) fn read(&self, cut: &Cut, now: u64) -> Pair {
-        let mut seen = Pair::default();
-        self.count(cut, now, |sums| {
-            seen = sums;
-            None
-        });
-        seen
-    }
-
-    /// Takes one back from the second count of a slot, if the window still remembers it.
-    pub(crate) fn take_back(&self, cut: &Cut, number: u64) {
-        let Some(mut word) = self.close_gate() else { return };
-        let age = self.number.get().wrapping_sub(number);
-        if age == 0 {
-            word -= u64::from(Pair::of_open(word).b > 0);
-        } else if age <= cut.keep_b as u64 {
-            let slot = &self.closed[(number % R as u64) as usize];
-            let held = Pair::of_closed(slot.get());
-            if held.b > 0 {
-                slot.set(held.closed() - 1);
-                self.sums.set(self.sums.get() - 1);
-            }
-        }
-        self.open.set(word);
     }
 
     /// Takes over what another window counted, scaled by `new / old`; the same length keeps every slot.
@@ -156,21 +127,6 @@ impl<const R: usize> Window<R> {
             self.open.set(mine);
         }
         other.open.set(theirs);
-    }
-
-    /// Forgets everything, and lets the open slot begin at `now`.
-    pub(crate) fn reset(&self, cut: &Cut, now: u64) {
-        let Some(word) = self.close_gate() else { return };
-        let next = word.wrapping_add(1 << TAG_SHIFT) & (TAG << TAG_SHIFT);
-        self.sums.set(0);
-        self.closed.iter().for_each(|slot| slot.set(0));
-        self.end.set(if cut.anchored {
-            now.saturating_add(cut.slot)
-        } else {
-            (now / cut.slot + 1).saturating_mul(cut.slot)
-        });
-        self.number.set(self.number.get().wrapping_add(R as u64 + 1));
-        self.open.set(next);
     }
 
     /// Closes the slots that are over.
@@ -217,6 +173,69 @@ impl<const R: usize> Window<R> {
                 word = self.open.get();
             }
         }
+    }
+}
+
+impl<const R: usize> History for Window<R> {
+    /// `None`, too, if another thread was put to sleep while it turned the slot. A slot is full at 67 million.
+    #[inline]
+    fn count(&self, cut: &Cut, now: u64, mut decide: impl FnMut(Pair) -> Option<Pair>) -> Option<u64> {
+        let now = if now == u64::MAX { now - 1 } else { now };
+        let mut patience = PATIENCE;
+        loop {
+            if now >= self.end.get() {
+                self.turn(cut, now)?;
+            }
+            let word = self.open.get();
+            if word & GATE != 0 {
+                patience = patience.checked_sub(1)?;
+                pause();
+                continue;
+            }
+            let (open, sums, number) = (Pair::of_open(word), Pair::of_closed(self.sums.get()), self.number.get());
+            let add = decide(Pair { a: sums.a + open.a, b: sums.b + open.b })?;
+            if open.a + add.a > COUNT || open.b + add.b > COUNT {
+                return None;
+            }
+            if self.open.exchange(word, word + (add.a << 26) + add.b).is_ok() {
+                return Some(number);
+            }
+        }
+    }
+
+    fn take_back(&self, cut: &Cut, number: u64) {
+        let Some(mut word) = self.close_gate() else { return };
+        let age = self.number.get().wrapping_sub(number);
+        if age == 0 {
+            word -= u64::from(Pair::of_open(word).b > 0);
+        } else if age <= cut.keep_b as u64 {
+            let slot = &self.closed[(number % R as u64) as usize];
+            let held = Pair::of_closed(slot.get());
+            if held.b > 0 {
+                slot.set(held.closed() - 1);
+                self.sums.set(self.sums.get() - 1);
+            }
+        }
+        self.open.set(word);
+    }
+
+    /// Lets the open slot begin at `now`.
+    fn reset(&self, cut: &Cut, now: u64) {
+        let Some(word) = self.close_gate() else { return };
+        let next = word.wrapping_add(1 << TAG_SHIFT) & (TAG << TAG_SHIFT);
+        self.sums.set(0);
+        self.closed.iter().for_each(|slot| slot.set(0));
+        self.end.set(if cut.anchored {
+            now.saturating_add(cut.slot)
+        } else {
+            (now / cut.slot + 1).saturating_mul(cut.slot)
+        });
+        self.number.set(self.number.get().wrapping_add(R as u64 + 1));
+        self.open.set(next);
+    }
+
+    fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        [&self.open, &self.end, &self.sums, &self.number].into_iter().chain(&self.closed).for_each(with);
     }
 }
 

@@ -33,6 +33,12 @@ impl Aimd {
     }
 
     #[inline]
+    pub(in crate::core) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        self.flight.words(with);
+        with(&self.cut);
+    }
+
+    #[inline]
     pub(super) fn acquire(&self) -> LimitAnswer {
         self.flight.acquire()
     }

@@ -4,7 +4,7 @@
 //! RFC 8312. Nothing is limited before the first throttling. All of it in doubles, as there.
 
 use super::answer::LimitAnswer;
-use crate::core::{cells::Cells, float::cbrt, outcome::Outcome, time::Timestamp};
+use crate::core::{cells::Cells, float::cbrt, outcome::Outcome, time::Timestamp, word::Word};
 use core::time::Duration;
 
 const BETA: f64 = 0.7;
@@ -248,6 +248,11 @@ pub(super) struct AwsAdaptive {
 impl AwsAdaptive {
     pub(super) const fn new() -> AwsAdaptive {
         AwsAdaptive { cells: Cells::new() }
+    }
+
+    #[inline]
+    pub(in crate::core) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        self.cells.words(with);
     }
 
     fn with<R>(&self, now: Timestamp, change: impl FnOnce(&mut Adaptive, f64) -> R) -> Option<R> {

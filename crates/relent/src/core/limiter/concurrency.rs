@@ -30,6 +30,12 @@ impl Concurrency {
     }
 
     #[inline]
+    pub(in crate::core) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        with(&self.load);
+        with(&self.queue_since);
+    }
+
+    #[inline]
     pub(super) fn acquire(&self, now: Timestamp) -> LimitAnswer {
         let mut load = self.load.get();
         loop {

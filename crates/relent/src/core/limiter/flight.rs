@@ -19,6 +19,11 @@ impl Flight {
     }
 
     #[inline]
+    pub(in crate::core) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        with(&self.word);
+    }
+
+    #[inline]
     pub(super) fn acquire(&self) -> LimitAnswer {
         let granted = self.word.update(|word| ((word & IN_FLIGHT) < (word >> 32) / FINE).then(|| word + 1));
         if granted.is_some() { LimitAnswer::Granted } else { LimitAnswer::Shed }

@@ -14,6 +14,7 @@ use crate::core::{
     float::sqrt,
     outcome::Outcome,
     time::{Timestamp, nanos},
+    word::Word,
 };
 use core::time::Duration;
 
@@ -65,6 +66,12 @@ impl Gradient {
     /// It begins by measuring.
     pub(super) const fn new(start: u32, most: u32) -> Gradient {
         Gradient { start, most, flight: Flight::new(LEAST), round: Cells::new() }
+    }
+
+    #[inline]
+    pub(in crate::core) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        self.flight.words(with);
+        self.round.words(with);
     }
 
     #[inline]

@@ -28,6 +28,7 @@ use self::{
 use super::{
     outcome::Outcome,
     time::{Timestamp, nanos},
+    word::Word,
 };
 use core::time::Duration;
 
@@ -352,6 +353,18 @@ impl Limit {
             Kind::Aimd(kind) => kind.flight.land(),
             Kind::Gradient(kind) => kind.flight.land(),
             Kind::Rate(_) | Kind::Granted(_) | Kind::AwsAdaptive(_) => {}
+        }
+    }
+
+    #[inline]
+    pub(super) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        match &self.kind {
+            Kind::Rate(kind) => kind.words(with),
+            Kind::Concurrency(kind) => kind.words(with),
+            Kind::Aimd(kind) => kind.words(with),
+            Kind::Gradient(kind) => kind.words(with),
+            Kind::AwsAdaptive(kind) => kind.words(with),
+            Kind::Granted(_) => {}
         }
     }
 

@@ -26,6 +26,11 @@ impl Rate {
     }
 
     #[inline]
+    pub(in crate::core) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        with(&self.due);
+    }
+
+    #[inline]
     pub(super) fn acquire(&self, now: Timestamp) -> LimitAnswer {
         match self.book(now, 0) {
             Ok(_) => LimitAnswer::Granted,

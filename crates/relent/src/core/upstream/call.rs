@@ -60,18 +60,18 @@ use core::{fmt, ops::Deref, task::Waker, time::Duration};
 #[must_use = "a call that is dropped gives back what it holds"]
 pub struct UpstreamCall<H: Deref<Target = Upstream>> {
     upstream: H,
-    pass: Option<BreakerPass>,
-    paid: Option<Withdrawal>,
-    phase: Phase,
+    pub(super) pass: Option<BreakerPass>,
+    pub(super) paid: Option<Withdrawal>,
+    pub(super) phase: Phase,
     /// Whether its first attempt was let through.
-    has_started: bool,
+    pub(super) has_started: bool,
     is_hedge: bool,
     waits_while_open: bool,
     /// Whether it waits for leave, and since when.
-    is_waiting: bool,
+    pub(super) is_waiting: bool,
     asked: Timestamp,
     /// The latest time it was told: for it, time does not go back.
-    now: Timestamp,
+    pub(super) now: Timestamp,
     /// When the attempt under way began; when what is booked is due; until when it may queue.
     mark: Timestamp,
     /// Its place among those who queue and are woken: 0 is none.
@@ -79,7 +79,7 @@ pub struct UpstreamCall<H: Deref<Target = Upstream>> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     Idle,
     /// A permit of a rate that is due later.
     Booked,

@@ -6,6 +6,7 @@
 pub(crate) mod call;
 pub(crate) mod change;
 mod counts;
+pub(crate) mod saved;
 pub(crate) mod snapshot;
 #[cfg(all(test, feature = "std", not(loom)))]
 mod tests;

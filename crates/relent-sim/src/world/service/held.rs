@@ -1,0 +1,248 @@
+//! What clients hold of their upstreams, and what the upstreams have counted.
+//!
+//! A million clients are not in the caches, so those that come next are brought near together.
+
+use super::cast::Cast;
+use relent::{Breaker, HedgedCall, Outcome, Timestamp, Upstream, UpstreamAnswer, UpstreamCall, Verdict};
+use std::{hint::black_box, time::Duration};
+
+/// What will be noticed of an attempt.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fate {
+    Success,
+    Failure(Verdict),
+    /// What is known of it is that it may be made again, or not.
+    TimedOut(Verdict),
+}
+
+impl Fate {
+    pub(super) const fn outcome(self) -> Outcome {
+        match self {
+            Fate::Success => Outcome::Success,
+            Fate::Failure(verdict) => Outcome::Failure(verdict),
+            Fate::TimedOut(_) => Outcome::TimedOut,
+        }
+    }
+}
+
+/// One attempt under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flight {
+    pub(super) sent: u64,
+    pub(super) fate: Fate,
+}
+
+impl Flight {
+    pub(super) const fn sent(sent: u64) -> Flight {
+        Flight { sent, fate: Fate::Success }
+    }
+}
+
+/// What a client that hedges has of it: when, and the second attempt.
+pub(super) struct Hedging<'u> {
+    pub(super) machine: HedgedCall,
+    pub(super) second: Option<(UpstreamCall<&'u Upstream>, Flight)>,
+}
+
+/// The clients, one of whom is at hand: [`take`](Hold::take) and [`put_back`](Hold::put_back) go together, and all else is
+/// about that client.
+pub(super) trait Hold<'u> {
+    fn clients(&self) -> u32;
+    /// Something happens to this client.
+    fn take(&mut self, client: u32);
+    fn put_back(&mut self);
+    /// Brings near what is kept of this client.
+    fn bring_near(&self, client: u32) -> u64;
+
+    fn failures(&self) -> u32;
+    fn fail(&mut self);
+    fn is_over(&self) -> bool;
+    fn breaker(&self) -> Option<&'u Breaker>;
+    fn flight(&mut self) -> &mut Flight;
+
+    /// As [`UpstreamCall`] does all of it.
+    fn ask(&mut self, now: Timestamp, draw: u64, within: Duration) -> UpstreamAnswer;
+    fn is_under_way(&self) -> bool;
+    fn outcome(&mut self, now: Timestamp, outcome: Outcome, draw: u64);
+    fn pay(&mut self, now: Timestamp, failure: Outcome, draw: u64) -> bool;
+    /// The call is over: what its attempts still hold is given back.
+    fn end(&mut self, now: Timestamp);
+
+    /// How often it has asked in vain for a place in the queue, this time included.
+    fn asked_in_vain(&mut self) -> u32;
+    /// An attempt starts, with a hedge or without.
+    fn begin_hedging(&mut self, machine: Option<HedgedCall>);
+    fn its_hedge(&self) -> Option<&'u relent::Hedge>;
+    fn hedging(&mut self) -> Option<&mut Hedging<'u>>;
+    fn second_flight(&mut self) -> Option<&mut Flight>;
+    /// A call for a hedge of the attempt under way.
+    fn hedge(&self) -> Option<UpstreamCall<&'u Upstream>>;
+}
+
+struct Client<'u> {
+    call: UpstreamCall<&'u Upstream>,
+    upstream: &'u Upstream,
+    flight: Flight,
+    failures: u32,
+    asked: u32,
+    over: bool,
+    hedging: Option<Box<Hedging<'u>>>,
+}
+
+/// Everything of every client, as it is.
+pub(super) struct All<'u> {
+    clients: Vec<Client<'u>>,
+    at: usize,
+}
+
+impl<'u> All<'u> {
+    /// Clients of a population go to its processes in turn.
+    pub(super) fn new(cast: &Cast<'_>, upstreams: &'u [Vec<Upstream>], clients: u32) -> All<'u> {
+        let mut gone = vec![0usize; upstreams.len()];
+        let client = |client: u32| {
+            let place = cast.place(client);
+            let nth = gone[place];
+            gone[place] += 1;
+            let upstream = &upstreams[place][nth % upstreams[place].len()];
+            let call = upstream.call().wait_while_open(cast.roles()[place].protection.wait_while_open);
+            Client { call, upstream, flight: Flight::sent(0), failures: 0, asked: 0, over: false, hedging: None }
+        };
+        All { clients: (0..clients).map(client).collect(), at: 0 }
+    }
+
+    #[inline(always)]
+    fn client(&self) -> &Client<'u> {
+        &self.clients[self.at]
+    }
+
+    #[inline(always)]
+    fn client_mut(&mut self) -> &mut Client<'u> {
+        &mut self.clients[self.at]
+    }
+}
+
+impl<'u> Hold<'u> for All<'u> {
+    fn clients(&self) -> u32 {
+        self.clients.len() as u32
+    }
+
+    #[inline(always)]
+    fn take(&mut self, client: u32) {
+        self.at = client as usize;
+    }
+
+    #[inline(always)]
+    fn put_back(&mut self) {}
+
+    #[inline(always)]
+    fn bring_near(&self, client: u32) -> u64 {
+        let client = &self.clients[client as usize];
+        let waits = client.call.waiting_since().map_or(0, Timestamp::as_nanos);
+        client.flight.sent ^ u64::from(client.failures) ^ waits ^ u64::from(client.call.is_under_way())
+    }
+
+    #[inline(always)]
+    fn failures(&self) -> u32 {
+        self.client().failures
+    }
+
+    #[inline(always)]
+    fn fail(&mut self) {
+        self.client_mut().failures += 1;
+    }
+
+    #[inline(always)]
+    fn is_over(&self) -> bool {
+        self.client().over
+    }
+
+    #[inline(always)]
+    fn breaker(&self) -> Option<&'u Breaker> {
+        self.client().upstream.its_breaker()
+    }
+
+    #[inline(always)]
+    fn flight(&mut self) -> &mut Flight {
+        &mut self.client_mut().flight
+    }
+
+    #[inline(always)]
+    fn ask(&mut self, now: Timestamp, draw: u64, within: Duration) -> UpstreamAnswer {
+        let client = self.client_mut();
+        let answer = client.call.ask(now, draw, within);
+        if answer == UpstreamAnswer::Go {
+            client.asked = 0;
+        }
+        answer
+    }
+
+    #[inline(always)]
+    fn is_under_way(&self) -> bool {
+        self.client().call.is_under_way()
+    }
+
+    #[inline(always)]
+    fn outcome(&mut self, now: Timestamp, outcome: Outcome, draw: u64) {
+        self.client_mut().call.outcome(now, outcome, draw);
+    }
+
+    #[inline(always)]
+    fn pay(&mut self, now: Timestamp, failure: Outcome, draw: u64) -> bool {
+        let client = self.client_mut();
+        client.hedging = None;
+        client.call.pay(now, failure, draw)
+    }
+
+    fn end(&mut self, now: Timestamp) {
+        let client = self.client_mut();
+        client.over = true;
+        drop_call(&mut client.call, now);
+        let second = client.hedging.take().and_then(|hedging| hedging.second);
+        if let Some((mut call, _)) = second {
+            drop_call(&mut call, now);
+        }
+    }
+
+    fn asked_in_vain(&mut self) -> u32 {
+        let client = self.client_mut();
+        client.asked += 1;
+        client.asked
+    }
+
+    fn begin_hedging(&mut self, machine: Option<HedgedCall>) {
+        self.client_mut().hedging = machine.map(|machine| Box::new(Hedging { machine, second: None }));
+    }
+
+    fn its_hedge(&self) -> Option<&'u relent::Hedge> {
+        self.client().upstream.its_hedge()
+    }
+
+    fn hedging(&mut self) -> Option<&mut Hedging<'u>> {
+        self.client_mut().hedging.as_deref_mut()
+    }
+
+    fn second_flight(&mut self) -> Option<&mut Flight> {
+        Some(&mut self.client_mut().hedging.as_mut()?.second.as_mut()?.1)
+    }
+
+    fn hedge(&self) -> Option<UpstreamCall<&'u Upstream>> {
+        Some(self.client().call.hedge())
+    }
+}
+
+/// Nobody waits for its outcome any more.
+fn drop_call(call: &mut UpstreamCall<&Upstream>, now: Timestamp) {
+    if call.is_under_way() {
+        call.outcome(now, Outcome::Dropped, 0);
+    }
+    call.give_back();
+}
+
+/// Clients that are brought near together.
+pub(super) const TOGETHER: usize = 16;
+
+/// Keeps what was read to bring it near from being left out.
+#[inline(always)]
+pub(super) fn near(words: u64) {
+    black_box(words);
+}
