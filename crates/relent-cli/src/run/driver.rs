@@ -247,7 +247,8 @@ impl Driver<'_> {
             ("RELENT_MAX_ATTEMPTS", most.into()),
             (outer::KEY, self.key.clone()),
             ("RELENT_ELAPSED_MS", millis(self.started.elapsed()).to_string().into()),
-            (outer::VERDICT, self.verdicts.path().into()),
+            // Named and empty where there is none: that of a run around this one is not the command's.
+            (outer::VERDICT, self.verdicts.path().map(Into::into).unwrap_or_default()),
         ];
         if let Some(limit) = limit {
             environment.push((outer::DEADLINE_MS, outer::millis(limit)));

@@ -6,7 +6,7 @@
 use nix::{
     dir::Dir,
     fcntl::{OFlag, openat},
-    sys::stat::Mode,
+    sys::stat::{Mode, fstat},
     unistd::{UnlinkatFlags, unlinkat},
 };
 use relent::{Verdict, duration::parse_duration};
@@ -16,8 +16,6 @@ use std::{
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
 };
-use tempfile::TempDir;
-
 /// The longest answer that is read.
 const LONGEST: u64 = 4096;
 
@@ -25,8 +23,6 @@ const NAME: &str = "verdict";
 
 /// The file, for one run; it is emptied before each attempt and removed with the value.
 pub(super) struct VerdictFile {
-    /// Removed when this is dropped.
-    _folder: TempDir,
     handle: Dir,
     path: PathBuf,
 }
@@ -34,24 +30,34 @@ pub(super) struct VerdictFile {
 impl VerdictFile {
     pub(super) fn create() -> io::Result<VerdictFile> {
         let folder = tempfile::Builder::new().prefix("relent-").permissions(Permissions::from_mode(0o700)).tempdir()?;
+        // By its name it would be removed with all that is in it, whosever that is by then.
+        let folder = folder.keep();
         let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_RDONLY;
         let made = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_CLOEXEC;
-        let handle = Dir::open(folder.path(), flags, Mode::empty()).and_then(|handle| {
+        let handle = Dir::open(&folder, flags, Mode::empty()).and_then(|handle| {
             openat(&handle, NAME, made, Mode::S_IRUSR | Mode::S_IWUSR)?;
             Ok(handle)
         });
         match handle {
-            Ok(handle) => Ok(VerdictFile { path: folder.path().join(NAME), _folder: folder, handle }),
+            Ok(handle) => Ok(VerdictFile { path: folder.join(NAME), handle }),
             Err(error) => {
                 // Where no file can be opened any more, only this removes the folder.
-                let _ = fs::remove_dir(folder.path());
+                let _ = fs::remove_file(folder.join(NAME));
+                let _ = fs::remove_dir(&folder);
                 Err(error.into())
             }
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// Where it is; nowhere if somebody has put another folder in the place of ours, or ours was removed.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.is_there().then_some(&self.path)
+    }
+
+    fn is_there(&self) -> bool {
+        let named = self.path.parent().and_then(|folder| fs::symlink_metadata(folder).ok());
+        let ours = fstat(&self.handle).ok();
+        named.zip(ours).is_some_and(|(named, ours)| (named.dev(), named.ino()) == (ours.st_dev, ours.st_ino))
     }
 
     /// What the command wrote since the last time, of what is about this exit code: nothing, a verdict, or something
@@ -81,11 +87,19 @@ pub(super) fn last(text: &str, exit: u8) -> Option<Result<Verdict, String>> {
     Some(parse(word).ok_or_else(|| word.to_owned()))
 }
 
-/// Removes what is there in any case, without opening anything; what the command has put beside it, the folder removes.
+/// Removes the file, what the command has put beside it but for folders with something in them, and then the folder if that is
+/// still ours. By descriptor: what has the folder's name by now may be anybody's.
 impl Drop for VerdictFile {
     fn drop(&mut self) {
         let _ = unlinkat(&self.handle, NAME, UnlinkatFlags::NoRemoveDir);
-        let _ = self.path.parent().map(fs::remove_dir);
+        let beside: Vec<_> = self.handle.iter().flatten().map(|entry| entry.file_name().to_owned()).collect();
+        for name in beside.iter().filter(|name| ![c".", c".."].contains(&name.as_c_str())) {
+            let _ = unlinkat(&self.handle, name.as_c_str(), UnlinkatFlags::NoRemoveDir)
+                .or_else(|_| unlinkat(&self.handle, name.as_c_str(), UnlinkatFlags::RemoveDir));
+        }
+        if self.is_there() {
+            let _ = self.path.parent().map(fs::remove_dir);
+        }
     }
 }
 
@@ -114,6 +128,27 @@ fn parse(word: &str) -> Option<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// In a temporary folder without the sticky bit.
+    #[test]
+    fn what_somebody_put_in_its_place_stays_as_it_is() {
+        let file = VerdictFile::create().unwrap();
+        let folder = file.path().unwrap().parent().unwrap().to_owned();
+        let aside = folder.with_extension("aside");
+        fs::write(folder.join("beside"), "x").unwrap();
+        fs::create_dir(folder.join("empty")).unwrap();
+        fs::rename(&folder, &aside).unwrap();
+        assert_eq!(file.path(), None, "nobody is told of a folder that is not there");
+        fs::create_dir(&folder).unwrap();
+        assert_eq!(file.path(), None, "nor of one that is not ours");
+        fs::write(folder.join("important"), "kept").unwrap();
+        drop(file);
+        assert_eq!(fs::read_to_string(folder.join("important")).unwrap(), "kept");
+        assert_eq!(fs::read_dir(&aside).unwrap().count(), 0, "what is ours is removed wherever it is");
+        fs::remove_dir_all(&folder).unwrap();
+        fs::remove_dir(&aside).unwrap();
+    }
+
     use std::time::Duration;
 
     #[test]
@@ -130,7 +165,7 @@ mod tests {
     #[test]
     fn the_last_line_counts_and_is_taken_once() {
         let verdict = VerdictFile::create().unwrap();
-        let path = verdict.path().to_owned();
+        let path = verdict.path().unwrap().to_owned();
         assert_eq!(verdict.take(1), None);
         fs::write(&path, "transient\npermanent\n\n").unwrap();
         assert_eq!(verdict.take(1), Some(Ok(Verdict::Permanent)));
@@ -147,7 +182,7 @@ mod tests {
     fn what_is_about_another_end_does_not_count() {
         let verdict = VerdictFile::create().unwrap();
         let says = |text: &str| {
-            fs::write(verdict.path(), text).unwrap();
+            fs::write(verdict.path().unwrap(), text).unwrap();
             verdict.take(22)
         };
         assert_eq!(says("exit 22: permanent\n"), Some(Ok(Verdict::Permanent)));
@@ -160,7 +195,7 @@ mod tests {
     #[test]
     fn only_the_file_is_read() {
         let verdict = VerdictFile::create().unwrap();
-        let path = verdict.path().to_owned();
+        let path = verdict.path().unwrap().to_owned();
         let mode = fs::metadata(path.parent().unwrap()).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o700);
         let other = tempfile::NamedTempFile::new().unwrap();
