@@ -87,7 +87,7 @@ pub(crate) fn walk(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static s
 ///
 /// # Errors
 ///
-/// A link, or the file, belongs to somebody else and stands in a folder where everybody may make something; or the way ends.
+/// A link, a folder, or the file, belongs to somebody else and stands in a folder where everybody may make something; or the way ends.
 pub(crate) fn to_write(path: &Path) -> io::Result<Option<PathBuf>> {
     walk(path, &|step| {
         let owner = step.data.uid();
@@ -100,6 +100,8 @@ pub(crate) fn to_write(path: &Path) -> io::Result<Option<PathBuf>> {
             true if step.is_last && !step.data.is_dir() => {
                 Some("it belongs to somebody else, in a folder that everybody may write to")
             }
+            // What stands in it is theirs, links included.
+            true if owner != 0 => Some("the folder belongs to somebody else, in a folder that everybody may write to"),
             _ => None,
         }
     })
@@ -171,6 +173,13 @@ mod tests {
             assert!(crate::regular::replace(&at(name), b"new").is_err(), "{name}");
         }
         assert!(none_of_neighbours(&at("folder/new/er")).is_err());
+        // Whoever owns a folder makes links in it that the system follows for everybody.
+        fs::create_dir(at("pics")).unwrap();
+        symlink(&victim, at("pics/plot.svg")).unwrap();
+        chown(at("pics"), Some(65_534), Some(65_534)).unwrap();
+        assert!(to_write(&at("pics/plot.svg")).is_err() && to_write(&at("pics/new.svg")).is_err());
+        assert!(none_of_neighbours(&at("pics")).is_err() && none_of_neighbours(&at("pics/new")).is_err());
+        assert!(crate::regular::replace(&at("pics/plot.svg"), b"new").is_err());
         assert!(none_of_neighbours(&at("new/er")).is_ok());
         assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
         assert_eq!(fs::read_to_string(at("theirs")).unwrap(), "theirs");
