@@ -8,6 +8,7 @@ pub mod cli;
 mod completions;
 pub mod connect;
 mod demo;
+mod dumps;
 pub mod escape;
 pub mod explain;
 #[doc(hidden)]

@@ -70,7 +70,7 @@ fn header_in_its_place(text: &str) -> Option<(&str, &str)> {
 /// assert_eq!(header("Accept", "text/plain"), "text/plain");
 /// ```
 pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
-    if is_secret(name) || is_credential(name, value) {
+    if is_secret_header(name, value) {
         Cow::Borrowed(HIDDEN)
     } else if URL_HEADERS.contains(&name.to_ascii_lowercase().as_str()) && !value.contains("://") {
         Cow::Owned(parameters(value))
@@ -79,9 +79,14 @@ pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     }
 }
 
+/// Whether a header lets others in: its name says so, or its value.
+pub(crate) fn is_secret_header(name: &str, value: &str) -> bool {
+    is_secret(name) || is_credential(name, value)
+}
+
 /// Whether a value says itself that it lets others in, as `Bearer abc` does. A server that asks for one uses the same words.
 fn is_credential(name: &str, value: &str) -> bool {
-    let (scheme, rest) = value.trim().split_once(' ').unwrap_or_default();
+    let (scheme, rest) = value.trim().split_once(char::is_whitespace).unwrap_or_default();
     !rest.is_empty()
         && !name.to_ascii_lowercase().ends_with("authenticate")
         && SCHEMES.iter().any(|word| scheme.eq_ignore_ascii_case(word))
@@ -128,7 +133,9 @@ pub fn text(text: &str) -> Cow<'_, str> {
 fn users(text: &str) -> Cow<'_, str> {
     let is_user = |before: &str| {
         let Some((name, password)) = before.split_once(':') else { return false };
-        !name.is_empty() && !password.is_empty() && !password.starts_with(['/', '\\'])
+        let rest = password.trim_start_matches(['/', '\\']);
+        let is_url = rest.len() < password.len() && rest.contains(':') && !rest.contains(['/', '\\']);
+        !name.is_empty() && !password.is_empty() && (rest.len() == password.len() || is_url)
     };
     let mut out = String::new();
     let mut rest = text;
@@ -209,8 +216,9 @@ fn value(text: &str) -> usize {
 
 /// How long the scheme is, with its colon and slashes. Browsers take `https:/host` and `https:\\\\host` for URLs, too.
 fn scheme(text: &str) -> usize {
-    if let Some((scheme, _)) = text.split_once("://") {
-        return scheme.len() + 3;
+    if let Some((scheme, rest)) = text.split_once("://") {
+        // Browsers take more slashes for two; others leave out the host, and may mean one all the same.
+        return scheme.len() + 3 + rest.len() - rest.trim_start_matches(['/', '\\']).len();
     }
     let Some((name, rest)) = text.split_once(':') else { return 0 };
     let is_one = name.starts_with(|c: char| c.is_ascii_alphabetic()) && rest.starts_with(['/', '\\']);
@@ -288,6 +296,10 @@ mod tests {
             ("https:/ann:pw@host/", "https:/***@host/"),
             ("https:\\\\ann:pw@host", "https:\\\\***@host"),
             ("localhost:/x@y", "localhost:/***@y"),
+            ("https:///ann:pw@db/x", "https:///***@db/x"),
+            ("postgres:///ann:pw@db/x", "postgres:///***@db/x"),
+            ("redis:////:pw@db/x", "redis:////***@db/x"),
+            ("https://\\ann:pw@db", "https://\\***@db"),
             // Written out as a whole.
             ("http://ann%3Apw%40host/x%40y", "http://***%40host/x%40y"),
             ("redis://hunter2%40host", "redis://***%40host"),
@@ -354,6 +366,11 @@ mod tests {
             "X-Password",
             "X-Dbpass",
             "X-WSSE",
+            "X-Pin",
+            "X-Sas",
+            "X-Creds",
+            "X-Mfa",
+            "Grpc-Metadata-Macaroon",
             "Authentication-Info",
         ] {
             assert_eq!(header(name, "abc"), HIDDEN, "{name}");
@@ -365,6 +382,7 @@ mod tests {
         }
         assert_eq!(header("X-Upstream", "Bearer abc"), HIDDEN);
         assert_eq!(header("X-Upstream", "basic abc=="), HIDDEN);
+        assert_eq!(header("X-Upstream", "Bearer\tabc"), HIDDEN);
         assert_eq!(header("WWW-Authenticate", "Basic realm=x"), "Basic realm=x");
         assert_eq!(header("X-Title", "Basic"), "Basic");
     }
@@ -393,6 +411,8 @@ mod tests {
             ("there is no profile \"ann:pw@host\"", "there is no profile \"***@host\""),
             ("cannot read /x/ann:pw@host: gone", "cannot read ***@host: gone"),
             ("http://host/ and ann:pw@host", "http://***@host"),
+            ("RELENT_CONFIG=https:\\\\ann:pw@h: no", "***@h: no"),
+            ("the value 'https:///ann:pw@db/x' is", "the value 'https:///***@db/x' is"),
             ("ann:pw@host and http://host/", "***@host and http://host/"),
         ] {
             assert_eq!(text(given), shown);

@@ -154,7 +154,7 @@ pub(super) async fn answer(
     trail: &mut Trail,
 ) -> Result<Answer, Broken> {
     let asked = ask(terms, line, headers(terms, attempt), trail);
-    within(limit, limit, (terms, line), asked).await.and_then(|answer| judged(terms, answer))
+    within(limit, limit, (terms, line), asked).await.and_then(|answer| judged(terms, answer, 0))
 }
 
 /// What comes of it, unless it is not over within what is `left` of its `limit`.
@@ -189,7 +189,7 @@ pub(super) async fn accept(
             Part::Follows => {}
         }
     }
-    let Answer { response, hop, at } = judged(terms, answer)?;
+    let Answer { response, hop, at } = judged(terms, answer, have)?;
     let location = redirect::location(response.status(), response.headers());
     let location = location.map(|to| (redirect::shown(&hop.url, &to), redirect::is_followable(&hop.url, &to)));
     let encoding = response.headers().get(header::CONTENT_ENCODING).filter(|coding| *coding != "identity");
@@ -204,17 +204,35 @@ pub(super) async fn accept(
     Ok(success)
 }
 
-/// The same answer, unless its head says that it is a failure.
-fn judged(terms: &Terms, answer: Answer) -> Result<Answer, Broken> {
+/// The same answer, unless its head says that it is a failure, or not what was asked for.
+fn judged(terms: &Terms, answer: Answer, have: u64) -> Result<Answer, Broken> {
     let response = &answer.response;
     if response.status().is_informational() {
         let text = format!("the answer is {}, which was not asked for", failure::status_text(response.status()));
         return Err(Broken::Failed(Box::new(Failure::of(wire::Fault::Protocol, text))));
     }
+    let asked_for_a_part = have > 0 || terms.request.headers.contains_key(header::RANGE);
+    if response.status() == StatusCode::PARTIAL_CONTENT && !asked_for_a_part && is_less(response.headers()) {
+        let text = "a part of the body came, and all of it was asked for".to_owned();
+        return Err(Broken::Failed(Box::new(Failure::of(wire::Fault::EarlyEnd, text))));
+    }
     match terms.rules.verdict(response.status(), response.headers(), answer.at) {
         Some(verdict) => Err(Broken::Failed(Box::new(Failure::status(answer.response, verdict, answer.at)))),
         None => Ok(answer),
     }
+}
+
+/// Whether an answer says of itself that it is not the whole (RFC 9110, 14.4).
+fn is_less(head: &HeaderMap) -> bool {
+    let range = head.get(header::CONTENT_RANGE).and_then(|range| range.to_str().ok());
+    let Some((part, whole)) = range.and_then(|range| range.trim().strip_prefix("bytes ")?.split_once('/')) else {
+        return false;
+    };
+    let end =
+        part.split_once('-').and_then(|(start, end)| Some((start.parse::<u64>().ok()?, end.parse::<u64>().ok()?)));
+    end.is_some_and(|(start, end)| {
+        start > 0 || whole.parse::<u64>().is_ok_and(|whole| end.checked_add(1) != Some(whole))
+    })
 }
 
 fn headers(terms: &Terms, attempt: u32) -> HeaderMap {
@@ -247,7 +265,8 @@ async fn ask(terms: &Terms, line: &Line, headers: HeaderMap, trail: &mut Trail) 
 async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken> {
     line.client.connects_to(&hop.url)?;
     head::tell(terms.talk, || head::sent(hop));
-    let mut sending = line.client.http.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
+    let mut sending =
+        line.client.for_hop(hop).request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
     let body = terms.request.body.as_ref().filter(|_| hop.has_body);
     let expects_one = [Method::POST, Method::PUT, Method::PATCH].contains(&hop.method);
     if body.map_or(expects_one, Body::is_empty) {
@@ -256,7 +275,7 @@ async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken>
     } else if let Some(body) = body {
         sending = sending.body(body.open(&line.pulse)?);
     }
-    let sent = terms.patience.wait(&line.pulse, sending.send()).await;
+    let sent = terms.patience.wait(&line.pulse, line.client.beside.run(sending.send())).await;
     let connected = line.client.watch.is_connected();
     let way = failure::Way { url: &hop.url, is_redirected: hop.number > 0, connected, proxies: &line.client.proxies };
     match sent {

@@ -1,6 +1,6 @@
 //! The client: a connection for each attempt, over whatever leads there; its own retries and redirects off.
 
-use super::{args::Args, proxy::Proxies, request::Request, resolve::Resolver, tls};
+use super::{args::Args, beside::Beside, proxy::Proxies, redirect::Hop, request::Request, resolve::Resolver, tls};
 use crate::talk::Fault;
 use rustls::ClientConfig;
 use std::{
@@ -12,12 +12,16 @@ use std::{
     task::{Context, Poll},
     time::Duration,
 };
-use url::Url;
+use url::{Origin, Url};
 
 /// The client, and whether its connection was made.
 pub(super) struct Client {
-    /// The client.
-    pub(super) http: reqwest::Client,
+    http: reqwest::Client,
+    /// The same without the caller's certificate, which is for one origin; `None` if there is none.
+    bare: Option<reqwest::Client>,
+    home: Origin,
+    /// Where connections are read.
+    pub(super) beside: Beside,
     /// Which proxy leads where.
     pub(super) proxies: Proxies,
     resolver: Resolver,
@@ -28,6 +32,10 @@ pub(super) struct Client {
 /// How clients are made, all alike.
 pub(super) struct Recipe {
     tls: ClientConfig,
+    /// The same without the caller's certificate, if it has one.
+    bare: Option<ClientConfig>,
+    home: Origin,
+    beside: Beside,
     http1: bool,
     http2: bool,
     compressed: bool,
@@ -47,18 +55,32 @@ pub(super) fn recipe(args: &Args, request: &Request) -> Result<Recipe, Fault> {
     let (proxies, resolver) = (Proxies::resolve(args)?, Resolver::new(&args.resolve)?);
     proxies.to(url)?;
     let (http2, compressed, unix_socket) = (args.http2, args.compressed, args.unix_socket.clone());
-    let tls = tls::config(args, http1, url, &proxies)?;
-    Ok(Recipe { tls, http1, http2, compressed, unix_socket, connect_timeout, proxies, resolver })
+    let tls = tls::config(args, args.cert.as_deref(), http1, url, &proxies)?;
+    let bare = args.cert.as_ref().map(|_| tls::config(args, None, http1, url, &proxies)).transpose()?;
+    if bare.is_some() && proxies.to(url)?.is_some_and(|proxy| proxy.scheme() == "https") {
+        return Err(Fault::new(
+            "--cert: the certificate would be shown to the proxy, which is spoken to over TLS, too",
+        )
+        .hint("--noproxy HOST goes there without it"));
+    }
+    let (home, beside) = (url.origin(), Beside::start()?);
+    Ok(Recipe { tls, bare, home, beside, http1, http2, compressed, unix_socket, connect_timeout, proxies, resolver })
 }
 
 impl Recipe {
     /// A client, which one request at a time is sent by.
     pub(super) fn client(&self) -> Result<Client, Fault> {
-        let watch = Watch::default();
-        let (proxies, resolver) = (self.proxies.clone(), self.resolver.apart());
-        let chosen = proxies.clone();
+        let (watch, resolver) = (Watch::default(), self.resolver.apart());
+        let http = self.http(&self.tls, &watch, &resolver)?;
+        let bare = self.bare.as_ref().map(|tls| self.http(tls, &watch, &resolver)).transpose()?;
+        let (proxies, home, beside) = (self.proxies.clone(), self.home.clone(), self.beside.clone());
+        Ok(Client { http, bare, home, beside, proxies, resolver, watch })
+    }
+
+    fn http(&self, tls: &ClientConfig, watch: &Watch, resolver: &Resolver) -> Result<reqwest::Client, Fault> {
+        let chosen = self.proxies.clone();
         let builder = reqwest::Client::builder()
-            .tls_backend_preconfigured(self.tls.clone())
+            .tls_backend_preconfigured(tls.clone())
             .retry(reqwest::retry::never())
             // Without kept connections there are none that could have died unnoticed, which the client would replace.
             .pool_max_idle_per_host(0)
@@ -84,10 +106,9 @@ impl Recipe {
             (_, true) => builder.http2_prior_knowledge(),
             _ => builder,
         };
-        let http = builder
+        builder
             .build()
-            .map_err(|error| Fault::new(format!("cannot set up the client: {}", super::failure::innermost(&error))))?;
-        Ok(Client { http, proxies, resolver, watch })
+            .map_err(|error| Fault::new(format!("cannot set up the client: {}", super::failure::innermost(&error))))
     }
 }
 
@@ -98,6 +119,11 @@ const MOST_HEADERS: usize = 1000;
 const MOST_HEADER_BYTES: u32 = 256 << 10;
 
 impl Client {
+    /// What a request is sent by: the caller's certificate is shown to nobody else than whom the URL names.
+    pub(super) fn for_hop(&self, hop: &Hop) -> &reqwest::Client {
+        self.bare.as_ref().filter(|_| hop.url.origin() != self.home).unwrap_or(&self.http)
+    }
+
     /// A request to `url` is next.
     pub(super) fn connects_to(&self, url: &Url) -> Result<(), Fault> {
         let proxy = self.proxies.to(url)?;

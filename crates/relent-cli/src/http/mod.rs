@@ -6,6 +6,7 @@
 
 mod args;
 mod attempt;
+mod beside;
 mod body;
 mod client;
 mod engine;
@@ -37,7 +38,7 @@ mod write_out;
 pub(crate) use args::Args;
 
 use crate::{
-    guard, outer, redact,
+    dumps, guard, outer, redact,
     size::Size,
     talk::{EXIT_FAULT, Fault},
     upstream,
@@ -73,7 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
 
 /// Everything that can be wrong before a byte is sent is found here.
 fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
-    forbid_core_dumps();
+    dumps::forbid();
     let policy = args.policy.policy_said(args.talk)?;
     let limit = limit(args, &policy, began);
     let patience = idle::Patience(patience(args)?);
@@ -135,13 +136,6 @@ const MOST_TO_A_FILE: Size = Size(64 << 30);
 
 fn max_size(text: &str) -> Result<Size, Fault> {
     text.parse().map_err(|bad: BadSetting| Fault::new(format!("--max-size: {}", bad.problem)).hint(bad.hint))
-}
-
-/// Keys and passwords are in memory, and a dump of it would be a file.
-fn forbid_core_dumps() {
-    // Where it is refused, all is as it was.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 /// When everything ends: by `--timeout`, by the policy's file, or by the `relent run` that this runs in.

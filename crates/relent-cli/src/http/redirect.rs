@@ -50,7 +50,12 @@ impl Hop {
             remove(&mut hop.headers, |name| ABOUT_THE_BODY.contains(name));
         }
         if hop.url.origin() != self.url.origin() {
-            remove(&mut hop.headers, |name| *name == header::HOST || redact::is_secret(name.as_str()));
+            let given = hop.headers.clone();
+            let is_secret = |name: &HeaderName| {
+                let mut values = given.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+                values.any(|value| redact::is_secret_header(name.as_str(), &value))
+            };
+            remove(&mut hop.headers, |name| *name == header::HOST || is_secret(name));
         }
         Ok(Some(hop))
     }
@@ -115,6 +120,9 @@ mod tests {
             ("accept", "b"),
             ("content-type", "t"),
             ("idempotency-key", "i"),
+            ("x-upstream", "Bearer u"),
+            ("x-basic", "basic\tu"),
+            ("x-macaroon", "m"),
         ];
         let headers = pairs.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
         Hop { method, url: Url::parse(url).unwrap(), headers: headers.into_iter().collect(), has_body: true, number: 0 }
@@ -153,7 +161,8 @@ mod tests {
 
     #[test]
     fn what_lets_others_in_stays_at_home() {
-        let all = "accept authorization content-type cookie host idempotency-key x-api-key";
+        let all =
+            "accept authorization content-type cookie host idempotency-key x-api-key x-basic x-macaroon x-upstream";
         assert_eq!(names(&after(307, "/new", Method::GET).unwrap().unwrap()), all);
         assert_eq!(names(&after(307, "https://a.example:443/", Method::GET).unwrap().unwrap()), all);
         for elsewhere in ["https://b.example/", "https://a.example:444/", "http://a.example/", "//a.example.b/"] {

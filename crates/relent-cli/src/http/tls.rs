@@ -16,8 +16,14 @@ use rustls::{
 use std::{path::Path, sync::Arc};
 use url::Url;
 
-/// The settings that the flags describe.
-pub(super) fn config(args: &Args, http1: bool, url: &Url, proxies: &Proxies) -> Result<ClientConfig, Fault> {
+/// The settings that the flags describe, with a certificate of the caller's or without.
+pub(super) fn config(
+    args: &Args,
+    cert: Option<&Path>,
+    http1: bool,
+    url: &Url,
+    proxies: &Proxies,
+) -> Result<ClientConfig, Fault> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
@@ -26,7 +32,7 @@ pub(super) fn config(args: &Args, http1: bool, url: &Url, proxies: &Proxies) -> 
         Some(verifier) => builder.dangerous().with_custom_certificate_verifier(verifier),
         None => builder.with_root_certificates(RootCertStore::empty()),
     };
-    let mut config = match &args.cert {
+    let mut config = match cert {
         None => builder.with_no_client_auth(),
         Some(file) => {
             let (chain, key) = identity(file, args.key.as_deref())?;

@@ -1,7 +1,8 @@
 //! Which names say that a value lets others in.
 
 /// The parts of names that say that a value is secret.
-const SECRET: [&str; 21] = [
+const SECRET: [&str; 22] = [
+    "macaroon",
     "token",
     "key",
     "secret",
@@ -30,7 +31,11 @@ const SECRET_NAMES: [&str; 13] =
     ["auth", "pass", "pwd", "pw", "sig", "sid", "sas", "code", "pin", "otp", "nonce", "authentication", "bearer"];
 
 /// The words that are secret within a name, too: `X-Db-Pwd`, `user_pass`, `dbPass`.
-const SECRET_WORDS: [&str; 14] = [
+const SECRET_WORDS: [&str; 18] = [
+    "creds",
+    "mfa",
+    "pin",
+    "sas",
     "auth",
     "authentication",
     "bearer",

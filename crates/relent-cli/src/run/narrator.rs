@@ -17,7 +17,7 @@ use crate::{
     escape::escape,
     guard::Told,
     json::{Object, millis},
-    screen,
+    redact, screen,
     talk::{Fault, TalkArgs},
 };
 use nix::sys::signal::Signal;
@@ -243,7 +243,8 @@ impl Narrator {
 
     fn say(&self, text: impl Display) {
         if !self.args.quiet {
-            let _ = writeln!(io::stderr().lock(), "relent: {}", escape(&text.to_string()));
+            // The name of a lease may be a URL.
+            let _ = writeln!(io::stderr().lock(), "relent: {}", escape(&redact::text(&text.to_string())));
         }
     }
 }

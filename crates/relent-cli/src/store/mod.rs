@@ -11,7 +11,7 @@ mod show;
 pub(crate) use args::Args;
 pub(crate) use open::fault;
 
-use crate::talk::Fault;
+use crate::{dumps, talk::Fault};
 use args::What;
 use std::{
     process::ExitCode,
@@ -28,6 +28,7 @@ pub(crate) fn latest(long: Duration, deadline: Option<Instant>) -> Instant {
 }
 
 pub(crate) fn run(args: &Args) -> ExitCode {
+    dumps::forbid();
     let (json, outcome) = match &args.what {
         What::Check(to) => (to.json, check::run(to)),
         What::Show(show) => (show.to.json, show::run(show)),

@@ -45,6 +45,8 @@ pub(crate) fn with<T, F: Future<Output = Result<T, Error>>>(
         };
         tokio::time::timeout(args.timeout, all).await.unwrap_or_else(|_| Err(slow(args.timeout)))
     });
+    // A name that is still being looked up must not hold up the end.
+    runtime.shutdown_background();
     done.map_err(|error| fault(&url, &error))
 }
 

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     escape::escape,
     json::{Object, array},
+    redact,
     talk::{Fault, write_out},
 };
 use relent::duration::Human;
@@ -59,7 +60,7 @@ impl Found {
         let mut out = String::new();
         for listed in &self.listed {
             let line = line(listed, now);
-            let _ = writeln!(out, "{}", escape(&line));
+            let _ = writeln!(out, "{}", escape(&redact::text(&line)));
         }
         if self.is_cut {
             let _ = writeln!(out, "and more; --limit shows more than {}", self.listed.len());

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     escape::escape,
     json::{Object, array},
-    output, screen,
+    output, redact, screen,
     store::{
         counted,
         open::{IfMissing, with},
@@ -100,7 +100,7 @@ fn is_closed(text: &str) -> Result<bool, Fault> {
 impl Seen {
     fn table(&self) -> String {
         let names: Vec<String> =
-            self.upstreams.iter().map(|(name, _)| escape(&name.to_string()).into_owned()).collect();
+            self.upstreams.iter().map(|(name, _)| escape(&redact::text(&name.to_string())).into_owned()).collect();
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max("upstream".len());
         let mut out = format!(
             "{:<width$}  {:>8}  {:>8}  {:>8}  {:>8}  {:>6}  {:>9}  {:<13}  by hand\n",

@@ -8,6 +8,7 @@ pub(crate) mod sharing;
 pub(crate) use args::Args;
 
 use crate::{
+    dumps,
     escape::escape,
     policy_args::PolicyArgs,
     redact,
@@ -26,6 +27,7 @@ use sharing::Sharing;
 use std::{process::ExitCode, time::Instant};
 
 pub(crate) fn run(args: &Args) -> ExitCode {
+    dumps::forbid();
     let (json, outcome) = match &args.what {
         None => (args.list.to.json, list::list(&args.list)),
         Some(What::List(list)) => (list.to.json, list::list(list)),

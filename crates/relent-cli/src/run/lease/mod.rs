@@ -15,6 +15,7 @@ pub(crate) use args::help;
 use super::{narrator::Narrator, report::Outcome, signals::Signals};
 use crate::{
     json::millis,
+    redact,
     store::{self, place},
     talk::{Fault, plain},
 };
@@ -111,7 +112,7 @@ impl Leased {
             )),
         }
         narrator.lease("held", &asking.is_held(fence), &|event| {
-            event.text("lease", &name.to_string()).number("fence", fence);
+            event.text("lease", &redact::text(&name.to_string())).number("fence", fence);
         });
         let state = State { asked, is_lost: false, is_fenced: false, trouble: None, ended: None };
         Ok(Some(Taken::Leased(Box::new(Leased {
@@ -231,11 +232,11 @@ impl Leased {
         match (&state.ended, keep) {
             (Some(Ok(Kept::Kept)), Some(keep)) => {
                 narrator.lease("kept", &format!("lease {name}: kept for another {:.1}", Human(keep)), &|event| {
-                    event.text("lease", &name.to_string()).number("fence", self.fence);
+                    event.text("lease", &redact::text(&name.to_string())).number("fence", self.fence);
                 });
             }
             (Some(Ok(Kept::Kept)), None) => narrator.lease("released", &format!("lease {name}: released"), &|event| {
-                event.text("lease", &name.to_string()).number("fence", self.fence);
+                event.text("lease", &redact::text(&name.to_string())).number("fence", self.fence);
             }),
             _ if state.is_lost => {}
             (Some(Ok(Kept::Fenced)), _) => {
@@ -331,7 +332,7 @@ impl Asking<'_> {
         let name = self.name;
         let text = format!("waiting for lease {name}, which {by} holds ({:.0} left unless renewed)", Human(left));
         self.narrator.lease("waiting", &text, &|event| {
-            event.text("lease", &name.to_string()).text("by", by).number("left_ms", millis(left));
+            event.text("lease", &redact::text(&name.to_string())).text("by", by).number("left_ms", millis(left));
         });
     }
 
@@ -344,7 +345,7 @@ impl Asking<'_> {
         let who = if by.is_empty() { "somebody else" } else { by };
         let text = format!("{what}: {who} holds lease {name} ({:.0} left unless renewed)", Human(left));
         self.narrator.lease(outcome.name(), &text, &|event| {
-            event.text("lease", &name.to_string()).text("by", by).number("left_ms", millis(left));
+            event.text("lease", &redact::text(&name.to_string())).text("by", by).number("left_ms", millis(left));
         });
         outcome
     }

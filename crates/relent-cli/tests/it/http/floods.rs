@@ -169,6 +169,42 @@ fn lines_without_end() {
     }
 }
 
+/// Hints in HTTP/1.1, as fast as they are read: limits of time and signals are heard all the same.
+#[test]
+fn hints_without_end_in_http_1() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            thread::spawn(move || {
+                let _ = stream.read(&mut [0; 4096]);
+                let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(2000);
+                while stream.write_all(hints.as_bytes()).is_ok() {}
+            });
+        }
+    });
+    for (limit, exit) in [("--timeout=1s", 124), ("--attempt-timeout=500ms", 1), ("--idle-timeout=500ms", 1)] {
+        let began = Instant::now();
+        let (code, stderr, memory) = peak(&[limit, "--max-attempts=1", &url]);
+        assert!(began.elapsed() < Duration::from_secs(10) && memory < MOST_KIB, "{limit}: {memory} KiB");
+        assert_eq!(code, Some(exit), "{limit}: {stderr}");
+    }
+    let folder = crate::binary::Folder::new();
+    let mut command = super::command(&folder, &["http", "-v", "--max-attempts=1", &url]);
+    let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut said = io::BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("> GET") {
+        line.clear();
+        assert!(io::BufRead::read_line(&mut said, &mut line).unwrap() > 0);
+    }
+    let began = Instant::now();
+    let pid = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
+
 /// A byte now and then is no answer: the head has to be there in time.
 #[test]
 fn a_head_that_drips() {

@@ -1,7 +1,10 @@
 //! Certificates of one's own, with a real nginx and the certificates that `openssl` makes.
 
 use super::{Nginx, command, expect, finish, http};
-use crate::binary::{Folder, Outcome};
+use crate::{
+    binary::{Folder, Outcome},
+    http::server::{Reply, Server},
+};
 use std::{fs, process::Command};
 
 /// `openssl` in a folder.
@@ -100,6 +103,14 @@ fn a_certificate_of_the_clients() {
         assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(3), ""), "{}", outcome.stderr);
         assert!(outcome.stderr.contains("400 Bad Request"), "{}", outcome.stderr);
     }
+    // Whoever a redirect names does not see it.
+    let elsewhere = Server::new(vec![Reply::new(302, &[&format!("Location: {url}")], "")]);
+    let outcome = http(&[&trusted, &cert, &key, "-L", &elsewhere.url("/")]);
+    assert_eq!(outcome.code, Some(3), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("400 Bad Request"), "{}", outcome.stderr);
+    // Nor does a proxy.
+    let outcome = http(&[&trusted, &cert, &key, "-x", "https://127.0.0.1:1", &url]);
+    assert!(outcome.stderr.starts_with("error: --cert: the certificate would be shown to the proxy"), "{outcome:?}");
 }
 
 fn path(folder: &Folder, file: &str) -> String {
