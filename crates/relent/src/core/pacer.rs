@@ -6,8 +6,10 @@
 //! a turn is a credit with a time on it, for clients that leave. Shuffling clients over a fixed time (full jitter) needs
 //! about four times the attempts, because it knows neither their number nor the capacity.
 //!
-//! All of it is one atomic word: `next = max(next, now) + 1 / capacity; wait = next - now`.
+//! Turns are one atomic word: `next = max(next, now) + 1 / capacity; wait = next - now`. A second one counts how much of what came
+//! due was used, so that what was promised to those who never come is not kept for nobody.
 
+mod lapsed;
 mod learned;
 mod measured;
 mod meter;
@@ -19,7 +21,7 @@ mod tests;
 
 pub use self::settings::PacerSettings;
 
-use self::{learned::Learned, meter::Meter};
+use self::{lapsed::Lapsed, learned::Learned, meter::Meter};
 use super::{
     settings::Invalid,
     time::{Timestamp, nanos},
@@ -115,6 +117,7 @@ pub struct Pacer {
     next: Word,
     gap: u64,
     settings: PacerSettings,
+    lapsed: Lapsed,
     learned: Learned,
     meter: Meter,
 }
@@ -165,6 +168,7 @@ impl Pacer {
             next: Word::new(0),
             gap: gap(settings.capacity, settings.kept),
             settings,
+            lapsed: Lapsed::new(),
             learned: Learned::new(),
             meter: Meter::new(),
         }
@@ -231,6 +235,7 @@ impl Pacer {
     /// let turns = [(); 3].map(|()| pacer.arrive(now, 1, false));
     /// assert_eq!(turns[1..], [Turn::In(Duration::from_secs(2)), Turn::Overloaded]);
     /// ```
+    #[must_use]
     pub const fn horizon(mut self, most: Duration) -> Pacer {
         self.settings.horizon = most;
         self.must()
@@ -249,6 +254,7 @@ impl Pacer {
     /// let pacer = Pacer::capacity(100.0).kept(0.5);
     /// assert_eq!(pacer.turn(Timestamp::ZERO), Some(Duration::from_millis(5)), "every second one will not come");
     /// ```
+    #[must_use]
     pub const fn kept(mut self, share: f64) -> Pacer {
         self.settings.kept = share;
         self.must()
@@ -262,6 +268,7 @@ impl Pacer {
     /// static PACER: Pacer = Pacer::capacity(5000.0).kept(0.8).learning();
     /// assert!(PACER.settings().learned);
     /// ```
+    #[must_use]
     pub const fn learning(mut self) -> Pacer {
         self.settings.learned = true;
         self.must()
@@ -279,8 +286,9 @@ impl Pacer {
 
     /// An attempt arrives: `attempt` is 1 for a newcomer, and `has_room` says whether the server could take it.
     ///
-    /// Newcomers do not take room that is promised: while turns are outstanding they get one at the end. Who comes
-    /// back takes the room there is.
+    /// Newcomers do not take room that is promised: while turns are outstanding they get one at the end, unless turns have
+    /// lapsed: of those that nobody came for within two seconds, as many newcomers are let in. Who comes back takes the room
+    /// there is. So clients that never say which attempt they make are served at the capacity, too, two seconds later.
     ///
     /// ```
     /// # use relent::{Pacer, Timestamp, Turn};
@@ -298,13 +306,23 @@ impl Pacer {
         if attempt == 2 && self.settings.learned {
             self.learned.returned.add(1);
         }
-        if has_room && (comes_back || self.next.get() <= now.as_nanos()) {
+        if has_room && (self.next.get() <= now.as_nanos() || self.is_let_in(now, comes_back)) {
             return Turn::Now;
         }
         match self.give(now, !comes_back) {
             Some(wait) => Turn::In(wait),
             None => Turn::Overloaded,
         }
+    }
+
+    /// While turns are outstanding: who comes back, and a newcomer for whom one has lapsed.
+    #[inline]
+    fn is_let_in(&self, now: Timestamp, comes_back: bool) -> bool {
+        let gap = self.gap(false);
+        if comes_back {
+            self.lapsed.used(now.as_nanos(), gap);
+        }
+        comes_back || self.lapsed.take(now.as_nanos(), gap)
     }
 
     /// The next free turn, for a client that is refused: how long it should wait. `None` beyond the horizon.
@@ -334,6 +352,9 @@ impl Pacer {
             }
             match self.next.exchange(found, next) {
                 Ok(()) => {
+                    if found <= now {
+                        self.lapsed.begin(now);
+                    }
                     if self.settings.learned && is_newcomer {
                         self.learned.issue(found <= now, wait / gap, self.settings.kept);
                     }
@@ -433,8 +454,10 @@ impl Pacer {
     /// let new = Pacer::capacity(1000.0).adopt(&old);
     /// assert_eq!(new.turn(now), Some(Duration::from_millis(101)), "after the turn that was promised");
     /// ```
+    #[must_use]
     pub fn adopt(self, old: &Pacer) -> Pacer {
         self.next.set(old.next.get());
+        self.lapsed.adopt(&old.lapsed);
         if self.settings.learned && old.settings.learned {
             self.learned.kept.adopt(&old.learned.kept);
         }

@@ -3,7 +3,11 @@ use crate::core::{
     outcome::Outcome,
     rng::{GAMMA, mix},
 };
-use std::{println, vec::Vec};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    println,
+    vec::Vec,
+};
 
 const NOW: Timestamp = Timestamp::from_nanos(1_000_000_000);
 const MS: Duration = Duration::from_millis(1);
@@ -239,4 +243,45 @@ fn every_place_comes_back() {
         drop(held);
         assert_eq!(in_flight(&door), (0, 0), "round {round}");
     }
+}
+
+/// A herd of `curl --retry`: whole seconds, and never a word of which attempt it is. Turns of those who do not come as who was
+/// promised them must not keep the room empty.
+#[test]
+fn a_herd_that_never_says_which_attempt_it_makes_is_served_at_the_capacity() {
+    const CLIENTS: u64 = 200;
+    const WORK: u64 = 1_000_000_000 / 15;
+    let door = Admission::new()
+        .order(Order::RetriesFirst)
+        .limit(Limit::concurrency(15))
+        .max_retry_share(1.0)
+        .pacer(Pacer::capacity(15.0).horizon(Duration::from_secs(600)));
+    // Within a second and a half, as a system starts so many.
+    let mut events: BTreeSet<(u64, u64)> = (0..CLIENTS).map(|client| (client * 7_500_000, client)).collect();
+    let (mut at_work, mut busy_until, mut attempts) = (BTreeMap::new(), 0, 0);
+    while let Some((now, client)) = events.pop_first() {
+        let at = Timestamp::from_nanos(now);
+        if let Some(permit) = at_work.remove(&client) {
+            let mut permit: AdmissionPermit<&Admission> = permit;
+            permit.answered(at, Outcome::Success);
+            continue;
+        }
+        attempts += 1;
+        match door.permit(at, &Arrival::default()) {
+            Ok(permit) => {
+                busy_until = now.max(busy_until) + WORK;
+                at_work.insert(client, permit);
+                events.insert((busy_until, client));
+            }
+            Err(Admit::Turn(wait)) => {
+                let seconds = Turn::In(wait).seconds().expect("it is a wait");
+                events.insert((now + seconds * 1_000_000_000, client));
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    let (took, attempts) = (busy_until as f64 / 1e9, attempts as f64 / CLIENTS as f64);
+    println!("{took:.2} s of an ideal {:.2}, {attempts:.2} attempts each", (CLIENTS * WORK) as f64 / 1e9);
+    assert_eq!((door.snapshot(NOW).accepted, in_flight(&door)), (CLIENTS, (0, 0)));
+    assert!(took < 20.0 && attempts < 4.0, "{took} s, {attempts} attempts each");
 }

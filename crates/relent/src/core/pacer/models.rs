@@ -18,3 +18,20 @@ fn no_turn_is_given_twice() {
         assert_eq!(pacer.turn(Timestamp::ZERO), None);
     });
 }
+
+/// What has lapsed is let in once, however many ask for it.
+#[test]
+fn no_lapsed_turn_is_given_twice() {
+    model(|| {
+        let pacer = Arc::new(Pacer::capacity(10.0));
+        for _ in 0..30 {
+            pacer.turn(Timestamp::ZERO);
+        }
+        let lapses = Timestamp::from_nanos(2_100_000_000);
+        let other = pacer.clone();
+        let other = thread::spawn(move || other.arrive(lapses, 1, true));
+        let mine = pacer.arrive(lapses, 1, true);
+        let both = [mine, other.join().unwrap()];
+        assert_eq!(both.iter().filter(|turn| **turn == Turn::Now).count(), 1, "{both:?}");
+    });
+}

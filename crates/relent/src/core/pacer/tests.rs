@@ -16,6 +16,8 @@ struct World<'a> {
     /// The share of refused clients that leave.
     leaves: f64,
     whole_seconds: bool,
+    /// The share of clients that never say which attempt they make.
+    undeclared: f64,
     seed: u64,
 }
 
@@ -29,7 +31,7 @@ struct Outcome {
 
 impl World<'_> {
     fn new(pacer: &Pacer) -> World<'_> {
-        World { pacer, room: 1_000_000_000, busy_until: 0, leaves: 0.0, whole_seconds: false, seed: 1 }
+        World { pacer, room: 1_000_000_000, busy_until: 0, leaves: 0.0, whole_seconds: false, undeclared: 0.0, seed: 1 }
     }
 
     /// Runs until nobody comes any more. `arrivals` are the times of first attempts.
@@ -43,7 +45,9 @@ impl World<'_> {
             outcome.most_attempts = outcome.most_attempts.max(attempt);
             let waits = self.busy_until.saturating_sub(now);
             let has_room = waits + GAP <= self.room;
-            let turn = self.pacer.arrive(Timestamp::from_nanos(now), attempt, has_room);
+            let says = unit(draw(mix(self.seed ^ 7), client as u32)) >= self.undeclared;
+            let told = if says { attempt } else { 1 };
+            let turn = self.pacer.arrive(Timestamp::from_nanos(now), told, has_room);
             match turn {
                 Turn::Now => {
                     assert!(has_room, "taken without room");
@@ -161,6 +165,72 @@ fn whole_seconds_are_smoothed_by_a_queue_of_a_second() {
     assert!(outcome.done_at > 1.5 * ideal(HERD), "half a second of room cannot: {outcome:?}");
 }
 
+/// As curl's `--retry`, and browsers.
+#[test]
+fn who_never_says_which_attempt_it_makes_is_served_at_capacity_a_little_later() {
+    let late = 2.0 + 1.0; // Until turns have lapsed; and whole seconds.
+    for (undeclared, whole_seconds) in [(1.0, true), (1.0, false), (0.5, false), (0.5, true), (0.1, false)] {
+        let pacer = Pacer::capacity(CAPACITY).horizon(FOREVER);
+        let outcome = World { undeclared, whole_seconds, ..World::new(&pacer) }.herd(0);
+        println!("{undeclared} undeclared, whole seconds: {whole_seconds}: {outcome:?}");
+        assert_eq!(outcome.served, HERD);
+        assert!(outcome.done_at <= 1.02 * ideal(HERD) + late, "{undeclared}, {whole_seconds}: {outcome:?}");
+    }
+}
+
+/// Who declares itself loses nothing by others who do not: it is served at its turn.
+#[test]
+fn what_lapsed_is_taken_from_nobody_who_comes_in_time() {
+    let pacer = Pacer::capacity(CAPACITY).horizon(FOREVER);
+    let mut world = World { undeclared: 0.5, ..World::new(&pacer) };
+    let outcome = world.herd(0);
+    println!("{outcome:?}");
+    let (now, second) = (Timestamp::from_nanos(1 << 40), 1_000_000_000);
+    // A turn a nanosecond before it lapses is its owner's, one that has lapsed is one newcomer's.
+    let pacer = Pacer::capacity(10.0).horizon(FOREVER);
+    assert_eq!(pacer.turn(now), Some(SECOND / 10));
+    for _ in 0..100 {
+        pacer.turn(now);
+    }
+    let lapses = now + SECOND / 10 + 2 * SECOND;
+    assert!(matches!(pacer.arrive(Timestamp::from_nanos(lapses.as_nanos() - 1), 1, true), Turn::In(_)));
+    assert_eq!(pacer.arrive(lapses, 1, true), Turn::Now);
+    assert!(matches!(pacer.arrive(lapses, 1, true), Turn::In(_)), "there was one");
+    // And a place that is taken by who comes back is not given a second time.
+    assert_eq!(pacer.arrive(lapses + SECOND / 10, 2, true), Turn::Now);
+    assert!(matches!(pacer.arrive(lapses + SECOND / 10, 1, true), Turn::In(_)));
+    // What lapsed while nobody came is not saved up: a second's worth at most.
+    let later = Timestamp::from_nanos(now.as_nanos() + 9 * second);
+    let let_in = (0..100).filter(|_| pacer.arrive(later, 1, true) == Turn::Now).count();
+    assert_eq!(let_in, 10);
+}
+
+/// Whatever comes in whatever order, in no window is more let in that does not come back than the capacity and a second's worth.
+#[test]
+fn newcomers_are_let_in_at_the_capacity_at_most() {
+    for seed in 0..50 {
+        let capacity = 10.0 + unit(draw(seed, 0)) * 1000.0;
+        let pacer = Pacer::capacity(capacity).horizon(FOREVER);
+        let (mut now, mut taken) = (0u64, vec![]);
+        for k in 1..5000 {
+            now += (unit(draw(seed, 3 * k)) * 2e9 / capacity) as u64;
+            let attempt = if unit(draw(seed, 3 * k + 1)) < 0.2 { 2 } else { 1 };
+            let has_room = unit(draw(seed, 3 * k + 2)) < 0.9;
+            let is_promised = !pacer.backlog(Timestamp::from_nanos(now)).is_zero();
+            if pacer.arrive(Timestamp::from_nanos(now), attempt, has_room) == Turn::Now && is_promised && attempt == 1 {
+                assert!(has_room, "taken without room");
+                taken.push(now);
+            }
+        }
+        for (nth, from) in taken.iter().enumerate() {
+            for (count, to) in taken[nth..].iter().enumerate().skip(1).step_by(7) {
+                let most = ((to - from) as f64 / 1e9 + 1.0) * capacity + 1.0;
+                assert!((count as f64) <= most, "seed {seed}: {count} in {} ns of {most}", to - from);
+            }
+        }
+    }
+}
+
 #[test]
 fn beyond_the_horizon_it_is_overloaded() {
     let pacer = Pacer::capacity(10.0).horizon(SECOND);
@@ -228,4 +298,37 @@ fn nothing_panics_and_what_makes_no_sense_is_named() {
     let old = Pacer::capacity(10.0);
     old.turn(Timestamp::ZERO);
     assert_eq!(Pacer::capacity(20.0).adopt(&old).backlog(Timestamp::ZERO), Duration::from_millis(100));
+}
+
+/// Who reads a configuration anew forgets neither what was used nor what was learned and measured.
+#[test]
+fn what_was_known_is_known_after_a_new_configuration() {
+    let came = Timestamp::from_nanos(1 << 40);
+    let old = Pacer::capacity(1.0);
+    for _ in 0..10 {
+        old.turn(came);
+    }
+    let lapses = came + 3 * SECOND;
+    assert_eq!(old.arrive(lapses, 1, true), Turn::Now, "one has lapsed");
+    let new = Pacer::capacity(1.0).adopt(&old);
+    assert!(matches!(new.arrive(lapses, 1, true), Turn::In(_)), "and was given already");
+    assert_eq!(new.arrive(lapses + SECOND, 1, true), Turn::Now, "the next one");
+
+    let old = Pacer::measured(100.0).learning();
+    let mut now = 0u64;
+    for k in 0..20_000u32 {
+        now += 1_000_000;
+        let at = Timestamp::from_nanos(now);
+        old.completed(at, Duration::from_millis(20), true);
+        old.turn(at);
+        if k % 2 == 0 {
+            old.arrive(at, 2, true);
+        }
+    }
+    let now = Timestamp::from_nanos(now);
+    let (before, after) = (old.snapshot(now), Pacer::measured(100.0).learning().adopt(&old).snapshot(now));
+    assert!(before.capacity > 900.0 && before.kept < 0.9, "{before:?}");
+    assert_eq!((after.capacity, after.kept), (before.capacity, before.kept));
+    let by_hand = Pacer::capacity(100.0).adopt(&old).snapshot(now);
+    assert_eq!((by_hand.capacity, by_hand.kept), (100.0, 1.0), "what is said by hand counts");
 }
