@@ -128,7 +128,10 @@ fn read(file: &str, text: &str) -> Vec<Item> {
             docs.push(doc);
             continue;
         }
-        // An attribute, which may go over several lines, stands between the text and the item.
+        // A remark, or an attribute, which may go over several lines, stands between the text and the item.
+        if code.starts_with("//") {
+            continue;
+        }
         if open || code.starts_with("#[") {
             open = if open { !code.ends_with(")]") && code != "]" } else { !code.ends_with(']') };
             continue;
@@ -216,6 +219,12 @@ mod tests {
         let missing =
             without_example(&items).into_iter().map(|item| format!("{}:{} {}", item.file, item.line, item.path()));
         missing.chain(twice(&items, &[])).collect()
+    }
+
+    #[test]
+    fn a_remark_between_an_item_and_its_text_takes_nothing_away() {
+        let text = "/// ```\n/// a();\n/// ```\n#[repr(C)]\n// As others do.\n#[must_use]\npub struct Thing;\n";
+        assert!(problems(text).is_empty(), "{:?}", problems(text));
     }
 
     #[test]

@@ -143,6 +143,20 @@ pub(crate) fn decorrelated(base: u64, previous: u64, cap: u64) -> Range {
 mod tests {
     use super::*;
 
+    /// No amount that is added is taken for another kind of jitter, however large it is.
+    #[test]
+    fn an_additive_jitter_stays_one() {
+        let most = NAMED - 1;
+        for nanos in [0, 1, most - 2, most - 1, most, NAMED, NAMED + 1, NAMED + 3, u64::MAX] {
+            let packed = PackedJitter::pack(Jitter::Additive(Duration::from_nanos(nanos)));
+            assert_eq!(packed.unpack(), Jitter::Additive(Duration::from_nanos(nanos.min(most))));
+        }
+        assert_eq!(
+            PackedJitter::pack(Jitter::Additive(Duration::MAX)).unpack(),
+            Jitter::Additive(Duration::from_nanos(most))
+        );
+    }
+
     #[test]
     fn packing_keeps_every_jitter() {
         for jitter in [
