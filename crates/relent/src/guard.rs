@@ -57,9 +57,11 @@ pub trait Guard: Sized {
     fn stand_in_line(&mut self, waker: &Waker);
 
     #[doc(hidden)]
+    #[must_use]
     fn hedge(&self) -> Self;
 
     #[doc(hidden)]
+    #[must_use]
     fn split_off(&mut self) -> Self;
 }
 

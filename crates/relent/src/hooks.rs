@@ -25,6 +25,12 @@ use core::ops::Deref;
 /// assert_eq!(attempts(policy.when(|_: &ParseIntError| true)), 3);
 /// assert_eq!(attempts(policy.when(|_: &ParseIntError| false)), 1);
 /// ```
+///
+/// What it asks is named by nobody outside, so that it may ask more one day:
+///
+/// ```compile_fail,E0603
+/// use relent::{Judge, Verdict, seal::Seal};
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what a `{E}` means",
     label = "the operation fails with `{E}`",
@@ -149,6 +155,11 @@ pub enum PassFailureVerdictToWhen {}
 /// let policy = Policy::immediate().max_attempts(3);
 /// assert_eq!(attempts(policy.notify(|_: &relent::Event<'_, &str>| told += 1)), 3);
 /// assert_eq!(told, 2, "of each retry");
+/// ```
+///
+/// ```compile_fail,E0046
+/// struct Mine;
+/// impl relent::Watch<u8> for Mine {} // What is missing cannot be written.
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be told of the failures of an operation that fails with `{E}`",

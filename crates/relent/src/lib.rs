@@ -147,6 +147,7 @@
 #![cfg_attr(not(feature = "http"), doc = "[`relent::wire`]: https://docs.rs/relent/latest/relent/wire/index.html")]
 #![cfg_attr(feature = "toml", doc = "[`relent::config`]: crate::config")]
 #![cfg_attr(not(feature = "toml"), doc = "[`relent::config`]: https://docs.rs/relent/latest/relent/config/index.html")]
+#![warn(clippy::return_self_not_must_use)]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(
     not(feature = "std"),

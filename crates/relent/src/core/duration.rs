@@ -159,6 +159,7 @@ fn digits(text: &str) -> u128 {
 /// assert_eq!(BadDuration::NoUnit.to_string(), "the duration has no unit");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BadDuration {
     /// Nothing was given.
     Empty,

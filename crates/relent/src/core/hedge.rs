@@ -174,6 +174,7 @@ impl Hedge {
     /// let hedge = Hedge::quantile(0.95).or_after(Duration::from_millis(100));
     /// assert_eq!(hedge.delay(), Some(Duration::from_millis(100)), "until there are samples");
     /// ```
+    #[must_use]
     pub const fn or_after(mut self, time: Duration) -> Hedge {
         self.settings.after = Some(time);
         self.must()
@@ -194,6 +195,7 @@ impl Hedge {
     /// call.begun(now);
     /// assert_eq!((call.in_flight(), call.due()), (3, None));
     /// ```
+    #[must_use]
     pub const fn at_most(mut self, hedges: u32) -> Hedge {
         self.settings.at_most = hedges;
         self.must()
@@ -214,6 +216,7 @@ impl Hedge {
     /// hedge.observe(Duration::from_millis(20));
     /// assert!(hedge.delay().is_some());
     /// ```
+    #[must_use]
     pub const fn min_samples(mut self, samples: u32) -> Hedge {
         self.settings.min_samples = samples;
         self.must()
@@ -285,6 +288,7 @@ impl Hedge {
     /// old.observe(Duration::from_millis(20));
     /// assert_eq!(Hedge::quantile(0.99).adopt(old).samples(), 1);
     /// ```
+    #[must_use]
     pub fn adopt(self, old: Hedge) -> Hedge {
         Hedge { latencies: old.latencies, ..self }
     }

@@ -18,6 +18,7 @@ use core::fmt;
 /// assert_eq!(refused.again, now + Duration::from_secs(30));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Refused {
     /// Why: [`Reason::Open`] or [`Reason::Shed`].
     pub reason: Reason,

@@ -35,10 +35,11 @@ impl Policy {
 /// use std::time::Duration;
 ///
 /// let policy = Policy::exponential(Duration::from_secs(1));
-/// let Row { attempt, delay, total } = policy.schedule().nth(1).unwrap();
+/// let Row { attempt, delay, total, .. } = policy.schedule().nth(1).unwrap();
 /// assert_eq!((attempt, delay.max, total.max), (3, Duration::from_secs(2), Duration::from_secs(3)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Row {
     /// The attempt that starts after the delay: 2 for the first retry.
     pub attempt: u32,

@@ -64,6 +64,7 @@ impl Timestamp {
     /// assert_eq!(LATER.as_nanos(), 5);
     /// assert_eq!(Timestamp::MAX.plus_nanos(1), Timestamp::MAX);
     /// ```
+    #[must_use]
     pub const fn plus_nanos(self, nanos: u64) -> Timestamp {
         Timestamp(self.0.saturating_add(nanos))
     }

@@ -19,6 +19,7 @@ use std::{error, fmt};
 /// # let _ = layer;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Missed<E> {
     /// The far side answered, and the answer is a failure. The answer itself is kept for when the call is given up.
     Answered {

@@ -77,6 +77,7 @@ enum Recorded {
 /// assert_eq!(error.to_string(), "the body is too large to repeat");
 /// ```
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ReplayError<E> {
     /// The body itself failed.
     Body(E),

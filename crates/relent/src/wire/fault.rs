@@ -12,6 +12,7 @@ use std::{fmt, io};
 /// assert_eq!(Fault::Untrusted.verdict(), Verdict::Permanent);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Fault {
     /// The host's name has no address now.
     Resolve,

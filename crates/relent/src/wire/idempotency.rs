@@ -154,6 +154,7 @@ impl fmt::Display for IdempotencyKey {
 /// assert_eq!(IdempotencyKey::new("").unwrap_err(), BadKey::Empty);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BadKey {
     /// Nothing was given.
     Empty,

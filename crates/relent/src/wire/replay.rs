@@ -41,6 +41,7 @@ pub struct Request<'a> {
 /// assert_eq!(replay(&get).to_string(), "the method is idempotent");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Replay {
     /// Allowed: the method is idempotent (RFC 9110 9.2.2).
     Idempotent,

@@ -16,6 +16,7 @@ use crate::Verdict;
 /// assert!(row.source.starts_with("RFC 6585"));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StatusRow {
     /// The first status of the row.
     pub first: u16,
@@ -55,6 +56,7 @@ pub const STATUSES: &[StatusRow] = &[
 /// assert!(!row.idempotent && row.source.starts_with("RFC 5789"));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MethodRow {
     /// The method, in capitals: methods are case-sensitive.
     pub method: &'static str,
@@ -101,6 +103,7 @@ pub const METHODS: &[MethodRow] = &[
 /// assert!(never_left.contains(&Fault::Connect) && !never_left.contains(&Fault::Timeout));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FaultRow {
     /// What failed.
     pub fault: Fault,

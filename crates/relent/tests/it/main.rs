@@ -18,6 +18,7 @@ mod nested;
 mod no_tokio;
 mod places;
 mod poll;
+mod promises;
 mod properties;
 mod runtimes;
 mod rush;

@@ -174,6 +174,7 @@ impl Admission {
     /// let answer = admission.decide(Timestamp::ZERO, &late, Room { used: 0, most: 100 }, None);
     /// assert_eq!(answer, Admit::Overloaded(Scope::Service));
     /// ```
+    #[must_use]
     pub const fn service_time(mut self, time: Duration) -> Admission {
         self.settings.service_time = Some(time);
         self
@@ -195,6 +196,7 @@ impl Admission {
     /// assert!(matches!(answers[0], Admit::Shed(_)), "nothing is known yet");
     /// assert_eq!(answers[199], Admit::Overloaded(Scope::Service), "half of them are retries");
     /// ```
+    #[must_use]
     pub const fn max_retry_share(mut self, share: f64) -> Admission {
         self.settings.max_retry_share = share;
         self.must()
@@ -209,6 +211,7 @@ impl Admission {
     /// let answer = admission.decide(Timestamp::ZERO, &Arrival::default(), Room { used: 1, most: 1 }, None);
     /// assert_eq!(answer, Admit::Shed(Duration::from_secs(5)));
     /// ```
+    #[must_use]
     pub const fn pushback(mut self, wait: Duration) -> Admission {
         self.settings.pushback = wait;
         self
@@ -220,6 +223,7 @@ impl Admission {
     /// # use relent::{Admission, Order};
     /// static ADMISSION: Admission = Admission::new().order(Order::RetriesFirst);
     /// ```
+    #[must_use]
     pub const fn order(mut self, order: Order) -> Admission {
         self.settings.order = order;
         self
@@ -231,6 +235,7 @@ impl Admission {
     /// # use relent::{Admission, Scope};
     /// static ADMISSION: Admission = Admission::new().scope(Scope::Host);
     /// ```
+    #[must_use]
     pub const fn scope(mut self, scope: Scope) -> Admission {
         self.settings.scope = scope;
         self

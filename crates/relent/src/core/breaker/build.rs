@@ -89,6 +89,7 @@ impl Breaker {
     /// const EITHER: Breaker = Breaker::share(0.5).or_consecutive(5);
     /// assert_eq!(EITHER.settings().consecutive, Some(5));
     /// ```
+    #[must_use]
     pub const fn or_consecutive(mut self, failures: u32) -> Breaker {
         self.settings.consecutive = Some(failures);
         self.must()
@@ -105,6 +106,7 @@ impl Breaker {
     /// const EITHER: Breaker = Breaker::consecutive(5).or_failures(20);
     /// assert_eq!(EITHER.settings().failures, Some(20));
     /// ```
+    #[must_use]
     pub const fn or_failures(mut self, failures: u32) -> Breaker {
         self.settings.failures = Some(failures);
         self.must()
@@ -130,6 +132,7 @@ impl Breaker {
     /// }
     /// assert_eq!(bank.state(), BreakerState::Open, "never five in a row, but two of four");
     /// ```
+    #[must_use]
     pub const fn or_share(mut self, share: f64) -> Breaker {
         self.settings.share = Some(share);
         self.must()
@@ -149,6 +152,7 @@ impl Breaker {
     /// bank.permit(now, 0).unwrap().succeeded(now, Duration::from_secs(3), 0);
     /// assert_eq!(bank.state(), BreakerState::Open, "it succeeded, after 3 s");
     /// ```
+    #[must_use]
     pub const fn or_slow(mut self, after: Duration, share: f64) -> Breaker {
         self.settings.slow_after = Some(after);
         self.settings.slow_share = share;
@@ -167,6 +171,7 @@ impl Breaker {
     /// const MINUTE: Duration = Duration::from_secs(60);
     /// assert_eq!(Breaker::share(0.5).window(MINUTE).settings().window, BreakerWindow::Time(MINUTE));
     /// ```
+    #[must_use]
     pub const fn window(mut self, time: Duration) -> Breaker {
         self.settings.window = BreakerWindow::Time(time);
         self.must()
@@ -187,6 +192,7 @@ impl Breaker {
     /// bank.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
     /// assert_eq!(bank.state(), BreakerState::Open, "one of the last two");
     /// ```
+    #[must_use]
     pub const fn window_calls(mut self, calls: u32) -> Breaker {
         self.settings.window = BreakerWindow::Calls(calls);
         self.must()
@@ -206,6 +212,7 @@ impl Breaker {
     /// bank.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
     /// assert_eq!(bank.state(), BreakerState::Closed, "one of one failed, which says nothing yet");
     /// ```
+    #[must_use]
     pub const fn min_calls(mut self, calls: u32) -> Breaker {
         self.settings.min_calls = Some(calls);
         self.must()
@@ -216,6 +223,7 @@ impl Breaker {
     /// # Panics
     ///
     /// If it is zero, or longer than `open_at_most`.
+    #[must_use]
     pub const fn open_for(mut self, time: Duration) -> Breaker {
         self.settings.open_for = time;
         self.must()
@@ -234,6 +242,7 @@ impl Breaker {
     /// let open: Vec<u64> = (0..4).map(|level| bank.open_time(level, 0).as_secs()).collect();
     /// assert_eq!(open, [5, 10, 20, 40]);
     /// ```
+    #[must_use]
     pub const fn factor(mut self, factor: f64) -> Breaker {
         self.settings.factor = factor;
         self.must()
@@ -256,6 +265,7 @@ impl Breaker {
     /// # Panics
     ///
     /// If it is shorter than `open_for` and its jitter.
+    #[must_use]
     pub const fn open_at_most(mut self, time: Duration) -> Breaker {
         self.settings.open_at_most = Some(time);
         self.must()
@@ -275,6 +285,7 @@ impl Breaker {
     /// assert_eq!(bank.open_time(0, 0), Duration::from_secs(10));
     /// assert_eq!(bank.open_time(0, 1 << 63), Duration::from_secs(11));
     /// ```
+    #[must_use]
     pub const fn jitter(mut self, share: f64) -> Breaker {
         self.settings.jitter = share;
         self.must()
@@ -296,6 +307,7 @@ impl Breaker {
     /// let (first, second, third) = (bank.permit(now, 0), bank.permit(now, 0), bank.permit(now, 0));
     /// assert!(first.is_ok() && second.is_ok() && third.is_err());
     /// ```
+    #[must_use]
     pub const fn probes(mut self, most: u32) -> Breaker {
         self.settings.probes = most;
         self.must()
@@ -320,6 +332,7 @@ impl Breaker {
     /// bank.permit(now, 0).unwrap().succeeded(now, Duration::ZERO, 0);
     /// assert_eq!(bank.state(), BreakerState::Closed);
     /// ```
+    #[must_use]
     pub const fn close_after(mut self, successes: u32) -> Breaker {
         self.settings.close_after = successes;
         self.must()
@@ -346,6 +359,7 @@ impl Breaker {
     /// }
     /// assert_eq!(bank.state(), BreakerState::Closed);
     /// ```
+    #[must_use]
     pub const fn reopen_share(mut self, share: f64) -> Breaker {
         self.settings.reopen_share = Some(share);
         self.must()
@@ -370,6 +384,7 @@ impl Breaker {
     /// assert!(bank.permit(now + 5 * second, 0).is_ok());
     /// # drop(lost);
     /// ```
+    #[must_use]
     pub const fn probe_again_after(mut self, time: Duration) -> Breaker {
         self.settings.probe_again_after = Some(time);
         self.must()
@@ -392,6 +407,7 @@ impl Breaker {
     /// let (early, late) = (through(now), through(now + 5 * second));
     /// assert!(early <= 2 && (5..=6).contains(&late), "a tenth, then half and more: {early}, {late}");
     /// ```
+    #[must_use]
     pub const fn ramp(mut self, time: Duration) -> Breaker {
         self.settings.ramp = time;
         self.must()
@@ -408,6 +424,7 @@ impl Breaker {
     /// # use std::time::Duration;
     /// const HALF_AT_ONCE: Breaker = Breaker::consecutive(5).ramp(Duration::from_secs(10)).ramp_from(0.5);
     /// ```
+    #[must_use]
     pub const fn ramp_from(mut self, share: f64) -> Breaker {
         self.settings.ramp_from = share;
         self.must()

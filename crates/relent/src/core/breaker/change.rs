@@ -30,6 +30,7 @@ use core::time::Duration;
 /// assert_eq!((change.from, change.to), (BreakerState::Closed, BreakerState::Open));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BreakerChange {
     /// The state before.
     pub from: BreakerState,
@@ -587,6 +588,7 @@ impl Breaker {
     /// let new = Breaker::consecutive(3).adopt(&old);
     /// assert_eq!(new.state(), BreakerState::HeldOpen);
     /// ```
+    #[must_use]
     pub fn adopt(self, old: &Breaker) -> Breaker {
         let word = old.settled();
         let counts = if word.state() == BreakerState::HalfOpen { 0 } else { word.failures() };

@@ -133,6 +133,7 @@ impl Breaker {
     /// bank.hold_open(Timestamp::ZERO);
     /// assert_eq!(bank.fresh().state(), BreakerState::Closed);
     /// ```
+    #[must_use]
     pub const fn fresh(&self) -> Breaker {
         Breaker::of(self.settings)
     }

@@ -53,6 +53,7 @@ impl Budget {
     /// let budget = Budget::ratio(0.1).min_per_second(5);
     /// assert_eq!(budget.balance(Timestamp::ZERO), 50.0, "ten seconds' worth, without any calls");
     /// ```
+    #[must_use]
     pub const fn min_per_second(self, min_per_second: u32) -> Budget {
         match self.settings {
             BudgetSettings::Ratio { ratio, window, .. } => {
@@ -76,6 +77,7 @@ impl Budget {
     /// let budget = Budget::ratio(0.1).min_per_second(5).window(Duration::from_secs(60));
     /// assert_eq!(budget.balance(Timestamp::ZERO), 300.0);
     /// ```
+    #[must_use]
     pub const fn window(self, window: Duration) -> Budget {
         match self.settings {
             BudgetSettings::Ratio { ratio, min_per_second, .. } => {
@@ -175,6 +177,7 @@ impl Budget {
     /// budget.retry(now, paid);
     /// assert_eq!(budget.balance(now), 2.0, "it is in flight");
     /// ```
+    #[must_use]
     pub const fn count_sleeping(self, sleeping: bool) -> Budget {
         match self.settings {
             BudgetSettings::InFlight { share, floor, inclusive, .. } => {

@@ -69,6 +69,7 @@ pub enum LimitNext {
 /// # drop(permit);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LimitSnapshot {
     /// Attempts that may be in flight; for a rate, permits that may come at once. `None` if it does not limit now.
     pub limit: Option<f64>,

@@ -39,6 +39,7 @@ impl Limit {
     /// let (limit, now) = (Limit::rate(100).burst(5), Timestamp::ZERO);
     /// assert_eq!((0..100).filter(|_| limit.acquire(now) == LimitAnswer::Granted).count(), 5);
     /// ```
+    #[must_use]
     pub const fn burst(self, burst: u32) -> Limit {
         match self.settings {
             LimitSettings::Rate { rate, per, .. } => LimitSettings::Rate { rate, per, burst }.must(),
@@ -59,6 +60,7 @@ impl Limit {
     /// assert_eq!(limit.acquire(now), LimitAnswer::Granted);
     /// assert_eq!(limit.acquire(now), LimitAnswer::Wait(Duration::from_secs(12)));
     /// ```
+    #[must_use]
     pub const fn per(self, per: Duration) -> Limit {
         match self.settings {
             LimitSettings::Rate { rate, burst, .. } => LimitSettings::Rate { rate, per, burst }.must(),
@@ -129,6 +131,7 @@ impl Limit {
     /// # Panics
     ///
     /// If the limit is no concurrency, or nobody may wait.
+    #[must_use]
     pub const fn queue(self, most: u32, longest: Duration) -> Limit {
         match self.settings {
             LimitSettings::Concurrency { limit, .. } => {
@@ -166,6 +169,7 @@ impl Limit {
     /// limit.permit(now).unwrap().end(now, Outcome::TimedOut, Duration::from_millis(5));
     /// assert_eq!(limit.snapshot(now).limit, Some(19.0), "18 without a least");
     /// ```
+    #[must_use]
     pub const fn between(self, min: u32, max: u32) -> Limit {
         match self.settings {
             LimitSettings::Aimd { start, slow_after, .. } => LimitSettings::Aimd { start, min, max, slow_after }.must(),
@@ -187,6 +191,7 @@ impl Limit {
     /// limit.permit(now).unwrap().end(now, Outcome::Success, Duration::from_secs(2));
     /// assert_eq!(limit.snapshot(now).limit, Some(18.0));
     /// ```
+    #[must_use]
     pub const fn slow_after(self, slow_after: Duration) -> Limit {
         match self.settings {
             LimitSettings::Aimd { start, min, max, .. } => LimitSettings::Aimd { start, min, max, slow_after }.must(),
