@@ -94,6 +94,7 @@ impl Limit {
     /// let limit = Limit::rate(100).granted_by(&Nobody);
     /// assert_eq!(limit.acquire(Timestamp::ZERO), LimitAnswer::Wait(Duration::from_secs(1)));
     /// ```
+    #[must_use]
     pub const fn granted_by(self, rule: &'static dyn Permits) -> Limit {
         match self.settings {
             settings @ LimitSettings::Rate { .. } => Limit { settings, kind: Kind::Granted(rule) },
