@@ -28,7 +28,7 @@ cargo xtask COMMAND
                   format, public, house, lints, docs, features, targets, msrv, apart, licences, deny, package, loom, fuzz; says
                   what was skipped, and why
   bench [...]     the benchmark against other libraries: --quick, --json
-  bench sim [...] the simulator's, against other simulators: --quick, --simpy, --json
+  bench sim [...] the simulator's, against other simulators: --quick, --simpy, --machines, --json
   loopback        a thousand real clients on loopback against the simulator, in 20 seconds
   herd            two thousand real clients that come at once, by what they do when they are refused, and curl's
   soak [--seconds N] [--seed N]

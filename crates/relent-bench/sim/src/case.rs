@@ -1,6 +1,6 @@
 //! One measurement: a process of its own, so that its peak memory is its own too.
 
-use crate::{desque_peer, heap, herd::Done, nexosim_peer, ours};
+use crate::{desque_peer, heap, herd::Done, machines, nexosim_peer, ours};
 use relent_sim::Engine;
 use std::{env, fs, process::Command, time::Instant};
 
@@ -60,7 +60,10 @@ pub(crate) fn run_here(arguments: &[String]) -> Option<()> {
         "desque" => desque_peer::run(clients as u32, 1),
         "nexosim" => nexosim_peer::run(clients as u32, 1),
         "heat" => ours::heat(clients),
-        engine => ours::run(Engine::parse(engine)?, clients, 1, seeds, threads),
+        other => match machines::run(other, clients) {
+            Some(done) => done,
+            None => ours::run(Engine::parse(other)?, clients, 1, seeds, threads),
+        },
     };
     let nanos = begun.elapsed().as_nanos();
     println!("{} {} {nanos} {}", done.attempts, done.drained, status("VmHWM:").saturating_sub(before));

@@ -8,6 +8,7 @@ mod case;
 mod desque_peer;
 mod heap;
 mod herd;
+mod machines;
 mod nexosim_peer;
 mod ours;
 mod simpy_peer;
@@ -17,17 +18,19 @@ use simpy_peer::SimPy;
 use std::{env, fs, process::ExitCode};
 
 const HELP: &str = "\
-relent-sim-bench [--quick] [--simpy] [--json]
+relent-sim-bench [--quick] [--simpy] [--machines] [--json]
 
---quick   one round, up to a million clients
---simpy   SimPy too, installed from PyPI into a temporary folder
---json    a line of JSON a case
+--quick     one round, up to a million clients
+--machines  only the herd with budgets, breakers, limits, hedges, admission and pacer
+--simpy     SimPy too, installed from PyPI into a temporary folder
+--json      a line of JSON a case
 ";
 
 #[derive(Clone, Copy, Default)]
 struct Settings {
     quick: bool,
     simpy: bool,
+    machines: bool,
     json: bool,
 }
 
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         match argument.as_str() {
             "--quick" => settings.quick = true,
             "--simpy" => settings.simpy = true,
+            "--machines" => settings.machines = true,
             "--json" => settings.json = true,
             "--help" | "-h" => {
                 print!("{HELP}");
@@ -68,6 +72,12 @@ fn bench(settings: Settings) -> Result<(), String> {
     if !settings.json {
         println!("load before: {}\n", load());
     }
+    let clients = if settings.quick { 300_000 } else { 1_000_000 };
+    let machines = rounds(settings, &machines::ALL.map(|who| Case::new(who, clients)))?;
+    if settings.machines {
+        print_machines(settings, &machines);
+        return Ok(());
+    }
     let peers = peers(settings)?;
     let scale = rounds(settings, &bulk(settings))?;
     let seeds = if settings.quick { 8 } else { 24 };
@@ -76,6 +86,7 @@ fn bench(settings: Settings) -> Result<(), String> {
     print(settings, "The herd, one event an attempt", &peers);
     print(settings, "Engines that do not follow each client", &scale);
     print(settings, "Many seeds on two cores", &cores);
+    print_machines(settings, &machines);
     if !settings.json {
         println!(
             "two cores: {:.2} times one\n\nload after: {}",
@@ -178,6 +189,30 @@ fn print(settings: Settings, title: &str, taken: &[(Case, Taken)]) {
     if !settings.json {
         println!();
     }
+}
+
+/// How fast the exact engine is with machines: attempts a second in units of those without any.
+fn print_machines(settings: Settings, taken: &[(Case, Taken)]) {
+    if settings.json {
+        return print(settings, "", taken);
+    }
+    println!("## The herd with machines\n");
+    println!("| what | clients | attempts | ns an attempt | million a second | bytes a client | speed of plain |");
+    println!("|---|---:|---:|---:|---:|---:|---:|");
+    let each = |taken: &Taken| taken.nanos as f64 / taken.done.attempts as f64;
+    for (case, one) in taken {
+        println!(
+            "| {} | {} | {} | {:.1} | {:.2} | {:.1} | {:.2} |",
+            case.who,
+            case.clients,
+            one.done.attempts,
+            each(one),
+            1e3 / each(one),
+            one.bytes as f64 / case.clients as f64,
+            each(&taken[0].1) / each(one)
+        );
+    }
+    println!();
 }
 
 /// Everybody simulated the same thing.
