@@ -4,13 +4,19 @@
 use crate::{links, size::Size};
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
+    poll::{PollFd, PollFlags, PollTimeout, poll},
     unistd::geteuid,
 };
+use relent::duration::Human;
 use std::{
     fs::{File, Metadata, OpenOptions},
     io::{self, Read, Write},
-    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
+    os::{
+        fd::AsFd,
+        unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
+    },
     path::Path,
+    time::{Duration, Instant},
 };
 
 /// What else may be meant where a file is named.
@@ -66,12 +72,50 @@ pub fn text(name: &str, most: u64) -> io::Result<String> {
 ///
 /// It cannot be read, is something else, longer, or a pipe that nobody writes to.
 pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    bytes_within(path, most, PATIENCE)
+}
+
+/// How long a pipe is read, from which all is wanted: long enough for who is asked for a password meanwhile.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn bytes_within(path: &Path, most: u64, patience: Duration) -> io::Result<Vec<u8>> {
     let file = read_or_pipe(path)?;
     let is_pipe = file.metadata()?.file_type().is_fifo();
-    let bytes = all(file, most)?;
+    if is_pipe {
+        fcntl(&file, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    }
+    let bytes = match is_pipe {
+        true => all(Patient { pipe: file, patience, began: Instant::now() }, most)?,
+        false => all(file, most)?,
+    };
     match is_pipe && bytes.is_empty() {
         true => Err(io::Error::other("it is a pipe that nobody writes to")),
         false => Ok(bytes),
+    }
+}
+
+/// A pipe that is read for so long: whoever holds it open need not ever write, or end.
+struct Patient {
+    pipe: File,
+    patience: Duration,
+    began: Instant,
+}
+
+impl Read for Patient {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            // One that nobody has open ends here.
+            match self.pipe.read(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return read,
+            }
+            let left = self.patience.saturating_sub(self.began.elapsed());
+            let millis = PollTimeout::try_from(left.as_micros().div_ceil(1000)).unwrap_or(PollTimeout::MAX);
+            if left.is_zero() || poll(&mut [PollFd::new(self.pipe.as_fd(), PollFlags::POLLIN)], millis)? == 0 {
+                let text = format!("whoever writes to the pipe has not ended within {}", Human(self.patience));
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+        }
     }
 }
 
@@ -234,6 +278,21 @@ mod tests {
         reader.read_to_string(&mut text).unwrap();
         assert_eq!(text, "new");
         assert!(read_or_pipe(Path::new("/dev/zero")).is_err());
+    }
+
+    #[test]
+    fn a_pipe_that_somebody_holds_open_is_not_read_without_end() {
+        const SHORT: Duration = Duration::from_millis(20);
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let mut held = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+        let refused = bytes_within(&pipe, 100, SHORT).unwrap_err();
+        assert_eq!(refused.to_string(), "whoever writes to the pipe has not ended within 20ms");
+        held.write_all(b"a: b").unwrap();
+        assert_eq!(bytes_within(&pipe, 100, SHORT).unwrap_err().kind(), io::ErrorKind::TimedOut);
+        held.write_all(b"a: b").unwrap();
+        assert_eq!(bytes_within(&pipe, 3, SHORT).unwrap_err().to_string(), "it is longer than 3B");
     }
 
     #[test]
