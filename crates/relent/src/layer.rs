@@ -65,6 +65,7 @@ mod reqwest_request;
 mod rest;
 mod retry;
 mod said;
+mod sent;
 #[cfg(feature = "moka")]
 mod stale;
 mod tally;

@@ -1,6 +1,6 @@
 //! Who the clients are and what stands between them and the server, in words: populations, layers, machines.
 
-use super::words::{count, percent};
+use super::numbers::{count, percent};
 use crate::explain::InShort;
 use relent::{Policy, duration::Human};
 use relent_sim::{

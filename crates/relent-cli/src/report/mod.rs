@@ -9,6 +9,7 @@ pub(crate) mod advice;
 mod clients;
 mod data;
 mod findings;
+mod numbers;
 mod page;
 mod pictures;
 mod words;

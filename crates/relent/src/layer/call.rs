@@ -4,57 +4,24 @@ use super::{
     Caller, Missed, Repeat, Said, Terms, TimeLeft,
     kept::Kept,
     rest::{Calls, rest},
+    sent::{Called, Rest, SEAL, Sent, seen_as},
     terms::Options,
 };
 use crate::{
     Error, Retrier, Timer, Timestamp,
     guard::Guard,
-    hooks::{Judge, Setting, Watch},
+    hooks::{Judge, Watch},
     seal::Seal,
     wire::IdempotencyKey,
 };
 use http::HeaderValue;
 use std::{
-    fmt,
     future::Future,
     mem,
     pin::Pin,
     task::{Context, Poll, ready},
 };
 use tower_service::Service;
-
-pub(super) const SEAL: Seal = Seal(());
-
-/// A service whose calls can be sent between threads, one for each attempt.
-pub(super) trait Called<Req>:
-    Service<Req, Response: Send + 'static, Error: fmt::Display + Send + 'static, Future: Send + 'static>
-    + Clone
-    + Send
-    + 'static
-{
-}
-
-impl<S, Req> Called<Req> for S where
-    S: Service<Req, Response: Send + 'static, Error: fmt::Display + Send + 'static, Future: Send + 'static>
-        + Clone
-        + Send
-        + 'static
-{
-}
-
-/// A setting whose calls can be sent between threads.
-pub(super) trait Sent:
-    Setting<Timer: Timer<Sleep: Send> + Sync, Guard: Send + 'static> + Clone + Send + Sync + 'static
-{
-}
-
-impl<C> Sent for C where
-    C: Setting<Timer: Timer<Sleep: Send> + Sync, Guard: Send + 'static> + Clone + Send + Sync + 'static
-{
-}
-
-/// The rest of a call: what is only allocated where something is in its way.
-pub(super) type Rest<V, E> = Pin<Box<dyn Future<Output = Result<V, Error<E>>> + Send>>;
 
 /// What runs the calls of a layer: a [`Retrier`] whose judge knows the service's errors. Implemented by it; by nothing else.
 pub trait Runs<S: Service<Req>, Req: Repeat<S::Response>>: Clone {
@@ -237,13 +204,4 @@ where
     let FirstCall { retrier, service, kept, guard, began, terms } = first;
     let calls = Calls { ready: None, request: None, spare: Some(service), kept, answer, made: 1 };
     rest(retrier, calls, Some((missed, began)), guard, terms)
-}
-
-/// The name under which a call is seen, if anybody looks.
-#[inline]
-pub(super) fn seen_as(options: &Options) -> Option<&'static str> {
-    #[cfg(any(feature = "metrics", feature = "tracing"))]
-    return options.observed.filter(|_| crate::observe::is_anybody_there());
-    #[cfg(not(any(feature = "metrics", feature = "tracing")))]
-    options.observed
 }

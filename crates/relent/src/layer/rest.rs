@@ -2,9 +2,9 @@
 
 use super::{
     Missed, Repeat, Said, Terms,
-    call::{Called, Rest, SEAL, Sent, seen_as},
     faults::Fate,
     kept::Kept,
+    sent::{Called, Rest, SEAL, Sent, seen_as},
 };
 use crate::{
     Attempt, Error, Policy, Reason, Retrier, Timer, Timestamp, Verdict,
