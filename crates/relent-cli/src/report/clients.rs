@@ -122,6 +122,10 @@ pub(super) fn run(contender: &Contender) -> String {
 
 fn one(policy: &Policy) -> String {
     let spread = policy.settings().spread;
+    if policy.settings().max_attempts == Some(1) && spread.is_zero() {
+        // Of delays nobody waits for there is nothing to say.
+        return "1 attempt".to_owned();
+    }
     match spread.is_zero() {
         true => InShort(policy).to_string(),
         false => format!("{}, the first attempt spread over {}", InShort(policy), Human(spread)),
@@ -253,6 +257,11 @@ mod tests {
         assert_eq!(missing(&scenario).len(), 2);
         let alone = Scenario::new("x", World::Service(Service::herd(10, 5.0))).policy("p", retries);
         assert_eq!(missing(&alone), [""; 0]);
+    }
+
+    #[test]
+    fn who_does_not_retry_has_no_delays() {
+        assert_eq!(run(&Contender::new("once", Policy::default().max_attempts(1))), "1 attempt");
     }
 
     #[test]

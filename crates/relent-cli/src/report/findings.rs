@@ -76,7 +76,7 @@ pub(super) fn findings(scenario: &Scenario, outcome: &Outcome) -> Vec<Finding> {
     let find = |(place, record): (usize, &Record)| match &scenario.world {
         World::Service(service) if service.is_open() => stream(scenario, outcome, place),
         World::Service(_) => herd(scenario, record, outcome),
-        World::Layers(_) => chain(record),
+        World::Layers(layers) => chain(record, layers.say_overloaded),
         _ => contest(record, outcome),
     };
     outcome.records.iter().enumerate().map(find).collect()
@@ -114,7 +114,10 @@ pub(super) fn headline(outcome: &Outcome, findings: &[Finding]) -> String {
         words.push(' ');
         words.push_str(why);
     }
-    let _ = write!(words, " {} does best: {}.", name(best), findings[best].label);
+    // Who is best in one thing is not always best in both.
+    let does_best =
+        if findings[best].label.ends_with(" the best") { "does best in both together" } else { "does best" };
+    let _ = write!(words, " {} {does_best}: {}.", name(best), findings[best].label);
     if let Some(times) = times_of(&outcome.records[worst], &outcome.records[best], outcome) {
         let _ = write!(words, " {} needs {times}.", name(worst));
     }
@@ -157,7 +160,10 @@ fn herd(scenario: &Scenario, record: &Record, outcome: &Outcome) -> Finding {
         Some(_) if step > 0.5 => Finding::new(Tone::Fair, "quick, but everybody calls at once"),
         Some(over) if over > 1.1 => Finding::new(Tone::Good, format!("takes {} times the ideal", count(over))),
         Some(_) => Finding::new(Tone::Good, "as quick as can be"),
-        None => Finding::new(Tone::Good, format!("drained in {}", seconds(get(Figure::DrainS).unwrap_or(0.0)))),
+        None => {
+            let tone = if step > 0.5 { Tone::Fair } else { Tone::Good };
+            Finding::new(tone, format!("drained in {}", seconds(get(Figure::DrainS).unwrap_or(0.0))))
+        }
     };
     let why = &mut finding.why;
     why.extend(advice::verdict(scenario, record, None).map(|verdict| recovery(&verdict, record)));
@@ -194,11 +200,13 @@ fn stream(scenario: &Scenario, outcome: &Outcome, place: usize) -> Finding {
     let record = &outcome.records[place];
     let safety = outcome.advice.as_ref().and_then(|advice| advice.policies.get(place));
     let get = |figure: Figure| record.get(figure);
-    let (share, load) = (get(Figure::GoodputShare).unwrap_or(0.0), get(Figure::Load).unwrap_or(1.0));
+    let (Some(share), Some(load)) = (get(Figure::GoodputShare), get(Figure::Load)) else { return over_before(record) };
     let tone = match record.recovered {
         Some(runs) if runs.yes < runs.of => Tone::Bad,
         None if share <= 0.9 => Tone::Bad,
         _ if get(Figure::RecoveryS).is_some_and(|after| after > 60.0) => Tone::Fair,
+        // Who loses calls on the way is not all right, even if all is well in the end.
+        _ if get(Figure::GaveUpShare).unwrap_or(0.0) >= 0.01 => Tone::Fair,
         _ => Tone::Good,
     };
     let verdict = advice::verdict(scenario, record, safety);
@@ -209,9 +217,13 @@ fn stream(scenario: &Scenario, outcome: &Outcome, place: usize) -> Finding {
     }
     if load > 1.05 {
         let sustained = if finding.tone == Tone::Bad { " The retries alone keep the server overloaded." } else { "" };
-        why.push(format!("The server gets {} attempts for each call.{sustained}", count(load)));
+        why.push(format!("In the end the server gets {} attempts for each call.{sustained}", count(load)));
     } else {
         why.push("In the end each call is one attempt.".into());
+    }
+    // What stands in the table is of the whole run.
+    if let Some(attempts) = get(Figure::AttemptsPerClient).filter(|attempts| (attempts / load - 1.0).abs() > 0.05) {
+        why.push(format!("Over the whole time a call makes {} attempts.", count(attempts)));
     }
     why.extend(account(record));
     if let Some(runs) = record.recovered.filter(|runs| runs.of > 1) {
@@ -225,6 +237,27 @@ fn stream(scenario: &Scenario, outcome: &Outcome, place: usize) -> Finding {
         ));
     }
     why.extend(safety.into_iter().flat_map(|safety| advice::safety(scenario, record, safety)));
+    finding
+}
+
+/// A population whose calls are over before the run is: of the end there is nothing to say.
+fn over_before(record: &Record) -> Finding {
+    let get = |figure: Figure| record.get(figure).unwrap_or(0.0);
+    let success = get(Figure::SuccessShare);
+    let tone = if success < 0.99 { Tone::Bad } else { Tone::Good };
+    let label = match success {
+        1.0 => "all of its calls succeed".to_owned(),
+        share => format!("{} of its calls succeed", percent(share)),
+    };
+    let mut finding = Finding::new(tone, label);
+    finding.why.push(match count(get(Figure::AttemptsPerClient)).as_str() {
+        "1" => "Its calls make one attempt each.".to_owned(),
+        attempts => format!("A call makes {attempts} attempts."),
+    });
+    if let Some(longest) = record.get(Figure::P99S) {
+        finding.why.push(format!("99 % of its calls take no longer than {}.", seconds(longest)));
+    }
+    finding.why.extend(account(record));
     finding
 }
 
@@ -250,7 +283,7 @@ fn recovery(verdict: &str, record: &Record) -> String {
     sentence(&format!("It {verdict}{runs}"))
 }
 
-fn chain(record: &Record) -> Finding {
+fn chain(record: &Record, say_overloaded: bool) -> Finding {
     let attempts = record.get(Figure::AttemptsPerClient).unwrap_or(1.0);
     let tone = match attempts {
         a if a <= 2.0 => Tone::Good,
@@ -261,7 +294,9 @@ fn chain(record: &Record) -> Finding {
     if let Some(success) = record.get(Figure::SuccessShare) {
         finding.why.push(format!("{} of the calls succeed in the end.", percent(success)));
     }
-    if tone != Tone::Good {
+    if say_overloaded {
+        finding.why.push("Layers do not multiply: who is told \"overloaded, do not retry\" does not.".into());
+    } else if tone != Tone::Good {
         finding.why.push("Layers multiply: each retries what the layer below has retried already.".into());
     }
     finding
@@ -349,8 +384,12 @@ fn in_step(record: &Record) -> f64 {
 
 /// Whether a tenth of a second stands out from the seconds around it.
 fn is_stripe(per_tenth: &BTreeMap<i64, u64>, at: i64, count: u64, clients: f64) -> bool {
-    let around: u64 = per_tenth.range(at - AROUND..=at + AROUND).map(|(_, count)| count).sum();
-    let mean = around as f64 / (2 * AROUND + 1) as f64;
+    // Before the first retry and after the last there is no quiet that would make anything stand out.
+    let (first, last) = (per_tenth.keys().next().copied(), per_tenth.keys().next_back().copied());
+    let from = (at - AROUND).max(first.unwrap_or(at));
+    let to = (at + AROUND).min(last.unwrap_or(at));
+    let around: u64 = per_tenth.range(from..=to).map(|(_, count)| count).sum();
+    let mean = around as f64 / (to - from + 1) as f64;
     count as f64 >= (clients * STRIPE).max(3.0) && count as f64 >= STRIPE_OVER * mean
 }
 
@@ -358,7 +397,7 @@ fn is_stripe(per_tenth: &BTreeMap<i64, u64>, at: i64, count: u64, clients: f64) 
 mod tests {
     use super::*;
     use relent::{Jitter, Policy};
-    use relent_sim::{Service, presets, simulate};
+    use relent_sim::{Arrivals, Contender, Layers, Network, Population, Rate, Service, presets, simulate};
     use std::time::Duration;
 
     fn herd() -> (Scenario, Outcome) {
@@ -402,6 +441,76 @@ mod tests {
         assert_eq!(findings[0].why, ["The first to be done."]);
         assert_eq!(findings[1].tone, Tone::Bad);
         assert_eq!(findings[2].label, "the fewest calls");
+    }
+
+    /// A network that delays each message by another time blurs milliseconds, not stripes.
+    #[test]
+    fn in_step_is_seen_under_a_network_as_they_are() {
+        let five = Policy::constant(Duration::from_secs(5)).jitter(Jitter::None).unlimited_attempts();
+        let full = Policy::exponential(Duration::from_millis(100)).cap(Duration::from_secs(10)).unlimited_attempts();
+        let mut service = Service::herd(20_000, 1000.0);
+        service.server.queue = Some(1000);
+        service.network = Network::LogNormal { median: Duration::from_millis(20), sigma: 0.5 };
+        let scenario = Scenario::new("herd", World::Service(service)).policy("five", five).policy("full", full);
+        let outcome = simulate(&scenario).unwrap();
+        let findings = findings(&scenario, &outcome);
+        let in_step = |place: usize| findings[place].why.iter().any(|why| why.starts_with("They come back in step: "));
+        assert!(in_step(0) && !in_step(1), "{findings:?}");
+        assert_ne!(findings[0].tone, Tone::Good, "{findings:?}");
+        assert!(headline(&outcome, &findings).starts_with("five "), "{}", headline(&outcome, &findings));
+    }
+
+    /// A population that is over says nothing of an end in which it makes no calls.
+    #[test]
+    fn who_is_over_before_the_run_is_judged_by_all_it_did() {
+        let at_once = Policy::constant(Duration::from_millis(50)).unlimited_attempts();
+        let until = Duration::from_secs(30);
+        let stream = Arrivals::Open { rate: Rate::constant(20.0), poisson: true, until };
+        let batch = Arrivals::Herd { clients: 300, window: Duration::ZERO };
+        let both = Contender::new("both", at_once)
+            .with(Population::own("all day", stream, Policy::default().max_attempts(1)))
+            .with(Population::own("batch", batch, at_once));
+        let mut service = Service::herd(1, 100.0);
+        service.server.queue = Some(20);
+        service.timeout = Some(Duration::from_secs(2));
+        service.arrivals = Arrivals::together(&both.populations);
+        let scenario = Scenario::new("x", World::Service(service)).contender(both);
+        let mut outcome = simulate(&scenario).unwrap();
+        outcome.records.extend(outcome.records[0].populations.clone());
+        let findings = findings(&scenario, &outcome);
+        let batch = &findings[2];
+        assert_eq!((batch.tone, batch.label.as_str()), (Tone::Good, "all of its calls succeed"), "{batch:?}");
+        assert!(batch.why[0].starts_with("A call makes ") && !batch.why.iter().any(|why| why.contains("In the end")));
+        // Some of the others give up meanwhile: that is not all right.
+        assert!(findings[1].label.contains("but loses ") && findings[1].tone == Tone::Fair, "{findings:?}");
+        let all = &findings[0].why;
+        assert!(all.contains(&"In the end each call is one attempt.".to_owned()), "{all:?}");
+        assert!(all.iter().any(|why| why.starts_with("Over the whole time a call makes ")), "{all:?}");
+    }
+
+    /// Fifty workers that poll with jitter for a second are not in step, though there is quiet before and after.
+    #[test]
+    fn a_short_rush_with_jitter_is_not_in_step() {
+        let every = Policy::constant(Duration::from_millis(40)).unlimited_attempts();
+        let mut service = Service::herd(50, 50.0);
+        service.server.queue = Some(1);
+        let scenario = Scenario::new("lock", World::Service(service))
+            .policy("jitter", every)
+            .policy("none", every.jitter(Jitter::None));
+        let outcome = simulate(&scenario).unwrap();
+        let shares = [0, 1].map(|place: usize| in_step(&outcome.records[place]));
+        assert!(shares[0] < 0.5 && shares[1] > 0.5, "{shares:?}");
+    }
+
+    #[test]
+    fn layers_that_say_overloaded_do_not_multiply() {
+        let why = |say_overloaded: bool| {
+            let layers = Layers { calls: 10, depth: 3, failure: 1.0, say_overloaded };
+            let scenario = Scenario::new("x", World::Layers(layers)).policy("p", Policy::immediate().max_attempts(4));
+            let outcome = simulate(&scenario).unwrap();
+            findings(&scenario, &outcome).remove(0).why.concat()
+        };
+        assert!(why(false).contains("Layers multiply") && why(true).contains("Layers do not multiply"));
     }
 
     #[test]

@@ -41,6 +41,10 @@ pub(crate) fn percent(share: f64) -> String {
     if percent > 0.0 && percent < 0.005 {
         return "<0.01 %".into();
     }
+    if percent >= 99.5 && share < 1.0 {
+        // A few are missing: 100 % would say that none is.
+        return format!("{percent:.1} %");
+    }
     let rounded = if percent >= 10.0 { percent.round() } else { (percent * 100.0).round() / 100.0 };
     format!("{rounded} %")
 }

@@ -100,7 +100,8 @@ fn server(server: &Server) -> Vec<String> {
         words.push(what);
     }
     if let Some(limit) = server.rate_limit {
-        words.push(format!("It admits {} a second, and {} at once.", count(limit.rate), count(limit.burst as f64)));
+        let who = if server.capacity.is_some() { "It" } else { "The server" };
+        words.push(format!("{who} admits {} a second, and {} at once.", count(limit.rate), count(limit.burst as f64)));
     }
     if server.lifo {
         words.push("The newest request is served first.".into());
@@ -165,8 +166,8 @@ mod tests {
         let words = ["100,000", "5,000", "12.8", "0.122", "1", "-1,234", "1,000", "163"];
         assert_eq!(values.map(count), words);
         assert_eq!(
-            [0.5, 0.1225, 0.0123, 0.9999, 1.0].map(percent),
-            ["50 %", "12 %", "1.23 %", "almost 100 %", "100 %"]
+            [0.5, 0.1225, 0.0123, 0.9972, 0.9949, 0.9999, 1.0].map(percent),
+            ["50 %", "12 %", "1.23 %", "99.7 %", "99 %", "almost 100 %", "100 %"]
         );
         assert_eq!([163.39, 20.0, 0.0123, 0.0].map(seconds), ["2m43s", "20s", "12.3ms", "0s"]);
     }

@@ -274,6 +274,17 @@ fn the_page_works_in_a_browser() {
         for id in ids {
             answers_hovering(&mut browser, id);
         }
+        if ids.contains(&"heat") {
+            // Colours have a scale, and what has no result has a cross in the place of a colour.
+            let heat = browser.value(
+                "(node => [node.querySelectorAll('.scale').length, node.textContent.includes('no result'), \
+                 node.querySelectorAll('rect.cell').length, node.querySelectorAll('svg g.data path').length])\
+                 (document.querySelector('#heat'))",
+            );
+            assert_eq!((&heat[0], &heat[1]), (&json!(1), &json!(true)), "{heat}");
+            let [cells, crosses] = [2, 3].map(|nth| heat[nth].as_u64().expect("a number"));
+            assert!(cells < 169 && cells + crosses >= 169, "each of 13 x 13 is one or the other: {heat}");
+        }
         pictures_are_those_of_the_json(&mut browser, &folder, args);
     }
     assert_eq!(browser.complaints, [""; 0], "nothing is logged and nothing is loaded");
@@ -474,6 +485,23 @@ fn fits_a_telephone_in_the_dark(browser: &mut Browser) {
     assert_ne!(browser.value("getComputedStyle(document.body).backgroundColor"), light);
     assert_eq!(browser.value("document.documentElement.scrollWidth <= innerWidth"), true, "nothing sticks out");
     draws(browser, 10);
+    // A section is a jump away; a table that goes on is shaded where it does, and can be moved.
+    let jumps = browser.value(
+        "[document.querySelectorAll('#jumps a').length, document.querySelectorAll('main section[id]').length, \
+         [...document.querySelectorAll('#jumps a')].every(jump => document.querySelector(jump.getAttribute('href')))]",
+    );
+    assert!(jumps[0].as_u64() > Some(2) && jumps[0] == jumps[1] && jumps[2] == true, "{jumps}");
+    let table = browser.value(
+        "(node => [node.scrollWidth > node.clientWidth, getComputedStyle(node).overflowX, \
+         getComputedStyle(node).backgroundImage.includes('gradient')])(document.querySelector('#numbers .scroll'))",
+    );
+    assert_eq!(table, json!([true, "auto", true]));
+    let deviations = browser.value(
+        "[...document.querySelectorAll('#table td small')].map(cell => cell.textContent).filter(text => \
+         text.replace(/[^0-9.]/g, '').replace(/^[0.]+/, '').replace('.', '').replace(/0+$/, '').length > 3)",
+    );
+    assert_eq!(deviations, json!([]), "a deviation has three digits that count at most");
+    assert!(browser.value("document.querySelectorAll('#table td small').length").as_u64() > Some(10));
     browser.ask("Emulation.clearDeviceMetricsOverride", &json!({}));
     browser.ask("Emulation.setEmulatedMedia", &json!({ "features": [] }));
 }

@@ -409,3 +409,75 @@ max_attempts = "unlimited"
     let outcome = simulate(&Scenario::parse(text).expect("it is sound")).expect("it is possible");
     assert_eq!(outcome.records[0].stopped.as_deref(), Some("more than 10000000 requests are inside the server"));
 }
+
+/// A time that is finer than a millisecond is kept: 1.5 ms, doubled eight times, and the service of 10 ms.
+#[test]
+fn times_finer_than_a_millisecond_are_kept() {
+    let drain = |base: &str| {
+        let text = format!(
+            "[clients]\ncount = 2\n[server]\ncapacity = 100\nqueue = 1\n[network]\nrtt = \"0s\"\n\
+             [[trouble]]\nat = \"0s\"\nfor = \"300ms\"\nkind = \"refuse\"\n\
+             [policy.p]\nbase = \"{base}\"\njitter = \"none\"\nmax_attempts = 20\n"
+        );
+        let outcome = simulate(&Scenario::parse(&text).expect("it is a scenario")).expect("it is possible");
+        outcome.records[0].get(Figure::DrainS).expect("they are served")
+    };
+    // The ninth attempts find one place; who has none comes again after 511 times the base, and is served within 10 ms.
+    let drained = drain("1500us");
+    assert!((drained - (0.001_5 * 511.0 + 0.01)).abs() < 1e-6, "{drained}");
+}
+
+/// `rtt` is the mean, there and back, whatever the distribution, and 10 ms where nothing is said.
+#[test]
+fn rtt_is_the_mean_of_every_distribution() {
+    let mean = |network: &str| {
+        let scenario = Scenario::parse(&format!("{GOOD}\n{network}")).expect("it is a scenario");
+        let World::Service(service) = scenario.world else { panic!("it is a service") };
+        2.0 * service.network.mean_ns() / 1e6
+    };
+    for shape in ["constant", "exponential", "lognormal"] {
+        let rtt = mean(&format!("[network]\nrtt = \"40ms\"\ndistribution = \"{shape}\""));
+        assert!((rtt - 40.0).abs() < 0.001, "{shape}: {rtt}");
+    }
+    assert_eq!((mean(""), mean("[network]\none_way = \"20ms\"")), (10.0, 40.0));
+}
+
+/// What is left of the speed in a brown-out is called speed; the old name still means it.
+#[test]
+fn a_slow_trouble_says_which_speed_is_left() {
+    let slow = |key: &str| {
+        let text = format!("{GOOD}\n[[trouble]]\nat = \"0s\"\nfor = \"2s\"\nkind = \"slow\"\n{key} = 0.25\n");
+        let World::Service(service) = Scenario::parse(&text).expect("it is a scenario").world else {
+            panic!("it is a service")
+        };
+        service.troubles
+    };
+    assert_eq!(slow("speed"), slow("share"));
+    assert_eq!(slow("speed")[0].kind, relent_sim::TroubleKind::Slow(0.25));
+}
+
+/// Who retries at once and is told to wait does wait: it is no endless loop at one instant.
+#[test]
+fn who_retries_at_once_and_is_told_to_wait_comes_to_an_end() {
+    let text = GOOD.replace("queue = 5", "queue = 1\nretry_after = \"100ms\"");
+    let text = text.replace("base = \"100ms\"", "curve = \"immediate\"\nmax_attempts = \"unlimited\"");
+    let scenario = Scenario::parse(&format!("{text}[network]\nrtt = \"0s\"\n")).expect("it is possible");
+    let record = simulate(&scenario).expect("it ends").records.remove(0);
+    assert_eq!((record.stopped.as_deref(), record.get(Figure::SuccessShare)), (None, Some(1.0)));
+}
+
+/// More attempts than a byte counts are counted.
+#[test]
+fn the_count_engine_knows_limits_above_256() {
+    let text =
+        GOOD.replace("count = 10", "count = 20000").replace("capacity = 5\nqueue = 5", "capacity = 50\nqueue = 1");
+    let policy = "base = \"1s\"\ncurve = \"constant\"\njitter = \"full\"\nmax_attempts = 300\n";
+    let scenario = |engine: Engine| {
+        let text = format!("engine = \"{engine}\"\n{}", text.replace("base = \"100ms\"", policy));
+        simulate(&Scenario::parse(&text).expect("it is a scenario")).expect("it is possible").records.remove(0)
+    };
+    let [counted, exact] = [Engine::Count, Engine::Exact].map(scenario);
+    assert!(exact.get(Figure::MaxAttempts) > Some(256.0), "{:?}", exact.get(Figure::MaxAttempts));
+    let attempts = [&counted, &exact].map(|record| record.get(Figure::AttemptsPerClient).expect("they try"));
+    assert!((attempts[0] / attempts[1] - 1.0).abs() < 0.01, "{attempts:?}");
+}
