@@ -35,6 +35,7 @@ mod run;
 pub mod screen;
 pub mod simulate;
 pub mod size;
+mod stderr;
 mod store;
 pub mod storm;
 pub mod talk;

@@ -6,7 +6,7 @@
 use crate::{
     escape::{escape, escape_lines},
     json::Object,
-    output, redact, screen,
+    output, redact, screen, stderr,
 };
 use std::{
     borrow::Cow,
@@ -50,7 +50,7 @@ impl Fault {
     /// Says it on stderr, and returns what to exit with.
     pub fn tell(&self) -> ExitCode {
         let (problem, hint) = self.shown();
-        let mut stderr = io::stderr().lock();
+        let mut stderr = stderr::open();
         // There is nobody left to tell when stderr is gone.
         let _ = writeln!(stderr, "{} {}", paint("error:", RED), problem);
         if let Some(hint) = hint {
@@ -82,7 +82,7 @@ impl Fault {
         if !json {
             return self.tell();
         }
-        let _ = writeln!(io::stderr().lock(), "{}", self.to_json());
+        let _ = writeln!(stderr::open(), "{}", self.to_json());
         ExitCode::from(self.exit)
     }
 }
@@ -141,7 +141,7 @@ impl HushArgs {
             let keys = relent::config::Draft::from(*policy).to_string();
             let keys: Vec<String> = keys.lines().map(|line| line.replace(" = ", "=")).collect();
             let text = format!("policy {name}: {}", keys.join(" "));
-            let _ = writeln!(io::stderr().lock(), "relent: {}", escape(&text));
+            let _ = writeln!(stderr::open(), "relent: {}", escape(&text));
         }
     }
 }
@@ -162,20 +162,20 @@ pub fn remark(talk: TalkArgs, text: &str) {
     }
     let _ = match talk.json {
         true => {
-            writeln!(io::stderr().lock(), "{}", Object::new().text("event", "remark").text("remark", text).finish())
+            writeln!(stderr::open(), "{}", Object::new().text("event", "remark").text("remark", text).finish())
         }
-        false => writeln!(io::stderr().lock(), "relent: {}", escape(text)),
+        false => writeln!(stderr::open(), "relent: {}", escape(text)),
     };
 }
 
 /// Says a note on stderr: something the user should know that is no error.
 pub fn note(text: impl Display) {
-    let _ = writeln!(io::stderr().lock(), "{} {}", paint("note:", CYAN), escape(&text.to_string()));
+    let _ = writeln!(stderr::open(), "{} {}", paint("note:", CYAN), escape(&text.to_string()));
 }
 
 /// Says a warning on stderr: something that will probably not do what the user wants.
 pub fn warn(text: impl Display) {
-    let _ = writeln!(io::stderr().lock(), "{} {}", paint("warning:", YELLOW), escape(&text.to_string()));
+    let _ = writeln!(stderr::open(), "{} {}", paint("warning:", YELLOW), escape(&text.to_string()));
 }
 
 const RED: &str = "31";

@@ -8,12 +8,13 @@ use crate::{
     escape::escape,
     guard::Told,
     json::{Object, millis},
+    stderr,
 };
 use relent::{Decision, Policy, Reason, Verdict, duration::Human};
 use std::{
     cell::RefCell,
     collections::BTreeMap,
-    io::{self, Write},
+    io::Write,
     sync::mpsc::{Receiver, RecvTimeoutError},
     time::{Duration, Instant},
 };
@@ -158,7 +159,7 @@ impl Teller<'_> {
             let target = self.args.targets[*target].to_string();
             match self.args.talk.json {
                 true if !self.args.talk.quiet => {
-                    let _ = writeln!(io::stderr().lock(), "{}", told.to_json(Some(&target)));
+                    let _ = writeln!(stderr::open(), "{}", told.to_json(Some(&target)));
                 }
                 false if self.args.talk.verbose => self.say(&format!("{target}: {told}")),
                 _ => {}
@@ -183,13 +184,13 @@ impl Teller<'_> {
 
     fn event(&self, event: &Object) {
         if !self.args.talk.quiet {
-            let _ = writeln!(io::stderr().lock(), "{}", event.finish());
+            let _ = writeln!(stderr::open(), "{}", event.finish());
         }
     }
 
     fn say(&self, text: &str) {
         if !self.args.talk.quiet {
-            let _ = writeln!(io::stderr().lock(), "relent: {}", escape(text));
+            let _ = writeln!(stderr::open(), "relent: {}", escape(text));
         }
     }
 }

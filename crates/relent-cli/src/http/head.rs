@@ -3,17 +3,17 @@
 use super::redirect::Hop;
 use crate::{
     escape::{escape, escape_bytes},
-    redact,
+    redact, stderr,
     talk::TalkArgs,
 };
 use reqwest::Response;
-use std::io::{self, Write};
+use std::io::Write;
 
 /// Tells what goes over the wire, with `--verbose`.
 pub(super) fn tell(talk: TalkArgs, head: impl FnOnce() -> String) {
     if talk.verbose && !talk.json {
         // There is nobody left to tell when stderr is gone.
-        let _ = writeln!(io::stderr().lock(), "{}", head());
+        let _ = writeln!(stderr::open(), "{}", head());
     }
 }
 

@@ -19,14 +19,14 @@ use crate::{
     guard::Told,
     json::{Object, millis},
     outer::{self, word},
-    screen,
+    screen, stderr,
     talk::{self, Fault, TalkArgs},
 };
 use http::{Method, StatusCode};
 use relent::{Policy, Reason, Verdict, duration::Human, wire::Replay};
 use std::{
     fmt::Display,
-    io::{self, Write},
+    io::Write,
     time::{Duration, Instant},
 };
 use tokio::time;
@@ -176,14 +176,14 @@ impl Narrator {
                 break;
             }
             let seconds = u64::try_from(left.as_nanos().div_ceil(1_000_000_000)).unwrap_or(u64::MAX);
-            let mut stderr = io::stderr().lock();
+            let mut stderr = stderr::open();
             let _ = write!(stderr, "\r\x1b[Krelent: next attempt in {}", Human(Duration::from_secs(seconds)));
             let _ = stderr.flush();
             drop(stderr);
             // Until the number shown changes.
             time::sleep(left.saturating_sub(Duration::from_secs(seconds - 1)).max(Duration::from_millis(1))).await;
         }
-        let _ = write!(io::stderr().lock(), "\r\x1b[K");
+        let _ = write!(stderr::open(), "\r\x1b[K");
     }
 
     /// The call succeeded, with a body of `bytes`.
@@ -249,7 +249,7 @@ impl Narrator {
     /// A countdown or a bar may stand there.
     fn clear_line(&self) {
         if screen::is_lively() && !self.talk.json {
-            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+            let _ = write!(stderr::open(), "\r\x1b[K");
         }
     }
 
@@ -418,5 +418,5 @@ fn status_or_null(status: Option<StatusCode>) -> String {
 
 fn write_line(line: &str) {
     // There is nobody left to tell when stderr is gone.
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(stderr::open(), "{line}");
 }

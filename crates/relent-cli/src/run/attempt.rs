@@ -40,7 +40,7 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
     let lent = if terminal && io::stdout().is_terminal() { Lent::to(&group) } else { None };
     let mut running = Running::new(plan, &mut child, input, group, lent, started);
     match running.follow(&mut child, signals) {
-        Ok(status) => running.ended(status),
+        Ok(status) => running.ended(status, signals),
         Err(fault) => {
             // It may be nobody's to kill; then it is not waited for either.
             if running.group.kill().is_ok() {

@@ -37,26 +37,28 @@ pub(crate) use lease::{
 use crate::{
     guard::{self, Guard},
     outer, output,
+    stderr::{PIECE, has_room, write_some},
     talk::{self, Fault, plain},
     upstream,
 };
 use driver::{Driver, Finished};
-use ended::died_by;
+use ended::{How, died_by};
 use group::orphans;
 use input::Input;
 use narrator::Narrator;
 use nix::sys::signal::Signal;
 use patterns::Patterns;
 use report::{Outcome, Report};
-use signals::Signals;
+use signals::{Signals, poll_timeout};
 use spool::Spool;
 use std::{
     env,
     ffi::OsString,
     hash::{BuildHasher, Hasher, RandomState},
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal},
+    os::fd::AsFd,
     process::ExitCode,
-    time::Instant,
+    time::{Duration, Instant},
 };
 use verdict_file::VerdictFile;
 
@@ -99,13 +101,20 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         lease: None,
     };
     let finished = driver.run(seed)?;
-    exit(&finished, &signals)
+    exit(&finished, &signals, limit.and_then(|limit| started.checked_add(limit)))
 }
 
 /// Writes out what the last attempt wrote, and says what to exit with.
-fn exit(finished: &Finished, signals: &Signals) -> Result<ExitCode, Fault> {
+fn exit(finished: &Finished, signals: &Signals, times_out: Option<Instant>) -> Result<ExitCode, Fault> {
     signals.let_through();
-    let written = write_out(&finished.output)?;
+    let (over, cut) = match finished.outcome {
+        Outcome::Interrupted(_) => (Some(Instant::now()), finished.exit),
+        _ => (times_out, How::TimedOut.code()),
+    };
+    let written = write_out(&finished.output, over)?.map(|end| match end {
+        End::Unread => cut,
+        End::NobodyReads => died_by(Signal::SIGPIPE as i32),
+    });
     if let Outcome::Interrupted(signal @ Signal::SIGINT) = finished.outcome
         && io::stderr().is_terminal()
     {
@@ -115,14 +124,38 @@ fn exit(finished: &Finished, signals: &Signals) -> Result<ExitCode, Fault> {
     Ok(ExitCode::from(written.unwrap_or(finished.exit)))
 }
 
-/// Writes it all, unless the reader went away: then the exit code says so, as that of any program in a pipe.
-fn write_out(kept: &Spool) -> Result<Option<u8>, Fault> {
+/// Why not all of the output is out.
+enum End {
+    /// The reader went away.
+    NobodyReads,
+    /// The reader did not read, and the run is over.
+    Unread,
+}
+
+/// How long a pipe may be full when the run is over.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Writes it all, unless the reader went away: then the exit code says so, as that of any program in a pipe. When the run
+/// is over, a reader who lets the pipe be full for a second does not get the rest.
+fn write_out(kept: &Spool, over: Option<Instant>) -> Result<Option<End>, Fault> {
     if kept.len() == 0 {
         return Ok(None);
     }
-    match output::open().and_then(|mut stdout| kept.write_to(&mut stdout).and_then(|()| stdout.flush())) {
-        Ok(()) => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Some(died_by(Signal::SIGPIPE as i32))),
+    let written = output::open().and_then(|stdout| {
+        let (mut piece, mut at) = ([0; PIECE], 0);
+        loop {
+            let count = kept.read_at(at, &mut piece)?;
+            let patience = over.map(|over| over.saturating_duration_since(Instant::now()).max(PATIENCE));
+            if count == 0 || has_room(stdout.as_fd(), poll_timeout(patience)) == Some(false) {
+                return Ok(count == 0);
+            }
+            at += write_some(stdout.as_fd(), &piece[..count])? as u64;
+        }
+    });
+    match written {
+        Ok(true) => Ok(None),
+        Ok(false) => Ok(Some(End::Unread)),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Some(End::NobodyReads)),
         Err(error) => Err(talk::unwritten(&error)),
     }
 }

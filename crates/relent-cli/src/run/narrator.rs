@@ -17,7 +17,7 @@ use crate::{
     escape::escape,
     guard::Told,
     json::{Object, millis},
-    redact, screen,
+    redact, screen, stderr,
     talk::{Fault, TalkArgs},
 };
 use nix::sys::signal::Signal;
@@ -118,7 +118,7 @@ impl Narrator {
     pub(super) fn upstream(&self, told: &Told) {
         match self.args.json {
             true if !self.args.quiet => {
-                let _ = writeln!(io::stderr().lock(), "{}", told.to_json(None));
+                let _ = writeln!(stderr::open(), "{}", told.to_json(None));
             }
             false if self.args.verbose => self.say(told),
             _ => {}
@@ -154,7 +154,7 @@ impl Narrator {
         let whole = Duration::from_secs(u64::try_from(seconds).unwrap_or(u64::MAX));
         // A wait may be looked at early.
         if self.counting.replace(whole) != Some(whole) {
-            let mut stderr = io::stderr().lock();
+            let mut stderr = stderr::open();
             let _ = write!(stderr, "\r\x1b[Krelent: attempt {} in {}", self.of_most(attempt), Human(whole));
             let _ = stderr.flush();
         }
@@ -184,7 +184,7 @@ impl Narrator {
     pub(super) fn wait_is_over(&mut self) {
         self.beat = None;
         if self.counting.take().is_some() {
-            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+            let _ = write!(stderr::open(), "\r\x1b[K");
         }
     }
 
@@ -237,14 +237,14 @@ impl Narrator {
 
     fn event(&self, event: &Object) {
         if !self.args.quiet {
-            let _ = writeln!(io::stderr().lock(), "{}", event.finish());
+            let _ = writeln!(stderr::open(), "{}", event.finish());
         }
     }
 
     fn say(&self, text: impl Display) {
         if !self.args.quiet {
             // The name of a lease may be a URL.
-            let _ = writeln!(io::stderr().lock(), "relent: {}", escape(&redact::text(&text.to_string())));
+            let _ = writeln!(stderr::open(), "relent: {}", escape(&redact::text(&text.to_string())));
         }
     }
 }

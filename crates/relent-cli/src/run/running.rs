@@ -20,7 +20,7 @@ use nix::{
     sys::signal::{Signal, raise},
 };
 use std::{
-    os::fd::AsFd,
+    os::fd::{AsFd, BorrowedFd},
     process::{Child, ExitStatus},
     time::{Duration, Instant},
 };
@@ -183,7 +183,7 @@ impl<'a> Running<'a> {
             if let Some(stream) = stream
                 && is_ready
             {
-                stream.read_some(self.ways.say)?;
+                stream.step(self.ways.say)?;
             }
         }
         Ok(())
@@ -232,7 +232,7 @@ impl<'a> Running<'a> {
         })
     }
 
-    pub(super) fn ended(mut self, status: ExitStatus) -> Result<Ended, Fault> {
+    pub(super) fn ended(mut self, status: ExitStatus, signals: &Signals) -> Result<Ended, Fault> {
         let ran = self.timed_out.unwrap_or_else(Instant::now).duration_since(self.started);
         self.end_feed()?;
         let lost = self.in_vain;
@@ -241,14 +241,35 @@ impl<'a> Running<'a> {
                 "took {lost} bytes of standard input that the command did not read; --stdin inherit leaves them"
             ));
         }
-        let heard = |stream: Option<Stream<'_>>| match stream {
-            Some(stream) => stream.finish(self.ways.say),
+        let (mut timed_out, mut interrupted, mut cut) = (self.timed_out, self.interrupted, None);
+        // Nobody waits for a reader longer than for the command.
+        let mut waits = |out: BorrowedFd<'_>| {
+            interrupted = interrupted.or_else(|| signals.take().find(|signal| is_ending(*signal)));
+            let now = Instant::now();
+            if self.times_out.is_some_and(|at| at <= now) {
+                timed_out = timed_out.or(Some(now));
+            }
+            let goes_on = interrupted.is_none() && timed_out.is_none();
+            if goes_on {
+                let mut fds = [PollFd::new(out, PollFlags::POLLOUT), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
+                let _ = poll(&mut fds, poll_timeout(self.times_out.map(|at| at.duration_since(now))));
+            }
+            cut = interrupted.filter(|_| !goes_on);
+            goes_on
+        };
+        let mut heard = |stream: Option<Stream<'_>>| match stream {
+            Some(stream) => stream.finish(self.ways.say, &mut waits),
             None => Ok(Heard::default()),
         };
         let (out, err) = (heard(self.out)?, heard(self.err)?);
-        let how = if self.timed_out.is_some() { How::TimedOut } else { How::of(status) };
+        let how = match cut {
+            _ if timed_out.is_some() => How::TimedOut,
+            // Whatever the command says: its output is not whole.
+            Some(signal) => How::Died(signal as i32),
+            None => How::of(status),
+        };
         let hung_up = self.hung_up.filter(|at| at.elapsed() <= self.ways.grace).map(|_| Signal::SIGHUP);
-        let interrupted = self.interrupted.or(hung_up).or(self.lent.and_then(|_| from_the_keyboard(&how)));
+        let interrupted = interrupted.or(hung_up).or(self.lent.and_then(|_| from_the_keyboard(&how)));
         Ok(Ended {
             how,
             ran,

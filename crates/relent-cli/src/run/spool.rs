@@ -1,11 +1,7 @@
 //! Bytes kept for later: in memory to a limit, then in a temporary file that has no name, up to a bound.
 
 use crate::size::Size;
-use std::{
-    fs::File,
-    io::{self, Write},
-    os::unix::fs::FileExt,
-};
+use std::{fs::File, io, os::unix::fs::FileExt};
 
 /// How much is kept in memory.
 const MEMORY: usize = 1 << 20;
@@ -97,23 +93,6 @@ impl Spool {
             }
         }
     }
-
-    /// Writes everything out.
-    pub(super) fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
-        if self.file.is_none() {
-            return out.write_all(&self.memory);
-        }
-        let mut buffer = vec![0; 1 << 16];
-        let mut at = 0;
-        loop {
-            let count = self.read_at(at, &mut buffer)?;
-            if count == 0 {
-                return Ok(());
-            }
-            out.write_all(&buffer[..count])?;
-            at += count as u64;
-        }
-    }
 }
 
 #[cfg(test)]
@@ -136,8 +115,10 @@ mod tests {
             let (spool, all) = filled(chunks, chunk);
             assert_eq!(spool.file.is_some(), all.len() > MEMORY);
             assert_eq!(spool.len(), all.len() as u64);
-            let mut out = Vec::new();
-            spool.write_to(&mut out).unwrap();
+            let (mut out, mut piece) = (Vec::new(), [0; 1 << 16]);
+            while let count @ 1.. = spool.read_at(out.len() as u64, &mut piece).unwrap() {
+                out.extend_from_slice(&piece[..count]);
+            }
             assert!(out == all, "{chunks} chunks of {chunk}");
         }
     }

@@ -7,14 +7,15 @@ use super::{
 };
 use crate::{
     output,
+    stderr::{PIECE as ROOM, has_room, write_some},
     talk::{self, Fault, plain},
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::{
     fs::File,
-    io::{self, Read, Write},
+    io::{self, Read, Stderr, Stdout},
     os::{
-        fd::{AsFd, OwnedFd},
+        fd::{AsFd, BorrowedFd, OwnedFd},
         unix::fs::FileTypeExt,
     },
 };
@@ -39,6 +40,11 @@ pub(super) struct Stream<'a> {
     went_out: bool,
     /// Room for what is read: little, until somebody writes much.
     piece: Vec<u8>,
+    /// What has still to go out before more is read: what was kept, and what was read after it.
+    kept: Option<(Spool, u64)>,
+    rest: Vec<u8>,
+    stdout: Stdout,
+    stderr: Stderr,
 }
 
 /// How much is read at once, at most.
@@ -60,19 +66,95 @@ impl<'a> Stream<'a> {
             nobody_reads: false,
             went_out: false,
             piece: vec![0; FIRST_PIECE],
+            kept: None,
+            rest: Vec::new(),
+            stdout: io::stdout(),
+            stderr: io::stderr(),
         }
     }
 
-    /// Adds itself to what is polled, and returns where.
+    /// Adds to what is polled what it waits for, and returns where.
     pub(super) fn poll<'b>(&'b self, fds: &mut Vec<PollFd<'b>>) -> Option<usize> {
-        self.is_open.then(|| {
-            fds.push(PollFd::new(self.pipe.as_fd(), PollFlags::POLLIN));
-            fds.len() - 1
-        })
+        let wanted = match self.out() {
+            Some(out) => PollFd::new(out, PollFlags::POLLOUT),
+            None if self.is_open => PollFd::new(self.pipe.as_fd(), PollFlags::POLLIN),
+            None => return None,
+        };
+        fds.push(wanted);
+        Some(fds.len() - 1)
+    }
+
+    /// Writes what there is room for, or else reads a piece.
+    pub(super) fn step(&mut self, say: &dyn Fn(&str)) -> Result<(), Fault> {
+        if self.out().is_none() {
+            self.read_some(say)?;
+        }
+        while let Some(out) = self.out()
+            && has_room(out, PollTimeout::ZERO) == Some(true)
+        {
+            self.write_some()?;
+        }
+        Ok(())
+    }
+
+    /// Where what has to go out goes, if there is anything.
+    fn out(&self) -> Option<BorrowedFd<'_>> {
+        match &self.target {
+            _ if self.kept.is_none() && self.rest.is_empty() => None,
+            Target::Err => Some(self.stderr.as_fd()),
+            Target::Keep(_) | Target::Out => Some(self.stdout.as_fd()),
+        }
+    }
+
+    /// Writes no more than there is room for.
+    fn write_some(&mut self) -> Result<(), Fault> {
+        let mut piece = [0; ROOM];
+        let count = match &self.kept {
+            Some((spool, at)) => spool.read_at(*at, &mut piece).map_err(cannot_keep)?,
+            None => {
+                let count = self.rest.len().min(ROOM);
+                piece[..count].copy_from_slice(&self.rest[..count]);
+                count
+            }
+        };
+        if count == 0 {
+            self.kept = None;
+            return Ok(());
+        }
+        let Some(out) = self.out() else { return Ok(()) };
+        let written = match write_some(out, &piece[..count]) {
+            Ok(written) => written,
+            Err(error) => return self.cannot_write(error),
+        };
+        match &mut self.kept {
+            Some((_, at)) => *at += written as u64,
+            None => drop(self.rest.drain(..written)),
+        }
+        Ok(())
+    }
+
+    fn cannot_write(&mut self, error: io::Error) -> Result<(), Fault> {
+        self.give_up();
+        match self.target {
+            // Whoever read our stderr is gone; the command's outcome is not changed by that.
+            Target::Err => Ok(()),
+            // Nobody reads any more (`| head`): the command is to notice as if it wrote there itself.
+            _ if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.nobody_reads = true;
+                self.close()
+            }
+            _ => Err(talk::unwritten(&error)),
+        }
+    }
+
+    /// What has still to go out does not.
+    fn give_up(&mut self) {
+        self.kept = None;
+        self.rest = Vec::new();
     }
 
     /// Reads a piece, if there is one; how many bytes it was.
-    pub(super) fn read_some(&mut self, say: &dyn Fn(&str)) -> Result<usize, Fault> {
+    fn read_some(&mut self, say: &dyn Fn(&str)) -> Result<usize, Fault> {
         match self.pipe.read(&mut self.piece) {
             Ok(0) => self.is_open = false,
             Ok(count) => {
@@ -90,10 +172,25 @@ impl<'a> Stream<'a> {
         Ok(0)
     }
 
-    /// The command is over: reads what it has left in the pipe, and not what others go on writing to it.
-    pub(super) fn finish(mut self, say: &dyn Fn(&str)) -> Result<Heard, Fault> {
+    /// The command is over: reads what it has left in the pipe, and not what others go on writing to it. It goes out while
+    /// there is somebody who waits until there is room.
+    pub(super) fn finish(
+        mut self,
+        say: &dyn Fn(&str),
+        mut waits: impl FnMut(BorrowedFd<'_>) -> bool,
+    ) -> Result<Heard, Fault> {
         let mut left = capacity(&self.pipe);
-        while self.is_open && left > 0 {
+        loop {
+            while let Some(out) = self.out() {
+                if has_room(out, PollTimeout::ZERO) == Some(true) {
+                    self.write_some()?;
+                } else if !waits(out) {
+                    self.give_up();
+                }
+            }
+            if !self.is_open || left == 0 {
+                break;
+            }
             match self.read_some(say)? {
                 0 => break,
                 count => left = left.saturating_sub(count),
@@ -125,10 +222,11 @@ impl<'a> Stream<'a> {
                 }
                 Ok(())
             }
-            Target::Out => self.write(piece),
-            Target::Err => {
-                // Whoever read our stderr is gone; the command's outcome is not changed by that.
-                let _ = io::stderr().write_all(piece);
+            Target::Out | Target::Err => {
+                if let Target::Out = self.target {
+                    output::open().map(drop).map_err(|error| talk::unwritten(&error))?;
+                }
+                self.rest.extend_from_slice(piece);
                 Ok(())
             }
         }
@@ -149,25 +247,11 @@ impl<'a> Stream<'a> {
         say(&format!(
             "the output is longer than the {most} that are kept (--max-kept): it goes out, and there is no other attempt"
         ));
-        let written = output::open().and_then(|mut stdout| spool.write_to(&mut stdout));
-        self.written(written)
-    }
-
-    fn write(&mut self, piece: &[u8]) -> Result<(), Fault> {
-        let written = output::open().and_then(|mut stdout| stdout.write_all(piece).and_then(|()| stdout.flush()));
-        self.written(written)
-    }
-
-    fn written(&mut self, written: io::Result<()>) -> Result<(), Fault> {
-        match written {
-            // Nobody reads any more (`| head`): the command is to notice as if it wrote there itself.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                self.nobody_reads = true;
-                self.close()
-            }
-            Err(error) => Err(talk::unwritten(&error)),
-            Ok(()) => Ok(()),
+        match output::open() {
+            Ok(_) => self.kept = Some((spool, 0)),
+            Err(error) => return Err(talk::unwritten(&error)),
         }
+        Ok(())
     }
 }
 

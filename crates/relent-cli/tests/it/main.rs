@@ -19,4 +19,5 @@ mod simulate;
 mod simulate_hostile;
 mod store;
 mod storm;
+mod unread;
 mod upstream;

@@ -7,7 +7,7 @@
 //! the command's processes by a mark in their environment, too, where the system shows that (Linux): those that left the
 //! group, and one that was started in the very moment in which the first process died.
 
-use crate::talk::plain;
+use crate::{stderr, talk::plain};
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
@@ -165,7 +165,7 @@ fn clock() -> Duration {
 }
 
 fn say(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "relent: {text}");
+    let _ = writeln!(stderr::open(), "relent: {text}");
 }
 
 /// What is done to the command.

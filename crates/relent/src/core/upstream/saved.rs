@@ -163,6 +163,19 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
 
     /// Goes on where a call was when it was [saved](UpstreamCall::save), on an upstream that has been
     /// [loaded](Upstream::load), or has stayed the same. What it holds now is given back.
+    ///
+    /// ```
+    /// # use relent::{Outcome, Timestamp, Upstream, Verdict};
+    /// let (bank, now) = (Upstream::new("bank"), Timestamp::ZERO);
+    /// let mut call = bank.call();
+    /// assert!(call.go_at_once(now));
+    /// call.outcome(now, Outcome::Failure(Verdict::Transient), 0);
+    /// let saved = call.save().unwrap();
+    /// let mut later = bank.call();
+    /// later.load(saved);
+    /// assert!(later.go_at_once(now));
+    /// assert_eq!(bank.snapshot_at(now).calls, 1, "it is the same call");
+    /// ```
     #[inline]
     pub fn load(&mut self, saved: UpstreamSaved) {
         if self.phase != Phase::Idle || self.pass.is_some() || self.paid.is_some() {

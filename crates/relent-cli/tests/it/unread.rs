@@ -1,0 +1,109 @@
+//! Pipes that somebody holds open and does not read: a stopped pager, a connection that hangs.
+
+use crate::binary::Folder;
+use std::{
+    io::{PipeReader, Read, pipe},
+    net::TcpListener,
+    process::{Child, ExitStatus, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+enum Full {
+    Out,
+    Err,
+}
+
+/// Starts it with a standard output or a standard error that nobody reads.
+fn start(folder: &Folder, full: &Full, args: &[&str]) -> (Child, PipeReader) {
+    let (reader, writer) = pipe().expect("there are pipes");
+    let mut command = folder.command(args);
+    command.stdin(Stdio::null());
+    match full {
+        Full::Out => command.stdout(writer).stderr(Stdio::null()),
+        Full::Err => command.stderr(writer).stdout(Stdio::null()),
+    };
+    (command.spawn().expect("it is built"), reader)
+}
+
+/// Its end, which comes long before a reader.
+fn end(child: &mut Child, what: &str) -> ExitStatus {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(status) = child.try_wait().expect("it is ours") {
+            return status;
+        }
+        if Instant::now() > until {
+            child.kill().expect("it is ours");
+            panic!("{what} waits for a reader");
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+const LOUD: &str = "head -c 1000000 /dev/zero; sleep 101";
+
+#[test]
+fn a_run_ends_in_time_whoever_does_not_read() {
+    let folder = Folder::new();
+    let time = ["run", "--timeout", "500ms", "--grace", "200ms"];
+    let refused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{refused}/");
+    for (full, rest, code) in [
+        (Full::Out, &["--max-kept", "100kB", "--", "sh", "-c", LOUD][..], 124),
+        (Full::Out, &["--stream", "--until-output", "never", "--", "sh", "-c", LOUD][..], 124),
+        // The command is over, and what it wrote is in its pipe yet.
+        (Full::Out, &["--stream", "--until-output", "never", "--", "head", "-c", "100000", "/dev/zero"][..], 124),
+        // All of it was kept, and is more than a pipe holds.
+        (Full::Out, &["--", "head", "-c", "100000", "/dev/zero"][..], 124),
+        (Full::Err, &["--", "sh", "-c", "head -c 1000000 /dev/zero >&2; sleep 101"][..], 124),
+        (Full::Err, &["--base", "1us", "--cap", "2us", "--max-attempts", "9999999", "-v", "--", "false"][..], 124),
+    ] {
+        let args = [&time, rest].concat();
+        let (mut child, _unread) = start(&folder, &full, &args);
+        assert_eq!(end(&mut child, &args.join(" ")).code(), Some(code), "{args:?}");
+    }
+    let args = ["http", "--timeout", "500ms", "--base", "1us", "--cap", "2us", "--max-attempts", "9999999", "-v", &url];
+    let (mut child, _unread) = start(&folder, &Full::Err, &args);
+    assert_eq!(end(&mut child, "http").code(), Some(124));
+}
+
+#[test]
+fn a_signal_ends_a_run_that_nobody_reads() {
+    use nix::sys::signal::{Signal, kill};
+    let folder = Folder::new();
+    for args in [
+        &["run", "--max-kept", "100kB", "--", "sh", "-c", "touch ready; head -c 1000000 /dev/zero; sleep 101"][..],
+        &["run", "--stream", "--until-output", "never", "--", "sh", "-c", "touch ready; head -c 1000000 /dev/zero"][..],
+        &["run", "--max-kept", "100kB", "--", "sh", "-c", "touch ready; head -c 150000 /dev/zero"][..],
+    ] {
+        let (mut child, _unread) = start(&folder, &Full::Out, args);
+        while !folder.path().join("ready").exists() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        kill(nix::unistd::Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
+        let status = end(&mut child, &args.join(" "));
+        assert!(!status.success(), "{args:?}: {status}");
+        std::fs::remove_file(folder.path().join("ready")).unwrap();
+    }
+}
+
+/// Who reads late gets all of it.
+#[test]
+fn a_reader_that_is_slow_gets_everything() {
+    let folder = Folder::new();
+    for more in [&["--max-kept", "100kB"][..], &["--stream", "--retry-on-output", "never"][..]] {
+        let args = [&["run", "-q"], more, &["--", "sh", "-c", "yes | head -c 1000000; exit 0"]].concat();
+        let (mut child, mut reader) = start(&folder, &Full::Out, &args);
+        let (mut all, mut piece) = (Vec::new(), vec![0; 30_000]);
+        loop {
+            thread::sleep(Duration::from_millis(1));
+            match reader.read(&mut piece).unwrap() {
+                0 => break,
+                count => all.extend_from_slice(&piece[..count]),
+            }
+        }
+        end(&mut child, "what is read");
+        assert!(all == b"y\n".repeat(500_000), "{more:?}: {} bytes", all.len());
+    }
+}
