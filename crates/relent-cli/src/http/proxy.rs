@@ -37,8 +37,7 @@ impl Proxies {
             None => variable(names).or_else(all),
         };
         let no = args.noproxy.clone().or_else(|| variable(&["no_proxy", "NO_PROXY"]).map(|(_, text)| text));
-        // The matcher knows the rules of `no_proxy`; that it leads elsewhere is all it is asked.
-        let direct = no.map(|no| Arc::new(Matcher::builder().all("http://proxy.invalid").no(no).build()));
+        let direct = no.map(|no| Arc::new(without(&no)));
         let proxies = Proxies {
             http: either(&["http_proxy"]).map(named),
             https: either(&["https_proxy", "HTTPS_PROXY"]).map(named),
@@ -67,9 +66,20 @@ impl Proxies {
     }
 
     fn is_direct(&self, url: &Url) -> bool {
+        let mut url = url.clone();
+        // `example.com.` is the same host, its name written in full.
+        if let Some(host) = url.host_str().and_then(|host| host.strip_suffix('.')).map(ToOwned::to_owned) {
+            let _ = url.set_host(Some(&host));
+        }
         let Ok(uri) = url.as_str().parse::<http::Uri>() else { return false };
         self.direct.as_ref().is_some_and(|matcher| matcher.intercept(&uri).is_none())
     }
+}
+
+/// What knows the rules of `no_proxy`; that it leads elsewhere is all it is asked.
+fn without(no: &str) -> Matcher {
+    let hosts: Vec<&str> = no.split(',').map(|host| host.trim().trim_end_matches('.')).collect();
+    Matcher::builder().all("http://proxy.invalid").no(hosts.join(",")).build()
 }
 
 /// Scheme, host and port of a proxy, for messages.
@@ -174,13 +184,17 @@ mod tests {
         let proxies = Proxies {
             http: Some(parse("x", "proxy:1")),
             https: None,
-            direct: Some(Arc::new(Matcher::builder().all("http://x").no("example.com, 10.0.0.0/8").build())),
+            direct: Some(Arc::new(without("example.com, 10.0.0.0/8, full.example.org."))),
         };
         let through = |url: &str| proxies.to(&Url::parse(url).unwrap()).unwrap().is_some();
         assert!(through("http://example.org/") && through("http://11.0.0.1/") && through("http://notexample.com/"));
         assert!(
             !through("http://example.com/") && !through("http://a.example.com:81/") && !through("http://10.1.2.3/")
         );
+        for in_full in ["http://example.com./", "http://a.example.com.:81/x", "http://full.example.org/"] {
+            assert!(!through(in_full), "{in_full}");
+        }
+        assert!(through("http://example.org./") && !through("http://full.example.org./"));
         assert!(!through("https://example.org/"));
     }
 }
