@@ -46,7 +46,6 @@ use crate::{
 use relent::config::BadSetting;
 use std::{
     cell::Cell,
-    io::{self, IsTerminal},
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -110,7 +109,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
             rules,
             redirects: args.location,
             include: args.include,
-            to_terminal: is_stdout && io::stdout().is_terminal(),
+            to_terminal: output.is_terminal(),
             max_size: match &args.max_size {
                 Some(text) => max_size(text)?,
                 None if is_stdout => MOST_TO_STDOUT,

@@ -9,7 +9,7 @@ use super::{
     target::{Found, Target, unwritable},
 };
 use crate::{
-    escape::escape_lines,
+    escape::{escape, escape_lines},
     output,
     talk::{self, Fault, plain},
 };
@@ -59,6 +59,8 @@ pub(super) enum Written {
     ReaderGone,
 }
 
+const STDOUT: &str = "standard output";
+
 /// How much is kept in memory.
 const IN_MEMORY: usize = 1 << 20;
 
@@ -83,6 +85,15 @@ impl Output {
         };
         Ok(Output::Replace { target, part, resume })
     }
+
+    /// Whether it is shown on a terminal, which obeys what it is sent.
+    pub(super) fn is_terminal(&self) -> bool {
+        match self {
+            Output::Stdout { .. } => io::stdout().is_terminal(),
+            Output::Into(file, _) => file.is_terminal(),
+            Output::Replace { .. } => false,
+        }
+    }
 }
 
 impl Sink {
@@ -94,7 +105,7 @@ impl Sink {
             }
             _ => 0,
         };
-        let is_for_a_terminal = matches!(output, Output::Stdout { anything: false }) && io::stdout().is_terminal();
+        let is_for_a_terminal = !matches!(output, Output::Stdout { anything: true }) && output.is_terminal();
         Ok(Sink { output, spool: SpooledTempFile::new(IN_MEMORY), head: 0, length, is_for_a_terminal })
     }
 
@@ -114,7 +125,10 @@ impl Sink {
     /// Adds a piece of the body.
     pub(super) fn write(&mut self, piece: &[u8]) -> Result<(), Fault> {
         if self.is_for_a_terminal && piece.contains(&0) {
-            return Err(no_text());
+            return Err(match &self.output {
+                Output::Into(_, path) => no_text(&escape(&path.to_string_lossy())),
+                _ => no_text(STDOUT),
+            });
         }
         self.add(piece)?;
         self.length += piece.len() as u64;
@@ -193,8 +207,8 @@ impl Sink {
 }
 
 /// Why a body is not shown.
-fn no_text() -> Fault {
-    Fault::new("the body is no text, and standard output is a terminal")
+fn no_text(what: &str) -> Fault {
+    Fault::new(format!("the body is no text, and {what} is a terminal"))
         .hint("-o FILE keeps it, -o - shows it all the same")
 }
 
@@ -210,7 +224,7 @@ fn to_stdout(body: &mut (impl Read + Seek), head: Option<u64>) -> Result<Written
         loop {
             match body.read(&mut piece).map_err(fault)? {
                 0 => break,
-                read if piece[..read].contains(&0) => return Err(no_text()),
+                read if piece[..read].contains(&0) => return Err(no_text(STDOUT)),
                 _ => {}
             }
         }

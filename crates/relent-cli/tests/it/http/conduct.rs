@@ -46,6 +46,22 @@ fn a_body_that_is_no_text_is_no_terminals() {
     assert!(code != Some(0) && !shown.contains('\0'), "{shown:?}");
 }
 
+/// A device that is named with `-o` may be a terminal, too.
+#[test]
+fn a_terminal_that_is_named_obeys_no_more() {
+    let headers = ["X: \u{9b}2J\u{202e}"];
+    let server = Server::new(vec![Reply::new(200, &headers, "plain\n")]);
+    let (shown, code) = on_a_terminal("xterm", &["http", "-q", "-i", "-o", "/proc/self/fd/2", &server.url("/")]);
+    assert_eq!(code, Some(0), "{shown:?}");
+    assert!(!shown.contains(['\u{9b}', '\u{202e}']) && shown.contains("\\u{9b}2J"), "{shown:?}");
+    assert!(shown.ends_with("plain\r\n"), "{shown:?}");
+    let server = Server::new(vec![Reply::ok(b"\x7fELF\0\x1b[2J")]);
+    let (shown, code) = on_a_terminal("xterm", &["http", "-q", "-o", "/proc/self/fd/2", &server.url("/")]);
+    assert_eq!(code, Some(125), "{shown:?}");
+    assert!(shown.contains("the body is no text, and /proc/self/fd/2 is a terminal"), "{shown:?}");
+    assert!(!shown.contains("ELF"), "{shown:?}");
+}
+
 /// What a server wrote into a header is shown, and not obeyed.
 #[test]
 fn a_terminal_obeys_no_header() {
