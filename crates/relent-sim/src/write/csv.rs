@@ -72,10 +72,14 @@ fn number(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
+/// What a spreadsheet takes for the begin of a formula, full-width signs and what it skips before them included.
+const FORMULAS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+
 /// A text as a field. One that a spreadsheet would take for a formula gets an apostrophe in front, which shows it as it
-/// is; what moves a cursor or turns the reading order around is written out.
+/// is; what moves a cursor or turns the reading order around is written out. One with a semicolon is quoted, because that
+/// ends a field where a comma is in numbers.
 fn field(text: &str) -> String {
-    let text = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { &format!("'{text}") } else { text };
+    let text = if text.starts_with(FORMULAS) { &format!("'{text}") } else { text };
     let text: &str = &text.chars().fold(String::new(), |mut plain, c| {
         // What a terminal would obey that shows the file.
         match is_hostile(c) && !matches!(c, '\t' | '\r') {
@@ -84,7 +88,11 @@ fn field(text: &str) -> String {
         }
         plain
     });
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+    if text.contains([',', ';', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -98,5 +106,8 @@ mod tests {
         let formulas = ["=1+1", "+1", "-1", "@a", "\t=1", "=a,b"].map(field);
         assert_eq!(field("a\u{1b}[2J\u{9b}\u{202e}"), r"a\u{1b}[2J\u{9b}\u{202e}");
         assert_eq!(formulas, ["'=1+1", "'+1", "'-1", "'@a", "'\t=1", "\"'=a,b\""]);
+        let wide = ["\u{ff1d}1", "\u{ff0b}1", "\u{ff0d}1", "\u{ff20}a", "\n=1", "\r\n=1"].map(field);
+        assert_eq!(wide, ["'\u{ff1d}1", "'\u{ff0b}1", "'\u{ff0d}1", "'\u{ff20}a", "\"'\n=1\"", "\"'\r\n=1\""]);
+        assert_eq!(field("a;=1"), "\"a;=1\"", "a cell of its own where a semicolon ends one");
     }
 }
