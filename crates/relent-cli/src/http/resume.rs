@@ -71,7 +71,9 @@ impl Resume {
         let is_rest = content_range(headers).is_some_and(|(first, last, total)| {
             first == have && last.checked_add(1) == Some(total) && self.total.is_none_or(|known| known == total)
         });
-        is_same && is_rest && self.is_unchanged(headers)
+        let is_plain = headers.get_all(header::CONTENT_ENCODING).iter().all(|coding| coding == "identity");
+        let is_one = headers.get_all(header::CONTENT_RANGE).iter().count() == 1;
+        is_same && is_rest && is_plain && is_one && self.is_unchanged(headers)
     }
 
     /// Whether a 416 with these headers says that the `have` bytes are all there is (RFC 9110 15.5.17).
@@ -194,6 +196,11 @@ mod tests {
         }
         assert!(!resume.is_answered_by(4, &HeaderMap::new()));
         assert!(!resume.is_answered_by(4, &headers(&[("content-range", "bytes 4-9/10"), ("etag", "\"v2\"")])));
+        let coded = |coding: &'static str| headers(&[("content-range", "bytes 4-9/10"), ("content-encoding", coding)]);
+        assert!(resume.is_answered_by(4, &coded("identity")) && !resume.is_answered_by(4, &coded("gzip")));
+        let mut two = headers(&[("content-range", "bytes 4-9/10")]);
+        two.append(header::CONTENT_RANGE, HeaderValue::from_static("bytes 0-9/10"));
+        assert!(!resume.is_answered_by(4, &two), "two that differ");
     }
 
     #[test]

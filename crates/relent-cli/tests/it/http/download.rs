@@ -100,6 +100,25 @@ relent: succeeded after 3 attempts in TIME
     }
 }
 
+/// FILE changes only when it is complete, and an answer that says of itself that it is a part is not that.
+#[test]
+fn a_part_that_nobody_asked_for_is_not_the_whole() {
+    for range in ["bytes 4-9/10", "bytes 0-3/10", "bytes 4-9/*"] {
+        let header = format!("Content-Range: {range}");
+        let server = Server::with(move |k, _| match k {
+            0 => Reply::new(200, &[TAG], "0123456789").cut(6),
+            _ => Reply::new(206, &[&header, "ETag: \"v2\""], "456789"),
+        });
+        let folder = Folder::new();
+        let outcome = http_in(&folder, &["-o", "file", &server.url("/")]);
+        assert_eq!((outcome.code, folder.names()), (Some(1), Vec::<String>::new()), "{range}: {}", outcome.stderr);
+        let said = "a part of the body came, and all of it was asked for";
+        assert!(outcome.stderr.contains(said), "{range}: {}", outcome.stderr);
+        let outcome = http(&[&Server::new(vec![Reply::new(206, &[&format!("Content-Range: {range}")], "x")]).url("/")]);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{range}: {}", outcome.stderr);
+    }
+}
+
 #[test]
 fn a_range_that_is_refused_is_given_up() {
     let server = Server::new(vec![
