@@ -1,6 +1,6 @@
 //! What a store counts of an upstream, told.
 
-use crate::json::Object;
+use crate::{json::Object, redact};
 use relent::duration::Human;
 use relent_store::{Held, Key, Shared, SharedRate};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 pub(crate) fn members<'a>(object: &'a mut Object, name: &Key, shared: &Shared) -> &'a mut Object {
     let held = shared.held.map(|held| if held == Held::Open { "open" } else { "closed" });
     object
-        .text("name", &name.to_string())
+        .text("name", &redact::text(&name.to_string()))
         .number("calls", shared.calls)
         .number("retries", shared.retries)
         .number("failures", shared.failures)

@@ -115,27 +115,32 @@ fn json(shown: &str, now: Time, found: &[Found]) -> String {
     object.finish() + "\n"
 }
 
+/// A name may be a URL, or hold one.
+fn shown(name: &impl ToString) -> String {
+    redact::text(&name.to_string()).into_owned()
+}
+
 fn item(listed: &Listed) -> String {
     let mut object = Object::new();
     match listed {
         Listed::Lease { name, owner, fence, until } => object
-            .text("name", &name.to_string())
+            .text("name", &shown(name))
             .text("owner", owner.as_str())
             .number("fence", fence.0)
             .text("until", &until.to_string()),
         Listed::Record { scope, key, state, fence, since, expires, bytes } => object
-            .text("scope", &scope.to_string())
-            .text("key", &key.to_string())
+            .text("scope", &shown(scope))
+            .text("key", &shown(key))
             .text("state", state_name(*state))
             .number("fence", fence.0)
             .text("since", &since.to_string())
             .text("expires", &expires.to_string())
             .number("bytes", *bytes),
         Listed::Value { key, version, bytes } => {
-            object.text("key", &key.to_string()).number("version", version.0).number("bytes", *bytes)
+            object.text("key", &shown(key)).number("version", version.0).number("bytes", *bytes)
         }
         Listed::Seen { scope, key, expires } => {
-            object.text("scope", &scope.to_string()).text("key", &key.to_string()).text("expires", &expires.to_string())
+            object.text("scope", &shown(scope)).text("key", &shown(key)).text("expires", &expires.to_string())
         }
         Listed::Upstream { name, shared } => counted::members(&mut object, name, shared),
     };

@@ -132,7 +132,7 @@ impl Seen {
                 out,
                 "{} {} calls={} retries={} failed={} well={} run={} processes={} permits={} rate={} hand={}",
                 shared.now,
-                escape(&name),
+                escape(&redact::text(&name)),
                 shared.calls,
                 shared.retries,
                 shared.failures,

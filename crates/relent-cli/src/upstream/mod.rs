@@ -52,7 +52,11 @@ fn hold(hand: &Hand, held: Option<Held>) -> Result<ExitCode, Fault> {
     let text = match hand.to.json {
         true => {
             let mut object = crate::json::Object::new();
-            object.text("store", &place::shown(&url)).text("name", &name.to_string()).text("held", word).finish()
+            object
+                .text("store", &place::shown(&url))
+                .text("name", &redact::text(&name.to_string()))
+                .text("held", word)
+                .finish()
         }
         false => {
             let until = if held.is_some() { format!(", until relent upstream release {name}") } else { String::new() };

@@ -65,6 +65,25 @@ fn show_counts_and_lists_without_values() {
     assert_eq!((machine["leases"].as_array().unwrap().len(), &machine["leases"][0]["fence"]), (1, &2.into()));
 }
 
+/// Somebody takes a URL for the name, its user included.
+#[test]
+fn names_are_told_without_secrets_to_machines_too() {
+    let folder = Folder::new();
+    let name = "http://ann:hunter2@host/?token=hunter3";
+    let run = ["run", "-q", "--lease", name, "--lease-at-least", "1h", "--store", "sqlite:state.db", "--", "true"];
+    assert_eq!(folder.relent(&run).code, Some(0));
+    let held = folder.relent(&["upstream", "open", name, "--json", "--store", "sqlite:state.db"]);
+    let listed: [&[&str]; 4] =
+        [&["store", "show", "--json"], &["store", "show", "leases"], &["upstream", "--json"], &["upstream"]];
+    let told = listed.map(|args| folder.relent(&[args, &STATE].concat()));
+    let watched = folder.relent(&["upstream", "watch", "--times", "1", "--store", "sqlite:state.db"]);
+    for outcome in told.iter().chain([&held, &watched]) {
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        assert!(outcome.stdout.contains("http://***@host/?token=***"), "{outcome:?}");
+        assert!(!outcome.stdout.contains("hunter") && !outcome.stderr.contains("hunter"), "{outcome:?}");
+    }
+}
+
 #[test]
 fn what_is_cut_is_said() {
     let folder = Folder::new();
