@@ -35,6 +35,7 @@ pub(crate) use lease::{
 };
 
 use crate::{
+    dumps,
     guard::{self, Guard},
     outer, output,
     stderr::{PIECE, has_room, write_some},
@@ -71,6 +72,9 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         return Err(Fault::new("no command given").hint("relent run [FLAGS] -- COMMAND [ARG]..."));
     }
     let started = Instant::now();
+    if args.lease.name.is_some() {
+        dumps::forbid();
+    }
     let policy = args.policy.policy_said(args.talk)?;
     let seed = args.policy.seed();
     let described = guard::unhedged(&args.upstream, &args.policy.whole(), args.talk, "a command runs once at a time")?;
@@ -79,6 +83,9 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     let limit = policy.settings().timeout.into_iter().chain(args.policy.time_limit()).min();
     let deadline = limit.and_then(|limit| started.checked_add(limit));
     let sharing = upstream::sharing_of(described.as_ref(), store, deadline)?;
+    if sharing.is_some() {
+        dumps::forbid();
+    }
     let signals = Signals::catch().map_err(|error| Fault::new(format!("cannot catch signals: {}", plain(&error))))?;
     orphans::adopt();
     let narrator = Narrator::new(args.talk, args.time.heartbeat, &policy, started);
