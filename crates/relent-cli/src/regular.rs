@@ -152,6 +152,28 @@ pub fn write_private(path: &Path, or: Or) -> io::Result<File> {
     Ok(file)
 }
 
+/// Puts a new, empty file in the place of one of our own, so that nobody has it open; only its owner can read and write it.
+/// `None`: where that one is has no path.
+///
+/// # Errors
+///
+/// It is another file by now, or its folder takes no new one.
+pub fn in_place_of(path: &Path, old: &Metadata) -> io::Result<Option<File>> {
+    let Some(real) = links::to_write(path)? else { return Ok(None) };
+    still_there(&real, old)?;
+    let folder = real.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let replaced = tempfile::Builder::new()
+        .prefix(".relent-")
+        .tempfile_in(folder)
+        .and_then(|new| new.persist(&real).map_err(|error| error.error));
+    let new = replaced.map_err(|error| {
+        let text = format!("others can read it, and it cannot be replaced: {}", crate::talk::plain(&error));
+        io::Error::new(error.kind(), text)
+    })?;
+    still_there(&real, &new.metadata()?)?;
+    Ok(Some(new))
+}
+
 /// Writes a file that others may read, in place of what it held; a device, or a pipe that is read, gets it as it is.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ use std::{
     ffi::OsString,
     fs::{File, Permissions},
     io::{self, Write},
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::Path,
     time::Duration,
 };
@@ -111,9 +111,14 @@ impl Report {
 fn private(path: &Path) -> io::Result<File> {
     let file = regular::write_private(path, Or::Device)?;
     let data = file.metadata()?;
-    if data.is_file() {
-        file.set_permissions(Permissions::from_mode(0o600))?;
+    if !data.is_file() || data.mode() & 0o077 == 0 {
+        return Ok(file);
     }
+    // Whoever could read it may have it open, and would read on.
+    if let Some(new) = regular::in_place_of(path, &data)? {
+        return Ok(new);
+    }
+    file.set_permissions(Permissions::from_mode(0o600))?;
     Ok(file)
 }
 

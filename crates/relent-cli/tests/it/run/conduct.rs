@@ -324,6 +324,28 @@ fn a_report_is_private_and_a_file() {
     assert!(outcome.stderr.contains("named pipe"), "{}", outcome.stderr);
 }
 
+/// Permissions are asked when a file is opened, and not again.
+#[test]
+fn who_has_a_report_open_already_does_not_read_the_new_one() {
+    let place = Place::new().file("old", "nothing\n").file("own", "nothing\n");
+    for (name, mode) in [("old", 0o644), ("own", 0o600)] {
+        fs::set_permissions(place.0.path().join(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    std::os::unix::fs::symlink("old", place.0.path().join("link")).unwrap();
+    for name in ["link", "own"] {
+        let mut open = fs::File::open(place.0.path().join(name)).unwrap();
+        assert_eq!(place.relent(&["run", "--report", name, "--", "true", "secret"]).code, Some(0));
+        let mut read = String::new();
+        open.read_to_string(&mut read).unwrap();
+        assert_eq!(read.contains("secret"), name == "own", "{name}: {read}");
+        assert!(place.0.read(name).contains("secret"), "{name}");
+    }
+    assert!(fs::symlink_metadata(place.0.path().join("link")).unwrap().is_symlink());
+    let mode = fs::metadata(place.0.path().join("old")).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    assert!(!place.0.names().iter().any(|name| name.starts_with(".relent-")), "{:?}", place.0.names());
+}
+
 #[test]
 fn nothing_that_others_wrote_is_obeyed() {
     let place = Place::new();
