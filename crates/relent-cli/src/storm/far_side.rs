@@ -8,11 +8,14 @@ use crate::{
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use relent::{
     Verdict,
+    duration::Human,
     wire::{self, RELENT_ATTEMPT},
 };
 use std::{
     io::{self, ErrorKind},
     net::{SocketAddr, ToSocketAddrs},
+    sync::mpsc,
+    thread,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use tokio::{
@@ -51,12 +54,12 @@ impl FarSide {
         FarSide { address, head: head("/", "localhost") }
     }
 
-    /// The server of a URL.
+    /// The server of a URL, whose name has to be known within a limit.
     ///
     /// # Errors
     ///
     /// It is no plain HTTP, or not on loopback.
-    pub(super) fn of_url(text: &str) -> Result<FarSide, Fault> {
+    pub(super) fn of_url(text: &str, limit: Duration) -> Result<FarSide, Fault> {
         let bad = |problem: String| {
             Fault::new(format!("--target {}: {problem}", redact::url(text)))
                 .hint("a storm is for a server of yours on this machine: http://localhost:8080/path")
@@ -67,10 +70,9 @@ impl FarSide {
             url.host_str().filter(|_| url.scheme() == "http").ok_or_else(|| bad("it is no plain HTTP".into()))?;
         let port = url.port().unwrap_or(80);
         let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let addresses: Vec<SocketAddr> = (bare, port)
-            .to_socket_addrs()
-            .map_err(|error| bad(format!("its name is not known ({})", plain(&error))))?
-            .collect();
+        let name = bare.to_owned();
+        let addresses = within(limit, move || Ok((name.as_str(), port).to_socket_addrs()?.collect()))
+            .map_err(|error| bad(format!("its name is not known ({})", plain(&error))))?;
         let first = addresses.first().copied().filter(|_| addresses.iter().all(|at| at.ip().is_loopback()));
         let address = first.ok_or_else(|| bad("its address is not on loopback".into()))?;
         let path = match url.query() {
@@ -94,6 +96,18 @@ impl FarSide {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         wire::verdict(answer.status, &answer.headers, now).map_or(Ok(()), |verdict| Err(Failed::Refused(verdict)))
     }
+}
+
+/// What a lookup finds, if it ends in time: the system asks a name server that is silent for longer than that, and cannot be told
+/// to stop.
+fn within(
+    limit: Duration,
+    look_up: impl FnOnce() -> io::Result<Vec<SocketAddr>> + Send + 'static,
+) -> io::Result<Vec<SocketAddr>> {
+    let (sender, receiver) = mpsc::channel();
+    thread::Builder::new().spawn(move || sender.send(look_up()))?;
+    let silent = |_| io::Error::new(ErrorKind::TimedOut, format!("no name server answers within {}", Human(limit)));
+    receiver.recv_timeout(limit).map_err(silent)?
 }
 
 fn head(path: &str, host: &str) -> String {
@@ -167,18 +181,31 @@ impl Answer {
 mod tests {
     use super::*;
 
+    const LONG: Duration = Duration::from_secs(60);
+
     #[test]
     fn only_loopback_is_stormed() {
-        let refused = |url: &str| FarSide::of_url(url).unwrap_err().to_json();
+        let refused = |url: &str| FarSide::of_url(url, LONG).unwrap_err().to_json();
         for url in ["http://192.0.2.1/", "http://10.0.0.1:80/x", "http://[2001:db8::1]/", "http://0.0.0.0:1/"] {
             assert!(refused(url).contains("its address is not on loopback"), "{url}: {}", refused(url));
         }
         assert!(refused("https://localhost/").contains("no plain HTTP"));
         assert!(refused("http://").contains("no URL"));
-        let far = FarSide::of_url("http://127.0.0.1:8080/health?deep=1").unwrap();
+        let far = FarSide::of_url("http://127.0.0.1:8080/health?deep=1", LONG).unwrap();
         assert!(far.head.starts_with("GET /health?deep=1 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n"), "{}", far.head);
-        assert!(FarSide::of_url("localhost:8080").unwrap().address.ip().is_loopback());
-        assert_eq!(FarSide::of_url("http://[::1]:9/").unwrap().address, "[::1]:9".parse().unwrap());
+        assert!(FarSide::of_url("localhost:8080", LONG).unwrap().address.ip().is_loopback());
+        assert_eq!(FarSide::of_url("http://[::1]:9/", LONG).unwrap().address, "[::1]:9".parse().unwrap());
+    }
+
+    #[test]
+    fn a_name_server_that_is_silent_holds_nobody_up() {
+        let (answer, silence) = mpsc::channel();
+        let late = within(Duration::from_millis(5), move || silence.recv().map_err(io::Error::other));
+        let late = late.unwrap_err();
+        assert_eq!(late.to_string(), "no name server answers within 5ms");
+        drop(answer);
+        let found = within(LONG, || Ok(vec![SocketAddr::from(([127, 0, 0, 1], 9))]));
+        assert_eq!(found.unwrap().len(), 1);
     }
 
     #[test]

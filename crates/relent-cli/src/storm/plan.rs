@@ -43,19 +43,20 @@ impl Plan {
     ///
     /// A policy or a protection makes no sense, or the target is not on loopback.
     pub(super) fn new(args: &Args) -> Result<Plan, Fault> {
-        let target = args.target.as_deref().map(FarSide::of_url).transpose()?;
-        if target.is_some() && args.protection.speaks_of_server() {
+        let is_target = args.target.is_some();
+        if is_target && args.protection.speaks_of_server() {
             return Err(Fault::new(
                 "--pacer and --admission protect the storm's own server, and --target names another",
             )
             .hint("leave --target out, or the two; --budget, --breaker and --limiter are the clients' own"));
         }
-        let capacity = args.capacity.or(target.is_none().then_some(CAPACITY));
-        let queue = args.queue.or(target.is_none().then_some(QUEUE));
+        let capacity = args.capacity.or((!is_target).then_some(CAPACITY));
+        let queue = args.queue.or((!is_target).then_some(QUEUE));
         let ideal = capacity.map_or(5.0, |capacity| f64::from(args.clients) / capacity);
         let usual = Duration::try_from_secs_f64(2.0 * ideal).unwrap_or(Duration::MAX);
         let limit = args.limit.unwrap_or(usual.clamp(Duration::from_secs(5), Duration::from_secs(300)));
-        let contenders = contenders(args, capacity, target.is_some())?;
+        let target = args.target.as_deref().map(|url| FarSide::of_url(url, limit)).transpose()?;
+        let contenders = contenders(args, capacity, is_target)?;
         if contenders.len() > MOST_POLICIES {
             return Err(Fault::new(format!("{} policies are too many for one storm", contenders.len()))
                 .hint(format!("up to {MOST_POLICIES} storm side by side; with protection each is there twice")));
