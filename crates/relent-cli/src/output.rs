@@ -2,7 +2,7 @@
 //!
 //! Rust opens `/dev/null` in the place of a standard output that is closed, before `main`, and takes one that refuses what
 //! is written for one that swallows it. So it is held still earlier by something that refuses ([`hold`]), which commands that
-//! inherit it notice, too, as they would without relent; and whoever writes here asks first ([`open`]).
+//! inherit it notice, too, as they would without relent; and whoever writes here asks first (`open`).
 
 use rustix::fs::{self, Mode, OFlags};
 use std::{
