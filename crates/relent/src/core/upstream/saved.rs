@@ -165,15 +165,18 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
     /// [loaded](Upstream::load), or has stayed the same. What it holds now is given back.
     ///
     /// ```
-    /// # use relent::{Outcome, Timestamp, Upstream, Verdict};
+    /// # use relent::{Outcome, Timestamp, Upstream, UpstreamAnswer, Verdict};
+    /// # use std::time::Duration;
     /// let (bank, now) = (Upstream::new("bank"), Timestamp::ZERO);
     /// let mut call = bank.call();
     /// assert!(call.go_at_once(now));
-    /// call.outcome(now, Outcome::Failure(Verdict::Transient), 0);
+    /// let failed = Outcome::Failure(Verdict::Transient);
+    /// call.outcome(now, failed, 0);
+    /// assert!(call.pay(now, failed, 0));
     /// let saved = call.save().unwrap();
     /// let mut later = bank.call();
     /// later.load(saved);
-    /// assert!(later.go_at_once(now));
+    /// assert_eq!(later.ask(now, 0, Duration::ZERO), UpstreamAnswer::Go);
     /// assert_eq!(bank.snapshot_at(now).calls, 1, "it is the same call");
     /// ```
     #[inline]
