@@ -3,6 +3,7 @@
 use super::{
     body::Body,
     client::Client,
+    coding,
     failure::{self, Broken, Failure},
     head,
     idle::{Patience, Pulse},
@@ -14,7 +15,7 @@ use super::{
     write_out::Seen,
 };
 use crate::{
-    escape::escape_bytes,
+    escape::escape,
     size::Size,
     talk::{Fault, TalkArgs},
 };
@@ -36,6 +37,8 @@ pub(super) struct Terms {
     pub(super) rules: Rules,
     /// Whether redirects are followed.
     pub(super) redirects: bool,
+    /// Whether encoded bodies are asked for, and undone.
+    pub(super) compressed: bool,
     /// Whether heads are printed with bodies.
     pub(super) include: bool,
     /// Whether a terminal shows what is printed.
@@ -192,9 +195,9 @@ pub(super) async fn accept(
     let Answer { response, hop, at } = judged(terms, answer, have)?;
     let location = redirect::location(response.status(), response.headers());
     let location = location.map(|to| (redirect::shown(&hop.url, &to), redirect::is_followable(&hop.url, &to)));
-    let encoding = response.headers().get(header::CONTENT_ENCODING).filter(|coding| *coding != "identity");
-    let encoding = encoding.filter(|_| !hop.headers.contains_key(header::ACCEPT_ENCODING));
-    let encoding = encoding.map(|coding| escape_bytes(coding.as_bytes()));
+    let encodings = coding::named(response.headers());
+    let is_asked_for = encodings.is_empty() || hop.headers.contains_key(header::ACCEPT_ENCODING);
+    let encoding = (!is_asked_for).then(|| escape(&encodings.join(", ")).into_owned());
     let success = Success { status: response.status(), location, had_all: false, encoding };
     if hop.method == Method::HEAD {
         received.sink.write_head(&head::printed(&response, terms.to_terminal))?;
@@ -267,6 +270,9 @@ async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken>
     head::tell(terms.talk, || head::sent(hop));
     let mut sending =
         line.client.for_hop(hop).request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
+    if terms.compressed && !hop.headers.contains_key(header::ACCEPT_ENCODING) {
+        sending = sending.header(header::ACCEPT_ENCODING, coding::ACCEPTED);
+    }
     let body = terms.request.body.as_ref().filter(|_| hop.has_body);
     let expects_one = [Method::POST, Method::PUT, Method::PATCH].contains(&hop.method);
     if body.map_or(expects_one, Body::is_empty) {
@@ -279,6 +285,7 @@ async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken>
     let connected = line.client.watch.is_connected();
     let way = failure::Way { url: &hop.url, is_redirected: hop.number > 0, connected, proxies: &line.client.proxies };
     match sent {
+        Some(Ok(response)) if terms.compressed => Ok(coding::undone(response)),
         Some(Ok(response)) => Ok(response),
         Some(Err(error)) => Err(failure::before_head(&error, &way)),
         None => Err(failure::silent(terms.patience, &way)),

@@ -38,7 +38,6 @@ pub(super) struct Recipe {
     beside: Beside,
     http1: bool,
     http2: bool,
-    compressed: bool,
     unix_socket: Option<PathBuf>,
     connect_timeout: Duration,
     proxies: Proxies,
@@ -54,7 +53,7 @@ pub(super) fn recipe(args: &Args, request: &Request) -> Result<Recipe, Fault> {
         .map_err(|bad| Fault::new(format!("--connect-timeout: {bad}")).hint(bad.hint()))?;
     let (proxies, resolver) = (Proxies::resolve(args)?, Resolver::new(&args.resolve)?);
     proxies.to(url)?;
-    let (http2, compressed, unix_socket) = (args.http2, args.compressed, args.unix_socket.clone());
+    let (http2, unix_socket) = (args.http2, args.unix_socket.clone());
     let tls = tls::config(args, args.cert.as_deref(), http1, url, &proxies)?;
     let bare = args.cert.as_ref().map(|_| tls::config(args, None, http1, url, &proxies)).transpose()?;
     if bare.is_some() && proxies.to(url)?.is_some_and(|proxy| proxy.scheme() == "https") {
@@ -64,7 +63,7 @@ pub(super) fn recipe(args: &Args, request: &Request) -> Result<Recipe, Fault> {
         .hint("--noproxy HOST goes there without it"));
     }
     let (home, beside) = (url.origin(), Beside::start()?);
-    Ok(Recipe { tls, bare, home, beside, http1, http2, compressed, unix_socket, connect_timeout, proxies, resolver })
+    Ok(Recipe { tls, bare, home, beside, http1, http2, unix_socket, connect_timeout, proxies, resolver })
 }
 
 impl Recipe {
@@ -87,8 +86,6 @@ impl Recipe {
             // Redirects are followed by `attempt`, which knows what may be sent on.
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
-            .gzip(self.compressed)
-            .brotli(self.compressed)
             .http1_max_headers(MOST_HEADERS)
             .http2_max_header_list_size(MOST_HEADER_BYTES)
             .no_proxy()

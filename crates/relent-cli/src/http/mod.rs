@@ -9,6 +9,7 @@ mod attempt;
 mod beside;
 mod body;
 mod client;
+mod coding;
 mod engine;
 mod exit;
 mod failure;
@@ -108,6 +109,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
             request,
             rules,
             redirects: args.location,
+            compressed: args.compressed,
             include: args.include,
             to_terminal: output.is_terminal(),
             max_size: match &args.max_size {

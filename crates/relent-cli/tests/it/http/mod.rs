@@ -9,6 +9,7 @@ mod conduct;
 mod crash;
 mod curl;
 mod download;
+mod encodings;
 mod floods;
 mod frames;
 mod goaway;

@@ -1,0 +1,204 @@
+//! Encodings of bodies (RFC 9110, 8.4), undone as the bodies come: with `--compressed`, and no others.
+//!
+//! All header lines together are one list, in the order in which the encodings were applied, and all members of gzip are one
+//! body (RFC 1952, 2.2). What is unpacked is handed on a piece at a time, so that memory stays small.
+
+use async_compression::tokio::bufread::{BrotliDecoder, GzipDecoder};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, header};
+use http_body::Frame;
+use reqwest::Response;
+use std::{
+    error::Error,
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+use tokio::{
+    io::{AsyncBufRead, AsyncRead, BufReader, ReadBuf},
+    task::coop,
+};
+
+/// What is asked for.
+pub(super) const ACCEPTED: HeaderValue = HeaderValue::from_static("gzip, br");
+
+/// The most that are undone. Each can make a small body a thousand times as large.
+const MOST: usize = 5;
+
+/// How much is unpacked at a time. Whoever runs beside is heard after a hundred of them or so, even if each holds as many empty
+/// members as fit into it.
+const CHUNK: usize = 4 << 10;
+
+/// What was done to a body, as its head says; nothing, if it came as it is.
+pub(super) fn named(head: &HeaderMap) -> Vec<String> {
+    let lines = head.get_all(header::CONTENT_ENCODING).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
+    let all: Vec<String> =
+        lines.flat_map(|line| line.split(',').map(|name| name.trim().to_owned()).collect::<Vec<_>>()).collect();
+    all.into_iter().filter(|name| !name.is_empty() && !name.eq_ignore_ascii_case("identity")).collect()
+}
+
+/// The response with its body as it was before it was encoded; the same one if there is an encoding that is not known.
+pub(super) fn undone(response: Response) -> Response {
+    let codings: Option<Vec<Coding>> = named(response.headers()).iter().map(|name| Coding::of(name)).collect();
+    let Some(codings) = codings.filter(|codings| (1..=MOST).contains(&codings.len())) else { return response };
+    let (mut parts, body) = http::Response::<reqwest::Body>::from(response).into_parts();
+    // They are those of what is gone now.
+    parts.headers.remove(header::CONTENT_ENCODING);
+    parts.headers.remove(header::CONTENT_LENGTH);
+    let coded: Reader = Box::pin(Frames { body, piece: Bytes::new(), is_over: false });
+    let plain = codings.iter().rev().fold(coded, |reader, coding| coding.undo(reader));
+    Response::from(http::Response::from_parts(parts, reqwest::Body::wrap(Plain(plain))))
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Coding {
+    Gzip,
+    Brotli,
+}
+
+type Reader = Pin<Box<dyn AsyncBufRead + Send + Sync>>;
+
+impl Coding {
+    fn of(name: &str) -> Option<Coding> {
+        match name.to_ascii_lowercase().as_str() {
+            "gzip" | "x-gzip" => Some(Coding::Gzip),
+            "br" => Some(Coding::Brotli),
+            _ => None,
+        }
+    }
+
+    fn undo(self, coded: Reader) -> Reader {
+        let decoder = match self {
+            Coding::Gzip => {
+                let mut decoder = GzipDecoder::new(coded);
+                decoder.multiple_members(true);
+                Decoder::Gzip(decoder)
+            }
+            Coding::Brotli => Decoder::Brotli(BrotliDecoder::new(coded)),
+        };
+        Box::pin(BufReader::with_capacity(CHUNK, Layer { decoder, has_begun: false, is_over: false }))
+    }
+}
+
+enum Decoder {
+    Gzip(GzipDecoder<Reader>),
+    Brotli(BrotliDecoder<Reader>),
+}
+
+impl Decoder {
+    fn coded(&mut self) -> Pin<&mut dyn AsyncBufRead> {
+        match self {
+            Decoder::Gzip(decoder) => decoder.get_mut().as_mut(),
+            Decoder::Brotli(decoder) => decoder.get_mut().as_mut(),
+        }
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Decoder::Gzip(decoder) => Pin::new(decoder).poll_read(context, into),
+            Decoder::Brotli(decoder) => Pin::new(decoder).poll_read(context, into),
+        }
+    }
+}
+
+/// One encoding undone. It pauses now and then: what is unpacked may be nothing for as long as a server likes.
+struct Layer {
+    decoder: Decoder,
+    has_begun: bool,
+    is_over: bool,
+}
+
+impl AsyncRead for Layer {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.is_over {
+            return Poll::Ready(Ok(()));
+        }
+        let pause = ready!(coop::poll_proceed(context));
+        if !self.has_begun {
+            // Nothing is nothing, whatever was done to it.
+            self.is_over = ready!(self.decoder.coded().poll_fill_buf(context))?.is_empty();
+            self.has_begun = true;
+            if self.is_over {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        let before = into.filled().len();
+        ready!(self.decoder.poll_read(context, into))?;
+        pause.made_progress();
+        if into.filled().len() == before {
+            if !ready!(self.decoder.coded().poll_fill_buf(context))?.is_empty() {
+                let error = io::Error::new(io::ErrorKind::InvalidData, "something follows its end");
+                return Poll::Ready(Err(error));
+            }
+            self.is_over = true;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// A body as it came.
+struct Frames {
+    body: reqwest::Body,
+    piece: Bytes,
+    is_over: bool,
+}
+
+impl AsyncBufRead for Frames {
+    fn poll_fill_buf(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
+        let frames = self.get_mut();
+        let pause = ready!(coop::poll_proceed(context));
+        while frames.piece.is_empty() && !frames.is_over {
+            match ready!(http_body::Body::poll_frame(Pin::new(&mut frames.body), context)) {
+                Some(Ok(frame)) => frames.piece = frame.into_data().unwrap_or_default(),
+                Some(Err(error)) => return Poll::Ready(Err(io::Error::new(kind(&error), error))),
+                None => frames.is_over = true,
+            }
+        }
+        pause.made_progress();
+        Poll::Ready(Ok(&frames.piece[..frames.piece.len().min(CHUNK)]))
+    }
+
+    fn consume(self: Pin<&mut Self>, amount: usize) {
+        let _ = self.get_mut().piece.split_to(amount);
+    }
+}
+
+/// Of the error of input and output that is behind it.
+fn kind(error: &reqwest::Error) -> io::ErrorKind {
+    let mut behind: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = behind {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return error.kind();
+        }
+        behind = error.source();
+    }
+    io::ErrorKind::Other
+}
+
+impl AsyncRead for Frames {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let piece = ready!(self.as_mut().poll_fill_buf(context))?;
+        let amount = piece.len().min(into.remaining());
+        into.put_slice(&piece[..amount]);
+        self.consume(amount);
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// A body as it was.
+struct Plain(Reader);
+
+impl http_body::Body for Plain {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let piece = match ready!(self.0.as_mut().poll_fill_buf(context)) {
+            Ok([]) => return Poll::Ready(None),
+            Ok(piece) => Bytes::copy_from_slice(piece),
+            Err(error) => return Poll::Ready(Some(Err(error))),
+        };
+        self.0.as_mut().consume(piece.len());
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+}

@@ -1,0 +1,112 @@
+//! Encoded bodies: all that was packed is unpacked, or it is said that it was not.
+
+use super::{
+    bombs::{MOST_KIB, peak},
+    expect, http,
+    server::{Reply, Server},
+};
+use std::{
+    io::{Read, Write},
+    net::TcpListener,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+const BROTLI: &[u8] = b"\x0b\x02\x80hello\x03";
+
+fn gzip(plain: &[u8]) -> Vec<u8> {
+    let mut packer = Command::new("gzip").arg("-nc").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    packer.stdin.take().unwrap().write_all(plain).unwrap();
+    packer.wait_with_output().unwrap().stdout
+}
+
+/// What comes of such a body with `--compressed`.
+fn unpacked(headers: &[&str], body: impl AsRef<[u8]>) -> super::Outcome {
+    let server = Server::new(vec![Reply::new(200, headers, body)]);
+    http(&["--compressed", &server.url("/")])
+}
+
+#[test]
+fn all_members_are_one_body() {
+    let members = [gzip(b"first "), gzip(b""), gzip(b"second"), gzip(&vec![b'x'; 300_000])].concat();
+    let whole = format!("first second{}", "x".repeat(300_000));
+    expect(&unpacked(&["Content-Encoding: gzip"], &members), 0, &whole, "");
+    // Wherever it is cut into pieces on its way.
+    for cut in (1..60).step_by(6) {
+        let reply = Reply::new(200, &["Content-Encoding: gzip"], &members).paused(members.len() - cut, Duration::ZERO);
+        expect(&http(&["--compressed", &Server::new(vec![reply]).url("/")]), 0, &whole, "");
+    }
+}
+
+#[test]
+fn a_member_that_is_cut_off_is_asked_for_again() {
+    let (whole, second) = ([gzip(b"one"), gzip(b"two")].concat(), gzip(b"two").len());
+    for missing in [1, 8, second - 12, second - 3] {
+        let short = Reply::new(200, &["Content-Encoding: gzip"], &whole[..whole.len() - missing]);
+        let server = Server::new(vec![short, Reply::new(200, &["Content-Encoding: gzip"], &whole)]);
+        expect(&http(&["-q", "--compressed", &server.url("/")]), 0, "onetwo", "");
+        assert_eq!(server.count(), 2, "without the last {missing}");
+    }
+}
+
+#[test]
+fn what_follows_the_end_is_not_lost_without_a_word() {
+    for (encoding, body) in [("gzip", [&gzip(b"one")[..], b"EVIL"].concat()), ("br", [BROTLI, b"EVIL"].concat())] {
+        let outcome = unpacked(&[&format!("Content-Encoding: {encoding}")], body);
+        assert!(matches!(outcome.code, Some(1 | 3)) && outcome.stdout.is_empty(), "{encoding}: {outcome:?}");
+        assert!(outcome.stderr.contains("the body cannot be decoded"), "{encoding}: {outcome:?}");
+    }
+}
+
+#[test]
+fn encodings_are_undone_from_the_last_to_the_first() {
+    let twice = gzip(&gzip(b"hello"));
+    expect(&unpacked(&["Content-Encoding: gzip", "Content-Encoding: gzip"], &twice), 0, "hello", "");
+    expect(&unpacked(&["Content-Encoding: gzip,identity , GZIP"], &twice), 0, "hello", "");
+    expect(&unpacked(&["Content-Encoding: br", "Content-Encoding: x-gzip"], gzip(BROTLI)), 0, "hello", "");
+    let wrong = unpacked(&["Content-Encoding: gzip, br"], gzip(BROTLI));
+    assert!(wrong.code != Some(0) && wrong.stdout.is_empty(), "{wrong:?}");
+}
+
+#[test]
+fn what_is_not_undone_is_said() {
+    let note = |what: &str| format!("note: the body is encoded ({what}), which was not asked for\n");
+    expect(&unpacked(&["Content-Encoding: gzip, zstd"], "as it is"), 0, "as it is", &note("gzip, zstd"));
+    let lines = ["Content-Encoding: zstd", "Content-Encoding: gzip"];
+    expect(&unpacked(&lines, "as it is"), 0, "as it is", &note("zstd, gzip"));
+    let six = ["gzip"; 6].join(", ");
+    expect(&unpacked(&[&format!("Content-Encoding: {six}")], "as it is"), 0, "as it is", &note(&six));
+}
+
+#[test]
+fn nothing_is_nothing_however_it_was_packed() {
+    for encoding in ["gzip", "br", "gzip, gzip"] {
+        expect(&unpacked(&[&format!("Content-Encoding: {encoding}")], ""), 0, "", "");
+    }
+}
+
+/// Bodies that go on for ever and are nothing, and a body that is nothing but five times packed: there is time for limits.
+#[test]
+fn an_end_comes_however_much_of_nothing_does() {
+    let empty = gzip(b"").repeat(3000);
+    let packed = (0..4).fold(gzip(b"").repeat(100_000), |plain, _| gzip(&plain));
+    let five = ["gzip"; 5].join(", ");
+    for (encoding, begin, again) in [("gzip", vec![], empty), (five.as_str(), packed.clone(), packed)] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nConnection: close\r\n\r\n");
+        thread::spawn(move || {
+            for mut stream in listener.incoming().map_while(Result::ok) {
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&begin));
+                while stream.write_all(&again).is_ok() {}
+            }
+        });
+        let began = Instant::now();
+        let (code, stderr, memory) = peak(&["--compressed", "--timeout=1s", &url]);
+        assert_eq!(code, Some(124), "{encoding}: {stderr}");
+        assert!(began.elapsed() < Duration::from_secs(8), "{encoding}: {:?}", began.elapsed());
+        assert!((1..MOST_KIB).contains(&memory), "{encoding}: {memory} KiB");
+    }
+}
