@@ -55,6 +55,8 @@ mod guard;
 mod http_request;
 mod kept;
 mod missed;
+#[cfg(any(feature = "tracing", feature = "metrics"))]
+mod observed;
 mod one_flight;
 mod peeked;
 mod repeat;

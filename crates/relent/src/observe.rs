@@ -49,6 +49,7 @@ mod figures;
 mod seen;
 #[cfg(feature = "tracing")]
 mod spans;
+mod told;
 
 use self::seen::Seen;
 pub(crate) use self::seen::is_anybody_there;
@@ -92,8 +93,8 @@ pub const SECONDS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2
 #[derive(Clone, Copy, Debug)]
 #[must_use = "a retrier does nothing until it is given an operation"]
 pub struct Observed<W = Always, N = Silent, S = SystemTimer> {
-    retrier: Retrier<W, N, S>,
-    policy: &'static str,
+    pub(crate) retrier: Retrier<W, N, S>,
+    pub(crate) policy: &'static str,
 }
 
 impl Policy {
@@ -299,17 +300,4 @@ where
     let mut op = |nth| seen.attempt(op(nth));
     let result = seen.within(run::go_on(policy, &mut hooks, None, &mut op, guard)).await;
     seen.end(&hooks.setting, result)
-}
-
-#[cfg(feature = "tower")]
-impl<W, N, S> Observed<W, N, S> {
-    /// [`Retrier::layer`], seen. An answer that is a failure is one in logs and figures too, though it is handed over.
-    ///
-    /// ```
-    /// let layer = relent::Policy::default().observe("read").layer();
-    /// # let _ = layer;
-    /// ```
-    pub fn layer(self) -> crate::layer::RetryLayer<Retrier<W, N, S>> {
-        self.retrier.layer().observed(self.policy)
-    }
 }

@@ -1,36 +1,9 @@
 //! Impossible scenarios, and what is wrong with them.
 
 use super::{Access, Arrivals, Network, Rate, Windows};
-use super::{Contender, Picture, RetryAfter, Scenario, Service, TroubleKind, World};
+use super::{Contender, Picture, Problem, RetryAfter, Scenario, Service, TroubleKind, World};
 use relent::{Curve, Jitter, Policy, duration::Human};
-use std::{collections::BTreeSet, error::Error, fmt, ops::Range, time::Duration};
-
-/// Why a scenario cannot be simulated.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The key that is wrong, as scenario files write it: `server.capacity`.
-    pub key: String,
-    /// What is wrong with it.
-    pub problem: String,
-    /// What to do.
-    pub hint: String,
-    /// Where it stands in the scenario file, in bytes.
-    pub span: Option<Range<usize>>,
-}
-
-impl Problem {
-    pub(crate) fn new(key: impl Into<String>, problem: impl Into<String>, hint: impl Into<String>) -> Problem {
-        Problem { key: key.into(), problem: problem.into(), hint: hint.into(), span: None }
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.problem)
-    }
-}
-
-impl Error for Problem {}
+use std::{collections::BTreeSet, time::Duration};
 
 /// The most clients whose names fit.
 const MOST_CLIENTS: f64 = u32::MAX as f64;

@@ -12,11 +12,13 @@ mod figure;
 mod file;
 mod layers;
 mod network;
+mod newcomers;
 mod optimistic_writers;
 mod pictures;
 mod population;
 mod population_file;
 pub mod presets;
+mod problem;
 mod protection;
 mod protection_file;
 mod service;
@@ -28,15 +30,16 @@ pub use self::{
     assertion::{Assertion, Subject},
     chain::Layer,
     channel::{Access, Batch, Ethernet, Saturated, Windows},
-    check::Problem,
     engine::Engine,
     figure::Figure,
     layers::Layers,
     network::Network,
+    newcomers::Newcomers,
     optimistic_writers::OptimisticWriters,
     pictures::{Picture, Pictures},
     population::{Part, Population},
-    protection::{Newcomers, Protection},
+    problem::Problem,
+    protection::Protection,
     service::{RateLimit, RetryAfter, Server, Service, Trouble, TroubleKind, Writes},
 };
 

@@ -1,10 +1,8 @@
 //! What protects the far side: machines of relent's own, at the server and at its clients.
 
-use super::Service;
 use relent::{
     AdmissionSettings, BreakerSettings, BudgetSettings, HedgeSettings, LimitSettings, PacerSettings, Upstream,
 };
-use std::time::Duration;
 
 /// The machines that protect the far side from the clients of one contender. They are relent's own, and they are all off
 /// unless said.
@@ -60,28 +58,5 @@ impl Protection {
             upstream = upstream.hedge(hedge.hedge().ok()?);
         }
         self.has_upstream().then_some(upstream)
-    }
-}
-
-/// New clients who call while a herd comes back.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Newcomers {
-    /// How many a second, at random.
-    pub rate: f64,
-    /// For how long they come.
-    pub until: Duration,
-}
-
-impl Service {
-    /// How many processes the clients are in: each has an upstream of its own. Clients of a herd are one each, calls of a
-    /// stream are all of one, unless told.
-    pub fn processes(&self) -> u64 {
-        let usual = if self.is_open() { 1 } else { self.clients() as u64 };
-        self.processes.unwrap_or(usual).max(1)
-    }
-
-    /// Clients of the herd and newcomers, or calls expected of a stream.
-    pub fn clients(&self) -> f64 {
-        self.arrivals.clients() + self.newcomers.map_or(0.0, |newcomers| newcomers.rate * newcomers.until.as_secs_f64())
     }
 }

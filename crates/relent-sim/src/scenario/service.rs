@@ -216,3 +216,17 @@ impl Service {
         self.troubles.iter().map(Trouble::ends_ns).chain(rush.map(|end| (end * 1e9) as u64)).max()
     }
 }
+
+impl Service {
+    /// How many processes the clients are in: each has an upstream of its own. Clients of a herd are one each, calls of a
+    /// stream are all of one, unless told.
+    pub fn processes(&self) -> u64 {
+        let usual = if self.is_open() { 1 } else { self.clients() as u64 };
+        self.processes.unwrap_or(usual).max(1)
+    }
+
+    /// Clients of the herd and newcomers, or calls expected of a stream.
+    pub fn clients(&self) -> f64 {
+        self.arrivals.clients() + self.newcomers.map_or(0.0, |newcomers| newcomers.rate * newcomers.until.as_secs_f64())
+    }
+}

@@ -1,6 +1,6 @@
 //! What is told to `metrics`.
 
-use super::seen::{End, Seen};
+use super::told::{End, Names};
 #[cfg(feature = "tower")]
 use crate::core::admission::refusal::Rule;
 use crate::{BreakerState, UpstreamChange, UpstreamSnapshot};
@@ -17,12 +17,12 @@ pub(super) fn is_recording() -> bool {
     with_recorder(|recorder| size_of_val(recorder) > 0 || (&raw const *recorder).cast::<()>().addr() < NOWHERE)
 }
 
-fn labels(seen: &Seen) -> Vec<Label> {
-    vec![Label::new("upstream", upstream_of(seen)), Label::from_static_parts("policy", seen.policy)]
+fn labels(names: &Names) -> Vec<Label> {
+    vec![Label::new("upstream", upstream_of(names)), Label::from_static_parts("policy", names.policy)]
 }
 
-fn upstream_of(seen: &Seen) -> SharedString {
-    SharedString::from_shared(seen.upstream.clone())
+fn upstream_of(names: &Names) -> SharedString {
+    SharedString::from_shared(names.upstream.clone())
 }
 
 fn count(name: &'static str, labels: Vec<Label>, by: u32) {
@@ -40,38 +40,38 @@ fn set(name: &'static str, upstream: SharedString, value: f64) {
     with_recorder(|recorder| recorder.register_gauge(&key, &META).set(value));
 }
 
-pub(super) fn attempts(seen: &Seen, verdict: &'static str, by: u32) {
-    let mut labels = labels(seen);
+pub(super) fn attempts(names: &Names, verdict: &'static str, by: u32) {
+    let mut labels = labels(names);
     labels.push(Label::from_static_parts("verdict", verdict));
     count("relent_attempts_total", labels, by);
 }
 
-pub(super) fn retried(seen: &Seen) {
-    count("relent_retries_total", labels(seen), 1);
+pub(super) fn retried(names: &Names) {
+    count("relent_retries_total", labels(names), 1);
 }
 
-pub(super) fn ended(seen: &Seen, end: &End, waited: Duration, elapsed: Duration) {
+pub(super) fn ended(names: &Names, end: &End, waited: Duration, elapsed: Duration) {
     describe();
-    let mut all = labels(seen);
+    let mut all = labels(names);
     all.push(Label::from_static_parts("outcome", end.outcome));
     all.push(Label::from_static_parts("reason", end.reason));
     count("relent_calls_total", all, 1);
     if end.outcome != "dropped" {
-        record("relent_call_attempts", labels(seen), end.attempts.into());
-        record("relent_call_delay_seconds", labels(seen), waited.as_secs_f64());
-        record("relent_call_elapsed_seconds", labels(seen), elapsed.as_secs_f64());
+        record("relent_call_attempts", labels(names), end.attempts.into());
+        record("relent_call_delay_seconds", labels(names), waited.as_secs_f64());
+        record("relent_call_elapsed_seconds", labels(names), elapsed.as_secs_f64());
     }
 }
 
-pub(super) fn upstream(seen: &Seen, now: &UpstreamSnapshot) {
+pub(super) fn upstream(names: &Names, now: &UpstreamSnapshot) {
     if let Some(balance) = now.balance {
-        set("relent_budget_balance", upstream_of(seen), balance);
+        set("relent_budget_balance", upstream_of(names), balance);
     }
     if let Some(breaker) = &now.breaker {
-        set("relent_breaker_state", upstream_of(seen), number(breaker.state));
+        set("relent_breaker_state", upstream_of(names), number(breaker.state));
     }
     if let Some(limit) = now.limit.as_ref().and_then(|limit| limit.rate.or(limit.limit)) {
-        set("relent_limiter_limit", upstream_of(seen), limit);
+        set("relent_limiter_limit", upstream_of(names), limit);
     }
 }
 

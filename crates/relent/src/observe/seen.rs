@@ -1,9 +1,10 @@
 //! What is seen of one call, wherever it is told.
 
-#[cfg(feature = "metrics")]
-use super::figures;
 #[cfg(feature = "tracing")]
 use super::spans;
+use super::told::End;
+#[cfg(feature = "metrics")]
+use super::{figures, told::Names};
 use crate::{Cause, Error, Event, Reason, Setting, Timer, Timestamp, Verdict, guard::Guard, run::SEAL};
 use core::{
     fmt::Display,
@@ -12,8 +13,6 @@ use core::{
     sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
     time::Duration,
 };
-#[cfg(feature = "metrics")]
-use std::sync::Arc;
 
 /// Whether anybody listens or records.
 pub(crate) fn is_anybody_there() -> bool {
@@ -31,10 +30,7 @@ pub(crate) fn is_anybody_there() -> bool {
 /// One call. Whatever becomes of it is told once, at the latest when it is dropped.
 pub(super) struct Seen {
     #[cfg(feature = "metrics")]
-    pub(super) policy: &'static str,
-    /// Empty if there is none.
-    #[cfg(feature = "metrics")]
-    pub(super) upstream: Arc<str>,
+    names: Names,
     began: Timestamp,
     started: AtomicU32,
     succeeded: AtomicU32,
@@ -48,14 +44,6 @@ pub(super) struct Seen {
     span: tracing::Span,
 }
 
-/// How a call ended, for those who are told.
-pub(super) struct End {
-    pub(super) outcome: &'static str,
-    /// Empty but for failures.
-    pub(super) reason: &'static str,
-    pub(super) attempts: u32,
-}
-
 impl Seen {
     pub(super) fn begin<S: Setting>(policy: &'static str, setting: &S) -> Seen {
         let guard = setting.guard(SEAL);
@@ -64,9 +52,7 @@ impl Seen {
             #[cfg(feature = "tracing")]
             span: spans::call(policy, upstream),
             #[cfg(feature = "metrics")]
-            policy,
-            #[cfg(feature = "metrics")]
-            upstream: upstream.into(),
+            names: Names { policy, upstream: upstream.into() },
             began: setting.timer(SEAL).now(),
             started: AtomicU32::new(0),
             succeeded: AtomicU32::new(0),
@@ -135,7 +121,7 @@ impl Seen {
         #[cfg(feature = "tracing")]
         spans::retried(event);
         #[cfg(feature = "metrics")]
-        figures::retried(self);
+        figures::retried(&self.names);
     }
 
     fn has_timed_out(&self) {
@@ -158,7 +144,7 @@ impl Seen {
         self.tell_end(outcome, reason, now.since(self.began));
         #[cfg(feature = "metrics")]
         if let Some(upstream) = setting.guard(SEAL).upstream(SEAL) {
-            figures::upstream(self, &upstream.snapshot_at(now));
+            figures::upstream(&self.names, &upstream.snapshot_at(now));
         }
         result
     }
@@ -176,7 +162,7 @@ impl Seen {
         #[cfg(feature = "tracing")]
         spans::ended(&self.span, &end);
         #[cfg(feature = "metrics")]
-        figures::ended(self, &end, Duration::from_nanos(self.waited.load(Relaxed)), elapsed);
+        figures::ended(&self.names, &end, Duration::from_nanos(self.waited.load(Relaxed)), elapsed);
         #[cfg(not(feature = "metrics"))]
         let _ = elapsed;
     }
@@ -184,7 +170,7 @@ impl Seen {
     fn count_attempts(&self, verdict: &'static str, attempts: u32) {
         #[cfg(feature = "metrics")]
         if attempts > 0 {
-            figures::attempts(self, verdict, attempts);
+            figures::attempts(&self.names, verdict, attempts);
         }
         #[cfg(not(feature = "metrics"))]
         let _ = (verdict, attempts);

@@ -1,6 +1,6 @@
 //! What is told to `tracing`.
 
-use super::seen::End;
+use super::told::End;
 use crate::{Event, UpstreamChange, duration::Human};
 use core::fmt::Display;
 use tracing::{Level, Span, field};

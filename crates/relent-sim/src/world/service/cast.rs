@@ -1,11 +1,6 @@
 //! Who of the clients is of which population, what is theirs, and when they come.
 
-use super::{
-    clients::Clients,
-    clients::Failure,
-    clients::Single,
-    predict::{Manners, Starts},
-};
+use super::{clients::Clients, clients::Failure, clients::Single, manners::Manners, starts::Starts};
 use crate::{
     engine::{draws::Draws, task::Task, travel::Ways},
     scenario::{Arrivals, Contender, Part, Population, Protection, Service},

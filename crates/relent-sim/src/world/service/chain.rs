@@ -6,7 +6,9 @@
 
 use super::{
     door::Door,
-    predict::{MOST_INSIDE, Manners, Starts},
+    manners::Manners,
+    predict::MOST_INSIDE,
+    starts::Starts,
     work::{Line, Work},
 };
 use crate::{

@@ -5,7 +5,8 @@ use super::{
     cast::{Cast, Mixed},
     clients::{Clients, Failure, Layered, Single},
     door::Door,
-    predict::{MOST_INSIDE, Starts},
+    predict::MOST_INSIDE,
+    starts::Starts,
     work::Work,
 };
 use crate::{

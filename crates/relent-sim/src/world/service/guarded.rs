@@ -11,7 +11,8 @@ use super::{
     door::Door,
     held::{All, Fate, Flight, Hold, TOGETHER, near},
     players::{Players, can_be_played, common_way, foresees, upstream_of_one},
-    predict::{MOST_INSIDE, Starts},
+    predict::MOST_INSIDE,
+    starts::Starts,
     work::{Line, Work},
 };
 use crate::{

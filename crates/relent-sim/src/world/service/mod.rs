@@ -13,8 +13,10 @@ pub(crate) mod door;
 pub(crate) mod gate;
 pub(crate) mod guarded;
 mod held;
+pub(crate) mod manners;
 mod players;
-pub(crate) mod predict;
+mod predict;
+mod starts;
 pub(crate) mod work;
 
 use crate::{

@@ -4,23 +4,21 @@ use super::{
     cast::{Cast, Mixed},
     clients::{Clients, Failure, Layered, Single},
     door::Door,
+    starts::Starts,
     work::{Line, Work},
 };
 use crate::{
     engine::{
         calendar::{Event, Queue},
         control::{TICK, most_attempts, past},
-        draws::{Draws, Purpose},
+        draws::Purpose,
         task::Task,
     },
     outcome::run::Run,
-    scenario::{Arrivals, Newcomers, Rate, Service},
+    scenario::Arrivals,
     world::{meter::Judge, meters::Meters},
 };
-use relent::{
-    Decision, Policy, Reason, Timestamp, Verdict,
-    rng::{scale, unit},
-};
+use relent::{Decision, Reason, Timestamp, Verdict};
 
 /// Runs the scenario with this queue of events.
 pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
@@ -39,114 +37,6 @@ pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
     let clients = Single::new(policy, task.draws, starts.len());
     let world = World::<_, _, false>::new(task, queue, clients, cast, starts);
     if world.is_plain() { World::<_, _, true>::from(world).run() } else { world.run() }
-}
-
-/// When each client's call begins.
-pub(crate) enum Starts {
-    Herd {
-        clients: u64,
-        window: u64,
-        draws: Draws,
-    },
-    Open(Vec<u64>),
-    /// A herd, and those who come while it comes back.
-    Joined {
-        clients: u64,
-        window: u64,
-        draws: Draws,
-        newcomers: Vec<u64>,
-    },
-}
-
-impl Starts {
-    pub(crate) fn new(service: &Service, draws: Draws) -> Starts {
-        match &service.arrivals {
-            Arrivals::Herd { clients, window } => {
-                let (clients, window) = (*clients, crate::time::nanos(*window));
-                match service.newcomers {
-                    None => Starts::Herd { clients, window, draws },
-                    Some(Newcomers { rate, until }) => {
-                        let newcomers = Rate::constant(rate).times(until, true, &draws.apart(1));
-                        Starts::Joined { clients, window, draws, newcomers }
-                    }
-                }
-            }
-            Arrivals::Open { rate, poisson, until } => Starts::Open(rate.times(*until, *poisson, &draws)),
-        }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Starts::Herd { clients, .. } => *clients as usize,
-            Starts::Open(times) => times.len(),
-            Starts::Joined { clients, newcomers, .. } => *clients as usize + newcomers.len(),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn of(&self, client: u32) -> u64 {
-        match self {
-            Starts::Herd { window: 0, .. } => 0,
-            Starts::Herd { window, draws, .. } => scale(draws.world(u64::from(client), 0, Purpose::Start), *window),
-            Starts::Open(times) => times[client as usize],
-            Starts::Joined { clients, newcomers, .. } if u64::from(client) >= *clients => {
-                newcomers[client as usize - *clients as usize]
-            }
-            Starts::Joined { window, draws, .. } => scale(draws.world(u64::from(client), 0, Purpose::Start), *window),
-        }
-    }
-
-    /// Whether others join the herd.
-    #[inline]
-    pub(crate) const fn is_joined(&self) -> bool {
-        matches!(self, Starts::Joined { .. })
-    }
-
-    /// Whether it is one of those others.
-    #[inline]
-    pub(crate) fn is_newcomer(&self, client: u32) -> bool {
-        matches!(self, Starts::Joined { clients, .. } if u64::from(client) >= *clients)
-    }
-}
-
-/// What is fixed about the clients of a run.
-pub(crate) struct Manners {
-    pub(crate) timeout: u64,
-    writes: Option<(f64, bool, f64)>,
-    leaving: f64,
-}
-
-impl Manners {
-    pub(crate) fn new(service: &Service, policy: &Policy) -> Manners {
-        let own = policy.settings().attempt_timeout.map_or(u64::MAX, crate::time::nanos);
-        Manners {
-            timeout: service.timeout.map_or(u64::MAX, crate::time::nanos).min(own),
-            writes: service.writes.map(|writes| (writes.share, writes.retried, writes.cost)),
-            leaving: service.leaving,
-        }
-    }
-
-    /// Whether clients wait for ever, only read, and all come back.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.timeout == u64::MAX && self.writes.is_none() && self.leaving == 0.0
-    }
-
-    /// The work of a client's call in units of a read's, and whether it may be repeated.
-    #[inline]
-    pub(crate) fn of(&self, draws: &Draws, client: u32) -> (f64, bool) {
-        match self.writes {
-            Some((share, retried, cost)) if unit(draws.world(u64::from(client), 0, Purpose::Writes)) < share => {
-                (cost, retried)
-            }
-            _ => (1.0, true),
-        }
-    }
-
-    /// Whether a client whose first attempt failed stays away for good, whatever its policy.
-    #[inline]
-    pub(crate) fn leaves(&self, draws: &Draws, client: u32, failures: u32) -> bool {
-        self.leaving > 0.0 && failures == 0 && unit(draws.world(u64::from(client), 0, Purpose::Leaves)) < self.leaving
-    }
 }
 
 /// `PLAIN` is a world in which much of what could happen does not: a herd, a constant network, no end of patience, a
