@@ -13,14 +13,9 @@ use std::{
 
 const CRATES: &[&str] = &["relent", "relent-sim", "relent-store", "relent-cli"];
 
-/// Files that still stand in a circle, a line `CRATE FILE`. The list only ever gets shorter: what is in none by now is told.
-const STILL: &str = include_str!("house_still.txt");
-
-/// Fails if files use each other, and were not known to.
+/// Fails if files use each other.
 pub(crate) fn check() -> Outcome {
-    let mut found = BTreeSet::new();
-    let mut new = String::new();
-    let still: BTreeSet<&str> = STILL.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    let mut told = String::new();
     for name in CRATES {
         let mut files = BTreeMap::new();
         collect(&Path::new("crates").join(name).join("src"), &[], &mut files)?;
@@ -29,24 +24,16 @@ pub(crate) fn check() -> Outcome {
             return Err(format!("the sources of {name} were not understood: {} files", files.len()));
         }
         for circle in circles(&arrows) {
-            let known = circle.iter().map(|file| format!("{name} {file}")).collect::<BTreeSet<_>>();
-            if !known.iter().all(|line| still.contains(line.as_str())) {
-                for file in &circle {
-                    let used: Vec<_> = arrows[file].intersection(&circle).map(String::as_str).collect();
-                    new += &format!("\n  {name}: {file} uses {}", used.join(", "));
-                }
+            for file in &circle {
+                let used: Vec<_> = arrows[file].intersection(&circle).map(String::as_str).collect();
+                told += &format!("\n  {name}: {file} uses {}", used.join(", "));
             }
-            found.extend(known);
         }
     }
-    if !new.is_empty() {
-        let hint = "hint: move what both use into a file below them";
-        return Err(format!("files stand in a circle:{new}\n{hint}"));
+    match told.as_str() {
+        "" => Ok(()),
+        told => Err(format!("files stand in a circle:{told}\nhint: move what both use into a file below them")),
     }
-    for line in still.into_iter().filter(|line| !found.contains(*line)) {
-        eprintln!("note: {line} stands in no circle any more, and need not be in xtask/src/house_still.txt");
-    }
-    Ok(())
 }
 
 /// A file as its words, by the path of its module: `core::call`; the root is empty.
