@@ -42,6 +42,29 @@ fn by(user: &str, place: &Place, args: &[&str]) -> Command {
     command
 }
 
+/// The password of the store would be in it. Where a process may be dumped its files in `/proc` are its user's, else root's.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_with_a_lease_is_in_no_dump_and_its_command_may_be() {
+    use std::os::unix::fs::MetadataExt;
+    let place = shared();
+    let own = place.0.path().join("own");
+    fs::create_dir(&own).unwrap();
+    Command::new("chown").arg(NOBODY).arg(&own).status().unwrap();
+    let store = format!("sqlite:{}", own.join("state.db").display());
+    let lease = ["--store", &store, "--lease", "nightly"];
+    for (flags, whose) in [(&lease[..], "0"), (&[], NOBODY)] {
+        let up = own.join(format!("up-{whose}"));
+        let script = format!("stat -c %u /proc/self/maps > {0}.new; mv {0}.new {0}; exec sleep 20", up.display());
+        let mut relent = by(NOBODY, &place, &[&["run"], flags, &["--", "sh", "-c", &script]].concat()).spawn().unwrap();
+        until("the command runs", || up.exists());
+        let owner = fs::metadata(format!("/proc/{}/maps", relent.id())).map(|data| data.uid().to_string());
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(relent.id() as i32), nix::sys::signal::SIGTERM).unwrap();
+        relent.wait().unwrap();
+        assert_eq!((owner.unwrap().as_str(), fs::read_to_string(up).unwrap().trim()), (whose, NOBODY));
+    }
+}
+
 /// A program of root's that becomes root whoever starts it, as `sudo` does.
 fn sudo(place: &Place) -> String {
     let path = place.0.path().join("become-root");
