@@ -29,8 +29,8 @@ fn unpacked(headers: &[&str], body: impl AsRef<[u8]>) -> super::Outcome {
 
 #[test]
 fn all_members_are_one_body() {
-    let members = [gzip(b"first "), gzip(b""), gzip(b"second"), gzip(&vec![b'x'; 300_000])].concat();
-    let whole = format!("first second{}", "x".repeat(300_000));
+    let members = [gzip(b"first "), gzip(b""), gzip(b"second"), gzip(&vec![b'x'; 20_000])].concat();
+    let whole = format!("first second{}", "x".repeat(20_000));
     expect(&unpacked(&["Content-Encoding: gzip"], &members), 0, &whole, "");
     // Wherever it is cut into pieces on its way.
     for cut in (1..60).step_by(6) {
