@@ -14,13 +14,14 @@ use std::{
     io::{self, StderrLock, Write},
     os::fd::{AsFd, BorrowedFd},
     sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
 
 /// What fits where there is room at all: a pipe that can be written to takes so much at once.
 pub(crate) const PIECE: usize = 4096;
 
-/// How long somebody who reads slowly is waited for, in milliseconds.
-const PATIENCE: u16 = 1000;
+/// How long somebody who reads slowly is waited for.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Standard error, to be written to. What there is no room for is not said.
 pub(crate) fn open() -> Said {
@@ -32,7 +33,11 @@ pub(crate) struct Said(StderrLock<'static>);
 impl Write for Said {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         static IS_DEAF: AtomicBool = AtomicBool::new(false);
-        let patience = if IS_DEAF.load(Ordering::Relaxed) { PollTimeout::ZERO } else { PATIENCE.into() };
+        let patience = if IS_DEAF.load(Ordering::Relaxed) {
+            PollTimeout::ZERO
+        } else {
+            PATIENCE.try_into().unwrap_or(PollTimeout::MAX)
+        };
         // A signal ends the wait: there may be something else to do.
         let has_room = has_room(self.0.as_fd(), patience)
             .unwrap_or_else(|| has_room(self.0.as_fd(), PollTimeout::ZERO) == Some(true));

@@ -2,19 +2,14 @@
 
 use super::Cli;
 use crate::{
-    redact,
+    redact, stderr,
     talk::{EXIT_FAULT, Fault, wrap, write_out},
 };
 use clap::{
     CommandFactory,
     error::{ContextKind, ContextValue, ErrorKind},
 };
-use std::{
-    error::Error,
-    ffi::OsString,
-    io::{self, Write},
-    process::ExitCode,
-};
+use std::{error::Error, ffi::OsString, io::Write, process::ExitCode};
 
 /// What the flag parser says, in our voice; help and version go to stdout.
 pub(crate) fn tell(error: &clap::Error, args: &[OsString]) -> Result<ExitCode, Fault> {
@@ -27,7 +22,7 @@ pub(crate) fn tell(error: &clap::Error, args: &[OsString]) -> Result<ExitCode, F
             Ok(ExitCode::SUCCESS)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = writeln!(io::stderr().lock(), "{}", error.render().to_string().trim_end());
+            let _ = writeln!(stderr::open(), "{}", error.render().to_string().trim_end());
             Ok(ExitCode::from(EXIT_FAULT))
         }
         _ => Err(usage_fault(error, first)),

@@ -38,7 +38,7 @@ use crate::{
     dumps,
     guard::{self, Guard},
     outer, output,
-    stderr::{PIECE, has_room, write_some},
+    stderr::{PATIENCE, PIECE, has_room, write_some},
     talk::{self, Fault, plain},
     upstream,
 };
@@ -59,7 +59,7 @@ use std::{
     io::{self, IsTerminal},
     os::fd::AsFd,
     process::ExitCode,
-    time::{Duration, Instant},
+    time::Instant,
 };
 use verdict_file::VerdictFile;
 
@@ -139,11 +139,8 @@ enum End {
     Unread,
 }
 
-/// How long a pipe may be full when the run is over.
-const PATIENCE: Duration = Duration::from_secs(1);
-
 /// Writes it all, unless the reader went away: then the exit code says so, as that of any program in a pipe. When the run
-/// is over, a reader who lets the pipe be full for a second does not get the rest.
+/// is over, a reader who lets the pipe be full for as long as is waited for one does not get the rest.
 fn write_out(kept: &Spool, over: Option<Instant>) -> Result<Option<End>, Fault> {
     if kept.len() == 0 {
         return Ok(None);

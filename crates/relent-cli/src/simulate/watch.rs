@@ -1,6 +1,9 @@
 //! What happens beside a simulation: progress on a terminal after a second, and Ctrl-C, which ends it early.
 
-use crate::talk::{Fault, HushArgs};
+use crate::{
+    stderr,
+    talk::{Fault, HushArgs},
+};
 use relent_sim::Control;
 use signal_hook::{SigId, consts::SIGINT, flag, low_level};
 use std::{
@@ -43,7 +46,7 @@ impl Watch {
                 thread::park_timeout(LOOK);
             }
             if shown {
-                let _ = write!(io::stderr().lock(), "\r\x1b[K");
+                let _ = write!(stderr::open(), "\r\x1b[K");
             }
         });
         Ok(Watch { over, thread, signal })
@@ -65,5 +68,5 @@ fn show(control: &Control) {
         true => "looking for advice".to_owned(),
         false => format!("run {} of {all}", (done + 1).min(all)),
     };
-    let _ = write!(io::stderr().lock(), "\r\x1b[K{what}, {millions:.0} million attempts");
+    let _ = write!(stderr::open(), "\r\x1b[K{what}, {millions:.0} million attempts");
 }

@@ -4,7 +4,7 @@ use super::{
     plan::Plan,
     sight::{Sight, What},
 };
-use crate::{escape::escape, screen, simulate::numbers::grouped};
+use crate::{escape::escape, screen, simulate::numbers::grouped, stderr};
 use relent_sim::Seen;
 use std::{
     fmt::Write as _,
@@ -101,7 +101,7 @@ impl Live {
         self.drawn = Some(Instant::now());
         let text = frame(plan, herds, self.columns, self.unicode);
         let lines = text.lines().count();
-        let mut stderr = io::stderr().lock();
+        let mut stderr = stderr::open();
         if self.lines > 0 {
             let _ = write!(stderr, "\x1b[{}A", self.lines);
         }
@@ -114,7 +114,7 @@ impl Live {
     /// The picture goes: the table takes its place.
     pub(super) fn end(&mut self) {
         if self.lines > 0 {
-            let _ = write!(io::stderr().lock(), "\x1b[{}A\x1b[J", self.lines);
+            let _ = write!(stderr::open(), "\x1b[{}A\x1b[J", self.lines);
             self.lines = 0;
         }
     }
