@@ -27,14 +27,15 @@ use std::sync::atomic::Ordering;
 /// How much work finding advice may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
-    /// About as much as the scenario itself, and a second. What would be more is left out, and said to be.
+    /// About as many attempts as the scenario itself, and six million more, which take a second where nothing makes them dear:
+    /// machines and several populations do. What would be more is left out, and said to be.
     #[default]
     Short,
     /// As much as it takes.
     Any,
 }
 
-/// Attempts that are simulated in a second or less.
+/// Attempts that are simulated in a second or less, by a herd or stream without machines.
 const SECOND: f64 = 6e6;
 
 /// An attempt through layers with policies of their own takes so many times as long.
