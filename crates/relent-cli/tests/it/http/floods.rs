@@ -169,19 +169,27 @@ fn lines_without_end() {
     }
 }
 
-/// Hints in HTTP/1.1, as fast as they are read: limits of time and signals are heard all the same.
-#[test]
-fn hints_without_end_in_http_1() {
+/// A server that answers each request in this way, on a thread of its own; its URL.
+fn answered(answer: fn(TcpStream)) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     thread::spawn(move || {
         for mut stream in listener.incoming().map_while(Result::ok) {
             thread::spawn(move || {
                 let _ = stream.read(&mut [0; 4096]);
-                let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(2000);
-                while stream.write_all(hints.as_bytes()).is_ok() {}
+                answer(stream);
             });
         }
+    });
+    url
+}
+
+/// Hints in HTTP/1.1, as fast as they are read: limits of time and signals are heard all the same.
+#[test]
+fn hints_without_end_in_http_1() {
+    let url = answered(|mut stream| {
+        let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(2000);
+        while stream.write_all(hints.as_bytes()).is_ok() {}
     });
     for (limit, exit) in [("--timeout=1s", 124), ("--attempt-timeout=500ms", 1), ("--idle-timeout=500ms", 1)] {
         let began = Instant::now();
@@ -208,19 +216,12 @@ fn hints_without_end_in_http_1() {
 /// A byte now and then is no answer: the head has to be there in time.
 #[test]
 fn a_head_that_drips() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        for mut stream in listener.incoming().map_while(Result::ok) {
-            thread::spawn(move || {
-                let _ = stream.read(&mut [0; 4096]);
-                for byte in "HTTP/1.1 200 OK\r\nX: ".bytes().chain(std::iter::repeat(b'x')) {
-                    if stream.write_all(&[byte]).is_err() {
-                        break;
-                    }
-                    thread::sleep(Duration::from_millis(20));
-                }
-            });
+    let url = answered(|mut stream| {
+        for byte in "HTTP/1.1 200 OK\r\nX: ".bytes().chain(std::iter::repeat(b'x')) {
+            if stream.write_all(&[byte]).is_err() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(20));
         }
     });
     let (code, stderr, _) = peak(&["--idle-timeout=1s", &url]);
