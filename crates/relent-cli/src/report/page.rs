@@ -2,32 +2,40 @@
 
 use super::{Report, advice, clients, data, pictures, words};
 use crate::plot::svg::{self, escape};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use sha2::{Digest, Sha256};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// What the page may do: draw itself by the script and style in it. It may load, send and submit nothing.
-const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; \
-                      base-uri 'none'; form-action 'none'";
+/// What the page may do: draw itself by this script and this style, each known by its hash, and by no other that somebody
+/// got into it. It may load, send and submit nothing.
+fn policy(script: &str, style: &str) -> String {
+    let [script, style] = [script, style].map(|text| BASE64_STANDARD.encode(Sha256::digest(text)));
+    format!(
+        "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; img-src data:; base-uri 'none'; \
+         form-action 'none'"
+    )
+}
 
 /// The page as one file that loads nothing.
 pub(super) fn page(report: &Report) -> String {
     let (scenario, outcome) = (report.scenario, report.outcome);
     let facts = escape(&words::scenario(scenario, outcome).join(" "));
+    let (script, style) = (format!("\n{SCRIPT}"), format!("\n{STYLE}{}", svg::variables()));
     let mut out = String::with_capacity(1 << 20);
     for part in [
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n",
         "<meta http-equiv=\"Content-Security-Policy\" content=\"",
-        POLICY,
+        &policy(&script, &style),
         "\">\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n",
         "<meta name=\"color-scheme\" content=\"light dark\">\n",
         "<meta name=\"generator\" content=\"relent ",
         env!("CARGO_PKG_VERSION"),
         "\">\n<link rel=\"icon\" href=\"data:,\">\n<title>",
         &escape(report.title()),
-        " · relent</title>\n<style>\n",
-        STYLE,
-        &svg::variables(),
+        " · relent</title>\n<style>",
+        &style,
         "</style>\n<header>\n<p class=\"brand\">relent simulate</p>\n<h1>",
         &escape(report.title()),
         "</h1>\n<p id=\"headline\"></p>\n",
@@ -52,8 +60,8 @@ pub(super) fn page(report: &Report) -> String {
         &inert(outcome.to_json().trim()),
         "</script>\n<script type=\"application/json\" id=\"page\">",
         &inert(&data::data(report)),
-        "</script>\n<script>\n",
-        SCRIPT,
+        "</script>\n<script>",
+        &script,
         "</script>\n</html>\n",
     ] {
         out.push_str(part);
@@ -69,7 +77,7 @@ fn recommended(report: &Report) -> String {
     let policy = match &recommended.as_good {
         Some(_) => String::new(),
         None => format!(
-            "<p><code>{}</code></p>\n<p><code style=\"display:block;white-space:pre-wrap\">{}</code></p>\n",
+            "<p><code>{}</code></p>\n<p><code class=\"lines\">{}</code></p>\n",
             escape(&recommended.flags()),
             recommended.toml().lines().map(escape).collect::<Vec<_>>().join("\n")
         ),
@@ -87,7 +95,7 @@ fn paced(report: &Report) -> String {
     };
     format!(
         "<section class=\"panel\" id=\"paced\">\n<h3>What the server can do</h3>\n<p>{}</p>\n\
-         <p><code style=\"display:block;white-space:pre-wrap\">{}</code></p>\n</section>\n",
+         <p><code class=\"lines\">{}</code></p>\n</section>\n",
         escape(&advice::paced(report.outcome, paced).join(" ")),
         paced.toml().lines().map(escape).collect::<Vec<_>>().join("\n")
     )
