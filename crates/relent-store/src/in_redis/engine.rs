@@ -1,10 +1,14 @@
 //! The operations, each a script.
 
-use super::{Redis, nonsense};
+use super::{
+    Redis, nonsense,
+    packed::{self, OUTLINE, Outline, digits},
+    scripts::on,
+};
 use crate::{
     Abandon, About, Acquired, Begin, Booked, Claim, Delta, Engine, Error, Fence, Held, Holder, Holding, Kept, Key,
-    Kind, Lease, Listed, Nonce, OnUnknown, Owner, RecordState, Renewed, Replaced, Scope, Shared, SharedRate, Started,
-    Stored, Time, Version, Versioned,
+    Kind, Lease, Listed, Nonce, OnUnknown, Owner, Renewed, Replaced, Scope, Shared, SharedRate, Started, Stored, Time,
+    Version, Versioned,
     engine::polled,
     pace::Asked,
     race::race,
@@ -12,7 +16,7 @@ use crate::{
     time::millis,
 };
 use futures_core::Stream;
-use redis::{FromRedisValue, ScriptInvocation};
+use redis::{Cmd, ErrorKind, FromRedisValue, ParsingError, RedisError, Script, ServerErrorKind, Value};
 use std::{
     future::poll_fn,
     pin::{Pin, pin},
@@ -28,6 +32,11 @@ fn number(field: Option<&Vec<u8>>) -> Result<u64, Error> {
 
 fn time(field: Option<&Vec<u8>>) -> Result<Time, Error> {
     number(field).map(Time)
+}
+
+/// Of microseconds.
+fn moment(field: Option<&Vec<u8>>) -> Result<Time, Error> {
+    number(field).map(|micros| Time(micros / 1000))
 }
 
 fn duration(field: Option<&Vec<u8>>) -> Result<Duration, Error> {
@@ -54,14 +63,37 @@ fn kept(answer: u64) -> Kept {
     if answer == 1 { Kept::Kept } else { Kept::Fenced }
 }
 
+/// What a script answers that claims.
+enum Answer {
+    /// Nothing was there, and this is the fence.
+    Anew(Fence),
+    Fields(Fields),
+}
+
+impl FromRedisValue for Answer {
+    fn from_redis_value(value: Value) -> Result<Answer, ParsingError> {
+        match value {
+            Value::Int(fence) => u64::from_redis_value(Value::Int(fence)).map(|fence| Answer::Anew(Fence(fence))),
+            other => Fields::from_redis_value(other).map(Answer::Fields),
+        }
+    }
+}
+
 impl Redis {
-    async fn run<T: FromRedisValue>(&self, script: &ScriptInvocation<'_>) -> Result<T, Error> {
+    /// Runs a script by a command that is made of it. A server that was restarted is told the script again.
+    async fn run<T: FromRedisValue>(&self, script: &Script, command: &Cmd) -> Result<T, Error> {
         let mut question = self.inner.line.question().await?;
-        let answer = script.invoke_async(&mut question.connection).await;
+        let mut answer = command.query_async(&mut question.connection).await;
+        if answer.as_ref().is_err_and(|err: &RedisError| err.kind() == ErrorKind::Server(ServerErrorKind::NoScript)) {
+            answer = match script.load_async(&mut question.connection).await {
+                Ok(_) => command.query_async(&mut question.connection).await,
+                Err(err) => Err(err),
+            };
+        }
         question.answered(answer)
     }
 
-    pub(super) async fn ask<T: FromRedisValue>(&self, command: &redis::Cmd) -> Result<T, Error> {
+    pub(super) async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Error> {
         let mut question = self.inner.line.question().await?;
         let answer = command.query_async(&mut question.connection).await;
         question.answered(answer)
@@ -83,10 +115,8 @@ impl Redis {
     }
 
     async fn told(&self, delta: &Delta, is_question: bool) -> Result<Shared, Error> {
-        let mut script = self.inner.scripts.merge.prepare_invoke();
-        for key in self.upstream(&delta.upstream) {
-            script.key(key);
-        }
+        let keys = self.upstream(&delta.upstream);
+        let mut script = on(&self.inner.scripts.merge, keys.each_ref().map(String::as_str));
         script.arg(delta.upstream.as_bytes()).arg(&delta.process.0[..]).arg(delta.seq).arg(rules::window(delta));
         for count in [delta.calls, delta.retries, delta.successes, delta.failures, delta.run] {
             script.arg(count);
@@ -97,7 +127,7 @@ impl Redis {
         if let Some(Asked { gap, burst, ahead, permits, within, back }) = delta.booking.as_ref().map(Asked::of) {
             script.arg(gap).arg(burst).arg(ahead).arg(permits).arg(within).arg(back);
         }
-        let answer: Fields = self.run(&script).await?;
+        let answer: Fields = self.run(&self.inner.scripts.merge, &script).await?;
         let field = |nth: usize| number(answer.get(nth));
         let held = match answer.get(8).map(Vec::as_slice) {
             Some(b"open") => Some(Held::Open),
@@ -158,33 +188,21 @@ impl Redis {
         self.ask(redis::cmd("HSTRLEN").arg(name).arg("value")).await
     }
 
+    /// What there is of a record or lease, if it is there still.
+    async fn outline(&self, name: &str, now: Time) -> Result<Option<Outline>, Error> {
+        let script = &self.inner.scripts.outline;
+        let mut command = on(script, [name]);
+        command.arg(OUTLINE);
+        let (head, length, left): (Vec<u8>, u64, i64) = self.run(script, &command).await?;
+        let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
+        Ok((!head.is_empty()).then_some(Outline { head, length, left, now }))
+    }
+
     async fn listed(&self, kind: Kind, name: &str, now: Time) -> Result<Option<Listed>, Error> {
         let key_of = |field: &Option<Vec<u8>>| Key::new(field.as_deref().unwrap_or_default()).ok();
         match kind {
-            Kind::Records => {
-                let wanted = ["scope", "key", "fence", "from", "till", "expires", "failed"];
-                let row = self.fields(name, &wanted).await?;
-                let [scope, key, fence, from, till, expires, failed] = &row[..] else { return Err(nonsense()) };
-                let Some(key) = key_of(key) else { return Ok(None) };
-                let bytes = self.length_of_value(name).await?;
-                let state = match failed.as_deref() {
-                    Some(b"1") => RecordState::Failed,
-                    Some(_) => RecordState::Done,
-                    None if time(till.as_ref())? <= now => RecordState::Unknown,
-                    None => RecordState::Running,
-                };
-                let scope = scope_of(scope.as_ref())?;
-                let (fence, since) = (Fence(number(fence.as_ref())?), time(from.as_ref())?);
-                Ok(Some(Listed::Record { scope, key, state, fence, since, expires: time(expires.as_ref())?, bytes }))
-            }
-            Kind::Leases => {
-                let row = self.fields(name, &["name", "owner", "fence", "till"]).await?;
-                let [key, by, fence, till] = &row[..] else { return Err(nonsense()) };
-                let Some(key) = key_of(key) else { return Ok(None) };
-                let until = time(till.as_ref())?;
-                let fence = Fence(number(fence.as_ref())?);
-                Ok((until > now).then(|| Listed::Lease { name: key, owner: owner(by.as_ref()), fence, until }))
-            }
+            Kind::Records => self.outline(name, now).await?.map_or(Ok(None), |outline| outline.record()),
+            Kind::Leases => self.outline(name, now).await?.map_or(Ok(None), |outline| outline.lease()),
             Kind::Values => {
                 let row = self.fields(name, &["key", "version"]).await?;
                 let [key, version] = &row[..] else { return Err(nonsense()) };
@@ -239,53 +257,64 @@ impl Redis {
 
 impl Engine for Redis {
     async fn begin(&self, begin: &Begin) -> Result<Started, Error> {
-        let mut script = self.inner.scripts.begin.key(self.record(&begin.scope, &begin.key));
-        script.arg(&begin.fingerprint.0[..]).arg(&begin.nonce.0[..]);
-        script.arg(millis(begin.lease)).arg(millis(begin.keep));
-        script.arg(u8::from(begin.on_unknown == OnUnknown::TakeOver));
-        script.arg(begin.scope.as_bytes()).arg(begin.key.as_bytes());
-        let answer: Fields = self.run(&script).await?;
+        let script = &self.inner.scripts.begin;
+        let mut command = on(script, [&self.record(&begin.scope, &begin.key)]);
+        command.arg(packed::record(begin)).arg(packed::kept(begin));
+        command.arg(u8::from(begin.on_unknown == OnUnknown::TakeOver));
+        let answer = match self.run(script, &command).await? {
+            Answer::Anew(fence) => return Ok(Started::Started { fence, unknown: None }),
+            Answer::Fields(answer) => answer,
+        };
         let first = answer.get(1);
         match answer.first().map(Vec::as_slice) {
             Some(b"started") => {
-                let unknown = optional(answer.get(2))?.map(Time);
-                Ok(Started::Started { fence: Fence(number(first)?), unknown })
+                let unknown = moment(answer.get(2))?;
+                Ok(Started::Started { fence: Fence(number(first)?), unknown: Some(unknown).filter(|at| at.0 > 0) })
             }
             Some(b"mismatch") => Ok(Started::Mismatch),
             Some(b"replay") => {
                 let value = answer.get(2).ok_or_else(nonsense)?;
-                let is_failure = first.is_some_and(|failed| failed == b"1");
+                let is_failure = first.is_some_and(|state| state == b"f");
                 Ok(Started::Replay(if is_failure { Stored::failure(value) } else { Stored::success(value) }))
             }
             Some(b"busy") => Ok(Started::Busy { retry_after: duration(first)? }),
-            Some(b"unknown") => Ok(Started::Unknown { since: time(first)? }),
+            Some(b"unknown") => Ok(Started::Unknown { since: moment(first)? }),
             _ => Err(nonsense()),
         }
     }
 
     async fn complete(&self, claim: &Claim, stored: &Stored, keep: Duration) -> Result<Kept, Error> {
-        let mut script = self.inner.scripts.complete.key(self.record(&claim.scope, &claim.key));
-        script.arg(claim.fence.0).arg(u8::from(stored.is_failure())).arg(stored.bytes()).arg(millis(keep));
-        self.run(&script).await.map(kept)
+        let (script, keep) = (&self.inner.scripts.complete, millis(keep).max(1));
+        let mut command = on(script, [&self.record(&claim.scope, &claim.key)]);
+        command.arg(digits(claim.fence.0)).arg(if stored.is_failure() { "f" } else { "s" });
+        command.arg(keep).arg(digits(keep)).arg(stored.bytes());
+        self.run(script, &command).await.map(kept)
     }
 
     async fn abandon(&self, claim: &Claim, why: Abandon) -> Result<Kept, Error> {
-        let mut script = self.inner.scripts.abandon.key(self.record(&claim.scope, &claim.key));
-        script.arg(claim.fence.0).arg(u8::from(why == Abandon::Forget)).arg(millis(REMEMBERED));
-        self.run(&script).await.map(kept)
+        let script = &self.inner.scripts.abandon;
+        let mut command = on(script, [&self.record(&claim.scope, &claim.key)]);
+        command.arg(digits(claim.fence.0)).arg(u8::from(why == Abandon::Forget)).arg(millis(REMEMBERED));
+        self.run(script, &command).await.map(kept)
     }
 
     async fn extend(&self, claim: &Claim, lease: Duration) -> Result<Kept, Error> {
-        let mut script = self.inner.scripts.extend.key(self.record(&claim.scope, &claim.key));
-        script.arg(claim.fence.0).arg(millis(lease));
-        self.run(&script).await.map(kept)
+        let script = &self.inner.scripts.extend;
+        let mut command = on(script, [&self.record(&claim.scope, &claim.key)]);
+        command.arg(digits(claim.fence.0)).arg(millis(lease).max(1));
+        self.run(script, &command).await.map(kept)
     }
 
     async fn acquire(&self, lease: &Lease) -> Result<Acquired, Error> {
-        let mut script = self.inner.scripts.acquire.key(self.named("lease", None, &lease.name));
-        script.arg(&lease.nonce.0[..]).arg(lease.owner.as_str()).arg(millis(lease.ttl));
-        script.arg(lease.name.as_bytes()).arg(millis(REMEMBERED));
-        let answer: Fields = self.run(&script).await?;
+        let script = &self.inner.scripts.acquire;
+        let mut command = on(script, [&self.named("lease", None, &lease.name)]);
+        command.arg(packed::lease(lease)).arg(packed::remembered(lease.ttl));
+        let answer = match self.run(script, &command).await? {
+            Answer::Anew(fence) => {
+                return Ok(Acquired::Acquired { fence, until: Time(fence.0 / 1000).after(lease.ttl) });
+            }
+            Answer::Fields(answer) => answer,
+        };
         let (first, second) = (answer.get(1), answer.get(2));
         match answer.first().map(Vec::as_slice) {
             Some(b"acquired") => Ok(Acquired::Acquired { fence: Fence(number(first)?), until: time(second)? }),
@@ -295,21 +324,23 @@ impl Engine for Redis {
     }
 
     async fn renew(&self, holding: &Holding, ttl: Duration) -> Result<Renewed, Error> {
-        let mut script = self.inner.scripts.renew.key(self.named("lease", None, &holding.name));
-        script.arg(holding.fence.0).arg(millis(ttl)).arg(millis(REMEMBERED));
-        let until: Vec<u8> = self.run(&script).await?;
+        let script = &self.inner.scripts.renew;
+        let mut command = on(script, [&self.named("lease", None, &holding.name)]);
+        command.arg(digits(holding.fence.0)).arg(packed::spans(ttl)).arg(packed::remembered(ttl));
+        let until: Vec<u8> = self.run(script, &command).await?;
         Ok(optional(Some(&until))?.map_or(Renewed::Fenced, |until| Renewed::Until(Time(until))))
     }
 
     async fn release(&self, holding: &Holding) -> Result<Kept, Error> {
-        let mut script = self.inner.scripts.release.key(self.named("lease", None, &holding.name));
-        script.arg(holding.fence.0).arg(self.channel(&holding.name));
-        self.run(&script).await.map(kept)
+        let script = &self.inner.scripts.release;
+        let mut command = on(script, [&self.named("lease", None, &holding.name)]);
+        command.arg(digits(holding.fence.0)).arg(self.channel(&holding.name));
+        self.run(script, &command).await.map(kept)
     }
 
     async fn holder(&self, name: &Key) -> Result<Option<Holder>, Error> {
-        let script = self.inner.scripts.holder.key(self.named("lease", None, name));
-        let answer: Fields = self.run(&script).await?;
+        let script = &self.inner.scripts.holder;
+        let answer: Fields = self.run(script, &on(script, [&self.named("lease", None, name)])).await?;
         if answer.is_empty() {
             return Ok(None);
         }
@@ -331,10 +362,10 @@ impl Engine for Redis {
         value: Option<&[u8]>,
         nonce: Nonce,
     ) -> Result<Replaced, Error> {
-        let mut script = self.inner.scripts.replace.key(self.named("value", None, key));
+        let mut script = on(&self.inner.scripts.replace, [&self.named("value", None, key)]);
         script.arg(version.0).arg(&nonce.0[..]).arg(u8::from(value.is_some())).arg(value.unwrap_or_default());
         script.arg(key.as_bytes()).arg(millis(REMEMBERED));
-        let answer: Fields = self.run(&script).await?;
+        let answer: Fields = self.run(&self.inner.scripts.replace, &script).await?;
         let version = Version(number(answer.get(1))?);
         match answer.first().map(Vec::as_slice) {
             Some(b"replaced") => Ok(Replaced::Replaced(version)),
@@ -348,9 +379,9 @@ impl Engine for Redis {
     }
 
     async fn first_time(&self, scope: &Scope, key: &Key, keep: Duration, nonce: Nonce) -> Result<bool, Error> {
-        let mut script = self.inner.scripts.first_time.key(self.named("seen", Some(scope), key));
+        let mut script = on(&self.inner.scripts.first_time, [&self.named("seen", Some(scope), key)]);
         script.arg(&nonce.0[..]).arg(millis(keep)).arg(scope.as_bytes()).arg(key.as_bytes());
-        self.run::<u64>(&script).await.map(|first| first == 1)
+        self.run::<u64>(&self.inner.scripts.first_time, &script).await.map(|first| first == 1)
     }
 
     async fn merge(&self, delta: &Delta) -> Result<Shared, Error> {
@@ -364,9 +395,9 @@ impl Engine for Redis {
             Some(Held::Closed) => "closed",
             None => "",
         };
-        let mut script = self.inner.scripts.hold.key(name);
+        let mut script = on(&self.inner.scripts.hold, [&name]);
         script.arg(upstream.as_bytes()).arg(held);
-        self.run::<u64>(&script).await.map(drop)
+        self.run::<u64>(&self.inner.scripts.hold, &script).await.map(drop)
     }
 
     /// The server removes what expires by itself.

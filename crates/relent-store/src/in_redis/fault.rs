@@ -1,5 +1,6 @@
 //! What Redis's errors mean.
 
+use super::packed;
 use crate::{Error, ErrorKind};
 use redis::{ErrorKind as Kind, RedisError, ServerErrorKind as Server};
 
@@ -47,6 +48,7 @@ fn of_server(kind: Server, code: Option<&str>) -> Error {
             .hint("raise its maxmemory; with an eviction policy other than noeviction, state would be lost instead"),
         (_, "MISCONF" | "NOREPLICAS") => transient("the Redis server takes no writes for now"),
         (_, "BUSY") => transient("the Redis server is busy with a script"),
+        (_, "OTHERVERSION") => packed::other_version(),
         (_, "WRONGTYPE") => Error::new(ErrorKind::Corrupt, "a key of the store holds something else")
             .hint("choose another prefix, by `?prefix=`"),
         (_, code) => Error::new(ErrorKind::Corrupt, format!("the Redis server answered {}", code.escape_debug())),

@@ -14,6 +14,7 @@ mod frames;
 #[cfg(test)]
 mod hostile;
 mod line;
+mod packed;
 mod scripts;
 mod wire;
 

@@ -1,10 +1,10 @@
 //! One script an operation.
 
-use redis::Script;
+use redis::{Cmd, Script};
 
 macro_rules! scripts {
     ($($name:ident: $($file:literal)+,)*) => {
-        /// Every script, with what comes before it.
+        /// Every script, put together.
         #[derive(Debug)]
         pub(super) struct Scripts {
             $(pub(super) $name: Script,)*
@@ -12,23 +12,31 @@ macro_rules! scripts {
 
         impl Scripts {
             pub(super) fn new() -> Scripts {
-                Scripts { $($name: Script::new(concat!(include_str!("lua/prelude.lua"), $("\n", include_str!($file)),+)),)* }
+                Scripts { $($name: Script::new(concat!($(include_str!($file), "\n"),+)),)* }
             }
         }
     };
 }
 
 scripts! {
-    begin: "lua/record.lua" "lua/begin.lua",
-    complete: "lua/record.lua" "lua/complete.lua",
-    abandon: "lua/record.lua" "lua/abandon.lua",
-    extend: "lua/record.lua" "lua/extend.lua",
-    acquire: "lua/acquire.lua",
-    renew: "lua/renew.lua",
+    begin: "lua/begin_anew.lua" "lua/packed.lua" "lua/begin.lua",
+    complete: "lua/complete.lua",
+    abandon: "lua/packed.lua" "lua/abandon.lua",
+    extend: "lua/packed.lua" "lua/extend.lua",
+    acquire: "lua/acquire_anew.lua" "lua/packed.lua" "lua/acquire.lua",
+    renew: "lua/packed.lua" "lua/renew.lua",
     release: "lua/release.lua",
-    holder: "lua/holder.lua",
-    replace: "lua/replace.lua",
-    first_time: "lua/first_time.lua",
-    merge: "lua/merge.lua",
+    holder: "lua/packed.lua" "lua/holder.lua",
+    outline: "lua/outline.lua",
+    replace: "lua/prelude.lua" "lua/replace.lua",
+    first_time: "lua/prelude.lua" "lua/first_time.lua",
+    merge: "lua/prelude.lua" "lua/merge.lua",
     hold: "lua/hold.lua",
+}
+
+/// A command that runs a script on keys; arguments follow.
+pub(super) fn on<const N: usize>(script: &Script, keys: [&str; N]) -> Cmd {
+    let mut command = redis::cmd("EVALSHA");
+    command.arg(script.get_hash()).arg(N).arg(&keys[..]);
+    command
 }

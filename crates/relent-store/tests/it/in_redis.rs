@@ -6,8 +6,8 @@ use crate::{
 };
 use relent::Policy;
 use relent_store::{
-    Any, Begin, ErrorKind, Fingerprint, Key, Kind, LeaseError, Listed, Nonce, OnUnknown, Scope, Started, Store,
-    Version, conformance, in_redis::Redis,
+    Abandon, Any, Begin, Claim, ErrorKind, Fingerprint, Key, Kind, LeaseError, Listed, Nonce, OnUnknown, Owner,
+    RecordState, Scope, Started, Store, Stored, Version, conformance, in_redis::Redis,
 };
 use std::{
     io::{Read, Write},
@@ -101,6 +101,108 @@ async fn redis_lists_names_without_values() {
         "{listed:?}"
     );
     assert!(!format!("{listed:?}").contains("secret"));
+}
+
+/// Leases and records of each kind are listed as they are, and what is only remembered is not.
+#[tokio::test]
+async fn what_is_packed_in_redis_is_listed() {
+    let server = RedisServer::start(&["--appendfsync", "no"]);
+    let store = Store::open(&server.url()).await.unwrap();
+    let hour = Duration::from_secs(3600);
+    let begun = async |name: &str, lease: u64| {
+        let (scope, key) = (Scope::of(["a", "b"]).unwrap(), Key::new(name).unwrap());
+        let begin = Begin {
+            scope: scope.clone(),
+            key: key.clone(),
+            fingerprint: Fingerprint::NONE,
+            nonce: Nonce::random(),
+            lease: Duration::from_millis(lease),
+            keep: hour,
+            on_unknown: OnUnknown::Tell,
+        };
+        let Started::Started { fence, .. } = store.begin(&begin).await.unwrap() else { panic!("{name} is new") };
+        Claim { scope, key, fence }
+    };
+    let running = begun("running", 600_000).await;
+    let unknown = begun("unknown", 600_000).await;
+    assert_eq!(store.abandon(&unknown, Abandon::Unknown).await.unwrap(), relent_store::Kept::Kept);
+    let forgotten = begun("forgotten", 600_000).await;
+    assert_eq!(store.abandon(&forgotten, Abandon::Forget).await.unwrap(), relent_store::Kept::Kept);
+    let (done, failed) = (begun("done", 600_000).await, begun("failed", 600_000).await);
+    for (claim, stored) in [(&done, Stored::success("12345")), (&failed, Stored::failure(""))] {
+        assert_eq!(store.complete(claim, &stored, hour).await.unwrap(), relent_store::Kept::Kept);
+    }
+    let now = store.about().await.unwrap().now.0;
+    let mut listed: Vec<_> = (store.list(Kind::Records, 10).await.unwrap().into_iter())
+        .map(|listed| match listed {
+            Listed::Record { scope, key, state, fence, since, expires, bytes } => {
+                assert!(now.abs_diff(since.0) < 60_000 && now.abs_diff(expires.0 - 3_600_000) < 60_000, "{since:?}");
+                assert_eq!(scope.to_string(), "a b");
+                (key.to_string(), state, fence, bytes)
+            }
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    listed.sort_by(|one, other| one.0.cmp(&other.0));
+    let all = [
+        ("done", RecordState::Done, done.fence, 5),
+        ("failed", RecordState::Failed, failed.fence, 0),
+        ("running", RecordState::Running, running.fence, 0),
+        ("unknown", RecordState::Unknown, unknown.fence, 0),
+    ];
+    assert_eq!(listed, all.map(|(name, state, fence, bytes)| (name.to_owned(), state, fence, bytes)));
+
+    let held = store.lease(&Key::new("held").unwrap()).owner(Owner::new("here: ü")).acquire().await.unwrap();
+    let free = store.lease(&Key::new("free").unwrap()).acquire().await.unwrap();
+    assert_eq!(free.release().await.unwrap(), relent_store::Kept::Kept);
+    match &store.list(Kind::Leases, 10).await.unwrap()[..] {
+        [Listed::Lease { name, owner, fence, until }] => {
+            assert_eq!((name.as_bytes(), owner.as_str(), *fence), (&b"held"[..], "here: ü", held.fence()));
+            assert!(until.0 > now && until.0 < now + 60_000, "{until:?} {now}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What another relent packed is not touched and not guessed at.
+#[tokio::test]
+async fn what_another_version_packed_in_redis_is_a_clear_error() {
+    let server = RedisServer::start(&["--appendfsync", "no"]);
+    let store = Store::open(&server.url()).await.unwrap();
+    let (scope, key) = (Scope::new("s").unwrap(), Key::new("k").unwrap());
+    store.once(&scope, &key).run(async |_| Ok::<_, String>("receipt")).await.unwrap();
+    let guard = store.lease(&key).acquire().await.unwrap();
+    let all = "for _, key in ipairs(redis.call('KEYS', '*')) do redis.call('SETRANGE', key, 0, '2') end return 1";
+    let out = std::process::Command::new("redis-cli").args(["-p", &server.port.to_string(), "EVAL", all, "0"]).output();
+    assert_eq!(out.unwrap().stdout.trim_ascii(), b"1");
+    let begin = Begin {
+        scope: scope.clone(),
+        key: key.clone(),
+        fingerprint: Fingerprint::NONE,
+        nonce: Nonce::random(),
+        lease: Duration::from_secs(60),
+        keep: Duration::from_secs(60),
+        on_unknown: OnUnknown::TakeOver,
+    };
+    let claim = Claim { scope, key: key.clone(), fence: guard.fence() };
+    let errors = [
+        store.begin(&begin).await.map(drop),
+        store.complete(&claim, &Stored::success("x"), begin.keep).await.map(drop),
+        store.extend(&claim, begin.keep).await.map(drop),
+        store.abandon(&claim, Abandon::Forget).await.map(drop),
+        store.holder(&key).await.map(drop),
+        store.list(Kind::Records, 10).await.map(drop),
+        store.list(Kind::Leases, 10).await.map(drop),
+        match store.lease(&key).acquire().await {
+            Err(LeaseError::Store(error)) => Err(error),
+            other => panic!("{:?}", other.map(|guard| guard.fence())),
+        },
+    ];
+    for error in errors.map(Result::unwrap_err) {
+        assert_eq!(error.kind(), ErrorKind::TooNew, "{error:?}");
+        assert_eq!(error.to_string(), "the Redis server has a record that another version of relent wrote");
+        assert!(error.hint_text().unwrap().contains("?prefix="), "{error:?}");
+    }
 }
 
 #[tokio::test]

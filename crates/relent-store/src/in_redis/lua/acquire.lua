@@ -1,20 +1,10 @@
--- KEYS: lease. ARGV: nonce, owner, ttl, name, how long what ended is remembered.
-local lease, ttl = row(KEYS[1]), tonumber(ARGV[3])
-
-local function hold(fence, millis, ...)
-    redis.call('HSET', KEYS[1], 'fence', text(fence), 'from', text(now), 'till', text(now + millis), ...)
-    keep(KEYS[1], millis + tonumber(ARGV[5]))
-    return {'acquired', text(fence), text(now + millis)}
-end
-
-local rest = lease.fence and left(tonumber(lease.from), tonumber(lease.till)) or 0
-if rest > 0 then
-    if lease.nonce == ARGV[1] then
-        return hold(tonumber(lease.fence), ttl)
+local rest, busy = left(part(19, 34), part(35, 50))
+if state == 'h' and busy > 0 then
+    if part(51, 66) ~= string.sub(ARGV[1], 33, 48) then
+        return {'held', part(73, 72 + tonumber(part(67, 69))), digits(busy)}
     end
-    if now < tonumber(lease.from) then
-        hold(tonumber(lease.fence), rest)
-    end
-    return {'held', lease.owner, text(rest)}
+else
+    fence = digits(math.max((tonumber(fence) or 0) + 1, micros))
 end
-return hold(after(lease.fence), ttl, 'nonce', ARGV[1], 'owner', ARGV[2], 'name', ARGV[4])
+redis.call('SET', KEYS[1], '1h' .. fence .. ARGV[1], 'PX', ARGV[2])
+return {'acquired', fence, digits(math.floor(micros / 1000) + tonumber(string.sub(ARGV[1], 17, 32)))}

@@ -1,39 +1,35 @@
--- KEYS: record. ARGV: fingerprint, nonce, lease, keep, whether to take over, scope, key.
-local record = row(KEYS[1])
-local lease, kept = tonumber(ARGV[3]), tonumber(ARGV[4])
+local since, unknown, none = part(19, 34), part(67, 82), string.rep('0', 16)
 
-local function claim(fence, since, unknown)
-    if next(record) then
-        redis.call('DEL', KEYS[1])
+local function claim(last, began, before)
+    local new = digits(math.max((tonumber(last) or 0) + 1, micros))
+    if last == nil then
+        new = fence
     end
-    write(KEYS[1], now, now + lease, now + math.max(kept, lease), 'fingerprint', ARGV[1], 'nonce', ARGV[2],
-        'fence', text(fence), 'since', text(since), 'scope', ARGV[6], 'key', ARGV[7],
-        unpack(unknown and {'unknown', text(unknown)} or {}))
-    return {'started', text(fence), unknown and text(unknown) or ''}
+    redis.call('SET', KEYS[1], '1r' .. new .. began .. string.sub(ARGV[1], 1, 32) .. before .. string.sub(ARGV[1], 49),
+        'PX', ARGV[2])
+    return {'started', new, before}
 end
 
-if not is_there(record) then
-    return claim(after(record.fence or record.last), now, nil)
+if state == 'l' then
+    return claim(fence, at, none)
 end
-if record.fingerprint ~= ARGV[1] then
-    heal(KEYS[1], record)
+local rest, busy = left(part(35, 50), part(51, 66))
+if part(83, 114) ~= string.sub(ARGV[1], 49, 80) then
     return {'mismatch'}
 end
-if record.failed then
-    heal(KEYS[1], record)
-    return {'replay', record.failed, record.value}
+if state ~= 'r' then
+    return {'replay', state, part(35 + #ARGV[1], -1)}
 end
-local busy = lease_left(record)
 if busy > 0 then
-    if record.nonce == ARGV[2] then
-        return claim(tonumber(record.fence), tonumber(record.since), tonumber(record.unknown))
+    if part(115, 130) == string.sub(ARGV[1], 81, 96) then
+        return claim(nil, since, unknown)
     end
-    heal(KEYS[1], record)
-    return {'busy', text(busy)}
+    return {'busy', digits(busy)}
 end
-local since = record.unknown or record.since
-if ARGV[5] == '1' then
-    return claim(after(record.fence or record.last), now, tonumber(since))
+if unknown ~= none then
+    since = unknown
 end
-heal(KEYS[1], record)
+if ARGV[3] == '1' then
+    return claim(fence, at, since)
+end
 return {'unknown', since}

@@ -1,15 +1,16 @@
 -- KEYS: record. ARGV: fence, lease.
-local record = row(KEYS[1])
-if record.fence ~= ARGV[1] then
+if state == '' or state == 'l' or fence ~= ARGV[1] then
     return 0
 end
-if record.failed then
+if state ~= 'r' then
     return 1
 end
-if lease_left(record) == 0 then
+local rest, busy = left(part(35, 50), part(51, 66))
+if busy == 0 then
     return 0
 end
-local expires = now + left(tonumber(record.from), tonumber(record.expires))
-local till = now + tonumber(ARGV[2])
-write(KEYS[1], now, till, math.max(expires, till))
+local lease = tonumber(ARGV[2])
+local full = math.max(rest, lease)
+redis.call('SETRANGE', KEYS[1], 34, digits(full) .. digits(lease))
+redis.call('PEXPIRE', KEYS[1], string.format('%.0f', full))
 return 1

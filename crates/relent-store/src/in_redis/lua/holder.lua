@@ -1,7 +1,6 @@
 -- KEYS: lease.
-local lease = row(KEYS[1])
-local rest = lease.fence and left(tonumber(lease.from), tonumber(lease.till)) or 0
-if rest == 0 then
+local rest, busy = left(part(19, 34), part(35, 50))
+if state ~= 'h' or busy == 0 then
     return {}
 end
-return {lease.owner, lease.fence, text(rest)}
+return {part(73, 72 + tonumber(part(67, 69))), fence, digits(busy)}

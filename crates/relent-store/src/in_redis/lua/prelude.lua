@@ -1,15 +1,10 @@
--- Before every script: the time, and what is left of what was written at `from` and ends at `till`.
+-- Before the scripts that need the time or a hash.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local micros = clock[1] * 1000000 + clock[2]
 
 local function text(number)
     return string.format('%.0f', number)
-end
-
--- A clock that leaps back makes nothing longer than it was.
-local function left(from, till)
-    return math.max(0, math.min(till - now, till - from))
 end
 
 -- Grows from one claim to the next, also over what expired or was lost, because time does.

@@ -1,7 +1,10 @@
 -- KEYS: lease. ARGV: fence, channel.
-if redis.call('HGET', KEYS[1], 'fence') ~= ARGV[1] then
+local head = redis.call('GETRANGE', KEYS[1], 0, 17)
+if string.sub(head, 3) ~= ARGV[1] then
     return 0
 end
-redis.call('HSET', KEYS[1], 'from', text(now), 'till', text(now))
-redis.call('PUBLISH', ARGV[2], '')
+if string.sub(head, 1, 2) == '1h' then
+    redis.call('SETRANGE', KEYS[1], 1, 'f')
+    redis.call('PUBLISH', ARGV[2], '')
+end
 return 1
