@@ -28,6 +28,9 @@ pub(crate) trait Queue {
     fn push(&mut self, event: Event);
     /// Takes out the next event.
     fn pop(&mut self) -> Option<Event>;
+    /// Takes out the next event if its time and client come before these. If not, nothing is added from now on whose time is
+    /// before that one.
+    fn pop_before(&mut self, time: u64, client: u32) -> Option<Event>;
     /// Whose events will be among the next, as far as that is known: so many at most. For bringing near what is kept of them;
     /// others may come before.
     fn coming(&self, most: usize, with: impl FnMut(u32));
@@ -101,9 +104,9 @@ impl Calendar {
         first.is_none_or(|first| late.0 < first).then(|| PeekMut::pop(late).0)
     }
 
-    /// Goes to the next slot that holds events.
+    /// Goes to the next slot that holds events, but not beyond this one.
     #[cold]
-    fn advance(&mut self) -> bool {
+    fn advance(&mut self, last: u64) -> bool {
         if self.waiting == 0 && self.overflow.is_empty() {
             return false;
         }
@@ -111,7 +114,10 @@ impl Calendar {
             if self.waiting == 0
                 && let Some((&revolution, _)) = self.overflow.first_key_value()
             {
-                self.slot = self.slot.max(revolution * RING - 1);
+                self.slot = self.slot.max((revolution * RING - 1).min(last));
+            }
+            if self.slot >= last {
+                return false;
             }
             self.slot += 1;
             if self.slot.is_multiple_of(RING)
@@ -300,8 +306,36 @@ impl Queue for Calendar {
                 self.next += 1;
                 return Some(self.unpack(first));
             }
-            if !self.advance() {
+            if !self.advance(u64::MAX) {
                 return None;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn pop_before(&mut self, time: u64, client: u32) -> Option<Event> {
+        let last = slot_of(time);
+        loop {
+            let bound = match last == self.slot {
+                true => {
+                    (time & ((1 << SLOT_BITS) - 1)) << (CLIENT_BITS + FAILURE_BITS) | u64::from(client) << FAILURE_BITS
+                }
+                false => u64::MAX,
+            };
+            let first = self.current.get(self.next).copied();
+            let before = first.unwrap_or(bound).min(bound);
+            if !self.late.is_empty()
+                && let Some(late) = self.pop_late(Some(before))
+            {
+                return Some(self.unpack(late));
+            }
+            match first {
+                Some(first) if first < bound => {
+                    self.next += 1;
+                    return Some(self.unpack(first));
+                }
+                None if self.advance(last) => {}
+                _ => return None,
             }
         }
     }
@@ -325,6 +359,11 @@ impl Queue for Heap {
 
     fn pop(&mut self) -> Option<Event> {
         self.0.pop().map(|Reverse(event)| event)
+    }
+
+    fn pop_before(&mut self, time: u64, client: u32) -> Option<Event> {
+        let next = self.0.peek()?.0;
+        ((next.time, next.client) < (time, client)).then(|| self.pop()).flatten()
     }
 
     fn coming(&self, _: usize, _: impl FnMut(u32)) {}
@@ -360,6 +399,44 @@ mod tests {
                 push(&mut ring, &mut heap, &mut draws, event.time, event.client);
             }
         }
+        assert_eq!(ring.pop(), None);
+    }
+
+    /// What comes from elsewhere in between is taken in its turn, and may add events at its own time.
+    #[test]
+    fn up_to_a_bound_the_ring_is_a_heap() {
+        let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+        println!("RELENT_SEED={seed}");
+        let mut draws = Stream::new(seed);
+        let (mut ring, mut heap) = (Calendar::new(), Heap::default());
+        let (mut now, mut taken, mut left) = (0, 0, 60_000_u32);
+        let push = |ring: &mut Calendar, heap: &mut Heap, draws: &mut Stream, left: &mut u32, now: u64| {
+            let Some(fewer) = left.checked_sub(1) else { return };
+            *left = fewer;
+            let scale = 1 << draws.below(38);
+            let event = Event { time: now + draws.below(scale), client: draws.below(50) as u32, failures: fewer % 20 };
+            ring.push(event);
+            heap.push(event);
+        };
+        while left > 0 || !heap.0.is_empty() {
+            push(&mut ring, &mut heap, &mut draws, &mut left, now);
+            // Often a bound is at an event that is there.
+            let near = heap.0.peek().map_or(0, |next| next.0.time.saturating_sub(now)) * draws.below(2);
+            let scale = 1 << draws.below(36);
+            let bound = now + near + draws.below(scale) * draws.below(2);
+            let client = draws.below(50) as u32;
+            loop {
+                let event = heap.pop_before(bound, client);
+                assert_eq!(ring.pop_before(bound, client), event);
+                let Some(event) = event else { break };
+                taken += 1;
+                if draws.below(2) == 0 {
+                    push(&mut ring, &mut heap, &mut draws, &mut left, event.time);
+                }
+            }
+            now = bound;
+        }
+        assert_eq!(taken, 60_000);
         assert_eq!(ring.pop(), None);
     }
 }

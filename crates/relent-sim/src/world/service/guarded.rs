@@ -1,6 +1,7 @@
 //! The exact engine for clients that have an upstream: attempts are asked for when they are sent, and their outcomes told
 //! when they are noticed, so there are up to three events an attempt. Where every client is a process of its own and the way
-//! is constant, nobody else could come in between, and there is one.
+//! is constant, nobody else could come in between, and there is one. Where they share, what is noticed over a constant way
+//! comes nearly in the order of the attempts, and [stands in lanes](super::flights) instead of being an event.
 //!
 //! The machines are relent's own, joined by its own [`UpstreamCall`]: one a client, and one more for a hedge.
 
@@ -12,6 +13,7 @@ use super::{
     held::{All, Fate, Flight, Hold, TOGETHER, near},
     players::{Players, can_be_played, common_way, foresees, upstream_of_one},
     predict::MOST_INSIDE,
+    sharers::{Sharers, can_share},
     starts::Starts,
     work::{Line, Work},
 };
@@ -46,6 +48,9 @@ const HEDGE_NOTICED: u32 = 5;
 const KIND_BITS: u32 = 3;
 const ROUNDS: u32 = 1 << 6;
 
+/// Where flights are kept, the number of an event is that of the attempts before; this one is the end of a flight.
+const LANDS: u32 = u32::MAX;
+
 /// Draws of a hedge are apart from those of the attempt that it doubles.
 const HEDGED: u32 = 1 << 30;
 /// How often a place in a client's queue is asked for until its time is over.
@@ -54,19 +59,38 @@ const ASKS: u32 = 16;
 /// Runs the scenario with this queue of events.
 pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
     let (cast, starts) = Cast::new(task);
-    let by_players = can_be_played(task, &cast);
-    run_as(task, queue, (cast, starts), by_players)
+    let kept = match () {
+        () if can_be_played(task, &cast) => Kept::Players,
+        () if can_share(&cast) => Kept::Sharers,
+        () => Kept::All,
+    };
+    run_as(task, queue, (cast, starts), kept)
 }
 
-/// `by_players`: whether one client plays all of their population, each with an upstream of its own.
-pub(super) fn run_as<Q: Queue>(task: &Task<'_>, queue: Q, (cast, starts): (Cast<'_>, Starts), by_players: bool) -> Run {
+/// How clients are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// One client plays all of their population, each with an upstream of its own.
+    Players,
+    /// What they have under way is kept in the order in which it ends.
+    Sharers,
+    /// Everything of everybody.
+    All,
+}
+
+pub(super) fn run_as<Q: Queue>(task: &Task<'_>, queue: Q, (cast, starts): (Cast<'_>, Starts), kept: Kept) -> Run {
     let clients = starts.len() as u32;
-    if by_players {
+    if kept == Kept::Players {
         let upstreams: Vec<Vec<Upstream>> = cast.roles().iter().map(|role| vec![upstream_of_one(role)]).collect();
         let held = Players::new(&cast, &upstreams, clients);
         return run_with(task, queue, cast, starts, held);
     }
     let upstreams: Vec<Vec<Upstream>> = cast.roles().iter().map(upstreams_of).collect();
+    if kept == Kept::Sharers
+        && let Some(held) = Sharers::new(&cast, &upstreams, clients)
+    {
+        return run_with(task, queue, cast, starts, held);
+    }
     let held = All::new(&cast, &upstreams, clients);
     run_with(task, queue, cast, starts, held)
 }
@@ -197,23 +221,33 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
     fn events(&mut self) -> Option<String> {
         let most = most_attempts(u64::from(self.held.clients())).saturating_mul(4);
         let (mut events, mut far) = (0u64, 0);
-        while let Some(Event { time, client, failures: what }) = self.queue.pop() {
+        while let Some(Event { time, client, failures: what }) = self.next() {
             if self.until().is_some_and(|until| time >= until) {
                 break;
             }
             if time > self.task.limit {
                 return Some(past(self.task.limit));
             }
-            if far == 0 {
-                let mut words = 0;
-                self.queue.coming(TOGETHER, |client| words ^= self.held.bring_near(client));
-                near(words);
-                far = TOGETHER;
+            if what == LANDS && S::KEEPS_FLIGHTS {
+                let Some(flight) = self.held.land() else { break };
+                self.learns(time, client, false, flight);
+            } else {
+                if far == 0 {
+                    let mut words = 0;
+                    self.queue.coming(TOGETHER, |client| words ^= self.held.bring_near(client));
+                    near(words);
+                    far = TOGETHER;
+                }
+                far -= 1;
+                if S::KEEPS_FLIGHTS {
+                    self.held.take_sender(client, what);
+                    self.send(time, client);
+                } else {
+                    self.held.take(client);
+                    self.happens(time, client, what);
+                    self.held.put_back();
+                }
             }
-            far -= 1;
-            self.held.take(client);
-            self.happens(time, client, what);
-            self.held.put_back();
             events += 1;
             if events.is_multiple_of(TICK) {
                 let stops = self.task.control.stops(events, most);
@@ -226,6 +260,16 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
             }
         }
         None
+    }
+
+    /// The next event, or the end of the next flight, which is one of the number [`LANDS`].
+    #[inline(always)]
+    fn next(&mut self) -> Option<Event> {
+        if !S::KEEPS_FLIGHTS {
+            return self.queue.pop();
+        }
+        let Some((time, client)) = self.held.next_to_land() else { return self.queue.pop() };
+        self.queue.pop_before(time, client).or(Some(Event { time, client, failures: LANDS }))
     }
 
     fn happens(&mut self, now: u64, client: u32, what: u32) {
@@ -253,7 +297,15 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
         }
     }
 
+    #[inline(always)]
     fn push(&mut self, time: u64, client: u32, kind: u32) {
+        if S::KEEPS_FLIGHTS {
+            // Over a constant way requests have no events of their own, but those that arrive after the end of all.
+            if kind == SENDS {
+                self.queue.push(Event { time, client, failures: self.held.failures() });
+            }
+            return;
+        }
         let round = self.held.failures() % ROUNDS;
         self.queue.push(Event { time, client, failures: kind | round << KIND_BITS });
     }
@@ -389,7 +441,9 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
     #[inline(always)]
     fn answered(&mut self, noticed: u64, client: u32, is_hedge: bool, fate: Fate) {
         let until = self.until();
-        if let Some(flight) = self.flight(is_hedge) {
+        if S::KEEPS_FLIGHTS {
+            self.held.fly(noticed, fate);
+        } else if let Some(flight) = self.flight(is_hedge) {
             flight.fate = fate;
             if self.foresees && noticed <= self.task.limit && until.is_none_or(|until| noticed < until) {
                 self.noticed(noticed, client, is_hedge);
@@ -425,9 +479,16 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
     /// The client learns what became of an attempt.
     #[inline(always)]
     fn noticed(&mut self, now: u64, client: u32, is_hedge: bool) {
+        if let Some(flight) = self.flight(is_hedge).copied() {
+            self.learns(now, client, is_hedge, flight);
+        }
+    }
+
+    #[inline(always)]
+    fn learns(&mut self, now: u64, client: u32, is_hedge: bool, flight: Flight) {
         let is_drawn = self.chances[self.place(client)].jitter;
         let draw = if is_drawn { self.draw(client, self.attempt(is_hedge), !now) } else { 0 };
-        let Some(Flight { sent, fate }) = self.flight(is_hedge).copied() else { return };
+        let Flight { sent, fate } = flight;
         let (outcome, time) = (fate.outcome(), Timestamp::from_nanos(now));
         if is_hedge && !PLAIN {
             match self.held.hedging().and_then(|hedging| hedging.second.as_mut()) {

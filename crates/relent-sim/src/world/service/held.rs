@@ -47,10 +47,34 @@ pub(super) struct Hedging<'u> {
 /// The clients, one of whom is at hand: [`take`](Hold::take) and [`put_back`](Hold::put_back) go together, and all else is
 /// about that client.
 pub(super) trait Hold<'u> {
+    /// Whether it keeps what clients have under way, and knows when each will notice the end: then no event is made of it.
+    const KEEPS_FLIGHTS: bool = false;
+
     fn clients(&self) -> u32;
     /// Something happens to this client.
     fn take(&mut self, client: u32);
     fn put_back(&mut self);
+    /// As [`take`](Hold::take), a client who wants to make an attempt after so many: for who keeps the flights.
+    #[inline(always)]
+    fn take_sender(&mut self, client: u32, failures: u32) {
+        _ = failures;
+        self.take(client);
+    }
+    /// When the next flight ends, and whose it is.
+    #[inline(always)]
+    fn next_to_land(&self) -> Option<(u64, u32)> {
+        None
+    }
+    /// As [`take`](Hold::take), the client whose flight ends next, and the flight.
+    #[inline(always)]
+    fn land(&mut self) -> Option<Flight> {
+        None
+    }
+    /// The client at hand will notice then that this becomes of its attempt.
+    #[inline(always)]
+    fn fly(&mut self, time: u64, fate: Fate) {
+        _ = (time, fate);
+    }
     /// Brings near what is kept of this client.
     fn bring_near(&self, client: u32) -> u64;
 

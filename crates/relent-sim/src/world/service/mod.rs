@@ -2,7 +2,8 @@
 //!
 //! [`predict`] serves every queue in which the fate of a request is known when it arrives (first come, first served):
 //! one event an attempt. [`dispatch`] serves the others (newest first, dropping expired work) with an event for each
-//! thing that happens. [`guarded`] is the first of them for clients that have budgets, breakers, limits and hedges.
+//! thing that happens. [`guarded`] is the first of them for clients that have budgets, breakers, limits and hedges, whom it
+//! keeps in one of three ways: [`players`], [`sharers`], or everything of everybody, [`held`].
 
 pub(crate) mod cast;
 pub(crate) mod chain;
@@ -10,12 +11,14 @@ mod chances;
 pub(crate) mod clients;
 pub(crate) mod dispatch;
 pub(crate) mod door;
+mod flights;
 pub(crate) mod gate;
 pub(crate) mod guarded;
 mod held;
 pub(crate) mod manners;
 mod players;
 mod predict;
+mod sharers;
 mod starts;
 pub(crate) mod work;
 
@@ -45,22 +48,25 @@ pub(crate) const fn needs_dispatch(service: &Service) -> bool {
 mod tests {
     use crate::{
         engine::task::Task,
-        world::service::{cast::Cast, dispatch, guarded, players, predict},
+        world::service::{cast::Cast, dispatch, guarded, guarded::Kept, players, predict, sharers},
     };
     use crate::{
         engine::{
             calendar::{Calendar, Heap},
             control::Control,
-            draws::Draws,
+            draws::{Draws, Stream},
         },
         outcome::run::Run,
         scenario::{
-            Arrivals, Contender, Network, Protection, Rate, RateLimit, RetryAfter, Server, Service, Trouble,
-            TroubleKind, Writes,
+            Arrivals, Contender, Network, Population, Protection, Rate, RateLimit, RetryAfter, Server, Service,
+            Trouble, TroubleKind, Writes,
         },
     };
-    use relent::{BreakerSettings, Budget, BudgetSettings, Jitter, Policy};
-    use std::time::Duration;
+    use relent::{Allowance, BreakerSettings, Budget, BudgetSettings, Jitter, Outcome, Policy, Timestamp, Withdrawal};
+    use std::{
+        sync::atomic::{AtomicU64, Ordering::Relaxed},
+        time::Duration,
+    };
 
     const MS: Duration = Duration::from_millis(1);
     const SEC: Duration = Duration::from_secs(1);
@@ -230,13 +236,124 @@ mod tests {
                 if !players::can_be_played(&task, &cast.0) {
                     continue;
                 }
-                let played = guarded::run_as(&task, Calendar::new(), cast, true);
-                let each = guarded::run_as(&task, Calendar::new(), Cast::new(&task), false);
+                let played = guarded::run_as(&task, Calendar::new(), cast, Kept::Players);
+                let each = guarded::run_as(&task, Calendar::new(), Cast::new(&task), Kept::All);
                 refused += played.gave_up.get("budget").unwrap_or(&0) + played.gave_up.get("open").unwrap_or(&0);
                 same(&played, &each, &what);
             }
         }
         assert!(refused > 10_000, "the machines did something: {refused}");
+    }
+
+    /// A budget of the user's own, by luck, whose withdrawals are told by everything in them.
+    #[derive(Debug)]
+    struct Lucky(AtomicU64);
+
+    impl Lucky {
+        fn note(&self, paid: Withdrawal, what: u64) {
+            let noted = relent::rng::mix(self.0.load(Relaxed) ^ paid.mark() ^ u64::from(paid.cost()) ^ what);
+            self.0.store(noted, Relaxed);
+        }
+    }
+
+    impl Allowance for Lucky {
+        fn name(&self) -> &str {
+            "lucky"
+        }
+
+        fn withdraw(&self, _: Timestamp, _: Outcome, draw: u64) -> Option<Withdrawal> {
+            // Some are too large for the word in which most are kept.
+            let paid = Withdrawal::new((draw >> 40) as u32 >> (draw % 24), draw >> (draw % 60));
+            (!draw.is_multiple_of(9)).then_some(paid)
+        }
+
+        fn retry(&self, _: Timestamp, paid: Withdrawal) {
+            self.note(paid, 1);
+        }
+
+        fn outcome(&self, _: Timestamp, _: Outcome, paid: Option<Withdrawal>) {
+            self.note(paid.unwrap_or(Withdrawal::new(0, 0)), 2);
+        }
+
+        fn refund(&self, _: Timestamp, paid: Withdrawal) {
+            self.note(paid, 3);
+        }
+
+        fn balance(&self, _: Timestamp) -> f64 {
+            0.0
+        }
+    }
+
+    static LUCKY: Lucky = Lucky(AtomicU64::new(0));
+
+    /// Machines that clients share.
+    fn shared_machines() -> Vec<Protection> {
+        let mut all = machines();
+        let breaker = BreakerSettings { probes: 3, close_after: 3, ..all[7].breaker.unwrap() };
+        let share = BreakerSettings { consecutive: None, min_calls: Some(20), ..breaker };
+        let in_flight = Some(Budget::in_flight(0.5, 20).settings());
+        let lucky = Some(BudgetSettings::Custom(&LUCKY));
+        let more = [(None, Some(share), true), (in_flight, Some(breaker), true), (lucky, None, false)];
+        let more = [(lucky, Some(share), true), (lucky, Some(share), false)].into_iter().chain(more);
+        let more = more.map(|(budget, breaker, wait_while_open)| Protection {
+            budget,
+            breaker,
+            wait_while_open,
+            ..Protection::default()
+        });
+        all.extend(more);
+        all
+    }
+
+    /// What is in lanes and in a word of each client is all that there is, whoever shares with whom.
+    #[test]
+    fn who_shares_does_what_would_be_done_if_everything_were_kept() {
+        let control = Control::default();
+        let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+        println!("RELENT_SEED={seed}");
+        let mut luck = Stream::new(seed);
+        let (policies, machines) = (policies(), shared_machines());
+        let (mut refused, mut compared) = (0, 0);
+        for (i, service) in worlds().iter().enumerate().filter(|(_, service)| service.layers == 1) {
+            for place in 0..machines.len() * 3 {
+                let protection = machines[place % machines.len()];
+                let contender = policies[luck.below(policies.len() as u64) as usize].clone().protected(protection);
+                let processes = [1, 1, 3, 40, 100_000][luck.below(5) as usize];
+                let zero = Network::Constant(Duration::ZERO);
+                let network = if luck.below(5) == 0 { zero } else { Network::round_trip(MS * luck.below(30) as u32) };
+                let timeout = [service.timeout, Some(SEC), Some(60 * MS)][luck.below(3) as usize];
+                let mut service = Service { processes: Some(processes), network, timeout, ..service.clone() };
+                service.server.retry_after =
+                    [RetryAfter::Silent, RetryAfter::Spread, RetryAfter::Exact][luck.below(3) as usize];
+                let mut contender = contender;
+                if luck.below(3) == 0 {
+                    let other = &policies[luck.below(policies.len() as u64) as usize];
+                    let share = |name, share, policy, protection| Population {
+                        protection,
+                        processes: Some(processes.min(7)),
+                        ..Population::share(name, share, policy)
+                    };
+                    let none = Protection::default();
+                    let other = share("other", 0.3, other.policy, [none, machines[5]][luck.below(2) as usize]);
+                    contender.populations = vec![share("one", 0.7, contender.policy, protection), other];
+                }
+                let what = format!("world {i}, {processes} processes, {contender:?}");
+                let draws = Draws::new(seed, None);
+                let task = Task { service: &service, contender: &contender, draws, limit: u64::MAX, control: &control };
+                let cast = Cast::new(&task);
+                assert!(sharers::can_share(&cast.0), "{what}");
+                LUCKY.0.store(0, Relaxed);
+                let shared = guarded::run_as(&task, Calendar::new(), cast, Kept::Sharers);
+                let noted = LUCKY.0.swap(0, Relaxed);
+                let whole = guarded::run_as(&task, Calendar::new(), Cast::new(&task), Kept::All);
+                // At the end of a stream some have something under way, which is given back when it is dropped.
+                assert!(service.is_open() || noted == LUCKY.0.load(Relaxed), "{what}: what was withdrawn");
+                refused += shared.gave_up.get("budget").unwrap_or(&0) + shared.gave_up.get("open").unwrap_or(&0);
+                compared += 1;
+                same(&shared, &whole, &what);
+            }
+        }
+        assert!(refused > 10_000 && compared > 200, "the machines did something: {refused} in {compared} runs");
     }
 
     #[test]

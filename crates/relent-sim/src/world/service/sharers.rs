@@ -1,0 +1,369 @@
+//! Clients who share upstreams, or could: what happens to one is seen by the others, so that everything happens in its order.
+//!
+//! The upstreams are few and stay in the caches. Of a client nothing is kept but what it has paid for its next attempt; how
+//! many attempts it has made goes with its events, and what it has under way goes with its [flight](super::flights).
+
+use super::{
+    cast::{Cast, Role},
+    flights::{Flights, Flying, NEVER},
+    held::{Fate, Flight, Hedging, Hold},
+    players::common_way,
+};
+use relent::{
+    Breaker, BreakerPass, Budget, BudgetSettings, HedgedCall, Outcome, Timestamp, Upstream, UpstreamAnswer,
+    UpstreamCall, UpstreamSaved, Withdrawal,
+};
+use std::{collections::BTreeMap, time::Duration};
+
+/// The clients, whose upstreams have neither limits nor hedges.
+pub(super) struct Sharers<'u> {
+    /// The upstream of each process, and which of them each client has; nothing where they go round.
+    hosts: Vec<Host<'u>>,
+    of: Vec<u32>,
+    clients: u32,
+    /// What each client has paid for its next attempt: nothing where there are no budgets.
+    paid: Vec<u64>,
+    /// What does not fit there.
+    dear: BTreeMap<u32, Withdrawal>,
+    flights: Flights,
+    now: Client<'u>,
+}
+
+/// The client at hand.
+struct Client<'u> {
+    id: u32,
+    failures: u32,
+    host: Host<'u>,
+    paid: Option<Withdrawal>,
+    flight: Flight,
+    leave: Leave,
+}
+
+/// By what leave the attempt under way was begun.
+#[derive(Clone, Copy)]
+enum Leave {
+    None,
+    /// Nothing hindered it.
+    Free,
+    /// The breaker is closed: just now, and until something else happens.
+    Closed,
+    /// The pass of a breaker.
+    Pass(BreakerPass),
+}
+
+/// The machines of a process.
+#[derive(Clone, Copy)]
+struct Host<'u> {
+    upstream: &'u Upstream,
+    budget: Option<&'u Budget>,
+    breaker: Option<&'u Breaker>,
+    waits_while_open: bool,
+    /// Whether the budget may refuse a first attempt, and whether it wants to know how attempts end.
+    refuses_first: bool,
+    wants_ends: bool,
+}
+
+impl<'u> Host<'u> {
+    fn new(upstream: &'u Upstream, waits_while_open: bool) -> Host<'u> {
+        let budget = upstream.its_budget();
+        let settings = budget.map(Budget::settings);
+        Host {
+            upstream,
+            budget,
+            breaker: upstream.its_breaker(),
+            waits_while_open,
+            refuses_first: matches!(settings, Some(BudgetSettings::Throttle { .. } | BudgetSettings::Custom(_))),
+            wants_ends: !matches!(settings, None | Some(BudgetSettings::Ratio { .. } | BudgetSettings::Finagle { .. })),
+        }
+    }
+}
+
+/// A withdrawal in one word: nothing, what it cost above its mark, or one that is kept elsewhere.
+const NOTHING: u64 = 0;
+const DEAR: u64 = u64::MAX;
+const COST_AT: u32 = 48;
+const COSTS: u32 = (1 << 16) - 2;
+
+/// `None` if it does not fit. Those of a cost of nothing are told from nothing.
+#[inline(always)]
+const fn packed(paid: Withdrawal) -> Option<u64> {
+    let fits = paid.mark() < 1 << COST_AT && paid.cost() < COSTS;
+    if fits { Some((paid.cost() as u64 + 1) << COST_AT | paid.mark()) } else { None }
+}
+
+#[inline(always)]
+const fn unpacked(word: u64) -> Withdrawal {
+    Withdrawal::new((word >> COST_AT) as u32 - 1, word & ((1 << COST_AT) - 1))
+}
+
+impl<'u> Sharers<'u> {
+    /// Clients of a population go to its processes in turn.
+    pub(super) fn new(cast: &Cast<'_>, upstreams: &'u [Vec<Upstream>], clients: u32) -> Option<Sharers<'u>> {
+        let mut hosts = Vec::new();
+        let mut begin = Vec::new();
+        for (role, own) in cast.roles().iter().zip(upstreams) {
+            begin.push(hosts.len());
+            hosts.extend(own.iter().map(|upstream| Host::new(upstream, role.protection.wait_while_open)));
+        }
+        let mut gone = vec![0usize; upstreams.len()];
+        let host = |client: u32| {
+            let place = cast.place(client);
+            let nth = gone[place];
+            gone[place] += 1;
+            (begin[place] + nth % upstreams[place].len()) as u32
+        };
+        let of = if cast.only().is_some() { Vec::new() } else { (0..clients).map(host).collect() };
+        let pays = hosts.iter().any(|host| host.budget.is_some());
+        let first = *hosts.first()?;
+        let now = Client { id: 0, failures: 0, host: first, paid: None, flight: Flight::sent(0), leave: Leave::None };
+        let paid = if pays { vec![NOTHING; clients as usize] } else { Vec::new() };
+        Some(Sharers { hosts, of, clients, paid, dear: BTreeMap::new(), flights: Flights::new(), now })
+    }
+
+    #[inline(always)]
+    fn host(&self, client: u32) -> Host<'u> {
+        match self.of.get(client as usize) {
+            Some(host) => self.hosts[*host as usize],
+            None if self.hosts.len() == 1 => self.now.host,
+            None => self.hosts[client as usize % self.hosts.len()],
+        }
+    }
+
+    #[inline(always)]
+    fn has_paid(&self, client: u32) -> Option<Withdrawal> {
+        match self.paid.get(client as usize).copied() {
+            None | Some(NOTHING) => None,
+            Some(DEAR) => self.dear.get(&client).copied(),
+            Some(word) => Some(unpacked(word)),
+        }
+    }
+}
+
+impl<'u> Client<'u> {
+    /// Asks as every call does, where something may hinder the attempt.
+    #[inline(never)]
+    fn ask(&mut self, now: Timestamp, draw: u64, within: Duration) -> UpstreamAnswer {
+        let mut call = self.host.upstream.call().wait_while_open(self.host.waits_while_open);
+        call.load(UpstreamSaved { paid: self.paid, has_started: self.failures > 0 });
+        let answer = call.ask(now, draw, within);
+        let saved = match call.save_attempt() {
+            Some((saved, pass)) => {
+                self.leave = pass.map_or(Leave::Free, Leave::Pass);
+                saved
+            }
+            None => call.save().unwrap_or_default(),
+        };
+        self.paid = saved.paid;
+        answer
+    }
+}
+
+impl<'u> Hold<'u> for Sharers<'u> {
+    const KEEPS_FLIGHTS: bool = true;
+
+    fn clients(&self) -> u32 {
+        self.clients
+    }
+
+    #[inline(always)]
+    fn take(&mut self, client: u32) {
+        self.take_sender(client, 0);
+    }
+
+    #[inline(always)]
+    fn take_sender(&mut self, client: u32, failures: u32) {
+        let host = self.host(client);
+        let paid = if failures > 0 && host.budget.is_some() { self.has_paid(client) } else { None };
+        self.now.host = host;
+        (self.now.id, self.now.failures, self.now.paid) = (client, failures, paid);
+        self.now.leave = Leave::None;
+    }
+
+    #[inline(always)]
+    fn next_to_land(&self) -> Option<(u64, u32)> {
+        let next = self.flights.next();
+        (next != NEVER).then_some(next)
+    }
+
+    #[inline(always)]
+    fn land(&mut self) -> Option<Flight> {
+        let Flying { sent, client, failures, pass, fate, .. } = self.flights.pop()?;
+        let host = self.host(client);
+        let now = &mut self.now;
+        (now.id, now.failures, now.host) = (client, failures, host);
+        now.flight.sent = sent;
+        now.leave = pass.map_or(Leave::Free, Leave::Pass);
+        now.paid = None;
+        if failures > 0 && host.wants_ends {
+            self.now.paid = self.has_paid(client);
+        }
+        Some(Flight { sent, fate })
+    }
+
+    /// What was just written is not read again in larger pieces, for which the processor would wait: the leave of a closed
+    /// breaker is asked for once more.
+    #[inline(always)]
+    fn fly(&mut self, time: u64, fate: Fate) {
+        let Client { id: client, failures, ref flight, ref leave, .. } = self.now;
+        let pass = match *leave {
+            Leave::Closed => self.now.host.breaker.and_then(Breaker::pass_closed),
+            Leave::Pass(pass) => Some(pass),
+            Leave::None | Leave::Free => None,
+        };
+        self.flights.push(Flying { time, sent: flight.sent, client, failures, pass, fate });
+    }
+
+    #[inline(always)]
+    fn put_back(&mut self) {}
+
+    #[inline(always)]
+    fn bring_near(&self, client: u32) -> u64 {
+        self.paid.get(client as usize).copied().unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn failures(&self) -> u32 {
+        self.now.failures
+    }
+
+    #[inline(always)]
+    fn fail(&mut self) {
+        self.now.failures += 1;
+    }
+
+    /// Nothing happens any more to who has ended.
+    #[inline(always)]
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn breaker(&self) -> Option<&'u Breaker> {
+        self.now.host.breaker
+    }
+
+    #[inline(always)]
+    fn flight(&mut self) -> &mut Flight {
+        &mut self.now.flight
+    }
+
+    /// What an [`UpstreamCall`] does where nothing hinders the attempt is done here at once.
+    #[inline(always)]
+    fn ask(&mut self, now: Timestamp, draw: u64, within: Duration) -> UpstreamAnswer {
+        let client = &mut self.now;
+        let leave = match client.host.breaker.map(Breaker::pass_closed) {
+            None => Leave::Free,
+            Some(Some(_)) => Leave::Closed,
+            Some(None) => return client.ask(now, draw, within),
+        };
+        match (client.host.budget, client.paid) {
+            (None, _) => {}
+            (Some(_), _) if client.failures == 0 && client.host.refuses_first => return client.ask(now, draw, within),
+            (Some(budget), None) if client.failures == 0 => _ = budget.start(now, 0),
+            (Some(budget), Some(paid)) => budget.retry(now, paid),
+            (Some(_), None) => return client.ask(now, draw, within),
+        }
+        client.leave = leave;
+        UpstreamAnswer::Go
+    }
+
+    #[inline(always)]
+    fn is_under_way(&self) -> bool {
+        !matches!(self.now.leave, Leave::None)
+    }
+
+    #[inline(always)]
+    fn outcome(&mut self, now: Timestamp, outcome: Outcome, draw: u64) {
+        let client = &mut self.now;
+        let leave = std::mem::replace(&mut client.leave, Leave::None);
+        let paid = client.paid.take();
+        if let Some(budget) = client.host.budget
+            && client.host.wants_ends
+        {
+            budget.outcome(now, outcome, paid);
+        }
+        if let (Leave::Pass(pass), Some(breaker)) = (leave, client.host.breaker) {
+            let took = now.since(Timestamp::from_nanos(client.flight.sent));
+            match outcome {
+                Outcome::Dropped => breaker.give_back(pass),
+                failed if failed.is_load() => _ = breaker.failed(pass, now, took, draw),
+                _ => _ = breaker.succeeded(pass, now, took, draw),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn pay(&mut self, now: Timestamp, failure: Outcome, draw: u64) -> bool {
+        let client = &mut self.now;
+        let Some(budget) = client.host.budget else { return true };
+        client.paid = budget.withdraw(now, failure, draw);
+        let Some(paid) = client.paid else { return false };
+        let word = match packed(paid) {
+            Some(word) => word,
+            None => {
+                self.dear.insert(client.id, paid);
+                DEAR
+            }
+        };
+        if let Some(place) = self.paid.get_mut(client.id as usize) {
+            *place = word;
+        }
+        true
+    }
+
+    fn end(&mut self, now: Timestamp) {
+        if self.is_under_way() {
+            self.outcome(now, Outcome::Dropped, 0);
+        }
+        if let (Some(budget), Some(paid)) = (self.now.host.budget, self.now.paid.take()) {
+            budget.refund(now, paid);
+        }
+    }
+
+    fn asked_in_vain(&mut self) -> u32 {
+        0
+    }
+
+    fn begin_hedging(&mut self, _: Option<HedgedCall>) {}
+
+    fn its_hedge(&self) -> Option<&'u relent::Hedge> {
+        None
+    }
+
+    fn hedging(&mut self) -> Option<&mut Hedging<'u>> {
+        None
+    }
+
+    fn second_flight(&mut self) -> Option<&mut Flight> {
+        None
+    }
+
+    fn hedge(&self) -> Option<UpstreamCall<&'u Upstream>> {
+        None
+    }
+}
+
+/// Whether clients can be kept as sharers: over a constant way it is known when an attempt is sent what will be noticed of
+/// it, and without limits and hedges a client does one thing at a time.
+pub(super) fn can_share(cast: &Cast<'_>) -> bool {
+    let does_one_thing = |role: &Role<'_>| role.protection.limit.is_none() && role.protection.hedge.is_none();
+    common_way(cast).is_some() && cast.roles().iter().all(does_one_thing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_withdrawal_is_a_word_if_it_fits() {
+        for (cost, mark) in [(0, 0), (1, 7), (COSTS - 1, (1 << COST_AT) - 1), (14, 1 << 47)] {
+            let paid = Withdrawal::new(cost, mark);
+            let word = packed(paid).unwrap();
+            assert_eq!(unpacked(word), paid);
+            assert!(word != NOTHING && word != DEAR);
+        }
+        for (cost, mark) in [(COSTS, 0), (u32::MAX, 0), (1, 1 << COST_AT), (1, u64::MAX)] {
+            assert_eq!(packed(Withdrawal::new(cost, mark)), None);
+        }
+    }
+}
