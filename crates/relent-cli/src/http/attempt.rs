@@ -12,6 +12,7 @@ use super::{
     request::Request,
     resume::Resume,
     sink::Sink,
+    whole,
     write_out::Seen,
 };
 use crate::{
@@ -170,6 +171,7 @@ pub(super) async fn within<T>(
     let Some((limit, left)) = limit.zip(left) else { return work.await };
     time::timeout(left, work).await.unwrap_or_else(|_| {
         let connected = line.client.watch.is_connected();
+        line.client.hang_up();
         Err(Broken::Failed(Box::new(Failure::timeout(limit, connected, &terms.request.url))))
     })
 }
@@ -183,16 +185,16 @@ pub(super) async fn accept(
     received: &mut Received,
 ) -> Result<Success, Broken> {
     received.sink.write_head(&std::mem::take(&mut received.trail.heads))?;
-    if have > 0 {
-        match accept_part(&answer.response, have, received)? {
-            Part::IsAll => {
-                let status = answer.response.status();
-                return Ok(Success { status, location: None, had_all: true, encoding: None });
-            }
-            Part::Follows => {}
-        }
+    let part = if have > 0 { accept_part(&answer.response, have, received)? } else { Part::Follows };
+    if let Part::IsAll = part {
+        return Ok(Success { status: answer.response.status(), location: None, had_all: true, encoding: None });
     }
     let Answer { response, hop, at } = judged(terms, answer, have)?;
+    if let Part::IsNone = part {
+        let status = failure::status_text(response.status());
+        let text = format!("the rest of the body was asked for, and {status} came, which is none");
+        return Err(Broken::Failed(Box::new(Failure::of(wire::Fault::EarlyEnd, text))));
+    }
     let location = redirect::location(response.status(), response.headers());
     let location = location.map(|to| (redirect::shown(&hop.url, &to), redirect::is_followable(&hop.url, &to)));
     let encodings = coding::named(response.headers());
@@ -281,14 +283,29 @@ async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken>
     } else if let Some(body) = body {
         sending = sending.body(body.open(&line.pulse)?);
     }
-    let sent = terms.patience.wait(&line.pulse, line.client.beside.run(sending.send())).await;
+    let beside = line.client.beside().map_err(|why| Broken::Failed(Box::new(Failure::not_sent(why))))?;
+    let sent = terms.patience.wait(&line.pulse, beside.run(sending.send())).await.map(|sent| {
+        sent.map(|mut response| {
+            response.extensions_mut().insert(beside.clone());
+            whole::checked(response)
+        })
+    });
     let connected = line.client.watch.is_connected();
-    let way = failure::Way { url: &hop.url, is_redirected: hop.number > 0, connected, proxies: &line.client.proxies };
+    let way = failure::Way {
+        url: &hop.url,
+        is_redirected: hop.number > 0,
+        connected,
+        http2_alone: line.client.http2_alone,
+        proxies: &line.client.proxies,
+    };
     match sent {
         Some(Ok(response)) if terms.compressed => Ok(coding::undone(response)),
         Some(Ok(response)) => Ok(response),
         Some(Err(error)) => Err(failure::before_head(&error, &way)),
-        None => Err(failure::silent(terms.patience, &way)),
+        None => {
+            line.client.hang_up();
+            Err(failure::silent(terms.patience, &way))
+        }
     }
 }
 
@@ -298,6 +315,8 @@ enum Part {
     Follows,
     /// Nothing: all is there.
     IsAll,
+    /// Something else, as a redirect that is not followed: what is there stays as it is.
+    IsNone,
 }
 
 /// Looks at the answer to a request for the rest of a body.
@@ -324,7 +343,7 @@ fn accept_part(response: &Response, have: u64, received: &mut Received) -> Resul
             received.sink.clear()?;
             Ok(Part::Follows)
         }
-        _ => Ok(Part::Follows),
+        _ => Ok(Part::IsNone),
     }
 }
 
@@ -345,6 +364,7 @@ async fn receive(
     let mut progress = Progress::new(have, total, !terms.talk.quiet && !terms.talk.json);
     loop {
         let Some(piece) = terms.patience.wait(&line.pulse, piece(&mut response)).await else {
+            line.client.hang_up();
             return Err(failure::stalled(received.sink.length(), total, terms.patience));
         };
         match piece {

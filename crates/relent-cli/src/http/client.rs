@@ -4,6 +4,7 @@ use super::{args::Args, beside::Beside, proxy::Proxies, redirect::Hop, request::
 use crate::talk::Fault;
 use rustls::ClientConfig;
 use std::{
+    cell::RefCell,
     path::PathBuf,
     sync::{
         Arc,
@@ -20,11 +21,13 @@ pub(super) struct Client {
     /// The same without the caller's certificate, which is for one origin; `None` if there is none.
     bare: Option<reqwest::Client>,
     home: Origin,
-    /// Where connections are read.
-    pub(super) beside: Beside,
+    /// Where the connection under way is read.
+    beside: RefCell<Option<Beside>>,
     /// Which proxy leads where.
     pub(super) proxies: Proxies,
     resolver: Resolver,
+    /// Servers are spoken to in HTTP/2 without being asked.
+    pub(super) http2_alone: bool,
     /// Tells whether a request can have left.
     pub(super) watch: Watch,
 }
@@ -35,7 +38,6 @@ pub(super) struct Recipe {
     /// The same without the caller's certificate, if it has one.
     bare: Option<ClientConfig>,
     home: Origin,
-    beside: Beside,
     http1: bool,
     http2: bool,
     unix_socket: Option<PathBuf>,
@@ -62,8 +64,8 @@ pub(super) fn recipe(args: &Args, request: &Request) -> Result<Recipe, Fault> {
         )
         .hint("--noproxy HOST goes there without it"));
     }
-    let (home, beside) = (url.origin(), Beside::start()?);
-    Ok(Recipe { tls, bare, home, beside, http1, http2, unix_socket, connect_timeout, proxies, resolver })
+    let home = url.origin();
+    Ok(Recipe { tls, bare, home, http1, http2, unix_socket, connect_timeout, proxies, resolver })
 }
 
 impl Recipe {
@@ -72,8 +74,9 @@ impl Recipe {
         let (watch, resolver) = (Watch::default(), self.resolver.apart());
         let http = self.http(&self.tls, &watch, &resolver)?;
         let bare = self.bare.as_ref().map(|tls| self.http(tls, &watch, &resolver)).transpose()?;
-        let (proxies, home, beside) = (self.proxies.clone(), self.home.clone(), self.beside.clone());
-        Ok(Client { http, bare, home, beside, proxies, resolver, watch })
+        let (proxies, home) = (self.proxies.clone(), self.home.clone());
+        let http2_alone = self.http2 && !self.http1;
+        Ok(Client { http, bare, home, beside: RefCell::default(), proxies, resolver, http2_alone, watch })
     }
 
     fn http(&self, tls: &ClientConfig, watch: &Watch, resolver: &Resolver) -> Result<reqwest::Client, Fault> {
@@ -119,6 +122,19 @@ impl Client {
     /// What a request is sent by: the caller's certificate is shown to nobody else than whom the URL names.
     pub(super) fn for_hop(&self, hop: &Hop) -> &reqwest::Client {
         self.bare.as_ref().filter(|_| hop.url.origin() != self.home).unwrap_or(&self.http)
+    }
+
+    /// A thread for the connection of the request that is next; that of the last one ends, unless its answer is still read.
+    pub(super) fn beside(&self) -> Result<Beside, String> {
+        self.hang_up();
+        let beside = Beside::start()?;
+        self.beside.replace(Some(beside.clone()));
+        Ok(beside)
+    }
+
+    /// The request under way is given up: its connection is closed, whatever the server goes on to say.
+    pub(super) fn hang_up(&self) {
+        self.beside.take();
     }
 
     /// A request to `url` is next.

@@ -124,6 +124,8 @@ pub(super) struct Way<'a> {
     pub(super) is_redirected: bool,
     /// A connection was made.
     pub(super) connected: bool,
+    /// HTTP/2 is spoken without having been agreed on.
+    pub(super) http2_alone: bool,
     /// The proxies that may stand on it.
     pub(super) proxies: &'a Proxies,
 }
@@ -188,7 +190,7 @@ fn fault_before_head(error: &reqwest::Error, way: &Way<'_>) -> (Fault, Failure) 
             false => (fault, failure),
         }
     } else {
-        of_connection(error)
+        of_connection(error, way)
     }
 }
 
@@ -260,11 +262,11 @@ pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
 }
 
 /// A connection that was made, and failed.
-fn of_connection(error: &reqwest::Error) -> (Fault, Failure) {
+fn of_connection(error: &reqwest::Error, way: &Way<'_>) -> (Fault, Failure) {
     if let Some(h2) = find::<h2::Error>(error) {
         if h2.is_library() && matches!(h2.reason(), Some(h2::Reason::FRAME_SIZE_ERROR | h2::Reason::PROTOCOL_ERROR)) {
             let (fault, failure) = of(Fault::Protocol, format!("the answer is not HTTP/2: {}", reason(h2)));
-            return (fault, failure.hint("--http1.1 speaks the older version"));
+            return (fault, failure.hint(HTTP1_HINT));
         }
         let refused = h2.reason() == Some(h2::Reason::REFUSED_STREAM)
             || (h2.is_go_away() && h2.is_remote() && h2.reason() == Some(h2::Reason::NO_ERROR));
@@ -277,9 +279,17 @@ fn of_connection(error: &reqwest::Error) -> (Fault, Failure) {
     match find::<io::Error>(error) {
         Some(io) if Fault::of_io(io) == Fault::Timeout => of(Fault::Timeout, "no answer in time".into()),
         Some(io) => of(Fault::Reset, format!("the connection broke before the answer: {}", plain(io))),
-        None => of(Fault::Reset, "the connection was closed before the answer".into()),
+        // What does not understand the greeting of HTTP/2 may be known by its answer to it, or gone before the request was sent.
+        None if way.http2_alone => {
+            let (fault, failure) = of(Fault::Reset, CLOSED.into());
+            (fault, failure.hint(HTTP1_HINT))
+        }
+        None => of(Fault::Reset, CLOSED.into()),
     }
 }
+
+const CLOSED: &str = "the connection was closed before the answer";
+const HTTP1_HINT: &str = "--http1.1 speaks the older version";
 
 fn reason(error: &h2::Error) -> String {
     error.reason().map_or_else(|| error.to_string(), |reason| reason.description().to_owned())

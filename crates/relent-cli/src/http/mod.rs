@@ -34,6 +34,7 @@ mod sink;
 mod stop;
 mod target;
 mod tls;
+mod whole;
 mod write_out;
 
 pub(crate) use args::Args;

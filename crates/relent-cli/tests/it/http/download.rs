@@ -100,6 +100,36 @@ relent: succeeded after 3 attempts in TIME
     }
 }
 
+/// A portal that wants a login in the middle of a download: its page is no rest of anything.
+#[test]
+fn what_is_no_rest_is_not_joined() {
+    for (status, is) in
+        [(302, "302 Found"), (300, "300 Multiple Choices"), (304, "304 Not Modified"), (399, "status 399")]
+    {
+        let answers = move |k, request: &Request| match k {
+            0 => Reply::new(200, &[TAG], "0123456789").cut(6),
+            1 => Reply::new(status, &["Location: /login"], if status == 304 { "" } else { "EVIL!!" }),
+            _ => rest(request, "0123456789", &[TAG]).expect("it asks for a range"),
+        };
+        let folder = Folder::new();
+        let server = Server::with(answers);
+        let stderr = format!(
+            "\
+relent: attempt 1 of 4: the body ended early, after 4 of 10 bytes, transient; next in 10ms
+relent: attempt 2 of 4: the rest of the body was asked for, and {is} came, which is none, transient; next in 20ms
+relent: succeeded after 3 attempts in TIME
+"
+        );
+        expect(&http_in(&folder, &["-o", "file", &server.url("/")]), 0, "", &stderr);
+        assert_eq!(folder.read("file"), "0123456789", "{status}");
+        let ranges: Vec<_> = server.requests().iter().map(|r| r.header("range").map(str::to_owned)).collect();
+        assert_eq!(ranges, [None, Some("bytes=4-".into()), Some("bytes=4-".into())], "{status}");
+        expect(&http(&["-q", &Server::with(answers).url("/")]), 0, "0123456789", "");
+        let twice = http_in(&folder, &["-q", "--max-attempts=2", "-o", "other", &Server::with(answers).url("/")]);
+        assert_eq!((twice.code, folder.names()), (Some(1), vec!["file".to_owned()]), "{status}: {}", twice.stderr);
+    }
+}
+
 /// FILE changes only when it is complete, and an answer that says of itself that it is a part is not that.
 #[test]
 fn a_part_that_nobody_asked_for_is_not_the_whole() {

@@ -4,11 +4,13 @@
 use super::{
     bombs::{MOST_KIB, peak},
     frames::*,
+    http,
     server::{Reply, Server},
 };
 use std::{
     io::{self, Read, Write},
     net::{TcpListener, TcpStream},
+    sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
@@ -211,6 +213,42 @@ fn hints_without_end_in_http_1() {
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(143));
     assert!(began.elapsed() < Duration::from_secs(10));
+}
+
+/// Who is given up is not listened to any more: the next attempt, and a hedge, reach the server beside.
+#[test]
+fn one_that_never_stops_does_not_keep_others_from_answering() {
+    for (what, beginning, again) in [
+        ("a length of a chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5", " "),
+        ("hints", "", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
+    ] {
+        for more in [&["--attempt-timeout=500ms"][..], &["--hedge=after=100ms", "--attempt-timeout=500ms"]] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("http://{}/", listener.local_addr().unwrap());
+            let (closed, is_closed) = mpsc::channel();
+            thread::spawn(move || {
+                for (nth, mut stream) in listener.incoming().map_while(Result::ok).enumerate() {
+                    let closed = closed.clone();
+                    thread::spawn(move || {
+                        let _ = stream.read(&mut [0; 4096]);
+                        if nth > 0 {
+                            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                            return;
+                        }
+                        let _ = stream.write_all(beginning.as_bytes());
+                        while stream.write_all(again.repeat(20_000).as_bytes()).is_ok() {}
+                        let _ = closed.send(());
+                    });
+                }
+            });
+            let began = Instant::now();
+            let outcome = http(&[more, &["--timeout=20s", &url]].concat());
+            let said = &outcome.stderr;
+            assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), "ok"), "{what} {more:?}: {said}");
+            assert!(began.elapsed() < Duration::from_secs(10), "{what} {more:?}: {said}");
+            is_closed.recv_timeout(Duration::from_secs(10)).unwrap();
+        }
+    }
 }
 
 /// A byte now and then is no answer: the head has to be there in time.

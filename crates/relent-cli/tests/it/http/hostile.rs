@@ -209,7 +209,12 @@ fn answers_that_are_no_answers() {
     let long = Reply::raw(format!("HTTP/1.1 200 OK\r\nX: {}\r\nContent-Length: 2\r\n\r\nok", "x".repeat(64 << 10)));
     expect(&answered(long, &[]), 0, "ok", "");
     let outcome = answered(Reply::ok("hello").hang(), &["--http2"]);
-    assert!(outcome.code == Some(3) && outcome.stderr.contains("the answer is not HTTP/2"), "{}", outcome.stderr);
+    // The server answers the greeting, and the connection may be gone before the request is sent.
+    let is_known = match outcome.code {
+        Some(3) => outcome.stderr.contains("the answer is not HTTP/2"),
+        _ => outcome.code == Some(1) && outcome.stderr.contains("the connection was closed before the answer"),
+    };
+    assert!(is_known && outcome.stderr.contains("hint: --http1.1 speaks the older version"), "{}", outcome.stderr);
 }
 
 #[test]

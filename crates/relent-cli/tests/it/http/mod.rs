@@ -8,6 +8,7 @@ mod bombs;
 mod conduct;
 mod crash;
 mod curl;
+mod cut_off;
 mod download;
 mod encodings;
 mod floods;
