@@ -342,12 +342,15 @@ mod tests {
                 let task = Task { service: &service, contender: &contender, draws, limit: u64::MAX, control: &control };
                 let cast = Cast::new(&task);
                 assert!(sharers::can_share(&cast.0), "{what}");
+                let foresees = players::foresees(&task, &cast.0);
                 LUCKY.0.store(0, Relaxed);
                 let shared = guarded::run_as(&task, Calendar::new(), cast, Kept::Sharers);
                 let noted = LUCKY.0.swap(0, Relaxed);
                 let whole = guarded::run_as(&task, Calendar::new(), Cast::new(&task), Kept::All);
-                // At the end of a stream some have something under way, which is given back when it is dropped.
-                assert!(service.is_open() || noted == LUCKY.0.load(Relaxed), "{what}: what was withdrawn");
+                // At the end of a stream some have something under way, which is given back when it is dropped; and who has a
+                // budget alone may be told of it ahead of the others.
+                let in_order = !service.is_open() && !foresees;
+                assert!(!in_order || noted == LUCKY.0.load(Relaxed), "{what}: what was withdrawn");
                 refused += shared.gave_up.get("budget").unwrap_or(&0) + shared.gave_up.get("open").unwrap_or(&0);
                 compared += 1;
                 same(&shared, &whole, &what);
