@@ -32,6 +32,7 @@ pub mod regular;
 pub mod report;
 mod retried;
 mod run;
+mod runtime;
 pub mod screen;
 pub mod simulate;
 pub mod size;

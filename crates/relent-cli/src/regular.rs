@@ -47,10 +47,11 @@ pub fn read(path: &Path) -> io::Result<File> {
 /// It cannot be opened, or is neither.
 pub fn read_or_pipe(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(at_once()).open(path)?;
-    if file.metadata()?.file_type().is_char_device() {
-        return check(file, Or::Nothing);
+    match file.metadata()?.file_type().is_fifo() {
+        true => wait_for_more(file),
+        // A file of the system's, as the kernel's log, may wait as well.
+        false => check(file, Or::Nothing),
     }
-    wait_for_more(check(file, Or::Pipe)?)
 }
 
 /// The text of a file, of a pipe, or (`-`) of standard input, of at most `most` bytes.
@@ -300,6 +301,20 @@ mod tests {
         reader.read_to_string(&mut text).unwrap();
         assert_eq!(text, "new");
         assert!(read_or_pipe(Path::new("/dev/zero")).is_err());
+    }
+
+    /// A file of the system's that says nothing yet, as the kernel's log does, is an error and not waited for.
+    #[test]
+    fn only_pipes_are_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, pipe) = (folder.path().join("file"), folder.path().join("pipe"));
+        fs::write(&file, "").unwrap();
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let waits = |path: &Path| {
+            let flags = fcntl(read_or_pipe(path).unwrap(), FcntlArg::F_GETFL).unwrap();
+            !OFlag::from_bits_truncate(flags).contains(OFlag::O_NONBLOCK)
+        };
+        assert_eq!((waits(&file), waits(&pipe)), (false, true));
     }
 
     #[test]

@@ -4,12 +4,9 @@
 //! The client reads the head of an answer, hints (1xx) and the sizes of chunks as long as there is something to read, and lets
 //! nothing else run meanwhile. So the connection is read there; who waits for the answer does so here.
 
-use crate::talk::plain;
+use crate::{runtime, talk::plain};
 use std::{io, sync::Arc, thread};
-use tokio::{
-    runtime::{Builder, Handle},
-    sync::oneshot,
-};
+use tokio::{runtime::Handle, sync::oneshot};
 
 /// The thread, and what runs on it, for as long as somebody has it: an attempt, or a response that is not read to its end.
 #[derive(Clone, Debug)]
@@ -27,7 +24,7 @@ impl Beside {
     pub(super) fn start() -> Result<Beside, String> {
         let cannot = |error: io::Error| format!("cannot start a thread for the connection: {}", plain(&error));
         // Each piece of work is short of breath: sockets are looked after even if one has much to say.
-        let runtime = Builder::new_current_thread().enable_all().event_interval(1).build().map_err(cannot)?;
+        let runtime = runtime::builder().and_then(|mut builder| builder.event_interval(1).build()).map_err(cannot)?;
         let (wanted, is_over) = oneshot::channel::<()>();
         let handle = runtime.handle().clone();
         let work = move || {

@@ -112,6 +112,10 @@ fn from_path(path: &Path, limit: Option<Duration>) -> Result<Body, Fault> {
     if data.is_dir() {
         return Err(Fault::new(format!("cannot read {}: it is a folder", escape(&name))).hint(HINT));
     }
+    if data.is_file() && data.len() == 0 {
+        // Nothing, or a file of the system's that is made as it is read, whose length nobody knows.
+        return regular::read(path).and_then(keep).map_err(|error| fault(&error));
+    }
     if data.is_file() {
         // Whether it can be read is known before anything is sent.
         return regular::read(path).map(|_| Body::File(path.to_owned())).map_err(|error| fault(&error));

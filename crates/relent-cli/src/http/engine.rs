@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     guard::{Answer, Guard, patience},
-    outer,
-    talk::{EXIT_FAULT, Fault, TalkArgs},
+    outer, runtime,
+    talk::{EXIT_FAULT, Fault, TalkArgs, plain},
     upstream::sharing::Sharing,
 };
 use relent::{Call, Decision, Outcome, Policy, Reason, Timestamp, Upstream, Verdict, wire};
@@ -27,7 +27,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::{runtime, time};
+use tokio::time;
 
 /// Everything a call needs, checked.
 pub(super) struct Engine {
@@ -81,10 +81,9 @@ impl Limit {
 impl Engine {
     /// Makes the call and says what to exit with.
     pub(super) fn run(mut self) -> Result<ExitCode, Fault> {
-        let runtime = runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Fault::new(format!("cannot start: {error}")))?;
+        let runtime = runtime::builder()
+            .and_then(|mut builder| builder.build())
+            .map_err(|error| Fault::new(format!("cannot start: {}", plain(&error))))?;
         let other = self.other_output();
         let output = std::mem::replace(&mut self.output, other);
         let reads_stdout = matches!(output, Output::Stdout { .. });

@@ -1,7 +1,7 @@
 //! The files that a simulation leaves for people: the report and its plots.
 
 use super::OutputArgs;
-use crate::{links, regular, report::Report, talk::Fault};
+use crate::{links, redact, regular, report::Report, talk::Fault};
 use relent_sim::{Contender, Outcome, Scenario};
 use std::{env, fs, io, path::Path};
 
@@ -24,7 +24,7 @@ pub(crate) fn write_report(
     if html.is_none() && svg.is_none() {
         return Ok(());
     }
-    let command = command(env::args().skip(1));
+    let command = command(env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()));
     let (scenario, outcome) = with_recommended(scenario, outcome);
     let report = Report { scenario: &scenario, outcome: &outcome, command: &command };
     if let Some(file) = html {
@@ -87,14 +87,15 @@ fn cannot(what: &str, path: &Path, error: &io::Error) -> Fault {
         .hint("--html takes a file, --svg a folder, where you may write")
 }
 
-/// The command line that was given, as a shell takes it.
+/// The command line that was given, as a shell takes it, and as it may be told: the page is for others.
 fn command(args: impl Iterator<Item = String>) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_=./,:+%@".contains(c);
     let quoted = |arg: String| match arg.chars().all(plain) && !arg.is_empty() {
         true => arg,
         false => format!("'{}'", arg.replace('\'', "'\\''")),
     };
-    std::iter::once("relent".to_owned()).chain(args.map(quoted)).collect::<Vec<_>>().join(" ")
+    let told = args.map(|arg| quoted(redact::text(&arg).into_owned()));
+    std::iter::once("relent".to_owned()).chain(told).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -105,5 +106,11 @@ mod tests {
     fn the_command_can_be_pasted() {
         let args = ["simulate", "my herd.toml", "--seeds=5", "it's", ""].map(str::to_owned);
         assert_eq!(command(args.into_iter()), "relent simulate 'my herd.toml' --seeds=5 'it'\\''s' ''");
+        let args =
+            ["storm", "--target", "http://ann:pw@h/?token=pw&n=1", "--target=http://ann:p w@h/"].map(str::to_owned);
+        assert_eq!(
+            command(args.into_iter()),
+            "relent storm --target 'http://***@h/?token=***&n=1' '--target=http://***@h/'"
+        );
     }
 }

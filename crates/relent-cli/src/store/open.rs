@@ -36,7 +36,7 @@ pub(crate) fn with<T, F: Future<Output = Result<T, Error>>>(
             .hint("the first command that uses it makes it, or relent store migrate"));
     }
     let cannot = |error| Fault::new(format!("cannot ask the store: {}", plain(&error)));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
+    let runtime = crate::runtime::builder().and_then(|mut builder| builder.build()).map_err(cannot)?;
     let done = runtime.block_on(async {
         let all = async {
             let engine = patience(args.timeout).when(Error::verdict).retry(|_| Any::open(&url)).await;

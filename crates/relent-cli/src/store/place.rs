@@ -5,7 +5,7 @@
 
 use crate::{
     links::{self, Step},
-    redact,
+    redact, regular,
     talk::{Fault, plain},
 };
 use nix::unistd::{getegid, geteuid};
@@ -14,7 +14,7 @@ use std::{
     env,
     ffi::OsString,
     fs::{self, DirBuilder, Metadata, Permissions},
-    io,
+    io::{self, Read},
     os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
 };
@@ -139,6 +139,9 @@ fn believed(data: &Metadata) -> Result<(), &'static str> {
 /// Others decide, too (`PermissionDenied`), or the way ends.
 fn alone(file: &Path, believes_all: bool) -> io::Result<()> {
     let file = env::current_dir()?.join(file);
+    if is_made_as_it_is_read(&file) {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is a file of the system's, and no store"));
+    }
     match links::to_write(&file) {
         Ok(Some(real)) if !believes_all => nobody_else_to(&real, real.parent()),
         // Before it is opened somebody else could make the folders that are not there.
@@ -150,6 +153,15 @@ fn alone(file: &Path, believes_all: bool) -> io::Result<()> {
         }
         found => found.map(drop),
     }
+}
+
+/// Whether something is in a file of length 0, or may be later: such a one, as the kernel's log, may be waited for without end.
+fn is_made_as_it_is_read(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|data| data.is_file() && data.len() == 0)
+        && match regular::read(file).and_then(|mut file| file.read(&mut [0])) {
+            Ok(read) => read > 0,
+            Err(error) => [io::ErrorKind::WouldBlock, io::ErrorKind::InvalidInput].contains(&error.kind()),
+        }
 }
 
 /// Whether nobody else can exchange a folder on a way without links, nor put something into the last one.
@@ -328,6 +340,15 @@ mod tests {
         } else {
             eprintln!("SKIPPED a folder of somebody else: it takes root");
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_file_of_the_systems_is_no_store() {
+        let why = alone(Path::new("/proc/version"), true).unwrap_err().to_string();
+        assert_eq!(why, "it is a file of the system's, and no store");
+        let empty = tempfile::NamedTempFile::new().unwrap();
+        assert!(alone(empty.path(), true).is_ok(), "a file of nothing is one");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::{
     thread::{self, JoinHandle},
     time::Duration,
 };
-use tokio::{runtime, task::JoinSet, time};
+use tokio::{task::JoinSet, time};
 
 /// One herd.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) struct Herd {
 ///
 /// There is no thread to be had.
 pub(super) fn let_loose(herds: Vec<Herd>) -> io::Result<JoinHandle<()>> {
-    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = crate::runtime::builder()?.build()?;
     thread::Builder::new().name("clients".to_owned()).spawn(move || {
         runtime.block_on(async {
             let mut clients = JoinSet::new();

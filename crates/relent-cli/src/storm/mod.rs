@@ -251,7 +251,7 @@ fn round_trip() -> io::Result<Duration> {
     let plan = server::Plan { capacity: 1e9, queue: u64::MAX, protection: Protection::default(), witness };
     let servers = Servers::start(vec![plan])?;
     let far = servers.addresses().first().copied().map(FarSide::own).ok_or(io::ErrorKind::NotFound)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = crate::runtime::builder()?.build()?;
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         let begun = Instant::now();

@@ -21,7 +21,6 @@ use std::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpSocket, TcpStream},
-    runtime,
     sync::oneshot,
     time::{self, Instant},
 };
@@ -60,7 +59,7 @@ impl Servers {
     ///
     /// There is no port, or no thread, to be had.
     pub(super) fn start(plans: Vec<Plan>) -> io::Result<Servers> {
-        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = crate::runtime::builder()?.build()?;
         let listeners = {
             let _inside = runtime.enter();
             plans.iter().map(|_| listen()).collect::<io::Result<Vec<_>>>()?

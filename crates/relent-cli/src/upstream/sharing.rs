@@ -76,7 +76,7 @@ pub(crate) enum Leave {
 impl Sharing {
     /// Starts to share, until the deadline. The store is opened by a thread, and not waited for.
     pub(crate) fn start(url: String, name: Key, rules: Rules, deadline: Option<Instant>) -> std::io::Result<Sharing> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = crate::runtime::builder()?.build()?;
         let (asks, taken) = channel::<Delta>();
         let (tell, answers) = channel();
         let run = move || {

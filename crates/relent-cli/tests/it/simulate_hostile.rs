@@ -32,6 +32,22 @@ title = "t\u001b[2J\nerror: forged"
     }
 }
 
+/// A name of a file may be any bytes.
+#[test]
+#[cfg(target_os = "linux")]
+fn names_that_are_no_text_are_written_to() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+    let folder = Folder::new();
+    let (page, plots) = (OsStr::from_bytes(b"\xfe.html"), OsStr::from_bytes(b"\xfe"));
+    let flags = ["simulate", "herd", "--clients", "20", "--capacity", "5", "--queue", "5", "--pictures", "none"];
+    let mut command = folder.command(&flags);
+    let output = command.arg("--html").arg(page).arg("--svg").arg(plots).output().expect("it is built");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let written = fs::read_to_string(folder.path().join(page)).expect("it was written");
+    assert!(written.contains("--html '\u{fffd}.html'"), "the command says what can be said of it");
+    assert!(folder.path().join(plots).join("load.svg").exists());
+}
+
 /// What is named as a scenario or as a place to write is opened at once.
 #[test]
 fn pipes_hang_nobody() {

@@ -74,7 +74,7 @@ pub(super) struct Keeper {
 impl Keeper {
     /// Starts it. `waker` is written to whenever there are news.
     pub(super) fn start(wish: Wish, waker: UnixStream) -> std::io::Result<Keeper> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = crate::runtime::builder()?.build()?;
         let (orders, taken) = unbounded_channel();
         let (tell, news) = mpsc::channel();
         let desk = Desk { tell, waker, orders: taken, watchman: None, end: None };

@@ -116,6 +116,46 @@ fn files_that_are_none() {
     }
 }
 
+/// A file of the system's has no length, and something in it.
+#[test]
+#[cfg(target_os = "linux")]
+fn files_that_are_made_as_they_are_read_are_sent() {
+    let version = std::fs::read_to_string("/proc/version").unwrap();
+    let folder = Folder::new().file("empty", "");
+    for (args, expected) in [
+        (["-d", "@/proc/version"], version.as_str()),
+        (["-F", "a=@/proc/version"], &version),
+        (["-d", "@empty"], ""),
+        (["-F", "a=@empty"], "\r\n\r\n\r\n--"),
+    ] {
+        let server = Server::new(vec![Reply::status(503), Reply::ok("")]);
+        let outcome = http_in(&folder, &["-q", "--retry-unsafe", args[0], args[1], &server.url("/")]);
+        assert_eq!(outcome.code, Some(0), "{args:?}: {}", outcome.stderr);
+        for request in server.requests() {
+            let body = String::from_utf8(request.body.clone()).unwrap();
+            assert!(body.contains(expected) && body.is_empty() == expected.is_empty(), "{args:?}: {request:?}");
+        }
+        assert_eq!(server.count(), 2);
+    }
+}
+
+/// Where a process may have few files, that is an error like others.
+#[test]
+fn too_few_files_are_an_error() {
+    let server = Server::new(vec![Reply::ok("hello")]);
+    let mut codes = Vec::new();
+    for files in 4..24 {
+        let limited = format!("ulimit -n {files}; exec \"$0\" http -q --max-attempts 1 {}", server.url("/"));
+        let output = std::process::Command::new("sh").args(["-c", &limited, env!("CARGO_BIN_EXE_relent")]).output();
+        let output = output.unwrap();
+        let (code, stderr) = (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned());
+        let is_said = stderr.starts_with("error: ") && !stderr.contains("os error");
+        assert!(code == Some(0) || (matches!(code, Some(1 | 125)) && is_said), "{files}: {code:?} {stderr}");
+        codes.push(code);
+    }
+    assert!(codes.contains(&Some(125)) && codes.last() == Some(&Some(0)), "{codes:?}");
+}
+
 #[test]
 fn a_body_of_several_files() {
     refused(
