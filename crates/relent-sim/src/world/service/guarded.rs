@@ -13,7 +13,7 @@ use super::{
     held::{All, Fate, Flight, Hold, TOGETHER, near},
     players::{Players, can_be_played, common_way, foresees, upstream_of_one},
     predict::MOST_INSIDE,
-    sharers::{Sharers, can_share},
+    sharers::{Host, Sharers, can_share},
     starts::Starts,
     work::{Line, Work},
 };
@@ -86,9 +86,8 @@ pub(super) fn run_as<Q: Queue>(task: &Task<'_>, queue: Q, (cast, starts): (Cast<
         return run_with(task, queue, cast, starts, held);
     }
     let upstreams: Vec<Vec<Upstream>> = cast.roles().iter().map(upstreams_of).collect();
-    if kept == Kept::Sharers
-        && let Some(held) = Sharers::new(&cast, &upstreams, clients)
-    {
+    let hosts = if kept == Kept::Sharers { Host::all(&cast, &upstreams) } else { Vec::new() };
+    if let Some(held) = Sharers::new(&cast, &hosts, clients) {
         return run_with(task, queue, cast, starts, held);
     }
     let held = All::new(&cast, &upstreams, clients);
@@ -232,13 +231,13 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
                 let Some(flight) = self.held.land() else { break };
                 self.learns(time, client, false, flight);
             } else {
-                if far == 0 {
+                if far == 0 && self.held.is_far() {
                     let mut words = 0;
                     self.queue.coming(TOGETHER, |client| words ^= self.held.bring_near(client));
                     near(words);
                     far = TOGETHER;
                 }
-                far -= 1;
+                far = far.saturating_sub(1);
                 if S::KEEPS_FLIGHTS {
                     self.held.take_sender(client, what);
                     self.send(time, client);

@@ -75,6 +75,11 @@ pub(super) trait Hold<'u> {
     fn fly(&mut self, time: u64, fate: Fate) {
         _ = (time, fate);
     }
+    /// Whether what is kept of clients is needed for everything, and is far away.
+    #[inline(always)]
+    fn is_far(&self) -> bool {
+        true
+    }
     /// Brings near what is kept of this client.
     fn bring_near(&self, client: u32) -> u64;
 

@@ -1,7 +1,8 @@
 //! Clients who share upstreams, or could: what happens to one is seen by the others, so that everything happens in its order.
 //!
-//! The upstreams are few and stay in the caches. Of a client nothing is kept but what it has paid for its next attempt; how
-//! many attempts it has made goes with its events, and what it has under way goes with its [flight](super::flights).
+//! The upstreams are few and stay in the caches. Of a client nothing is kept but what it has paid for its next attempt, where
+//! somebody asks for that; how many attempts it has made goes with its events, and what it has under way goes with its
+//! [flight](super::flights). So a client has paid if it has made an attempt before, and there is a budget.
 
 use super::{
     cast::{Cast, Role},
@@ -17,14 +18,16 @@ use std::{collections::BTreeMap, time::Duration};
 
 /// The clients, whose upstreams have neither limits nor hedges.
 pub(super) struct Sharers<'u> {
-    /// The upstream of each process, and which of them each client has; nothing where they go round.
-    hosts: Vec<Host<'u>>,
+    hosts: &'u [Host<'u>],
+    /// Which of them each client has; nothing where they go round.
     of: Vec<u32>,
     clients: u32,
-    /// What each client has paid for its next attempt: nothing where there are no budgets.
+    /// What each client has paid for its next attempt: nothing where nobody asks.
     paid: Vec<u64>,
     /// What does not fit there.
     dear: BTreeMap<u32, Withdrawal>,
+    /// Whether every attempt asks for it.
+    recalls: bool,
     flights: Flights,
     now: Client<'u>,
 }
@@ -33,8 +36,7 @@ pub(super) struct Sharers<'u> {
 struct Client<'u> {
     id: u32,
     failures: u32,
-    host: Host<'u>,
-    paid: Option<Withdrawal>,
+    host: &'u Host<'u>,
     flight: Flight,
     leave: Leave,
 }
@@ -52,29 +54,43 @@ enum Leave {
 }
 
 /// The machines of a process.
-#[derive(Clone, Copy)]
-struct Host<'u> {
+pub(super) struct Host<'u> {
     upstream: &'u Upstream,
     budget: Option<&'u Budget>,
     breaker: Option<&'u Breaker>,
     waits_while_open: bool,
-    /// Whether the budget may refuse a first attempt, and whether it wants to know how attempts end.
+    /// Whether the budget may refuse a first attempt.
     refuses_first: bool,
+    /// Whether it wants to know how attempts end.
     wants_ends: bool,
+    /// Whether it wants to know then what was paid for them, and when they begin.
+    recalls: bool,
 }
 
 impl<'u> Host<'u> {
+    /// Those of the processes of all populations.
+    pub(super) fn all(cast: &Cast<'_>, upstreams: &'u [Vec<Upstream>]) -> Vec<Host<'u>> {
+        let own = cast.roles().iter().zip(upstreams);
+        own.flat_map(|(role, own)| own.iter().map(|up| Host::new(up, role.protection.wait_while_open))).collect()
+    }
+
     fn new(upstream: &'u Upstream, waits_while_open: bool) -> Host<'u> {
         let budget = upstream.its_budget();
         let settings = budget.map(Budget::settings);
-        Host {
-            upstream,
-            budget,
-            breaker: upstream.its_breaker(),
-            waits_while_open,
-            refuses_first: matches!(settings, Some(BudgetSettings::Throttle { .. } | BudgetSettings::Custom(_))),
-            wants_ends: !matches!(settings, None | Some(BudgetSettings::Ratio { .. } | BudgetSettings::Finagle { .. })),
-        }
+        let (refuses_first, wants_ends, recalls) = match settings {
+            None | Some(BudgetSettings::Ratio { .. } | BudgetSettings::Finagle { .. }) => (false, false, false),
+            Some(BudgetSettings::Grpc { .. }) => (false, true, false),
+            Some(BudgetSettings::Throttle { .. }) => (true, true, false),
+            Some(BudgetSettings::Custom(_)) => (true, true, true),
+            Some(_) => (false, true, true),
+        };
+        let breaker = upstream.its_breaker();
+        Host { upstream, budget, breaker, waits_while_open, refuses_first, wants_ends, recalls }
+    }
+
+    /// Whether what was paid is asked for again: who is refused by a breaker gets it back.
+    const fn asks_what_was_paid(&self) -> bool {
+        self.budget.is_some() && (self.recalls || self.breaker.is_some())
     }
 }
 
@@ -97,65 +113,68 @@ const fn unpacked(word: u64) -> Withdrawal {
 }
 
 impl<'u> Sharers<'u> {
-    /// Clients of a population go to its processes in turn.
-    pub(super) fn new(cast: &Cast<'_>, upstreams: &'u [Vec<Upstream>], clients: u32) -> Option<Sharers<'u>> {
-        let mut hosts = Vec::new();
-        let mut begin = Vec::new();
-        for (role, own) in cast.roles().iter().zip(upstreams) {
-            begin.push(hosts.len());
-            hosts.extend(own.iter().map(|upstream| Host::new(upstream, role.protection.wait_while_open)));
-        }
-        let mut gone = vec![0usize; upstreams.len()];
-        let host = |client: u32| {
-            let place = cast.place(client);
-            let nth = gone[place];
-            gone[place] += 1;
-            (begin[place] + nth % upstreams[place].len()) as u32
-        };
-        let of = if cast.only().is_some() { Vec::new() } else { (0..clients).map(host).collect() };
-        let pays = hosts.iter().any(|host| host.budget.is_some());
-        let first = *hosts.first()?;
-        let now = Client { id: 0, failures: 0, host: first, paid: None, flight: Flight::sent(0), leave: Leave::None };
-        let paid = if pays { vec![NOTHING; clients as usize] } else { Vec::new() };
-        Some(Sharers { hosts, of, clients, paid, dear: BTreeMap::new(), flights: Flights::new(), now })
+    /// Clients of a population go to its processes in turn. `None` if there are no processes.
+    pub(super) fn new(cast: &Cast<'_>, hosts: &'u [Host<'u>], clients: u32) -> Option<Sharers<'u>> {
+        let now = Client { id: 0, failures: 0, host: hosts.first()?, flight: Flight::sent(0), leave: Leave::None };
+        let of = if cast.only().is_some() { Vec::new() } else { in_turn(cast, clients) };
+        let asks = hosts.iter().any(Host::asks_what_was_paid);
+        let paid = if asks { vec![NOTHING; clients as usize] } else { Vec::new() };
+        let recalls = hosts.iter().any(|host| host.recalls);
+        Some(Sharers { hosts, of, clients, paid, dear: BTreeMap::new(), recalls, flights: Flights::new(), now })
     }
 
     #[inline(always)]
-    fn host(&self, client: u32) -> Host<'u> {
+    fn host(&self, client: u32) -> &'u Host<'u> {
         match self.of.get(client as usize) {
-            Some(host) => self.hosts[*host as usize],
+            Some(host) => &self.hosts[*host as usize],
             None if self.hosts.len() == 1 => self.now.host,
-            None => self.hosts[client as usize % self.hosts.len()],
+            None => &self.hosts[client as usize % self.hosts.len()],
         }
     }
 
+    /// What the client at hand has paid for the attempt that it makes now.
     #[inline(always)]
-    fn has_paid(&self, client: u32) -> Option<Withdrawal> {
+    fn paid(&self) -> Option<Withdrawal> {
+        let client = self.now.id;
         match self.paid.get(client as usize).copied() {
+            _ if self.now.failures == 0 => None,
             None | Some(NOTHING) => None,
             Some(DEAR) => self.dear.get(&client).copied(),
             Some(word) => Some(unpacked(word)),
         }
     }
-}
 
-impl<'u> Client<'u> {
     /// Asks as every call does, where something may hinder the attempt.
     #[inline(never)]
-    fn ask(&mut self, now: Timestamp, draw: u64, within: Duration) -> UpstreamAnswer {
-        let mut call = self.host.upstream.call().wait_while_open(self.host.waits_while_open);
-        call.load(UpstreamSaved { paid: self.paid, has_started: self.failures > 0 });
+    fn ask_all(&mut self, now: Timestamp, draw: u64, within: Duration) -> UpstreamAnswer {
+        let host = self.now.host;
+        let mut call = host.upstream.call().wait_while_open(host.waits_while_open);
+        call.load(UpstreamSaved { paid: self.paid(), has_started: self.now.failures > 0 });
         let answer = call.ask(now, draw, within);
-        let saved = match call.save_attempt() {
-            Some((saved, pass)) => {
-                self.leave = pass.map_or(Leave::Free, Leave::Pass);
-                saved
-            }
-            None => call.save().unwrap_or_default(),
-        };
-        self.paid = saved.paid;
+        match call.save_attempt() {
+            Some((_, pass)) => self.now.leave = pass.map_or(Leave::Free, Leave::Pass),
+            // What was paid is as it was if it waits, and is refunded if it is refused.
+            None => _ = call.save(),
+        }
         answer
     }
+}
+
+/// Which process each client is in.
+fn in_turn(cast: &Cast<'_>, clients: u32) -> Vec<u32> {
+    let processes = cast.roles().iter().map(|role| role.processes.min(role.clients).max(1));
+    let mut end = 0;
+    let mut turns: Vec<(u64, u64, u64)> = Vec::new();
+    for processes in processes {
+        turns.push((end, processes, 0));
+        end += processes;
+    }
+    let host = |client: u32| {
+        let (begin, processes, nth) = &mut turns[cast.place(client)];
+        *nth += 1;
+        (*begin + (*nth - 1) % *processes) as u32
+    };
+    (0..clients).map(host).collect()
 }
 
 impl<'u> Hold<'u> for Sharers<'u> {
@@ -173,9 +192,7 @@ impl<'u> Hold<'u> for Sharers<'u> {
     #[inline(always)]
     fn take_sender(&mut self, client: u32, failures: u32) {
         let host = self.host(client);
-        let paid = if failures > 0 && host.budget.is_some() { self.has_paid(client) } else { None };
-        self.now.host = host;
-        (self.now.id, self.now.failures, self.now.paid) = (client, failures, paid);
+        (self.now.id, self.now.failures, self.now.host) = (client, failures, host);
         self.now.leave = Leave::None;
     }
 
@@ -193,10 +210,6 @@ impl<'u> Hold<'u> for Sharers<'u> {
         (now.id, now.failures, now.host) = (client, failures, host);
         now.flight.sent = sent;
         now.leave = pass.map_or(Leave::Free, Leave::Pass);
-        now.paid = None;
-        if failures > 0 && host.wants_ends {
-            self.now.paid = self.has_paid(client);
-        }
         Some(Flight { sent, fate })
     }
 
@@ -215,6 +228,11 @@ impl<'u> Hold<'u> for Sharers<'u> {
 
     #[inline(always)]
     fn put_back(&mut self) {}
+
+    #[inline(always)]
+    fn is_far(&self) -> bool {
+        self.recalls
+    }
 
     #[inline(always)]
     fn bring_near(&self, client: u32) -> u64 {
@@ -250,20 +268,23 @@ impl<'u> Hold<'u> for Sharers<'u> {
     /// What an [`UpstreamCall`] does where nothing hinders the attempt is done here at once.
     #[inline(always)]
     fn ask(&mut self, now: Timestamp, draw: u64, within: Duration) -> UpstreamAnswer {
-        let client = &mut self.now;
-        let leave = match client.host.breaker.map(Breaker::pass_closed) {
+        let Client { failures, host, .. } = self.now;
+        let leave = match host.breaker.map(Breaker::pass_closed) {
             None => Leave::Free,
             Some(Some(_)) => Leave::Closed,
-            Some(None) => return client.ask(now, draw, within),
+            Some(None) => return self.ask_all(now, draw, within),
         };
-        match (client.host.budget, client.paid) {
-            (None, _) => {}
-            (Some(_), _) if client.failures == 0 && client.host.refuses_first => return client.ask(now, draw, within),
-            (Some(budget), None) if client.failures == 0 => _ = budget.start(now, 0),
-            (Some(budget), Some(paid)) => budget.retry(now, paid),
-            (Some(_), None) => return client.ask(now, draw, within),
+        match host.budget {
+            None => {}
+            Some(_) if failures == 0 && host.refuses_first => return self.ask_all(now, draw, within),
+            Some(budget) if failures == 0 => _ = budget.start(now, 0),
+            Some(budget) if host.recalls => match self.paid() {
+                Some(paid) => budget.retry(now, paid),
+                None => return self.ask_all(now, draw, within),
+            },
+            Some(_) => {}
         }
-        client.leave = leave;
+        self.now.leave = leave;
         UpstreamAnswer::Go
     }
 
@@ -274,16 +295,16 @@ impl<'u> Hold<'u> for Sharers<'u> {
 
     #[inline(always)]
     fn outcome(&mut self, now: Timestamp, outcome: Outcome, draw: u64) {
-        let client = &mut self.now;
-        let leave = std::mem::replace(&mut client.leave, Leave::None);
-        let paid = client.paid.take();
-        if let Some(budget) = client.host.budget
-            && client.host.wants_ends
+        let Client { host, leave, .. } = self.now;
+        self.now.leave = Leave::None;
+        if let Some(budget) = host.budget
+            && host.wants_ends
         {
+            let paid = if host.recalls { self.paid() } else { None };
             budget.outcome(now, outcome, paid);
         }
-        if let (Leave::Pass(pass), Some(breaker)) = (leave, client.host.breaker) {
-            let took = now.since(Timestamp::from_nanos(client.flight.sent));
+        if let (Leave::Pass(pass), Some(breaker)) = (leave, host.breaker) {
+            let took = now.since(Timestamp::from_nanos(self.now.flight.sent));
             match outcome {
                 Outcome::Dropped => breaker.give_back(pass),
                 failed if failed.is_load() => _ = breaker.failed(pass, now, took, draw),
@@ -294,29 +315,24 @@ impl<'u> Hold<'u> for Sharers<'u> {
 
     #[inline(always)]
     fn pay(&mut self, now: Timestamp, failure: Outcome, draw: u64) -> bool {
-        let client = &mut self.now;
-        let Some(budget) = client.host.budget else { return true };
-        client.paid = budget.withdraw(now, failure, draw);
-        let Some(paid) = client.paid else { return false };
-        let word = match packed(paid) {
-            Some(word) => word,
-            None => {
-                self.dear.insert(client.id, paid);
-                DEAR
-            }
-        };
-        if let Some(place) = self.paid.get_mut(client.id as usize) {
-            *place = word;
+        let Some(budget) = self.now.host.budget else { return true };
+        let Some(paid) = budget.withdraw(now, failure, draw) else { return false };
+        if let Some(place) = self.paid.get_mut(self.now.id as usize) {
+            *place = match packed(paid) {
+                Some(word) => word,
+                None => {
+                    self.dear.insert(self.now.id, paid);
+                    DEAR
+                }
+            };
         }
         true
     }
 
+    /// What was paid has been told of or refunded by now.
     fn end(&mut self, now: Timestamp) {
         if self.is_under_way() {
             self.outcome(now, Outcome::Dropped, 0);
-        }
-        if let (Some(budget), Some(paid)) = (self.now.host.budget, self.now.paid.take()) {
-            budget.refund(now, paid);
         }
     }
 
