@@ -190,6 +190,12 @@ impl Now {
         Time(self.time.0.saturating_sub(self.jump.by))
     }
 
+    /// Whether what is written says by itself for how long it holds.
+    #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "for an engine that compares in its own language"))]
+    pub(crate) fn has_no_leap(self) -> bool {
+        self.jump.by == 0
+    }
+
     /// Whether the clock leapt back over the time at which something was written, so that it has to be written anew.
     pub(crate) fn is_before(self, from: Time) -> bool {
         self.time < from

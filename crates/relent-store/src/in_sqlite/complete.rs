@@ -1,7 +1,7 @@
 //! An effect and its record in one transaction of the user's own.
 
-use super::{names::Names, writer::Tx};
-use crate::{Claim, Clock, Error, Kept, Stored, rules, store::check_most};
+use super::{names::Names, tx::Tx};
+use crate::{Claim, Clock, Error, Kept, Stored, store::check_most};
 use rusqlite::Transaction;
 use std::{sync::LazyLock, time::Duration};
 
@@ -51,9 +51,5 @@ static CLOCK: LazyLock<Clock> = LazyLock::new(Clock::system);
 /// ```
 pub fn complete(tx: &Transaction<'_>, claim: &Claim, stored: &Stored, keep: Duration) -> Result<Kept, Error> {
     check_most(stored.bytes())?;
-    let tx = Tx { conn: tx, now: CLOCK.read() };
-    let record = tx.record(&NAMES, &claim.scope, &claim.key)?;
-    let (change, kept) = rules::complete(record, tx.now, claim, stored, keep);
-    tx.change_record(&NAMES, &claim.scope, &claim.key, change)?;
-    Ok(kept)
+    Tx { conn: tx, now: CLOCK.read(), fences: None }.complete(&NAMES, claim, stored, keep)
 }

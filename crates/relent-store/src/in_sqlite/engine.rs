@@ -5,13 +5,13 @@ use super::{
     names::Names,
     rows::{key, scope, signed, time, unsigned},
     schema,
-    writer::Tx,
+    tx::Tx,
 };
 use crate::{
     Abandon, About, Acquired, Begin, Claim, Delta, Engine, Error, Fence, Held, Holder, Holding, Kept, Key, Kind, Lease,
     Listed, Nonce, Owner, Renewed, Replaced, Scope, Shared, Started, Stored, Version, Versioned,
     engine::polled,
-    rules::{self, Change, LeaseRow, REMEMBERED, Record},
+    rules::{self, Change, LeaseRow, REMEMBERED},
 };
 use std::{sync::Arc, time::Duration};
 
@@ -34,20 +34,6 @@ impl Sqlite {
             Some(answer) => Ok(answer),
             None => self.run(op).await,
         }
-    }
-
-    async fn claimed(
-        &self,
-        claim: &Claim,
-        op: impl Fn(&Tx<'_>, Option<Record>, &Claim) -> (Change<Record>, Kept) + Send + Sync + 'static,
-    ) -> Result<Kept, Error> {
-        let claim = claim.clone();
-        self.run(move |tx, names| {
-            let (change, kept) = op(tx, tx.record(names, &claim.scope, &claim.key)?, &claim);
-            tx.change_record(names, &claim.scope, &claim.key, change)?;
-            Ok(kept)
-        })
-        .await
     }
 
     async fn held<T: Send + 'static>(
@@ -83,28 +69,24 @@ impl Engine for Sqlite {
             }
         }
         let begin = begin.clone();
-        let started = self.run(move |tx, names| {
-            let record = tx.record(names, &begin.scope, &begin.key)?;
-            let (change, started) = rules::begin(record, tx.now, &begin, || tx.next(names))?;
-            tx.change_record(names, &begin.scope, &begin.key, change)?;
-            Ok(started)
-        });
-        let started = started.await?;
+        let started = self.run(move |tx, names| tx.begin(names, &begin)).await?;
         reader.learn(matches!(started, Started::Replay(_)));
         Ok(started)
     }
 
     async fn complete(&self, claim: &Claim, stored: &Stored, keep: Duration) -> Result<Kept, Error> {
-        let stored = stored.clone();
-        self.claimed(claim, move |tx, record, claim| rules::complete(record, tx.now, claim, &stored, keep)).await
+        let (claim, stored) = (claim.clone(), stored.clone());
+        self.run(move |tx, names| tx.complete(names, &claim, &stored, keep)).await
     }
 
     async fn abandon(&self, claim: &Claim, why: Abandon) -> Result<Kept, Error> {
-        self.claimed(claim, move |tx, record, claim| rules::abandon(record, tx.now, claim, why)).await
+        let claim = claim.clone();
+        self.run(move |tx, names| tx.claimed(names, &claim, |record| rules::abandon(record, tx.now, &claim, why))).await
     }
 
     async fn extend(&self, claim: &Claim, lease: Duration) -> Result<Kept, Error> {
-        self.claimed(claim, move |tx, record, claim| rules::extend(record, tx.now, claim, lease)).await
+        let claim = claim.clone();
+        self.run(move |tx, names| tx.extend(names, &claim, lease)).await
     }
 
     async fn acquire(&self, lease: &Lease) -> Result<Acquired, Error> {

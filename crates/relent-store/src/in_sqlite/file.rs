@@ -4,6 +4,7 @@ use crate::{Error, ErrorKind};
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 /// Makes the file if it is not there, for its user alone; what SQLite puts beside it has the same mode. One that is there must
@@ -30,15 +31,15 @@ pub(super) fn look(path: &Path, of_anybody: bool) -> Result<bool, Error> {
     whose(path, &data, of_anybody)
 }
 
-/// Which file it is.
+/// Which file it is: its number, and when it was made, because numbers are given again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Id(u64, u64);
+pub(super) struct Id(u64, u64, Option<SystemTime>);
 
 /// Which file a path names, where the system says so.
 #[cfg(unix)]
 pub(super) fn id(path: &Path) -> Option<Id> {
     use std::os::unix::fs::MetadataExt;
-    fs::metadata(path).ok().map(|data| Id(data.dev(), data.ino()))
+    fs::metadata(path).ok().map(|data| Id(data.dev(), data.ino(), data.created().ok()))
 }
 
 /// An open file cannot be deleted elsewhere.
@@ -54,6 +55,13 @@ pub(super) fn gone(path: &Path) -> Error {
         .hint("put a copy back, or `relent store migrate` makes an empty one, which knows nothing of what was done")
 }
 
+/// What SQLite keeps beside the file was taken away under a process that uses it.
+pub(super) fn part_gone(path: &Path) -> Error {
+    let what = format!("{}, a part of the store, was deleted or replaced while it was in use", show(path));
+    Error::new(ErrorKind::Unavailable, what)
+        .hint("end who else uses the store, without force: the last to close it saves what was accepted")
+}
+
 fn make(path: &Path) -> Result<(), Error> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -66,7 +74,7 @@ fn make(path: &Path) -> Result<(), Error> {
     }
 }
 
-fn beside(path: &Path, end: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(end);
     beside.into()

@@ -95,7 +95,7 @@ async fn a_value_that_no_store_keeps_is_not_read() {
         "INSERT INTO relent_value VALUES (x'61', 1, zeroblob(16), 0, zeroblob({}));
          INSERT INTO relent_lease VALUES (x'62', hex(zeroblob(9000000)), 1, zeroblob(16), 0, 99999999999999);
          INSERT INTO relent_seen VALUES (zeroblob(2000), x'63', zeroblob(16), 0, 99999999999999);
-         INSERT INTO relent_once VALUES (x'64', x'64', x'01', 1, zeroblob(16), 0, 0, 0, 0, NULL, 0, x'00')",
+         INSERT INTO relent_once VALUES (x'64', x'64', x'01', 1, zeroblob(16), 0, 0, 0, 0, NULL, 0, x'00', NULL)",
         MAX_VALUE + 100_000
     ));
     let store = Store::new(Sqlite::open(&path).unwrap());

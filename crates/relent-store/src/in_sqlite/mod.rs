@@ -13,16 +13,19 @@ mod complete;
 mod dedupe;
 mod engine;
 mod fault;
+mod fences;
 mod file;
 #[cfg(test)]
 mod hostile;
 mod names;
 mod opened;
 mod reader;
+mod records;
 mod rows;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod tx;
 mod writer;
 
 pub use self::{
@@ -63,7 +66,7 @@ pub struct Sqlite {
 
 struct Inner {
     writer: Writer,
-    reader: Reader,
+    reader: Arc<Reader>,
     names: Arc<Names>,
     clock: Clock,
     durability: Durability,
@@ -134,9 +137,9 @@ impl SqliteSettings {
     pub fn open(self, path: &Path) -> Result<Sqlite, Error> {
         crate::settings::check_prefix(&self.prefix)?;
         let (opened, is_of_group) = Opened::new(self.clone(), path)?;
-        let reader = Reader::new(self.clone(), path.to_owned());
+        let reader = Arc::new(Reader::new(self.clone(), path.to_owned()));
         let SqliteSettings { durability, prefix, clock, .. } = self;
-        let (writer, names) = (Writer::new(opened, clock.clone())?, Arc::new(Names::new(&prefix)));
+        let (writer, names) = (Writer::new(opened, reader.clone(), clock.clone())?, Arc::new(Names::new(&prefix)));
         Ok(Sqlite {
             inner: Arc::new(Inner { writer, reader, names, clock, durability, path: path.into(), is_of_group }),
         })

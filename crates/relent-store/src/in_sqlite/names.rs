@@ -24,12 +24,21 @@ macro_rules! statements {
 }
 
 statements! {
-    next: "UPDATE relent_meta SET value = value + 1 WHERE name = 'fence' RETURNING value",
-    get_once: "SELECT fingerprint, fence, nonce, since, from_ms, until_ms, expires, failed, value, unknown
+    last_fence: "SELECT value FROM relent_meta WHERE name = 'fence'",
+    take_fences: "UPDATE relent_meta SET value = value + ? WHERE name = 'fence' RETURNING value",
+    get_once: "SELECT fingerprint, fence, nonce, since, from_ms, until_ms, IFNULL(ends, expires), failed, value, unknown
         FROM relent_once WHERE scope = ? AND key = ?",
     put_once: "INSERT OR REPLACE INTO relent_once
         (scope, key, fingerprint, fence, nonce, since, from_ms, until_ms, expires, failed, value, unknown)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    add_once: "INSERT INTO relent_once
+        (scope, key, fingerprint, fence, nonce, since, from_ms, until_ms, expires, failed, value, unknown)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+    complete_once: "UPDATE relent_once SET from_ms = :now, until_ms = :now, ends = :ends, failed = :failed, value = :value
+        WHERE scope = :scope AND key = :key AND fence = :fence AND failed IS NULL AND expires BETWEEN :least AND :ends",
+    extend_once: "UPDATE relent_once SET from_ms = :now, until_ms = :until
+        WHERE scope = :scope AND key = :key AND fence = :fence AND failed IS NULL AND from_ms <= :now AND until_ms > :now
+        AND IFNULL(ends, expires) >= :until",
     del_once: "DELETE FROM relent_once WHERE scope = ? AND key = ?",
     get_lease: "SELECT owner, fence, nonce, from_ms, until_ms FROM relent_lease WHERE name = ?",
     put_lease: "INSERT OR REPLACE INTO relent_lease (name, owner, fence, nonce, from_ms, until_ms)
@@ -63,7 +72,8 @@ statements! {
         ON CONFLICT (name) DO UPDATE SET run = excluded.run",
     put_held: "INSERT INTO relent_upstream (name, run, held) VALUES (?, 0, ?)
         ON CONFLICT (name) DO UPDATE SET held = excluded.held",
-    old_once: "SELECT scope, key FROM relent_once WHERE expires <= ? ORDER BY expires LIMIT ?",
+    old_once: "SELECT scope, key FROM relent_once WHERE expires <= ?1 AND IFNULL(ends, expires) <= ?1
+        ORDER BY expires LIMIT ?2",
     old_seen: "DELETE FROM relent_seen WHERE (scope, key) IN
         (SELECT scope, key FROM relent_seen WHERE expires <= ? ORDER BY expires LIMIT ?)",
     old_leases: "DELETE FROM relent_lease WHERE name IN

@@ -3,11 +3,16 @@
 //! A file that is deleted or replaced while it is open can be written to as before, and nobody would ever read it: what was
 //! accepted would be lost. So it is looked at after each commit, before anybody is told. Where it is gone, what is at its path
 //! then is opened; where nothing is, nothing is made, because an empty store would say of everything that it never happened.
+//!
+//! The same goes for the log and the index that SQLite keeps beside it: who opens the file anew would make others, and know
+//! nothing of what is in the old ones. The last who closes the file writes what the log has into it, though its name is gone, and
+//! removes both names; so each lets go of it, and opens it again when neither names what it did.
 
-use super::{Durability, SqliteSettings, bounds, fault, file, schema};
+use super::{Durability, SqliteSettings, bounds, fault, fences::Fences, file, schema};
 use crate::{Error, ErrorKind};
 use rusqlite::{Connection, OpenFlags};
 use std::{
+    cell::Cell,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -15,10 +20,27 @@ use std::{
 /// A connection, how it was made, and to which file.
 pub(super) struct Opened {
     pub(super) conn: Connection,
+    pub(super) fences: Fences,
     settings: SqliteSettings,
     path: PathBuf,
     id: Option<file::Id>,
-    is_gone: bool,
+    beside: [Beside; 2],
+    gone: Cell<Gone>,
+}
+
+/// What SQLite keeps beside a file as long as somebody has it open.
+struct Beside {
+    path: PathBuf,
+    id: Option<file::Id>,
+}
+
+/// What was taken away.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gone {
+    Nothing,
+    File,
+    /// The log, or its index: which of them.
+    Beside(usize),
 }
 
 impl Opened {
@@ -28,8 +50,7 @@ impl Opened {
         // A relative path names another file when the process goes to another folder.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let conn = connect(&settings, &path)?;
-        let id = file::id(&path);
-        Ok((Opened { conn, settings, path, id, is_gone: false }, is_of_group))
+        Ok((Opened::of(conn, settings, path), is_of_group))
     }
 
     /// Another connection to a file that is there already, for reading alone.
@@ -39,8 +60,35 @@ impl Opened {
         let conn = connect(&settings, &path)?;
         conn.pragma_update(None, "query_only", true).map_err(fault::of)?;
         conn.busy_timeout(Duration::ZERO).map_err(fault::of)?;
+        Ok(Opened::of(conn, settings, path))
+    }
+
+    fn of(conn: Connection, settings: SqliteSettings, path: PathBuf) -> Opened {
         let id = file::id(&path);
-        Ok(Opened { conn, settings, path, id, is_gone: false })
+        // SQLite follows links first.
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let beside = ["-wal", "-shm"].map(|end| Beside::of(&real, end));
+        Opened { conn, fences: Fences::default(), settings, path, id, beside, gone: Cell::new(Gone::Nothing) }
+    }
+
+    /// Whether what is written now will be where its path says.
+    ///
+    /// # Errors
+    ///
+    /// It will not.
+    pub(super) fn look(&self) -> Result<(), Error> {
+        if self.id.is_none() {
+            return Ok(());
+        }
+        if file::id(&self.path) != self.id {
+            self.gone.set(Gone::File);
+            return Err(file::gone(&self.path));
+        }
+        if let Some(nth) = self.beside.iter().position(|beside| file::id(&beside.path) != beside.id) {
+            self.gone.set(Gone::Beside(nth));
+            return Err(file::part_gone(&self.beside[nth].path));
+        }
+        Ok(())
     }
 
     /// Whether what was written is where its path says. What is not, is not accepted.
@@ -48,30 +96,45 @@ impl Opened {
     /// # Errors
     ///
     /// It is not.
-    pub(super) fn is_there(&mut self) -> Result<(), Error> {
-        if self.id.is_none() || file::id(&self.path) == self.id {
-            return Ok(());
-        }
-        self.is_gone = true;
-        Err(file::gone(&self.path).maybe_happened())
+    pub(super) fn is_there(&self) -> Result<(), Error> {
+        self.look().map_err(Error::maybe_happened)
     }
 
     pub(super) fn is_gone(&self) -> bool {
-        self.is_gone
+        self.gone.get() != Gone::Nothing
     }
 
-    /// Opens what is there now, if the file was gone. Makes nothing. Whether the connection is another.
+    /// Opens what is there now, if something was gone. Makes nothing. Whether the connection is another.
     pub(super) fn again(&mut self) -> Result<bool, Error> {
-        if !self.is_gone {
-            return Ok(false);
+        match self.gone.get() {
+            Gone::Nothing => return Ok(false),
+            Gone::File => {}
+            Gone::Beside(nth) => {
+                // To let go of the file, which is saved by that if nobody else has it.
+                self.conn = Connection::open_in_memory().map_err(fault::of)?;
+                if self.beside.iter().any(Beside::is_there) {
+                    return Err(file::part_gone(&self.beside[nth].path));
+                }
+            }
         }
         if file::id(&self.path).is_none() {
             return Err(file::gone(&self.path));
         }
         file::look(&self.path, self.settings.any_owner)?;
-        self.conn = connect(&self.settings, &self.path)?;
-        (self.id, self.is_gone) = (file::id(&self.path), false);
+        let (settings, path) = (self.settings.clone(), self.path.clone());
+        *self = Opened::of(connect(&settings, &path)?, settings, path);
         Ok(true)
+    }
+}
+
+impl Beside {
+    fn of(path: &Path, end: &str) -> Beside {
+        let path = file::beside(path, end);
+        Beside { id: file::id(&path), path }
+    }
+
+    fn is_there(&self) -> bool {
+        self.id.is_some() && file::id(&self.path) == self.id
     }
 }
 

@@ -3,12 +3,12 @@
 //! A write-ahead log lets one connection read while another writes; it sees what was committed when the reading began. What cannot
 //! be answered so at once is left to the writer.
 
-use super::{SqliteSettings, bounds, opened::Opened, writer::Tx};
+use super::{SqliteSettings, bounds, opened::Opened, tx::Tx};
 use crate::{Clock, Error};
 use std::{
     path::PathBuf,
     sync::{
-        Mutex, TryLockError,
+        Mutex, PoisonError, TryLockError,
         atomic::{AtomicU8, Ordering},
     },
 };
@@ -42,7 +42,7 @@ impl Reader {
         }
         let file = slot.as_mut()?;
         bounds::begin(bounds::HERE);
-        let answer = op(&Tx { conn: &file.conn, now: clock.read() });
+        let answer = op(&Tx { conn: &file.conn, now: clock.read(), fences: None });
         bounds::end();
         // A file that is gone, or what went wrong, is for the writer to tell; the next time another is opened.
         if answer.is_err() || file.is_there().is_err() {
@@ -50,6 +50,11 @@ impl Reader {
             return None;
         }
         answer.ok().flatten()
+    }
+
+    /// Lets go of the file, so that it is opened anew.
+    pub(super) fn close(&self) {
+        *self.file.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Whether it is worth looking if a key is done, before it is claimed.

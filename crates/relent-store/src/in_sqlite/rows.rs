@@ -1,13 +1,12 @@
 //! Rows of the tables, read and written.
 
-use super::{Names, fault, writer::Tx};
+use super::{Names, tx::Tx};
 use crate::{
-    Booked, Delta, Error, Fence, Fingerprint, Held, Key, Nonce, NotAKey, Owner, Scope, Shared, SharedRate, Stored,
-    Time, Version,
+    Booked, Delta, Error, Fence, Held, Key, Nonce, NotAKey, Owner, Scope, Shared, SharedRate, Time, Version,
     pace::{Asked, Pace},
-    rules::{self, Change, Counts, LeaseRow, Process, Record, SeenRow, ValueRow},
+    rules::{self, Change, Counts, LeaseRow, Process, SeenRow, ValueRow},
 };
-use rusqlite::{OptionalExtension, Params, Row, params, types::Type};
+use rusqlite::{Row, params, types::Type};
 use std::time::Duration;
 
 /// SQLite's integers have a sign; ours are below 2^63.
@@ -38,91 +37,6 @@ fn not_ours(column: usize, err: NotAKey) -> rusqlite::Error {
 }
 
 impl Tx<'_> {
-    pub(super) fn write(&self, sql: &str, params: impl Params) -> Result<usize, Error> {
-        self.conn.prepare_cached(sql).and_then(|mut sql| sql.execute(params)).map_err(fault::of)
-    }
-
-    pub(super) fn one<T>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Option<T>, Error> {
-        let found = self.conn.prepare_cached(sql).and_then(|mut sql| sql.query_row(params, read).optional());
-        found.map_err(fault::of)
-    }
-
-    pub(super) fn all<T>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, Error> {
-        let mut sql = self.conn.prepare_cached(sql).map_err(fault::of)?;
-        let rows = sql.query_map(params, read).map_err(fault::of)?;
-        rows.collect::<Result<_, _>>().map_err(fault::of)
-    }
-
-    /// A number that was never given before.
-    pub(super) fn next(&self, names: &Names) -> Result<Fence, Error> {
-        let fence = self.one(&names.next, [], |row| unsigned(row, 0))?;
-        fence.map(Fence).ok_or_else(|| fault::corrupt("the counter of fences is gone"))
-    }
-
-    pub(super) fn record(&self, names: &Names, scope: &Scope, key: &Key) -> Result<Option<Record>, Error> {
-        self.one(&names.get_once, [scope.as_bytes(), key.as_bytes()], |row| {
-            let failed: Option<bool> = row.get(7)?;
-            let stored = match (failed, row.get_ref(8)?.as_blob_or_null()?) {
-                (Some(true), value) => Some(Stored::failure(value.unwrap_or_default())),
-                (Some(false), value) => Some(Stored::success(value.unwrap_or_default())),
-                (None, _) => None,
-            };
-            Ok(Record {
-                fingerprint: Fingerprint(row.get(0)?),
-                fence: Fence(unsigned(row, 1)?),
-                nonce: Nonce(row.get(2)?),
-                since: time(row, 3)?,
-                from: time(row, 4)?,
-                until: time(row, 5)?,
-                expires: time(row, 6)?,
-                stored,
-                unknown: row.get::<_, Option<i64>>(9)?.map(|since| Time(u64::try_from(since).unwrap_or(0))),
-            })
-        })
-    }
-
-    pub(super) fn change_record(
-        &self,
-        names: &Names,
-        scope: &Scope,
-        key: &Key,
-        change: Change<Record>,
-    ) -> Result<(), Error> {
-        let (scope, key) = (scope.as_bytes(), key.as_bytes());
-        match change {
-            Change::Nothing => Ok(()),
-            Change::Remove => self.write(&names.del_once, [scope, key]).map(drop),
-            Change::Write(row) => {
-                let stored = row.stored.as_ref();
-                let row = params![
-                    scope,
-                    key,
-                    row.fingerprint.0,
-                    signed(row.fence.0),
-                    row.nonce.0,
-                    signed(row.since.0),
-                    signed(row.from.0),
-                    signed(row.until.0),
-                    signed(row.expires.0),
-                    stored.map(Stored::is_failure),
-                    stored.map(Stored::bytes),
-                    row.unknown.map(|since| signed(since.0)),
-                ];
-                self.write(&names.put_once, row).map(drop)
-            }
-        }
-    }
-
     pub(super) fn lease(&self, names: &Names, name: &Key) -> Result<Option<LeaseRow>, Error> {
         self.one(&names.get_lease, [name.as_bytes()], |row| {
             Ok(LeaseRow {

@@ -50,6 +50,9 @@ CREATE TABLE relent_upstream_permits (
     PRIMARY KEY (name, second)
 ) WITHOUT ROWID;
 ",
+    "
+ALTER TABLE relent_once ADD COLUMN ends INTEGER;
+",
 ];
 
 /// The version that this build makes and reads.

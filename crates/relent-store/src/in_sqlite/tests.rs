@@ -58,7 +58,7 @@ fn a_newer_file_is_refused_and_an_empty_one_is_made() {
     conn.execute("UPDATE relent_meta SET value = 99 WHERE name = 'version'", []).unwrap();
     let error = Sqlite::open(&path).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooNew);
-    assert_eq!(error.to_string(), "the store has tables of version 99, and this relent knows 2");
+    assert_eq!(error.to_string(), "the store has tables of version 99, and this relent knows 3");
 }
 
 /// A file of the first version becomes one of this, and keeps what is in it; who has it open goes on.
@@ -73,10 +73,123 @@ async fn a_file_of_the_first_version_becomes_one_of_this() {
     old.execute(put, [b"a"]).unwrap();
     let store = Store::new(Sqlite::open(&path).unwrap());
     assert_eq!(store.read(&Key::new("a").unwrap()).await.unwrap().value.as_deref(), Some(&b"kept"[..]));
-    assert_eq!(store.about().await.unwrap().schema, Some(2));
+    assert_eq!(store.about().await.unwrap().schema, Some(3));
     old.execute(put, [b"b"]).unwrap();
     assert!(store.read(&Key::new("b").unwrap()).await.unwrap().value.is_some());
     conformance::check(store.engine()).await.unwrap();
+}
+
+/// A file of the second version: what was done and begun there is done and begun.
+#[tokio::test]
+async fn records_of_the_second_version_go_on() {
+    let folder = folder();
+    let path = folder.path().join("state.db");
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(&schema::STEPS[..2].concat()).unwrap();
+    old.execute_batch("UPDATE relent_meta SET value = 2 WHERE name = 'version'; UPDATE relent_meta SET value = 7 WHERE name = 'fence'")
+        .unwrap();
+    let (scope, fingerprint) = (crate::Scope::new("pay").unwrap(), crate::Fingerprint::NONE);
+    let now = Clock::system().now();
+    let put = "INSERT INTO relent_once VALUES (?, ?, ?, ?, zeroblob(16), ?, ?, ?, ?, NULL, ?, ?)";
+    let later = now.after(Duration::from_secs(60)).0 as i64;
+    for (key, fence, failed, value) in [("done", 6, Some(false), Some(b"receipt")), ("begun", 7, None, None)] {
+        let row = rusqlite::params![
+            scope.as_bytes(),
+            key.as_bytes(),
+            fingerprint.0,
+            fence,
+            now.0 as i64,
+            now.0 as i64,
+            later,
+            later,
+            failed,
+            value
+        ];
+        old.execute(put, row).unwrap();
+    }
+    let store = Store::new(Sqlite::open(&path).unwrap());
+    let once =
+        async |key: &str| store.once(&scope, &Key::new(key).unwrap()).run(async |_| Ok::<_, String>("new")).await;
+    assert_eq!(once("done").await.unwrap().bytes(), b"receipt");
+    assert!(matches!(once("begun").await, Err(crate::OnceError::Busy { .. })));
+    let claim = crate::Claim { scope: scope.clone(), key: Key::new("begun").unwrap(), fence: crate::Fence(7) };
+    assert_eq!(store.complete(&claim, &"mine".into(), Duration::from_secs(60)).await.unwrap(), crate::Kept::Kept);
+    assert_eq!(once("begun").await.unwrap().bytes(), b"mine");
+}
+
+async fn claimed(store: &Sqlite, key: &str, keep: Duration) -> crate::Claim {
+    let (scope, key) = (crate::Scope::new("pay").unwrap(), Key::new(key).unwrap());
+    let begin = crate::Begin {
+        scope: scope.clone(),
+        key: key.clone(),
+        fingerprint: crate::Fingerprint::NONE,
+        nonce: Nonce::random(),
+        lease: Duration::from_secs(10),
+        keep,
+        on_unknown: crate::OnUnknown::Tell,
+    };
+    let crate::Started::Started { fence, .. } = store.begin(&begin).await.unwrap() else { panic!("{key:?} is new") };
+    crate::Claim { scope, key, fence }
+}
+
+/// A record is removed when it ends, wherever it is looked for first: kept a little longer than it was begun for, much longer, or
+/// shorter.
+#[tokio::test]
+async fn what_was_kept_is_removed_when_it_ends_and_not_before() {
+    let folder = folder();
+    let clock = Clock::manual(crate::Time(1_000_000_000));
+    let settings = SqliteSettings { clock: clock.clone(), ..SqliteSettings::default() };
+    let store = settings.open(&folder.path().join("state.db")).unwrap();
+    let keep = Duration::from_secs(3600);
+    for after in [0, 1, 599, 600, 601, 3600 * 24 * 7] {
+        let claim = claimed(&store, &format!("later-{after}"), keep).await;
+        let ends = keep + Duration::from_secs(after);
+        let begun = clock.now();
+        assert_eq!(store.complete(&claim, &"done".into(), ends).await.unwrap(), crate::Kept::Kept);
+        clock.set(begun.after(ends - Duration::from_millis(1)));
+        assert_eq!(store.purge(10).await.unwrap(), 0, "{after}");
+        assert_eq!(store.list(crate::Kind::Records, 10).await.unwrap().len(), 1, "{after}");
+        clock.set(begun.after(ends));
+        assert_eq!(store.purge(10).await.unwrap(), 1, "{after}");
+        // One that is kept for less is found by when it ends, and not by when it was to.
+        let claim = claimed(&store, &format!("sooner-{after}"), ends + keep).await;
+        assert_eq!(store.complete(&claim, &"done".into(), ends).await.unwrap(), crate::Kept::Kept);
+        clock.advance(ends);
+        assert_eq!(store.purge(10).await.unwrap(), 1, "{after}");
+        // One that is extended beyond what it was begun for.
+        let claim = claimed(&store, &format!("extended-{after}"), Duration::from_secs(5)).await;
+        assert_eq!(store.extend(&claim, Duration::from_secs(60)).await.unwrap(), crate::Kept::Kept);
+        clock.advance(Duration::from_secs(59));
+        assert_eq!(store.purge(10).await.unwrap(), 0, "{after}");
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(store.purge(10).await.unwrap(), 1, "{after}");
+    }
+}
+
+/// What a commit costs is the pages that it writes: one for what is extended or completed, one more for what is new, which is found
+/// by when it expires, too.
+#[tokio::test]
+async fn an_operation_writes_no_more_pages_than_it_must() {
+    const FRAME: u64 = 4096 + 24;
+    let folder = folder();
+    let path = folder.path().join("state.db");
+    let store = Sqlite::open(&path).unwrap();
+    let log = || fs::metadata(folder.path().join("state.db-wal")).unwrap().len();
+    let minute = Duration::from_secs(60);
+    // A few numbers are at hand then.
+    for nth in 0..8 {
+        claimed(&store, &nth.to_string(), minute).await;
+    }
+    let before = log();
+    let claim = claimed(&store, "8", minute).await;
+    assert_eq!(log() - before, 2 * FRAME);
+    assert_eq!(store.extend(&claim, minute / 2).await.unwrap(), crate::Kept::Kept);
+    assert_eq!(log() - before, 3 * FRAME);
+    assert_eq!(store.complete(&claim, &"done".into(), minute).await.unwrap(), crate::Kept::Kept);
+    assert_eq!(log() - before, 4 * FRAME);
+    // What changes nothing writes nothing.
+    assert_eq!(store.complete(&claim, &"again".into(), minute).await.unwrap(), crate::Kept::Kept);
+    assert_eq!(log() - before, 4 * FRAME);
 }
 
 /// What is there already is read while another process holds the file for writing.

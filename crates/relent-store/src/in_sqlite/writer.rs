@@ -2,18 +2,18 @@
 //!
 //! A commit waits for the disk, so it should carry as much as there is. An operation that is alone runs where it was asked
 //! for, which saves the way to a thread and back; whether it is alone shows when the other tasks of its runtime have had
-//! their turn. Else a thread takes all that waits into one transaction.
+//! their turn, which costs time, too: where the last ones were alone, only some wait for it. Else a thread takes all that waits
+//! into one transaction.
 
-use super::{bounds, fault, opened::Opened};
-use crate::{Clock, Error, ErrorKind, race::yield_once, time::Now};
+use super::{bounds, fault, opened::Opened, reader::Reader, tx::Tx};
+use crate::{Clock, Error, ErrorKind, race::yield_once};
 use relent::{SystemTimer, Timer, rng};
-use rusqlite::Connection;
 use std::{
     cell::Cell,
     collections::VecDeque,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -22,6 +22,12 @@ use tokio::sync::oneshot;
 
 /// How many operations one commit carries at most.
 const BATCH: usize = 1024;
+
+/// After how many operations that were alone the next is taken to be.
+const LONELY: u32 = 16;
+
+/// Of how many that are taken to be alone one looks.
+const LOOKS: u32 = 8;
 
 /// What a commit may take on the thread of whoever asked.
 const QUICK: Duration = Duration::from_millis(5);
@@ -32,12 +38,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 thread_local! {
     /// Until when this thread may wait for another process; `None` is not at all.
     static WAITS_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
-}
-
-/// A transaction that is open, and when it is.
-pub(super) struct Tx<'a> {
-    pub(super) conn: &'a Connection,
-    pub(super) now: Now,
 }
 
 trait Job: Send + Sync {
@@ -82,29 +82,36 @@ pub(super) struct Writer(Arc<Shared>);
 
 struct Shared {
     file: Mutex<Opened>,
+    reader: Arc<Reader>,
     queue: Mutex<Queue>,
     arrived: Condvar,
     clock: Clock,
     /// Whether the last commit took long: then it is nothing for the thread of whoever asks.
     is_slow: AtomicBool,
+    /// How many in a row were alone.
+    lonely: AtomicU32,
 }
 
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Arc<dyn Job>>,
     has_thread: bool,
+    /// Whether the thread waits to be woken, which is a call of the system.
+    is_idle: bool,
     is_closed: bool,
 }
 
 impl Writer {
-    pub(super) fn new(mut file: Opened, clock: Clock) -> Result<Writer, Error> {
+    pub(super) fn new(mut file: Opened, reader: Arc<Reader>, clock: Clock) -> Result<Writer, Error> {
         file.conn.busy_handler(Some(wait_for_others)).map_err(fault::of)?;
         Ok(Writer(Arc::new(Shared {
             file: Mutex::new(file),
+            reader,
             queue: Mutex::default(),
             arrived: Condvar::new(),
             clock,
             is_slow: AtomicBool::new(false),
+            lonely: AtomicU32::new(0),
         })))
     }
 
@@ -124,7 +131,10 @@ impl Writer {
         };
         let mut is_done = false;
         if is_alone && !self.0.is_slow.load(Ordering::Relaxed) {
-            yield_once().await;
+            let lonely = self.0.lonely.load(Ordering::Relaxed);
+            if lonely < LONELY || lonely.is_multiple_of(LOOKS) {
+                yield_once().await;
+            }
             is_done = self.0.run_here(&(slot as Arc<dyn Job>));
         }
         if !is_done {
@@ -148,13 +158,18 @@ impl Drop for Writer {
 impl Shared {
     /// Runs `job` on this thread if it is still alone and nobody writes. Whether there is nothing left to do for it.
     fn run_here(&self, job: &Arc<dyn Job>) -> bool {
-        let mut file = {
+        let file = {
             let mut queue = lock(&self.queue);
             let is_ours = queue.jobs.front().is_some_and(|first| Arc::ptr_eq(first, job));
             if !is_ours || queue.jobs.len() > 1 {
+                self.lonely.store(0, Ordering::Relaxed);
                 return false;
             }
-            let Ok(file) = self.file.try_lock() else { return false };
+            let Ok(file) = self.file.try_lock() else {
+                self.lonely.store(0, Ordering::Relaxed);
+                return false;
+            };
+            self.lonely.fetch_add(1, Ordering::Relaxed);
             // To open another takes time.
             if file.is_gone() {
                 return false;
@@ -163,7 +178,7 @@ impl Shared {
             file
         };
         WAITS_UNTIL.set(None);
-        let undone = match self.timed(|| commit(&file.conn, &self.clock, std::slice::from_ref(job), bounds::HERE)) {
+        let undone = match self.timed(|| commit(&file, &self.clock, std::slice::from_ref(job), bounds::HERE)) {
             Ok(()) => {
                 job.answer(file.is_there());
                 return true;
@@ -199,7 +214,9 @@ impl Shared {
             thread.map_err(|_| Error::new(ErrorKind::Unavailable, "no thread can be started"))?;
             queue.has_thread = true;
         }
-        self.arrived.notify_one();
+        if std::mem::take(&mut queue.is_idle) {
+            self.arrived.notify_one();
+        }
         Ok(())
     }
 
@@ -211,6 +228,7 @@ impl Shared {
                     if queue.is_closed {
                         return;
                     }
+                    queue.is_idle = true;
                     queue = self.arrived.wait(queue).unwrap_or_else(PoisonError::into_inner);
                 }
             }
@@ -229,11 +247,11 @@ impl Shared {
         if jobs.is_empty() {
             return;
         }
-        if let Err(error) = opened(file) {
+        if let Err(error) = opened(file, &self.reader) {
             return jobs.iter().for_each(|job| job.answer(Err(error.clone())));
         }
         WAITS_UNTIL.set(Some(Instant::now() + PATIENCE));
-        let (error, is_too_long) = match self.timed(|| commit(&file.conn, &self.clock, jobs, bounds::OPERATION)) {
+        let (error, is_too_long) = match self.timed(|| commit(file, &self.clock, jobs, bounds::OPERATION)) {
             Ok(()) => {
                 let outcome = file.is_there();
                 return jobs.iter().for_each(|job| job.answer(outcome.clone()));
@@ -247,14 +265,17 @@ impl Shared {
         // One of them does not fit, or nothing does: each has its own transaction, and its own answer.
         for job in jobs {
             WAITS_UNTIL.set(Some(Instant::now() + PATIENCE));
-            let outcome = commit(&file.conn, &self.clock, std::slice::from_ref(job), bounds::OPERATION);
+            let outcome = commit(file, &self.clock, std::slice::from_ref(job), bounds::OPERATION);
             job.answer(outcome.map_err(Error::from).and_then(|()| file.is_there()));
         }
     }
 }
 
 /// Opens what is at the path now, if the file was deleted or replaced.
-fn opened(file: &mut Opened) -> Result<(), Error> {
+fn opened(file: &mut Opened, reader: &Reader) -> Result<(), Error> {
+    if file.is_gone() {
+        reader.close();
+    }
     if file.again()? {
         file.conn.busy_handler(Some(wait_for_others)).map_err(fault::of)?;
     }
@@ -262,11 +283,18 @@ fn opened(file: &mut Opened) -> Result<(), Error> {
 }
 
 /// All of them in one transaction, or none. Each may take so long.
-fn commit(conn: &Connection, clock: &Clock, jobs: &[Arc<dyn Job>], most: Duration) -> Result<(), Undone> {
+fn commit(file: &Opened, clock: &Clock, jobs: &[Arc<dyn Job>], most: Duration) -> Result<(), Undone> {
+    let Opened { conn, fences, .. } = file;
     let begin = |sql| conn.prepare_cached(sql).and_then(|mut begin| begin.execute([])).map_err(fault::of);
     begin("BEGIN IMMEDIATE").map_err(Undone::Failed)?;
+    // Nothing is built on what is not there any more.
+    if let Err(error) = file.look() {
+        let _ = conn.execute_batch("ROLLBACK");
+        return Err(Undone::Failed(error));
+    }
     // The time is read when nobody else writes, so that it does not go back from one transaction to the next.
-    let tx = Tx { conn, now: clock.read() };
+    let tx = Tx { conn, now: clock.read(), fences: Some(fences) };
+    fences.begin();
     let run = |job: &Arc<dyn Job>| {
         bounds::begin(most);
         job.run(&tx)
@@ -275,9 +303,12 @@ fn commit(conn: &Connection, clock: &Clock, jobs: &[Arc<dyn Job>], most: Duratio
     let is_interrupted = outcome.is_err() && bounds::is_over();
     bounds::end();
     let outcome = outcome.and_then(|()| begin("COMMIT").map(drop));
-    if outcome.is_err() && !conn.is_autocommit() {
+    if outcome.is_err() {
+        fences.forget();
         // An error may have rolled it back already.
-        let _ = conn.execute_batch("ROLLBACK");
+        if !conn.is_autocommit() {
+            let _ = conn.execute_batch("ROLLBACK");
+        }
     }
     outcome.map_err(|error| if is_interrupted { Undone::TooLong(error) } else { Undone::Failed(error) })
 }

@@ -63,7 +63,7 @@ async fn written(folder: &Path) -> Vec<(usize, usize)> {
     let settings = SqliteSettings { durability: Durability::Process, ..SqliteSettings::default() };
     let store = Store::new(settings.open(&folder.join("state.db")).unwrap());
     let mut accepted = vec![];
-    for nth in 0..12 {
+    for nth in 0..18 {
         put(&store, nth, if nth % 4 == 3 { 9000 } else { 40 }).await.unwrap();
         accepted.push((nth, fs::metadata(wal(folder)).unwrap().len() as usize));
     }

@@ -364,3 +364,52 @@ async fn a_file_that_is_deleted_or_replaced_is_an_error_until_there_is_one_again
     }
     assert!(open(&path).read(&Key::new("d").unwrap()).await.unwrap().value.is_some());
 }
+
+/// SQLite writes to a log that has no name any more as before, and who comes later sees nothing of it. Whoever is alone lets go of
+/// the file, which saves what was accepted, and goes on; where others have it, nothing more is accepted until they let go.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_log_that_is_deleted_alone_loses_nothing() {
+    for end in ["-wal", "-shm"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.db");
+        let open = || {
+            let hasty = Policy::constant(Duration::from_millis(10)).timeout(Duration::from_millis(400));
+            Store::new(relent_store::in_sqlite::Sqlite::open(&path).unwrap()).patience(hasty)
+        };
+        let put = async |store: &Store<relent_store::in_sqlite::Sqlite>, key: &str| {
+            store.replace(&Key::new(key).unwrap(), Version::ABSENT, Some(b"x")).await
+        };
+        let has = async |store: &Store<relent_store::in_sqlite::Sqlite>, key: &str| {
+            store.read(&Key::new(key).unwrap()).await.unwrap().value.is_some()
+        };
+        let delete = || std::fs::remove_file(folder.path().join(format!("state.db{end}"))).unwrap();
+        let store = open();
+        let _ = put(&store, "a").await.unwrap();
+        assert!(has(&store, "a").await);
+        delete();
+        let _ = put(&store, "b").await.unwrap();
+        assert!(has(&store, "a").await && has(&store, "b").await, "{end}");
+        // Another has it open, too.
+        let second = open();
+        let _ = put(&second, "c").await.unwrap();
+        delete();
+        let error = put(&store, "d").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+        assert!(error.to_string().contains(&format!("state.db{end}, a part of the store, was deleted")), "{error}");
+        assert!(error.hint_text().unwrap().starts_with("end who else uses the store"), "{error:?}");
+        // It hears of it, too, lets go, and is alone then.
+        let _ = put(&second, "e").await.unwrap();
+        let _ = put(&store, "f").await.unwrap();
+        for key in ["a", "b", "c", "e", "f"] {
+            assert!(has(&store, key).await && has(&second, key).await && has(&open(), key).await, "{end} {key}");
+        }
+        assert!(!has(&store, "d").await);
+        drop((store, second));
+        let check: String = rusqlite::Connection::open(&path)
+            .unwrap()
+            .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(check, "ok", "{end}");
+    }
+}
