@@ -25,7 +25,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use tokio_postgres::types::Type;
 
 /// What each version adds to the one before; the first to an empty database. Only ever added to.
-const STEPS: [&str; 2] = [include_str!("schema-1.sql"), include_str!("schema-2.sql")];
+const STEPS: [&str; 3] = [include_str!("schema-1.sql"), include_str!("schema-2.sql"), include_str!("schema-3.sql")];
 
 /// The version of the tables that this build makes and reads.
 const VERSION: i32 = STEPS.len() as i32;
@@ -107,6 +107,11 @@ impl Postgres {
                     connections = number.ok_or_else(|| crate::settings::unknown(name, known))?;
                 }
                 "sslmode" if ssl.mode(value) => {}
+                "sslmode" if matches!(value, "prefer" | "allow") => {
+                    let what = format!("`sslmode={value}` lets whoever is in between choose plain text");
+                    return Err(Error::new(ErrorKind::Invalid, what)
+                        .hint("`sslmode=verify-full`, or `disable` on a network that nobody else listens to"));
+                }
                 "sslmode" => {
                     return Err(crate::settings::unknown(name, "sslmode=disable|require|verify-ca|verify-full"));
                 }

@@ -73,8 +73,8 @@ enum Answer {
 impl FromRedisValue for Answer {
     fn from_redis_value(value: Value) -> Result<Answer, ParsingError> {
         match value {
-            Value::Int(fence) => u64::from_redis_value(Value::Int(fence)).map(|fence| Answer::Anew(Fence(fence))),
-            other => Fields::from_redis_value(other).map(Answer::Fields),
+            Value::BulkString(_) => u64::from_redis_value(value).map(|fence| Answer::Anew(Fence(fence))),
+            _ => Fields::from_redis_value(value).map(Answer::Fields),
         }
     }
 }

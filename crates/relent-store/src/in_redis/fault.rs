@@ -38,9 +38,10 @@ fn of_server(kind: Server, code: Option<&str>) -> Error {
         (Server::BusyLoading, _) => transient("the Redis server is loading its data"),
         (Server::NoScript, _) => transient("the Redis server has forgotten a script"),
         (Server::ReadOnly, _) => transient("the Redis server is a replica, and takes no writes"),
-        (Server::MasterDown | Server::ClusterDown | Server::TryAgain | Server::Moved | Server::Ask, _) => {
-            transient("the Redis server sends us elsewhere")
-        }
+        (Server::Moved | Server::Ask, _) => transient("the Redis server says that another of its cluster has the key")
+            .hint("name a server that has all keys: one of its own, or the primary of a cluster of one node"),
+        (Server::ClusterDown | Server::TryAgain, _) => transient("the Redis server's cluster is not complete for now"),
+        (Server::MasterDown, _) => transient("the Redis server is a replica that has lost its primary"),
         (Server::NoPerm, _) | (_, "NOAUTH" | "WRONGPASS" | "NOPERM") => {
             refused("the Redis server does not let this user do that")
         }

@@ -1,7 +1,7 @@
 //! What holds of every server that keeps a store.
 
 use relent::{Jitter, Policy};
-use relent_store::{Any, Key, Replaced, Store, Version};
+use relent_store::{Any, Key, LeaseError, Replaced, Store, Version};
 use std::time::{Duration, Instant};
 
 /// A notification shortens a wait of twenty seconds.
@@ -16,6 +16,48 @@ pub(crate) async fn a_release_wakes_who_waits(store: &Store<Any>) {
     });
     drop(next.unwrap());
     assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+}
+
+/// So many wait for a lease that somebody has, and look for it four times a second: how often `acquired` says that the server was
+/// asked for it meanwhile is what they were told to, and not once more.
+pub(crate) async fn who_waits_asks_as_often_as_it_was_told(
+    store: &Store<Any>,
+    waiters: u64,
+    acquired: impl AsyncFn() -> u64,
+) {
+    let name = Key::new("nightly").unwrap();
+    let guard = store.lease(&name).ttl(Duration::from_secs(60)).acquire().await.unwrap();
+    let before = acquired().await;
+    let quarterly = Policy::constant(Duration::from_millis(250)).jitter(Jitter::None).max_attempts(5);
+    let waiting: Vec<_> = (0..waiters)
+        .map(|_| {
+            let (store, name) = (store.clone(), name.clone());
+            tokio::spawn(async move { store.lease(&name).wait(quarterly).acquire().await.map(drop) })
+        })
+        .collect();
+    for waiter in waiting {
+        assert!(matches!(waiter.await.unwrap(), Err(LeaseError::Held { .. })));
+    }
+    assert_eq!(acquired().await - before, waiters * 5);
+    drop(guard);
+}
+
+/// Whoever is cut off from what tells of releases finds out by itself. `deafen` cuts off all who listen, and says how many.
+pub(crate) async fn a_lost_notification_only_delays(store: &Store<Any>, deafen: impl AsyncFn() -> u64) {
+    let name = Key::new("nightly").unwrap();
+    let guard = store.lease(&name).acquire().await.unwrap();
+    let patient = Policy::constant(Duration::from_millis(1500)).jitter(Jitter::None).max_attempts(4);
+    let begin = Instant::now();
+    let (next, ()) = tokio::join!(store.lease(&name).wait(patient).acquire(), async {
+        while deafen().await == 0 {
+            assert!(begin.elapsed() < Duration::from_secs(1), "nobody listens");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(guard.release().await.unwrap(), relent_store::Kept::Kept);
+    });
+    drop(next.unwrap());
+    let took = begin.elapsed();
+    assert!(took >= Duration::from_millis(1500) && took < Duration::from_secs(5), "{took:?}");
 }
 
 /// Twenty values, and the versions that they were given.

@@ -157,7 +157,7 @@ async fn a_postgres_store_of_the_first_version_becomes_one_of_this() {
     let opened = tokio::join!(Store::open(&url), Store::open(&url), Store::open(&url));
     for store in [opened.0.unwrap(), opened.1.unwrap(), opened.2.unwrap()] {
         assert_eq!(store.read(&Key::new("a").unwrap()).await.unwrap().value.as_deref(), Some(&b"kept"[..]));
-        assert_eq!(store.about().await.unwrap().schema, Some(2));
+        assert_eq!(store.about().await.unwrap().schema, Some(3));
     }
     conformance::check(Store::open(&url).await.unwrap().engine()).await.unwrap();
 }
@@ -172,6 +172,11 @@ async fn a_newer_postgres_store_is_refused_and_a_missing_database_named() {
     assert_eq!(Store::open(&server.url()).await.unwrap_err().kind(), ErrorKind::TooNew);
     let error = Store::open(&server.url().replace("/postgres", "/nowhere")).await.unwrap_err();
     assert_eq!((error.kind(), error.hint_text()), (ErrorKind::Refused, Some("createdb makes one")));
+    for mode in ["prefer", "allow"] {
+        let error = Postgres::open_url(&format!("{}?sslmode={mode}", server.url())).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("`sslmode={mode}` lets whoever is in between choose plain text"));
+        assert!(error.hint_text().unwrap().contains("verify-full"), "{error:?}");
+    }
     for bad in ["postgres://[", "postgres://a:hunter2@b:port/x"] {
         let error = Postgres::open_url(bad).await.unwrap_err();
         assert!(!format!("{error} {error:?} {:?}", error.hint_text()).contains("hunter2"), "{error:?}");
@@ -184,6 +189,56 @@ async fn a_release_in_postgres_wakes_who_waits() {
     let server = PostgresServer::start();
     let store = opened(&server).await;
     any_server::a_release_wakes_who_waits(&store).await;
+}
+
+/// A server that writes down each statement, and where.
+fn talkative() -> (PostgresServer, std::path::PathBuf) {
+    let mut log = None;
+    let server = PostgresServer::start_with(|folder| {
+        log = Some(folder.join("said.log"));
+        let folder = folder.display();
+        let settings = ["logging_collector=on", "log_statement=all", "log_filename=said.log"].map(str::to_owned);
+        [&settings[..], &[format!("log_directory={folder}")]].concat()
+    });
+    (server, log.unwrap())
+}
+
+#[tokio::test]
+async fn who_waits_for_a_lease_in_postgres_does_not_spin() {
+    let (server, log) = talkative();
+    let store = opened(&server).await;
+    // What is told a process of its own is written in the order in which it is told; this is the last word.
+    let (client, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let turns = std::cell::Cell::new(0);
+    let acquired = async || {
+        turns.set(turns.get() + 1);
+        let last = format!("last word {}", turns.get());
+        client.batch_execute(&format!("SELECT '{last}'")).await.unwrap();
+        let end = Instant::now() + Duration::from_secs(10);
+        loop {
+            let said = std::fs::read_to_string(&log).unwrap_or_default();
+            if said.contains(&last) {
+                return said.lines().filter(|line| line.contains("FROM relent_acquire(")).count() as u64;
+            }
+            assert!(Instant::now() < end, "the server writes nothing down");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    any_server::who_waits_asks_as_often_as_it_was_told(&store, 20, acquired).await;
+}
+
+#[tokio::test]
+async fn who_waits_for_a_lease_in_postgres_and_hears_nothing_gets_it_nevertheless() {
+    let server = PostgresServer::start();
+    let store = opened(&server).await;
+    let (client, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let deafen = async || {
+        let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'LISTEN relent_freed' AND state = 'idle'";
+        client.query(sql, &[]).await.unwrap().len() as u64
+    };
+    any_server::a_lost_notification_only_delays(&store, deafen).await;
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use relent_store::{
     RecordState, Scope, Started, Store, Stored, Version, conformance, in_redis::Redis,
 };
 use std::{
+    collections::BTreeMap,
     io::{Read, Write},
     time::{Duration, Instant},
 };
@@ -55,6 +56,18 @@ async fn a_cluster_of_one_is_used_and_one_of_several_is_refused() {
     };
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:?}");
     assert_eq!(error.to_string(), "the Redis server is one of 2 of a cluster, which no store is kept in");
+
+    // Who may not ask whether it is one is told when a key is elsewhere.
+    told(one.port, "ACL SETUSER blind on >x ~* &* +@all -info -cluster");
+    let hasty = Policy::constant(Duration::from_millis(10)).timeout(Duration::from_millis(100));
+    let blind = Store::open_with(&format!("redis://blind:x@127.0.0.1:{}/0", one.port), hasty).await.unwrap();
+    let mut elsewhere = vec![];
+    for nth in 0..40 {
+        elsewhere.extend(blind.read(&Key::new(format!("{nth}")).unwrap()).await.err());
+    }
+    let what = "the Redis server says that another of its cluster has the key";
+    let is_told = |error: &relent_store::Error| error.to_string() == what && error.hint_text().is_some();
+    assert!(elsewhere.iter().any(is_told), "{elsewhere:?}");
 }
 
 #[tokio::test]
@@ -210,6 +223,97 @@ async fn a_release_in_redis_wakes_who_waits() {
     let server = RedisServer::start(&[]);
     let store = Store::open(&server.url()).await.unwrap();
     any_server::a_release_wakes_who_waits(&store).await;
+}
+
+/// What a server says to a command of one word, by `redis-cli`.
+fn said(server: &RedisServer, command: &[&str]) -> String {
+    let port = server.port.to_string();
+    let out = std::process::Command::new("redis-cli").args(["-p", &port]).args(command).output().unwrap();
+    assert!(out.status.success(), "{out:?}");
+    String::from_utf8(out.stdout).unwrap()
+}
+
+/// How often each command was run by the server so far, but for what asks that.
+fn commands(server: &RedisServer) -> BTreeMap<String, u64> {
+    let stats = said(server, &["INFO", "commandstats"]);
+    let calls = stats.lines().filter_map(|line| {
+        let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
+        Some((name.to_owned(), rest.split(',').next()?.parse().unwrap()))
+    });
+    calls.filter(|(name, _)| name != "info" && name != "command|docs").collect()
+}
+
+#[tokio::test]
+async fn who_waits_for_a_lease_in_redis_does_not_spin() {
+    let server = RedisServer::start(&["--appendfsync", "no"]);
+    let store = Store::open(&server.url()).await.unwrap();
+    let acquired = async || commands(&server).get("evalsha").copied().unwrap_or(0);
+    any_server::who_waits_asks_as_often_as_it_was_told(&store, 50, acquired).await;
+}
+
+#[tokio::test]
+async fn who_waits_for_a_lease_in_redis_and_hears_nothing_gets_it_nevertheless() {
+    let server = RedisServer::start(&["--appendfsync", "no"]);
+    let store = Store::open(&server.url()).await.unwrap();
+    let deafen = async || said(&server, &["CLIENT", "KILL", "TYPE", "pubsub"]).trim().parse().unwrap();
+    any_server::a_lost_notification_only_delays(&store, deafen).await;
+}
+
+/// How long the server takes depends on how many commands it runs. So whoever is refused learns from it nothing but the answer, and
+/// nothing at all of the keys of another tenant.
+#[tokio::test]
+async fn the_work_of_a_refusal_in_redis_tells_nothing() {
+    let server = RedisServer::start(&["--appendfsync", "no"]);
+    let store = Store::open(&server.url()).await.unwrap();
+    let begin = |tenant: &str, key: &str, request: &str| Begin {
+        scope: Scope::new(tenant).unwrap(),
+        key: Key::new(key).unwrap(),
+        fingerprint: Fingerprint::of([request]),
+        nonce: Nonce::random(),
+        lease: Duration::from_secs(600),
+        keep: Duration::from_secs(600),
+        on_unknown: OnUnknown::Tell,
+    };
+    // What begins, completes or is told so: the answer, and what the server did for it.
+    let work = async |begin: Begin| {
+        let before = commands(&server);
+        let answer = store.begin(&begin).await.unwrap();
+        let mut after = commands(&server);
+        after.iter_mut().for_each(|(name, calls)| *calls -= before.get(name).copied().unwrap_or(0));
+        after.retain(|_, calls| *calls > 0);
+        (answer, after)
+    };
+    let claim = |begin: &Begin, answer: &Started| match answer {
+        Started::Started { fence, .. } => Claim { scope: begin.scope.clone(), key: begin.key.clone(), fence: *fence },
+        other => panic!("{other:?}"),
+    };
+    // The script is known from now on.
+    work(begin("warm", "up", "")).await;
+    for key in ["running", "done", "unknown"] {
+        let first = begin("a", key, "pay 7");
+        let claim = claim(&first, &work(first.clone()).await.0);
+        match key {
+            "done" => drop(store.complete(&claim, &Stored::success("x".repeat(100_000)), first.keep).await.unwrap()),
+            "unknown" => drop(store.abandon(&claim, Abandon::Unknown).await.unwrap()),
+            _ => {}
+        }
+    }
+    let of = |list: &[(&str, u64)]| list.iter().map(|&(name, calls)| (name.to_owned(), calls)).collect();
+    let refused: BTreeMap<String, u64> = of(&[("evalsha", 1), ("get", 1), ("pttl", 1), ("set", 1), ("time", 1)]);
+    for key in ["running", "done", "unknown"] {
+        let (answer, commands) = work(begin("a", key, "pay 8")).await;
+        assert_eq!((answer, &commands), (Started::Mismatch, &refused), "{key}");
+        let (answer, commands) = work(begin("a", key, "pay 7")).await;
+        assert!(!matches!(answer, Started::Started { .. } | Started::Mismatch), "{key}: {answer:?}");
+        assert_eq!(commands, refused, "{key}");
+    }
+    // To another tenant these are as new as any.
+    let anew: BTreeMap<String, u64> = of(&[("evalsha", 1), ("set", 1), ("time", 1)]);
+    for key in ["running", "done", "unknown", "of nobody"] {
+        let (answer, commands) = work(begin("b", key, "pay 7")).await;
+        assert!(matches!(answer, Started::Started { unknown: None, .. }), "{key}: {answer:?}");
+        assert_eq!(commands, anew, "{key}");
+    }
 }
 
 #[tokio::test]
