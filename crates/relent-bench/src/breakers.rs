@@ -1,6 +1,9 @@
 //! Breakers and the pacer, alone and with a second thread on the same object: a permit and the success of its attempt.
 
-use crate::harness::{Case, Group};
+use crate::{
+    harness::{Case, Group},
+    rival,
+};
 use recloser::Recloser;
 use relent::{Breaker, Pacer, Timestamp};
 use std::{
@@ -9,12 +12,10 @@ use std::{
     pin::pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-        mpsc,
+        atomic::{AtomicU64, Ordering},
     },
     task::{Context, Waker},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 use tower::Service;
 use tower_layer::Layer;
@@ -121,44 +122,7 @@ fn compare_exchange() {
     }
 }
 
-/// What `make` makes, if asked for while a second thread does the same: it rests whenever nothing is timed.
+/// What `make` makes, if asked for while a second thread does the same.
 fn case<F: FnMut() + Send + 'static>(name: &'static str, rival: bool, make: impl Fn() -> F) -> Case {
-    if !rival {
-        return Case::new(name, make());
-    }
-    let runs = Arc::new(AtomicBool::new(false));
-    let (flag, mut other) = (runs.clone(), make());
-    // The rival says when it begins and when it rests: one that was told both before it got to run would miss a turn.
-    let (says, said) = mpsc::sync_channel(0);
-    let thread = thread::spawn(move || {
-        loop {
-            // The channel parks this thread too, and may take what it was woken with: the flag alone tells.
-            while !flag.load(Ordering::Relaxed) {
-                thread::park();
-            }
-            if says.send(()).is_err() {
-                return;
-            }
-            while flag.load(Ordering::Relaxed) {
-                (0..64).for_each(|_| other());
-            }
-            if says.send(()).is_err() {
-                return;
-            }
-        }
-    });
-    let mut once = make();
-    let rival = move |runs_now: bool| {
-        runs.store(runs_now, Ordering::Relaxed);
-        thread.thread().unpark();
-        said.recv().expect("the rival runs as long as its case");
-    };
-    Case::beside(name, move |iterations| {
-        rival(true);
-        let start = Instant::now();
-        (0..iterations).for_each(|_| once());
-        let took = start.elapsed();
-        rival(false);
-        took
-    })
+    if rival { rival::beside(name, make) } else { Case::new(name, make()) }
 }

@@ -1,22 +1,23 @@
 //! Budgets and limiters: what a call and a retry cost, alone and with another thread on the same object.
 
-use crate::harness::{Case, Group, Settings};
+use crate::{
+    harness::{Case, Group},
+    rival,
+};
 use governor::{Quota, RateLimiter};
 use relent::{Budget, Limit, LimitAnswer, Outcome, Timestamp, Verdict};
 use std::{
     hint::black_box,
     num::NonZeroU32,
     sync::{
-        Arc, Barrier,
-        atomic::{AtomicBool, AtomicU64, Ordering::*},
+        Arc,
+        atomic::{AtomicU64, Ordering::*},
     },
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 use tower::retry::budget::{Budget as _, TpsBudget};
 
 const FAILED: Outcome = Outcome::Failure(Verdict::Transient);
-const NOW: Timestamp = Timestamp::from_nanos(1_000_000_000);
 
 static FLOOR: AtomicU64 = AtomicU64::new(0);
 static RATIO: Budget = Budget::ratio(0.1);
@@ -37,8 +38,8 @@ fn floor() {
     }
 }
 
-/// A name, and one operation on something shared.
-type Once = (&'static str, Arc<dyn Fn() + Send + Sync>);
+/// A name, and one operation on something shared, at a time.
+type Once = (&'static str, Arc<dyn Fn(Timestamp) + Send + Sync>);
 
 fn cases() -> Vec<Once> {
     let tower = Arc::new(TpsBudget::new(Duration::from_secs(10), 1, 0.1));
@@ -47,108 +48,82 @@ fn cases() -> Vec<Once> {
     let quota = Quota::per_second(NonZeroU32::MAX).allow_burst(NonZeroU32::MAX);
     let governor = Arc::new(RateLimiter::direct(quota));
     vec![
-        ("floor (compare-exchange)", Arc::new(floor)),
-        ("relent ratio: a call", Arc::new(|| _ = black_box(RATIO.start(black_box(NOW), 0)))),
-        (
-            "relent ratio: a retry, granted or not",
-            Arc::new(|| _ = black_box(RATIO.withdraw(black_box(NOW), FAILED, 0))),
-        ),
-        ("tower TpsBudget: a call", Arc::new(move || tower.deposit())),
-        ("tower TpsBudget: a retry, granted or not", Arc::new(move || _ = black_box(tower2.withdraw()))),
+        ("floor (compare-exchange)", Arc::new(|_| floor())),
+        ("relent ratio: a call", Arc::new(|now| _ = black_box(RATIO.start(now, 0)))),
+        ("relent ratio: a retry, granted or not", Arc::new(|now| _ = black_box(RATIO.withdraw(now, FAILED, 0)))),
+        ("tower TpsBudget: a call", Arc::new(move |_| tower.deposit())),
+        ("tower TpsBudget: a retry, granted or not", Arc::new(move |_| _ = black_box(tower2.withdraw()))),
         (
             "relent aws quota: a retry and its success",
-            Arc::new(|| {
-                let paid = black_box(AWS.withdraw(black_box(NOW), FAILED, 0));
-                AWS.outcome(NOW, Outcome::Success, paid);
+            Arc::new(|now| {
+                let paid = black_box(AWS.withdraw(now, FAILED, 0));
+                AWS.outcome(now, Outcome::Success, paid);
             }),
         ),
         (
             // Its bucket is private; this is what it is made of, without its refill.
             "aws-smithy-runtime's semaphore: the same",
-            Arc::new(move || _ = black_box(aws.try_acquire_many(14))),
+            Arc::new(move |_| _ = black_box(aws.try_acquire_many(14))),
         ),
-        ("relent grpc: a success", Arc::new(|| GRPC.outcome(black_box(NOW), Outcome::Success, None))),
+        ("relent grpc: a success", Arc::new(|now| GRPC.outcome(now, Outcome::Success, None))),
         (
             "relent in flight: a call and its end",
-            Arc::new(|| {
-                black_box(IN_FLIGHT.start(black_box(NOW), 0));
-                IN_FLIGHT.outcome(NOW, Outcome::Success, None);
+            Arc::new(|now| {
+                black_box(IN_FLIGHT.start(now, 0));
+                IN_FLIGHT.outcome(now, Outcome::Success, None);
             }),
         ),
-        ("relent throttle: a call", Arc::new(|| _ = black_box(THROTTLE.start(black_box(NOW), u64::MAX)))),
+        ("relent throttle: a call", Arc::new(|now| _ = black_box(THROTTLE.start(now, u64::MAX)))),
         (
             "relent rate: a permit",
-            Arc::new(|| assert_eq!(RATE.acquire(black_box(Timestamp::MAX)), LimitAnswer::Granted)),
+            Arc::new(|_| assert_eq!(RATE.acquire(black_box(Timestamp::MAX)), LimitAnswer::Granted)),
         ),
-        ("governor: a permit (reads the clock too)", Arc::new(move || _ = black_box(governor.check()))),
+        ("governor: a permit (reads the clock too)", Arc::new(move |_| _ = black_box(governor.check()))),
         (
             "relent concurrency: a permit and its end",
-            Arc::new(|| {
-                if CONCURRENCY.acquire(black_box(NOW)) == LimitAnswer::Granted {
-                    CONCURRENCY.release(NOW, Outcome::Success, Duration::ZERO);
+            Arc::new(|now| {
+                if CONCURRENCY.acquire(now) == LimitAnswer::Granted {
+                    CONCURRENCY.release(now, Outcome::Success, Duration::ZERO);
                 }
             }),
         ),
         (
             "relent aimd: a permit and its end",
-            Arc::new(|| {
-                if AIMD.acquire(black_box(NOW)) == LimitAnswer::Granted {
-                    AIMD.release(NOW, Outcome::Success, Duration::ZERO);
+            Arc::new(|now| {
+                if AIMD.acquire(now) == LimitAnswer::Granted {
+                    AIMD.release(now, Outcome::Success, Duration::ZERO);
                 }
             }),
         ),
         (
             "relent aws adaptive: a permit and its end",
-            Arc::new(|| {
-                if AWS_ADAPTIVE.acquire(black_box(NOW)) == LimitAnswer::Granted {
-                    AWS_ADAPTIVE.release(NOW, Outcome::Success, Duration::ZERO);
+            Arc::new(|now| {
+                if AWS_ADAPTIVE.acquire(now) == LimitAnswer::Granted {
+                    AWS_ADAPTIVE.release(now, Outcome::Success, Duration::ZERO);
                 }
             }),
         ),
     ]
 }
 
+/// A microsecond later each time: who counts over a window would be full at some time, and then counts no more.
+fn ticking(once: &Arc<dyn Fn(Timestamp) + Send + Sync>) -> impl FnMut() + Send + 'static {
+    let (once, mut nanos) = (once.clone(), 1_000_000_000);
+    move || {
+        nanos += 1000;
+        once(Timestamp::from_nanos(black_box(nanos)));
+    }
+}
+
 /// Alone.
 pub(crate) fn alone() -> Group {
-    let cases = cases().into_iter().map(|(name, once)| Case::new(name, move || once())).collect();
+    let cases = cases().into_iter().map(|(name, once)| Case::new(name, ticking(&once))).collect();
     Group { name: "budget", title: "Budgets and limiters, one thread", per: 1, cases }
 }
 
-/// Two threads on one object: nanoseconds between two operations of one thread.
-pub(crate) fn together(settings: Settings) {
-    let rounds = if settings.quick { 3 } else { 15 };
-    if !settings.json {
-        println!("## Budgets and limiters, two threads on one object\n\n| what | ns |\n|---|---:|");
-    }
-    for (name, once) in cases() {
-        let mut samples: Vec<f64> = (0..rounds).map(|_| contended(&once)).collect();
-        samples.sort_by(f64::total_cmp);
-        let nanos = samples[samples.len() / 2];
-        if settings.json {
-            println!("{}", serde_json::json!({"name": format!("budget-together/{name}"), "nanoseconds": nanos}));
-        } else {
-            println!("| {name} | {nanos:.2} |");
-        }
-    }
-}
-
-fn contended(once: &Arc<dyn Fn() + Send + Sync>) -> f64 {
-    const TIMES: u32 = 200_000;
-    let (start, stop) = (Arc::new(Barrier::new(2)), Arc::new(AtomicBool::new(false)));
-    let other = {
-        let (once, start, stop) = (once.clone(), start.clone(), stop.clone());
-        thread::spawn(move || {
-            start.wait();
-            while !stop.load(Relaxed) {
-                once();
-            }
-        })
-    };
-    start.wait();
-    let began = Instant::now();
-    (0..TIMES).for_each(|_| once());
-    let took = began.elapsed();
-    stop.store(true, Relaxed);
-    other.join().expect("it does not panic");
-    took.as_nanos() as f64 / f64::from(TIMES)
+/// Two threads on one object.
+pub(crate) fn two_threads() -> Group {
+    let cases = cases().into_iter().map(|(name, once)| rival::beside(name, || ticking(&once))).collect();
+    let title = "Budgets and limiters, while a second thread does the same on the same object";
+    Group { name: "budget-two-threads", title, per: 1, cases }
 }

@@ -22,6 +22,9 @@ impl Settings {
     }
 }
 
+/// How often a turn that came to nothing is tried.
+const TURNS: u32 = 10;
+
 /// Things that are compared with each other.
 pub(crate) struct Group {
     pub(crate) name: &'static str,
@@ -35,8 +38,8 @@ pub(crate) struct Case {
     name: &'static str,
     /// Too slow for many rounds.
     slow: bool,
-    /// Runs this many iterations, and says how long they took.
-    run: Box<dyn FnMut(u64) -> Duration>,
+    /// Runs this many iterations, and says how long they took; `None` if that was not what is to be measured.
+    run: Box<dyn FnMut(u64) -> Option<Duration>>,
 }
 
 impl Case {
@@ -52,7 +55,12 @@ impl Case {
     }
 
     /// Takes its own time: there is something to set up around the iterations.
-    pub(crate) fn beside(name: &'static str, run: impl FnMut(u64) -> Duration + 'static) -> Case {
+    pub(crate) fn beside(name: &'static str, mut run: impl FnMut(u64) -> Duration + 'static) -> Case {
+        Case::sometimes(name, move |iterations| Some(run(iterations)))
+    }
+
+    /// As [`Case::beside`], where a turn may come to nothing: `None`, and it is not counted.
+    pub(crate) fn sometimes(name: &'static str, run: impl FnMut(u64) -> Option<Duration> + 'static) -> Case {
         Case { name, slow: false, run: Box::new(run) }
     }
 
@@ -64,7 +72,8 @@ impl Case {
     fn calibrate(&mut self, turn: Duration) -> u64 {
         let mut iterations = 1;
         loop {
-            let took = self.time(iterations);
+            // Where every turn came to nothing, so will the rounds; and the table says so.
+            let took = self.time(iterations).unwrap_or(turn);
             if took >= turn || iterations >= 1 << 40 {
                 return iterations;
             }
@@ -73,8 +82,8 @@ impl Case {
         }
     }
 
-    fn time(&mut self, iterations: u64) -> Duration {
-        (self.run)(iterations)
+    fn time(&mut self, iterations: u64) -> Option<Duration> {
+        (0..TURNS).find_map(|_| (self.run)(iterations))
     }
 }
 
@@ -97,8 +106,9 @@ impl Group {
                 if self.cases[at].slow && round >= 3 {
                     continue;
                 }
-                let took = self.cases[at].time(turns[at]);
-                samples[at].push(took.as_nanos() as f64 / (turns[at] as f64 * per));
+                if let Some(took) = self.cases[at].time(turns[at]) {
+                    samples[at].push(took.as_nanos() as f64 / (turns[at] as f64 * per));
+                }
             }
         }
         let measured: Vec<Measured> = self
@@ -107,7 +117,8 @@ impl Group {
             .zip(samples)
             .map(|(case, mut samples)| {
                 samples.sort_by(f64::total_cmp);
-                let at = |share: f64| samples[((samples.len() - 1) as f64 * share) as usize];
+                let last = samples.len().saturating_sub(1) as f64;
+                let at = |share: f64| samples.get((last * share) as usize).copied().unwrap_or(f64::NAN);
                 let iterations = if case.slow { 1 } else { 100 };
                 let allocations = allocations(|| _ = (case.run)(iterations)) as f64 / (iterations as f64 * per);
                 Measured { name: case.name, nanos: at(0.5), spread: at(0.75) - at(0.25), allocations }

@@ -15,6 +15,7 @@ mod delays;
 mod harness;
 mod layers;
 mod machine;
+mod rival;
 mod sizes;
 mod upstreams;
 
@@ -24,7 +25,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 relent-bench [--quick] [--json] [GROUP...]
 
-groups: delay start blocking async zero give-up breaker pacer budget upstream layer admission budget-together sizes build command (all unless some are named)
+groups: delay start blocking async zero give-up breaker pacer budget upstream layer admission sizes build command (all unless some are named)
 ";
 
 fn main() -> ExitCode {
@@ -53,7 +54,7 @@ fn main() -> ExitCode {
         println!("{}\n", machine::describe());
     }
     type Make = fn() -> Group;
-    let groups: [(&str, Make); 14] = [
+    let groups: [(&str, Make); 16] = [
         ("delay", delays::next_delay),
         ("start", delays::start_and_take_eight),
         ("blocking", calls::first_success_blocking),
@@ -65,7 +66,9 @@ fn main() -> ExitCode {
         ("pacer", breakers::pacer),
         ("pacer", breakers::pacer_two_threads),
         ("budget", budgets::alone),
+        ("budget", budgets::two_threads),
         ("upstream", upstreams::successes),
+        ("upstream", upstreams::two_threads),
         ("layer", layers::successes),
         ("admission", admission::costs),
     ];
@@ -74,12 +77,9 @@ fn main() -> ExitCode {
             group().run(settings);
         }
     }
-    for (name, report) in [
-        ("budget-together", budgets::together as fn(Settings)),
-        ("sizes", sizes::report),
-        ("build", builds::report),
-        ("command", command::report),
-    ] {
+    for (name, report) in
+        [("sizes", sizes::report as fn(Settings)), ("build", builds::report), ("command", command::report)]
+    {
         if is_wanted(name) {
             report(settings);
         }

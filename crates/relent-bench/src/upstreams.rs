@@ -1,6 +1,9 @@
 //! Calls on an upstream that succeed: what its machines cost where nothing is wrong.
 
-use crate::harness::{Case, Group};
+use crate::{
+    harness::{Case, Group},
+    rival,
+};
 use relent::{Breaker, Budget, Limit, Policy, Timer, Timestamp, Upstream};
 use std::{
     future::{Ready, ready},
@@ -17,7 +20,8 @@ const fn breaker() -> Breaker {
 static BUDGET: Upstream = Upstream::new("budget").budget(Budget::ratio(0.1));
 static IN_A_ROW: Upstream = Upstream::new("in a row").breaker(breaker());
 static BOTH: Upstream = Upstream::new("both").budget(Budget::ratio(0.1)).breaker(breaker());
-static ALL: Upstream = Upstream::new("all").budget(Budget::ratio(0.1)).breaker(breaker()).limit(Limit::concurrency(100));
+static ALL: Upstream =
+    Upstream::new("all").budget(Budget::ratio(0.1)).breaker(breaker()).limit(Limit::concurrency(100));
 
 /// A clock that stands still: what a real one costs is a case of its own.
 struct Still;
@@ -39,7 +43,7 @@ fn succeed() -> Result<u64, u32> {
     if black_box(true) { Ok(7) } else { Err(7) }
 }
 
-fn call(upstream: &'static Upstream) -> impl FnMut() + 'static {
+fn call(upstream: &'static Upstream) -> impl FnMut() + Send + 'static {
     move || _ = black_box(POLICY.on(upstream).timer(Still).retry_blocking(|_| succeed()).is_ok())
 }
 
@@ -57,4 +61,17 @@ pub(crate) fn successes() -> Group {
         }),
     ];
     Group { name: "upstream", title: "A call on an upstream, success at the first attempt", per: 1, cases }
+}
+
+/// Two threads call the same far side.
+pub(crate) fn two_threads() -> Group {
+    let cases = vec![
+        rival::beside("floor: a direct call", || || _ = black_box(succeed().is_ok())),
+        rival::beside("relent, a budget", || call(&BUDGET)),
+        rival::beside("relent, a breaker", || call(&IN_A_ROW)),
+        rival::beside("relent, budget and breaker", || call(&BOTH)),
+        rival::beside("relent, budget, breaker and limit", || call(&ALL)),
+    ];
+    let title = "A call on an upstream, success at the first attempt, while a second thread does the same";
+    Group { name: "upstream-two-threads", title, per: 1, cases }
 }

@@ -90,6 +90,21 @@ impl Word {
     }
 }
 
+/// Words in lines of the processor's cache that nothing else is in: what one thread writes here takes nothing away from
+/// another that only reads what stands beside it.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Apart<T>(pub(crate) T);
+
+impl<T> core::ops::Deref for Apart<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
 impl fmt::Debug for Word {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.get(), f)

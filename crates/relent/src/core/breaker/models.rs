@@ -97,3 +97,54 @@ fn outcomes_of_two_threads_are_both_in_the_window() {
         assert_eq!((seen.calls, seen.failures), (2, 1));
     });
 }
+
+/// One success is counted while a failure opens the slice that both are in.
+#[test]
+fn a_success_that_comes_while_a_slice_begins_is_counted_once() {
+    model(|| {
+        let window = Duration::from_nanos(100);
+        let breaker = Arc::new(Breaker::share(1.0).window(window).min_calls(4));
+        breaker.state();
+        breaker.window.touch();
+        let tell = |breaker: &Breaker, now: u64, failed: bool| {
+            let now = Timestamp::from_nanos(now);
+            let pass = breaker.pass(now, 0).unwrap();
+            if failed {
+                breaker.failed(pass, now, Duration::ZERO, 0);
+            } else {
+                breaker.succeeded(pass, now, Duration::ZERO, 0);
+            }
+        };
+        // The cell of the slice that begins holds what was counted when its turn came last.
+        tell(&breaker, 5, false);
+        let other = breaker.clone();
+        let other = thread::spawn(move || tell(&other, 165, true));
+        tell(&breaker, 165, false);
+        other.join().unwrap();
+        let seen = breaker.window.seen(breaker.shape, 0, Timestamp::from_nanos(165));
+        assert_eq!((seen.calls, seen.failures), (2, 1));
+    });
+}
+
+/// Who was held up between a look at the state and the window counts for no longer than until it has taken it back.
+#[test]
+fn a_success_of_a_generation_that_is_over_is_taken_back() {
+    model(|| {
+        let window = Duration::from_nanos(100);
+        let breaker = Arc::new(Breaker::share(1.0).window(window).min_calls(4));
+        breaker.state();
+        breaker.window.touch();
+        let now = Timestamp::from_nanos(5);
+        let old = breaker.pass(now, 0).unwrap();
+        breaker.succeeded(old, now, Duration::ZERO, 0);
+        let other = breaker.clone();
+        let other = thread::spawn(move || other.succeeded(old, now, Duration::ZERO, 0));
+        breaker.hold_open(now);
+        breaker.release(now);
+        let new = breaker.pass(now, 0).unwrap();
+        breaker.succeeded(new, now, Duration::ZERO, 0);
+        other.join().unwrap();
+        let seen = breaker.window.seen(breaker.shape, breaker.settled().generation(), now);
+        assert_eq!((seen.calls, seen.failures), (1, 0));
+    });
+}

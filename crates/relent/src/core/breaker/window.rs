@@ -9,7 +9,7 @@
 use super::settings::{BreakerQuirks, BreakerSettings, BreakerWindow};
 use crate::core::{
     time::{Timestamp, nanos},
-    word::Word,
+    word::{Apart, Word},
 };
 
 const CELLS: usize = 64;
@@ -22,8 +22,10 @@ const GENERATION_AT: u32 = 40;
 const COUNT_AT: u32 = 20;
 const PLACE: u64 = (1 << COUNT_AT) - 1;
 /// Bits of the count in a cell of a window of time; above it is the tag.
-const COUNT_BITS: u32 = 24;
-const MOST_COUNT: u64 = (1 << COUNT_BITS) - 1;
+pub(super) const COUNT_BITS: u32 = 24;
+pub(super) const MOST_COUNT: u64 = (1 << COUNT_BITS) - 1;
+/// A cell counts no further. What is left above it is for threads that have added and not taken back yet.
+pub(super) const FULL: u64 = MOST_COUNT - u16::MAX as u64;
 
 /// What a window has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -127,7 +129,7 @@ pub(super) struct Window {
     started: Word,
     /// Generation (24 bits) and slice (40) of the last failure or slow call.
     trouble: Word,
-    cells: [Word; CELLS],
+    cells: Apart<[Word; CELLS]>,
 }
 
 impl Window {
@@ -136,13 +138,13 @@ impl Window {
             latest: Word::new(0),
             started: Word::new(0),
             trouble: Word::new(0),
-            cells: [const { Word::new(0) }; CELLS],
+            cells: Apart([const { Word::new(0) }; CELLS]),
         }
     }
 
     #[inline]
     pub(super) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
-        [&self.latest, &self.started, &self.trouble].into_iter().chain(&self.cells).for_each(with);
+        [&self.latest, &self.started, &self.trouble].into_iter().chain(self.cells.iter()).for_each(with);
     }
 
     /// A new state begins: a window that is cleared as a whole starts now.
@@ -170,8 +172,8 @@ impl Window {
         }
     }
 
-    /// Counts a success of the breaker's own generation where nothing else is to be done: no slice turns, no other
-    /// generation is in the cell, and nobody comes between. Almost every outcome is that.
+    /// Counts a success of the breaker's own generation where nothing else is to be done: no slice turns, and no other
+    /// generation is in the cell. Almost every outcome is that.
     #[inline]
     pub(super) fn count_success(&self, shape: &Shape, now: Timestamp, generation: u32) -> Counted {
         match *shape {
@@ -206,7 +208,7 @@ impl Window {
         self.latest.set(other.latest.get());
         self.started.set(other.started.get());
         self.trouble.set(other.trouble.get());
-        for (to, from) in self.cells.iter().zip(&other.cells) {
+        for (to, from) in self.cells.iter().zip(other.cells.iter()) {
             to.set(from.get());
         }
     }
@@ -215,17 +217,19 @@ impl Window {
 
     #[inline]
     fn count_success_of_calls(&self, most: u32, least: u32, generation: u32) -> Counted {
-        let found = self.latest.get();
-        if found >> GENERATION_AT != u64::from(generation) {
-            return Counted::Not;
-        }
-        let place = found & PLACE;
-        let (next, count) = following(found, most);
-        if self.latest.exchange(found, next).is_err() {
-            return Counted::Not;
-        }
-        self.put(place as usize, 0, false, generation, &|| true);
-        self.put(place as usize, HALF, false, generation, &|| true);
+        let mut found = self.latest.get();
+        let (place, count) = loop {
+            if found >> GENERATION_AT != u64::from(generation) {
+                return Counted::Not;
+            }
+            let (next, count) = following(found, most);
+            match self.latest.exchange(found, next) {
+                Ok(()) => break ((found & PLACE) as usize, count),
+                Err(other) => found = other,
+            }
+        };
+        self.put(place, 0, false, generation, &|| true);
+        self.put(place, HALF, false, generation, &|| true);
         if count == u64::from(least) { self.look_at_calls(generation) } else { Counted::Quietly }
     }
 
@@ -310,9 +314,12 @@ impl Window {
         }
         let slot = self.latest.get();
         let cell = &self.cells[slot as usize & (stride - 1) & (CELLS - 1)];
-        let found = cell.get();
-        let is_open = found >> COUNT_BITS == tag(generation, slot) && found & MOST_COUNT != MOST_COUNT;
-        if !is_open || cell.exchange(found, found + 1).is_err() {
+        let tag = tag(generation, slot);
+        // One addition takes the cell's line from another thread once; a look before a compare-exchange takes it twice.
+        // It may have been the cell of another slice or generation: then it counts there until it is taken back.
+        let found = cell.add(1);
+        if found >> COUNT_BITS != tag || found & MOST_COUNT >= FULL {
+            take_back(cell, found >> COUNT_BITS);
             return Counted::Not;
         }
         if self.is_troubled(slot, slices, generation) {
@@ -409,13 +416,19 @@ const fn tag(generation: u32, slot: u64) -> u64 {
     (generation as u64 & 0xFFF) << 28 | slot & 0xFFF_FFFF
 }
 
+/// Takes back one that was counted where something else is counted.
+#[cold]
+fn take_back(cell: &Word, tag: u64) {
+    cell.update(|word| (word >> COUNT_BITS == tag && word & MOST_COUNT > 0).then(|| word - 1));
+}
+
 /// Counts one in a cell; false if the outcome is of a generation that is over.
 #[inline]
 fn bump(cell: &Word, tag: u64, is_current: &impl Fn() -> bool) -> bool {
     let mut found = cell.get();
     loop {
         let next = if found >> COUNT_BITS == tag {
-            if found & MOST_COUNT == MOST_COUNT {
+            if found & MOST_COUNT >= FULL {
                 return true;
             }
             found + 1

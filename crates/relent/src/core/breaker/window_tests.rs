@@ -1,6 +1,9 @@
 //! When the window of a breaker trips it, against a list of all outcomes that were told.
 
-use super::*;
+use super::{
+    window::{COUNT_BITS, Counted, FULL, MOST_COUNT},
+    *,
+};
 use crate::core::{
     rng::{draw, scale},
     time::Timestamp,
@@ -47,6 +50,47 @@ fn a_success_trips_nothing_when_the_failures_have_left() {
         assert!(!tell(&breaker, 11_000 + nth, false), "success {nth}");
     }
     assert_eq!(breaker.snapshot(at(11_200)).window_failures, 0);
+}
+
+/// A thread that was held up between its look at the state and the window adds to a cell of another generation, or of a
+/// slice whose turn has come again.
+#[test]
+fn what_is_added_to_a_cell_of_something_else_is_taken_back() {
+    let breaker = Breaker::share(0.5).window(10 * SECOND).min_calls(4);
+    let old = breaker.settled().generation();
+    tell(&breaker, 1000, false);
+    breaker.hold_open(at(1000));
+    breaker.release(at(1000));
+    let new = breaker.settled().generation();
+    for _ in 0..3 {
+        tell(&breaker, 1000, false);
+    }
+    for _ in 0..5 {
+        let counted = breaker.window.count_success(&breaker.shape, at(1000), old);
+        assert!(matches!(counted, Counted::Not), "{old} is over, it is {new} now");
+    }
+    assert_eq!(breaker.snapshot(at(1000)).window_calls, 3);
+    assert!(!tell(&breaker, 1001, true), "one of four");
+}
+
+#[test]
+fn a_full_cell_stays_full_and_keeps_its_tag() {
+    let breaker = Breaker::share(0.9).window(10 * SECOND).min_calls(4);
+    tell(&breaker, 1000, false);
+    let mut cells = Vec::new();
+    breaker.window.words(&mut |word| cells.push(word));
+    let counted = cells.iter().find(|cell| cell.get() & MOST_COUNT == 1 && cell.get() >> COUNT_BITS != 0).unwrap();
+    let tag = counted.get() >> COUNT_BITS;
+    for start in [FULL - 2, FULL] {
+        counted.set(tag << COUNT_BITS | start);
+        for nth in 0..10 {
+            assert!(!tell(&breaker, 1000, false), "success {nth}");
+        }
+        assert_eq!(counted.get(), tag << COUNT_BITS | FULL);
+    }
+    assert!(!tell(&breaker, 1000, true), "one of 16 million");
+    assert_eq!(counted.get(), tag << COUNT_BITS | FULL);
+    assert_eq!(breaker.snapshot(at(1000)).window_failures, 1);
 }
 
 /// Slices of a second, ten of them.
