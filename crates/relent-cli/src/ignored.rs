@@ -1,7 +1,8 @@
-//! The signals that were ignored when relent started (`nohup`, a background job of a plain shell): they stay ignored.
+//! The signals that were ignored when relent started (`nohup`, a background job of a plain shell), which stay ignored; those that
+//! were blocked, which do not; and one that says in silence what is an error.
 
-use nix::sys::signal::Signal;
-use std::{fs::File, io::Read};
+use nix::sys::signal::{SigSet, Signal};
+use std::{fs::File, io::Read, sync::Arc};
 
 /// A set of signals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +26,18 @@ impl Ignored {
     pub(crate) fn has(self, signal: Signal) -> bool {
         self.0 >> (signal as i32 - 1) & 1 == 1
     }
+}
+
+/// What started relent may have blocked signals and left them so. Then nothing would say that a command has ended, and nothing
+/// but `kill -9` would end relent.
+pub(crate) fn hear_all() {
+    let _ = SigSet::empty().thread_set_mask();
+}
+
+/// A file that may not grow any more (`ulimit -f`) is an error, like a disk that is full, and not the end. A command is told by the
+/// signal as ever: what is caught here is not caught there.
+pub(crate) fn outlive_limits_of_files() {
+    let _ = signal_hook::flag::register(Signal::SIGXFSZ as i32, Arc::default());
 }
 
 #[cfg(test)]

@@ -49,9 +49,13 @@ use std::{ffi::OsString, process::ExitCode};
 /// Runs the command line `args`, the program's name first, and says what to exit with.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
+    ignored::hear_all();
     if args.get(1).is_some_and(|word| word == run::WATCHMAN) {
         let word = |at: usize| args.get(at).and_then(|word| word.to_str());
         return run::watch(word(2));
+    }
+    if args.get(1).is_none_or(|word| word != "run") {
+        ignored::outlive_limits_of_files();
     }
     let outcome = match (cli::Command::topic(&args), cli::Command::parse(&args)) {
         (Some(text), _) => talk::write_out(text.as_bytes()).map(|()| ExitCode::SUCCESS),

@@ -38,6 +38,9 @@ pub(crate) struct Step<'a> {
 pub(crate) fn walk(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static str>) -> io::Result<Option<PathBuf>> {
     let parts = |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<VecDeque<OsString>>();
     let mut here = if path.is_absolute() { PathBuf::from("/") } else { env::current_dir()? };
+    if !path.is_absolute() {
+        way_here(&here, objects)?;
+    }
     let (mut left, mut links) = (parts(path), 0);
     let found = |links: u32, end: PathBuf| Ok(Some(if links == 0 { path.to_owned() } else { end }));
     while let Some(part) = left.pop_front() {
@@ -81,6 +84,20 @@ pub(crate) fn walk(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static s
         }
     }
     found(links, here)
+}
+
+/// Asks of each folder on the way to the working folder what there is to say against it. It has no links. What cannot be looked at
+/// from here, as the folder of whoever has changed the user, is not asked about: it is gone through already.
+fn way_here(here: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static str>) -> io::Result<()> {
+    let folders: Vec<&Path> = here.ancestors().collect();
+    for pair in folders.windows(2).rev().filter(|pair| !pair[0].starts_with("/proc")) {
+        let (Ok(data), Ok(folder)) = (fs::symlink_metadata(pair[0]), fs::symlink_metadata(pair[1])) else { continue };
+        if let Some(problem) = objects(&Step { data: &data, folder: &folder, is_last: false }) {
+            let text = format!("{problem}: {}", pair[0].display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+    }
+    Ok(())
 }
 
 /// Where a path leads, for who writes there: no link or file on the way is a neighbour's trap.

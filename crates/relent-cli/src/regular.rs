@@ -200,7 +200,14 @@ fn to_write(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         return options.custom_flags(at_once()).open(path).map_err(unread);
     };
     let file = options.custom_flags(at_once() | nix::libc::O_NOFOLLOW).open(&real).map_err(unread)?;
-    still_there(&real, &file.metadata()?)?;
+    let data = file.metadata()?;
+    still_there(&real, &data)?;
+    let folder = real.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let is_shared = folder.metadata()?.mode() & 0o1002 == 0o1002;
+    // Where links are not protected, anybody may have given a file of ours this name.
+    if data.is_file() && data.nlink() > 1 && is_shared {
+        return Err(io::Error::other("it has another name elsewhere, in a folder that everybody may write to"));
+    }
     Ok(file)
 }
 

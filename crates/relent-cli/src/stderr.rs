@@ -6,18 +6,28 @@
 
 use nix::{
     errno::Errno,
+    fcntl::OFlag,
     poll::{PollFd, PollFlags, PollTimeout, poll},
     unistd::write,
 };
+use rustix::net::{SendFlags, send};
 use std::{
     fmt::Arguments,
-    io::{self, StderrLock, Write},
-    os::fd::{AsFd, BorrowedFd},
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
+    fs::{File, OpenOptions},
+    io::{self, IsTerminal, StderrLock, Write},
+    os::{
+        fd::{AsFd, AsRawFd, BorrowedFd},
+        unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
+    },
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
 };
 
-/// What fits where there is room at all: a pipe that can be written to takes so much at once.
+/// How much is written at once: what a pipe takes that can be written to.
 pub(crate) const PIECE: usize = 4096;
 
 /// How long somebody who reads slowly is waited for.
@@ -33,16 +43,21 @@ pub(crate) struct Said(StderrLock<'static>);
 impl Write for Said {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         static IS_DEAF: AtomicBool = AtomicBool::new(false);
-        let patience = if IS_DEAF.load(Ordering::Relaxed) {
-            PollTimeout::ZERO
-        } else {
-            PATIENCE.try_into().unwrap_or(PollTimeout::MAX)
-        };
-        // A signal ends the wait: there may be something else to do.
-        let has_room = has_room(self.0.as_fd(), patience)
-            .unwrap_or_else(|| has_room(self.0.as_fd(), PollTimeout::ZERO) == Some(true));
-        IS_DEAF.store(!has_room, Ordering::Relaxed);
-        if has_room { self.0.write(&bytes[..bytes.len().min(PIECE)]) } else { Ok(bytes.len()) }
+        let patience = if IS_DEAF.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
+        let began = Instant::now();
+        loop {
+            let left = patience.saturating_sub(began.elapsed());
+            // A signal ends the wait: there may be something else to do.
+            let has_room = has_room(self.0.as_fd(), left.try_into().unwrap_or(PollTimeout::MAX))
+                .unwrap_or_else(|| has_room(self.0.as_fd(), PollTimeout::ZERO) == Some(true));
+            let written = if has_room { write_some(self.0.as_fd(), &bytes[..bytes.len().min(PIECE)])? } else { 0 };
+            let is_over = written > 0 || !has_room || left.is_zero();
+            if is_over {
+                let is_deaf = written == 0 && !bytes.is_empty();
+                IS_DEAF.store(is_deaf, Ordering::Relaxed);
+                return Ok(if is_deaf { bytes.len() } else { written });
+            }
+        }
     }
 
     /// All of it or nothing of it, but what is longer than fits.
@@ -55,12 +70,68 @@ impl Write for Said {
     }
 }
 
-/// Writes what it can; nothing, if a signal came first or there is no room.
+/// Writes what there is room for at once; nothing, if a signal came first or there is no room.
+///
+/// That something can be written does not say how much, nor that nobody else comes first. So what may wait is written to by a
+/// descriptor that does not: the one that is given may be shared with others, whom that would be news to.
 pub(crate) fn write_some(out: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
-    match write(out, bytes) {
-        Err(Errno::EINTR | Errno::EAGAIN) => Ok(0),
+    let written = match way(out) {
+        Way::Own(own) => write(own, bytes),
+        Way::Socket => send(out, bytes, SendFlags::DONTWAIT).map_err(|error| Errno::from_raw(error.raw_os_error())),
+        Way::Plain => write(out, bytes),
+        // Another user's terminal: whoever has room for anything has it for one byte.
+        Way::Foreign => write(out, &bytes[..bytes.len().min(1)]),
+    };
+    match written {
+        Err(Errno::EINTR) => Ok(0),
+        Err(Errno::EAGAIN) => {
+            // There was room, but not for as little as this: nobody is asked for it without a pause.
+            thread::sleep(Duration::from_millis(1));
+            Ok(0)
+        }
         written => Ok(written?),
     }
+}
+
+/// How something is written to without waiting.
+enum Way {
+    /// By a descriptor of our own.
+    Own(File),
+    Socket,
+    /// It waits for nobody.
+    Plain,
+    /// It may wait, and cannot be opened.
+    Foreign,
+}
+
+/// How it is done for standard output and standard error.
+fn way(out: BorrowedFd<'_>) -> &'static Way {
+    static WAYS: [OnceLock<Way>; 2] = [const { OnceLock::new() }; 2];
+    let kept = if out.as_raw_fd() == 1 { &WAYS[0] } else { &WAYS[1] };
+    kept.get_or_init(|| {
+        let Ok(data) = out.try_clone_to_owned().map(File::from).and_then(|file| file.metadata()) else {
+            return Way::Plain;
+        };
+        let (kind, is_terminal) = (data.file_type(), out.is_terminal());
+        if kind.is_socket() {
+            return Way::Socket;
+        }
+        if !kind.is_fifo() && !is_terminal {
+            return Way::Plain;
+        }
+        let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+        let path = format!("/proc/self/fd/{}", out.as_raw_fd());
+        let opened = OpenOptions::new().write(true).custom_flags(flags.bits()).open(path);
+        let is_same = |own: &File| {
+            own.metadata().is_ok_and(|own| (own.dev(), own.ino(), own.rdev()) == (data.dev(), data.ino(), data.rdev()))
+        };
+        match opened.ok().filter(is_same) {
+            Some(own) => Way::Own(own),
+            None if is_terminal => Way::Foreign,
+            // It takes what it says it has room for.
+            None => Way::Plain,
+        }
+    })
 }
 
 /// Whether something can be written without waiting, or fails at once; `None` if a signal came first.

@@ -45,6 +45,7 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
             // It may be nobody's to kill; then it is not waited for either.
             if running.group.kill().is_ok() {
                 let _ = child.wait();
+                running.give_up(signals);
             }
             Err(fault)
         }

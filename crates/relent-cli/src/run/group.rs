@@ -8,7 +8,7 @@ use super::signals::Signals;
 use nix::{
     errno::Errno,
     sys::signal::{Signal, kill, killpg},
-    unistd::Pid,
+    unistd::{Pid, getpgid},
 };
 use std::{
     collections::HashSet,
@@ -20,6 +20,8 @@ use std::{
 #[derive(Debug)]
 pub(super) struct Group {
     leader: Pid,
+    /// Whether the leader was waited for: its number may be anybody's then.
+    is_over: bool,
     /// Children that relent had before: those of a shell that became relent, or left by an attempt that succeeded.
     others: Vec<Pid>,
     /// Those that were told to end, so that each is told once.
@@ -54,7 +56,7 @@ impl Group {
     /// The group that a child leads, started when there were `others` already.
     pub(super) fn of(child: u32, others: Vec<Pid>) -> Group {
         let leader = Pid::from_raw(i32::try_from(child).expect("process ids are positive i32"));
-        Group { leader, others, told: HashSet::new(), denied: HashSet::new(), since: None }
+        Group { leader, is_over: false, others, told: HashSet::new(), denied: HashSet::new(), since: None }
     }
 
     pub(super) fn leader(&self) -> Pid {
@@ -64,17 +66,21 @@ impl Group {
     /// Sends a signal to all of the group, and wakes what is stopped so that it can act on it.
     pub(super) fn signal(&self, signal: Signal) -> Result<(), Errno> {
         let sent = self.pass_on(signal);
-        // A group that is gone needs no signal.
-        let _ = killpg(self.leader, Signal::SIGCONT);
+        // Who is gone needs no signal.
+        let _ = self.pass_on(Signal::SIGCONT);
         sent
     }
 
     /// Sends a signal to all of the group, and changes nothing else.
     pub(super) fn pass_on(&self, signal: Signal) -> Result<(), Errno> {
-        match killpg(self.leader, signal) {
-            Err(Errno::EPERM) => Err(Errno::EPERM),
-            _ => Ok(()),
-        }
+        let sent = [killpg(self.leader, signal), self.leader_apart(signal)];
+        if sent.contains(&Err(Errno::EPERM)) { Err(Errno::EPERM) } else { Ok(()) }
+    }
+
+    /// Sends it to a leader that has left its group for another: it is still our child.
+    fn leader_apart(&self, signal: Signal) -> Result<(), Errno> {
+        let has_left = !self.is_over && getpgid(Some(self.leader)).is_ok_and(|group| group != self.leader);
+        if has_left { kill(self.leader, signal) } else { Ok(()) }
     }
 
     /// Tells the group and the orphans to end. Orphans that appear later are told by [`tell_orphans`](Group::tell_orphans).
@@ -117,6 +123,7 @@ impl Group {
     /// Ends whatever is left of an attempt whose leader was waited for: it is told, and killed after the grace, or when a
     /// second signal comes. Returns the signal that came to relent meanwhile.
     pub(super) fn sweep(mut self, ways: Ways<'_>, signals: &Signals) -> Option<Signal> {
+        self.is_over = true;
         if !self.is_left() {
             return None;
         }

@@ -59,7 +59,7 @@ use std::{
     io::{self, IsTerminal},
     os::fd::AsFd,
     process::ExitCode,
-    time::Instant,
+    time::{Duration, Instant},
 };
 use verdict_file::VerdictFile;
 
@@ -147,13 +147,19 @@ fn write_out(kept: &Spool, over: Option<Instant>) -> Result<Option<End>, Fault> 
     }
     let written = output::open().and_then(|stdout| {
         let (mut piece, mut at) = ([0; PIECE], 0);
+        let mut since = Instant::now();
         loop {
             let count = kept.read_at(at, &mut piece)?;
-            let patience = over.map(|over| over.saturating_duration_since(Instant::now()).max(PATIENCE));
-            if count == 0 || has_room(stdout.as_fd(), poll_timeout(patience)) == Some(false) {
+            let patience = over.map(|over| over.saturating_duration_since(since).max(PATIENCE));
+            let left = patience.map(|patience| patience.saturating_sub(since.elapsed()));
+            let has_room = has_room(stdout.as_fd(), poll_timeout(left)) != Some(false);
+            if count == 0 || !has_room || left == Some(Duration::ZERO) {
                 return Ok(count == 0);
             }
-            at += write_some(stdout.as_fd(), &piece[..count])? as u64;
+            match write_some(stdout.as_fd(), &piece[..count])? {
+                0 => {}
+                written => (at, since) = (at + written as u64, Instant::now()),
+            }
         }
     });
     match written {

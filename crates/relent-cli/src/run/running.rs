@@ -46,6 +46,7 @@ pub(super) struct Running<'a> {
     hung_up: Option<Instant>,
     /// The lease, until the command was told to end because of it.
     lease: Option<&'a Leased>,
+    whole_lease: Option<&'a Leased>,
 }
 
 impl<'a> Running<'a> {
@@ -74,6 +75,7 @@ impl<'a> Running<'a> {
             interrupted: None,
             hung_up: None,
             lease: plan.lease,
+            whole_lease: plan.lease,
         }
     }
 
@@ -232,9 +234,20 @@ impl<'a> Running<'a> {
         })
     }
 
+    /// Ends what the command has left, which was waited for: relent itself has failed.
+    pub(super) fn give_up(self, signals: &Signals) {
+        let _ = self.group.sweep(self.ways, signals);
+        if let Some(lease) = self.whole_lease {
+            lease.group(None);
+        }
+    }
+
     pub(super) fn ended(mut self, status: ExitStatus, signals: &Signals) -> Result<Ended, Fault> {
         let ran = self.timed_out.unwrap_or_else(Instant::now).duration_since(self.started);
-        self.end_feed()?;
+        if let Err(fault) = self.end_feed() {
+            self.give_up(signals);
+            return Err(fault);
+        }
         let lost = self.in_vain;
         if lost > 0 && status.success() {
             (self.ways.say)(&format!(
@@ -261,7 +274,13 @@ impl<'a> Running<'a> {
             Some(stream) => stream.finish(self.ways.say, &mut waits),
             None => Ok(Heard::default()),
         };
-        let (out, err) = (heard(self.out)?, heard(self.err)?);
+        let (out, err) = match (heard(self.out.take()), heard(self.err.take())) {
+            (Ok(out), Ok(err)) => (out, err),
+            (Err(fault), _) | (_, Err(fault)) => {
+                self.give_up(signals);
+                return Err(fault);
+            }
+        };
         let how = match cut {
             _ if timed_out.is_some() => How::TimedOut,
             // Whatever the command says: its output is not whole.

@@ -3,7 +3,7 @@
 //! Each wakes a poll through a socket. A signal that was ignored when relent started (`nohup`, a background job of a
 //! plain shell) stays ignored.
 
-use crate::ignored::Ignored;
+use crate::ignored::{Ignored, outlive_limits_of_files};
 use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::signal::{Signal, raise},
@@ -55,6 +55,9 @@ impl Signals {
             flag::register(number, Arc::clone(&caught))?;
             pipe::register(number, waker.try_clone()?)?;
             pending.push((signal, caught));
+        }
+        if !ignored.has(Signal::SIGXFSZ) {
+            outlive_limits_of_files();
         }
         pipe::register(Signal::SIGCHLD as i32, waker.try_clone()?)?;
         Ok(Signals { wake, waker, pending, finishing })

@@ -91,9 +91,8 @@ impl<'a> Stream<'a> {
         }
         while let Some(out) = self.out()
             && has_room(out, PollTimeout::ZERO) == Some(true)
-        {
-            self.write_some()?;
-        }
+            && self.write_some()?
+        {}
         Ok(())
     }
 
@@ -106,8 +105,8 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Writes no more than there is room for.
-    fn write_some(&mut self) -> Result<(), Fault> {
+    /// Writes no more than there is room for; whether there was any.
+    fn write_some(&mut self) -> Result<bool, Fault> {
         let mut piece = [0; ROOM];
         let count = match &self.kept {
             Some((spool, at)) => spool.read_at(*at, &mut piece).map_err(cannot_keep)?,
@@ -119,18 +118,18 @@ impl<'a> Stream<'a> {
         };
         if count == 0 {
             self.kept = None;
-            return Ok(());
+            return Ok(true);
         }
-        let Some(out) = self.out() else { return Ok(()) };
+        let Some(out) = self.out() else { return Ok(true) };
         let written = match write_some(out, &piece[..count]) {
             Ok(written) => written,
-            Err(error) => return self.cannot_write(error),
+            Err(error) => return self.cannot_write(error).map(|()| true),
         };
         match &mut self.kept {
             Some((_, at)) => *at += written as u64,
             None => drop(self.rest.drain(..written)),
         }
-        Ok(())
+        Ok(written > 0)
     }
 
     fn cannot_write(&mut self, error: io::Error) -> Result<(), Fault> {
@@ -182,9 +181,11 @@ impl<'a> Stream<'a> {
         let mut left = capacity(&self.pipe);
         loop {
             while let Some(out) = self.out() {
-                if has_room(out, PollTimeout::ZERO) == Some(true) {
-                    self.write_some()?;
-                } else if !waits(out) {
+                let is_written = has_room(out, PollTimeout::ZERO) == Some(true) && self.write_some()?;
+                if let Some(out) = self.out()
+                    && !is_written
+                    && !waits(out)
+                {
                     self.give_up();
                 }
             }

@@ -12,11 +12,12 @@ use nix::{
 use relent::{Verdict, duration::parse_duration};
 use std::{
     fs::{self, File, Permissions},
-    io::{self, Read},
+    io::{self, Read, Seek, SeekFrom},
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
 };
-/// The longest answer that is read.
+
+/// How much of an answer is read: its end.
 const LONGEST: u64 = 4096;
 
 const NAME: &str = "verdict";
@@ -72,11 +73,19 @@ impl VerdictFile {
             return None;
         }
         let mut bytes = Vec::new();
+        // The last line counts; of a line that begins before what is read, nothing does.
+        let start = file.metadata().ok()?.len().saturating_sub(LONGEST);
+        file.seek(SeekFrom::Start(start)).ok()?;
         file.by_ref().take(LONGEST).read_to_end(&mut bytes).ok()?;
         if !bytes.is_empty() {
             file.set_len(0).ok()?;
         }
-        last(&String::from_utf8_lossy(&bytes), exit)
+        let text = String::from_utf8_lossy(&bytes);
+        let whole = match text.split_once('\n') {
+            Some((_, rest)) if start > 0 && !rest.trim().is_empty() => rest,
+            _ => &text,
+        };
+        last(whole, exit)
     }
 }
 
@@ -176,6 +185,19 @@ mod tests {
         assert_eq!(verdict.take(1), None);
         drop(verdict);
         assert!(!path.exists() && !path.parent().unwrap().exists());
+    }
+
+    /// A loop in the command may have said the same again and again.
+    #[test]
+    fn the_last_line_counts_however_many_there_are() {
+        let verdict = VerdictFile::create().unwrap();
+        for (times, last) in [(500, "permanent\n"), (455, "permanent"), (5000, "exit 1: permanent\n\n")] {
+            fs::write(verdict.path().unwrap(), "transient\n".repeat(times) + last).unwrap();
+            assert_eq!(verdict.take(1), Some(Ok(Verdict::Permanent)), "{times}");
+            assert_eq!(verdict.take(1), None);
+        }
+        fs::write(verdict.path().unwrap(), "x".repeat(10_000)).unwrap();
+        assert!(verdict.take(1).unwrap().is_err());
     }
 
     #[test]

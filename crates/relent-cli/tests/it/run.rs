@@ -6,6 +6,7 @@ mod conduct;
 mod ending;
 mod environment;
 mod hostile;
+mod inherited;
 mod lease;
 mod leftovers;
 mod output;

@@ -88,6 +88,73 @@ fn a_signal_ends_a_run_that_nobody_reads() {
     }
 }
 
+/// A terminal that is open and not looked at: a hung connection, a stopped multiplexer.
+#[test]
+fn a_terminal_that_nobody_reads_holds_nobody_up() {
+    let folder = Folder::new();
+    let refused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (url, target) = (format!("http://{refused}/"), refused.to_string());
+    let often = ["--timeout", "1500ms", "--base", "1us", "--cap", "2us", "--max-attempts", "9999999"];
+    let piped = ["--timeout", "1500ms", "--grace", "200ms", "--stream", "--until-output", "never", "--", "sh", "-c"];
+    for (is_out, command, flags, rest) in [
+        (false, "run", &often[..], &["-v", "--", "sh", "-c", "exit 3"][..]),
+        (false, "run", &often, &["--json", "--", "false"]),
+        (false, "http", &often, &[&url]),
+        (false, "connect", &often, &[&target]),
+        (false, "run", &piped, &["yes | head -c 1000000 >&2; sleep 101"]),
+        (true, "run", &piped, &["yes | head -c 1000000; sleep 101"]),
+        // Lines of one byte, so that there may be room for less than a line's end.
+        (true, "run", &piped, &["yes '' | head -c 1000000; sleep 101"]),
+    ] {
+        let args = [&[command], flags, rest].concat();
+        let terminal = nix::pty::openpty(None, None).unwrap();
+        let mut command = folder.command(&args);
+        command.stdin(Stdio::null());
+        match is_out {
+            true => command.stdout(terminal.slave).stderr(Stdio::null()),
+            false => command.stderr(terminal.slave).stdout(Stdio::null()),
+        };
+        let mut child = command.spawn().expect("it is built");
+        drop(command);
+        assert_eq!(end(&mut child, &args.join(" ")).code(), Some(124), "{args:?}");
+        drop(terminal.master);
+    }
+}
+
+/// Who looks at a terminal late sees all of it.
+#[test]
+fn a_terminal_that_is_slow_gets_everything() {
+    let folder = Folder::new();
+    let terminal = nix::pty::openpty(None, None).unwrap();
+    let args = ["run", "-q", "--stream", "--retry-on-output", "never", "--", "sh", "-c", "yes | head -c 200000"];
+    let mut command = folder.command(&args);
+    command.stdin(Stdio::null()).stdout(terminal.slave).stderr(Stdio::null());
+    let mut child = command.spawn().expect("it is built");
+    drop(command);
+    let (mut all, mut piece) = (Vec::new(), vec![0; 3_000]);
+    let mut master = std::fs::File::from(terminal.master);
+    // When nobody has the other end any more, reading is an error.
+    while let Ok(count @ 1..) = master.read(&mut piece) {
+        all.extend_from_slice(&piece[..count]);
+        thread::sleep(Duration::from_millis(1));
+    }
+    end(&mut child, "what is looked at");
+    assert!(all == b"y\r\n".repeat(100_000), "{} bytes", all.len());
+}
+
+/// A socket is no pipe: it may say that there is room, and not say how much.
+#[test]
+fn a_socket_that_nobody_reads_holds_nobody_up() {
+    let folder = Folder::new();
+    let (_unread, full) = std::os::unix::net::UnixStream::pair().unwrap();
+    let args =
+        ["run", "--timeout", "1500ms", "--base", "1us", "--cap", "2us", "--max-attempts", "9999999", "--", "false"];
+    let mut command = folder.command(&args);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(std::os::fd::OwnedFd::from(full));
+    let mut child = command.spawn().expect("it is built");
+    assert_eq!(end(&mut child, "run").code(), Some(124));
+}
+
 /// Who reads late gets all of it.
 #[test]
 fn a_reader_that_is_slow_gets_everything() {

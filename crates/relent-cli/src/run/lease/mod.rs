@@ -51,6 +51,8 @@ pub(super) struct Leased {
     is_let_go: bool,
     /// Whether the end of the lease was said.
     is_said: Cell<bool>,
+    /// A command is there, or may be.
+    is_under_way: Cell<bool>,
 }
 
 /// What is known of it.
@@ -129,6 +131,7 @@ impl Leased {
             state: RefCell::new(state),
             is_let_go: false,
             is_said: Cell::new(false),
+            is_under_way: Cell::new(false),
         }))))
     }
 
@@ -179,6 +182,7 @@ impl Leased {
 
     /// A command is about to start.
     pub(super) fn starts(&self) {
+        self.is_under_way.set(true);
         if let Some(watchman) = &self.watchman {
             watchman.line.starts();
         }
@@ -186,6 +190,7 @@ impl Leased {
 
     /// The command runs in this group, or none does.
     pub(super) fn group(&self, group: Option<Pid>) {
+        self.is_under_way.set(group.is_some());
         if let Some(watchman) = &self.watchman {
             watchman.line.group(group);
         }
@@ -257,11 +262,15 @@ impl Leased {
     }
 }
 
-/// A run that failed lets go, too. What it leaves running the watchman ends, who sees that nobody is there any more.
+/// A run that failed lets go, too, when what it had started was ended. A panic does not: then the watchman ends it, who sees that
+/// nobody is there any more.
 impl Drop for Leased {
     fn drop(&mut self) {
         if !self.is_let_go {
             leave(&self.keeper, self.deadline);
+        }
+        if let Some(watchman) = self.watchman.take().filter(|_| !self.is_let_go && !self.is_under_way.get()) {
+            watchman.dismiss();
         }
     }
 }

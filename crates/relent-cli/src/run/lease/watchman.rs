@@ -7,7 +7,7 @@
 //! the command's processes by a mark in their environment, too, where the system shows that (Linux): those that left the
 //! group, and one that was started in the very moment in which the first process died.
 
-use crate::{stderr, talk::plain};
+use crate::{dumps, stderr, talk::plain};
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
@@ -102,6 +102,8 @@ impl Watchman {
 
 /// The watchman itself: everything it does.
 pub(crate) fn watch(signal: Option<&str>) -> ExitCode {
+    // The store's password may be in its environment.
+    dumps::forbid();
     let ignored = Arc::new(AtomicBool::new(false));
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
         // Whoever ends everything at once means the command, which relent ends; then we go home.

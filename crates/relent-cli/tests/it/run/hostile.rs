@@ -58,7 +58,14 @@ fn a_run_with_a_lease_is_in_no_dump_and_its_command_may_be() {
         let script = format!("stat -c %u /proc/self/maps > {0}.new; mv {0}.new {0}; exec sleep 20", up.display());
         let mut relent = by(NOBODY, &place, &[&["run"], flags, &["--", "sh", "-c", &script]].concat()).spawn().unwrap();
         until("the command runs", || up.exists());
-        let owner = fs::metadata(format!("/proc/{}/maps", relent.id())).map(|data| data.uid().to_string());
+        let owner_of = |pid: &str| fs::metadata(format!("/proc/{pid}/maps")).map(|data| data.uid().to_string());
+        let owner = owner_of(&relent.id().to_string());
+        // Nor is who watches over the lease.
+        let children = format!("/proc/{0}/task/{0}/children", relent.id());
+        for child in fs::read_to_string(children).unwrap().split_whitespace() {
+            let is_watchman = fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap().contains("@lease-watchman");
+            assert!(!is_watchman || owner_of(child).unwrap() == "0", "the watchman can be dumped");
+        }
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(relent.id() as i32), nix::sys::signal::SIGTERM).unwrap();
         relent.wait().unwrap();
         assert_eq!((owner.unwrap().as_str(), fs::read_to_string(up).unwrap().trim()), (whose, NOBODY));
@@ -283,6 +290,56 @@ fn nothing_is_written_through_a_link_of_another_user() {
 }
 
 /// No descriptor left for a pipe is a failure that may pass, and says what the limit is.
+/// A folder of a neighbour's is theirs by whatever path it is named, and a name of theirs for a file of ours is no name of ours.
+#[test]
+fn nothing_is_written_where_a_neighbour_has_a_say() {
+    let place = shared();
+    let at = |name: &str| place.0.path().join(name);
+    fs::create_dir(at("own")).unwrap();
+    fs::set_permissions(at("own"), fs::Permissions::from_mode(0o700)).unwrap();
+    let victim = at("own/victim");
+    fs::write(&victim, "old").unwrap();
+    fs::create_dir(at("theirs")).unwrap();
+    symlink(&victim, at("theirs/report")).unwrap();
+    assert!(
+        Command::new("chown")
+            .args(["-h", NOBODY])
+            .args([at("theirs"), at("theirs/report")])
+            .status()
+            .unwrap()
+            .success()
+    );
+    fs::hard_link(&victim, at("hard")).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
+        }
+    });
+    for (folder, args) in [
+        ("theirs", &["run", "--report", "report", "--", "true"][..]),
+        ("theirs", &["run", "--report", "./report", "--", "true"]),
+        ("own", &["run", "--report", "../theirs/report", "--", "true"]),
+        ("theirs", &["http", "-q", "-o", "report", &url]),
+        ("", &["run", "--report", "hard", "--", "true"]),
+        ("", &["explain", "--base", "1s", "--svg", "hard"]),
+        ("own", &["run", "--report", "../hard", "--", "true"]),
+    ] {
+        let output = place.command(args).current_dir(at(folder)).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(125), "{folder} {args:?}: {said}");
+        assert!(said.contains("in a folder that everybody may write to"), "{folder} {args:?}: {said}");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "old", "{folder} {args:?}");
+    }
+    // A folder of one's own may have files with several names.
+    fs::hard_link(&victim, at("own/second")).unwrap();
+    fs::remove_file(at("hard")).unwrap();
+    let output = place.command(&["run", "--report", "second", "--", "true"]).current_dir(at("own")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
 #[test]
 fn too_many_open_files_may_pass() {
     let place = Place::new();

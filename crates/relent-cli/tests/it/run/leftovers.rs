@@ -59,3 +59,54 @@ fn orphans_do_not_pile_up_while_a_command_runs() {
     fs::write(place.0.path().join("go"), "").unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+/// A command may go into another group of the session, even into relent's own.
+#[test]
+fn a_command_that_leaves_its_group_is_ended_in_time() {
+    const SCRIPT: &str = "setpgrp(0, getpgrp(getppid())); open(P, '>', 'pid.new'); print P $$; close P; \
+                          rename('pid.new', 'pid'); sleep 60";
+    for flags in [&["--timeout", "1s"][..], &["--attempt-timeout", "1s", "--max-attempts", "1"], &["--timeout", "1m"]] {
+        let place = Place::new();
+        let args = [&["run", "-q", "--grace", "200ms"], flags, &["--", "perl", "-e", SCRIPT]].concat();
+        let mut command = place.command(&args);
+        // Else what is told to relent's group would reach the test.
+        let mut relent = std::os::unix::process::CommandExt::process_group(&mut command, 0).spawn().unwrap();
+        until("it has left its group", || place.has("pid"));
+        let pid = place.0.read("pid");
+        if flags[1] == "1m" {
+            nix::sys::signal::kill(nix::unistd::Pid::from_raw(relent.id() as i32), nix::sys::signal::SIGTERM).unwrap();
+        }
+        let started = std::time::Instant::now();
+        while relent.try_wait().unwrap().is_none() {
+            if started.elapsed() > std::time::Duration::from_secs(10) {
+                relent.kill().unwrap();
+                panic!("{flags:?}: it is waited for");
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(!is_running(&pid), "{flags:?}: it is left running");
+    }
+}
+
+/// Where relent itself fails, the command and what it has started are ended as after a failed attempt.
+#[test]
+fn what_a_run_that_fails_itself_leaves_is_ended() {
+    let script = "setsid sh -c 'echo $$ > pid.new; mv pid.new pid; exec sleep 60' & \
+                  while [ ! -e pid ]; do sleep 0.01; done; echo x; sleep 60";
+    let lease = ["--store", "sqlite:state.db", "--lease", "nightly"];
+    for (flags, script) in [
+        (&[][..], script.to_owned()),
+        (&lease, script.to_owned()),
+        // The command is over before what it said is read.
+        (&[], script.replace("echo x; sleep 60", "echo x")),
+    ] {
+        let place = Place::new();
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let args = [&["run", "--stream", "--until-output", "zz"], flags, &["--", "sh", "-c", &script]].concat();
+        let output = place.command(&args).stdout(full).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(125), "{said}");
+        assert!(!is_running(&place.0.read("pid")), "{flags:?}: it is left running");
+        assert!(!said.contains("relent was killed"), "{said}");
+    }
+}
