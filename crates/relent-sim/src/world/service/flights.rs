@@ -5,34 +5,24 @@
 //! for all. So they stand in a few lanes, each of which is in order, where the next one is that of the first in a lane.
 //! What fits behind none of them waits in a heap.
 
-use super::held::Fate;
-use relent::BreakerPass;
+use super::held::{Fate, Flight};
+use relent::{BreakerPass, Verdict};
 use std::{
-    cmp::Reverse,
+    cmp::{Ordering, Reverse},
     collections::{BinaryHeap, VecDeque},
 };
 
 /// An attempt under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flying {
-    /// When its end will be noticed.
-    pub(super) time: u64,
-    pub(super) sent: u64,
     pub(super) client: u32,
     pub(super) failures: u32,
     /// The leave of a breaker, if there is one.
     pub(super) pass: Option<BreakerPass>,
-    pub(super) fate: Fate,
+    pub(super) flight: Flight,
 }
 
-impl Flying {
-    /// In which order flights end: by time, then by client.
-    #[inline(always)]
-    const fn key(&self) -> Key {
-        (self.time, self.client)
-    }
-}
-
+/// In which order flights end: by time, then by client.
 type Key = (u64, u32);
 
 /// Nothing comes as late.
@@ -44,8 +34,8 @@ const LANES: usize = 3;
 const LARGE: usize = 1 << 12;
 
 pub(super) struct Flights {
-    lanes: [VecDeque<Flying>; LANES],
-    /// The ends of the lanes; of an empty one something that is not after what comes next.
+    lanes: [Lane; LANES],
+    /// The ends of the lanes; of an empty one the last that it had.
     firsts: [Key; LANES],
     lasts: [Key; LANES],
     others: BinaryHeap<Reverse<Other>>,
@@ -54,10 +44,90 @@ pub(super) struct Flights {
     place: usize,
 }
 
+/// Flights in order, each in half a line of the cache. What a server told with a time in it stands beside them.
+struct Lane {
+    flights: VecDeque<Packed>,
+    told: VecDeque<Fate>,
+}
+
+/// A flight whose attempt was sent in the first 36 years, as all are but those of absurd worlds.
+#[derive(Clone, Copy)]
+struct Packed {
+    time: u64,
+    /// When it was sent, and above it what became of it.
+    sent: u64,
+    client: u32,
+    failures: u32,
+    pass: Option<BreakerPass>,
+}
+
+const FATE_AT: u32 = 60;
+const TOLD: u64 = 7;
+/// What becomes of an attempt, by number; the last is one with a time in it.
+const FATES: [Fate; TOLD as usize] = [
+    Fate::Success,
+    Fate::Failure(Verdict::Transient),
+    Fate::Failure(Verdict::Permanent),
+    Fate::Failure(Verdict::Overloaded),
+    Fate::TimedOut(Verdict::Transient),
+    Fate::TimedOut(Verdict::Permanent),
+    Fate::TimedOut(Verdict::Overloaded),
+];
+
+#[inline(always)]
+const fn number_of(fate: Fate) -> u64 {
+    match fate {
+        Fate::Success => 0,
+        Fate::Failure(Verdict::Transient) => 1,
+        Fate::Failure(Verdict::Permanent) => 2,
+        Fate::Failure(Verdict::Overloaded) => 3,
+        Fate::TimedOut(Verdict::Transient) => 4,
+        Fate::TimedOut(Verdict::Permanent) => 5,
+        Fate::TimedOut(Verdict::Overloaded) => 6,
+        Fate::Failure(_) | Fate::TimedOut(_) => TOLD,
+    }
+}
+
+impl Lane {
+    const fn new() -> Lane {
+        Lane { flights: VecDeque::new(), told: VecDeque::new() }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, time: u64, flying: Flying) {
+        let Flying { client, failures, pass, flight: Flight { sent, fate } } = flying;
+        let number = number_of(fate);
+        if number == TOLD {
+            self.told.push_back(fate);
+        }
+        self.flights.push_back(Packed { time, sent: number << FATE_AT | sent, client, failures, pass });
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Flying> {
+        let Packed { sent, client, failures, pass, .. } = self.flights.pop_front()?;
+        let fate = match FATES.get((sent >> FATE_AT) as usize) {
+            Some(fate) => *fate,
+            None => self.told.pop_front()?,
+        };
+        if self.flights.capacity() > LARGE {
+            shrink(&mut self.flights);
+            shrink(&mut self.told);
+        }
+        let sent = sent & ((1 << FATE_AT) - 1);
+        Some(Flying { client, failures, pass, flight: Flight { sent, fate } })
+    }
+
+    #[inline(always)]
+    fn first(&self) -> Key {
+        self.flights.front().map_or(NEVER, |first| (first.time, first.client))
+    }
+}
+
 impl Flights {
     pub(super) const fn new() -> Flights {
         Flights {
-            lanes: [const { VecDeque::new() }; LANES],
+            lanes: [const { Lane::new() }; LANES],
             firsts: [NEVER; LANES],
             lasts: [(0, 0); LANES],
             others: BinaryHeap::new(),
@@ -72,27 +142,27 @@ impl Flights {
         self.next
     }
 
-    /// Its end is not before that of the last one that was taken out.
+    /// A flight that ends then: not before the last one that was taken out.
     #[inline(always)]
-    pub(super) fn push(&mut self, flying: Flying) {
-        let key = flying.key();
+    pub(super) fn push(&mut self, time: u64, flying: Flying) {
+        let key = (time, flying.client);
         // The lane whose end it is closest to: so each lane gets what comes in one order.
         let mut place = LANES;
         let mut closest = (0, 0);
-        for (lane, last) in self.lasts.iter().enumerate() {
-            if *last <= key && *last >= closest {
-                (place, closest) = (lane, *last);
+        if flying.flight.sent < 1 << FATE_AT {
+            for (lane, last) in self.lasts.iter().enumerate() {
+                if *last <= key && *last >= closest {
+                    (place, closest) = (lane, *last);
+                }
             }
         }
         match self.lanes.get_mut(place) {
             Some(lane) => {
-                if lane.is_empty() {
-                    self.firsts[place] = key;
-                }
-                lane.push_back(flying);
+                lane.push(time, flying);
                 self.lasts[place] = key;
+                self.firsts[place] = self.firsts[place].min(key);
             }
-            None => self.others.push(Reverse(Other(flying))),
+            None => self.others.push(Reverse(Other(time, flying))),
         }
         if key < self.next {
             (self.next, self.place) = (key, place);
@@ -104,16 +174,13 @@ impl Flights {
     pub(super) fn pop(&mut self) -> Option<Flying> {
         let flying = match self.lanes.get_mut(self.place) {
             Some(lane) => {
-                let flying = lane.pop_front();
-                self.firsts[self.place] = lane.front().map_or(NEVER, Flying::key);
-                if lane.capacity() > LARGE {
-                    shrink(lane);
-                }
+                let flying = lane.pop();
+                self.firsts[self.place] = lane.first();
                 flying
             }
-            None => self.others.pop().map(|other| other.0.0),
+            None => self.others.pop().map(|other| other.0.1),
         };
-        (self.next, self.place) = (self.others.peek().map_or(NEVER, |other| other.0.0.key()), LANES);
+        (self.next, self.place) = (self.others.peek().map_or(NEVER, |other| other.0.key()), LANES);
         for (lane, first) in self.firsts.iter().enumerate() {
             if *first < self.next {
                 (self.next, self.place) = (*first, lane);
@@ -125,32 +192,38 @@ impl Flights {
 
 /// Gives back what a rush has left behind.
 #[inline(always)]
-fn shrink(lane: &mut VecDeque<Flying>) {
+fn shrink<T>(lane: &mut VecDeque<T>) {
     if lane.len() < lane.capacity() / 8 {
         lane.shrink_to(lane.len() * 2);
     }
 }
 
-/// One that fits into no lane.
-struct Other(Flying);
+/// One that fits into no lane, and when it ends.
+struct Other(u64, Flying);
+
+impl Other {
+    const fn key(&self) -> Key {
+        (self.0, self.1.client)
+    }
+}
 
 impl PartialEq for Other {
     fn eq(&self, other: &Other) -> bool {
-        self.0.key() == other.0.key()
+        self.key() == other.key()
     }
 }
 
 impl Eq for Other {}
 
 impl PartialOrd for Other {
-    fn partial_cmp(&self, other: &Other) -> Option<std::cmp::Ordering> {
+    fn partial_cmp(&self, other: &Other) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 impl Ord for Other {
-    fn cmp(&self, other: &Other) -> std::cmp::Ordering {
-        self.0.key().cmp(&other.0.key())
+    fn cmp(&self, other: &Other) -> Ordering {
+        self.key().cmp(&other.key())
     }
 }
 
@@ -158,18 +231,16 @@ impl Ord for Other {
 mod tests {
     use super::*;
     use crate::engine::draws::Stream;
-    use relent::Verdict;
-    use std::collections::BTreeMap;
+    use std::{collections::BTreeMap, time::Duration};
 
     fn flying(time: u64, client: u32) -> Flying {
-        Flying {
-            time,
-            sent: time / 2,
-            client,
-            failures: client % 7,
-            pass: None,
-            fate: Fate::Failure(Verdict::Transient),
-        }
+        let told = [Verdict::After(Duration::MAX), Verdict::Turn(Duration::from_nanos(time)), Verdict::Transient];
+        let told = told[client as usize % 3];
+        let fates = [Fate::Failure(told), Fate::TimedOut(told)].into_iter().chain(FATES);
+        let fate = fates.cycle().nth(client as usize % 1000).unwrap();
+        // Some were sent too late for half a line.
+        let sent = if client.is_multiple_of(997) { u64::MAX - time } else { time / 2 };
+        Flying { client, failures: client.rotate_left(9), pass: None, flight: Flight { sent, fate } }
     }
 
     /// Three orders and now and then none of them, against a sorted map.
@@ -180,9 +251,9 @@ mod tests {
         let mut draws = Stream::new(seed);
         let (mut flights, mut sorted) = (Flights::new(), BTreeMap::new());
         let (mut now, mut line, mut elsewhere) = (0, 0, 0);
-        for round in 0..200_000_u32 {
+        for round in 0..100_000_u32 {
             // A rush, and then fewer.
-            if draws.below(100) < if round < 60_000 { 70 } else { 45 } {
+            if draws.below(100) < if round < 40_000 { 70 } else { 45 } {
                 line = (now + 500).max(line + draws.below(3));
                 let time = match draws.below(8) {
                     0..4 => now + 100,
@@ -194,29 +265,36 @@ mod tests {
                 if sorted.contains_key(&(time, client)) {
                     continue;
                 }
-                flights.push(flying(time, client));
+                flights.push(time, flying(time, client));
                 sorted.insert((time, client), round);
                 elsewhere = elsewhere.max(flights.others.len());
             } else {
                 let expected = sorted.pop_first().map(|(key, _)| key);
                 assert_eq!(flights.next(), expected.unwrap_or(NEVER));
                 let next = flights.pop();
-                assert_eq!(next.map(|next| next.key()), expected);
-                if let Some(next) = next {
-                    assert_eq!((next.sent, next.failures), (next.time / 2, next.client % 7));
-                    now = next.time + draws.below(2);
+                let same = expected.map(|(time, client)| flying(time, client));
+                assert_eq!(format!("{next:?}"), format!("{same:?}"));
+                if let Some((time, _)) = expected {
+                    now = time + draws.below(2);
                 }
             }
         }
         assert!(elsewhere > 0, "some fitted into no lane");
-        assert!(
-            flights.lanes.iter().all(|lane| lane.capacity() <= LARGE.max(16 * lane.len())),
-            "a rush leaves no room"
-        );
+        let is_tidy = |lane: &Lane| lane.flights.capacity() <= LARGE.max(16 * lane.flights.len());
+        assert!(flights.lanes.iter().all(is_tidy), "a rush leaves no room");
         while let Some((key, _)) = sorted.pop_first() {
-            assert_eq!(flights.pop().map(|next| next.key()), Some(key));
+            assert_eq!(flights.next(), key);
+            assert_eq!(flights.pop().map(|next| next.client), Some(key.1));
         }
         assert!(flights.pop().is_none());
         assert_eq!(flights.next(), NEVER);
+    }
+
+    #[test]
+    fn fates_are_known_by_their_numbers() {
+        for (number, fate) in FATES.into_iter().enumerate() {
+            assert_eq!(number_of(fate), number as u64, "{fate:?}");
+        }
+        assert!(size_of::<Packed>() <= 32, "half a line of the cache");
     }
 }

@@ -441,7 +441,13 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
     fn answered(&mut self, noticed: u64, client: u32, is_hedge: bool, fate: Fate) {
         let until = self.until();
         if S::KEEPS_FLIGHTS {
-            self.held.fly(noticed, fate);
+            // In a plain world nothing fails but what is refused at the door.
+            if PLAIN && noticed <= self.task.limit && self.held.foresees(fate) {
+                let sent = self.held.flight().sent;
+                self.learns(noticed, client, false, Flight { sent, fate });
+            } else {
+                self.held.fly(noticed, fate);
+            }
         } else if let Some(flight) = self.flight(is_hedge) {
             flight.fate = fate;
             if self.foresees && noticed <= self.task.limit && until.is_none_or(|until| noticed < until) {

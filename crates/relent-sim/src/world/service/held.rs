@@ -70,6 +70,13 @@ pub(super) trait Hold<'u> {
     fn land(&mut self) -> Option<Flight> {
         None
     }
+    /// Whether the client at hand may notice at once that this will become of its attempt, where all that fails does so
+    /// equally long after it was sent: for who keeps the flights.
+    #[inline(always)]
+    fn foresees(&self, fate: Fate) -> bool {
+        _ = fate;
+        false
+    }
     /// The client at hand will notice then that this becomes of its attempt.
     #[inline(always)]
     fn fly(&mut self, time: u64, fate: Fate) {

@@ -28,6 +28,12 @@ pub(super) struct Sharers<'u> {
     dear: BTreeMap<u32, Withdrawal>,
     /// Whether every attempt asks for it.
     recalls: bool,
+    /// Whether nobody's machines care how attempts end, or hinder them: there is nothing but budgets that count first
+    /// attempts and retries.
+    only_counts: bool,
+    /// How many first attempts there will be, and how many attempts under way will fail.
+    firsts: u32,
+    failing: u64,
     flights: Flights,
     now: Client<'u>,
 }
@@ -120,7 +126,10 @@ impl<'u> Sharers<'u> {
         let asks = hosts.iter().any(Host::asks_what_was_paid);
         let paid = if asks { vec![NOTHING; clients as usize] } else { Vec::new() };
         let recalls = hosts.iter().any(|host| host.recalls);
-        Some(Sharers { hosts, of, clients, paid, dear: BTreeMap::new(), recalls, flights: Flights::new(), now })
+        let only_counts = hosts.iter().all(|host| host.breaker.is_none() && !host.wants_ends);
+        let (dear, flights) = (BTreeMap::new(), Flights::new());
+        let (firsts, failing) = (clients, 0);
+        Some(Sharers { hosts, of, clients, paid, dear, recalls, only_counts, firsts, failing, flights, now })
     }
 
     #[inline(always)]
@@ -194,6 +203,15 @@ impl<'u> Hold<'u> for Sharers<'u> {
         let host = self.host(client);
         (self.now.id, self.now.failures, self.now.host) = (client, failures, host);
         self.now.leave = Leave::None;
+        // Without breakers nobody asks twice for a first attempt.
+        self.firsts = self.firsts.saturating_sub(u32::from(failures == 0));
+    }
+
+    /// Who succeeds tells no budget that only counts. Who fails pays for a retry, and so do the others, who are refused after
+    /// the same time: in the order in which they are sent, once everybody's first attempt is counted.
+    #[inline(always)]
+    fn foresees(&self, fate: Fate) -> bool {
+        self.only_counts && (matches!(fate, Fate::Success) || self.firsts == 0 && self.failing == 0)
     }
 
     #[inline(always)]
@@ -204,13 +222,14 @@ impl<'u> Hold<'u> for Sharers<'u> {
 
     #[inline(always)]
     fn land(&mut self) -> Option<Flight> {
-        let Flying { sent, client, failures, pass, fate, .. } = self.flights.pop()?;
+        let Flying { client, failures, pass, flight } = self.flights.pop()?;
+        self.failing -= u64::from(!matches!(flight.fate, Fate::Success));
         let host = self.host(client);
         let now = &mut self.now;
         (now.id, now.failures, now.host) = (client, failures, host);
-        now.flight.sent = sent;
+        now.flight.sent = flight.sent;
         now.leave = pass.map_or(Leave::Free, Leave::Pass);
-        Some(Flight { sent, fate })
+        Some(flight)
     }
 
     /// What was just written is not read again in larger pieces, for which the processor would wait: the leave of a closed
@@ -223,7 +242,8 @@ impl<'u> Hold<'u> for Sharers<'u> {
             Leave::Pass(pass) => Some(pass),
             Leave::None | Leave::Free => None,
         };
-        self.flights.push(Flying { time, sent: flight.sent, client, failures, pass, fate });
+        self.failing += u64::from(!matches!(fate, Fate::Success));
+        self.flights.push(time, Flying { client, failures, pass, flight: Flight { sent: flight.sent, fate } });
     }
 
     #[inline(always)]
