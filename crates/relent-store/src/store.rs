@@ -384,8 +384,8 @@ impl<E: Engine> Store<E> {
     }
 }
 
-/// What no engine would read again is not written in a transaction of the user's own either.
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
+/// What no engine would read again is not written by other ways than the store's either.
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]
 pub(crate) fn check_most(bytes: &[u8]) -> Result<(), Error> {
     if bytes.len() <= MAX_VALUE {
         return Ok(());

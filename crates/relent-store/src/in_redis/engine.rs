@@ -1,9 +1,9 @@
 //! The operations, each a script.
 
 use super::{
-    Redis, nonsense,
+    Redis, hashed, nonsense,
     packed::{self, OUTLINE, Outline, digits},
-    scripts::on,
+    scripts::Script,
 };
 use crate::{
     Abandon, About, Acquired, Begin, Booked, Claim, Delta, Engine, Error, Fence, Held, Holder, Holding, Kept, Key,
@@ -13,15 +13,19 @@ use crate::{
     pace::Asked,
     race::race,
     rules::{self, REMEMBERED},
+    store::check_most,
     time::millis,
 };
 use futures_core::Stream;
-use redis::{Cmd, ErrorKind, FromRedisValue, ParsingError, RedisError, Script, ServerErrorKind, Value};
+use redis::{Cmd, ErrorKind, FromRedisValue, ParsingError, RedisError, ServerErrorKind, Value};
 use std::{
     future::poll_fn,
     pin::{Pin, pin},
     time::Duration,
 };
+
+/// What releases of a lease are told on.
+const FREED: &str = "freed";
 
 type Fields = Vec<Vec<u8>>;
 
@@ -83,10 +87,10 @@ impl Redis {
     /// Runs a script by a command that is made of it. A server that was restarted is told the script again.
     async fn run<T: FromRedisValue>(&self, script: &Script, command: &Cmd) -> Result<T, Error> {
         let mut question = self.inner.line.question().await?;
-        let mut answer = command.query_async(&mut question.connection).await;
+        let mut answer = question.ask(command).await;
         if answer.as_ref().is_err_and(|err: &RedisError| err.kind() == ErrorKind::Server(ServerErrorKind::NoScript)) {
-            answer = match script.load_async(&mut question.connection).await {
-                Ok(_) => command.query_async(&mut question.connection).await,
+            answer = match question.ask::<String>(&script.told()).await {
+                Ok(_) => question.ask(command).await,
                 Err(err) => Err(err),
             };
         }
@@ -95,7 +99,7 @@ impl Redis {
 
     pub(super) async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Error> {
         let mut question = self.inner.line.question().await?;
-        let answer = command.query_async(&mut question.connection).await;
+        let answer = question.ask(command).await;
         question.answered(answer)
     }
 
@@ -104,7 +108,7 @@ impl Redis {
     }
 
     fn channel(&self, name: &Key) -> String {
-        self.named("freed", None, name)
+        self.named(FREED, None, name)
     }
 
     fn upstream(&self, name: &Key) -> [String; 4] {
@@ -116,7 +120,7 @@ impl Redis {
 
     async fn told(&self, delta: &Delta, is_question: bool) -> Result<Shared, Error> {
         let keys = self.upstream(&delta.upstream);
-        let mut script = on(&self.inner.scripts.merge, keys.each_ref().map(String::as_str));
+        let mut script = self.inner.scripts.merge.on(keys.each_ref().map(String::as_str));
         script.arg(delta.upstream.as_bytes()).arg(&delta.process.0[..]).arg(delta.seq).arg(rules::window(delta));
         for count in [delta.calls, delta.retries, delta.successes, delta.failures, delta.run] {
             script.arg(count);
@@ -191,7 +195,7 @@ impl Redis {
     /// What there is of a record or lease, if it is there still.
     async fn outline(&self, name: &str, now: Time) -> Result<Option<Outline>, Error> {
         let script = &self.inner.scripts.outline;
-        let mut command = on(script, [name]);
+        let mut command = script.on([name]);
         command.arg(OUTLINE);
         let (head, length, left): (Vec<u8>, u64, i64) = self.run(script, &command).await?;
         let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
@@ -258,7 +262,7 @@ impl Redis {
 impl Engine for Redis {
     async fn begin(&self, begin: &Begin) -> Result<Started, Error> {
         let script = &self.inner.scripts.begin;
-        let mut command = on(script, [&self.record(&begin.scope, &begin.key)]);
+        let mut command = script.on([&self.record(&begin.scope, &begin.key)]);
         command.arg(packed::record(begin)).arg(packed::kept(begin));
         command.arg(u8::from(begin.on_unknown == OnUnknown::TakeOver));
         let answer = match self.run(script, &command).await? {
@@ -284,30 +288,31 @@ impl Engine for Redis {
     }
 
     async fn complete(&self, claim: &Claim, stored: &Stored, keep: Duration) -> Result<Kept, Error> {
+        check_most(stored.bytes())?;
         let (script, keep) = (&self.inner.scripts.complete, millis(keep).max(1));
-        let mut command = on(script, [&self.record(&claim.scope, &claim.key)]);
-        command.arg(digits(claim.fence.0)).arg(if stored.is_failure() { "f" } else { "s" });
-        command.arg(keep).arg(digits(keep)).arg(stored.bytes());
+        let mut command = script.on([&self.record(&claim.scope, &claim.key)]);
+        command.arg(&digits(claim.fence.0)[..]).arg(if stored.is_failure() { "f" } else { "s" });
+        command.arg(keep).arg(&digits(keep)[..]).arg(stored.bytes());
         self.run(script, &command).await.map(kept)
     }
 
     async fn abandon(&self, claim: &Claim, why: Abandon) -> Result<Kept, Error> {
         let script = &self.inner.scripts.abandon;
-        let mut command = on(script, [&self.record(&claim.scope, &claim.key)]);
-        command.arg(digits(claim.fence.0)).arg(u8::from(why == Abandon::Forget)).arg(millis(REMEMBERED));
+        let mut command = script.on([&self.record(&claim.scope, &claim.key)]);
+        command.arg(&digits(claim.fence.0)[..]).arg(u8::from(why == Abandon::Forget)).arg(millis(REMEMBERED));
         self.run(script, &command).await.map(kept)
     }
 
     async fn extend(&self, claim: &Claim, lease: Duration) -> Result<Kept, Error> {
         let script = &self.inner.scripts.extend;
-        let mut command = on(script, [&self.record(&claim.scope, &claim.key)]);
-        command.arg(digits(claim.fence.0)).arg(millis(lease).max(1));
+        let mut command = script.on([&self.record(&claim.scope, &claim.key)]);
+        command.arg(&digits(claim.fence.0)[..]).arg(millis(lease).max(1));
         self.run(script, &command).await.map(kept)
     }
 
     async fn acquire(&self, lease: &Lease) -> Result<Acquired, Error> {
         let script = &self.inner.scripts.acquire;
-        let mut command = on(script, [&self.named("lease", None, &lease.name)]);
+        let mut command = script.on([&self.named("lease", None, &lease.name)]);
         command.arg(packed::lease(lease)).arg(packed::remembered(lease.ttl));
         let answer = match self.run(script, &command).await? {
             Answer::Anew(fence) => {
@@ -325,22 +330,22 @@ impl Engine for Redis {
 
     async fn renew(&self, holding: &Holding, ttl: Duration) -> Result<Renewed, Error> {
         let script = &self.inner.scripts.renew;
-        let mut command = on(script, [&self.named("lease", None, &holding.name)]);
-        command.arg(digits(holding.fence.0)).arg(packed::spans(ttl)).arg(packed::remembered(ttl));
+        let mut command = script.on([&self.named("lease", None, &holding.name)]);
+        command.arg(&digits(holding.fence.0)[..]).arg(packed::spans(ttl)).arg(packed::remembered(ttl));
         let until: Vec<u8> = self.run(script, &command).await?;
         Ok(optional(Some(&until))?.map_or(Renewed::Fenced, |until| Renewed::Until(Time(until))))
     }
 
     async fn release(&self, holding: &Holding) -> Result<Kept, Error> {
-        let script = &self.inner.scripts.release;
-        let mut command = on(script, [&self.named("lease", None, &holding.name)]);
-        command.arg(digits(holding.fence.0)).arg(self.channel(&holding.name));
+        let (script, hash) = (&self.inner.scripts.release, hashed(None, &holding.name));
+        let mut command = script.on([&self.called("lease", &hash)]);
+        command.arg(&digits(holding.fence.0)[..]).arg(self.called(FREED, &hash));
         self.run(script, &command).await.map(kept)
     }
 
     async fn holder(&self, name: &Key) -> Result<Option<Holder>, Error> {
         let script = &self.inner.scripts.holder;
-        let answer: Fields = self.run(script, &on(script, [&self.named("lease", None, name)])).await?;
+        let answer: Fields = self.run(script, &script.on([&self.named("lease", None, name)])).await?;
         if answer.is_empty() {
             return Ok(None);
         }
@@ -362,7 +367,8 @@ impl Engine for Redis {
         value: Option<&[u8]>,
         nonce: Nonce,
     ) -> Result<Replaced, Error> {
-        let mut script = on(&self.inner.scripts.replace, [&self.named("value", None, key)]);
+        check_most(value.unwrap_or_default())?;
+        let mut script = self.inner.scripts.replace.on([&self.named("value", None, key)]);
         script.arg(version.0).arg(&nonce.0[..]).arg(u8::from(value.is_some())).arg(value.unwrap_or_default());
         script.arg(key.as_bytes()).arg(millis(REMEMBERED));
         let answer: Fields = self.run(&self.inner.scripts.replace, &script).await?;
@@ -379,7 +385,7 @@ impl Engine for Redis {
     }
 
     async fn first_time(&self, scope: &Scope, key: &Key, keep: Duration, nonce: Nonce) -> Result<bool, Error> {
-        let mut script = on(&self.inner.scripts.first_time, [&self.named("seen", Some(scope), key)]);
+        let mut script = self.inner.scripts.first_time.on([&self.named("seen", Some(scope), key)]);
         script.arg(&nonce.0[..]).arg(millis(keep)).arg(scope.as_bytes()).arg(key.as_bytes());
         self.run::<u64>(&self.inner.scripts.first_time, &script).await.map(|first| first == 1)
     }
@@ -395,7 +401,7 @@ impl Engine for Redis {
             Some(Held::Closed) => "closed",
             None => "",
         };
-        let mut script = on(&self.inner.scripts.hold, [&name]);
+        let mut script = self.inner.scripts.hold.on([&name]);
         script.arg(upstream.as_bytes()).arg(held);
         self.run::<u64>(&self.inner.scripts.hold, &script).await.map(drop)
     }

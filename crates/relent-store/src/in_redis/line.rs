@@ -4,16 +4,19 @@
 //! it open. So where a question had no answer, and nothing was heard for a while, the next question goes over another; as it does
 //! where the connection broke.
 
-use super::{fault, nonsense, wire};
+use super::{
+    fault, nonsense,
+    wire::{self, Seen},
+};
 use crate::{Error, tls::Tls};
 use redis::{
-    ConnectionAddr, ConnectionInfo, RedisConnectionInfo, RedisError, RedisResult,
+    Cmd, ConnectionAddr, ConnectionInfo, FromRedisValue, RedisConnectionInfo, RedisError, RedisResult,
     aio::{MultiplexedConnection, PubSub},
 };
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -44,7 +47,7 @@ struct Watch {
     made: Instant,
     /// Since when somebody waits, and nobody has had an answer: nanoseconds since it was made, at least 1; 0 is nobody.
     silent: AtomicU64,
-    is_nonsense: Arc<AtomicBool>,
+    seen: Arc<Seen>,
 }
 
 impl Drop for Watch {
@@ -97,10 +100,10 @@ impl Line {
         if let Some(connected) = self.now().clone() {
             return Ok(connected);
         }
-        let is_nonsense = Arc::default();
-        let (connection, reader) = wire::asking(&self.address, &self.login, self.tls.as_ref(), &is_nonsense).await?;
+        let seen = Arc::default();
+        let (connection, reader) = wire::asking(&self.address, &self.login, self.tls.as_ref(), &seen).await?;
         let (reader, made) = (tokio::spawn(reader).abort_handle(), Instant::now());
-        let watch = Arc::new(Watch { reader, made, silent: AtomicU64::new(0), is_nonsense });
+        let watch = Arc::new(Watch { reader, made, silent: AtomicU64::new(0), seen });
         Ok(self.now().insert(Connected { connection, watch }).clone())
     }
 
@@ -120,15 +123,21 @@ impl Line {
 
 /// A question under way. One that is dropped had no answer.
 pub(super) struct Question<'a> {
-    pub(super) connection: MultiplexedConnection,
+    connection: MultiplexedConnection,
     watch: Arc<Watch>,
     line: &'a Line,
 }
 
 impl Question<'_> {
+    /// Asks. As often as is needed.
+    pub(super) async fn ask<T: FromRedisValue>(&mut self, command: &Cmd) -> RedisResult<T> {
+        self.watch.seen.asked.fetch_add(1, Ordering::Relaxed);
+        command.query_async(&mut self.connection).await
+    }
+
     /// What the answer means.
     pub(super) fn answered<T>(self, answer: RedisResult<T>) -> Result<T, Error> {
-        let is_nonsense = self.watch.is_nonsense.load(Ordering::Relaxed);
+        let is_nonsense = self.watch.seen.is_nonsense.load(Ordering::Relaxed);
         if !answer.as_ref().is_err_and(RedisError::is_timeout) {
             self.watch.silent.store(0, Ordering::Relaxed);
             let is_broken = |err: &RedisError| err.is_io_error() || err.kind() == redis::ErrorKind::Parse;

@@ -124,19 +124,29 @@ impl Redis {
     /// The name of a key in the server. What is in braces decides on which node of a cluster it is; a hash cannot hold a
     /// brace, and no two names make the same.
     fn named(&self, kind: &str, scope: Option<&Scope>, key: &Key) -> String {
-        let scope = scope.map_or(&[][..], Scope::as_bytes);
-        let mut hash = Sha256::new();
-        hash.update((scope.len() as u64).to_be_bytes());
-        hash.update(scope);
-        hash.update(key.as_bytes());
+        self.called(kind, &hashed(scope, key))
+    }
+
+    fn called(&self, kind: &str, hash: &[u8; 64]) -> String {
+        let hash = std::str::from_utf8(hash).expect("these digits are text");
         let mut name = String::with_capacity(self.inner.prefix.len() + kind.len() + 67);
-        name.extend([self.inner.prefix.as_str(), kind, ":{"]);
-        for byte in hash.finalize() {
-            name.extend([byte >> 4, byte & 15].map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])));
-        }
-        name.push('}');
+        name.extend([self.inner.prefix.as_str(), kind, ":{", hash, "}"]);
         name
     }
+}
+
+/// In hexadecimal digits.
+fn hashed(scope: Option<&Scope>, key: &Key) -> [u8; 64] {
+    let scope = scope.map_or(&[][..], Scope::as_bytes);
+    let mut hash = Sha256::new();
+    hash.update((scope.len() as u64).to_be_bytes());
+    hash.update(scope);
+    hash.update(key.as_bytes());
+    let mut digits = [0; 64];
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(hash.finalize()) {
+        pair.copy_from_slice(&[byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]));
+    }
+    digits
 }
 
 /// What is answered that no script of ours answers.

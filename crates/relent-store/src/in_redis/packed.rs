@@ -42,22 +42,41 @@ const VERSION: u8 = b'1';
 /// Up to where a record is the same length for all.
 const RECORD: usize = 137;
 
+/// As much room as most leases need.
+const LEASE: usize = 128;
+
 /// As much as tells all but the value.
 pub(super) const OUTLINE: usize = RECORD + MAX_SCOPE + MAX_KEY;
 
-/// A number as it is kept. None of ours is larger.
-pub(super) fn digits(number: u64) -> String {
-    format!("{number:016}")
+/// A number as it is kept, in so many digits. None of ours is larger.
+fn padded<const N: usize>(mut number: u64) -> [u8; N] {
+    let mut digits = [b'0'; N];
+    for digit in digits.iter_mut().rev() {
+        *digit += (number % 10) as u8;
+        number /= 10;
+    }
+    digits
 }
+
+/// A number as it is kept. One that is larger than ours are is another than all of them.
+pub(super) fn digits(number: u64) -> [u8; 16] {
+    if number > LARGEST { [b'9'; 16] } else { padded(number) }
+}
+
+/// The largest number that is kept.
+const LARGEST: u64 = 9_999_999_999_999_998;
 
 /// What is left when the fence and the times of a new record are set before it.
 pub(super) fn record(begin: &Begin) -> Vec<u8> {
     let (scope, key) = (begin.scope.as_bytes(), begin.key.as_bytes());
     let mut packed = Vec::with_capacity(RECORD + scope.len() + key.len());
-    packed.extend(format!("{:016}{:016}{:016}", kept(begin), millis(begin.lease), 0).bytes());
+    packed.extend_from_slice(&digits(kept(begin)));
+    packed.extend_from_slice(&digits(millis(begin.lease)));
+    packed.extend_from_slice(&digits(0));
     packed.extend_from_slice(&begin.fingerprint.0);
     packed.extend_from_slice(&begin.nonce.0);
-    packed.extend(format!("{:04}{:03}", scope.len(), key.len()).bytes());
+    packed.extend_from_slice(&padded::<4>(scope.len() as u64));
+    packed.extend_from_slice(&padded::<3>(key.len() as u64));
     packed.extend_from_slice(scope);
     packed.extend_from_slice(key);
     packed
@@ -69,8 +88,11 @@ pub(super) fn kept(begin: &Begin) -> u64 {
 }
 
 /// For how many milliseconds a lease is kept and held, in digits.
-pub(super) fn spans(ttl: Duration) -> String {
-    format!("{:016}{:016}", remembered(ttl), millis(ttl))
+pub(super) fn spans(ttl: Duration) -> Vec<u8> {
+    let mut spans = Vec::with_capacity(LEASE);
+    spans.extend_from_slice(&digits(remembered(ttl)));
+    spans.extend_from_slice(&digits(millis(ttl)));
+    spans
 }
 
 /// For how many milliseconds a lease is kept.
@@ -81,9 +103,10 @@ pub(super) fn remembered(ttl: Duration) -> u64 {
 /// What is left when the fence of a new lease is set before it.
 pub(super) fn lease(lease: &Lease) -> Vec<u8> {
     let (owner, name) = (lease.owner.as_str().as_bytes(), lease.name.as_bytes());
-    let mut packed = spans(lease.ttl).into_bytes();
+    let mut packed = spans(lease.ttl);
     packed.extend_from_slice(&lease.nonce.0);
-    packed.extend(format!("{:03}{:03}", owner.len(), name.len()).bytes());
+    packed.extend_from_slice(&padded::<3>(owner.len() as u64));
+    packed.extend_from_slice(&padded::<3>(name.len() as u64));
     packed.extend_from_slice(owner);
     packed.extend_from_slice(name);
     packed
@@ -207,8 +230,8 @@ mod tests {
     }
 
     fn outline(state: u8, rest: &[u8], left: Duration) -> Outline {
-        let fences = if rest.is_empty() { digits(7) } else { digits(7) + &digits(0) };
-        let head = [&[VERSION, state][..], fences.as_bytes(), rest].concat();
+        let since = if rest.is_empty() { vec![] } else { digits(0).to_vec() };
+        let head = [&[VERSION, state][..], &digits(7), &since, rest].concat();
         Outline { length: head.len() as u64 + 5, head, left, now: Time(1_000_000) }
     }
 
@@ -232,6 +255,15 @@ mod tests {
             assert_eq!(told, Some(Listed::Record { scope, key, state: is, fence, since, expires, bytes: 5 }), "{left}");
         }
         assert_eq!(outline(b'l', &[], seconds(9)).record().unwrap(), None);
+    }
+
+    #[test]
+    fn numbers_have_as_many_digits_as_there_is_room() {
+        assert_eq!(digits(1_800_000_000_000_007), *b"1800000000000007");
+        assert_eq!(digits(1 << 52), *b"4503599627370496");
+        assert_eq!((padded::<3>(255), padded::<4>(1024)), (*b"255", *b"1024"));
+        assert_eq!(digits(LARGEST), *b"9999999999999998");
+        assert_eq!((digits(LARGEST + 1), digits(u64::MAX)), ([b'9'; 16], [b'9'; 16]));
     }
 
     #[test]

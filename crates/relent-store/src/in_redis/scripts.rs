@@ -1,6 +1,33 @@
 //! One script an operation.
 
-use redis::{Cmd, Script};
+use redis::Cmd;
+
+/// A script, and the hash by which the server knows it.
+#[derive(Debug)]
+pub(super) struct Script {
+    code: &'static str,
+    hash: String,
+}
+
+impl Script {
+    fn new(code: &'static str) -> Script {
+        Script { code, hash: redis::Script::new(code).get_hash().to_owned() }
+    }
+
+    /// A command that runs it on keys; arguments follow.
+    pub(super) fn on<const N: usize>(&self, keys: [&str; N]) -> Cmd {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(&self.hash).arg(N).arg(&keys[..]);
+        command
+    }
+
+    /// A command that tells it to a server that does not know it.
+    pub(super) fn told(&self) -> Cmd {
+        let mut command = redis::cmd("SCRIPT");
+        command.arg("LOAD").arg(self.code);
+        command
+    }
+}
 
 macro_rules! scripts {
     ($($name:ident: $($file:literal)+,)*) => {
@@ -32,11 +59,4 @@ scripts! {
     first_time: "lua/prelude.lua" "lua/first_time.lua",
     merge: "lua/prelude.lua" "lua/merge.lua",
     hold: "lua/hold.lua",
-}
-
-/// A command that runs a script on keys; arguments follow.
-pub(super) fn on<const N: usize>(script: &Script, keys: [&str; N]) -> Cmd {
-    let mut command = redis::cmd("EVALSHA");
-    command.arg(script.get_hash()).arg(N).arg(&keys[..]);
-    command
 }

@@ -11,7 +11,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll, ready},
 };
@@ -21,18 +21,29 @@ use tokio::{
     time::timeout,
 };
 
-/// A connection to ask over, and what reads from it; whether the server sent nonsense shows in the flag.
+/// What is known of what goes over a connection.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// Whether the server sent nonsense.
+    pub(super) is_nonsense: AtomicBool,
+    /// How many questions were asked since the connection was made. Whoever asks counts, before it does.
+    pub(super) asked: AtomicU64,
+    is_made: AtomicBool,
+}
+
+/// A connection to ask over, and what reads from it.
 pub(super) async fn asking(
     address: &ConnectionAddr,
     login: &RedisConnectionInfo,
     tls: Option<&Tls>,
-    is_nonsense: &Arc<AtomicBool>,
+    seen: &Arc<Seen>,
 ) -> Result<(MultiplexedConnection, impl Future<Output = ()> + 'static), Error> {
     let made = async {
-        let stream = Watched::new(stream(address, tls).await?, is_nonsense.clone(), true);
+        let stream = Watched::new(stream(address, tls).await?, seen.clone(), true);
         let config = AsyncConnectionConfig::new().set_response_timeout(Some(RESPONSE));
         let made = MultiplexedConnection::new_with_config(login, stream, config).await;
-        made.map_err(|err| if is_nonsense.load(Ordering::Relaxed) { nonsense() } else { fault::of(&err) })
+        seen.is_made.store(true, Ordering::Relaxed);
+        made.map_err(|err| if seen.is_nonsense.load(Ordering::Relaxed) { nonsense() } else { fault::of(&err) })
     };
     timeout(RESPONSE, made).await.map_err(|_| late())?
 }
@@ -85,16 +96,17 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 /// A stream that fails where the server sends what is no answer, is too large for one, or was not asked for.
 struct Watched {
     stream: Box<dyn Stream>,
-    asked: Frames,
+    /// What the client asks of its own when it makes the connection.
+    first: Frames,
     answered: Frames,
-    is_nonsense: Arc<AtomicBool>,
+    seen: Arc<Seen>,
     /// Whether every answer is one to a question; it is not where we listen.
     is_asking: bool,
 }
 
 impl Watched {
-    fn new(stream: Box<dyn Stream>, is_nonsense: Arc<AtomicBool>, is_asking: bool) -> Watched {
-        Watched { stream, asked: Frames::default(), answered: Frames::default(), is_nonsense, is_asking }
+    fn new(stream: Box<dyn Stream>, seen: Arc<Seen>, is_asking: bool) -> Watched {
+        Watched { stream, first: Frames::default(), answered: Frames::default(), seen, is_asking }
     }
 }
 
@@ -104,9 +116,10 @@ impl AsyncRead for Watched {
         let before = buf.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
         let answer = this.answered.read(&buf.filled()[before..]);
-        let is_unasked = this.is_asking && this.answered.complete > this.asked.complete;
+        let asked = this.first.complete + this.seen.asked.load(Ordering::Relaxed);
+        let is_unasked = this.is_asking && this.answered.complete > asked;
         if answer.is_err() || is_unasked {
-            this.is_nonsense.store(true, Ordering::Relaxed);
+            this.seen.is_nonsense.store(true, Ordering::Relaxed);
             return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
         }
         Poll::Ready(Ok(()))
@@ -117,8 +130,8 @@ impl AsyncWrite for Watched {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let this = &mut *self;
         let sent = ready!(Pin::new(&mut this.stream).poll_write(cx, buf))?;
-        // What we ask is bounded as answers are.
-        if this.asked.read(&buf[..sent]).is_err() {
+        // What we ask is in order; what the client asks of its own is bounded as answers are.
+        if !this.seen.is_made.load(Ordering::Relaxed) && this.first.read(&buf[..sent]).is_err() {
             return Poll::Ready(Err(io::ErrorKind::InvalidInput.into()));
         }
         Poll::Ready(Ok(sent))

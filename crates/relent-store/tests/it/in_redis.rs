@@ -6,8 +6,8 @@ use crate::{
 };
 use relent::Policy;
 use relent_store::{
-    Abandon, Any, Begin, Claim, ErrorKind, Fingerprint, Key, Kind, LeaseError, Listed, Nonce, OnUnknown, Owner,
-    RecordState, Scope, Started, Store, Stored, Version, conformance, in_redis::Redis,
+    Abandon, Any, Begin, Claim, Engine, ErrorKind, Fence, Fingerprint, Key, Kind, LeaseError, Listed, MAX_VALUE, Nonce,
+    OnUnknown, Owner, RecordState, Scope, Started, Store, Stored, Version, conformance, in_redis::Redis,
 };
 use std::{
     collections::BTreeMap,
@@ -175,6 +175,29 @@ async fn what_is_packed_in_redis_is_listed() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// What is larger than an answer may be is refused before it is sent, also without the store's own bound.
+#[tokio::test]
+async fn what_is_too_large_to_be_read_again_is_not_sent_to_redis() {
+    let server = RedisServer::start(&["--appendfsync", "no"]);
+    let engine = Redis::open(&server.url(), "relent_").await.unwrap();
+    let (scope, key, large) = (Scope::new("s").unwrap(), Key::new("k").unwrap(), vec![b'x'; MAX_VALUE + 1]);
+    let claim = Claim { scope, key: key.clone(), fence: Fence(u64::MAX) };
+    for error in [
+        engine.complete(&claim, &Stored::success(&large[..]), Duration::from_secs(1)).await.map(drop).unwrap_err(),
+        engine.replace(&key, Version::ABSENT, Some(&large), Nonce::random()).await.map(drop).unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
+        assert!(!error.may_have_happened(), "{error:?}");
+    }
+    let _ = engine.replace(&key, Version::ABSENT, Some(&large[1..]), Nonce::random()).await.unwrap();
+    assert_eq!(engine.read(&key).await.unwrap().value.unwrap().len(), MAX_VALUE);
+    assert_eq!(commands(&server).get("set"), None, "a fence that nobody was given");
+    assert_eq!(
+        engine.complete(&claim, &Stored::success("x"), Duration::from_secs(1)).await,
+        Ok(relent_store::Kept::Fenced)
+    );
 }
 
 /// What another relent packed is not touched and not guessed at.
