@@ -4,6 +4,7 @@
 use crate::{
     json::Object,
     policy_args::PolicyArgs,
+    redact,
     talk::{self, Fault, TalkArgs},
     upstream::sharing::{Leave, Sharing},
     upstream_args::{Described, UpstreamArgs},
@@ -217,7 +218,7 @@ impl Told {
         if let Some(target) = target {
             event.text("target", target);
         }
-        event.text("upstream", &self.name).number("attempts", now.attempts);
+        event.text("upstream", &redact::text(&self.name)).number("attempts", now.attempts);
         event.number("retries", now.retries).number("hedges", now.hedges);
         event.number("refused_open", now.refused_open).number("refused_shed", now.refused_shed);
         event.number("refused_budget", now.refused_budget);

@@ -3,6 +3,7 @@
 //! One file or folder a subcommand. They share the policy flags ([`policy_args`]), the voice ([`talk`]) and the JSON
 //! writer ([`json`]); what others wrote is printed by way of [`escape`] and [`redact`]; the flags, `--help`, the completions and the man page all come from one table, [`cli`].
 
+mod access;
 mod authorities;
 pub mod cli;
 mod completions;
@@ -44,18 +45,20 @@ mod topic;
 mod upstream;
 mod upstream_args;
 
+use nix::sys::signal::Signal;
 use std::{ffi::OsString, process::ExitCode};
 
 /// Runs the command line `args`, the program's name first, and says what to exit with.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     ignored::hear_all();
+    // `run` sees to it itself.
+    if args.get(1).is_none_or(|word| word != "run") && !ignored::Ignored::now().has(Signal::SIGXFSZ) {
+        ignored::outlive_limits_of_files();
+    }
     if args.get(1).is_some_and(|word| word == run::WATCHMAN) {
         let word = |at: usize| args.get(at).and_then(|word| word.to_str());
         return run::watch(word(2));
-    }
-    if args.get(1).is_none_or(|word| word != "run") {
-        ignored::outlive_limits_of_files();
     }
     let outcome = match (cli::Command::topic(&args), cli::Command::parse(&args)) {
         (Some(text), _) => talk::write_out(text.as_bytes()).map(|()| ExitCode::SUCCESS),

@@ -21,6 +21,7 @@ const MOST: u32 = 40;
 
 /// What is met on a way.
 pub(crate) struct Step<'a> {
+    pub(crate) path: &'a Path,
     pub(crate) data: &'a Metadata,
     /// The folder that it stands in.
     pub(crate) folder: &'a Metadata,
@@ -62,7 +63,7 @@ pub(crate) fn walk(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static s
                     data => data?,
                 };
                 let folder = fs::symlink_metadata(&here)?;
-                let step = Step { data: &data, folder: &folder, is_last: left.is_empty() };
+                let step = Step { path: &next, data: &data, folder: &folder, is_last: left.is_empty() };
                 if let Some(problem) = objects(&step) {
                     let is_named = links == 0 && step.is_last;
                     let text = if is_named { problem.into() } else { format!("{problem}: {}", next.display()) };
@@ -92,7 +93,7 @@ fn way_here(here: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static str>) ->
     let folders: Vec<&Path> = here.ancestors().collect();
     for pair in folders.windows(2).rev().filter(|pair| !pair[0].starts_with("/proc")) {
         let (Ok(data), Ok(folder)) = (fs::symlink_metadata(pair[0]), fs::symlink_metadata(pair[1])) else { continue };
-        if let Some(problem) = objects(&Step { data: &data, folder: &folder, is_last: false }) {
+        if let Some(problem) = objects(&Step { path: pair[0], data: &data, folder: &folder, is_last: false }) {
             let text = format!("{problem}: {}", pair[0].display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }

@@ -241,8 +241,8 @@ impl PolicyArgs {
         let asked = [&self.max_attempts, &self.max_elapsed, &self.timeout].iter().any(|flag| flag.is_some());
         let Some(origin) = self.origin().filter(|_| !asked && is_storm(policy)) else { return Ok(()) };
         let origin = crate::escape::escape(&origin).into_owned();
-        Err(Fault::new(format!("{origin} asks for unlimited attempts without delay"))
-            .hint("--max-attempts unlimited beside it says that it is meant"))
+        Err(Fault::new(format!("{origin} asks for attempts without end or delay"))
+            .hint("--max-attempts N or unlimited beside it says that it is meant"))
     }
 
     /// The seed of the jitter: the given one, or one that no other run has.
@@ -342,10 +342,13 @@ pub(crate) fn duration(text: &str) -> Result<Duration, BadSetting> {
     Ok(given)
 }
 
-/// Whether the policy makes attempt after attempt, for ever and at once.
+/// Whether the policy makes attempt after attempt at once, for ever or as good as that.
 fn is_storm(policy: &Policy) -> bool {
     const AT_ONCE: Duration = Duration::from_millis(1);
+    const MANY: u32 = 1000;
+    const LONG: Duration = Duration::from_secs(60);
     let settings = policy.settings();
-    let is_endless = settings.max_attempts.is_none() && settings.max_elapsed.is_none();
+    let ends = settings.max_elapsed.into_iter().chain(settings.timeout).any(|end| end <= LONG);
+    let is_endless = settings.max_attempts.is_none_or(|most| most > MANY) && !ends;
     is_endless && policy.schedule().nth(20).is_some_and(|row| row.delay.max < AT_ONCE)
 }

@@ -6,6 +6,7 @@
 //! is secret, under a name that is not.
 
 use crate::{
+    access,
     escape::escape,
     regular,
     talk::{Fault, plain},
@@ -205,7 +206,7 @@ fn believable(path: &Path) -> Result<Option<File>, String> {
     if !is_ours(&data) {
         return Err("it belongs to somebody else".to_owned());
     }
-    let by_group = data.mode() & 0o020 != 0 && data.gid() != getegid().as_raw();
+    let by_group = data.mode() & 0o020 != 0 && (data.gid() != getegid().as_raw() || access::has_list(&file));
     if data.mode() & 0o002 != 0 || by_group {
         return Err("others can write to it".to_owned());
     }

@@ -180,9 +180,13 @@ fn settings(text: &str) -> Cow<'_, str> {
         let (before, after) = rest.split_at(sign + 1);
         out.push_str(before);
         rest = after;
-        let name = before.trim_end_matches('=');
+        // Connection strings and TOML may have spaces around the sign.
+        let name = before.trim_end_matches('=').trim_end_matches(SPACES);
         let name = &name[name.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "_-".contains(c)).len()..];
         if is_password(name) {
+            let after = rest.trim_start_matches(SPACES);
+            out.push_str(&rest[..rest.len() - after.len()]);
+            rest = after;
             let (value, after) = rest.split_at(value(rest));
             out.push_str(if value.is_empty() { "" } else { HIDDEN });
             rest = after;
@@ -193,6 +197,8 @@ fn settings(text: &str) -> Cow<'_, str> {
         false => Cow::Owned(out + rest),
     }
 }
+
+const SPACES: [char; 2] = [' ', '\t'];
 
 /// How long the value is that a text begins with, in quotes or not. The quote around the whole setting is not a part of it.
 fn value(text: &str) -> usize {
@@ -442,10 +448,13 @@ mod tests {
             ("PGPASSWORD=x psql", "PGPASSWORD=*** psql"),
             ("password=***x", "password=***"),
             ("AWS_SECRET_ACCESS_KEY=x dbpass=y", "AWS_SECRET_ACCESS_KEY=*** dbpass=***"),
+            ("host=h password = x", "host=h password = ***"),
+            ("password= x and password ='x y'", "password= *** and password =***"),
+            ("2 | password = \"x\"", "2 | password = ***"),
             // None of these is one.
+            ("password =", "password ="),
             ("grpc=10,token_ratio=0.1", "grpc=10,token_ratio=0.1"),
             ("--idempotency-key=KEY and --key=FILE", "--idempotency-key=KEY and --key=FILE"),
-            ("password= and a=b", "password= and a=b"),
         ] {
             assert_eq!(text(given), shown, "{given}");
             assert_eq!(text(shown), shown, "twice is once");

@@ -160,6 +160,7 @@ pub fn remark(talk: TalkArgs, text: &str) {
     if talk.quiet {
         return;
     }
+    let text = &*redact::text(text);
     let _ = match talk.json {
         true => {
             writeln!(stderr::open(), "{}", Object::new().text("event", "remark").text("remark", text).finish())

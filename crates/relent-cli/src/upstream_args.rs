@@ -45,13 +45,15 @@ pub(crate) struct Described {
     pub(crate) origin: Option<String>,
     /// The store by which processes share it, if the file names one.
     pub(crate) store: Option<String>,
+    /// What of the file is left out, since nobody named it.
+    pub(crate) left_out: Option<String>,
 }
 
 impl Described {
     /// An upstream that nothing is said about.
     pub(crate) fn nothing() -> Described {
         let draft = UpstreamDraft::default();
-        Described { name: "upstream".to_owned(), draft, flags: draft, origin: None, store: None }
+        Described { name: "upstream".to_owned(), draft, flags: draft, origin: None, store: None, left_out: None }
     }
 }
 
@@ -70,7 +72,7 @@ impl UpstreamArgs {
             None => file.config.upstream_of(file.name.as_deref()).filter(|_| file.origin.is_some()),
         };
         let Some(name) = name else {
-            let described = Described { name: "upstream".to_owned(), draft: flags, flags, origin: None, store: None };
+            let described = Described { draft: flags, flags, ..Described::nothing() };
             return Ok(is_flagged.then_some(described));
         };
         let under = file.config.upstream(name).map_err(|bad| {
@@ -80,9 +82,18 @@ impl UpstreamArgs {
             };
             Fault::new(format!("--upstream {name}: {}", bad.problem)).hint(hint)
         })?;
+        // Where a store is, decides what is opened, made and connected to: a file that nobody named does not.
+        let is_named = policy.policy.is_some() || self.upstream.is_some();
         let store = file.config.store_of(name).map(str::to_owned);
+        let (store, unused) = if is_named { (store, None) } else { (None, store) };
+        let shown = file.shown.as_deref().unwrap_or_default();
+        let left_out = unused.map(|_| {
+            format!(
+                "the store of upstream {name:?} in {shown} is left out: --upstream {name} or --policy {shown} uses it"
+            )
+        });
         let (name, draft) = (name.to_owned(), flags.over(*under));
-        Ok(Some(Described { name, draft, flags, origin: file.shown.clone(), store }))
+        Ok(Some(Described { name, draft, flags, origin: file.shown.clone(), store, left_out }))
     }
 
     /// What the flags alone say.

@@ -8,7 +8,7 @@ use crate::{
     escape::escape,
     guard::Told,
     json::{Object, millis},
-    stderr,
+    redact, stderr,
 };
 use relent::{Decision, Policy, Reason, Verdict, duration::Human};
 use std::{
@@ -190,7 +190,7 @@ impl Teller<'_> {
 
     fn say(&self, text: &str) {
         if !self.args.talk.quiet {
-            let _ = writeln!(stderr::open(), "relent: {}", escape(text));
+            let _ = writeln!(stderr::open(), "relent: {}", escape(&redact::text(text)));
         }
     }
 }

@@ -114,7 +114,8 @@ fn from_path(path: &Path, limit: Option<Duration>) -> Result<Body, Fault> {
     }
     if data.is_file() && data.len() == 0 {
         // Nothing, or a file of the system's that is made as it is read, whose length nobody knows.
-        return regular::read(path).and_then(keep).map_err(|error| fault(&error));
+        let kept = regular::read(path).and_then(keep).map_err(|error| fault(&error))?;
+        return Ok(if kept.is_empty() { Body::File(path.to_owned()) } else { kept });
     }
     if data.is_file() {
         // Whether it can be read is known before anything is sent.

@@ -48,6 +48,7 @@ impl Content {
         match fs::metadata(&path) {
             // Nothing, or a file of the system's that is made as it is read, whose length nobody knows.
             Ok(meta) if meta.is_file() && meta.len() == 0 => match regular::bytes(&path, MOST) {
+                Ok(bytes) if bytes.is_empty() => Ok(Piece::File(path)),
                 Ok(bytes) => Ok(Piece::Text(bytes.into())),
                 Err(error) => Err(unreadable(&shown, &error)),
             },

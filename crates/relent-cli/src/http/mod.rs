@@ -93,7 +93,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
         }
     };
     let upstream = guard::upstream(described.as_ref())?;
-    let sharing = upstream::sharing_of(described.as_ref(), None, limit.ends())?;
+    let sharing = upstream::sharing_of(described.as_ref(), None, limit.ends(), args.talk)?;
     let file = file(args, &request.url)?;
     let goes_on = goes_on(args, &request, file.as_deref())?;
     let output = sink::Output::prepare(file.as_deref(), goes_on)?;

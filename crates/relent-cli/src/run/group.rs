@@ -22,6 +22,8 @@ pub(super) struct Group {
     leader: Pid,
     /// Whether the leader was waited for: its number may be anybody's then.
     is_over: bool,
+    /// Whether nobody is given any time more.
+    is_hurried: bool,
     /// Children that relent had before: those of a shell that became relent, or left by an attempt that succeeded.
     others: Vec<Pid>,
     /// Those that were told to end, so that each is told once.
@@ -56,7 +58,15 @@ impl Group {
     /// The group that a child leads, started when there were `others` already.
     pub(super) fn of(child: u32, others: Vec<Pid>) -> Group {
         let leader = Pid::from_raw(i32::try_from(child).expect("process ids are positive i32"));
-        Group { leader, is_over: false, others, told: HashSet::new(), denied: HashSet::new(), since: None }
+        Group {
+            leader,
+            is_over: false,
+            is_hurried: false,
+            others,
+            told: HashSet::new(),
+            denied: HashSet::new(),
+            since: None,
+        }
     }
 
     pub(super) fn leader(&self) -> Pid {
@@ -100,6 +110,12 @@ impl Group {
         }
     }
 
+    /// Kills what is there now, and whatever comes later: whoever ends the run was asked twice.
+    pub(super) fn hurry(&mut self) -> Result<(), Errno> {
+        self.is_hurried = true;
+        self.kill()
+    }
+
     /// Kills all of the group and all orphans that have left it, as far as they are there now.
     pub(super) fn kill(&mut self) -> Result<(), Errno> {
         let killed = self.pass_on(Signal::SIGKILL);
@@ -124,6 +140,9 @@ impl Group {
     /// second signal comes. Returns the signal that came to relent meanwhile.
     pub(super) fn sweep(mut self, ways: Ways<'_>, signals: &Signals) -> Option<Signal> {
         self.is_over = true;
+        if orphans::are_hidden() {
+            (ways.say)("what has left the command's group cannot be seen here (/proc), and stays if there is any");
+        }
         if !self.is_left() {
             return None;
         }
@@ -143,7 +162,7 @@ impl Group {
 
     fn wait_until_gone(&mut self, began: Instant, ways: Ways<'_>, signals: &Signals) -> Option<Signal> {
         let (mut caught, mut is_said) = (None, false);
-        while self.is_left() && began.elapsed() < ways.grace {
+        while !self.is_hurried && self.is_left() && began.elapsed() < ways.grace {
             if !is_said && began.elapsed() >= SAY_AFTER {
                 let left = relent::duration::Human(ways.grace.saturating_sub(began.elapsed()));
                 let who = list(self.all_left().iter());
@@ -241,7 +260,11 @@ pub(super) mod orphans {
         },
         unistd::Pid,
     };
-    use std::fs;
+    use std::{
+        fs,
+        path::Path,
+        sync::atomic::{AtomicBool, Ordering},
+    };
 
     /// From now on orphans come to us rather than to init.
     pub(in crate::run) fn adopt() {
@@ -268,8 +291,19 @@ pub(super) mod orphans {
         if waitid(Id::All, peek) == Err(Errno::ECHILD) {
             return Vec::new();
         }
-        let children = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+        let children = fs::read_to_string(CHILDREN).unwrap_or_default();
         children.split_whitespace().filter_map(|pid| pid.parse().ok().map(Pid::from_raw)).collect()
+    }
+
+    const CHILDREN: &str = "/proc/thread-self/children";
+
+    /// Whether we have children and the system does not show which, as without `/proc`. So once: it stays so.
+    pub(in crate::run) fn are_hidden() -> bool {
+        static IS_SAID: AtomicBool = AtomicBool::new(false);
+        let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        waitid(Id::All, peek) != Err(Errno::ECHILD)
+            && !Path::new(CHILDREN).exists()
+            && !IS_SAID.swap(true, Ordering::Relaxed)
     }
 }
 
@@ -284,5 +318,9 @@ pub(super) mod orphans {
 
     pub(in crate::run) fn all() -> Vec<Pid> {
         Vec::new()
+    }
+
+    pub(in crate::run) fn are_hidden() -> bool {
+        false
     }
 }

@@ -109,7 +109,7 @@ impl Narrator {
     /// Something the command's author should know.
     pub(super) fn remark(&self, text: impl Display) {
         match self.args.json {
-            true => self.event(Object::new().text("event", "remark").text("remark", &text.to_string())),
+            true => self.event(Object::new().text("event", "remark").text("remark", &redact::text(&text.to_string()))),
             false => self.say(text),
         }
     }

@@ -112,7 +112,7 @@ impl<'a> Running<'a> {
             }
             signal if !is_ending(signal) => self.heard(self.group.pass_on(signal)),
             _ if self.interrupted.is_some() => {
-                let killed = self.group.kill();
+                let killed = self.group.hurry();
                 self.heard(killed)
             }
             signal => {

@@ -10,6 +10,7 @@ use nix::{
     unistd::{UnlinkatFlags, unlinkat},
 };
 use relent::{Verdict, duration::parse_duration};
+use rustix::fs::{FlockOperation, flock};
 use std::{
     fs::{self, File, Permissions},
     io::{self, Read, Seek, SeekFrom},
@@ -40,7 +41,11 @@ impl VerdictFile {
             Ok(handle)
         });
         match handle {
-            Ok(handle) => Ok(VerdictFile { path: folder.join(NAME), handle }),
+            Ok(handle) => {
+                // Cleaners of temporary folders leave alone what is locked (tmpfiles.d(5)), and a run may take weeks.
+                let _ = flock(&handle, FlockOperation::NonBlockingLockShared);
+                Ok(VerdictFile { path: folder.join(NAME), handle })
+            }
             Err(error) => {
                 // Where no file can be opened any more, only this removes the folder.
                 let _ = fs::remove_file(folder.join(NAME));
@@ -137,6 +142,16 @@ fn parse(word: &str) -> Option<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// By the rules of tmpfiles.d(5): what somebody has locked is in use.
+    #[test]
+    fn cleaners_see_that_it_is_in_use() {
+        let file = VerdictFile::create().unwrap();
+        let folder = File::open(file.path().unwrap().parent().unwrap()).unwrap();
+        assert!(flock(&folder, FlockOperation::NonBlockingLockExclusive).is_err());
+        drop(file);
+        assert!(flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok());
+    }
 
     /// In a temporary folder without the sticky bit.
     #[test]

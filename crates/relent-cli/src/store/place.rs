@@ -4,6 +4,7 @@
 //! somebody else could put another in its place: by a folder on the way there, or a link, that is theirs.
 
 use crate::{
+    access,
     links::{self, Step},
     redact, regular,
     talk::{Fault, plain},
@@ -106,7 +107,7 @@ fn own(path: &Path, mode: u32) -> Result<(), String> {
 fn way(path: &Path) -> Result<PathBuf, String> {
     let objects = |step: &Step<'_>| match step.is_last && !step.data.is_symlink() {
         true => None,
-        false => believed(step.data).err(),
+        false => believed(step.data, step.path).err(),
     };
     let real = links::walk(path, &objects).map_err(|error| plain(&error))?;
     Ok(real.unwrap_or_else(|| path.to_owned()))
@@ -116,9 +117,10 @@ fn way(path: &Path) -> Result<PathBuf, String> {
 ///
 /// In a sticky folder others can make something, and move nothing. A group that is the user's own may write, as it may to
 /// all that is theirs.
-fn believed(data: &Metadata) -> Result<(), &'static str> {
+fn believed(data: &Metadata, path: &Path) -> Result<(), &'static str> {
     let is_sticky = data.mode() & 0o1000 != 0;
-    let by_others = data.mode() & 0o002 != 0 || (data.mode() & 0o020 != 0 && data.gid() != getegid().as_raw());
+    let is_the_groups = || data.gid() == getegid().as_raw() && !access::path_has_list(path);
+    let by_others = data.mode() & 0o002 != 0 || (data.mode() & 0o020 != 0 && !is_the_groups());
     match data.uid() {
         owner if owner != 0 && owner != geteuid().as_raw() => {
             Err("on the way there something belongs to somebody else")

@@ -17,7 +17,7 @@ use crate::{
         open::{IfMissing, with},
         place,
     },
-    talk::{Fault, note, plain, write_out},
+    talk::{self, Fault, TalkArgs, note, plain, write_out},
     upstream_args::Described,
 };
 use args::{Hand, What};
@@ -108,8 +108,12 @@ pub(crate) fn sharing_of(
     described: Option<&Described>,
     flag: Option<&str>,
     deadline: Option<Instant>,
+    talk: TalkArgs,
 ) -> Result<Option<Sharing>, Fault> {
     let Some(described) = described else { return Ok(None) };
+    if let Some(left_out) = described.left_out.as_deref().filter(|_| flag.is_none()) {
+        talk::remark(talk, left_out);
+    }
     let Some(url) = flag.or(described.store.as_deref()) else { return Ok(None) };
     let name = &described.name;
     let key = Key::new(name).map_err(|error| Fault::new(format!("upstream {name:?}: {error}")))?;

@@ -186,6 +186,48 @@ fn without_its_store_a_run_goes_on_alone_and_says_so_once() {
     assert_eq!(outcome.stderr.matches("shop: its store is away, going on alone: ").count(), 1, "{outcome:?}");
 }
 
+/// Where a store is, decides what is made, opened and connected to: not by a file that nobody named.
+#[test]
+fn the_store_of_a_file_that_was_found_is_left_out() {
+    let file = "[policy]\nmax_attempts = 2\nbase = '1ms'\nupstream = 'bank'\n\
+                [upstream.bank]\nbudget = 'sre'\nstore = 'sqlite:state.db'\n";
+    let folder = Folder::new().file("relent.toml", file);
+    let said = "relent: the store of upstream \"bank\" in relent.toml is left out: --upstream bank or --policy relent.toml uses it\n";
+    for args in [&["run", "--", "false"][..], &["http", "[::1]:1"]] {
+        let outcome = folder.relent(args);
+        assert!(outcome.stderr.contains(said), "{args:?}: {}", outcome.stderr);
+        assert_eq!(folder.names(), ["relent.toml"], "{args:?}");
+    }
+    let quiet = folder.relent(&["run", "-q", "--", "false"]);
+    assert_eq!((quiet.stderr.as_str(), folder.names().len()), ("", 1));
+    for meant in [&["--policy", "relent.toml"][..], &["--upstream", "bank"]] {
+        let folder = Folder::new().file("relent.toml", file);
+        let outcome = folder.relent(&[&["run"], meant, &["--", "false"]].concat());
+        assert!(!outcome.stderr.contains("left out"), "{outcome:?}");
+        assert!(folder.names().contains(&"state.db".to_owned()), "{meant:?}: {outcome:?}");
+    }
+}
+
+/// A name may look like what it stands for.
+#[test]
+fn names_of_upstreams_are_told_without_passwords() {
+    let file = "[policy]\nmax_attempts = 1\nupstream = 'http://ann:s3cret@h/'\n\
+                [upstream.'http://ann:s3cret@h/']\nbudget = 'sre'\nhedge = { after = '50ms' }\n";
+    let folder = Folder::new().file("relent.toml", file);
+    for args in [
+        &["explain", "--policy", "relent.toml", "--no-plot"][..],
+        &["explain", "--policy", "relent.toml", "--json"],
+        &["run", "--policy", "relent.toml", "-v", "--", "false"],
+        &["run", "--policy", "relent.toml", "--json", "--", "false"],
+        &["connect", "--policy", "relent.toml", "--json", "[::1]:1"],
+        &["connect", "--policy", "relent.toml", "-v", "[::1]:1"],
+    ] {
+        let Outcome { stdout, stderr, .. } = folder.relent(args);
+        assert!(!format!("{stdout}{stderr}").contains("s3cret"), "{args:?}: {stdout}{stderr}");
+        assert!(format!("{stdout}{stderr}").contains("http://***@h/"), "{args:?}: {stdout}{stderr}");
+    }
+}
+
 #[test]
 fn a_store_of_flags_and_bad_ones() {
     let folder = Folder::new().file("relent.toml", "[upstream.a]\nbudget = 'sre'\n[upstream.b]\nstore = 7\n");

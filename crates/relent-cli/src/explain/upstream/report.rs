@@ -1,13 +1,16 @@
 //! An upstream explained to machines.
 
 use super::{OnUpstream, allowed, opened};
-use crate::json::{Object, array};
+use crate::{
+    json::{Object, array},
+    redact,
+};
 use relent::{UpstreamSettings, Warning};
 
 /// The member `upstream` of a policy's object. Times are in milliseconds.
 fn report(on: &OnUpstream) -> String {
     let mut object = Object::new();
-    object.text("name", &on.described.name).float("load", on.load).number("layers", on.layers.into());
+    object.text("name", &redact::text(&on.described.name)).float("load", on.load).number("layers", on.layers.into());
     for (key, value) in on.described.draft.to_string().lines().filter_map(|line| line.split_once(" = ")) {
         object.text(key, value.trim_matches('"'));
     }

@@ -1,13 +1,13 @@
 //! An upstream explained to people.
 
 use super::{OnUpstream, allowed, figure, opened, plot};
-use crate::{escape::escape, plot::terminal, talk::wrap};
+use crate::{escape::escape, plot::terminal, redact, talk::wrap};
 use relent::{BudgetSettings, HedgeSettings, LimitSettings, UpstreamSettings, config::Part, duration::Human};
 use std::{fmt::Write, time::Duration};
 
 /// The explanation of one upstream, after that of the policy.
 pub(in crate::explain) fn explain(on: &OnUpstream, width: usize, has_plot: bool) -> String {
-    let mut out = format!("\nOn {}:\n", escape(&on.described.name));
+    let mut out = format!("\nOn {}:\n", escape(&redact::text(&on.described.name)));
     out.push_str(&settings(on));
     let mut said = Vec::new();
     said.extend(on.settings.budget.map(|budget| budget_said(on, &budget)));

@@ -26,6 +26,7 @@ use relent::{Policy, Reason, duration::Human};
 use relent_store::{Kept, Key, Nonce};
 use std::{
     cell::{Cell, RefCell},
+    env,
     ffi::OsString,
     time::{Duration, Instant},
 };
@@ -142,7 +143,10 @@ impl Leased {
 
     /// What the command is told.
     pub(super) fn environment(&self) -> [(&'static str, OsString); 2] {
-        [("RELENT_FENCE", self.fence.to_string().into()), (watchman::MARK, self.mark.clone().into())]
+        [
+            ("RELENT_FENCE", self.fence.to_string().into()),
+            (watchman::MARK, watchman::beneath(env::var_os(watchman::MARK), &self.mark).into()),
+        ]
     }
 
     /// From when on the command has to be told to end, as far as is known now.

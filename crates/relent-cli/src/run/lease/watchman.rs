@@ -16,6 +16,7 @@ use nix::{
     unistd::{Pid, getpgid},
 };
 use std::{
+    ffi::OsString,
     fs::{self, File},
     io::{self, Read, Write},
     os::{
@@ -80,12 +81,14 @@ pub(super) struct Watchman {
 impl Watchman {
     /// Starts it; `signal` is what a command is told to end by, `mark` is in the environment of its processes. Others can list
     /// arguments, so it is not told the mark by them.
+    ///
+    /// Under another lease it is none of that one's command: it outlives whoever that one's watchman ends.
     pub(super) fn start(signal: Signal, mark: &str) -> io::Result<Watchman> {
         let link = Path::new("/proc/self/exe");
         // The link leads to this program even if its file was replaced.
         let program = if link.exists() { link.to_owned() } else { std::env::current_exe().unwrap_or_default() };
         let mut command = Command::new(program);
-        command.arg0("relent").args([WORD, signal.as_str()]).process_group(0);
+        command.arg0("relent").args([WORD, signal.as_str()]).process_group(0).env_remove(MARK);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
         let pipe = process.stdin.take().ok_or_else(|| io::Error::other("it has no input"))?;
         let line = Line(OwnedFd::from(pipe).into());
@@ -138,7 +141,7 @@ pub(crate) fn watch(signal: Option<&str>) -> ExitCode {
                     let line: Vec<u8> = unread.drain(..=end).collect();
                     let line = String::from_utf8_lossy(&line);
                     match line.trim().strip_prefix("mark ") {
-                        Some(mark) => hands.mark = Some(format!("{MARK}={mark}").into_bytes()),
+                        Some(mark) => hands.mark = Some(mark.to_owned()),
                         None => state.hear(line.trim(), Instant::now(), clock()),
                     }
                 }
@@ -179,7 +182,7 @@ trait Hands {
 
 struct Real {
     /// What the environment of the command's processes has, as soon as it was told.
-    mark: Option<Vec<u8>>,
+    mark: Option<String>,
 }
 
 impl Hands for Real {
@@ -191,6 +194,10 @@ impl Hands for Real {
                 // Who is stopped cannot end.
                 let _ = killpg(group, Signal::SIGCONT);
             }
+        }
+        // To look at all processes takes as long as others like: the group is told first.
+        if is_there && signal.is_none() {
+            return true;
         }
         for process in self.mark.as_deref().map(marked).unwrap_or_default() {
             is_there = true;
@@ -214,15 +221,34 @@ impl Hands for Real {
 /// whoever looks at all of them must not read that.
 const LARGEST_ENVIRONMENT: u64 = 6 << 20;
 
-/// The processes that have this in their environment, as far as the system shows it.
-fn marked(mark: &[u8]) -> Vec<Pid> {
+/// The mark of a command whose relent is marked already: the command is a part of what that one runs.
+pub(super) fn beneath(outer: Option<OsString>, mark: &str) -> String {
+    let is_one = |outer: &String| {
+        let is_mark = |c: char| c.is_ascii_hexdigit() || c == ':';
+        outer.len() <= LONGEST && !outer.is_empty() && outer.chars().all(is_mark)
+    };
+    match outer.and_then(|outer| outer.into_string().ok()).filter(is_one) {
+        Some(outer) => format!("{outer}:{mark}"),
+        None => mark.to_owned(),
+    }
+}
+
+/// What an outer mark has at most, which anybody may have set.
+const LONGEST: usize = 1000;
+
+/// The processes that have this mark in their environment, as far as the system shows it.
+fn marked(mark: &str) -> Vec<Pid> {
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
     let has = |pid: &i32| {
         // Empty for those that have ended, unreadable for those of others.
         let mut environment = Vec::new();
         let file = File::open(format!("/proc/{pid}/environ"));
         let read = file.and_then(|file| file.take(LARGEST_ENVIRONMENT).read_to_end(&mut environment));
-        read.is_ok() && environment.split(|byte| *byte == 0).any(|entry| entry == mark)
+        let is_it = |entry: &[u8]| {
+            let marks = entry.strip_prefix(MARK.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+            marks.is_some_and(|marks| marks.split(|byte| *byte == b':').any(|one| one == mark.as_bytes()))
+        };
+        read.is_ok() && environment.split(|byte| *byte == 0).any(is_it)
     };
     let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter(has).map(Pid::from_raw).collect()
@@ -438,6 +464,17 @@ mod tests {
     }
 
     #[test]
+    fn a_command_beneath_another_has_both_marks() {
+        let beneath = |outer: &str| beneath(Some(OsString::from(outer)), "abc");
+        assert_eq!(super::beneath(None, "abc"), "abc");
+        assert_eq!(beneath("0f"), "0f:abc");
+        assert_eq!(beneath("0f:1e"), "0f:1e:abc");
+        for nonsense in ["", "x y", "\u{e9}", &"0".repeat(2000)] {
+            assert_eq!(beneath(nonsense), "abc", "{nonsense:?}");
+        }
+    }
+
+    #[test]
     fn nonsense_is_not_heard() {
         let (mut state, mut noted, now) = (state(), Noted::default(), Instant::now());
         for line in ["", "group", "group 1", "group -1", "group x", "lease 1", "lease x y", "kill 1"] {
@@ -472,12 +509,12 @@ mod tests {
         // The system shows an environment a moment after a process has begun.
         let (began, mut found) = (Instant::now(), Vec::new());
         while found.is_empty() && began.elapsed() < Duration::from_secs(5) {
-            found = marked(format!("{MARK}={mark}").as_bytes());
+            found = marked(&mark);
         }
         let is_found = found == [Pid::from_raw(sleeper.id() as i32)];
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
         assert!(is_found || cfg!(not(target_os = "linux")), "{found:?}");
-        assert!(marked(format!("{MARK}={mark}").as_bytes()).is_empty());
+        assert!(marked(&mark).is_empty());
     }
 }

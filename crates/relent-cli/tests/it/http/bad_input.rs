@@ -139,6 +139,27 @@ fn files_that_are_made_as_they_are_read_are_sent() {
     }
 }
 
+/// What is empty at first is a file like others, which is read anew for each attempt.
+#[test]
+fn a_file_that_is_filled_meanwhile_is_sent() {
+    for (flag, name) in [("-d", "@file"), ("-F", "a=@file")] {
+        let folder = Folder::new().file("file", "");
+        let path = folder.path().join("file");
+        let server = Server::with(move |k, _| match k {
+            0 => {
+                std::fs::write(&path, "filled").unwrap();
+                Reply::status(503)
+            }
+            _ => Reply::ok(""),
+        });
+        let outcome = http_in(&folder, &["-q", "--retry-unsafe", flag, name, &server.url("/")]);
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let bodies: Vec<_> = server.requests().iter().map(|request| request.body.clone()).collect();
+        let has = |nth: usize| String::from_utf8_lossy(&bodies[nth]).contains("filled");
+        assert_eq!((has(0), has(1)), (false, true), "{flag}");
+    }
+}
+
 /// Where a process may have few files, that is an error like others.
 #[test]
 fn too_few_files_are_an_error() {

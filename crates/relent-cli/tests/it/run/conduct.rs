@@ -187,6 +187,23 @@ fn a_second_signal_kills_at_once() {
     assert!(!is_running(&place.0.read("pid")));
 }
 
+/// What has left the group, too.
+#[test]
+fn a_second_signal_kills_what_has_left_at_once() {
+    let place = Place::new();
+    let script = "trap 'touch told' TERM; setsid sh -c 'trap \"\" TERM; echo $$ > pid.new; mv pid.new pid; \
+                  while :; do sleep 0.05; done' & while :; do sleep 0.05; done";
+    let child = place.start(&["-q", "--grace", "30s"], script);
+    until("it runs", || place.has("pid"));
+    send(child.id(), Signal::SIGTERM);
+    until("it was told", || place.has("told"));
+    let second = Instant::now();
+    send(child.id(), Signal::SIGTERM);
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(143));
+    assert!(second.elapsed() < Duration::from_secs(10), "{:?}", second.elapsed());
+    assert!(!is_running(&place.0.read("pid")));
+}
+
 #[test]
 fn waiting_for_somebody_is_said() {
     let script = "trap '' TERM; sleep 5";

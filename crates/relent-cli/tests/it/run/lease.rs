@@ -35,6 +35,11 @@ fn signal(name: &str, pid: &str) {
     assert!(Command::new("kill").args([&format!("-{name}"), pid.trim()]).status().unwrap().success());
 }
 
+/// It may have ended.
+fn signal_if_there(name: &str, pid: u32) {
+    let _ = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).stderr(Stdio::null()).status();
+}
+
 /// The numbers that runs have written down, one a line.
 fn fences(place: &Place) -> Vec<u64> {
     place.0.read("fences").lines().map(|line| line.parse().unwrap()).collect()
@@ -83,6 +88,30 @@ fn a_relent_that_is_killed_takes_its_command_along_and_the_next_gets_the_lease()
     let fences = fences(&place);
     assert!(fences.len() == 2 && fences[0] < fences[1], "{fences:?}");
     assert!(killed.elapsed() < Duration::from_secs(10));
+}
+
+/// The watchman of a lease inside of another is none of what that one's ends, and the command is known to both.
+#[test]
+fn under_two_leases_the_command_ends_whichever_relent_is_killed() {
+    for which in ["outer", "inner"] {
+        let place = Place::new();
+        let stubborn =
+            "trap '' TERM; echo $PPID > inner; echo $$ > pid.new; mv pid.new pid; while :; do sleep 0.01; done";
+        let inner = ["relent", "run", "-q", "--store", "sqlite:state.db", "--lease", "b", "--lease-ttl", "20s"];
+        let outer =
+            ["run", "-q", "--store", "sqlite:state.db", "--lease", "a", "--lease-ttl", "2s", "--max-attempts", "1"];
+        let args = [&outer[..], &["--"], &inner, &["--grace", "10s", "--", "sh", "-c", stubborn]].concat();
+        let mut relent = place.command(&args).spawn().unwrap();
+        until("the command runs", || place.has("pid"));
+        let pid = place.0.read("pid");
+        let killed = if which == "outer" { relent.id().to_string() } else { place.0.read("inner") };
+        let began = Instant::now();
+        signal("KILL", &killed);
+        until("its command is ended", || !is_running(&pid));
+        assert!(began.elapsed() < Duration::from_secs(15), "{which}: {:?}", began.elapsed());
+        signal_if_there("TERM", relent.id());
+        relent.wait().unwrap();
+    }
 }
 
 /// Its command is ended by the second process before another can have the lease, though it heeds no TERM.

@@ -268,18 +268,33 @@ fn the_environment_names_another_file_or_none() {
 
 #[test]
 fn a_file_alone_makes_no_storm() {
-    for storm in ["curve = 'immediate'", "curve = 'constant'\nbase = '1us'"] {
-        let place = Place::new().file("relent.toml", &format!("[policy]\n{storm}\nmax_attempts = 'unlimited'\n"));
+    let storms = ["curve = 'immediate'", "curve = 'constant'\nbase = '1us'"];
+    // Some ends are as good as none.
+    let ends = [
+        "max_attempts = 'unlimited'",
+        "max_attempts = 4000000000",
+        "max_attempts = 'unlimited'\nmax_elapsed = '200000d'",
+    ];
+    for (storm, end) in storms.iter().flat_map(|storm| ends.map(|end| (storm, end))) {
+        let place = Place::new().file("relent.toml", &format!("[policy]\n{storm}\n{end}\n"));
         for flags in [&["run", "--", "true"][..], &["run", "--policy", "relent.toml", "--", "true"]] {
             place.relent(flags).is(
                 125,
                 "",
-                "error: relent.toml asks for unlimited attempts without delay\n\
-                 hint: --max-attempts unlimited beside it says that it is meant\n",
+                "error: relent.toml asks for attempts without end or delay\n\
+                 hint: --max-attempts N or unlimited beside it says that it is meant\n",
             );
         }
         let meant = place.relent(&["run", "-q", "--max-attempts", "unlimited", "--", "true"]);
         meant.is(0, "", "");
+    }
+    for end in [
+        "max_attempts = 1000",
+        "max_attempts = 'unlimited'\nmax_elapsed = '1m'",
+        "max_attempts = 'unlimited'\ntimeout = '1m'",
+    ] {
+        let place = Place::new().file("relent.toml", &format!("[policy]\ncurve = 'immediate'\n{end}\n"));
+        place.relent(&["run", "-q", "--", "true"]).is(0, "", "");
     }
 }
 
