@@ -11,9 +11,10 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
 use redis::{Script, aio::MultiplexedConnection};
+use relent::{Budget, Outcome, Timestamp, Upstream, Verdict};
 use relent_store::{
-    Acquired, Begin, Claim, Engine, Fingerprint, Holding, Key, Lease, Nonce, OnUnknown, Owner, Scope, Started, Store,
-    Stored, in_postgres::Postgres, in_redis::Redis, in_sqlite::Sqlite, layer::IdempotencyLayer,
+    Acquired, Begin, Claim, Engine, Fingerprint, Holding, Key, Lease, Memory, Nonce, OnUnknown, Owner, Scope, Sharing,
+    Started, Store, Stored, in_postgres::Postgres, in_redis::Redis, in_sqlite::Sqlite, layer::IdempotencyLayer,
 };
 use rusqlite::Connection;
 use servers::{PostgresServer, RedisServer};
@@ -355,11 +356,41 @@ async fn layer() {
     println!("| a replay from SQLite | {:.0} | 100000 |", median(replays));
 }
 
+/// What a decision of a shared budget costs beside one that is not shared, in nanoseconds: a call that begins, and a retry.
+async fn shared() {
+    let store = Store::new(Memory::new());
+    let together = store.share(&Key::new("bench").unwrap(), Upstream::new("bench"), Sharing::default()).await.unwrap();
+    let (together, alone) = (together.its_budget().unwrap(), Budget::ratio(0.1));
+    let [mut of_alone, mut of_shared] = [(); 2].map(|()| [vec![], vec![]]);
+    for _ in 0..ROUNDS {
+        for (budget, [calls, retries]) in [(&alone, &mut of_alone), (together, &mut of_shared)] {
+            calls.push(nanos(|| _ = black_box(budget.start(black_box(Timestamp::ZERO), 0))));
+            let failed = Outcome::Failure(Verdict::Transient);
+            retries.push(nanos(|| _ = black_box(budget.withdraw(black_box(Timestamp::ZERO), failed, 0))));
+        }
+    }
+    println!("\n| a decision | alone, ns | shared, ns | target |\n|---|---:|---:|---:|");
+    for (work, (alone, shared)) in
+        ["a call begins", "a retry, granted or not"].into_iter().zip(of_alone.into_iter().zip(of_shared))
+    {
+        println!("| {work} | {:.1} | {:.1} | 10 |", median(alone), median(shared));
+    }
+}
+
+/// How long one of many takes.
+fn nanos(work: impl Fn()) -> f64 {
+    let (begin, number) = (Instant::now(), 10_000_000);
+    for _ in 0..number {
+        work();
+    }
+    begin.elapsed().as_nanos() as f64 / f64::from(number)
+}
+
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         println!("| work | by hand, 1/s | relent-store, 1/s | ratio | target |\n|---|---:|---:|---:|---:|");
-        for (name, wanted) in [("sqlite", 0), ("redis", 1), ("postgres", 2), ("layer", 3)] {
+        for (name, wanted) in [("sqlite", 0), ("redis", 1), ("postgres", 2), ("layer", 3), ("shared", 4)] {
             let chosen: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
             if !chosen.is_empty() && !chosen.iter().any(|one| one == name) {
                 continue;
@@ -368,7 +399,8 @@ fn main() {
                 0 => sqlite().await,
                 1 => in_redis().await,
                 2 => in_postgres().await,
-                _ => layer().await,
+                3 => layer().await,
+                _ => shared().await,
             }
         }
     });

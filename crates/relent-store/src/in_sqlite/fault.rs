@@ -1,7 +1,7 @@
 //! What SQLite's errors mean.
 
 use crate::{Error, ErrorKind};
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 /// An error of ours out of one of SQLite's. Its text names no value.
 pub(super) fn of(err: rusqlite::Error) -> Error {
@@ -14,6 +14,12 @@ pub(super) fn of(err: rusqlite::Error) -> Error {
             _ => Error::new(ErrorKind::Corrupt, "SQLite was used in a way it does not allow"),
         };
     };
+    if err.sqlite_error().is_some_and(|err| err.extended_code == ffi::SQLITE_IOERR_SHORT_READ) {
+        // The index that others made says of a log that it has more than it has.
+        return Error::new(ErrorKind::Unavailable, "the log beside the store's file is not the one that others use")
+            .hint("was it deleted? end who else uses the store, without force: the last to close it saves what was accepted")
+            .maybe_happened();
+    }
     match code {
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => {
             Error::new(ErrorKind::Contended, "another process has locked the store")

@@ -35,6 +35,39 @@ async fn many_tasks_share_commits() {
     assert_eq!(store.list(crate::Kind::Values, 10_000).await.unwrap().len(), 640);
 }
 
+/// What gathers while somebody else writes is carried by a few commits, and not by one each.
+#[tokio::test]
+async fn what_gathers_while_somebody_writes_is_committed_together() {
+    const FRAME: u64 = 4096 + 24;
+    let folder = folder();
+    let path = folder.path().join("state.db");
+    let store = Sqlite::open(&path).unwrap();
+    let log = || fs::metadata(folder.path().join("state.db-wal")).unwrap().len();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let before = log();
+    let tasks: Vec<_> = (0..200)
+        .map(|nth| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                let key = Key::new(format!("{nth}")).unwrap();
+                let answer = store.replace(&key, Version::ABSENT, Some(b"x"), Nonce::random()).await.unwrap();
+                assert!(matches!(answer, crate::Replaced::Replaced(_)), "{answer:?}");
+            })
+        })
+        .collect();
+    for _ in 0..5 {
+        tokio::task::yield_now().await;
+    }
+    other.execute_batch("ROLLBACK").unwrap();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(store.list(crate::Kind::Values, 1000).await.unwrap().len(), 200);
+    let frames = (log() - before).div_ceil(FRAME);
+    assert!(frames < 40, "200 operations in {frames} pages");
+}
+
 #[tokio::test]
 async fn who_goes_away_before_it_began_has_not_asked() {
     let folder = folder();

@@ -1,20 +1,24 @@
 //! What one process counts between two merges, and what it may spend until the next.
 
 use relent::{Allowance, Outcome, Timestamp, Withdrawal};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 /// One retry, in the parts in which shares of it are counted.
 const RETRY: i64 = 1 << 20;
 
-/// A budget that many processes share. A decision reads and writes a few words of this process; nothing waits.
+/// A budget that many processes share. A decision reads and writes a few words of this process; nothing waits. What a call earns is
+/// not added up by the call, which only counts itself: who spends reckons it.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    /// What this process may still spend, in parts of a retry.
-    left: AtomicI64,
+    /// What this process could still spend if its calls had earned nothing, in parts of a retry.
+    base: AtomicI64,
     /// What a call of its own earns, in parts of a retry.
-    earns: AtomicI64,
-    is_free: AtomicBool,
+    earns: i64,
+    is_free: bool,
+    /// Never taken out.
     calls: AtomicU64,
+    /// How many of the calls were taken out.
+    told: AtomicU64,
     retries: AtomicU64,
     successes: AtomicU64,
     failures: AtomicU64,
@@ -49,20 +53,31 @@ fn parts(retries: f64) -> i64 {
 impl Ledger {
     /// `ratio` of its calls may be retried; `None` is a budget without a limit, which only counts.
     pub(super) fn new(ratio: Option<f64>) -> Ledger {
-        let ledger = Ledger::default();
-        ledger.earns.store(parts(ratio.unwrap_or(0.0)), Relaxed);
-        ledger.is_free.store(ratio.is_none(), Relaxed);
-        ledger
+        Ledger { earns: parts(ratio.unwrap_or(0.0)), is_free: ratio.is_none(), ..Ledger::default() }
+    }
+
+    /// What all calls earned.
+    fn earned(&self) -> i64 {
+        self.calls.load(Relaxed).cast_signed().wrapping_mul(self.earns)
+    }
+
+    /// Changes what is left; what was left before where that is nothing to change.
+    fn change(&self, change: impl Fn(i64) -> Option<i64>) -> Result<i64, i64> {
+        let earned = self.earned();
+        let left = |base: i64| base.wrapping_add(earned);
+        let changed = self.base.fetch_update(Relaxed, Relaxed, |base| Some(change(left(base))?.wrapping_sub(earned)));
+        changed.map(left).map_err(left)
     }
 
     /// Takes what was counted out.
     pub(super) fn take(&self) -> Counted {
         let take = |word: &AtomicU64| word.swap(0, Relaxed);
+        let calls = self.calls.load(Relaxed);
         // Successes before the run: a success in between shortens the run, and is told the next time.
         Counted {
             successes: take(&self.successes),
             run: take(&self.run),
-            calls: take(&self.calls),
+            calls: calls.saturating_sub(self.told.fetch_max(calls, Relaxed)),
             retries: take(&self.retries),
             failures: take(&self.failures),
         }
@@ -70,12 +85,12 @@ impl Ledger {
 
     /// What may be spent until the next merge: this process's share of what all have left.
     pub(super) fn set(&self, share: f64) {
-        self.left.store(parts(share), Relaxed);
+        let _ = self.change(|_| Some(parts(share)));
     }
 
     /// What may be spent while nobody can be asked, up to `most`.
     pub(super) fn add(&self, share: f64, most: f64) {
-        let _ = self.left.fetch_update(Relaxed, Relaxed, |left| {
+        let _ = self.change(|left| {
             let sum = left.saturating_add(parts(share)).min(parts(most));
             (sum > left).then_some(sum)
         });
@@ -83,7 +98,7 @@ impl Ledger {
 
     /// What may be spent, in retries.
     pub(super) fn left(&self) -> f64 {
-        self.left.load(Relaxed) as f64 / RETRY as f64
+        self.base.load(Relaxed).wrapping_add(self.earned()) as f64 / RETRY as f64
     }
 }
 
@@ -94,7 +109,6 @@ impl Allowance for Ledger {
 
     fn start(&self, _: Timestamp, _: u64) -> bool {
         self.calls.fetch_add(1, Relaxed);
-        self.left.fetch_add(self.earns.load(Relaxed), Relaxed);
         true
     }
 
@@ -102,13 +116,13 @@ impl Allowance for Ledger {
     /// have together.
     fn withdraw(&self, _: Timestamp, _: Outcome, draw: u64) -> Option<Withdrawal> {
         // Who draws and loses has spent it, too: else it would draw at each call, and win in the end.
-        let spend = self.left.fetch_update(Relaxed, Relaxed, |left| match left {
+        let spend = self.change(|left| match left {
             RETRY.. => Some(left - RETRY),
             1.. => Some(0),
             _ => None,
         });
         let spend = spend.is_ok_and(|left| left >= RETRY || (draw >> 44) < left as u64);
-        if self.is_free.load(Relaxed) || spend {
+        if self.is_free || spend {
             self.retries.fetch_add(1, Relaxed);
             return Some(Withdrawal::new(1, 0));
         }
@@ -117,7 +131,10 @@ impl Allowance for Ledger {
 
     fn outcome(&self, _: Timestamp, outcome: Outcome, _: Option<Withdrawal>) {
         if outcome.is_answered() {
-            self.run.store(0, Relaxed);
+            // To write what is there already would take the word from who reads it.
+            if self.run.load(Relaxed) != 0 {
+                self.run.store(0, Relaxed);
+            }
             self.successes.fetch_add(1, Relaxed);
         } else if outcome.is_load() {
             self.failures.fetch_add(1, Relaxed);
@@ -126,13 +143,13 @@ impl Allowance for Ledger {
     }
 
     fn refund(&self, _: Timestamp, _: Withdrawal) {
-        self.left.fetch_add(RETRY, Relaxed);
+        self.base.fetch_add(RETRY, Relaxed);
         // Counted already, perhaps told already: the next interval counts one less.
         let _ = self.retries.fetch_update(Relaxed, Relaxed, |retries| retries.checked_sub(1));
     }
 
     fn balance(&self, _: Timestamp) -> f64 {
-        if self.is_free.load(Relaxed) { f64::INFINITY } else { self.left().max(0.0) }
+        if self.is_free { f64::INFINITY } else { self.left().max(0.0) }
     }
 }
 
@@ -153,6 +170,30 @@ mod tests {
         assert_eq!((0..80).filter(|_| ledger.withdraw(NOW, FAILED, 0).is_some()).count(), 10);
         assert_eq!(ledger.take(), Counted { calls: 80, retries: 10, ..Counted::default() });
         assert_eq!(ledger.take(), Counted::default());
+    }
+
+    /// What a call earns is neither lost nor earned twice, whatever is set meanwhile.
+    #[test]
+    fn calls_earn_on_top_of_what_was_set_and_only_what_came_after() {
+        let ledger = Ledger::new(Some(0.25));
+        let calls = |number| (0..number).for_each(|_| assert!(ledger.start(NOW, 0)));
+        calls(1000);
+        ledger.set(3.0);
+        assert_eq!(ledger.left(), 3.0);
+        calls(8);
+        assert_eq!(ledger.left(), 5.0);
+        assert_eq!((0..10).filter(|_| ledger.withdraw(NOW, FAILED, 0).is_some()).count(), 5);
+        // More was spent by all than there was: that is paid for first.
+        ledger.set(-2.0);
+        assert_eq!(ledger.balance(NOW), 0.0);
+        calls(8);
+        assert_eq!((ledger.left(), ledger.withdraw(NOW, FAILED, 0)), (0.0, None));
+        calls(4);
+        assert!(ledger.withdraw(NOW, FAILED, 0).is_some());
+        ledger.add(0.5, 1.0);
+        ledger.add(5.0, 1.0);
+        assert_eq!(ledger.left(), 1.0);
+        assert_eq!((ledger.take().calls, ledger.take().calls), (1020, 0));
     }
 
     #[test]

@@ -398,6 +398,12 @@ async fn a_log_that_is_deleted_alone_loses_nothing() {
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
         assert!(error.to_string().contains(&format!("state.db{end}, a part of the store, was deleted")), "{error}");
         assert!(error.hint_text().unwrap().starts_with("end who else uses the store"), "{error:?}");
+        // Who comes meanwhile is told, too, where there is another log.
+        if end == "-wal" {
+            let error = relent_store::in_sqlite::Sqlite::open(&path).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+            assert!(error.hint_text().unwrap().starts_with("was it deleted?"), "{error:?}");
+        }
         // It hears of it, too, lets go, and is alone then.
         let _ = put(&second, "e").await.unwrap();
         let _ = put(&store, "f").await.unwrap();
