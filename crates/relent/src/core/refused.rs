@@ -1,7 +1,11 @@
 //! A refusal: an attempt that was not let through, why, and when to ask again.
 
-use super::{time::Timestamp, verdict::Reason};
-use core::fmt;
+use super::{
+    rng::{mix, scale},
+    time::{Timestamp, nanos},
+    verdict::Reason,
+};
+use core::{fmt, time::Duration};
 
 /// An attempt was not let through: it must not be made.
 ///
@@ -24,6 +28,34 @@ pub struct Refused {
     pub reason: Reason,
     /// When it would be worth asking again; [`Timestamp::MAX`] if nobody can tell, as when a breaker is held open.
     pub again: Timestamp,
+}
+
+/// Nobody waits for less.
+const LEAST_WAIT: Duration = Duration::from_millis(1);
+
+/// A wait is spread over a tenth of itself, as pushbacks are.
+const SPREAD: u64 = 10;
+
+impl Refused {
+    /// How long who was refused at `now` waits before they ask again, if they do: until it is worth asking, and a spread of up
+    /// to a tenth more, by this draw; at least a millisecond. [`UpstreamCall::wait_while_open`](crate::UpstreamCall::wait_while_open)
+    /// waits so.
+    ///
+    /// ```
+    /// use relent::{Breaker, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let (bank, now) = (Breaker::consecutive(1).open_for(Duration::from_secs(30)), Timestamp::ZERO);
+    /// bank.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
+    /// let wait = bank.permit(now, 0).unwrap_err().wait(now, 42);
+    /// assert!(wait >= Duration::from_secs(30) && wait <= Duration::from_secs(33));
+    /// ```
+    #[must_use]
+    pub fn wait(&self, now: Timestamp, draw: u64) -> Duration {
+        let until = nanos(self.again.since(now));
+        let spread = scale(mix(draw), until / SPREAD);
+        Duration::from_nanos(until.saturating_add(spread)).max(LEAST_WAIT)
+    }
 }
 
 impl fmt::Display for Refused {

@@ -11,8 +11,8 @@ use super::{
     clients::{Clients, Failure, Single},
     door::Door,
     held::{All, Fate, Flight, Hold, TOGETHER, near},
-    players::{Players, can_be_played, common_way, foresees, upstream_of_one},
-    predict::MOST_INSIDE,
+    players::{can_be_played, common_way, foresees},
+    predict::{MOST_INSIDE, run_played},
     sharers::{Host, Sharers, can_share},
     starts::Starts,
     work::{Line, Work},
@@ -25,7 +25,7 @@ use crate::{
         task::Task,
     },
     outcome::run::Run,
-    scenario::Arrivals,
+    scenario::{Arrivals, Protection},
     time::nanos,
     world::{
         meter::{Judge, Meter},
@@ -81,9 +81,7 @@ pub(super) enum Kept {
 pub(super) fn run_as<Q: Queue>(task: &Task<'_>, queue: Q, (cast, starts): (Cast<'_>, Starts), kept: Kept) -> Run {
     let clients = starts.len() as u32;
     if kept == Kept::Players {
-        let upstreams: Vec<Vec<Upstream>> = cast.roles().iter().map(|role| vec![upstream_of_one(role)]).collect();
-        let held = Players::new(&cast, &upstreams, clients);
-        return run_with(task, queue, cast, starts, held);
+        return run_played(task, queue, (cast, starts));
     }
     let upstreams: Vec<Vec<Upstream>> = cast.roles().iter().map(upstreams_of).collect();
     let hosts = if kept == Kept::Sharers { Host::all(&cast, &upstreams) } else { Vec::new() };
@@ -106,8 +104,19 @@ fn run_with<'u, Q: Queue>(task: &Task<'_>, queue: Q, cast: Cast<'_>, starts: Sta
 
 /// The upstreams of a population; one without any machine where it has none.
 fn upstreams_of(role: &Role<'_>) -> Vec<Upstream> {
-    let processes = role.processes.min(role.clients).max(1);
+    let mut processes = role.processes.min(role.clients).max(1);
+    if processes == role.clients && remembers_nothing(role.protection) {
+        processes = 1;
+    }
     (0..processes).map(|_| role.protection.upstream().unwrap_or_else(|| Upstream::new("none"))).collect()
+}
+
+/// Whether upstreams of this kind are the same before and after a call, so that one is as good as many.
+const fn remembers_nothing(protection: &Protection) -> bool {
+    let Protection { budget: None, breaker: None, limit: None, hedge: Some(hedge), .. } = protection else {
+        return false;
+    };
+    hedge.quantile.is_none()
 }
 
 /// `PLAIN` is a world in which much of what could happen does not, as in [`predict`](super::predict).

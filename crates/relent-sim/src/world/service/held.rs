@@ -16,11 +16,21 @@ pub(super) enum Fate {
 }
 
 impl Fate {
+    #[inline(always)]
     pub(super) const fn outcome(self) -> Outcome {
         match self {
             Fate::Success => Outcome::Success,
             Fate::Failure(verdict) => Outcome::Failure(verdict),
             Fate::TimedOut(_) => Outcome::TimedOut,
+        }
+    }
+
+    /// What the policy is told of a failure.
+    #[inline(always)]
+    pub(super) const fn verdict(self) -> Verdict {
+        match self {
+            Fate::Success => Verdict::Transient,
+            Fate::Failure(verdict) | Fate::TimedOut(verdict) => verdict,
         }
     }
 }

@@ -1,290 +1,415 @@
 //! Clients who each have an upstream of their own, of which there may be millions, all set up alike: one upstream plays each
 //! of them in its turn, and of a client and its machines only the few words are kept by which they differ.
+//!
+//! Nobody but the client itself changes what it has, so all that follows from a failure is done when the failure is known:
+//! the policy decides, the retry is paid for, and the wait for an open breaker or a rate is added to the delay.
 
 use super::{
     cast::{Cast, Role},
+    chances::Chances,
     door::Door,
-    held::{Flight, Hedging, Hold},
 };
 use crate::engine::task::Task;
 use relent::{
-    Breaker, BreakerPass, Budget, BudgetSettings, HedgedCall, Outcome, Timestamp, Upstream, UpstreamAnswer,
-    UpstreamCall, UpstreamSaved, Withdrawal,
+    Breaker, BreakerPass, BreakerState, Budget, BudgetSettings, Limit, LimitSettings, Outcome, Timestamp, Upstream,
+    UpstreamAnswer, UpstreamSaved, Withdrawal,
 };
-use std::{ops::Range, time::Duration};
+use std::{marker::PhantomData, ops::Range, time::Duration};
 
-/// One client for each population, who plays all of its clients: for clients who each have an upstream of their own without
-/// limits and hedges, and nothing under way between the things that happen.
-pub(super) struct Players<'u> {
-    /// Who plays the client at hand, and those of the other populations.
-    player: Player<'u>,
-    others: Vec<Player<'u>>,
-    place: usize,
-    /// Which population each client is of; nothing where there is one.
-    of: Vec<u8>,
-    at: u32,
-    /// How many words a client has.
-    stride: usize,
-    words: Vec<u64>,
+/// What the clients' upstreams say. One client is at hand: [`take`](Upstreams::take) and [`put_back`](Upstreams::put_back) go
+/// together, and all else is about that client. A client whose call is over need not be put back.
+pub(super) trait Upstreams {
+    /// Whether there are none, and nobody is asked.
+    const ARE_NONE: bool;
+
+    /// Brings near what is kept of this client.
+    fn bring_near(&self, client: u32) -> u64;
+    /// Something happens to this client, of this population, after so many failures.
+    fn take(&mut self, client: u32, place: usize, failures: u32);
+    fn put_back(&mut self);
+
+    /// Whether an attempt may start now; the draw, and how long the client would wait.
+    fn ask(&mut self, now: u64, draw: impl Fn(u64) -> u64, within: impl Fn(u64) -> Duration) -> UpstreamAnswer;
+    /// How the attempt that was sent at `sent` has failed.
+    fn failed(&mut self, sent: u64, now: u64, failure: Outcome, draw: impl Fn() -> u64);
+    /// Whether it may make another attempt.
+    fn pay(&mut self, now: u64, failure: Outcome, draw: impl Fn() -> u64) -> bool;
+    /// When the client that would ask at `time` need not ask before, as far as that is known; and how many questions that
+    /// spares.
+    fn next(&mut self, time: u64, draw: impl Fn(u64) -> u64, within: impl Fn(u64) -> Duration) -> (u64, u64);
 }
 
-#[derive(Clone)]
+/// Clients without upstreams.
+pub(super) struct Without;
+
+impl Upstreams for Without {
+    const ARE_NONE: bool = true;
+
+    fn bring_near(&self, _: u32) -> u64 {
+        0
+    }
+    fn take(&mut self, _: u32, _: usize, _: u32) {}
+    fn put_back(&mut self) {}
+    fn ask(&mut self, _: u64, _: impl Fn(u64) -> u64, _: impl Fn(u64) -> Duration) -> UpstreamAnswer {
+        UpstreamAnswer::Go
+    }
+    fn failed(&mut self, _: u64, _: u64, _: Outcome, _: impl Fn() -> u64) {}
+    fn pay(&mut self, _: u64, _: Outcome, _: impl Fn() -> u64) -> bool {
+        true
+    }
+    fn next(&mut self, time: u64, _: impl Fn(u64) -> u64, _: impl Fn(u64) -> Duration) -> (u64, u64) {
+        (time, 0)
+    }
+}
+
+/// One client for each population, who plays all of its clients: for clients who each have an upstream of their own without
+/// hedges, and without limits but rates, and nothing under way between the things that happen.
+///
+/// `M` says which machines there are, as far as the compiler is told.
+pub(super) struct Players<'u, M = Any> {
+    /// Who plays the client at hand, and those of all populations.
+    player: Player<'u>,
+    players: Vec<Player<'u>>,
+    /// The population of the client at hand.
+    place: usize,
+    at: u32,
+    /// How many words a client has, and where those of the first are: so that few lines of the cache have to be fetched.
+    stride: usize,
+    first: usize,
+    words: Vec<u64>,
+    machines: PhantomData<M>,
+}
+
+/// Which machines the clients may have: what the others would do is left out where there is one population without them.
+pub(super) trait Machines {
+    const BUDGET: bool = false;
+    const BREAKER: bool = false;
+    const RATE: bool = false;
+    /// Whether there may be several populations.
+    const MIXED: bool = false;
+}
+
+/// Any machines.
+pub(super) struct Any;
+impl Machines for Any {
+    const BUDGET: bool = true;
+    const BREAKER: bool = true;
+    const RATE: bool = true;
+    const MIXED: bool = true;
+}
+
+/// A budget alone.
+pub(super) struct Budgets;
+impl Machines for Budgets {
+    const BUDGET: bool = true;
+}
+
+/// A breaker alone.
+pub(super) struct Breakers;
+impl Machines for Breakers {
+    const BREAKER: bool = true;
+}
+
+/// A budget and a breaker.
+pub(super) struct Both;
+impl Machines for Both {
+    const BUDGET: bool = true;
+    const BREAKER: bool = true;
+}
+
+/// A rate alone.
+pub(super) struct Rates;
+impl Machines for Rates {
+    const RATE: bool = true;
+}
+
+#[derive(Clone, Copy)]
 struct Player<'u> {
     upstream: &'u Upstream,
     budget: Option<&'u Budget>,
     breaker: Option<&'u Breaker>,
+    rate: Option<&'u Limit>,
+    chances: Chances,
     waits_while_open: bool,
     /// Whether the budget may refuse a first attempt.
     refuses_first: bool,
-    failures: u32,
-    over: bool,
+    /// Whether the budget is told of what was paid once more, so that it must be kept.
+    keeps_paid: bool,
+    /// Whether the budget listens to outcomes.
+    hears: bool,
+    /// How many words come before those of the upstream.
+    own: usize,
     saved: UpstreamSaved,
-    flight: Flight,
     leave: Leave,
 }
 
 /// By what leave the attempt under way was begun.
 #[derive(Clone, Copy)]
 enum Leave {
-    None,
     /// Nothing hindered it.
     Free,
     /// The pass of a breaker.
     Pass(BreakerPass),
 }
 
-/// What was paid, and what is known of the call; the words of the upstream come after.
-const OWN: usize = 2;
-const IS_PAID: u64 = 1;
-const HAS_STARTED: u64 = 1 << 1;
-const IS_OVER: u64 = 1 << 2;
-const FAILURES_AT: u32 = 3;
-const MOST_FAILURES: u64 = (1 << 29) - 1;
-const COST_AT: u32 = 32;
-
-impl<'u> Players<'u> {
+impl<'u> Players<'u, Any> {
     /// `upstreams` has one for each population.
-    pub(super) fn new(cast: &Cast<'_>, upstreams: &'u [Vec<Upstream>], clients: u32) -> Players<'u> {
-        let upstreams: Vec<&Upstream> = upstreams.iter().filter_map(|own| own.first()).collect();
-        let stride = OWN + upstreams.iter().map(|upstream| upstream.words()).max().unwrap_or(0);
-        let fresh = |upstream: &&Upstream| {
+    pub(super) fn new(cast: &Cast<'_>, upstreams: &'u [Upstream], clients: u32) -> Players<'u> {
+        let players: Vec<Player<'u>> =
+            cast.roles().iter().zip(upstreams).map(|(role, upstream)| Player::new(role, upstream)).collect();
+        let most = players.iter().map(|player| player.own + player.upstream.words()).max().unwrap_or(0).max(1);
+        let stride = if most <= LINE { most.next_power_of_two() } else { most.next_multiple_of(LINE) };
+        let fresh = |player: &Player<'_>| {
             let mut words = vec![0; stride];
-            upstream.save(&mut words[OWN..]);
+            player.upstream.save(&mut words[player.own..]);
             words
         };
-        let fresh: Vec<Vec<u64>> = upstreams.iter().map(fresh).collect();
-        let mut words = Vec::with_capacity(stride * clients as usize);
+        let fresh: Vec<Vec<u64>> = players.iter().map(fresh).collect();
+        let mut words: Vec<u64> = Vec::with_capacity(LINE + stride * clients as usize);
+        let first = words.as_ptr().align_offset(LINE * size_of::<u64>()).min(LINE);
+        words.resize(first, 0);
         (0..clients).for_each(|client| words.extend_from_slice(&fresh[cast.place(client)]));
-        let roles = cast.roles().iter().zip(&upstreams);
-        let others: Vec<Player<'u>> =
-            roles.map(|(role, upstream)| Player::new(upstream, role.protection.wait_while_open)).collect();
-        let of = if cast.only().is_some() { Vec::new() } else { (0..clients).map(|c| cast.place(c) as u8).collect() };
-        Players { player: others[0].clone(), others, place: 0, of, at: 0, stride, words }
+        Players { player: players[0], players, place: 0, at: 0, stride, first, words, machines: PhantomData }
     }
 
+    /// The same, for the compiler that knows which machines there are.
+    pub(super) fn of<M: Machines>(self) -> Players<'u, M> {
+        let Players { player, players, place, at, stride, first, words, .. } = self;
+        Players { player, players, place, at, stride, first, words, machines: PhantomData }
+    }
+
+    /// Whether each client has a budget, a breaker, a rate, where all are alike.
+    pub(super) fn machines(&self) -> Option<[bool; 3]> {
+        let [player] = &self.players[..] else { return None };
+        Some([player.budget.is_some(), player.breaker.is_some(), player.rate.is_some()])
+    }
+}
+
+impl<M> Players<'_, M> {
     #[inline(always)]
     fn range(&self, client: u32) -> Range<usize> {
-        let from = client as usize * self.stride;
+        let from = self.first + client as usize * self.stride;
         from..from + self.stride
     }
 }
 
 impl<'u> Player<'u> {
-    fn new(upstream: &'u Upstream, waits_while_open: bool) -> Player<'u> {
-        let budget = upstream.its_budget();
+    fn new(role: &Role<'_>, upstream: &'u Upstream) -> Player<'u> {
+        let (budget, rate) = (upstream.its_budget(), upstream.its_limit());
         let settings = budget.map(Budget::settings);
+        let keeps_paid = !matches!(
+            settings,
+            None | Some(
+                BudgetSettings::Ratio { .. }
+                    | BudgetSettings::Finagle { .. }
+                    | BudgetSettings::Grpc { .. }
+                    | BudgetSettings::Throttle { .. }
+            )
+        );
         Player {
             upstream,
             budget,
             breaker: upstream.its_breaker(),
-            waits_while_open,
+            rate,
+            chances: Chances::of(role),
+            waits_while_open: role.protection.wait_while_open,
             refuses_first: matches!(settings, Some(BudgetSettings::Throttle { .. } | BudgetSettings::Custom(_))),
-            failures: 0,
-            over: false,
+            keeps_paid,
+            hears: !matches!(settings, None | Some(BudgetSettings::Ratio { .. } | BudgetSettings::Finagle { .. })),
+            own: if keeps_paid { PAID } else { 0 } + usize::from(rate.is_some()),
             saved: UpstreamSaved::default(),
-            flight: Flight::sent(0),
-            leave: Leave::None,
+            leave: Leave::Free,
         }
     }
 
     /// Asks as every call does, where something may hinder the attempt.
     #[cold]
-    fn ask(&mut self, now: Timestamp, draw: u64, within: Duration) -> UpstreamAnswer {
+    fn ask(&mut self, now: u64, draw: u64, within: Duration) -> UpstreamAnswer {
         let mut call = self.upstream.call().wait_while_open(self.waits_while_open);
         call.load(self.saved);
-        let answer = call.ask(now, draw, within);
-        (self.saved, self.leave) = match call.save_attempt() {
-            Some((saved, pass)) => (saved, pass.map_or(Leave::Free, Leave::Pass)),
-            None => (call.save().unwrap_or_default(), Leave::None),
-        };
+        let answer = call.ask(Timestamp::from_nanos(now), draw, within);
+        match call.save_attempt() {
+            Some((saved, pass)) => (self.saved, self.leave) = (saved, pass.map_or(Leave::Free, Leave::Pass)),
+            None => self.saved = call.save().unwrap_or_default(),
+        }
         answer
+    }
+
+    fn is_closed(&self) -> bool {
+        self.breaker.is_none_or(|breaker| breaker.pass_closed().is_some())
+    }
+
+    fn asks_by_chance(&self) -> bool {
+        self.chances.before || self.chances.breaker && !self.is_closed()
     }
 }
 
-impl<'u> Hold<'u> for Players<'u> {
-    fn clients(&self) -> u32 {
-        (self.words.len() / self.stride) as u32
-    }
+/// How many words what was paid is.
+const PAID: usize = 2;
 
-    #[inline(always)]
-    fn take(&mut self, client: u32) {
-        self.at = client;
-        if let Some(place) = self.of.get(client as usize).map(|place| usize::from(*place))
-            && place != self.place
-        {
-            self.place = place;
-            self.player = self.others[place].clone();
-        }
-        let range = self.range(client);
-        let words = &self.words[range];
-        let [mark, own, ref machines @ ..] = *words else { return };
-        let player = &mut self.player;
-        let paid = (own & IS_PAID != 0).then(|| Withdrawal::new((own >> COST_AT) as u32, mark));
-        player.upstream.load(machines);
-        player.saved = UpstreamSaved { paid, has_started: own & HAS_STARTED != 0 };
-        player.failures = (own >> FAILURES_AT & MOST_FAILURES) as u32;
-        player.over = own & IS_OVER != 0;
-        player.leave = Leave::None;
-    }
+/// How many words a line of the cache has.
+const LINE: usize = 8;
 
+impl<'u, M: Machines> Players<'u, M> {
     #[inline(always)]
-    fn put_back(&mut self) {
-        let range = self.range(self.at);
-        let [mark, own, machines @ ..] = &mut self.words[range] else { return };
-        let player = &self.player;
-        let mut word = u64::from(player.failures).min(MOST_FAILURES) << FAILURES_AT;
-        if let Some(paid) = player.saved.paid {
-            *mark = paid.mark();
-            word |= IS_PAID | u64::from(paid.cost()) << COST_AT;
-        }
-        word |= if player.saved.has_started { HAS_STARTED } else { 0 };
-        word |= if player.over { IS_OVER } else { 0 };
-        *own = word;
-        player.upstream.save(machines);
-    }
-
-    #[inline(always)]
-    fn bring_near(&self, client: u32) -> u64 {
-        let range = self.range(client);
-        self.words[range.start] ^ self.words[range.end - 1]
-    }
-
-    #[inline(always)]
-    fn failures(&self) -> u32 {
-        self.player.failures
-    }
-
-    #[inline(always)]
-    fn fail(&mut self) {
-        self.player.failures += 1;
-    }
-
-    #[inline(always)]
-    fn is_over(&self) -> bool {
-        self.player.over
+    fn budget(&self) -> Option<&'u Budget> {
+        if M::BUDGET { self.player.budget } else { None }
     }
 
     #[inline(always)]
     fn breaker(&self) -> Option<&'u Breaker> {
-        self.player.breaker
+        if M::BREAKER { self.player.breaker } else { None }
     }
 
     #[inline(always)]
-    fn flight(&mut self) -> &mut Flight {
-        &mut self.player.flight
+    fn rate(&self) -> Option<&'u Limit> {
+        if M::RATE { self.player.rate } else { None }
+    }
+}
+
+impl<M: Machines> Upstreams for Players<'_, M> {
+    const ARE_NONE: bool = false;
+
+    #[inline(always)]
+    fn bring_near(&self, client: u32) -> u64 {
+        self.words[self.range(client)].iter().step_by(LINE).fold(0, |all, word| all ^ word)
     }
 
-    /// What an [`UpstreamCall`] does where nothing hinders the attempt is done here at once.
     #[inline(always)]
-    fn ask(&mut self, now: Timestamp, draw: u64, within: Duration) -> UpstreamAnswer {
-        let player = &mut self.player;
-        let pass = match player.breaker.map(Breaker::pass_closed) {
-            None => Leave::Free,
-            Some(Some(pass)) => Leave::Pass(pass),
-            Some(None) => return player.ask(now, draw, within),
-        };
-        let is_first = !player.saved.has_started && player.saved.paid.is_none();
-        match (player.budget, player.saved.paid) {
-            (None, _) => {}
-            _ if is_first && player.refuses_first => return player.ask(now, draw, within),
-            (Some(budget), None) if is_first => _ = budget.start(now, 0),
-            (Some(budget), Some(paid)) => budget.retry(now, paid),
-            (Some(_), None) => return player.ask(now, draw, within),
+    fn take(&mut self, client: u32, place: usize, failures: u32) {
+        self.at = client;
+        if M::MIXED && place != self.place {
+            (self.place, self.player) = (place, self.players[place]);
         }
-        player.saved.has_started = true;
-        player.leave = pass;
+        let range = self.range(client);
+        let (own, machines) = self.words[range].split_at(self.player.own);
+        self.player.upstream.load(machines);
+        let has_started = failures > 0;
+        let mut paid = (has_started && self.budget().is_some()).then(|| Withdrawal::new(1, 0));
+        if M::BUDGET
+            && self.player.keeps_paid
+            && has_started
+            && let [cost, mark, ..] = own
+        {
+            paid = Some(Withdrawal::new(*cost as u32, *mark));
+        }
+        let booked = match own.last() {
+            Some(booked) if self.rate().is_some() => booked.checked_sub(1).map(Timestamp::from_nanos),
+            _ => None,
+        };
+        self.player.saved = UpstreamSaved { paid, has_started, booked };
+    }
+
+    #[inline(always)]
+    fn put_back(&mut self) {
+        let (range, has_rate) = (self.range(self.at), self.rate().is_some());
+        let player = &self.player;
+        let (own, machines) = self.words[range].split_at_mut(player.own);
+        player.upstream.save(machines);
+        if M::BUDGET
+            && player.keeps_paid
+            && let Some(paid) = player.saved.paid
+            && let [cost, mark, ..] = own
+        {
+            (*cost, *mark) = (u64::from(paid.cost()), paid.mark());
+        }
+        if has_rate && let Some(booked) = own.last_mut() {
+            *booked = player.saved.booked.map_or(0, |due| due.as_nanos().saturating_add(1));
+        }
+    }
+
+    /// What an [`UpstreamCall`](relent::UpstreamCall) does where nothing hinders the attempt is done here at once.
+    #[inline(always)]
+    fn ask(&mut self, now: u64, draw: impl Fn(u64) -> u64, within: impl Fn(u64) -> Duration) -> UpstreamAnswer {
+        let (budget, breaker, rate) = (self.budget(), self.breaker(), self.rate());
+        let player = &mut self.player;
+        let slowly = |player: &mut Player<'_>| {
+            let drawn = if player.asks_by_chance() { draw(now) } else { 0 };
+            player.ask(now, drawn, within(now))
+        };
+        let time = Timestamp::from_nanos(now);
+        if rate.is_some() && player.saved.booked.is_none_or(|due| due > time) {
+            return slowly(player);
+        }
+        if budget.is_some() && player.saved.paid.is_none() && (player.refuses_first || player.saved.has_started) {
+            return slowly(player);
+        }
+        if let Some(breaker) = breaker {
+            let pass = match breaker.pass_closed() {
+                Some(pass) => Some(pass),
+                // A ramp lets some through by chance. Who is refused asks once more, and is told how long to wait.
+                None => breaker.pass(time, if breaker.state() == BreakerState::Ramp { draw(now) } else { 0 }).ok(),
+            };
+            let Some(pass) = pass else { return slowly(player) };
+            player.leave = Leave::Pass(pass);
+        }
+        match (budget, player.saved.paid) {
+            (Some(budget), Some(paid)) if player.keeps_paid => budget.retry(time, paid),
+            (Some(budget), None) => _ = budget.start(time, 0),
+            _ => {}
+        }
+        (player.saved.has_started, player.saved.booked) = (true, None);
         UpstreamAnswer::Go
     }
 
     #[inline(always)]
-    fn is_under_way(&self) -> bool {
-        !matches!(self.player.leave, Leave::None)
-    }
-
-    #[inline(always)]
-    fn outcome(&mut self, now: Timestamp, outcome: Outcome, draw: u64) {
+    fn failed(&mut self, sent: u64, now: u64, failure: Outcome, draw: impl Fn() -> u64) {
+        let (budget, breaker) = (self.budget(), self.breaker());
         let player = &mut self.player;
-        if let Some(budget) = player.budget {
-            budget.outcome(now, outcome, player.saved.paid.take());
+        let time = Timestamp::from_nanos(now);
+        let paid = player.saved.paid.take();
+        if let Some(budget) = budget
+            && player.hears
+        {
+            budget.outcome(time, failure, paid);
         }
-        if outcome == Outcome::Success {
-            player.saved.has_started = false;
-        }
-        let leave = std::mem::replace(&mut player.leave, Leave::None);
-        if let (Leave::Pass(pass), Some(breaker)) = (leave, player.breaker) {
-            let took = now.since(Timestamp::from_nanos(player.flight.sent));
-            match outcome {
-                Outcome::Dropped => breaker.give_back(pass),
-                failed if failed.is_load() => _ = breaker.failed(pass, now, took, draw),
-                _ => _ = breaker.succeeded(pass, now, took, draw),
+        if let (Leave::Pass(pass), Some(breaker)) = (player.leave, breaker) {
+            let took = Duration::from_nanos(now - sent.min(now));
+            let draw = if player.chances.jitter { draw() } else { 0 };
+            match failure.is_load() {
+                true => _ = breaker.failed(pass, time, took, draw),
+                false => _ = breaker.succeeded(pass, time, took, draw),
             }
         }
     }
 
     #[inline(always)]
-    fn pay(&mut self, now: Timestamp, failure: Outcome, draw: u64) -> bool {
-        let player = &mut self.player;
-        let Some(budget) = player.budget else { return true };
-        if player.saved.paid.is_none() {
-            player.saved.paid = budget.withdraw(now, failure, draw);
-            player.saved.has_started &= player.saved.paid.is_some();
+    fn pay(&mut self, now: u64, failure: Outcome, draw: impl Fn() -> u64) -> bool {
+        let Some(budget) = self.budget() else { return true };
+        let draw = if self.player.chances.before { draw() } else { 0 };
+        self.player.saved.paid = budget.withdraw(Timestamp::from_nanos(now), failure, draw);
+        self.player.saved.paid.is_some()
+    }
+
+    #[inline(always)]
+    fn next(&mut self, time: u64, draw: impl Fn(u64) -> u64, within: impl Fn(u64) -> Duration) -> (u64, u64) {
+        let at = Timestamp::from_nanos(time);
+        if let Some(rate) = self.rate() {
+            if self.breaker().is_none()
+                && let Some(wait) = rate.book(at, within(time))
+            {
+                let due = at + wait;
+                self.player.saved.booked = Some(due);
+                return (due.as_nanos(), u64::from(!wait.is_zero()));
+            }
+            return (time, 0);
         }
-        player.saved.paid.is_some()
-    }
-
-    fn end(&mut self, now: Timestamp) {
-        if self.is_under_way() {
-            self.outcome(now, Outcome::Dropped, 0);
+        if self.player.waits_while_open
+            && let Some(breaker) = self.breaker()
+            && breaker.worth_asking_at(at) > at
+            && let Err(refused) = breaker.pass(at, 0)
+        {
+            let wait = refused.wait(at, draw(time));
+            if wait <= within(time) {
+                return (time.saturating_add(crate::time::nanos(wait)), 1);
+            }
         }
-        let player = &mut self.player;
-        player.over = true;
-        if let (Some(budget), Some(paid)) = (player.budget, player.saved.paid.take()) {
-            budget.refund(now, paid);
-        }
-    }
-
-    fn asked_in_vain(&mut self) -> u32 {
-        0
-    }
-
-    fn begin_hedging(&mut self, _: Option<HedgedCall>) {}
-
-    fn its_hedge(&self) -> Option<&'u relent::Hedge> {
-        None
-    }
-
-    fn hedging(&mut self) -> Option<&mut Hedging<'u>> {
-        None
-    }
-
-    fn second_flight(&mut self) -> Option<&mut Flight> {
-        None
-    }
-
-    fn hedge(&self) -> Option<UpstreamCall<&'u Upstream>> {
-        None
+        (time, 0)
     }
 }
+
+/// Clients that are brought near together.
+pub(super) const TOGETHER: usize = 64;
 
 /// The upstream that plays those of all clients of a population, each of which makes one call.
 pub(super) fn upstream_of_one(role: &Role<'_>) -> Upstream {
@@ -310,7 +435,12 @@ pub(super) fn foresees(task: &Task<'_>, cast: &Cast<'_>) -> bool {
     cast.roles().iter().all(is_alone) && common_way(cast).is_some() && tells_alike
 }
 
-/// Whether clients can be played: they foresee what they will be told, and no limit keeps them waiting for a place.
+/// Whether clients can be played: they foresee what they will be told, no limit keeps them waiting for a place, and no budget
+/// is of the user's own, which may be one for all.
 pub(super) fn can_be_played(task: &Task<'_>, cast: &Cast<'_>) -> bool {
-    foresees(task, cast) && cast.roles().iter().all(|role| role.protection.limit.is_none())
+    let is_played = |role: &Role<'_>| {
+        let is_rate = matches!(role.protection.limit, None | Some(LimitSettings::Rate { .. }));
+        is_rate && !matches!(role.protection.budget, Some(BudgetSettings::Custom(_)))
+    };
+    foresees(task, cast) && cast.roles().iter().all(is_played)
 }

@@ -158,7 +158,7 @@ impl<'u> Sharers<'u> {
     fn ask_all(&mut self, now: Timestamp, draw: u64, within: Duration) -> UpstreamAnswer {
         let host = self.now.host;
         let mut call = host.upstream.call().wait_while_open(host.waits_while_open);
-        call.load(UpstreamSaved { paid: self.paid(), has_started: self.now.failures > 0 });
+        call.load(UpstreamSaved { paid: self.paid(), has_started: self.now.failures > 0, booked: None });
         let answer = call.ask(now, draw, within);
         match call.save_attempt() {
             Some((_, pass)) => self.now.leave = pass.map_or(Leave::Free, Leave::Pass),

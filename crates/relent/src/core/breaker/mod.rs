@@ -110,9 +110,7 @@ impl Breaker {
     #[inline]
     pub(super) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
         [&self.word, &self.since, &self.until, &self.level, &self.trips].into_iter().for_each(&mut *with);
-        if !matches!(self.shape, Shape::None) {
-            self.window.words(with);
-        }
+        self.window.words(self.shape, self.settings.slow_after.is_some(), with);
     }
 
     /// Everything the breaker was told, by name.

@@ -142,9 +142,23 @@ impl Window {
         }
     }
 
+    /// What is remembered in this shape, with slow calls or without.
     #[inline]
-    pub(super) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
-        [&self.latest, &self.started, &self.trouble].into_iter().chain(self.cells.iter()).for_each(with);
+    pub(super) fn words<'a>(&'a self, shape: Shape, counts_slow: bool, with: &mut impl FnMut(&'a Word)) {
+        let slow = usize::from(counts_slow);
+        match shape {
+            Shape::None => {}
+            Shape::Calls { most, .. } => {
+                let (failed, slow) = self.cells.split_at(HALF);
+                let cells = (most as usize).div_ceil(BITS as usize).min(HALF);
+                with(&self.latest);
+                failed[..cells].iter().chain(if counts_slow { &slow[..cells] } else { &[] }).for_each(with);
+            }
+            Shape::Time { stride, .. } => {
+                [&self.latest, &self.started, &self.trouble].into_iter().for_each(&mut *with);
+                self.cells[..((2 + slow) * stride).min(CELLS)].iter().for_each(with);
+            }
+        }
     }
 
     /// A new state begins: a window that is cleared as a whole starts now.
@@ -200,7 +214,10 @@ impl Window {
     /// Reads every word once.
     #[cfg(all(test, loom))]
     pub(super) fn touch(&self) {
-        self.words(&mut |word| _ = word.get());
+        [&self.latest, &self.started, &self.trouble]
+            .into_iter()
+            .chain(self.cells.iter())
+            .for_each(|word| _ = word.get());
     }
 
     /// The same contents as another window of the same shape.

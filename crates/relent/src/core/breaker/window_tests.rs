@@ -78,7 +78,7 @@ fn a_full_cell_stays_full_and_keeps_its_tag() {
     let breaker = Breaker::share(0.9).window(10 * SECOND).min_calls(4);
     tell(&breaker, 1000, false);
     let mut cells = Vec::new();
-    breaker.window.words(&mut |word| cells.push(word));
+    breaker.window.words(breaker.shape, false, &mut |word| cells.push(word));
     let counted = cells.iter().find(|cell| cell.get() & MOST_COUNT == 1 && cell.get() >> COUNT_BITS != 0).unwrap();
     let tag = counted.get() >> COUNT_BITS;
     for start in [FULL - 2, FULL] {

@@ -321,6 +321,14 @@ impl Budget {
     #[inline(always)]
     pub(super) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
         match &self.kind {
+            Kind::RatioOfOneCall(kind) => kind.words(with),
+            _ => self.words_of_others(with),
+        }
+    }
+
+    #[inline(never)]
+    fn words_of_others<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        match &self.kind {
             Kind::Ratio(kind) => kind.words(with),
             Kind::RatioOfOneCall(kind) => kind.words(with),
             Kind::AwsQuota(kind) => kind.words(with),

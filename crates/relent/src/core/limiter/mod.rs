@@ -356,8 +356,16 @@ impl Limit {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        match &self.kind {
+            Kind::Rate(kind) => kind.words(with),
+            _ => self.words_of_others(with),
+        }
+    }
+
+    #[inline(never)]
+    fn words_of_others<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
         match &self.kind {
             Kind::Rate(kind) => kind.words(with),
             Kind::Concurrency(kind) => kind.words(with),

@@ -8,8 +8,8 @@ use crate::core::{
     limiter::{LimitAnswer, settings::LimitSettings},
     outcome::Outcome,
     refused::Refused,
-    rng::{mix, scale},
-    time::{Timestamp, nanos},
+    rng::mix,
+    time::Timestamp,
     verdict::{Reason, Verdict},
 };
 use core::{fmt, ops::Deref, task::Waker, time::Duration};
@@ -73,7 +73,7 @@ pub struct UpstreamCall<H: Deref<Target = Upstream>> {
     /// The latest time it was told: for it, time does not go back.
     pub(super) now: Timestamp,
     /// When the attempt under way began; when what is booked is due; until when it may queue.
-    mark: Timestamp,
+    pub(super) mark: Timestamp,
     /// Its place among those who queue and are woken: 0 is none.
     ticket: u64,
 }
@@ -113,12 +113,6 @@ pub enum UpstreamAnswer {
     /// No. Nothing is held any more, and what was paid is refunded.
     Refused(Refused),
 }
-
-/// Nobody waits for less.
-const LEAST_WAIT: Duration = Duration::from_millis(1);
-
-/// A wait for an open breaker is spread over a tenth of itself, as pushbacks are.
-const SPREAD: u64 = 10;
 
 impl Upstream {
     /// One call on this upstream, borrowed: see [`UpstreamCall`].
@@ -300,9 +294,7 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
 
     fn on_open(&mut self, refused: Refused, draw: u64, within: Duration) -> UpstreamAnswer {
         self.give_place_back();
-        let until = nanos(refused.again.since(self.now));
-        let spread = scale(mix(draw), until / SPREAD);
-        let wait = Duration::from_nanos(until.saturating_add(spread)).max(LEAST_WAIT);
+        let wait = refused.wait(self.now, draw);
         if self.waits_while_open && refused.again != Timestamp::MAX && wait <= within {
             return UpstreamAnswer::Wait(wait);
         }

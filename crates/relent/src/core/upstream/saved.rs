@@ -5,7 +5,13 @@ use super::{
     Upstream,
     call::{Phase, UpstreamCall},
 };
-use crate::core::{breaker::BreakerPass, budget::allowance::Withdrawal, time::Timestamp, word::Word};
+use crate::core::{
+    breaker::BreakerPass,
+    budget::allowance::Withdrawal,
+    limiter::{Limit, settings::LimitSettings},
+    time::Timestamp,
+    word::Word,
+};
 use core::ops::Deref;
 
 /// What a call on an upstream remembers while it has nothing under way: see [`UpstreamCall::save`].
@@ -19,6 +25,8 @@ pub struct UpstreamSaved {
     pub paid: Option<Withdrawal>,
     /// Whether its first attempt was let through.
     pub has_started: bool,
+    /// When the permit that it has booked of a rate is due.
+    pub booked: Option<Timestamp>,
 }
 
 impl Upstream {
@@ -109,7 +117,7 @@ impl Upstream {
 
 impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
     /// Takes out what it remembers, and is a new call. `None` while it holds more than that, which it keeps: an attempt, a
-    /// booking, a place in the queue.
+    /// place in the queue.
     ///
     /// ```
     /// use relent::{Budget, Outcome, Timestamp, Upstream, UpstreamAnswer, Verdict};
@@ -127,12 +135,33 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
     /// assert_eq!(call.ask(now, 0, Duration::ZERO), UpstreamAnswer::Go);
     /// assert_eq!((bank.snapshot_at(now).calls, bank.snapshot_at(now).retries), (1, 1));
     /// ```
+    ///
+    /// What is booked stays booked:
+    ///
+    /// ```
+    /// use relent::{Limit, Timestamp, Upstream, UpstreamAnswer};
+    /// use std::time::Duration;
+    ///
+    /// let (gateway, now) = (Upstream::new("gateway").limit(Limit::rate(10)), Timestamp::ZERO);
+    /// assert!(gateway.call().go_at_once(now));
+    /// let (mut call, within) = (gateway.call(), Duration::from_secs(1));
+    /// let UpstreamAnswer::Wait(wait) = call.ask(now, 0, within) else { panic!("100 ms between them") };
+    /// let saved = call.save().unwrap();
+    /// assert_eq!(saved.booked, Some(now + wait));
+    /// let mut later = gateway.call();
+    /// later.load(saved);
+    /// assert_eq!(later.ask(now + wait, 0, within), UpstreamAnswer::Go);
+    /// ```
     #[inline]
     pub fn save(&mut self) -> Option<UpstreamSaved> {
-        if self.phase != Phase::Idle || self.pass.is_some() {
-            return None;
-        }
-        let saved = UpstreamSaved { paid: self.paid.take(), has_started: self.has_started };
+        let booked = match self.phase {
+            _ if self.pass.is_some() => return None,
+            Phase::Idle => None,
+            Phase::Booked => Some(self.mark),
+            Phase::Queued | Phase::Flying => return None,
+        };
+        self.phase = Phase::Idle;
+        let saved = UpstreamSaved { paid: self.paid.take(), has_started: self.has_started, booked };
         // The new call may be told an earlier time.
         (self.has_started, self.is_waiting, self.now) = (false, false, Timestamp::ZERO);
         Some(saved)
@@ -140,7 +169,7 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
 
     /// Takes out an attempt under way: what was paid for it, and the pass of the breaker that lets it through. Whoever has
     /// them tells budget and breaker its outcome, and this is a new call. `None` if nothing is under way, or it has the
-    /// permit of a limit.
+    /// permit of a limit that is told the outcome: of any but a rate.
     ///
     /// ```
     /// # use relent::{Breaker, Timestamp, Upstream};
@@ -153,7 +182,8 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
     /// assert!(bank.its_breaker().unwrap().failed(pass.unwrap(), now, Duration::ZERO, 0).is_some());
     /// ```
     pub fn save_attempt(&mut self) -> Option<(UpstreamSaved, Option<BreakerPass>)> {
-        if self.phase != Phase::Flying || self.upstream().its_limit().is_some() {
+        let hears = |limit: &Limit| !matches!(limit.settings(), LimitSettings::Rate { .. });
+        if self.phase != Phase::Flying || self.upstream().its_limit().is_some_and(hears) {
             return None;
         }
         let pass = self.pass.take();
@@ -185,5 +215,8 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
             self.give_back();
         }
         (self.paid, self.has_started) = (saved.paid, saved.has_started);
+        if let Some(due) = saved.booked {
+            (self.phase, self.mark) = (Phase::Booked, due);
+        }
     }
 }
