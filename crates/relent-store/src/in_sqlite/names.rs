@@ -34,11 +34,11 @@ statements! {
     add_once: "INSERT INTO relent_once
         (scope, key, fingerprint, fence, nonce, since, from_ms, until_ms, expires, failed, value, unknown)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-    complete_once: "UPDATE relent_once SET from_ms = :now, until_ms = :now, ends = :ends, failed = :failed, value = :value
-        WHERE scope = :scope AND key = :key AND fence = :fence AND failed IS NULL AND expires BETWEEN :least AND :ends",
-    extend_once: "UPDATE relent_once SET from_ms = :now, until_ms = :until
-        WHERE scope = :scope AND key = :key AND fence = :fence AND failed IS NULL AND from_ms <= :now AND until_ms > :now
-        AND IFNULL(ends, expires) >= :until",
+    complete_once: "UPDATE relent_once SET from_ms = ?4, until_ms = ?4, ends = ?5, failed = ?7, value = ?8
+        WHERE scope = ?1 AND key = ?2 AND fence = ?3 AND failed IS NULL AND expires BETWEEN ?6 AND ?5",
+    extend_once: "UPDATE relent_once SET from_ms = ?4, until_ms = ?5, ends = MAX(IFNULL(ends, expires), ?5)
+        WHERE scope = ?1 AND key = ?2 AND fence = ?3 AND failed IS NULL AND from_ms <= ?4 AND until_ms > ?4
+        AND expires >= ?6",
     del_once: "DELETE FROM relent_once WHERE scope = ? AND key = ?",
     get_lease: "SELECT owner, fence, nonce, from_ms, until_ms FROM relent_lease WHERE name = ?",
     put_lease: "INSERT OR REPLACE INTO relent_lease (name, owner, fence, nonce, from_ms, until_ms)

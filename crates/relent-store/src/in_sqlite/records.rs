@@ -17,11 +17,16 @@ use crate::{
     rules::{self, Change, Record},
     time::millis,
 };
-use rusqlite::{named_params, params};
+use rusqlite::params;
 use std::time::Duration;
 
 /// By how much a record may end after it is looked at first.
 const LATER: Duration = Duration::from_secs(600);
+
+/// When a record that ends then may be looked at first.
+fn earliest(ends: Time) -> i64 {
+    signed(ends.0.saturating_sub(millis(LATER)))
+}
 
 impl Tx<'_> {
     /// A key is claimed, or what is known of it.
@@ -51,16 +56,16 @@ impl Tx<'_> {
         let ends = self.now.time.after(keep);
         let is_kept = self.write(
             &names.complete_once,
-            named_params! {
-                ":scope": claim.scope.as_bytes(),
-                ":key": claim.key.as_bytes(),
-                ":fence": signed(claim.fence.0),
-                ":now": signed(self.now.time.0),
-                ":ends": signed(ends.0),
-                ":least": signed(ends.0.saturating_sub(millis(LATER))),
-                ":failed": stored.is_failure(),
-                ":value": stored.bytes(),
-            },
+            params![
+                claim.scope.as_bytes(),
+                claim.key.as_bytes(),
+                signed(claim.fence.0),
+                signed(self.now.time.0),
+                signed(ends.0),
+                earliest(ends),
+                stored.is_failure(),
+                stored.bytes(),
+            ],
         )?;
         if is_kept > 0 {
             return Ok(Kept::Kept);
@@ -72,15 +77,17 @@ impl Tx<'_> {
     pub(super) fn extend(&self, names: &Names, claim: &Claim, lease: Duration) -> Result<Kept, Error> {
         // After a leap of the clock more is to be thought of than a condition says.
         if self.now.has_no_leap() {
+            let until = self.now.time.after(lease);
             let extended = self.write(
                 &names.extend_once,
-                named_params! {
-                    ":scope": claim.scope.as_bytes(),
-                    ":key": claim.key.as_bytes(),
-                    ":fence": signed(claim.fence.0),
-                    ":now": signed(self.now.time.0),
-                    ":until": signed(self.now.time.after(lease).0),
-                },
+                params![
+                    claim.scope.as_bytes(),
+                    claim.key.as_bytes(),
+                    signed(claim.fence.0),
+                    signed(self.now.time.0),
+                    signed(until.0),
+                    earliest(until),
+                ],
             )?;
             if extended > 0 {
                 return Ok(Kept::Kept);

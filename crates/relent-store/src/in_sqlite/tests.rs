@@ -218,11 +218,14 @@ async fn an_operation_writes_no_more_pages_than_it_must() {
     assert_eq!(log() - before, 2 * FRAME);
     assert_eq!(store.extend(&claim, minute / 2).await.unwrap(), crate::Kept::Kept);
     assert_eq!(log() - before, 3 * FRAME);
-    assert_eq!(store.complete(&claim, &"done".into(), minute).await.unwrap(), crate::Kept::Kept);
+    // Beyond what it was begun for, too.
+    assert_eq!(store.extend(&claim, 2 * minute).await.unwrap(), crate::Kept::Kept);
     assert_eq!(log() - before, 4 * FRAME);
+    assert_eq!(store.complete(&claim, &"done".into(), minute).await.unwrap(), crate::Kept::Kept);
+    assert_eq!(log() - before, 5 * FRAME);
     // What changes nothing writes nothing.
     assert_eq!(store.complete(&claim, &"again".into(), minute).await.unwrap(), crate::Kept::Kept);
-    assert_eq!(log() - before, 4 * FRAME);
+    assert_eq!(log() - before, 5 * FRAME);
 }
 
 /// What is there already is read while another process holds the file for writing.
