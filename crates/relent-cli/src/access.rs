@@ -1,6 +1,13 @@
-//! Access lists (POSIX ACLs): with one, the bits of the group in a file's mode are what anybody in the list may do at most.
+//! Who else may do what a file's group may: with an access list (a POSIX ACL), anybody in it; without one, whoever is in the group.
 
+use nix::unistd::{getegid, geteuid};
 use std::{fs::File, path::Path};
+
+/// Whether a group is the user's alone: it has the user's number, as many systems make one for each, root's included. One that all
+/// users have in common is theirs as well.
+pub(crate) fn is_own_group(group: u32) -> bool {
+    group == getegid().as_raw() && group == geteuid().as_raw()
+}
 
 /// Whether a file has one.
 #[cfg(target_os = "linux")]

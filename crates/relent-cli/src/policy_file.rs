@@ -11,7 +11,7 @@ use crate::{
     regular,
     talk::{Fault, plain},
 };
-use nix::unistd::{getegid, geteuid};
+use nix::unistd::geteuid;
 use relent::config::{BadSetting, Config, Draft};
 use std::{
     env,
@@ -206,7 +206,7 @@ fn believable(path: &Path) -> Result<Option<File>, String> {
     if !is_ours(&data) {
         return Err("it belongs to somebody else".to_owned());
     }
-    let by_group = data.mode() & 0o020 != 0 && (data.gid() != getegid().as_raw() || access::has_list(&file));
+    let by_group = data.mode() & 0o020 != 0 && (!access::is_own_group(data.gid()) || access::has_list(&file));
     if data.mode() & 0o002 != 0 || by_group {
         return Err("others can write to it".to_owned());
     }

@@ -6,12 +6,12 @@ use crate::{
     regular::{self, Or},
     talk::{Fault, plain},
 };
-use nix::sys::signal::Signal;
+use nix::{sys::signal::Signal, unistd::geteuid};
 use relent::{Reason, Verdict};
 use std::{
     collections::VecDeque,
     ffi::OsString,
-    fs::{File, Permissions},
+    fs::{File, Metadata, Permissions},
     io::{self, Write},
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::Path,
@@ -83,8 +83,13 @@ impl Report {
     pub(super) fn new(path: Option<&Path>) -> Result<Report, Fault> {
         let create = |path: &Path| {
             private(path).map_err(|error| {
-                Fault::new(format!("cannot write the report {}: {}", path.display(), plain(&error)))
-                    .hint("--report FILE needs a file of ours that can be written, in a folder that is there")
+                let is_ours = |data: &Metadata| data.is_file() && data.uid() == geteuid().as_raw();
+                let is_open = path.metadata().is_ok_and(|data| is_ours(&data) && data.mode() & 0o077 != 0);
+                let hint = match is_open {
+                    true => "chmod 600 FILE lets nobody else read it; then it is written to as it is",
+                    false => "--report FILE needs a file of ours that can be written, in a folder that is there",
+                };
+                Fault::new(format!("cannot write the report {}: {}", path.display(), plain(&error))).hint(hint)
             })
         };
         Ok(Report { file: path.map(create).transpose()?, rows: VecDeque::new() })

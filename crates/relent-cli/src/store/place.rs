@@ -9,7 +9,7 @@ use crate::{
     redact, regular,
     talk::{Fault, plain},
 };
-use nix::unistd::{getegid, geteuid};
+use nix::unistd::geteuid;
 use std::{
     borrow::Cow,
     env,
@@ -119,7 +119,7 @@ fn way(path: &Path) -> Result<PathBuf, String> {
 /// all that is theirs.
 fn believed(data: &Metadata, path: &Path) -> Result<(), &'static str> {
     let is_sticky = data.mode() & 0o1000 != 0;
-    let is_the_groups = || data.gid() == getegid().as_raw() && !access::path_has_list(path);
+    let is_the_groups = || access::is_own_group(data.gid()) && !access::path_has_list(path);
     let by_others = data.mode() & 0o002 != 0 || (data.mode() & 0o020 != 0 && !is_the_groups());
     match data.uid() {
         owner if owner != 0 && owner != geteuid().as_raw() => {

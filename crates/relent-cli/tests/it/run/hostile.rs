@@ -225,6 +225,46 @@ fn another_user_uses_every_command_in_the_same_folder() {
     place.is_clean();
 }
 
+/// What others can read is replaced; where that is not possible, it is said what is.
+#[test]
+fn a_report_in_a_folder_of_another_user_has_a_hint() {
+    let place = shared();
+    let fixed = place.0.path().join("fixed");
+    fs::create_dir(&fixed).unwrap();
+    fs::write(fixed.join("report"), "").unwrap();
+    fs::set_permissions(fixed.join("report"), fs::Permissions::from_mode(0o644)).unwrap();
+    Command::new("chown").arg(NOBODY).arg(fixed.join("report")).status().unwrap();
+    let report = || by(NOBODY, &place, &["run", "--report", "fixed/report", "--", "true"]).output().unwrap();
+    let refused = report();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(125), "{said}");
+    assert!(said.contains("others can read it, and it cannot be replaced"), "{said}");
+    assert!(said.contains("hint: chmod 600 FILE"), "{said}");
+    fs::set_permissions(fixed.join("report"), fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(report().status.code(), Some(0));
+    assert!(fs::read_to_string(fixed.join("report")).unwrap().contains("\"outcome\":\"success\""));
+}
+
+/// A group that all users have is not the user's own.
+#[test]
+fn a_policy_file_that_another_user_may_write_to_is_ignored() {
+    let place = shared();
+    let file = place.0.path().join("relent.toml");
+    for (group, is_used) in [("100", false), (NOBODY, true)] {
+        fs::write(&file, "[policy]\nmax_attempts = 1\n").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o664)).unwrap();
+        Command::new("chown").arg(format!("{NOBODY}:{group}")).arg(&file).status().unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", NOBODY, "--regid", group, "--clear-groups", "./relent", "run", "--", "true"]);
+        command.current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp")).env("HOME", "/nonexistent");
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert_eq!(said.contains("is ignored: others can write to it"), !is_used, "{group}: {said}");
+        fs::remove_file(&file).unwrap();
+    }
+}
+
 /// What belongs to another user is refused before it is touched.
 #[test]
 fn a_report_does_not_empty_the_file_of_another_user() {
