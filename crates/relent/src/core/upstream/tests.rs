@@ -245,3 +245,76 @@ fn nothing_panics_for_any_input() {
         }
     }
 }
+
+#[test]
+fn a_first_attempt_that_goes_at_once_is_a_call_like_others() {
+    let bank = Upstream::new("bank").budget(Budget::ratio(0.1).min_per_second(0));
+    for nth in 0..10 {
+        assert_eq!(bank.snapshot_at(NOW).balance, Some(0.0), "after {nth} calls");
+        let mut call = bank.call();
+        assert!(call.go_at_once(NOW));
+        assert!(!call.go_at_once(NOW), "it is under way");
+        call.outcome(NOW, FAILED, 0);
+        assert!(!call.go_at_once(NOW), "what comes now is a retry, which asks and pays");
+    }
+    let now = bank.snapshot_at(NOW);
+    assert_eq!((now.balance, now.calls, now.attempts), (Some(1.0), 10, 10));
+}
+
+#[test]
+fn a_retry_that_nobody_paid_for_pays_when_it_asks() {
+    let bank = Upstream::new("bank").budget(Budget::ratio(0.1).min_per_second(1));
+    let mut call = bank.call();
+    assert!(call.go_at_once(NOW));
+    for left in (0..10).rev() {
+        call.outcome(NOW, FAILED, 0);
+        assert_eq!(call.ask(NOW, 1, NO), GO);
+        assert_eq!(bank.snapshot_at(NOW).balance, Some(f64::from(left)));
+    }
+    call.outcome(NOW, FAILED, 0);
+    assert_eq!(refused(call.ask(NOW, 1, NO)).reason, Reason::Budget);
+}
+
+#[test]
+fn who_waits_for_an_open_breaker_waits_as_long_as_told_and_no_longer() {
+    let bank = Upstream::new("bank").breaker(Breaker::consecutive(1).open_for(30 * SEC));
+    fail(&bank, NOW);
+    let ask = |within| bank.call().wait_while_open(true).ask(NOW, 0, within);
+    assert_eq!(ask(30 * SEC), UpstreamAnswer::Wait(30 * SEC));
+    assert_eq!(refused(ask(30 * SEC - Duration::from_nanos(1))).reason, Reason::Open);
+}
+
+#[test]
+fn who_waits_for_the_limiter_keeps_no_place_of_a_probe() {
+    let bank = Upstream::new("bank").breaker(Breaker::consecutive(1).open_for(SEC)).limit(Limit::rate(1));
+    fail(&bank, NOW);
+    let later = NOW + 2 * SEC;
+    assert_eq!(bank.its_limit().unwrap().book(later, NO), Some(NO));
+    let mut call = bank.call();
+    assert_eq!(call.ask(later, 0, 10 * SEC), UpstreamAnswer::Wait(SEC));
+    assert!(bank.its_breaker().unwrap().permit(later, 0).is_ok(), "the only probe is to be had");
+    assert_eq!(call.ask(later + SEC, 0, NO), GO);
+}
+
+#[test]
+fn what_is_booked_is_waited_for_to_its_end() {
+    let gateway = Upstream::new("gateway").limit(Limit::rate(100));
+    let millis = Duration::from_millis;
+    fail(&gateway, NOW);
+    let mut call = gateway.call();
+    assert_eq!(call.ask(NOW, 0, SEC), UpstreamAnswer::Wait(millis(10)));
+    assert_eq!(call.ask(NOW + millis(4), 0, SEC), UpstreamAnswer::Wait(millis(6)));
+    assert_eq!(call.ask(NOW + millis(10), 0, SEC), GO);
+}
+
+#[test]
+fn who_does_not_wait_takes_no_place_in_the_queue() {
+    let far = Upstream::new("far").limit(Limit::concurrency(1).queue(1, SEC));
+    let mut first = far.call();
+    assert_eq!(first.ask(NOW, 0, NO), GO);
+    for _ in 0..3 {
+        assert_eq!(refused(far.call().ask(NOW, 0, NO)).reason, Reason::Shed);
+    }
+    let mut second = far.call();
+    assert_eq!(second.ask(NOW, 0, SEC), UpstreamAnswer::Queue(SEC), "its only place is free");
+}
