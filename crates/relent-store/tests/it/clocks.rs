@@ -117,7 +117,12 @@ async fn back<E: Engine>(a: &Store<E>, b: &Store<E>, machine: &Machine, by: i64,
     assert!(a.first_time(&scope(), &seen, KEEP).await.unwrap());
     let claim = started(a, &name, OnUnknown::Tell).await;
     let fence = held(a, &name).await;
+    let silent = key("back-silent");
+    let (unheard, unheard_fence) = (started(a, &silent, OnUnknown::Tell).await, held(a, &silent).await);
     machine.leap(-by).await;
+    // Whoever looks sees to it that it ends in time, though its holder is not heard of any more.
+    assert!(matches!(b.begin(&begin(&silent, OnUnknown::TakeOver)).await.unwrap(), Started::Busy { .. }));
+    assert!(matches!(acquire(b, &silent).await, Acquired::Held { .. }));
     match b.begin(&begin(&name, OnUnknown::TakeOver)).await.unwrap() {
         Started::Busy { retry_after } => assert!(retry_after <= LEASE, "{retry_after:?}"),
         other => panic!("taken from who holds it: {other:?}"),
@@ -135,6 +140,8 @@ async fn back<E: Engine>(a: &Store<E>, b: &Store<E>, machine: &Machine, by: i64,
     assert!(matches!(a.engine().renew(&holding, LEASE).await.unwrap(), Renewed::Until(_)));
     // And who does not, has lost it after its time on the new clock.
     machine.leap(LEASE.as_millis() as i64 + 1).await;
+    assert!(started(b, &silent, OnUnknown::TakeOver).await.fence > unheard.fence);
+    assert!(held(b, &silent).await > unheard_fence);
     let next = started(b, &name, OnUnknown::TakeOver).await;
     assert!(next.fence > claim.fence);
     assert_eq!(a.complete(&claim, &Stored::success("late"), KEEP).await.unwrap(), Kept::Fenced);
