@@ -8,7 +8,7 @@ use std::time::Duration;
 const SEC: Duration = Duration::from_secs(1);
 
 /// By name; `plain` has none, and is what the others are compared with.
-pub(crate) const ALL: [&str; 12] = [
+pub(crate) const ALL: [&str; 14] = [
     "plain",
     "a budget a client",
     "a breaker a client",
@@ -18,6 +18,8 @@ pub(crate) const ALL: [&str; 12] = [
     "a hedge a client",
     "one budget for all",
     "one breaker for all",
+    "a budget for each of 1,000 processes",
+    "a breaker for each of 1,000 processes",
     "admission",
     "pacer",
     "pacer that measures",
@@ -44,6 +46,8 @@ fn protection(name: &str, clients: u64) -> Option<(Protection, Option<u64>)> {
         }
         "one budget for all" => (Protection { budget: ratio(1.0, 1_000_000), ..none }, Some(1)),
         "one breaker for all" => (Protection { breaker: share, ..waits }, Some(1)),
+        "a budget for each of 1,000 processes" => (Protection { budget: ratio(1.0, 1_000_000), ..none }, Some(1000)),
+        "a breaker for each of 1,000 processes" => (Protection { breaker: share, ..waits }, Some(1000)),
         "admission" => (Protection { admission, ..none }, None),
         "pacer" => (Protection { pacer: Some(pacer), ..none }, None),
         "pacer that measures" => (Protection { pacer: Some(PacerSettings { measured: true, ..pacer }), ..none }, None),

@@ -390,6 +390,49 @@ mod tests {
         assert!(refused > 10_000 && compared > 200, "the machines did something: {refused} in {compared} runs");
     }
 
+    /// What counts first attempts and retries is told of retries ahead of time, but not before all first attempts.
+    #[test]
+    fn what_a_budget_counts_is_counted_in_order() {
+        let control = Control::default();
+        let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+        println!("RELENT_SEED={seed}");
+        let mut luck = Stream::new(seed);
+        let exponential = Policy::exponential(50 * MS).cap(2 * SEC);
+        let policies = [
+            exponential.unlimited_attempts(),
+            exponential.jitter(Jitter::None).max_attempts(20),
+            Policy::immediate().max_attempts(9).spread(SEC),
+        ];
+        let (mut refused, mut allowed) = (0, 0);
+        for _ in 0..40 {
+            let mut one_of = |numbers: &[u32]| numbers[luck.below(numbers.len() as u64) as usize];
+            let window = MS * one_of(&[0, 0, 700]);
+            let mut service = Service::herd(2000, 300.0);
+            service.arrivals = Arrivals::Herd { clients: 2000, window };
+            service.network = Network::round_trip(MS * one_of(&[0, 10, 31]));
+            service.processes = Some(u64::from(one_of(&[1, 1, 3, 40])));
+            service.server.queue = Some(u64::from(one_of(&[1, 100])));
+            service.server.workers = one_of(&[1, 3]);
+            let budget = BudgetSettings::Ratio {
+                ratio: f64::from(one_of(&[1, 5, 10])) / 10.0,
+                min_per_second: one_of(&[1, 30, 1000]),
+                window: SEC * one_of(&[1, 10]),
+            };
+            let policy = policies[one_of(&[0, 1, 2]) as usize];
+            let contender = Contender::new("counts", policy);
+            let contender = contender.protected(Protection { budget: Some(budget), ..Protection::default() });
+            let what = format!("{service:?} {contender:?}");
+            let draws = Draws::new(seed, None);
+            let task = Task { service: &service, contender: &contender, draws, limit: u64::MAX, control: &control };
+            let run = |kept| guarded::run_as(&task, Calendar::new(), Cast::new(&task), kept);
+            let shared = run(Kept::Sharers);
+            same(&shared, &run(Kept::All), &what);
+            refused += shared.gave_up.get("budget").unwrap_or(&0);
+            allowed += 2000 - shared.gave_up.get("budget").unwrap_or(&0);
+        }
+        assert!(refused > 10_000 && allowed > 10_000, "{refused} were refused, {allowed} were not");
+    }
+
     #[test]
     fn pushbacks_are_obeyed() {
         let control = Control::default();
