@@ -82,15 +82,23 @@ impl<B: Body<Data = Bytes>> Read<B> {
 
     /// Everything, if that is all there is and bytes are all it is.
     pub(super) fn bytes(&self) -> Option<Bytes> {
-        if self.is_too_large() || self.has_failed() || self.has_trailers {
-            return None;
-        }
+        (!self.is_too_large() && !self.has_failed() && !self.has_trailers).then(|| self.data())
+    }
+
+    /// The bytes that were read.
+    pub(super) fn data(&self) -> Bytes {
         let mut data = self.frames.iter().filter_map(Frame::data_ref);
         match (data.next(), data.next()) {
-            (None, _) => Some(Bytes::new()),
-            (Some(one), None) => Some(one.clone()),
-            _ => Some(self.frames.iter().filter_map(Frame::data_ref).flatten().copied().collect()),
+            (None, _) => Bytes::new(),
+            (Some(one), None) => one.clone(),
+            _ => self.frames.iter().filter_map(Frame::data_ref).flatten().copied().collect(),
         }
+    }
+
+    /// The trailers that were read, names and values in turn.
+    pub(super) fn trailers(&self) -> impl Iterator<Item = &[u8]> {
+        let fields = self.frames.iter().filter_map(Frame::trailers_ref).flatten();
+        fields.flat_map(|(name, value)| [name.as_str().as_bytes(), value.as_bytes()])
     }
 
     /// The same body, from its beginning.

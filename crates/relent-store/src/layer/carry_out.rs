@@ -59,8 +59,8 @@ where
     if body.is_too_large() {
         return Ok(Refusal::TooLarge(shared.rules.max_request).answer());
     }
-    let bytes = body.bytes().unwrap_or_default();
-    let fingerprint = Fingerprint::of([parts.uri.query().unwrap_or_default().as_bytes(), &bytes]);
+    let (query, bytes) = (parts.uri.query().unwrap_or_default(), body.data());
+    let fingerprint = Fingerprint::of([query.as_bytes(), &bytes].into_iter().chain(body.trailers()));
     let question = shared.rules.look.is_some().then(|| Request::from_parts(parts.clone(), bytes));
     let request = Request::from_parts(parts, body.again());
 
@@ -182,7 +182,7 @@ fn key(parts: &Parts) -> Result<Key, Refusal> {
     }
 }
 
-/// Tenant, method and path; what is long by its fingerprint.
+/// Tenant, method and path, or what stands for it; what is long by its fingerprint.
 fn scope(rules: &Rules, parts: &Parts) -> Result<Scope, Refusal> {
     let short = |part: &[u8]| match part {
         // A mark before each, so that no short one is the fingerprint of a long one.
@@ -190,7 +190,10 @@ fn scope(rules: &Rules, parts: &Parts) -> Result<Scope, Refusal> {
         long => [&b"#"[..], &Fingerprint::of([long]).0].concat(),
     };
     let tenant = short(&(rules.tenant)(parts));
-    let path = short(parts.uri.path().as_bytes());
+    let path = match &rules.resource {
+        Some(resource) => short(&resource(parts)),
+        None => short(parts.uri.path().as_bytes()),
+    };
     let method = short(parts.method.as_str().as_bytes());
     Scope::of([&b"http"[..], &tenant, &method, &path]).map_err(|_| Refusal::NoKey)
 }

@@ -92,6 +92,7 @@ impl Claimed {
 }
 
 type Tenant = dyn Fn(&Parts) -> Vec<u8> + Send + Sync;
+type Resource = dyn Fn(&Parts) -> Vec<u8> + Send + Sync;
 type Required = dyn Fn(&Parts) -> bool + Send + Sync;
 type Looked = Pin<Box<dyn Future<Output = Result<Option<Response<Bytes>>, ()>> + Send>>;
 type Look = dyn Fn(Request<Bytes>, Time) -> Looked + Send + Sync;
@@ -100,6 +101,7 @@ type Stores = dyn Fn(StatusCode) -> bool + Send + Sync;
 #[derive(Clone)]
 struct Rules {
     tenant: Arc<Tenant>,
+    resource: Option<Arc<Resource>>,
     required: Option<Arc<Required>>,
     stores: Arc<Stores>,
     headers: Arc<[HeaderName]>,
@@ -120,14 +122,14 @@ struct Rules {
 /// | with a new key | by the service; the answer is kept |
 /// | with a key that is done | with the answer that is kept, and `idempotent-replayed: true` |
 /// | with a key that is being carried out | 409, with `Retry-After` |
-/// | with the key of another request (other query or body) | 422 |
+/// | with the key of another request (other query, body or trailers) | 422 |
 /// | with a key whose outcome is unknown | 409, `relent-retry: no`; or by the service [again](IdempotencyLayer::rerun) |
 /// | with something that is no key, or without one where it is [required](IdempotencyLayer::required) | 400 |
 /// | without a key elsewhere, and every other method | by the service, as if there were no layer |
 /// | while the store is away | 503, with `Retry-After` |
 ///
-/// A key is a quoted string, or bare text, of up to 255 characters. It belongs to its tenant, method and path: nobody gets
-/// another's answer. Refusals are whole answers in `application/problem+json`.
+/// A key is a quoted string, or bare text, of up to 255 characters. It belongs to its tenant, method and path (that the layer
+/// [sees](IdempotencyLayer::resource)): nobody gets another's answer. Refusals are whole answers in `application/problem+json`.
 ///
 /// A request with a key goes on when its connection is lost: the next one with that key gets its answer. If the service
 /// panics, its outcome is unknown. What is kept of an answer: its status, [chosen headers](IdempotencyLayer::headers) and its
@@ -163,6 +165,7 @@ impl<E: Engine> IdempotencyLayer<E> {
     pub fn new(store: Store<E>) -> Self {
         let rules = Rules {
             tenant: Arc::new(|_| vec![]),
+            resource: None,
             required: None,
             stores: Arc::new(is_final),
             headers: [
@@ -197,6 +200,25 @@ impl<E: Engine> IdempotencyLayer<E> {
     #[must_use]
     pub fn tenant(self, tenant: impl Fn(&Parts) -> Vec<u8> + Send + Sync + 'static) -> Self {
         self.with(|rules| rules.tenant = Arc::new(tenant))
+    }
+
+    /// What a request is about, in place of its path. It is needed where the layer sees a part of the path alone, as inside of a nested
+    /// router of axum: there `/pay` of `/v1` and `/pay` of `/v2` look the same, and the answer of one would be given for the
+    /// other. Hosts are not told apart, so that a request may come again by another name of the same service; where several
+    /// services share a store and have paths in common, name them here or as [tenants](IdempotencyLayer::tenant).
+    ///
+    /// ```
+    /// use relent_store::{Memory, Store, layer::IdempotencyLayer};
+    ///
+    /// // In axum, `head.extensions.get::<OriginalUri>()` has the whole path, too.
+    /// let layer = IdempotencyLayer::new(Store::new(Memory::new()))
+    ///     .resource(|head| [b"/v1", head.uri.path().as_bytes()].concat());
+    /// // Router::new().nest("/v1", routes.layer(layer))
+    /// # drop(layer);
+    /// ```
+    #[must_use]
+    pub fn resource(self, resource: impl Fn(&Parts) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        self.with(|rules| rules.resource = Some(Arc::new(resource)))
     }
 
     /// Which `POST` and `PATCH` requests must have a key. None by default.

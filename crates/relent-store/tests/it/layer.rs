@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
+use http_body::Body;
 use http_body_util::{BodyExt, Full};
 use relent_store::{
     Memory, Store,
@@ -29,7 +30,10 @@ struct Bank(Arc<AtomicU32>);
 
 type Answer = Pin<Box<dyn Future<Output = Result<Response<Full<Bytes>>, Infallible>> + Send>>;
 
-impl Service<Request<IdempotencyBody<Full<Bytes>>>> for Bank {
+impl<B> Service<Request<IdempotencyBody<B>>> for Bank
+where
+    B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
+{
     type Response = Response<Full<Bytes>>;
     type Error = Infallible;
     type Future = Answer;
@@ -38,7 +42,7 @@ impl Service<Request<IdempotencyBody<Full<Bytes>>>> for Bank {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<IdempotencyBody<Full<Bytes>>>) -> Answer {
+    fn call(&mut self, request: Request<IdempotencyBody<B>>) -> Answer {
         let calls = self.0.clone();
         Box::pin(async move {
             let (head, body) = request.into_parts();
@@ -95,12 +99,18 @@ impl Server {
     }
 
     fn ask(&self, path: &str, headers: &[(&str, &str)], body: &str) -> impl Future<Output = Told> + Send + 'static {
-        let mut service = self.layer.layer(self.bank.clone());
         let mut request = Request::post(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let request = request.body(Full::new(Bytes::from(body.to_owned()))).unwrap();
+        self.send(request.body(Full::new(Bytes::from(body.to_owned()))).unwrap())
+    }
+
+    fn send<B>(&self, request: Request<B>) -> impl Future<Output = Told> + Send + 'static
+    where
+        B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
+    {
+        let mut service = self.layer.layer(self.bank.clone());
         async move {
             let (head, body) = service.call(request).await.unwrap().into_parts();
             let body = body.collect().await.unwrap().to_bytes();
@@ -161,6 +171,55 @@ async fn keys_belong_to_their_tenant_and_path() {
         }
         assert_eq!(server.calls(), before + 1, "{nth}");
     }
+}
+
+/// What comes after a body belongs to it, and does not make it nothing.
+#[tokio::test(start_paused = true)]
+async fn trailers_are_part_of_what_is_asked() {
+    let server = Server::new(|layer| layer);
+    let ask = |body: &str, trailer: Option<(&'static str, &str)>| {
+        let request = Request::post("/payments").header("idempotency-key", "\"7\"");
+        let body = Full::new(Bytes::from(body.to_owned()));
+        let trailer = trailer.map(|(name, value)| {
+            let mut trailers = HeaderMap::new();
+            trailers.insert(name, value.parse().unwrap());
+            Ok(trailers)
+        });
+        server.send(request.body(body.with_trailers(async move { trailer })).unwrap())
+    };
+    let first = ask("amount=1", Some(("x-sum", "1"))).await;
+    assert_eq!((first.status, first.body.as_str()), (201, "1 false amount=1"));
+    assert!(ask("amount=1", Some(("x-sum", "1"))).await.is_replayed());
+    for (body, trailer) in [
+        ("amount=1000", Some(("x-sum", "1"))),
+        ("", None),
+        ("", Some(("x-sum", "1"))),
+        ("amount=1", None),
+        ("amount=1", Some(("x-sum", "2"))),
+        ("amount=1", Some(("x-su", "m1"))),
+    ] {
+        assert_eq!(ask(body, trailer).await.status, 422, "{body} {trailer:?}");
+    }
+    assert_eq!(server.calls(), 1);
+}
+
+/// A layer that sees a part of the path alone is told what the request is about.
+#[tokio::test(start_paused = true)]
+async fn what_a_request_is_about_can_be_said() {
+    let at = |prefix: &'static str, server: &Server| Server {
+        layer: server.layer.clone().resource(move |head| [prefix.as_bytes(), head.uri.path().as_bytes()].concat()),
+        bank: server.bank.clone(),
+    };
+    let one = Server::new(|layer| layer);
+    let (first, second) = (at("/v1", &one), at("/v2", &one));
+    let key = [("idempotency-key", "\"7\"")];
+    for server in [&first, &second] {
+        assert!(!server.ask("/pay", &key, "x").await.is_replayed());
+        assert!(server.ask("/pay", &key, "x").await.is_replayed());
+    }
+    // The same as the whole path elsewhere.
+    assert!(one.ask("/v1/pay", &key, "x").await.is_replayed());
+    assert_eq!(one.calls(), 2);
 }
 
 #[tokio::test(start_paused = true)]
