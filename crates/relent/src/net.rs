@@ -18,11 +18,15 @@
 //! assert_eq!((err.reason, err.attempts), (Reason::Open, 2));
 //! ```
 
-use crate::{Always, Error, Policy, Retrier, Setting, Silent, SystemTimer, Verdict, Watch, seal::Seal};
+use crate::{
+    Always, Error, Policy, Retrier, Setting, Silent, SystemTimer, Verdict, Watch, duration::Human, seal::Seal,
+};
 use std::{
     io::{self, ErrorKind},
     net::{SocketAddr, TcpStream, ToSocketAddrs},
-    time::Duration,
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
 };
 
 /// What connects: a policy by reference, or a [`Retrier`] whose failures nobody else judges. Implemented by these; by
@@ -80,8 +84,7 @@ fn judged<C: Connector>(connector: C) -> Judged<C> {
 
 /// Connects to `host:port` on a thread; the attempt timeout bounds each attempt over all its addresses.
 ///
-/// The resolver of the system has no timeout of its own that can be set here, so a name server that does not answer
-/// may hold an attempt longer.
+/// That holds for a name server that does not answer, too, as [`resolve`] says.
 ///
 /// ```no_run
 /// use relent::{Policy, net};
@@ -113,14 +116,49 @@ pub fn connect_blocking(connector: impl Connector, address: &str) -> Result<TcpS
 ///
 /// The error of the last address tried; [`TimedOut`](ErrorKind::TimedOut) if no time was left for any.
 pub fn connect_once(address: &str, limit: Option<Duration>) -> io::Result<TcpStream> {
-    let addresses: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
-    try_each(&addresses, limit)
+    let begin = Instant::now();
+    let addresses = resolve(address, limit)?;
+    try_each(&addresses, limit.map(|limit| limit.saturating_sub(begin.elapsed())))
+}
+
+/// The addresses of `host:port`, if they are found within `limit`, or for as long as the system looks if there is none.
+///
+/// A name server that is silent is asked for many seconds, and the system cannot be told to stop: so a name is looked up on a thread
+/// of its own, which is left to end by itself. An address is no name, and needs none.
+///
+/// ```
+/// let limit = Some(std::time::Duration::from_secs(5));
+/// assert_eq!(relent::net::resolve("127.0.0.1:80", limit)?, ["127.0.0.1:80".parse().unwrap()]);
+/// assert!(relent::net::resolve("no port", limit).is_err());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// That of the system; [`TimedOut`](ErrorKind::TimedOut) if it has none in time.
+pub fn resolve(address: &str, limit: Option<Duration>) -> io::Result<Vec<SocketAddr>> {
+    match (address.parse(), limit) {
+        (Ok(address), _) => Ok(vec![address]),
+        (Err(_), None) => Ok(address.to_socket_addrs()?.collect()),
+        (Err(_), Some(limit)) => {
+            let address = address.to_owned();
+            within(limit, move || Ok(address.to_socket_addrs()?.collect()))
+        }
+    }
+}
+
+/// What comes of it, if that is in time.
+fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    let (sender, receiver) = mpsc::channel();
+    thread::Builder::new().name("relent lookup".to_owned()).spawn(move || sender.send(work()))?;
+    let silent = |_| io::Error::new(ErrorKind::TimedOut, format!("no name server answers within {}", Human(limit)));
+    receiver.recv_timeout(limit).map_err(silent)?
 }
 
 /// Tries the addresses in turn. Each may take its share of the time left, so that one that swallows packets does not
 /// leave none for those behind it.
 fn try_each(addresses: &[SocketAddr], limit: Option<Duration>) -> io::Result<TcpStream> {
-    let begin = std::time::Instant::now();
+    let begin = Instant::now();
     let mut last = None;
     for (nth, address) in addresses.iter().enumerate() {
         let untried = u32::try_from(addresses.len() - nth).unwrap_or(u32::MAX);
@@ -239,7 +277,7 @@ pub fn connect_unix_blocking(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{net::TcpListener, time::Instant};
+    use std::net::TcpListener;
 
     /// A listener whose queue of connections is full drops further packets, as a dead host does.
     #[cfg(target_os = "linux")]
@@ -258,5 +296,27 @@ mod tests {
         assert!(begin.elapsed() < Duration::from_millis(190), "{:?}", begin.elapsed());
         let timed_out = try_each(&[full.1], Some(Duration::from_millis(20)));
         assert_eq!(timed_out.unwrap_err().kind(), ErrorKind::TimedOut);
+    }
+    /// A name server that never answers, as far as can be seen from here.
+    #[test]
+    fn a_lookup_that_never_ends_is_left_behind() {
+        let (_open, silence) = mpsc::channel::<()>();
+        let late = within(Duration::from_millis(5), move || silence.recv().map_err(io::Error::other));
+        let late = late.unwrap_err();
+        assert_eq!(
+            (late.kind(), late.to_string().as_str()),
+            (ErrorKind::TimedOut, "no name server answers within 5ms")
+        );
+        let long = Duration::from_secs(60);
+        assert_eq!(within(long, || Ok(7)).unwrap(), 7);
+        let limit = Some(long);
+        let local = resolve("localhost:80", limit).unwrap();
+        assert!(local.iter().all(|at| at.ip().is_loopback() && at.port() == 80) && !local.is_empty(), "{local:?}");
+        assert_eq!(resolve("localhost:80", None).unwrap(), local);
+        for limit in [None, limit] {
+            assert!(resolve("localhost", limit).is_err());
+            let port = connect_once("127.0.0.1:99999", limit).unwrap_err();
+            assert_eq!(port.kind(), ErrorKind::InvalidInput, "{port}");
+        }
     }
 }

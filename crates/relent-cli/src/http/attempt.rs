@@ -217,7 +217,7 @@ fn judged(terms: &Terms, answer: Answer, have: u64) -> Result<Answer, Broken> {
         return Err(Broken::Failed(Box::new(Failure::of(wire::Fault::Protocol, text))));
     }
     let asked_for_a_part = have > 0 || terms.request.headers.contains_key(header::RANGE);
-    if response.status() == StatusCode::PARTIAL_CONTENT && !asked_for_a_part && is_less(response.headers()) {
+    if response.status() == StatusCode::PARTIAL_CONTENT && !asked_for_a_part && !is_whole(response.headers()) {
         let text = "a part of the body came, and all of it was asked for".to_owned();
         return Err(Broken::Failed(Box::new(Failure::of(wire::Fault::EarlyEnd, text))));
     }
@@ -227,17 +227,16 @@ fn judged(terms: &Terms, answer: Answer, have: u64) -> Result<Answer, Broken> {
     }
 }
 
-/// Whether an answer says of itself that it is not the whole (RFC 9110, 14.4).
-fn is_less(head: &HeaderMap) -> bool {
-    let range = head.get(header::CONTENT_RANGE).and_then(|range| range.to_str().ok());
-    let Some((part, whole)) = range.and_then(|range| range.trim().strip_prefix("bytes ")?.split_once('/')) else {
+/// Whether a part is the whole: only if it says so, once and exactly (RFC 9110, 14.4).
+fn is_whole(head: &HeaderMap) -> bool {
+    let mut ranges = head.get_all(header::CONTENT_RANGE).iter();
+    let (Some(range), None) = (ranges.next().and_then(|range| range.to_str().ok()), ranges.next()) else {
         return false;
     };
-    let end =
-        part.split_once('-').and_then(|(start, end)| Some((start.parse::<u64>().ok()?, end.parse::<u64>().ok()?)));
-    end.is_some_and(|(start, end)| {
-        start > 0 || whole.parse::<u64>().is_ok_and(|whole| end.checked_add(1) != Some(whole))
-    })
+    let Some((unit, range)) = range.trim().split_once(' ') else { return false };
+    let Some((end, whole)) = range.strip_prefix("0-").and_then(|range| range.split_once('/')) else { return false };
+    let (end, whole) = (end.parse::<u64>().ok(), whole.parse::<u64>().ok());
+    unit.eq_ignore_ascii_case("bytes") && whole.is_some() && end.and_then(|end| end.checked_add(1)) == whole
 }
 
 fn headers(terms: &Terms, attempt: u32) -> HeaderMap {

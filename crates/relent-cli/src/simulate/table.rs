@@ -190,6 +190,9 @@ fn decimals(value: f64, places: usize) -> String {
     if value.fract() == 0.0 && places <= 1 { format!("{value:.0}") } else { format!("{value:.places$}") }
 }
 
+/// The widest column.
+const MOST_WIDTH: usize = 10_000;
+
 /// Columns side by side: the first to the left, the others to the right. Those for which there is no room stand below,
 /// beside the first once more.
 pub(crate) fn aligned(rows: &[Vec<String>], room: usize) -> String {
@@ -197,7 +200,9 @@ pub(crate) fn aligned(rows: &[Vec<String>], room: usize) -> String {
     if columns == 0 {
         return String::new();
     }
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    // A column that is wider than any window is no column, and the formatting macros take no more than 16 bits.
+    let width = |row: &Vec<String>, column: usize| row[column].chars().count().min(MOST_WIDTH);
+    let width = |column: usize| rows.iter().map(|row| width(row, column)).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut blocks = Vec::new();
     let mut begin = 1;

@@ -13,7 +13,10 @@ use super::{
 use super::{chain_file as chain, population_file as population, protection_file as protection};
 use relent::config::{BadSetting, Config, ConfigError};
 use std::{fs, io::Read, ops::Range, path::Path, sync::OnceLock, time::Duration};
-use toml::de::{DeTable, DeValue};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
 
 /// The tables and keys of a scenario file, apart from `policy`.
 const OTHERS: [&str; 22] = [
@@ -43,6 +46,9 @@ const OTHERS: [&str; 22] = [
 
 /// The clients of a file that says all about them by its populations.
 static EMPTY: OnceLock<DeTable<'static>> = OnceLock::new();
+
+/// The most runs, and the most troubles.
+const MOST_OF_A_LIST: usize = 1000;
 
 /// The longest scenario file that is read.
 const LONGEST_FILE: u64 = 1 << 20;
@@ -133,7 +139,7 @@ impl Problem {
     }
 }
 
-fn parse(text: &str) -> std::result::Result<toml::Spanned<DeTable<'_>>, ConfigError> {
+fn parse(text: &str) -> std::result::Result<Spanned<DeTable<'_>>, ConfigError> {
     const HINT: &str = "scenario files are TOML: key = \"value\" lines";
     DeTable::parse(text).map_err(|error| ConfigError::place(text, error.span().unwrap_or(0..0), error.message(), HINT))
 }
@@ -402,9 +408,22 @@ impl RetryAfter {
     }
 }
 
+/// The tables of a list, of which there are not more than anybody looks at.
+fn bounded<'a>(root: &Table<'a>, key: &'static str) -> Result<Vec<&'a Spanned<DeValue<'a>>>> {
+    let list = root.list(key);
+    match list.get(MOST_OF_A_LIST) {
+        Some(value) => Err(root.wrong(
+            value.span(),
+            format!("there are more than {MOST_OF_A_LIST} tables [[{key}]]"),
+            "put the others into a file of their own",
+        )),
+        None => Ok(list),
+    }
+}
+
 fn troubles(root: &Table<'_>) -> Result<Vec<Trouble>> {
     let mut troubles = Vec::new();
-    for value in root.list("trouble") {
+    for value in bounded(root, "trouble")? {
         let table = root.table_of("a trouble", value)?;
         let words = [
             ("stall", TroubleKind::Stall),
@@ -482,7 +501,7 @@ fn channel(table: Table<'_>) -> Result<World> {
 fn contenders(root: &Table<'_>, config: &Config, server: &Protection, all: &[Draft]) -> Result<Vec<Contender>> {
     let mut contenders = Vec::new();
     let layers = chain::layers(root, config)?;
-    for value in root.list("run") {
+    for value in bounded(root, "run")? {
         let table = root.table_of("a run", value)?;
         let (own, alone) = (table.text("name")?, population::alone(all, server));
         let mut contender = match (table.text("policy")?, alone) {
@@ -571,7 +590,7 @@ fn asserts(root: &Table<'_>, contenders: &[Contender]) -> Result<Vec<Assertion>>
 fn bound<'a>(
     table: &Table<'a>,
     subject: Subject,
-    value: &'a toml::Spanned<DeValue<'a>>,
+    value: &'a Spanned<DeValue<'a>>,
     policy: Option<String>,
 ) -> Result<Assertion> {
     const HINT: &str = "{ max = 60 }, { min = 1 } or \"<= 60\"";

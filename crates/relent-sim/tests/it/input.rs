@@ -160,6 +160,8 @@ fn impossible_scenarios_are_refused() {
         (format!("sedds = 1\n{GOOD}"), "there is no table \"sedds\"", 1),
         (after("[[run]]\npolicy = \"one\"\n[[run]]\npolicy = \"one\"\n"), "two policies run as \"one\"", 9),
         (after("[[run]]\nname = \"x\"\n"), "a run names no policy", 9),
+        (after(&"[[run]]\npolicy = \"one\"\n".repeat(1001)), "there are more than 1000 tables [[run]]", 2009),
+        (after(&"[[trouble]]\nfor = \"1s\"\n".repeat(1001)), "there are more than 1000 tables [[trouble]]", 2009),
         // Tables that do not go together.
         (after("[occ]\n"), "a scenario with [occ] has no [server]", 4),
         (after("[batch]\n"), "a scenario with [batch] has no [server]", 4),

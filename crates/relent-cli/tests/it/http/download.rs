@@ -149,6 +149,32 @@ fn a_part_that_nobody_asked_for_is_not_the_whole() {
     }
 }
 
+/// A part that nobody asked for is the whole only if it says so, exactly and once.
+#[test]
+fn a_part_says_that_it_is_the_whole_or_is_not() {
+    for (whole, ranges) in [
+        (true, &["Content-Range: bytes 0-9/10"][..]),
+        (true, &["Content-Range: Bytes 0-9/10"]),
+        (false, &["Content-Range: Bytes 0-9/20"]),
+        (false, &["Content-Range: bytes 0-9/*"]),
+        (false, &["Content-Range: bytes */10"]),
+        (false, &["Content-Range: bytes  0-9/20"]),
+        (false, &["Content-Range: bytes=0-9/20"]),
+        (false, &["Content-Range: bytes 0 - 9/20"]),
+        (false, &["Content-Range: items 0-9/10"]),
+        (false, &["Content-Range: bytes 0-18446744073709551615/0"]),
+        (false, &["Content-Range: bytes 0-9/10", "Content-Range: bytes 0-9/20"]),
+        (false, &["Content-Type: multipart/byteranges; boundary=x"]),
+        (false, &[]),
+    ] {
+        let server = Server::new(vec![Reply::new(206, ranges, "0123456789")]);
+        let folder = Folder::new().file("file", "old");
+        let outcome = http_in(&folder, &["--max-attempts=1", "-o", "file", &server.url("/")]);
+        let wanted = if whole { (Some(0), "0123456789") } else { (Some(1), "old") };
+        assert_eq!((outcome.code, folder.read("file").as_str()), wanted, "{ranges:?}: {}", outcome.stderr);
+    }
+}
+
 #[test]
 fn a_range_that_is_refused_is_given_up() {
     let server = Server::new(vec![
