@@ -33,8 +33,17 @@ const URL_HEADERS: [&str; 4] = ["location", "content-location", "referer", "refr
 /// assert_eq!(url("http://ann:p/w@host:99999999/"), "http://***@host:99999999/");
 /// ```
 pub fn url(text: &str) -> String {
+    // Who reads URLs takes no notice of these.
+    if text.contains(['\t', '\r', '\n']) {
+        return url(&text.replace(['\t', '\r', '\n'], ""));
+    }
     if let Some((name, value)) = header_in_its_place(text) {
         return format!("{name}:{}{HIDDEN}", if value.starts_with(' ') { " " } else { "" });
+    }
+    // A host without a scheme, as `Location` may have it.
+    let bare = text.trim_start_matches(['/', '\\']);
+    if text.len() > bare.len() + 1 {
+        return format!("{}{}", &text[..text.len() - bare.len()], url(bare));
     }
     let (scheme, rest) = text.split_at(scheme(text));
     let whole = if scheme.is_empty() { Cow::Owned(format!("http://{text}")) } else { Cow::Borrowed(text) };
@@ -67,13 +76,16 @@ fn header_in_its_place(text: &str) -> Option<(&str, &str)> {
 ///
 /// assert_eq!(header("Private-Token", "glpat-1"), "***");
 /// assert_eq!(header("Location", "/in?session=1"), "/in?session=***");
+/// assert_eq!(header("Location", "//ann:pw@host/in"), "//***@host/in");
 /// assert_eq!(header("Accept", "text/plain"), "text/plain");
 /// ```
 pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     if is_secret_header(name, value) {
         Cow::Borrowed(HIDDEN)
     } else if URL_HEADERS.contains(&name.to_ascii_lowercase().as_str()) && !value.contains("://") {
-        Cow::Owned(parameters(value))
+        // A host may follow two slashes of either kind, or the name of a scheme alone.
+        let is_path = value.starts_with(['/', '?', '#']) && !value[1..].starts_with(['/', '\\', '\t']);
+        Cow::Owned(if is_path { parameters(value) } else { url(value) })
     } else {
         text(value)
     }
@@ -284,6 +296,28 @@ fn decoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_without_a_scheme_has_users_too() {
+        for (given, shown) in [
+            ("//ann:pw@b/", "//***@b/"),
+            ("///ann:pw@b/", "///***@b/"),
+            ("\\\\ann:pw@b/x", "\\\\***@b/x"),
+            ("/\\ann:pw@b/?token=pw", "/\\***@b/?token=***"),
+            ("/\t/ann:pw@b/", "//***@b/"),
+            ("//ann:pw%40b/", "//***%40b/"),
+        ] {
+            assert_eq!(url(given), shown, "{given:?}");
+            assert_eq!(header("Location", given), shown, "{given:?}");
+            assert_eq!(header("Content-Location", given), shown, "{given:?}");
+        }
+        for given in ["https:\\\\ann:pw@b", "https:/ann:pw@b", "https:ann:pw@b", "http:\t//ann:pw@b/"] {
+            assert!(!header("Location", given).contains("pw"), "{given:?}: {}", header("Location", given));
+        }
+        for path in ["/a/b@c", "?x=1@2", "in", "/"] {
+            assert_eq!(header("Location", path), path);
+        }
+    }
 
     #[test]
     fn whatever_stands_before_the_at_is_hidden() {

@@ -24,7 +24,7 @@ use crate::{
 use std::{
     io::{self, ErrorKind},
     net::{SocketAddr, TcpStream, ToSocketAddrs},
-    sync::mpsc,
+    sync::{Condvar, Mutex, PoisonError, mpsc},
     thread,
     time::{Duration, Instant},
 };
@@ -147,12 +147,50 @@ pub fn resolve(address: &str, limit: Option<Duration>) -> io::Result<Vec<SocketA
     }
 }
 
+/// The most look-ups at the same time. One that nobody answers goes on long after its attempt, and names that somebody answers for
+/// must not wait for those.
+const AT_ONCE: usize = 512;
+
+/// How many are under way, and that one has ended.
+static UNDER_WAY: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
+
+/// A place among them.
+struct Place;
+
+impl Place {
+    /// One that is free before the time is over.
+    fn within(limit: Duration) -> Option<Place> {
+        let (count, ended) = &UNDER_WAY;
+        let count = count.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = ended.wait_timeout_while(count, limit, |count| *count >= AT_ONCE);
+        let (mut count, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        (!waited.timed_out()).then(|| {
+            *count += 1;
+            Place
+        })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        *UNDER_WAY.0.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        UNDER_WAY.1.notify_one();
+    }
+}
+
 /// What comes of it, if that is in time.
 fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    let begin = Instant::now();
+    let silent = || io::Error::new(ErrorKind::TimedOut, format!("no name server answers within {}", Human(limit)));
+    let place = Place::within(limit).ok_or_else(silent)?;
     let (sender, receiver) = mpsc::channel();
-    thread::Builder::new().name("relent lookup".to_owned()).spawn(move || sender.send(work()))?;
-    let silent = |_| io::Error::new(ErrorKind::TimedOut, format!("no name server answers within {}", Human(limit)));
-    receiver.recv_timeout(limit).map_err(silent)?
+    let work = move || {
+        let found = work();
+        drop(place);
+        sender.send(found)
+    };
+    thread::Builder::new().name("relent lookup".to_owned()).spawn(work)?;
+    receiver.recv_timeout(limit.saturating_sub(begin.elapsed())).map_err(|_| silent())?
 }
 
 /// Tries the addresses in turn. Each may take its share of the time left, so that one that swallows packets does not
@@ -310,6 +348,17 @@ mod tests {
         let long = Duration::from_secs(60);
         assert_eq!(within(long, || Ok(7)).unwrap(), 7);
         let limit = Some(long);
+        let (open, silence) = mpsc::channel::<()>();
+        let silence = std::sync::Arc::new(Mutex::new(silence));
+        for _ in 0..AT_ONCE + 8 {
+            let silence = silence.clone();
+            let silent = move || silence.lock().unwrap().recv().map_err(io::Error::other);
+            assert_eq!(within(Duration::ZERO, silent).unwrap_err().kind(), ErrorKind::TimedOut);
+        }
+        assert!(*UNDER_WAY.0.lock().unwrap() <= AT_ONCE);
+        // Those that were left behind end, and make room for whom there was none.
+        drop(open);
+        assert_eq!(within(long, || Ok(7)).unwrap(), 7);
         let local = resolve("localhost:80", limit).unwrap();
         assert!(local.iter().all(|at| at.ip().is_loopback() && at.port() == 80) && !local.is_empty(), "{local:?}");
         assert_eq!(resolve("localhost:80", None).unwrap(), local);

@@ -169,11 +169,7 @@ pub(super) async fn within<T>(
     work: impl Future<Output = Result<T, Broken>>,
 ) -> Result<T, Broken> {
     let Some((limit, left)) = limit.zip(left) else { return work.await };
-    time::timeout(left, work).await.unwrap_or_else(|_| {
-        let connected = line.client.watch.is_connected();
-        line.client.hang_up();
-        Err(Broken::Failed(Box::new(Failure::timeout(limit, connected, &terms.request.url))))
-    })
+    time::timeout(left, work).await.unwrap_or_else(|_| Err(line.client.late(limit, &terms.request.url)))
 }
 
 /// Receives what an answer brings, of which so much is there already.
@@ -212,6 +208,10 @@ pub(super) async fn accept(
 /// The same answer, unless its head says that it is a failure, or not what was asked for.
 fn judged(terms: &Terms, answer: Answer, have: u64) -> Result<Answer, Broken> {
     let response = &answer.response;
+    if let Some(coding) = foreign_coding(response.headers()) {
+        let text = format!("the body has a transfer coding that was not asked for: {coding}");
+        return Err(Broken::Failed(Box::new(Failure::of(wire::Fault::Protocol, text))));
+    }
     if response.status().is_informational() {
         let text = format!("the answer is {}, which was not asked for", failure::status_text(response.status()));
         return Err(Broken::Failed(Box::new(Failure::of(wire::Fault::Protocol, text))));
@@ -225,6 +225,15 @@ fn judged(terms: &Terms, answer: Answer, have: u64) -> Result<Answer, Broken> {
         Some(verdict) => Err(Broken::Failed(Box::new(Failure::status(answer.response, verdict, answer.at)))),
         None => Ok(answer),
     }
+}
+
+/// What was done to a body on its way that nobody undoes (RFC 9112, 7): a server must ask before, by what a request says in `TE`.
+fn foreign_coding(head: &HeaderMap) -> Option<String> {
+    let lines = head.get_all(header::TRANSFER_ENCODING).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
+    let all: Vec<_> = lines.collect();
+    let mut names = all.iter().flat_map(|line| line.split(',')).map(str::trim).filter(|name| !name.is_empty());
+    let is_known = |name: &str| name.eq_ignore_ascii_case("chunked") || name.eq_ignore_ascii_case("identity");
+    (!names.all(is_known)).then(|| escape(&all.join(", ")).into_owned())
 }
 
 /// Whether a part is the whole: only if it says so, once and exactly (RFC 9110, 14.4).
@@ -250,6 +259,7 @@ fn headers(terms: &Terms, attempt: u32) -> HeaderMap {
 /// Sends the request, and those that redirects ask for, until there is an answer.
 async fn ask(terms: &Terms, line: &Line, headers: HeaderMap, trail: &mut Trail) -> Result<Answer, Broken> {
     let mut hop = terms.request.hop(headers);
+    line.client.begins();
     loop {
         let response = send(terms, line, &hop).await?;
         head::tell(terms.talk, || head::received(&response));
@@ -267,7 +277,7 @@ async fn ask(terms: &Terms, line: &Line, headers: HeaderMap, trail: &mut Trail) 
 }
 
 async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken> {
-    line.client.connects_to(&hop.url)?;
+    line.client.connects_to(&hop.url, hop.number > 0)?;
     head::tell(terms.talk, || head::sent(hop));
     let mut sending =
         line.client.for_hop(hop).request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
@@ -282,21 +292,15 @@ async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken>
     } else if let Some(body) = body {
         sending = sending.body(body.open(&line.pulse)?);
     }
-    let beside = line.client.beside().map_err(|why| Broken::Failed(Box::new(Failure::not_sent(why))))?;
+    let cannot = |why| failure::not_sent(why, &line.client.way(&hop.url, hop.number > 0));
+    let beside = line.client.beside().map_err(cannot)?;
     let sent = terms.patience.wait(&line.pulse, beside.run(sending.send())).await.map(|sent| {
         sent.map(|mut response| {
             response.extensions_mut().insert(beside.clone());
             whole::checked(response)
         })
     });
-    let connected = line.client.watch.is_connected();
-    let way = failure::Way {
-        url: &hop.url,
-        is_redirected: hop.number > 0,
-        connected,
-        http2_alone: line.client.http2_alone,
-        proxies: &line.client.proxies,
-    };
+    let way = line.client.way(&hop.url, hop.number > 0);
     match sent {
         Some(Ok(response)) if terms.compressed => Ok(coding::undone(response)),
         Some(Ok(response)) => Ok(response),

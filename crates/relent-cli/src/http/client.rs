@@ -1,6 +1,15 @@
 //! The client: a connection for each attempt, over whatever leads there; its own retries and redirects off.
 
-use super::{args::Args, beside::Beside, proxy::Proxies, redirect::Hop, request::Request, resolve::Resolver, tls};
+use super::{
+    args::Args,
+    beside::Beside,
+    failure::{self, Broken, Way},
+    proxy::Proxies,
+    redirect::Hop,
+    request::Request,
+    resolve::Resolver,
+    tls,
+};
 use crate::talk::Fault;
 use rustls::ClientConfig;
 use std::{
@@ -21,15 +30,17 @@ pub(super) struct Client {
     /// The same without the caller's certificate, which is for one origin; `None` if there is none.
     bare: Option<reqwest::Client>,
     home: Origin,
+    /// Where the request under way goes, and whether a redirect led there: then one was sent and answered before.
+    hop: RefCell<Option<(Url, bool)>>,
     /// Where the connection under way is read.
     beside: RefCell<Option<Beside>>,
     /// Which proxy leads where.
-    pub(super) proxies: Proxies,
+    proxies: Proxies,
     resolver: Resolver,
     /// Servers are spoken to in HTTP/2 without being asked.
-    pub(super) http2_alone: bool,
+    http2_alone: bool,
     /// Tells whether a request can have left.
-    pub(super) watch: Watch,
+    watch: Watch,
 }
 
 /// How clients are made, all alike.
@@ -76,7 +87,17 @@ impl Recipe {
         let bare = self.bare.as_ref().map(|tls| self.http(tls, &watch, &resolver)).transpose()?;
         let (proxies, home) = (self.proxies.clone(), self.home.clone());
         let http2_alone = self.http2 && !self.http1;
-        Ok(Client { http, bare, home, beside: RefCell::default(), proxies, resolver, http2_alone, watch })
+        Ok(Client {
+            http,
+            bare,
+            home,
+            hop: RefCell::default(),
+            beside: RefCell::default(),
+            proxies,
+            resolver,
+            http2_alone,
+            watch,
+        })
     }
 
     fn http(&self, tls: &ClientConfig, watch: &Watch, resolver: &Resolver) -> Result<reqwest::Client, Fault> {
@@ -106,9 +127,7 @@ impl Recipe {
             (_, true) => builder.http2_prior_knowledge(),
             _ => builder,
         };
-        builder
-            .build()
-            .map_err(|error| Fault::new(format!("cannot set up the client: {}", super::failure::innermost(&error))))
+        builder.build().map_err(|error| Fault::new(format!("cannot set up the client: {}", failure::innermost(&error))))
     }
 }
 
@@ -137,8 +156,30 @@ impl Client {
         self.beside.take();
     }
 
-    /// A request to `url` is next.
-    pub(super) fn connects_to(&self, url: &Url) -> Result<(), Fault> {
+    /// The way to `url`, as far as it has come.
+    pub(super) fn way<'a>(&'a self, url: &'a Url, is_redirected: bool) -> Way<'a> {
+        let (connected, http2_alone) = (self.watch.is_connected(), self.http2_alone);
+        Way { url, is_redirected, connected, http2_alone, proxies: &self.proxies }
+    }
+
+    /// What has become of the request that is under way when its time is over; `first` is where the call goes.
+    pub(super) fn late(&self, limit: Duration, first: &Url) -> Broken {
+        self.hang_up();
+        match &*self.hop.borrow() {
+            Some((url, is_redirected)) => failure::late(limit, &self.way(url, *is_redirected)),
+            None => failure::late(limit, &self.way(first, false)),
+        }
+    }
+
+    /// An attempt begins.
+    pub(super) fn begins(&self) {
+        self.watch.reset();
+        self.hop.take();
+    }
+
+    /// A request to `url` is next, whether a redirect leads there or not.
+    pub(super) fn connects_to(&self, url: &Url, is_redirected: bool) -> Result<(), Fault> {
+        self.hop.replace(Some((url.clone(), is_redirected)));
         let proxy = self.proxies.to(url)?;
         self.watch.reset();
         self.resolver
@@ -157,7 +198,7 @@ impl Watch {
     }
 
     /// Whether the attempt got a connection.
-    pub(super) fn is_connected(&self) -> bool {
+    fn is_connected(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

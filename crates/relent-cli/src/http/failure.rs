@@ -104,16 +104,6 @@ impl Failure {
             timed_out: false,
         }
     }
-
-    /// The attempt took longer than it may.
-    pub(super) fn timeout(limit: Duration, connected: bool, url: &Url) -> Failure {
-        let limit = Human(limit);
-        let failure = match connected {
-            true => Failure::of(Fault::Timeout, format!("no answer within {limit:.1}")),
-            false => Failure::of(Fault::Connect, format!("no connection to {} within {limit:.1}", authority(url))),
-        };
-        Failure { timed_out: true, ..failure }
-    }
 }
 
 /// The way that a request took, and how far it came.
@@ -154,6 +144,21 @@ pub(super) fn before_head(error: &reqwest::Error, way: &Way<'_>) -> Broken {
     }
     let (fault, failure) = fault_before_head(error, way);
     way.finish(failure, fault == Fault::Refused)
+}
+
+/// The attempt took longer than it may.
+pub(super) fn late(limit: Duration, way: &Way<'_>) -> Broken {
+    let limit = Human(limit);
+    let failure = match way.connected {
+        true => Failure::of(Fault::Timeout, format!("no answer within {limit:.1}")),
+        false => Failure::of(Fault::Connect, format!("no connection to {} within {limit:.1}", way.shown())),
+    };
+    way.finish(Failure { timed_out: true, ..failure }, false)
+}
+
+/// The request could not be sent for want of something of our own, which may be there next time.
+pub(super) fn not_sent(why: String, way: &Way<'_>) -> Broken {
+    way.finish(Failure::not_sent(why), true)
 }
 
 /// Nothing came for too long.

@@ -78,7 +78,8 @@ impl Proxies {
 
 /// What knows the rules of `no_proxy`; that it leads elsewhere is all it is asked.
 fn without(no: &str) -> Matcher {
-    let hosts: Vec<&str> = no.split(',').map(|host| host.trim().trim_end_matches('.')).collect();
+    let hosts: Vec<&str> =
+        no.split([',', ' ', '\t']).map(|host| host.trim_end_matches('.')).filter(|host| !host.is_empty()).collect();
     Matcher::builder().all("http://proxy.invalid").no(hosts.join(",")).build()
 }
 
@@ -196,5 +197,17 @@ mod tests {
         }
         assert!(through("http://example.org./") && !through("http://full.example.org./"));
         assert!(!through("https://example.org/"));
+    }
+
+    #[test]
+    fn hosts_without_a_proxy_stand_between_commas_or_spaces() {
+        let direct = |no: &str, host: &str| {
+            let uri: http::Uri = format!("http://{host}/").parse().unwrap();
+            without(no).intercept(&uri).is_none()
+        };
+        for no in ["b.test,a.test", "b.test a.test", "b.test, a.test.", " b.test\ta.test ", "*"] {
+            assert!(direct(no, "a.test") && direct(no, "b.test"), "{no:?}");
+            assert_eq!(direct(no, "c.test"), no == "*", "{no:?}");
+        }
     }
 }

@@ -4,20 +4,23 @@ use crate::{redact, talk::Fault};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::{
     error::Error,
-    fmt,
-    net::{IpAddr, SocketAddr},
+    fmt, io,
+    net::{IpAddr, SocketAddr, ToSocketAddrs},
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
 };
+use tokio::{sync::Semaphore, task::spawn_blocking};
 
 /// The names that the user has placed, and the system's.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Resolver {
     places: Arc<[Place]>,
     /// The ports that are connected to now, that of the URL and that of the proxy: a name comes without one.
     ports: Arc<AtomicU32>,
+    /// Places of look-ups at the same time: one that nobody answers goes on long after its attempt.
+    room: Arc<Semaphore>,
 }
 
 /// Where a host is.
@@ -28,16 +31,19 @@ pub(super) struct Place {
     addresses: Vec<IpAddr>,
 }
 
+/// The most names that are looked up at the same time, each on a thread.
+const AT_ONCE: usize = 512;
+
 impl Resolver {
     /// What all `--resolve` together say; the last one counts.
     pub(super) fn new(given: &[String]) -> Result<Resolver, Fault> {
         let places: Result<Vec<Place>, Fault> = given.iter().rev().map(|text| place(text)).collect();
-        Ok(Resolver { places: places?.into(), ports: Arc::default() })
+        Ok(Resolver { places: places?.into(), ports: Arc::default(), room: Arc::new(Semaphore::new(AT_ONCE)) })
     }
 
     /// The same names, of which another request is looked up.
     pub(super) fn apart(&self) -> Resolver {
-        Resolver { places: self.places.clone(), ports: Arc::default() }
+        Resolver { places: self.places.clone(), ports: Arc::default(), room: self.room.clone() }
     }
 
     /// What follows is about these ports.
@@ -74,13 +80,18 @@ pub(super) fn place(text: &str) -> Result<Place, Fault> {
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let placed = self.placed(name.as_str());
+        let (placed, room) = (self.placed(name.as_str()), self.room.clone());
         Box::pin(async move {
             let addresses: Vec<SocketAddr> = match placed {
                 Some(placed) => placed.into_iter().map(|address| SocketAddr::new(address, 0)).collect(),
                 None => {
-                    let found = tokio::net::lookup_host((name.as_str(), 0)).await;
-                    found.map_err(|_| Unresolved(name.as_str().to_owned()))?.collect()
+                    let place = room.acquire_owned().await?;
+                    let named = name.as_str().to_owned();
+                    let found = spawn_blocking(move || {
+                        let _place = place;
+                        Ok::<_, io::Error>((named.as_str(), 0).to_socket_addrs()?.collect())
+                    });
+                    found.await?.map_err(|_| Unresolved(name.as_str().to_owned()))?
                 }
             };
             Ok(Box::new(addresses.into_iter()) as Addrs)

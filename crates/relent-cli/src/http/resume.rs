@@ -66,8 +66,7 @@ impl Resume {
 
     /// Whether a 206 with these headers has exactly what is missing after `have` bytes.
     pub(super) fn is_answered_by(&self, have: u64, headers: &HeaderMap) -> bool {
-        let tag = self.validator.as_ref().filter(|validator| is_tag(validator));
-        let is_same = headers.get(header::ETAG).is_none_or(|given| tag.is_none_or(|tag| given == tag));
+        let is_same = self.validator.as_ref().is_none_or(|validator| is_known_by(validator, headers));
         let is_rest = content_range(headers).is_some_and(|(first, last, total)| {
             first == have && last.checked_add(1) == Some(total) && self.total.is_none_or(|known| known == total)
         });
@@ -106,6 +105,16 @@ fn validator(headers: &HeaderMap, now: i64) -> Option<HeaderValue> {
             let made = date(header::DATE)?;
             (made > modified).then(|| headers[header::LAST_MODIFIED].clone())
         }
+    }
+}
+
+/// Whether a part says of itself that it is of what is known by this, and by nothing else (RFC 9110 15.3.7.3): a server that does
+/// not know `If-Range` sends the rest of whatever is there now.
+fn is_known_by(validator: &HeaderValue, headers: &HeaderMap) -> bool {
+    let all = |name| headers.get_all(name).iter().collect::<Vec<_>>();
+    match is_tag(validator) {
+        true => all(header::ETAG) == [validator],
+        false => all(header::LAST_MODIFIED) == [validator] && all(header::ETAG).is_empty(),
     }
 }
 
@@ -175,7 +184,8 @@ mod tests {
     #[test]
     fn a_206_must_have_exactly_what_is_missing() {
         let resume = of(&[("etag", "\"v1\"")]).unwrap();
-        let answered = |range: &'static str| resume.is_answered_by(4, &headers(&[("content-range", range)]));
+        let same = ("etag", "\"v1\"");
+        let answered = |range: &'static str| resume.is_answered_by(4, &headers(&[("content-range", range), same]));
         assert!(answered("bytes 4-9/10"));
         for wrong in [
             "bytes 0-9/10",
@@ -196,11 +206,37 @@ mod tests {
         }
         assert!(!resume.is_answered_by(4, &HeaderMap::new()));
         assert!(!resume.is_answered_by(4, &headers(&[("content-range", "bytes 4-9/10"), ("etag", "\"v2\"")])));
-        let coded = |coding: &'static str| headers(&[("content-range", "bytes 4-9/10"), ("content-encoding", coding)]);
+        let coded =
+            |coding: &'static str| headers(&[("content-range", "bytes 4-9/10"), same, ("content-encoding", coding)]);
         assert!(resume.is_answered_by(4, &coded("identity")) && !resume.is_answered_by(4, &coded("gzip")));
-        let mut two = headers(&[("content-range", "bytes 4-9/10")]);
+        let mut two = headers(&[("content-range", "bytes 4-9/10"), same]);
+        assert!(resume.is_answered_by(4, &two));
         two.append(header::CONTENT_RANGE, HeaderValue::from_static("bytes 0-9/10"));
         assert!(!resume.is_answered_by(4, &two), "two that differ");
+    }
+
+    #[test]
+    fn a_part_must_be_known_by_the_same_validator() {
+        const OLD: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+        let (old, new) = (("last-modified", OLD), ("last-modified", "Sun, 06 Nov 1994 08:49:38 GMT"));
+        let tag = ("etag", "\"v1\"");
+        let by_tag = of(&[tag, old]).unwrap();
+        let by_date = of(&[old, ("date", "Sun, 06 Nov 1994 09:00:00 GMT")]).unwrap();
+        let answered = |resume: &Resume, own: &[(&'static str, &'static str)]| {
+            let mut all = headers(&[("content-range", "bytes 4-9/10")]);
+            all.extend(headers(own));
+            resume.is_answered_by(4, &all)
+        };
+        assert!(answered(&by_tag, &[tag]) && answered(&by_tag, &[tag, old]) && answered(&by_date, &[old]));
+        for other in [&[][..], &[old], &[("etag", "\"v2\"")], &[("etag", "W/\"v1\"")]] {
+            assert!(!answered(&by_tag, other), "{other:?}");
+        }
+        for other in [&[][..], &[new], &[old, tag], &[tag]] {
+            assert!(!answered(&by_date, other), "{other:?}");
+        }
+        let mut two = headers(&[("content-range", "bytes 4-9/10"), tag]);
+        two.append(header::ETAG, HeaderValue::from_static("\"v2\""));
+        assert!(!by_tag.is_answered_by(4, &two));
     }
 
     #[test]

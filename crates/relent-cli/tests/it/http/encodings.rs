@@ -2,9 +2,10 @@
 
 use super::{
     bombs::{MOST_KIB, peak},
-    expect, http,
+    expect, http, http_in,
     server::{Reply, Server},
 };
+use crate::binary::Folder;
 use std::{
     io::{Read, Write},
     net::TcpListener,
@@ -109,4 +110,20 @@ fn an_end_comes_however_much_of_nothing_does() {
         assert!(began.elapsed() < Duration::from_secs(8), "{encoding}: {:?}", began.elapsed());
         assert!((1..MOST_KIB).contains(&memory), "{encoding}: {memory} KiB");
     }
+}
+
+/// Nobody asked for it, so nobody undoes it (RFC 9112, 6.1): what is written is not what was meant.
+#[test]
+fn a_transfer_coding_that_was_not_asked_for_is_a_failure() {
+    for coding in ["gzip, chunked", "x, chunked"] {
+        let head = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: {coding}\r\n\r\n");
+        let server = Server::new(vec![Reply::raw(head + "3\r\nabc\r\n0\r\n\r\n")]);
+        let folder = Folder::new();
+        let outcome = http_in(&folder, &["-o", "file", &server.url("/")]);
+        assert_eq!((outcome.code, folder.names()), (Some(3), Vec::<String>::new()), "{}", outcome.stderr);
+        let said = format!("the body has a transfer coding that was not asked for: {coding}");
+        assert!(outcome.stderr.contains(&said), "{}", outcome.stderr);
+    }
+    let known = "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+    expect(&http(&[&Server::new(vec![Reply::raw(known)]).url("/")]), 0, "abc", "");
 }

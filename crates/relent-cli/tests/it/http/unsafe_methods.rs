@@ -262,3 +262,22 @@ fn what_a_server_that_goes_away_has_processed_is_not_sent_again() {
         assert_eq!((*seen.lock().unwrap(), outcome.code), (attempts, Some(exit)), "last {last}, code {code}: {stderr}");
     }
 }
+
+/// What a redirect leads away from was carried out, and only where it leads to cannot be reached.
+#[test]
+fn a_post_that_a_redirect_answered_is_not_sent_again() {
+    // It accepts, and says nothing in the handshake: no connection in the sense of anything having left.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let elsewhere = format!("https://{}/receipt", silent.local_addr().unwrap());
+    for status in [302, 303, 307, 308] {
+        let server = Server::new(vec![Reply::new(status, &[&format!("Location: {elsewhere}")], "")]);
+        let args = ["-L", "-d", "pay=1", "--max-attempts=3", "--attempt-timeout=300ms", &server.url("/order")];
+        let outcome = http(&args);
+        assert_eq!((outcome.code, server.count()), (Some(6), 1), "{status}: {}", outcome.stderr);
+        let said = &outcome.stderr;
+        assert!(
+            said.contains("no connection to HOST within 300ms") && !said.contains("never left"),
+            "{status}: {said}"
+        );
+    }
+}
