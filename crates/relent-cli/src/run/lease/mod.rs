@@ -6,6 +6,7 @@
 
 mod args;
 mod keeper;
+mod search;
 mod times;
 pub(crate) mod watchman;
 

@@ -7,17 +7,20 @@
 //! the command's processes by a mark in their environment, too, where the system shows that (Linux): those that left the
 //! group, and one that was started in the very moment in which the first process died.
 
+pub(super) use super::search::MARK;
+
+use super::search::{Search, Sight};
 use crate::{dumps, stderr, talk::plain};
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
-    sys::signal::{Signal, kill, killpg},
+    sys::signal::{Signal, killpg},
     time::{ClockId, clock_gettime},
-    unistd::{Pid, getpgid},
+    unistd::Pid,
 };
 use std::{
     ffi::OsString,
-    fs::{self, File},
+    fs::File,
     io::{self, Read, Write},
     os::{
         fd::{AsFd, OwnedFd},
@@ -28,9 +31,6 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
 };
-
-/// The variable that marks the processes of a command.
-pub(super) const MARK: &str = "RELENT_LEASE_ID";
 
 /// The first argument of a watchman: no name that a subcommand could have.
 pub(crate) const WORD: &str = "@lease-watchman";
@@ -114,7 +114,7 @@ pub(crate) fn watch(signal: Option<&str>) -> ExitCode {
     }
     let signal = signal.and_then(|name| name.parse().ok()).unwrap_or(Signal::SIGTERM);
     let mut input = io::stdin().lock();
-    let mut hands = Real { mark: None };
+    let mut hands = Real { search: None };
     let mut state = State::new(signal);
     let (mut unread, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
@@ -141,7 +141,7 @@ pub(crate) fn watch(signal: Option<&str>) -> ExitCode {
                     let line: Vec<u8> = unread.drain(..=end).collect();
                     let line = String::from_utf8_lossy(&line);
                     match line.trim().strip_prefix("mark ") {
-                        Some(mark) => hands.mark = Some(mark.to_owned()),
+                        Some(mark) => hands.search = Some(Search::new(mark.to_owned())),
                         None => state.hear(line.trim(), Instant::now(), clock()),
                     }
                 }
@@ -175,18 +175,18 @@ fn say(text: &str) {
 
 /// What is done to the command.
 trait Hands {
-    /// Sends a signal to all processes of the command, and says whether any is still there.
-    fn send(&mut self, group: Option<Pid>, signal: Option<Signal>) -> bool;
+    /// Sends a signal to all processes of the command, to its group at once, and says whether any is still there.
+    fn send(&mut self, group: Option<Pid>, signal: Option<Signal>) -> Sight;
     fn say(&mut self, text: &str);
 }
 
 struct Real {
-    /// What the environment of the command's processes has, as soon as it was told.
-    mark: Option<String>,
+    /// The search for those of the command's processes that left its group, as soon as their mark was told.
+    search: Option<Search>,
 }
 
 impl Hands for Real {
-    fn send(&mut self, group: Option<Pid>, signal: Option<Signal>) -> bool {
+    fn send(&mut self, group: Option<Pid>, signal: Option<Signal>) -> Sight {
         let mut is_there = false;
         if let Some(group) = group {
             is_there = killpg(group, signal) != Err(Errno::ESRCH);
@@ -195,31 +195,20 @@ impl Hands for Real {
                 let _ = killpg(group, Signal::SIGCONT);
             }
         }
-        // To look at all processes takes as long as others like: the group is told first.
-        if is_there && signal.is_none() {
-            return true;
-        }
-        for process in self.mark.as_deref().map(marked).unwrap_or_default() {
-            is_there = true;
-            // Those of the group were sent it already.
-            if getpgid(Some(process)).ok() != group
-                && let Some(signal) = signal
-            {
-                let _ = kill(process, signal);
-                let _ = kill(process, Signal::SIGCONT);
-            }
-        }
-        is_there
+        // To look at all processes takes as long as others like: the group is told first, and never waits for that.
+        let others = match (&mut self.search, signal) {
+            (None, _) => Sight::Nowhere,
+            (Some(search), Some(signal)) => search.send(signal, group, LOOK),
+            (Some(_), None) if is_there => Sight::There,
+            (Some(search), None) => search.look(LOOK),
+        };
+        if is_there { Sight::There } else { others }
     }
 
     fn say(&mut self, text: &str) {
         say(text);
     }
 }
-
-/// What Linux gives a program at most, arguments and environment together. A process can make its own look larger, and
-/// whoever looks at all of them must not read that.
-const LARGEST_ENVIRONMENT: u64 = 6 << 20;
 
 /// The mark of a command whose relent is marked already: the command is a part of what that one runs.
 pub(super) fn beneath(outer: Option<OsString>, mark: &str) -> String {
@@ -235,24 +224,6 @@ pub(super) fn beneath(outer: Option<OsString>, mark: &str) -> String {
 
 /// What an outer mark has at most, which anybody may have set.
 const LONGEST: usize = 1000;
-
-/// The processes that have this mark in their environment, as far as the system shows it.
-fn marked(mark: &str) -> Vec<Pid> {
-    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
-    let has = |pid: &i32| {
-        // Empty for those that have ended, unreadable for those of others.
-        let mut environment = Vec::new();
-        let file = File::open(format!("/proc/{pid}/environ"));
-        let read = file.and_then(|file| file.take(LARGEST_ENVIRONMENT).read_to_end(&mut environment));
-        let is_it = |entry: &[u8]| {
-            let marks = entry.strip_prefix(MARK.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
-            marks.is_some_and(|marks| marks.split(|byte| *byte == b':').any(|one| one == mark.as_bytes()))
-        };
-        read.is_ok() && environment.split(|byte| *byte == 0).any(is_it)
-    };
-    let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(has).map(Pid::from_raw).collect()
-}
 
 /// What the watchman knows.
 struct State {
@@ -321,7 +292,8 @@ impl State {
     /// Does what it is time for; how long until there is something to do again.
     fn act(&mut self, now: Instant, hands: &mut impl Hands) -> Option<Duration> {
         if self.is_alone {
-            if !hands.send(self.group, None) {
+            let seen = hands.send(self.group, None);
+            if seen == Sight::Nowhere {
                 self.looks += 1;
                 self.is_done = self.was_told || self.looks >= ENOUGH_LOOKS;
                 return Some(LOOK);
@@ -329,9 +301,11 @@ impl State {
             if self.kill.is_none() {
                 (self.tell, self.kill) = (Some(now), Some(now + SHORT));
             }
-            if !std::mem::replace(&mut self.was_told, true) {
+            // What the search finds is told as it is found.
+            if !self.was_told && hands.send(self.group, Some(self.signal)) == Sight::There {
+                // Speaking may take a moment, and fail.
                 hands.say("relent was killed: its command is told to end, since nobody renews its lease");
-                hands.send(self.group, Some(self.signal));
+                self.was_told = true;
             }
             self.tell = None;
             if self.kills > MOST_KILLS {
@@ -343,10 +317,12 @@ impl State {
             return None;
         }
         if self.kill.is_some_and(|kill| kill <= now) {
-            if hands.send(self.group, Some(Signal::SIGKILL)) && self.kills == 0 {
+            let seen = hands.send(self.group, Some(Signal::SIGKILL));
+            if seen == Sight::There && self.kills == 0 {
                 hands.say("the lease ends: its command was killed");
             }
-            self.kills += 1;
+            // A search that takes long is no kill that failed.
+            self.kills += u32::from(seen != Sight::Unsure);
             (self.tell, self.kill) = (None, (self.is_alone || self.is_starting).then(|| now + LOOK));
         } else if self.tell.is_some_and(|tell| tell <= now) {
             hands.send(self.group, Some(self.signal));
@@ -365,15 +341,25 @@ mod tests {
     struct Noted {
         sent: Vec<Signal>,
         is_gone: bool,
+        /// Whether the search takes long.
+        is_slow: bool,
+        /// How often something was sent when something was said.
+        said_after: Vec<usize>,
     }
 
     impl Hands for Noted {
-        fn send(&mut self, _: Option<Pid>, signal: Option<Signal>) -> bool {
+        fn send(&mut self, _: Option<Pid>, signal: Option<Signal>) -> Sight {
             self.sent.extend(signal.filter(|_| !self.is_gone));
-            !self.is_gone
+            match self.is_gone {
+                _ if self.is_slow => Sight::Unsure,
+                true => Sight::Nowhere,
+                false => Sight::There,
+            }
         }
 
-        fn say(&mut self, _: &str) {}
+        fn say(&mut self, _: &str) {
+            self.said_after.push(self.sent.len());
+        }
     }
 
     fn state() -> State {
@@ -502,19 +488,36 @@ mod tests {
         assert_eq!(noted.sent, [Signal::SIGINT, Signal::SIGKILL]);
     }
 
+    /// What is said may be what ends the watchman, or what holds it up.
     #[test]
-    fn processes_are_found_by_their_mark() {
-        let mark = format!("test-{}", std::process::id());
-        let mut sleeper = Command::new("sleep").arg("60").env(MARK, &mark).spawn().unwrap();
-        // The system shows an environment a moment after a process has begun.
-        let (began, mut found) = (Instant::now(), Vec::new());
-        while found.is_empty() && began.elapsed() < Duration::from_secs(5) {
-            found = marked(&mark);
+    fn the_command_is_told_before_anybody_else() {
+        let (mut state, mut noted, now) = (state(), Noted::default(), Instant::now());
+        state.hear("group 77", now, Duration::ZERO);
+        state.hear("lease 600 900", now, Duration::ZERO);
+        state.is_alone = true;
+        state.act(now, &mut noted);
+        state.act(now + 900 * MS, &mut noted);
+        assert_eq!(noted.said_after, [1, 2]);
+    }
+
+    /// The group has gone, or ignores what it was told, and who else there is takes long to find out.
+    #[test]
+    fn a_search_that_takes_long_delays_no_kill_and_ends_nothing_early() {
+        let (mut state, mut noted, now) = (state(), Noted::default(), Instant::now());
+        state.hear("group 77", now, Duration::ZERO);
+        state.hear("lease 600 900", now, Duration::ZERO);
+        state.is_alone = true;
+        state.act(now, &mut noted);
+        noted.is_slow = true;
+        state.act(now + 100 * MS, &mut noted);
+        assert_eq!(noted.sent, [Signal::SIGINT]);
+        for round in 0..3 * MOST_KILLS {
+            state.act(now + 900 * MS + LOOK * round, &mut noted);
+            assert!(noted.sent.len() == 2 + round as usize && !state.is_done, "{round}");
         }
-        let is_found = found == [Pid::from_raw(sleeper.id() as i32)];
-        sleeper.kill().unwrap();
-        sleeper.wait().unwrap();
-        assert!(is_found || cfg!(not(target_os = "linux")), "{found:?}");
-        assert!(marked(&mark).is_empty());
+        assert_eq!(noted.sent[1..], vec![Signal::SIGKILL; noted.sent.len() - 1]);
+        (noted.is_slow, noted.is_gone) = (false, true);
+        state.act(now + 60_000 * MS, &mut noted);
+        assert!(state.is_done);
     }
 }

@@ -1,0 +1,278 @@
+//! The search for a command's processes by the mark in their environment, on a thread beside.
+//!
+//! It reads something of every process there is, and takes as long as others like: whoever has many processes with large
+//! environments holds it up. So nobody waits for it for longer than a moment, and what it finds is told as it is found.
+
+use nix::{
+    errno::Errno,
+    sys::signal::{Signal, kill},
+    unistd::{Pid, geteuid, getpgid},
+};
+use std::{
+    collections::HashSet,
+    fs::{self, File},
+    io::Read,
+    os::unix::fs::MetadataExt,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The variable that marks the processes of a command.
+pub(super) const MARK: &str = "RELENT_LEASE_ID";
+
+/// What Linux gives a program at most, arguments and environment together. A process can make its own look larger, and
+/// whoever looks at all of them must not read that.
+const LARGEST_ENVIRONMENT: u64 = 6 << 20;
+
+/// Whether processes of the command are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sight {
+    There,
+    Nowhere,
+    /// The search is not over, and has found none yet.
+    Unsure,
+}
+
+/// The search, for whoever asks for it.
+pub(super) struct Search {
+    shared: Arc<Shared>,
+    /// The round whose result somebody wants to hear.
+    awaited: Option<u64>,
+}
+
+#[derive(Default)]
+struct Shared {
+    asked: Mutex<Asked>,
+    news: Condvar,
+}
+
+#[derive(Default)]
+struct Asked {
+    /// How many rounds were asked for.
+    rounds: u64,
+    /// The last one that is over, and all before it.
+    over: u64,
+    /// Whether that one found any.
+    has_found: bool,
+    /// What is sent to whom it finds, unless they are of this group, which somebody else tells.
+    order: Option<(Signal, Option<Pid>)>,
+    /// Whether nobody asks any more.
+    is_done: bool,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Search {
+    /// A search that is done as soon as it is asked for.
+    pub(super) fn new(mark: String) -> Search {
+        let shared = Arc::new(Shared::default());
+        let of_thread = shared.clone();
+        let look = move || run(&of_thread, || candidates().filter(|pid| has(*pid, &mark)));
+        if thread::Builder::new().name("search".into()).spawn(look).is_err() {
+            // Where there is no thread more, nobody is found. The group is still told.
+            shared.lock().is_done = true;
+        }
+        Search { shared, awaited: None }
+    }
+
+    /// Sends a signal to all that is found from now on but is not of the group, and says what is known within the time.
+    pub(super) fn send(&mut self, signal: Signal, group: Option<Pid>, patience: Duration) -> Sight {
+        let order = Some((signal, group));
+        // One that was ordered already goes on: to begin anew each time would never end.
+        if std::mem::replace(&mut self.shared.lock().order, order) != order {
+            self.awaited = None;
+        }
+        self.look(patience)
+    }
+
+    /// Whether any is there, as a round tells that began after the first asking, if it is over within the time.
+    pub(super) fn look(&mut self, patience: Duration) -> Sight {
+        let until = Instant::now() + patience;
+        let mut asked = self.shared.lock();
+        if asked.is_done {
+            return Sight::Nowhere;
+        }
+        let awaited = *self.awaited.get_or_insert_with(|| {
+            asked.rounds += 1;
+            self.shared.news.notify_all();
+            asked.rounds
+        });
+        while asked.over < awaited {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Sight::Unsure;
+            }
+            asked = self.shared.news.wait_timeout(asked, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        self.awaited = None;
+        if asked.has_found { Sight::There } else { Sight::Nowhere }
+    }
+}
+
+impl Drop for Search {
+    fn drop(&mut self) {
+        self.shared.lock().is_done = true;
+        self.shared.news.notify_all();
+    }
+}
+
+/// Looks, round after round, as long as more of them are asked for.
+fn run<I: Iterator<Item = Pid>>(shared: &Shared, find: impl Fn() -> I) {
+    // Who was told by which signal: each is told once, but killed again and again.
+    let mut told: HashSet<(Pid, Signal)> = HashSet::new();
+    let mut asked = shared.lock();
+    loop {
+        while asked.over == asked.rounds && !asked.is_done {
+            asked = shared.news.wait(asked).unwrap_or_else(PoisonError::into_inner);
+        }
+        if asked.is_done {
+            return;
+        }
+        let round = asked.rounds;
+        drop(asked);
+        let mut has_found = false;
+        for pid in find() {
+            has_found = true;
+            let order = shared.lock().order;
+            if let Some((signal, group)) = order
+                && getpgid(Some(pid)).ok() != group
+                && (told.insert((pid, signal)) || signal == Signal::SIGKILL)
+            {
+                let sent = kill(pid, signal);
+                if sent != Err(Errno::ESRCH) {
+                    // Who is stopped cannot end.
+                    let _ = kill(pid, Signal::SIGCONT);
+                }
+            }
+        }
+        asked = shared.lock();
+        (asked.over, asked.has_found) = (round, has_found);
+        shared.news.notify_all();
+    }
+}
+
+/// All processes, our user's first: those of others are there to be looked at last.
+fn candidates() -> impl Iterator<Item = Pid> {
+    let own = geteuid().as_raw();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let owner = |pid: i32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|data| data.uid() == own);
+    let (ours, others): (Vec<i32>, Vec<i32>) = pids.partition(|pid| owner(*pid));
+    ours.into_iter().chain(others).map(Pid::from_raw)
+}
+
+/// Whether a process has this mark in its environment, as far as the system shows it.
+fn has(pid: Pid, mark: &str) -> bool {
+    // Empty for those that have ended, unreadable for those of others.
+    let mut environment = Vec::new();
+    let file = File::open(format!("/proc/{pid}/environ"));
+    let read = file.and_then(|file| file.take(LARGEST_ENVIRONMENT).read_to_end(&mut environment));
+    let is_it = |entry: &[u8]| {
+        let marks = entry.strip_prefix(MARK.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+        marks.is_some_and(|marks| marks.split(|byte| *byte == b':').any(|one| one == mark.as_bytes()))
+    };
+    read.is_ok() && environment.split(|byte| *byte == 0).any(is_it)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        process::{Child, Command},
+        sync::mpsc::{Receiver, channel, sync_channel},
+    };
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    fn sleeper(mark: &str) -> Child {
+        Command::new("sleep").arg("60").env(MARK, mark).spawn().unwrap()
+    }
+
+    fn pid(child: &Child) -> Pid {
+        Pid::from_raw(i32::try_from(child.id()).unwrap())
+    }
+
+    #[test]
+    fn processes_are_found_by_their_mark_and_told() {
+        if cfg!(not(target_os = "linux")) {
+            eprintln!("SKIPPED processes_are_found_by_their_mark_and_told: the system shows no environment");
+            return;
+        }
+        let mark = format!("test-{}", std::process::id());
+        let mut sleeper = sleeper(&mark);
+        let mut search = Search::new(mark);
+        // The system shows an environment a moment after a process has begun.
+        let (began, mut seen) = (Instant::now(), Sight::Nowhere);
+        while seen != Sight::There && began.elapsed() < Duration::from_secs(5) {
+            seen = search.look(LONG);
+        }
+        // One that is of the group is left to whoever tells the group.
+        let group = getpgid(Some(pid(&sleeper))).unwrap();
+        let sent = search.send(Signal::SIGKILL, Some(group), LONG);
+        let is_left = sleeper.try_wait().unwrap().is_none();
+        search.send(Signal::SIGKILL, None, LONG);
+        let status = sleeper.wait().unwrap();
+        assert_eq!((seen, sent, is_left), (Sight::There, Sight::There, true));
+        assert!(!status.success());
+        assert_eq!(search.look(LONG), Sight::Nowhere);
+    }
+
+    /// A search each of whose rounds, once asked for, finds what a test gives it, and ends when that does.
+    fn by_hand() -> (Search, impl Fn(Option<Receiver<Pid>>)) {
+        let shared = Arc::new(Shared::default());
+        // Whoever gives it knows that the round has begun.
+        let (rounds, taken) = sync_channel::<Option<Receiver<Pid>>>(0);
+        let of_thread = shared.clone();
+        thread::spawn(move || {
+            run(&of_thread, || taken.recv().ok().flatten().into_iter().flat_map(IntoIterator::into_iter));
+        });
+        (Search { shared, awaited: None }, move |round| rounds.send(round).unwrap())
+    }
+
+    const MOMENT: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_search_without_end_holds_up_nobody_and_tells_what_it_finds_at_once() {
+        let (mut search, next) = by_hand();
+        let (find, found) = channel();
+        let mut sleeper = sleeper("none");
+        let began = Instant::now();
+        for _ in 0..5 {
+            assert_eq!(search.send(Signal::SIGTERM, None, MOMENT), Sight::Unsure);
+            assert_eq!(search.look(MOMENT), Sight::Unsure);
+        }
+        assert!(began.elapsed() < LONG);
+        next(Some(found));
+        find.send(pid(&sleeper)).unwrap();
+        // The round goes on, and yet it is told.
+        assert!(!sleeper.wait().unwrap().success());
+        assert_eq!(search.look(MOMENT), Sight::Unsure);
+        drop(find);
+        assert_eq!(search.look(LONG), Sight::There);
+    }
+
+    /// What began before it was asked for says nothing about now.
+    #[test]
+    fn only_a_round_that_began_afterwards_counts() {
+        let (mut search, next) = by_hand();
+        let (find, found) = channel();
+        assert_eq!(search.look(MOMENT), Sight::Unsure);
+        next(Some(found));
+        // The first round is under way: what is sent now is not answered by it.
+        assert_eq!(search.send(Signal::SIGTERM, None, MOMENT), Sight::Unsure);
+        drop(find);
+        let (find, found) = channel();
+        next(Some(found));
+        find.send(Pid::from_raw(i32::MAX)).unwrap();
+        drop(find);
+        assert_eq!(search.look(LONG), Sight::There);
+        assert_eq!(search.look(MOMENT), Sight::Unsure);
+        next(None);
+        assert_eq!(search.look(LONG), Sight::Nowhere);
+    }
+}
