@@ -99,7 +99,7 @@ async fn postgres_is_asked_who_it_is() {
         assert!(error.to_string().contains("certificate"), "{query}: {error}");
     }
     for (query, says) in [
-        ("?sslmode=prefer", "the store's URL has a setting 'sslmode' that is not known or makes no sense"),
+        ("?sslmode=prefer", "`sslmode=prefer` lets whoever is in between choose plain text"),
         (
             "?sslmode=require&sslrootcert=/dev/null",
             "the file of certificates /dev/null cannot be used: it is no regular file",
