@@ -72,7 +72,7 @@ impl Search {
     pub(super) fn new(mark: String) -> Search {
         let shared = Arc::new(Shared::default());
         let of_thread = shared.clone();
-        let look = move || run(&of_thread, || candidates().filter(|pid| has(*pid, &mark)));
+        let look = move || run(&of_thread, candidates, |pid| has(pid, &mark));
         if thread::Builder::new().name("search".into()).spawn(look).is_err() {
             // Where there is no thread more, nobody is found. The group is still told.
             shared.lock().is_done = true;
@@ -122,32 +122,37 @@ impl Drop for Search {
 }
 
 /// Looks, round after round, as long as more of them are asked for.
-fn run<I: Iterator<Item = Pid>>(shared: &Shared, find: impl Fn() -> I) {
+fn run<I: Iterator<Item = Pid>>(shared: &Shared, candidates: impl Fn() -> I, is_one: impl Fn(Pid) -> bool) {
     // Who was told by which signal: each is told once, but killed again and again.
     let mut told: HashSet<(Pid, Signal)> = HashSet::new();
     let mut asked = shared.lock();
-    loop {
+    'rounds: loop {
         while asked.over == asked.rounds && !asked.is_done {
             asked = shared.news.wait(asked).unwrap_or_else(PoisonError::into_inner);
         }
         if asked.is_done {
             return;
         }
-        let round = asked.rounds;
+        let (round, order) = (asked.rounds, asked.order);
         drop(asked);
         let mut has_found = false;
-        for pid in find() {
+        for pid in candidates() {
+            // What was found before is told this, too: from the beginning.
+            if shared.lock().order != order {
+                asked = shared.lock();
+                continue 'rounds;
+            }
+            if !is_one(pid) {
+                continue;
+            }
             has_found = true;
-            let order = shared.lock().order;
             if let Some((signal, group)) = order
                 && getpgid(Some(pid)).ok() != group
                 && (told.insert((pid, signal)) || signal == Signal::SIGKILL)
+                && kill(pid, signal) != Err(Errno::ESRCH)
             {
-                let sent = kill(pid, signal);
-                if sent != Err(Errno::ESRCH) {
-                    // Who is stopped cannot end.
-                    let _ = kill(pid, Signal::SIGCONT);
-                }
+                // Who is stopped cannot end.
+                let _ = kill(pid, Signal::SIGCONT);
             }
         }
         asked = shared.lock();
@@ -183,7 +188,7 @@ fn has(pid: Pid, mark: &str) -> bool {
 mod tests {
     use super::*;
     use std::{
-        process::{Child, Command},
+        process::{Child, Command, Stdio},
         sync::mpsc::{Receiver, channel, sync_channel},
     };
 
@@ -229,7 +234,7 @@ mod tests {
         let (rounds, taken) = sync_channel::<Option<Receiver<Pid>>>(0);
         let of_thread = shared.clone();
         thread::spawn(move || {
-            run(&of_thread, || taken.recv().ok().flatten().into_iter().flat_map(IntoIterator::into_iter));
+            run(&of_thread, || taken.recv().ok().flatten().into_iter().flat_map(IntoIterator::into_iter), |_| true);
         });
         (Search { shared, awaited: None }, move |round| rounds.send(round).unwrap())
     }
@@ -254,6 +259,27 @@ mod tests {
         assert_eq!(search.look(MOMENT), Sight::Unsure);
         drop(find);
         assert_eq!(search.look(LONG), Sight::There);
+    }
+
+    #[test]
+    fn who_was_told_to_end_is_killed_though_the_round_goes_on() {
+        let (mut search, next) = by_hand();
+        let ((find, found), (find_anew, found_anew)) = (channel(), channel());
+        let mut sleeper = Command::new("sh")
+            .args(["-c", "trap '' TERM; echo; exec sleep 60"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        sleeper.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+        assert_eq!(search.send(Signal::SIGTERM, None, MOMENT), Sight::Unsure);
+        next(Some(found));
+        find.send(pid(&sleeper)).unwrap();
+        assert_eq!(search.send(Signal::SIGKILL, None, MOMENT), Sight::Unsure);
+        // Whoever is looked at next, the search begins anew, if it has not yet.
+        let _ = find.send(Pid::from_raw(i32::MAX));
+        next(Some(found_anew));
+        find_anew.send(pid(&sleeper)).unwrap();
+        assert!(!sleeper.wait().unwrap().success());
     }
 
     /// What began before it was asked for says nothing about now.
