@@ -48,15 +48,23 @@ pub(crate) struct PolicyFile {
     pub(crate) shown: Option<String>,
     /// Which policy of it is used, if it was named.
     pub(crate) name: Option<String>,
+    /// Whether it happens to be in the working folder, and nobody named it.
+    pub(crate) is_by_chance: bool,
 }
 
 impl PolicyFile {
+    /// Whether nobody has said that its stores and its hedges are meant. Where a store is decides what is opened, made and
+    /// connected to: a file that nobody named does not, unless the upstream was named.
+    pub(crate) fn is_unasked(&self, upstream: Option<&str>) -> bool {
+        self.is_by_chance && upstream.is_none()
+    }
+
     /// Reads what `--policy` says, or what is found beside these flags.
     pub(crate) fn read(policy: Option<&str>, beside: Beside) -> Result<PolicyFile, Fault> {
         match policy.map(|given| given.rsplit_once('#').unwrap_or((given, ""))) {
-            Some(("-", name)) => of_input(name),
-            Some(("", name)) => of_the_found_one(name),
-            Some((file, name)) => named(Path::new(file), name),
+            Some(("-", name)) => of_input(name, beside),
+            Some(("", name)) => of_the_found_one(name, beside),
+            Some((file, name)) => named(Path::new(file), name, beside),
             None if beside == Beside::Profile => Ok(PolicyFile::default()),
             None => found(beside),
         }
@@ -72,40 +80,45 @@ pub(crate) enum Beside {
     Flags,
     /// All of it, as another system has it: no file counts that was not named.
     Profile,
+    /// No policy is wanted: the file is for its upstreams alone.
+    Upstreams,
 }
 
 /// The file of `--policy -`.
-fn of_input(name: &str) -> Result<PolicyFile, Fault> {
+fn of_input(name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
     let text = text_of(io::stdin().lock()).map_err(|problem| cannot_read("standard input", &problem))?;
-    chosen(&text, Path::new("-"), name)
+    chosen(&text, Path::new("-"), name, beside)
 }
 
 /// The file of `--policy #NAME`: that which would have been found, but now it is asked for.
-fn of_the_found_one(name: &str) -> Result<PolicyFile, Fault> {
+fn of_the_found_one(name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
     match place() {
         Place::Nowhere => Err(Fault::new(format!("--policy #{name} needs a file, and {VARIABLE} says none"))
             .hint("--policy FILE#NAME names one")),
-        Place::Here => named(Path::new(FILE), name),
-        Place::Named(path) => named(&path, name),
+        Place::Here => named(Path::new(FILE), name, beside),
+        Place::Named(path) => named(&path, name, beside),
     }
 }
 
 /// A file that was named.
-fn named(path: &Path, name: &str) -> Result<PolicyFile, Fault> {
+fn named(path: &Path, name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
     let shown = format!("{:?}", path.display().to_string());
     let text = regular::read(path)
         .map_err(|error| plain(&error))
         .and_then(text_of)
         .map_err(|problem| cannot_read(&shown, &problem))?;
-    chosen(&text, path, name)
+    chosen(&text, path, name, beside)
 }
 
 /// The policy of a name, of a file that was named.
-fn chosen(text: &str, path: &Path, name: &str) -> Result<PolicyFile, Fault> {
+fn chosen(text: &str, path: &Path, name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
     let config = Config::parse(text).map_err(|error| error.in_file(Path::new(&*escape(&path.to_string_lossy()))))?;
     let wanted = Some(name).filter(|name| !name.is_empty());
     let shown = path.display().to_string();
-    let draft = config.draft(wanted).map_err(|bad| Fault::new(format!("{shown}: {}", bad.problem)).hint(bad.hint))?;
+    let draft = match config.draft(wanted) {
+        Err(_) if wanted.is_none() && beside == Beside::Upstreams => Draft::default(),
+        draft => draft.map_err(|bad| Fault::new(format!("{shown}: {}", bad.problem)).hint(bad.hint))?,
+    };
     let origin = wanted.map_or_else(|| shown.clone(), |name| format!("{shown}#{name}"));
     let name = wanted.map(str::to_owned);
     Ok(PolicyFile { draft, origin: Some(origin), shown: Some(shown), name, config, ..PolicyFile::default() })
@@ -129,7 +142,7 @@ fn found(beside: Beside) -> Result<PolicyFile, Fault> {
     let error = match Config::parse(&text) {
         Ok(config) => {
             let only = only(&config, &shown, &why);
-            return Ok(PolicyFile { shown: Some(shown), config, ..only });
+            return Ok(PolicyFile { shown: Some(shown), config, is_by_chance: !is_named, ..only });
         }
         Err(error) => error,
     };

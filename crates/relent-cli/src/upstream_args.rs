@@ -5,7 +5,11 @@
 
 use crate::{policy_args::PolicyArgs, talk::Fault, topic};
 use clap::Args;
-use relent::config::{BadSetting, UpstreamDraft};
+use relent::{
+    HedgeSettings,
+    config::{BadSetting, Part, UpstreamDraft},
+};
+use std::time::Duration;
 
 /// The flags of an upstream: flatten them into a subcommand's flags, then ask for the [`draft`](UpstreamArgs::draft).
 #[derive(Args, Clone, Debug, Default)]
@@ -45,15 +49,18 @@ pub(crate) struct Described {
     pub(crate) origin: Option<String>,
     /// The store by which processes share it, if the file names one.
     pub(crate) store: Option<String>,
-    /// What of the file is left out, since nobody named it.
-    pub(crate) left_out: Option<String>,
+    /// That its store is left out, since nobody named the file.
+    pub(crate) no_store: Option<String>,
+    /// That its hedge is, since it asks for too much besides.
+    pub(crate) no_hedge: Option<String>,
 }
 
 impl Described {
     /// An upstream that nothing is said about.
     pub(crate) fn nothing() -> Described {
         let draft = UpstreamDraft::default();
-        Described { name: "upstream".to_owned(), draft, flags: draft, origin: None, store: None, left_out: None }
+        let (name, origin, store) = ("upstream".to_owned(), None, None);
+        Described { name, draft, flags: draft, origin, store, no_store: None, no_hedge: None }
     }
 }
 
@@ -82,18 +89,23 @@ impl UpstreamArgs {
             };
             Fault::new(format!("--upstream {name}: {}", bad.problem)).hint(hint)
         })?;
-        // Where a store is, decides what is opened, made and connected to: a file that nobody named does not.
-        let is_named = policy.policy.is_some() || self.upstream.is_some();
-        let store = file.config.store_of(name).map(str::to_owned);
-        let (store, unused) = if is_named { (store, None) } else { (None, store) };
+        let is_unasked = file.is_unasked(self.upstream.as_deref());
         let shown = file.shown.as_deref().unwrap_or_default();
-        let left_out = unused.map(|_| {
+        let note = |part: &str| {
             format!(
-                "the store of upstream {name:?} in {shown} is left out: --upstream {name} or --policy {shown} uses it"
+                "the {part} of upstream {name:?} in {shown} is left out: --upstream {name} or --policy {shown} uses it"
             )
-        });
-        let (name, draft) = (name.to_owned(), flags.over(*under));
-        Ok(Some(Described { name, draft, flags, origin: file.shown.clone(), store, left_out }))
+        };
+        let store = file.config.store_of(name).map(str::to_owned).filter(|_| !is_unasked);
+        let no_store = (store.is_none() && file.config.store_of(name).is_some()).then(|| note("store"));
+        let mut under = *under;
+        let is_too_much = is_unasked && flags.hedge == Part::Unsaid && is_storm(under.hedge);
+        if is_too_much {
+            under.hedge = Part::Unsaid;
+        }
+        let no_hedge = is_too_much.then(|| note("hedge, which asks for many attempts at once,"));
+        let (name, draft) = (name.to_owned(), flags.over(under));
+        Ok(Some(Described { name, draft, flags, origin: file.shown.clone(), store, no_store, no_hedge }))
     }
 
     /// What the flags alone say.
@@ -115,6 +127,13 @@ impl UpstreamArgs {
     pub(crate) fn is_given(&self) -> bool {
         [&self.upstream, &self.budget, &self.breaker, &self.limit, &self.hedge].iter().any(|flag| flag.is_some())
     }
+}
+
+/// Whether a hedge makes many attempts as good as at once. A file that nobody named cannot ask for that.
+fn is_storm(hedge: Part<HedgeSettings>) -> bool {
+    const AT_ONCE: Duration = Duration::from_millis(1);
+    const MANY: u32 = 8;
+    hedge.into_option().is_some_and(|hedge| hedge.at_most > MANY || hedge.after.is_some_and(|after| after < AT_ONCE))
 }
 
 /// A value parser that takes what a policy file would take for the part.

@@ -33,7 +33,7 @@ pub(super) enum What {
 
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ListArgs {
-    /// The policy file that names the store [default: relent.toml, if there].
+    /// The policy file that names the store.
     #[arg(long, value_name = "FILE")]
     pub(super) policy: Option<String>,
 
@@ -61,7 +61,7 @@ pub(super) struct Hand {
     #[arg(value_name = "NAME", value_parser = name)]
     pub(super) name: Key,
 
-    /// The policy file that names the store [default: relent.toml, if there].
+    /// The policy file that names the store.
     #[arg(long, value_name = "FILE")]
     pub(super) policy: Option<String>,
 
@@ -90,6 +90,6 @@ Processes share an upstream by a store that the policy file names:
 Then every relent run on it (--upstream bank, or by its policy) counts with all others.
 
 Examples:
-  relent upstream
-  relent upstream watch
-  relent upstream open bank && ./maintenance.sh; relent upstream release bank";
+  relent upstream --policy jobs.toml
+  relent upstream watch --store sqlite:/var/lib/jobs/state.db
+  RELENT_CONFIG=/etc/relent.toml relent upstream open bank";

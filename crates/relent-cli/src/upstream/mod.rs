@@ -10,7 +10,7 @@ pub(crate) use args::Args;
 use crate::{
     dumps,
     escape::escape,
-    policy_args::PolicyArgs,
+    policy_file::{Beside, PolicyFile},
     redact,
     store::{
         args::StoreArgs,
@@ -72,22 +72,30 @@ fn hold(hand: &Hand, held: Option<Held>) -> Result<ExitCode, Fault> {
 ///
 /// # Errors
 ///
-/// The file knows upstreams, and this one is not among them or shares nothing: nobody would heed what is said of it.
+/// The file knows upstreams, and this one is not among them or shares nothing: nobody would heed what is said of it. Or nobody
+/// named the file, and so the store.
 fn of_the_file(to: &StoreArgs, policy: Option<&str>, name: Option<&str>) -> Result<StoreArgs, Fault> {
     if to.store.is_some() {
         return Ok(to.clone());
     }
-    let policy = PolicyArgs { policy: policy.map(str::to_owned), ..PolicyArgs::default() };
-    let config = &policy.whole_file()?.config;
+    let file = PolicyFile::read(policy, Beside::Upstreams)?;
+    let config = &file.config;
+    if file.is_unasked(None) && config.upstreams().any(|upstream| config.store_of(upstream).is_some()) {
+        let shown = file.shown.as_deref().unwrap_or_default();
+        return Err(Fault::new(format!(
+            "{shown} names a store, and nobody has named {shown}: it was found in this folder"
+        ))
+        .hint(format!("--policy {shown} uses it, --store URL another")));
+    }
     if config.upstreams().next().is_none() {
         // That it is ignored, perhaps: then the store is another than somebody thinks.
-        policy.remarks()?.into_iter().for_each(note);
+        file.remarks.iter().cloned().for_each(note);
     }
     let of_any = || config.upstreams().find_map(|upstream| config.store_of(upstream));
     let store = match name {
         Some(name) => match config.store_of(name) {
-            None if policy.is_given() || config.upstreams().next().is_some() => {
-                let file = policy.policy.as_deref().unwrap_or("relent.toml");
+            None if policy.is_some() || config.upstreams().next().is_some() => {
+                let file = policy.or(file.shown.as_deref()).unwrap_or("relent.toml");
                 return Err(Fault::new(format!("{file} has no [upstream.{name}] with a store"))
                     .hint("name the upstream as the file does, or the store by --store URL"));
             }
@@ -111,7 +119,8 @@ pub(crate) fn sharing_of(
     talk: TalkArgs,
 ) -> Result<Option<Sharing>, Fault> {
     let Some(described) = described else { return Ok(None) };
-    if let Some(left_out) = described.left_out.as_deref().filter(|_| flag.is_none()) {
+    let no_store = described.no_store.as_deref().filter(|_| flag.is_none());
+    for left_out in no_store.into_iter().chain(described.no_hedge.as_deref()) {
         talk::remark(talk, left_out);
     }
     let Some(url) = flag.or(described.store.as_deref()) else { return Ok(None) };

@@ -115,7 +115,7 @@ fn failures_of_some_open_the_breaker_for_all() {
 fn a_breaker_is_held_by_hand_for_all() {
     let folder = folder();
     let said = |args: &[&str]| {
-        let outcome = folder.relent(&[&["upstream"], args].concat());
+        let outcome = folder.relent(&[&["upstream"], args, &["--policy", "relent.toml"]].concat());
         assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)), "{args:?}");
         outcome.stdout
     };
@@ -123,7 +123,7 @@ fn a_breaker_is_held_by_hand_for_all() {
         said(&["open", "bank"]),
         "bank is held open: no attempt is let through, until relent upstream release bank (in sqlite:state.db)\n"
     );
-    let mistyped = folder.relent(&["upstream", "open", "bnak"]);
+    let mistyped = folder.relent(&["upstream", "open", "bnak", "--policy", "relent.toml"]);
     assert_eq!(mistyped.code, Some(125), "{mistyped:?}");
     assert!(mistyped.stderr.starts_with("error: relent.toml has no [upstream.bnak] with a store\n"), "{mistyped:?}");
     let refused = wait(start(&folder, "#pay", "touch ran"));
@@ -156,11 +156,11 @@ fn runs_share_a_rate() {
     let why = "relent: mail: the rate of all processes, 1 each 20m, is used up; ask again in ";
     assert!(late.stderr.contains(why), "{late:?}");
     assert_eq!(folder.read("sent").lines().count(), 3);
-    let listed = folder.relent(&["upstream", "--json"]).stdout;
+    let listed = folder.relent(&["upstream", "--json", "--policy", "relent.toml"]).stdout;
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     let mail = &listed["upstreams"][0];
     assert_eq!((&mail["name"], &mail["permits"], &mail["burst"]), (&"mail".into(), &3.into(), &3.into()), "{listed}");
-    let table = folder.relent(&["upstream"]).stdout;
+    let table = folder.relent(&["upstream", "--policy", "relent.toml"]).stdout;
     assert!(table.contains("  3 at 1 each 20m  "), "{table}");
 
     let ticks: Vec<_> = (0..6).map(|_| start(&folder, "#tick", "date +%s%N >> ticks")).collect();
@@ -205,6 +205,47 @@ fn the_store_of_a_file_that_was_found_is_left_out() {
         let outcome = folder.relent(&[&["run"], meant, &["--", "false"]].concat());
         assert!(!outcome.stderr.contains("left out"), "{outcome:?}");
         assert!(folder.names().contains(&"state.db".to_owned()), "{meant:?}: {outcome:?}");
+    }
+    let by_variable = folder.command(&["run", "--", "false"]).env("RELENT_CONFIG", "./relent.toml").output().unwrap();
+    assert!(folder.names().contains(&"state.db".to_owned()), "{by_variable:?}");
+}
+
+#[test]
+fn no_breaker_is_held_in_the_store_of_a_file_that_was_found() {
+    let folder = Folder::new().file("relent.toml", "[upstream.bank]\nbudget = 'sre'\nstore = 'sqlite:state.db'\n");
+    let said = "error: relent.toml names a store, and nobody has named relent.toml: it was found in this folder\n\
+                hint: --policy relent.toml uses it, --store URL another\n";
+    for args in [&["open", "bank"][..], &["close", "bank"], &["release", "bank"], &["list"], &["watch"], &[]] {
+        let outcome = folder.relent(&[&["upstream"], args].concat());
+        assert_eq!((outcome.stderr.as_str(), outcome.code), (said, Some(125)), "{args:?}");
+        assert_eq!(folder.names(), ["relent.toml"], "{args:?}");
+    }
+    let meant = folder.relent(&["upstream", "open", "bank", "--policy", "relent.toml"]);
+    assert_eq!(meant.code, Some(0), "{meant:?}");
+    assert!(folder.names().contains(&"state.db".to_owned()));
+}
+
+/// One call would be as many requests as the file likes, all at once.
+#[test]
+fn a_hedge_of_a_file_that_was_found_is_no_storm() {
+    let said = "relent: the hedge, which asks for many attempts at once, of upstream \"bank\" in relent.toml is left out: \
+                --upstream bank or --policy relent.toml uses it\n";
+    for (hedge, is_left_out) in [
+        ("after = '1ns', at_most = 2", true),
+        ("after = '50ms', at_most = 9", true),
+        ("quantile = 0.5, at_most = 255", true),
+        ("after = '1ms', at_most = 8", false),
+    ] {
+        let file = format!(
+            "[policy]\nmax_attempts = 2\nbase = '1ms'\nupstream = 'bank'\n[upstream.bank]\nhedge = {{ {hedge} }}\n"
+        );
+        let folder = Folder::new().file("relent.toml", &file);
+        let found = folder.relent(&["http", "[::1]:1"]);
+        assert_eq!(found.stderr.contains(said), is_left_out, "{hedge}: {found:?}");
+        for meant in [&["--policy", "relent.toml"][..], &["--upstream", "bank"], &["--hedge", "after=50ms"]] {
+            let outcome = folder.relent(&[&["http", "[::1]:1"], meant].concat());
+            assert!(!outcome.stderr.contains("left out"), "{meant:?}: {outcome:?}");
+        }
     }
 }
 
