@@ -49,11 +49,33 @@ pub fn url(text: &str) -> String {
     let host = if is_url(&whole) { rest.find(ends).unwrap_or(rest.len()) } else { rest.len() };
     // No host has one that is written out: somebody took more of the URL for a user than its `@`.
     let written_out = || rest[..rest.find(ends).unwrap_or(rest.len())].rfind("%40");
-    let shown = match rest[..host].rfind('@').or_else(written_out) {
+    let shown = match rest[..host].rfind(AT).or_else(written_out) {
         Some(at) => format!("{scheme}{HIDDEN}{}", parameters(&rest[at..])),
-        None => format!("{scheme}{}", parameters(rest)),
+        None => match no_port(scheme, &rest[..rest.find(ends).unwrap_or(rest.len())]) {
+            // Whoever forgot the host has written a password where a port would be.
+            Some(port) => format!("{scheme}{}{HIDDEN}", &rest[..port]),
+            None => format!("{scheme}{}", parameters(rest)),
+        },
     };
     settings(&shown).into_owned()
+}
+
+/// The sign behind a user, and those that an input method writes for it.
+const AT: [char; 3] = ['@', '\u{ff20}', '\u{fe6b}'];
+
+/// Where the port begins, if what stands there is none. Lists of hosts have several; a sentence may go on behind one.
+fn no_port(scheme: &str, hosts: &str) -> Option<usize> {
+    let begin = hosts.find(']').unwrap_or(0);
+    let colon = begin + hosts[begin..].find(':')?;
+    let is_unended = hosts.starts_with('[') && begin == 0;
+    if scheme.is_empty() || is_unended {
+        return None;
+    }
+    let is_port =
+        |text: &str| text.trim_end_matches(|c: char| !c.is_alphanumeric()).bytes().all(|b| b.is_ascii_digit());
+    let (first, others) = hosts[colon + 1..].split_once(',').unwrap_or((&hosts[colon + 1..], ""));
+    let mut others = others.split(',').map(|host| host.rsplit_once(':').map_or("", |(_, port)| port));
+    (!is_port(first) || !others.all(is_port)).then_some(colon + 1)
 }
 
 /// A header that was given in the place of a URL, if its value is secret. A host may have such a name, too.
@@ -81,6 +103,10 @@ pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     } else if URL_HEADERS.contains(&name.to_ascii_lowercase().as_str()) && !value.contains("://") {
         // Who reads URLs takes no notice of tabs. A host may follow two slashes of either kind, or the name of a scheme alone.
         let value = value.replace('\t', "");
+        if let Some(at) = value.to_ascii_lowercase().find("url=").filter(|_| name.eq_ignore_ascii_case("refresh")) {
+            let (before, after) = value.split_at(at + "url=".len());
+            return Cow::Owned(format!("{before}{}", url(after)));
+        }
         let is_path = value.starts_with(['/', '?', '#']) && !value[1..].starts_with(['/', '\\']);
         Cow::Owned(if is_path { parameters(&value) } else { url(&value) })
     } else {
@@ -315,6 +341,34 @@ mod tests {
         for path in ["/a/b@c", "?x=1@2", "in", "/"] {
             assert_eq!(header("Location", path), path);
         }
+    }
+
+    #[test]
+    fn a_password_in_the_place_of_a_port_is_hidden() {
+        for (given, shown) in [
+            ("http://ann:pw", "http://ann:***"),
+            ("http://ann:pw/x", "http://ann:***"),
+            ("http://ann:80pw?x", "http://ann:***"),
+            ("http://[::1]:pw/", "http://[::1]:***"),
+            ("http://ann:pw\u{ff20}h/", "http://***\u{ff20}h/"),
+        ] {
+            assert_eq!(url(given), shown, "{given:?}");
+            assert_eq!(text(&format!("at {given}")), format!("at {shown}"), "{given:?}");
+        }
+        for port in
+            ["http://h:80/", "http://h:/", "http://h:99999999", "http://[::1]:80/", "http://[::1]/", "m://a:1,b:2/x"]
+        {
+            assert_eq!(url(port), port);
+        }
+        assert_eq!(text("no connection to http://h:80: refused"), "no connection to http://h:80: refused");
+    }
+
+    #[test]
+    fn the_url_of_a_refresh_has_users_too() {
+        for given in ["0;url=https:\\\\ann:pw@b/", "0; URL=//ann:pw@b/", "0; url=https:/ann:pw@b"] {
+            assert!(!header("Refresh", given).contains("pw"), "{given:?}: {}", header("Refresh", given));
+        }
+        assert_eq!(header("Refresh", "5; url=/in?x=1"), "5; url=/in?x=1");
     }
 
     #[test]

@@ -257,6 +257,7 @@ fn names_of_upstreams_are_told_without_passwords() {
     let folder = Folder::new().file("relent.toml", file);
     for args in [
         &["explain", "--policy", "relent.toml", "--no-plot"][..],
+        &["explain", "--policy", "relent.toml"],
         &["explain", "--policy", "relent.toml", "--json"],
         &["run", "--policy", "relent.toml", "-v", "--", "false"],
         &["run", "--policy", "relent.toml", "--json", "--", "false"],

@@ -1,7 +1,10 @@
 //! An upstream as a chart: attempts a call against the share of attempts that fail, or how long its breaker is open.
 
 use super::{OnUpstream, allowed, opened};
-use crate::plot::{Chart, Point, Series, Tick, count_ticks, duration_ticks, number_ticks};
+use crate::{
+    plot::{Chart, Point, Series, Tick, count_ticks, duration_ticks, number_ticks},
+    redact,
+};
 
 /// The chart of its budget, or else of its breaker; `None` if neither has one.
 pub(in crate::explain) fn chart(on: &OnUpstream) -> Option<Chart> {
@@ -10,6 +13,11 @@ pub(in crate::explain) fn chart(on: &OnUpstream) -> Option<Chart> {
 
 /// Steps of the horizontal axis.
 const STEPS: u32 = 50;
+
+/// Its name as it is told: it may look like what it stands for.
+fn name(on: &OnUpstream) -> String {
+    redact::text(&on.described.name).into_owned()
+}
 
 fn budget(on: &OnUpstream) -> Option<Chart> {
     let budget = on.settings.budget?;
@@ -27,12 +35,12 @@ fn budget(on: &OnUpstream) -> Option<Chart> {
     }
     let series = vec![
         Series { name: "the policy alone".to_owned(), points: wanted, ..Series::default() },
-        Series { name: format!("on {}", on.described.name), points: allowed, ..Series::default() },
+        Series { name: format!("on {}", name(on)), points: allowed, ..Series::default() },
     ];
     let most = series.iter().flat_map(|series| &series.points).map(|point| point.high).fold(0.0, f64::max).min(20.0);
     let percent = |tick: u32| Tick { at: f64::from(tick), label: format!("{tick} %") };
     Some(Chart {
-        title: format!("{}: attempts a call at {} calls a second", on.described.name, super::figure(on.load)),
+        title: format!("{}: attempts a call at {} calls a second", name(on), super::figure(on.load)),
         x_name: "share of attempts that fail".to_owned(),
         y_name: "Attempts a call".to_owned(),
         x_ticks: [0, 25, 50, 75, 100].map(percent).to_vec(),
@@ -56,12 +64,12 @@ pub(super) fn breaker(on: &OnUpstream) -> Option<Chart> {
     let points: Vec<Point> = times.iter().enumerate().map(point).collect();
     let most = points.iter().map(|point| point.high).fold(0.0, f64::max);
     Some(Chart {
-        title: format!("{}: how long the breaker is open", on.described.name),
+        title: format!("{}: how long the breaker is open", name(on)),
         x_name: "trip".to_owned(),
         y_name: "Open for: mean, and the band from least to greatest".to_owned(),
         x_ticks: count_ticks(1, times.len() as u32, 12),
         y_ticks: duration_ticks(most, 4),
-        series: vec![Series { name: on.described.name.clone(), points, ..Series::default() }],
+        series: vec![Series { name: name(on), points, ..Series::default() }],
         ..Chart::default()
     })
 }
