@@ -5,7 +5,7 @@ use crate::{links, size::Size};
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
     poll::{PollFd, PollFlags, PollTimeout, poll},
-    unistd::geteuid,
+    unistd::{getegid, geteuid},
 };
 use relent::duration::Human;
 use std::{
@@ -187,9 +187,29 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         if data.mode() & SPECIAL != 0 {
             return Err(io::Error::other("it is a program that runs with another's rights (setuid or setgid)"));
         }
+        if beside(path, &data, bytes)? {
+            return Ok(());
+        }
         file.set_len(0)?;
     }
     file.write_all(bytes)
+}
+
+/// Writes a new file, which takes the place of one of our own when it is whole: what was there outlasts a disk that is full. Not
+/// done, if it would be another file to somebody: with another name, an access list, or in a folder that takes no new one.
+fn beside(path: &Path, old: &Metadata, bytes: &[u8]) -> io::Result<bool> {
+    let Some(real) = links::to_write(path)? else { return Ok(false) };
+    let is_ours = old.uid() == geteuid().as_raw() && old.gid() == getegid().as_raw() && old.nlink() == 1;
+    if !is_ours || old.len() == 0 || crate::access::path_has_list(&real) {
+        return Ok(false);
+    }
+    let folder = real.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let Ok(mut new) = tempfile::Builder::new().prefix(".relent-").tempfile_in(folder) else { return Ok(false) };
+    new.write_all(bytes)?;
+    new.as_file().set_permissions(old.permissions())?;
+    still_there(&real, old)?;
+    new.persist(&real).map_err(|error| error.error)?;
+    Ok(true)
 }
 
 /// Opens what a path leads to, and follows nothing that a neighbour could have put there, before or meanwhile.
@@ -308,6 +328,30 @@ mod tests {
         reader.read_to_string(&mut text).unwrap();
         assert_eq!(text, "new");
         assert!(read_or_pipe(Path::new("/dev/zero")).is_err());
+    }
+
+    /// The new one is there at once and as a whole, with the rights of the old; who has the old one open still reads it.
+    #[test]
+    fn what_was_there_stays_until_the_new_one_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("a"), folder.path().join("link"));
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink("a", &link).unwrap();
+        let mut held = read(&path).unwrap();
+        replace(&link, b"new").unwrap();
+        let mut text = String::new();
+        held.read_to_string(&mut text).unwrap();
+        assert_eq!((text.as_str(), fs::read_to_string(&path).unwrap().as_str()), ("old", "new"));
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o640);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        // One with two names stays one.
+        fs::hard_link(&path, folder.path().join("b")).unwrap();
+        replace(&path, b"both").unwrap();
+        assert_eq!(fs::read_to_string(folder.path().join("b")).unwrap(), "both");
+        let mut names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["a", "b", "link"]);
     }
 
     /// A file of the system's that says nothing yet, as the kernel's log does, is an error and not waited for.
