@@ -6,6 +6,7 @@ use super::{
     place,
 };
 use crate::{
+    access,
     escape::escape,
     json::{Object, array, quoted},
     talk::{Fault, wrap, write_out},
@@ -14,6 +15,9 @@ use relent::duration::Human;
 use relent_store::{About, Acquired, Engine, Error, Holding, Key, Lease, Nonce, Owner, Store};
 use std::{
     fmt::Write,
+    fs::{self, Metadata},
+    os::unix::fs::MetadataExt,
+    path::Path,
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -74,6 +78,15 @@ async fn written(store: &Store) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether a group or an access list may make something beside a file: what SQLite puts there is believed as the file is.
+fn is_in_shared_folder(file: &Path) -> bool {
+    let folder = file.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let by_others = |data: Metadata| {
+        data.mode() & 0o020 != 0 && (!access::is_own_group(data.gid()) || access::path_has_list(folder))
+    };
+    fs::metadata(folder).is_ok_and(by_others)
+}
+
 impl Checked {
     fn clock(&self) -> String {
         match self.about.skew_ms {
@@ -89,6 +102,10 @@ impl Checked {
     /// What to know before relying on it.
     fn cautions(&self) -> Vec<String> {
         let mut cautions = self.about.cautions.clone();
+        if place::file_of(&self.url).is_some_and(is_in_shared_folder) {
+            let text = "A group or an access list may write to its folder, and put there what it is read from (chmod g-w, setfacl -b).";
+            cautions.push(text.into());
+        }
         if self.about.skew_ms.unsigned_abs() >= SKEW_MS {
             cautions.insert(
                 0,
@@ -137,5 +154,30 @@ impl Checked {
             .number("read_us", micros(self.read))
             .number("write_us", micros(self.write / 2));
         object.finish() + "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::unistd::getegid;
+    use std::{fs::Permissions, os::unix::fs::PermissionsExt};
+
+    /// It takes root to give a folder to another group.
+    #[test]
+    fn a_folder_that_a_group_may_write_to_is_told_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |mode| fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+        let file = folder.path().join("state.db");
+        mode(0o770);
+        assert_eq!(is_in_shared_folder(&file), !access::is_own_group(getegid().as_raw()));
+        if std::os::unix::fs::chown(folder.path(), None, Some(65_534)).is_err() {
+            eprintln!("SKIPPED a_folder_that_a_group_may_write_to_is_told_of: it takes root");
+            return;
+        }
+        mode(0o770);
+        assert!(is_in_shared_folder(&file));
+        mode(0o750);
+        assert!(!is_in_shared_folder(&file));
     }
 }
