@@ -12,7 +12,7 @@ pub use names::is_secret;
 
 use names::is_password;
 use percent_encoding::percent_decode_str;
-use std::borrow::Cow;
+use std::{borrow::Cow, net::Ipv4Addr};
 use url::Url;
 
 /// What stands in place of a secret.
@@ -63,12 +63,11 @@ pub fn url(text: &str) -> String {
 /// The sign behind a user, and those that an input method writes for it.
 const AT: [char; 3] = ['@', '\u{ff20}', '\u{fe6b}'];
 
-/// Where the port begins, if what stands there is none. Lists of hosts have several; a sentence may go on behind one.
+/// Where the port begins, if what stands there is none. No user is called like an address. Lists of hosts have several ports; a
+/// sentence may go on behind one.
 fn no_port(scheme: &str, hosts: &str) -> Option<usize> {
-    let begin = hosts.find(']').unwrap_or(0);
-    let colon = begin + hosts[begin..].find(':')?;
-    let is_unended = hosts.starts_with('[') && begin == 0;
-    if scheme.is_empty() || is_unended {
+    let colon = hosts.find(':')?;
+    if scheme.is_empty() || hosts.starts_with('[') || hosts[..colon].parse::<Ipv4Addr>().is_ok() {
         return None;
     }
     let is_port =
@@ -349,15 +348,20 @@ mod tests {
             ("http://ann:pw", "http://ann:***"),
             ("http://ann:pw/x", "http://ann:***"),
             ("http://ann:80pw?x", "http://ann:***"),
-            ("http://[::1]:pw/", "http://[::1]:***"),
             ("http://ann:pw\u{ff20}h/", "http://***\u{ff20}h/"),
         ] {
             assert_eq!(url(given), shown, "{given:?}");
             assert_eq!(text(&format!("at {given}")), format!("at {shown}"), "{given:?}");
         }
-        for port in
-            ["http://h:80/", "http://h:/", "http://h:99999999", "http://[::1]:80/", "http://[::1]/", "m://a:1,b:2/x"]
-        {
+        for port in [
+            "http://h:80/",
+            "http://h:/",
+            "http://h:99999999",
+            "http://[::1]:80/",
+            "http://[::1]/",
+            "m://a:1,b:2/x",
+            "http://127.0.0.1:-1/",
+        ] {
             assert_eq!(url(port), port);
         }
         assert_eq!(text("no connection to http://h:80: refused"), "no connection to http://h:80: refused");
