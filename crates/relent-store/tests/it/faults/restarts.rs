@@ -131,8 +131,9 @@ fn say(what: &str, left: &Left) {
         "{what}: {KILLS} kills, {accepted} accepted, {lost} lost, {twice} done twice, {notices} notices, longest {longest:.1?}"
     );
     assert!(accepted > 20, "{accepted} accepted: {errors:?}");
-    // Who is told that he was fenced knows that somebody else did it, too: that is honest where much was lost.
-    assert!(*lost > 0 || errors.is_empty(), "{errors:#?}");
+    // Who is told that he was fenced knows that somebody else did it, too: that is honest where something was lost, be it a
+    // beginning that somebody made anew.
+    assert!(*lost > 0 || *twice > 0 || errors.is_empty(), "{errors:#?}");
     assert!(errors.iter().all(|error| error.contains("Fenced")), "{errors:#?}");
     // Away and back for each, and again where a server that has much to do comes back only for some at first.
     assert!(*notices <= 6 * KILLS as usize, "{notices} notices");
