@@ -30,6 +30,7 @@ use std::{
     task::{Context, Poll},
     time::{Duration, Instant},
 };
+use tokio_postgres::Client;
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -257,6 +258,60 @@ async fn in_redis() {
     }
 }
 
+/// A pair by hand, in two statements that are prepared.
+async fn raw_pairs(client: &Client) -> f64 {
+    let claim = "INSERT INTO once VALUES ($1, $2, NULL) ON CONFLICT DO NOTHING RETURNING 1";
+    let claim = client.prepare(claim).await.unwrap();
+    let complete = client.prepare("UPDATE once SET value = $3 WHERE key = $1 AND nonce = $2").await.unwrap();
+    let (begin, mut done) = (Instant::now(), 0.0);
+    while begin.elapsed() < ROUND {
+        let (key, nonce) = (next().to_string(), Nonce::random().0);
+        let (key, nonce, value) = (key.as_bytes(), &nonce[..], &b"done"[..]);
+        client.query(&claim, &[&key, &nonce]).await.unwrap();
+        client.execute(&complete, &[&key, &nonce, &value]).await.unwrap();
+        done += 1.0;
+    }
+    done / begin.elapsed().as_secs_f64()
+}
+
+/// A hundred pairs at a time by hand, in two statements that are prepared.
+async fn raw_batches(client: &Client) -> f64 {
+    let claim = "INSERT INTO once SELECT key, nonce FROM unnest($1::bytea[], $2::bytea[]) AS a (key, nonce)
+        ON CONFLICT DO NOTHING RETURNING key";
+    let claim = client.prepare(claim).await.unwrap();
+    let complete = "UPDATE once o SET value = a.value FROM unnest($1::bytea[], $2::bytea[], $3::bytea[])
+        AS a (key, nonce, value) WHERE o.key = a.key AND o.nonce = a.nonce";
+    let complete = client.prepare(complete).await.unwrap();
+    let (begin, mut done) = (Instant::now(), 0.0);
+    while begin.elapsed() < ROUND {
+        let keys: Vec<Vec<u8>> = (0..100).map(|_| next().to_string().into_bytes()).collect();
+        let nonces: Vec<Vec<u8>> = (0..100).map(|_| Nonce::random().0.to_vec()).collect();
+        let values = vec![&b"done"[..]; 100];
+        client.query(&claim, &[&keys, &nonces]).await.unwrap();
+        client.execute(&complete, &[&keys, &nonces, &values]).await.unwrap();
+        done += 100.0;
+    }
+    done / begin.elapsed().as_secs_f64()
+}
+
+/// How many pairs a second eight of them do, each on a connection of its own.
+async fn by_eight(url: &str, is_batch: bool) -> f64 {
+    let mut tasks = vec![];
+    for _ in 0..8 {
+        let url = url.to_owned();
+        tasks.push(tokio::spawn(async move {
+            let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+            tokio::spawn(connection);
+            if is_batch { raw_batches(&client).await } else { raw_pairs(&client).await }
+        }));
+    }
+    let mut sum = 0.0;
+    for task in tasks {
+        sum += task.await.unwrap();
+    }
+    sum
+}
+
 async fn in_postgres() {
     let server = PostgresServer::start();
     // A server that listens may still be starting: this waits for it.
@@ -265,44 +320,25 @@ async fn in_postgres() {
     let (setup, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     setup.batch_execute("CREATE TABLE once (key bytea PRIMARY KEY, nonce bytea, value bytea)").await.unwrap();
-    let (mut raw, mut ours) = (vec![], vec![]);
+    let [mut ones, mut alone, mut raw, mut ours, mut batches, mut many] = [(); 6].map(|()| vec![]);
     for _ in 0..ROUNDS {
-        let mut tasks = vec![];
-        for _ in 0..8 {
-            let url = server.url();
-            tasks.push(tokio::spawn(async move {
-                let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
-                tokio::spawn(connection);
-                let claim = "INSERT INTO once VALUES ($1, $2, NULL) ON CONFLICT DO NOTHING RETURNING 1";
-                let claim = client.prepare(claim).await.unwrap();
-                let complete = "UPDATE once SET value = $3 WHERE key = $1 AND nonce = $2";
-                let complete = client.prepare(complete).await.unwrap();
-                let (begin, mut done) = (Instant::now(), 0.0);
-                while begin.elapsed() < ROUND {
-                    let (key, nonce) = (next().to_string(), Nonce::random().0);
-                    let (key, nonce, value) = (key.as_bytes(), &nonce[..], &b"done"[..]);
-                    client.query(&claim, &[&key, &nonce]).await.unwrap();
-                    client.execute(&complete, &[&key, &nonce, &value]).await.unwrap();
-                    done += 1.0;
-                }
-                done / begin.elapsed().as_secs_f64()
-            }));
-        }
-        let mut sum = 0.0;
-        for task in tasks {
-            sum += task.await.unwrap();
-        }
-        raw.push(sum);
-        let one = engine.clone();
-        ours.push(
-            rate(8, move || {
+        for (callers, rates) in [(1, &mut alone), (8, &mut ours), (800, &mut many)] {
+            match callers {
+                1 => ones.push(raw_pairs(&setup).await),
+                8 => raw.push(by_eight(&server.url(), false).await),
+                _ => batches.push(by_eight(&server.url(), true).await),
+            }
+            let one = engine.clone();
+            let cycle = move || {
                 let one = one.clone();
                 async move { pair(&one).await }
-            })
-            .await,
-        );
+            };
+            rates.push(rate(callers, cycle).await);
+        }
     }
+    row("Postgres, begin and complete, one caller", ones, alone, "");
     row("Postgres, begin and complete, 8 callers", raw, ours, "0.8");
+    row("Postgres, begin and complete, 800 callers, over 8 workers with batches of 100 by hand", batches, many, "0.8");
 }
 
 /// A service that answers at once.

@@ -42,10 +42,14 @@
 mod any;
 mod blocking;
 pub mod conformance;
+#[cfg(any(feature = "redis", feature = "postgres"))]
+mod ears;
 mod engine;
 mod error;
 #[cfg(all(test, any(feature = "redis", feature = "postgres")))]
 mod flood;
+#[cfg(any(feature = "redis", feature = "postgres"))]
+mod gather;
 mod hosted;
 #[cfg(feature = "postgres")]
 pub mod in_postgres;

@@ -1,77 +1,30 @@
 //! The operations, each a function of the database.
 
-use super::{Postgres, VERSION, asking::Asking, fault, wire::Watched};
+use super::{
+    Postgres, VERSION, fault,
+    many::Completion,
+    records::kept,
+    rows::{Param, get, key, scope, shared, signed, unsigned},
+};
 use crate::{
     Abandon, About, Acquired, Begin, Booked, Claim, Delta, Engine, Error, Fence, Held, Holder, Holding, Kept, Key,
-    Kind, Lease, Listed, Nonce, OnUnknown, Owner, RecordState, Renewed, Replaced, Scope, Shared, SharedRate, Started,
-    Stored, Time, Version, Versioned,
+    Kind, Lease, Listed, Nonce, Owner, RecordState, Renewed, Replaced, Scope, Shared, Started, Stored, Time, Version,
+    Versioned,
     engine::polled,
+    gather::together,
     pace::Asked,
     race::race,
     rules::{self, REMEMBERED},
     time::millis,
     tls::Checked,
 };
-use std::{
-    future::{Future, poll_fn},
-    pin::pin,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{pin::pin, time::Duration};
 use tokio_postgres::{
-    AsyncMessage, Connection, Row,
     config::Host,
-    types::{FromSql, ToSql, Type},
+    types::{ToSql, Type},
 };
-
-type Param<'a> = (&'a (dyn ToSql + Sync), Type);
-
-/// Postgres's integers have a sign; ours are below 2^63.
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, Error> {
-    row.try_get(column).map_err(|_| fault::nonsense())
-}
-
-fn unsigned(row: &Row, column: usize) -> Result<u64, Error> {
-    get::<i64>(row, column).map(|number| u64::try_from(number).unwrap_or(0))
-}
-
-fn bytes(row: &Row, column: usize) -> Result<&[u8], Error> {
-    get::<Option<&[u8]>>(row, column).map(Option::unwrap_or_default)
-}
-
-fn key(row: &Row, column: usize) -> Result<Key, Error> {
-    Key::new(bytes(row, column)?).map_err(|_| fault::nonsense())
-}
-
-fn scope(row: &Row, column: usize) -> Result<Scope, Error> {
-    Scope::kept(bytes(row, column)?).map_err(|_| fault::nonsense())
-}
-
-fn kept(is_kept: bool) -> Kept {
-    if is_kept { Kept::Kept } else { Kept::Fenced }
-}
 
 impl Postgres {
-    async fn rows(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {
-        let client = self.client().await?;
-        Asking::rows(client, &self.inner.wire, &self.named(sql), params).await.map_err(|err| self.fault(&err))
-    }
-
-    async fn row(&self, sql: &str, params: &[Param<'_>]) -> Result<Row, Error> {
-        self.rows(sql, params).await?.pop().ok_or_else(fault::nonsense)
-    }
-
-    async fn claimed(&self, sql: &str, claim: &Claim, more: &[Param<'_>]) -> Result<Kept, Error> {
-        let (scope, key, fence) = (claim.scope.as_bytes(), claim.key.as_bytes(), signed(claim.fence.0));
-        let mut params: Vec<Param<'_>> = vec![(&scope, Type::BYTEA), (&key, Type::BYTEA), (&fence, Type::INT8)];
-        params.extend(more.iter().cloned());
-        get(&self.row(sql, &params).await?, 0).map(kept)
-    }
-
     async fn setting(&self, name: &str) -> Result<String, Error> {
         let row = self.row("SELECT current_setting($1)", &[(&name, Type::TEXT)]).await?;
         get(&row, 0)
@@ -82,69 +35,17 @@ impl Postgres {
     }
 }
 
-fn shared(row: &Row, first: usize) -> Result<Shared, Error> {
-    let held: Option<bool> = get(row, first + 8)?;
-    let rate = match get::<Option<i64>>(row, first + 10)? {
-        None => None,
-        Some(gap) => {
-            let burst = u32::try_from(unsigned(row, first + 11)?).map_err(|_| fault::nonsense())?;
-            Some(SharedRate { gap: Duration::from_nanos(u64::try_from(gap).unwrap_or(0)), burst })
-        }
-    };
-    Ok(Shared {
-        calls: unsigned(row, first)?,
-        retries: unsigned(row, first + 1)?,
-        successes: unsigned(row, first + 2)?,
-        failures: unsigned(row, first + 3)?,
-        run: unsigned(row, first + 4)?,
-        processes: unsigned(row, first + 5)?,
-        open: unsigned(row, first + 6)?,
-        open_calls: unsigned(row, first + 7)?,
-        held: held.map(|is_open| if is_open { Held::Open } else { Held::Closed }),
-        now: Time(unsigned(row, first + 9)?),
-        rate,
-        permits: unsigned(row, first + 12)?,
-        booked: Booked::default(),
-    })
-}
-
 impl Engine for Postgres {
     async fn begin(&self, begin: &Begin) -> Result<Started, Error> {
-        let (scope, key) = (begin.scope.as_bytes(), begin.key.as_bytes());
-        let (fingerprint, nonce) = (&begin.fingerprint.0[..], &begin.nonce.0[..]);
-        let (lease, keep) = (signed(millis(begin.lease)), signed(millis(begin.keep)));
-        let takes_over = begin.on_unknown == OnUnknown::TakeOver;
-        let sql = "SELECT answer, number, also, has_failed, result FROM relent_begin($1, $2, $3, $4, $5, $6, $7)";
-        let params: [Param<'_>; 7] = [
-            (&scope, Type::BYTEA),
-            (&key, Type::BYTEA),
-            (&fingerprint, Type::BYTEA),
-            (&nonce, Type::BYTEA),
-            (&lease, Type::INT8),
-            (&keep, Type::INT8),
-            (&takes_over, Type::BOOL),
-        ];
-        let row = self.row(sql, &params).await?;
-        match get(&row, 0)? {
-            "started" => {
-                let unknown = get::<Option<i64>>(&row, 2)?.map(|since| Time(u64::try_from(since).unwrap_or(0)));
-                Ok(Started::Started { fence: Fence(unsigned(&row, 1)?), unknown })
-            }
-            "replay" => {
-                let value = bytes(&row, 4)?;
-                Ok(Started::Replay(if get(&row, 3)? { Stored::failure(value) } else { Stored::success(value) }))
-            }
-            "busy" => Ok(Started::Busy { retry_after: Duration::from_millis(unsigned(&row, 1)?) }),
-            "unknown" => Ok(Started::Unknown { since: Time(unsigned(&row, 1)?) }),
-            "mismatch" => Ok(Started::Mismatch),
-            _ => Err(fault::nonsense()),
-        }
+        together(self, || begin.clone(), self.begin_alone(begin)).await
     }
 
     async fn complete(&self, claim: &Claim, stored: &Stored, keep: Duration) -> Result<Kept, Error> {
-        let (is_failure, value, keep) = (stored.is_failure(), stored.bytes(), signed(millis(keep)));
-        let more: [Param<'_>; 3] = [(&is_failure, Type::BOOL), (&value, Type::BYTEA), (&keep, Type::INT8)];
-        self.claimed("SELECT relent_complete($1, $2, $3, $4, $5, $6)", claim, &more).await
+        let alone = self.complete_alone(claim, stored, keep);
+        if !Completion::is_small(stored) {
+            return alone.await;
+        }
+        together(self, || Completion { claim: claim.clone(), stored: stored.clone(), keep }, alone).await
     }
 
     async fn abandon(&self, claim: &Claim, why: Abandon) -> Result<Kept, Error> {
@@ -368,49 +269,6 @@ impl Engine for Postgres {
     }
 
     async fn freed(&self, name: &Key, most: Duration) {
-        let told = async {
-            // Whoever cannot listen waits.
-            if self.heard(name).await.is_none() {
-                std::future::pending::<()>().await;
-            }
-        };
-        race(pin!(polled(most)), pin!(told)).await;
-    }
-}
-
-impl Postgres {
-    /// Ready when a release of this name is heard of; `None` if nothing can be heard.
-    async fn heard(&self, name: &Key) -> Option<()> {
-        let name = name.as_bytes();
-        let row = self.row("SELECT md5($1::bytea)", &[(&name, Type::BYTEA)]).await.ok()?;
-        let wanted: String = get(&row, 0).ok()?;
-        let (client, mut connection) = self.inner.config.connect(self.inner.wire.apart()).await.ok()?;
-        let listen = self.named("LISTEN relent_freed");
-        let mut listening = pin!(client.batch_execute(&listen));
-        let mut is_listening = false;
-        poll_fn(|cx| {
-            if !is_listening {
-                is_listening = listening.as_mut().poll(cx).is_ready();
-            }
-            poll_notification(&mut connection, &wanted, cx)
-        })
-        .await
-    }
-}
-
-fn poll_notification(
-    connection: &mut Connection<tokio_postgres::Socket, Watched>,
-    wanted: &str,
-    cx: &mut Context<'_>,
-) -> Poll<Option<()>> {
-    loop {
-        match connection.poll_message(cx) {
-            Poll::Ready(Some(Ok(AsyncMessage::Notification(told)))) if told.payload() == wanted => {
-                return Poll::Ready(Some(()));
-            }
-            Poll::Ready(Some(Ok(_))) => {}
-            Poll::Ready(_) => return Poll::Ready(None),
-            Poll::Pending => return Poll::Pending,
-        }
+        race(pin!(polled(most)), pin!(self.told_of(name))).await;
     }
 }

@@ -11,6 +11,10 @@ mod engine;
 mod fault;
 #[cfg(test)]
 mod hostile;
+mod listening;
+mod many;
+mod records;
+mod rows;
 mod wire;
 
 pub use self::{
@@ -18,14 +22,22 @@ pub use self::{
     dedupe::{FIRST_TIME, first_time, keep_last},
 };
 
-use self::wire::{Ssl, Wire};
-use crate::{Error, ErrorKind};
+use self::{
+    many::Completion,
+    wire::{Ssl, Wire},
+};
+use crate::{Begin, Error, ErrorKind, ears::Ears, gather::Gather};
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
 use std::{fmt, sync::Arc, time::Duration};
 use tokio_postgres::types::Type;
 
 /// What each version adds to the one before; the first to an empty database. Only ever added to.
-const STEPS: [&str; 3] = [include_str!("schema-1.sql"), include_str!("schema-2.sql"), include_str!("schema-3.sql")];
+const STEPS: [&str; 4] = [
+    include_str!("schema-1.sql"),
+    include_str!("schema-2.sql"),
+    include_str!("schema-3.sql"),
+    include_str!("schema-4.sql"),
+];
 
 /// The version of the tables that this build makes and reads.
 const VERSION: i32 = STEPS.len() as i32;
@@ -54,10 +66,13 @@ pub struct Postgres {
 
 struct Inner {
     pool: Pool,
-    /// For connections that listen.
+    /// For the connection that listens.
     config: tokio_postgres::Config,
     wire: Wire,
     prefix: String,
+    begins: Gather<Begin>,
+    completions: Gather<Completion>,
+    ears: Ears,
 }
 
 impl fmt::Debug for Postgres {
@@ -135,7 +150,17 @@ impl Postgres {
         let timeouts = Timeouts { wait: Some(CONNECT), create: Some(CONNECT), recycle: Some(CONNECT) };
         let pool = Pool::builder(manager).max_size(connections).timeouts(timeouts).runtime(Runtime::Tokio1).build();
         let pool = pool.map_err(|_| Error::new(ErrorKind::Unavailable, "no pool of connections can be made"))?;
-        let postgres = Postgres { inner: Arc::new(Inner { pool, config, wire, prefix: prefix.into() }) };
+        let postgres = Postgres {
+            inner: Arc::new(Inner {
+                pool,
+                config,
+                wire,
+                prefix: prefix.into(),
+                begins: Gather::default(),
+                completions: Gather::default(),
+                ears: Ears::default(),
+            }),
+        };
         postgres.migrate().await?;
         Ok(postgres)
     }

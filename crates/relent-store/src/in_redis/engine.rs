@@ -1,91 +1,43 @@
 //! The operations, each a script.
 
 use super::{
-    Redis, hashed, nonsense,
-    packed::{self, OUTLINE, Outline, digits},
+    FREED, Redis,
+    answers::{Fields, duration, kept, number, optional, owner, time},
+    hashed,
+    line::Question,
+    many::{self, Acquiring, Beginning, Completing, Releasing},
+    nonsense,
+    packed::{self, digits},
     scripts::Script,
 };
 use crate::{
     Abandon, About, Acquired, Begin, Booked, Claim, Delta, Engine, Error, Fence, Held, Holder, Holding, Kept, Key,
-    Kind, Lease, Listed, Nonce, OnUnknown, Owner, Renewed, Replaced, Scope, Shared, SharedRate, Started, Stored, Time,
+    Kind, Lease, Listed, Nonce, OnUnknown, Renewed, Replaced, Scope, Shared, SharedRate, Started, Stored, Time,
     Version, Versioned,
     engine::polled,
+    gather::together,
     pace::Asked,
     race::race,
     rules::{self, REMEMBERED},
     store::check_most,
     time::millis,
 };
-use futures_core::Stream;
-use redis::{Cmd, ErrorKind, FromRedisValue, ParsingError, RedisError, ServerErrorKind, Value};
-use std::{
-    future::poll_fn,
-    pin::{Pin, pin},
-    time::Duration,
-};
-
-/// What releases of a lease are told on.
-const FREED: &str = "freed";
-
-type Fields = Vec<Vec<u8>>;
-
-fn number(field: Option<&Vec<u8>>) -> Result<u64, Error> {
-    let text = field.and_then(|field| std::str::from_utf8(field).ok()).ok_or_else(nonsense)?;
-    text.parse().map_err(|_| nonsense())
-}
-
-fn time(field: Option<&Vec<u8>>) -> Result<Time, Error> {
-    number(field).map(Time)
-}
-
-/// Of microseconds.
-fn moment(field: Option<&Vec<u8>>) -> Result<Time, Error> {
-    number(field).map(|micros| Time(micros / 1000))
-}
-
-fn duration(field: Option<&Vec<u8>>) -> Result<Duration, Error> {
-    number(field).map(Duration::from_millis)
-}
-
-/// None for an empty field.
-fn optional(field: Option<&Vec<u8>>) -> Result<Option<u64>, Error> {
-    match field {
-        Some(field) if !field.is_empty() => number(Some(field)).map(Some),
-        _ => Ok(None),
-    }
-}
-
-fn owner(field: Option<&Vec<u8>>) -> Owner {
-    Owner::new(&String::from_utf8_lossy(field.map_or(&[][..], |field| field)))
-}
-
-fn scope_of(field: Option<&Vec<u8>>) -> Result<Scope, Error> {
-    Scope::kept(field.map_or(&[][..], |field| field)).map_err(|_| nonsense())
-}
-
-fn kept(answer: u64) -> Kept {
-    if answer == 1 { Kept::Kept } else { Kept::Fenced }
-}
-
-/// What a script answers that claims.
-enum Answer {
-    /// Nothing was there, and this is the fence.
-    Anew(Fence),
-    Fields(Fields),
-}
-
-impl FromRedisValue for Answer {
-    fn from_redis_value(value: Value) -> Result<Answer, ParsingError> {
-        match value {
-            Value::BulkString(_) => u64::from_redis_value(value).map(|fence| Answer::Anew(Fence(fence))),
-            _ => Fields::from_redis_value(value).map(Answer::Fields),
-        }
-    }
-}
+use redis::{Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind};
+use std::{pin::pin, time::Duration};
 
 impl Redis {
-    /// Runs a script by a command that is made of it. A server that was restarted is told the script again.
-    async fn run<T: FromRedisValue>(&self, script: &Script, command: &Cmd) -> Result<T, Error> {
+    /// Runs a script by a command that is made of it.
+    pub(super) async fn run<T: FromRedisValue>(&self, script: &Script, command: &Cmd) -> Result<T, Error> {
+        let (question, answer) = self.asked(script, command).await?;
+        question.answered(answer)
+    }
+
+    /// A script that was run, and what came back. A server that was restarted is told the script again.
+    pub(super) async fn asked<T: FromRedisValue>(
+        &self,
+        script: &Script,
+        command: &Cmd,
+    ) -> Result<(Question<'_>, RedisResult<T>), Error> {
         let mut question = self.inner.line.question().await?;
         let mut answer = question.ask(command).await;
         if answer.as_ref().is_err_and(|err: &RedisError| err.kind() == ErrorKind::Server(ServerErrorKind::NoScript)) {
@@ -94,7 +46,7 @@ impl Redis {
                 Err(err) => Err(err),
             };
         }
-        question.answered(answer)
+        Ok((question, answer))
     }
 
     pub(super) async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Error> {
@@ -103,12 +55,8 @@ impl Redis {
         question.answered(answer)
     }
 
-    fn record(&self, scope: &Scope, key: &Key) -> String {
+    pub(super) fn record(&self, scope: &Scope, key: &Key) -> String {
         self.named("once", Some(scope), key)
-    }
-
-    fn channel(&self, name: &Key) -> String {
-        self.named(FREED, None, name)
     }
 
     fn upstream(&self, name: &Key) -> [String; 4] {
@@ -118,7 +66,7 @@ impl Redis {
         [upstream, seconds, processes, permits]
     }
 
-    async fn told(&self, delta: &Delta, is_question: bool) -> Result<Shared, Error> {
+    pub(super) async fn told(&self, delta: &Delta, is_question: bool) -> Result<Shared, Error> {
         let keys = self.upstream(&delta.upstream);
         let mut script = self.inner.scripts.merge.on(keys.each_ref().map(String::as_str));
         script.arg(delta.upstream.as_bytes()).arg(&delta.process.0[..]).arg(delta.seq).arg(rules::window(delta));
@@ -160,93 +108,6 @@ impl Redis {
         })
     }
 
-    /// The names of keys of one kind, at most so many.
-    async fn names(&self, kind: &str, most: u32) -> Result<Vec<String>, Error> {
-        let (pattern, mut names, mut cursor) = (format!("{}{kind}:*}}", self.inner.prefix), vec![], 0u64);
-        // Two braces and a hash in hexadecimal digits stand for the star.
-        let longest = pattern.len() + 66;
-        loop {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(500);
-            let (next, found): (u64, Vec<String>) = self.ask(&scan).await?;
-            if found.iter().any(|name| name.len() > longest) {
-                return Err(nonsense());
-            }
-            names.extend(found);
-            cursor = next;
-            if cursor == 0 || names.len() >= most as usize {
-                break;
-            }
-        }
-        names.sort();
-        names.dedup();
-        names.truncate(most as usize);
-        Ok(names)
-    }
-
-    async fn fields(&self, name: &str, fields: &[&str]) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        self.ask(redis::cmd("HMGET").arg(name).arg(fields)).await
-    }
-
-    async fn length_of_value(&self, name: &str) -> Result<u64, Error> {
-        self.ask(redis::cmd("HSTRLEN").arg(name).arg("value")).await
-    }
-
-    /// What there is of a record or lease, if it is there still.
-    async fn outline(&self, name: &str, now: Time) -> Result<Option<Outline>, Error> {
-        let script = &self.inner.scripts.outline;
-        let mut command = script.on([name]);
-        command.arg(OUTLINE);
-        let (head, length, left): (Vec<u8>, u64, i64) = self.run(script, &command).await?;
-        let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
-        Ok((!head.is_empty()).then_some(Outline { head, length, left, now }))
-    }
-
-    async fn listed(&self, kind: Kind, name: &str, now: Time) -> Result<Option<Listed>, Error> {
-        let key_of = |field: &Option<Vec<u8>>| Key::new(field.as_deref().unwrap_or_default()).ok();
-        match kind {
-            Kind::Records => self.outline(name, now).await?.map_or(Ok(None), |outline| outline.record()),
-            Kind::Leases => self.outline(name, now).await?.map_or(Ok(None), |outline| outline.lease()),
-            Kind::Values => {
-                let row = self.fields(name, &["key", "version"]).await?;
-                let [key, version] = &row[..] else { return Err(nonsense()) };
-                let Some(key) = key_of(key) else { return Ok(None) };
-                let is_there: bool = self.ask(redis::cmd("HEXISTS").arg(name).arg("value")).await?;
-                let bytes = self.length_of_value(name).await?;
-                let version = Version(number(version.as_ref())?);
-                Ok(is_there.then_some(Listed::Value { key, version, bytes }))
-            }
-            Kind::Seen => {
-                let row = self.fields(name, &["scope", "key"]).await?;
-                let [scope, key] = &row[..] else { return Err(nonsense()) };
-                let Some(key) = key_of(key) else { return Ok(None) };
-                let left: i64 = self.ask(redis::cmd("PTTL").arg(name)).await?;
-                let expires = now.after(Duration::from_millis(u64::try_from(left).unwrap_or(0)));
-                Ok(Some(Listed::Seen { scope: scope_of(scope.as_ref())?, key, expires }))
-            }
-            Kind::Upstreams => {
-                let row = self.fields(name, &["name"]).await?;
-                let Some(name) = row.first().and_then(key_of) else { return Ok(None) };
-                let question = Delta {
-                    upstream: name.clone(),
-                    process: Nonce([0; 16]),
-                    seq: 0,
-                    window: Duration::from_secs(10),
-                    calls: 0,
-                    retries: 0,
-                    successes: 0,
-                    failures: 0,
-                    run: 0,
-                    is_open: false,
-                    is_last: false,
-                    booking: None,
-                };
-                let shared = self.told(&question, true).await?;
-                Ok(Some(Listed::Upstream { name, shared }))
-            }
-        }
-    }
-
     pub(super) async fn now(&self) -> Result<Time, Error> {
         let (seconds, micros): (u64, u64) = self.ask(&redis::cmd("TIME")).await?;
         Ok(Time(seconds.saturating_mul(1000).saturating_add(micros / 1000)))
@@ -261,39 +122,24 @@ impl Redis {
 
 impl Engine for Redis {
     async fn begin(&self, begin: &Begin) -> Result<Started, Error> {
-        let script = &self.inner.scripts.begin;
-        let mut command = script.on([&self.record(&begin.scope, &begin.key)]);
-        command.arg(packed::record(begin)).arg(packed::kept(begin));
-        command.arg(u8::from(begin.on_unknown == OnUnknown::TakeOver));
-        let answer = match self.run(script, &command).await? {
-            Answer::Anew(fence) => return Ok(Started::Started { fence, unknown: None }),
-            Answer::Fields(answer) => answer,
+        let question = || Beginning {
+            name: self.record(&begin.scope, &begin.key),
+            packed: packed::record(begin),
+            keep: packed::kept(begin),
+            takes_over: begin.on_unknown == OnUnknown::TakeOver,
         };
-        let first = answer.get(1);
-        match answer.first().map(Vec::as_slice) {
-            Some(b"started") => {
-                let unknown = moment(answer.get(2))?;
-                Ok(Started::Started { fence: Fence(number(first)?), unknown: Some(unknown).filter(|at| at.0 > 0) })
-            }
-            Some(b"mismatch") => Ok(Started::Mismatch),
-            Some(b"replay") => {
-                let value = answer.get(2).ok_or_else(nonsense)?;
-                let is_failure = first.is_some_and(|state| state == b"f");
-                Ok(Started::Replay(if is_failure { Stored::failure(value) } else { Stored::success(value) }))
-            }
-            Some(b"busy") => Ok(Started::Busy { retry_after: duration(first)? }),
-            Some(b"unknown") => Ok(Started::Unknown { since: moment(first)? }),
-            _ => Err(nonsense()),
-        }
+        together(self, question, self.begin_alone(begin)).await
     }
 
     async fn complete(&self, claim: &Claim, stored: &Stored, keep: Duration) -> Result<Kept, Error> {
         check_most(stored.bytes())?;
-        let (script, keep) = (&self.inner.scripts.complete, millis(keep).max(1));
-        let mut command = script.on([&self.record(&claim.scope, &claim.key)]);
-        command.arg(&digits(claim.fence.0)[..]).arg(if stored.is_failure() { "f" } else { "s" });
-        command.arg(keep).arg(&digits(keep)[..]).arg(stored.bytes());
-        self.run(script, &command).await.map(kept)
+        let keep = millis(keep).max(1);
+        let alone = self.complete_alone(claim, stored, keep);
+        if !many::is_small(stored) {
+            return alone.await;
+        }
+        let name = || self.record(&claim.scope, &claim.key);
+        together(self, || Completing { name: name(), fence: claim.fence, stored: stored.clone(), keep }, alone).await
     }
 
     async fn abandon(&self, claim: &Claim, why: Abandon) -> Result<Kept, Error> {
@@ -311,21 +157,13 @@ impl Engine for Redis {
     }
 
     async fn acquire(&self, lease: &Lease) -> Result<Acquired, Error> {
-        let script = &self.inner.scripts.acquire;
-        let mut command = script.on([&self.named("lease", None, &lease.name)]);
-        command.arg(packed::lease(lease)).arg(packed::remembered(lease.ttl));
-        let answer = match self.run(script, &command).await? {
-            Answer::Anew(fence) => {
-                return Ok(Acquired::Acquired { fence, until: Time(fence.0 / 1000).after(lease.ttl) });
-            }
-            Answer::Fields(answer) => answer,
+        let question = || Acquiring {
+            name: self.named("lease", None, &lease.name),
+            packed: packed::lease(lease),
+            keep: packed::remembered(lease.ttl),
+            ttl: lease.ttl,
         };
-        let (first, second) = (answer.get(1), answer.get(2));
-        match answer.first().map(Vec::as_slice) {
-            Some(b"acquired") => Ok(Acquired::Acquired { fence: Fence(number(first)?), until: time(second)? }),
-            Some(b"held") => Ok(Acquired::Held { by: owner(first), left: duration(second)? }),
-            _ => Err(nonsense()),
-        }
+        together(self, question, self.acquire_alone(lease)).await
     }
 
     async fn renew(&self, holding: &Holding, ttl: Duration) -> Result<Renewed, Error> {
@@ -337,10 +175,12 @@ impl Engine for Redis {
     }
 
     async fn release(&self, holding: &Holding) -> Result<Kept, Error> {
-        let (script, hash) = (&self.inner.scripts.release, hashed(None, &holding.name));
-        let mut command = script.on([&self.called("lease", &hash)]);
-        command.arg(&digits(holding.fence.0)[..]).arg(self.called(FREED, &hash));
-        self.run(script, &command).await.map(kept)
+        let question = || {
+            let hash = hashed(None, &holding.name);
+            let (name, channel) = (self.called("lease", &hash), self.called(FREED, &hash));
+            Releasing { name, fence: holding.fence, channel }
+        };
+        together(self, question, self.release_alone(holding)).await
     }
 
     async fn holder(&self, name: &Key) -> Result<Option<Holder>, Error> {
@@ -465,18 +305,6 @@ impl Engine for Redis {
     }
 
     async fn freed(&self, name: &Key, most: Duration) {
-        let told = async {
-            let heard = async {
-                let mut heard = self.inner.line.listening().await?;
-                heard.subscribe(self.channel(name)).await.ok()?;
-                let mut messages = heard.into_on_message();
-                poll_fn(|cx| Pin::new(&mut messages).poll_next(cx)).await
-            };
-            // Whoever cannot listen waits.
-            if heard.await.is_none() {
-                std::future::pending::<()>().await;
-            }
-        };
-        race(pin!(polled(most)), pin!(told)).await;
+        race(pin!(polled(most)), pin!(self.told_of(name))).await;
     }
 }

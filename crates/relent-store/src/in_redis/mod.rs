@@ -8,24 +8,33 @@
 //!
 //! A server that sends more than an answer, or other than one, is left.
 
+mod alone;
+mod answers;
 mod engine;
 mod fault;
 mod frames;
 #[cfg(test)]
 mod hostile;
 mod line;
+mod listening;
+mod listing;
+mod many;
 mod packed;
 mod scripts;
 mod wire;
 
-use self::{line::Line, scripts::Scripts};
+use self::{line::Line, many::Gathered, scripts::Scripts};
 use crate::{
     Error, ErrorKind, Key, Scope,
+    ears::Ears,
     tls::{Checked, Tls},
 };
 use redis::{ConnectionAddr, IntoConnectionInfo};
 use sha2::{Digest, Sha256};
 use std::{fmt, path::Path, sync::Arc, time::Duration};
+
+/// What releases of a lease are told on.
+const FREED: &str = "freed";
 
 /// How long an answer is waited for, at once. The store's own policy asks again.
 const RESPONSE: Duration = Duration::from_millis(2500);
@@ -49,6 +58,8 @@ pub struct Redis {
 struct Inner {
     line: Line,
     scripts: Scripts,
+    gathered: Gathered,
+    ears: Ears,
     prefix: String,
 }
 
@@ -95,7 +106,15 @@ impl Redis {
         let server = url.into_connection_info().map_err(|err| fault::of(&err))?;
         let tls = matches!(server.addr(), ConnectionAddr::TcpTls { .. }).then(|| Tls::new(Checked::Name, roots, None));
         let line = Line::new(&server, tls.transpose()?);
-        let redis = Redis { inner: Arc::new(Inner { line, scripts: Scripts::new(), prefix: prefix.into() }) };
+        let redis = Redis {
+            inner: Arc::new(Inner {
+                line,
+                scripts: Scripts::new(),
+                gathered: Gathered::default(),
+                ears: Ears::default(),
+                prefix: prefix.into(),
+            }),
+        };
         // Whether we are let in shows when something is asked.
         redis.now().await?;
         redis.check_alone().await?;

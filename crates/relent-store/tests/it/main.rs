@@ -22,4 +22,5 @@ mod servers;
 mod shared;
 mod stories;
 mod tls;
+mod together;
 mod troubles;

@@ -1,0 +1,79 @@
+//! One connection hears of all releases, for all who wait for one.
+
+use super::{Postgres, rows::get, wire::Watched};
+use crate::{
+    Key,
+    ears::{Ear, Ears, Hears, LINGERS, listen},
+    race::{Either, race},
+};
+use relent::{SystemTimer, Timer};
+use std::{
+    future::{Future, pending, poll_fn},
+    pin::pin,
+    task::{Context, Poll},
+};
+use tokio_postgres::{AsyncMessage, Connection, Socket, types::Type};
+
+impl Postgres {
+    /// Ready when a release of this name is heard of, or never.
+    pub(super) async fn told_of(&self, name: &Key) {
+        let Some(payload) = self.payload(name).await else { return pending().await };
+        let mut waiting = self.inner.ears.wait(payload);
+        listen(self);
+        waiting.told().await;
+    }
+
+    /// What is told of a release of this name.
+    async fn payload(&self, name: &Key) -> Option<String> {
+        let name = name.as_bytes();
+        let row = self.row("SELECT md5($1::bytea)", &[(&name, Type::BYTEA)]).await.ok()?;
+        get(&row, 0).ok()
+    }
+
+    /// A connection of its own that listens, until it breaks or nobody waits any more.
+    async fn listen(&self, ear: &mut Ear<Postgres>) -> Option<()> {
+        let (client, mut connection) = self.inner.config.connect(self.inner.wire.apart()).await.ok()?;
+        let sql = self.named("LISTEN relent_freed");
+        let mut listening = pin!(client.batch_execute(&sql));
+        let mut is_listening = false;
+        loop {
+            let heard = poll_fn(|cx| {
+                if !is_listening {
+                    is_listening = listening.as_mut().poll(cx).is_ready();
+                }
+                poll_notification(&mut connection, cx)
+            });
+            match race(pin!(heard), pin!(SystemTimer.sleep(LINGERS))).await {
+                Either::First(payload) => self.inner.ears.tell(&payload?),
+                Either::Second(()) if ear.is_over() => return Some(()),
+                Either::Second(()) => {}
+            }
+        }
+    }
+}
+
+impl Hears for Postgres {
+    fn ears(&self) -> &Ears {
+        &self.inner.ears
+    }
+
+    async fn hear(mut ear: Ear<Postgres>) {
+        let postgres = ear.engine.clone();
+        // Whoever waits does so for as long as it would have without.
+        let _ = postgres.listen(&mut ear).await;
+    }
+}
+
+/// What is told; `None` at the end of the connection.
+fn poll_notification(connection: &mut Connection<Socket, Watched>, cx: &mut Context<'_>) -> Poll<Option<String>> {
+    loop {
+        match connection.poll_message(cx) {
+            Poll::Ready(Some(Ok(AsyncMessage::Notification(told)))) => {
+                return Poll::Ready(Some(told.payload().to_owned()));
+            }
+            Poll::Ready(Some(Ok(_))) => {}
+            Poll::Ready(_) => return Poll::Ready(None),
+            Poll::Pending => return Poll::Pending,
+        }
+    }
+}

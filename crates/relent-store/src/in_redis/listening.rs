@@ -1,0 +1,60 @@
+//! One connection hears of releases, for all who wait for one.
+
+use super::{FREED, Redis};
+use crate::{
+    Key,
+    ears::{Ear, Ears, Hears, LINGERS, listen},
+    race::{Either, race},
+};
+use futures_core::Stream;
+use relent::{SystemTimer, Timer};
+use std::{
+    collections::HashSet,
+    future::poll_fn,
+    pin::{Pin, pin},
+};
+
+impl Redis {
+    /// Ready when a release of this name is heard of, or never.
+    pub(super) async fn told_of(&self, name: &Key) {
+        let mut waiting = self.inner.ears.wait(self.named(FREED, None, name));
+        listen(self);
+        waiting.told().await;
+    }
+
+    /// A connection of its own that listens on the channels of those who wait, until it breaks or nobody waits any more.
+    async fn listen(&self, ear: &mut Ear<Redis>) -> Option<()> {
+        let (mut sink, mut messages) = self.inner.line.listening().await?.split();
+        let (ears, mut heard) = (&self.inner.ears, HashSet::new());
+        loop {
+            let wanted: HashSet<String> = ears.names().into_iter().collect();
+            for channel in heard.difference(&wanted) {
+                sink.unsubscribe(channel).await.ok()?;
+            }
+            for channel in wanted.difference(&heard) {
+                sink.subscribe(channel).await.ok()?;
+            }
+            heard = wanted;
+            let message = poll_fn(|cx| Pin::new(&mut messages).poll_next(cx));
+            let changed = async { race(pin!(ears.changed()), pin!(SystemTimer.sleep(LINGERS))).await };
+            match race(pin!(message), pin!(changed)).await {
+                Either::First(message) => ears.tell(message?.get_channel_name()),
+                Either::Second(Either::First(())) => {}
+                Either::Second(Either::Second(())) if ear.is_over() => return Some(()),
+                Either::Second(Either::Second(())) => {}
+            }
+        }
+    }
+}
+
+impl Hears for Redis {
+    fn ears(&self) -> &Ears {
+        &self.inner.ears
+    }
+
+    async fn hear(mut ear: Ear<Redis>) {
+        let redis = ear.engine.clone();
+        // Whoever waits does so for as long as it would have without.
+        let _ = redis.listen(&mut ear).await;
+    }
+}
