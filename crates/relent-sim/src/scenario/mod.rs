@@ -1,6 +1,7 @@
 //! What is simulated: clients, a network, a far side, trouble, and the policies that are compared.
 
 mod arrivals;
+mod assert_file;
 mod assertion;
 mod chain;
 mod chain_file;
@@ -21,9 +22,12 @@ pub mod presets;
 mod problem;
 mod protection;
 mod protection_file;
+mod runs_file;
+mod server_file;
 mod service;
 pub(crate) mod speed;
 mod table;
+mod world_file;
 
 pub use self::{
     arrivals::{Arrivals, Rate},

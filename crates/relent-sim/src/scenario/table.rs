@@ -18,6 +18,9 @@ pub(super) struct Table<'a> {
     read: RefCell<BTreeSet<&'static str>>,
 }
 
+/// The most runs, and the most troubles.
+const MOST_OF_A_LIST: usize = 1000;
+
 pub(super) type Result<T> = std::result::Result<T, Box<ConfigError>>;
 
 impl<'a> Table<'a> {
@@ -170,6 +173,19 @@ impl<'a> Table<'a> {
                 DeValue::Array(items) => items.iter().collect(),
                 _ => vec![value],
             },
+        }
+    }
+
+    /// The tables of a [`list`](Table::list), of which there are not more than anybody looks at.
+    pub(super) fn bounded_list(&self, key: &'static str) -> Result<Vec<&'a Spanned<DeValue<'a>>>> {
+        let list = self.list(key);
+        match list.get(MOST_OF_A_LIST) {
+            Some(value) => Err(self.wrong(
+                value.span(),
+                format!("there are more than {MOST_OF_A_LIST} tables [[{key}]]"),
+                "put the others into a file of their own",
+            )),
+            None => Ok(list),
         }
     }
 
