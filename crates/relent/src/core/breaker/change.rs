@@ -246,7 +246,7 @@ impl Breaker {
         }
         let more = word.with_probes(Probes { in_flight: probes.in_flight + 1, ..probes });
         let pass = BreakerPass { generation: word.generation(), is_probe: true, change: None };
-        Ok(self.word.swap_if(word.0, more.0).then_some(pass))
+        Ok(self.swap_if(word.0, more.0).then_some(pass))
     }
 
     fn pass_ramp(&self, word: Packed, now: Timestamp, draw: u64) -> Result<Option<BreakerPass>, Refused> {
@@ -256,7 +256,7 @@ impl Breaker {
         if gone >= ramp && !word.is_busy() {
             // The same generation: what the ramp has counted goes on counting.
             let change = Some(BreakerChange { from: BreakerState::Ramp, to: BreakerState::Closed });
-            let closed = self.word.swap_if(word.0, word.become_closed().0);
+            let closed = self.swap_if(word.0, word.become_closed().0);
             return Ok(closed.then_some(BreakerPass { change, ..pass }));
         }
         let from = self.settings.ramp_from;
@@ -269,8 +269,21 @@ impl Breaker {
         Err(self.refuse(since.plus_nanos(wait.saturating_add(1)).max(now)))
     }
 
+    /// Changes the word, if it still is the old one.
+    #[inline]
+    fn swap_if(&self, old: u64, new: u64) -> bool {
+        if self.alone {
+            self.word.set(new);
+            return true;
+        }
+        self.word.swap_if(old, new)
+    }
+
     fn refuse(&self, again: Timestamp) -> Refused {
-        self.refused.add(1);
+        match self.alone {
+            true => self.refused.set(self.refused.get().wrapping_add(1)),
+            false => _ = self.refused.add(1),
+        }
         Refused { reason: Reason::Open, again }
     }
 
@@ -340,7 +353,7 @@ impl Breaker {
             }
             let probes = word.probes();
             let fewer = word.with_probes(Probes { in_flight: probes.in_flight.saturating_sub(1), ..probes });
-            if self.word.swap_if(word.0, fewer.0) {
+            if self.swap_if(word.0, fewer.0) {
                 return;
             }
         }
@@ -393,7 +406,7 @@ impl Breaker {
                 continue;
             }
             let next = word.with_failures(failures);
-            if next == word || self.word.swap_if(word.0, next.0) {
+            if next == word || self.swap_if(word.0, next.0) {
                 return None;
             }
             cleared = false;
@@ -449,7 +462,7 @@ impl Breaker {
                 if let Some(change) = self.close(word, outcome) {
                     return Some(change);
                 }
-            } else if self.word.swap_if(word.0, word.with_probes(probes).0) {
+            } else if self.swap_if(word.0, word.with_probes(probes).0) {
                 return None;
             }
         }
@@ -512,14 +525,15 @@ impl Breaker {
         level: Option<u32>,
     ) -> Option<u32> {
         let next = Packed::new(to, word.generation().wrapping_add(1), counts);
-        if word.is_busy() || !self.word.swap_if(word.0, next.busy().0) {
+        if word.is_busy() || !self.swap_if(word.0, next.busy().0) {
             return None;
         }
-        self.since.raise(now.as_nanos());
+        // While the word is busy nobody else writes these.
+        self.since.set(self.since.get().max(now.as_nanos()));
         self.until.set(until.as_nanos());
         if let Some(level) = level {
             self.level.set(u64::from(level));
-            self.trips.add(1);
+            self.trips.set(self.trips.get().wrapping_add(1));
         }
         self.window.restart(self.shape, now);
         self.word.set(next.0);
@@ -600,7 +614,8 @@ impl Breaker {
         self.level.set(old.level.get());
         self.trips.set(old.trips.get());
         self.refused.set(old.refused.get());
-        if self.settings.window == old.settings.window && self.settings.quirks == old.settings.quirks {
+        let is_alike = core::mem::discriminant(&self.shape) == core::mem::discriminant(&old.shape);
+        if is_alike && self.settings.window == old.settings.window && self.settings.quirks == old.settings.quirks {
             self.window.copy(&old.window);
         }
         self.word.set(Packed::new(word.state(), word.generation(), counts).0);

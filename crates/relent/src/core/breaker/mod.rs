@@ -13,6 +13,7 @@ mod change;
 mod compat;
 #[cfg(all(test, loom))]
 mod models;
+mod one_call;
 mod settings;
 mod snapshot;
 mod state;
@@ -84,6 +85,8 @@ pub struct Breaker {
     trips: Word,
     refused: Word,
     plain: bool,
+    /// Whether it is used by one thread, so that nobody comes in between.
+    alone: bool,
     shape: Shape,
     settings: BreakerSettings,
     window: Window,
@@ -100,6 +103,7 @@ impl Breaker {
             trips: Word::new(0),
             refused: Word::new(0),
             plain: matches!(shape, Shape::None),
+            alone: false,
             shape,
             settings,
             window: Window::new(),
@@ -136,6 +140,44 @@ impl Breaker {
         Breaker::of(self.settings)
     }
 
+    /// A [fresh](Breaker::fresh) one for one thread, as simulators are: it does without the processor's locks. Of two threads
+    /// that tell it something at a time, one may not be heard.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Timestamp};
+    /// # use std::time::Duration;
+    /// let (breaker, now) = (Breaker::consecutive(1).for_one_thread(), Timestamp::ZERO);
+    /// breaker.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
+    /// assert_eq!(breaker.state(), BreakerState::Open);
+    /// ```
+    #[must_use]
+    pub const fn for_one_thread(&self) -> Breaker {
+        let mut fresh = self.fresh();
+        (fresh.alone, fresh.window.alone) = (true, true);
+        fresh
+    }
+
+    /// A [fresh](Breaker::fresh) one for an upstream on which one call is made, and by one thread: a simulator has millions of
+    /// them, and [saves](crate::Upstream::save) what each has counted. Whatever is no failure ends that call and is not
+    /// counted, so that a window of time is three words; all else stays what it is.
+    ///
+    /// ```
+    /// # use relent::{Breaker, BreakerState, Timestamp, Upstream};
+    /// # use std::time::Duration;
+    /// let (breaker, now) = (Breaker::share(0.5).min_calls(3).for_one_call(), Timestamp::ZERO);
+    /// for _ in 0..3 {
+    ///     breaker.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
+    /// }
+    /// assert_eq!(breaker.state(), BreakerState::Open);
+    /// assert_eq!(Upstream::new("bank").breaker(breaker).words(), 8);
+    /// ```
+    #[must_use]
+    pub const fn for_one_call(&self) -> Breaker {
+        let mut fresh = self.for_one_thread();
+        fresh.shape = fresh.shape.of_one_call(&self.settings);
+        fresh
+    }
+
     /// Whether [`BreakerPass`]es and outcomes of a closed breaker look at the time or at how long an attempt took. If not, a
     /// caller may pass [`Timestamp::ZERO`](crate::Timestamp::ZERO) to a closed one and spare itself reading a clock.
     ///
@@ -145,7 +187,7 @@ impl Breaker {
     /// assert!(Breaker::share(0.5).is_timed(), "over the last 10 s");
     /// ```
     pub const fn is_timed(&self) -> bool {
-        matches!(self.shape, Shape::Time { .. }) || self.settings.slow_after.is_some()
+        matches!(self.shape, Shape::Time { .. } | Shape::OneCall { .. }) || self.settings.slow_after.is_some()
     }
 
     /// How long it is open at the `level`-th re-trip in a row (0 is the first trip) with this draw.

@@ -71,8 +71,21 @@ pub(super) enum Counted {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape {
     None,
-    Calls { most: u32, least: u32 },
-    Time { slice: u64, slices: u64, stride: usize, lazy: bool, cleared: bool },
+    Calls {
+        most: u32,
+        least: u32,
+    },
+    Time {
+        slice: u64,
+        slices: u64,
+        stride: usize,
+        lazy: bool,
+        cleared: bool,
+    },
+    /// As [`Time`](Shape::Time), of one call.
+    OneCall {
+        slice: u64,
+    },
 }
 
 impl Shape {
@@ -123,18 +136,21 @@ pub(super) const fn least_calls(settings: &BreakerSettings) -> u32 {
 
 #[derive(Debug)]
 pub(super) struct Window {
+    /// Whether it is used by one thread, so that nobody comes in between.
+    pub(super) alone: bool,
     /// Calls: the generation (24 bits), how many are in it (20) and where the next goes (20). Time: the newest slice.
-    latest: Word,
+    pub(super) latest: Word,
     /// When the newest slice began.
     started: Word,
     /// Generation (24 bits) and slice (40) of the last failure or slow call.
     trouble: Word,
-    cells: Apart<[Word; CELLS]>,
+    pub(super) cells: Apart<[Word; CELLS]>,
 }
 
 impl Window {
     pub(super) const fn new() -> Window {
         Window {
+            alone: false,
             latest: Word::new(0),
             started: Word::new(0),
             trouble: Word::new(0),
@@ -158,6 +174,7 @@ impl Window {
                 [&self.latest, &self.started, &self.trouble].into_iter().for_each(&mut *with);
                 self.cells[..((2 + slow) * stride).min(CELLS)].iter().for_each(with);
             }
+            Shape::OneCall { .. } => [&self.latest, &self.cells[0], &self.cells[1]].into_iter().for_each(with),
         }
     }
 
@@ -176,6 +193,9 @@ impl Window {
             Shape::Calls { most, least } => {
                 let seen = self.record_call(most, least, mark, is_current);
                 Recorded { seen, cleared: false }
+            }
+            Shape::OneCall { slice } => {
+                Recorded { seen: self.record_of_one_call(slice, now.as_nanos(), mark), cleared: false }
             }
             Shape::Time { slice, slices, stride, lazy, cleared } => {
                 let (slot, turned) = self.slot(slice, lazy, now.as_nanos());
@@ -203,6 +223,7 @@ impl Window {
         match shape {
             Shape::None => Seen::default(),
             Shape::Calls { .. } => self.sum_calls(generation),
+            Shape::OneCall { slice } => self.seen_of_one_call(slice, generation, now.as_nanos()),
             Shape::Time { slice, slices, stride, lazy, .. } => {
                 let latest = self.latest.get();
                 let slot = if lazy { latest } else { (now.as_nanos() / slice).max(latest) };
@@ -230,6 +251,50 @@ impl Window {
         }
     }
 
+    /// As [`Word::exchange`].
+    #[inline]
+    fn exchange(&self, word: &Word, old: u64, new: u64) -> Result<(), u64> {
+        if self.alone {
+            word.set(new);
+            return Ok(());
+        }
+        word.exchange(old, new)
+    }
+
+    /// As [`Word::add`].
+    #[inline]
+    fn add_one(&self, word: &Word) -> u64 {
+        if self.alone {
+            let old = word.get();
+            word.set(old.wrapping_add(1));
+            return old;
+        }
+        word.add(1)
+    }
+
+    /// Counts one in a cell; false if the outcome is of a generation that is over.
+    #[inline]
+    fn bump(&self, at: usize, tag: u64, is_current: &impl Fn() -> bool) -> bool {
+        let cell = &self.cells[at % CELLS];
+        let mut found = cell.get();
+        loop {
+            let next = if found >> COUNT_BITS == tag {
+                if found & MOST_COUNT >= FULL {
+                    return true;
+                }
+                found + 1
+            } else if is_current() {
+                tag << COUNT_BITS | 1
+            } else {
+                return false;
+            };
+            match self.exchange(cell, found, next) {
+                Ok(()) => return true,
+                Err(other) => found = other,
+            }
+        }
+    }
+
     // Windows of calls.
 
     #[inline]
@@ -240,7 +305,7 @@ impl Window {
                 return Counted::Not;
             }
             let (next, count) = following(found, most);
-            match self.latest.exchange(found, next) {
+            match self.exchange(&self.latest, found, next) {
                 Ok(()) => break ((found & PLACE) as usize, count),
                 Err(other) => found = other,
             }
@@ -267,7 +332,7 @@ impl Window {
                 from = generation << GENERATION_AT;
             }
             let (next, count) = following(from, most);
-            match self.latest.exchange(found, next) {
+            match self.exchange(&self.latest, found, next) {
                 Ok(()) => break ((from & PLACE) as usize, count),
                 Err(other) => found = other,
             }
@@ -297,7 +362,7 @@ impl Window {
             if word == found {
                 return;
             }
-            match cell.exchange(found, word) {
+            match self.exchange(cell, found, word) {
                 Ok(()) => return,
                 Err(other) => found = other,
             }
@@ -334,7 +399,7 @@ impl Window {
         let tag = tag(generation, slot);
         // One addition takes the cell's line from another thread once; a look before a compare-exchange takes it twice.
         // It may have been the cell of another slice or generation: then it counts there until it is taken back.
-        let found = cell.add(1);
+        let found = self.add_one(cell);
         if found >> COUNT_BITS != tag || found & MOST_COUNT >= FULL {
             take_back(cell, found >> COUNT_BITS);
             return Counted::Not;
@@ -379,15 +444,15 @@ impl Window {
     fn record_time(&self, slot: u64, slices: u64, stride: usize, mark: Mark, is_current: impl Fn() -> bool) -> bool {
         let at = slot as usize & (stride - 1);
         let tag = tag(mark.generation, slot);
-        if !bump(&self.cells[at % CELLS], tag, &is_current) {
+        if !self.bump(at, tag, &is_current) {
             return false;
         }
         if mark.is_trouble() {
             if mark.failed {
-                bump(&self.cells[(stride + at) % CELLS], tag, &is_current);
+                self.bump(stride + at, tag, &is_current);
             }
             if mark.slow {
-                bump(&self.cells[(2 * stride + at) % CELLS], tag, &is_current);
+                self.bump(2 * stride + at, tag, &is_current);
             }
             self.trouble.set(trouble(slot, mark.generation));
             return true;
@@ -437,26 +502,4 @@ const fn tag(generation: u32, slot: u64) -> u64 {
 #[cold]
 fn take_back(cell: &Word, tag: u64) {
     cell.update(|word| (word >> COUNT_BITS == tag && word & MOST_COUNT > 0).then(|| word - 1));
-}
-
-/// Counts one in a cell; false if the outcome is of a generation that is over.
-#[inline]
-fn bump(cell: &Word, tag: u64, is_current: &impl Fn() -> bool) -> bool {
-    let mut found = cell.get();
-    loop {
-        let next = if found >> COUNT_BITS == tag {
-            if found & MOST_COUNT >= FULL {
-                return true;
-            }
-            found + 1
-        } else if is_current() {
-            tag << COUNT_BITS | 1
-        } else {
-            return false;
-        };
-        match cell.exchange(found, next) {
-            Ok(()) => return true,
-            Err(other) => found = other,
-        }
-    }
 }

@@ -149,6 +149,58 @@ fn a_window_of_calls_trips_when_a_list_would() {
     assert!((50..300).contains(&trips), "some trip and some do not: {trips}");
 }
 
+/// One call of failures, with trips, probes that fail, ramps and leaps of time both ways: what is asked and told of it is
+/// the same whether the window is whole or in three words.
+#[test]
+fn the_window_of_one_call_trips_when_the_whole_one_would() {
+    let mut trips = 0;
+    for seed in 0..2000 {
+        let random = |k: u32, below: u64| scale(draw(seed, k), below);
+        let (least, window) = (1 + random(0, 30) as u32, Duration::from_nanos(200_000_000 + random(1, 20_000_000_000)));
+        let ramp = [Duration::ZERO, SECOND][random(2, 2) as usize];
+        let whole = match random(3, 3) {
+            0 => Breaker::failures(least).window(window),
+            _ => Breaker::share(0.01 * (1 + random(4, 100)) as f64).min_calls(least).window(window),
+        };
+        let whole =
+            whole.open_for(SECOND).jitter(0.5).factor(1.5).ramp(ramp).ramp_from(0.3).probes(1 + random(5, 2) as u32);
+        let small = whole.for_one_call();
+        let words = |breaker: Breaker| crate::Upstream::new("any").breaker(breaker).words();
+        assert_eq!((words(whole.fresh()), words(whole.for_one_call())), (40, 8), "seed {seed}");
+        let mut now = Timestamp::from_nanos(random(6, 40_000_000_000));
+        for k in 10..250 {
+            let leap = random(4 * k, 1 << [20, 28, 31, 34][random(4 * k + 1, 4) as usize]);
+            now = match random(4 * k + 2, 20) {
+                0 => Timestamp::from_nanos(now.as_nanos().saturating_sub(leap)),
+                _ => now.plus_nanos(leap),
+            };
+            let luck = draw(seed, 4 * k + 3);
+            let passes = (whole.pass(now, luck), small.pass(now, luck));
+            assert_eq!(passes.0, passes.1, "seed {seed}, call {k}");
+            if let (Ok(theirs), Ok(mine)) = passes {
+                let told = whole.failed(theirs, now, Duration::ZERO, luck);
+                assert_eq!(small.failed(mine, now, Duration::ZERO, luck), told, "seed {seed}, call {k}");
+                trips += u32::from(told.is_some());
+            }
+            assert_eq!(small.snapshot(now), whole.snapshot(now), "seed {seed}, call {k}");
+        }
+    }
+    assert!(trips > 10_000, "they trip: {trips}");
+}
+
+/// What three words do not hold stays a whole window.
+#[test]
+fn windows_that_do_not_fit_stay_whole() {
+    let share = || Breaker::share(0.5).window(10 * SECOND);
+    let slow = share().or_slow(SECOND, 0.5);
+    let short = share().window(Duration::from_millis(100));
+    let large = share().min_calls(10_000);
+    for breaker in [slow, short, large, share().window_calls(10), Breaker::consecutive(5)] {
+        let words = |breaker: Breaker| crate::Upstream::new("any").breaker(breaker).words();
+        assert_eq!(words(breaker.for_one_call()), words(breaker.fresh()), "{breaker:?}");
+    }
+}
+
 /// Outcomes of two threads at once are all counted, whichever way each takes.
 #[test]
 fn nothing_that_two_threads_tell_is_lost() {
