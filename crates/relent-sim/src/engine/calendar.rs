@@ -29,11 +29,32 @@ pub(crate) trait Queue {
     /// Takes out the next event.
     fn pop(&mut self) -> Option<Event>;
     /// Takes out the next event if its time and client come before these. If not, nothing is added from now on whose time is
-    /// before that one.
-    fn pop_before(&mut self, time: u64, client: u32) -> Option<Event>;
+    /// before that one. Events that are [put off](PutOff) may be left out.
+    fn pop_before(&mut self, time: u64, client: u32, put_off: &mut impl PutOff) -> Option<Event>;
     /// Whose events will be among the next, as far as that is known: so many at most. For bringing near what is kept of them;
     /// others may come before.
     fn coming(&self, most: usize, with: impl FnMut(u32));
+}
+
+/// Says of events that come whether nothing will happen then but that they are put in again at a later time, whatever
+/// happens until then. That spares taking them out in their order.
+pub(crate) trait PutOff {
+    /// Whether there may be such.
+    fn is_asked(&self) -> bool;
+    /// The later time.
+    fn until(&mut self, event: Event) -> Option<u64>;
+}
+
+/// Nothing is.
+pub(crate) struct Never;
+
+impl PutOff for Never {
+    fn is_asked(&self) -> bool {
+        false
+    }
+    fn until(&mut self, _: Event) -> Option<u64> {
+        None
+    }
 }
 
 /// 2^22 ns: a bucket is 4.2 ms wide. Narrower ones sort faster, but their ends no longer fit into the fast caches.
@@ -54,6 +75,8 @@ pub(crate) struct Calendar {
     next: usize,
     late: BinaryHeap<Reverse<u64>>,
     sorter: Sorter,
+    /// Those of a bucket who are asked whether they are put off.
+    asked: Asked,
     /// Events beyond the ring, by revolution of the ring.
     overflow: BTreeMap<u64, Vec<Event>>,
     spilled: BTreeMap<u32, u32>,
@@ -69,6 +92,7 @@ impl Calendar {
             next: 0,
             late: BinaryHeap::new(),
             sorter: Sorter::new(),
+            asked: Asked(Vec::new()),
             overflow: BTreeMap::new(),
             spilled: BTreeMap::new(),
             waiting: 0,
@@ -106,7 +130,7 @@ impl Calendar {
 
     /// Goes to the next slot that holds events, but not beyond this one.
     #[cold]
-    fn advance(&mut self, last: u64) -> bool {
+    fn advance(&mut self, last: u64, put_off: &mut impl PutOff) -> bool {
         if self.waiting == 0 && self.overflow.is_empty() {
             return false;
         }
@@ -131,10 +155,45 @@ impl Calendar {
             if self.ring.is_empty(bucket) {
                 continue;
             }
-            self.ring.take(bucket, &mut self.sorter, &mut self.current);
-            self.waiting -= self.current.len() as u64;
             self.next = 0;
-            return true;
+            if !put_off.is_asked() {
+                self.ring.take(bucket, &mut self.sorter, &mut self.current);
+                self.waiting -= self.current.len() as u64;
+                return true;
+            }
+            self.take_without(bucket, put_off);
+            if !(self.current.is_empty() && self.late.is_empty()) {
+                return true;
+            }
+        }
+    }
+
+    /// Takes a bucket, and puts in again at once who is put off.
+    #[inline(never)]
+    fn take_without(&mut self, bucket: usize, put_off: &mut impl PutOff) {
+        let mut asked = std::mem::replace(&mut self.asked, Asked(Vec::new()));
+        self.ring.take_all(bucket, &mut asked.0);
+        let all = asked.0.len();
+        self.waiting -= all as u64;
+        let mut kept = 0;
+        for place in 0..all {
+            let event = self.unpack(asked.0[place]);
+            match put_off.until(event) {
+                Some(time) => self.push(Event { time, ..event }),
+                None => {
+                    asked.0[kept] = asked.0[place];
+                    kept += 1;
+                }
+            }
+        }
+        asked.0.truncate(kept);
+        if self.current.capacity() > LARGE {
+            self.current = Vec::new();
+        }
+        self.current.clear();
+        self.sorter.sort(kept, &asked, &mut self.current);
+        if asked.0.capacity() <= LARGE {
+            self.asked = asked;
         }
     }
 
@@ -236,6 +295,30 @@ impl Buckets {
             self.links[first as usize] = std::mem::replace(&mut self.free, last);
         }
     }
+
+    /// Moves a bucket's events into a vector, the first that came last.
+    fn take_all(&mut self, bucket: usize, events: &mut Vec<u64>) {
+        events.clear();
+        let count = std::mem::take(&mut self.counts[bucket]) as usize;
+        let last = std::mem::replace(&mut self.full[bucket], END);
+        let newest = &self.filling[place_of(bucket)][..count % CHUNK];
+        let chain = Chain { newest, last, pool: &self.pool, links: &self.links };
+        events.reserve(count);
+        chain.each(|event| events.push(event));
+        if let Some(first) = chain.chunks().last() {
+            self.links[first as usize] = std::mem::replace(&mut self.free, last);
+        }
+    }
+}
+
+/// Events of a bucket, the first that came last.
+struct Asked(Vec<u64>);
+
+impl Events for Asked {
+    #[inline(always)]
+    fn each(&self, with: impl FnMut(u64)) {
+        self.0.iter().copied().for_each(with);
+    }
 }
 
 /// Where the events of a chunk are among those of all.
@@ -306,14 +389,14 @@ impl Queue for Calendar {
                 self.next += 1;
                 return Some(self.unpack(first));
             }
-            if !self.advance(u64::MAX) {
+            if !self.advance(u64::MAX, &mut Never) {
                 return None;
             }
         }
     }
 
     #[inline(always)]
-    fn pop_before(&mut self, time: u64, client: u32) -> Option<Event> {
+    fn pop_before(&mut self, time: u64, client: u32, put_off: &mut impl PutOff) -> Option<Event> {
         let last = slot_of(time);
         loop {
             let bound = match last == self.slot {
@@ -334,7 +417,7 @@ impl Queue for Calendar {
                     self.next += 1;
                     return Some(self.unpack(first));
                 }
-                None if self.advance(last) => {}
+                None if self.advance(last, put_off) => {}
                 _ => return None,
             }
         }
@@ -361,7 +444,7 @@ impl Queue for Heap {
         self.0.pop().map(|Reverse(event)| event)
     }
 
-    fn pop_before(&mut self, time: u64, client: u32) -> Option<Event> {
+    fn pop_before(&mut self, time: u64, client: u32, _: &mut impl PutOff) -> Option<Event> {
         let next = self.0.peek()?.0;
         ((next.time, next.client) < (time, client)).then(|| self.pop()).flatten()
     }
@@ -402,6 +485,29 @@ mod tests {
         assert_eq!(ring.pop(), None);
     }
 
+    /// Events of even times come back at odd ones, which may be soon.
+    struct Even;
+
+    impl PutOff for Even {
+        fn is_asked(&self) -> bool {
+            true
+        }
+
+        fn until(&mut self, event: Event) -> Option<u64> {
+            let wait = 1 << (event.client % 30);
+            event.time.is_multiple_of(2).then_some((event.time + wait) | 1)
+        }
+    }
+
+    /// The next that is not put off, whoever notices that it is.
+    fn pop(queue: &mut impl Queue, bound: u64, client: u32) -> Option<Event> {
+        loop {
+            let event = queue.pop_before(bound, client, &mut Even)?;
+            let Some(time) = Even.until(event) else { return Some(event) };
+            queue.push(Event { time, ..event });
+        }
+    }
+
     /// What comes from elsewhere in between is taken in its turn, and may add events at its own time.
     #[test]
     fn up_to_a_bound_the_ring_is_a_heap() {
@@ -426,8 +532,8 @@ mod tests {
             let bound = now + near + draws.below(scale) * draws.below(2);
             let client = draws.below(50) as u32;
             loop {
-                let event = heap.pop_before(bound, client);
-                assert_eq!(ring.pop_before(bound, client), event);
+                let event = pop(&mut heap, bound, client);
+                assert_eq!(pop(&mut ring, bound, client), event);
                 let Some(event) = event else { break };
                 taken += 1;
                 if draws.below(2) == 0 {

@@ -7,7 +7,7 @@
 use super::{
     door::Door,
     manners::Manners,
-    predict::MOST_INSIDE,
+    reception::MOST_INSIDE,
     starts::Starts,
     work::{Line, Work},
 };

@@ -5,7 +5,7 @@ use super::{
     cast::{Cast, Mixed},
     clients::{Clients, Failure, Layered, Single},
     door::Door,
-    predict::MOST_INSIDE,
+    reception::MOST_INSIDE,
     starts::Starts,
     work::Work,
 };

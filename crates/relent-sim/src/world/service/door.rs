@@ -136,6 +136,12 @@ impl Door {
         }
     }
 
+    /// Whether there are machines, which tell clients something.
+    #[inline]
+    pub(crate) const fn has_gate(&self) -> bool {
+        self.gate.is_some()
+    }
+
     /// Whether this door refuses nobody but those for whom there is no room, and tells them nothing.
     pub(crate) fn is_plain(&self) -> bool {
         let fails = !self.failing.is_empty() || self.failure > 0.0;

@@ -6,19 +6,18 @@
 //! What fits behind none of them waits in a heap.
 
 use super::held::{Fate, Flight};
-use relent::{BreakerPass, Verdict};
+use relent::Verdict;
 use std::{
     cmp::{Ordering, Reverse},
     collections::{BinaryHeap, VecDeque},
 };
 
-/// An attempt under way.
+/// An attempt under way, and what else is remembered of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Flying {
+pub(super) struct Flying<M> {
     pub(super) client: u32,
     pub(super) failures: u32,
-    /// The leave of a breaker, if there is one.
-    pub(super) pass: Option<BreakerPass>,
+    pub(super) memory: M,
     pub(super) flight: Flight,
 }
 
@@ -33,32 +32,32 @@ const LANES: usize = 3;
 /// A lane with room for more than this gives back what it no longer needs, so that it stays in the caches.
 const LARGE: usize = 1 << 12;
 
-pub(super) struct Flights {
-    lanes: [Lane; LANES],
+pub(super) struct Flights<M> {
+    lanes: [Lane<M>; LANES],
     /// The ends of the lanes; of an empty one the last that it had.
     firsts: [Key; LANES],
     lasts: [Key; LANES],
-    others: BinaryHeap<Reverse<Other>>,
+    others: BinaryHeap<Reverse<Other<M>>>,
     /// The next of all, and where it is: in a lane, or with the others.
     next: Key,
     place: usize,
 }
 
 /// Flights in order, each in half a line of the cache. What a server told with a time in it stands beside them.
-struct Lane {
-    flights: VecDeque<Packed>,
+struct Lane<M> {
+    flights: VecDeque<Packed<M>>,
     told: VecDeque<Fate>,
 }
 
 /// A flight whose attempt was sent in the first 36 years, as all are but those of absurd worlds.
 #[derive(Clone, Copy)]
-struct Packed {
+struct Packed<M> {
     time: u64,
     /// When it was sent, and above it what became of it.
     sent: u64,
     client: u32,
     failures: u32,
-    pass: Option<BreakerPass>,
+    memory: M,
 }
 
 const FATE_AT: u32 = 60;
@@ -88,24 +87,24 @@ const fn number_of(fate: Fate) -> u64 {
     }
 }
 
-impl Lane {
-    const fn new() -> Lane {
+impl<M: Copy> Lane<M> {
+    const fn new() -> Lane<M> {
         Lane { flights: VecDeque::new(), told: VecDeque::new() }
     }
 
     #[inline(always)]
-    fn push(&mut self, time: u64, flying: Flying) {
-        let Flying { client, failures, pass, flight: Flight { sent, fate } } = flying;
+    fn push(&mut self, time: u64, flying: Flying<M>) {
+        let Flying { client, failures, memory, flight: Flight { sent, fate } } = flying;
         let number = number_of(fate);
         if number == TOLD {
             self.told.push_back(fate);
         }
-        self.flights.push_back(Packed { time, sent: number << FATE_AT | sent, client, failures, pass });
+        self.flights.push_back(Packed { time, sent: number << FATE_AT | sent, client, failures, memory });
     }
 
     #[inline(always)]
-    fn pop(&mut self) -> Option<Flying> {
-        let Packed { sent, client, failures, pass, .. } = self.flights.pop_front()?;
+    fn pop(&mut self) -> Option<Flying<M>> {
+        let Packed { sent, client, failures, memory, .. } = self.flights.pop_front()?;
         let fate = match FATES.get((sent >> FATE_AT) as usize) {
             Some(fate) => *fate,
             None => self.told.pop_front()?,
@@ -115,7 +114,7 @@ impl Lane {
             shrink(&mut self.told);
         }
         let sent = sent & ((1 << FATE_AT) - 1);
-        Some(Flying { client, failures, pass, flight: Flight { sent, fate } })
+        Some(Flying { client, failures, memory, flight: Flight { sent, fate } })
     }
 
     #[inline(always)]
@@ -124,8 +123,8 @@ impl Lane {
     }
 }
 
-impl Flights {
-    pub(super) const fn new() -> Flights {
+impl<M: Copy> Flights<M> {
+    pub(super) const fn new() -> Flights<M> {
         Flights {
             lanes: [const { Lane::new() }; LANES],
             firsts: [NEVER; LANES],
@@ -144,7 +143,7 @@ impl Flights {
 
     /// A flight that ends then: not before the last one that was taken out.
     #[inline(always)]
-    pub(super) fn push(&mut self, time: u64, flying: Flying) {
+    pub(super) fn push(&mut self, time: u64, flying: Flying<M>) {
         let key = (time, flying.client);
         // The lane whose end it is closest to: so each lane gets what comes in one order.
         let mut place = LANES;
@@ -171,7 +170,7 @@ impl Flights {
 
     /// Takes out the next.
     #[inline(always)]
-    pub(super) fn pop(&mut self) -> Option<Flying> {
+    pub(super) fn pop(&mut self) -> Option<Flying<M>> {
         let flying = match self.lanes.get_mut(self.place) {
             Some(lane) => {
                 let flying = lane.pop();
@@ -199,30 +198,30 @@ fn shrink<T>(lane: &mut VecDeque<T>) {
 }
 
 /// One that fits into no lane, and when it ends.
-struct Other(u64, Flying);
+struct Other<M>(u64, Flying<M>);
 
-impl Other {
+impl<M> Other<M> {
     const fn key(&self) -> Key {
         (self.0, self.1.client)
     }
 }
 
-impl PartialEq for Other {
-    fn eq(&self, other: &Other) -> bool {
+impl<M> PartialEq for Other<M> {
+    fn eq(&self, other: &Other<M>) -> bool {
         self.key() == other.key()
     }
 }
 
-impl Eq for Other {}
+impl<M> Eq for Other<M> {}
 
-impl PartialOrd for Other {
-    fn partial_cmp(&self, other: &Other) -> Option<Ordering> {
+impl<M> PartialOrd for Other<M> {
+    fn partial_cmp(&self, other: &Other<M>) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Other {
-    fn cmp(&self, other: &Other) -> Ordering {
+impl<M> Ord for Other<M> {
+    fn cmp(&self, other: &Other<M>) -> Ordering {
         self.key().cmp(&other.key())
     }
 }
@@ -231,16 +230,17 @@ impl Ord for Other {
 mod tests {
     use super::*;
     use crate::engine::draws::Stream;
+    use relent::BreakerPass;
     use std::{collections::BTreeMap, time::Duration};
 
-    fn flying(time: u64, client: u32) -> Flying {
+    fn flying(time: u64, client: u32) -> Flying<u64> {
         let told = [Verdict::After(Duration::MAX), Verdict::Turn(Duration::from_nanos(time)), Verdict::Transient];
         let told = told[client as usize % 3];
         let fates = [Fate::Failure(told), Fate::TimedOut(told)].into_iter().chain(FATES);
         let fate = fates.cycle().nth(client as usize % 1000).unwrap();
         // Some were sent too late for half a line.
         let sent = if client.is_multiple_of(997) { u64::MAX - time } else { time / 2 };
-        Flying { client, failures: client.rotate_left(9), pass: None, flight: Flight { sent, fate } }
+        Flying { client, failures: client.rotate_left(9), memory: !time, flight: Flight { sent, fate } }
     }
 
     /// Three orders and now and then none of them, against a sorted map.
@@ -280,7 +280,7 @@ mod tests {
             }
         }
         assert!(elsewhere > 0, "some fitted into no lane");
-        let is_tidy = |lane: &Lane| lane.flights.capacity() <= LARGE.max(16 * lane.flights.len());
+        let is_tidy = |lane: &Lane<u64>| lane.flights.capacity() <= LARGE.max(16 * lane.flights.len());
         assert!(flights.lanes.iter().all(is_tidy), "a rush leaves no room");
         while let Some((key, _)) = sorted.pop_first() {
             assert_eq!(flights.next(), key);
@@ -295,6 +295,6 @@ mod tests {
         for (number, fate) in FATES.into_iter().enumerate() {
             assert_eq!(number_of(fate), number as u64, "{fate:?}");
         }
-        assert!(size_of::<Packed>() <= 32, "half a line of the cache");
+        assert!(size_of::<Packed<Option<BreakerPass>>>() <= 32, "half a line of the cache");
     }
 }

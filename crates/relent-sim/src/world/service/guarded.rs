@@ -9,32 +9,28 @@ use super::{
     cast::{Cast, Mixed, Role},
     chances::Chances,
     clients::{Clients, Failure, Single},
-    door::Door,
+    flights::NEVER,
+    hedged::{self, only_hedge},
     held::{All, Fate, Flight, Hold, TOGETHER, near},
     players::{can_be_played, common_way, foresees},
-    predict::{MOST_INSIDE, run_played},
+    predict::{patience, run_played, upstream_draw},
+    reception::{Attempt, Reception},
     sharers::{Host, Sharers, can_share},
     starts::Starts,
-    work::{Line, Work},
 };
 use crate::{
     engine::{
-        calendar::{Event, Queue},
+        calendar::{Event, PutOff, Queue},
         control::{TICK, most_attempts, past},
         draws::Purpose,
         task::Task,
     },
     outcome::run::Run,
-    scenario::{Arrivals, Protection},
+    scenario::Protection,
     time::nanos,
-    world::{
-        meter::{Judge, Meter},
-        meters::Meters,
-    },
+    world::meter::Meter,
 };
-use relent::{
-    Decision, HedgeStep, HedgedCall, Outcome, Reason, Timestamp, Upstream, UpstreamAnswer, Verdict, rng::mix,
-};
+use relent::{Breaker, Decision, HedgeStep, HedgedCall, Outcome, Reason, Timestamp, Upstream, UpstreamAnswer, Verdict};
 use std::time::Duration;
 
 /// What happens, as the low bits of an event's number.
@@ -51,8 +47,6 @@ const ROUNDS: u32 = 1 << 6;
 /// Where flights are kept, the number of an event is that of the attempts before; this one is the end of a flight.
 const LANDS: u32 = u32::MAX;
 
-/// Draws of a hedge are apart from those of the attempt that it doubles.
-const HEDGED: u32 = 1 << 30;
 /// How often a place in a client's queue is asked for until its time is over.
 const ASKS: u32 = 16;
 
@@ -61,6 +55,7 @@ pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
     let (cast, starts) = Cast::new(task);
     let kept = match () {
         () if can_be_played(task, &cast) => Kept::Players,
+        () if only_hedge(task, &cast) => Kept::Hedgers,
         () if can_share(&cast) => Kept::Sharers,
         () => Kept::All,
     };
@@ -72,6 +67,8 @@ pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
 pub(super) enum Kept {
     /// One client plays all of their population, each with an upstream of its own.
     Players,
+    /// Of one who only hedges nothing is kept but its first attempt, until the second is sent.
+    Hedgers,
     /// What they have under way is kept in the order in which it ends.
     Sharers,
     /// Everything of everybody.
@@ -80,8 +77,10 @@ pub(super) enum Kept {
 
 pub(super) fn run_as<Q: Queue>(task: &Task<'_>, queue: Q, (cast, starts): (Cast<'_>, Starts), kept: Kept) -> Run {
     let clients = starts.len() as u32;
-    if kept == Kept::Players {
-        return run_played(task, queue, (cast, starts));
+    match kept {
+        Kept::Players => return run_played(task, queue, (cast, starts)),
+        Kept::Hedgers => return hedged::run(task, queue, (cast, starts)),
+        Kept::Sharers | Kept::All => {}
     }
     let upstreams: Vec<Vec<Upstream>> = cast.roles().iter().map(upstreams_of).collect();
     let hosts = if kept == Kept::Sharers { Host::all(&cast, &upstreams) } else { Vec::new() };
@@ -102,13 +101,36 @@ fn run_with<'u, Q: Queue>(task: &Task<'_>, queue: Q, cast: Cast<'_>, starts: Sta
     if world.is_plain() { World::<_, _, _, true>::from(world).run() } else { world.run() }
 }
 
+/// Clients who would ask and have to wait, as a function of the time, the client and its failures.
+struct Waiting<F> {
+    is_asked: bool,
+    waits: F,
+}
+
+impl<F: FnMut(u64, u32, u32) -> Option<u64>> PutOff for Waiting<F> {
+    #[inline(always)]
+    fn is_asked(&self) -> bool {
+        self.is_asked
+    }
+
+    #[inline(always)]
+    fn until(&mut self, Event { time, client, failures }: Event) -> Option<u64> {
+        (self.waits)(time, client, failures)
+    }
+}
+
 /// The upstreams of a population; one without any machine where it has none.
 fn upstreams_of(role: &Role<'_>) -> Vec<Upstream> {
     let mut processes = role.processes.min(role.clients).max(1);
     if processes == role.clients && remembers_nothing(role.protection) {
         processes = 1;
     }
-    (0..processes).map(|_| role.protection.upstream().unwrap_or_else(|| Upstream::new("none"))).collect()
+    let one = || {
+        let upstream = role.protection.upstream().unwrap_or_else(|| Upstream::new("none"));
+        let breaker = upstream.its_breaker().map(Breaker::for_one_thread);
+        breaker.into_iter().fold(upstream, Upstream::breaker)
+    };
+    (0..processes).map(|_| one()).collect()
 }
 
 /// Whether upstreams of this kind are the same before and after a call, so that one is as good as many.
@@ -128,35 +150,24 @@ struct World<'a, Q, C, S, const PLAIN: bool> {
     held: S,
     chances: Vec<Chances>,
     starts: Starts,
-    door: Door,
-    line: Line,
-    work: Work,
-    meter: Meters,
+    server: Reception,
     /// The constant way of all, if there is one: then requests arrive in the order in which they are sent.
     way: Option<u64>,
-    until: Option<u64>,
     /// Whether what will be noticed may be noticed at once, since nothing else depends on it meanwhile.
     foresees: bool,
+    /// How often clients would have asked only to wait, and were not let to.
+    put_off: u64,
 }
 
 impl<'a, Q, C, S> From<World<'a, Q, C, S, false>> for World<'a, Q, C, S, true> {
     fn from(world: World<'a, Q, C, S, false>) -> Self {
-        let World { task, queue, clients, cast, held, chances, starts, door, line, work, meter, way, until, foresees } =
-            world;
-        World { task, queue, clients, cast, held, chances, starts, door, line, work, meter, way, until, foresees }
+        let World { task, queue, clients, cast, held, chances, starts, server, way, foresees, put_off } = world;
+        World { task, queue, clients, cast, held, chances, starts, server, way, foresees, put_off }
     }
 }
 
 impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, C, S, PLAIN> {
     fn new(task: &'a Task<'a>, queue: Q, clients: C, cast: Cast<'a>, starts: Starts, held: S) -> Self {
-        let until = match &task.service.arrivals {
-            Arrivals::Open { until, .. } => Some(nanos(*until)),
-            Arrivals::Herd { .. } => None,
-        };
-        let count = starts.len() as u64;
-        let mut door = Door::new(task.service, task.contender);
-        door.outside = if until.is_none() { count } else { 0 };
-        let foresees = foresees(task, &cast);
         World {
             task,
             queue,
@@ -164,22 +175,19 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
             held,
             chances: cast.roles().iter().map(Chances::of).collect(),
             way: common_way(&cast),
+            server: Reception::new(task, starts.len() as u64, cast.populations()),
             starts,
-            line: Line::new(task.service),
-            work: Work::new(&task.service.server),
-            meter: Meters::new(count, until.is_some(), cast.populations()),
+            foresees: foresees(task, &cast),
+            put_off: 0,
             cast,
-            foresees,
-            door,
-            until,
         }
     }
 
     fn is_plain(&self) -> bool {
         let Some(role) = self.cast.only() else { return false };
         let is_alike = role.manners.is_plain() && role.protection.hedge.is_none();
-        let is_herd = self.until.is_none() && !self.starts.is_joined();
-        is_alike && is_herd && self.way.is_some() && self.door.is_plain()
+        let is_herd = self.server.until.is_none() && !self.starts.is_joined();
+        is_alike && is_herd && self.way.is_some() && self.server.door.is_plain()
     }
 
     /// Which population a client is of.
@@ -195,13 +203,13 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
 
     #[inline(always)]
     fn tell(&mut self, client: u32, what: impl Fn(&mut Meter)) {
-        if PLAIN { what(&mut self.meter.all) } else { self.meter.tell(self.cast.place(client), what) }
+        if PLAIN { what(&mut self.server.meter.all) } else { self.server.meter.tell(self.cast.place(client), what) }
     }
 
     /// The end of open arrivals.
     #[inline(always)]
     fn until(&self) -> Option<u64> {
-        if PLAIN { None } else { self.until }
+        if PLAIN { None } else { self.server.until }
     }
 
     fn run(mut self) -> Run {
@@ -213,17 +221,11 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
             self.queue.push(Event { time, client, failures: SENDS });
         }
         let stopped = self.events();
-        if self.until.is_some() {
-            let (cast, starts) = (&self.cast, &self.starts);
-            self.meter.began((0..clients as u32).map(|client| (cast.place(client), starts.of(client))));
-        }
-        let ended = self.meter.all.connected + self.meter.all.gave_up_total();
-        assert!(ended <= clients, "every client ends once: {ended} of {clients}");
-        assert!(ended == clients || self.until.is_some() || stopped.is_some(), "{ended} of {clients} clients ended");
-        self.meter.all.in_flight = clients - ended;
-        let judge = Judge::new(self.task.service, self.task.contender);
-        let busy = self.line.busy.nanos();
-        self.meter.finish(&judge, self.task.contender, &self.cast.clients(), busy, self.until, stopped)
+        let ended = self.server.ended(clients);
+        let is_over = ended == clients || self.server.until.is_some() || stopped.is_some();
+        assert!(is_over, "{ended} of {clients} clients ended");
+        self.server.meter.all.in_flight = clients - ended;
+        self.server.finish(self.task, &self.cast, &self.starts, stopped)
     }
 
     fn events(&mut self) -> Option<String> {
@@ -257,14 +259,10 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
                 }
             }
             events += 1;
-            if events.is_multiple_of(TICK) {
-                let stops = self.task.control.stops(events, most);
-                if stops.is_some() {
-                    return stops;
-                }
-                if self.line.inside(0) > MOST_INSIDE {
-                    return Some(format!("more than {MOST_INSIDE} requests are inside the server"));
-                }
+            if events.is_multiple_of(TICK)
+                && let Some(stops) = self.server.stops(self.task, events + self.put_off, most)
+            {
+                return Some(stops);
             }
         }
         None
@@ -276,8 +274,26 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
         if !S::KEEPS_FLIGHTS {
             return self.queue.pop();
         }
-        let Some((time, client)) = self.held.next_to_land() else { return self.queue.pop() };
-        self.queue.pop_before(time, client).or(Some(Event { time, client, failures: LANDS }))
+        let lands = self.held.next_to_land();
+        if lands.is_none() && !self.held.foresees_waits() {
+            return self.queue.pop();
+        }
+        let (time, client) = lands.unwrap_or(NEVER);
+        let (place, chances) = (|client| if PLAIN { 0 } else { self.cast.place(client) }, &self.chances);
+        let mut waiting = Waiting {
+            is_asked: self.held.foresees_waits(),
+            waits: |now, client, failures| {
+                let place = place(client);
+                let is_drawn = chances[place].before || chances[place].breaker;
+                let draw = || if is_drawn { upstream_draw(&self.task.draws, client, failures + 1, now) } else { 0 };
+                let within = || patience(&self.cast.roles()[place], &self.starts, client)(now);
+                let wait = self.held.waits(client, Timestamp::from_nanos(now), draw, within)?;
+                self.put_off += 1;
+                Some(now.saturating_add(nanos(wait)))
+            },
+        };
+        let next = self.queue.pop_before(time, client, &mut waiting);
+        next.or_else(|| lands.map(|(time, client)| Event { time, client, failures: LANDS }))
     }
 
     fn happens(&mut self, now: u64, client: u32, what: u32) {
@@ -319,7 +335,7 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
     }
 
     fn draw(&self, client: u32, attempt: u32, salt: u64) -> u64 {
-        mix(self.task.draws.world(u64::from(client), attempt, Purpose::Upstream) ^ salt)
+        upstream_draw(&self.task.draws, client, attempt, salt)
     }
 
     /// The client wants to make an attempt.
@@ -328,7 +344,7 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
         let chances = self.chances[self.place(client)];
         let is_drawn = chances.before || chances.breaker && !self.is_closed();
         let draw = if is_drawn { self.draw(client, attempt, now) } else { 0 };
-        let within = self.patience(now, client);
+        let within = patience(self.role(client), &self.starts, client)(now);
         let time = Timestamp::from_nanos(now);
         match self.held.ask(time, draw, within) {
             UpstreamAnswer::Go => {
@@ -358,21 +374,13 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
         self.held.breaker().is_none_or(|breaker| breaker.pass_closed().is_some())
     }
 
-    /// How long a client waits before an attempt.
-    fn patience(&self, now: u64, client: u32) -> Duration {
-        let role = self.role(client);
-        let Some(end) = role.ends else { return role.waits };
-        let gone = Duration::from_nanos(now.saturating_sub(self.starts.of(client)));
-        role.waits.min(end.saturating_sub(gone))
-    }
-
     #[inline(always)]
     fn depart(&mut self, now: u64, client: u32, is_hedge: bool) {
         if PLAIN {
-            return self.arrive_plainly(now.saturating_add(self.way.unwrap_or_default()), client);
+            return self.arrive(now.saturating_add(self.way.unwrap_or_default()), client, false, true);
         }
-        let attempt = self.attempt(is_hedge);
-        let arrives = now.saturating_add(self.way(client, attempt, Purpose::Out));
+        let number = self.attempt(client, is_hedge, now).number();
+        let arrives = now.saturating_add(self.way(client, number, Purpose::Out));
         // Over a constant way requests arrive in the order in which they are sent.
         if self.way.is_some() && self.until().is_none_or(|until| arrives < until) {
             self.arrive(arrives, client, is_hedge, true);
@@ -381,68 +389,28 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
         }
     }
 
-    fn attempt(&self, is_hedge: bool) -> u32 {
-        let attempt = self.held.failures() + 1;
-        if is_hedge { attempt | HEDGED } else { attempt }
+    #[inline(always)]
+    fn attempt(&self, client: u32, is_hedge: bool, sent: u64) -> Attempt {
+        Attempt { client, place: self.place(client), failures: self.held.failures(), is_hedge, sent }
     }
 
     fn way(&self, client: u32, attempt: u32, purpose: Purpose) -> u64 {
         self.role(client).ways.delay(|| self.task.draws.world(u64::from(client), attempt, purpose))
     }
 
+    #[inline(always)]
     fn arrive(&mut self, now: u64, client: u32, is_hedge: bool, is_awaited: bool) {
-        let (attempt, draws) = (self.attempt(is_hedge), self.task.draws);
-        let failures = self.held.failures();
-        let place = self.place(client);
-        self.tell(client, |meter| meter.arrived(now, client, if is_hedge { failures.max(1) } else { failures }));
         let sent = self.flight(is_hedge).map_or(now, |flight| flight.sent);
-        let patience = sent.saturating_add(self.role(client).manners.timeout);
-        let back = self.way(client, attempt, Purpose::Back);
-        let (cost, repeatable) = self.role(client).manners.of(&draws, client);
-        let again = if repeatable { Verdict::Transient } else { Verdict::Permanent };
-        let inside = self.line.inside(now);
-        let (noticed, fate) = if self.door.loses(&draws, client, attempt, now) {
-            self.tell(client, |meter| meter.rejected(now));
-            (patience, Fate::TimedOut(again))
-        } else if !self.door.admits(now, inside, failures + 1, patience.saturating_sub(now)) {
-            self.refused(now, client, attempt, (now.saturating_add(back), patience))
+        let attempt = self.attempt(client, is_hedge, sent);
+        let (noticed, fate) = if PLAIN {
+            self.server.arrive_plainly(now, attempt, self.way.unwrap_or_default())
         } else {
-            if self.until().is_none() || failures > 0 {
-                self.door.outside = self.door.outside.saturating_sub(1);
-            }
-            let work = self.work.take(&draws, client, attempt, cost);
-            let done = self.line.enter(now, work);
-            self.door.entered(now, work.nanos(), done);
-            self.meter.worked(place, work);
-            self.tell(client, |meter| meter.served(done));
-            let reply = done.saturating_add(back);
-            if reply > patience {
-                (patience, Fate::TimedOut(again))
-            } else if self.door.fails(&draws, client, attempt, done) {
-                self.tell(client, |meter| meter.rejected(now));
-                (reply, Fate::Failure(again))
-            } else {
-                (reply, Fate::Success)
-            }
+            let back = self.way(client, attempt.number(), Purpose::Back);
+            self.server.arrive(now, attempt, &self.cast.roles()[attempt.place], back)
         };
         if is_awaited {
             self.answered(noticed, client, is_hedge, fate);
         }
-    }
-
-    #[inline(always)]
-    fn arrive_plainly(&mut self, now: u64, client: u32) {
-        let (failures, back) = (self.held.failures(), self.way.unwrap_or_default());
-        self.meter.all.arrived(now, client, failures);
-        let inside = self.line.inside(now);
-        if !self.door.has_room(inside) {
-            self.meter.all.rejected(now);
-            return self.answered(now.saturating_add(back), client, false, Fate::Failure(Verdict::Transient));
-        }
-        let work = self.work.take(&self.task.draws, client, failures + 1, 1.0);
-        let done = self.line.enter(now, work);
-        self.meter.all.served(done);
-        self.answered(done.saturating_add(back), client, false, Fate::Success);
     }
 
     /// The client will notice this of an attempt.
@@ -467,21 +435,6 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
         }
     }
 
-    fn refused(&mut self, now: u64, client: u32, attempt: u32, (noticed, patience): (u64, u64)) -> (u64, Fate) {
-        self.tell(client, |meter| meter.rejected(now));
-        if self.held.failures() == 0 && self.until().is_some() {
-            self.door.outside += 1;
-        }
-        let verdict = self.door.refusal(&self.task.draws, client, attempt, now, self.line.free_at());
-        if self.task.contender.protection.has_gate() {
-            self.tell(client, |meter| meter.refused_by_server(verdict));
-        }
-        match noticed <= patience {
-            true => (noticed, Fate::Failure(verdict)),
-            false => (patience, Fate::TimedOut(Verdict::Transient)),
-        }
-    }
-
     #[inline(always)]
     fn flight(&mut self, is_hedge: bool) -> Option<&mut Flight> {
         match is_hedge && !PLAIN {
@@ -501,7 +454,7 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
     #[inline(always)]
     fn learns(&mut self, now: u64, client: u32, is_hedge: bool, flight: Flight) {
         let is_drawn = self.chances[self.place(client)].jitter;
-        let draw = if is_drawn { self.draw(client, self.attempt(is_hedge), !now) } else { 0 };
+        let draw = if is_drawn { self.draw(client, self.attempt(client, is_hedge, now).number(), !now) } else { 0 };
         let Flight { sent, fate } = flight;
         let (outcome, time) = (fate.outcome(), Timestamp::from_nanos(now));
         if is_hedge && !PLAIN {
@@ -575,7 +528,7 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
             self.tell(client, |meter| meter.refused_by_client(reason));
         }
         if self.until().is_none() {
-            self.door.outside = self.door.outside.saturating_sub(1);
+            self.server.door.outside = self.server.door.outside.saturating_sub(1);
         }
         let failures = self.held.failures();
         self.held.end(Timestamp::from_nanos(now));
@@ -584,7 +537,7 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
 
     /// The client starts a second attempt beside the first, if its upstream lets it. False if nothing is under way.
     fn hedge(&mut self, now: u64, client: u32) -> bool {
-        let (attempt, time) = (self.attempt(true), Timestamp::from_nanos(now));
+        let (attempt, time) = (self.attempt(client, true, now).number(), Timestamp::from_nanos(now));
         let (draw, other) = (self.draw(client, attempt, now), self.draw(client, attempt, !now));
         let (_, repeatable) = self.role(client).manners.of(&self.task.draws, client);
         let Some(mut call) = self.held.hedge() else { return false };

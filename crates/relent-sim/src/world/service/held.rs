@@ -92,6 +92,24 @@ pub(super) trait Hold<'u> {
     fn fly(&mut self, time: u64, fate: Fate) {
         _ = (time, fate);
     }
+    /// Whether it can tell that clients [will wait](Hold::waits): for who keeps the flights.
+    #[inline(always)]
+    fn foresees_waits(&self) -> bool {
+        false
+    }
+    /// How long this client will wait who asks then, if that is certain whatever happens until then: by a draw, and for at most
+    /// so long.
+    #[inline(always)]
+    fn waits(
+        &self,
+        client: u32,
+        now: Timestamp,
+        draw: impl FnOnce() -> u64,
+        within: impl FnOnce() -> Duration,
+    ) -> Option<Duration> {
+        _ = (client, now, draw, within);
+        None
+    }
     /// Whether what is kept of clients is needed for everything, and is far away.
     #[inline(always)]
     fn is_far(&self) -> bool {

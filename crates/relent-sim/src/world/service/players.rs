@@ -8,6 +8,7 @@ use super::{
     cast::{Cast, Role},
     chances::Chances,
     door::Door,
+    habits::Habits,
 };
 use crate::engine::task::Task;
 use relent::{
@@ -131,12 +132,7 @@ struct Player<'u> {
     rate: Option<&'u Limit>,
     chances: Chances,
     waits_while_open: bool,
-    /// Whether the budget may refuse a first attempt.
-    refuses_first: bool,
-    /// Whether the budget is told of what was paid once more, so that it must be kept.
-    keeps_paid: bool,
-    /// Whether the budget listens to outcomes.
-    hears: bool,
+    habits: Habits,
     /// How many words come before those of the upstream.
     own: usize,
     saved: UpstreamSaved,
@@ -196,16 +192,7 @@ impl<M> Players<'_, M> {
 impl<'u> Player<'u> {
     fn new(role: &Role<'_>, upstream: &'u Upstream) -> Player<'u> {
         let (budget, rate) = (upstream.its_budget(), upstream.its_limit());
-        let settings = budget.map(Budget::settings);
-        let keeps_paid = !matches!(
-            settings,
-            None | Some(
-                BudgetSettings::Ratio { .. }
-                    | BudgetSettings::Finagle { .. }
-                    | BudgetSettings::Grpc { .. }
-                    | BudgetSettings::Throttle { .. }
-            )
-        );
+        let habits = Habits::of(budget);
         Player {
             upstream,
             budget,
@@ -213,10 +200,8 @@ impl<'u> Player<'u> {
             rate,
             chances: Chances::of(role),
             waits_while_open: role.protection.wait_while_open,
-            refuses_first: matches!(settings, Some(BudgetSettings::Throttle { .. } | BudgetSettings::Custom(_))),
-            keeps_paid,
-            hears: !matches!(settings, None | Some(BudgetSettings::Ratio { .. } | BudgetSettings::Finagle { .. })),
-            own: if keeps_paid { PAID } else { 0 } + usize::from(rate.is_some()),
+            habits,
+            own: if habits.recalls { PAID } else { 0 } + usize::from(rate.is_some()),
             saved: UpstreamSaved::default(),
             leave: Leave::Free,
         }
@@ -287,7 +272,7 @@ impl<M: Machines> Upstreams for Players<'_, M> {
         let has_started = failures > 0;
         let mut paid = (has_started && self.budget().is_some()).then(|| Withdrawal::new(1, 0));
         if M::BUDGET
-            && self.player.keeps_paid
+            && self.player.habits.recalls
             && has_started
             && let [cost, mark, ..] = own
         {
@@ -307,7 +292,7 @@ impl<M: Machines> Upstreams for Players<'_, M> {
         let (own, machines) = self.words[range].split_at_mut(player.own);
         player.upstream.save(machines);
         if M::BUDGET
-            && player.keeps_paid
+            && player.habits.recalls
             && let Some(paid) = player.saved.paid
             && let [cost, mark, ..] = own
         {
@@ -331,7 +316,8 @@ impl<M: Machines> Upstreams for Players<'_, M> {
         if rate.is_some() && player.saved.booked.is_none_or(|due| due > time) {
             return slowly(player);
         }
-        if budget.is_some() && player.saved.paid.is_none() && (player.refuses_first || player.saved.has_started) {
+        if budget.is_some() && player.saved.paid.is_none() && (player.habits.refuses_first || player.saved.has_started)
+        {
             return slowly(player);
         }
         if let Some(breaker) = breaker {
@@ -344,7 +330,7 @@ impl<M: Machines> Upstreams for Players<'_, M> {
             player.leave = Leave::Pass(pass);
         }
         match (budget, player.saved.paid) {
-            (Some(budget), Some(paid)) if player.keeps_paid => budget.retry(time, paid),
+            (Some(budget), Some(paid)) if player.habits.recalls => budget.retry(time, paid),
             (Some(budget), None) => _ = budget.start(time, 0),
             _ => {}
         }
@@ -359,7 +345,7 @@ impl<M: Machines> Upstreams for Players<'_, M> {
         let time = Timestamp::from_nanos(now);
         let paid = player.saved.paid.take();
         if let Some(budget) = budget
-            && player.hears
+            && player.habits.hears
         {
             budget.outcome(time, failure, paid);
         }
@@ -414,10 +400,10 @@ pub(super) const TOGETHER: usize = 64;
 /// The upstream that plays those of all clients of a population, each of which makes one call.
 pub(super) fn upstream_of_one(role: &Role<'_>) -> Upstream {
     let upstream = role.protection.upstream().unwrap_or_else(|| Upstream::new("none"));
-    match upstream.its_budget().map(Budget::for_one_call) {
-        Some(budget) => upstream.budget(budget),
-        None => upstream,
-    }
+    let (budget, breaker) = (upstream.its_budget(), upstream.its_breaker());
+    let (budget, breaker) = (budget.map(Budget::for_one_call), breaker.map(Breaker::for_one_call));
+    let upstream = budget.into_iter().fold(upstream, Upstream::budget);
+    breaker.into_iter().fold(upstream, Upstream::breaker)
 }
 
 /// The constant way of all clients, if there is one.

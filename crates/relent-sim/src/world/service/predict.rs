@@ -3,11 +3,10 @@
 use super::{
     cast::{Cast, Mixed, Role},
     clients::{Clients, Failure, Layered, Single},
-    door::Door,
     held::{Fate, near},
     players::{Both, Breakers, Budgets, Players, Rates, TOGETHER, Upstreams, Without, upstream_of_one},
+    reception::{Attempt, Reception},
     starts::Starts,
-    work::{Line, Work},
 };
 use crate::{
     engine::{
@@ -17,10 +16,8 @@ use crate::{
         task::Task,
     },
     outcome::run::Run,
-    scenario::Arrivals,
-    world::{meter::Judge, meters::Meters},
 };
-use relent::{Decision, Reason, Timestamp, Upstream, UpstreamAnswer, Verdict, rng::mix};
+use relent::{Decision, Reason, Timestamp, Upstream, UpstreamAnswer, rng::mix};
 use std::time::Duration;
 
 /// Runs the scenario with this queue of events.
@@ -74,14 +71,9 @@ struct World<'a, Q, C, U, const PLAIN: bool> {
     upstreams: U,
     cast: Cast<'a>,
     starts: Starts,
-    door: Door,
-    line: Line,
-    work: Work,
-    meter: Meters,
+    server: Reception,
     /// The constant way of all, where the world is plain, or there are upstreams.
     way: u64,
-    /// The end of open arrivals.
-    until: Option<u64>,
     /// What has been asked of upstreams.
     asked: u64,
 }
@@ -89,34 +81,23 @@ struct World<'a, Q, C, U, const PLAIN: bool> {
 impl<'a, Q, C, U> World<'a, Q, C, U, false> {
     /// The same, for the compiler that knows that it is plain, and more of the upstreams.
     fn plainly<V>(self, of: impl FnOnce(U) -> V) -> World<'a, Q, C, V, true> {
-        let World { task, queue, clients, upstreams, cast, starts, door, line, work, meter, way, until, asked } = self;
+        let World { task, queue, clients, upstreams, cast, starts, server, way, asked } = self;
         let upstreams = of(upstreams);
-        World { task, queue, clients, upstreams, cast, starts, door, line, work, meter, way, until, asked }
+        World { task, queue, clients, upstreams, cast, starts, server, way, asked }
     }
 }
 
 impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, U, PLAIN> {
     fn new(task: &'a Task<'a>, queue: Q, clients: C, upstreams: U, cast: Cast<'a>, starts: Starts) -> Self {
-        let until = match &task.service.arrivals {
-            Arrivals::Open { until, .. } => Some(crate::time::nanos(*until)),
-            Arrivals::Herd { .. } => None,
-        };
-        let count = starts.len() as u64;
-        let mut door = Door::new(task.service, task.contender);
-        door.outside = if until.is_none() { count } else { 0 };
         World {
             task,
             queue,
             clients,
             upstreams,
+            server: Reception::new(task, starts.len() as u64, cast.populations()),
             starts,
-            door,
-            line: Line::new(task.service),
-            work: Work::new(&task.service.server),
-            meter: Meters::new(count, until.is_some(), cast.populations()),
             way: cast.roles().first().and_then(|role| role.ways.constant).unwrap_or_default(),
             cast,
-            until,
             asked: 0,
         }
     }
@@ -125,31 +106,21 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
         let Some(role) = self.cast.only() else { return false };
         let alone = !self.starts.is_joined();
         let is_constant = role.ways.constant.is_some();
-        alone && self.until.is_none() && is_constant && role.manners.is_plain() && self.door.is_plain()
+        alone && self.server.until.is_none() && is_constant && role.manners.is_plain() && self.server.door.is_plain()
     }
 
     fn run(mut self) -> Run {
         let clients = self.starts.len() as u64;
         self.send_first_attempts();
         let stopped = if U::ARE_NONE { self.events() } else { self.events_of_upstreams() };
-        if self.until.is_some() {
-            let (cast, starts) = (&self.cast, &self.starts);
-            self.meter.began((0..clients as u32).map(|client| (cast.place(client), starts.of(client))));
-        }
+        let ended = self.server.ended(clients);
+        let in_flight = &mut self.server.meter.all.in_flight;
         if !U::ARE_NONE {
-            self.meter.all.in_flight = clients - (self.meter.all.connected + self.meter.all.gave_up_total());
+            *in_flight = clients - ended;
         }
-        let all = &self.meter.all;
-        let (ended, left) = (all.connected + all.gave_up_total(), all.in_flight);
+        let left = *in_flight;
         assert!(ended + left == clients || stopped.is_some(), "every client ends once: {ended} + {left} of {clients}");
-        self.meter.finish(
-            &Judge::new(self.task.service, self.task.contender),
-            self.task.contender,
-            &self.cast.clients(),
-            self.line.busy.nanos(),
-            self.until,
-            stopped,
-        )
+        self.server.finish(self.task, &self.cast, &self.starts, stopped)
     }
 
     fn send_first_attempts(&mut self) {
@@ -167,22 +138,19 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
     fn events(&mut self) -> Option<String> {
         let most = most_attempts(self.starts.len() as u64);
         while let Some(event) = self.queue.pop() {
-            if !PLAIN && self.until.is_some_and(|until| event.time >= until) {
-                self.meter.tell(self.cast.place(event.client), |meter| meter.in_flight += 1);
+            if !PLAIN && self.server.until.is_some_and(|until| event.time >= until) {
+                self.server.meter.tell(self.cast.place(event.client), |meter| meter.in_flight += 1);
                 continue;
             }
             if event.time > self.task.limit {
                 return Some(past(self.task.limit));
             }
             self.arrive(event);
-            if self.meter.all.attempts.is_multiple_of(TICK) {
-                let stops = self.task.control.stops(self.meter.all.attempts, most);
-                if stops.is_some() {
-                    return stops;
-                }
-                if self.line.inside(0) > MOST_INSIDE {
-                    return Some(format!("more than {MOST_INSIDE} requests are inside the server"));
-                }
+            let attempts = self.server.meter.all.attempts;
+            if attempts.is_multiple_of(TICK)
+                && let Some(stops) = self.server.stops(self.task, attempts, most)
+            {
+                return Some(stops);
             }
         }
         None
@@ -193,7 +161,7 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
         let most = most_attempts(self.starts.len() as u64).saturating_mul(4);
         let (mut looked, mut far) = (0, 0);
         while let Some(event) = self.queue.pop() {
-            if !PLAIN && self.until.is_some_and(|until| event.time >= until) {
+            if !PLAIN && self.server.until.is_some_and(|until| event.time >= until) {
                 break;
             }
             if event.time > self.task.limit {
@@ -213,12 +181,8 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
             self.send(event);
             if self.asked / TICK > looked {
                 looked = self.asked / TICK;
-                let stops = self.task.control.stops(looked * TICK, most);
-                if stops.is_some() {
-                    return stops;
-                }
-                if self.line.inside(0) > MOST_INSIDE {
-                    return Some(format!("more than {MOST_INSIDE} requests are inside the server"));
+                if let Some(stops) = self.server.stops(self.task, looked * TICK, most) {
+                    return Some(stops);
                 }
             }
         }
@@ -235,7 +199,7 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
         match self.upstreams.ask(now, |salt| upstream_draw(&draws, client, failures + 1, salt), within) {
             UpstreamAnswer::Go => {
                 let arrives = now.saturating_add(self.way);
-                if PLAIN || self.until.is_none_or(|until| arrives < until) {
+                if PLAIN || self.server.until.is_none_or(|until| arrives < until) {
                     self.arrive(Event { time: arrives, ..event });
                 }
             }
@@ -252,15 +216,15 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
     fn refused_by_upstream(&mut self, event: Event, now: u64, reason: Reason, made_one: bool) {
         let Event { client, failures, .. } = event;
         let place = self.place(client);
-        self.meter.tell(place, |meter| meter.refused_by_client(reason));
+        self.server.meter.tell(place, |meter| meter.refused_by_client(reason));
         self.gave_up(place, now, reason, failures + u32::from(made_one));
     }
 
     fn gave_up(&mut self, place: usize, now: u64, reason: Reason, attempts: u32) {
-        if self.until.is_none() {
-            self.door.outside = self.door.outside.saturating_sub(1);
+        if self.server.until.is_none() {
+            self.server.door.outside = self.server.door.outside.saturating_sub(1);
         }
-        self.meter.tell(place, |meter| meter.gave_up(now, reason, attempts));
+        self.server.meter.tell(place, |meter| meter.gave_up(now, reason, attempts));
     }
 
     #[inline(always)]
@@ -271,7 +235,7 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
     /// Whether what will be noticed then is too late for this run. If so, the run ends there at the latest.
     #[inline(always)]
     fn is_too_late(&mut self, noticed: u64, client: u32) -> bool {
-        let late = noticed > self.task.limit || !PLAIN && self.until.is_some_and(|until| noticed >= until);
+        let late = noticed > self.task.limit || !PLAIN && self.server.until.is_some_and(|until| noticed >= until);
         if late {
             self.queue.push(Event { time: noticed, client, failures: 0 });
         }
@@ -281,85 +245,38 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
     #[inline(always)]
     fn arrive(&mut self, event: Event) {
         let Event { time: now, client, failures } = event;
-        let draws = &self.task.draws;
-        let attempt = failures + 1;
-        let place = self.place(client);
-        match PLAIN {
-            true => self.meter.all.arrived(now, client, failures),
-            false => self.meter.tell(place, |meter| meter.arrived(now, client, failures)),
+        let (place, number) = (self.place(client), failures + 1);
+        let back = self.way(client, number, Purpose::Back);
+        let sent = now - self.way(client, number, Purpose::Out).min(now);
+        let attempt = Attempt { client, place, failures, is_hedge: false, sent };
+        let (noticed, fate) = match PLAIN {
+            true => self.server.arrive_plainly(now, attempt, back),
+            false => self.server.arrive(now, attempt, &self.cast.roles()[place], back),
+        };
+        match fate {
+            Fate::Success => self.connected(event, sent, noticed),
+            failed => self.failed(event, sent, noticed, failed),
         }
-        let back = self.way(client, attempt, Purpose::Back);
-        let inside = self.line.inside(now);
+    }
+
+    #[inline(always)]
+    fn connected(&mut self, event: Event, sent: u64, noticed: u64) {
+        let Event { client, failures, .. } = event;
+        if !U::ARE_NONE && self.is_too_late(noticed, client) {
+            return;
+        }
+        let (place, started) = (self.place(client), self.starts.of(client));
         if PLAIN {
-            if !self.door.has_room(inside) {
-                self.meter.all.rejected(now);
-                self.failed(event, now - self.way, now.saturating_add(back), Fate::Failure(Verdict::Transient));
-                return;
-            }
-            let work = self.work.take(draws, client, attempt, 1.0);
-            let done = self.line.enter(now, work);
-            self.meter.all.served(done);
-            let reply = done.saturating_add(back);
-            if U::ARE_NONE || !self.is_too_late(reply, client) {
-                self.meter.all.connected(reply, self.starts.of(client), attempt);
-            }
+            return self.server.meter.all.connected(noticed, started, failures + 1);
+        }
+        self.server.meter.tell(place, |meter| meter.judged(sent, failures == 0, true));
+        if U::ARE_NONE && self.server.until.is_some_and(|until| noticed > until) {
+            self.server.meter.tell(place, |meter| meter.in_flight += 1);
             return;
         }
-        let manners = &self.cast.role(client).manners;
-        let sent = now - self.way(client, attempt, Purpose::Out).min(now);
-        let patience = sent.saturating_add(manners.timeout);
-        if self.door.loses(draws, client, attempt, now) {
-            self.meter.tell(place, |meter| meter.rejected(now));
-            let (_, repeatable) = manners.of(draws, client);
-            let again = if repeatable { Verdict::Transient } else { Verdict::Permanent };
-            self.failed(event, sent, patience, Fate::TimedOut(again));
-            return;
-        }
-        if !self.door.admits(now, inside, attempt, patience.saturating_sub(now)) {
-            self.meter.tell(place, |meter| meter.rejected(now));
-            let free_at = self.line.free_at();
-            if failures == 0 && self.until.is_some() {
-                self.door.outside += 1;
-            }
-            let verdict = self.door.refusal(draws, client, attempt, now, free_at);
-            if self.task.contender.protection.has_gate() {
-                self.meter.tell(place, |meter| meter.refused_by_server(verdict));
-            }
-            let noticed = now.saturating_add(back);
-            let (noticed, fate) = match noticed <= patience {
-                true => (noticed, Fate::Failure(verdict)),
-                false => (patience, Fate::TimedOut(Verdict::Transient)),
-            };
-            self.failed(event, sent, noticed, fate);
-            return;
-        }
-        if self.until.is_none() || failures > 0 {
-            self.door.outside = self.door.outside.saturating_sub(1);
-        }
-        let (cost, repeatable) = manners.of(draws, client);
-        let work = self.work.take(draws, client, attempt, cost);
-        let done = self.line.enter(now, work);
-        self.door.entered(now, work.nanos(), done);
-        self.meter.worked(place, work);
-        self.meter.tell(place, |meter| meter.served(done));
-        let reply = done.saturating_add(back);
-        let again = if repeatable { Verdict::Transient } else { Verdict::Permanent };
-        if reply > patience {
-            self.failed(event, sent, patience, Fate::TimedOut(again));
-        } else if self.door.fails(draws, client, attempt, done) {
-            self.meter.tell(place, |meter| meter.rejected(now));
-            self.failed(event, sent, reply, Fate::Failure(again));
-        } else if U::ARE_NONE || !self.is_too_late(reply, client) {
-            let started = self.starts.of(client);
-            self.meter.tell(place, |meter| meter.judged(sent, failures == 0, true));
-            if U::ARE_NONE && self.until.is_some_and(|until| reply > until) {
-                self.meter.tell(place, |meter| meter.in_flight += 1);
-            } else {
-                self.meter.tell(place, |meter| meter.connected(reply, started, attempt));
-                if self.starts.is_joined() && !(failures == 0 && self.starts.is_newcomer(client)) {
-                    self.meter.tell(place, |meter| meter.drained(reply));
-                }
-            }
+        self.server.meter.tell(place, |meter| meter.connected(noticed, started, failures + 1));
+        if self.starts.is_joined() && !(failures == 0 && self.starts.is_newcomer(client)) {
+            self.server.meter.tell(place, |meter| meter.drained(noticed));
         }
     }
 
@@ -384,7 +301,7 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
             self.upstreams.failed(sent, noticed, fate.outcome(), draw);
         }
         if !PLAIN {
-            self.meter.tell(place, |meter| meter.judged(sent, failures == 0, false));
+            self.server.meter.tell(place, |meter| meter.judged(sent, failures == 0, false));
         }
         let verdict = fate.verdict();
         let started = self.starts.of(client);
@@ -414,8 +331,8 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
                 self.upstreams.put_back();
                 self.queue.push(Event { time, client, failures: attempt });
             }
-            Decision::GiveUp(_) if U::ARE_NONE && self.until.is_some_and(|until| noticed >= until) => {
-                self.meter.tell(place, |meter| meter.in_flight += 1);
+            Decision::GiveUp(_) if U::ARE_NONE && self.server.until.is_some_and(|until| noticed >= until) => {
+                self.server.meter.tell(place, |meter| meter.in_flight += 1);
             }
             Decision::GiveUp(reason) => {
                 if !U::ARE_NONE && matches!(reason, Reason::Budget | Reason::Open | Reason::Shed) {
@@ -429,19 +346,16 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
 
 /// A draw of chance for what an upstream's machines decide.
 #[inline]
-fn upstream_draw(draws: &Draws, client: u32, attempt: u32, salt: u64) -> u64 {
+pub(super) fn upstream_draw(draws: &Draws, client: u32, attempt: u32, salt: u64) -> u64 {
     mix(draws.world(u64::from(client), attempt, Purpose::Upstream) ^ salt)
 }
 
 /// How long a client waits before an attempt that it wants to make then.
 #[inline(always)]
-fn patience<'a>(role: &'a Role<'_>, starts: &'a Starts, client: u32) -> impl Fn(u64) -> Duration + 'a {
+pub(super) fn patience<'a>(role: &'a Role<'_>, starts: &'a Starts, client: u32) -> impl Fn(u64) -> Duration + 'a {
     move |then| {
         let Some(end) = role.ends else { return role.waits };
         let gone = Duration::from_nanos(then.saturating_sub(starts.of(client)));
         role.waits.min(end.saturating_sub(gone))
     }
 }
-
-/// A run with more requests inside the server than this would run out of memory.
-pub(crate) const MOST_INSIDE: u64 = 50_000_000;

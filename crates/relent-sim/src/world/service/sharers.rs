@@ -7,12 +7,13 @@
 use super::{
     cast::{Cast, Role},
     flights::{Flights, Flying, NEVER},
+    habits::Habits,
     held::{Fate, Flight, Hedging, Hold},
     players::common_way,
 };
 use relent::{
-    Breaker, BreakerPass, Budget, BudgetSettings, HedgedCall, Outcome, Timestamp, Upstream, UpstreamAnswer,
-    UpstreamCall, UpstreamSaved, Withdrawal,
+    Breaker, BreakerPass, Budget, HedgedCall, Outcome, Timestamp, Upstream, UpstreamAnswer, UpstreamCall,
+    UpstreamSaved, Withdrawal,
 };
 use std::{collections::BTreeMap, time::Duration};
 
@@ -31,10 +32,13 @@ pub(super) struct Sharers<'u> {
     /// Whether nobody's machines care how attempts end, or hinder them: there is nothing but budgets that count first
     /// attempts and retries.
     only_counts: bool,
+    /// Whether somebody waits for open breakers.
+    waits_while_open: bool,
     /// How many first attempts there will be, and how many attempts under way will fail.
     firsts: u32,
     failing: u64,
-    flights: Flights,
+    /// The leave of a breaker, if there is one, goes with it.
+    flights: Flights<Option<BreakerPass>>,
     now: Client<'u>,
 }
 
@@ -65,12 +69,7 @@ pub(super) struct Host<'u> {
     budget: Option<&'u Budget>,
     breaker: Option<&'u Breaker>,
     waits_while_open: bool,
-    /// Whether the budget may refuse a first attempt.
-    refuses_first: bool,
-    /// Whether it wants to know how attempts end.
-    wants_ends: bool,
-    /// Whether it wants to know then what was paid for them, and when they begin.
-    recalls: bool,
+    habits: Habits,
 }
 
 impl<'u> Host<'u> {
@@ -82,21 +81,14 @@ impl<'u> Host<'u> {
 
     fn new(upstream: &'u Upstream, waits_while_open: bool) -> Host<'u> {
         let budget = upstream.its_budget();
-        let settings = budget.map(Budget::settings);
-        let (refuses_first, wants_ends, recalls) = match settings {
-            None | Some(BudgetSettings::Ratio { .. } | BudgetSettings::Finagle { .. }) => (false, false, false),
-            Some(BudgetSettings::Grpc { .. }) => (false, true, false),
-            Some(BudgetSettings::Throttle { .. }) => (true, true, false),
-            Some(BudgetSettings::Custom(_)) => (true, true, true),
-            Some(_) => (false, true, true),
-        };
+        let habits = Habits::of(budget);
         let breaker = upstream.its_breaker();
-        Host { upstream, budget, breaker, waits_while_open, refuses_first, wants_ends, recalls }
+        Host { upstream, budget, breaker, waits_while_open, habits }
     }
 
     /// Whether what was paid is asked for again: who is refused by a breaker gets it back.
     const fn asks_what_was_paid(&self) -> bool {
-        self.budget.is_some() && (self.recalls || self.breaker.is_some())
+        self.budget.is_some() && (self.habits.recalls || self.breaker.is_some())
     }
 }
 
@@ -125,11 +117,23 @@ impl<'u> Sharers<'u> {
         let of = if cast.only().is_some() { Vec::new() } else { in_turn(cast, clients) };
         let asks = hosts.iter().any(Host::asks_what_was_paid);
         let paid = if asks { vec![NOTHING; clients as usize] } else { Vec::new() };
-        let recalls = hosts.iter().any(|host| host.recalls);
-        let only_counts = hosts.iter().all(|host| host.breaker.is_none() && !host.wants_ends);
-        let (dear, flights) = (BTreeMap::new(), Flights::new());
-        let (firsts, failing) = (clients, 0);
-        Some(Sharers { hosts, of, clients, paid, dear, recalls, only_counts, firsts, failing, flights, now })
+        let recalls = hosts.iter().any(|host| host.habits.recalls);
+        let only_counts = hosts.iter().all(|host| host.breaker.is_none() && !host.habits.hears);
+        let waits_while_open = hosts.iter().any(|host| host.waits_while_open && host.breaker.is_some());
+        Some(Sharers {
+            hosts,
+            of,
+            clients,
+            paid,
+            dear: BTreeMap::new(),
+            recalls,
+            only_counts,
+            waits_while_open,
+            firsts: clients,
+            failing: 0,
+            flights: Flights::new(),
+            now,
+        })
     }
 
     #[inline(always)]
@@ -222,7 +226,7 @@ impl<'u> Hold<'u> for Sharers<'u> {
 
     #[inline(always)]
     fn land(&mut self) -> Option<Flight> {
-        let Flying { client, failures, pass, flight } = self.flights.pop()?;
+        let Flying { client, failures, memory: pass, flight } = self.flights.pop()?;
         self.failing -= u64::from(!matches!(flight.fate, Fate::Success));
         let host = self.host(client);
         let now = &mut self.now;
@@ -243,7 +247,32 @@ impl<'u> Hold<'u> for Sharers<'u> {
             Leave::None | Leave::Free => None,
         };
         self.failing += u64::from(!matches!(fate, Fate::Success));
-        self.flights.push(time, Flying { client, failures, pass, flight: Flight { sent: flight.sent, fate } });
+        self.flights.push(time, Flying { client, failures, memory: pass, flight: Flight { sent: flight.sent, fate } });
+    }
+
+    #[inline(always)]
+    fn foresees_waits(&self) -> bool {
+        self.waits_while_open
+    }
+
+    /// An open breaker lets nobody through before its time, whatever happens.
+    #[inline(always)]
+    fn waits(
+        &self,
+        client: u32,
+        now: Timestamp,
+        draw: impl FnOnce() -> u64,
+        within: impl FnOnce() -> Duration,
+    ) -> Option<Duration> {
+        let host = self.host(client);
+        let breaker = host.breaker.filter(|_| host.waits_while_open)?;
+        if breaker.worth_asking_at(now) <= now {
+            return None;
+        }
+        let draw = draw();
+        let refused = breaker.pass(now, draw).err().filter(|refused| refused.again != Timestamp::MAX)?;
+        let wait = refused.wait(now, draw);
+        (wait <= within()).then_some(wait)
     }
 
     #[inline(always)]
@@ -289,20 +318,33 @@ impl<'u> Hold<'u> for Sharers<'u> {
     #[inline(always)]
     fn ask(&mut self, now: Timestamp, draw: u64, within: Duration) -> UpstreamAnswer {
         let Client { failures, host, .. } = self.now;
-        let leave = match host.breaker.map(Breaker::pass_closed) {
-            None => Leave::Free,
-            Some(Some(_)) => Leave::Closed,
-            Some(None) => return self.ask_all(now, draw, within),
-        };
-        match host.budget {
-            None => {}
-            Some(_) if failures == 0 && host.refuses_first => return self.ask_all(now, draw, within),
-            Some(budget) if failures == 0 => _ = budget.start(now, 0),
-            Some(budget) if host.recalls => match self.paid() {
-                Some(paid) => budget.retry(now, paid),
+        let paid = match host.budget {
+            Some(_) if failures == 0 && host.habits.refuses_first => return self.ask_all(now, draw, within),
+            Some(_) if failures > 0 && host.habits.recalls => match self.paid() {
                 None => return self.ask_all(now, draw, within),
+                paid => paid,
             },
-            Some(_) => {}
+            _ => None,
+        };
+        let leave = match host.breaker {
+            None => Leave::Free,
+            Some(breaker) if breaker.pass_closed().is_some() => Leave::Closed,
+            Some(breaker) => match breaker.pass(now, draw) {
+                Ok(pass) => Leave::Pass(pass),
+                // Who waits keeps what was paid, and asks again and again. Who is refused asks once more for the end of the call.
+                Err(refused) => {
+                    let wait = refused.wait(now, draw);
+                    if host.waits_while_open && refused.again != Timestamp::MAX && wait <= within {
+                        return UpstreamAnswer::Wait(wait);
+                    }
+                    return self.ask_all(now, draw, within);
+                }
+            },
+        };
+        match (host.budget, paid) {
+            (Some(budget), _) if failures == 0 => _ = budget.start(now, 0),
+            (Some(budget), Some(paid)) => budget.retry(now, paid),
+            _ => {}
         }
         self.now.leave = leave;
         UpstreamAnswer::Go
@@ -318,9 +360,9 @@ impl<'u> Hold<'u> for Sharers<'u> {
         let Client { host, leave, .. } = self.now;
         self.now.leave = Leave::None;
         if let Some(budget) = host.budget
-            && host.wants_ends
+            && host.habits.hears
         {
-            let paid = if host.recalls { self.paid() } else { None };
+            let paid = if host.habits.recalls { self.paid() } else { None };
             budget.outcome(now, outcome, paid);
         }
         if let (Leave::Pass(pass), Some(breaker)) = (leave, host.breaker) {
