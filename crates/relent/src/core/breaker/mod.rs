@@ -9,11 +9,14 @@
 //! It decides and counts. It reads no clock and draws no number: both are arguments.
 
 mod build;
+mod by_hand;
 mod change;
 mod compat;
 #[cfg(all(test, loom))]
 mod models;
 mod one_call;
+mod outcome;
+mod pass;
 mod settings;
 mod snapshot;
 mod state;
@@ -25,7 +28,8 @@ mod tests;
 mod window_tests;
 
 pub use self::{
-    change::{BreakerChange, BreakerPass, BreakerPermit},
+    change::BreakerChange,
+    pass::{BreakerPass, BreakerPermit},
     settings::{BreakerQuirks, BreakerSettings, BreakerWindow},
     snapshot::BreakerSnapshot,
     state::BreakerState,
