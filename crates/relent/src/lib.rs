@@ -245,10 +245,7 @@ pub use self::{
         settings::{Invalid, Settings},
         time::Timestamp,
         upstream::{
-            Upstream,
-            call::{UpstreamAnswer, UpstreamCall},
-            change::UpstreamChange,
-            saved::UpstreamSaved,
+            Upstream, ask::UpstreamAnswer, call::UpstreamCall, change::UpstreamChange, saved::UpstreamSaved,
             snapshot::UpstreamSnapshot,
         },
         upstream_settings::UpstreamSettings,

@@ -6,7 +6,7 @@
 //! a turn is a credit with a time on it, for clients that leave. Shuffling clients over a fixed time (full jitter) needs
 //! about four times the attempts, because it knows neither their number nor the capacity.
 //!
-//! Turns are one atomic word: `next = max(next, now) + 1 / capacity; wait = next - now`. A second one counts how much of what came
+//! Turns are one atomic word: `next = max(next, now) + 1 / capacity; wait = next - now`. Another one counts how much of what came
 //! due was used, so that what was promised to those who never come is not kept for nobody.
 
 mod lapsed;
@@ -18,14 +18,14 @@ mod models;
 mod settings;
 #[cfg(all(test, feature = "std", not(loom)))]
 mod tests;
+mod turns;
 
 pub use self::settings::PacerSettings;
 
-use self::{lapsed::Lapsed, learned::Learned, meter::Meter};
+use self::{lapsed::Lapsed, learned::Learned, meter::Meter, turns::Turns};
 use super::{
     settings::Invalid,
     time::{Timestamp, nanos},
-    word::Word,
 };
 use core::{fmt, time::Duration};
 
@@ -113,8 +113,7 @@ impl Turn {
 /// const NEVER: relent::Pacer = relent::Pacer::capacity(0.0);
 /// ```
 pub struct Pacer {
-    /// The last turn that was given, in nanoseconds.
-    next: Word,
+    turns: Turns,
     gap: u64,
     settings: PacerSettings,
     lapsed: Lapsed,
@@ -165,7 +164,7 @@ impl PacerSettings {
 impl Pacer {
     const fn of(settings: PacerSettings) -> Pacer {
         Pacer {
-            next: Word::new(0),
+            turns: Turns::new(),
             gap: gap(settings.capacity, settings.kept),
             settings,
             lapsed: Lapsed::new(),
@@ -306,7 +305,7 @@ impl Pacer {
         if attempt == 2 && self.settings.learned {
             self.learned.returned.add(1);
         }
-        if has_room && (self.next.get() <= now.as_nanos() || self.is_let_in(now, comes_back)) {
+        if has_room && (self.turns.last() <= now.as_nanos() || self.is_let_in(now, comes_back)) {
             return Turn::Now;
         }
         match self.give(now, !comes_back) {
@@ -343,26 +342,15 @@ impl Pacer {
     fn give(&self, now: Timestamp, is_newcomer: bool) -> Option<Duration> {
         let (now, horizon) = (now.as_nanos(), nanos(self.settings.horizon));
         let gap = self.gap(is_newcomer);
-        let mut found = self.next.get();
-        loop {
-            let next = found.max(now).saturating_add(gap);
-            let wait = next - now;
-            if wait > horizon {
-                return None;
-            }
-            match self.next.exchange(found, next) {
-                Ok(()) => {
-                    if found <= now {
-                        self.lapsed.begin(now);
-                    }
-                    if self.settings.learned && is_newcomer {
-                        self.learned.issue(found <= now, wait / gap, self.settings.kept);
-                    }
-                    return Some(Duration::from_nanos(wait));
-                }
-                Err(other) => found = other,
-            }
+        let given = self.turns.give(now, gap, horizon)?;
+        if given.is_first {
+            self.lapsed.begin(now);
         }
+        let wait = given.at - now;
+        if self.settings.learned && is_newcomer {
+            self.learned.issue(given.is_first, wait / gap, self.settings.kept);
+        }
+        Some(Duration::from_nanos(wait))
     }
 
     /// Turns are denser only for those of whom some will leave: who comes back has shown to stay.
@@ -392,7 +380,7 @@ impl Pacer {
     /// assert_eq!(pacer.backlog(now + Duration::from_secs(1)), Duration::ZERO);
     /// ```
     pub fn backlog(&self, now: Timestamp) -> Duration {
-        Timestamp::from_nanos(self.next.get()).since(now)
+        Timestamp::from_nanos(self.turns.last()).since(now)
     }
 
     /// A request was completed that had waited in the queue for `waited`; `is_queued` says whether others still wait.
@@ -423,6 +411,13 @@ impl Pacer {
     /// ```
     pub fn is_overloaded(&self) -> bool {
         self.meter.overloaded.get() != 0
+    }
+
+    /// Reads every word of its turns once.
+    #[cfg(all(test, loom))]
+    pub(in crate::core) fn touch(&self) {
+        self.turns.touch();
+        self.lapsed.touch();
     }
 
     /// Everything at one moment.
@@ -456,7 +451,7 @@ impl Pacer {
     /// ```
     #[must_use]
     pub fn adopt(self, old: &Pacer) -> Pacer {
-        self.next.set(old.next.get());
+        self.turns.adopt(&old.turns);
         self.lapsed.adopt(&old.lapsed);
         if self.settings.learned && old.settings.learned {
             self.learned.kept.adopt(&old.learned.kept);
@@ -470,7 +465,10 @@ impl Pacer {
 
 impl fmt::Debug for Pacer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pacer").field("settings", &self.settings).field("next", &self.next).finish_non_exhaustive()
+        f.debug_struct("Pacer")
+            .field("settings", &self.settings)
+            .field("last", &self.turns.last())
+            .finish_non_exhaustive()
     }
 }
 

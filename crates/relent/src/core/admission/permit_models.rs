@@ -16,6 +16,9 @@ fn door(admission: Admission) -> Arc<Admission> {
     admission.lobby.enter(7, Waker::noop());
     admission.lobby.leave(7);
     let _ = admission.snapshot(NOW);
+    if let Some(pacer) = &admission.pacer {
+        pacer.touch();
+    }
     Arc::new(admission)
 }
 

@@ -74,27 +74,66 @@ fn a_probe_and_an_old_outcome_do_not_meet() {
     });
 }
 
+/// Loom's atomics are made at their first use, which must not be that of two threads.
+fn shared(breaker: Breaker) -> Arc<Breaker> {
+    breaker.state();
+    breaker.window.touch();
+    Arc::new(breaker)
+}
+
+/// One attempt, at one moment.
+fn tell(breaker: &Breaker, now: u64, failed: bool) {
+    let now = Timestamp::from_nanos(now);
+    let pass = breaker.pass(now, 0).unwrap();
+    if failed {
+        breaker.failed(pass, now, Duration::ZERO, 0);
+    } else {
+        breaker.succeeded(pass, now, Duration::ZERO, 0);
+    }
+}
+
+fn seen(breaker: &Breaker, now: u64) -> (u64, u64) {
+    let generation = breaker.settled().generation();
+    let seen = breaker.window.seen(breaker.shape, generation, Timestamp::from_nanos(now));
+    (seen.calls, seen.failures)
+}
+
+fn of_time() -> Breaker {
+    Breaker::share(1.0).window(Duration::from_nanos(100)).min_calls(4)
+}
+
+fn of_calls() -> Breaker {
+    Breaker::share(1.0).window_calls(4).min_calls(4)
+}
+
 #[test]
 fn outcomes_of_two_threads_are_both_in_the_window() {
+    for mine in [false, true] {
+        model(move || {
+            let breaker = shared(of_calls());
+            let other = breaker.clone();
+            let other = thread::spawn(move || tell(&other, 0, true));
+            tell(&breaker, 0, mine);
+            other.join().unwrap();
+            assert_eq!(seen(&breaker, 0), (2, 1 + u64::from(mine)));
+        });
+    }
+}
+
+/// Two threads whose outcomes are those at which the count begins again leave the ring as full as it was.
+#[test]
+fn a_ring_goes_on_when_too_many_came() {
     model(|| {
-        let breaker = Arc::new(Breaker::share(1.0).window_calls(4).min_calls(4));
-        breaker.state();
-        // Loom's atomics are made at their first use, which must not be that of two threads.
-        breaker.window.touch();
+        let breaker = shared(of_calls());
+        tell(&breaker, 0, true);
+        (0..3).for_each(|_| tell(&breaker, 0, false));
+        breaker.window.came(window::calls::MANY - 1);
         let other = breaker.clone();
-        let tell = |breaker: &Breaker, failed: bool| {
-            let pass = breaker.pass(Timestamp::ZERO, 0).unwrap();
-            if failed {
-                breaker.failed(pass, Timestamp::ZERO, Duration::ZERO, 0);
-            } else {
-                breaker.succeeded(pass, Timestamp::ZERO, Duration::ZERO, 0);
-            }
-        };
-        let other = thread::spawn(move || tell(&other, true));
-        tell(&breaker, false);
+        let other = thread::spawn(move || tell(&other, 0, false));
+        tell(&breaker, 0, true);
         other.join().unwrap();
-        let seen = breaker.window.seen(breaker.shape, 0, Timestamp::ZERO);
-        assert_eq!((seen.calls, seen.failures), (2, 1));
+        // The places are those of a ring of four before which came a multiple of four, less one.
+        assert_eq!(seen(&breaker, 0), (4, 1));
     });
 }
 
@@ -102,49 +141,33 @@ fn outcomes_of_two_threads_are_both_in_the_window() {
 #[test]
 fn a_success_that_comes_while_a_slice_begins_is_counted_once() {
     model(|| {
-        let window = Duration::from_nanos(100);
-        let breaker = Arc::new(Breaker::share(1.0).window(window).min_calls(4));
-        breaker.state();
-        breaker.window.touch();
-        let tell = |breaker: &Breaker, now: u64, failed: bool| {
-            let now = Timestamp::from_nanos(now);
-            let pass = breaker.pass(now, 0).unwrap();
-            if failed {
-                breaker.failed(pass, now, Duration::ZERO, 0);
-            } else {
-                breaker.succeeded(pass, now, Duration::ZERO, 0);
-            }
-        };
+        let breaker = shared(of_time());
         // The cell of the slice that begins holds what was counted when its turn came last.
         tell(&breaker, 5, false);
         let other = breaker.clone();
         let other = thread::spawn(move || tell(&other, 165, true));
         tell(&breaker, 165, false);
         other.join().unwrap();
-        let seen = breaker.window.seen(breaker.shape, 0, Timestamp::from_nanos(165));
-        assert_eq!((seen.calls, seen.failures), (2, 1));
+        assert_eq!(seen(&breaker, 165), (2, 1));
     });
 }
 
 /// Who was held up between a look at the state and the window counts for no longer than until it has taken it back.
 #[test]
 fn a_success_of_a_generation_that_is_over_is_taken_back() {
-    model(|| {
-        let window = Duration::from_nanos(100);
-        let breaker = Arc::new(Breaker::share(1.0).window(window).min_calls(4));
-        breaker.state();
-        breaker.window.touch();
-        let now = Timestamp::from_nanos(5);
-        let old = breaker.pass(now, 0).unwrap();
-        breaker.succeeded(old, now, Duration::ZERO, 0);
-        let other = breaker.clone();
-        let other = thread::spawn(move || other.succeeded(old, now, Duration::ZERO, 0));
-        breaker.hold_open(now);
-        breaker.release(now);
-        let new = breaker.pass(now, 0).unwrap();
-        breaker.succeeded(new, now, Duration::ZERO, 0);
-        other.join().unwrap();
-        let seen = breaker.window.seen(breaker.shape, breaker.settled().generation(), now);
-        assert_eq!((seen.calls, seen.failures), (1, 0));
-    });
+    for new in [of_time, of_calls] {
+        model(move || {
+            let breaker = shared(new());
+            let now = Timestamp::from_nanos(5);
+            let old = breaker.pass(now, 0).unwrap();
+            breaker.succeeded(old, now, Duration::ZERO, 0);
+            let other = breaker.clone();
+            let other = thread::spawn(move || other.succeeded(old, now, Duration::ZERO, 0));
+            breaker.hold_open(now);
+            breaker.release(now);
+            tell(&breaker, 5, false);
+            other.join().unwrap();
+            assert_eq!(seen(&breaker, 5), (1, 0));
+        });
+    }
 }

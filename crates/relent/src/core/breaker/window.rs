@@ -6,6 +6,10 @@
 //! Why not a running sum: two threads that leave it wrong once leave it wrong for ever. Sums are taken when a failure
 //! (or the call that makes the volume full) asks for them, and the cells are few.
 
+pub(super) mod calls;
+pub(super) mod time;
+
+use self::calls::Ring;
 use super::settings::{BreakerQuirks, BreakerSettings, BreakerWindow};
 use crate::core::{
     time::{Timestamp, nanos},
@@ -13,20 +17,6 @@ use crate::core::{
 };
 
 const CELLS: usize = 64;
-/// Outcomes in a cell of a window of calls: its lower half. The upper half is the generation.
-const BITS: u32 = 32;
-/// Where the second kind of bits begins.
-const HALF: usize = CELLS / 2;
-/// How a window of calls says where it is: 24 bits of generation, 20 of the count, 20 of the next place.
-const GENERATION_AT: u32 = 40;
-const COUNT_AT: u32 = 20;
-const PLACE: u64 = (1 << COUNT_AT) - 1;
-/// Bits of the count in a cell of a window of time; above it is the tag.
-pub(super) const COUNT_BITS: u32 = 24;
-pub(super) const MOST_COUNT: u64 = (1 << COUNT_BITS) - 1;
-/// A cell counts no further. What is left above it is for threads that have added and not taken back yet.
-pub(super) const FULL: u64 = MOST_COUNT - u16::MAX as u64;
-
 /// What a window has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
@@ -71,10 +61,7 @@ pub(super) enum Counted {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape {
     None,
-    Calls {
-        most: u32,
-        least: u32,
-    },
+    Calls(Ring),
     Time {
         slice: u64,
         slices: u64,
@@ -93,7 +80,7 @@ impl Shape {
         let shares = settings.share.is_some() || settings.failures.is_some() || settings.slow_after.is_some();
         let cleared = matches!(settings.quirks, BreakerQuirks::Gobreaker);
         match settings.window {
-            BreakerWindow::Calls(most) if shares => Shape::Calls { most, least: least_calls(settings) },
+            BreakerWindow::Calls(most) if shares => Shape::Calls(Ring::new(most, least_calls(settings))),
             BreakerWindow::Time(time) if shares || cleared => Shape::of_time(settings, nanos(time)),
             _ => Shape::None,
         }
@@ -138,8 +125,8 @@ pub(super) const fn least_calls(settings: &BreakerSettings) -> u32 {
 pub(super) struct Window {
     /// Whether it is used by one thread, so that nobody comes in between.
     pub(super) alone: bool,
-    /// Calls: the generation (24 bits), how many are in it (20) and where the next goes (20). Time: the newest slice.
-    pub(super) latest: Word,
+    /// Calls: the generation, and how many came. Time: the newest slice.
+    pub(super) latest: Apart<Word>,
     /// When the newest slice began.
     started: Word,
     /// Generation (24 bits) and slice (40) of the last failure or slow call.
@@ -151,7 +138,7 @@ impl Window {
     pub(super) const fn new() -> Window {
         Window {
             alone: false,
-            latest: Word::new(0),
+            latest: Apart(Word::new(0)),
             started: Word::new(0),
             trouble: Word::new(0),
             cells: Apart([const { Word::new(0) }; CELLS]),
@@ -164,17 +151,15 @@ impl Window {
         let slow = usize::from(counts_slow);
         match shape {
             Shape::None => {}
-            Shape::Calls { most, .. } => {
-                let (failed, slow) = self.cells.split_at(HALF);
-                let cells = (most as usize).div_ceil(BITS as usize).min(HALF);
+            Shape::Calls(ring) => {
                 with(&self.latest);
-                failed[..cells].iter().chain(if counts_slow { &slow[..cells] } else { &[] }).for_each(with);
+                self.cells_of_calls(ring, counts_slow).for_each(with);
             }
             Shape::Time { stride, .. } => {
-                [&self.latest, &self.started, &self.trouble].into_iter().for_each(&mut *with);
+                [&self.latest.0, &self.started, &self.trouble].into_iter().for_each(&mut *with);
                 self.cells[..((2 + slow) * stride).min(CELLS)].iter().for_each(with);
             }
-            Shape::OneCall { .. } => [&self.latest, &self.cells[0], &self.cells[1]].into_iter().for_each(with),
+            Shape::OneCall { .. } => [&self.latest.0, &self.cells[0], &self.cells[1]].into_iter().for_each(with),
         }
     }
 
@@ -190,10 +175,7 @@ impl Window {
     pub(super) fn record(&self, shape: Shape, now: Timestamp, mark: Mark, is_current: impl Fn() -> bool) -> Recorded {
         match shape {
             Shape::None => Recorded { seen: None, cleared: false },
-            Shape::Calls { most, least } => {
-                let seen = self.record_call(most, least, mark, is_current);
-                Recorded { seen, cleared: false }
-            }
+            Shape::Calls(ring) => Recorded { seen: self.record_call(ring, mark, is_current), cleared: false },
             Shape::OneCall { slice } => {
                 Recorded { seen: self.record_of_one_call(slice, now.as_nanos(), mark), cleared: false }
             }
@@ -211,7 +193,7 @@ impl Window {
     #[inline]
     pub(super) fn count_success(&self, shape: &Shape, now: Timestamp, generation: u32) -> Counted {
         match *shape {
-            Shape::Calls { most, least } => self.count_success_of_calls(most, least, generation),
+            Shape::Calls(ring) => self.count_success_of_calls(ring, generation),
             Shape::Time { slice, slices, stride, lazy: false, .. } => {
                 self.count_success_in_time((slice, slices, stride), now.as_nanos(), generation)
             }
@@ -222,7 +204,7 @@ impl Window {
     pub(super) fn seen(&self, shape: Shape, generation: u32, now: Timestamp) -> Seen {
         match shape {
             Shape::None => Seen::default(),
-            Shape::Calls { .. } => self.sum_calls(generation),
+            Shape::Calls(ring) => self.sum_calls(ring, generation),
             Shape::OneCall { slice } => self.seen_of_one_call(slice, generation, now.as_nanos()),
             Shape::Time { slice, slices, stride, lazy, .. } => {
                 let latest = self.latest.get();
@@ -235,10 +217,16 @@ impl Window {
     /// Reads every word once.
     #[cfg(all(test, loom))]
     pub(super) fn touch(&self) {
-        [&self.latest, &self.started, &self.trouble]
+        [&self.latest.0, &self.started, &self.trouble]
             .into_iter()
             .chain(self.cells.iter())
             .for_each(|word| _ = word.get());
+    }
+
+    /// As if so many had come in the generation that is counted.
+    #[cfg(all(test, any(loom, feature = "std")))]
+    pub(super) fn came(&self, outcomes: u64) {
+        self.latest.update(|latest| Some(calls::with_came(latest, outcomes)));
     }
 
     /// The same contents as another window of the same shape.
@@ -271,235 +259,4 @@ impl Window {
         }
         word.add(1)
     }
-
-    /// Counts one in a cell; false if the outcome is of a generation that is over.
-    #[inline]
-    fn bump(&self, at: usize, tag: u64, is_current: &impl Fn() -> bool) -> bool {
-        let cell = &self.cells[at % CELLS];
-        let mut found = cell.get();
-        loop {
-            let next = if found >> COUNT_BITS == tag {
-                if found & MOST_COUNT >= FULL {
-                    return true;
-                }
-                found + 1
-            } else if is_current() {
-                tag << COUNT_BITS | 1
-            } else {
-                return false;
-            };
-            match self.exchange(cell, found, next) {
-                Ok(()) => return true,
-                Err(other) => found = other,
-            }
-        }
-    }
-
-    // Windows of calls.
-
-    #[inline]
-    fn count_success_of_calls(&self, most: u32, least: u32, generation: u32) -> Counted {
-        let mut found = self.latest.get();
-        let (place, count) = loop {
-            if found >> GENERATION_AT != u64::from(generation) {
-                return Counted::Not;
-            }
-            let (next, count) = following(found, most);
-            match self.exchange(&self.latest, found, next) {
-                Ok(()) => break ((found & PLACE) as usize, count),
-                Err(other) => found = other,
-            }
-        };
-        self.put(place, 0, false, generation, &|| true);
-        self.put(place, HALF, false, generation, &|| true);
-        if count == u64::from(least) { self.look_at_calls(generation) } else { Counted::Quietly }
-    }
-
-    #[cold]
-    fn look_at_calls(&self, generation: u32) -> Counted {
-        Counted::Loudly(self.sum_calls(generation))
-    }
-
-    fn record_call(&self, most: u32, least: u32, mark: Mark, is_current: impl Fn() -> bool) -> Option<Seen> {
-        let generation = u64::from(mark.generation);
-        let mut found = self.latest.get();
-        let (place, count) = loop {
-            let mut from = found;
-            if found >> GENERATION_AT != generation {
-                if !is_current() {
-                    return None;
-                }
-                from = generation << GENERATION_AT;
-            }
-            let (next, count) = following(from, most);
-            match self.exchange(&self.latest, found, next) {
-                Ok(()) => break ((from & PLACE) as usize, count),
-                Err(other) => found = other,
-            }
-        };
-        self.put(place, 0, mark.failed, mark.generation, &is_current);
-        self.put(place, HALF, mark.slow, mark.generation, &is_current);
-        // A success lowers every share, so it can trip only by making the volume full.
-        let is_filling = count == u64::from(least);
-        (mark.is_trouble() || is_filling).then(|| self.sum_calls(mark.generation))
-    }
-
-    #[inline]
-    fn put(&self, place: usize, from: usize, set: bool, generation: u32, is_current: &impl Fn() -> bool) {
-        let cell = &self.cells[(from + place / BITS as usize) % CELLS];
-        let bit = 1u64 << (place as u32 % BITS);
-        let mut found = cell.get();
-        loop {
-            let mut bits = found & u64::from(u32::MAX);
-            if found >> BITS != u64::from(generation) {
-                if !set || !is_current() {
-                    return;
-                }
-                bits = 0;
-            }
-            let wanted = if set { bits | bit } else { bits & !bit };
-            let word = u64::from(generation) << BITS | wanted;
-            if word == found {
-                return;
-            }
-            match self.exchange(cell, found, word) {
-                Ok(()) => return,
-                Err(other) => found = other,
-            }
-        }
-    }
-
-    fn sum_calls(&self, generation: u32) -> Seen {
-        let latest = self.latest.get();
-        if latest >> GENERATION_AT != u64::from(generation) {
-            return Seen::default();
-        }
-        let calls = latest >> COUNT_AT & PLACE;
-        let cells = (calls as usize).div_ceil(BITS as usize).min(HALF);
-        let ones = |from: usize| {
-            self.cells[from..from + cells]
-                .iter()
-                .map(Word::get)
-                .filter(|word| word >> BITS == u64::from(generation))
-                .map(|word| u64::from((word as u32).count_ones()))
-                .sum::<u64>()
-        };
-        Seen { calls, failures: ones(0).min(calls), slow: ones(HALF).min(calls) }
-    }
-
-    // Windows of time.
-
-    #[inline]
-    fn count_success_in_time(&self, (slice, slices, stride): (u64, u64, usize), now: u64, generation: u32) -> Counted {
-        if now.saturating_sub(self.started.get()) >= slice {
-            return Counted::Not;
-        }
-        let slot = self.latest.get();
-        let cell = &self.cells[slot as usize & (stride - 1) & (CELLS - 1)];
-        let tag = tag(generation, slot);
-        // One addition takes the cell's line from another thread once; a look before a compare-exchange takes it twice.
-        // It may have been the cell of another slice or generation: then it counts there until it is taken back.
-        let found = self.add_one(cell);
-        if found >> COUNT_BITS != tag || found & MOST_COUNT >= FULL {
-            take_back(cell, found >> COUNT_BITS);
-            return Counted::Not;
-        }
-        if self.is_troubled(slot, slices, generation) {
-            return self.look_at_time(slot, slices, stride, generation);
-        }
-        Counted::Quietly
-    }
-
-    #[cold]
-    fn look_at_time(&self, slot: u64, slices: u64, stride: usize, generation: u32) -> Counted {
-        Counted::Loudly(self.sum_time(slot, slices, stride, generation))
-    }
-
-    /// Whether something failed or was slow within the window that ends with this slice.
-    #[inline]
-    fn is_troubled(&self, slot: u64, slices: u64, generation: u32) -> bool {
-        let last = self.trouble.get();
-        last != 0 && last >> 40 == u64::from(generation) && trouble(slot, generation).saturating_sub(last) < slices
-    }
-
-    /// The slice that `now` falls into, never one before the newest; and whether it has just begun.
-    #[inline]
-    fn slot(&self, slice: u64, lazy: bool, now: u64) -> (u64, bool) {
-        let started = self.started.get();
-        if now.saturating_sub(started) < slice && !(lazy && started == 0) {
-            return (self.latest.get(), false);
-        }
-        if lazy {
-            // Whoever turns the window adds one; a thread in between still counts in the slice before.
-            let turned = self.started.swap_if(started, now.max(1));
-            return (if turned { self.latest.add(1) + 1 } else { self.latest.get() }, turned);
-        }
-        let slot = now / slice;
-        self.latest.raise(slot);
-        self.started.raise(slot * slice);
-        (self.latest.get(), true)
-    }
-
-    #[inline]
-    fn record_time(&self, slot: u64, slices: u64, stride: usize, mark: Mark, is_current: impl Fn() -> bool) -> bool {
-        let at = slot as usize & (stride - 1);
-        let tag = tag(mark.generation, slot);
-        if !self.bump(at, tag, &is_current) {
-            return false;
-        }
-        if mark.is_trouble() {
-            if mark.failed {
-                self.bump(stride + at, tag, &is_current);
-            }
-            if mark.slow {
-                self.bump(2 * stride + at, tag, &is_current);
-            }
-            self.trouble.set(trouble(slot, mark.generation));
-            return true;
-        }
-        self.is_troubled(slot, slices, mark.generation)
-    }
-
-    fn sum_time(&self, slot: u64, slices: u64, stride: usize, generation: u32) -> Seen {
-        let mut seen = Seen::default();
-        for back in 0..slices.min(slot.saturating_add(1)) {
-            let slot = slot - back;
-            let (at, tag) = (slot as usize & (stride - 1), tag(generation, slot));
-            let count = |kind: usize| {
-                let at = kind * stride + at;
-                let word = if at < CELLS { self.cells[at].get() } else { 0 };
-                if word >> COUNT_BITS == tag { word & MOST_COUNT } else { 0 }
-            };
-            seen.calls += count(0);
-            seen.failures += count(1);
-            seen.slow += count(2);
-        }
-        Seen { failures: seen.failures.min(seen.calls), slow: seen.slow.min(seen.calls), ..seen }
-    }
-}
-
-/// A window of calls with one more in it, and how many it then holds.
-#[inline]
-fn following(found: u64, most: u32) -> (u64, u64) {
-    let (count, place) = (found >> COUNT_AT & PLACE, found & PLACE);
-    let next = if place + 1 >= u64::from(most) { 0 } else { place + 1 };
-    let count = (count + 1).min(u64::from(most));
-    (found >> GENERATION_AT << GENERATION_AT | count << COUNT_AT | next, count)
-}
-
-/// 24 bits of the generation and 40 of the slice, counted from 1: zero is no trouble, in the first slice too.
-#[inline]
-const fn trouble(slot: u64, generation: u32) -> u64 {
-    (generation as u64) << 40 | slot.wrapping_add(1) & ((1 << 40) - 1)
-}
-
-/// 12 bits of the generation and 28 of the slice.
-const fn tag(generation: u32, slot: u64) -> u64 {
-    (generation as u64 & 0xFFF) << 28 | slot & 0xFFF_FFFF
-}
-
-/// Takes back one that was counted where something else is counted.
-#[cold]
-fn take_back(cell: &Word, tag: u64) {
-    cell.update(|word| (word >> COUNT_BITS == tag && word & MOST_COUNT > 0).then(|| word - 1));
 }

@@ -1,7 +1,11 @@
 //! When the window of a breaker trips it, against a list of all outcomes that were told.
 
 use super::{
-    window::{COUNT_BITS, Counted, FULL, MOST_COUNT},
+    window::{
+        Counted,
+        calls::MANY,
+        time::{COUNT_BITS, FULL, MOST_COUNT},
+    },
     *,
 };
 use crate::core::{
@@ -37,6 +41,30 @@ fn the_success_that_makes_the_volume_full_trips() {
         }
         assert!(tell(&breaker, 1006, false), "three of six");
         assert_eq!(breaker.state(), BreakerState::Open);
+    }
+}
+
+/// A ring that has counted as far as it counts goes on at the same place, and stays full.
+#[test]
+fn a_ring_of_calls_never_ends() {
+    for most in [1, 2, 3, 7, 32, 33, 100, 1000, 1023, 1024] {
+        let breaker = Breaker::share(1.0).window_calls(most).min_calls(most).or_consecutive(u32::MAX);
+        let mut told: Vec<bool> = Vec::new();
+        for step in 0..3 * most as usize + 40 {
+            if step == most as usize + 10 {
+                let most = u64::from(most);
+                breaker.window.came((MANY - 5) / most * most + step as u64 % most);
+            }
+            // Some successes go the short way, others and failures the long one.
+            let was_well = most > 1 && !told.last().is_some_and(|failed| *failed);
+            let failed = was_well && scale(draw(u64::from(most), step as u32), 3) == 0;
+            assert!(!tell(&breaker, 1000, failed), "never two in a row");
+            told.push(failed);
+            let last = &told[told.len().saturating_sub(most as usize)..];
+            let seen = breaker.snapshot(at(1000));
+            let failures = last.iter().filter(|failed| **failed).count() as u64;
+            assert_eq!((seen.window_calls, seen.window_failures), (last.len() as u64, failures), "{step} of {most}");
+        }
     }
 }
 

@@ -44,6 +44,11 @@ impl Finagle {
         self.window.words(with);
     }
 
+    #[inline]
+    pub(super) fn beside(&self) -> &Word {
+        self.window.beside()
+    }
+
     pub(super) fn adopt(&self, old: &Finagle) {
         self.window.adopt(&self.cut, &old.window, &old.cut);
     }
@@ -60,7 +65,7 @@ impl Allowance for Finagle {
 
     #[inline]
     fn start(&self, now: Timestamp, _: u64) -> bool {
-        self.window.count(&self.cut, now.as_nanos(), |_| Some(Pair::A));
+        self.window.add(&self.cut, now.as_nanos());
         true
     }
 

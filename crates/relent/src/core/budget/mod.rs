@@ -317,6 +317,17 @@ impl Budget {
         }
     }
 
+    /// A word for the upstream to count calls in, beside one that changes with each call; `None` if there is none.
+    #[inline]
+    pub(super) fn beside(&self) -> Option<&Word> {
+        match &self.kind {
+            Kind::Ratio(kind) => Some(kind.beside()),
+            Kind::Finagle(kind) => Some(kind.beside()),
+            Kind::Throttle(kind) => Some(kind.beside()),
+            _ => None,
+        }
+    }
+
     /// What it has counted; nothing of a budget of the user's own.
     #[inline(always)]
     pub(super) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {

@@ -107,6 +107,11 @@ impl Seen {
 
 impl History for OneCall {
     #[inline]
+    fn add(&self, cut: &Cut, now: u64) {
+        self.count(cut, now, |_| Some(Pair::A));
+    }
+
+    #[inline]
     fn count(&self, cut: &Cut, now: u64, mut decide: impl FnMut(Pair) -> Option<Pair>) -> Option<u64> {
         let mut seen = self.get();
         seen.turn(cut, now.min(u64::MAX - 1));

@@ -42,6 +42,11 @@ impl Ratio {
         }
     }
 
+    #[inline]
+    pub(super) fn beside(&self) -> &Word {
+        self.window.beside()
+    }
+
     pub(super) fn adopt(&self, old: &Ratio) {
         self.window.adopt(&self.cut, &old.window, &old.cut);
     }
@@ -77,7 +82,7 @@ impl<H: History + fmt::Debug + Send + Sync> Allowance for Ratio<H> {
 
     #[inline]
     fn start(&self, now: Timestamp, _: u64) -> bool {
-        self.window.count(&self.cut, now.as_nanos(), |_| Some(Pair::A));
+        self.window.add(&self.cut, now.as_nanos());
         true
     }
 

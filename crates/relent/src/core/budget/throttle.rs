@@ -62,6 +62,11 @@ impl Throttle {
         self.window.words(with);
     }
 
+    #[inline]
+    pub(super) fn beside(&self) -> &Word {
+        self.window.beside()
+    }
+
     pub(super) fn adopt(&self, old: &Throttle) {
         self.window.adopt(&self.cut, &old.window, &old.cut);
     }

@@ -5,15 +5,23 @@
 //! and changes the open slot by compare-exchange, which fails if anybody else counted or turned meanwhile. Turning
 //! happens once a slot, closes the gate, and takes the same time after a second and after a year.
 //!
+//! What is counted in any case, a call, is one addition without a look before it: the look would fetch the cache's line to
+//! read, the compare-exchange again to write. Additions do not heed the gate; who opens it carries over what was added
+//! while it was closed, so that none is lost. One that comes while a slot turns counts in either of the two.
+//!
 //! Time is the latest that any caller told: a clock that steps back stays in the open slot until it has caught up.
 
 use crate::core::{
     cells::PATIENCE,
-    word::{Word, pause},
+    word::{Apart, Word, pause},
 };
 
 const GATE: u64 = 1 << 63;
 const COUNT: u64 = (1 << 26) - 1;
+/// One more of the first count.
+const ONE: u64 = 1 << 26;
+/// The first count goes no further. What is left above it is for threads that have added and not taken back yet.
+const FULL: u64 = COUNT - u16::MAX as u64;
 const TAG_SHIFT: u32 = 52;
 const TAG: u64 = (1 << 11) - 1;
 
@@ -55,6 +63,9 @@ impl Pair {
 
 /// What is known of the last time: two counts, which change in one step with what was decided by them.
 pub(super) trait History {
+    /// Counts one more of the first count, whatever the sums. Not if a slot is full.
+    fn add(&self, cut: &Cut, now: u64);
+
     /// Counts what `decide` makes of the sums, and says in which slot. `None` if `decide` says no, or a slot is full.
     fn count(&self, cut: &Cut, now: u64, decide: impl FnMut(Pair) -> Option<Pair>) -> Option<u64>;
 
@@ -81,7 +92,8 @@ pub(super) trait History {
 /// A window of one open and up to `R` closed slots.
 #[derive(Debug)]
 pub(crate) struct Window<const R: usize> {
-    open: Word,
+    /// The open slot; and a word for others, beside it: whoever counts in both fetches one line of the cache.
+    open: Apart<(Word, Word)>,
     /// The first moment after the open slot.
     end: Word,
     /// The sums of the closed slots that are remembered.
@@ -94,7 +106,7 @@ pub(crate) struct Window<const R: usize> {
 impl<const R: usize> Window<R> {
     pub(crate) const fn new() -> Window<R> {
         Window {
-            open: Word::new(0),
+            open: Apart((Word::new(0), Word::new(0))),
             end: Word::new(0),
             sums: Word::new(0),
             number: Word::new(0),
@@ -102,10 +114,22 @@ impl<const R: usize> Window<R> {
         }
     }
 
+    #[inline]
+    fn open(&self) -> &Word {
+        &self.open.0.0
+    }
+
+    /// A word that is none of the window's, in a line of the cache that whoever counts has fetched.
+    #[inline]
+    pub(super) fn beside(&self) -> &Word {
+        &self.open.0.1
+    }
+
     /// Takes over what another window counted, scaled by `new / old`; the same length keeps every slot.
     pub(crate) fn adopt(&self, cut: &Cut, other: &Window<R>, other_cut: &Cut) {
         let Some(theirs) = other.close_gate() else { return };
-        if let Some(mut mine) = self.close_gate() {
+        if let Some(found) = self.close_gate() {
+            let mut mine = found;
             let (open, sums) = (Pair::of_open(theirs), Pair::of_closed(other.sums.get()));
             self.number.set(other.number.get());
             self.end.set(other.end.get());
@@ -124,17 +148,17 @@ impl<const R: usize> Window<R> {
                 self.closed.iter().for_each(|slot| slot.set(0));
                 mine = (mine & (TAG << TAG_SHIFT)) | a << 26 | b;
             }
-            self.open.set(mine);
+            self.open_gate(found, mine);
         }
-        other.open.set(theirs);
+        other.open_gate(theirs, theirs);
     }
 
     /// Closes the slots that are over.
     #[cold]
     #[inline(never)]
     fn turn(&self, cut: &Cut, now: u64) -> Option<()> {
-        let mut word = self.close_gate()?;
-        let end = self.end.get();
+        let found = self.close_gate()?;
+        let (mut word, end) = (found, self.end.get());
         if now >= end {
             let steps = (now - end) / cut.slot + 1;
             let (first, ring) = (self.number.get(), R as u64);
@@ -153,30 +177,59 @@ impl<const R: usize> Window<R> {
             self.end.set(next.saturating_add(cut.slot));
             word = (number & TAG) << TAG_SHIFT;
         }
-        self.open.set(word);
+        self.open_gate(found, word);
         Some(())
     }
 
-    /// Holds the open slot; [`Word::set`] without the bit lets it go.
+    /// Holds the open slot until [`open_gate`](Window::open_gate). Says what was in it.
     fn close_gate(&self) -> Option<u64> {
         let mut patience = PATIENCE;
-        let mut word = self.open.get();
+        let mut word = self.open().get();
         loop {
             if word & GATE == 0 {
-                match self.open.exchange(word, word | GATE) {
+                match self.open().exchange(word, word | GATE) {
                     Ok(()) => return Some(word),
                     Err(other) => word = other,
                 }
             } else {
                 patience = patience.checked_sub(1)?;
                 pause();
-                word = self.open.get();
+                word = self.open().get();
             }
         }
+    }
+
+    /// Lets go of the open slot, which was `held` and is now `word`, with what was added to it meanwhile.
+    fn open_gate(&self, held: u64, word: u64) {
+        self.open().update(|now| {
+            let added = (now >> 26).wrapping_sub(held >> 26) & COUNT;
+            let sum = (Pair::of_open(word).a + added).min(FULL);
+            Some(word & !(COUNT << 26) | sum << 26)
+        });
+    }
+
+    /// A slot that is full stays so.
+    #[cold]
+    fn take_back_what_is_too_much(&self) {
+        // Not while the gate is closed: who opens it counts what was added, and cuts it.
+        self.open().update(|word| (word & GATE == 0 && Pair::of_open(word).a > FULL).then(|| word - ONE));
     }
 }
 
 impl<const R: usize> History for Window<R> {
+    #[inline]
+    fn add(&self, cut: &Cut, now: u64) {
+        let now = if now == u64::MAX { now - 1 } else { now };
+        if now >= self.end.get() {
+            // Should whoever turns it have been put to sleep, this counts in the slot that is open when it wakes.
+            _ = self.turn(cut, now);
+        }
+        let found = self.open().add(ONE);
+        if Pair::of_open(found).a >= FULL {
+            self.take_back_what_is_too_much();
+        }
+    }
+
     /// `None`, too, if another thread was put to sleep while it turned the slot. A slot is full at 67 million.
     #[inline]
     fn count(&self, cut: &Cut, now: u64, mut decide: impl FnMut(Pair) -> Option<Pair>) -> Option<u64> {
@@ -186,7 +239,7 @@ impl<const R: usize> History for Window<R> {
             if now >= self.end.get() {
                 self.turn(cut, now)?;
             }
-            let word = self.open.get();
+            let word = self.open().get();
             if word & GATE != 0 {
                 patience = patience.checked_sub(1)?;
                 pause();
@@ -194,17 +247,18 @@ impl<const R: usize> History for Window<R> {
             }
             let (open, sums, number) = (Pair::of_open(word), Pair::of_closed(self.sums.get()), self.number.get());
             let add = decide(Pair { a: sums.a + open.a, b: sums.b + open.b })?;
-            if open.a + add.a > COUNT || open.b + add.b > COUNT {
+            if open.a + add.a > FULL || open.b + add.b > COUNT {
                 return None;
             }
-            if self.open.exchange(word, word + (add.a << 26) + add.b).is_ok() {
+            if self.open().exchange(word, word + (add.a << 26) + add.b).is_ok() {
                 return Some(number);
             }
         }
     }
 
     fn take_back(&self, cut: &Cut, number: u64) {
-        let Some(mut word) = self.close_gate() else { return };
+        let Some(held) = self.close_gate() else { return };
+        let mut word = held;
         let age = self.number.get().wrapping_sub(number);
         if age == 0 {
             word -= u64::from(Pair::of_open(word).b > 0);
@@ -216,7 +270,7 @@ impl<const R: usize> History for Window<R> {
                 self.sums.set(self.sums.get() - 1);
             }
         }
-        self.open.set(word);
+        self.open_gate(held, word);
     }
 
     /// Lets the open slot begin at `now`.
@@ -231,11 +285,11 @@ impl<const R: usize> History for Window<R> {
             (now / cut.slot + 1).saturating_mul(cut.slot)
         });
         self.number.set(self.number.get().wrapping_add(R as u64 + 1));
-        self.open.set(next);
+        self.open_gate(word, next);
     }
 
     fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
-        [&self.open, &self.end, &self.sums, &self.number].into_iter().chain(&self.closed).for_each(with);
+        [self.open(), &self.end, &self.sums, &self.number].into_iter().chain(&self.closed).for_each(with);
     }
 }
 
@@ -290,6 +344,65 @@ mod models {
             let theirs = other.join().unwrap().is_some();
             assert!(!(mine && theirs));
             assert!(window.count(&CUT, 21, half).is_none());
+        });
+    }
+
+    /// A call that starts while the slot is turned is in one of the two, and another thread's decision sees it or does not.
+    #[test]
+    fn no_call_is_lost_while_a_slot_turns() {
+        model(|| {
+            let window = Arc::new(Window::<2>::new());
+            window.add(&CUT, 0);
+            let other = window.clone();
+            let other = thread::spawn(move || other.add(&CUT, 9));
+            window.add(&CUT, 10);
+            other.join().unwrap();
+            assert_eq!(window.read(&CUT, 10), Pair { a: 3, b: 0 });
+        });
+    }
+
+    #[test]
+    fn no_call_is_lost_while_a_retry_is_taken_back() {
+        model(|| {
+            let window = Arc::new(Window::<2>::new());
+            window.count(&CUT, 0, |_| Some(Pair { a: 2, b: 1 }));
+            let other = window.clone();
+            let other = thread::spawn(move || other.add(&CUT, 1));
+            window.take_back(&CUT, window.number.get());
+            window.add(&CUT, 1);
+            other.join().unwrap();
+            assert_eq!(window.read(&CUT, 1), Pair { a: 4, b: 0 });
+        });
+    }
+
+    /// A retry is granted for calls that are there: those that come while it is decided may count or not.
+    #[test]
+    fn a_call_that_starts_pays_for_one_retry() {
+        model(|| {
+            let window = Arc::new(Window::<2>::new());
+            window.add(&CUT, 0);
+            let other = window.clone();
+            let other = thread::spawn(move || {
+                other.add(&CUT, 1);
+                other.count(&CUT, 1, half).is_some()
+            });
+            let mine = window.count(&CUT, 1, half).is_some();
+            let theirs = other.join().unwrap();
+            assert!(mine != theirs, "two calls are there when the second thread asks, and pay once");
+            assert_eq!(window.read(&CUT, 1), Pair { a: 2, b: 1 });
+        });
+    }
+
+    #[test]
+    fn two_threads_at_a_full_slot_leave_it_full() {
+        model(|| {
+            let window = Arc::new(Window::<2>::new());
+            window.count(&CUT, 0, |_| Some(Pair { a: FULL, b: 0 }));
+            let other = window.clone();
+            let other = thread::spawn(move || other.add(&CUT, 1));
+            window.add(&CUT, 1);
+            other.join().unwrap();
+            assert_eq!(window.read(&CUT, 1), Pair { a: FULL, b: 0 });
         });
     }
 

@@ -7,7 +7,7 @@ use loom::{model, sync::Arc, thread};
 fn no_turn_is_given_twice() {
     model(|| {
         let pacer = Arc::new(Pacer::capacity(1e9).horizon(Duration::from_nanos(2)));
-        pacer.backlog(Timestamp::ZERO);
+        pacer.turns.touch();
         let other = pacer.clone();
         let other = thread::spawn(move || other.turn(Timestamp::ZERO));
         let mine = pacer.turn(Timestamp::ZERO);

@@ -1,12 +1,19 @@
 //! What was done on an upstream since the start.
 
-use crate::core::{verdict::Reason, word::Word};
+use super::Upstream;
+use crate::core::{
+    budget::Budget,
+    verdict::Reason,
+    word::{Apart, Word},
+};
 
 /// A success costs one of them one addition. What belongs together is added up when it is read, so that no moment shows
 /// attempts without their calls.
 #[derive(Debug)]
 pub(super) struct Counts {
-    pub(super) started: Word,
+    /// First attempts; apart from what every call only reads. Those that are told to a budget with a window are counted
+    /// beside it.
+    pub(super) started: Apart<Word>,
     pub(super) retries: Word,
     pub(super) hedges: Word,
     first_open: Word,
@@ -20,7 +27,7 @@ pub(super) struct Counts {
 impl Counts {
     pub(super) const fn new() -> Counts {
         Counts {
-            started: Word::new(0),
+            started: Apart(Word::new(0)),
             retries: Word::new(0),
             hedges: Word::new(0),
             first_open: Word::new(0),
@@ -54,15 +61,16 @@ impl Counts {
         [self.later_open.get(), self.later_shed.get(), self.later_budget.get()]
     }
 
-    pub(super) fn adopt(&self, old: &Counts) {
+    /// As another one has counted, on whose upstream so many calls started.
+    pub(super) fn adopt(&self, old: &Counts, started: u64) {
+        self.started.set(started);
         for (new, old) in self.words().into_iter().zip(old.words()) {
             new.set(old.get());
         }
     }
 
-    fn words(&self) -> [&Word; 9] {
+    fn words(&self) -> [&Word; 8] {
         [
-            &self.started,
             &self.retries,
             &self.hedges,
             &self.first_open,
@@ -72,5 +80,19 @@ impl Counts {
             &self.later_shed,
             &self.later_budget,
         ]
+    }
+}
+
+impl Upstream {
+    /// A first attempt was let through.
+    #[inline]
+    pub(super) fn count_call(&self) {
+        self.budget.as_ref().and_then(Budget::beside).unwrap_or(&self.counts.started).add(1);
+    }
+
+    /// First attempts that were let through.
+    pub(super) fn started(&self) -> u64 {
+        let beside = self.budget.as_ref().and_then(Budget::beside).map_or(0, Word::get);
+        self.counts.started.get().wrapping_add(beside)
     }
 }

@@ -3,6 +3,7 @@
 //! Breaker, limiter, attempt, verdict, limits of the policy, budget, delay: the orders people get wrong are the reason
 //! that there is but one. What one call holds of it is in its [`UpstreamCall`](call::UpstreamCall).
 
+pub(crate) mod ask;
 pub(crate) mod call;
 pub(crate) mod change;
 mod counts;
@@ -328,7 +329,7 @@ impl Upstream {
         if let (Some(new), Some(old)) = (&self.hedge, &old.hedge) {
             new.take_over(old);
         }
-        self.counts.adopt(&old.counts);
+        self.counts.adopt(&old.counts, old.started());
         self.lobby.adopt(&old.lobby);
         self
     }

@@ -58,7 +58,7 @@ impl Upstream {
     /// ```
     pub fn snapshot_at(&self, now: Timestamp) -> UpstreamSnapshot {
         let counts = &self.counts;
-        let (retries, hedges, started) = (counts.retries.get(), counts.hedges.get(), counts.started.get());
+        let (retries, hedges, started) = (counts.retries.get(), counts.hedges.get(), self.started());
         let (first, later) = (counts.first(), counts.later());
         UpstreamSnapshot {
             breaker: self.breaker.as_ref().map(|breaker: &Breaker| breaker.snapshot(now)),

@@ -1,9 +1,6 @@
 //! Each sentence about one call on an upstream, without an executor.
 
-use super::{
-    Upstream,
-    call::{UpstreamAnswer, UpstreamCall},
-};
+use super::{Upstream, ask::UpstreamAnswer, call::UpstreamCall};
 use crate::{Breaker, BreakerState, Budget, Limit, Outcome, Reason, Refused, Timestamp, Verdict};
 use core::time::Duration;
 
