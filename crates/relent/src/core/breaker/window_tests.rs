@@ -65,7 +65,38 @@ fn a_ring_of_calls_never_ends() {
             let failures = last.iter().filter(|failed| **failed).count() as u64;
             assert_eq!((seen.window_calls, seen.window_failures), (last.len() as u64, failures), "{step} of {most}");
         }
+        let came = breaker.window.latest.get();
+        assert!(came < MANY && came > u64::from(most), "{came} of {most}: counted on from fewer, and full");
     }
+}
+
+/// Where a thread that was held up adds to a ring that belongs to another state, it takes that back and nothing else.
+#[test]
+fn a_success_of_another_state_leaves_no_trace_in_a_ring() {
+    let of_calls = || Breaker::share(1.0).window_calls(4).min_calls(4);
+    let seen = |breaker: &Breaker| (breaker.snapshot(at(1)).window_calls, breaker.snapshot(at(1)).window_failures);
+    // The ring is one of the past: the first success of a new state.
+    let new = of_calls();
+    tell(&new, 1, true);
+    tell(&new, 1, true);
+    new.hold_open(at(1));
+    new.release(at(1));
+    assert_eq!(seen(&new), (0, 0));
+    tell(&new, 1, false);
+    assert_eq!(seen(&new), (1, 0), "and the failures of the past are not in its window");
+    tell(&new, 1, true);
+    assert_eq!(seen(&new), (2, 1));
+
+    // The ring is one of the future.
+    let old = of_calls();
+    let before = old.settled().generation();
+    old.hold_open(at(1));
+    old.release(at(1));
+    tell(&old, 1, true);
+    assert!(matches!(old.window.count_success(&old.shape, at(1), before), Counted::Not));
+    assert_eq!(seen(&old), (1, 1));
+    tell(&old, 1, false);
+    assert_eq!(seen(&old), (2, 1), "the place that was taken back is the next one's");
 }
 
 #[test]
