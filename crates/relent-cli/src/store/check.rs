@@ -46,7 +46,7 @@ pub(super) fn run(args: &StoreArgs) -> Result<ExitCode, Fault> {
 }
 
 pub(super) fn migrate(args: &StoreArgs) -> Result<ExitCode, Fault> {
-    let (url, about) = with(args, IfMissing::Make, async |url, store| Ok((url, store.about().await?)))?;
+    let (url, about) = with(args, IfMissing::MakeAnywhere, async |url, store| Ok((url, store.about().await?)))?;
     let shown = place::shown(&url);
     let text = match (args.json, about.schema) {
         (true, schema) => {
@@ -78,13 +78,18 @@ async fn written(store: &Store) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a group or an access list may make something beside a file: what SQLite puts there is believed as the file is.
+/// Whether a group or an access list may make something beside a file, since what SQLite puts there is believed as the file is, or may
+/// put another folder in the place of one on the way there.
 fn is_in_shared_folder(file: &Path) -> bool {
-    let folder = file.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    let by_others = |data: Metadata| {
+    let Ok(file) = std::path::absolute(file) else { return false };
+    let by_others = |data: &Metadata, folder: &Path| {
         data.mode() & 0o020 != 0 && (!access::is_own_group(data.gid()) || access::path_has_list(folder))
     };
-    fs::metadata(folder).is_ok_and(by_others)
+    let folders = file.ancestors().skip(1).filter_map(|folder| Some((folder, fs::metadata(folder).ok()?)));
+    folders.enumerate().any(|(nth, (folder, data))| {
+        let is_sticky = data.mode() & 0o1000 != 0;
+        by_others(&data, folder) && (nth == 0 || !is_sticky)
+    })
 }
 
 impl Checked {
@@ -103,7 +108,7 @@ impl Checked {
     fn cautions(&self) -> Vec<String> {
         let mut cautions = self.about.cautions.clone();
         if place::file_of(&self.url).is_some_and(is_in_shared_folder) {
-            let text = "A group or an access list may write to its folder, and put there what it is read from (chmod g-w, setfacl -b).";
+            let text = "A group or an access list may write to its folder, or to one on the way there, and put there what it is read from (chmod g-w, setfacl -b).";
             cautions.push(text.into());
         }
         if self.about.skew_ms.unsigned_abs() >= SKEW_MS {
@@ -163,6 +168,39 @@ mod tests {
     use nix::unistd::getegid;
     use std::{fs::Permissions, os::unix::fs::PermissionsExt};
 
+    /// One that the caller made, for somebody who is in no group of it.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_folder_that_an_access_list_opens_is_told_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |mode| fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+        let file = folder.path().join("state.db");
+        if let Err(error) = access::give_list(folder.path(), 7) {
+            eprintln!(
+                "SKIPPED a_folder_that_an_access_list_opens_is_told_of: the temporary folder takes none: {error}"
+            );
+            return;
+        }
+        assert!(is_in_shared_folder(&file));
+        let cautions = checked(&file).cautions();
+        assert!(cautions.iter().any(|caution| caution.contains("setfacl -b")), "{cautions:?}");
+        // The list says what is given at most, and that is no writing.
+        mode(0o750);
+        assert!(!is_in_shared_folder(&file));
+        assert_eq!(checked(&file).cautions(), Vec::<String>::new());
+    }
+
+    #[cfg(target_os = "linux")]
+    fn checked(file: &Path) -> Checked {
+        let url = format!("sqlite:{}", file.display());
+        let about = crate::runtime::builder().unwrap().build().unwrap().block_on(async {
+            let mut about = Store::open("memory:").await.unwrap().about().await.unwrap();
+            (about.skew_ms, about.cautions) = (0, Vec::new());
+            about
+        });
+        Checked { url, about, read: Duration::ZERO, write: Duration::ZERO }
+    }
+
     /// It takes root to give a folder to another group.
     #[test]
     fn a_folder_that_a_group_may_write_to_is_told_of() {
@@ -177,6 +215,10 @@ mod tests {
         }
         mode(0o770);
         assert!(is_in_shared_folder(&file));
+        fs::create_dir(folder.path().join("a")).unwrap();
+        assert!(is_in_shared_folder(&folder.path().join("a/state.db")), "somebody else can exchange a");
+        mode(0o1770);
+        assert!(is_in_shared_folder(&file) && !is_in_shared_folder(&folder.path().join("a/state.db")));
         mode(0o750);
         assert!(!is_in_shared_folder(&file));
     }

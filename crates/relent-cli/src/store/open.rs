@@ -19,6 +19,8 @@ pub(crate) fn fault(url: &str, error: &Error) -> Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IfMissing {
     Make,
+    /// Also in the database of another program.
+    MakeAnywhere,
     Say,
 }
 
@@ -28,7 +30,10 @@ pub(crate) fn with<T, F: Future<Output = Result<T, Error>>>(
     missing: IfMissing,
     work: impl FnOnce(String, Store) -> F,
 ) -> Result<T, Fault> {
-    let url = place::url(args.store.as_deref())?;
+    let url = match missing {
+        IfMissing::MakeAnywhere => place::any_url(args.store.as_deref())?,
+        IfMissing::Make | IfMissing::Say => place::url(args.store.as_deref())?,
+    };
     if let (IfMissing::Say, Some(file)) = (missing, place::file_of(&url))
         && !file.exists()
     {

@@ -9,7 +9,6 @@ use crate::{
     redact, regular,
     talk::{Fault, plain},
 };
-use nix::unistd::geteuid;
 use std::{
     borrow::Cow,
     env,
@@ -30,8 +29,20 @@ const DEFAULT: &str = "sqlite:";
 ///
 /// # Errors
 ///
-/// There is no place for the default one, or others can write to it.
+/// There is no place for the default one, or others can write to it; or another program keeps something in the file that is named.
 pub(crate) fn url(given: Option<&str>) -> Result<String, Fault> {
+    let url = any_url(given)?;
+    // What cannot be read as a database is refused when it is opened.
+    match relent_store::in_sqlite::is_of_others(&url) {
+        Ok(true) => Err(Fault::new(format!("store {}: it is the database of another program", shown(&url))).hint(
+            "name a file of its own; relent store migrate with the same --store puts relent's tables beside the others",
+        )),
+        _ => Ok(url),
+    }
+}
+
+/// The same, also if it is the database of another program.
+pub(crate) fn any_url(given: Option<&str>) -> Result<String, Fault> {
     let named = match given {
         Some(url) => Some(url.to_owned()),
         None => match env::var(VARIABLE) {
@@ -96,7 +107,7 @@ fn own(path: &Path, mode: u32) -> Result<(), String> {
     let path = way(path)?;
     let data = fs::metadata(&path).map_err(|error| plain(&error))?;
     match data.mode() {
-        _ if data.uid() != geteuid().as_raw() => Err("it belongs to somebody else".into()),
+        _ if !access::is_own(data.uid()) => Err("it belongs to somebody else".into()),
         now if now & 0o022 != 0 => Err("others can write to it".into()),
         now if now & 0o077 == 0 => Ok(()),
         _ => fs::set_permissions(&path, Permissions::from_mode(mode)).map_err(|error| plain(&error)),
@@ -122,9 +133,7 @@ fn believed(data: &Metadata, path: &Path) -> Result<(), &'static str> {
     let is_the_groups = || access::is_own_group(data.gid()) && !access::path_has_list(path);
     let by_others = data.mode() & 0o002 != 0 || (data.mode() & 0o020 != 0 && !is_the_groups());
     match data.uid() {
-        owner if owner != 0 && owner != geteuid().as_raw() => {
-            Err("on the way there something belongs to somebody else")
-        }
+        owner if owner != 0 && !access::is_own(owner) => Err("on the way there something belongs to somebody else"),
         _ if !data.is_symlink() && by_others && !is_sticky => Err("on the way there others can write"),
         _ => Ok(()),
     }
@@ -143,6 +152,9 @@ fn alone(file: &Path, believes_all: bool) -> io::Result<()> {
     let file = env::current_dir()?.join(file);
     if is_made_as_it_is_read(&file) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is a file of the system's, and no store"));
+    }
+    if !believes_all && fs::metadata(&file).is_ok_and(|data| !access::is_known(data.uid())) {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to a user whom nobody knows here"));
     }
     match links::to_write(&file) {
         Ok(Some(real)) if !believes_all => nobody_else_to(&real, real.parent()),
@@ -170,7 +182,7 @@ fn is_made_as_it_is_read(file: &Path) -> bool {
 fn nobody_else_to(end: &Path, last: Option<&Path>) -> io::Result<()> {
     links::walk(end, &|step| {
         let (owner, mode) = (step.data.uid(), step.folder.mode());
-        let is_theirs = owner != geteuid().as_raw() && owner != step.folder.uid() && owner != 0;
+        let is_theirs = !access::is_own(owner) && !access::is_same(owner, step.folder.uid()) && owner != 0;
         let can_exchange = step.data.is_dir() && mode & 0o002 != 0 && (mode & 0o1000 == 0 || is_theirs);
         can_exchange.then_some("somebody else can exchange a folder on the way there")
     })?;
@@ -200,7 +212,7 @@ pub(crate) fn file_of(url: &str) -> Option<&Path> {
 pub(crate) fn shown(url: &str) -> Cow<'_, str> {
     match url.starts_with("sqlite:") || url.starts_with("memory:") {
         true => Cow::Borrowed(url),
-        false => Cow::Owned(redact::url(url)),
+        false => Cow::Owned(redact::server(url)),
     }
 }
 
@@ -337,7 +349,7 @@ mod tests {
         // It takes root to give something away.
         mode(folder.path(), 0o1777);
         if std::os::unix::fs::chown(at("own"), Some(65_534), None).is_ok() {
-            assert!(why("own/state.db").starts_with("the folder belongs to somebody else, in a folder that everybody"));
+            assert!(why("own/state.db").starts_with("the folder belongs to somebody else, in a folder that others"));
             assert!(alone(&at("own/state.db"), true).is_err(), "links in it would be followed");
         } else {
             eprintln!("SKIPPED a folder of somebody else: it takes root");

@@ -125,7 +125,7 @@ fn item(listed: &Listed) -> String {
     match listed {
         Listed::Lease { name, owner, fence, until } => object
             .text("name", &shown(name))
-            .text("owner", owner.as_str())
+            .text("owner", &redact::text(owner.as_str()))
             .number("fence", fence.0)
             .text("until", &until.to_string()),
         Listed::Record { scope, key, state, fence, since, expires, bytes } => object

@@ -140,6 +140,44 @@ fn stores_that_cannot_be_used_say_why() {
     assert_eq!(json(&json_error.stderr)["code"], 125);
 }
 
+/// Whoever names a file may have named the wrong one.
+#[test]
+fn the_database_of_another_program_gets_no_tables_without_a_word() {
+    let folder = Folder::new().file("p.toml", "[policy]\n[upstream.x]\nbudget = 'sre'\n");
+    let theirs = rusqlite::Connection::open(folder.path().join("theirs.db")).unwrap();
+    theirs.execute_batch("CREATE TABLE places (url TEXT); INSERT INTO places VALUES ('x')").unwrap();
+    drop(theirs);
+    let before = fs::read(folder.path().join("theirs.db")).unwrap();
+    let to = ["--store", "sqlite:theirs.db"];
+    let run = ["run", "--lease", "x", "--store", "sqlite:theirs.db", "--", "true"];
+    let shared = ["run", "--policy", "p.toml", "--upstream", "x", "--store", "sqlite:theirs.db", "--", "true"];
+    let asks: [&[&str]; 7] = [
+        &["store", "check"],
+        &["store", "show"],
+        &["store", "purge"],
+        &["upstream"],
+        &["upstream", "open", "x"],
+        &run[..],
+        &shared[..],
+    ];
+    for ask in asks {
+        let outcome = folder.relent(&if ask[0] == "run" { ask.to_vec() } else { [ask, &to].concat() });
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(125), ""), "{ask:?}: {outcome:?}");
+        let said = "error: store sqlite:theirs.db: it is the database of another program\nhint: name a file of its own; \
+                    relent store migrate with the same --store puts relent's tables beside the others\n";
+        assert_eq!(outcome.stderr, said, "{ask:?}");
+        assert!(fs::read(folder.path().join("theirs.db")).unwrap() == before, "{ask:?}");
+    }
+    // A database that is empty is nobody's.
+    drop(rusqlite::Connection::open(folder.path().join("empty.db")).unwrap().execute_batch("VACUUM"));
+    assert_eq!(folder.relent(&["store", "migrate", "--store", "sqlite:empty.db"]).code, Some(0));
+    // Who says so has both in one file.
+    assert_eq!(folder.relent(&[&["store", "migrate"], &to[..]].concat()).code, Some(0));
+    assert_eq!(folder.relent(&run).code, Some(0));
+    let url = "sqlite:theirs.db?prefix=other_";
+    assert_eq!(folder.relent(&["store", "check", "--store", url]).code, Some(125), "those of another prefix are none");
+}
+
 /// Nobody but its user can have written it, whatever the umask is.
 #[test]
 fn a_read_only_store_is_told_of() {

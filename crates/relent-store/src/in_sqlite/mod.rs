@@ -162,30 +162,61 @@ impl Sqlite {
     ///
     /// [`ErrorKind::Invalid`] for a URL that makes no sense; else as [`SqliteSettings::open`].
     pub fn open_url(url: &str) -> Result<Sqlite, Error> {
-        let rest = url.strip_prefix("sqlite:").unwrap_or_default();
-        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
-        // `sqlite:///home/a` is what many write for `/home/a`.
-        let path = path.strip_prefix("//").unwrap_or(path);
-        if path.is_empty() || path == ":memory:" {
-            return Err(
-                Error::new(ErrorKind::Invalid, "the store's URL names no file").hint("sqlite:state.db, or memory:")
-            );
-        }
-        let mut settings = SqliteSettings::default();
-        for (name, value) in crate::settings::pairs(query) {
-            match (name, value) {
-                ("prefix", prefix) => settings.prefix = prefix.into(),
-                ("durability", "machine") => settings.durability = Durability::Machine,
-                ("durability", "process") => settings.durability = Durability::Process,
-                ("owner", "any") => settings.any_owner = true,
-                _ => return Err(crate::settings::unknown(name, "prefix=NAME_, durability=machine|process, owner=any")),
-            }
-        }
-        settings.open(Path::new(path))
+        let (settings, path) = of_url(url)?;
+        settings.open(path)
     }
 
     /// The file.
     pub fn path(&self) -> &Path {
         &self.inner.path
+    }
+}
+
+/// What the URL of a file says.
+fn of_url(url: &str) -> Result<(SqliteSettings, &Path), Error> {
+    let rest = url.strip_prefix("sqlite:").unwrap_or_default();
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    // `sqlite:///home/a` is what many write for `/home/a`.
+    let path = path.strip_prefix("//").unwrap_or(path);
+    if path.is_empty() || path == ":memory:" {
+        return Err(Error::new(ErrorKind::Invalid, "the store's URL names no file").hint("sqlite:state.db, or memory:"));
+    }
+    let mut settings = SqliteSettings::default();
+    for (name, value) in crate::settings::pairs(query) {
+        match (name, value) {
+            ("prefix", prefix) => settings.prefix = prefix.into(),
+            ("durability", "machine") => settings.durability = Durability::Machine,
+            ("durability", "process") => settings.durability = Durability::Process,
+            ("owner", "any") => settings.any_owner = true,
+            _ => return Err(crate::settings::unknown(name, "prefix=NAME_, durability=machine|process, owner=any")),
+        }
+    }
+    Ok((settings, Path::new(path)))
+}
+
+/// Whether the file that a URL names is the database of another program: it has tables, and none of a store's. To open it would put
+/// those beside the others, as somebody may want who keeps both in one transaction; whoever only named a file may have named the wrong
+/// one. Makes and changes nothing; a file that is not there is nobody's.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let url = format!("sqlite:{}", folder.path().join("state.db").display());
+/// use relent_store::in_sqlite::{Sqlite, is_of_others};
+///
+/// assert!(!is_of_others(&url)?);
+/// Sqlite::open_url(&url)?;
+/// assert!(!is_of_others(&url)?);
+/// # Ok::<_, relent_store::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// The URL makes no sense, or the file cannot be read as a database within a second.
+pub fn is_of_others(url: &str) -> Result<bool, Error> {
+    let (settings, path) = of_url(url)?;
+    crate::settings::check_prefix(&settings.prefix)?;
+    match std::fs::metadata(path) {
+        Ok(data) if data.len() > 0 => opened::is_of_others(&settings, path),
+        _ => Ok(false),
     }
 }

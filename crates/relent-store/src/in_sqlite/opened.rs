@@ -138,6 +138,18 @@ impl Beside {
     }
 }
 
+/// Whether a file that is there has tables, and none of ours. Reads alone, and waits for a second if somebody has locked it.
+pub(super) fn is_of_others(settings: &SqliteSettings, path: &Path) -> Result<bool, Error> {
+    file::look(path, settings.any_owner)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut conn = Connection::open_with_flags(path, flags).map_err(fault::of)?;
+    conn.busy_timeout(Duration::from_secs(1)).map_err(fault::of)?;
+    bounds::set(&mut conn)?;
+    let is_theirs = schema::is_of_others(&conn, &settings.prefix);
+    bounds::end();
+    is_theirs
+}
+
 fn connect(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut conn = Connection::open_with_flags(path, flags).map_err(fault::of)?;
