@@ -124,7 +124,8 @@ pub fn connect_once(address: &str, limit: Option<Duration>) -> io::Result<TcpStr
 /// The addresses of `host:port`, if they are found within `limit`, or for as long as the system looks if there is none.
 ///
 /// A name server that is silent is asked for many seconds, and the system cannot be told to stop: so a name is looked up on a thread
-/// of its own, which is left to end by itself. An address is no name, and needs none.
+/// of its own, which is left to end by itself. An address is no name, and needs none. No more than 512 names are looked up at the
+/// same time: who finds no place waits for one, no longer than `limit`.
 ///
 /// ```
 /// let limit = Some(std::time::Duration::from_secs(5));
@@ -135,7 +136,8 @@ pub fn connect_once(address: &str, limit: Option<Duration>) -> io::Result<TcpStr
 ///
 /// # Errors
 ///
-/// That of the system; [`TimedOut`](ErrorKind::TimedOut) if it has none in time.
+/// That of the system, also if it has no thread for the look-up; [`TimedOut`](ErrorKind::TimedOut) if it has no address in time, or
+/// 512 names are being looked up and none of them is answered.
 pub fn resolve(address: &str, limit: Option<Duration>) -> io::Result<Vec<SocketAddr>> {
     match (address.parse(), limit) {
         (Ok(address), _) => Ok(vec![address]),
@@ -182,7 +184,11 @@ impl Drop for Place {
 fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
     let begin = Instant::now();
     let silent = || io::Error::new(ErrorKind::TimedOut, format!("no name server answers within {}", Human(limit)));
-    let place = Place::within(limit).ok_or_else(silent)?;
+    let full = || {
+        let text = format!("{AT_ONCE} names are being looked up, and none of them is answered within {}", Human(limit));
+        io::Error::new(ErrorKind::TimedOut, text)
+    };
+    let place = Place::within(limit).ok_or_else(full)?;
     let (sender, receiver) = mpsc::channel();
     let work = move || {
         let found = work();
@@ -350,11 +356,16 @@ mod tests {
         let limit = Some(long);
         let (open, silence) = mpsc::channel::<()>();
         let silence = std::sync::Arc::new(Mutex::new(silence));
-        for _ in 0..AT_ONCE + 8 {
+        let said = (0..AT_ONCE + 8).map(|_| {
             let silence = silence.clone();
             let silent = move || silence.lock().unwrap().recv().map_err(io::Error::other);
-            assert_eq!(within(Duration::ZERO, silent).unwrap_err().kind(), ErrorKind::TimedOut);
-        }
+            let error = within(Duration::ZERO, silent).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::TimedOut);
+            error.to_string()
+        });
+        let said: Vec<String> = said.collect();
+        assert_eq!(said[0], "no name server answers within 0s");
+        assert_eq!(said[AT_ONCE + 7], "512 names are being looked up, and none of them is answered within 0s");
         assert!(*UNDER_WAY.0.lock().unwrap() <= AT_ONCE);
         // Those that were left behind end, and make room for whom there was none.
         drop(open);

@@ -19,14 +19,20 @@ pub(super) enum Answer {
 }
 
 /// Answers connections by the script, the last answer for ever, until the process ends.
-pub(super) fn serve(listener: TcpListener, script: &'static [Answer]) {
-    thread::spawn(move || {
+///
+/// # Errors
+///
+/// The system has no thread to give.
+pub(super) fn serve(listener: TcpListener, script: &'static [Answer]) -> io::Result<()> {
+    let serve = move || {
         let answers = script.iter().chain(script.last().into_iter().cycle());
         for (stream, answer) in listener.incoming().zip(answers) {
             // A client that went away is its own affair; each has a thread, so that silence holds up nobody.
-            thread::spawn(move || stream.and_then(|stream| answer_one(&stream, *answer)));
+            // Where the system has no thread to give, it is hung up.
+            let _ = thread::Builder::new().spawn(move || stream.and_then(|stream| answer_one(&stream, *answer)));
         }
-    });
+    };
+    thread::Builder::new().spawn(serve).map(drop)
 }
 
 fn answer_one(stream: &TcpStream, answer: Answer) -> io::Result<()> {

@@ -50,7 +50,8 @@ pub(super) fn tell(stage: &Stage) -> Result<(), Stop> {
         }
         // The first attempt has been refused: now the service comes up.
         if let Some(port) = port.take() {
-            serve(port.open()?, SCRIPT);
+            let cannot = |error| Fault::new(format!("cannot start the service: {error}"));
+            serve(port.open()?, SCRIPT).map_err(cannot)?;
         }
     }
     let mut body = String::new();

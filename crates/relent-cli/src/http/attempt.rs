@@ -10,7 +10,7 @@ use super::{
     progress::Progress,
     redirect::{self, Hop},
     request::Request,
-    resume::Resume,
+    resume::{Resume, is_whole},
     sink::Sink,
     whole,
     write_out::Seen,
@@ -29,6 +29,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use tokio::time;
+use url::Url;
 
 /// What all attempts of a call have in common.
 pub(super) struct Terms {
@@ -181,7 +182,7 @@ pub(super) async fn accept(
     received: &mut Received,
 ) -> Result<Success, Broken> {
     received.sink.write_head(&std::mem::take(&mut received.trail.heads))?;
-    let part = if have > 0 { accept_part(&answer.response, have, received)? } else { Part::Follows };
+    let part = if have > 0 { accept_part(&answer, have, received)? } else { Part::Follows };
     if let Part::IsAll = part {
         return Ok(Success { status: answer.response.status(), location: None, had_all: true, encoding: None });
     }
@@ -200,7 +201,7 @@ pub(super) async fn accept(
     if hop.method == Method::HEAD {
         received.sink.write_head(&head::printed(&response, terms.to_terminal))?;
     } else {
-        receive(terms, line, response, at, received).await?;
+        receive(terms, line, (response, &hop.url), at, received).await?;
     }
     Ok(success)
 }
@@ -229,23 +230,9 @@ fn judged(terms: &Terms, answer: Answer, have: u64) -> Result<Answer, Broken> {
 
 /// What was done to a body on its way that nobody undoes (RFC 9112, 7): a server must ask before, by what a request says in `TE`.
 fn foreign_coding(head: &HeaderMap) -> Option<String> {
-    let lines = head.get_all(header::TRANSFER_ENCODING).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
-    let all: Vec<_> = lines.collect();
-    let mut names = all.iter().flat_map(|line| line.split(',')).map(str::trim).filter(|name| !name.is_empty());
+    let all = coding::listed(head, header::TRANSFER_ENCODING);
     let is_known = |name: &str| name.eq_ignore_ascii_case("chunked") || name.eq_ignore_ascii_case("identity");
-    (!names.all(is_known)).then(|| escape(&all.join(", ")).into_owned())
-}
-
-/// Whether a part is the whole: only if it says so, once and exactly (RFC 9110, 14.4).
-fn is_whole(head: &HeaderMap) -> bool {
-    let mut ranges = head.get_all(header::CONTENT_RANGE).iter();
-    let (Some(range), None) = (ranges.next().and_then(|range| range.to_str().ok()), ranges.next()) else {
-        return false;
-    };
-    let Some((unit, range)) = range.trim().split_once(' ') else { return false };
-    let Some((end, whole)) = range.strip_prefix("0-").and_then(|range| range.split_once('/')) else { return false };
-    let (end, whole) = (end.parse::<u64>().ok(), whole.parse::<u64>().ok());
-    unit.eq_ignore_ascii_case("bytes") && whole.is_some() && end.and_then(|end| end.checked_add(1)) == whole
+    (!all.iter().all(|name| is_known(name))).then(|| escape(&all.join(", ")).into_owned())
 }
 
 fn headers(terms: &Terms, attempt: u32) -> HeaderMap {
@@ -323,12 +310,15 @@ enum Part {
 }
 
 /// Looks at the answer to a request for the rest of a body.
-fn accept_part(response: &Response, have: u64, received: &mut Received) -> Result<Part, Broken> {
-    let fits = received.resume.as_ref().is_some_and(|resume| resume.is_answered_by(have, response.headers()));
-    let is_all = received.resume.as_ref().is_some_and(|resume| resume.is_all(have, response.headers()));
+fn accept_part(answer: &Answer, have: u64, received: &mut Received) -> Result<Part, Broken> {
+    let (response, url) = (&answer.response, &answer.hop.url);
+    let resume = received.resume.as_ref().filter(|resume| resume.is_of(url));
+    let fits = resume.is_some_and(|resume| resume.is_answered_by(have, response.headers()));
+    let is_all = resume.is_some_and(|resume| resume.is_all(have, response.headers()));
     match response.status() {
         StatusCode::PARTIAL_CONTENT if fits => {
             if let Some(known) = Resume::of_part(response.headers(), seconds(unix_time())) {
+                let known = known.at(url);
                 received.sink.is_part_of(Some(&known))?;
                 received.resume = Some(known);
             }
@@ -353,7 +343,7 @@ fn accept_part(response: &Response, have: u64, received: &mut Received) -> Resul
 async fn receive(
     terms: &Terms,
     line: &Line,
-    mut response: Response,
+    (mut response, url): (Response, &Url),
     now: Duration,
     received: &mut Received,
 ) -> Result<(), Broken> {
@@ -361,7 +351,8 @@ async fn receive(
     let total = response.content_length().map(|rest| rest.saturating_add(have));
     fits(terms, total.unwrap_or(have))?;
     if have == 0 && !received.from_the_start && terms.may_resume() {
-        received.resume = Resume::of(response.status(), response.headers(), total, seconds(now));
+        let resume = Resume::of(response.status(), response.headers(), total, seconds(now));
+        received.resume = resume.map(|resume| resume.at(url));
         received.sink.is_part_of(received.resume.as_ref())?;
     }
     let mut progress = Progress::new(have, total, !terms.talk.quiet && !terms.talk.json);

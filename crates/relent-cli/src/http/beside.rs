@@ -2,11 +2,22 @@
 //! time and signals from being heard, nor the next attempt from reaching another server.
 //!
 //! The client reads the head of an answer, hints (1xx) and the sizes of chunks as long as there is something to read, and lets
-//! nothing else run meanwhile. So the connection is read there; who waits for the answer does so here.
+//! nothing else run meanwhile. So the request is sent and the connection read there, in the same order each time; who waits for the
+//! answer does so here.
 
 use crate::{runtime, talk::plain};
-use std::{io, sync::Arc, thread};
-use tokio::{runtime::Handle, sync::oneshot};
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    thread,
+};
+use tokio::{
+    runtime::Handle,
+    sync::oneshot,
+    task::{JoinError, JoinHandle},
+};
 
 /// The thread, and what runs on it, for as long as somebody has it: an attempt, or a response that is not read to its end.
 #[derive(Clone, Debug)]
@@ -27,22 +38,44 @@ impl Beside {
         let runtime = runtime::builder().and_then(|mut builder| builder.event_interval(1).build()).map_err(cannot)?;
         let (wanted, is_over) = oneshot::channel::<()>();
         let handle = runtime.handle().clone();
+        // Where there is no thread for it, it is dropped here.
+        let runtime = runtime::Left::new(runtime);
         let work = move || {
             let _ = runtime.block_on(is_over);
-            // Names that are being looked up are not waited for.
-            runtime.shutdown_background();
         };
         thread::Builder::new().name("connection".to_owned()).spawn(work).map_err(cannot)?;
         Ok(Beside(Arc::new(Thread { runtime: handle, _wanted: wanted })))
     }
 
-    /// What comes of it; sockets that it opens, and what it starts by the way, belong to the thread.
-    pub(super) async fn run<F: Future>(&self, work: F) -> F::Output {
-        let mut work = Box::pin(work);
-        std::future::poll_fn(move |context| {
-            let _there = self.0.runtime.enter();
-            work.as_mut().poll(context)
-        })
-        .await
+    /// What comes of it: it runs on the thread, as does what it starts by the way, and ends with whoever waits for it.
+    pub(super) async fn run<F>(&self, work: F) -> F::Output
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        match Task(self.0.runtime.spawn(work)).await {
+            Ok(output) => output,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The thread is there for as long as this is, and nobody else ends it.
+                Err(_) => std::future::pending().await,
+            },
+        }
+    }
+}
+
+/// What runs on the thread, for whoever waits for it.
+struct Task<T>(JoinHandle<T>);
+
+impl<T> Future for Task<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(context)
+    }
+}
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }

@@ -133,7 +133,10 @@ fn within(
 ) -> Result<Body, Fault> {
     let Some(limit) = limit else { return read().map_err(|error| unreadable(&name, &error)) };
     let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || sender.send(read()));
+    let read = move || {
+        let _ = sender.send(read());
+    };
+    thread::Builder::new().spawn(read).map_err(|error| unreadable(&name, &error))?;
     match receiver.recv_timeout(limit) {
         Ok(read) => read.map_err(|error| unreadable(&name, &error)),
         Err(_) => Err(Fault::new(format!(

@@ -1,11 +1,11 @@
 //! Encodings of bodies (RFC 9110, 8.4), undone as the bodies come: with `--compressed`, and no others.
 //!
 //! All header lines together are one list, in the order in which the encodings were applied, and all members of gzip are one
-//! body (RFC 1952, 2.2). What is unpacked is handed on a piece at a time, so that memory stays small.
+//! body (RFC 1952, 2.2), behind which there may be zeros. What is unpacked is handed on a piece at a time, so that memory stays small.
 
 use async_compression::tokio::bufread::{BrotliDecoder, GzipDecoder};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use http_body::Frame;
 use reqwest::Response;
 use std::{
@@ -31,10 +31,16 @@ const CHUNK: usize = 4 << 10;
 
 /// What was done to a body, as its head says; nothing, if it came as it is.
 pub(super) fn named(head: &HeaderMap) -> Vec<String> {
-    let lines = head.get_all(header::CONTENT_ENCODING).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
-    let all: Vec<String> =
-        lines.flat_map(|line| line.split(',').map(|name| name.trim().to_owned()).collect::<Vec<_>>()).collect();
-    all.into_iter().filter(|name| !name.is_empty() && !name.eq_ignore_ascii_case("identity")).collect()
+    let all = listed(head, header::CONTENT_ENCODING).into_iter();
+    all.filter(|name| !name.eq_ignore_ascii_case("identity")).collect()
+}
+
+/// The elements of a header that is a list, of all its lines (RFC 9110, 5.6.1).
+pub(super) fn listed(head: &HeaderMap, name: HeaderName) -> Vec<String> {
+    let lines = head.get_all(name).into_iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
+    let split =
+        |line: std::borrow::Cow<'_, str>| line.split(',').map(|part| part.trim().to_owned()).collect::<Vec<_>>();
+    lines.flat_map(split).filter(|part| !part.is_empty()).collect()
 }
 
 /// The response with its body as it was before it was encoded; the same one if there is an encoding that is not known.
@@ -69,14 +75,10 @@ impl Coding {
 
     fn undo(self, coded: Reader) -> Reader {
         let decoder = match self {
-            Coding::Gzip => {
-                let mut decoder = GzipDecoder::new(coded);
-                decoder.multiple_members(true);
-                Decoder::Gzip(decoder)
-            }
+            Coding::Gzip => Decoder::Gzip(GzipDecoder::new(coded)),
             Coding::Brotli => Decoder::Brotli(BrotliDecoder::new(coded)),
         };
-        Box::pin(BufReader::with_capacity(CHUNK, Layer { decoder, has_begun: false, is_over: false }))
+        Box::pin(BufReader::with_capacity(CHUNK, Layer { decoder: Some(decoder), at: At::Begin }))
     }
 }
 
@@ -99,38 +101,73 @@ impl Decoder {
             Decoder::Brotli(decoder) => Pin::new(decoder).poll_read(context, into),
         }
     }
+
+    /// For the next member, if this is an encoding that has several.
+    fn anew(self) -> Decoder {
+        match self {
+            Decoder::Gzip(decoder) => Decoder::Gzip(GzipDecoder::new(decoder.into_inner())),
+            Decoder::Brotli(decoder) => Decoder::Brotli(decoder),
+        }
+    }
 }
 
 /// One encoding undone. It pauses now and then: what is unpacked may be nothing for as long as a server likes.
 struct Layer {
-    decoder: Decoder,
-    has_begun: bool,
-    is_over: bool,
+    /// There but for the moment in which another takes its place.
+    decoder: Option<Decoder>,
+    at: At,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    /// Before the first byte.
+    Begin,
+    /// Within what was packed, or a member of it.
+    Within,
+    /// Behind a member: another may follow.
+    Between,
+    /// In the zeros by which what was packed is filled up, as blocks of tapes and disks are. gzip takes no notice of them.
+    Padding,
+    End,
 }
 
 impl AsyncRead for Layer {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if self.is_over {
-            return Poll::Ready(Ok(()));
-        }
-        let pause = ready!(coop::poll_proceed(context));
-        if !self.has_begun {
-            // Nothing is nothing, whatever was done to it.
-            self.is_over = ready!(self.decoder.coded().poll_fill_buf(context))?.is_empty();
-            self.has_begun = true;
-            if self.is_over {
-                return Poll::Ready(Ok(()));
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let Layer { decoder: place, at } = self.get_mut();
+        while let (Some(decoder), true) = (place.as_mut(), *at != At::End) {
+            let pause = ready!(coop::poll_proceed(context));
+            if *at == At::Within {
+                let before = into.filled().len();
+                ready!(decoder.poll_read(context, into))?;
+                pause.made_progress();
+                if into.filled().len() > before {
+                    break;
+                }
+                *at = At::Between;
+                continue;
             }
-        }
-        let before = into.filled().len();
-        ready!(self.decoder.poll_read(context, into))?;
-        pause.made_progress();
-        if into.filled().len() == before {
-            if !ready!(self.decoder.coded().poll_fill_buf(context))?.is_empty() {
-                let error = io::Error::new(io::ErrorKind::InvalidData, "something follows its end");
-                return Poll::Ready(Err(error));
-            }
-            self.is_over = true;
+            let is_gzip = matches!(decoder, Decoder::Gzip(_));
+            let next = ready!(decoder.coded().poll_fill_buf(context))?;
+            pause.made_progress();
+            let zeros = next.iter().take_while(|byte| **byte == 0).count();
+            *at = match (*at, next) {
+                // Nothing is nothing, whatever was done to it.
+                (_, []) => At::End,
+                (At::Begin, _) => At::Within,
+                (At::Between, [0x1f, ..]) if is_gzip => {
+                    *place = place.take().map(Decoder::anew);
+                    At::Within
+                }
+                (At::Between | At::Padding, _) if is_gzip && zeros == next.len() => {
+                    decoder.coded().consume(zeros);
+                    At::Padding
+                }
+                _ => {
+                    let error = io::Error::new(io::ErrorKind::InvalidData, "something follows its end");
+                    return Poll::Ready(Err(error));
+                }
+            };
         }
         Poll::Ready(Ok(()))
     }

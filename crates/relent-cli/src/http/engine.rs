@@ -18,6 +18,7 @@ use crate::{
     talk::{EXIT_FAULT, Fault, TalkArgs, plain},
     upstream::sharing::Sharing,
 };
+use http::{StatusCode, header};
 use relent::{Call, Decision, Outcome, Policy, Reason, Timestamp, Upstream, Verdict, wire};
 use std::{
     cell::Cell,
@@ -271,6 +272,8 @@ impl Engine {
         let length = received.sink.length();
         let sink = take(received)?;
         let to_its_place = success.status.is_success() || success.had_all;
+        let is_wanted = success.status == StatusCode::NOT_MODIFIED && self.asks_on_a_condition();
+        let is_left_out = !to_its_place && sink.is_for_a_file() && !is_wanted;
         let mut written = blocking(move || if to_its_place { sink.finish() } else { sink.finish_on_stdout() }).await?;
         if written == Written::Whole {
             written = self.end(narrator, received, length, 0).await?;
@@ -279,8 +282,13 @@ impl Engine {
             narrator.reader_gone(exit::READER_GONE);
             return Ok(exit::READER_GONE);
         }
-        narrator.succeeded(success, length);
-        Ok(0)
+        match (is_left_out, &self.file) {
+            (true, Some(file)) => Err(not_written(file, success)),
+            _ => {
+                narrator.succeeded(success, length);
+                Ok(0)
+            }
+        }
     }
 
     async fn fail(
@@ -319,6 +327,12 @@ impl Engine {
         Ok(if written == Written::ReaderGone { exit::READER_GONE } else { exit })
     }
 
+    /// Whether nothing is wanted if nothing has changed.
+    fn asks_on_a_condition(&self) -> bool {
+        let headers = &self.terms.request.headers;
+        headers.contains_key(header::IF_NONE_MATCH) || headers.contains_key(header::IF_MODIFIED_SINCE)
+    }
+
     /// The body of a failure goes to stdout, whatever `-o` says.
     fn other_output(&self) -> Output {
         Output::Stdout { anything: matches!(self.output, Output::Stdout { anything: true }) }
@@ -340,6 +354,17 @@ impl Engine {
     }
 }
 
+/// Whoever asked for a file must not take what is there for it.
+fn not_written(file: &str, success: &Success) -> Fault {
+    let to = success.location.as_ref().map_or(String::new(), |(to, _)| format!(", to {to}"));
+    let hint = match success.location {
+        Some((_, true)) => "-L follows it",
+        _ => "without -o the answer is taken as it is",
+    };
+    let status = super::failure::status_text(success.status);
+    Fault::new(format!("{file} is not written: the answer is {status}{to}")).hint(hint).exit(3)
+}
+
 /// The sink, for good; an empty one stays.
 fn take(received: &mut Received) -> Result<Sink, Fault> {
     Ok(std::mem::replace(&mut received.sink, Sink::new(Output::Stdout { anything: true })?))
@@ -347,8 +372,8 @@ fn take(received: &mut Received) -> Result<Sink, Fault> {
 
 /// Writes where writing may take as long as whoever reads likes: signals and limits still count.
 async fn blocking<T: Send + 'static>(write: impl FnOnce() -> Result<T, Fault> + Send + 'static) -> Result<T, Fault> {
-    let written = tokio::task::spawn_blocking(write).await;
-    written.unwrap_or_else(|error| Err(Fault::new(format!("cannot write the body: {error}"))))
+    let written = runtime::aside("writer", write).await;
+    written.unwrap_or_else(|| Err(Fault::new("cannot write the body: whoever wrote it has failed")))
 }
 
 /// What an upstream is told of an attempt; nothing if our side failed.

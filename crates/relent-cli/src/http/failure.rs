@@ -307,7 +307,7 @@ fn of_tls(error: &rustls::Error, authority: &str) -> (Fault, Failure) {
             let text = format!("the certificate of {authority} is not trusted: {words}");
             (Fault::Untrusted, Failure::of(Fault::Untrusted, text).hint(hint))
         }
-        rustls::Error::InvalidMessage(_) => {
+        rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType) => {
             let (fault, failure) = of(Fault::Handshake, format!("{authority} does not speak TLS"));
             (fault, failure.hint("try http://"))
         }
@@ -358,6 +358,7 @@ pub(super) fn tls_words(error: &rustls::Error) -> String {
         rustls::Error::PeerMisbehaved(why) => words(&format!("{why:?}")),
         rustls::Error::InconsistentKeys(why) => words(&format!("{why:?}")),
         rustls::Error::InvalidCertificate(why) => certificate(why).0,
+        rustls::Error::InvalidMessage(why) => format!("what it sends makes no sense: {}", words(&format!("{why:?}"))),
         rustls::Error::General(text) => escape(text).into_owned(),
         other => words(&format!("{other:?}")),
     }

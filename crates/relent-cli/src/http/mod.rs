@@ -45,7 +45,9 @@ use crate::{
     talk::{EXIT_FAULT, Fault},
     upstream,
 };
-use relent::config::BadSetting;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use relent::{config::BadSetting, wire};
+use sha2::{Digest, Sha256};
 use std::{
     cell::Cell,
     path::{Path, PathBuf},
@@ -170,6 +172,20 @@ fn file(args: &Args, url: &Url) -> Result<Option<PathBuf>, Fault> {
     })
 }
 
+/// What is asked for, as it may be written down: without secrets, and with a digest of all that a server may answer by, since two
+/// URLs may differ in a secret alone.
+fn source(request: &request::Request) -> String {
+    let mut digest = Sha256::new();
+    digest.update(request.url.as_str());
+    for (name, value) in &request.headers {
+        // This one is another each time.
+        if name.as_str() != wire::IDEMPOTENCY_KEY {
+            digest.update([b"\0", name.as_str().as_bytes(), b"\0", value.as_bytes()].concat());
+        }
+    }
+    format!("{} {}", redact::url(request.url.as_str()), BASE64_STANDARD.encode(digest.finalize()))
+}
+
 /// With `-C -`: what the part is a part of, as it may be written down.
 fn goes_on(args: &Args, request: &request::Request, file: Option<&Path>) -> Result<Option<String>, Fault> {
     match args.continue_at.as_deref() {
@@ -177,7 +193,7 @@ fn goes_on(args: &Args, request: &request::Request, file: Option<&Path>) -> Resu
         Some("-") if request.method != http::Method::GET || request.headers.contains_key(http::header::RANGE) => {
             Err(Fault::new("-C - goes on with a plain GET only").hint("leave out the method, the body and the range"))
         }
-        Some("-") if file.is_some_and(|file| file != Path::new("-")) => Ok(Some(redact::url(request.url.as_str()))),
+        Some("-") if file.is_some_and(|file| file != Path::new("-")) => Ok(Some(source(request))),
         Some("-") => Err(Fault::new("-C - goes on with a file, and none is given").hint("-o FILE or -O names it")),
         Some(_) => Err(Fault::new("-C takes - only: how much is there is found out")
             .hint("-H 'Range: bytes=100-' asks for a part by hand")),

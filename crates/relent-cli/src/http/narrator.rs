@@ -139,7 +139,7 @@ impl Narrator {
     /// What there is to say of the upstream.
     pub(super) fn remark(&self, text: &str) {
         match self.talk.json {
-            true => self.event(Object::new().text("event", "remark").text("remark", text)),
+            true => self.event(Object::new().text("event", "remark").text("remark", &talk::told(text))),
             false => self.say(escape(text)),
         }
     }
@@ -364,7 +364,7 @@ impl Narrator {
     fn failed_event(&self, failure: &Failure, delay: Option<Duration>, reason: Option<&str>) {
         let mut event = Object::new();
         event.text("event", "attempt").number("attempt", self.attempt.into());
-        event.raw("status", &status_or_null(failure.status)).text("what", &failure.text);
+        event.raw("status", &status_or_null(failure.status)).text("what", &talk::told(&failure.text));
         event.text("verdict", &word(failure.verdict));
         event.number("ran_ms", millis(self.attempt_began.elapsed())).number("elapsed_ms", self.elapsed_ms());
         event.raw("delay_ms", &delay.map_or("null".to_owned(), |delay| millis(delay).to_string()));
@@ -391,7 +391,7 @@ impl Narrator {
 
     fn say(&self, text: impl Display) {
         if !self.talk.quiet {
-            write_line(&format!("relent: {}", escape(&text.to_string())));
+            write_line(&format!("relent: {}", talk::message(&text.to_string())));
         }
     }
 }

@@ -10,11 +10,11 @@ use super::{
     target::{Target, folder_of, unwritable},
 };
 use crate::{
+    access,
     escape::escape,
-    regular,
     talk::{Fault, plain},
 };
-use nix::{fcntl::OFlag, unistd::geteuid};
+use nix::fcntl::OFlag;
 use rustix::fs::{FlockOperation, flock};
 use std::{
     ffi::OsString,
@@ -92,7 +92,7 @@ impl Kept {
             return Ok((kept, resume));
         }
         kept.file.set_len(0).map_err(|error| unwritable(&kept.path, &error))?;
-        let resume = kept.take_over(&target.path)?;
+        let resume = kept.take_over(target)?;
         Ok((kept, resume))
     }
 
@@ -105,13 +105,10 @@ impl Kept {
     }
 
     /// A FILE that is there already is the part, since the user says so.
-    fn take_over(&mut self, target: &Path) -> Result<Option<Resume>, Fault> {
-        let fault = |error: &io::Error| Fault::new(format!("cannot go on with {}: {}", shown(target), plain(error)));
-        let mut old = match regular::read(target) {
-            Ok(old) => old,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(fault(&error)),
-        };
+    fn take_over(&mut self, target: &Target) -> Result<Option<Resume>, Fault> {
+        let fault =
+            |error: &io::Error| Fault::new(format!("cannot go on with {}: {}", shown(&target.path), plain(error)));
+        let Some(mut old) = target.open().map_err(|error| fault(&error))? else { return Ok(None) };
         let data = old.metadata().map_err(|error| fault(&error))?;
         io::copy(&mut old, &mut self.file).map_err(|error| fault(&error))?;
         Ok((data.len() > 0).then(|| Resume::of_a_file(data.mtime())))
@@ -179,7 +176,7 @@ fn open_ours(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let file = options.mode(0o600).custom_flags(flags.bits()).open(path)?;
     let data = file.metadata()?;
-    let is_ours = data.is_file() && data.uid() == geteuid().as_raw() && data.nlink() == 1 && data.mode() & 0o022 == 0;
+    let is_ours = data.is_file() && access::is_own(data.uid()) && data.nlink() == 1 && data.mode() & 0o022 == 0;
     if is_ours { Ok(file) } else { Err(io::Error::other("it is no regular file that only you can write")) }
 }
 
@@ -190,4 +187,50 @@ pub(super) fn to_the_end(file: &mut File) -> io::Result<u64> {
 
 fn shown(path: &Path) -> String {
     escape(&path.to_string_lossy()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::target::Found;
+    use std::os::unix::fs::symlink;
+
+    fn target(path: &Path) -> Target {
+        match Target::find(path).unwrap() {
+            Found::File(target) => target,
+            Found::Special(_) => panic!("it is a file"),
+        }
+    }
+
+    /// What `-C -` begins with, once something has happened meanwhile.
+    fn taken_over(path: &Path, meanwhile: impl FnOnce()) -> Result<String, String> {
+        let target = target(path);
+        meanwhile();
+        let (mut part, _) = Kept::find(&target, "source".into()).map_err(|fault| fault.shown().0)?;
+        let mut text = String::new();
+        part.file.rewind().and_then(|()| part.file.read_to_string(&mut text)).unwrap();
+        Ok(text)
+    }
+
+    /// As a neighbour may put there who waits for the moment.
+    #[test]
+    fn only_what_was_looked_at_is_gone_on_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, secret) = (folder.path().join("file"), folder.path().join("secret"));
+        fs::write(&secret, "secret").unwrap();
+        assert_eq!(taken_over(&file, || symlink(&secret, &file).unwrap()), Ok(String::new()));
+        fs::remove_file(&file).unwrap();
+        assert_eq!(taken_over(&file, || fs::write(&file, "theirs").unwrap()), Ok(String::new()));
+        fs::write(&file, "own").unwrap();
+        assert_eq!(taken_over(&file, || {}), Ok("own".into()));
+        let refused = |why: &str| Err(format!("cannot go on with {}: {why}", file.display()));
+        let exchanged = || {
+            fs::remove_file(&file).unwrap();
+            symlink(&secret, &file).unwrap();
+        };
+        assert_eq!(taken_over(&file, exchanged), refused("Too many levels of symbolic links"));
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, "own").unwrap();
+        assert_eq!(taken_over(&file, || fs::rename(&secret, &file).unwrap()), refused("it is being moved"));
+    }
 }

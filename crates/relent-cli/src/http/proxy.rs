@@ -132,7 +132,7 @@ fn variable(names: &[&'static str]) -> Option<(&'static str, String)> {
 /// What `from` names as a proxy.
 pub(super) fn parse(from: &str, text: &str) -> Named {
     let hint = "write it like http://proxy:3128 or socks5h://user:password@proxy:1080";
-    let shown = redact::url(text);
+    let shown = redact::server(text);
     let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let url =
         Url::parse(&whole).map_err(|error| Fault::new(format!("{from}: {shown:?} is no URL: {error}")).hint(hint))?;

@@ -164,6 +164,10 @@ fn method(given: &str, args: &Args) -> Result<Method, Fault> {
         Fault::new(format!("{:?} is no method", redact::url(given)))
             .hint("methods are words like GET, POST or PUT; see relent http --help")
     })?;
+    if method == Method::CONNECT {
+        return Err(Fault::new("CONNECT asks for a tunnel, and here is nobody who would use it")
+            .hint("-x PROXY goes through one"));
+    }
     if args.head && method != Method::HEAD {
         return Err(Fault::new(format!("--head asks with HEAD, not with {method}")).hint("leave out one of them"));
     }

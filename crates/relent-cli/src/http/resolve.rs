@@ -1,6 +1,10 @@
 //! Names to addresses: what `--resolve` says, else what the system says, looked up anew in each attempt.
 
-use crate::{redact, talk::Fault};
+use crate::{
+    redact,
+    runtime::on_a_thread,
+    talk::{Fault, plain},
+};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::{
     error::Error,
@@ -11,7 +15,7 @@ use std::{
         atomic::{AtomicU32, Ordering},
     },
 };
-use tokio::{sync::Semaphore, task::spawn_blocking};
+use tokio::sync::Semaphore;
 
 /// The names that the user has placed, and the system's.
 #[derive(Clone, Debug)]
@@ -87,10 +91,13 @@ impl Resolve for Resolver {
                 None => {
                     let place = room.acquire_owned().await?;
                     let named = name.as_str().to_owned();
-                    let found = spawn_blocking(move || {
+                    let found = on_a_thread("lookup", move || {
                         let _place = place;
                         Ok::<_, io::Error>((named.as_str(), 0).to_socket_addrs()?.collect())
                     });
+                    let no_thread =
+                        |error| io::Error::other(format!("there is no thread to look up a name: {}", plain(&error)));
+                    let found = found.map_err(no_thread)?;
                     found.await?.map_err(|_| Unresolved(name.as_str().to_owned()))?
                 }
             };

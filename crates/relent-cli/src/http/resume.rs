@@ -6,6 +6,7 @@
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use relent::wire::http_date;
+use url::{Position, Url};
 
 /// What is needed to ask for the rest of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +17,13 @@ pub(super) struct Resume {
     total: Option<u64>,
     /// The body must not have changed since, in seconds since 1970.
     unchanged_since: Option<i64>,
+    /// Who sent what is there, as far as it is known: a validator is one resource's alone (RFC 9110, 8.8.3).
+    place: Option<String>,
+}
+
+/// The place that a URL names. What follows a `?` may be a signature that is another one each time.
+fn place(url: &Url) -> String {
+    url[..Position::AfterPath].to_owned()
 }
 
 impl Resume {
@@ -27,30 +35,47 @@ impl Resume {
             return None;
         }
         let (validator, total) = (validator(headers, now)?, length.filter(|length| *length > 0)?);
-        Some(Resume { validator: Some(validator), total: Some(total), unchanged_since: None })
+        Some(Resume { validator: Some(validator), total: Some(total), unchanged_since: None, place: None })
+    }
+
+    /// The same, of what this URL sends.
+    #[must_use]
+    pub(super) fn at(self, url: &Url) -> Resume {
+        Resume { place: Some(place(url)), ..self }
+    }
+
+    /// Whether what this URL sends can be a part of it.
+    pub(super) fn is_of(&self, url: &Url) -> bool {
+        self.place.as_ref().is_none_or(|known| *known == place(url))
     }
 
     /// A file of which nothing is known but when it was last written, which the user says is a part.
     pub(super) fn of_a_file(written: i64) -> Resume {
-        Resume { validator: None, total: None, unchanged_since: Some(written) }
+        Resume { validator: None, total: None, unchanged_since: Some(written), place: None }
     }
 
     /// The same with what a 206 with these headers says about the whole, so that a later run knows it.
     pub(super) fn of_part(headers: &HeaderMap, now: i64) -> Option<Resume> {
         let (_, _, total) = content_range(headers)?;
-        Some(Resume { validator: Some(validator(headers, now)?), total: Some(total), unchanged_since: None })
+        let validator = Some(validator(headers, now)?);
+        Some(Resume { validator, total: Some(total), unchanged_since: None, place: None })
     }
 
     /// As it is kept for a later run; `None` if there is nothing to know it by.
     pub(super) fn to_text(&self) -> Option<String> {
-        Some(format!("{}\n{}\n", self.validator.as_ref()?.to_str().ok()?, self.total?))
+        let place = self.place.as_deref().unwrap_or_default();
+        Some(format!("{}\n{}\n{place}\n", self.validator.as_ref()?.to_str().ok()?, self.total?))
     }
 
     /// What an earlier run kept.
     pub(super) fn from_text(text: &str) -> Option<Resume> {
-        let (validator, total) = text.strip_suffix('\n')?.split_once('\n')?;
-        let validator = HeaderValue::from_str(validator).ok()?;
-        Some(Resume { validator: Some(validator), total: Some(number(total)?), unchanged_since: None })
+        let mut lines = text.strip_suffix('\n')?.split('\n');
+        let (validator, total, place, None) = (lines.next()?, lines.next()?, lines.next()?, lines.next()) else {
+            return None;
+        };
+        let (validator, total) = (Some(HeaderValue::from_str(validator).ok()?), Some(number(total)?));
+        let place = Some(place.to_owned()).filter(|place| !place.is_empty());
+        Some(Resume { validator, total, unchanged_since: None, place })
     }
 
     /// The headers that ask for what is missing after `have` bytes.
@@ -71,14 +96,12 @@ impl Resume {
             first == have && last.checked_add(1) == Some(total) && self.total.is_none_or(|known| known == total)
         });
         let is_plain = headers.get_all(header::CONTENT_ENCODING).iter().all(|coding| coding == "identity");
-        let is_one = headers.get_all(header::CONTENT_RANGE).iter().count() == 1;
-        is_same && is_rest && is_plain && is_one && self.is_unchanged(headers)
+        is_same && is_rest && is_plain && self.is_unchanged(headers)
     }
 
     /// Whether a 416 with these headers says that the `have` bytes are all there is (RFC 9110 15.5.17).
     pub(super) fn is_all(&self, have: u64, headers: &HeaderMap) -> bool {
-        let range = headers.get(header::CONTENT_RANGE).and_then(|value| value.to_str().ok());
-        let total = range.and_then(|range| number(range.strip_prefix("bytes */")?));
+        let total = bytes(headers).and_then(|range| number(range.strip_prefix("*/")?));
         total == Some(have) && self.total.is_none_or(|known| known == have) && self.is_unchanged(headers)
     }
 
@@ -124,12 +147,24 @@ fn is_tag(value: &HeaderValue) -> bool {
     bytes.len() >= 2 && bytes.starts_with(b"\"") && bytes.ends_with(b"\"")
 }
 
+/// Whether a part is the whole: only if it says so (RFC 9110, 14.4).
+pub(super) fn is_whole(headers: &HeaderMap) -> bool {
+    content_range(headers).is_some_and(|(first, last, total)| first == 0 && last.checked_add(1) == Some(total))
+}
+
 /// First, last and length of `Content-Range: bytes 5-9/10`. An unknown length (`*`) says too little.
 fn content_range(headers: &HeaderMap) -> Option<(u64, u64, u64)> {
-    let text = headers.get(header::CONTENT_RANGE)?.to_str().ok()?;
-    let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
+    let (range, total) = bytes(headers)?.split_once('/')?;
     let (first, last) = range.split_once('-')?;
     Some((number(first)?, number(last)?, number(total)?))
+}
+
+/// What `Content-Range` says of bytes, in small or capital letters. It is said once: of two nobody knows which is true.
+fn bytes(headers: &HeaderMap) -> Option<&str> {
+    let mut lines = headers.get_all(header::CONTENT_RANGE).iter();
+    let (Some(line), None) = (lines.next(), lines.next()) else { return None };
+    let (unit, range) = line.to_str().ok()?.split_once(' ')?;
+    unit.eq_ignore_ascii_case("bytes").then_some(range)
 }
 
 fn number(text: &str) -> Option<u64> {
@@ -186,7 +221,7 @@ mod tests {
         let resume = of(&[("etag", "\"v1\"")]).unwrap();
         let same = ("etag", "\"v1\"");
         let answered = |range: &'static str| resume.is_answered_by(4, &headers(&[("content-range", range), same]));
-        assert!(answered("bytes 4-9/10"));
+        assert!(answered("bytes 4-9/10") && answered("Bytes 4-9/10"));
         for wrong in [
             "bytes 0-9/10",
             "bytes 5-9/10",
@@ -216,6 +251,30 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_of_a_range_is_said_once_and_in_any_letters() {
+        let line = |value| HeaderValue::from_static(value);
+        let ranges = |values: &[&'static str]| {
+            let mut all = headers(&[("etag", "\"v1\"")]);
+            for value in values {
+                all.append(header::CONTENT_RANGE, line(value));
+            }
+            all
+        };
+        let resume = of(&[("etag", "\"v1\"")]).unwrap();
+        for (whole, all) in [("bytes 0-9/10", "bytes */10"), ("BYTES 0-9/10", "BYTES */10")] {
+            assert!(is_whole(&ranges(&[whole])) && !is_whole(&ranges(&[whole, whole])), "{whole}");
+            assert!(Resume::of_part(&ranges(&[whole]), NOW).is_some(), "{whole}");
+            assert!(Resume::of_part(&ranges(&[whole, "bytes 0-4/5"]), NOW).is_none(), "{whole}");
+            assert!(resume.is_all(10, &ranges(&[all])) && !resume.is_all(10, &ranges(&[all, "bytes */11"])), "{all}");
+        }
+        for part in ["bytes 1-9/10", "bytes 0-8/10", "bytes 0-9/*", "bytes */10", "0-9/10", "items 0-9/10", "bytes"] {
+            assert!(!is_whole(&ranges(&[part])), "{part}");
+        }
+        assert!(!is_whole(&HeaderMap::new()));
+        assert!(!is_whole(&ranges(&["bytes 0-18446744073709551615/18446744073709551615"])), "no number is larger");
+    }
+
+    #[test]
     fn a_part_must_be_known_by_the_same_validator() {
         const OLD: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
         let (old, new) = (("last-modified", OLD), ("last-modified", "Sun, 06 Nov 1994 08:49:38 GMT"));
@@ -242,8 +301,15 @@ mod tests {
     #[test]
     fn what_is_kept_for_a_later_run_means_the_same() {
         let resume = of(&[("etag", "\"v1\"")]).unwrap();
+        assert_eq!(Resume::from_text(&resume.to_text().unwrap()), Some(resume.clone()));
+        let url = |text: &str| Url::parse(text).unwrap();
+        let resume = resume.at(&url("http://h/a?signature=1"));
+        assert!(resume.is_of(&url("http://h/a?signature=2")));
+        for other in ["http://h/b", "http://h:81/a", "https://h/a", "http://g/a"] {
+            assert!(!resume.is_of(&url(other)), "{other}");
+        }
         assert_eq!(Resume::from_text(&resume.to_text().unwrap()), Some(resume));
-        for broken in ["", "\"v1\"", "\"v1\"\n10", "\"v1\"\nten\n", "\"v1\"\n10\nx\n", "a\rb\n10\n"] {
+        for broken in ["", "\"v1\"", "\"v1\"\n10\n", "\"v1\"\nten\n\n", "\"v1\"\n10\nx\ny\n", "a\rb\n10\n\n"] {
             assert_eq!(Resume::from_text(broken), None, "{broken:?}");
         }
         assert_eq!(Resume::of_a_file(0).to_text(), None);

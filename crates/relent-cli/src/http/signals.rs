@@ -1,6 +1,6 @@
 //! What ends a request from outside: a signal, a reader that goes away.
 
-use crate::ignored::Ignored;
+use crate::{ignored::Ignored, runtime::on_a_thread};
 use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::signal::Signal as Number,
@@ -45,14 +45,17 @@ pub(super) async fn reader_gone() {
     let is_pipe =
         |file: &fs::File| file.metadata().is_ok_and(|data| data.file_type().is_fifo() || data.file_type().is_socket());
     let Some(pipe) = copy.ok().filter(is_pipe) else { return future::pending().await };
-    let is_gone = tokio::task::spawn_blocking(move || {
+    let is_gone = on_a_thread("reader", move || {
         let mut fds = [PollFd::new(pipe.as_fd(), PollFlags::empty())];
         let polled = poll(&mut fds, PollTimeout::NONE);
         let ended = PollFlags::POLLERR | PollFlags::POLLHUP;
         polled.is_ok() && fds[0].revents().is_some_and(|events| events.intersects(ended))
     });
-    match is_gone.await {
-        Ok(true) => {}
-        _ => future::pending().await,
+    let is_gone = match is_gone {
+        Ok(is_gone) => is_gone.await.unwrap_or_default(),
+        Err(_) => false,
+    };
+    if !is_gone {
+        future::pending().await
     }
 }

@@ -35,7 +35,7 @@ pub(super) enum Output {
         /// What is there of it.
         part: Part,
         /// How to go on with it.
-        resume: Option<Resume>,
+        resume: Option<Box<Resume>>,
     },
     /// Into something that cannot be replaced: a device, a pipe.
     Into(File, PathBuf),
@@ -80,7 +80,7 @@ impl Output {
             None => (Part::passing(&target)?, None),
             Some(source) => {
                 let (part, resume) = Kept::find(&target, source)?;
-                (Part::Kept(part), resume)
+                (Part::Kept(part), resume.map(Box::new))
             }
         };
         Ok(Output::Replace { target, part, resume })
@@ -109,10 +109,15 @@ impl Sink {
         Ok(Sink { output, spool: SpooledTempFile::new(IN_MEMORY), head: 0, length, is_for_a_terminal })
     }
 
+    /// Whether a file waits for it, to be replaced.
+    pub(super) fn is_for_a_file(&self) -> bool {
+        matches!(self.output, Output::Replace { .. })
+    }
+
     /// How to go on with what an earlier run left.
     pub(super) fn take_resume(&mut self) -> Option<Resume> {
         match &mut self.output {
-            Output::Replace { resume, .. } => resume.take(),
+            Output::Replace { resume, .. } => resume.take().map(|resume| *resume),
             _ => None,
         }
     }

@@ -5,6 +5,7 @@
 //! A file keeps its owner, its group and its permissions, without the bits that would run it as somebody else.
 
 use crate::{
+    access,
     escape::escape,
     links, regular,
     talk::{Fault, plain},
@@ -28,6 +29,8 @@ pub(super) struct Target {
     pub(super) path: PathBuf,
     mode: u32,
     owner: Option<(Uid, Gid)>,
+    /// The device and the number of what is there; nothing, if nothing is.
+    seen: Option<(u64, u64)>,
 }
 
 /// What `-o` names.
@@ -62,7 +65,7 @@ impl Target {
             Ok((_, data)) if !data.is_file() => special(given, path, &data, follows),
             Ok((real, data)) => Target::existing(given, real, &data).map(Found::File),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let target = Target { path: path.to_owned(), mode: 0o666 & !umask(), owner: None };
+                let target = Target { path: path.to_owned(), mode: 0o666 & !umask(), owner: None, seen: None };
                 Ok(Found::File(target))
             }
             Err(error) => Err(unwritable(given, &error)),
@@ -72,11 +75,11 @@ impl Target {
     fn existing(given: &Path, path: PathBuf, data: &Metadata) -> Result<Target, Fault> {
         let shown = shown(given);
         let (uid, gid) = (Uid::from_raw(data.uid()), Gid::from_raw(data.gid()));
-        let is_ours = uid == geteuid();
+        let is_ours = access::is_own(data.uid());
         let folder = fs::metadata(folder_of(&path)).map_err(|error| unwritable(given, &error))?;
-        if !is_ours && folder.mode() & 0o1002 == 0o1002 && data.uid() != folder.uid() {
+        if !is_ours && access::is_shared(&folder, folder_of(&path)) && !access::is_same(data.uid(), folder.uid()) {
             return Err(Fault::new(format!(
-                "cannot write to {shown}: it belongs to somebody else, in a folder that everybody may write to"
+                "cannot write to {shown}: it belongs to somebody else, in a folder that others may write to"
             ))
             .hint("choose a folder of your own; its owner could change what you download"));
         }
@@ -87,7 +90,20 @@ impl Target {
             .hint(format!("remove it first, or write into it: relent http ... > {shown}")));
         }
         access(&path, AccessFlags::W_OK).map_err(|error| unwritable(given, &error.into()))?;
-        Ok(Target { path, mode: data.mode() & 0o777, owner: Some((uid, gid)) })
+        Ok(Target { path, mode: data.mode() & 0o777, owner: Some((uid, gid)), seen: Some((data.dev(), data.ino())) })
+    }
+
+    /// What is there, to be read: the very file that was looked at, and none that somebody has put in its place, or where there was
+    /// nothing, since then.
+    pub(super) fn open(&self) -> io::Result<Option<File>> {
+        let Some(seen) = self.seen else { return Ok(None) };
+        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+        let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(&self.path)?;
+        let data = file.metadata()?;
+        match (data.dev(), data.ino()) == seen {
+            true => Ok(Some(file)),
+            false => Err(io::Error::other("it is being moved")),
+        }
     }
 
     /// Gives the complete file the owner and the permissions that it will have.
@@ -143,7 +159,7 @@ fn look(path: &Path, follows: bool) -> io::Result<(PathBuf, Metadata)> {
 
 fn not_followed(path: &Path) -> Fault {
     Fault::new(format!("cannot write to {}: the link is not followed", shown(path)))
-        .hint("it belongs to somebody else, in a folder that everybody may write to; name the file itself")
+        .hint("it belongs to somebody else, in a folder that others may write to; name the file itself")
 }
 
 fn is_link(path: &Path) -> bool {

@@ -19,8 +19,7 @@ use std::{
 /// A thread that looks after a simulation.
 pub(super) struct Watch {
     over: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
-    signal: SigId,
+    watched: Option<(JoinHandle<()>, SigId)>,
 }
 
 const LOOK: Duration = Duration::from_millis(50);
@@ -30,13 +29,11 @@ impl Watch {
     pub(super) fn start(control: Arc<Control>, hush: HushArgs) -> Result<Watch, Fault> {
         let interrupted = Arc::new(AtomicBool::new(false));
         let over = Arc::new(AtomicBool::new(false));
-        let signal = flag::register(SIGINT, Arc::clone(&interrupted))
-            .map_err(|error| Fault::new(format!("cannot watch for Ctrl-C: {error}")))?;
-        let told = Arc::clone(&over);
-        let thread = thread::spawn(move || {
+        let (told, caught) = (Arc::clone(&over), Arc::clone(&interrupted));
+        let watch = move || {
             let (started, mut shown) = (Instant::now(), false);
             while !told.load(Ordering::Relaxed) {
-                if interrupted.load(Ordering::Relaxed) {
+                if caught.load(Ordering::Relaxed) {
                     control.stop();
                 }
                 if !hush.quiet && started.elapsed() > PATIENCE && io::stderr().is_terminal() {
@@ -48,16 +45,21 @@ impl Watch {
             if shown {
                 let _ = write!(stderr::open(), "\r\x1b[K");
             }
-        });
-        Ok(Watch { over, thread, signal })
+        };
+        // Where the system has no thread to give, Ctrl-C ends the process.
+        let Ok(thread) = thread::Builder::new().spawn(watch) else { return Ok(Watch { over, watched: None }) };
+        let signal = flag::register(SIGINT, interrupted)
+            .map_err(|error| Fault::new(format!("cannot watch for Ctrl-C: {error}")))?;
+        Ok(Watch { over, watched: Some((thread, signal)) })
     }
 
     pub(super) fn end(self) {
         self.over.store(true, Ordering::Relaxed);
-        self.thread.thread().unpark();
+        let Some((thread, signal)) = self.watched else { return };
+        thread.thread().unpark();
         // The thread only prints; if it has died of that, there is nobody to tell.
-        let _ = self.thread.join();
-        low_level::unregister(self.signal);
+        let _ = thread.join();
+        low_level::unregister(signal);
     }
 }
 

@@ -25,6 +25,14 @@ fn a_url_that_is_none() {
 }
 
 #[test]
+fn a_tunnel_that_nobody_would_use() {
+    let said =
+        "error: CONNECT asks for a tunnel, and here is nobody who would use it\nhint: -x PROXY goes through one\n";
+    refused(&["-X", "CONNECT", "http://localhost:1/"], said);
+    refused(&["connect", "http://localhost:1/"], said);
+}
+
+#[test]
 fn no_url_at_all() {
     refused(&[], "error: no URL is given\nhint: write it like relent http https://example.com/path\n");
     refused(

@@ -40,6 +40,39 @@ relent: succeeded after 3 attempts in TIME
     assert_eq!(encodings, [None, Some("identity".into()), Some("identity".into())]);
 }
 
+/// Two URLs that differ in a secret alone, and two headers, are two things, though both may have the same tag and length.
+#[test]
+fn a_part_of_one_url_is_none_of_another() {
+    for (first, second) in
+        [(["/get?key=a"].as_slice(), ["/get?key=b"].as_slice()), (&["/", "-HX-A: a"], &["/", "-HX-A: b"])]
+    {
+        let server = Server::with(|k, request| match (k, rest(request, "bbbbbbbbbb", &[TAG])) {
+            (0, _) => Reply::new(200, &[TAG], "aaaaaaaaaa").cut(6),
+            (_, Some(rest)) => rest,
+            (_, None) => Reply::new(200, &[TAG], "bbbbbbbbbb"),
+        });
+        let folder = Folder::new();
+        let get = |what: &[&str]| {
+            let url = server.url(what[0]);
+            let args = [&["-q", "--max-attempts=1", "-C", "-", "-o", "file", &url][..], &what[1..]].concat();
+            http_in(&folder, &args).code
+        };
+        assert_eq!((get(first), get(second)), (Some(1), Some(0)), "{first:?}");
+        assert_eq!(folder.read("file"), "bbbbbbbbbb", "{first:?}");
+    }
+}
+
+/// A tag is one resource's alone.
+#[test]
+fn what_a_redirect_leads_to_later_is_no_part_of_what_it_led_to_before() {
+    let server = Server::with(|k, request| match request.head.split(' ').nth(1) {
+        Some("/a") => Reply::new(200, &[TAG], "aaaaaaaaaa").cut(6),
+        Some("/b") => rest(request, "bbbbbbbbbb", &[TAG]).unwrap_or(Reply::new(200, &[TAG], "bbbbbbbbbb")),
+        _ => Reply::new(302, &[if k == 0 { "Location: /a" } else { "Location: /b" }], ""),
+    });
+    expect(&http(&["-q", "-L", &server.url("/")]), 0, "bbbbbbbbbb", "");
+}
+
 #[test]
 fn a_pipe_gets_one_whole_body() {
     // curl 7.88 --retry: the pipe gets the failed bodies too, one after the other.

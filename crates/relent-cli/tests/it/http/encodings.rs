@@ -60,6 +60,25 @@ fn what_follows_the_end_is_not_lost_without_a_word() {
     }
 }
 
+/// As gzip does: what is written in blocks is filled up with them.
+#[test]
+fn zeros_behind_the_last_member_are_left_out() {
+    let members = [gzip(b"one"), gzip(b"two")].concat();
+    for zeros in [1, 7, 511, 100_000] {
+        let padded = [&members[..], &vec![0; zeros]].concat();
+        expect(&unpacked(&["Content-Encoding: gzip"], &padded), 0, "onetwo", "");
+        let reply = Reply::new(200, &["Content-Encoding: gzip"], &padded).paused(members.len() + 1, Duration::ZERO);
+        expect(&http(&["--compressed", &Server::new(vec![reply]).url("/")]), 0, "onetwo", "");
+    }
+    for behind in [&b"\0\0EVIL"[..], &[&[0; 5000][..], b"x"].concat(), &[&[0][..], &gzip(b"three")].concat()] {
+        let outcome = unpacked(&["Content-Encoding: gzip"], [&members, behind].concat());
+        assert!(matches!(outcome.code, Some(1 | 3)) && outcome.stdout.is_empty(), "{outcome:?}");
+        assert!(outcome.stderr.contains("something follows its end"), "{outcome:?}");
+    }
+    let outcome = unpacked(&["Content-Encoding: br"], [BROTLI, &[0; 4]].concat());
+    assert!(matches!(outcome.code, Some(1 | 3)) && outcome.stdout.is_empty(), "{outcome:?}");
+}
+
 #[test]
 fn encodings_are_undone_from_the_last_to_the_first() {
     let twice = gzip(&gzip(b"hello"));
@@ -93,7 +112,10 @@ fn an_end_comes_however_much_of_nothing_does() {
     let empty = gzip(b"").repeat(3000);
     let packed = (0..4).fold(gzip(b"").repeat(100_000), |plain, _| gzip(&plain));
     let five = ["gzip"; 5].join(", ");
-    for (encoding, begin, again) in [("gzip", vec![], empty), (five.as_str(), packed.clone(), packed)] {
+    let zeros = vec![0; 100_000];
+    for (encoding, begin, again) in
+        [("gzip", vec![], empty), ("gzip", gzip(b"x"), zeros), (five.as_str(), packed.clone(), packed)]
+    {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nConnection: close\r\n\r\n");

@@ -45,7 +45,8 @@ fn a_body_of_a_failure_that_breaks_off_is_shown_as_far_as_it_came() {
 fn not_modified_leaves_the_file() {
     let folder = Folder::new().file("file", "old");
     let server = Server::new(vec![Reply::raw("HTTP/1.1 304 Not Modified\r\n\r\n")]);
-    expect(&http_in(&folder, &["-o", "file", &server.url("/")]), 0, "", "");
+    let condition = "If-None-Match: \"v1\"";
+    expect(&http_in(&folder, &["-H", condition, "-o", "file", &server.url("/")]), 0, "", "");
     assert_eq!((folder.read("file").as_str(), folder.names()), ("old", vec!["file".to_owned()]));
 }
 
@@ -159,6 +160,36 @@ fn on_a_terminal_no_body_that_is_no_text_is_shown_unless_asked_for() {
             let is_head = flags.contains(&"-I");
             assert!(is_head || shown.ends_with("x-title: \\u{9b}0;title\n\ntext\n"), "{flags:?} {file:?}: {shown:?}");
         }
+    }
+}
+
+/// Whoever asked for a file goes on with what is there.
+#[test]
+fn what_does_not_become_the_file_is_no_success() {
+    for (status, headers, said) in [
+        (
+            302,
+            &["Location: /there"][..],
+            "error: file is not written: the answer is 302 Found, to /there\nhint: -L follows it\n",
+        ),
+        (
+            302,
+            &[],
+            "error: file is not written: the answer is 302 Found\nhint: without -o the answer is taken as it is\n",
+        ),
+        (
+            304,
+            &[],
+            "error: file is not written: the answer is 304 Not Modified\nhint: without -o the answer is taken as it is\n",
+        ),
+    ] {
+        let server = Server::new(vec![Reply::new(status, headers, "")]);
+        let folder = Folder::new().file("file", "old");
+        expect(&http_in(&folder, &["-q", "-o", "file", &server.url("/")]), 3, "", said);
+        assert_eq!(folder.read("file"), "old", "{status}");
+        let condition = "If-None-Match: \"v1\"";
+        let asked = http(&["-q", "-H", condition, "-o", "/dev/null", &server.url("/")]);
+        assert_eq!(asked.code, Some(0), "{status}: {asked:?}");
     }
 }
 
