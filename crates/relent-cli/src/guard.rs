@@ -216,7 +216,7 @@ impl Told {
         let mut event = Object::new();
         event.text("event", "upstream");
         if let Some(target) = target {
-            event.text("target", target);
+            event.text("target", &redact::text(target));
         }
         event.text("upstream", &redact::text(&self.name)).number("attempts", now.attempts);
         event.number("retries", now.retries).number("hedges", now.hedges);

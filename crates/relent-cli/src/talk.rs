@@ -61,18 +61,19 @@ impl Fault {
 
     /// The problem and the hint, as no terminal obeys them. What is named may be a URL, whatever it was named as.
     pub(crate) fn shown(&self) -> (String, Option<Cow<'_, str>>) {
-        let problem = redact::text(&self.problem);
-        let problem = if self.has_lines { escape_lines(&problem) } else { escape(&problem) };
-        let hint = self.hint.as_deref().map(|hint| Cow::Owned(escape(&redact::text(hint)).into_owned()));
-        (problem.into_owned(), hint)
+        let problem = match self.has_lines {
+            true => escape_lines(&told(&self.problem)).into_owned(),
+            false => message(&self.problem),
+        };
+        (problem, self.hint.as_deref().map(|hint| Cow::Owned(message(hint))))
     }
 
     /// The fault as one line of JSON, for `--json`.
     pub fn to_json(&self) -> String {
         let mut event = Object::new();
-        event.text("event", "error").text("error", &redact::text(&self.problem));
+        event.text("event", "error").text("error", &told(&self.problem));
         if let Some(hint) = &self.hint {
-            event.text("hint", &redact::text(hint));
+            event.text("hint", &told(hint));
         }
         event.number("code", self.exit.into()).finish()
     }
@@ -155,28 +156,59 @@ pub fn plain(error: &io::Error) -> String {
     }
 }
 
+/// What is told, to people and machines alike: without secrets, and no longer than anybody reads. Others wrote some of it.
+pub(crate) fn told(text: &str) -> Cow<'_, str> {
+    match brief(text) {
+        Cow::Borrowed(text) => redact::text(text),
+        Cow::Owned(text) => Cow::Owned(redact::text(&text).into_owned()),
+    }
+}
+
+/// The same as one line that no terminal obeys.
+pub(crate) fn message(text: &str) -> String {
+    escape(&told(text)).into_owned()
+}
+
+/// The most characters of a line, and the most lines.
+const MOST: (usize, usize) = (2_000, 50);
+
+fn brief(text: &str) -> Cow<'_, str> {
+    let is_long = |line: &str| line.len() > MOST.0 && line.chars().nth(MOST.0).is_some();
+    if !text.lines().any(is_long) && text.lines().nth(MOST.1).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let cut = |line: &str| match is_long(line) {
+        true => line.chars().take(MOST.0 - 3).chain("...".chars()).collect(),
+        false => line.to_owned(),
+    };
+    let mut lines: Vec<String> = text.lines().take(MOST.1).map(cut).collect();
+    if text.lines().nth(MOST.1).is_some() {
+        lines.push("...".to_owned());
+    }
+    Cow::Owned(lines.join("\n"))
+}
+
 /// Says something that the user should know, as `relent: ...` or as an event, unless nothing is to be said.
 pub fn remark(talk: TalkArgs, text: &str) {
     if talk.quiet {
         return;
     }
-    let text = &*redact::text(text);
     let _ = match talk.json {
         true => {
-            writeln!(stderr::open(), "{}", Object::new().text("event", "remark").text("remark", text).finish())
+            writeln!(stderr::open(), "{}", Object::new().text("event", "remark").text("remark", &told(text)).finish())
         }
-        false => writeln!(stderr::open(), "relent: {}", escape(text)),
+        false => writeln!(stderr::open(), "relent: {}", message(text)),
     };
 }
 
 /// Says a note on stderr: something the user should know that is no error.
 pub fn note(text: impl Display) {
-    let _ = writeln!(stderr::open(), "{} {}", paint("note:", CYAN), escape(&text.to_string()));
+    let _ = writeln!(stderr::open(), "{} {}", paint("note:", CYAN), message(&text.to_string()));
 }
 
 /// Says a warning on stderr: something that will probably not do what the user wants.
 pub fn warn(text: impl Display) {
-    let _ = writeln!(stderr::open(), "{} {}", paint("warning:", YELLOW), escape(&text.to_string()));
+    let _ = writeln!(stderr::open(), "{} {}", paint("warning:", YELLOW), message(&text.to_string()));
 }
 
 const RED: &str = "31";

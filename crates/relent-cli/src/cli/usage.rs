@@ -75,7 +75,7 @@ fn usage_fault(error: &clap::Error, first: Option<&str>) -> Fault {
     let problem = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
     let problem = match error.get(ContextKind::InvalidValue) {
         // A value may be a URL with a password in it.
-        Some(ContextValue::String(value)) => problem.replace(value.as_str(), &redact::url(value)),
+        Some(ContextValue::String(value)) => problem.replace(value.as_str(), &redact::value(value)),
         _ => problem,
     };
     // "To pass it as a value" is what hardly anybody wants who mistypes a flag.

@@ -5,10 +5,9 @@ use super::{
     wait::{Failure, News},
 };
 use crate::{
-    escape::escape,
     guard::Told,
     json::{Object, millis},
-    redact, stderr,
+    redact, stderr, talk,
 };
 use relent::{Decision, Policy, Reason, Verdict, duration::Human};
 use std::{
@@ -96,7 +95,7 @@ impl Teller<'_> {
             let mut event = Object::new();
             event
                 .text("event", if self.args.invert { "gone" } else { "accepts" })
-                .text("target", &target)
+                .text("target", &redact::text(&target))
                 .number("attempts", attempts.into());
             return self.event(event.number("elapsed_ms", self.elapsed_ms()));
         }
@@ -112,7 +111,12 @@ impl Teller<'_> {
     fn remark(&self, target: usize, remark: &str) {
         let target = self.args.targets[target].to_string();
         match self.args.talk.json {
-            true => self.event(Object::new().text("event", "remark").text("target", &target).text("remark", remark)),
+            true => self.event(
+                Object::new()
+                    .text("event", "remark")
+                    .text("target", &redact::text(&target))
+                    .text("remark", &redact::text(remark)),
+            ),
             false => self.say(&format!("{target}: {remark}")),
         }
     }
@@ -128,8 +132,8 @@ impl Teller<'_> {
             let Some(error) = error else { return };
             let verdict = if failure.verdict == Verdict::Permanent { "permanent" } else { "transient" };
             let mut event = Object::new();
-            event.text("event", "attempt").text("target", &target).number("attempt", attempt.into());
-            event.text("error", error).text("verdict", verdict).number("elapsed_ms", self.elapsed_ms());
+            event.text("event", "attempt").text("target", &redact::text(&target)).number("attempt", attempt.into());
+            event.text("error", &talk::told(error)).text("verdict", verdict).number("elapsed_ms", self.elapsed_ms());
             event.raw("delay_ms", &delay.map_or("null".to_owned(), |delay| delay.as_millis().to_string()));
             return self.event(event.option("reason", reason.map(|reason| reason.as_str())));
         }
@@ -190,7 +194,7 @@ impl Teller<'_> {
 
     fn say(&self, text: &str) {
         if !self.args.talk.quiet {
-            let _ = writeln!(stderr::open(), "relent: {}", escape(&redact::text(text)));
+            let _ = writeln!(stderr::open(), "relent: {}", talk::message(text));
         }
     }
 }

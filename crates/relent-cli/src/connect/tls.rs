@@ -97,7 +97,7 @@ fn said(error: &Error) -> String {
         Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
             "its certificate has expired".to_owned()
         }
-        Error::InvalidMessage(_) => "it does not speak TLS".to_owned(),
+        Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType) => "it does not speak TLS".to_owned(),
         Error::AlertReceived(_) => format!("it ended the TLS handshake: {error}"),
         Error::InvalidCertificate(_) => "its certificate is not valid".to_owned(),
         _ => format!("the TLS handshake failed: {error}"),

@@ -118,6 +118,8 @@ fn explain(args: &Args) -> Result<ExitCode, Fault> {
     subjects.iter().for_each(|subject| args.hush.policy(&subject.name, &subject.policy));
     let most = usize::from(args.rows);
     let on = on_upstream(args, &subjects)?;
+    let left_out = on.iter().flat_map(|on| on.described.left_out());
+    left_out.for_each(|note| args.hush.note(note));
     if let Some(path) = &args.svg {
         let chart = on.as_ref().and_then(upstream::chart).unwrap_or_else(|| chart::chart(&subjects, most));
         let drawn = svg::draw(&chart);

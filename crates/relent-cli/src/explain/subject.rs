@@ -37,7 +37,10 @@ const DEFAULT: &str = "default";
 impl Subject {
     /// The name as one line that no terminal obeys.
     pub(super) fn shown(&self) -> std::borrow::Cow<'_, str> {
-        escape(&self.name)
+        match crate::redact::text(&self.name) {
+            std::borrow::Cow::Borrowed(name) => escape(name),
+            std::borrow::Cow::Owned(name) => std::borrow::Cow::Owned(escape(&name).into_owned()),
+        }
     }
 
     /// Whether the name is more than where it was written.

@@ -14,11 +14,10 @@ use super::{
     report::{Outcome, Row, verdict_name},
 };
 use crate::{
-    escape::escape,
     guard::Told,
     json::{Object, millis},
-    redact, screen, stderr,
-    talk::{Fault, TalkArgs},
+    screen, stderr,
+    talk::{self, Fault, TalkArgs},
 };
 use nix::sys::signal::Signal;
 use relent::{Policy, duration::Human};
@@ -91,7 +90,7 @@ impl Narrator {
                     .text("event", "attempt")
                     .number("attempt", row.attempt.into())
                     .number("exit", row.exit.into())
-                    .text("what", &row.what)
+                    .text("what", &talk::told(&row.what))
                     .text("verdict", &verdict_name(row.verdict))
                     .number("ran_ms", millis(row.ran))
                     .number("elapsed_ms", self.elapsed_ms())
@@ -109,7 +108,7 @@ impl Narrator {
     /// Something the command's author should know.
     pub(super) fn remark(&self, text: impl Display) {
         match self.args.json {
-            true => self.event(Object::new().text("event", "remark").text("remark", &redact::text(&text.to_string()))),
+            true => self.event(Object::new().text("event", "remark").text("remark", &talk::told(&text.to_string()))),
             false => self.say(text),
         }
     }
@@ -244,7 +243,7 @@ impl Narrator {
     fn say(&self, text: impl Display) {
         if !self.args.quiet {
             // The name of a lease may be a URL.
-            let _ = writeln!(stderr::open(), "relent: {}", escape(&redact::text(&text.to_string())));
+            let _ = writeln!(stderr::open(), "relent: {}", talk::message(&text.to_string()));
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     regular::{self, Or},
     talk::{Fault, plain},
 };
-use nix::{sys::signal::Signal, unistd::geteuid};
+use nix::sys::signal::Signal;
 use relent::{Reason, Verdict};
 use std::{
     collections::VecDeque,
@@ -83,7 +83,7 @@ impl Report {
     pub(super) fn new(path: Option<&Path>) -> Result<Report, Fault> {
         let create = |path: &Path| {
             private(path).map_err(|error| {
-                let is_ours = |data: &Metadata| data.is_file() && data.uid() == geteuid().as_raw();
+                let is_ours = |data: &Metadata| data.is_file() && crate::access::is_own(data.uid());
                 let is_open = path.metadata().is_ok_and(|data| is_ours(&data) && data.mode() & 0o077 != 0);
                 let hint = match is_open {
                     true => "chmod 600 FILE lets nobody else read it; then it is written to as it is",
@@ -163,7 +163,7 @@ fn row(row: &Row) -> String {
     Object::new()
         .number("attempt", row.attempt.into())
         .number("exit", row.exit.into())
-        .text("what", &row.what)
+        .text("what", &crate::redact::text(&row.what))
         .text("verdict", &verdict_name(row.verdict))
         .number("started_ms", millis(row.started))
         .number("ran_ms", millis(row.ran))

@@ -58,7 +58,7 @@ impl FarSide {
     /// It is no plain HTTP, or not on loopback.
     pub(super) fn of_url(text: &str, limit: Duration) -> Result<FarSide, Fault> {
         let bad = |problem: String| {
-            Fault::new(format!("--target {}: {problem}", redact::url(text)))
+            Fault::new(format!("--target {}: {problem}", redact::server(text)))
                 .hint("a storm is for a server of yours on this machine: http://localhost:8080/path")
         };
         let with_scheme = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };

@@ -14,6 +14,7 @@ mod http;
 mod pages;
 mod report;
 mod run;
+mod secrets;
 mod shared;
 mod simulate;
 mod simulate_hostile;

@@ -1,0 +1,104 @@
+//! Whatever somebody writes in whichever wrong place: no message, for people or machines, has the password of it.
+
+use crate::binary::Folder;
+
+const SECRET: &str = "hunter2";
+
+/// Where a password may stand, and how it may be written there.
+fn values() -> Vec<String> {
+    let places = [
+        "http://ann:PW@127.0.0.1:1/",
+        "postgres://ann:PW@127.0.0.1:1/db",
+        "redis://:PW@127.0.0.1:1",
+        "postgres://ann:PW",
+        "ann:PW@127.0.0.1:1",
+        "host=127.0.0.1 port=1 password=PW",
+        "host=127.0.0.1 port=1 password='PW'",
+        "Server=h;Pwd={PW};x=1",
+        "{\"password\":\"PW\"}",
+        "Authorization: Bearer PW",
+        "PGPASSWORD=PW psql",
+    ];
+    let ways =
+        ["PW", "\"PW\"", "`PW`", "a PW", "\tPW", "a\\PW", "12/PW", "x''PW", "x\\'PW", "x}}PW", "PW@x", "PW%2540"];
+    let with = |place: &str| ways.map(|way| place.replace("PW", way).replace("PW", SECRET));
+    // Without an `@` there is nothing in this one but a host, a port and a path.
+    let is_url = |value: &String| value.contains(":12/") && !value.contains('@');
+    places.iter().flat_map(|place| with(place)).filter(|value| !is_url(value)).collect()
+}
+
+/// Commands that take a value for something else, in whose place it stands: each has a third of them.
+fn tells(commands: &[&[&str]], has_events: bool) {
+    let (folder, values) = (Folder::new(), values());
+    for (nth, command) in commands.iter().enumerate() {
+        for (turn, value) in values.iter().skip(nth % 3).step_by(3).enumerate() {
+            let words: Vec<String> = command.iter().map(|word| word.replace("VALUE", value)).collect();
+            let mut args: Vec<&str> = words.iter().map(String::as_str).collect();
+            let end = args.iter().position(|word| *word == "--").unwrap_or(args.len());
+            args.splice(end..end, Some("--json").filter(|_| has_events && turn % 2 == 0));
+            let outcome = folder.relent(&args);
+            let told = [&outcome.stdout, &outcome.stderr].iter().any(|text| text.contains(SECRET));
+            assert!(!told, "{args:?}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn run_tells_no_password() {
+    tells(
+        &[
+            &["run", "-v", "--max-attempts", "1", "--", "VALUE"],
+            &["run", "--policy", "VALUE", "--", "true"],
+            &["run", "--base", "VALUE", "--", "true"],
+            &["run", "--compat", "VALUE", "--", "true"],
+            &["run", "--report", "no/VALUE", "--", "true"],
+            &["run", "--retry-on-exit", "VALUE", "--", "true"],
+            &["run", "-v", "--lease", "VALUE", "--store", "sqlite:s.db", "--", "true"],
+        ],
+        true,
+    );
+}
+
+#[test]
+fn http_tells_no_password() {
+    let once = ["--max-attempts=1", "--timeout=2s"];
+    tells(
+        &[
+            &["http", once[0], once[1], "-d", "@VALUE", "http://127.0.0.1:1"],
+            &["http", once[0], once[1], "-o", "no/VALUE", "http://127.0.0.1:1"],
+            &["http", once[0], once[1], "-E", "VALUE", "https://127.0.0.1:1"],
+            &["http", once[0], once[1], "-x", "VALUE", "http://127.0.0.1:1"],
+            &["http", once[0], once[1], "--resolve", "VALUE", "http://127.0.0.1:1"],
+            &["http", once[0], once[1], "-F", "VALUE", "http://127.0.0.1:1"],
+            &["http", once[0], once[1], "http://127.0.0.1:1", "VALUE"],
+            &["http", once[0], once[1], "-X", "VALUE", "http://127.0.0.1:1"],
+        ],
+        true,
+    );
+}
+
+#[test]
+fn connect_and_stores_tell_no_password() {
+    tells(
+        &[
+            &["connect", "--max-attempts", "1", "--timeout", "300ms", "VALUE"],
+            &["store", "check", "--timeout", "100ms", "--store", "VALUE"],
+            &["upstream", "open", "VALUE", "--store", "sqlite:no/s.db"],
+            &["upstream", "--policy", "VALUE"],
+        ],
+        true,
+    );
+}
+
+#[test]
+fn explain_and_simulations_tell_no_password() {
+    let commands: [&[&str]; 6] = [
+        &["explain", "--systemd", "VALUE"],
+        &["explain", "--compare", "VALUE"],
+        &["explain", "--policy", "VALUE"],
+        &["explain", "--budget", "VALUE"],
+        &["simulate", "VALUE"],
+        &["simulate", "herd", "--clients", "VALUE"],
+    ];
+    tells(&commands, false);
+}
