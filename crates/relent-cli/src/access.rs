@@ -1,12 +1,70 @@
 //! Who else may do what a file's group may: with an access list (a POSIX ACL), anybody in it; without one, whoever is in the group.
 
-use nix::unistd::{getegid, geteuid};
-use std::{fs::File, path::Path};
+use nix::unistd::{Gid, Group, User, getegid, geteuid};
+use std::{
+    fs::{self, File, Metadata},
+    os::unix::fs::MetadataExt,
+    path::Path,
+    sync::OnceLock,
+};
 
-/// Whether a group is the user's alone: it has the user's number, as many systems make one for each, root's included. One that all
-/// users have in common is theirs as well.
+/// Whether a file is the caller's.
+pub(crate) fn is_own(owner: u32) -> bool {
+    owner == geteuid().as_raw() && is_known(owner)
+}
+
+/// Whether two things have one owner.
+pub(crate) fn is_same(owner: u32, other: u32) -> bool {
+    owner == other && is_known(owner)
+}
+
+/// Whether a number is that of one user. In a namespace of users all that it does not know have the same.
+pub(crate) fn is_known(owner: u32) -> bool {
+    static UNKNOWN: OnceLock<Option<u32>> = OnceLock::new();
+    *UNKNOWN.get_or_init(|| {
+        let all = fs::read_to_string("/proc/sys/kernel/overflowuid").ok()?.trim().parse().ok()?;
+        (!maps(&fs::read_to_string("/proc/self/uid_map").ok()?, all)).then_some(all)
+    }) != Some(owner)
+}
+
+/// Whether a namespace has a user of this number.
+fn maps(map: &str, user: u32) -> bool {
+    map.lines().any(|line| {
+        let mut numbers = line.split_whitespace().map(str::parse::<u32>);
+        let (Some(Ok(first)), Some(Ok(_)), Some(Ok(count))) = (numbers.next(), numbers.next(), numbers.next()) else {
+            return false;
+        };
+        user >= first && user - first < count
+    })
+}
+
+/// Whether a group is the user's alone: it has the user's number, as many systems make one for each, root's included, and nobody else
+/// is in it. One that all users have in common is theirs as well.
 pub(crate) fn is_own_group(group: u32) -> bool {
-    group == getegid().as_raw() && group == geteuid().as_raw()
+    group == getegid().as_raw() && group == geteuid().as_raw() && !has_others(group)
+}
+
+/// Whether anybody else is in a group, as far as the system lists its members and users.
+fn has_others(group: u32) -> bool {
+    let own = User::from_uid(geteuid()).ok().flatten().map(|user| user.name);
+    let listed = Group::from_gid(Gid::from_raw(group)).ok().flatten();
+    let is_listed = listed.is_some_and(|group| group.mem.iter().any(|name| Some(name) != own.as_ref()));
+    is_listed || fs::read_to_string("/etc/passwd").is_ok_and(|users| belong(&users, group, geteuid().as_raw()))
+}
+
+/// Whether a user with another number belongs to a group from the beginning.
+fn belong(users: &str, group: u32, own: u32) -> bool {
+    users.lines().any(|user| {
+        let mut numbers = user.split(':').skip(2).map(str::parse::<u32>);
+        let (user, first) = (numbers.next(), numbers.next());
+        first == Some(Ok(group)) && user != Some(Ok(own))
+    })
+}
+
+/// Whether a folder is one like `/tmp`: others may make something in it, and nobody moves what is not theirs.
+pub(crate) fn is_shared(folder: &Metadata, path: &Path) -> bool {
+    let by_a_group = || folder.mode() & 0o020 != 0 && (!is_own_group(folder.gid()) || path_has_list(path));
+    folder.mode() & 0o1000 != 0 && (folder.mode() & 0o002 != 0 || by_a_group())
 }
 
 /// Whether a file has one.
@@ -42,22 +100,40 @@ pub(crate) fn path_has_list(_path: &Path) -> bool {
     false
 }
 
+/// Gives a file or folder a list by which user 65534 may do so much at most.
+#[cfg(all(test, target_os = "linux"))]
+pub(crate) fn give_list(path: &Path, rights: u16) -> rustix::io::Result<()> {
+    // Version 2: the owner, that user, the group, the most for both, others.
+    let entries = [(1, 7, u32::MAX), (2, rights, 65_534), (4, 4, u32::MAX), (16, rights, u32::MAX), (32, 4, u32::MAX)];
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (tag, rights, who) in entries {
+        list.extend(u16::to_le_bytes(tag).into_iter().chain(u16::to_le_bytes(rights)).chain(who.to_le_bytes()));
+    }
+    rustix::fs::setxattr(path, NAME, &list, rustix::fs::XattrFlags::empty())
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use rustix::fs::{XattrFlags, setxattr};
+
+    #[test]
+    fn who_belongs_to_a_group_from_the_beginning_is_in_it() {
+        let users = "root:x:0:0:root:/root:/bin/sh\nsync:x:5:0:sync:/sbin:/bin/sync\nann:x:7:7::/:/bin/sh\nbroken\n";
+        assert!(belong(users, 0, 0) && !belong(users, 7, 7) && belong(users, 7, 8) && !belong(users, 9, 9));
+    }
+
+    #[test]
+    fn whom_a_namespace_does_not_know_is_nobody_there() {
+        assert!(maps("         0          0 4294967295\n", 65_534));
+        assert!(!maps("", 65_534) && !maps("0 1000 1\n", 65_534) && !maps("0 100000 65534\n", 65_534));
+        assert!(maps("0 1000 1\n1 100000 65536\n", 65_534) && maps("0 1000 1\n", 0) && !maps("x\n", 0));
+    }
 
     #[test]
     fn a_list_is_seen() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(!has_list(file.as_file()) && !path_has_list(file.path()));
-        // Version 2: the owner, user 65534, the group, the most for both, others.
-        let entries = [(1, 6, u32::MAX), (2, 6, 65_534), (4, 4, u32::MAX), (16, 6, u32::MAX), (32, 4, u32::MAX)];
-        let mut list = 2_u32.to_le_bytes().to_vec();
-        for (tag, rights, who) in entries {
-            list.extend(u16::to_le_bytes(tag).into_iter().chain(u16::to_le_bytes(rights)).chain(who.to_le_bytes()));
-        }
-        if let Err(error) = setxattr(file.path(), NAME, &list, XattrFlags::empty()) {
+        if let Err(error) = give_list(file.path(), 6) {
             eprintln!("SKIPPED a_list_is_seen: the temporary folder takes none: {error}");
             return;
         }

@@ -50,7 +50,11 @@ use std::{ffi::OsString, process::ExitCode};
 
 /// Runs the command line `args`, the program's name first, and says what to exit with.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let args: Vec<OsString> = args.into_iter().collect();
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    // Whatever whoever started it has called it: a help begins with that.
+    if let Some(name) = args.first_mut() {
+        *name = "relent".into();
+    }
     ignored::hear_all();
     // `run` sees to it itself.
     if args.get(1).is_none_or(|word| word != "run") && !ignored::Ignored::now().has(Signal::SIGXFSZ) {

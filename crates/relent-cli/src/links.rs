@@ -5,7 +5,7 @@
 //! but that is a setting, and in some containers it is off. So what is written to is found here, and opened without
 //! following anything more.
 
-use nix::unistd::geteuid;
+use crate::access;
 use std::{
     collections::VecDeque,
     env,
@@ -109,17 +109,17 @@ fn way_here(here: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static str>) ->
 pub(crate) fn to_write(path: &Path) -> io::Result<Option<PathBuf>> {
     walk(path, &|step| {
         let owner = step.data.uid();
-        let is_shared = step.folder.mode() & 0o1002 == 0o1002;
-        let is_theirs = is_shared && owner != geteuid().as_raw() && owner != step.folder.uid();
+        let is_shared = access::is_shared(step.folder, step.path.parent().unwrap_or(step.path));
+        let is_theirs = is_shared && !access::is_own(owner) && !access::is_same(owner, step.folder.uid());
         match is_theirs {
             true if step.data.is_symlink() => {
-                Some("the link belongs to somebody else, in a folder that everybody may write to")
+                Some("the link belongs to somebody else, in a folder that others may write to")
             }
             true if step.is_last && !step.data.is_dir() => {
-                Some("it belongs to somebody else, in a folder that everybody may write to")
+                Some("it belongs to somebody else, in a folder that others may write to")
             }
             // What stands in it is theirs, links included.
-            true if owner != 0 => Some("the folder belongs to somebody else, in a folder that everybody may write to"),
+            true if owner != 0 => Some("the folder belongs to somebody else, in a folder that others may write to"),
             _ => None,
         }
     })

@@ -16,7 +16,7 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 use relent::{
-    Policy,
+    Curve, Policy,
     config::{BadSetting, CurveName, Draft},
     duration::Human,
 };
@@ -236,13 +236,24 @@ impl PolicyArgs {
         Ok(policy)
     }
 
-    /// A file alone cannot make this command hammer somebody for ever.
+    /// A file alone cannot make this command hammer somebody for ever, and one that was only found not even for a moment.
     fn check_storm(&self, policy: &Policy) -> Result<(), Fault> {
         let asked = [&self.max_attempts, &self.max_elapsed, &self.timeout].iter().any(|flag| flag.is_some());
-        let Some(origin) = self.origin().filter(|_| !asked && is_storm(policy)) else { return Ok(()) };
-        let origin = crate::escape::escape(&origin).into_owned();
-        Err(Fault::new(format!("{origin} asks for attempts without end or delay"))
-            .hint("--max-attempts N or unlimited beside it says that it is meant"))
+        if let Some(origin) = self.origin().filter(|_| !asked && is_storm(policy)) {
+            let origin = crate::escape::escape(&origin).into_owned();
+            return Err(Fault::new(format!("{origin} asks for attempts without end or delay"))
+                .hint("--max-attempts N or unlimited beside it says that it is meant"));
+        }
+        let file = self.read_file()?;
+        let is_asked_for = self.max_attempts.is_some() || file.origin.is_none() || !file.is_unasked(None);
+        if is_asked_for || !is_flood(policy) {
+            return Ok(());
+        }
+        let shown = crate::escape::escape(file.shown.as_deref().unwrap_or_default()).into_owned();
+        Err(Fault::new(format!(
+            "{shown}, found in this folder, asks for more than {AT_A_TIME} retries within a second"
+        ))
+        .hint(format!("--policy {shown} says that it is meant, and so does --max-attempts N")))
     }
 
     /// The seed of the jitter: the given one, or one that no other run has.
@@ -350,5 +361,24 @@ fn is_storm(policy: &Policy) -> bool {
     let settings = policy.settings();
     let ends = settings.max_elapsed.into_iter().chain(settings.timeout).any(|end| end <= LONG);
     let is_endless = settings.max_attempts.is_none_or(|most| most > MANY) && !ends;
-    is_endless && policy.schedule().nth(20).is_some_and(|row| row.delay.max < AT_ONCE)
+    let later = match settings.curve {
+        Curve::List { delays, .. } => delays.len().max(20),
+        _ => 20,
+    };
+    is_endless && policy.schedule().nth(later).is_some_and(|row| row.delay.max < AT_ONCE)
+}
+
+/// How many retries a file that was only found may ask for within a second.
+const AT_A_TIME: usize = 20;
+
+/// Whether the policy makes more retries than that within a second, on average. But for lists, delays only grow.
+fn is_flood(policy: &Policy) -> bool {
+    const SECOND: Duration = Duration::from_secs(1);
+    let most = match policy.settings().curve {
+        Curve::List { delays, .. } => delays.len(),
+        _ => 0,
+    };
+    let delays: Vec<Duration> = policy.schedule().take(most + AT_A_TIME + 1).map(|row| row.delay.mean).collect();
+    let sum = |some: &[Duration]| some.iter().fold(Duration::ZERO, |sum, one| sum.saturating_add(*one));
+    delays.windows(AT_A_TIME + 1).any(|some| sum(some) < SECOND)
 }

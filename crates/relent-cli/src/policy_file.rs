@@ -11,7 +11,6 @@ use crate::{
     regular,
     talk::{Fault, plain},
 };
-use nix::unistd::geteuid;
 use relent::config::{BadSetting, Config, Draft};
 use std::{
     env,
@@ -228,7 +227,7 @@ fn believable(path: &Path) -> Result<Option<File>, String> {
 
 /// Ours or root's, who could change our files anyway.
 fn is_ours(data: &Metadata) -> bool {
-    data.uid() == 0 || data.uid() == geteuid().as_raw()
+    data.uid() == 0 || access::is_own(data.uid())
 }
 
 fn text_of(from: impl Read) -> Result<String, String> {

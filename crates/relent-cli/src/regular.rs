@@ -1,11 +1,11 @@
 //! Opening files that somebody named, or that happen to be there: never waiting for the other end of a named pipe, never
 //! taking a terminal or a device for a file.
 
-use crate::{links, size::Size};
+use crate::{access, links, size::Size};
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
     poll::{PollFd, PollFlags, PollTimeout, poll},
-    unistd::{getegid, geteuid},
+    unistd::getegid,
 };
 use relent::duration::Human;
 use std::{
@@ -145,7 +145,7 @@ pub fn write_private(path: &Path, or: Or) -> io::Result<File> {
     let file = check(to_write(path, OpenOptions::new().mode(0o600))?, or)?;
     let data = file.metadata()?;
     if data.is_file() {
-        if data.uid() != geteuid().as_raw() {
+        if !access::is_own(data.uid()) {
             return Err(io::Error::other("it belongs to somebody else"));
         }
         file.set_len(0)?;
@@ -199,8 +199,8 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// done, if it would be another file to somebody: with another name, an access list, or in a folder that takes no new one.
 fn beside(path: &Path, old: &Metadata, bytes: &[u8]) -> io::Result<bool> {
     let Some(real) = links::to_write(path)? else { return Ok(false) };
-    let is_ours = old.uid() == geteuid().as_raw() && old.gid() == getegid().as_raw() && old.nlink() == 1;
-    if !is_ours || old.len() == 0 || crate::access::path_has_list(&real) {
+    let is_ours = access::is_own(old.uid()) && old.gid() == getegid().as_raw() && old.nlink() == 1;
+    if !is_ours || old.len() == 0 || access::path_has_list(&real) {
         return Ok(false);
     }
     let folder = real.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
@@ -223,10 +223,10 @@ fn to_write(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let data = file.metadata()?;
     still_there(&real, &data)?;
     let folder = real.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    let is_shared = folder.metadata()?.mode() & 0o1002 == 0o1002;
+    let is_shared = access::is_shared(&folder.metadata()?, folder);
     // Where links are not protected, anybody may have given a file of ours this name.
     if data.is_file() && data.nlink() > 1 && is_shared {
-        return Err(io::Error::other("it has another name elsewhere, in a folder that everybody may write to"));
+        return Err(io::Error::other("it has another name elsewhere, in a folder that others may write to"));
     }
     Ok(file)
 }

@@ -62,6 +62,11 @@ impl Described {
         let (name, origin, store) = ("upstream".to_owned(), None, None);
         Described { name, draft, flags: draft, origin, store, no_store: None, no_hedge: None }
     }
+
+    /// What of the file is left out, for people.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = &str> {
+        self.no_store.as_deref().into_iter().chain(self.no_hedge.as_deref())
+    }
 }
 
 impl UpstreamArgs {

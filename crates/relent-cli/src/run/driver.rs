@@ -221,6 +221,7 @@ impl Driver<'_> {
     }
 
     fn attempt(&mut self, call: &Call<&Policy>, history: &History) -> Result<Ended, Fault> {
+        self.verdicts.renew();
         let limit = call.attempt_limit(self.now());
         let say = |text: &str| self.narrator.remark(text);
         let plan = Plan {

@@ -112,6 +112,7 @@ impl<'a> Running<'a> {
             }
             signal if !is_ending(signal) => self.heard(self.group.pass_on(signal)),
             _ if self.interrupted.is_some() => {
+                self.kill = Some(Instant::now());
                 let killed = self.group.hurry();
                 self.heard(killed)
             }
@@ -163,7 +164,8 @@ impl<'a> Running<'a> {
             self.group.tell_orphans(self.ways.first);
         }
         if self.kill.is_some_and(|at| at <= now) {
-            self.kill = None;
+            // Again and again until it is over: who dies slowly leaves orphans only then, and a tracer keeps it from being waited for.
+            self.kill = now.checked_add(LOOK);
             let killed = self.group.kill();
             self.heard(killed)?;
         }

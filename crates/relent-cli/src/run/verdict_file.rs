@@ -55,6 +55,16 @@ impl VerdictFile {
         }
     }
 
+    /// Sees to it that it is there for the next attempt: not every cleaner of temporary folders asks what is in use, and a run may
+    /// take weeks. Where no other can be made, this one stays as it is.
+    pub(super) fn renew(&mut self) {
+        if !self.is_there()
+            && let Ok(another) = VerdictFile::create()
+        {
+            *self = another;
+        }
+    }
+
     /// Where it is; nowhere if somebody has put another folder in the place of ours, or ours was removed.
     pub(super) fn path(&self) -> Option<&Path> {
         self.is_there().then_some(&self.path)
@@ -151,6 +161,28 @@ mod tests {
         assert!(flock(&folder, FlockOperation::NonBlockingLockExclusive).is_err());
         drop(file);
         assert!(flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok());
+    }
+
+    /// A cleaner that asks for nothing but the age, or somebody who moves folders about.
+    #[test]
+    fn what_was_taken_away_is_made_anew_for_the_next_attempt() {
+        let mut file = VerdictFile::create().unwrap();
+        let first = file.path().unwrap().to_owned();
+        file.renew();
+        assert_eq!(file.path(), Some(&*first), "what is there stays");
+        fs::remove_dir_all(first.parent().unwrap()).unwrap();
+        assert_eq!(file.path(), None);
+        file.renew();
+        let second = file.path().unwrap().to_owned();
+        fs::write(&second, "permanent").unwrap();
+        assert_eq!(file.take(1), Some(Ok(Verdict::Permanent)));
+        // One that is not ours has taken the name: it stays as it is.
+        fs::create_dir(first.parent().unwrap()).unwrap();
+        fs::write(&first, "kept").unwrap();
+        drop(file);
+        assert!(!second.parent().unwrap().exists());
+        assert_eq!(fs::read_to_string(&first).unwrap(), "kept");
+        fs::remove_dir_all(first.parent().unwrap()).unwrap();
     }
 
     /// In a temporary folder without the sticky bit.

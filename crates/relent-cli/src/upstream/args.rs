@@ -1,6 +1,9 @@
 //! The flags of `relent upstream`.
 
-use crate::{policy_args::duration, store::args::StoreArgs};
+use crate::{
+    policy_args::duration,
+    store::{args::StoreArgs, place},
+};
 use relent::config::BadSetting;
 use relent_store::Key;
 use std::time::Duration;
@@ -67,6 +70,17 @@ pub(super) struct Hand {
 
     #[command(flatten)]
     pub(super) to: StoreArgs,
+}
+
+impl Hand {
+    /// The flag by which another command finds the same store, if one was given.
+    pub(super) fn where_to(&self) -> String {
+        match (&self.to.store, &self.policy) {
+            (Some(url), _) => format!(" --store {}", place::shown(url)),
+            (None, Some(file)) => format!(" --policy {file}"),
+            (None, None) => String::new(),
+        }
+    }
 }
 
 fn name(text: &str) -> Result<Key, BadSetting> {

@@ -59,7 +59,10 @@ fn hold(hand: &Hand, held: Option<Held>) -> Result<ExitCode, Fault> {
                 .finish()
         }
         false => {
-            let until = if held.is_some() { format!(", until relent upstream release {name}") } else { String::new() };
+            let until = match held {
+                Some(_) => format!(", until relent upstream release {name}{}", hand.where_to()),
+                None => String::new(),
+            };
             escape(&redact::text(&format!("{name} {what}{until} (in {})", place::shown(&url)))).into_owned()
         }
     };

@@ -82,6 +82,16 @@ fn without_a_subcommand_the_help_is_shown_and_nothing_is_done() {
     assert_eq!(stderr, relent(&["--help"]).stdout);
 }
 
+/// Anybody may have made a link, or called `execve`.
+#[test]
+fn a_help_begins_with_the_name_that_relent_has() {
+    use std::os::unix::process::CommandExt;
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_relent"));
+    let output = command.arg0("x\x1b[2J\nerror: forged").arg("--help").output().expect("it is built");
+    let help = String::from_utf8(output.stdout).expect("relent writes UTF-8");
+    assert!(help.contains("Usage: relent <COMMAND>") && !help.contains('\x1b'), "{help:?}");
+}
+
 #[test]
 fn version() {
     let version = format!("relent {}\n", env!("CARGO_PKG_VERSION"));

@@ -121,8 +121,12 @@ fn a_breaker_is_held_by_hand_for_all() {
     };
     assert_eq!(
         said(&["open", "bank"]),
-        "bank is held open: no attempt is let through, until relent upstream release bank (in sqlite:state.db)\n"
+        "bank is held open: no attempt is let through, until relent upstream release bank --policy relent.toml \
+         (in sqlite:state.db)\n"
     );
+    let in_a_store = folder.relent(&["upstream", "close", "bank", "--store", "sqlite:state.db"]).stdout;
+    assert!(in_a_store.contains(", until relent upstream release bank --store sqlite:state.db (in"), "{in_a_store}");
+    said(&["open", "bank"]);
     let mistyped = folder.relent(&["upstream", "open", "bnak", "--policy", "relent.toml"]);
     assert_eq!(mistyped.code, Some(125), "{mistyped:?}");
     assert!(mistyped.stderr.starts_with("error: relent.toml has no [upstream.bnak] with a store\n"), "{mistyped:?}");

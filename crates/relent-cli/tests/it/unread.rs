@@ -4,7 +4,8 @@ use crate::binary::Folder;
 use std::{
     io::{PipeReader, Read, pipe},
     net::TcpListener,
-    process::{Child, ExitStatus, Stdio},
+    os::fd::OwnedFd,
+    process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -121,6 +122,60 @@ fn a_terminal_that_nobody_reads_holds_nobody_up() {
     }
 }
 
+/// As somebody who has a terminal that he may not open: `su`, `sudo -u`.
+fn of_another(args: &[&str]) -> Command {
+    assert!(nix::unistd::geteuid().is_root(), "only root can be another user, too: cargo xtask test --without root");
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", env!("CARGO_BIN_EXE_relent")]).args(args);
+    command.current_dir("/").env_remove("TMPDIR").stdin(Stdio::null());
+    command
+}
+
+/// Nobody says how much room there is in it.
+#[test]
+fn a_terminal_of_another_user_holds_nobody_up_and_gets_everything() {
+    let piped = ["run", "-q", "--timeout", "1500ms", "--grace", "200ms", "--stream", "--until-output", "never", "--"];
+    for script in ["yes | head -c 1000000; sleep 101", "yes '' | head -c 1000000; sleep 101"] {
+        for is_out in [true, false] {
+            let terminal = nix::pty::openpty(None, None).unwrap();
+            let redirected = if is_out { script.to_owned() } else { format!("{{ {script}; }} >&2") };
+            let mut command = of_another(&[&piped[..], &["sh", "-c", &redirected]].concat());
+            match is_out {
+                true => command.stdout(terminal.slave).stderr(Stdio::null()),
+                false => command.stderr(terminal.slave).stdout(Stdio::null()),
+            };
+            let mut child = command.spawn().expect("it is built");
+            drop(command);
+            assert_eq!(end(&mut child, &redirected).code(), Some(124), "{redirected}");
+            drop(terminal.master);
+        }
+    }
+    for (script, whole) in
+        [("yes | head -c 40000", b"y\r\n".repeat(20_000)), ("yes '' | head -c 20000", b"\r\n".repeat(20_000))]
+    {
+        let terminal = nix::pty::openpty(None, None).unwrap();
+        let mut command =
+            of_another(&["run", "-q", "--stream", "--retry-on-output", "never", "--", "sh", "-c", script]);
+        let mut child = command.stdout(terminal.slave).stderr(Stdio::null()).spawn().expect("it is built");
+        drop(command);
+        let all = all_of(terminal.master, 300);
+        assert_eq!(end(&mut child, script).code(), Some(0), "{script}");
+        assert!(all == whole, "{script}: {} bytes", all.len());
+    }
+}
+
+/// All that is shown on a terminal, looked at so much at a time.
+fn all_of(master: OwnedFd, size: usize) -> Vec<u8> {
+    let (mut all, mut piece) = (Vec::new(), vec![0; size]);
+    let mut master = std::fs::File::from(master);
+    // When nobody has the other end any more, reading is an error.
+    while let Ok(count @ 1..) = master.read(&mut piece) {
+        all.extend_from_slice(&piece[..count]);
+        thread::sleep(Duration::from_millis(1));
+    }
+    all
+}
+
 /// Who looks at a terminal late sees all of it.
 #[test]
 fn a_terminal_that_is_slow_gets_everything() {
@@ -131,13 +186,7 @@ fn a_terminal_that_is_slow_gets_everything() {
     command.stdin(Stdio::null()).stdout(terminal.slave).stderr(Stdio::null());
     let mut child = command.spawn().expect("it is built");
     drop(command);
-    let (mut all, mut piece) = (Vec::new(), vec![0; 3_000]);
-    let mut master = std::fs::File::from(terminal.master);
-    // When nobody has the other end any more, reading is an error.
-    while let Ok(count @ 1..) = master.read(&mut piece) {
-        all.extend_from_slice(&piece[..count]);
-        thread::sleep(Duration::from_millis(1));
-    }
+    let all = all_of(terminal.master, 3_000);
     end(&mut child, "what is looked at");
     assert!(all == b"y\r\n".repeat(100_000), "{} bytes", all.len());
 }
@@ -150,7 +199,7 @@ fn a_socket_that_nobody_reads_holds_nobody_up() {
     let args =
         ["run", "--timeout", "1500ms", "--base", "1us", "--cap", "2us", "--max-attempts", "9999999", "--", "false"];
     let mut command = folder.command(&args);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(std::os::fd::OwnedFd::from(full));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(OwnedFd::from(full));
     let mut child = command.spawn().expect("it is built");
     assert_eq!(end(&mut child, "run").code(), Some(124));
 }

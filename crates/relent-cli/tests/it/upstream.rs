@@ -96,6 +96,21 @@ fn the_numbers_of_other_systems() {
     assert!(told(&["--breaker", "gobreaker"]).contains("trips after 6 failures in a row"));
 }
 
+/// What a file that was only found has said, and will not be done.
+#[test]
+fn explain_says_what_of_a_file_is_left_out() {
+    let file = "[policy]\nupstream = 'bank'\n[upstream.bank]\nstore = 'sqlite:s.db'\nhedge = { after = '1us' }\n";
+    let folder = Folder::new().file("relent.toml", file);
+    let uses = "of upstream \"bank\" in relent.toml is left out: --upstream bank or --policy relent.toml uses it\n";
+    let said = format!("note: the store {uses}note: the hedge, which asks for many attempts at once, {uses}");
+    let outcome = folder.relent(&["explain", "--no-plot"]);
+    assert_eq!((outcome.stderr.as_str(), outcome.code), (said.as_str(), Some(0)), "{outcome:?}");
+    assert!(!outcome.stdout.contains("hedge"), "{outcome:?}");
+    for args in [&["explain", "-q"][..], &["explain", "--policy", "relent.toml"], &["explain", "--upstream", "bank"]] {
+        assert_eq!(folder.relent(args).stderr, "", "{args:?}");
+    }
+}
+
 #[test]
 fn combinations_that_hurt_are_warned_of() {
     let told = |args: &[&str]| relent(&[&["explain", "--no-plot"], args].concat()).stdout.replace('\n', " ");

@@ -130,7 +130,7 @@ impl Config {
         let DeValue::Table(table) = value.get_ref() else { return Err((value.span(), no_table("upstream"))) };
         for (name, value) in table {
             let DeValue::Table(keys) = value.get_ref() else {
-                let problem = format!("{} stands outside of an upstream", name.get_ref());
+                let problem = format!("{:?} stands outside of an upstream", name.get_ref());
                 return Err((name.span(), BadSetting::new(problem, "[upstream.NAME] begins one")));
             };
             self.upstreams.insert(plain(name), upstream::read(keys)?);

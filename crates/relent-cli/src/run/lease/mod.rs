@@ -5,6 +5,7 @@
 //! store is opened, unless a lease is asked for.
 
 mod args;
+mod duty;
 mod keeper;
 mod search;
 mod times;
@@ -346,7 +347,7 @@ impl Asking<'_> {
         let name = self.name;
         let text = format!("waiting for lease {name}, which {by} holds ({:.0} left unless renewed)", Human(left));
         self.narrator.lease("waiting", &text, &|event| {
-            event.text("lease", &shown(name)).text("by", by).number("left_ms", millis(left));
+            event.text("lease", &shown(name)).text("by", &redact::text(by)).number("left_ms", millis(left));
         });
     }
 
@@ -359,7 +360,7 @@ impl Asking<'_> {
         let who = if by.is_empty() { "somebody else" } else { by };
         let text = format!("{what}: {who} holds lease {name} ({:.0} left unless renewed)", Human(left));
         self.narrator.lease(outcome.name(), &text, &|event| {
-            event.text("lease", &shown(name)).text("by", by).number("left_ms", millis(left));
+            event.text("lease", &shown(name)).text("by", &redact::text(by)).number("left_ms", millis(left));
         });
         outcome
     }

@@ -6,7 +6,7 @@
 use nix::{
     errno::Errno,
     sys::signal::{Signal, kill},
-    unistd::{Pid, geteuid, getpgid},
+    unistd::{Pid, geteuid, getpgid, getsid},
 };
 use std::{
     collections::HashSet,
@@ -161,14 +161,20 @@ fn run<I: Iterator<Item = Pid>>(shared: &Shared, candidates: impl Fn() -> I, is_
     }
 }
 
-/// All processes, our user's first: those of others are there to be looked at last.
+/// All processes, those of our session first, since a command of ours may have changed its user, then our user's: those of others
+/// are there to be looked at last.
 fn candidates() -> impl Iterator<Item = Pid> {
-    let own = geteuid().as_raw();
+    let (own, session) = (geteuid().as_raw(), getsid(None).ok());
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let owner = |pid: i32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|data| data.uid() == own);
-    let (ours, others): (Vec<i32>, Vec<i32>) = pids.partition(|pid| owner(*pid));
-    ours.into_iter().chain(others).map(Pid::from_raw)
+    let nearness = |pid: Pid| match session.is_some() && getsid(Some(pid)).ok() == session {
+        true => 0,
+        false if fs::metadata(format!("/proc/{pid}")).is_ok_and(|data| data.uid() == own) => 1,
+        false => 2,
+    };
+    let mut all: Vec<Pid> = pids.map(Pid::from_raw).collect();
+    all.sort_by_cached_key(|pid| nearness(*pid));
+    all.into_iter()
 }
 
 /// Whether a process has this mark in its environment, as far as the system shows it.
@@ -225,6 +231,44 @@ mod tests {
         assert_eq!((seen, sent, is_left), (Sight::There, Sight::There, true));
         assert!(!status.success());
         assert_eq!(search.look(LONG), Sight::Nowhere);
+    }
+
+    /// As a command does that `su` or `setpriv` has begun.
+    #[test]
+    fn who_has_changed_the_user_is_looked_at_before_strangers() {
+        let begin = |program: &str, args: &[&str]| Command::new(program).args(args).spawn();
+        let changed = ["--reuid=65534", "--regid=65534", "--clear-groups", "sleep", "60"];
+        let (changed, elsewhere) = (begin("setpriv", &changed), begin("setsid", &["sleep", "60"]));
+        let is_theirs = |child: &Child| {
+            let owner = || fs::metadata(format!("/proc/{}", child.id())).map_or(0, |data| data.uid());
+            (0..500).any(|_| {
+                owner() == 65_534 || {
+                    thread::sleep(Duration::from_millis(2));
+                    false
+                }
+            })
+        };
+        let (Ok(mut changed), Ok(mut elsewhere)) = (changed, elsewhere) else {
+            eprintln!(
+                "SKIPPED who_has_changed_the_user_is_looked_at_before_strangers: there is no setpriv, or no setsid"
+            );
+            return;
+        };
+        let is_root = geteuid().is_root() && is_theirs(&changed);
+        while getsid(Some(pid(&elsewhere))).ok() == getsid(None).ok() {
+            thread::sleep(Duration::from_millis(2));
+        }
+        let order: Vec<Pid> = candidates().collect();
+        let place = |child: &Child| order.iter().position(|one| *one == pid(child));
+        let (first, later) = (place(&changed), place(&elsewhere));
+        for child in [&mut changed, &mut elsewhere] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        match is_root {
+            true => assert!(first.is_some() && first < later, "{first:?} {later:?}"),
+            false => eprintln!("SKIPPED who_has_changed_the_user_is_looked_at_before_strangers: it takes root"),
+        }
     }
 
     /// A search each of whose rounds, once asked for, finds what a test gives it, and ends when that does.

@@ -250,12 +250,14 @@ fn a_report_in_a_folder_of_another_user_has_a_hint() {
 fn a_policy_file_that_another_user_may_write_to_is_ignored() {
     let place = shared();
     let file = place.0.path().join("relent.toml");
-    for (group, is_used) in [("100", false), (NOBODY, true)] {
+    // A user whom nobody else shares a group with, as nobody may do.
+    const ALONE: &str = "54321";
+    for (group, is_used) in [("100", false), (ALONE, true)] {
         fs::write(&file, "[policy]\nmax_attempts = 1\n").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o664)).unwrap();
-        Command::new("chown").arg(format!("{NOBODY}:{group}")).arg(&file).status().unwrap();
+        Command::new("chown").arg(format!("{ALONE}:{group}")).arg(&file).status().unwrap();
         let mut command = Command::new("setpriv");
-        command.args(["--reuid", NOBODY, "--regid", group, "--clear-groups", "./relent", "run", "--", "true"]);
+        command.args(["--reuid", ALONE, "--regid", group, "--clear-groups", "./relent", "run", "--", "true"]);
         command.current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp")).env("HOME", "/nonexistent");
         let output = command.stdin(Stdio::null()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
@@ -306,30 +308,40 @@ fn nothing_is_written_through_a_link_of_another_user() {
     Command::new("mkfifo").args(["-m", "666"]).arg(&pipe).status().unwrap();
     Command::new("chown").arg(NOBODY).arg(&pipe).status().unwrap();
     let _reader = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
-    for args in [
-        &["run", "--report", "report", "--", "true"][..],
-        &["run", "--report", "folder/new", "--", "true"],
-        &["explain", "--svg", "pipe"],
-        &["simulate", "herd", "--clients", "10", "--svg", "folder/a/b"],
-        &["http", "-o", "folder/new", "http://[::1]:1/"],
-        &["http", "-C", "-", "-o", "folder/new", "http://[::1]:1/"],
-        &["http", "-o", "pipe", "http://[::1]:1/"],
-        &["explain", "--svg", "report"],
-        &["simulate", "herd", "--clients", "10", "--html", "report"],
-        &["simulate", "herd", "--clients", "10", "--csv", "report"],
-        &["simulate", "herd", "--clients", "10", "--svg", "folder"],
-        &["http", "-o", "report", "http://[::1]:1/"],
-        &["store", "migrate", "--store", "sqlite:report"],
-    ] {
-        let outcome = place.relent(args);
-        assert_eq!(outcome.code, Some(125), "{args:?}: {}", outcome.stderr);
-        assert!(outcome.stderr.contains("a folder that everybody may write to"), "{args:?}: {}", outcome.stderr);
-        assert_eq!(place.0.read("mine"), "kept", "{args:?}");
+    let given = |mode: u32, group: u32| {
+        std::os::unix::fs::chown(place.0.path(), None, Some(group)).unwrap();
+        fs::set_permissions(place.0.path(), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    // For everybody, and for a group.
+    for (mode, group) in [(0o1777, 0), (0o1770, 65_533), (0o3775, 65_533)] {
+        given(mode, group);
+        for args in [
+            &["run", "--report", "report", "--", "true"][..],
+            &["run", "--report", "folder/new", "--", "true"],
+            &["explain", "--svg", "pipe"],
+            &["simulate", "herd", "--clients", "10", "--svg", "folder/a/b"],
+            &["http", "-o", "folder/new", "http://[::1]:1/"],
+            &["http", "-C", "-", "-o", "folder/new", "http://[::1]:1/"],
+            &["http", "-o", "pipe", "http://[::1]:1/"],
+            &["explain", "--svg", "report"],
+            &["simulate", "herd", "--clients", "10", "--html", "report"],
+            &["simulate", "herd", "--clients", "10", "--csv", "report"],
+            &["simulate", "herd", "--clients", "10", "--svg", "folder"],
+            &["http", "-o", "report", "http://[::1]:1/"],
+            &["store", "migrate", "--store", "sqlite:report"],
+        ] {
+            let outcome = place.relent(args);
+            assert_eq!(outcome.code, Some(125), "{args:?}: {}", outcome.stderr);
+            assert!(outcome.stderr.contains("a folder that others may write to"), "{args:?}: {}", outcome.stderr);
+            assert_eq!(place.0.read("mine"), "kept", "{args:?}");
+        }
     }
+    given(0o1755, 0);
+    assert_eq!(place.relent(&["explain", "--svg", "report"]).code, Some(0));
+    assert_ne!(place.0.read("mine"), "kept", "where nobody else makes links they are followed");
     assert_eq!(fs::read_dir(place.0.path().join("own")).unwrap().count(), 0);
 }
 
-/// No descriptor left for a pipe is a failure that may pass, and says what the limit is.
 /// A folder of a neighbour's is theirs by whatever path it is named, and a name of theirs for a file of ours is no name of ours.
 #[test]
 fn nothing_is_written_where_a_neighbour_has_a_say() {
@@ -370,7 +382,7 @@ fn nothing_is_written_where_a_neighbour_has_a_say() {
         let output = place.command(args).current_dir(at(folder)).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(125), "{folder} {args:?}: {said}");
-        assert!(said.contains("in a folder that everybody may write to"), "{folder} {args:?}: {said}");
+        assert!(said.contains("in a folder that others may write to"), "{folder} {args:?}: {said}");
         assert_eq!(fs::read_to_string(&victim).unwrap(), "old", "{folder} {args:?}");
     }
     // A folder of one's own may have files with several names.

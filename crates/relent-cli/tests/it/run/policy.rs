@@ -294,6 +294,48 @@ fn a_file_alone_makes_no_storm() {
         "max_attempts = 'unlimited'\ntimeout = '1m'",
     ] {
         let place = Place::new().file("relent.toml", &format!("[policy]\ncurve = 'immediate'\n{end}\n"));
+        place.relent(&["run", "-q", "--policy", "relent.toml", "--", "true"]).is(0, "", "");
+    }
+    // Whose last delay is as good as none, however long the others are.
+    let delays = vec!["'1m'"; 30].join(", ");
+    let list = format!("[policy]\ndelays = [{delays}, '1us']\nrepeat = true\nmax_attempts = 'unlimited'\n");
+    let late = Place::new().file("relent.toml", &list).relent(&["run", "--policy", "relent.toml", "--", "true"]);
+    assert!(late.stderr.starts_with("error: relent.toml asks for attempts without end or delay\n"), "{late:?}");
+}
+
+/// Who goes into a folder has not said that whoever made it may have a thousand attempts at once.
+#[test]
+fn a_file_that_was_only_found_asks_for_no_flood() {
+    let said = "error: relent.toml, found in this folder, asks for more than 20 retries within a second\n\
+                hint: --policy relent.toml says that it is meant, and so does --max-attempts N\n";
+    let minutes = vec!["'1m'"; 30].join(", ");
+    let nothing = vec!["'0s'"; 21].join(", ");
+    for flood in [
+        "curve = 'immediate'\nmax_attempts = 22",
+        "curve = 'immediate'\nmax_attempts = 1000\nmax_elapsed = '1s'",
+        "curve = 'constant'\nbase = '40ms'\njitter = 'none'\nmax_attempts = 'unlimited'",
+        "base = '1ms'\ncap = '2ms'\nmax_attempts = 100",
+        "curve = 'constant'\nbase = '50ms'\njitter = 'full'\nmax_attempts = 'unlimited'",
+        &format!("delays = [{minutes}, '1us']\nrepeat = true\nmax_attempts = 100"),
+        &format!("delays = ['1h', {nothing}, '1h']\nmax_attempts = 100"),
+    ] {
+        let place = Place::new().file("relent.toml", &format!("[policy]\n{flood}\n"));
+        place.relent(&["run", "--", "true"]).is(125, "", said);
+        let meant: [&[&str]; 3] = [&["--policy", "relent.toml"], &["--max-attempts", "1000"], &["--compat", "celery"]];
+        for flags in meant {
+            place.relent(&[&["run", "-q"], flags, &["--", "true"]].concat()).is(0, "", "");
+        }
+        let mut named = place.command(&["run", "-q", "--", "true"]);
+        place.outcome(named.env("RELENT_CONFIG", "./relent.toml")).is(0, "", "");
+    }
+    for fine in [
+        "curve = 'immediate'\nmax_attempts = 21",
+        "curve = 'constant'\nbase = '50ms'\njitter = 'none'\nmax_attempts = 'unlimited'",
+        "base = '1ms'\nmax_attempts = 100",
+        &format!("delays = [{minutes}, '1us']\nrepeat = true\nmax_attempts = 51"),
+        &format!("delays = [{minutes}, '0s']"),
+    ] {
+        let place = Place::new().file("relent.toml", &format!("[policy]\n{fine}\n"));
         place.relent(&["run", "-q", "--", "true"]).is(0, "", "");
     }
 }

@@ -186,7 +186,7 @@ fn policies_name_their_upstream() {
     );
     assert_eq!(
         wrong("[upstream]\nbudget = 'aws-2.1'"),
-        told(2, 1, "budget stands outside of an upstream", "[upstream.NAME] begins one")
+        told(2, 1, "\"budget\" stands outside of an upstream", "[upstream.NAME] begins one")
     );
     assert_eq!(wrong("upstream = 3"), told(1, 12, "upstream is a table", "[upstream.NAME] begins one"));
     assert_eq!(wrong("server = 3"), told(1, 10, "server is a table", "[server.NAME] begins one"));
