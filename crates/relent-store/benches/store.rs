@@ -142,6 +142,7 @@ async fn sqlite() {
     let raw = by_hand(&folder.path().join("raw.db"));
     let engine = Sqlite::open(folder.path().join("state.db")).unwrap();
     let [mut alone_raw, mut alone, mut batched, mut many] = [(); 4].map(|()| vec![]);
+    let mut costs = [Cost::default(); 2];
     for _ in 0..ROUNDS {
         alone_raw.push(raw_rate(&raw, 1));
         let one = engine.clone();
@@ -152,19 +153,19 @@ async fn sqlite() {
             })
             .await,
         );
-        batched.push(raw_rate(&raw, 100));
+        batched.push(costs[0].round(0, async { raw_rate(&raw, 100) }).await);
         let all = engine.clone();
-        many.push(
-            rate(256, move || {
-                let all = all.clone();
-                async move { cycle(&all).await }
-            })
-            .await,
-        );
+        let all = move || {
+            let all = all.clone();
+            async move { cycle(&all).await }
+        };
+        many.push(costs[1].of(0, 256, all).await);
     }
     row("SQLite FULL, three commits, one caller", alone_raw, alone.clone(), "0.9");
     row("SQLite FULL, three commits, 256 callers, over batches of 100 by hand", batched, many.clone(), "0.8");
     row("SQLite FULL, 256 callers over one", alone, many, "40");
+    costs[0].say("three commits by hand, a hundred at a time");
+    costs[1].say("three commits, 256 callers");
 }
 
 const CLAIM: &str = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', 60000)";
@@ -185,12 +186,27 @@ async fn leased<E: Engine>(engine: &E) {
     let _ = engine.release(&Holding { name, fence }).await.unwrap();
 }
 
-/// What a process has had of the processors so far, in microseconds: other work on the machine makes no difference to it.
+/// What a process and its children have had of the processors so far, in microseconds: other work on the machine makes no
+/// difference to it.
 fn spent(pid: &str) -> f64 {
+    let children = std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
+        let stat = stat(entry.file_name().to_str()?);
+        (stat.get(1).map(String::as_str) == Some(pid)).then(|| ticks(&stat[11..13]))
+    });
+    let own = stat(pid);
+    // Children that have ended are counted by their parent.
+    (own.get(11..15).map_or(0.0, ticks) + children.sum::<f64>()) * 10_000.0
+}
+
+/// What the system says of a process, behind its name, which may hold anything: state, parent, and so on.
+fn stat(pid: &str) -> Vec<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // Behind the name, which may hold anything: hundredths of seconds, its own and the kernel's for it.
-    let fields = stat.rsplit(')').next().unwrap_or_default();
-    fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() * 10_000.0
+    stat.rsplit(')').next().unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+}
+
+/// Hundredths of seconds, its own and the kernel's for it.
+fn ticks(fields: &[String]) -> f64 {
+    fields.iter().filter_map(|ticks| ticks.parse::<f64>().ok()).sum()
 }
 
 /// How often a second, and what one of it costs in microseconds of processors, here and at the server.
@@ -208,11 +224,16 @@ impl Cost {
         F: Fn() -> Fut + Clone + Send + 'static,
         Fut: Future<Output = ()> + Send,
     {
-        let (here, there) = (spent("self"), spent(&server.to_string()));
+        self.round(server, rate(callers, cycle)).await
+    }
+
+    /// Adds a round of something else to it. No server is 0.
+    async fn round(&mut self, server: u32, round: impl Future<Output = f64>) -> f64 {
+        let (here, there) = (ticks(&stat("self")[11..13]) * 10_000.0, spent(&server.to_string()));
         let begin = Instant::now();
-        let rate = rate(callers, cycle).await;
+        let rate = round.await;
         self.number += rate * begin.elapsed().as_secs_f64();
-        self.here += spent("self") - here;
+        self.here += ticks(&stat("self")[11..13]) * 10_000.0 - here;
         self.there += spent(&server.to_string()) - there;
         rate
     }
@@ -321,24 +342,42 @@ async fn in_postgres() {
     tokio::spawn(connection);
     setup.batch_execute("CREATE TABLE once (key bytea PRIMARY KEY, nonce bytea, value bytea)").await.unwrap();
     let [mut ones, mut alone, mut raw, mut ours, mut batches, mut many] = [(); 6].map(|()| vec![]);
+    let (pid, mut costs) = (server.pid(), [Cost::default(); 6]);
     for _ in 0..ROUNDS {
         for (callers, rates) in [(1, &mut alone), (8, &mut ours), (800, &mut many)] {
             match callers {
-                1 => ones.push(raw_pairs(&setup).await),
-                8 => raw.push(by_eight(&server.url(), false).await),
-                _ => batches.push(by_eight(&server.url(), true).await),
+                1 => ones.push(costs[0].round(pid, raw_pairs(&setup)).await),
+                8 => raw.push(costs[2].round(pid, by_eight(&server.url(), false)).await),
+                _ => batches.push(costs[4].round(pid, by_eight(&server.url(), true)).await),
             }
             let one = engine.clone();
             let cycle = move || {
                 let one = one.clone();
                 async move { pair(&one).await }
             };
-            rates.push(rate(callers, cycle).await);
+            let cost = &mut costs[if callers == 1 {
+                1
+            } else if callers == 8 {
+                3
+            } else {
+                5
+            }];
+            rates.push(cost.of(pid, callers, cycle).await);
         }
     }
     row("Postgres, begin and complete, one caller", ones, alone, "");
     row("Postgres, begin and complete, 8 callers", raw, ours, "0.8");
     row("Postgres, begin and complete, 800 callers, over 8 workers with batches of 100 by hand", batches, many, "0.8");
+    for (cost, what) in costs.into_iter().zip([
+        "one pair by hand",
+        "one caller",
+        "8 pairs by hand",
+        "8 callers",
+        "pairs by hand, a hundred at a time",
+        "800 callers",
+    ]) {
+        cost.say(what);
+    }
 }
 
 /// A service that answers at once.

@@ -9,17 +9,22 @@ use crate::{
     Error,
     race::{Either, race},
 };
+use relent::{SystemTimer, Timer};
 use std::{
     future::Future,
     marker::PhantomData,
     mem,
     pin::pin,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 use tokio::{runtime::Handle, sync::oneshot};
 
 /// How many go together at most.
 const MOST: usize = 256;
+
+/// How long a question keeps its place while it has no answer: one that waits for a lock or a network holds up no others.
+const HOLDS: Duration = Duration::from_millis(25);
 
 /// How many are asked alone after those that gathered had few answers.
 const SHY: u32 = 256;
@@ -103,7 +108,7 @@ pub(crate) async fn together<Q: Many>(
             Place::Waiting(told)
         }
     };
-    let _lane = match place {
+    let lane = match place {
         Place::Alone(lane) => lane,
         Place::Waiting(told) => match told.await {
             Ok(Told::Answer(answer)) => return answer,
@@ -112,7 +117,19 @@ pub(crate) async fn together<Q: Many>(
             Err(_) => None,
         },
     };
-    alone.await
+    held(lane, alone).await
+}
+
+/// Runs what is asked in a lane, and gives the lane up where that takes long.
+async fn held<T, L>(lane: L, asked: impl Future<Output = T>) -> T {
+    let mut asked = pin!(asked);
+    match race(asked.as_mut(), pin!(SystemTimer.sleep(HOLDS))).await {
+        Either::First(answer) => answer,
+        Either::Second(()) => {
+            drop(lane);
+            asked.await
+        }
+    }
 }
 
 impl<Q: Many> Lane<Q> {
@@ -149,6 +166,7 @@ impl<Q: Many> Drop for Lane<Q> {
 
 async fn ask<Q: Many>(lane: Lane<Q>, gathered: Vec<Waiting<Q>>) {
     let (those, mut asks): (Vec<Q>, Vec<_>) = gathered.into_iter().map(|one| (one.question, one.asks)).unzip();
+    let engine = lane.0.clone();
     let answer = {
         // What nobody waits for any more is cancelled.
         let all_gone = async {
@@ -156,7 +174,7 @@ async fn ask<Q: Many>(lane: Lane<Q>, gathered: Vec<Waiting<Q>>) {
                 asks.closed().await;
             }
         };
-        race(pin!(Q::ask(&lane.0, those)), pin!(all_gone)).await
+        held(lane, async { race(pin!(Q::ask(&engine, those)), pin!(all_gone)).await }).await
     };
     let told: Vec<Told<Q>> = match answer {
         Either::Second(()) => return,
@@ -170,7 +188,7 @@ async fn ask<Q: Many>(lane: Lane<Q>, gathered: Vec<Waiting<Q>>) {
             let told: Vec<_> = told.collect();
             let left = told.iter().filter(|told| matches!(told, Told::Alone(_))).count();
             if left * 2 > told.len() {
-                Q::gather(&lane.0).lock().shy = SHY;
+                Q::gather(&engine).lock().shy = SHY;
             }
             told
         }
@@ -252,7 +270,7 @@ mod tests {
         }
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn what_comes_while_a_question_is_under_way_goes_together() {
         let (doubler, mut asks) = Doubler::new();
         let first = doubler.double(1);
@@ -274,7 +292,7 @@ mod tests {
         assert_eq!(next.await.unwrap(), Ok(10));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn what_has_no_answer_among_others_is_asked_alone() {
         let (doubler, mut asks) = Doubler::new();
         let all = [1, 2, 101, 3].map(|number| doubler.double(number));
@@ -292,7 +310,7 @@ mod tests {
         assert_eq!(doubler.under_way(), 0);
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn where_most_have_none_they_are_asked_alone_for_a_while() {
         let (doubler, mut asks) = Doubler::new();
         let all = [1, 101, 102, 103].map(|number| doubler.double(number));
@@ -314,7 +332,7 @@ mod tests {
         }
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn who_goes_away_before_it_was_asked_has_not_asked_and_holds_up_nobody() {
         let (doubler, mut asks) = Doubler::new();
         let first = doubler.double(1);
@@ -338,7 +356,7 @@ mod tests {
         assert_eq!(doubler.under_way(), 0, "who is dropped while it asks alone leaves its place");
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn the_only_one_that_gathered_asks_alone_in_the_place_of_the_first() {
         let (doubler, mut asks) = Doubler::new();
         let first = doubler.double(1);
@@ -355,7 +373,7 @@ mod tests {
         assert_eq!((second.await.unwrap(), third.await.unwrap()), (Ok(202), Ok(6)));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_server_that_is_away_is_told_to_all_who_asked() {
         let (doubler, mut asks) = Doubler::new();
         let first = doubler.double(1);
@@ -369,10 +387,33 @@ mod tests {
         }
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_question_that_takes_long_holds_up_nobody() {
+        let (doubler, mut asks) = Doubler::new();
+        let first = doubler.double(1);
+        assert_eq!(asks.recv().await, Some(vec![1]));
+        let rest = [2, 3].map(|number| doubler.double(number));
+        settle().await;
+        assert!(asks.is_empty());
+        tokio::time::sleep(HOLDS).await;
+        assert_eq!(asks.recv().await, Some(vec![2, 3]), "the first has no answer yet");
+        let last = doubler.double(4);
+        tokio::time::sleep(HOLDS).await;
+        assert_eq!(asks.recv().await, Some(vec![4]), "nor have the others");
+        doubler.0.may.add_permits(3);
+        assert_eq!((first.await.unwrap(), last.await.unwrap()), (Ok(2), Ok(8)));
+        for (number, asks) in [2, 3].into_iter().zip(rest) {
+            assert_eq!(asks.await.unwrap(), Ok(number * 2));
+        }
+        assert_eq!(doubler.under_way(), 0);
+    }
+
     #[test]
     fn a_runtime_that_ends_leaves_what_gathered_to_those_who_asked() {
         let (doubler, _asks) = Doubler::new();
-        let (ends, stays) = [(); 2].map(|()| tokio::runtime::Builder::new_current_thread().build().unwrap()).into();
+        let (ends, stays) = [(); 2]
+            .map(|()| tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap())
+            .into();
         let first = {
             let _inside = ends.enter();
             doubler.double(1)

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio_postgres::{Row, types::Type};
 
 /// How many questions of a kind are under way before others gather.
-const LANES: usize = 2;
+const LANES: usize = 1;
 
 /// How many bytes a result may have that is kept together with others.
 const SMALL: usize = 1 << 14;

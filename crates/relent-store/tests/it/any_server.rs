@@ -1,8 +1,22 @@
 //! What holds of every server that keeps a store.
 
 use relent::{Jitter, Policy};
-use relent_store::{Any, Key, LeaseError, Replaced, Store, Version};
+use relent_store::{Any, Begin, Fingerprint, Key, LeaseError, Nonce, OnUnknown, Replaced, Scope, Store, Version};
 use std::time::{Duration, Instant};
+
+/// A key that somebody begins, for an hour.
+pub(crate) fn begin(scope: &Scope, key: &str) -> Begin {
+    let hour = Duration::from_secs(3600);
+    Begin {
+        scope: scope.clone(),
+        key: Key::new(key).unwrap(),
+        fingerprint: Fingerprint::NONE,
+        nonce: Nonce::random(),
+        lease: hour,
+        keep: hour,
+        on_unknown: OnUnknown::Tell,
+    }
+}
 
 /// A notification shortens a wait of twenty seconds.
 pub(crate) async fn a_release_wakes_who_waits(store: &Store<Any>) {

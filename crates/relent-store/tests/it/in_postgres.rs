@@ -5,7 +5,10 @@ use crate::{
     servers::PostgresServer,
 };
 use relent::Policy;
-use relent_store::{Engine, ErrorKind, Key, Replaced, Store, Version, conformance, in_postgres::Postgres};
+use relent_store::{
+    Abandon, Begin, Claim, Engine, ErrorKind, Fingerprint, Key, Nonce, Replaced, Scope, Started, Store, Stored,
+    Version, conformance, in_postgres::Postgres,
+};
 use std::time::{Duration, Instant};
 
 #[tokio::test]
@@ -27,10 +30,7 @@ async fn postgres_conforms() {
 
 /// Part of another test, because a server of its own takes seconds to make.
 async fn seen_together_with_its_effects(url: &str) {
-    use relent_store::{
-        Scope,
-        in_postgres::{first_time, keep_last},
-    };
+    use relent_store::in_postgres::{first_time, keep_last};
     let connect = || async {
         let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
         tokio::spawn(connection);
@@ -60,7 +60,7 @@ async fn seen_together_with_its_effects(url: &str) {
 
 /// Part of another test, as well.
 async fn completed_together_with_its_effects(store: &Store, url: &str) {
-    use relent_store::{Claim, Fence, Kept, Scope, Stored, in_postgres::complete};
+    use relent_store::{Fence, Kept, in_postgres::complete};
     let connect = async || {
         let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
         tokio::spawn(connection);
@@ -287,4 +287,56 @@ async fn an_operation_that_nobody_waits_for_ends_at_the_postgres_server_too() {
     lock.rollback().await.unwrap();
     assert_eq!(store.read(&key).await.unwrap().version, Version::ABSENT, "it was not done behind our back");
     assert!(matches!(store.replace(&key, Version::ABSENT, Some(b"x")).await.unwrap(), Replaced::Replaced(_)));
+}
+
+/// How long the server takes depends on how many rows it looks for and writes. So whoever is refused learns from it nothing but the
+/// answer, and nothing at all of the keys of another tenant.
+#[tokio::test]
+async fn the_work_of_a_refusal_in_postgres_tells_nothing() {
+    let server = PostgresServer::start();
+    let store = opened(&server).await;
+    let (mut client, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let scope = |tenant: &str| Scope::new(tenant).unwrap();
+    for key in ["running", "done", "unknown"] {
+        let first = Begin { fingerprint: Fingerprint::of(["pay 7"]), ..any_server::begin(&scope("a"), key) };
+        let Started::Started { fence, .. } = store.begin(&first).await.unwrap() else { panic!("{key} is new") };
+        let claim = Claim { scope: first.scope, key: first.key, fence };
+        match key {
+            "done" => drop(store.complete(&claim, &Stored::success("x".repeat(1000)), first.keep).await.unwrap()),
+            "unknown" => drop(store.abandon(&claim, Abandon::Unknown).await.unwrap()),
+            _ => {}
+        }
+    }
+    // What was looked for and written so far.
+    let done = async |tx: &tokio_postgres::Transaction<'_>| {
+        let sql = "SELECT ARRAY[seq_scan, idx_scan, idx_tup_fetch, n_tup_ins, n_tup_upd, n_tup_del]
+            FROM pg_stat_xact_user_tables WHERE relname = 'relent_once'";
+        tx.query_one(sql, &[]).await.unwrap().get::<_, Vec<i64>>(0)
+    };
+    // The answer, and what the server did for it.
+    let mut work = async |tenant: &str, key: &str, request: &str| {
+        let tx = client.transaction().await.unwrap();
+        let before = done(&tx).await;
+        let (scope, fingerprint, nonce) = (scope(tenant), Fingerprint::of([request]), Nonce::random());
+        let sql = "SELECT answer FROM relent_begin($1, $2, $3, $4, 600000, 600000, false)";
+        let params: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
+            [&scope.as_bytes(), &key.as_bytes(), &&fingerprint.0[..], &&nonce.0[..]];
+        let answer: String = tx.query_one(sql, &params).await.unwrap().get(0);
+        let after = done(&tx).await;
+        let work: Vec<i64> = after.into_iter().zip(before).map(|(after, before)| after - before).collect();
+        tx.rollback().await.unwrap();
+        (answer, work)
+    };
+    let (_, refused) = work("a", "running", "pay 8").await;
+    for (key, says) in [("running", "busy"), ("done", "replay"), ("unknown", "unknown")] {
+        assert_eq!(work("a", key, "pay 8").await, ("mismatch".to_owned(), refused.clone()), "{key}");
+        assert_eq!(work("a", key, "pay 7").await, (says.to_owned(), refused.clone()), "{key}");
+    }
+    // To another tenant these are as new as any.
+    let (_, anew) = work("b", "of nobody", "pay 7").await;
+    assert_ne!(anew, refused);
+    for key in ["running", "done", "unknown"] {
+        assert_eq!(work("b", key, "pay 7").await, ("started".to_owned(), anew.clone()), "{key}");
+    }
 }
