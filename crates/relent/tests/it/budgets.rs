@@ -372,7 +372,8 @@ fn a_new_window_keeps_the_share_of_the_old_one() {
 
 #[test]
 fn state_is_small() {
-    assert!(size_of::<Budget>() <= 384, "{}", size_of::<Budget>());
+    // What every call changes has a line of the cache to itself.
+    assert!(size_of::<Budget>() <= 512, "{}", size_of::<Budget>());
     assert!(size_of::<relent::Limit>() <= 192, "{}", size_of::<relent::Limit>());
 }
 
