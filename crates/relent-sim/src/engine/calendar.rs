@@ -39,8 +39,8 @@ pub(crate) trait Queue {
 /// Says of events that come whether nothing will happen then but that they are put in again at a later time, whatever
 /// happens until then. That spares taking them out in their order.
 pub(crate) trait PutOff {
-    /// Whether there may be such.
-    fn is_asked(&self) -> bool;
+    /// Whether there may be such from this time on.
+    fn is_asked(&self, from: u64) -> bool;
     /// The later time.
     fn until(&mut self, event: Event) -> Option<u64>;
 }
@@ -49,7 +49,7 @@ pub(crate) trait PutOff {
 pub(crate) struct Never;
 
 impl PutOff for Never {
-    fn is_asked(&self) -> bool {
+    fn is_asked(&self, _: u64) -> bool {
         false
     }
     fn until(&mut self, _: Event) -> Option<u64> {
@@ -156,7 +156,7 @@ impl Calendar {
                 continue;
             }
             self.next = 0;
-            if !put_off.is_asked() {
+            if !put_off.is_asked((self.slot - 1) << SLOT_BITS) {
                 self.ring.take(bucket, &mut self.sorter, &mut self.current);
                 self.waiting -= self.current.len() as u64;
                 return true;
@@ -489,7 +489,7 @@ mod tests {
     struct Even;
 
     impl PutOff for Even {
-        fn is_asked(&self) -> bool {
+        fn is_asked(&self, _: u64) -> bool {
             true
         }
 

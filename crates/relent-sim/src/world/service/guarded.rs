@@ -102,15 +102,15 @@ fn run_with<'u, Q: Queue>(task: &Task<'_>, queue: Q, cast: Cast<'_>, starts: Sta
 }
 
 /// Clients who would ask and have to wait, as a function of the time, the client and its failures.
-struct Waiting<F> {
-    is_asked: bool,
+struct Waiting<A, F> {
+    is_asked: A,
     waits: F,
 }
 
-impl<F: FnMut(u64, u32, u32) -> Option<u64>> PutOff for Waiting<F> {
+impl<A: Fn(u64) -> bool, F: FnMut(u64, u32, u32) -> Option<u64>> PutOff for Waiting<A, F> {
     #[inline(always)]
-    fn is_asked(&self) -> bool {
-        self.is_asked
+    fn is_asked(&self, from: u64) -> bool {
+        (self.is_asked)(from)
     }
 
     #[inline(always)]
@@ -275,13 +275,13 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
             return self.queue.pop();
         }
         let lands = self.held.next_to_land();
-        if lands.is_none() && !self.held.foresees_waits() {
+        if lands.is_none() && !self.held.foresees_waits(0) {
             return self.queue.pop();
         }
         let (time, client) = lands.unwrap_or(NEVER);
         let (place, chances) = (|client| if PLAIN { 0 } else { self.cast.place(client) }, &self.chances);
         let mut waiting = Waiting {
-            is_asked: self.held.foresees_waits(),
+            is_asked: |from| self.held.foresees_waits(from),
             waits: |now, client, failures| {
                 let place = place(client);
                 let is_drawn = chances[place].before || chances[place].breaker;
@@ -455,7 +455,11 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
     fn learns(&mut self, now: u64, client: u32, is_hedge: bool, flight: Flight) {
         let is_drawn = self.chances[self.place(client)].jitter;
         let draw = if is_drawn { self.draw(client, self.attempt(client, is_hedge, now).number(), !now) } else { 0 };
-        let Flight { sent, fate } = flight;
+        let Flight { sent, mut fate } = flight;
+        if PLAIN && !matches!(fate, Fate::Success) {
+            // Nothing else fails than what is refused at the door: the compiler is told.
+            fate = Fate::Failure(Verdict::Transient);
+        }
         let (outcome, time) = (fate.outcome(), Timestamp::from_nanos(now));
         if is_hedge && !PLAIN {
             match self.held.hedging().and_then(|hedging| hedging.second.as_mut()) {
@@ -488,6 +492,7 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
         }
     }
 
+    #[inline(always)]
     fn failed(&mut self, now: u64, client: u32, outcome: Outcome, verdict: Verdict) {
         if !PLAIN && let Some(hedging) = self.held.hedging() {
             match hedging.machine.on_failure(verdict) {

@@ -92,9 +92,11 @@ pub(super) trait Hold<'u> {
     fn fly(&mut self, time: u64, fate: Fate) {
         _ = (time, fate);
     }
-    /// Whether it can tell that clients [will wait](Hold::waits): for who keeps the flights.
+    /// Whether it can tell of some clients who ask from this time on that they [will wait](Hold::waits): for who keeps the
+    /// flights.
     #[inline(always)]
-    fn foresees_waits(&self) -> bool {
+    fn foresees_waits(&self, from: u64) -> bool {
+        _ = from;
         false
     }
     /// How long this client will wait who asks then, if that is certain whatever happens until then: by a draw, and for at most

@@ -12,10 +12,10 @@ use super::{
     players::common_way,
 };
 use relent::{
-    Breaker, BreakerPass, Budget, HedgedCall, Outcome, Timestamp, Upstream, UpstreamAnswer, UpstreamCall,
+    Breaker, BreakerPass, BreakerState, Budget, HedgedCall, Outcome, Timestamp, Upstream, UpstreamAnswer, UpstreamCall,
     UpstreamSaved, Withdrawal,
 };
-use std::{collections::BTreeMap, time::Duration};
+use std::{cell::Cell, collections::BTreeMap, time::Duration};
 
 /// The clients, whose upstreams have neither limits nor hedges.
 pub(super) struct Sharers<'u> {
@@ -32,8 +32,8 @@ pub(super) struct Sharers<'u> {
     /// Whether nobody's machines care how attempts end, or hinder them: there is nothing but budgets that count first
     /// attempts and retries.
     only_counts: bool,
-    /// Whether somebody waits for open breakers.
-    waits_while_open: bool,
+    /// When the last of the open breakers for which somebody waits lets probes through.
+    open_until: u64,
     /// How many first attempts there will be, and how many attempts under way will fail.
     firsts: u32,
     failing: u64,
@@ -69,6 +69,8 @@ pub(super) struct Host<'u> {
     budget: Option<&'u Budget>,
     breaker: Option<&'u Breaker>,
     waits_while_open: bool,
+    /// When its breaker, which has opened, lets probes through.
+    open_until: Cell<Timestamp>,
     habits: Habits,
 }
 
@@ -83,7 +85,8 @@ impl<'u> Host<'u> {
         let budget = upstream.its_budget();
         let habits = Habits::of(budget);
         let breaker = upstream.its_breaker();
-        Host { upstream, budget, breaker, waits_while_open, habits }
+        let open_until = Cell::new(Timestamp::ZERO);
+        Host { upstream, budget, breaker, waits_while_open, open_until, habits }
     }
 
     /// Whether what was paid is asked for again: who is refused by a breaker gets it back.
@@ -119,7 +122,6 @@ impl<'u> Sharers<'u> {
         let paid = if asks { vec![NOTHING; clients as usize] } else { Vec::new() };
         let recalls = hosts.iter().any(|host| host.habits.recalls);
         let only_counts = hosts.iter().all(|host| host.breaker.is_none() && !host.habits.hears);
-        let waits_while_open = hosts.iter().any(|host| host.waits_while_open && host.breaker.is_some());
         Some(Sharers {
             hosts,
             of,
@@ -128,7 +130,7 @@ impl<'u> Sharers<'u> {
             dear: BTreeMap::new(),
             recalls,
             only_counts,
-            waits_while_open,
+            open_until: 0,
             firsts: clients,
             failing: 0,
             flights: Flights::new(),
@@ -251,8 +253,8 @@ impl<'u> Hold<'u> for Sharers<'u> {
     }
 
     #[inline(always)]
-    fn foresees_waits(&self) -> bool {
-        self.waits_while_open
+    fn foresees_waits(&self, from: u64) -> bool {
+        from < self.open_until
     }
 
     /// An open breaker lets nobody through before its time, whatever happens.
@@ -266,7 +268,7 @@ impl<'u> Hold<'u> for Sharers<'u> {
     ) -> Option<Duration> {
         let host = self.host(client);
         let breaker = host.breaker.filter(|_| host.waits_while_open)?;
-        if breaker.worth_asking_at(now) <= now {
+        if now >= host.open_until.get() {
             return None;
         }
         let draw = draw();
@@ -367,10 +369,17 @@ impl<'u> Hold<'u> for Sharers<'u> {
         }
         if let (Leave::Pass(pass), Some(breaker)) = (leave, host.breaker) {
             let took = now.since(Timestamp::from_nanos(self.now.flight.sent));
-            match outcome {
-                Outcome::Dropped => breaker.give_back(pass),
-                failed if failed.is_load() => _ = breaker.failed(pass, now, took, draw),
-                _ => _ = breaker.succeeded(pass, now, took, draw),
+            let change = match outcome {
+                Outcome::Dropped => return breaker.give_back(pass),
+                failed if failed.is_load() => breaker.failed(pass, now, took, draw),
+                _ => breaker.succeeded(pass, now, took, draw),
+            };
+            if change.is_some_and(|change| change.to == BreakerState::Open) {
+                let until = breaker.worth_asking_at(now);
+                host.open_until.set(until);
+                if host.waits_while_open {
+                    self.open_until = self.open_until.max(until.as_nanos());
+                }
             }
         }
     }

@@ -60,10 +60,15 @@ impl Breaker {
     fn next_level(&self, word: Packed, now: Timestamp) -> u32 {
         let closed_for = now.since(Timestamp::from_nanos(self.since.get()));
         let was_closed = word.state() != BreakerState::HalfOpen;
-        if self.trips.get() == 0 || was_closed && nanos(closed_for) >= self.longest_open() {
+        if self.level.get() == 0 || was_closed && nanos(closed_for) >= self.longest_open() {
             return 0;
         }
-        u32::try_from(self.level.get()).unwrap_or(u32::MAX).saturating_add(1)
+        self.level().saturating_add(1)
+    }
+
+    /// The level of the last trip.
+    fn level(&self) -> u32 {
+        u32::try_from(self.level.get().saturating_sub(1)).unwrap_or(u32::MAX)
     }
 
     fn longest_open(&self) -> u64 {
@@ -111,7 +116,7 @@ impl Breaker {
         self.since.set(self.since.get().max(now.as_nanos()));
         self.until.set(until.as_nanos());
         if let Some(level) = level {
-            self.level.set(u64::from(level));
+            self.level.set(u64::from(level) + 1);
             self.trips.set(self.trips.get().wrapping_add(1));
         }
         self.window.restart(self.shape, now);
@@ -137,7 +142,7 @@ impl Breaker {
         let word = old.settled();
         let counts = if word.state() == BreakerState::HalfOpen { 0 } else { word.failures() };
         let now = Timestamp::from_nanos(old.since.get());
-        let longest = now.plus_nanos(self.open_nanos(u32::try_from(old.level.get()).unwrap_or(u32::MAX), u64::MAX));
+        let longest = now.plus_nanos(self.open_nanos(old.level(), u64::MAX));
         let until = if word.state() == BreakerState::Open { old.until().min(longest) } else { old.until() };
         self.since.set(old.since.get());
         self.until.set(until.as_nanos());

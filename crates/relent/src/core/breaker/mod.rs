@@ -84,7 +84,7 @@ pub struct Breaker {
     since: Word,
     /// When an open state ends, or a half-open one counts its probes as lost.
     until: Word,
-    /// How often the open time has grown.
+    /// How often the open time has grown, and one more; nothing before the first trip.
     level: Word,
     trips: Word,
     refused: Word,
@@ -114,11 +114,15 @@ impl Breaker {
         }
     }
 
-    /// What it decides by; the counts of what it refused are not among it.
-    #[inline]
+    /// What it decides by; the counts of trips and of what it refused are not among it.
+    #[inline(always)]
     pub(super) fn words<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
-        [&self.word, &self.since, &self.until, &self.level, &self.trips].into_iter().for_each(&mut *with);
-        self.window.words(self.shape, self.settings.slow_after.is_some(), with);
+        [&self.word, &self.since, &self.until, &self.level].into_iter().for_each(&mut *with);
+        match self.shape {
+            Shape::None => {}
+            Shape::OneCall { .. } => self.window.words_of_one_call(with),
+            shape => self.window.words(shape, self.settings.slow_after.is_some(), with),
+        }
     }
 
     /// Everything the breaker was told, by name.
@@ -173,7 +177,7 @@ impl Breaker {
     ///     breaker.permit(now, 0).unwrap().failed(now, Duration::ZERO, 0);
     /// }
     /// assert_eq!(breaker.state(), BreakerState::Open);
-    /// assert_eq!(Upstream::new("bank").breaker(breaker).words(), 8);
+    /// assert_eq!(Upstream::new("bank").breaker(breaker).words(), 7);
     /// ```
     #[must_use]
     pub const fn for_one_call(&self) -> Breaker {

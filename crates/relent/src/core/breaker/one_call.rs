@@ -10,6 +10,7 @@ use super::{
     settings::{BreakerQuirks, BreakerSettings},
     window::{Mark, Seen, Shape, Window, least_calls},
 };
+use crate::core::word::Word;
 
 /// Bits of a slice.
 const BITS: u32 = 12;
@@ -49,6 +50,11 @@ impl Window {
         Some(sum(slots))
     }
 
+    #[inline(always)]
+    pub(super) fn words_of_one_call<'a>(&'a self, with: &mut impl FnMut(&'a Word)) {
+        [&self.latest.0, &self.cells[0], &self.cells[1]].into_iter().for_each(with);
+    }
+
     /// What it holds at `now`.
     pub(super) fn seen_of_one_call(&self, slice: u64, generation: u32, now: u64) -> Seen {
         sum(self.slots(slice, now, generation).1)
@@ -68,13 +74,32 @@ impl Window {
     }
 }
 
-fn sum(slots: u128) -> Seen {
-    let mut failures = 0;
-    let mut left = slots;
-    while left != 0 {
-        let at = left.trailing_zeros() / BITS * BITS;
-        failures += (left >> at) as u64 & u64::from(MOST);
-        left &= !(u128::from(MOST) << at);
+/// The sum of all slices: of five at a time, first of neighbours, then of the three pairs.
+#[inline]
+const fn sum(slots: u128) -> Seen {
+    const HALF: u32 = BITS * SLICES as u32 / 2;
+    const EVERY_OTHER: u64 = 0xFFF | 0xFFF << (2 * BITS) | 0xFFF << (4 * BITS);
+    const fn of_five(slots: u64) -> u64 {
+        let pairs = (slots & EVERY_OTHER) + (slots >> BITS & EVERY_OTHER);
+        (pairs + (pairs >> (2 * BITS)) + (pairs >> (4 * BITS))) & ((1 << (2 * BITS)) - 1)
     }
+    let failures = of_five(slots as u64 & ((1 << HALF) - 1)) + of_five((slots >> HALF) as u64);
     Seen { calls: failures, failures, slow: 0 }
+}
+
+#[cfg(all(test, feature = "std", not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_is_that_of_all_slices() {
+        let full = (0..SLICES as u32).map(|nth| u128::from(MOST) << (BITS * nth)).sum();
+        assert_eq!((full, sum(full).failures), (ALL, 10 * u64::from(MOST)));
+        for seed in 0..1000 {
+            let slices: [u64; SLICES as usize] =
+                core::array::from_fn(|nth| crate::core::rng::draw(seed, nth as u32) % (u64::from(MOST) + 1));
+            let slots = slices.iter().rev().fold(0, |slots: u128, slice| slots << BITS | u128::from(*slice));
+            assert_eq!(sum(slots).failures, slices.iter().sum::<u64>(), "{slices:?}");
+        }
+    }
 }

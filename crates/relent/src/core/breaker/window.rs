@@ -131,6 +131,8 @@ pub(super) struct Window {
     started: Word,
     /// Generation (24 bits) and slice (40) of the last failure or slow call.
     trouble: Word,
+    /// Of one thread: which slice is the newest, and what those before it hold.
+    before: [Word; 4],
     pub(super) cells: Apart<[Word; CELLS]>,
 }
 
@@ -141,12 +143,12 @@ impl Window {
             latest: Apart(Word::new(0)),
             started: Word::new(0),
             trouble: Word::new(0),
+            before: [const { Word::new(0) }; 4],
             cells: Apart([const { Word::new(0) }; CELLS]),
         }
     }
 
     /// What is remembered in this shape, with slow calls or without.
-    #[inline]
     pub(super) fn words<'a>(&'a self, shape: Shape, counts_slow: bool, with: &mut impl FnMut(&'a Word)) {
         let slow = usize::from(counts_slow);
         match shape {
@@ -157,9 +159,12 @@ impl Window {
             }
             Shape::Time { stride, .. } => {
                 [&self.latest.0, &self.started, &self.trouble].into_iter().for_each(&mut *with);
-                self.cells[..((2 + slow) * stride).min(CELLS)].iter().for_each(with);
+                self.cells[..((2 + slow) * stride).min(CELLS)].iter().for_each(&mut *with);
+                if self.alone {
+                    self.before.iter().for_each(with);
+                }
             }
-            Shape::OneCall { .. } => [&self.latest.0, &self.cells[0], &self.cells[1]].into_iter().for_each(with),
+            Shape::OneCall { .. } => self.words_of_one_call(with),
         }
     }
 
@@ -182,7 +187,7 @@ impl Window {
             Shape::Time { slice, slices, stride, lazy, cleared } => {
                 let (slot, turned) = self.slot(slice, lazy, now.as_nanos());
                 let worth_a_look = self.record_time(slot, slices, stride, mark, is_current);
-                let seen = worth_a_look.then(|| self.sum_time(slot, slices, stride, mark.generation));
+                let seen = worth_a_look.then(|| self.sum(slot, slices, stride, mark.generation));
                 Recorded { seen, cleared: cleared && turned }
             }
         }

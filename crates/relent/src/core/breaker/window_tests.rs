@@ -159,7 +159,10 @@ fn a_window_of_time_trips_when_a_list_of_slices_would() {
     for seed in 0..300 {
         let random = |k: u32, below: u64| scale(draw(seed, k), below);
         let (least, share) = (1 + random(0, 30), 0.05 + random(1, 90) as f64 / 100.0);
-        let breaker = Breaker::share(share).window(10 * SECOND).min_calls(least as u32);
+        let mut breaker = Breaker::share(share).window(10 * SECOND).min_calls(least as u32);
+        if seed % 2 == 0 {
+            breaker = breaker.for_one_thread();
+        }
         let (mut now, mut list) = (0, Vec::new());
         for k in 1..200 {
             now += random(3 * k, 4).pow(5);
@@ -189,7 +192,10 @@ fn a_window_of_calls_trips_when_a_list_would() {
         let random = |k: u32, below: u64| scale(draw(seed, k), below);
         let most = 1 + random(0, 80);
         let (least, share) = (1 + random(1, most), 0.05 + random(2, 90) as f64 / 100.0);
-        let breaker = Breaker::share(share).window_calls(most as u32).min_calls(least as u32);
+        let mut breaker = Breaker::share(share).window_calls(most as u32).min_calls(least as u32);
+        if seed % 2 == 0 {
+            breaker = breaker.for_one_thread();
+        }
         let mut list = Vec::new();
         for k in 4..300 {
             let failed = random(k, 100) < random(3, 100);
@@ -209,7 +215,7 @@ fn a_window_of_calls_trips_when_a_list_would() {
 }
 
 /// One call of failures, with trips, probes that fail, ramps and leaps of time both ways: what is asked and told of it is
-/// the same whether the window is whole or in three words.
+/// the same whether the window is whole, in three words, or one thread's own.
 #[test]
 fn the_window_of_one_call_trips_when_the_whole_one_would() {
     let mut trips = 0;
@@ -223,9 +229,9 @@ fn the_window_of_one_call_trips_when_the_whole_one_would() {
         };
         let whole =
             whole.open_for(SECOND).jitter(0.5).factor(1.5).ramp(ramp).ramp_from(0.3).probes(1 + random(5, 2) as u32);
-        let small = whole.for_one_call();
+        let (small, alone) = (whole.for_one_call(), whole.for_one_thread());
         let words = |breaker: Breaker| crate::Upstream::new("any").breaker(breaker).words();
-        assert_eq!((words(whole.fresh()), words(whole.for_one_call())), (40, 8), "seed {seed}");
+        assert_eq!((words(whole.fresh()), words(whole.for_one_call())), (39, 7), "seed {seed}");
         let mut now = Timestamp::from_nanos(random(6, 40_000_000_000));
         for k in 10..250 {
             let leap = random(4 * k, 1 << [20, 28, 31, 34][random(4 * k + 1, 4) as usize]);
@@ -234,13 +240,15 @@ fn the_window_of_one_call_trips_when_the_whole_one_would() {
                 _ => now.plus_nanos(leap),
             };
             let luck = draw(seed, 4 * k + 3);
-            let passes = (whole.pass(now, luck), small.pass(now, luck));
-            assert_eq!(passes.0, passes.1, "seed {seed}, call {k}");
-            if let (Ok(theirs), Ok(mine)) = passes {
+            let passes = (whole.pass(now, luck), small.pass(now, luck), alone.pass(now, luck));
+            assert_eq!((passes.0, passes.0), (passes.1, passes.2), "seed {seed}, call {k}");
+            if let (Ok(theirs), Ok(mine), Ok(own)) = passes {
                 let told = whole.failed(theirs, now, Duration::ZERO, luck);
                 assert_eq!(small.failed(mine, now, Duration::ZERO, luck), told, "seed {seed}, call {k}");
+                assert_eq!(alone.failed(own, now, Duration::ZERO, luck), told, "seed {seed}, call {k}");
                 trips += u32::from(told.is_some());
             }
+            assert_eq!(alone.snapshot(now), whole.snapshot(now), "seed {seed}, call {k}");
             assert_eq!(small.snapshot(now), whole.snapshot(now), "seed {seed}, call {k}");
         }
     }
@@ -256,7 +264,7 @@ fn windows_that_do_not_fit_stay_whole() {
     let large = share().min_calls(10_000);
     for breaker in [slow, short, large, share().window_calls(10), Breaker::consecutive(5)] {
         let words = |breaker: Breaker| crate::Upstream::new("any").breaker(breaker).words();
-        assert_eq!(words(breaker.for_one_call()), words(breaker.fresh()), "{breaker:?}");
+        assert_eq!(words(breaker.for_one_call()), words(breaker.for_one_thread()), "{breaker:?}");
     }
 }
 

@@ -37,7 +37,7 @@ impl Upstream {
     /// # use relent::{Breaker, Budget, Upstream};
     /// assert_eq!(Upstream::new("none").words(), 0);
     /// assert_eq!(Upstream::new("bank").budget(Budget::aws_quota_2_1()).words(), 1);
-    /// assert_eq!(Upstream::new("bank").breaker(Breaker::consecutive(5)).words(), 5);
+    /// assert_eq!(Upstream::new("bank").breaker(Breaker::consecutive(5)).words(), 4);
     /// ```
     pub fn words(&self) -> usize {
         let mut words = 0;

@@ -2,6 +2,7 @@
 
 use super::{CELLS, Counted, Mark, Seen, Window};
 use crate::core::word::Word;
+use core::ops::Range;
 
 /// Bits of the count in a cell; above it is the tag.
 pub(in super::super) const COUNT_BITS: u32 = 24;
@@ -38,7 +39,7 @@ impl Window {
 
     #[cold]
     fn look_at_time(&self, slot: u64, slices: u64, stride: usize, generation: u32) -> Counted {
-        Counted::Loudly(self.sum_time(slot, slices, stride, generation))
+        Counted::Loudly(self.sum(slot, slices, stride, generation))
     }
 
     /// Whether something failed or was slow within the window that ends with this slice.
@@ -93,21 +94,45 @@ impl Window {
         self.is_troubled(slot, slices, mark.generation)
     }
 
-    pub(super) fn sum_time(&self, slot: u64, slices: u64, stride: usize, generation: u32) -> Seen {
-        let mut seen = Seen::default();
-        for back in 0..slices.min(slot.saturating_add(1)) {
-            let slot = slot - back;
-            let (at, tag) = (slot as usize & (stride - 1), tag(generation, slot));
-            let count = |kind: usize| {
-                let at = kind * stride + at;
-                let word = if at < CELLS { self.cells[at].get() } else { 0 };
-                if word >> COUNT_BITS == tag { word & MOST_COUNT } else { 0 }
-            };
-            seen.calls += count(0);
-            seen.failures += count(1);
-            seen.slow += count(2);
+    /// What the window holds that ends with the newest slice.
+    #[inline]
+    pub(super) fn sum(&self, slot: u64, slices: u64, stride: usize, generation: u32) -> Seen {
+        if !self.alone {
+            return self.sum_time(slot, slices, stride, generation);
         }
-        Seen { failures: seen.failures.min(seen.calls), slow: seen.slow.min(seen.calls), ..seen }
+        // Nobody else writes, so the slices before stay as they are until the next one begins.
+        let [which, calls, failures, slow] = &self.before;
+        let key = trouble(slot, generation);
+        if which.get() != key {
+            let seen = self.sum_slices(slot, 1..slices, stride, generation);
+            which.set(key);
+            calls.set(seen.calls);
+            failures.set(seen.failures);
+            slow.set(seen.slow);
+        }
+        let before = Seen { calls: calls.get(), failures: failures.get(), slow: slow.get() };
+        before.and(self.slice(slot, stride, generation)).bounded()
+    }
+
+    pub(super) fn sum_time(&self, slot: u64, slices: u64, stride: usize, generation: u32) -> Seen {
+        self.sum_slices(slot, 0..slices, stride, generation).bounded()
+    }
+
+    /// The sum of slices of such an age.
+    fn sum_slices(&self, slot: u64, ages: Range<u64>, stride: usize, generation: u32) -> Seen {
+        let slots = ages.filter_map(|age| slot.checked_sub(age));
+        slots.fold(Seen::default(), |seen, slot| seen.and(self.slice(slot, stride, generation)))
+    }
+
+    #[inline]
+    fn slice(&self, slot: u64, stride: usize, generation: u32) -> Seen {
+        let (at, tag) = (slot as usize & (stride - 1), tag(generation, slot));
+        let count = |kind: usize| {
+            let at = kind * stride + at;
+            let word = if at < CELLS { self.cells[at].get() } else { 0 };
+            if word >> COUNT_BITS == tag { word & MOST_COUNT } else { 0 }
+        };
+        Seen { calls: count(0), failures: count(1), slow: count(2) }
     }
 
     /// Counts one in a cell; false if the outcome is of a generation that is over.
@@ -131,6 +156,17 @@ impl Window {
                 Err(other) => found = other,
             }
         }
+    }
+}
+
+impl Seen {
+    const fn and(self, more: Seen) -> Seen {
+        Seen { calls: self.calls + more.calls, failures: self.failures + more.failures, slow: self.slow + more.slow }
+    }
+
+    /// Of two threads one may have counted a failure whose call the other has not counted yet.
+    fn bounded(self) -> Seen {
+        Seen { failures: self.failures.min(self.calls), slow: self.slow.min(self.calls), ..self }
     }
 }
 
