@@ -1,7 +1,10 @@
 //! Which names say that a value lets others in.
 
 /// The parts of names that say that a value is secret.
-const SECRET: [&str; 22] = [
+const SECRET: [&str; 25] = [
+    "art-api",
+    "hdnea",
+    "hdnt",
     "macaroon",
     "token",
     "key",
@@ -31,7 +34,12 @@ const SECRET_NAMES: [&str; 13] =
     ["auth", "pass", "pwd", "pw", "sig", "sid", "sas", "code", "pin", "otp", "nonce", "authentication", "bearer"];
 
 /// The words that are secret within a name, too: `X-Db-Pwd`, `user_pass`, `dbPass`.
-const SECRET_WORDS: [&str; 18] = [
+const SECRET_WORDS: [&str; 23] = [
+    "pat",
+    "psw",
+    "pswd",
+    "tkn",
+    "tok",
     "creds",
     "mfa",
     "pin",
