@@ -148,3 +148,30 @@ mod models {
         });
     }
 }
+
+#[cfg(all(test, feature = "std", not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_laid_up_to_the_horizon_and_none_is_left_out() {
+        let turns = Turns::new();
+        for turn in 1..=1000 {
+            let given = turns.give(5, 10, 10_000).unwrap();
+            assert_eq!((given.at, given.is_first), (5 + 10 * turn, turn == 1));
+            assert!(turns.last() - turns.known.get() < 10 * BEHIND, "what is known is not far behind");
+        }
+        assert!(turns.give(5, 10, 10_000).is_none());
+        assert_eq!(turns.give(15, 10, 10_000).unwrap().at, 10_015);
+    }
+
+    #[test]
+    fn a_turn_that_comes_due_now_ends_the_backlog() {
+        let turns = Turns::new();
+        assert!(turns.give(10_000, 10, u64::MAX).unwrap().is_first);
+        assert_eq!(turns.known.get(), 10_010);
+        let given = turns.give(10_010, 10, u64::MAX).unwrap();
+        assert_eq!((given.at, given.is_first), (10_020, true));
+        assert!(!turns.give(10_019, 10, u64::MAX).unwrap().is_first);
+    }
+}
