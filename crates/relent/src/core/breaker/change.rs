@@ -5,7 +5,6 @@
 
 use super::{
     Breaker,
-    outcome::Outcome,
     settings::BreakerQuirks,
     state::{BreakerState, Packed},
     window::Mark,
@@ -37,12 +36,13 @@ pub struct BreakerChange {
 }
 
 impl Breaker {
-    pub(super) fn close(&self, word: Packed, outcome: Outcome) -> Option<BreakerChange> {
+    /// A probe that failed, or was slow, may be among those that close it.
+    pub(super) fn close(&self, word: Packed, now: Timestamp, failed: bool, slow: bool) -> Option<BreakerChange> {
         let to = if self.settings.ramp.is_zero() { BreakerState::Closed } else { BreakerState::Ramp };
-        let generation = self.change(word, to, 0, outcome.now, Timestamp::MAX, None)?;
+        let generation = self.change(word, to, 0, now, Timestamp::MAX, None)?;
         if self.settings.quirks == BreakerQuirks::Cockatiel {
-            let mark = Mark { generation, failed: outcome.failed, slow: outcome.slow };
-            self.window.record(self.shape, outcome.now, mark, || self.packed().generation() == generation);
+            let mark = Mark { generation, failed, slow };
+            self.window.record(self.shape, now, mark, || self.packed().generation() == generation);
         }
         Some(BreakerChange { from: word.state(), to })
     }

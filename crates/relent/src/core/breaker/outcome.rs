@@ -11,10 +11,10 @@ use core::time::Duration;
 
 /// How an attempt ended.
 #[derive(Clone, Copy)]
-pub(super) struct Outcome {
-    pub(super) now: Timestamp,
-    pub(super) failed: bool,
-    pub(super) slow: bool,
+struct Outcome {
+    now: Timestamp,
+    failed: bool,
+    slow: bool,
     draw: u64,
 }
 
@@ -191,7 +191,7 @@ impl Breaker {
                     return Some(change);
                 }
             } else if told >= self.settings.close_after {
-                if let Some(change) = self.close(word, outcome) {
+                if let Some(change) = self.close(word, outcome.now, outcome.failed, outcome.slow) {
                     return Some(change);
                 }
             } else if self.swap_if(word.0, word.with_probes(probes).0) {
