@@ -1,5 +1,6 @@
 //! Who waits to be told something, by name: one connection listens for all of them.
 
+use relent::{SystemTimer, Timer};
 use std::{
     collections::HashMap,
     future::{Future, pending},
@@ -11,8 +12,8 @@ use tokio::{
     sync::{Notify, oneshot},
 };
 
-/// How long a connection goes on listening for nobody, at most twice: who waits again soon finds it there.
-pub(crate) const LINGERS: Duration = Duration::from_secs(5);
+/// How long a connection goes on listening for nobody, at most twice that: who waits again soon finds it there.
+const LINGERS: Duration = Duration::from_secs(5);
 
 /// An engine whose server tells.
 pub(crate) trait Hears: Clone + Send + Sync + 'static {
@@ -124,14 +125,20 @@ pub(crate) struct Ear<E: Hears> {
 }
 
 impl<E: Hears> Ear<E> {
-    /// Whether nobody waits. Then the next who waits begins anew.
-    pub(crate) fn is_over(&mut self) -> bool {
-        let mut inside = self.engine.ears().lock();
-        self.is_over = inside.waiting.is_empty();
-        if self.is_over {
-            inside.is_listening = false;
+    /// Ready when nobody has waited for a while, whatever is heard meanwhile. Then the next who waits begins anew.
+    pub(crate) async fn over(&mut self) {
+        let mut nobody_since = None;
+        loop {
+            SystemTimer.sleep(LINGERS).await;
+            let mut inside = self.engine.ears().lock();
+            let nobody = inside.waiting.is_empty().then_some(inside.number);
+            if nobody.is_some() && nobody == nobody_since {
+                inside.is_listening = false;
+                self.is_over = true;
+                return;
+            }
+            nobody_since = nobody;
         }
-        self.is_over
     }
 }
 
@@ -139,6 +146,175 @@ impl<E: Hears> Drop for Ear<E> {
     fn drop(&mut self) {
         if !self.is_over {
             self.engine.ears().lock().is_listening = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::race::race;
+    use std::{
+        pin::pin,
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+    };
+    use tokio::{runtime::Builder, time::timeout};
+
+    /// A town, and its crier.
+    #[derive(Clone, Default)]
+    struct Town(Arc<Inside>);
+
+    #[derive(Default)]
+    struct Inside {
+        ears: Ears,
+        /// How many criers have begun, and how many are there.
+        begun: AtomicUsize,
+        there: AtomicUsize,
+        breaks: Notify,
+    }
+
+    impl Town {
+        /// Somebody waits, for whom somebody listens.
+        fn wait(&self, name: &str) -> Waiting<'_> {
+            let waiting = self.0.ears.wait(name.to_owned());
+            listen(self);
+            waiting
+        }
+
+        /// How many criers have begun, and how many are there.
+        fn criers(&self) -> (usize, usize) {
+            (self.0.begun.load(Ordering::Relaxed), self.0.there.load(Ordering::Relaxed))
+        }
+    }
+
+    impl Hears for Town {
+        fn ears(&self) -> &Ears {
+            &self.0.ears
+        }
+
+        async fn hear(mut ear: Ear<Town>) {
+            let town = ear.engine.clone();
+            town.0.begun.fetch_add(1, Ordering::Relaxed);
+            town.0.there.fetch_add(1, Ordering::Relaxed);
+            race(pin!(town.0.breaks.notified()), pin!(ear.over())).await;
+            town.0.there.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether somebody is told, by now.
+    async fn is_told(waiting: &mut Waiting<'_>) -> bool {
+        timeout(Duration::from_millis(1), waiting.told()).await.is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_who_wait_for_a_name_are_told_and_nobody_else() {
+        let town = Town::default();
+        let (mut first, mut second, mut other) = (town.wait("bread"), town.wait("bread"), town.wait("fish"));
+        town.0.ears.tell("wine");
+        assert!(!is_told(&mut first).await && !is_told(&mut second).await && !is_told(&mut other).await);
+        town.0.ears.tell("bread");
+        // Who comes now waits for the next time.
+        let mut late = town.wait("bread");
+        assert!(is_told(&mut first).await && is_told(&mut second).await);
+        assert!(!is_told(&mut late).await && !is_told(&mut other).await);
+        drop((first, second));
+        town.0.ears.tell("bread");
+        assert!(is_told(&mut late).await, "those who left took nobody with them");
+        assert!(!is_told(&mut other).await);
+        assert_eq!(town.0.ears.names(), ["fish"]);
+        assert_eq!(town.criers(), (1, 1), "one listens for all");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_leaves_leaves_the_others_and_the_last_takes_the_name_along() {
+        let town = Town::default();
+        let (mut first, second) = (town.wait("bread"), town.wait("bread"));
+        assert_eq!(timeout(LINGERS, town.0.ears.changed()).await, Ok(()));
+        drop(second);
+        assert!(timeout(LINGERS, town.0.ears.changed()).await.is_err(), "the name is still waited for");
+        town.0.ears.tell("bread");
+        assert!(is_told(&mut first).await);
+        drop(first);
+
+        let third = town.wait("bread");
+        assert_eq!(timeout(LINGERS, town.0.ears.changed()).await, Ok(()));
+        drop(third);
+        assert_eq!(timeout(LINGERS, town.0.ears.changed()).await, Ok(()));
+        assert!(town.0.ears.names().is_empty());
+        town.0.ears.tell("bread");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_listener_that_breaks_is_begun_anew_by_the_next_who_waits() {
+        let town = Town::default();
+        let mut first = town.wait("bread");
+        assert!(!is_told(&mut first).await);
+        town.0.breaks.notify_one();
+        assert!(!is_told(&mut first).await);
+        assert_eq!(town.criers(), (1, 0));
+        let mut second = town.wait("bread");
+        assert!(!is_told(&mut first).await && !is_told(&mut second).await);
+        assert_eq!(town.criers(), (2, 1));
+        town.0.ears.tell("bread");
+        assert!(is_told(&mut first).await && is_told(&mut second).await, "it listens for who was there before, too");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_listener_lingers_for_who_waits_again() {
+        let town = Town::default();
+        for nth in 1..20 {
+            let mut waiting = town.wait("bread");
+            assert!(!is_told(&mut waiting).await);
+            tokio::time::sleep(LINGERS * nth / 10).await;
+            drop(waiting);
+            tokio::time::sleep(LINGERS * 9 / 10).await;
+            assert_eq!(town.criers(), (1, 1), "{nth}");
+        }
+        let waiting = town.wait("bread");
+        tokio::time::sleep(LINGERS * 10).await;
+        assert_eq!(town.criers(), (1, 1), "it stays as long as somebody waits");
+        drop(waiting);
+        for _ in 0..20 {
+            // What others are told is nothing to it.
+            tokio::time::sleep(LINGERS / 10).await;
+            town.0.ears.tell("fish");
+        }
+        assert_eq!(town.criers(), (1, 0), "nobody waits");
+        assert!(!is_told(&mut town.wait("bread")).await);
+        assert_eq!(town.criers(), (2, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_is_over_does_not_end_its_successor() {
+        let town = Town::default();
+        town.0.ears.lock().is_listening = true;
+        let mut ear = Ear { engine: town.clone(), is_over: false };
+        let waiting = town.wait("bread");
+        assert!(timeout(LINGERS * 10, ear.over()).await.is_err());
+        drop(waiting);
+        assert_eq!(timeout(LINGERS * 3, ear.over()).await, Ok(()));
+        // It has still to close its connection.
+        let mut waiting = town.wait("bread");
+        assert!(!is_told(&mut waiting).await);
+        assert_eq!(town.criers(), (1, 1));
+        drop(ear);
+        let mut second = town.wait("fish");
+        assert!(!is_told(&mut second).await);
+        assert_eq!(town.criers(), (1, 1), "two would listen");
+    }
+
+    #[test]
+    fn a_runtime_that_ends_takes_its_listener_along() {
+        let town = Town::default();
+        drop(town.wait("bread"));
+        assert_eq!(town.criers(), (0, 0), "nobody listens without a runtime");
+        for begun in 1..=2 {
+            let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+            runtime.block_on(async { assert!(!is_told(&mut town.wait("bread")).await) });
+            assert_eq!(town.criers().0, begun);
         }
     }
 }

@@ -40,11 +40,12 @@ async fn an_answer_without_end_is_not_read() {
         for is_polite in [false, true] {
             let (url, sent) = server(is_polite, flood);
             let begin = Instant::now();
-            let policy = Policy::constant(Duration::from_millis(10)).timeout(Duration::from_secs(5));
+            let policy = Policy::constant(Duration::from_millis(10)).timeout(Duration::from_secs(30));
             let error = Store::open_with(&url, policy).await.unwrap_err();
             let what = format!("{} {is_polite}: {error:?}", flood.0.escape_ascii());
             assert!(!error.is_transient(), "{what}");
-            assert!(begin.elapsed() < Duration::from_secs(6), "{what}: {:?}", begin.elapsed());
+            // On a busy machine it takes a second or more to read what is read.
+            assert!(begin.elapsed() < Duration::from_secs(29), "{what}: {:?}", begin.elapsed());
             let sent = sent.load(Ordering::Relaxed);
             assert!(sent < 100 << 20, "{what}: {sent} bytes");
         }

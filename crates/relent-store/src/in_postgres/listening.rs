@@ -3,10 +3,9 @@
 use super::{Postgres, rows::get, wire::Watched};
 use crate::{
     Key,
-    ears::{Ear, Ears, Hears, LINGERS, listen},
+    ears::{Ear, Ears, Hears, listen},
     race::{Either, race},
 };
-use relent::{SystemTimer, Timer};
 use std::{
     future::{Future, pending, poll_fn},
     pin::pin,
@@ -36,6 +35,7 @@ impl Postgres {
         let sql = self.named("LISTEN relent_freed");
         let mut listening = pin!(client.batch_execute(&sql));
         let mut is_listening = false;
+        let mut over = pin!(ear.over());
         loop {
             let heard = poll_fn(|cx| {
                 if !is_listening {
@@ -43,10 +43,9 @@ impl Postgres {
                 }
                 poll_notification(&mut connection, cx)
             });
-            match race(pin!(heard), pin!(SystemTimer.sleep(LINGERS))).await {
+            match race(pin!(heard), over.as_mut()).await {
                 Either::First(payload) => self.inner.ears.tell(&payload?),
-                Either::Second(()) if ear.is_over() => return Some(()),
-                Either::Second(()) => {}
+                Either::Second(()) => return Some(()),
             }
         }
     }

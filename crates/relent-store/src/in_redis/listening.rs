@@ -3,11 +3,10 @@
 use super::{FREED, Redis};
 use crate::{
     Key,
-    ears::{Ear, Ears, Hears, LINGERS, listen},
+    ears::{Ear, Ears, Hears, listen},
     race::{Either, race},
 };
 use futures_core::Stream;
-use relent::{SystemTimer, Timer};
 use std::{
     collections::HashSet,
     future::poll_fn,
@@ -26,6 +25,7 @@ impl Redis {
     async fn listen(&self, ear: &mut Ear<Redis>) -> Option<()> {
         let (mut sink, mut messages) = self.inner.line.listening().await?.split();
         let (ears, mut heard) = (&self.inner.ears, HashSet::new());
+        let mut over = pin!(ear.over());
         loop {
             let wanted: HashSet<String> = ears.names().into_iter().collect();
             for channel in heard.difference(&wanted) {
@@ -36,12 +36,11 @@ impl Redis {
             }
             heard = wanted;
             let message = poll_fn(|cx| Pin::new(&mut messages).poll_next(cx));
-            let changed = async { race(pin!(ears.changed()), pin!(SystemTimer.sleep(LINGERS))).await };
+            let changed = async { race(pin!(ears.changed()), over.as_mut()).await };
             match race(pin!(message), pin!(changed)).await {
                 Either::First(message) => ears.tell(message?.get_channel_name()),
                 Either::Second(Either::First(())) => {}
-                Either::Second(Either::Second(())) if ear.is_over() => return Some(()),
-                Either::Second(Either::Second(())) => {}
+                Either::Second(Either::Second(())) => return Some(()),
             }
         }
     }
