@@ -13,7 +13,7 @@ use url::Url;
 pub(super) struct Proxies {
     http: Option<Named>,
     https: Option<Named>,
-    direct: Option<Arc<Matcher>>,
+    direct: Option<Arc<Direct>>,
 }
 
 /// A proxy, or what is wrong with what was named as one.
@@ -37,7 +37,7 @@ impl Proxies {
             None => variable(names).or_else(all),
         };
         let no = args.noproxy.clone().or_else(|| variable(&["no_proxy", "NO_PROXY"]).map(|(_, text)| text));
-        let direct = no.map(|no| Arc::new(without(&no)));
+        let direct = no.map(|no| Arc::new(Direct::to(&no)));
         let proxies = Proxies {
             http: either(&["http_proxy"]).map(named),
             https: either(&["https_proxy", "HTTPS_PROXY"]).map(named),
@@ -72,15 +72,58 @@ impl Proxies {
             let _ = url.set_host(Some(&host));
         }
         let Ok(uri) = url.as_str().parse::<http::Uri>() else { return false };
-        self.direct.as_ref().is_some_and(|matcher| matcher.intercept(&uri).is_none())
+        self.direct.as_ref().is_some_and(|direct| direct.has(&uri, url.port_or_known_default()))
+    }
+}
+
+/// Where no proxy leads to: hosts with what they cover, addresses and networks, each at all ports or at one; or everything.
+#[derive(Debug)]
+struct Direct {
+    everything: bool,
+    rules: Vec<(Option<u16>, Matcher)>,
+}
+
+impl Direct {
+    /// What stands in `no_proxy`.
+    fn to(no: &str) -> Direct {
+        let entries = || no.split([',', ' ', '\t']).filter(|entry| !entry.is_empty()).map(with_port);
+        let anywhere: Vec<&str> = entries().filter(|(_, port)| port.is_none()).map(|(host, _)| host).collect();
+        let mut rules = vec![(None, without(&anywhere.join(",")))];
+        rules.extend(entries().filter(|(_, port)| port.is_some()).map(|(host, port)| (port, without(host))));
+        // The matcher knows it for names alone.
+        Direct { everything: entries().any(|(host, port)| host == "*" && port.is_none()), rules }
+    }
+
+    fn has(&self, uri: &http::Uri, port: Option<u16>) -> bool {
+        let is_at = |of: &Option<u16>| of.is_none() || *of == port;
+        self.everything || self.rules.iter().any(|(of, rule)| is_at(of) && rule.intercept(uri).is_none())
     }
 }
 
 /// What knows the rules of `no_proxy`; that it leads elsewhere is all it is asked.
-fn without(no: &str) -> Matcher {
-    let hosts: Vec<&str> =
-        no.split([',', ' ', '\t']).map(|host| host.trim_end_matches('.')).filter(|host| !host.is_empty()).collect();
-    Matcher::builder().all("http://proxy.invalid").no(hosts.join(",")).build()
+fn without(hosts: &str) -> Matcher {
+    Matcher::builder().all("http://proxy.invalid").no(hosts.to_owned()).build()
+}
+
+/// An entry's host, address or network, and its port if it has one.
+fn with_port(entry: &str) -> (&str, Option<u16>) {
+    let (host, port) = match entry.strip_prefix('[').and_then(|address| address.split_once(']')) {
+        Some((address, rest)) => (address, rest.strip_prefix(':')),
+        None => match entry.split_once(':') {
+            Some((host, port)) if !port.contains(':') => (host, Some(port)),
+            _ => (entry, None),
+        },
+    };
+    match port.map(str::parse) {
+        None => (plain_host(host), None),
+        Some(Ok(port)) => (plain_host(host), Some(port)),
+        Some(Err(_)) => (entry, None),
+    }
+}
+
+/// `example.com.` and `*.example.com` are written as the matcher knows them.
+fn plain_host(host: &str) -> &str {
+    host.strip_prefix("*.").unwrap_or(host).trim_end_matches('.')
 }
 
 /// Scheme, host and port of a proxy, for messages.
@@ -185,7 +228,7 @@ mod tests {
         let proxies = Proxies {
             http: Some(parse("x", "proxy:1")),
             https: None,
-            direct: Some(Arc::new(without("example.com, 10.0.0.0/8, full.example.org."))),
+            direct: Some(Arc::new(Direct::to("example.com, 10.0.0.0/8, full.example.org."))),
         };
         let through = |url: &str| proxies.to(&Url::parse(url).unwrap()).unwrap().is_some();
         assert!(through("http://example.org/") && through("http://11.0.0.1/") && through("http://notexample.com/"));
@@ -199,12 +242,42 @@ mod tests {
         assert!(!through("https://example.org/"));
     }
 
+    fn direct(no: &str, host: &str) -> bool {
+        let (http, direct) = (Some(parse("x", "proxy:1")), Some(Arc::new(Direct::to(no))));
+        let proxies = Proxies { http, https: None, direct };
+        proxies.to(&Url::parse(&format!("http://{host}/")).unwrap()).unwrap().is_none()
+    }
+
+    /// A star is everything, addresses as well.
+    #[test]
+    fn nothing_goes_through_a_proxy_where_all_is_without() {
+        for no in ["*", " *", "x,*", "*,x", "x *\t"] {
+            for host in ["a.test", "localhost", "127.0.0.1", "127.1", "0x7f000001", "[::1]", "10.1.2.3:81"] {
+                assert!(direct(no, host), "{no:?} {host}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_host_without_a_proxy_may_have_a_port_or_a_star() {
+        for (no, hosts, others) in [
+            ("127.0.0.1:81", &["127.0.0.1:81"][..], &["127.0.0.1", "127.0.0.1:82", "127.0.0.2:81"][..]),
+            ("a.test:80", &["a.test", "b.a.test:80"], &["a.test:81", "b.test"]),
+            ("*.a.test,c.test", &["b.a.test", "a.test", "c.test"], &["xa.test", "b.test"]),
+            ("[::1]:81", &["[::1]:81"], &["[::1]", "[::2]:81"]),
+            ("[::1]", &["[::1]:81", "[::1]"], &["[::2]"]),
+            ("::1", &["[::1]:81"], &["[::2]"]),
+            ("10.0.0.0/8:81", &["10.1.1.1:81"], &["10.1.1.1"]),
+            ("a.test:nonsense", &[], &["a.test"]),
+            ("", &[], &["a.test", "127.0.0.1"]),
+        ] {
+            hosts.iter().for_each(|host| assert!(direct(no, host), "{no} {host}"));
+            others.iter().for_each(|host| assert!(!direct(no, host), "{no} {host}"));
+        }
+    }
+
     #[test]
     fn hosts_without_a_proxy_stand_between_commas_or_spaces() {
-        let direct = |no: &str, host: &str| {
-            let uri: http::Uri = format!("http://{host}/").parse().unwrap();
-            without(no).intercept(&uri).is_none()
-        };
         for no in ["b.test,a.test", "b.test a.test", "b.test, a.test.", " b.test\ta.test ", "*"] {
             assert!(direct(no, "a.test") && direct(no, "b.test"), "{no:?}");
             assert_eq!(direct(no, "c.test"), no == "*", "{no:?}");
