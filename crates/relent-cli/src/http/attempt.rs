@@ -142,11 +142,8 @@ pub(super) async fn once(
     have: u64,
     received: &mut Received,
 ) -> Result<Success, Broken> {
-    let mut headers = headers(terms, attempt);
-    if let (Some(resume), 1..) = (&received.resume, have) {
-        resume.ask(have, &mut headers);
-    }
-    let answer = ask(terms, line, headers, &mut received.trail).await?;
+    let rest = received.resume.as_ref().filter(|_| have > 0).map(|resume| (resume, have));
+    let answer = ask(terms, line, headers(terms, attempt), rest, &mut received.trail).await?;
     accept(terms, line, answer, have, received).await
 }
 
@@ -158,7 +155,7 @@ pub(super) async fn answer(
     limit: Option<Duration>,
     trail: &mut Trail,
 ) -> Result<Answer, Broken> {
-    let asked = ask(terms, line, headers(terms, attempt), trail);
+    let asked = ask(terms, line, headers(terms, attempt), None, trail);
     within(limit, limit, (terms, line), asked).await.and_then(|answer| judged(terms, answer, 0))
 }
 
@@ -243,11 +240,21 @@ fn headers(terms: &Terms, attempt: u32) -> HeaderMap {
     headers
 }
 
-/// Sends the request, and those that redirects ask for, until there is an answer.
-async fn ask(terms: &Terms, line: &Line, headers: HeaderMap, trail: &mut Trail) -> Result<Answer, Broken> {
+/// Sends the request, and those that redirects ask for, until there is an answer. Only who sent the part that is there is asked
+/// for the rest.
+async fn ask(
+    terms: &Terms,
+    line: &Line,
+    headers: HeaderMap,
+    rest: Option<(&Resume, u64)>,
+    trail: &mut Trail,
+) -> Result<Answer, Broken> {
     let mut hop = terms.request.hop(headers);
     line.client.begins();
     loop {
+        if let Some((resume, have)) = rest {
+            resume.ask_at(&hop.url, have, &mut hop.headers);
+        }
         let response = send(terms, line, &hop).await?;
         head::tell(terms.talk, || head::received(&response));
         trail.seen = Some(Seen::of(&response, &hop));

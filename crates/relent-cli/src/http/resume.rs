@@ -4,8 +4,10 @@
 //! had a length and a strong validator; the request says `If-Range` with it, and a 206 is taken only if it has exactly
 //! what is missing.
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use relent::wire::http_date;
+use sha2::{Digest, Sha256};
 use url::{Position, Url};
 
 /// What is needed to ask for the rest of a body.
@@ -21,9 +23,10 @@ pub(super) struct Resume {
     place: Option<String>,
 }
 
-/// The place that a URL names. What follows a `?` may be a signature that is another one each time.
+/// The place that a URL names, as it may be written down: its query may have secrets in it, and nobody but the server knows what of
+/// it names a file, and what is a signature.
 fn place(url: &Url) -> String {
-    url[..Position::AfterPath].to_owned()
+    BASE64_STANDARD.encode(Sha256::digest(&url[..Position::AfterQuery]))
 }
 
 impl Resume {
@@ -76,6 +79,16 @@ impl Resume {
         let (validator, total) = (Some(HeaderValue::from_str(validator).ok()?), Some(number(total)?));
         let place = Some(place.to_owned()).filter(|place| !place.is_empty());
         Some(Resume { validator, total, unchanged_since: None, place })
+    }
+
+    /// The headers that ask this URL for what is missing after `have` bytes, or for all of it if what it sends can be no part.
+    pub(super) fn ask_at(&self, url: &Url, have: u64, headers: &mut HeaderMap) {
+        if self.is_of(url) {
+            self.ask(have, headers);
+        } else {
+            headers.remove(header::RANGE);
+            headers.remove(header::IF_RANGE);
+        }
     }
 
     /// The headers that ask for what is missing after `have` bytes.
@@ -303,11 +316,23 @@ mod tests {
         let resume = of(&[("etag", "\"v1\"")]).unwrap();
         assert_eq!(Resume::from_text(&resume.to_text().unwrap()), Some(resume.clone()));
         let url = |text: &str| Url::parse(text).unwrap();
-        let resume = resume.at(&url("http://h/a?signature=1"));
-        assert!(resume.is_of(&url("http://h/a?signature=2")));
-        for other in ["http://h/b", "http://h:81/a", "https://h/a", "http://g/a"] {
+        let resume = resume.at(&url("http://h/a?key=hunter2"));
+        assert!(resume.is_of(&url("http://h/a?key=hunter2#b")), "what follows a # is not sent");
+        let others = ["http://h/b", "http://h:81/a", "https://h/a", "http://g/a"];
+        for other in others.map(|other| format!("{other}?key=hunter2")).iter().map(String::as_str).chain([
+            "http://h/a",
+            "http://h/a?",
+            "http://h/a?key=hunter3",
+            "http://h/a?key=hunter2&x",
+        ]) {
             assert!(!resume.is_of(&url(other)), "{other}");
+            let mut asked = HeaderMap::new();
+            resume.ask_at(&url("http://h/a?key=hunter2"), 4, &mut asked);
+            assert_eq!(asked[header::RANGE], "bytes=4-");
+            resume.ask_at(&url(other), 4, &mut asked);
+            assert_eq!(asked, headers(&[("accept-encoding", "identity")]), "{other}");
         }
+        assert!(!resume.to_text().unwrap().contains("hunter2"));
         assert_eq!(Resume::from_text(&resume.to_text().unwrap()), Some(resume));
         for broken in ["", "\"v1\"", "\"v1\"\n10\n", "\"v1\"\nten\n\n", "\"v1\"\n10\nx\ny\n", "a\rb\n10\n\n"] {
             assert_eq!(Resume::from_text(broken), None, "{broken:?}");

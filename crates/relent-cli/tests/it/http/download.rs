@@ -62,15 +62,39 @@ fn a_part_of_one_url_is_none_of_another() {
     }
 }
 
-/// A tag is one resource's alone.
+/// A tag is one resource's alone, and what follows a `?` may name another one: in one run and in the next.
 #[test]
 fn what_a_redirect_leads_to_later_is_no_part_of_what_it_led_to_before() {
-    let server = Server::with(|k, request| match request.head.split(' ').nth(1) {
-        Some("/a") => Reply::new(200, &[TAG], "aaaaaaaaaa").cut(6),
-        Some("/b") => rest(request, "bbbbbbbbbb", &[TAG]).unwrap_or(Reply::new(200, &[TAG], "bbbbbbbbbb")),
-        _ => Reply::new(302, &[if k == 0 { "Location: /a" } else { "Location: /b" }], ""),
+    for (first, then) in [("/a", "/b"), ("/x?f=a", "/x?f=b"), ("/x?signature=a", "/x?signature=b")] {
+        let server = || {
+            Server::with(move |k, request| match request.head.split(' ').nth(1) {
+                Some(path) if path == first => Reply::new(200, &[TAG], "aaaaaaaaaa").cut(6),
+                Some(path) if path == then => {
+                    rest(request, "bbbbbbbbbb", &[TAG]).unwrap_or(Reply::new(200, &[TAG], "bbbbbbbbbb"))
+                }
+                _ => Reply::new(302, &[&format!("Location: {}", if k == 0 { first } else { then })], ""),
+            })
+        };
+        let (one, folder) = (server(), Folder::new());
+        expect(&http(&["-q", "-L", "--max-attempts=2", &one.url("/")]), 0, "bbbbbbbbbb", "");
+        assert!(one.requests().iter().all(|request| request.header("range").is_none()), "{then}");
+        let two = server();
+        let get = || http_in(&folder, &["-q", "-L", "--max-attempts=1", "-C", "-", "-o", "file", &two.url("/")]);
+        assert_eq!((get().code, get().code), (Some(1), Some(0)), "{then}");
+        assert_eq!(folder.read("file"), "bbbbbbbbbb", "{then}");
+    }
+}
+
+/// Whoever only leads to it is not asked for a part of it.
+#[test]
+fn what_a_redirect_leads_to_again_is_gone_on_with() {
+    let server = Server::with(|_, request| match request.head.split(' ').nth(1) {
+        Some("/x?f=a") => rest(request, "0123456789", &[TAG]).unwrap_or(Reply::new(200, &[TAG], "0123456789").cut(6)),
+        _ => Reply::new(302, &["Location: /x?f=a"], ""),
     });
-    expect(&http(&["-q", "-L", &server.url("/")]), 0, "bbbbbbbbbb", "");
+    expect(&http(&["-q", "-L", "--max-attempts=2", &server.url("/")]), 0, "0123456789", "");
+    let ranges: Vec<_> = server.requests().iter().map(|r| r.header("range").map(str::to_owned)).collect();
+    assert_eq!(ranges, [None, None, None, Some("bytes=4-".into())]);
 }
 
 #[test]
