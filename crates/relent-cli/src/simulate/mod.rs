@@ -5,6 +5,7 @@ mod curves;
 mod ends;
 mod fates;
 pub(crate) mod files;
+mod machines;
 pub(crate) mod numbers;
 pub(crate) mod policies;
 pub(crate) mod table;
@@ -265,6 +266,7 @@ fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<
             [
                 table::draw(outcome, view),
                 ends::draw(scenario),
+                machines::draw(scenario, outcome, view),
                 fates::draw(outcome, view),
                 curves::draw(outcome, view),
                 advice::draw(scenario, outcome, view),

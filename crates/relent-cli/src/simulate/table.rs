@@ -2,11 +2,11 @@
 
 use super::View;
 use crate::{escape::escape, report::percent, talk::wrap};
-use relent_sim::{Engine, Figure, Outcome, Record};
+use relent_sim::{Engine, Figure, Ideal, Outcome, Record};
 use std::{fmt::Write, ops::Range};
 
 /// Figures that a table has room for, in order; those without a meaning anywhere are left out.
-const COLUMNS: [Figure; 26] = [
+const COLUMNS: [Figure; 20] = [
     Figure::SuccessShare,
     Figure::GaveUpShare,
     Figure::StillTrying,
@@ -22,12 +22,6 @@ const COLUMNS: [Figure; 26] = [
     Figure::RecoveryS,
     Figure::GoodputShare,
     Figure::Load,
-    Figure::WastedWork,
-    Figure::RefusedBudget,
-    Figure::RefusedOpen,
-    Figure::RefusedShed,
-    Figure::RefusedOverloaded,
-    Figure::RefusedTurn,
     Figure::P50S,
     Figure::P99S,
     Figure::Peak100Ms,
@@ -53,11 +47,16 @@ pub(crate) fn table(outcome: &Outcome, view: View) -> String {
     if !outcome.title.is_empty() {
         let _ = writeln!(out, "{}", wrap(&escape(&outcome.title), view.columns.unwrap_or(usize::MAX)));
     }
+    out.push_str(&readable(rows, view));
+    out
+}
+
+/// The rows side by side, as wide as the terminal and in its characters.
+pub(super) fn readable(mut rows: Vec<Vec<String>>, view: View) -> String {
     if !view.unicode {
         rows.iter_mut().flatten().for_each(|cell| *cell = cell.replace('±', "+-"));
     }
-    out.push_str(&aligned(&rows, view.columns.unwrap_or(usize::MAX)));
-    out
+    aligned(&rows, view.columns.unwrap_or(usize::MAX))
 }
 
 /// The policies with the populations of their clients, the one that is recommended, and a herd with a pacer.
@@ -73,21 +72,15 @@ fn columns(outcome: &Outcome) -> Vec<Figure> {
     let has = |figure| shown(outcome).any(|record| record.get(figure).is_some());
     let (is_channel, is_occ) = (has(Figure::AttemptsPerPacket), has(Figure::Calls));
     let is_open = !has(Figure::DrainS) && has(Figure::Load);
-    let protected = has(Figure::RefusedTurn);
     let wanted = |figure: &Figure| match figure {
         Figure::AttemptsPerClient => !is_channel,
         Figure::GoodputShare | Figure::Load | Figure::RecoveryS => is_open,
         Figure::DrainS | Figure::P50S | Figure::P99S => !is_occ,
         // One peak is enough: where the capacity is known, in units of it.
         Figure::Peak100Ms => !is_occ && !has(Figure::PeakOverCapacity),
-        Figure::WastedWork => protected && is_open,
-        Figure::RefusedBudget
-        | Figure::RefusedOpen
-        | Figure::RefusedShed
-        | Figure::RefusedOverloaded
-        | Figure::RefusedTurn
-        | Figure::GaveUpShare
-        | Figure::StillTrying => shown(outcome).any(|record| record.get(*figure).unwrap_or(0.0) > 0.0),
+        Figure::GaveUpShare | Figure::StillTrying => {
+            shown(outcome).any(|record| record.get(*figure).unwrap_or(0.0) > 0.0)
+        }
         _ => true,
     };
     COLUMNS.into_iter().filter(|figure| wanted(figure) && has(*figure)).collect()
@@ -107,29 +100,49 @@ fn header(columns: &[Figure], outcome: &Outcome) -> Vec<String> {
 }
 
 fn ideal(outcome: &Outcome, columns: &[Figure]) -> Option<Vec<String>> {
-    let ideal = outcome.ideal?;
-    let is_herd = shown(outcome).any(|record| record.get(Figure::DrainS).is_some());
-    let of = |figure: &Figure| match figure {
-        figure if is_herd => ideal.figure(*figure),
-        Figure::AttemptsPerClient | Figure::Load | Figure::GoodputShare | Figure::SuccessShare => Some(1.0),
-        Figure::RecoveryS | Figure::GaveUpShare | Figure::StillTrying | Figure::WastedWork => Some(0.0),
-        _ => None,
-    };
-    let mut row = vec!["ideal".to_owned()];
-    row.extend(columns.iter().map(|figure| of(figure).map_or_else(|| "-".to_owned(), |value| said(*figure, value))));
+    let mut row = ideal_row(&outcome.ideal?, columns, outcome);
     if recovers(outcome) {
         row.push("yes".to_owned());
     }
     Some(row)
 }
 
-fn row(record: &Record, columns: &[Figure], outcome: &Outcome) -> Vec<String> {
+/// What these figures are at best.
+pub(super) fn ideal_row(ideal: &Ideal, columns: &[Figure], outcome: &Outcome) -> Vec<String> {
+    let is_herd = shown(outcome).any(|record| record.get(Figure::DrainS).is_some());
+    let of = |figure: &Figure| match figure {
+        figure if is_herd => ideal.figure(*figure),
+        Figure::AttemptsPerClient
+        | Figure::Amplification
+        | Figure::Load
+        | Figure::GoodputShare
+        | Figure::SuccessShare => Some(1.0),
+        Figure::RecoveryS | Figure::GaveUpShare | Figure::StillTrying | Figure::WastedWork => Some(0.0),
+        Figure::RefusedBudget
+        | Figure::RefusedOpen
+        | Figure::RefusedShed
+        | Figure::RefusedOverloaded
+        | Figure::RefusedTurn => Some(0.0),
+        _ => None,
+    };
+    let mut row = vec!["ideal".to_owned()];
+    row.extend(columns.iter().map(|figure| of(figure).map_or_else(|| "-".to_owned(), |value| said(*figure, value))));
+    row
+}
+
+/// The name of the policy, and these figures of it.
+pub(super) fn figures(record: &Record, columns: &[Figure]) -> Vec<String> {
     let mut row = vec![escape(&record.policy).into_owned()];
     row.extend(columns.iter().map(|figure| match (record.get(*figure), record.sd(*figure)) {
         (None, _) => "-".to_owned(),
         (Some(mean), _) if is_share(*figure) => said(*figure, mean),
         (Some(mean), sd) => number(mean) + &sd.map_or_else(String::new, |sd| spread(mean, sd)),
     }));
+    row
+}
+
+fn row(record: &Record, columns: &[Figure], outcome: &Outcome) -> Vec<String> {
+    let mut row = figures(record, columns);
     if recovers(outcome) {
         row.push(record.recovered.map_or_else(
             || "-".to_owned(),

@@ -95,6 +95,7 @@ impl Ideal {
             Figure::GaveUp | Figure::GaveUpShare | Figure::StillTrying => 0.0,
             Figure::DrainS => self.begins_s + self.drain_s,
             Figure::MaxS => self.wait(1.0),
+            Figure::Fairness => self.wait(1.0) / self.wait(0.5),
             Figure::P50S => self.wait(0.5),
             Figure::P90S => self.wait(0.9),
             Figure::P99S => self.wait(0.99),
