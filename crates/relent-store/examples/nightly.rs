@@ -80,22 +80,34 @@ impl Machine {
     }
 
     /// Passes on the next line.
-    fn says(&mut self) -> std::io::Result<()> {
+    fn says(&mut self) -> Result<(), Box<dyn Error>> {
         let mut line = String::new();
-        self.says.read_line(&mut line)?;
+        if self.says.read_line(&mut line)? == 0 {
+            return Err(format!("{} ended before it held the lease", self.name).into());
+        }
         println!("{}: {}", self.name, line.trim_end());
         Ok(())
     }
 
-    fn ends(mut self) -> std::io::Result<()> {
+    fn ends(mut self) -> Result<(), Box<dyn Error>> {
         for line in self.says.by_ref().lines() {
             println!("{}: {}", self.name, line?);
         }
         let status = self.process.wait()?;
-        if !status.success() {
-            println!("{}: killed: {status}", self.name);
+        match status.code() {
+            Some(0) => {}
+            Some(_) => return Err(format!("{} failed: {status}", self.name).into()),
+            None => println!("{}: killed: {status}", self.name),
         }
         Ok(())
+    }
+}
+
+impl Drop for Machine {
+    /// None is left behind, least of all one that is stopped.
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 
@@ -121,5 +133,5 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("web-3: stopped, longer than its lease");
     Machine::start("web-4", &url, &name, "lives")?.ends()?;
     signal("-CONT", third.process.id())?;
-    Ok(third.ends()?)
+    third.ends()
 }

@@ -105,9 +105,11 @@ async fn main() -> Result<()> {
         let message = format!("{run}-{nth}");
         for fate in fates {
             let consumer = Command::new(env::current_exe()?).args(["--child", &url, &message, fate]).output()?;
-            match consumer.status.success() {
-                true => println!("message {nth}: a consumer {}", String::from_utf8_lossy(&consumer.stdout).trim()),
-                false => println!("message {nth}: its consumer was killed {fate}: {}", consumer.status),
+            let (told, error) = (String::from_utf8_lossy(&consumer.stdout), String::from_utf8_lossy(&consumer.stderr));
+            match consumer.status.code() {
+                Some(0) => println!("message {nth}: a consumer {}", told.trim()),
+                Some(_) => return Err(format!("a consumer of message {nth} failed: {}", error.trim()).into()),
+                None => println!("message {nth}: its consumer was killed {fate}: {}", consumer.status),
             }
         }
         println!("message {nth}: {} order(s)", orders(&url, &message).await?);

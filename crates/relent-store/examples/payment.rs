@@ -48,6 +48,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let order = format!("order-{:?}", Nonce::random());
 
     let ended = Command::new(env::current_exe()?).args(["--child", &url, &order, &ledger]).status()?;
+    if ended.code().is_some() {
+        return Err(format!("the process that pays was not killed, but ended by itself: {ended}").into());
+    }
     println!("a process paid, and was killed before it could tell: {ended}");
     let (store, order) = (Store::open(&url).await?, Key::new(order)?);
     tokio::time::sleep(Duration::from_millis(1100)).await;

@@ -13,6 +13,7 @@ use relent_store::{Key, Nonce, Store, UpdateError};
 use std::{
     env,
     error::Error,
+    io::Read,
     process::{Command, Stdio},
     time::Duration,
 };
@@ -77,17 +78,27 @@ async fn main() -> Result<(), Box<dyn Error>> {
     if let [child, url, stock, seller] = &args[..]
         && child == "--child"
     {
-        return sell(&Store::open(url).await?, &Key::new(stock)?, seller.parse()?).await;
+        let store = Store::open(url).await?;
+        // The shop opens when all are there.
+        println!("there");
+        std::io::stdin().read_line(&mut String::new())?;
+        return sell(&store, &Key::new(stock)?, seller.parse()?).await;
     }
     let folder = tempfile::tempdir()?;
     let url = args.first().cloned().unwrap_or(format!("sqlite:{}", folder.path().join("state.db").display()));
     let stock = format!("books-{:?}", Nonce::random());
     let start = |seller: usize| {
         let mut child = Command::new(env::current_exe()?);
-        child.args(["--child", &url, &stock, &seller.to_string()]).stdout(Stdio::piped()).spawn()
+        child.args(["--child", &url, &stock, &seller.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
     };
     println!("{BOOKS} books, {SELLERS} processes");
-    let sellers = (0..SELLERS).map(start).collect::<Result<Vec<_>, _>>()?;
+    let mut sellers = (0..SELLERS).map(start).collect::<Result<Vec<_>, _>>()?;
+    for seller in &mut sellers {
+        let there = seller.stdout.as_mut().ok_or("it is piped")?;
+        // What it says, or that it ended.
+        let _ = there.read(&mut [0; "there\n".len()])?;
+    }
+    sellers.iter_mut().for_each(|seller| drop(seller.stdin.take()));
     let mut conflicts = vec![];
     for seller in sellers {
         let ended = seller.wait_with_output()?;
@@ -96,10 +107,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let value = Store::open(&url).await?.read(&Key::new(&stock)?).await?;
     let numbers = parse(value.value.as_deref());
     for ((nth, (status, conflicts)), sold) in (1..).zip(conflicts).zip(&numbers[1..]) {
-        match status.success() {
-            true => println!("process {nth} sold {sold}; {conflicts} times another was quicker, and it read again"),
-            false => println!("process {nth} sold {sold}, and was killed between read and write: {status}"),
-        }
+        let comment = match status.code() {
+            Some(0) => format!("; {conflicts} times another was quicker, and it read again"),
+            Some(_) => format!(", and failed: {status}"),
+            None if nth == 1 && *sold == SALES_UNTIL_KILLED => {
+                format!(", and was killed between read and write: {status}")
+            }
+            None => format!(", and was killed by somebody else: {status}"),
+        };
+        println!("process {nth} sold {sold}{comment}");
     }
     println!("left: {}, sold: {} of {BOOKS}", numbers[0], numbers[1..].iter().sum::<u32>());
     Ok(())

@@ -163,3 +163,15 @@ fn the_payment_of_the_readme_is_the_one_that_compiles() {
     };
     assert_eq!(block(&page("README.md")), block(&page("docs/stores.md")));
 }
+
+#[test]
+fn what_could_not_be_told_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("no folder").join("state.db").display());
+    for example in ["payment", "nightly", "stock", "order"] {
+        let out = Command::new(program(example)).arg(&url).output().unwrap();
+        let told = String::from_utf8_lossy(&out.stdout);
+        assert!(!out.status.success(), "{example}: {told}");
+        assert!(!told.contains("killed") && !told.contains("paid") && !told.contains("web-"), "{example}: {told}");
+    }
+}
