@@ -42,6 +42,7 @@ mod store;
 pub mod storm;
 pub mod talk;
 mod topic;
+mod trust;
 mod upstream;
 mod upstream_args;
 

@@ -1,17 +1,9 @@
 //! A TLS handshake as the check: that a port accepts does not mean that who answers there is who it should be.
 
-use crate::{
-    authorities, regular,
-    talk::{Fault, plain},
-};
-use rustls::{
-    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    crypto::{CryptoProvider, ring},
-    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
-};
+use crate::{talk::Fault, trust};
+use rustls::{CertificateError, ClientConfig, ClientConnection, Error, crypto::ring, pki_types::ServerName};
 use std::{
-    io::{self, Read},
+    io,
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
@@ -32,11 +24,12 @@ impl Tls {
         let versions = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| Fault::new(format!("cannot speak TLS: {error}")))?;
-        let config = if insecure {
-            versions.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider))).with_no_client_auth()
-        } else {
-            versions.with_root_certificates(roots(cacert)?).with_no_client_auth()
+        let verifier = match cacert {
+            _ if insecure => trust::anyone(provider),
+            Some(file) => trust::only(file, provider)?,
+            None => trust::system(provider)?,
         };
+        let config = versions.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
         Ok(Tls(Some(Arc::new(config))))
     }
 
@@ -101,64 +94,5 @@ fn said(error: &Error) -> String {
         Error::AlertReceived(_) => format!("it ended the TLS handshake: {error}"),
         Error::InvalidCertificate(_) => "its certificate is not valid".to_owned(),
         _ => format!("the TLS handshake failed: {error}"),
-    }
-}
-
-fn roots(cacert: Option<&Path>) -> Result<RootCertStore, Fault> {
-    let mut roots = RootCertStore::empty();
-    let Some(path) = cacert else {
-        roots.add_parsable_certificates(authorities::system()?);
-        return Ok(roots);
-    };
-    let hint = "--cacert wants certificates in PEM: -----BEGIN CERTIFICATE-----";
-    let shown = path.display();
-    let mut pem = Vec::new();
-    regular::read(path)
-        .and_then(|file| file.take(16 << 20).read_to_end(&mut pem))
-        .map_err(|error| Fault::new(format!("cannot read {shown}: {}", plain(&error))).hint(hint))?;
-    let found: Vec<_> = CertificateDer::pem_slice_iter(&pem).filter_map(Result::ok).collect();
-    let (added, _) = roots.add_parsable_certificates(found);
-    match added {
-        0 => Err(Fault::new(format!("{shown} has no certificate in it")).hint(hint)),
-        _ => Ok(roots),
-    }
-}
-
-/// Believes every certificate, and still checks that who sent it has its key.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        rustls::crypto::verify_tls12_signature(message, cert, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        rustls::crypto::verify_tls13_signature(message, cert, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

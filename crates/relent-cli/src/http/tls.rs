@@ -1,17 +1,12 @@
 //! Whom we trust, and who we are: the settings of TLS.
 
 use super::{args::Args, proxy::Proxies};
-use crate::{authorities, escape::escape, redact, regular, talk::Fault};
+use crate::{talk::Fault, trust};
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme,
-    client::{
-        WebPkiServerVerifier,
-        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-        verify_server_name,
-    },
-    crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature},
-    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject},
-    server::ParsedCertificate,
+    ClientConfig, RootCertStore,
+    client::danger::ServerCertVerifier,
+    crypto::{CryptoProvider, ring},
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
 use std::{path::Path, sync::Arc};
 use url::Url;
@@ -59,193 +54,25 @@ fn verifier(
     provider: Arc<CryptoProvider>,
 ) -> Result<Option<Arc<dyn ServerCertVerifier>>, Fault> {
     if args.insecure {
-        return Ok(Some(Arc::new(Anyone(provider))));
+        return Ok(Some(trust::anyone(provider)));
     }
-    let trusted = match &args.cacert {
-        Some(file) => certificates(file, "--cacert")?,
-        None if args.location || url.scheme() == "https" || proxies.any_over_tls() => authorities::system()?,
+    match &args.cacert {
+        Some(file) => trust::only(file, provider).map(Some),
+        None if args.location || url.scheme() == "https" || proxies.any_over_tls() => trust::system(provider).map(Some),
         // Reading the system's takes longer than a request on loopback, and there is no TLS.
-        None => return Ok(None),
-    };
-    let mut roots = RootCertStore::empty();
-    for certificate in &trusted {
-        let added = roots.add(certificate.clone());
-        if let (Some(file), Err(_)) = (&args.cacert, added) {
-            return Err(Fault::new(format!("{} has a certificate that cannot be read", shown(file))).hint(CACERT_HINT));
-        }
-    }
-    let inner = WebPkiServerVerifier::builder_with_provider(roots.into(), provider).build();
-    let inner = inner.map_err(|error| Fault::new(format!("no certificate can be trusted: {error}")))?;
-    Ok(Some(Arc::new(Trusted { inner, trusted })))
-}
-
-const CACERT_HINT: &str = "--cacert wants certificates in PEM: -----BEGIN CERTIFICATE-----";
-
-fn certificates(file: &Path, flag: &str) -> Result<Vec<CertificateDer<'static>>, Fault> {
-    let hint = CACERT_HINT.replace("--cacert", flag);
-    let text = read(file, &hint)?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    match found {
-        Err(_) => Err(Fault::new(format!("{} has a certificate that cannot be read", shown(file))).hint(hint)),
-        Ok(found) if found.is_empty() => {
-            Err(Fault::new(format!("{} has no certificate in it", shown(file))).hint(hint))
-        }
-        Ok(found) => Ok(found),
+        None => Ok(None),
     }
 }
 
 /// The client's certificate and its key.
 fn identity(file: &Path, key: Option<&Path>) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), Fault> {
-    let chain = certificates(file, "--cert")?;
+    let chain = trust::certificates(file, "--cert")?;
     let key_file = key.unwrap_or(file);
     let hint = "a key in PEM is asked for: -----BEGIN PRIVATE KEY-----; one with a password has to be decrypted first \
                 (openssl pkey -in key.pem -out plain.pem)";
-    let text = read(key_file, hint)?;
+    let text = trust::read(key_file, hint)?;
     let key = PrivateKeyDer::from_pem_slice(&text);
-    let key = key.map_err(|_| Fault::new(format!("{} has no key that can be read", shown(key_file))).hint(hint))?;
+    let key =
+        key.map_err(|_| Fault::new(format!("{} has no key that can be read", trust::shown(key_file))).hint(hint))?;
     Ok((chain, key))
-}
-
-/// The most bytes of a file of certificates or keys.
-const LONGEST: u64 = 16 << 20;
-
-fn read(file: &Path, hint: &str) -> Result<Vec<u8>, Fault> {
-    regular::bytes(file, LONGEST)
-        .map_err(|error| Fault::new(format!("cannot read {}: {}", named(file), crate::talk::plain(&error))).hint(hint))
-}
-
-/// A file that is not there; curl takes a password after its name.
-fn named(file: &Path) -> String {
-    let shown = shown(file);
-    match shown.split_once(':') {
-        Some((name, _)) if !file.exists() => format!("{name}:{}", redact::HIDDEN),
-        _ => shown,
-    }
-}
-
-fn shown(file: &Path) -> String {
-    escape(&file.to_string_lossy()).into_owned()
-}
-
-/// Certificate authorities, and certificates that are trusted as themselves: what `openssl req -x509` makes is both an
-/// authority and a server's certificate, which the standard verification refuses.
-#[derive(Debug)]
-struct Trusted {
-    inner: Arc<WebPkiServerVerifier>,
-    trusted: Vec<CertificateDer<'static>>,
-}
-
-impl Trusted {
-    /// Whether the only thing wrong with a certificate is that it is an authority's. The time is checked before that.
-    fn is_itself(&self, certificate: &CertificateDer<'_>, error: &rustls::Error) -> bool {
-        let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
-        let used_as_end = other.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity);
-        used_as_end && self.trusted.iter().any(|trusted| trusted == certificate)
-    }
-}
-
-/// Whether the certificate is for this name. One without any names, as old recipes make it, is for its common name.
-fn is_for(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> Result<(), rustls::Error> {
-    match verify_server_name(&ParsedCertificate::try_from(certificate)?, name) {
-        Err(rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }))
-            if presented.is_empty() && has_common_name(certificate, &name.to_str()) =>
-        {
-            Ok(())
-        }
-        verified => verified,
-    }
-}
-
-/// Whether the subject has this common name: object identifier 2.5.4.3, then a string (tag, length, text).
-fn has_common_name(certificate: &CertificateDer<'_>, name: &str) -> bool {
-    const COMMON_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x03];
-    let Ok(parsed) = webpki::EndEntityCert::try_from(certificate) else { return false };
-    parsed.subject().windows(COMMON_NAME.len()).enumerate().any(|(at, window)| {
-        let string = parsed.subject().get(at + COMMON_NAME.len() + 1..).unwrap_or_default();
-        let text = string.split_first().and_then(|(length, rest)| rest.get(..usize::from(*length)));
-        window == COMMON_NAME && text.is_some_and(|text| text.eq_ignore_ascii_case(name.as_bytes()))
-    })
-}
-
-impl ServerCertVerifier for Trusted {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        match self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            Err(error) if self.is_itself(end_entity, &error) => {
-                is_for(end_entity, server_name).map(|()| ServerCertVerified::assertion())
-            }
-            verified => verified,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.inner.verify_tls12_signature(message, cert, dss)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.inner.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.inner.supported_verify_schemes()
-    }
-
-    fn root_hint_subjects(&self) -> Option<&[DistinguishedName]> {
-        self.inner.root_hint_subjects()
-    }
-}
-
-/// `--insecure`: any certificate will do, if the server has its key.
-#[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

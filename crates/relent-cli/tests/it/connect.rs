@@ -345,6 +345,37 @@ fn a_handshake_is_the_check() {
     assert_eq!((none.stderr.lines().next(), none.code), (Some("error: empty.pem has no certificate in it"), Some(125)));
 }
 
+/// Certificates are read and believed as by `relent http`.
+#[test]
+fn authorities_are_those_of_http() {
+    let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let itself = params.self_signed(&key).unwrap();
+    let broken = format!("{}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", itself.pem());
+    let folder = Folder::new().file("itself.pem", &itself.pem()).file("broken.pem", &broken);
+    let port = shakes_hands(&itself, &key);
+    let connect = |file: &str, host: &str| {
+        folder.relent(&["connect", "--max-attempts=1", "--cacert", file, &format!("tls://{host}:{port}")])
+    };
+    let trusted = connect("itself.pem", "localhost");
+    assert_eq!((trusted.stderr.as_str(), trusted.code), ("", Some(0)), "an authority that is the server, too");
+    let other = connect("itself.pem", "127.0.0.1");
+    assert!(other.stderr.contains("its certificate is for another name"), "{}", other.stderr);
+    let hint = "hint: --cacert wants certificates in PEM: -----BEGIN CERTIFICATE-----\n";
+    let refused = connect("broken.pem", "localhost");
+    let why = format!("error: broken.pem has a certificate that cannot be read\n{hint}");
+    assert_eq!((refused.stderr, refused.code), (why, Some(125)));
+    let pipe = folder.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let pem = itself.pem();
+    let writer = thread::spawn(move || std::fs::write(pipe, pem));
+    let piped = connect("pipe", "localhost");
+    // Whoever reads the pipe lets the writer go, whatever comes of it.
+    assert_eq!((piped.stderr.as_str(), piped.code), ("", Some(0)), "of a pipe");
+    writer.join().unwrap().unwrap();
+}
+
 /// Certificates that are of another time or name, whatever else is right with them.
 #[test]
 fn certificates_of_another_time_or_name() {
