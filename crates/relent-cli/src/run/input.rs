@@ -18,7 +18,10 @@ use nix::{
 use std::{
     fs::File,
     io::{self, IsTerminal, Seek, SeekFrom, Stdin, Write, stdin},
-    os::{fd::AsFd, unix::fs::FileTypeExt},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::FileTypeExt,
+    },
     process::{ChildStdin, Stdio},
 };
 
@@ -170,17 +173,15 @@ impl Feed<'_> {
         Ok(self.wants() != Wants::Nothing)
     }
 
-    /// The attempt is over: takes what the command has read, leaves the rest, and says how much it could not leave.
-    pub(super) fn finish(mut self, say: &dyn Fn(&str)) -> Result<usize, Fault> {
-        let unread = unread(&self.sink);
+    /// Nothing more is passed on: takes what the command has read of a copy, leaves the rest, and says what it could not leave.
+    pub(super) fn finish(mut self, say: &dyn Fn(&str)) -> Result<Taken, Fault> {
         if self.copied > 0 {
-            let taken = self.copied.saturating_sub(unread);
-            self.copied = taken;
+            self.copied = self.copied.saturating_sub(unread(&self.sink));
             self.take_copied(say)?;
-            return Ok(0);
+            return Ok(Taken::default());
         }
         let behind = usize::try_from(self.recording.record.len().saturating_sub(self.at)).unwrap_or(usize::MAX);
-        Ok(unread.saturating_add(behind))
+        Ok(Taken { behind, pipe: other_end(&self.sink) })
     }
 
     /// The command's input is closed: nothing more is passed on.
@@ -239,6 +240,22 @@ impl Feed<'_> {
     }
 }
 
+/// What was taken of our standard input for a command that may not have read all of it.
+#[derive(Default)]
+pub(super) struct Taken {
+    /// How much of it never came into the command's pipe.
+    behind: usize,
+    /// The pipe, which the command may still be reading when the last of it was passed on.
+    pipe: Option<OwnedFd>,
+}
+
+impl Taken {
+    /// How much the command has not read so far.
+    pub(super) fn unread(&self) -> usize {
+        self.behind.saturating_add(self.pipe.as_ref().map_or(0, unread))
+    }
+}
+
 impl Recording {
     /// Takes at most this much, and keeps it; how much it was.
     fn take_in(&mut self, most: usize, say: &dyn Fn(&str)) -> Result<usize, Fault> {
@@ -277,9 +294,23 @@ fn holds_one_piece(_sink: &ChildStdin) -> bool {
     false
 }
 
+/// The end of the command's pipe that the command reads, so that its end can be closed and how much stands in it still be seen.
+#[cfg(target_os = "linux")]
+fn other_end(sink: &ChildStdin) -> Option<OwnedFd> {
+    use rustix::fs::{Mode, OFlags, open};
+    use std::os::fd::AsRawFd;
+    let path = format!("/proc/self/fd/{}", sink.as_raw_fd());
+    open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn other_end(_sink: &ChildStdin) -> Option<OwnedFd> {
+    None
+}
+
 /// How much stands in the command's pipe.
-fn unread(sink: &ChildStdin) -> usize {
-    rustix::io::ioctl_fionread(sink).ok().and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
+fn unread(pipe: impl AsFd) -> usize {
+    rustix::io::ioctl_fionread(pipe).ok().and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
 }
 
 /// Reads and writes of a pipe that is ours alone return at once from now on.

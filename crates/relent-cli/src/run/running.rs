@@ -5,7 +5,7 @@
 use super::{
     ended::{Ended, How, died_by},
     group::{Group, LOOK, SAY_AFTER, Ways, orphans},
-    input::{Feed, Input, Wants},
+    input::{Feed, Input, Taken, Wants},
     lease::Leased,
     plan::Plan,
     signals::{Signals, is_ending, poll_timeout},
@@ -31,8 +31,8 @@ pub(super) struct Running<'a> {
     ways: Ways<'a>,
     lent: Option<Lent>,
     feed: Option<Feed<'a>>,
-    /// How much of our standard input was taken and not read by the command.
-    in_vain: usize,
+    /// What was taken of our standard input, and may not have been read by the command.
+    taken: Taken,
     out: Option<Stream<'a>>,
     err: Option<Stream<'a>>,
     started: Instant,
@@ -64,7 +64,7 @@ impl<'a> Running<'a> {
             ways: plan.ways,
             lent,
             feed: input.feed(child.stdin.take()),
-            in_vain: 0,
+            taken: Taken::default(),
             out: child.stdout.take().map(|pipe| Stream::new(pipe.into(), out_to, plan.patterns)),
             err: child.stderr.take().map(|pipe| Stream::new(pipe.into(), Target::Err, plan.patterns)),
             started,
@@ -193,10 +193,10 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// Closes the command's standard input, and takes note of what was taken for it in vain.
+    /// Closes the command's standard input, and takes note of what was taken for it.
     fn end_feed(&mut self) -> Result<(), Fault> {
         if let Some(feed) = self.feed.take() {
-            self.in_vain = feed.finish(self.ways.say)?;
+            self.taken = feed.finish(self.ways.say)?;
         }
         Ok(())
     }
@@ -250,7 +250,7 @@ impl<'a> Running<'a> {
             self.give_up(signals);
             return Err(fault);
         }
-        let lost = self.in_vain;
+        let lost = self.taken.unread();
         if lost > 0 && status.success() {
             (self.ways.say)(&format!(
                 "took {lost} bytes of standard input that the command did not read; --stdin inherit leaves them"

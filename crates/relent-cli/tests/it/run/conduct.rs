@@ -78,6 +78,15 @@ fn input_that_is_not_read_stays_where_it_is() {
     assert_eq!(out, "got 1\n2\n3\n");
     let (out, ..) = shell(&place, "seq 200000 | relent run -q --base 1ms -- sh -c 'md5sum; [ $RELENT_ATTEMPT = 2 ]'");
     assert_eq!(out, shell(&place, "seq 200000 | md5sum").0);
+    // What was played again and read by the last attempt, however late, was not taken in vain.
+    let script = "[ $RELENT_ATTEMPT = 1 ] || sleep 0.2; cat; [ $RELENT_ATTEMPT = 2 ]";
+    let (out, err, _) = shell(&place, &format!("seq 3 | relent run --base 1ms -- sh -c '{script}'"));
+    assert_eq!(out, "1\n2\n3\n");
+    assert_eq!(err.matches("relent: ").count(), 2, "{err}");
+    assert!(err.contains("succeeded after 2 attempts"), "{err}");
+    let script = "[ $RELENT_ATTEMPT = 1 ] && cat && exit 1; sleep 0.1";
+    let (_, err, _) = shell(&place, &format!("seq 3 | relent run --base 1ms -- sh -c '{script}'"));
+    assert!(err.contains("took 6 bytes of standard input that the command did not read"), "{err}");
 }
 
 #[test]
