@@ -211,7 +211,8 @@ impl<'a, E: Engine> Once<'a, E> {
     ///
     /// # Cancel safety
     ///
-    /// A future that is dropped while the effect runs leaves the claim to end by itself, and the outcome unknown.
+    /// A future that is dropped while it begins or while the effect runs leaves the claim to end by itself: others are told that
+    /// somebody is at it until its lease ends, and then that the outcome is unknown. With a short `lease` that is soon.
     ///
     /// # Errors
     ///
