@@ -245,11 +245,19 @@ impl PolicyArgs {
                 .hint("--max-attempts N or unlimited beside it says that it is meant"));
         }
         let file = self.read_file()?;
-        let is_asked_for = self.max_attempts.is_some() || file.origin.is_none() || !file.is_unasked(None);
-        if is_asked_for || !is_flood(policy) {
+        if file.origin.is_none() || !file.is_unasked(None) {
             return Ok(());
         }
         let shown = crate::escape::escape(file.shown.as_deref().unwrap_or_default()).into_owned();
+        if self.spread.is_none() && policy.settings().spread > LONGEST_SPREAD {
+            return Err(Fault::new(format!(
+                "{shown}, found in this folder, puts the first attempt off for more than a minute"
+            ))
+            .hint(format!("--policy {shown} says that it is meant, and so does --spread")));
+        }
+        if self.max_attempts.is_some() || !is_flood(policy) {
+            return Ok(());
+        }
         Err(Fault::new(format!(
             "{shown}, found in this folder, asks for more than {AT_A_TIME} retries within a second"
         ))
@@ -367,6 +375,9 @@ fn is_storm(policy: &Policy) -> bool {
     };
     is_endless && policy.schedule().nth(later).is_some_and(|row| row.delay.max < AT_ONCE)
 }
+
+/// For how long at most a file that was only found may put the first attempt off, since nobody is told of that wait.
+const LONGEST_SPREAD: Duration = Duration::from_secs(60);
 
 /// How many retries a file that was only found may ask for within a second.
 const AT_A_TIME: usize = 20;

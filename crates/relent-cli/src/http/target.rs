@@ -90,7 +90,9 @@ impl Target {
             .hint(format!("remove it first, or write into it: relent http ... > {shown}")));
         }
         access(&path, AccessFlags::W_OK).map_err(|error| unwritable(given, &error.into()))?;
-        Ok(Target { path, mode: data.mode() & 0o777, owner: Some((uid, gid)), seen: Some((data.dev(), data.ino())) })
+        // With an access list, which is not kept, what stands in the group's place is the most for all of the list.
+        let mode = data.mode() & if access::path_has_list(&path) { 0o707 } else { 0o777 };
+        Ok(Target { path, mode, owner: Some((uid, gid)), seen: Some((data.dev(), data.ino())) })
     }
 
     /// What is there, to be read: the very file that was looked at, and none that somebody has put in its place, or where there was
@@ -204,4 +206,26 @@ pub(super) fn unwritable(path: &Path, error: &io::Error) -> Fault {
         _ => "choose another place with -o",
     };
     Fault::new(format!("cannot write to {}: {}", shown(path), plain(error))).hint(hint)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// The list kept the group from more than reading; its mask is not the group's.
+    #[test]
+    fn what_an_access_list_allows_is_not_the_groups() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_permissions(Permissions::from_mode(0o664)).unwrap();
+        let mode = || match Target::find(file.path()).unwrap() {
+            Found::File(target) => target.mode,
+            Found::Special(_) => panic!("it is a file"),
+        };
+        assert_eq!(mode(), 0o664);
+        if let Err(error) = access::give_list(file.path(), 6) {
+            eprintln!("SKIPPED what_an_access_list_allows_is_not_the_groups: {error}");
+            return;
+        }
+        assert_eq!(mode(), 0o704);
+    }
 }

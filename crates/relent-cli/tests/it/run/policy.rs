@@ -306,6 +306,11 @@ fn a_file_alone_makes_no_storm() {
 /// Who goes into a folder has not said that whoever made it may have a thousand attempts at once.
 #[test]
 fn a_file_that_was_only_found_asks_for_no_flood() {
+    let place = Place::new().file("relent.toml", "[policy]\nspread = '90000h'\n");
+    let late = "error: relent.toml, found in this folder, puts the first attempt off for more than a minute\n\
+                hint: --policy relent.toml says that it is meant, and so does --spread\n";
+    place.relent(&["run", "--", "true"]).is(125, "", late);
+    place.relent(&["run", "-q", "--spread", "0s", "--", "true"]).is(0, "", "");
     let said = "error: relent.toml, found in this folder, asks for more than 20 retries within a second\n\
                 hint: --policy relent.toml says that it is meant, and so does --max-attempts N\n";
     let minutes = vec!["'1m'"; 30].join(", ");
