@@ -40,13 +40,26 @@ const URL_HEADERS: [&str; 4] = ["location", "content-location", "referer", "refr
 /// assert_eq!(url("http://ann:p/w@host:99999999/"), "http://***@host:99999999/");
 /// ```
 pub fn url(text: &str) -> String {
+    let mut shown = at_once(text);
+    // What is hidden of one part may let another be seen as what it is.
+    for _ in 0..4 {
+        let again = at_once(&shown);
+        if again == shown {
+            break;
+        }
+        shown = again;
+    }
+    shown
+}
+
+fn at_once(text: &str) -> String {
     if let Some((name, value)) = header_in_its_place(text) {
         return format!("{name}:{}{HIDDEN}", if value.starts_with(' ') { " " } else { "" });
     }
     // A host without a scheme, as `Location` may have it. Who reads URLs takes no notice of what breaks lines.
     let bare = text.trim_start_matches(['/', '\\', '\t', '\r', '\n']);
     if text.len() > bare.len() + 1 {
-        return format!("{}{}", &text[..text.len() - bare.len()], url(bare));
+        return format!("{}{}", &text[..text.len() - bare.len()], at_once(bare));
     }
     let (scheme, rest) = text.split_at(scheme(text));
     let whole = if scheme.is_empty() { Cow::Owned(format!("http://{text}")) } else { Cow::Borrowed(text) };
@@ -82,11 +95,24 @@ pub(crate) fn value(text: &str) -> String {
 /// use relent_cli::redact::server;
 ///
 /// assert_eq!(server("postgres://ann:12/pw@host/db"), "postgres://***@host/db");
+/// assert_eq!(server("postgres://ann@host/db?password=p;w"), "postgres://***@host/db?password=***");
 /// ```
 pub fn server(text: &str) -> String {
-    match text.rfind(AT) {
-        Some(at) => settings(&format!("{}{HIDDEN}{}", &text[..scheme(text)], parameters(&text[at..]))).into_owned(),
-        None => url(text),
+    let shown = match text.rfind(AT) {
+        Some(at) => format!("{}{HIDDEN}{}", &text[..scheme(text)], query(&text[at..])),
+        None => url(&query(text)),
+    };
+    settings(&shown).into_owned()
+}
+
+/// The URL of a server, whose passwords may hold what ends a parameter elsewhere: nothing is shown behind the first secret name.
+fn query(text: &str) -> String {
+    let begin = text.find('?').map_or(text.len(), |at| at + 1);
+    let mut signs = text[begin..].match_indices('=').map(|(at, _)| begin + at);
+    let name = |at: usize| text[begin..at].rsplit(['&', ';', '?', '#']).next().unwrap_or_default();
+    match signs.find(|at| is_secret(&percent_decode_str(name(*at)).decode_utf8_lossy())) {
+        Some(at) => format!("{}{HIDDEN}", parameters(&text[..=at])),
+        None => parameters(text),
     }
 }
 
@@ -249,6 +275,23 @@ fn decoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_hidden_is_shown_as_it_is() {
+        let odd = "http\0os\0t/x?token=\u{3}http://\0\0 \u{15} --delay 2\0\u{fffd} -delay 2b";
+        for given in [odd, "postgres://ann@h/db?password=p;w#x", "http://ann:pw@h/?key=http://b:pw@h2/ x"] {
+            let once = url(given);
+            assert_eq!(url(&once), once, "{given:?}");
+        }
+        for given in
+            ["postgres://ann@h/db?password=hun;ter2", "redis://h?token=hun#ter2&x=1", "rediss://a:b@h?pw=hun?ter2"]
+        {
+            assert!(!server(given).contains("ter2") && server(given).ends_with("=***"), "{}", server(given));
+        }
+        for given in ["AccountKey=hunter2;x=1", "SharedAccessKey=hunter2", "pw=hunter2", "passwort=hunter2"] {
+            assert!(!text(given).contains("hunter2"), "{given}");
+        }
+    }
 
     #[test]
     fn a_host_without_a_scheme_has_users_too() {

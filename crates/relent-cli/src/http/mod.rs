@@ -173,10 +173,11 @@ fn file(args: &Args, url: &Url) -> Result<Option<PathBuf>, Fault> {
 }
 
 /// What is asked for, as it may be written down: without secrets, and with a digest of all that a server may answer by, since two
-/// URLs may differ in a secret alone.
-fn source(request: &request::Request) -> String {
+/// URLs may differ in a secret alone, and two servers have one name.
+fn source(args: &Args, request: &request::Request) -> String {
     let mut digest = Sha256::new();
     digest.update(request.url.as_str());
+    digest.update(format!("\0{:?}", (&args.resolve, &args.proxy, &args.unix_socket)));
     for (name, value) in &request.headers {
         // This one is another each time.
         if name.as_str() != wire::IDEMPOTENCY_KEY {
@@ -193,7 +194,7 @@ fn goes_on(args: &Args, request: &request::Request, file: Option<&Path>) -> Resu
         Some("-") if request.method != http::Method::GET || request.headers.contains_key(http::header::RANGE) => {
             Err(Fault::new("-C - goes on with a plain GET only").hint("leave out the method, the body and the range"))
         }
-        Some("-") if file.is_some_and(|file| file != Path::new("-")) => Ok(Some(source(request))),
+        Some("-") if file.is_some_and(|file| file != Path::new("-")) => Ok(Some(source(args, request))),
         Some("-") => Err(Fault::new("-C - goes on with a file, and none is given").hint("-o FILE or -O names it")),
         Some(_) => Err(Fault::new("-C takes - only: how much is there is found out")
             .hint("-H 'Range: bytes=100-' asks for a part by hand")),

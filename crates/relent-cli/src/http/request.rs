@@ -211,8 +211,10 @@ pub(super) fn url(text: &str) -> Result<Url, Fault> {
 fn idempotency_key(key: &str) -> Result<IdempotencyKey, Fault> {
     if key.is_empty() {
         // All that happens inside of one call of `relent run` is one piece of work, whichever attempt it is.
-        let given = outer::key().and_then(|key| IdempotencyKey::new(key.to_str()?).ok());
-        return Ok(given.unwrap_or_else(|| IdempotencyKey::from_random(random_bits())));
+        let Some(given) = outer::key() else { return Ok(IdempotencyKey::from_random(random_bits())) };
+        // One that is left out for another would be another in each attempt.
+        return IdempotencyKey::new(given.to_string_lossy())
+            .map_err(|bad| Fault::new(format!("RELENT_KEY: {bad}")).hint("use 1 to 255 letters, digits and signs"));
     }
     IdempotencyKey::new(key).map_err(|bad| Fault::new(bad.to_string()).hint("use 1 to 255 letters, digits and signs"))
 }

@@ -89,9 +89,11 @@ pub fn is_secret(name: &str) -> bool {
 /// Whether a setting of this name is a password: stricter than [`is_secret`], since there are `token_ratio` and `--key`.
 pub(super) fn is_password(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('-', "_");
-    ["password", "passwd", "passphrase", "secret"].iter().any(|part| name.contains(part))
-        || ["_token", "api_key", "apikey", "access_key", "sessid", "pass"].iter().any(|end| name.ends_with(end))
-        || ["pwd", "token"].contains(&name.trim_start_matches('_'))
+    ["passwor", "passwd", "passphrase", "secret", "accesssignature"].iter().any(|part| name.contains(part))
+        || ["_token", "api_key", "apikey", "access_key", "accesskey", "accountkey", "sessid", "pass"]
+            .iter()
+            .any(|end| name.ends_with(end))
+        || ["pwd", "pw", "token"].contains(&name.trim_start_matches('_'))
 }
 
 /// What stands between the words of a name.

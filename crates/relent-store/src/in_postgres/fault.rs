@@ -74,8 +74,27 @@ fn of_code(code: &SqlState) -> Error {
             (ErrorKind::Corrupt, "a table or function of the store is gone", hint)
         }
         code if code.starts_with("08") => (ErrorKind::Unavailable, "the connection to the Postgres server broke", ""),
-        code => return Error::new(ErrorKind::Corrupt, format!("Postgres says {}", code.escape_debug())),
+        // Anything else would be the server's own words.
+        code if code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+            return Error::new(ErrorKind::Corrupt, format!("Postgres says {code}"));
+        }
+        _ => return nonsense(),
     };
     let error = Error::new(kind, what);
     if hint.is_empty() { error } else { error.hint(hint) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_code_is_told() {
+        let told = |code: &str| of_code(&SqlState::from_code(code)).to_string();
+        assert!(told("0A000").contains("Postgres says 0A000"));
+        let long = "A".repeat(1_000_000);
+        for code in ["", "hunter2", "pw=ab", "0A00", "\u{e9}abc", long.as_str()] {
+            assert_eq!(told(code), nonsense().to_string(), "{} characters", code.len());
+        }
+    }
 }

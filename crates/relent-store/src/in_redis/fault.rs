@@ -52,6 +52,25 @@ fn of_server(kind: Server, code: Option<&str>) -> Error {
         (_, "OTHERVERSION") => packed::other_version(),
         (_, "WRONGTYPE") => Error::new(ErrorKind::Corrupt, "a key of the store holds something else")
             .hint("choose another prefix, by `?prefix=`"),
-        (_, code) => Error::new(ErrorKind::Corrupt, format!("the Redis server answered {}", code.escape_debug())),
+        (_, code) if (1..=20).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_uppercase()) => {
+            Error::new(ErrorKind::Corrupt, format!("the Redis server answered {code}"))
+        }
+        // Anything else would be the server's own words.
+        _ => Error::new(ErrorKind::Corrupt, "the Redis server answered with an error that no Redis has"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_word_of_capitals_is_told() {
+        let told = |code: Option<&str>| of_server(Server::ResponseError, code).to_string();
+        assert!(told(Some("CROSSSLOT")).contains("answered CROSSSLOT"));
+        let long = "A".repeat(21);
+        for code in [None, Some(""), Some("hunter2"), Some("PASSWORD=X"), Some(long.as_str())] {
+            assert!(told(code).contains("an error that no Redis has"), "{code:?}");
+        }
     }
 }

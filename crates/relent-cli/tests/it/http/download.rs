@@ -62,6 +62,21 @@ fn a_part_of_one_url_is_none_of_another() {
     }
 }
 
+/// Nor is what another machine of the same name has sent.
+#[test]
+fn a_part_of_one_server_is_none_of_another() {
+    let first = Server::with(|_, _| Reply::new(200, &[TAG], "aaaaaaaaaa").cut(6));
+    let second =
+        Server::with(|_, request| rest(request, "bbbbbbbbbb", &[TAG]).unwrap_or(Reply::new(200, &[TAG], "bbbbbbbbbb")));
+    let folder = Folder::new();
+    let get = |proxy: &str| {
+        let args = ["-q", "--max-attempts=1", "-C", "-", "-o", "file", "-x", proxy, "http://name.example/f"];
+        http_in(&folder, &args).code
+    };
+    assert_eq!((get(&first.url("")), get(&second.url(""))), (Some(1), Some(0)));
+    assert_eq!(folder.read("file"), "bbbbbbbbbb");
+}
+
 /// A tag is one resource's alone, and what follows a `?` may name another one: in one run and in the next.
 #[test]
 fn what_a_redirect_leads_to_later_is_no_part_of_what_it_led_to_before() {

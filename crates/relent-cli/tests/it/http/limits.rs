@@ -92,3 +92,18 @@ fn the_key_of_the_caller_is_the_key_of_the_request() {
     assert_eq!(finish(command).code, Some(0));
     assert_eq!(server.requests()[0].header("idempotency-key"), Some("\"outer-7\""));
 }
+
+/// Another in its place would be another in each attempt of who runs it.
+#[test]
+fn a_key_of_the_caller_that_is_none_is_refused() {
+    let server = Server::new(vec![Reply::ok("")]);
+    for key in ["bestellung-\u{fc}", &"k".repeat(300), "a\tb"] {
+        let folder = Folder::new();
+        let mut command = command(&folder, &["http", "POST", "--idempotency-key", &server.url("/")]);
+        command.env("RELENT_KEY", key);
+        let refused = finish(command);
+        assert_eq!(refused.code, Some(125), "{key}");
+        assert!(refused.stderr.contains("RELENT_KEY: "), "{}", refused.stderr);
+    }
+    assert!(server.requests().is_empty());
+}
