@@ -60,7 +60,9 @@ impl Ears {
 
     /// All who wait for this are told.
     pub(crate) fn tell(&self, name: &str) {
-        for (_, tells) in self.lock().waiting.remove(name).into_iter().flatten() {
+        // Who is told is woken, which nobody else has to wait for.
+        let waiting = self.lock().waiting.remove(name);
+        for (_, tells) in waiting.into_iter().flatten() {
             // Whoever waited may be gone.
             let _ = tells.send(());
         }
@@ -100,10 +102,16 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let mut inside = self.ears.lock();
         let Some(waiting) = inside.waiting.get_mut(&self.name) else { return };
-        waiting.retain(|(number, _)| *number != self.number);
-        if waiting.is_empty() {
+        let at = waiting.iter().position(|(number, _)| *number == self.number);
+        let own = at.map(|at| waiting.remove(at));
+        let is_last = waiting.is_empty();
+        if is_last {
             inside.waiting.remove(&self.name);
-            drop(inside);
+        }
+        drop(inside);
+        // That wakes whoever polled it.
+        drop(own);
+        if is_last {
             self.ears.changed.notify_one();
         }
     }
@@ -160,6 +168,7 @@ mod tests {
             Arc,
             atomic::{AtomicUsize, Ordering},
         },
+        task::{Context, Wake, Waker},
     };
     use tokio::{runtime::Builder, time::timeout};
 
@@ -207,6 +216,29 @@ mod tests {
     /// Whether somebody is told, by now.
     async fn is_told(waiting: &mut Waiting<'_>) -> bool {
         timeout(Duration::from_millis(1), waiting.told()).await.is_ok()
+    }
+
+    /// Whoever is woken may look at the ears at once.
+    #[test]
+    fn nobody_is_woken_while_others_are_kept_out() {
+        struct Looks(Arc<Ears>, AtomicUsize);
+        impl Wake for Looks {
+            fn wake(self: Arc<Self>) {
+                assert!(self.0.inside.try_lock().is_ok(), "the lock is held");
+                self.1.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let ears = Arc::new(Ears::default());
+        let looks = Arc::new(Looks(ears.clone(), AtomicUsize::new(0)));
+        let waker = Waker::from(looks.clone());
+        let mut context = Context::from_waker(&waker);
+        let (mut told, mut leaves) = (ears.wait("a".to_owned()), ears.wait("b".to_owned()));
+        for waiting in [&mut told, &mut leaves] {
+            assert!(pin!(waiting.told()).poll(&mut context).is_pending());
+        }
+        ears.tell("a");
+        assert_eq!(looks.1.load(Ordering::Relaxed), 1);
+        drop((told, leaves));
     }
 
     #[tokio::test(start_paused = true)]
