@@ -111,9 +111,9 @@ whatever sleeps or is slow.
 
 When the lease cannot be renewed (the store is away), the command is told to end in good time, and
 killed when nine tenths of the time to live are over, before anybody else can get it: exit code 75.
-A second process sees to that when relent itself is stopped or killed. A machine that slept finds
-out when it renews next, up to a third of the time to live after it wakes: meanwhile somebody else
-may hold the lease, and only RELENT_FENCE tells the two apart.
+A second process sees to that when relent itself is stopped or killed. On a machine that slept (or
+stood still) beyond its lease, it kills the command within a second after waking: in that second
+somebody else may hold the lease, and only RELENT_FENCE tells the two apart.
 
 With clocks that differ, hosts that start a job \"at the same time\" may come after the first one has
 finished it. --lease-at-least 1m keeps it from them for a minute.

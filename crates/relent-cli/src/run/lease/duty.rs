@@ -1,14 +1,17 @@
 //! What a watchman knows of the command, and what it is time for: no process, clock or pipe is touched here.
 
-use super::search::Sight;
+use super::{search::Sight, times::Moment};
 use nix::{sys::signal::Signal, unistd::Pid};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often it is looked whether a command that was told to end is gone.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// How long a command has to end whose relent died before it said how long the lease holds.
 const SHORT: Duration = Duration::from_secs(3);
+
+/// How often it is looked at the clock while a lease holds: what waits does not wake when a machine wakes that slept.
+const GLANCE: Duration = Duration::from_secs(1);
 
 /// How late relent may be before it counts as stopped.
 const LATE: Duration = Duration::from_millis(50);
@@ -27,8 +30,8 @@ pub(super) struct State {
     /// Whether a command may run of whose group nothing was heard yet.
     is_starting: bool,
     /// When the command is to be told to end, unless it was.
-    tell: Option<Instant>,
-    kill: Option<Instant>,
+    tell: Option<Moment>,
+    kill: Option<Moment>,
     /// Whether relent is gone.
     pub(super) is_alone: bool,
     /// Whether the command was told to end because of that.
@@ -63,12 +66,9 @@ impl State {
         }
     }
 
-    pub(super) fn hear(&mut self, line: &str, now: Instant, clock: Duration) {
+    pub(super) fn hear(&mut self, line: &str) {
         let words: Vec<&str> = line.split(' ').collect();
-        let after = |text: &str, more| {
-            let left = Duration::from_millis(text.parse().ok()?).saturating_sub(clock);
-            now.checked_add(left.saturating_add(more))
-        };
+        let moment = |text: &str| text.parse().ok().map(Moment::from_millis);
         match words[..] {
             ["starts"] => self.is_starting = true,
             ["group", id] => {
@@ -76,7 +76,7 @@ impl State {
                 self.group = id.parse().ok().filter(|id| *id > 1).map(Pid::from_raw);
             }
             ["lease", tell, kill] => {
-                (self.tell, self.kill) = (after(tell, LATE), after(kill, Duration::ZERO));
+                (self.tell, self.kill) = (moment(tell).map(|tell| tell.plus(LATE)), moment(kill));
             }
             ["told"] => self.tell = None,
             ["done"] => self.is_done = true,
@@ -85,7 +85,7 @@ impl State {
     }
 
     /// Does what it is time for; how long until there is something to do again.
-    pub(super) fn act(&mut self, now: Instant, hands: &mut impl Hands) -> Option<Duration> {
+    pub(super) fn act(&mut self, now: Moment, hands: &mut impl Hands) -> Option<Duration> {
         if self.is_alone {
             let seen = hands.send(self.group, None);
             if seen == Sight::Nowhere {
@@ -94,7 +94,7 @@ impl State {
                 return Some(LOOK);
             }
             if self.kill.is_none() {
-                (self.tell, self.kill) = (Some(now), Some(now + SHORT));
+                (self.tell, self.kill) = (Some(now), Some(now.plus(SHORT)));
             }
             // What the search finds is told as it is found.
             if !self.was_told && hands.send(self.group, Some(self.signal)) == Sight::There {
@@ -118,13 +118,13 @@ impl State {
             }
             // A search that takes long is no kill that failed.
             self.kills += u32::from(seen != Sight::Unsure);
-            (self.tell, self.kill) = (None, (self.is_alone || self.is_starting).then(|| now + LOOK));
+            (self.tell, self.kill) = (None, (self.is_alone || self.is_starting).then(|| now.plus(LOOK)));
         } else if self.tell.is_some_and(|tell| tell <= now) {
             hands.send(self.group, Some(self.signal));
             self.tell = None;
         }
         let next = [self.tell, self.kill].into_iter().flatten().min();
-        next.map(|next| next.saturating_duration_since(now))
+        next.map(|next| next.after(now).min(GLANCE))
     }
 }
 
@@ -163,147 +163,163 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
+    const fn at(millis: u64) -> Moment {
+        Moment::from_millis(millis)
+    }
+
     /// A command runs in a group, and its lease holds.
-    fn holding() -> (State, Noted, Instant) {
-        let (mut state, now) = (state(), Instant::now());
-        state.hear("group 77", now, Duration::ZERO);
-        state.hear("lease 600 900", now, Duration::ZERO);
-        (state, Noted::default(), now)
+    fn holding() -> (State, Noted) {
+        let mut state = state();
+        state.hear("group 77");
+        state.hear("lease 600 900");
+        (state, Noted::default())
     }
 
     /// The same, and relent is gone.
-    fn left_alone() -> (State, Noted, Instant) {
-        let (mut state, noted, now) = holding();
+    fn left_alone() -> (State, Noted) {
+        let (mut state, noted) = holding();
         state.is_alone = true;
-        (state, noted, now)
+        (state, noted)
     }
 
     /// Stopped before it could say which group the command has.
     #[test]
     fn a_command_that_was_starting_when_relent_was_stopped_is_killed() {
-        let (mut state, mut noted, start) = (state(), Noted::default(), Instant::now());
-        state.hear("lease 1800 2700", start, Duration::ZERO);
-        state.hear("starts", start, Duration::ZERO);
-        let _ = state.act(start + 1000 * MS, &mut noted);
+        let (mut state, mut noted) = (state(), Noted::default());
+        state.hear("lease 1800 2700");
+        state.hear("starts");
+        let _ = state.act(at(1000), &mut noted);
         assert!(noted.sent.is_empty());
-        let _ = state.act(start + 2700 * MS, &mut noted);
+        let _ = state.act(at(2700), &mut noted);
         assert_eq!(noted.sent.last(), Some(&Signal::SIGKILL));
-        state.hear("group 0", start + 2800 * MS, Duration::ZERO);
-        assert_eq!(state.act(start + 2900 * MS, &mut noted), None);
+        state.hear("group 0");
+        assert_eq!(state.act(at(2900), &mut noted), None);
     }
 
     #[test]
     fn a_lease_that_is_renewed_ends_nothing() {
-        let (mut state, mut noted, start) = (state(), Noted::default(), Instant::now());
-        assert_eq!(state.act(start, &mut noted), None, "without a command there is nothing to do");
-        for round in 0..10_u32 {
-            let now = start + 300 * MS * round;
-            state.hear("group 77", now, Duration::ZERO);
-            state.hear("lease 600 900", now, Duration::ZERO);
-            assert_eq!(state.act(now, &mut noted), Some(650 * MS));
+        let (mut state, mut noted) = (state(), Noted::default());
+        assert_eq!(state.act(at(0), &mut noted), None, "without a command there is nothing to do");
+        for round in 0..10 {
+            let now = 300 * round;
+            state.hear("group 77");
+            state.hear(&format!("lease {} {}", now + 600, now + 900));
+            assert_eq!(state.act(at(now), &mut noted), Some(650 * MS));
         }
-        state.hear("group 0", start + 3000 * MS, Duration::ZERO);
-        assert_eq!(state.act(start + 90_000 * MS, &mut noted), None);
+        state.hear("group 0");
+        assert_eq!(state.act(at(90_000), &mut noted), None);
         assert!(noted.sent.is_empty());
     }
 
     #[test]
     fn a_relent_that_is_stopped_is_stood_in_for() {
-        let (mut state, mut noted, now) = holding();
-        state.act(now + 649 * MS, &mut noted);
+        let (mut state, mut noted) = holding();
+        state.act(at(649), &mut noted);
         assert!(noted.sent.is_empty());
-        assert_eq!(state.act(now + 650 * MS, &mut noted), Some(250 * MS));
+        assert_eq!(state.act(at(650), &mut noted), Some(250 * MS));
         assert_eq!(noted.sent, [Signal::SIGINT]);
-        state.act(now + 899 * MS, &mut noted);
+        state.act(at(899), &mut noted);
         assert_eq!(noted.sent.len(), 1);
-        state.act(now + 900 * MS, &mut noted);
+        state.act(at(900), &mut noted);
         assert_eq!(noted.sent, [Signal::SIGINT, Signal::SIGKILL]);
     }
 
     #[test]
     fn a_command_that_relent_told_is_not_told_twice() {
-        let (mut state, mut noted, now) = holding();
-        state.hear("told", now, Duration::ZERO);
-        assert_eq!(state.act(now + 700 * MS, &mut noted), Some(200 * MS));
+        let (mut state, mut noted) = holding();
+        state.hear("told");
+        assert_eq!(state.act(at(700), &mut noted), Some(200 * MS));
         assert!(noted.sent.is_empty());
     }
 
     #[test]
     fn without_relent_the_command_is_told_at_once_and_killed_with_the_lease() {
-        let (mut state, mut noted, now) = left_alone();
-        assert_eq!(state.act(now, &mut noted), Some(900 * MS));
-        state.act(now + 10 * MS, &mut noted);
+        let (mut state, mut noted) = left_alone();
+        assert_eq!(state.act(at(0), &mut noted), Some(900 * MS));
+        state.act(at(10), &mut noted);
         assert_eq!(noted.sent, [Signal::SIGINT]);
-        state.act(now + 900 * MS, &mut noted);
+        state.act(at(900), &mut noted);
         assert_eq!(noted.sent, [Signal::SIGINT, Signal::SIGKILL]);
         noted.is_gone = true;
-        state.act(now + 901 * MS, &mut noted);
+        state.act(at(901), &mut noted);
         assert!(state.is_done);
     }
 
     #[test]
     fn who_hears_late_does_not_count_from_then_on() {
-        let (mut state, mut noted, now) = (state(), Noted::default(), Instant::now());
-        state.hear("group 77", now, 5400 * MS);
-        state.hear("lease 5600 5900", now, 5400 * MS);
-        assert_eq!(state.act(now, &mut noted), Some(250 * MS));
-        state.hear("lease 5300 5350", now, 5400 * MS);
-        state.act(now, &mut noted);
+        let (mut state, mut noted) = (state(), Noted::default());
+        state.hear("group 77");
+        state.hear("lease 5600 5900");
+        assert_eq!(state.act(at(5400), &mut noted), Some(250 * MS));
+        state.hear("lease 5300 5350");
+        state.act(at(5400), &mut noted);
+        assert_eq!(noted.sent, [Signal::SIGKILL]);
+    }
+
+    /// What waits for a time does not wake when that came while the machine slept.
+    #[test]
+    fn a_machine_that_slept_beyond_the_lease_kills_within_a_second() {
+        let (mut state, mut noted) = (state(), Noted::default());
+        state.hear("group 77");
+        state.hear("lease 18000 27000");
+        assert_eq!(state.act(at(100), &mut noted), Some(GLANCE));
+        assert!(noted.sent.is_empty());
+        state.act(at(3_600_000), &mut noted);
         assert_eq!(noted.sent, [Signal::SIGKILL]);
     }
 
     #[test]
     fn nonsense_is_not_heard() {
-        let (mut state, mut noted, now) = (state(), Noted::default(), Instant::now());
+        let (mut state, mut noted) = (state(), Noted::default());
         for line in ["", "group", "group 1", "group -1", "group x", "lease 1", "lease x y", "kill 1"] {
-            state.hear(line, now, Duration::ZERO);
+            state.hear(line);
         }
-        assert_eq!(state.act(now, &mut noted), None);
+        assert_eq!(state.act(at(0), &mut noted), None);
         (state.is_alone, noted.is_gone) = (true, true);
         for _ in 0..ENOUGH_LOOKS {
             assert!(!state.is_done);
-            state.act(now, &mut noted);
+            state.act(at(0), &mut noted);
         }
         assert!(state.is_done && noted.sent.is_empty(), "without a command it goes home");
     }
 
     #[test]
     fn a_command_that_was_about_to_start_when_relent_died_is_found() {
-        let (mut state, mut noted, now) = (state(), Noted { is_gone: true, ..Noted::default() }, Instant::now());
-        state.hear("lease 600 900", now, Duration::ZERO);
+        let (mut state, mut noted) = (state(), Noted { is_gone: true, ..Noted::default() });
+        state.hear("lease 600 900");
         state.is_alone = true;
-        state.act(now, &mut noted);
+        state.act(at(0), &mut noted);
         noted.is_gone = false;
-        state.act(now + LOOK, &mut noted);
+        state.act(at(20), &mut noted);
         assert_eq!(noted.sent, [Signal::SIGINT]);
-        state.act(now + 900 * MS, &mut noted);
+        state.act(at(900), &mut noted);
         assert_eq!(noted.sent, [Signal::SIGINT, Signal::SIGKILL]);
     }
 
     /// What is said may be what ends the watchman, or what holds it up.
     #[test]
     fn the_command_is_told_before_anybody_else() {
-        let (mut state, mut noted, now) = left_alone();
-        state.act(now, &mut noted);
-        state.act(now + 900 * MS, &mut noted);
+        let (mut state, mut noted) = left_alone();
+        state.act(at(0), &mut noted);
+        state.act(at(900), &mut noted);
         assert_eq!(noted.said_after, [1, 2]);
     }
 
     /// The group has gone, or ignores what it was told, and who else there is takes long to find out.
     #[test]
     fn a_search_that_takes_long_delays_no_kill_and_ends_nothing_early() {
-        let (mut state, mut noted, now) = left_alone();
-        state.act(now, &mut noted);
+        let (mut state, mut noted) = left_alone();
+        state.act(at(0), &mut noted);
         noted.is_slow = true;
-        state.act(now + 100 * MS, &mut noted);
+        state.act(at(100), &mut noted);
         assert_eq!(noted.sent, [Signal::SIGINT]);
         for round in 0..3 * MOST_KILLS {
-            state.act(now + 900 * MS + LOOK * round, &mut noted);
+            state.act(at(900).plus(LOOK * round), &mut noted);
             assert!(noted.sent.len() == 2 + round as usize && !state.is_done, "{round}");
         }
         assert_eq!(noted.sent[1..], vec![Signal::SIGKILL; noted.sent.len() - 1]);
         (noted.is_slow, noted.is_gone) = (false, true);
-        state.act(now + 60_000 * MS, &mut noted);
+        state.act(at(60_000), &mut noted);
         assert!(state.is_done);
     }
 }

@@ -5,7 +5,7 @@
 
 use super::{
     args::IfHeld,
-    times::{Times, at},
+    times::{Moment, Times},
     watchman::Line,
 };
 use relent::{Decision, Policy, Timestamp, Verdict};
@@ -51,9 +51,9 @@ pub(super) enum News {
     /// Somebody else has it, and it is not waited for any more.
     Refused { by: String, left: Duration },
     /// It is ours; it was asked for then.
-    Taken { fence: u64, asked: Instant },
+    Taken { fence: u64, asked: Moment },
     /// It was renewed; that was asked for then.
-    Renewed(Instant),
+    Renewed(Moment),
     /// It cannot be renewed at the moment.
     Away(Error),
     /// It passed to somebody else, or ended.
@@ -161,7 +161,7 @@ async fn keep(wish: Wish, mut desk: Desk) {
 }
 
 /// Takes the lease. `None` if it is not waited for any more.
-async fn take(engine: &Any, wish: &Wish, desk: &mut Desk) -> Result<Option<(Holding, Instant)>, Error> {
+async fn take(engine: &Any, wish: &Wish, desk: &mut Desk) -> Result<Option<(Holding, Moment)>, Error> {
     let (owner, nonce, ttl) = (Owner::here(), Nonce::random(), wish.times.ttl);
     let lease = Lease { name: wish.name.clone(), owner, nonce, ttl };
     let began = Instant::now();
@@ -169,7 +169,7 @@ async fn take(engine: &Any, wish: &Wish, desk: &mut Desk) -> Result<Option<(Hold
     let mut waiting = wish.policy.call(Timestamp::ZERO, wish.seed);
     let mut told = None;
     loop {
-        let asked = Instant::now();
+        let asked = Moment::now();
         // Not given up half way: who was granted a lease has to let it go.
         let (by, left) = match patiently(|| engine.acquire(&lease)).await? {
             Acquired::Acquired { fence, .. } => {
@@ -203,16 +203,16 @@ enum Held {
 }
 
 /// Renews the lease until it is to end, or is lost.
-async fn hold(engine: &Any, wish: &Wish, holding: &Holding, asked: Instant, desk: &mut Desk) -> Held {
+async fn hold(engine: &Any, wish: &Wish, holding: &Holding, asked: Moment, desk: &mut Desk) -> Held {
     let times = wish.times;
-    let (mut held_from, mut next, mut is_away) = (asked, at(asked, times.renew()), false);
+    let (mut held_from, mut next, mut is_away) = (asked, asked.plus(times.renew()), false);
     loop {
         // The watchman comes after the lease was taken.
         if let Some(line) = &desk.watchman {
-            line.holds(at(held_from, times.tell()), at(held_from, times.kill()));
+            line.holds(held_from.plus(times.tell()), held_from.plus(times.kill()));
         }
         let heard = desk.watchman.is_some();
-        let wait = next.saturating_duration_since(Instant::now());
+        let wait = next.after(Moment::now());
         let waited = {
             let mut slept = pin!(sleep(wait));
             loop {
@@ -232,17 +232,17 @@ async fn hold(engine: &Any, wish: &Wish, holding: &Holding, asked: Instant, desk
         if !waited {
             continue;
         }
-        let asked = Instant::now();
+        let asked = Moment::now();
         let renewing = timeout(times.patience(), engine.renew(holding, times.ttl));
         match desk.unless_ended(renewing).await {
             None => return Held::Still,
             Some(Ok(Ok(Renewed::Until(_)))) => {
-                (held_from, next, is_away) = (asked, at(asked, times.renew()), false);
+                (held_from, next, is_away) = (asked, asked.plus(times.renew()), false);
                 desk.tell(News::Renewed(asked));
             }
             Some(Ok(Ok(Renewed::Fenced))) => return Held::Lost,
             Some(failed) => {
-                next = at(Instant::now(), times.again());
+                next = Moment::now().plus(times.again());
                 if !std::mem::replace(&mut is_away, true) {
                     let slow = || Error::new(relent_store::ErrorKind::Timeout, "it does not answer");
                     desk.tell(News::Away(failed.ok().and_then(Result::err).unwrap_or_else(slow)));

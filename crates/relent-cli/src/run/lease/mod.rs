@@ -32,7 +32,7 @@ use std::{
     ffi::OsString,
     time::{Duration, Instant},
 };
-use times::{Times, at};
+use times::{Moment, Times};
 use watchman::Watchman;
 
 /// A lease that was taken.
@@ -44,7 +44,7 @@ pub(super) struct Leased {
     fence: u64,
     /// What the command's processes are known by.
     mark: String,
-    taken: Instant,
+    taken: Moment,
     keeper: Keeper,
     watchman: Option<Watchman>,
     /// When the call's time is over.
@@ -61,7 +61,7 @@ pub(super) struct Leased {
 /// What is known of it.
 struct State {
     /// When its last renewal was asked for.
-    asked: Instant,
+    asked: Moment,
     is_lost: bool,
     /// Whether the store says so.
     is_fenced: bool,
@@ -153,20 +153,24 @@ impl Leased {
 
     /// From when on the command has to be told to end, as far as is known now.
     pub(super) fn tell_at(&self) -> Instant {
+        self.tells().instant()
+    }
+
+    fn tells(&self) -> Moment {
         self.look();
         let state = self.state.borrow();
-        if state.is_lost { state.asked } else { at(state.asked, self.times.tell()) }
+        if state.is_lost { state.asked } else { state.asked.plus(self.times.tell()) }
     }
 
     /// From when on it has to be gone.
     pub(super) fn kill_at(&self) -> Instant {
         self.look();
-        at(self.state.borrow().asked, self.times.kill())
+        self.state.borrow().asked.plus(self.times.kill()).instant()
     }
 
     /// Whether the command has to end, or cannot be started any more.
     pub(super) fn is_lost(&self) -> bool {
-        if self.tell_at() > Instant::now() {
+        if self.tells() > Moment::now() {
             return false;
         }
         self.state.borrow_mut().is_lost = true;
@@ -225,7 +229,7 @@ impl Leased {
 
     /// Lets it go, unless it is to be kept for longer, and says so if that fails.
     pub(super) fn end(mut self, signals: &Signals, narrator: &Narrator) {
-        let left = self.at_least.map(|least| least.saturating_sub(self.taken.elapsed()));
+        let left = self.at_least.map(|least| least.saturating_sub(Moment::now().after(self.taken)));
         let keep = left.filter(|left| !left.is_zero());
         self.is_let_go = true;
         self.keeper.order(Order::End(keep));
@@ -300,7 +304,7 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     /// The fence, and when it was asked for; or what the run comes to without it.
-    fn run(&self, terms: &Terms<'_>, signals: &Signals) -> Result<Result<(u64, Instant), Outcome>, Fault> {
+    fn run(&self, terms: &Terms<'_>, signals: &Signals) -> Result<Result<(u64, Moment), Outcome>, Fault> {
         let began = Instant::now();
         let end = |limit: Option<Duration>| limit.and_then(|limit| began.checked_add(limit));
         let (out_of_time, out_of_patience) = (end(terms.left), end(terms.args.wait));

@@ -1,6 +1,48 @@
 //! When a holder does what: everything is over before somebody else can have the lease.
 
+use nix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
+
+/// A clock that all processes of this machine share, that nobody sets, and that goes on while the machine sleeps, as the store's
+/// does.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const CLOCK: ClockId = ClockId::CLOCK_BOOTTIME;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const CLOCK: ClockId = ClockId::CLOCK_MONOTONIC;
+
+/// A point in time on that clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Moment(Duration);
+
+impl Moment {
+    pub(super) fn now() -> Moment {
+        Moment(clock_gettime(CLOCK).map(Duration::from).unwrap_or_default())
+    }
+
+    pub(super) const fn from_millis(millis: u64) -> Moment {
+        Moment(Duration::from_millis(millis))
+    }
+
+    pub(super) const fn as_millis(self) -> u128 {
+        self.0.as_millis()
+    }
+
+    pub(super) const fn plus(self, time: Duration) -> Moment {
+        Moment(self.0.saturating_add(time))
+    }
+
+    /// How long it is from `now` until then; zero if that is over.
+    pub(super) const fn after(self, now: Moment) -> Duration {
+        self.0.saturating_sub(now.0)
+    }
+
+    /// The same on the clock by which is waited, if the machine does not sleep until then.
+    pub(super) fn instant(self) -> Instant {
+        // No lease is longer than a year.
+        let now = Instant::now();
+        now.checked_add(self.after(Moment::now())).unwrap_or(now)
+    }
+}
 
 /// The times of a lease, counted from when its last renewal was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -37,15 +79,23 @@ impl Times {
     }
 }
 
-/// The later end of a lease that was asked for at a time.
-pub(super) fn at(asked: Instant, after: Duration) -> Instant {
-    // No lease is longer than a year.
-    asked.checked_add(after).unwrap_or(asked)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_moment_is_that_of_all_processes_and_over_when_it_is() {
+        let (now, second) = (Moment::now(), Duration::from_secs(1));
+        let later = now.plus(second);
+        assert_eq!((later.after(now), now.after(later)), (second, Duration::ZERO));
+        assert!(now.instant() <= Instant::now() && later.instant() <= Instant::now() + second);
+        let told = Moment::from_millis(u64::try_from(later.as_millis()).unwrap());
+        assert!(told <= later && later < told.plus(Duration::from_millis(1)));
+        assert_eq!(
+            Moment::from_millis(7).plus(Duration::MAX).after(now),
+            Duration::MAX - now.after(Moment(Duration::ZERO))
+        );
+    }
 
     #[test]
     fn renewing_comes_before_telling_before_killing_before_the_end() {

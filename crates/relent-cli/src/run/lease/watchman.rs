@@ -12,13 +12,13 @@ pub(super) use super::search::MARK;
 use super::{
     duty::{Hands, LOOK, State},
     search::{Search, Sight},
+    times::Moment,
 };
 use crate::{dumps, stderr, talk::plain};
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::signal::{Signal, killpg},
-    time::{ClockId, clock_gettime},
     unistd::Pid,
 };
 use std::{
@@ -32,7 +32,6 @@ use std::{
     path::Path,
     process::{Child, Command, ExitCode, Stdio},
     sync::{Arc, atomic::AtomicBool},
-    time::{Duration, Instant},
 };
 
 /// The first argument of a watchman: no name that a subcommand could have.
@@ -62,11 +61,9 @@ impl Line {
     }
 
     /// How the lease holds: the command is told to end at the first time, killed at the second.
-    pub(super) fn holds(&self, tell: Instant, kill: Instant) {
+    pub(super) fn holds(&self, tell: Moment, kill: Moment) {
         // Points in time on the clock that both have: whoever reads late does not count from then on.
-        let (now, clock) = (Instant::now(), clock());
-        let point = |at: Instant| (clock + at.saturating_duration_since(now)).as_millis();
-        self.say(&format!("lease {} {}\n", point(tell), point(kill)));
+        self.say(&format!("lease {} {}\n", tell.as_millis(), kill.as_millis()));
     }
 
     /// The command was told to end.
@@ -121,7 +118,7 @@ pub(crate) fn watch(signal: Option<&str>) -> ExitCode {
     let mut state = State::new(signal);
     let (mut unread, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
-        let next = state.act(Instant::now(), &mut hands);
+        let next = state.act(Moment::now(), &mut hands);
         if state.is_done {
             return ExitCode::SUCCESS;
         }
@@ -145,7 +142,7 @@ pub(crate) fn watch(signal: Option<&str>) -> ExitCode {
                     let line = String::from_utf8_lossy(&line);
                     match line.trim().strip_prefix("mark ") {
                         Some(mark) => hands.search = Some(Search::new(mark.to_owned())),
-                        None => state.hear(line.trim(), Instant::now(), clock()),
+                        None => state.hear(line.trim()),
                     }
                 }
             }
@@ -156,11 +153,6 @@ pub(crate) fn watch(signal: Option<&str>) -> ExitCode {
             }
         }
     }
-}
-
-/// A clock that all processes of this machine share, and that nobody sets.
-fn clock() -> Duration {
-    clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from).unwrap_or_default()
 }
 
 fn say(text: &str) {
