@@ -250,6 +250,7 @@ impl Messages {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::{collection::vec, prelude::*};
 
     fn message(kind: u8, length: u32) -> Vec<u8> {
         let mut bytes = vec![kind];
@@ -264,6 +265,21 @@ mod tests {
             let mut messages = Messages::default();
             assert!(bytes.chunks(size).all(|piece| messages.read(piece)));
             assert_eq!((messages.number, messages.left, messages.bytes), (3, 0, bytes.len() as u64), "{size}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_is_judged_alike_whatever_it_is_cut_into(
+            bytes in vec(prop_oneof![4 => 0_u8..6, 1 => any::<u8>()], 0..200),
+            size in 1_usize..20,
+        ) {
+            let (mut whole, mut sliced) = (Messages::default(), Messages::default());
+            let may = whole.read(&bytes);
+            prop_assert_eq!(bytes.chunks(size).all(|piece| sliced.read(piece)), may);
+            if may {
+                prop_assert_eq!((sliced.number, sliced.left, sliced.bytes), (whole.number, whole.left, whole.bytes));
+            }
         }
     }
 

@@ -170,6 +170,7 @@ fn number(line: &[u8]) -> Result<i64, Nonsense> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::{collection::vec, prelude::*, sample::select};
 
     /// How many are complete after these bytes, in one piece and in pieces of one byte.
     fn complete(bytes: &[u8]) -> Result<u64, Nonsense> {
@@ -243,6 +244,64 @@ mod tests {
             frames.read(&vec![b'$'; MAX_VALUE]).unwrap();
             frames.read(b"\r\n").unwrap();
             assert_eq!(frames.complete, nth);
+        }
+    }
+
+    /// Answers as servers make them.
+    fn answer() -> impl Strategy<Value = Vec<u8>> {
+        let line = |kind: &'static str, text: &'static str| {
+            text.prop_map(move |text: String| format!("{kind}{text}\r\n").into_bytes())
+        };
+        let bulk = |kind: &'static str, before: &'static str| {
+            vec(any::<u8>(), 0..40).prop_map(move |bytes| {
+                let head = format!("{kind}{}\r\n{before}", before.len() + bytes.len());
+                [head.as_bytes(), &bytes, b"\r\n"].concat()
+            })
+        };
+        let leaf = prop_oneof![
+            line("+", "[a-z\n$*]{0,9}"),
+            line("-", "ERR [a-z]{0,9}"),
+            line(":", "-?[0-9]{1,18}"),
+            line("#", "[tf]"),
+            line(",", "[0-9]{1,5}[.][0-9]{1,5}"),
+            line("(", "[1-9][0-9]{0,30}"),
+            select(vec![b"_\r\n".to_vec(), b"$-1\r\n".to_vec(), b"*-1\r\n".to_vec()]),
+            bulk("$", ""),
+            bulk("=", "txt:"),
+        ];
+        leaf.prop_recursive(5, 40, 5, |inner| {
+            (select(vec!["*", "~", "%"]), vec(inner, 0..5)).prop_map(|(kind, mut inner)| {
+                inner.truncate(if kind == "%" { inner.len() / 2 * 2 } else { inner.len() });
+                let number = if kind == "%" { inner.len() / 2 } else { inner.len() };
+                [format!("{kind}{number}\r\n").into_bytes(), inner.concat()].concat()
+            })
+        })
+    }
+
+    proptest! {
+        /// Else a server could send more than is counted.
+        #[test]
+        fn an_answer_ends_where_it_ends_for_the_client(answers in vec(answer(), 1..4)) {
+            for answer in &answers {
+                prop_assert!(redis::parse_redis_value(answer).is_ok(), "{}", answer.escape_ascii());
+            }
+            prop_assert_eq!(complete(&answers.concat()), Ok(answers.len() as u64));
+        }
+
+        #[test]
+        fn what_is_an_answer_for_the_client_is_counted_or_refused(
+            answer in answer(),
+            changes in vec((any::<prop::sample::Index>(), select(b"\0\r\n$*~%|>!=+-:_,#(0129 .?\xff".to_vec())), 1..4),
+        ) {
+            let mut answer = answer;
+            for (at, byte) in changes {
+                let at = at.index(answer.len());
+                answer[at] = byte;
+            }
+            let outline = complete(&answer);
+            if redis::parse_redis_value(&answer).is_ok() {
+                prop_assert!(outline != Ok(0), "{}", answer.escape_ascii());
+            }
         }
     }
 }
