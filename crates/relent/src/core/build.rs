@@ -5,7 +5,7 @@ use super::{
     curve::{Curve, Shape},
     jitter::Jitter,
     policy::Policy,
-    settings::{DEFAULT_BASE, Settings},
+    settings::{DEFAULT_BASE, NO_ATTEMPT, NO_TIME, Settings},
     time::{Millis, nanos},
 };
 use core::time::Duration;
@@ -24,6 +24,7 @@ impl Policy {
     /// let delays: Vec<_> = policy.delays(1).map(|d| d.as_millis()).collect();
     /// assert_eq!(delays, [100, 200, 400, 800]);
     /// ```
+    #[track_caller]
     pub const fn exponential(base: Duration) -> Policy {
         Policy::of(Curve::Exponential { base, factor: 2.0 })
     }
@@ -41,6 +42,7 @@ impl Policy {
     /// let delays: Vec<_> = policy.delays(1).map(|d| d.as_millis()).collect();
     /// assert_eq!(delays, [100, 100, 100]);
     /// ```
+    #[track_caller]
     pub const fn constant(base: Duration) -> Policy {
         Policy::of(Curve::Constant { base })
     }
@@ -59,6 +61,7 @@ impl Policy {
     /// let delays: Vec<_> = policy.delays(1).map(|d| d.as_millis()).collect();
     /// assert_eq!(delays, [100, 200, 300]);
     /// ```
+    #[track_caller]
     pub const fn linear(base: Duration) -> Policy {
         Policy::of(Curve::Linear { base, step: base })
     }
@@ -76,6 +79,7 @@ impl Policy {
     /// let delays: Vec<_> = policy.delays(1).map(|d| d.as_millis()).collect();
     /// assert_eq!(delays, [100, 100, 200, 300, 500]);
     /// ```
+    #[track_caller]
     pub const fn fibonacci(base: Duration) -> Policy {
         Policy::of(Curve::Fibonacci { base })
     }
@@ -107,6 +111,7 @@ impl Policy {
     /// assert_eq!(ethernet.schedule().count(), 15);
     /// assert_eq!(ethernet.schedule().last().unwrap().total.max, Duration::from_nanos(366_131_200));
     /// ```
+    #[track_caller]
     pub const fn slots(slot: Duration) -> Policy {
         Policy::of(Curve::Slots { slot })
     }
@@ -135,6 +140,7 @@ impl Policy {
     /// let policy = Policy::list(configured.leak());
     /// assert_eq!(policy.schedule().count(), 2);
     /// ```
+    #[track_caller]
     pub const fn list(delays: &'static [Duration]) -> Policy {
         Policy::of(Curve::List { delays, repeat: false })
     }
@@ -152,6 +158,7 @@ impl Policy {
     /// let delays: Vec<_> = POLICY.delays(1).map(|d| d.as_millis()).collect();
     /// assert_eq!(delays, [1000, 5000, 5000, 5000]);
     /// ```
+    #[track_caller]
     pub const fn list_repeating(delays: &'static [Duration]) -> Policy {
         Policy::of(Curve::List { delays, repeat: true })
     }
@@ -169,6 +176,7 @@ impl Policy {
         Policy::of(Curve::Custom(rule))
     }
 
+    #[track_caller]
     const fn of(curve: Curve) -> Policy {
         Settings::of(curve).must()
     }
@@ -186,6 +194,7 @@ impl Policy {
     /// let delays: Vec<u64> = policy.delays(1).map(|delay| delay.as_secs()).collect();
     /// assert_eq!(delays, [1, 3, 9]);
     /// ```
+    #[track_caller]
     pub const fn factor(self, factor: f64) -> Policy {
         match self.shape {
             Shape::Exponential { base, .. } => {
@@ -209,6 +218,7 @@ impl Policy {
     /// let policy = Policy::linear(ms(100)).step(ms(50)).jitter(Jitter::None).max_attempts(4);
     /// assert_eq!(policy.delays(1).collect::<Vec<_>>(), [ms(100), ms(150), ms(200)]);
     /// ```
+    #[track_caller]
     pub const fn step(self, step: Duration) -> Policy {
         match self.shape {
             Shape::Linear { base, .. } => {
@@ -237,6 +247,7 @@ impl Policy {
     /// # Panics
     ///
     /// If the cap is zero, shorter than the base, or leaves no room for additive jitter.
+    #[track_caller]
     pub const fn cap(self, cap: Duration) -> Policy {
         Settings { cap: Some(cap), ..self.settings() }.must()
     }
@@ -255,6 +266,7 @@ impl Policy {
     /// let delay = policy.schedule().next().unwrap().delay;
     /// assert_eq!((delay.min.as_secs(), delay.max.as_secs()), (8, 12));
     /// ```
+    #[track_caller]
     pub const fn jitter(self, jitter: Jitter) -> Policy {
         Settings { jitter, ..self.settings() }.must()
     }
@@ -272,8 +284,11 @@ impl Policy {
     /// assert_eq!(err.attempts, 3);
     /// ```
     #[inline]
+    #[track_caller]
     pub const fn max_attempts(self, most: u32) -> Policy {
-        assert!(most > 0, "no attempt is allowed");
+        if most == 0 {
+            NO_ATTEMPT.refuse();
+        }
         Policy { max_attempts: most, ..self }
     }
 
@@ -345,6 +360,7 @@ impl Policy {
     /// assert_eq!((err.reason, err.timed_out), (Reason::Elapsed, Some(10 * sec)));
     /// # });
     /// ```
+    #[track_caller]
     pub const fn timeout(self, most: Duration) -> Policy {
         Settings { timeout: Some(most), ..self.settings() }.must()
     }
@@ -367,8 +383,11 @@ impl Policy {
     /// # });
     /// ```
     #[inline]
+    #[track_caller]
     pub const fn attempt_timeout(self, most: Duration) -> Policy {
-        assert!(!most.is_zero(), "the attempt timeout is zero");
+        if most.is_zero() {
+            NO_TIME.refuse();
+        }
         Policy { attempt_timeout: Millis::ceil(most), ..self }
     }
 

@@ -18,6 +18,7 @@ pub(crate) mod delay;
 pub mod duration;
 pub(crate) mod float;
 pub(crate) mod hedge;
+pub(crate) mod invalid;
 pub(crate) mod jitter;
 pub(crate) mod latency;
 pub(crate) mod limiter;

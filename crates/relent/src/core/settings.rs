@@ -2,6 +2,7 @@
 
 use super::{
     curve::{Curve, Shape},
+    invalid::Invalid,
     jitter::{Jitter, PackedJitter},
     policy::Policy,
     time::{Millis, nanos},
@@ -109,10 +110,11 @@ impl Settings {
         })
     }
 
+    #[track_caller]
     pub(crate) const fn must(self) -> Policy {
         match self.policy() {
             Ok(policy) => policy,
-            Err(invalid) => panic!("{}", invalid.problem),
+            Err(invalid) => invalid.refuse(),
         }
     }
 
@@ -139,13 +141,13 @@ impl Settings {
             return invalid("jitter", "every delay would be zero", hint);
         }
         if matches!(self.max_attempts, Some(0)) {
-            return invalid("max_attempts", "no attempt is allowed", "the first attempt counts: use 1 for no retry");
+            return Err(NO_ATTEMPT);
         }
         if matches!(self.timeout, Some(Duration::ZERO)) {
             return invalid("timeout", "the timeout is zero", "leave it out for no limit");
         }
         if matches!(self.attempt_timeout, Some(Duration::ZERO)) {
-            return invalid("attempt_timeout", "the attempt timeout is zero", "leave it out for no limit");
+            return Err(NO_TIME);
         }
         Ok(())
     }
@@ -240,34 +242,13 @@ const fn millis_or_max(limit: Option<Duration>) -> Millis {
     }
 }
 
-/// Why [`Settings`] make no policy.
-///
-/// ```
-/// use relent::Settings;
-/// use std::time::Duration;
-///
-/// let invalid = Settings { cap: Some(Duration::from_millis(1)), ..Settings::default() }.policy().unwrap_err();
-/// eprintln!("error: {}: {invalid}\nhint: {}", invalid.key, invalid.hint);
-/// assert_eq!(invalid.key, "cap");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Invalid {
-    /// The setting, by the name it has in policy files.
-    pub key: &'static str,
-    /// What is wrong with it.
-    pub problem: &'static str,
-    /// What to do.
-    pub hint: &'static str,
-}
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.problem)
-    }
-}
-
-impl core::error::Error for Invalid {}
+pub(super) const NO_ATTEMPT: Invalid = Invalid {
+    key: "max_attempts",
+    problem: "no attempt is allowed",
+    hint: "the first attempt counts: use 1 for no retry",
+};
+pub(super) const NO_TIME: Invalid =
+    Invalid { key: "attempt_timeout", problem: "the attempt timeout is zero", hint: "leave it out for no limit" };
 
 const fn invalid(key: &'static str, problem: &'static str, hint: &'static str) -> Result<(), Invalid> {
     Err(Invalid { key, problem, hint })

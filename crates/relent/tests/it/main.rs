@@ -1,6 +1,7 @@
 //! What the library promises, tested through its public face.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests are tests")]
 
+mod absurd;
 mod admission;
 mod asynchronous;
 mod blocking;

@@ -29,9 +29,9 @@ use self::{
     refusal::{Refusal, Rule},
 };
 use super::{
+    invalid::Invalid,
     limiter::{Limit, settings::LimitSettings},
     pacer::{Pacer, Turn},
-    settings::Invalid,
     time::{Timestamp, nanos},
     word::Word,
 };
@@ -122,10 +122,11 @@ impl Admission {
         }
     }
 
+    #[track_caller]
     const fn must(self) -> Admission {
         match self.settings.check() {
             Ok(()) => self,
-            Err(invalid) => panic!("{}", invalid.problem),
+            Err(invalid) => invalid.refuse(),
         }
     }
 
@@ -186,6 +187,10 @@ impl Admission {
     ///
     /// If it is not above 0 and up to 1. In a `const`, the panic is a compile error.
     ///
+    /// ```compile_fail
+    /// const NO: relent::Admission = relent::Admission::new().max_retry_share(f64::NAN);
+    /// ```
+    ///
     /// ```
     /// # use relent::{Admission, Admit, Arrival, Room, Scope, Timestamp};
     /// let (admission, now) = (Admission::new().max_retry_share(0.2), Timestamp::ZERO);
@@ -197,6 +202,7 @@ impl Admission {
     /// assert_eq!(answers[199], Admit::Overloaded(Scope::Service), "half of them are retries");
     /// ```
     #[must_use]
+    #[track_caller]
     pub const fn max_retry_share(mut self, share: f64) -> Admission {
         self.settings.max_retry_share = share;
         self.must()

@@ -1,6 +1,6 @@
 //! Everything an admission is told, by name, and what of it makes no sense.
 
-use crate::core::settings::Invalid;
+use crate::core::invalid::Invalid;
 use core::time::Duration;
 
 /// Who should not be asked again when a server is overloaded.

@@ -17,6 +17,7 @@ mod models;
 mod one_call;
 mod outcome;
 mod pass;
+mod recovery;
 mod settings;
 mod snapshot;
 mod state;

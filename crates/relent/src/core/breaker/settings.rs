@@ -1,7 +1,7 @@
 //! Everything a breaker is told, by name, and what of it makes no sense.
 
 use super::state::MOST_PROBES;
-use crate::core::{settings::Invalid, time::nanos};
+use crate::core::{invalid::Invalid, time::nanos};
 use core::time::Duration;
 
 /// The longest window of calls.

@@ -12,7 +12,7 @@ use super::{
     share::billionths,
     throttle::Throttle,
 };
-use crate::core::{settings::Invalid, time::nanos};
+use crate::core::{invalid::Invalid, time::nanos};
 use core::time::Duration;
 
 impl Budget {
@@ -28,6 +28,10 @@ impl Budget {
     /// If the ratio is not between 0 and 1. In a `const` or `static`, the panic is a compile error. The same holds for
     /// every constructor here.
     ///
+    /// ```compile_fail
+    /// const NO: relent::Budget = relent::Budget::ratio(f64::NAN);
+    /// ```
+    ///
     /// Source: Finagle's `RetryBudget`; 10 % is the figure of Google's SRE book, chapter 21.
     ///
     /// ```
@@ -37,6 +41,7 @@ impl Budget {
     /// let failed = Outcome::Failure(Verdict::Transient);
     /// assert_eq!((0..100).filter(|_| budget.withdraw(now, failed, 0).is_some()).count(), 20);
     /// ```
+    #[track_caller]
     pub const fn ratio(ratio: f64) -> Budget {
         BudgetSettings::Ratio { ratio, min_per_second: 1, window: Duration::from_secs(10) }.must()
     }
@@ -48,12 +53,17 @@ impl Budget {
     ///
     /// If the budget has no such floor, or it is more than a million.
     ///
+    /// ```compile_fail
+    /// const NO: relent::Budget = relent::Budget::ratio(0.1).min_per_second(1_000_001);
+    /// ```
+    ///
     /// ```
     /// # use relent::{Budget, Timestamp};
     /// let budget = Budget::ratio(0.1).min_per_second(5);
     /// assert_eq!(budget.balance(Timestamp::ZERO), 50.0, "ten seconds' worth, without any calls");
     /// ```
     #[must_use]
+    #[track_caller]
     pub const fn min_per_second(self, min_per_second: u32) -> Budget {
         match self.settings {
             BudgetSettings::Ratio { ratio, window, .. } => {
@@ -71,6 +81,11 @@ impl Budget {
     ///
     /// If the budget has no window, or it is not between 1 ms and a day (Finagle: 1 s and 60 s).
     ///
+    /// ```compile_fail
+    /// # use std::time::Duration;
+    /// const NO: relent::Budget = relent::Budget::ratio(0.1).window(Duration::ZERO);
+    /// ```
+    ///
     /// ```
     /// # use relent::{Budget, Timestamp};
     /// # use std::time::Duration;
@@ -78,6 +93,7 @@ impl Budget {
     /// assert_eq!(budget.balance(Timestamp::ZERO), 300.0);
     /// ```
     #[must_use]
+    #[track_caller]
     pub const fn window(self, window: Duration) -> Budget {
         match self.settings {
             BudgetSettings::Ratio { ratio, min_per_second, .. } => {
@@ -129,6 +145,11 @@ impl Budget {
     ///     assert_eq!(budget.withdraw(now, failed, 0).is_some(), retry);
     /// }
     /// ```
+    ///
+    /// ```compile_fail
+    /// const NO: relent::Budget = relent::Budget::grpc(0, 0.1);
+    /// ```
+    #[track_caller]
     pub const fn grpc(max_tokens: u32, token_ratio: f64) -> Budget {
         BudgetSettings::Grpc { max_tokens, token_ratio }.must()
     }
@@ -142,6 +163,11 @@ impl Budget {
     /// let failed = Outcome::Failure(Verdict::Transient);
     /// assert_eq!((0..500).filter(|_| budget.withdraw(now, failed, 0).is_some()).count(), 100);
     /// ```
+    ///
+    /// ```compile_fail
+    /// const NO: relent::Budget = relent::Budget::finagle(-0.1);
+    /// ```
+    #[track_caller]
     pub const fn finagle(ratio: f64) -> Budget {
         BudgetSettings::Finagle { ttl: Duration::from_secs(10), min_per_second: 10, ratio }.must()
     }
@@ -158,6 +184,11 @@ impl Budget {
     /// budget.outcome(now, Outcome::Success, paid);
     /// assert_eq!(budget.balance(now), 3.0);
     /// ```
+    ///
+    /// ```compile_fail
+    /// const NO: relent::Budget = relent::Budget::in_flight(1.1, 3);
+    /// ```
+    #[track_caller]
     pub const fn in_flight(share: f64, floor: u32) -> Budget {
         BudgetSettings::InFlight { share, floor, sleeping: true, inclusive: false }.must()
     }
@@ -169,6 +200,10 @@ impl Budget {
     ///
     /// If the budget does not count what is in flight.
     ///
+    /// ```compile_fail
+    /// const NO: relent::Budget = relent::Budget::ratio(0.1).count_sleeping(false);
+    /// ```
+    ///
     /// ```
     /// # use relent::{Budget, Outcome, Timestamp, Verdict};
     /// let (budget, now) = (Budget::in_flight(0.2, 3).count_sleeping(false), Timestamp::ZERO);
@@ -178,6 +213,7 @@ impl Budget {
     /// assert_eq!(budget.balance(now), 2.0, "it is in flight");
     /// ```
     #[must_use]
+    #[track_caller]
     pub const fn count_sleeping(self, sleeping: bool) -> Budget {
         match self.settings {
             BudgetSettings::InFlight { share, floor, inclusive, .. } => {
@@ -197,6 +233,11 @@ impl Budget {
     /// let through = (0..1000).filter(|k| budget.start(now, draw(7, *k))).count();
     /// assert!(through < 20, "nothing is accepted, so next to nothing is let through: {through}");
     /// ```
+    ///
+    /// ```compile_fail
+    /// const NO: relent::Budget = relent::Budget::throttle(f64::INFINITY);
+    /// ```
+    #[track_caller]
     pub const fn throttle(k: f64) -> Budget {
         BudgetSettings::Throttle { k, window: Duration::from_secs(120), at_most: 1.0 }.must()
     }
@@ -257,9 +298,10 @@ impl BudgetSettings {
         Ok(Budget { settings: self, kind })
     }
 
+    #[track_caller]
     pub(super) const fn must(self) -> Budget {
         if let Some(invalid) = self.problem() {
-            panic!("{}", invalid.problem);
+            invalid.refuse();
         }
         match self.budget() {
             Ok(budget) => budget,

@@ -1,7 +1,7 @@
 //! What a budget says, by name: what text is parsed into, what is checked, and what `explain` prints.
 
 use super::{allowance::Allowance, aws_quota::AwsQuota};
-use crate::core::{settings::Invalid, time::nanos};
+use crate::core::{invalid::Invalid, time::nanos};
 use core::time::Duration;
 
 const SECOND: u64 = 1_000_000_000;

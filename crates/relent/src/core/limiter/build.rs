@@ -4,7 +4,7 @@ use super::{
     Kind, Limit, aimd::Aimd, aws_adaptive::AwsAdaptive, concurrency::Concurrency, gradient::Gradient, permits::Permits,
     rate::Rate, settings::LimitSettings,
 };
-use crate::core::{settings::Invalid, time::nanos};
+use crate::core::{invalid::Invalid, time::nanos};
 use core::time::Duration;
 
 impl Limit {
@@ -17,6 +17,10 @@ impl Limit {
     /// If the rate is not between 1 and a million. In a `const` or `static`, the panic is a compile error. The same
     /// holds for every constructor here.
     ///
+    /// ```compile_fail
+    /// const NO: relent::Limit = relent::Limit::rate(0);
+    /// ```
+    ///
     /// ```
     /// # use relent::{Limit, LimitAnswer, Timestamp};
     /// # use std::time::Duration;
@@ -24,6 +28,7 @@ impl Limit {
     /// assert_eq!(limit.acquire(now), LimitAnswer::Granted);
     /// assert_eq!(limit.acquire(now), LimitAnswer::Wait(Duration::from_millis(10)));
     /// ```
+    #[track_caller]
     pub const fn rate(per_second: u32) -> Limit {
         LimitSettings::Rate { rate: per_second, per: Duration::from_secs(1), burst: 1 }.must()
     }
@@ -34,12 +39,17 @@ impl Limit {
     ///
     /// If it is zero, or the limit is no rate.
     ///
+    /// ```compile_fail
+    /// const NO: relent::Limit = relent::Limit::rate(100).burst(0);
+    /// ```
+    ///
     /// ```
     /// # use relent::{Limit, LimitAnswer, Timestamp};
     /// let (limit, now) = (Limit::rate(100).burst(5), Timestamp::ZERO);
     /// assert_eq!((0..100).filter(|_| limit.acquire(now) == LimitAnswer::Granted).count(), 5);
     /// ```
     #[must_use]
+    #[track_caller]
     pub const fn burst(self, burst: u32) -> Limit {
         match self.settings {
             LimitSettings::Rate { rate, per, .. } => LimitSettings::Rate { rate, per, burst }.must(),
@@ -53,6 +63,11 @@ impl Limit {
     ///
     /// If it is not between 1 ms and a day, or the limit is no rate.
     ///
+    /// ```compile_fail
+    /// # use std::time::Duration;
+    /// const NO: relent::Limit = relent::Limit::rate(100).per(Duration::ZERO);
+    /// ```
+    ///
     /// ```
     /// # use relent::{Limit, LimitAnswer, Timestamp};
     /// # use std::time::Duration;
@@ -61,6 +76,7 @@ impl Limit {
     /// assert_eq!(limit.acquire(now), LimitAnswer::Wait(Duration::from_secs(12)));
     /// ```
     #[must_use]
+    #[track_caller]
     pub const fn per(self, per: Duration) -> Limit {
         match self.settings {
             LimitSettings::Rate { rate, burst, .. } => LimitSettings::Rate { rate, per, burst }.must(),
@@ -95,6 +111,7 @@ impl Limit {
     /// assert_eq!(limit.acquire(Timestamp::ZERO), LimitAnswer::Wait(Duration::from_secs(1)));
     /// ```
     #[must_use]
+    #[track_caller]
     pub const fn granted_by(self, rule: &'static dyn Permits) -> Limit {
         match self.settings {
             settings @ LimitSettings::Rate { .. } => Limit { settings, kind: Kind::Granted(rule) },
@@ -111,6 +128,11 @@ impl Limit {
     /// limit.give_back(now);
     /// assert_eq!(limit.acquire(now), LimitAnswer::Granted);
     /// ```
+    ///
+    /// ```compile_fail
+    /// const NO: relent::Limit = relent::Limit::concurrency(0);
+    /// ```
+    #[track_caller]
     pub const fn concurrency(limit: u32) -> Limit {
         LimitSettings::Concurrency { limit, queue: 0, longest: Duration::ZERO }.must()
     }
@@ -132,7 +154,13 @@ impl Limit {
     /// # Panics
     ///
     /// If the limit is no concurrency, or nobody may wait.
+    ///
+    /// ```compile_fail
+    /// # use std::time::Duration;
+    /// const NO: relent::Limit = relent::Limit::concurrency(20).queue(5, Duration::ZERO);
+    /// ```
     #[must_use]
+    #[track_caller]
     pub const fn queue(self, most: u32, longest: Duration) -> Limit {
         match self.settings {
             LimitSettings::Concurrency { limit, .. } => {
@@ -153,6 +181,11 @@ impl Limit {
     /// limit.permit(now).unwrap().end(now, Outcome::TimedOut, Duration::from_millis(5));
     /// assert_eq!(limit.snapshot(now).limit, Some(18.0));
     /// ```
+    ///
+    /// ```compile_fail
+    /// const NO: relent::Limit = relent::Limit::aimd(0);
+    /// ```
+    #[track_caller]
     pub const fn aimd(start: u32) -> Limit {
         LimitSettings::Aimd { start, min: 1, max: 1000, slow_after: Duration::MAX }.must()
     }
@@ -163,6 +196,10 @@ impl Limit {
     ///
     /// If the limit does not start between them, is another kind of limit, or `min` is zero.
     ///
+    /// ```compile_fail
+    /// const NO: relent::Limit = relent::Limit::aimd(20).between(30, 10);
+    /// ```
+    ///
     /// ```
     /// # use relent::{Limit, Outcome, Timestamp};
     /// # use std::time::Duration;
@@ -171,6 +208,7 @@ impl Limit {
     /// assert_eq!(limit.snapshot(now).limit, Some(19.0), "18 without a least");
     /// ```
     #[must_use]
+    #[track_caller]
     pub const fn between(self, min: u32, max: u32) -> Limit {
         match self.settings {
             LimitSettings::Aimd { start, slow_after, .. } => LimitSettings::Aimd { start, min, max, slow_after }.must(),
@@ -184,6 +222,11 @@ impl Limit {
     ///
     /// If it is zero, or another kind of limit.
     ///
+    /// ```compile_fail
+    /// # use std::time::Duration;
+    /// const NO: relent::Limit = relent::Limit::aimd(20).slow_after(Duration::ZERO);
+    /// ```
+    ///
     /// ```
     /// # use relent::{Limit, Outcome, Timestamp};
     /// # use std::time::Duration;
@@ -193,6 +236,7 @@ impl Limit {
     /// assert_eq!(limit.snapshot(now).limit, Some(18.0));
     /// ```
     #[must_use]
+    #[track_caller]
     pub const fn slow_after(self, slow_after: Duration) -> Limit {
         match self.settings {
             LimitSettings::Aimd { start, min, max, .. } => LimitSettings::Aimd { start, min, max, slow_after }.must(),
@@ -209,6 +253,11 @@ impl Limit {
     /// static LIMIT: Limit = Limit::gradient(20);
     /// assert_eq!(LIMIT.snapshot(Timestamp::ZERO).limit, Some(3.0), "measuring");
     /// ```
+    ///
+    /// ```compile_fail
+    /// const NO: relent::Limit = relent::Limit::gradient(2);
+    /// ```
+    #[track_caller]
     pub const fn gradient(start: u32) -> Limit {
         LimitSettings::Gradient { start, max: 1000 }.must()
     }
@@ -251,9 +300,10 @@ impl LimitSettings {
         Ok(Limit { settings: self, kind })
     }
 
+    #[track_caller]
     pub(super) const fn must(self) -> Limit {
         if let Some(invalid) = self.problem() {
-            panic!("{}", invalid.problem);
+            invalid.refuse();
         }
         match self.limit() {
             Ok(limit) => limit,

@@ -1,6 +1,6 @@
 //! What a limit says, by name: what text is parsed into, what is checked, and what `explain` prints.
 
-use crate::core::{settings::Invalid, time::nanos};
+use crate::core::{invalid::Invalid, time::nanos};
 use core::time::Duration;
 
 const DAY: u64 = 24 * 3600 * 1_000_000_000;

@@ -1,6 +1,6 @@
 //! Everything a pacer is told, by name, and what of it makes no sense.
 
-use crate::core::settings::Invalid;
+use crate::core::invalid::Invalid;
 use core::time::Duration;
 
 /// Everything a [`Pacer`](crate::Pacer) is told, by name.

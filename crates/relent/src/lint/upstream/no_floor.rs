@@ -21,7 +21,7 @@ fn check(policy: &Policy, upstream: &UpstreamSettings) -> Option<Warning> {
     let (share, window) = match upstream.budget? {
         BudgetSettings::Ratio { ratio, min_per_second: 0, window } => (ratio, Some(window)),
         BudgetSettings::Finagle { ratio, min_per_second: 0, ttl } => (ratio, Some(ttl)),
-        BudgetSettings::InFlight { share, floor: 0, .. } => (share, None),
+        BudgetSettings::InFlight { share, floor: 0, inclusive: false, .. } => (share, None),
         _ => return None,
     };
     // A share of zero never reaches a call.

@@ -58,7 +58,12 @@ fn a_budget_without_a_floor() {
     let in_flight = "the budget has no floor: with fewer than 5 attempts in flight it allows no retry";
     assert_eq!(told(policy, budget(&Budget::in_flight(0.2, 0))), [in_flight]);
     let never = "the budget has no floor: it never allows a retry";
-    assert_eq!(told(policy, budget(&Budget::in_flight(0.0, 0))), [never]);
+    let of_nothing = |inclusive| {
+        let budget = BudgetSettings::InFlight { share: 0.0, floor: 0, sleeping: true, inclusive };
+        UpstreamSettings { budget: Some(budget), ..NONE }
+    };
+    assert_eq!(told(policy, of_nothing(false)), [never]);
+    assert!(told(policy, of_nothing(true)).is_empty(), "one is always allowed while none is in flight");
     let finagle = BudgetSettings::Finagle { ttl: 10 * SEC, min_per_second: 0, ratio: 0.3 };
     let text = "the budget has no floor: with fewer than 4 calls in 10s it allows no retry";
     assert_eq!(told(policy, UpstreamSettings { budget: Some(finagle), ..NONE }), [text]);

@@ -1,0 +1,79 @@
+use super::*;
+use crate::core::verdict::Verdict;
+
+const MS: Duration = Duration::from_millis(1);
+
+#[test]
+fn at_most_n_hedges_each_after_the_one_before() {
+    let hedge = Hedge::after(10 * MS).at_most(2);
+    let mut now = Timestamp::ZERO;
+    let mut call = hedge.start(now);
+    for _ in 0..2 {
+        let due = call.due().unwrap();
+        assert_eq!(due.since(now), 10 * MS);
+        now = due;
+        call.begun(now);
+    }
+    assert_eq!((call.due(), call.in_flight()), (None, 3));
+    assert_eq!(call.on_failure(Verdict::Transient), HedgeStep::Wait);
+    assert_eq!(call.on_failure(Verdict::Transient), HedgeStep::Wait);
+    assert_eq!(call.on_failure(Verdict::Transient), HedgeStep::Fail);
+}
+
+#[test]
+#[track_caller]
+fn a_failure_of_one_means_something_for_the_others() {
+    let hedge = Hedge::after(10 * MS).at_most(2);
+    let mut call = hedge.start(Timestamp::ZERO);
+    assert_eq!(call.on_failure(Verdict::Transient), HedgeStep::Start, "the next at once");
+    assert!(!call.refused(), "nothing is in flight and the budget does not pay: the call fails");
+    for verdict in [Verdict::Permanent, Verdict::Overloaded] {
+        let mut call = hedge.start(Timestamp::ZERO);
+        call.begun(Timestamp::ZERO);
+        assert_eq!(call.on_failure(verdict), HedgeStep::Fail, "ends all");
+    }
+    let mut call = hedge.start(Timestamp::ZERO);
+    call.begun(Timestamp::ZERO);
+    assert_eq!(call.on_failure(Verdict::After(MS)), HedgeStep::Wait);
+    assert_eq!(call.due(), None);
+    let mut call = hedge.start(Timestamp::ZERO);
+    assert!(call.refused(), "the first attempt goes on");
+    assert_eq!(call.due(), None);
+}
+
+#[test]
+#[track_caller]
+fn a_quantile_needs_samples() {
+    let hedge = Hedge::quantile(0.95).min_samples(50);
+    for k in 0..49u32 {
+        hedge.observe((k + 1) * MS);
+        assert_eq!(hedge.start(Timestamp::ZERO).due(), None);
+    }
+    hedge.observe(50 * MS);
+    let due = hedge.start(Timestamp::ZERO).due().unwrap().since(Timestamp::ZERO);
+    assert!(due >= 48 * MS && due <= 52 * MS, "{due:?}");
+    let other = Hedge::quantile(0.5).or_after(7 * MS);
+    assert_eq!(other.delay(), Some(7 * MS));
+    assert_eq!(Hedge::quantile(0.9).adopt(hedge).samples(), 50);
+}
+
+#[test]
+fn nothing_panics_at_the_ends() {
+    let hedge = Hedge::quantile(0.999).or_after(Duration::MAX).min_samples(1);
+    hedge.observe(Duration::MAX);
+    hedge.observe(Duration::ZERO);
+    let mut call = hedge.start(Timestamp::MAX);
+    for _ in 0..300 {
+        call.begun(Timestamp::MAX);
+        call.on_failure(Verdict::Transient);
+        call.push_back(Timestamp::MAX, Duration::MAX);
+    }
+    for quantile in [0.0, 1.0, -1.0, f64::NAN] {
+        let settings = HedgeSettings { quantile: Some(quantile), ..HedgeSettings::default() };
+        assert_eq!(settings.hedge().unwrap_err().key, "quantile");
+    }
+    let good = HedgeSettings { after: Some(MS), ..HedgeSettings::default() };
+    assert_eq!(HedgeSettings { after: Some(Duration::ZERO), ..good }.hedge().unwrap_err().key, "after");
+    assert_eq!(HedgeSettings { at_most: 256, ..good }.hedge().unwrap_err().key, "at_most");
+    assert_eq!(HedgeSettings { min_samples: 0, ..good }.hedge().unwrap_err().key, "min_samples");
+}
