@@ -37,6 +37,18 @@ const LEAST_WAIT: Duration = Duration::from_millis(1);
 const SPREAD: u64 = 10;
 
 impl Refused {
+    /// A refusal of this kind, until then: for a machine of one's own.
+    ///
+    /// ```
+    /// use relent::{Reason, Refused, Timestamp};
+    ///
+    /// let refused = Refused::new(Reason::Open, Timestamp::from_nanos(5));
+    /// assert_eq!(refused.to_string(), Reason::Open.to_string());
+    /// ```
+    pub const fn new(reason: Reason, again: Timestamp) -> Refused {
+        Refused { reason, again }
+    }
+
     /// How long who was refused at `now` waits before they ask again, if they do: until it is worth asking, and a spread of up
     /// to a tenth more, by this draw; at least a millisecond. [`UpstreamCall::wait_while_open`](crate::UpstreamCall::wait_while_open)
     /// waits so.
@@ -51,6 +63,7 @@ impl Refused {
     /// assert!(wait >= Duration::from_secs(30) && wait <= Duration::from_secs(33));
     /// ```
     #[must_use]
+    #[inline]
     pub fn wait(&self, now: Timestamp, draw: u64) -> Duration {
         let until = nanos(self.again.since(now));
         let spread = scale(mix(draw), until / SPREAD);

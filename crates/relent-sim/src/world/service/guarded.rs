@@ -54,6 +54,7 @@ const ASKS: u32 = 16;
 pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
     let (cast, starts) = Cast::new(task);
     let kept = match () {
+        () if can_be_played(task, &cast) && cast.only().is_some() => Kept::Own,
         () if can_be_played(task, &cast) => Kept::Players,
         () if only_hedge(task, &cast) => Kept::Hedgers,
         () if can_share(&cast) => Kept::Sharers,
@@ -65,6 +66,8 @@ pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
 /// How clients are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
+    /// What can come of a client's own machines, where that is little; else as below.
+    Own,
     /// One client plays all of their population, each with an upstream of its own.
     Players,
     /// Of one who only hedges nothing is kept but its first attempt, until the second is sent.
@@ -78,7 +81,7 @@ pub(super) enum Kept {
 pub(super) fn run_as<Q: Queue>(task: &Task<'_>, queue: Q, (cast, starts): (Cast<'_>, Starts), kept: Kept) -> Run {
     let clients = starts.len() as u32;
     match kept {
-        Kept::Players => return run_played(task, queue, (cast, starts)),
+        Kept::Own | Kept::Players => return run_played(task, queue, (cast, starts), kept == Kept::Own),
         Kept::Hedgers => return hedged::run(task, queue, (cast, starts)),
         Kept::Sharers | Kept::All => {}
     }

@@ -1,8 +1,8 @@
 //! Clients that call a server: the exact engines.
 //!
 //! [`predict`] serves every queue in which the fate of a request is known when it arrives (first come, first served):
-//! one event an attempt, also for clients who each have a budget, a breaker or a rate of their own, [`players`]. [`dispatch`]
-//! serves the others (newest first, dropping expired work) with an event for each thing that happens. [`guarded`] is the first
+//! one event an attempt, also for clients who each have a budget, a breaker or a rate of their own, [`own`] and [`players`].
+//! [`dispatch`] serves the others (newest first, dropping expired work) with an event for each thing that happens. [`guarded`] is the first
 //! of them for clients that share budgets, breakers and limits, or hedge, whom it keeps in one of two ways: [`sharers`], or
 //! everything of everybody, [`held`]. For those who hedge and do nothing else there is [`hedged`], again with one event an
 //! attempt. What becomes of an attempt at the server is the same for all of them, [`reception`].
@@ -20,6 +20,7 @@ mod habits;
 mod hedged;
 mod held;
 pub(crate) mod manners;
+mod own;
 mod players;
 mod predict;
 mod reception;

@@ -22,6 +22,8 @@ use std::{marker::PhantomData, ops::Range, time::Duration};
 pub(super) trait Upstreams {
     /// Whether there are none, and nobody is asked.
     const ARE_NONE: bool;
+    /// Whether so much is kept of all clients that it is worth bringing near.
+    const IS_FAR: bool = true;
 
     /// Brings near what is kept of this client.
     fn bring_near(&self, client: u32) -> u64;

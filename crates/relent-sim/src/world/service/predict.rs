@@ -4,6 +4,7 @@ use super::{
     cast::{Cast, Mixed, Role},
     clients::{Clients, Failure, Layered, Single},
     held::{Fate, near},
+    own::{Kit, Own},
     players::{Both, Breakers, Budgets, Players, Rates, TOGETHER, Upstreams, Without, upstream_of_one},
     reception::{Attempt, Reception},
     starts::Starts,
@@ -36,26 +37,44 @@ pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
     }
     let clients = Single::new(policy, task.draws, starts.len());
     let world = World::<_, _, _, false>::new(task, queue, clients, Without, cast, starts);
-    if world.is_plain() { world.plainly(|without| without).run() } else { world.run() }
+    if world.is_plain() { world.with::<_, true>(Without).run() } else { world.run() }
 }
 
-/// Runs the scenario of clients who [can be played](super::players::can_be_played), with an upstream each.
-pub(super) fn run_played<Q: Queue>(task: &Task<'_>, queue: Q, (cast, starts): (Cast<'_>, Starts)) -> Run {
+/// Runs the scenario of clients who [can be played](super::players::can_be_played), with an upstream each. What is kept of
+/// them is [what can come of it](super::own), if that is little and `in_brief`, or else everything.
+pub(super) fn run_played<Q: Queue>(
+    task: &Task<'_>,
+    queue: Q,
+    (cast, starts): (Cast<'_>, Starts),
+    in_brief: bool,
+) -> Run {
     let upstreams: Vec<Upstream> = cast.roles().iter().map(upstream_of_one).collect();
-    let players = Players::new(&cast, &upstreams, starts.len() as u32);
-    let machines = players.machines();
-    if cast.only().is_none() {
+    let count = starts.len() as u32;
+    let Some(role) = cast.only() else {
         let clients = Mixed::new(task.contender, task.draws, starts.len());
+        let players = Players::new(&cast, &upstreams, count);
         return World::<_, _, _, false>::new(task, queue, clients, players, cast, starts).run();
-    }
+    };
+    let kit = upstreams.first().and_then(|upstream| Kit::of(role, upstream, task.limit));
     let clients = Single::new(&task.contender.policy, task.draws, starts.len());
-    let world = World::<_, _, _, false>::new(task, queue, clients, players, cast, starts);
-    match machines.filter(|_| world.is_plain()) {
-        Some([true, false, false]) => world.plainly(Players::of::<Budgets>).run(),
-        Some([false, true, false]) => world.plainly(Players::of::<Breakers>).run(),
-        Some([true, true, false]) => world.plainly(Players::of::<Both>).run(),
-        Some([false, false, true]) => world.plainly(Players::of::<Rates>).run(),
-        _ => world.run(),
+    let world = World::<_, _, _, false>::new(task, queue, clients, Without, cast, starts);
+    let is_plain = world.is_plain();
+    match kit.filter(|_| is_plain && in_brief) {
+        Some(Kit::Budget(machine)) => return world.with::<_, true>(Own::new(machine, count)).run(),
+        Some(Kit::InARow(machine)) => return world.with::<_, true>(Own::new(machine, count)).run(),
+        Some(Kit::InWindow(machine)) => return world.with::<_, true>(Own::new(machine, count)).run(),
+        Some(Kit::BudgetInARow(machine)) => return world.with::<_, true>(Own::new(machine, count)).run(),
+        Some(Kit::BudgetInWindow(machine)) => return world.with::<_, true>(Own::new(machine, count)).run(),
+        Some(Kit::Rate(machine)) => return world.with::<_, true>(Own::new(machine, count)).run(),
+        None => {}
+    }
+    let players = Players::new(&world.cast, &upstreams, count);
+    match players.machines().filter(|_| is_plain) {
+        Some([true, false, false]) => world.with::<_, true>(players.of::<Budgets>()).run(),
+        Some([false, true, false]) => world.with::<_, true>(players.of::<Breakers>()).run(),
+        Some([true, true, false]) => world.with::<_, true>(players.of::<Both>()).run(),
+        Some([false, false, true]) => world.with::<_, true>(players.of::<Rates>()).run(),
+        _ => world.with::<_, false>(players).run(),
     }
 }
 
@@ -79,10 +98,9 @@ struct World<'a, Q, C, U, const PLAIN: bool> {
 }
 
 impl<'a, Q, C, U> World<'a, Q, C, U, false> {
-    /// The same, for the compiler that knows that it is plain, and more of the upstreams.
-    fn plainly<V>(self, of: impl FnOnce(U) -> V) -> World<'a, Q, C, V, true> {
-        let World { task, queue, clients, upstreams, cast, starts, server, way, asked } = self;
-        let upstreams = of(upstreams);
+    /// The same with these upstreams, for the compiler that may know that it is plain.
+    fn with<V, const PLAIN: bool>(self, upstreams: V) -> World<'a, Q, C, V, PLAIN> {
+        let World { task, queue, clients, upstreams: _, cast, starts, server, way, asked } = self;
         World { task, queue, clients, upstreams, cast, starts, server, way, asked }
     }
 }
@@ -167,7 +185,9 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
             if event.time > self.task.limit {
                 return Some(past(self.task.limit));
             }
-            if far == 0 {
+            if !U::IS_FAR {
+                // Nothing has to come.
+            } else if far == 0 {
                 let mut words = self.upstreams.bring_near(event.client);
                 self.queue.coming(TOGETHER, |client| {
                     words ^= self.upstreams.bring_near(client);
