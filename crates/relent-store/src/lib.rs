@@ -48,6 +48,7 @@ mod engine;
 mod error;
 #[cfg(all(test, any(feature = "redis", feature = "postgres")))]
 mod flood;
+mod gate;
 #[cfg(any(feature = "redis", feature = "postgres"))]
 mod gather;
 mod hosted;
@@ -64,6 +65,7 @@ mod memory;
 mod notice;
 mod once;
 mod pace;
+mod patience;
 mod race;
 mod rows_changed;
 mod rules;

@@ -3,10 +3,12 @@
 use crate::{
     Abandon, About, Any, Begin, Claim, Delta, Engine, Error, ErrorKind, Held, Holder, Kept, Key, Kind, Listed, Nonce,
     Replaced, Scope, Shared, Started, Stored, Version, Versioned,
+    gate::Gate,
     notice::{Notice, Notices},
+    patience::{self, PATIENCE},
     race::yield_once,
 };
-use relent::{Budget, Policy, Reason, Upstream};
+use relent::Policy;
 use std::{
     fmt,
     future::Future,
@@ -16,13 +18,6 @@ use std::{
     },
     time::Duration,
 };
-
-/// How an operation on the store is retried: from 10 ms on, up to a second apart, for ten seconds, an attempt for three.
-const PATIENCE: Policy = Policy::exponential(Duration::from_millis(10))
-    .cap(Duration::from_secs(1))
-    .max_attempts(u32::MAX)
-    .attempt_timeout(Duration::from_secs(3))
-    .timeout(Duration::from_secs(10));
 
 /// How many bytes a value or a result may have, unless it is said otherwise: a mebibyte.
 const DEFAULT_VALUE: usize = 1 << 20;
@@ -34,8 +29,8 @@ pub const MAX_VALUE: usize = 16 << 20;
 /// A store: state that outlives a process or is shared. A clone is the same store.
 ///
 /// What fails for a moment (a server that restarts, a lock, a serialization failure) is tried again by a policy of the
-/// store's own, within a deadline and a budget; what is left is an [`Error`]. Each operation is done once however often it
-/// is sent.
+/// store's own, within a deadline; what is left is an [`Error`]. While the store is away, all operations together ask it ten times a
+/// second, and the others wait. Each is done once however often it is sent.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -57,8 +52,8 @@ pub struct Store<E: Engine = Any> {
 struct Inner<E> {
     engine: E,
     settings: Settings,
-    /// The budget of retries that all operations share.
-    upstream: Upstream,
+    /// Who may ask it while it is away.
+    gate: Gate,
     notices: Notices,
     is_away: AtomicBool,
     /// How many operations were answered.
@@ -101,8 +96,7 @@ impl Store {
     ///
     /// As [`open`](Store::open).
     pub async fn open_with(url: &str, policy: Policy) -> Result<Store, Error> {
-        let opening = policy.when(Error::verdict).retry(|_| Any::open(url)).await;
-        let engine = opening.map_err(|err| given_up(err, false))?;
+        let engine = patience::ask(&policy, &Gate::default(), || Any::open(url)).await?;
         Ok(Store::built(engine, Settings { policy, max_value: DEFAULT_VALUE }))
     }
 }
@@ -114,10 +108,8 @@ impl<E: Engine> Store<E> {
     }
 
     fn built(engine: E, settings: Settings) -> Store<E> {
-        // A store that is away is asked ten times a second at most, by all operations together.
-        let upstream = Upstream::new("store").budget(Budget::ratio(0.2).min_per_second(10));
         let (notices, is_away, answered) = (Notices::default(), AtomicBool::new(false), AtomicU64::new(0));
-        Store { inner: Arc::new(Inner { engine, settings, upstream, notices, is_away, answered }) }
+        Store { inner: Arc::new(Inner { engine, settings, gate: Gate::default(), notices, is_away, answered }) }
     }
 
     /// The same engine, with this policy for its trouble. Give it a [`timeout`](Policy::timeout): that is the deadline of
@@ -177,49 +169,30 @@ impl<E: Engine> Store<E> {
     }
 
     /// Runs `op` until it succeeds, by the store's policy.
-    pub(crate) async fn ask<T, F, Fut>(&self, mut op: F) -> Result<T, Error>
+    pub(crate) async fn ask<T, F, Fut>(&self, op: F) -> Result<T, Error>
     where
         F: FnMut() -> Fut,
         Fut: Future<Output = Result<T, Error>>,
     {
         let inner = &*self.inner;
-        let is_unsure = &AtomicBool::new(false);
         let answered = inner.answered.load(Ordering::Relaxed);
-        let answer = inner
-            .settings
-            .policy
-            .on(&inner.upstream)
-            .when(Error::verdict)
-            .retry(move |_| {
-                // An attempt that is dropped on its way may have happened.
-                let before = is_unsure.swap(true, Ordering::Relaxed);
-                let attempt = op();
-                async move {
-                    let answer = attempt.await;
-                    let unsure = answer.as_ref().is_err_and(Error::may_have_happened);
-                    is_unsure.store(before || unsure, Ordering::Relaxed);
-                    answer
-                }
-            })
-            .await;
-        match answer {
-            Ok(answer) => {
+        let answer = patience::ask(&inner.settings.policy, &inner.gate, op).await;
+        match &answer {
+            Ok(_) => {
                 inner.answered.fetch_add(1, Ordering::Relaxed);
                 if inner.is_away.load(Ordering::Relaxed) && inner.is_away.swap(false, Ordering::Relaxed) {
                     self.tell(Notice::Back);
                 }
-                Ok(answer)
             }
-            Err(err) => {
-                let error = given_up(err, is_unsure.load(Ordering::Relaxed));
+            Err(error) => {
                 // While others are answered it is not away, however long this one waited before.
                 let is_silent = inner.answered.load(Ordering::Relaxed) == answered;
                 if error.is_transient() && is_silent && !inner.is_away.swap(true, Ordering::Relaxed) {
                     self.tell(Notice::Away(error.clone()));
                 }
-                Err(error)
             }
         }
+        answer
     }
 
     pub(crate) fn check_size(&self, bytes: &[u8]) -> Result<(), Error> {
@@ -392,21 +365,4 @@ pub(crate) fn check_most(bytes: &[u8]) -> Result<(), Error> {
     }
     let what = format!("the value has {} bytes, which is more than {MAX_VALUE}", bytes.len());
     Err(Error::new(ErrorKind::Invalid, what).hint("keep large things elsewhere and their name here"))
-}
-
-/// What is left of a call that the store's policy gave up.
-fn given_up(err: relent::Error<Error>, is_unsure: bool) -> Error {
-    let error = match (err.reason, err.timed_out, &err.last) {
-        (_, None, Some(last)) => last.clone(),
-        (_, Some(after), _) => {
-            let after = relent::duration::Human(after);
-            let error = Error::new(ErrorKind::Timeout, format!("the store did not answer within {after}"));
-            error.hint("is it reachable, and is it overloaded?")
-        }
-        (Reason::Budget, ..) => {
-            Error::new(ErrorKind::Unavailable, "the store is away, and is not asked more often now")
-        }
-        (reason, ..) => Error::new(ErrorKind::Unavailable, format!("the store was not asked: {reason}")),
-    };
-    if is_unsure { error.maybe_happened() } else { error }
 }

@@ -16,6 +16,7 @@ mod keeping;
 mod layer;
 mod leases;
 mod once;
+mod outage;
 mod promises;
 mod proxy;
 mod servers;
