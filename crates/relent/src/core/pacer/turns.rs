@@ -19,6 +19,9 @@ const BEHIND: u64 = if cfg!(loom) { 1 } else { 64 };
 /// So near to the horizon nobody adds without a look: room for what is not known, and for as many threads thrice over.
 const NEAR: u64 = 4 * BEHIND;
 
+/// No turn that is kept is later than this, some 292 years: so far from the end of time that no addition goes beyond it.
+const LATEST: u64 = u64::MAX / 2;
+
 /// A turn that was given.
 pub(super) struct Given {
     pub(super) at: u64,
@@ -42,7 +45,7 @@ impl Turns {
     pub(super) fn give(&self, now: u64, gap: u64, horizon: u64) -> Option<Given> {
         let known = self.known.get();
         let near = known.saturating_add(gap.saturating_mul(NEAR));
-        if known <= now || near == u64::MAX || near - now > horizon {
+        if known <= now || near > LATEST || near - now > horizon {
             return self.give_with_a_look(now, gap, horizon);
         }
         let at = self.last.add(gap) + gap;
@@ -55,12 +58,13 @@ impl Turns {
         let mut found = self.last.get();
         loop {
             let at = found.max(now).saturating_add(gap);
-            if at - now > horizon {
+            if at - now > horizon || at > LATEST && now <= LATEST {
                 return None;
             }
-            match self.last.exchange(found, at) {
+            let last = at.min(LATEST);
+            match self.last.exchange(found, last) {
                 Ok(()) => {
-                    self.learn(self.known.get(), at, gap);
+                    self.learn(self.known.get(), last, gap);
                     return Some(Given { at, is_first: found <= now });
                 }
                 Err(other) => found = other,
@@ -173,5 +177,20 @@ mod tests {
         let given = turns.give(10_010, 10, u64::MAX).unwrap();
         assert_eq!((given.at, given.is_first), (10_020, true));
         assert!(!turns.give(10_019, 10, u64::MAX).unwrap().is_first);
+    }
+
+    /// A gap that was large once leaves what is known far behind the last turn.
+    #[test]
+    fn turns_never_wrap_at_the_end_of_time() {
+        let turns = Turns::new();
+        assert_eq!(turns.give(10_000, 10, u64::MAX).unwrap().at, 10_010);
+        assert_eq!(turns.give(10_000, LATEST - 10_015, u64::MAX).unwrap().at, LATEST - 5);
+        assert_eq!(turns.known.get(), 10_010);
+        let given: Vec<_> = (0..1000).filter_map(|_| turns.give(10_000, 3, u64::MAX)).map(|given| given.at).collect();
+        assert_eq!(given, [LATEST - 2]);
+        assert!([10_000, LATEST].iter().all(|&now| turns.give(now, 3, u64::MAX).is_none()));
+        let given = [LATEST + 10, u64::MAX - 1, u64::MAX].map(|now| turns.give(now, 3, 5).unwrap().at);
+        assert_eq!(given, [LATEST + 13, u64::MAX, u64::MAX]);
+        assert!(turns.last() <= LATEST && turns.give(10_000, 3, u64::MAX).is_none());
     }
 }
