@@ -50,8 +50,12 @@ impl Latencies {
             self.halve();
         }
         if total >= least && (total.is_multiple_of(EVERY) || total == least) {
-            self.known.set(self.quantile(quantile).saturating_add(1));
+            self.learn(quantile);
         }
+    }
+
+    fn learn(&self, quantile: f64) {
+        self.known.set(self.quantile(quantile).saturating_add(1));
     }
 
     /// A cell is halved long before it is full, unless whoever halves is held up: then it stays full, for what it holds too
@@ -77,12 +81,16 @@ impl Latencies {
         self.known.get().checked_sub(1)
     }
 
-    pub(crate) fn copy(&self, old: &Latencies) {
+    /// What another one has seen, of which this quantile is taken from now on.
+    pub(crate) fn adopt(&self, old: &Latencies, quantile: f64, least: u64) {
         for (new, old) in self.words.iter().zip(&old.words) {
             new.set(old.get());
         }
-        self.total.set(old.total.get());
-        self.known.set(old.known.get());
+        let total = old.total.get();
+        self.total.set(total);
+        if total >= least {
+            self.learn(quantile);
+        }
     }
 
     /// How many are in it, the older ones counted less.

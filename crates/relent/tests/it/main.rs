@@ -21,6 +21,7 @@ mod places;
 mod poll;
 mod promises;
 mod properties;
+mod reload;
 mod runtimes;
 mod rush;
 mod ticker;

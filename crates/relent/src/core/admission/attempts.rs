@@ -138,6 +138,14 @@ impl Recent {
         }
     }
 
+    /// As another one has counted.
+    pub(super) fn adopt(&self, old: &Recent) {
+        self.newest.set(old.newest.get());
+        for (new, old) in self.cells.iter().flatten().zip(old.cells.iter().flatten()) {
+            new.set(old.get());
+        }
+    }
+
     pub(super) fn at(&self, now: Timestamp) -> Attempts {
         let newest = (now.as_nanos() / SLICE).max(self.newest.get());
         let mut attempts = Attempts::default();

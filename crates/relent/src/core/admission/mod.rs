@@ -12,6 +12,7 @@ mod arrival;
 mod attempts;
 pub(crate) mod permit;
 pub(crate) mod refusal;
+mod reload;
 mod settings;
 mod snapshot;
 #[cfg(all(test, feature = "std", not(loom)))]

@@ -143,14 +143,17 @@ impl Breaker {
         let counts = if word.state() == BreakerState::HalfOpen { 0 } else { word.failures() };
         let now = Timestamp::from_nanos(old.since.get());
         let longest = now.plus_nanos(self.open_nanos(old.level(), u64::MAX));
-        let until = if word.state() == BreakerState::Open { old.until().min(longest) } else { old.until() };
+        let until = match word.state() {
+            BreakerState::Open => old.until().min(longest),
+            BreakerState::HalfOpen => self.settings.probe_again_after.map_or(Timestamp::MAX, |time| now + time),
+            _ => old.until(),
+        };
         self.since.set(old.since.get());
         self.until.set(until.as_nanos());
         self.level.set(old.level.get());
         self.trips.set(old.trips.get());
         self.refused.set(old.refused.get());
-        let is_alike = core::mem::discriminant(&self.shape) == core::mem::discriminant(&old.shape);
-        if is_alike && self.settings.window == old.settings.window && self.settings.quirks == old.settings.quirks {
+        if self.shape.is_like(old.shape) {
             self.window.copy(&old.window);
         }
         self.word.set(Packed::new(word.state(), word.generation(), counts).0);

@@ -112,6 +112,22 @@ impl Shape {
     }
 }
 
+impl Shape {
+    /// Whether what the cells of the one hold means the same in the other.
+    pub(super) fn is_like(self, other: Shape) -> bool {
+        match (self, other) {
+            (Shape::None, Shape::None) => true,
+            (Shape::Calls(ring), Shape::Calls(other)) => ring.holds_as_many(other),
+            (
+                Shape::Time { slice, slices, stride, lazy, cleared },
+                Shape::Time { slice: a, slices: b, stride: c, lazy: d, cleared: e },
+            ) => (slice, slices, stride, lazy, cleared) == (a, b, c, d, e),
+            (Shape::OneCall { slice }, Shape::OneCall { slice: other }) => slice == other,
+            _ => false,
+        }
+    }
+}
+
 /// From how many calls on a share means something.
 pub(super) const fn least_calls(settings: &BreakerSettings) -> u32 {
     match (settings.min_calls, settings.window) {

@@ -107,7 +107,7 @@ impl Hedge {
         HedgedCall::new(self.delay(), now, self.settings.at_most)
     }
 
-    /// The same latencies under settings that were read again.
+    /// The same latencies under settings that were read again, and of them the quantile that is asked for now.
     ///
     /// ```
     /// # use relent::Hedge;
@@ -118,7 +118,8 @@ impl Hedge {
     /// ```
     #[must_use]
     pub fn adopt(self, old: Hedge) -> Hedge {
-        Hedge { latencies: old.latencies, ..self }
+        self.take_over(&old);
+        self
     }
 
     #[inline]
@@ -130,7 +131,9 @@ impl Hedge {
 
     /// [`adopt`](Hedge::adopt) of one that others may still look at.
     pub(crate) fn take_over(&self, old: &Hedge) {
-        self.latencies.copy(&old.latencies);
+        if let Some(quantile) = self.settings.quantile {
+            self.latencies.adopt(&old.latencies, quantile, u64::from(self.settings.min_samples));
+        }
     }
 }
 

@@ -131,7 +131,8 @@ impl Gradient {
 
     pub(super) fn adopt(&self, old: &Gradient) {
         self.flight.adopt(&old.flight, LEAST, self.most);
-        if let Some(theirs) = old.round.with(|round| *round) {
+        if let Some(mut theirs) = old.round.with(|round| *round) {
+            theirs[SAVED] = theirs[SAVED].min(u64::from(self.most));
             self.round.with(|round| *round = theirs);
         }
     }

@@ -39,6 +39,10 @@ impl Ring {
         ((u128::from(fraction) * u128::from(self.most)) >> 64) as usize
     }
 
+    pub(super) const fn holds_as_many(self, other: Ring) -> bool {
+        self.most == other.most
+    }
+
     fn cells(self) -> usize {
         (self.most as usize).div_ceil(BITS as usize).min(HALF)
     }
