@@ -1,9 +1,11 @@
 //! Who waits to be told something, by name: one connection listens for all of them.
 
+use crate::race::race;
 use relent::{SystemTimer, Timer};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     future::{Future, pending},
+    pin::pin,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -29,6 +31,8 @@ pub(crate) struct Ears {
     inside: Mutex<Inside>,
     /// Somebody waits who did not, or the other way round.
     changed: Notify,
+    /// More is heard.
+    hears: Notify,
 }
 
 #[derive(Default)]
@@ -37,6 +41,21 @@ struct Inside {
     /// How many have waited so far.
     number: u64,
     is_listening: bool,
+    heard: Heard,
+}
+
+/// What is heard from now on, whenever it is told.
+#[derive(Default)]
+struct Heard {
+    names: HashSet<String>,
+    all: bool,
+}
+
+impl Inside {
+    /// Nobody listens any more.
+    fn ended(&mut self) {
+        (self.is_listening, self.heard) = (false, Heard::default());
+    }
 }
 
 impl Ears {
@@ -68,10 +87,28 @@ impl Ears {
         }
     }
 
-    /// What somebody waits for.
+    /// Of which nothing needs to be heard any more, and of which something does. Whoever waits from now on for one of the first waits
+    /// until it is heard again.
     #[cfg(feature = "redis")]
-    pub(crate) fn names(&self) -> Vec<String> {
-        self.lock().waiting.keys().cloned().collect()
+    pub(crate) fn wanted(&self) -> (Vec<String>, Vec<String>) {
+        let mut inside = self.lock();
+        let Inside { waiting, heard, .. } = &mut *inside;
+        let gone = heard.names.extract_if(|name| !waiting.contains_key(name)).collect();
+        (gone, waiting.keys().filter(|name| !heard.names.contains(*name)).cloned().collect())
+    }
+
+    /// From now on this is heard.
+    #[cfg(feature = "redis")]
+    pub(crate) fn hear(&self, name: String) {
+        self.lock().heard.names.insert(name);
+        self.hears.notify_waiters();
+    }
+
+    /// From now on all is heard.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn hear_all(&self) {
+        self.lock().heard.all = true;
+        self.hears.notify_waiters();
     }
 
     /// Ready when that may have changed.
@@ -90,8 +127,35 @@ pub(crate) struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
+    /// Ready when it would be heard if it were told, or never. What was told before that was not.
+    async fn heard(ears: &Ears, name: &str) {
+        loop {
+            let mut more = pin!(ears.hears.notified());
+            more.as_mut().enable();
+            {
+                let heard = &ears.lock().heard;
+                if heard.all || heard.names.contains(name) {
+                    return;
+                }
+            }
+            more.await;
+        }
+    }
+
+    /// Ready when it is told, or when it came before anything was heard: `has_come` looks, once it would be.
+    pub(crate) async fn told_or(&mut self, has_come: impl Future<Output = bool>) {
+        let (ears, name) = (self.ears, self.name.clone());
+        let before = async {
+            Self::heard(ears, &name).await;
+            if !has_come.await {
+                pending::<()>().await;
+            }
+        };
+        race(pin!(self.told()), pin!(before)).await;
+    }
+
     /// Ready when it is told, however long that takes.
-    pub(crate) async fn told(&mut self) {
+    async fn told(&mut self) {
         if (&mut self.told).await.is_err() {
             pending().await
         }
@@ -141,7 +205,7 @@ impl<E: Hears> Ear<E> {
             let mut inside = self.engine.ears().lock();
             let nobody = inside.waiting.is_empty().then_some(inside.number);
             if nobody.is_some() && nobody == nobody_since {
-                inside.is_listening = false;
+                inside.ended();
                 self.is_over = true;
                 return;
             }
@@ -153,7 +217,7 @@ impl<E: Hears> Ear<E> {
 impl<E: Hears> Drop for Ear<E> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.engine.ears().lock().is_listening = false;
+            self.engine.ears().lock().ended();
         }
     }
 }
@@ -161,9 +225,7 @@ impl<E: Hears> Drop for Ear<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::race::race;
     use std::{
-        pin::pin,
         sync::{
             Arc,
             atomic::{AtomicUsize, Ordering},
@@ -218,6 +280,48 @@ mod tests {
         timeout(Duration::from_millis(1), waiting.told()).await.is_ok()
     }
 
+    /// What somebody waits for.
+    fn names(ears: &Ears) -> Vec<String> {
+        ears.lock().waiting.keys().cloned().collect()
+    }
+
+    /// What is told before it is heard is looked for when it would be, and not sooner.
+    #[tokio::test(start_paused = true)]
+    async fn what_came_before_it_was_heard_is_seen() {
+        let ears = Ears::default();
+        let looks = AtomicUsize::new(0);
+        let look = |has_come: bool| {
+            let looks = &looks;
+            async move {
+                looks.fetch_add(1, Ordering::Relaxed);
+                has_come
+            }
+        };
+        let soon = Duration::from_millis(1);
+        let mut bread = ears.wait("bread".to_owned());
+        assert!(timeout(soon, bread.told_or(look(true))).await.is_err());
+        assert_eq!((ears.wanted(), looks.load(Ordering::Relaxed)), ((vec![], vec!["bread".to_owned()]), 0));
+        ears.hear("bread".to_owned());
+        assert!(timeout(soon, bread.told_or(look(false))).await.is_err());
+        assert!(timeout(soon, bread.told_or(look(true))).await.is_ok());
+        assert_eq!((ears.wanted(), looks.load(Ordering::Relaxed)), ((vec![], vec![]), 2));
+        // Whoever comes when it is about to be unheard waits until it is heard again.
+        drop(bread);
+        assert_eq!(ears.wanted(), (vec!["bread".to_owned()], vec![]));
+        let mut bread = ears.wait("bread".to_owned());
+        assert!(timeout(soon, bread.told_or(look(true))).await.is_err());
+        assert_eq!(ears.wanted(), (vec![], vec!["bread".to_owned()]));
+        ears.hear_all();
+        assert!(timeout(soon, bread.told_or(look(true))).await.is_ok());
+        // Nobody listens: nothing is heard.
+        ears.lock().ended();
+        assert!(timeout(soon, bread.told_or(look(true))).await.is_err());
+        let mut waits = Box::pin(bread.told_or(look(true)));
+        assert!(timeout(soon, waits.as_mut()).await.is_err());
+        ears.hear("bread".to_owned());
+        assert!(timeout(soon, waits).await.is_ok(), "and is told of it while it waits");
+    }
+
     /// Whoever is woken may look at the ears at once.
     #[test]
     fn nobody_is_woken_while_others_are_kept_out() {
@@ -256,7 +360,7 @@ mod tests {
         town.0.ears.tell("bread");
         assert!(is_told(&mut late).await, "those who left took nobody with them");
         assert!(!is_told(&mut other).await);
-        assert_eq!(town.0.ears.names(), ["fish"]);
+        assert_eq!(names(&town.0.ears), ["fish"]);
         assert_eq!(town.criers(), (1, 1), "one listens for all");
     }
 
@@ -275,7 +379,7 @@ mod tests {
         assert_eq!(timeout(LINGERS, town.0.ears.changed()).await, Ok(()));
         drop(third);
         assert_eq!(timeout(LINGERS, town.0.ears.changed()).await, Ok(()));
-        assert!(town.0.ears.names().is_empty());
+        assert!(names(&town.0.ears).is_empty());
         town.0.ears.tell("bread");
     }
 

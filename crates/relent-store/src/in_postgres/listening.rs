@@ -2,7 +2,7 @@
 
 use super::{Postgres, rows::get, wire::Watched};
 use crate::{
-    Key,
+    Engine, Key,
     ears::{Ear, Ears, Hears, listen},
     race::{Either, race},
 };
@@ -14,12 +14,12 @@ use std::{
 use tokio_postgres::{AsyncMessage, Connection, Socket, types::Type};
 
 impl Postgres {
-    /// Ready when a release of this name is heard of, or never.
+    /// Ready when a release of this name is heard of, or was missed before anything was heard; or never.
     pub(super) async fn told_of(&self, name: &Key) {
         let Some(payload) = self.payload(name).await else { return pending().await };
         let mut waiting = self.inner.ears.wait(payload);
         listen(self);
-        waiting.told().await;
+        waiting.told_or(async { self.holder(name).await == Ok(None) }).await;
     }
 
     /// What is told of a release of this name.
@@ -40,6 +40,9 @@ impl Postgres {
             let heard = poll_fn(|cx| {
                 if !is_listening {
                     is_listening = listening.as_mut().poll(cx).is_ready();
+                    if is_listening {
+                        self.inner.ears.hear_all();
+                    }
                 }
                 poll_notification(&mut connection, cx)
             });

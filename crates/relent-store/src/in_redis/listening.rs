@@ -2,39 +2,38 @@
 
 use super::{FREED, Redis};
 use crate::{
-    Key,
+    Engine, Key,
     ears::{Ear, Ears, Hears, listen},
     race::{Either, race},
 };
 use futures_core::Stream;
 use std::{
-    collections::HashSet,
     future::poll_fn,
     pin::{Pin, pin},
 };
 
 impl Redis {
-    /// Ready when a release of this name is heard of, or never.
+    /// Ready when a release of this name is heard of, or was missed before anything was heard; or never.
     pub(super) async fn told_of(&self, name: &Key) {
         let mut waiting = self.inner.ears.wait(self.named(FREED, None, name));
         listen(self);
-        waiting.told().await;
+        waiting.told_or(async { self.holder(name).await == Ok(None) }).await;
     }
 
     /// A connection of its own that listens on the channels of those who wait, until it breaks or nobody waits any more.
     async fn listen(&self, ear: &mut Ear<Redis>) -> Option<()> {
         let (mut sink, mut messages) = self.inner.line.listening().await?.split();
-        let (ears, mut heard) = (&self.inner.ears, HashSet::new());
+        let ears = &self.inner.ears;
         let mut over = pin!(ear.over());
         loop {
-            let wanted: HashSet<String> = ears.names().into_iter().collect();
-            for channel in heard.difference(&wanted) {
+            let (gone, new) = ears.wanted();
+            for channel in gone {
                 sink.unsubscribe(channel).await.ok()?;
             }
-            for channel in wanted.difference(&heard) {
-                sink.subscribe(channel).await.ok()?;
+            for channel in new {
+                sink.subscribe(&channel).await.ok()?;
+                ears.hear(channel);
             }
-            heard = wanted;
             let message = poll_fn(|cx| Pin::new(&mut messages).poll_next(cx));
             let changed = async { race(pin!(ears.changed()), over.as_mut()).await };
             match race(pin!(message), pin!(changed)).await {

@@ -1,7 +1,9 @@
 //! What holds of every server that keeps a store.
 
 use relent::{Jitter, Policy};
-use relent_store::{Any, Begin, Fingerprint, Key, LeaseError, Nonce, OnUnknown, Replaced, Scope, Store, Version};
+use relent_store::{
+    Any, Begin, Engine, Fingerprint, Key, LeaseError, Nonce, OnUnknown, Replaced, Scope, Store, Version,
+};
 use std::time::{Duration, Instant};
 
 /// A key that somebody begins, for an hour.
@@ -30,6 +32,23 @@ pub(crate) async fn a_release_wakes_who_waits(store: &Store<Any>) {
     });
     drop(next.unwrap());
     assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+}
+
+/// A release that came before whoever waits could hear of it is seen: what has nobody is waited for in vain no longer than that takes.
+pub(crate) async fn a_release_before_anything_is_heard_is_seen(store: &Store<Any>) {
+    let names = ["nightly", "weekly", "nightly"].map(|name| Key::new(name).unwrap());
+    for name in &names {
+        let guard = store.lease(name).acquire().await.unwrap();
+        // While somebody has it, there is nothing to be told.
+        let short = Duration::from_millis(400);
+        let begin = Instant::now();
+        store.engine().freed(name, short).await;
+        assert!(begin.elapsed() >= short, "{:?}", begin.elapsed());
+        assert_eq!(guard.release().await.unwrap(), relent_store::Kept::Kept);
+        let begin = Instant::now();
+        store.engine().freed(name, Duration::from_secs(20)).await;
+        assert!(begin.elapsed() < Duration::from_secs(5), "{name:?}: {:?}", begin.elapsed());
+    }
 }
 
 /// So many wait for a lease that somebody has, and look for it four times a second: how often `acquired` says that the server was
@@ -67,6 +86,8 @@ pub(crate) async fn a_lost_notification_only_delays(store: &Store<Any>, deafen: 
             assert!(begin.elapsed() < Duration::from_secs(1), "nobody listens");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        // Whoever began to listen has looked whether it is free by then.
+        tokio::time::sleep(Duration::from_millis(200)).await;
         assert_eq!(guard.release().await.unwrap(), relent_store::Kept::Kept);
     });
     drop(next.unwrap());

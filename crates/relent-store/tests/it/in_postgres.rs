@@ -185,6 +185,13 @@ async fn a_newer_postgres_store_is_refused_and_a_missing_database_named() {
 }
 
 #[tokio::test]
+async fn a_release_in_postgres_that_nobody_could_hear_of_is_seen() {
+    let server = PostgresServer::start();
+    let store = opened(&server).await;
+    any_server::a_release_before_anything_is_heard_is_seen(&store).await;
+}
+
+#[tokio::test]
 async fn a_release_in_postgres_wakes_who_waits() {
     let server = PostgresServer::start();
     let store = opened(&server).await;

@@ -228,6 +228,13 @@ async fn what_another_version_packed_in_redis_is_a_clear_error() {
 }
 
 #[tokio::test]
+async fn a_release_in_redis_that_nobody_could_hear_of_is_seen() {
+    let server = RedisServer::start(&[]);
+    let store = Store::open(&server.url()).await.unwrap();
+    any_server::a_release_before_anything_is_heard_is_seen(&store).await;
+}
+
+#[tokio::test]
 async fn a_release_in_redis_wakes_who_waits() {
     let server = RedisServer::start(&[]);
     let store = Store::open(&server.url()).await.unwrap();
