@@ -8,9 +8,11 @@
 
 mod given;
 mod names;
+mod plain;
 mod settings;
 mod texts;
 
+pub(crate) use given::without as without_given;
 pub use names::is_secret;
 pub use texts::text;
 
@@ -40,6 +42,21 @@ const URL_HEADERS: [&str; 4] = ["location", "content-location", "referer", "refr
 /// assert_eq!(url("http://ann:p/w@host:99999999/"), "http://***@host:99999999/");
 /// ```
 pub fn url(text: &str) -> String {
+    wide(text, url_as_it_is)
+}
+
+/// What a text is shown as, if wide signs in it count as others do; a text that has nothing to hide stays as it is.
+fn wide(text: &str, shown: impl Fn(&str) -> String) -> String {
+    match plain::narrow(text) {
+        Cow::Borrowed(text) => shown(text),
+        Cow::Owned(narrow) => match shown(&narrow) {
+            same if same == narrow => text.to_owned(),
+            other => other,
+        },
+    }
+}
+
+fn url_as_it_is(text: &str) -> String {
     let mut shown = at_once(text);
     // What is hidden of one part may let another be seen as what it is.
     for _ in 0..4 {
@@ -98,22 +115,10 @@ pub(crate) fn value(text: &str) -> String {
 /// assert_eq!(server("postgres://ann@host/db?password=p;w"), "postgres://***@host/db?password=***");
 /// ```
 pub fn server(text: &str) -> String {
-    let shown = match text.rfind(AT) {
-        Some(at) => format!("{}{HIDDEN}{}", &text[..scheme(text)], query(&text[at..])),
-        None => url(&query(text)),
-    };
-    settings(&shown).into_owned()
-}
-
-/// The URL of a server, whose passwords may hold what ends a parameter elsewhere: nothing is shown behind the first secret name.
-fn query(text: &str) -> String {
-    let begin = text.find('?').map_or(text.len(), |at| at + 1);
-    let mut signs = text[begin..].match_indices('=').map(|(at, _)| begin + at);
-    let name = |at: usize| text[begin..at].rsplit(['&', ';', '?', '#']).next().unwrap_or_default();
-    match signs.find(|at| is_secret(&percent_decode_str(name(*at)).decode_utf8_lossy())) {
-        Some(at) => format!("{}{HIDDEN}", parameters(&text[..=at])),
-        None => parameters(text),
-    }
+    wide(text, |text| match text.rfind(AT) {
+        Some(at) => format!("{}{HIDDEN}{}", &text[..scheme(text)], given::behind_a_user(&text[at..])),
+        None => given::shown(text),
+    })
 }
 
 /// The sign behind a user, and those that an input method writes for it.
@@ -153,6 +158,16 @@ fn header_in_its_place(text: &str) -> Option<(&str, &str)> {
 /// assert_eq!(header("Accept", "text/plain"), "text/plain");
 /// ```
 pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
+    match plain::narrow(value) {
+        Cow::Borrowed(value) => header_as_it_is(name, value),
+        Cow::Owned(narrow) => match header_as_it_is(name, &narrow) {
+            same if same == narrow => Cow::Borrowed(value),
+            other => Cow::Owned(other.into_owned()),
+        },
+    }
+}
+
+fn header_as_it_is<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     if is_secret_header(name, value) {
         Cow::Borrowed(HIDDEN)
     } else if URL_HEADERS.contains(&name.to_ascii_lowercase().as_str()) && !value.contains("://") {
@@ -322,7 +337,7 @@ mod tests {
             ("http://ann:pw", "http://ann:***"),
             ("http://ann:pw/x", "http://ann:***"),
             ("http://ann:80pw?x", "http://ann:***"),
-            ("http://ann:pw\u{ff20}h/", "http://***\u{ff20}h/"),
+            ("http://ann:pw\u{ff20}h/", "http://***@h/"),
         ] {
             assert_eq!(url(given), shown, "{given:?}");
             assert_eq!(text(&format!("at {given}")), format!("at {shown}"), "{given:?}");

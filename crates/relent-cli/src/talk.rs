@@ -13,6 +13,7 @@ use std::{
     fmt::Display,
     io::{self, Write},
     process::ExitCode,
+    time::Duration,
 };
 
 /// What `relent` exits with when it failed itself: wrong flags, an unreadable policy file.
@@ -158,9 +159,12 @@ pub fn plain(error: &io::Error) -> String {
 
 /// What is told, to people and machines alike: without secrets, and no longer than anybody reads. Others wrote some of it.
 pub(crate) fn told(text: &str) -> Cow<'_, str> {
-    match brief(text) {
-        Cow::Borrowed(text) => redact::text(text),
-        Cow::Owned(text) => Cow::Owned(redact::text(&text).into_owned()),
+    // What was given is known as a whole only.
+    let known = redact::without_given(text);
+    let short = brief(&known);
+    match redact::text(&short) {
+        Cow::Borrowed(same) if same == text => Cow::Borrowed(text),
+        shown => Cow::Owned(shown.into_owned()),
     }
 }
 
@@ -200,6 +204,9 @@ pub fn remark(talk: TalkArgs, text: &str) {
         false => writeln!(stderr::open(), "relent: {}", message(text)),
     };
 }
+
+/// From when on a wait before the first attempt is told of: whoever waits does not know that anything goes on.
+pub(crate) const WORTH_TELLING: Duration = Duration::from_secs(1);
 
 /// Says a note on stderr: something the user should know that is no error.
 pub fn note(text: impl Display) {

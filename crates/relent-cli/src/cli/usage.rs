@@ -70,14 +70,13 @@ fn flags_only(help: &str) -> String {
 }
 
 fn usage_fault(error: &clap::Error, first: Option<&str>) -> Fault {
-    let text = error.render().to_string();
+    let mut text = error.render().to_string();
+    // A value may be a URL with a password in it, and have lines.
+    if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) {
+        text = text.replace(value.as_str(), &redact::value(value));
+    }
     let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
     let problem = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
-    let problem = match error.get(ContextKind::InvalidValue) {
-        // A value may be a URL with a password in it.
-        Some(ContextValue::String(value)) => problem.replace(value.as_str(), &redact::value(value)),
-        _ => problem,
-    };
     // "To pass it as a value" is what hardly anybody wants who mistypes a flag.
     let tip = text
         .lines()

@@ -106,10 +106,15 @@ fn parse(text: &str) -> Result<Target, BadSetting> {
 fn without_password(text: &str, bad: BadSetting) -> BadSetting {
     let Some((before, _)) = text.rsplit_once('@') else { return bad };
     let quoted = bad.problem.split('"').nth(1).unwrap_or_default();
-    let is_told = quoted.replace("***@", "").contains(['@', '\\']) || (!quoted.is_empty() && before.contains(quoted));
+    let authority = text.split_once("://").map_or(text, |(_, rest)| rest).split(['/', '?', '#']).next();
+    let is_behind =
+        !authority.unwrap_or_default().contains('@') || text.rsplit(':').next().unwrap_or_default().contains('@');
+    let is_told = quoted.replace("***@", "").contains(['@', '\\'])
+        || (!quoted.is_empty() && before.contains(quoted))
+        || (quoted.is_empty() && is_behind);
     match is_told {
         true => BadSetting {
-            problem: format!("{:?} is no target", redact::url(text)),
+            problem: format!("{:?} is no target", redact::value(text)),
             hint: "in a password of a URL / is written %2F, ? %3F and # %23".to_owned(),
             ..bad
         },
@@ -180,7 +185,7 @@ fn url(scheme: &str, rest: &str) -> Result<Target, BadSetting> {
 fn tcp(address: &str, usual: Option<u16>) -> Result<String, BadSetting> {
     let address = address.strip_suffix('/').unwrap_or(address);
     // It may have been meant as a URL, with a password in it.
-    let shown = redact::url(address);
+    let shown = redact::value(address);
     let is_whole = address.ends_with(']') || !address.contains(':');
     let (host, port) = match (address.rsplit_once(':'), usual) {
         (_, Some(usual)) if is_whole => (address, Ok(usual)),
@@ -201,8 +206,10 @@ fn tcp(address: &str, usual: Option<u16>) -> Result<String, BadSetting> {
     if name.is_none() && host.contains(':') {
         return Err(bad(format!("{shown:?} has colons in its host"), "an IPv6 address stands in brackets: [::1]:5432"));
     }
-    if host.contains(|c: char| c.is_whitespace() || c.is_control() || c == '/' || c == '@') {
-        return Err(bad(format!("{:?} is not a host", redact::url(host)), FORMS));
+    // No name that is looked up has any other sign, and a password may.
+    let is_of_none = |c: char| c.is_whitespace() || c.is_control() || (c.is_ascii_punctuation() && !"-_.".contains(c));
+    if name.is_none() && host.contains(is_of_none) {
+        return Err(bad(format!("{:?} is not a host", redact::value(host)), FORMS));
     }
     let host = match name {
         Some(name) => version_6(name)?,
@@ -217,7 +224,7 @@ fn version_6(name: &str) -> Result<String, BadSetting> {
     let (address, zone) = name.split_once('%').map_or((name, None), |(address, zone)| (address, Some(zone)));
     if address.parse::<Ipv6Addr>().is_err() {
         return Err(bad(
-            format!("{address:?} is no IPv6 address"),
+            format!("{:?} is no IPv6 address", redact::value(address)),
             "only such an address stands in brackets: [::1]:5432",
         ));
     }
@@ -229,7 +236,10 @@ fn version_6(name: &str) -> Result<String, BadSetting> {
         name_to_index(&any, zone).ok()
     });
     let Some(number) = number else {
-        return Err(bad(format!("there is no network interface {zone:?}"), "ip link shows which there are"));
+        return Err(bad(
+            format!("there is no network interface {:?}", redact::value(zone)),
+            "ip link shows which there are",
+        ));
     };
     Ok(format!("[{address}%{number}]"))
 }
@@ -239,7 +249,7 @@ fn international(name: &str) -> Result<String, BadSetting> {
     match url::Host::parse(name) {
         Ok(url::Host::Domain(name)) => Ok(name),
         Ok(address) => Ok(address.to_string()),
-        Err(error) => Err(bad(format!("{name:?} is not a host: {error}"), FORMS)),
+        Err(error) => Err(bad(format!("{:?} is not a host: {error}", redact::value(name)), FORMS)),
     }
 }
 
@@ -247,9 +257,17 @@ fn number(port: &str) -> Result<u16, BadSetting> {
     match port.parse::<u16>() {
         Ok(number @ 1..) if port.bytes().all(|byte| byte.is_ascii_digit()) => Ok(number),
         _ if port.starts_with(|c: char| c.is_ascii_alphabetic()) => service(port).ok_or_else(|| {
-            bad(format!("there is no service {port:?}"), "/etc/services lists them; a port is a number from 1 to 65535")
+            // It may have been a password.
+            let problem = "what follows the last colon is no service".to_owned();
+            bad(problem, "/etc/services lists them; a port is a number from 1 to 65535")
         }),
-        _ => Err(bad(format!("{port:?} is not a port"), "a port is a number from 1 to 65535, or a service's name")),
+        _ => {
+            let problem = match port.bytes().all(|byte| byte.is_ascii_digit() || byte == b'+') {
+                true => format!("{port:?} is not a port"),
+                false => "what follows the last colon is not a port".to_owned(),
+            };
+            Err(bad(problem, "a port is a number from 1 to 65535, or a service's name"))
+        }
     }
 }
 
@@ -312,9 +330,9 @@ mod tests {
             ("db:0", "\"0\" is not a port"),
             ("db:65536", "\"65536\" is not a port"),
             ("db:+80", "\"+80\" is not a port"),
-            ("db:nosuchservice", "there is no service \"nosuchservice\""),
+            ("db:nosuchservice", "what follows the last colon is no service"),
             ("user@db:80", "\"***@db\" is not a host"),
-            ("db\u{1b}[2J:80", "\"db\\u{1b}[2J\" is not a host"),
+            ("db\u{1b}[2J:80", "\"db***\" is not a host"),
             ("unix:", "unix: has no path"),
             ("udp://db:53", "udp:// has no connections to wait for"),
             ("nosuch://db", "\"db\" has no port"),

@@ -2,7 +2,7 @@
 //!
 //! `HTTP_PROXY` in capitals is never read: a CGI program has a header of its client's there (CVE-2016-5385).
 
-use super::args::Args;
+use super::{args::Args, request::has_a_host};
 use crate::{redact, talk::Fault};
 use hyper_util::client::proxy::matcher::Matcher;
 use std::{env, sync::Arc};
@@ -60,6 +60,12 @@ impl Proxies {
         }
     }
 
+    /// All of it as one text, which is another wherever a proxy may lead to another machine.
+    pub(super) fn whole(&self) -> String {
+        let url = |named: &Option<Named>| named.as_ref().and_then(|named| named.as_ref().ok().map(Url::to_string));
+        format!("{:?}", (url(&self.http), url(&self.https), self.direct.as_ref().map(|direct| &direct.text)))
+    }
+
     /// Whether any of them is spoken to over TLS.
     pub(super) fn any_over_tls(&self) -> bool {
         [&self.http, &self.https].into_iter().flatten().flatten().any(|proxy| proxy.scheme() == "https")
@@ -79,6 +85,8 @@ impl Proxies {
 /// Where no proxy leads to: hosts with what they cover, addresses and networks, each at all ports or at one; or everything.
 #[derive(Debug)]
 struct Direct {
+    /// As it was given.
+    text: String,
     everything: bool,
     rules: Vec<(Option<u16>, Matcher)>,
 }
@@ -91,7 +99,8 @@ impl Direct {
         let mut rules = vec![(None, without(&anywhere.join(",")))];
         rules.extend(entries().filter(|(_, port)| port.is_some()).map(|(host, port)| (port, without(host))));
         // The matcher knows it for names alone.
-        Direct { everything: entries().any(|(host, port)| host == "*" && port.is_none()), rules }
+        let everything = entries().any(|(host, port)| host == "*" && port.is_none());
+        Direct { text: no.to_owned(), everything, rules }
     }
 
     fn has(&self, uri: &http::Uri, port: Option<u16>) -> bool {
@@ -183,7 +192,7 @@ pub(super) fn parse(from: &str, text: &str) -> Named {
         return Err(Fault::new(format!("{from}: there are no {}:// proxies", url.scheme()))
             .hint(format!("a proxy is one of {}", SCHEMES.join(", "))));
     }
-    if url.host_str().is_none_or(str::is_empty) {
+    if url.host_str().is_none_or(str::is_empty) || !has_a_host(&url) {
         return Err(Fault::new(format!("{from}: {shown:?} has no host")).hint(hint));
     }
     let mut url = url;

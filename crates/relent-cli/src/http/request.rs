@@ -130,8 +130,8 @@ fn target(args: &Args) -> Result<(Method, Url), Fault> {
         ([method, _], Some(other)) => {
             return Err(Fault::new(format!(
                 "two methods are given, {} and {}",
-                escape(&redact::url(method)),
-                escape(other)
+                escape(&redact::value(method)),
+                escape(&redact::value(other))
             ))
             .hint("leave out one of them"));
         }
@@ -161,7 +161,7 @@ fn method(given: &str, args: &Args) -> Result<Method, Fault> {
     // Methods are case-sensitive, but nobody means another one by `post`.
     let name = if wire::METHODS.iter().any(|row| row.method == capital) { capital.as_str() } else { given };
     let method = Method::from_bytes(name.as_bytes()).map_err(|_| {
-        Fault::new(format!("{:?} is no method", redact::url(given)))
+        Fault::new(format!("{:?} is no method", redact::value(given)))
             .hint("methods are words like GET, POST or PUT; see relent http --help")
     })?;
     if method == Method::CONNECT {
@@ -190,7 +190,7 @@ pub(super) fn url(text: &str) -> Result<Url, Fault> {
         true => text.to_owned(),
         false => format!("http://{text}"),
     };
-    let shown = redact::url(text);
+    let shown = redact::value(text);
     let url = Url::parse(&with_scheme).map_err(|error| match error {
         url::ParseError::InvalidPort => {
             Fault::new(format!("{shown:?} has no valid port")).hint("a port is a number from 0 to 65535")
@@ -201,11 +201,21 @@ pub(super) fn url(text: &str) -> Result<Url, Fault> {
         }
         error => Fault::new(format!("{shown:?} is no URL: {error}")).hint(URL_HINT),
     })?;
+    if !has_a_host(&url) {
+        return Err(Fault::new(format!("{shown:?} has no host that there could be"))
+            .hint("hosts are letters, digits, dots and -, or addresses"));
+    }
     match url.scheme() {
         "http" | "https" => Ok(url),
         scheme => Err(Fault::new(format!("the scheme {}:// is not supported", escape(scheme)))
             .hint("http:// and https:// are; relent connect waits for tcp:// and unix:")),
     }
+}
+
+/// Whether the host of a URL is an address, or a name that could be looked up. The parser takes many signs that no name has.
+pub(super) fn has_a_host(url: &Url) -> bool {
+    let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    url.host_str().is_some_and(|host| host.starts_with('[') || host.chars().all(is_of_a_name))
 }
 
 fn idempotency_key(key: &str) -> Result<IdempotencyKey, Fault> {

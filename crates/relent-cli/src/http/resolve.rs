@@ -77,7 +77,7 @@ pub(super) fn place(text: &str) -> Result<Place, Fault> {
             .filter(|place| !place.host.is_empty())
     };
     read().ok_or_else(|| {
-        Fault::new(format!("--resolve: {:?} says no place", redact::url(text)))
+        Fault::new(format!("--resolve: {:?} says no place", redact::value(text)))
             .hint("write it like example.com:443:127.0.0.1, or *:80:[::1] for all hosts")
     })
 }

@@ -1,6 +1,6 @@
 //! Texts that may hold URLs, or what somebody wrote in the place of one.
 
-use super::{AT, HIDDEN, given, is_url, parameters, settings::settings, url};
+use super::{AT, HIDDEN, given, is_url, parameters, plain, settings::settings, url};
 use std::borrow::Cow;
 
 /// A text that may hold URLs and settings, such as the message of a library, or what somebody wrote in the wrong place.
@@ -17,6 +17,17 @@ use std::borrow::Cow;
 /// assert_eq!(text("host=db password=pw"), "host=db password=***");
 /// ```
 pub fn text(text: &str) -> Cow<'_, str> {
+    match plain::narrow(text) {
+        Cow::Borrowed(text) => with_signs(text),
+        Cow::Owned(narrow) => match with_signs(&narrow) {
+            same if same == narrow => with_signs(text),
+            other => Cow::Owned(other.into_owned()),
+        },
+    }
+}
+
+/// The same, if there are no wide signs in it.
+fn with_signs(text: &str) -> Cow<'_, str> {
     match given::without(text) {
         Cow::Borrowed(text) => as_it_looks(text),
         Cow::Owned(text) => Cow::Owned(as_it_looks(&text).into_owned()),

@@ -446,7 +446,7 @@ fn names_of_all_nations_zones_and_secrets() {
         ("[db]:9", "\"db\" is no IPv6 address"),
         ("ann:hunter2@db:5432", "has colons in its host"),
         ("postgres://ann:hunter2@d b:5432/shop", "is not a host"),
-        ("postgres://ann:hunt er2@db:x/shop", "there is no service"),
+        ("postgres://ann:hunt er2@db:x/shop", "what follows the last colon is no service"),
         ("postgres://ann:hunter2@:5432/shop", "has no host"),
         ("postgres://ann:hunter2/x@db:5432/shop", "\"postgres://***@db:5432/shop\" is no target"),
         ("postgres://ann:hunter2#x@db", "\"postgres://***@db\" is no target"),

@@ -18,6 +18,15 @@ fn values() -> Vec<String> {
         "{\"password\":\"PW\"}",
         "Authorization: Bearer PW",
         "PGPASSWORD=PW psql",
+        // Nobody can list the names of secrets, nor the signs behind them.
+        "kennwort=PW",
+        "kennwort: PW",
+        "password|PW",
+        "ann|PW@h",
+        "machine h login ann password PW",
+        "postgres://127.0.0.1:1/db?kennwort=PW",
+        "ann：PW＠127.0.0.1:1",
+        "http：//ann:PW＠127.0.0.1:1",
     ];
     let ways =
         ["PW", "\"PW\"", "`PW`", "a PW", "\tPW", "a\\PW", "12/PW", "x''PW", "x\\'PW", "x}}PW", "PW@x", "PW%2540"];
@@ -32,6 +41,10 @@ fn tells(commands: &[&[&str]], has_events: bool) {
     let (folder, values) = (Folder::new(), values());
     for (nth, command) in commands.iter().enumerate() {
         for (turn, value) in values.iter().skip(nth % 3).step_by(3).enumerate() {
+            // What somebody calls a lease may have such signs in it.
+            if value.starts_with("kennwort") && command.contains(&"--lease") {
+                continue;
+            }
             let words: Vec<String> = command.iter().map(|word| word.replace("VALUE", value)).collect();
             let mut args: Vec<&str> = words.iter().map(String::as_str).collect();
             let end = args.iter().position(|word| *word == "--").unwrap_or(args.len());

@@ -1,0 +1,256 @@
+//! What of a value is plainly harmless, wherever it was written by mistake.
+//!
+//! Which words are secret nobody can list, so nothing here looks for them alone: a value is shown up to the first sign behind which a
+//! secret could stand. Names of files, words, numbers, hosts with ports and relent's own settings have none.
+
+use super::names::{is_password, is_secret};
+use std::{
+    borrow::Cow,
+    net::{Ipv4Addr, Ipv6Addr},
+};
+
+/// The settings whose values are words or numbers, and no secrets: relent's own, and those of stores that say where one is.
+const SETTINGS: [&str; 72] = [
+    "additive",
+    "after",
+    "aimd",
+    "at_most",
+    "attempt_timeout",
+    "aws_adaptive",
+    "aws_quota",
+    "base",
+    "burst",
+    "calls",
+    "cap",
+    "capacity",
+    "close_after",
+    "compat",
+    "concurrency",
+    "connect_timeout",
+    "consecutive",
+    "cost",
+    "curve",
+    "database",
+    "dbname",
+    "delays",
+    "factor",
+    "failures",
+    "finagle",
+    "floor",
+    "gradient",
+    "grpc",
+    "horizon",
+    "host",
+    "in_flight",
+    "jitter",
+    "longest",
+    "max",
+    "max_attempts",
+    "max_elapsed",
+    "max_pushback",
+    "max_retry_share",
+    "min",
+    "min_calls",
+    "min_per_second",
+    "min_samples",
+    "name",
+    "open_at_most",
+    "open_for",
+    "owner",
+    "per",
+    "policy",
+    "port",
+    "prefix",
+    "probe_again_after",
+    "probes",
+    "proportional",
+    "pushback",
+    "quantile",
+    "queue",
+    "ramp",
+    "rate",
+    "ratio",
+    "reopen_share",
+    "repeat",
+    "share",
+    "sleeping",
+    "slow_after",
+    "spread",
+    "sslmode",
+    "step",
+    "throttle",
+    "timeout",
+    "token_ratio",
+    "ttl",
+    "window",
+];
+
+/// A character of a word, or of the name of a file.
+pub(super) fn is_of_a_word(c: char) -> bool {
+    // What stands for what is no text is as good as a letter.
+    c.is_alphanumeric() || "_./~+-\u{fffd}".contains(c)
+}
+
+/// Whether a value is the name of a file, a word, a number or a list of them, which may be called what they like.
+pub(super) fn is_word(text: &str) -> bool {
+    text.chars().all(|c| is_of_a_word(c) || c == ',')
+}
+
+/// How many bytes a value can be shown of.
+pub(super) fn shown(text: &str) -> usize {
+    let (mut at, mut word, mut has_colon) = (0, 0, false);
+    while let Some(c) = text[at..].chars().next() {
+        let behind = &text[at + c.len_utf8()..];
+        match c {
+            ':' if !behind.is_empty() && !is_number(behind) => return at + 1,
+            '=' if !behind.is_empty() && !is_setting(&text[word..at], behind) => return at + 1,
+            '%' if behind.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2 => return at,
+            '#' if has_colon => return at,
+            '[' => at += address(behind),
+            c if is_of_a_word(c) || ":=%#],*!^()?&@ ".contains(c) => {}
+            _ => return at,
+        }
+        has_colon |= c == ':';
+        at += c.len_utf8();
+        if !is_of_a_word(c) && c != '%' {
+            word = at;
+        }
+    }
+    at
+}
+
+/// Where a value goes on behind the name of a secret, and the sign that follows it, if it does. If it `has_to_be` one, `key=FILE` is none.
+pub(super) fn secret(text: &str, has_to_be: bool) -> Option<usize> {
+    let mut at = 0;
+    while let Some(start) = text[at..].find(is_of_a_word).map(|start| at + start) {
+        let end = text[start..].find(|c| !is_of_a_word(c)).map_or(text.len(), |end| start + end);
+        let (name, behind) = (&text[start..end], &text[end..]);
+        let bare = behind.trim_start_matches(['"', '\'', '\\', ' ', '\t']);
+        let sign = bare.chars().next().filter(|c| "=:".contains(*c));
+        let after = sign.map_or(bare, |sign| &bare[sign.len_utf8()..]);
+        let is_host = behind.starts_with(':') && (is_number(after) || after.starts_with("//"));
+        let is_scheme = ["basic", "bearer", "negotiate"].contains(&name.to_ascii_lowercase().as_str());
+        let is_one = match sign {
+            Some('=') if has_to_be => is_password(name),
+            None if has_to_be => is_scheme && behind.starts_with([' ', '\t']),
+            _ => is_secret(name) || is_password(name) || is_scheme,
+        };
+        if is_one && !after.is_empty() && !behind.is_empty() && !is_host && !SETTINGS.contains(&name) {
+            let length = behind.chars().next().map_or(0, char::len_utf8);
+            return Some(if sign.is_some() { text.len() - after.len() } else { end + length });
+        }
+        at = end;
+    }
+    None
+}
+
+/// Whether a port stands there, or another number, up to what ends one; or nothing of a name.
+fn is_number(text: &str) -> bool {
+    let behind = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let address = &text[..text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len())];
+    if address.parse::<Ipv4Addr>().is_ok() && !text[address.len()..].starts_with(is_of_a_word) {
+        return true;
+    }
+    match behind.chars().next() {
+        None => behind.len() < text.len(),
+        Some(c) => "/:".contains(c) || (behind.len() < text.len() && "?#,]".contains(c)),
+    }
+}
+
+/// Whether what stands before a sign is a setting of relent's, or what stands behind it an amount and nothing else.
+fn is_setting(name: &str, value: &str) -> bool {
+    let is_share = name.ends_with('%') && name.starts_with(|c: char| c.is_ascii_digit());
+    let is_known = || SETTINGS.contains(&name.trim_start_matches("--").replace('-', "_").as_str());
+    let (amount, behind) = value.split_at(value.find(|c| !is_of_a_word(c)).unwrap_or(value.len()));
+    let unit = amount.trim_start_matches(|c: char| c.is_ascii_digit() || ".+-".contains(c));
+    let is_amount = unit.len() < amount.len() && unit.len() <= 3 && unit.bytes().all(|byte| byte.is_ascii_lowercase());
+    let goes_on = behind.is_empty() || behind.strip_prefix([',', '&']).is_some_and(begins_with_a_name);
+    let is_no_secret = || !is_secret(name) && !is_password(name);
+    is_share || is_known() || (is_amount && goes_on && is_no_secret())
+}
+
+/// Whether another setting stands there.
+fn begins_with_a_name(text: &str) -> bool {
+    text.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_').starts_with('=')
+}
+
+/// How long the address is that stands before a bracket.
+fn address(text: &str) -> usize {
+    // The longest there is, with the name of an interface.
+    const LONGEST: usize = 64;
+    let end = text.char_indices().take(LONGEST).find_map(|(at, c)| (c == ']').then_some(at));
+    let address = |end| text[..end].split('%').next().unwrap_or_default();
+    end.filter(|end| address(*end).parse::<Ipv6Addr>().is_ok()).unwrap_or(0)
+}
+
+/// A text with the signs and letters that an input method writes wide as everybody else writes them, one for one.
+pub(super) fn narrow(text: &str) -> Cow<'_, str> {
+    let narrowed = |c: char| match c {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
+        '\u{3000}' => ' ',
+        '\u{fe55}' | '\u{2236}' | '\u{a789}' => ':',
+        '\u{fe6b}' => '@',
+        '\u{fe66}' => '=',
+        '\u{fe54}' => ';',
+        '\u{fe56}' => '?',
+        '\u{fe5f}' => '#',
+        '\u{fe60}' => '&',
+        '\u{2044}' | '\u{2215}' => '/',
+        c => c,
+    };
+    match text.is_ascii() || text.chars().all(|c| narrowed(c) == c) {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(text.chars().map(narrowed).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_shown_up_to_the_first_sign_behind_which_a_secret_could_stand() {
+        for same in [
+            "relent.toml#read",
+            "/etc/my keys (2)/x.pem",
+            "db:5432",
+            "[::1]:5432,[fe80::1%eth0]:1",
+            "ratio=0.1,min_per_second=1",
+            "20%=new",
+            "120s+5s=30",
+            "x=5ms",
+            "--curve=linear",
+            "1s,2s",
+            "!0",
+            "h:443:127.0.0.1",
+            "name:",
+        ] {
+            assert_eq!(shown(same), same.len(), "{same}");
+        }
+        for (given, length) in [
+            ("kennwort:x", 9),
+            ("kennwort=x", 9),
+            ("ann|x", 3),
+            ("{x}", 0),
+            ("a\"x\"", 1),
+            ("x%3Dy", 1),
+            ("h:1#x", 3),
+            ("pin=1234", 4),
+            ("a\\x", 1),
+            ("h:1x", 2),
+            ("[x:y]", 3),
+            ("kennwort=12,x", 9),
+            ("h:1_x", 2),
+            ("h:1 x", 2),
+            ("--kennwort=x", 11),
+        ] {
+            assert_eq!(shown(given), length, "{given}");
+        }
+    }
+
+    #[test]
+    fn wide_signs_are_read_as_others() {
+        assert_eq!(narrow("ａｎｎ：ｐｗ＠ｈ／？＃＝＆"), "ann:pw@h/?#=&");
+        assert!(matches!(narrow("http://h/ü"), Cow::Borrowed(_)));
+    }
+}
