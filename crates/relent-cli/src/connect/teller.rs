@@ -2,7 +2,7 @@
 
 use super::{
     Args,
-    wait::{Failure, News},
+    wait::{Failure, Heard, News},
 };
 use crate::{
     guard::Told,
@@ -42,14 +42,15 @@ impl Teller<'_> {
                 self.remark(target, &remark);
             }
             match outcome {
-                Ok(()) => {
+                Heard::PutOff(delay) => self.first_in(target, delay),
+                Heard::Accepts => {
                     self.accepts(target, attempt);
                     missing -= 1;
                     if missing == 0 {
                         return Ok(target);
                     }
                 }
-                Err(failure) => {
+                Heard::Failed(failure) => {
                     self.failed(target, attempt, &failure);
                     if let Decision::GiveUp(reason) = failure.decision {
                         hopeful -= 1;
@@ -87,6 +88,18 @@ impl Teller<'_> {
             let keys: Vec<String> = keys.lines().map(|line| line.replace(" = ", "=")).collect();
             self.say(&format!("policy {} seed={seed}", keys.join(" ")));
         }
+    }
+
+    /// The first attempt is put off.
+    fn first_in(&self, target: usize, delay: Duration) {
+        let target = self.args.targets[target].to_string();
+        if self.args.talk.json {
+            let mut event = Object::new();
+            event.text("event", "waiting").text("target", &redact::text(&target)).number("attempt", 1);
+            return self.event(event.number("left_ms", millis(delay)).number("elapsed_ms", self.elapsed_ms()));
+        }
+        let most = self.policy.settings().max_attempts.map_or_else(String::new, |most| format!(" of {most}"));
+        self.say(&format!("{target}: attempt 1{most} in {:.1}", Human(delay)));
     }
 
     fn accepts(&self, target: usize, attempts: u32) {

@@ -1,6 +1,9 @@
 //! One target, tried until it accepts or the policy gives up: what its thread does, and what it tells.
 
-use crate::guard::{Answer, Guard, Told, patience};
+use crate::{
+    guard::{Answer, Guard, Told, patience},
+    talk::WORTH_TELLING,
+};
 use relent::{Decision, Outcome, Policy, Reason, Timestamp, Verdict};
 use std::{
     io,
@@ -13,11 +16,21 @@ use std::{
 pub(super) struct News {
     pub(super) target: usize,
     pub(super) attempt: u32,
-    pub(super) outcome: Result<(), Failure>,
+    pub(super) outcome: Heard,
     /// What there is to say of the upstream.
     pub(super) remark: Option<String>,
     /// What that has counted so far.
     pub(super) told: Option<Told>,
+}
+
+/// What became of an attempt.
+pub(super) enum Heard {
+    /// The target accepts.
+    Accepts,
+    /// It failed, or was not let through.
+    Failed(Failure),
+    /// The first one is put off, by the spread of the policy or by the upstream.
+    PutOff(Duration),
 }
 
 /// An attempt that failed, or that was not let through.
@@ -49,22 +62,30 @@ pub(super) fn wait(
     if let Some(limit) = clock.limit {
         call = call.deadline_at(Timestamp::ZERO + limit);
     }
-    thread::sleep(call.spread());
+    let put_off = |delay: Duration| {
+        if delay >= WORTH_TELLING {
+            let outcome = Heard::PutOff(delay);
+            let _ = news.send(News { target: nth, attempt: 1, outcome, remark: None, told: None });
+        }
+        thread::sleep(delay);
+    };
+    put_off(call.spread());
     if !call.may_start(now()) {
         return;
     }
     loop {
         let attempt = call.attempt();
-        if let Err((reason, why)) = admitted(&mut guard, policy, clock) {
+        let pause: &dyn Fn(Duration) = if attempt == 1 { &put_off } else { &thread::sleep };
+        if let Err((reason, why)) = admitted(&mut guard, policy, clock, pause) {
             let refused = Failure { error: None, verdict: Verdict::Transient, decision: Decision::GiveUp(reason) };
             let (attempt, remark, told) = (attempt - 1, Some(why), guard.told(now()));
-            let _ = news.send(News { target: nth, attempt, outcome: Err(refused), remark, told });
+            let _ = news.send(News { target: nth, attempt, outcome: Heard::Failed(refused), remark, told });
             return;
         }
         let (outcome, delay, remark) = match once(call.attempt_limit(now())) {
             Ok(()) => {
                 guard.ended(now(), Outcome::Success);
-                (Ok(()), None, None)
+                (Heard::Accepts, None, None)
             }
             Err(error) => {
                 let verdict = relent::net::verdict(&error);
@@ -83,7 +104,7 @@ pub(super) fn wait(
                     Decision::Retry(delay) => Some(delay),
                     Decision::GiveUp(_) => None,
                 };
-                (Err(Failure { error: Some(plain(&error)), verdict, decision }), delay, remark)
+                (Heard::Failed(Failure { error: Some(plain(&error)), verdict, decision }), delay, remark)
             }
         };
         // When nobody listens any more, the process is about to end.
@@ -96,12 +117,17 @@ pub(super) fn wait(
 }
 
 /// Waits until the upstream lets the next attempt through; why not, if it does not.
-fn admitted(guard: &mut Guard, policy: &Policy, clock: Clock) -> Result<(), (Reason, String)> {
+fn admitted(
+    guard: &mut Guard,
+    policy: &Policy,
+    clock: Clock,
+    pause: &dyn Fn(Duration),
+) -> Result<(), (Reason, String)> {
     loop {
         let elapsed = clock.started.elapsed();
         match guard.ask(Timestamp::ZERO + elapsed, patience(policy, elapsed, clock.limit)) {
             Answer::Go => return Ok(()),
-            Answer::Wait(delay) => thread::sleep(delay),
+            Answer::Wait(delay) => pause(delay),
             Answer::No(reason, why) => return Err((reason, why)),
         }
     }

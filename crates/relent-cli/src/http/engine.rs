@@ -145,14 +145,13 @@ impl Engine {
         if let Some(left) = self.limit.left() {
             call = call.deadline_at(now() + left);
         }
-        narrator.begins(self.seed, call.spread());
-        if !call.spread().is_zero() {
-            time::sleep(call.spread()).await;
-        }
+        narrator.begins(self.seed);
+        narrator.first_in(call.spread());
+        narrator.wait(call.spread()).await;
         let mut guard = Guard::new(self.upstream.clone(), self.seed).sharing(self.sharing.take());
         let mut last = None;
         loop {
-            if let Err((reason, why)) = self.admitted(&mut guard, narrator, began).await {
+            if let Err((reason, why)) = self.admitted(&mut guard, narrator, began, call.attempt()).await {
                 narrator.remark(&why);
                 narrator.upstream(guard.told(now()));
                 let failure = last.unwrap_or_else(|| Failure::not_sent(why));
@@ -189,7 +188,14 @@ impl Engine {
     }
 
     /// Waits until the upstream lets the next attempt through; why not, if it does not.
-    async fn admitted(&self, guard: &mut Guard, narrator: &Narrator, began: Instant) -> Result<(), (Reason, String)> {
+    async fn admitted(
+        &self,
+        guard: &mut Guard,
+        narrator: &Narrator,
+        began: Instant,
+        attempt: u32,
+    ) -> Result<(), (Reason, String)> {
+        let mut is_told = attempt > 1;
         loop {
             let elapsed = began.elapsed();
             let answer = guard.ask(Timestamp::ZERO + elapsed, patience(&self.policy, elapsed, self.limit.left()));
@@ -198,7 +204,12 @@ impl Engine {
             }
             match answer {
                 Answer::Go => return Ok(()),
-                Answer::Wait(delay) => narrator.wait(delay).await,
+                Answer::Wait(delay) => {
+                    if !std::mem::replace(&mut is_told, true) {
+                        narrator.first_in(delay);
+                    }
+                    narrator.wait(delay).await;
+                }
                 Answer::No(reason, why) => return Err((reason, why)),
             }
         }

@@ -20,7 +20,7 @@ use crate::{
     json::{Object, millis},
     outer::{self, word},
     screen, stderr,
-    talk::{self, Fault, TalkArgs},
+    talk::{self, Fault, TalkArgs, WORTH_TELLING},
 };
 use http::{Method, StatusCode};
 use relent::{Policy, Reason, Verdict, duration::Human, wire::Replay};
@@ -59,16 +59,27 @@ impl Narrator {
         Narrator { talk, policy, method, url, fail_with_body, began: now, attempt: 0, attempt_began: now, last: None }
     }
 
-    /// With `--verbose`: the policy, and the wait before the first attempt.
-    pub(super) fn begins(&self, seed: u64, spread: Duration) {
+    /// With `--verbose`: the policy.
+    pub(super) fn begins(&self, seed: u64) {
         if self.talk.verbose && !self.talk.json {
             let keys = relent::config::Draft::from(self.policy).to_string();
             let keys: Vec<String> = keys.lines().map(|line| line.replace(" = ", "=")).collect();
             self.say(format_args!("policy {} seed={seed}", keys.join(" ")));
-            if !spread.is_zero() {
-                self.say(format_args!("the first attempt in {:.1}", Human(spread)));
-            }
         }
+    }
+
+    /// The first attempt is put off, by the spread of the policy or by the upstream.
+    pub(super) fn first_in(&self, delay: Duration) {
+        if delay < WORTH_TELLING && !(self.talk.verbose && !self.talk.json && !delay.is_zero()) {
+            return;
+        }
+        if self.talk.json {
+            let mut event = Object::new();
+            event.text("event", "waiting").number("attempt", 1).number("left_ms", millis(delay));
+            return self.event(event.number("elapsed_ms", self.elapsed_ms()));
+        }
+        let most = self.policy.settings().max_attempts.map_or_else(String::new, |most| format!(" of {most}"));
+        self.say(format_args!("attempt 1{most} in {:.1}", Human(delay)));
     }
 
     /// An attempt starts.

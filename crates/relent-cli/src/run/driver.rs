@@ -86,6 +86,7 @@ impl Driver<'_> {
         if !call.may_start(self.now()) {
             return self.finish(Outcome::GaveUp(Reason::Elapsed), history);
         }
+        self.narrator.first_in(call.spread());
         let outcome = match wait(call.spread(), 1, self.signals, &mut self.narrator, None) {
             Some(outcome) => outcome,
             None if !call.may_start(self.now()) => Outcome::GaveUp(Reason::Elapsed),
@@ -181,6 +182,7 @@ impl Driver<'_> {
 
     /// Waits until the upstream lets the next attempt through; why not, if it does not.
     fn ask(&mut self, attempt: u32) -> Option<Outcome> {
+        let mut is_told = attempt > 1;
         loop {
             let within = patience(self.policy, self.started.elapsed(), self.limit);
             match self.guard.ask(self.now(), within) {
@@ -189,6 +191,9 @@ impl Driver<'_> {
                     return None;
                 }
                 Answer::Wait(delay) => {
+                    if !std::mem::replace(&mut is_told, true) {
+                        self.narrator.first_in(delay);
+                    }
                     let ended = wait(delay, attempt, self.signals, &mut self.narrator, self.lease.as_deref());
                     if ended.is_some() {
                         return ended;

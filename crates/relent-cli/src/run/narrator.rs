@@ -3,7 +3,8 @@
 //! JSON, one object a line. After each attempt that failed:
 //! `{"event":"attempt","attempt":1,"exit":7,"what":"exit 7","verdict":"transient","ran_ms":3,"elapsed_ms":3,
 //! "delay_ms":812,"reason":null}`, where a reason stands in place of the delay if there is no next attempt. While
-//! waiting, with `--heartbeat`: `{"event":"waiting","attempt":2,"left_ms":30000,"elapsed_ms":9}`. At the end:
+//! waiting, with `--heartbeat`, and before the first attempt if that is put off for a second or more:
+//! `{"event":"waiting","attempt":2,"left_ms":30000,"elapsed_ms":9}`. At the end:
 //! `{"event":"end","outcome":"success","attempts":2,"exit":0,"elapsed_ms":815,"reason":null}`, the outcome being
 //! `success`, `gave_up` or `interrupted`; before it, if there is an upstream, what that counted: `{"event":"upstream",
 //! "upstream":"bank","attempts":5,"retries":4,"breaker":"open","balance":5}` and more. When relent itself fails:
@@ -17,7 +18,7 @@ use crate::{
     guard::Told,
     json::{Object, millis},
     screen, stderr,
-    talk::{self, Fault, TalkArgs},
+    talk::{self, Fault, TalkArgs, WORTH_TELLING},
 };
 use nix::sys::signal::Signal;
 use relent::{Policy, duration::Human};
@@ -64,6 +65,21 @@ impl Narrator {
             let keys = relent::config::Draft::from(*policy).to_string();
             let keys: Vec<String> = keys.lines().map(|line| line.replace(" = ", "=")).collect();
             self.say(format_args!("policy {} seed={seed}", keys.join(" ")));
+        }
+    }
+
+    /// The first attempt is put off, by the spread of the policy or by the upstream.
+    pub(super) fn first_in(&self, delay: Duration) {
+        match self.args.json {
+            _ if delay < WORTH_TELLING => {}
+            true => self.event(
+                Object::new()
+                    .text("event", "waiting")
+                    .number("attempt", 1)
+                    .number("left_ms", millis(delay))
+                    .number("elapsed_ms", self.elapsed_ms()),
+            ),
+            false => self.say(format_args!("attempt {} in {:.1}", self.of_most(1), Human(delay))),
         }
     }
 

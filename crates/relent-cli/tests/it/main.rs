@@ -22,3 +22,4 @@ mod store;
 mod storm;
 mod unread;
 mod upstream;
+mod waits;
