@@ -47,6 +47,23 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
+/// A word as a shell takes it, in what is proposed for typing.
+///
+/// ```
+/// use relent_cli::escape::shell;
+///
+/// assert_eq!(shell("relent.toml#read"), "'relent.toml#read'");
+/// assert_eq!(shell("it's; rm x"), r"'it'\''s; rm x'");
+/// assert_eq!(shell("bank"), "bank");
+/// ```
+pub fn shell(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_=./,:+%@".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => Cow::Borrowed(word),
+        false => Cow::Owned(format!("'{}'", word.replace('\'', "'\\''"))),
+    }
+}
+
 fn written(text: &str, hides: impl Fn(char) -> bool) -> Cow<'_, str> {
     let ascii_only = !text.is_ascii() && !screen::unicode();
     let hides = |c: char| hides(c) || (ascii_only && !c.is_ascii());

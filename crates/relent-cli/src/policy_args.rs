@@ -6,6 +6,7 @@
 //! and files are read by the same code (`relent::config`), so a value means the same in both.
 
 use crate::{
+    escape::shell,
     outer,
     policy_file::{Beside, PolicyFile},
     talk::{self, Fault, TalkArgs},
@@ -253,7 +254,7 @@ impl PolicyArgs {
             return Err(Fault::new(format!(
                 "{shown}, found in this folder, puts the first attempt off for more than a minute"
             ))
-            .hint(format!("--policy {shown} says that it is meant, and so does --spread")));
+            .hint(format!("--policy {} says that it is meant, and so does --spread", shell(&shown))));
         }
         if self.max_attempts.is_some() || !is_flood(policy) {
             return Ok(());
@@ -261,7 +262,7 @@ impl PolicyArgs {
         Err(Fault::new(format!(
             "{shown}, found in this folder, asks for more than {AT_A_TIME} retries within a second"
         ))
-        .hint(format!("--policy {shown} says that it is meant, and so does --max-attempts N")))
+        .hint(format!("--policy {} says that it is meant, and so does --max-attempts N", shell(&shown))))
     }
 
     /// The seed of the jitter: the given one, or one that no other run has.

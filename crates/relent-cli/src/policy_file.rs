@@ -7,7 +7,7 @@
 
 use crate::{
     access,
-    escape::escape,
+    escape::{escape, shell},
     regular,
     talk::{Fault, plain},
 };
@@ -151,7 +151,7 @@ fn found(beside: Beside) -> Result<PolicyFile, Fault> {
         return Ok(ignored(&shown, &why, &format!("it is no policy file: {problem}")));
     }
     Err(Fault::new(format!("{shown}, {why}, is no policy file: {problem}"))
-        .hint(format!("--policy {shown} shows the line; {VARIABLE}=none uses no file")))
+        .hint(format!("--policy {} shows the line; {VARIABLE}=none uses no file", shell(&shown))))
 }
 
 /// A file that was found and is not used, and why.
@@ -169,8 +169,8 @@ fn only(config: &Config, shown: &str, why: &str) -> PolicyFile {
     match config.draft(None) {
         Err(BadSetting { .. }) => PolicyFile {
             remarks: vec![format!(
-                "{shown}, {why}, has several policies and none is used; --policy '#{}' uses one",
-                names.first().unwrap_or(&"NAME")
+                "{shown}, {why}, has several policies and none is used; --policy {} uses one",
+                shell(&format!("#{}", names.first().unwrap_or(&"NAME")))
             )],
             ..PolicyFile::default()
         },

@@ -6,7 +6,7 @@
 
 use crate::{
     access,
-    escape::escape,
+    escape::{escape, shell},
     links, regular,
     talk::{Fault, plain},
 };
@@ -87,7 +87,7 @@ impl Target {
             return Err(Fault::new(format!(
                 "cannot replace {shown}: it belongs to somebody else, and would be yours then"
             ))
-            .hint(format!("remove it first, or write into it: relent http ... > {shown}")));
+            .hint(format!("remove it first, or write into it: relent http ... > {}", shell(&shown))));
         }
         access(&path, AccessFlags::W_OK).map_err(|error| unwritable(given, &error.into()))?;
         // With an access list, which is not kept, what stands in the group's place is the most for all of the list.

@@ -1,7 +1,7 @@
 //! The files that a simulation leaves for people: the report and its plots.
 
 use super::OutputArgs;
-use crate::{links, redact, regular, report::Report, talk::Fault};
+use crate::{escape::shell, links, redact, regular, report::Report, talk::Fault};
 use relent_sim::{Contender, Outcome, Scenario};
 use std::{env, fs, io, path::Path};
 
@@ -89,12 +89,7 @@ fn cannot(what: &str, path: &Path, error: &io::Error) -> Fault {
 
 /// The command line that was given, as a shell takes it, and as it may be told: the page is for others.
 fn command(args: impl Iterator<Item = String>) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_=./,:+%@".contains(c);
-    let quoted = |arg: String| match arg.chars().all(plain) && !arg.is_empty() {
-        true => arg,
-        false => format!("'{}'", arg.replace('\'', "'\\''")),
-    };
-    let told = args.map(|arg| quoted(redact::text(&arg).into_owned()));
+    let told = args.map(|arg| shell(&redact::text(&arg)).into_owned());
     std::iter::once("relent".to_owned()).chain(told).collect::<Vec<_>>().join(" ")
 }
 

@@ -9,7 +9,7 @@ pub(crate) use args::Args;
 
 use crate::{
     dumps,
-    escape::escape,
+    escape::{escape, shell},
     policy_file::{Beside, PolicyFile},
     redact,
     store::{
@@ -60,7 +60,11 @@ fn hold(hand: &Hand, held: Option<Held>) -> Result<ExitCode, Fault> {
         }
         false => {
             let until = match held {
-                Some(_) => format!(", until relent upstream release {name}{}", hand.where_to()),
+                Some(_) => format!(
+                    ", until relent upstream release {}{}",
+                    shell(&String::from_utf8_lossy(name.as_bytes())),
+                    hand.where_to()
+                ),
                 None => String::new(),
             };
             escape(&redact::text(&format!("{name} {what}{until} (in {})", place::shown(&url)))).into_owned()
@@ -88,7 +92,7 @@ fn of_the_file(to: &StoreArgs, policy: Option<&str>, name: Option<&str>) -> Resu
         return Err(Fault::new(format!(
             "{shown} names a store, and nobody has named {shown}: it was found in this folder"
         ))
-        .hint(format!("--policy {shown} uses it, --store URL another")));
+        .hint(format!("--policy {} uses it, --store URL another", shell(shown))));
     }
     if config.upstreams().next().is_none() {
         // That it is ignored, perhaps: then the store is another than somebody thinks.
@@ -129,6 +133,8 @@ pub(crate) fn sharing_of(
     let Some(url) = flag.or(described.store.as_deref()) else { return Ok(None) };
     let name = &described.name;
     let key = Key::new(name).map_err(|error| Fault::new(format!("upstream {name:?}: {error}")))?;
-    let sharing = Sharing::start(place::url(Some(url))?, key, Rules::of(&described.draft.settings()), deadline);
+    let url = place::url(Some(url))?;
+    place::caution(&url).iter().for_each(|caution| talk::remark(talk, caution));
+    let sharing = Sharing::start(url, key, Rules::of(&described.draft.settings()), deadline);
     sharing.map(Some).map_err(|error| Fault::new(format!("cannot share an upstream: {}", plain(&error))))
 }

@@ -172,7 +172,6 @@ fn bad_flags_say_what_and_why() {
     );
 }
 
-/// gRPC's budget of 10 tokens stops at the fifth failure; the command's own status is kept.
 /// A line that a name forges would be taken for relent's own.
 #[test]
 fn a_name_begins_no_line() {
@@ -193,6 +192,24 @@ fn a_hint_shows_no_password() {
     assert!(!outcome.stderr.contains("s3cret"), "{}", outcome.stderr);
 }
 
+/// What is proposed for typing does what it says and nothing else, whatever somebody has called a thing.
+#[test]
+fn a_name_in_what_is_proposed_is_one_word_of_a_shell() {
+    let text = "[policy]\nupstream = \"x y; touch pwned\"\n[upstream.\"x y; touch pwned\"]\nstore = \"sqlite:s.db\"\n";
+    let folder = Folder::new().file("relent.toml", text);
+    let told = folder.relent(&["run", "--", "true"]).stderr;
+    assert!(told.contains(": --upstream 'x y; touch pwned' or --policy relent.toml uses it\n"), "{told}");
+    let held = folder.relent(&["upstream", "open", "it's; touch b", "--store", "sqlite:s.db"]);
+    assert_eq!(held.code, Some(0), "{}", held.stderr);
+    assert!(
+        held.stdout.contains(", until relent upstream release 'it'\\''s; touch b' --store sqlite:s.db"),
+        "{held:?}"
+    );
+    let none = folder.relent(&["run", "--policy", "relent.toml", "--upstream", "a b", "--", "true"]).stderr;
+    assert!(none.starts_with("error: --upstream 'a b': "), "{none}");
+}
+
+/// gRPC's budget of 10 tokens stops at the fifth failure; the command's own status is kept.
 #[test]
 fn a_run_that_its_budget_stops_says_so_and_exits_as_the_command_did() {
     let folder = Folder::new().file("relent.toml", BANK);
@@ -318,6 +335,66 @@ fn connecting_heeds_the_upstream_of_file_and_flags() {
     let json = relent(&[&breaker[..], &["--json"]].concat()).stderr;
     assert!(json.contains("{\"event\":\"remark\",\"target\""), "{json}");
     assert!(json.contains("\"outcome\":\"gave_up\"") && json.contains("\"reason\":\"open\""), "{json}");
+}
+
+/// Five a second, and none in store: the third attempt starts after 400 ms at the earliest.
+#[test]
+fn a_limit_makes_every_command_wait() {
+    const LIMIT: [&str; 6] = ["--curve", "immediate", "--max-attempts", "3", "--limit", "rate=5,burst=1"];
+    let (target, busy) = (nobody(), answers("503 Busy"));
+    for args in [&["run", "--", "false"][..], &["http", &busy], &["connect", &target]] {
+        let began = std::time::Instant::now();
+        let outcome = relent(&[&args[..1], &LIMIT, &args[1..]].concat());
+        assert!(outcome.stderr.contains("after 3 attempts"), "{}", outcome.stderr);
+        assert!(began.elapsed() >= std::time::Duration::from_millis(390), "{args:?}: {:?}", began.elapsed());
+    }
+    // Who may not wait for so long is told so, and how long it is.
+    let late = relent(&["run", "--limit", "rate=1,per=1h,burst=1", "--base", "1ms", "--timeout", "9s", "--", "false"]);
+    assert!(late.stderr.contains("upstream: ") && !late.stderr.contains("after 2 attempts"), "{}", late.stderr);
+}
+
+/// By its name, whatever policy there is; the file's breaker is one for all attempts of the call.
+#[test]
+fn an_upstream_of_the_file_is_chosen_by_its_name() {
+    let file = "[upstream.bank]\nbreaker = { consecutive = 2, open_for = \"1h\" }\nlimit = { concurrency = 1 }\n\
+                hedge = { after = \"50ms\" }\n";
+    let folder = Folder::new().file("bank.toml", file);
+    let (target, busy) = (nobody(), answers("503 Busy"));
+    for args in [&["run", "--", "false"][..], &["http", &busy], &["connect", &target]] {
+        let flags = ["--policy", "bank.toml", "--upstream", "bank", "--curve", "immediate"];
+        let outcome = folder.relent(&[&args[..1], &flags, &args[1..]].concat());
+        assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("bank: breaker open; ask again in "), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("gave up after 2 attempts"), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_an_upstream_is_shown_where_it_stands() {
+    for (line, problem, hint) in [
+        ("budget = { ratio = nan }", "the ratio is not between 0 and 1", "0.1 allows a retry"),
+        ("budget = { ratio = -0.1 }", "the ratio is not between 0 and 1", "0.1 allows a retry"),
+        ("budget = { ratio = 0.1, windo = \"1s\" }", "\"windo\"", "did you mean \"window\"?"),
+        ("budget = { ratio = 0.1, window = \"0s\" }", "window", ""),
+        ("breaker = { consecutive = 0 }", "no failure in a row trips", ""),
+        ("breaker = { share = 0.5, window = \"0s\" }", "window", ""),
+        ("limit = { rate = -1 }", "rate", ""),
+        ("limit = { rate = 10, per = \"0s\" }", "per", ""),
+        ("hedge = { quantile = 2.0 }", "the quantile is not between 0 and 1", "0.95 hedges one call in twenty"),
+        ("limmit = { rate = 1 }", "\"limmit\"", "did you mean \"limit\"?"),
+    ] {
+        let folder = Folder::new().file("p.toml", &format!("[upstream.bank]\n{line}\n"));
+        for command in [&["run", "--", "true"][..], &["http", "http://127.0.0.1:1/"], &["connect", "127.0.0.1:1"]] {
+            let args = [&command[..1], &["--policy", "p.toml", "--upstream", "bank"], &command[1..]].concat();
+            let outcome = folder.relent(&args);
+            let (told, hints) = outcome.stderr.split_once("hint: ").unwrap_or((&outcome.stderr, ""));
+            assert_eq!(outcome.code, Some(125), "{line}: {}", outcome.stderr);
+            assert!(told.contains(problem) && hints.contains(hint) && !hints.is_empty(), "{line}: {}", outcome.stderr);
+            // The line, and a mark below what is wrong in it.
+            let mark = |text: &str| text.trim_start_matches([' ', '|']).starts_with('^');
+            assert!(told.contains(line) && told.lines().any(mark), "{line}: {}", outcome.stderr);
+        }
+    }
 }
 
 /// One that is down opens no breaker of another.
