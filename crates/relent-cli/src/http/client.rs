@@ -80,6 +80,11 @@ pub(super) fn recipe(args: &Args, request: &Request) -> Result<Recipe, Fault> {
 }
 
 impl Recipe {
+    /// Which proxies lead where, as one text.
+    pub(super) fn proxies(&self) -> String {
+        self.proxies.whole()
+    }
+
     /// A client, which one request at a time is sent by.
     pub(super) fn client(&self) -> Result<Client, Fault> {
         let (watch, resolver) = (Watch::default(), self.resolver.apart());

@@ -50,6 +50,7 @@ use relent::{config::BadSetting, wire};
 use sha2::{Digest, Sha256};
 use std::{
     cell::Cell,
+    env,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -97,7 +98,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
     let upstream = guard::upstream(described.as_ref())?;
     let sharing = upstream::sharing_of(described.as_ref(), None, limit.ends(), args.talk)?;
     let file = file(args, &request.url)?;
-    let goes_on = goes_on(args, &request, file.as_deref())?;
+    let goes_on = goes_on(args, &request, &recipe, file.as_deref())?;
     let output = sink::Output::prepare(file.as_deref(), goes_on)?;
     let is_stdout = matches!(output, sink::Output::Stdout { .. });
     Ok(engine::Engine {
@@ -167,17 +168,22 @@ fn file(args: &Args, url: &Url) -> Result<Option<PathBuf>, Fault> {
         return Ok(args.output.clone());
     }
     let name = url.path_segments().and_then(|mut parts| parts.next_back()).filter(|name| !name.is_empty());
-    name.map(|name| Some(PathBuf::from(name))).ok_or_else(|| {
+    // One that is called like standard output is a file all the same.
+    name.map(|name| Some(PathBuf::from(if name == "-" { "./-" } else { name }))).ok_or_else(|| {
         Fault::new("-O: the path of the URL does not end in a name").hint("-o FILE says what to call it")
     })
 }
 
 /// What is asked for, as it may be written down: without secrets, and with a digest of all that a server may answer by, since two
 /// URLs may differ in a secret alone, and two servers have one name.
-fn source(args: &Args, request: &request::Request) -> String {
+fn source(args: &Args, request: &request::Request, recipe: &client::Recipe) -> String {
     let mut digest = Sha256::new();
     digest.update(request.url.as_str());
-    digest.update(format!("\0{:?}", (&args.resolve, &args.proxy, &args.unix_socket)));
+    digest.update(format!("\0{:?}\0{}", (&args.resolve, &args.unix_socket), recipe.proxies()));
+    // What makes another machine of a name (resolver(7)).
+    for name in ["HOSTALIASES", "LOCALDOMAIN", "RES_OPTIONS"] {
+        digest.update(format!("\0{:?}", env::var_os(name)));
+    }
     for (name, value) in &request.headers {
         // This one is another each time.
         if name.as_str() != wire::IDEMPOTENCY_KEY {
@@ -188,13 +194,18 @@ fn source(args: &Args, request: &request::Request) -> String {
 }
 
 /// With `-C -`: what the part is a part of, as it may be written down.
-fn goes_on(args: &Args, request: &request::Request, file: Option<&Path>) -> Result<Option<String>, Fault> {
+fn goes_on(
+    args: &Args,
+    request: &request::Request,
+    recipe: &client::Recipe,
+    file: Option<&Path>,
+) -> Result<Option<String>, Fault> {
     match args.continue_at.as_deref() {
         None => Ok(None),
         Some("-") if request.method != http::Method::GET || request.headers.contains_key(http::header::RANGE) => {
             Err(Fault::new("-C - goes on with a plain GET only").hint("leave out the method, the body and the range"))
         }
-        Some("-") if file.is_some_and(|file| file != Path::new("-")) => Ok(Some(source(args, request))),
+        Some("-") if file.is_some_and(|file| file != Path::new("-")) => Ok(Some(source(args, request, recipe))),
         Some("-") => Err(Fault::new("-C - goes on with a file, and none is given").hint("-o FILE or -O names it")),
         Some(_) => Err(Fault::new("-C takes - only: how much is there is found out")
             .hint("-H 'Range: bytes=100-' asks for a part by hand")),

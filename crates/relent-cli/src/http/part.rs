@@ -16,11 +16,15 @@ use crate::{
 };
 use nix::fcntl::OFlag;
 use rustix::fs::{FlockOperation, flock};
+use sha2::{Digest, Sha256};
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs::{self, File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{MetadataExt, OpenOptionsExt},
+    },
     path::{Path, PathBuf},
 };
 use tempfile::NamedTempFile;
@@ -143,10 +147,20 @@ impl Drop for Kept {
     }
 }
 
-/// `.FILE.part`
-fn beside(name: &std::ffi::OsStr, before: &str, after: &str) -> OsString {
+/// `.FILE.part`. A FILE whose name is so long that no system would take this one is cut, and known by a digest of all of it.
+fn beside(name: &OsStr, before: &str, after: &str) -> OsString {
+    // 255 bytes without what stands before and behind it.
+    const LONGEST: usize = 240;
     let mut beside = OsString::from(before);
-    beside.push(name);
+    match name.as_bytes() {
+        bytes if bytes.len() > LONGEST => {
+            let digest: String = Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+            // Half a character would be none.
+            let cut = String::from_utf8_lossy(&bytes[..LONGEST / 2]);
+            beside.push(format!("{}~{digest}", cut.trim_end_matches('\u{fffd}')));
+        }
+        _ => beside.push(name),
+    }
     beside.push(after);
     beside
 }
@@ -210,6 +224,30 @@ mod tests {
         let mut text = String::new();
         part.file.rewind().and_then(|()| part.file.read_to_string(&mut text)).unwrap();
         Ok(text)
+    }
+
+    /// What stands beside it would have a name that is too long.
+    #[test]
+    fn a_file_may_have_the_longest_name() {
+        let folder = tempfile::tempdir().unwrap();
+        for last in ["x", "y"] {
+            let file = folder.path().join("a".repeat(254) + last);
+            let target = target(&file);
+            let Part::Passing(passing) = Part::passing(&target).unwrap() else { panic!("it goes with the run") };
+            assert!(passing.path().exists());
+            let (mut kept, _) = Kept::find(&target, "source".into()).map_err(|fault| fault.shown().0).unwrap();
+            kept.file.write_all(last.as_bytes()).unwrap();
+            kept.is_part_of(Resume::from_text("\"v1\"\n10\n\n").as_ref()).unwrap();
+        }
+        for last in ["x", "y"] {
+            let target = target(&folder.path().join("a".repeat(254) + last));
+            let (mut kept, resume) = Kept::find(&target, "source".into()).map_err(|fault| fault.shown().0).unwrap();
+            let mut text = String::new();
+            kept.file.rewind().and_then(|()| kept.file.read_to_string(&mut text)).unwrap();
+            assert!(resume.is_some() && text == last, "{text}: each has a part of its own");
+        }
+        assert_eq!(beside("ä".repeat(127).as_ref(), ".", ".part").len(), 1 + 120 + 17 + 5);
+        assert_eq!(beside("x".repeat(240).as_ref(), ".", ".part.from").len(), 251);
     }
 
     /// As a neighbour may put there who waits for the moment.

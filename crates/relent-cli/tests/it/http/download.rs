@@ -1,7 +1,7 @@
 //! Downloads that break off: gone on with where that is safe, begun anew where it is not, never left half done.
 
 use super::{
-    expect, http, http_in,
+    command, expect, finish, http, http_in,
     server::{Reply, Request, Server},
 };
 use crate::binary::Folder;
@@ -68,13 +68,20 @@ fn a_part_of_one_server_is_none_of_another() {
     let first = Server::with(|_, _| Reply::new(200, &[TAG], "aaaaaaaaaa").cut(6));
     let second =
         Server::with(|_, request| rest(request, "bbbbbbbbbb", &[TAG]).unwrap_or(Reply::new(200, &[TAG], "bbbbbbbbbb")));
-    let folder = Folder::new();
-    let get = |proxy: &str| {
-        let args = ["-q", "--max-attempts=1", "-C", "-", "-o", "file", "-x", proxy, "http://name.example/f"];
-        http_in(&folder, &args).code
-    };
-    assert_eq!((get(&first.url("")), get(&second.url(""))), (Some(1), Some(0)));
-    assert_eq!(folder.read("file"), "bbbbbbbbbb");
+    const GET: [&str; 8] = ["http", "-q", "--max-attempts=1", "-C", "-", "-o", "file", "http://name.example/f"];
+    for variable in [None, Some("http_proxy"), Some("all_proxy")] {
+        let folder = Folder::new();
+        let get = |proxy: &str| {
+            let mut relent = command(&folder, &GET);
+            match variable {
+                Some(variable) => relent.env(variable, proxy),
+                None => relent.args(["-x", proxy]),
+            };
+            finish(relent).code
+        };
+        assert_eq!((get(&first.url("")), get(&second.url(""))), (Some(1), Some(0)), "{variable:?}");
+        assert_eq!(folder.read("file"), "bbbbbbbbbb", "{variable:?}");
+    }
 }
 
 /// A tag is one resource's alone, and what follows a `?` may name another one: in one run and in the next.

@@ -205,3 +205,14 @@ fn help_reads_well() {
     }
     crate::binary::golden("http-help.txt", &format!("{own}\n...\n\nExit codes:\n{exits}"));
 }
+
+/// What is called like standard output is a file all the same, and so is what has the longest name that there is.
+#[test]
+fn the_last_part_of_a_path_is_a_file_whatever_it_is_called() {
+    let server = Server::new(vec![Reply::ok("body")]);
+    for name in ["-", &"n".repeat(255)] {
+        let folder = Folder::new();
+        expect(&http_in(&folder, &["-O", &server.url(&format!("/{name}"))]), 0, "", "");
+        assert_eq!((folder.names(), folder.read(name)), (vec![name.to_owned()], "body".to_owned()));
+    }
+}
