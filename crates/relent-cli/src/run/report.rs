@@ -86,6 +86,9 @@ impl Report {
                 let is_ours = |data: &Metadata| data.is_file() && crate::access::is_own(data.uid());
                 let is_open = path.metadata().is_ok_and(|data| is_ours(&data) && data.mode() & 0o077 != 0);
                 let hint = match is_open {
+                    true if error.kind() == io::ErrorKind::ResourceBusy => {
+                        "it is mounted here: chmod 600 FILE, or mount its folder and name a file in that"
+                    }
                     true => "chmod 600 FILE lets nobody else read it; then it is written to as it is",
                     false => "--report FILE needs a file of ours that can be written, in a folder that is there",
                 };

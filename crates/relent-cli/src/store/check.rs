@@ -3,10 +3,10 @@
 use super::{
     args::StoreArgs,
     open::{IfMissing, with},
+    owners::{self, is_in_shared_folder},
     place,
 };
 use crate::{
-    access,
     escape::escape,
     json::{Object, array, quoted},
     talk::{Fault, wrap, write_out},
@@ -15,9 +15,6 @@ use relent::duration::Human;
 use relent_store::{About, Acquired, Engine, Error, Holding, Key, Lease, Nonce, Owner, Store};
 use std::{
     fmt::Write,
-    fs::{self, Metadata},
-    os::unix::fs::MetadataExt,
-    path::Path,
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -78,20 +75,6 @@ async fn written(store: &Store) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a group or an access list may make something beside a file, since what SQLite puts there is believed as the file is, or may
-/// put another folder in the place of one on the way there.
-fn is_in_shared_folder(file: &Path) -> bool {
-    let Ok(file) = std::path::absolute(file) else { return false };
-    let by_others = |data: &Metadata, folder: &Path| {
-        data.mode() & 0o020 != 0 && (!access::is_own_group(data.gid()) || access::path_has_list(folder))
-    };
-    let folders = file.ancestors().skip(1).filter_map(|folder| Some((folder, fs::metadata(folder).ok()?)));
-    folders.enumerate().any(|(nth, (folder, data))| {
-        let is_sticky = data.mode() & 0o1000 != 0;
-        by_others(&data, folder) && (nth == 0 || !is_sticky)
-    })
-}
-
 impl Checked {
     fn clock(&self) -> String {
         match self.about.skew_ms {
@@ -111,6 +94,7 @@ impl Checked {
             let text = "A group or an access list may write to its folder, or to one on the way there, and put there what it is read from (chmod g-w, setfacl -b).";
             cautions.push(text.into());
         }
+        cautions.extend(place::file_of(&self.url).and_then(owners::of_a_folder));
         if self.about.skew_ms.unsigned_abs() >= SKEW_MS {
             cautions.insert(
                 0,
@@ -165,8 +149,13 @@ impl Checked {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access;
     use nix::unistd::getegid;
-    use std::{fs::Permissions, os::unix::fs::PermissionsExt};
+    use std::{
+        fs::{self, Permissions},
+        os::unix::fs::PermissionsExt,
+        path::Path,
+    };
 
     /// One that the caller made, for somebody who is in no group of it.
     #[cfg(target_os = "linux")]

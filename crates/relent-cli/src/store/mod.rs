@@ -4,6 +4,7 @@ pub(crate) mod args;
 mod check;
 pub(crate) mod counted;
 pub(crate) mod open;
+mod owners;
 pub(crate) mod place;
 mod purge;
 mod show;

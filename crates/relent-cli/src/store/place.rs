@@ -7,6 +7,7 @@ use crate::{
     access,
     links::{self, Step},
     redact, regular,
+    store::owners,
     talk::{Fault, plain},
 };
 use std::{
@@ -193,6 +194,12 @@ fn nobody_else_to(end: &Path, last: Option<&Path>) -> io::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// What there is to say of who else decides about the store, unless its URL says that all are believed.
+pub(crate) fn caution(url: &str) -> Option<String> {
+    let file = file_of(url).filter(|_| !believes_all(url))?;
+    owners::of_a_folder(file).map(|caution| format!("store {}: {caution}", shown(url)))
 }
 
 /// Whether the URL of a file says that whoever can write to it is believed.

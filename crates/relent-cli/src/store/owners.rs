@@ -1,0 +1,61 @@
+//! Who else decides about the file of a store: whoever owns a folder on the way there, or may write to one.
+//!
+//! They are believed, as whoever runs the machine has arranged it, and told of.
+
+use crate::access;
+use std::{
+    fs::{self, Metadata},
+    os::unix::fs::MetadataExt,
+    path::Path,
+};
+
+/// That a folder on the way to a file is neither the caller's nor root's, for people. Folders that are not there are not looked at.
+pub(crate) fn of_a_folder(file: &Path) -> Option<String> {
+    let file = std::path::absolute(file).ok()?;
+    // Where links lead is what counts.
+    let there = file.ancestors().skip(1).find_map(|folder| folder.canonicalize().ok())?;
+    let is_theirs =
+        |folder: &&Path| fs::metadata(folder).is_ok_and(|data| data.uid() != 0 && !access::is_own(data.uid()));
+    let folder = there.ancestors().filter(is_theirs).last()?;
+    Some(format!(
+        "{} belongs to somebody else, who can take the store away, or put another in its place",
+        folder.display()
+    ))
+}
+
+/// Whether a group or an access list may make something beside a file, since what SQLite puts there is believed as the file is, or may
+/// put another folder in the place of one on the way there.
+pub(super) fn is_in_shared_folder(file: &Path) -> bool {
+    let Ok(file) = std::path::absolute(file) else { return false };
+    let by_others = |data: &Metadata, folder: &Path| {
+        data.mode() & 0o020 != 0 && (!access::is_own_group(data.gid()) || access::path_has_list(folder))
+    };
+    let folders = file.ancestors().skip(1).filter_map(|folder| Some((folder, fs::metadata(folder).ok()?)));
+    folders.enumerate().any(|(nth, (folder, data))| {
+        let is_sticky = data.mode() & 0o1000 != 0;
+        by_others(&data, folder) && (nth == 0 || !is_sticky)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It takes root to give a folder to somebody.
+    #[test]
+    fn a_folder_of_somebody_else_on_the_way_is_told_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let (theirs, file) = (folder.path().join("theirs"), folder.path().join("theirs/own/no/state.db"));
+        fs::create_dir_all(theirs.join("own")).unwrap();
+        assert_eq!(of_a_folder(&file), None);
+        if std::os::unix::fs::chown(&theirs, Some(65_534), None).is_err() {
+            eprintln!("SKIPPED a_folder_of_somebody_else_on_the_way_is_told_of: it takes root");
+            return;
+        }
+        let told = of_a_folder(&file).unwrap();
+        assert!(told.starts_with(&format!("{} belongs to somebody else", theirs.display())), "{told}");
+        std::os::unix::fs::symlink(&theirs, folder.path().join("link")).unwrap();
+        assert_eq!(of_a_folder(&folder.path().join("link/state.db")), Some(told));
+        assert_eq!(of_a_folder(&folder.path().join("state.db")), None);
+    }
+}
