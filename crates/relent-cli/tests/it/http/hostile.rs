@@ -275,9 +275,28 @@ fn names_of_all_nations_and_addresses_with_zones() {
         ("http://[fe80::1%25eth0]/", "has a zone in its address"),
         ("http://[fe80::1%eth0]/", "has a zone in its address"),
         ("http://xn--a.invalid/", "invalid international domain name"),
-        ("http://\u{202e}evil.invalid/", "\\u{202e}evil.invalid"),
+        ("http://\u{202e}evil.invalid/", "\"http://***\" is no URL"),
     ] {
         let outcome = http(&[bad]);
         assert!(outcome.code == Some(125) && outcome.stderr.contains(words), "{bad}: {}", outcome.stderr);
+    }
+}
+
+/// What a server says at length is not told at length.
+#[test]
+fn long_words_of_a_server_are_told_in_short() {
+    let long = "a".repeat(200_000);
+    for (head, flags) in [
+        (format!("302 Found\r\nLocation: http://{}/", "a.".repeat(100_000)), &["-L"][..]),
+        (format!("302 Found\r\nLocation: gopher://h/{long}"), &["-L"]),
+        (format!("302 Found\r\nLocation: http://h/{long}"), &[]),
+        (format!("200 OK\r\nContent-Encoding: {long}"), &["--compressed"]),
+        (format!("200 OK\r\nTransfer-Encoding: {long}, chunked"), &[]),
+        (format!("503 {long}"), &[]),
+        (format!("503 Busy\r\nRetry-After: {long}"), &[]),
+    ] {
+        let answer = format!("HTTP/1.1 {head}\r\n\r\n");
+        let outcome = answered(Reply::raw(answer), &[&["--max-attempts=1", "--timeout=9s"], flags].concat());
+        assert!(outcome.stderr.len() < 5_000, "{}: {} bytes", &head[..30], outcome.stderr.len());
     }
 }

@@ -241,6 +241,20 @@ fn a_certificate_for_another_name_or_time_is_permanent() {
     }
 }
 
+/// A server whose certificate nobody takes speaks TLS all the same, and without TLS nothing would be better.
+#[test]
+fn a_certificate_that_is_too_large_is_said() {
+    let names: Vec<String> = (0..8_000).map(|nth| format!("a-name-of-many-{nth}.example")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let nginx = tls_nginx(&names, 1);
+    for command in ["http", "connect"] {
+        let args = [command, "--max-attempts=1", "--timeout=20s", &nginx.tls_url("/file")];
+        let said = super::run(&Folder::new(), &args).stderr;
+        assert!(said.contains("HandshakePayloadTooLarge") || said.contains("oo large"), "{command}: {said}");
+        assert!(!said.contains("http://") && !said.contains("does not speak TLS"), "{command}: {said}");
+    }
+}
+
 #[test]
 fn tls_where_there_is_none_is_permanent() {
     let nginx = Nginx::start("", PLAIN);

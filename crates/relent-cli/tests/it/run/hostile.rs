@@ -478,3 +478,49 @@ fn closed_descriptors_are_empty_ones() {
         assert_eq!((outcome.stdout.as_str(), outcome.code), (stdout, Some(code)), "{closed}: {}", outcome.stderr);
     }
 }
+
+/// In a namespace of users all whom it does not know have one number, and so may we.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_policy_file_of_another_user_is_not_ours_in_a_namespace() {
+    const THIRD: &str = "65532";
+    let place = shared();
+    let theirs = place.0.path().join("theirs");
+    fs::create_dir(&theirs).unwrap();
+    fs::write(theirs.join("relent.toml"), "[policy]\nmax_attempts = 2\n").unwrap();
+    Command::new("chown").args(["-R", THIRD]).arg(&theirs).status().unwrap();
+    let apart = |flag: &str, args: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", OTHER, "--regid", OTHER, "--clear-groups", "unshare", flag]).args(args);
+        command.current_dir(&theirs).env("TMPDIR", place.0.path().join("tmp")).env_remove("RELENT_KEY");
+        command.stdin(Stdio::null()).output().unwrap()
+    };
+    if !apart("-U", &["true"]).status.success() {
+        eprintln!("SKIPPED a_policy_file_of_another_user_is_not_ours_in_a_namespace: there are no namespaces of users");
+        return;
+    }
+    for flag in ["-U", "-Ur"] {
+        let output = apart(flag, &["../relent", "run", "--base", "1ms", "--", "false"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            said.contains("relent.toml, found in this folder, is ignored: it belongs to somebody else"),
+            "{flag}: {said}"
+        );
+        assert!(said.contains("attempt 1 of 8"), "{flag}: {said}");
+    }
+}
+
+/// A line of a megabyte is not told as a whole.
+#[test]
+fn a_broken_file_is_told_in_short() {
+    let list = format!("[policy]\ndelays = [{}]\ndelays = 1\n", "\"1s\",".repeat(150_000));
+    let names = format!("{}=1\n", "a.".repeat(200_000) + "a");
+    let policies: String = (0..20_000).map(|nth| format!("[policy.p{nth}]\nmax_attempts = 2\n")).collect();
+    for text in [list, names, policies] {
+        let place = Place::new().file("p.toml", &text);
+        for name in ["p.toml", "p.toml#none"] {
+            let said = place.relent(&["run", "--policy", name, "--", "true"]).stderr;
+            assert!(said.len() < 9_000, "{} bytes", said.len());
+        }
+    }
+}

@@ -130,3 +130,31 @@ fn what_a_run_that_fails_itself_leaves_is_ended() {
         assert!(!said.contains("relent was killed"), "{said}");
     }
 }
+
+/// Whoever traces the command is told of its end first, and may not care: nobody else can reap it then. A command with much memory
+/// takes a moment to die, in which its tracer is no orphan yet.
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn a_command_that_its_own_child_traces_is_ended_in_time() {
+    const SCRIPT: &str = "use POSIX; my $leader = $$; if (!fork) { setsid(); $SIG{$_} = 'IGNORE' for keys %SIG; \
+                          my $seized = syscall(101, 0x4206, $leader, 0, 0); open(P, '>', 'pid.new'); \
+                          print P $seized == 0 ? $$ : 'no'; close P; rename('pid.new', 'pid'); sleep 60 while 1 } \
+                          $SIG{TERM} = 'IGNORE'; my $much = 'x' x 200_000_000; sleep 60 while 1";
+    let place = Place::new();
+    let flags = ["run", "--max-attempts", "1", "--attempt-timeout", "2s", "--grace", "300ms", "--timeout", "4s"];
+    let mut relent = place.command(&[&flags[..], &["--", "perl", "-e", SCRIPT]].concat()).spawn().unwrap();
+    until("there is a tracer", || place.has("pid"));
+    let tracer = place.0.read("pid");
+    let started = std::time::Instant::now();
+    while relent.try_wait().unwrap().is_none() {
+        if started.elapsed() > std::time::Duration::from_secs(20) {
+            relent.kill().unwrap();
+            panic!("it is waited for");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    if tracer == "no" {
+        eprintln!("SKIPPED a_command_that_its_own_child_traces_is_ended_in_time: this system lets nobody trace");
+    }
+    assert!(!is_running(&tracer), "it is left running");
+}
