@@ -56,7 +56,7 @@ fn others() {
         assert!(outcome.records.len() >= 3, "{name}");
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
-    assert_eq!(folder.read_dir().expect("the folder is there").count(), 18, "a new scenario wants a test");
+    assert_eq!(folder.read_dir().expect("the folder is there").count(), 19, "a new scenario wants a test");
 }
 
 /// A fifth of the clients has the new policy: it does better, and so do the others.
@@ -117,9 +117,15 @@ fn the_page_tells_the_truth() {
 /// The scenarios of the machines that protect the far side.
 #[test]
 fn protected() {
-    for name in
-        ["pacer.toml", "budget-heals.toml", "breaker.toml", "hedge.toml", "layers-overloaded.toml", "limit.toml"]
-    {
+    for name in [
+        "admission.toml",
+        "pacer.toml",
+        "budget-heals.toml",
+        "breaker.toml",
+        "hedge.toml",
+        "layers-overloaded.toml",
+        "limit.toml",
+    ] {
         let (scenario, _) = run(name, |scenario| scenario.seeds = 1);
         assert!(!scenario.asserts.is_empty(), "{name}");
     }
