@@ -188,4 +188,34 @@ mod tests {
         assert!(latencies.known() > Some(60_000_000));
         assert!(latencies.samples() < FULL);
     }
+
+    /// What is old counts half at each halving, and as much of it is forgotten as is no longer counted.
+    #[test]
+    fn what_is_said_to_be_in_it_is_in_it() {
+        let latencies = Latencies::new();
+        for k in 1..=20_000u64 {
+            latencies.observe(1_000_000, 0.5, 10);
+            assert_eq!(latencies.samples(), latencies.cells().sum::<u64>(), "{k}");
+            assert_eq!(latencies.samples(), if k < FULL { k } else { FULL / 2 + (k - FULL) % (FULL / 2) }, "{k}");
+        }
+    }
+
+    /// The quantile is worked out anew at every 32nd, and when there are enough for the first time.
+    #[test]
+    fn a_quantile_is_known_from_the_least_on_and_kept_for_a_while() {
+        let latencies = Latencies::new();
+        for k in 1..=9u64 {
+            latencies.observe(1_000_000, 0.5, 10);
+            assert_eq!(latencies.known(), None, "{k}");
+        }
+        latencies.observe(1_000_000, 0.5, 10);
+        let first = latencies.known().unwrap();
+        assert!((1_000_000..1_070_000).contains(&first), "{first}");
+        for k in 11..32 {
+            latencies.observe(64_000_000, 0.5, 10);
+            assert_eq!(latencies.known(), Some(first), "{k}");
+        }
+        latencies.observe(64_000_000, 0.5, 10);
+        assert!(latencies.known() > Some(64_000_000), "22 of 32");
+    }
 }

@@ -2,7 +2,9 @@
 
 use crate::budgets::{check, seed};
 use proptest::prelude::*;
-use relent::{Limit, LimitAnswer, LimitNext, LimitSettings, Outcome, Timestamp, Verdict, rng::draw, rng::scale};
+use relent::{
+    Limit, LimitAnswer, LimitNext, LimitSettings, Outcome, Permits, Timestamp, Verdict, rng::draw, rng::scale,
+};
 use std::{
     sync::atomic::{AtomicI64, Ordering::SeqCst},
     thread,
@@ -289,4 +291,34 @@ fn a_new_configuration_keeps_what_is_in_flight_and_what_was_used() {
     let (old, new) = (Limit::aimd(40), Limit::aimd(5).between(1, 10));
     new.adopt(&old, now);
     assert_eq!(new.snapshot(now).limit, Some(10.0));
+}
+
+/// Permits that somebody else counts: what is booked, given back and left is theirs to say.
+#[test]
+fn a_rate_that_is_granted_by_another() {
+    #[derive(Debug)]
+    struct Every100ms;
+
+    impl Permits for Every100ms {
+        fn book(&self, _: Timestamp, within: Duration) -> Result<Duration, Duration> {
+            if within < 100 * MS { Err(100 * MS) } else { Ok(100 * MS) }
+        }
+        fn give_back(&self, now: Timestamp) {
+            panic!("given back at {now:?}");
+        }
+        fn available(&self, _: Timestamp) -> u64 {
+            7
+        }
+    }
+
+    let limit = Limit::rate(20).per(Duration::from_secs(10)).burst(3).granted_by(&Every100ms);
+    let now = Timestamp::from_nanos(9);
+    assert_eq!(limit.acquire(now), LimitAnswer::Wait(100 * MS));
+    assert_eq!((limit.book(now, 99 * MS), limit.book(now, 100 * MS)), (None, Some(100 * MS)));
+    let seen = limit.snapshot(now);
+    assert_eq!((seen.limit, seen.rate, seen.available, seen.in_flight), (Some(3.0), Some(2.0), 7.0, None));
+    limit.release(now, Outcome::Success, MS);
+    limit.reset(now);
+    assert_eq!(limit.name(), "rate");
+    assert!(std::panic::catch_unwind(|| limit.give_back(now)).is_err(), "it is told");
 }

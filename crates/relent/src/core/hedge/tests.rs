@@ -1,5 +1,6 @@
 use super::*;
-use crate::core::verdict::Verdict;
+use crate::core::{upstream::Upstream, verdict::Verdict};
+use std::vec;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -76,4 +77,30 @@ fn nothing_panics_at_the_ends() {
     assert_eq!(HedgeSettings { after: Some(Duration::ZERO), ..good }.hedge().unwrap_err().key, "after");
     assert_eq!(HedgeSettings { at_most: 256, ..good }.hedge().unwrap_err().key, "at_most");
     assert_eq!(HedgeSettings { min_samples: 0, ..good }.hedge().unwrap_err().key, "min_samples");
+}
+
+/// Simulators keep what a hedge has learned apart from it.
+#[test]
+fn what_was_learned_is_saved_and_loaded() {
+    let search = Upstream::new("search").hedge(Hedge::quantile(0.5).min_samples(10));
+    let hedge = search.its_hedge().unwrap();
+    let learn = |took| (0..64).for_each(|_| hedge.observe(took));
+    let saved = || {
+        let mut words = vec![0; search.words()];
+        search.save(&mut words);
+        words
+    };
+    let fresh = saved();
+    learn(10 * MS);
+    let (quick, delay) = (saved(), hedge.delay());
+    learn(500 * MS);
+    learn(500 * MS);
+    assert_ne!(hedge.delay(), delay);
+    search.load(&quick);
+    assert_eq!((hedge.samples(), hedge.delay()), (64, delay));
+    learn(10 * MS);
+    assert_eq!(hedge.delay(), delay, "of what was loaded none is slow");
+    search.load(&fresh);
+    assert_eq!((hedge.samples(), hedge.delay()), (0, None));
+    assert_eq!(Upstream::new("search").hedge(Hedge::after(MS)).words(), 0, "it learns nothing");
 }
