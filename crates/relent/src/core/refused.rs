@@ -2,7 +2,7 @@
 
 use super::{
     rng::{mix, scale},
-    time::{Timestamp, nanos},
+    time::Timestamp,
     verdict::Reason,
 };
 use core::{fmt, time::Duration};
@@ -30,8 +30,8 @@ pub struct Refused {
     pub again: Timestamp,
 }
 
-/// Nobody waits for less.
-const LEAST_WAIT: Duration = Duration::from_millis(1);
+/// Nobody waits for less, in nanoseconds.
+const LEAST_WAIT: u64 = 1_000_000;
 
 /// A wait is spread over a tenth of itself, as pushbacks are.
 const SPREAD: u64 = 10;
@@ -65,9 +65,29 @@ impl Refused {
     #[must_use]
     #[inline]
     pub fn wait(&self, now: Timestamp, draw: u64) -> Duration {
-        let until = nanos(self.again.since(now));
-        let spread = scale(mix(draw), until / SPREAD);
-        Duration::from_nanos(until.saturating_add(spread)).max(LEAST_WAIT)
+        Duration::from_nanos(self.wait_nanos(now, draw))
+    }
+
+    /// When who was refused at `now` asks again, if they do: after [`wait`](Refused::wait).
+    ///
+    /// ```
+    /// use relent::{Reason, Refused, Timestamp};
+    ///
+    /// let now = Timestamp::ZERO;
+    /// let refused = Refused::new(Reason::Open, Timestamp::from_nanos(5_000_000_000));
+    /// assert_eq!(refused.asks_again(now, 42), now + refused.wait(now, 42));
+    /// ```
+    #[must_use]
+    #[inline]
+    pub const fn asks_again(&self, now: Timestamp, draw: u64) -> Timestamp {
+        now.plus_nanos(self.wait_nanos(now, draw))
+    }
+
+    #[inline]
+    const fn wait_nanos(&self, now: Timestamp, draw: u64) -> u64 {
+        let until = self.again.as_nanos().saturating_sub(now.as_nanos());
+        let wait = until.saturating_add(scale(mix(draw), until / SPREAD));
+        if wait < LEAST_WAIT { LEAST_WAIT } else { wait }
     }
 }
 

@@ -191,8 +191,8 @@ impl<M: Copy> Flights<M> {
 
 /// Gives back what a rush has left behind.
 #[inline(always)]
-fn shrink<T>(lane: &mut VecDeque<T>) {
-    if lane.len() < lane.capacity() / 8 {
+pub(super) fn shrink<T>(lane: &mut VecDeque<T>) {
+    if lane.capacity() > LARGE && lane.len() < lane.capacity() / 8 {
         lane.shrink_to(lane.len() * 2);
     }
 }

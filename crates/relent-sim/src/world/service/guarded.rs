@@ -17,6 +17,7 @@ use super::{
     reception::{Attempt, Reception},
     sharers::{Host, Sharers, can_share},
     starts::Starts,
+    tripping::{self, only_trip},
 };
 use crate::{
     engine::{
@@ -57,6 +58,7 @@ pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
         () if can_be_played(task, &cast) && cast.only().is_some() => Kept::Own,
         () if can_be_played(task, &cast) => Kept::Players,
         () if only_hedge(task, &cast) => Kept::Hedgers,
+        () if only_trip(task, &cast, &starts) => Kept::Trippers,
         () if can_share(&cast) => Kept::Sharers,
         () => Kept::All,
     };
@@ -72,6 +74,8 @@ pub(super) enum Kept {
     Players,
     /// Of one who only hedges nothing is kept but its first attempt, until the second is sent.
     Hedgers,
+    /// As below, of those who share nothing but breakers.
+    Trippers,
     /// What they have under way is kept in the order in which it ends.
     Sharers,
     /// Everything of everybody.
@@ -83,9 +87,12 @@ pub(super) fn run_as<Q: Queue>(task: &Task<'_>, queue: Q, (cast, starts): (Cast<
     match kept {
         Kept::Own | Kept::Players => return run_played(task, queue, (cast, starts), kept == Kept::Own),
         Kept::Hedgers => return hedged::run(task, queue, (cast, starts)),
-        Kept::Sharers | Kept::All => {}
+        Kept::Trippers | Kept::Sharers | Kept::All => {}
     }
     let upstreams: Vec<Vec<Upstream>> = cast.roles().iter().map(upstreams_of).collect();
+    if let (Kept::Trippers, [upstreams]) = (kept, &upstreams[..]) {
+        return tripping::run(task, queue, (cast, starts), upstreams);
+    }
     let hosts = if kept == Kept::Sharers { Host::all(&cast, &upstreams) } else { Vec::new() };
     if let Some(held) = Sharers::new(&cast, &hosts, clients) {
         return run_with(task, queue, cast, starts, held);

@@ -4,7 +4,7 @@
 //! one event an attempt, also for clients who each have a budget, a breaker or a rate of their own, [`own`] and [`players`].
 //! [`dispatch`] serves the others (newest first, dropping expired work) with an event for each thing that happens. [`guarded`] is the first
 //! of them for clients that share budgets, breakers and limits, or hedge, whom it keeps in one of two ways: [`sharers`], or
-//! everything of everybody, [`held`]. For those who hedge and do nothing else there is [`hedged`], again with one event an
+//! everything of everybody, [`held`]. For those who share breakers alone there is [`tripping`]; for those who hedge and do nothing else there is [`hedged`], again with one event an
 //! attempt. What becomes of an attempt at the server is the same for all of them, [`reception`].
 
 pub(crate) mod cast;
@@ -26,6 +26,7 @@ mod predict;
 mod reception;
 mod sharers;
 mod starts;
+mod tripping;
 pub(crate) mod work;
 
 use crate::{

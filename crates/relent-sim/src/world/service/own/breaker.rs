@@ -156,8 +156,8 @@ impl<T: Trips> Machine for Breaking<T> {
             return Some(time);
         }
         let refused = Refused::new(Reason::Open, Timestamp::from_nanos(until));
-        let wait = refused.wait(Timestamp::from_nanos(time), draw());
-        let waits = self.waits && refused.again != Timestamp::MAX && wait <= within();
-        waits.then(|| time.saturating_add(nanos(wait)))
+        let again = refused.asks_again(Timestamp::from_nanos(time), draw()).as_nanos();
+        let waits = self.waits && refused.again != Timestamp::MAX && again - time <= nanos(within());
+        waits.then_some(again)
     }
 }

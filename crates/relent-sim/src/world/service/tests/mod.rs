@@ -6,7 +6,7 @@ mod sharing;
 
 use crate::{
     engine::task::Task,
-    world::service::{cast::Cast, dispatch, guarded, guarded::Kept, hedged, own, players, predict, sharers},
+    world::service::{cast::Cast, dispatch, guarded, guarded::Kept, hedged, own, players, predict, sharers, tripping},
 };
 use crate::{
     engine::{

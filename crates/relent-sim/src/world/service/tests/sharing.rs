@@ -158,3 +158,67 @@ fn what_a_budget_counts_is_counted_in_order() {
     }
     assert!(refused > 10_000 && allowed > 10_000, "{refused} were refused, {allowed} were not");
 }
+
+/// Who is put off while a breaker is shut would have asked in vain, and what was sent before it tripped tells it nothing.
+#[test]
+fn who_only_trips_breakers_does_what_would_be_done_if_everything_were_kept() {
+    let control = Control::default();
+    let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    println!("RELENT_SEED={seed}");
+    let mut luck = Stream::new(seed);
+    let exponential = Policy::exponential(50 * MS).cap(2 * SEC);
+    let policies = [
+        exponential.max_attempts(60),
+        exponential.jitter(Jitter::Decorrelated).max_elapsed(20 * SEC),
+        exponential.jitter(Jitter::None).max_attempts(20).max_pushback(SEC),
+        Policy::immediate().max_attempts(30).spread(SEC),
+    ];
+    let (mut refused, mut connected, mut attempts) = (0, 0, 0.0);
+    for _ in 0..160 {
+        let mut one_of = |numbers: &[u32]| numbers[luck.below(numbers.len() as u64) as usize];
+        let mut service = Service::herd(300, f64::from(one_of(&[10, 30, 100])));
+        service.arrivals = Arrivals::Herd { clients: 300, window: MS * one_of(&[0, 0, 700]) };
+        service.network = Network::round_trip(MS * one_of(&[0, 10, 31]));
+        service.processes = Some(u64::from(one_of(&[1, 1, 3, 40])));
+        service.server.queue = Some(u64::from(one_of(&[1, 15, 130])));
+        service.server.workers = one_of(&[1, 3]);
+        let window = [BreakerWindow::Time(MS * one_of(&[300, 10_000])), BreakerWindow::Calls(one_of(&[20, 60]))]
+            [one_of(&[0, 0, 1]) as usize];
+        let quirks = [BreakerQuirks::None, BreakerQuirks::Gobreaker, BreakerQuirks::Cockatiel];
+        let close_after = one_of(&[1, 1, 3]);
+        let breaker = BreakerSettings {
+            consecutive: [Some(5), None][one_of(&[0, 1]) as usize],
+            share: Some(f64::from(one_of(&[3, 5, 9])) / 10.0),
+            min_calls: [None, Some(3)][one_of(&[0, 1]) as usize],
+            slow_after: [None, Some(900 * MS)][one_of(&[0, 0, 1]) as usize],
+            open_for: MS * one_of(&[20, 300, 1000]),
+            factor: f64::from(one_of(&[10, 10, 15])) / 10.0,
+            jitter: f64::from(one_of(&[0, 0, 5])) / 10.0,
+            probes: one_of(&[1, 1, 4]),
+            close_after,
+            reopen_share: [None, Some(0.5)][one_of(&[0, 0, 1]) as usize],
+            probe_again_after: [None, Some(5 * MS)][one_of(&[0, 0, 1]) as usize],
+            quirks: quirks[one_of(&[0, 0, 0, 1, 2]) as usize],
+            window,
+            ..BreakerSettings::default()
+        };
+        let wait_while_open = one_of(&[0, 1, 1, 1]) == 1;
+        let protection = Protection { breaker: Some(breaker), wait_while_open, ..Protection::default() };
+        let contender = Contender::new("trips", policies[one_of(&[0, 1, 2, 3]) as usize]).protected(protection);
+        let what = format!("{service:?} {contender:?}");
+        let draws = Draws::new(seed, None);
+        let day = 86_400_000_000_000;
+        let task = Task { service: &service, contender: &contender, draws, limit: day, control: &control };
+        let (cast, starts) = Cast::new(&task);
+        assert!(tripping::only_trip(&task, &cast, &starts), "{what}");
+        let run = |kept| guarded::run_as(&task, Calendar::new(), Cast::new(&task), kept);
+        let brief = run(Kept::Trippers);
+        same(&brief, &run(Kept::All), &what);
+        same(&brief, &guarded::run_as(&task, Heap::default(), (cast, starts), Kept::Trippers), &what);
+        refused += brief.gave_up.get("open").unwrap_or(&0);
+        connected += 300 - brief.gave_up.values().sum::<u64>();
+        attempts += brief.figures.get(crate::scenario::Figure::AttemptsPerClient).unwrap_or(0.0) / 160.0;
+    }
+    assert!(refused > 1_500 && connected > 10_000, "{refused} were refused, {connected} were not");
+    assert!(attempts > 1.5, "{attempts} attempts a client");
+}
