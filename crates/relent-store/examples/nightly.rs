@@ -121,6 +121,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     let folder = tempfile::tempdir()?;
     let url = args.first().cloned().unwrap_or(format!("sqlite:{}", folder.path().join("state.db").display()));
+    if url == "memory:" {
+        return Err("a store that outlives a process wants sqlite:FILE, redis://.. or postgres://..".into());
+    }
     let name = format!("nightly-{:?}", Nonce::random());
 
     let mut first = Machine::start("web-1", &url, &name, "-KILL")?;

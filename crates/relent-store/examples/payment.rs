@@ -45,6 +45,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (url, ledger) = (args.first().cloned().unwrap_or(format!("sqlite:{}", at("state.db"))), at("booked"));
+    if url == "memory:" {
+        return Err("a store that outlives a process wants sqlite:FILE, redis://.. or postgres://..".into());
+    }
     let order = format!("order-{:?}", Nonce::random());
 
     let ended = Command::new(env::current_exe()?).args(["--child", &url, &order, &ledger]).status()?;

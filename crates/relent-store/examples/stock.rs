@@ -86,6 +86,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     let folder = tempfile::tempdir()?;
     let url = args.first().cloned().unwrap_or(format!("sqlite:{}", folder.path().join("state.db").display()));
+    if url == "memory:" {
+        return Err("a store that outlives a process wants sqlite:FILE, redis://.. or postgres://..".into());
+    }
     let stock = format!("books-{:?}", Nonce::random());
     let start = |seller: usize| {
         let mut child = Command::new(env::current_exe()?);

@@ -8,6 +8,7 @@ use super::{CONNECT, wire::Wire};
 use deadpool_postgres::Client;
 use tokio_postgres::{
     Row,
+    error::SqlState,
     types::{ToSql, Type},
 };
 
@@ -18,15 +19,36 @@ impl Asking<'_> {
     pub(super) async fn rows(
         client: Client,
         wire: &Wire,
+        is_prepared: bool,
         sql: &str,
         params: &[(&(dyn ToSql + Sync), Type)],
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
         let mut asking = Asking(None, wire);
         let client = asking.0.insert(client);
-        let answer = client.query_typed(sql, params).await;
+        let answer = match is_prepared {
+            true => prepared(client, sql, params).await,
+            false => client.query_typed(sql, params).await,
+        };
         asking.0 = None;
         answer
     }
+}
+
+/// Asks by a statement that the connection keeps, and so plans once.
+async fn prepared(
+    client: &Client,
+    sql: &str,
+    params: &[(&(dyn ToSql + Sync), Type)],
+) -> Result<Vec<Row>, tokio_postgres::Error> {
+    let (values, types): (Vec<&(dyn ToSql + Sync)>, Vec<Type>) = params.iter().cloned().unzip();
+    let statement = client.prepare_typed_cached(sql, &types).await?;
+    let answer = client.query(&statement, &values).await;
+    if answer.as_ref().is_err_and(|err| err.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED)) {
+        // Somebody has changed a table since: it is planned anew, and nothing was done.
+        client.statement_cache.clear();
+        return client.query_typed(sql, params).await;
+    }
+    answer
 }
 
 impl Drop for Asking<'_> {

@@ -73,6 +73,10 @@ fn of_code(code: &SqlState) -> Error {
             let hint = "`relent store migrate` says which, and makes all anew where none is left";
             (ErrorKind::Corrupt, "a table or function of the store is gone", hint)
         }
+        "26000" | "42P05" => {
+            let hint = "is there a pooler in between? leave out `?prepared=1`";
+            (ErrorKind::Unsupported, "a statement that was prepared is not there, or another is", hint)
+        }
         code if code.starts_with("08") => (ErrorKind::Unavailable, "the connection to the Postgres server broke", ""),
         // Anything else would be the server's own words.
         code if code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
@@ -93,6 +97,7 @@ mod tests {
         let told = |code: &str| of_code(&SqlState::from_code(code)).to_string();
         assert!(told("0A000").contains("Postgres says 0A000"));
         let long = "A".repeat(1_000_000);
+        assert!(of_code(&SqlState::from_code("26000")).hint_text().unwrap().contains("?prepared=1"));
         for code in ["", "hunter2", "pw=ab", "0A00", "\u{e9}abc", long.as_str()] {
             assert_eq!(told(code), nonsense().to_string(), "{} characters", code.len());
         }

@@ -1,7 +1,7 @@
 //! Keys that are begun, and completed, together: what gathers, and how it is asked.
 
 use super::{
-    Postgres,
+    Inner, Postgres,
     asking::Asking,
     fault,
     rows::{Param, bytes, signed, unsigned},
@@ -37,8 +37,8 @@ impl Completion {
 impl Postgres {
     /// The rows that answer questions of many, none where the server refused them as a whole.
     async fn rows_of_many(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {
-        let client = self.client().await?;
-        match Asking::rows(client, &self.inner.wire, &self.named(sql), params).await {
+        let (client, Inner { wire, is_prepared, .. }) = (self.client().await?, &*self.inner);
+        match Asking::rows(client, wire, *is_prepared, &self.named(sql), params).await {
             // Nothing of it was done. Whose fault it is will be seen when each is asked alone.
             Err(err) if err.code().is_some() => Ok(vec![]),
             rows => rows.map_err(|err| self.fault(&err)),

@@ -69,6 +69,8 @@ struct Inner {
     /// For the connection that listens.
     config: tokio_postgres::Config,
     wire: Wire,
+    /// Whether connections keep the statements that they were asked.
+    is_prepared: bool,
     prefix: String,
     begins: Gather<Begin>,
     completions: Gather<Completion>,
@@ -94,7 +96,9 @@ fn made(step: &'static str) -> impl Iterator<Item = &'static str> {
 
 impl Postgres {
     /// Connects to what a URL names, and makes the tables and functions if they are not there. Behind the `?` may stand
-    /// `prefix=NAME_` (`relent_`), `connections=N` (16), and what libpq knows, `sslmode` and `sslrootcert` among it:
+    /// `prefix=NAME_` (`relent_`), `connections=N` (16), `prepared=1` (0), and what libpq knows, `sslmode` and `sslrootcert`
+    /// among it. Statements that are prepared are planned once for each connection; that is not for poolers that give the server's
+    /// connection to somebody else after each transaction.
     ///
     /// | `sslmode` | |
     /// |---|---|
@@ -111,7 +115,7 @@ impl Postgres {
     /// server says.
     pub async fn open_url(url: &str) -> Result<Postgres, Error> {
         let (server, query) = url.split_once('?').unwrap_or((url, ""));
-        let (mut prefix, mut connections, mut rest) = ("relent_", CONNECTIONS, vec![]);
+        let (mut prefix, mut connections, mut is_prepared, mut rest) = ("relent_", CONNECTIONS, false, vec![]);
         let mut ssl = Ssl::default();
         for (name, value) in crate::settings::pairs(query) {
             match name {
@@ -120,6 +124,13 @@ impl Postgres {
                     let known = "prefix=NAME_, connections=1..1000";
                     let number = value.parse().ok().filter(|number| (1..=1000).contains(number));
                     connections = number.ok_or_else(|| crate::settings::unknown(name, known))?;
+                }
+                "prepared" => {
+                    is_prepared = match value {
+                        "0" => false,
+                        "1" => true,
+                        _ => return Err(crate::settings::unknown(name, "prepared=0|1")),
+                    };
                 }
                 "sslmode" if ssl.mode(value) => {}
                 "sslmode" if matches!(value, "prefer" | "allow") => {
@@ -155,6 +166,7 @@ impl Postgres {
                 pool,
                 config,
                 wire,
+                is_prepared,
                 prefix: prefix.into(),
                 begins: Gather::default(),
                 completions: Gather::default(),

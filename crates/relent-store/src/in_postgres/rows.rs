@@ -1,6 +1,6 @@
 //! Questions, and the rows that answer them.
 
-use super::{Postgres, asking::Asking, fault};
+use super::{Inner, Postgres, asking::Asking, fault};
 use crate::{Booked, Error, Held, Key, Scope, Shared, SharedRate, Time};
 use std::time::Duration;
 use tokio_postgres::{
@@ -63,8 +63,8 @@ pub(super) fn shared(row: &Row, first: usize) -> Result<Shared, Error> {
 
 impl Postgres {
     pub(super) async fn rows(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {
-        let client = self.client().await?;
-        Asking::rows(client, &self.inner.wire, &self.named(sql), params).await.map_err(|err| self.fault(&err))
+        let (client, Inner { wire, is_prepared, .. }) = (self.client().await?, &*self.inner);
+        Asking::rows(client, wire, *is_prepared, &self.named(sql), params).await.map_err(|err| self.fault(&err))
     }
 
     pub(super) async fn row(&self, sql: &str, params: &[Param<'_>]) -> Result<Row, Error> {

@@ -184,6 +184,31 @@ async fn a_newer_postgres_store_is_refused_and_a_missing_database_named() {
     }
 }
 
+/// With statements that connections keep all is as without, also when somebody changes a table under them.
+#[tokio::test]
+async fn postgres_with_prepared_statements_conforms() {
+    let (server, log) = talkative();
+    drop(opened(&server).await);
+    let engine = Postgres::open_url(&format!("{}?prepared=1&connections=1", server.url())).await.unwrap();
+    conformance::check(&engine).await.unwrap();
+    let (client, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let (store, name) = (Store::new(engine), Key::new("nightly").unwrap());
+    let guard = store.lease(&name).acquire().await.unwrap();
+    for kind in ["varchar(64)", "text", "varchar(99)"] {
+        let holder = store.holder(&name).await.unwrap().unwrap();
+        assert_eq!(holder.fence, guard.fence(), "{kind}");
+        client.batch_execute(&format!("ALTER TABLE relent_lease ALTER COLUMN owner TYPE {kind}")).await.unwrap();
+    }
+    assert_eq!(store.holder(&name).await.unwrap().unwrap().fence, guard.fence());
+    // One that is prepared has a name.
+    let said = std::fs::read_to_string(&log).unwrap();
+    let named = |sql: &str| said.lines().filter(|line| line.contains(sql) && line.contains("execute s")).count();
+    assert!(named("FROM relent_acquire(") > 0 && named("FROM relent_begin(") > 0, "{said}");
+    let error = Postgres::open_url(&format!("{}?prepared=yes", server.url())).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+}
+
 #[tokio::test]
 async fn a_release_in_postgres_that_nobody_could_hear_of_is_seen() {
     let server = PostgresServer::start();

@@ -135,6 +135,15 @@ fn an_order_wants_a_store_with_transactions() {
 }
 
 #[test]
+fn stories_of_several_processes_want_a_store_that_they_share() {
+    for story in ["payment", "stock", "nightly"] {
+        let out = Command::new(program(story)).arg("memory:").output().unwrap();
+        assert!(!out.status.success() && out.stdout.is_empty(), "{story}: {out:?}");
+        assert!(String::from_utf8_lossy(&out.stderr).contains("a store that outlives a process wants sqlite:FILE"));
+    }
+}
+
+#[test]
 fn the_stories_are_told_on_redis_too() {
     let server = RedisServer::start(&[]);
     let url = server.url();
