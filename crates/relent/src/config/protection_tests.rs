@@ -37,3 +37,11 @@ fn limit(text: &str) -> LimitSettings {
 fn hedge(text: &str) -> HedgeSettings {
     upstream(&format!("hedge = {text}")).hedge.into_option().unwrap()
 }
+
+/// The text is an error at this line and column, and what is said of it.
+#[track_caller]
+fn refused(text: &str, (line, column): (usize, usize), problem: &str, hint: &str) {
+    let error = Config::parse(text).expect_err(text);
+    assert_eq!((error.problem(), error.hint()), (problem, hint), "{text}");
+    assert_eq!((error.line(), error.column()), (Some(line), Some(column)), "{text}\n{error}");
+}

@@ -11,6 +11,8 @@ mod cenkalti;
 mod connect;
 mod edges;
 mod fake;
+mod found;
+mod kept;
 mod layer;
 mod layer_fallback;
 mod layer_http;

@@ -166,30 +166,23 @@ fn policies_name_their_upstream() {
     let unnamed = Config::parse("[policy]\nupstream = 'bank'\n[policy.a]\n[upstream.bank]").unwrap();
     assert_eq!((unnamed.upstream_of(None), unnamed.upstream_of(Some("a"))), (Some("bank"), None));
 
-    let wrong = |text: &str| {
-        let error = Config::parse(text).unwrap_err();
-        (error.line().unwrap(), error.column().unwrap(), error.problem().to_string(), error.hint().to_string())
-    };
-    let told = |line, column, problem: &str, hint: &str| (line, column, problem.to_string(), hint.to_string());
-    assert_eq!(
-        wrong("[policy.a]\nupstream = 'bang'\n[upstream.bank]\n[upstream.shop]"),
-        told(2, 12, "the file has no upstream \"bang\"", "did you mean \"bank\"?")
+    refused(
+        "[policy.a]\nupstream = 'bang'\n[upstream.bank]\n[upstream.shop]",
+        (2, 12),
+        "the file has no upstream \"bang\"",
+        "did you mean \"bank\"?",
     );
-    assert_eq!(
-        wrong("[policy.a]\nupstream = 'x'"),
-        told(2, 12, "the file has no upstream \"x\"", "[upstream.x] begins it")
+    refused("[policy.a]\nupstream = 'x'", (2, 12), "the file has no upstream \"x\"", "[upstream.x] begins it");
+    refused("[policy.a]\nupstream = 5", (2, 12), "upstream is the name of one", "upstream = \"NAME\"");
+    refused("[policy.a]\nupsteam = 'x'", (2, 1), "there is no key \"upsteam\"", "did you mean \"upstream\"?");
+    refused(
+        "[upstream]\nbudget = 'aws-2.1'",
+        (2, 1),
+        "\"budget\" stands outside of an upstream",
+        "[upstream.NAME] begins one",
     );
-    assert_eq!(wrong("[policy.a]\nupstream = 5"), told(2, 12, "upstream is the name of one", "upstream = \"NAME\""));
-    assert_eq!(
-        wrong("[policy.a]\nupsteam = 'x'"),
-        told(2, 1, "there is no key \"upsteam\"", "did you mean \"upstream\"?")
-    );
-    assert_eq!(
-        wrong("[upstream]\nbudget = 'aws-2.1'"),
-        told(2, 1, "\"budget\" stands outside of an upstream", "[upstream.NAME] begins one")
-    );
-    assert_eq!(wrong("upstream = 3"), told(1, 12, "upstream is a table", "[upstream.NAME] begins one"));
-    assert_eq!(wrong("server = 3"), told(1, 10, "server is a table", "[server.NAME] begins one"));
+    refused("upstream = 3", (1, 12), "upstream is a table", "[upstream.NAME] begins one");
+    refused("server = 3", (1, 10), "server is a table", "[server.NAME] begins one");
 }
 
 #[test]

@@ -5,9 +5,7 @@ use super::*;
 /// The error of an upstream's line, its place, and its hint.
 #[track_caller]
 fn refuses(line: &str, column: usize, problem: &str, hint: &str) {
-    let error = Config::parse(&format!("[upstream.x]\n{line}")).expect_err(line);
-    assert_eq!((error.problem(), error.hint()), (problem, hint), "{line}");
-    assert_eq!((error.line(), error.column()), (Some(2), Some(column)), "{line}\n{error}");
+    refused(&format!("[upstream.x]\n{line}"), (2, column), problem, hint);
 }
 
 #[test]

@@ -24,6 +24,8 @@ mod state;
 mod window;
 
 #[cfg(all(test, feature = "std", not(loom)))]
+mod property_tests;
+#[cfg(all(test, feature = "std", not(loom)))]
 mod tests;
 #[cfg(all(test, feature = "std", not(loom)))]
 mod window_tests;
