@@ -261,6 +261,10 @@ fn parameters(text: &str) -> String {
 fn parameter(pair: &str) -> Cow<'_, str> {
     let holds_one = |text: &str| {
         let decoded = decoded(text);
+        if settings(&decoded) != decoded || texts::users(&decoded) != decoded || plain::secret(&decoded, true).is_some()
+        {
+            return true;
+        }
         let mut pairs = decoded.split(['?', '&', ';', '#']).filter_map(|pair| pair.split_once('='));
         pairs.any(|(name, value)| is_secret(name) && !value.is_empty())
             || (decoded.contains("://") && decoded.contains('@'))

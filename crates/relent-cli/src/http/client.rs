@@ -11,7 +11,7 @@ use super::{
     tls,
 };
 use crate::talk::Fault;
-use rustls::ClientConfig;
+use rustls::{ClientConfig, pki_types::CertificateDer};
 use std::{
     cell::RefCell,
     path::PathBuf,
@@ -48,6 +48,8 @@ pub(super) struct Recipe {
     tls: ClientConfig,
     /// The same without the caller's certificate, if it has one.
     bare: Option<ClientConfig>,
+    /// The caller's certificates.
+    who: Vec<CertificateDer<'static>>,
     home: Origin,
     http1: bool,
     http2: bool,
@@ -67,7 +69,9 @@ pub(super) fn recipe(args: &Args, request: &Request) -> Result<Recipe, Fault> {
     let (proxies, resolver) = (Proxies::resolve(args)?, Resolver::new(&args.resolve)?);
     proxies.to(url)?;
     let (http2, unix_socket) = (args.http2, args.unix_socket.clone());
-    let tls = tls::config(args, args.cert.as_deref(), http1, url, &proxies)?;
+    let identity = args.cert.as_deref().map(|file| tls::identity(file, args.key.as_deref())).transpose()?;
+    let who = identity.as_ref().map(|(chain, _)| chain.clone()).unwrap_or_default();
+    let tls = tls::config(args, identity, http1, url, &proxies)?;
     let bare = args.cert.as_ref().map(|_| tls::config(args, None, http1, url, &proxies)).transpose()?;
     if bare.is_some() && proxies.to(url)?.is_some_and(|proxy| proxy.scheme() == "https") {
         return Err(Fault::new(
@@ -76,10 +80,15 @@ pub(super) fn recipe(args: &Args, request: &Request) -> Result<Recipe, Fault> {
         .hint("--noproxy HOST goes there without it"));
     }
     let home = url.origin();
-    Ok(Recipe { tls, bare, home, http1, http2, unix_socket, connect_timeout, proxies, resolver })
+    Ok(Recipe { tls, bare, who, home, http1, http2, unix_socket, connect_timeout, proxies, resolver })
 }
 
 impl Recipe {
+    /// The caller's certificates, if there are any.
+    pub(super) fn who(&self) -> &[CertificateDer<'static>] {
+        &self.who
+    }
+
     /// Which proxies lead where, as one text.
     pub(super) fn proxies(&self) -> String {
         self.proxies.whole()

@@ -180,6 +180,9 @@ fn source(args: &Args, request: &request::Request, recipe: &client::Recipe) -> S
     let mut digest = Sha256::new();
     digest.update(request.url.as_str());
     digest.update(format!("\0{:?}\0{}", (&args.resolve, &args.unix_socket), recipe.proxies()));
+    // Who asks, and who is believed: what came unchecked is not handed on as what was checked.
+    digest.update(format!("\0{:?}\0", (args.insecure, &args.cacert)));
+    recipe.who().iter().for_each(|certificate| digest.update(certificate));
     // What makes another machine of a name (resolver(7)).
     for name in ["HOSTALIASES", "LOCALDOMAIN", "RES_OPTIONS"] {
         digest.update(format!("\0{:?}", env::var_os(name)));
@@ -202,7 +205,11 @@ fn goes_on(
 ) -> Result<Option<String>, Fault> {
     match args.continue_at.as_deref() {
         None => Ok(None),
-        Some("-") if request.method != http::Method::GET || request.headers.contains_key(http::header::RANGE) => {
+        Some("-")
+            if request.method != http::Method::GET
+                || request.body.is_some()
+                || request.headers.contains_key(http::header::RANGE) =>
+        {
             Err(Fault::new("-C - goes on with a plain GET only").hint("leave out the method, the body and the range"))
         }
         Some("-") if file.is_some_and(|file| file != Path::new("-")) => Ok(Some(source(args, request, recipe))),

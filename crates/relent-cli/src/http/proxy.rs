@@ -186,6 +186,9 @@ pub(super) fn parse(from: &str, text: &str) -> Named {
     let hint = "write it like http://proxy:3128 or socks5h://user:password@proxy:1080";
     let shown = redact::server(text);
     let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    if text.trim().contains(['\t', '\n', '\r']) {
+        return Err(Fault::new(format!("{from}: {shown:?} has a tab or the end of a line in it")).hint(hint));
+    }
     let url =
         Url::parse(&whole).map_err(|error| Fault::new(format!("{from}: {shown:?} is no URL: {error}")).hint(hint))?;
     if !SCHEMES.contains(&url.scheme()) {

@@ -182,6 +182,14 @@ pub(super) fn url(text: &str) -> Result<Url, Fault> {
         return Err(Fault::new(format!("{text:?} is a method, and the URL is missing"))
             .hint(format!("write it like relent http {text} https://example.com/path")));
     }
+    // The parser leaves them out, and makes another host of what stands around them.
+    if text.trim().contains(['\t', '\n', '\r']) {
+        return Err(Fault::new(format!(
+            "{:?} is no URL: it has a tab or the end of a line in it",
+            redact::value(text)
+        ))
+        .hint(URL_HINT));
+    }
     let begins = text.to_ascii_lowercase();
     let begins = begins.strip_prefix("https").or_else(|| begins.strip_prefix("http")).unwrap_or_default();
     // A slash too few, or the wrong ones, make no host of the scheme.

@@ -11,10 +11,13 @@ use rustls::{
 use std::{path::Path, sync::Arc};
 use url::Url;
 
+/// Who the caller is: certificates, and the key of the first.
+pub(super) type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
 /// The settings that the flags describe, with a certificate of the caller's or without.
 pub(super) fn config(
     args: &Args,
-    cert: Option<&Path>,
+    identity: Option<Identity>,
     http1: bool,
     url: &Url,
     proxies: &Proxies,
@@ -27,15 +30,12 @@ pub(super) fn config(
         Some(verifier) => builder.dangerous().with_custom_certificate_verifier(verifier),
         None => builder.with_root_certificates(RootCertStore::empty()),
     };
-    let mut config = match cert {
+    let mut config = match identity {
         None => builder.with_no_client_auth(),
-        Some(file) => {
-            let (chain, key) = identity(file, args.key.as_deref())?;
-            builder.with_client_auth_cert(chain, key).map_err(|error| {
-                Fault::new(format!("--cert: {}", super::failure::tls_words(&error)))
-                    .hint("the certificate and its key (--key FILE, or in the same file) must belong together")
-            })?
-        }
+        Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|error| {
+            Fault::new(format!("--cert: {}", super::failure::tls_words(&error)))
+                .hint("the certificate and its key (--key FILE, or in the same file) must belong together")
+        })?,
     };
     let protocols: &[&[u8]] = match (http1, args.http2) {
         (true, _) => &[b"http/1.1"],
@@ -65,7 +65,7 @@ fn verifier(
 }
 
 /// The client's certificate and its key.
-fn identity(file: &Path, key: Option<&Path>) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), Fault> {
+pub(super) fn identity(file: &Path, key: Option<&Path>) -> Result<Identity, Fault> {
     let chain = trust::certificates(file, "--cert")?;
     let key_file = key.unwrap_or(file);
     let hint = "a key in PEM is asked for: -----BEGIN PRIVATE KEY-----; one with a password has to be decrypted first \

@@ -5,7 +5,7 @@
 //! coarse: what is no plain URL loses everything before its last `@`, everything behind the name of a secret, and everything from the
 //! first sign on behind which one could stand ([`plain`]).
 
-use super::{AT, HIDDEN, is_url, plain, scheme, url};
+use super::{AT, HIDDEN, is_url, names::is_token, plain, scheme, url};
 use crate::escape::escape;
 use percent_encoding::percent_decode_str;
 use std::{
@@ -46,7 +46,7 @@ fn of_arguments(arguments: &[String]) -> impl Iterator<Item = Given> {
     let is_name = move |nth: usize| {
         let before = nth.checked_sub(1).map_or("", |nth| arguments[nth].as_str());
         let is_one = |name: &str| arguments[nth].strip_prefix(name).is_some_and(|rest| rest.starts_with('='));
-        NAMES.contains(&before) || NAMES.iter().any(|name| is_one(name)) || (of_names && !before.starts_with('-'))
+        NAMES.contains(&before) || NAMES.iter().any(|name| is_one(name)) || (of_names && before != "--policy")
     };
     (0..arguments.len()).flat_map(move |nth| {
         let is_url = plain::narrow(&arguments[nth]).contains("://");
@@ -212,6 +212,9 @@ pub(super) fn shown(value: &str) -> String {
 /// A value as it is shown, and as it would be if nothing were a secret but what says so. Names that somebody chose may have signs in them.
 fn as_shown(value: &str, is_name: bool) -> (String, String) {
     let same = |text: String| (text.clone(), text);
+    if is_token(value) {
+        return same(HIDDEN.to_owned());
+    }
     if plain::is_word(value) || value.parse::<IpAddr>().is_ok() || value.parse::<SocketAddr>().is_ok() {
         return same(value.to_owned());
     }
@@ -311,6 +314,16 @@ mod tests {
             ("machine h login ann password pw", "machine h login ann password ***"),
             ("postgres://h/db?kennwort=pw", "postgres://h/db?kennwort=***"),
             ("ann|pw@h", "***@h"),
+            ("glpat-secret7", "***"),
+            ("-p pw", "-p ***"),
+            ("http://h/?data=%7B%22password%22%3A%22pw%22%7D", "http://h/?data=***"),
+            ("http://h/?data={%22password%22:%22pw%22}", "http://h/?data=***"),
+            ("http://h/?r=//ann:pw@h/&page=2", "http://h/?r=***&page=2"),
+            ("http://h/?r=%2F%2Fann%3Apw%40h", "http://h/?r=***"),
+            ("http://h/?u=ann%253Apw%2540h2", "http://h/?u=***"),
+            ("http://h/?h=Authorization:%20Bearer%20pw", "http://h/?h=***"),
+            ("http://h/?h=Bearer+pw", "http://h/?h=***"),
+            ("http://h/?q=a+b&at=12:30&mail=ann@h", "http://h/?q=a+b&at=12:30&mail=ann@h"),
             ("ann：pw＠h", "***@h"),
             ("http：//ann:pw＠h", "http://***@h"),
             ("password＝pw", "password=***"),
@@ -340,6 +353,7 @@ mod tests {
             &["run", "--lease", "backup:shop", "--", "true"][..],
             &["run", "--lease=backup:shop"],
             &["upstream", "open", "backup:shop"],
+            &["upstream", "open", "--store=sqlite:s.db", "backup:shop"],
         ] {
             assert_eq!(told(words, "lease backup:shop: held"), "lease backup:shop: held", "{words:?}");
         }

@@ -96,6 +96,30 @@ pub(super) fn is_password(name: &str) -> bool {
         || ["pwd", "pw", "token"].contains(&name.trim_start_matches('_'))
 }
 
+/// Whether a word is a token of a service that marks its own.
+pub(super) fn is_token(word: &str) -> bool {
+    const MARKS: [&str; 16] = [
+        "AKIA",
+        "ASIA",
+        "AIza",
+        "dop_v1_",
+        "eyJ",
+        "ghp_",
+        "gho_",
+        "ghs_",
+        "github_pat_",
+        "glpat-",
+        "hvs.",
+        "npm_",
+        "pypi-",
+        "rk_live_",
+        "sk_live_",
+        "xox",
+    ];
+    let is_marked = || MARKS.iter().any(|mark| word.strip_prefix(mark).is_some_and(|rest| rest.len() >= 6));
+    !word.contains('/') && is_marked()
+}
+
 /// What stands between the words of a name.
 const BETWEEN_WORDS: [char; 6] = ['-', '.', '[', ']', ':', '/'];
 

@@ -3,7 +3,7 @@
 //! Which words are secret nobody can list, so nothing here looks for them alone: a value is shown up to the first sign behind which a
 //! secret could stand. Names of files, words, numbers, hosts with ports and relent's own settings have none.
 
-use super::names::{is_password, is_secret};
+use super::names::{is_password, is_secret, is_token};
 use std::{
     borrow::Cow,
     net::{Ipv4Addr, Ipv6Addr},
@@ -107,6 +107,9 @@ pub(super) fn shown(text: &str) -> usize {
             '%' if behind.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2 => return at,
             '#' if has_colon => return at,
             '[' => at += address(behind),
+            // Nothing but a port follows an address.
+            ']' if behind.starts_with(is_of_a_word) => return at + 1,
+            ' ' if at - word == 2 && text[word..at].starts_with('-') => return at + 1,
             c if is_of_a_word(c) || ":=%#],*!^()?&@ ".contains(c) => {}
             _ => return at,
         }
@@ -125,6 +128,9 @@ pub(super) fn secret(text: &str, has_to_be: bool) -> Option<usize> {
     while let Some(start) = text[at..].find(is_of_a_word).map(|start| at + start) {
         let end = text[start..].find(|c| !is_of_a_word(c)).map_or(text.len(), |end| start + end);
         let (name, behind) = (&text[start..end], &text[end..]);
+        if is_token(name) {
+            return Some(start);
+        }
         let bare = behind.trim_start_matches(['"', '\'', '\\', ' ', '\t']);
         let sign = bare.chars().next().filter(|c| "=:".contains(*c));
         let after = sign.map_or(bare, |sign| &bare[sign.len_utf8()..]);
@@ -224,6 +230,7 @@ mod tests {
             "!0",
             "h:443:127.0.0.1",
             "name:",
+            "--retry many",
         ] {
             assert_eq!(shown(same), same.len(), "{same}");
         }
@@ -243,6 +250,8 @@ mod tests {
             ("h:1_x", 2),
             ("h:1 x", 2),
             ("--kennwort=x", 11),
+            ("-p x", 3),
+            ("[::1]x", 5),
         ] {
             assert_eq!(shown(given), length, "{given}");
         }

@@ -62,7 +62,7 @@ fn as_it_looks(text: &str) -> Cow<'_, str> {
 
 /// Hides what stands before the `@` in words like `ann:pw@host`: a URL that was given without its scheme. A space may stand before
 /// the sign; what is quoted within a word is a part of it.
-fn users(text: &str) -> Cow<'_, str> {
+pub(super) fn users(text: &str) -> Cow<'_, str> {
     let is_user = |before: &str| {
         let Some((_, password)) = before.split_once(':') else { return false };
         let rest = password.trim_start_matches(['/', '\\']);

@@ -60,11 +60,7 @@ fn hold(hand: &Hand, held: Option<Held>) -> Result<ExitCode, Fault> {
         }
         false => {
             let until = match held {
-                Some(_) => format!(
-                    ", until relent upstream release {}{}",
-                    shell(&String::from_utf8_lossy(name.as_bytes())),
-                    hand.where_to()
-                ),
+                Some(_) => format!(", until {}", release(hand)),
                 None => String::new(),
             };
             escape(&redact::text(&format!("{name} {what}{until} (in {})", place::shown(&url)))).into_owned()
@@ -72,6 +68,18 @@ fn hold(hand: &Hand, held: Option<Held>) -> Result<ExitCode, Fault> {
     };
     write_out(format!("{text}\n").as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The command that lets a breaker go, to be typed; in words, if its name is not told.
+fn release(hand: &Hand) -> String {
+    let name = String::from_utf8_lossy(hand.name.as_bytes());
+    if redact::text(&name) != name {
+        return "relent upstream release lets it go".to_owned();
+    }
+    match name.starts_with('-') {
+        true => format!("relent upstream release{} -- {}", hand.where_to(), shell(&name)),
+        false => format!("relent upstream release {}{}", shell(&name), hand.where_to()),
+    }
 }
 
 /// The flags of the store, with that of the policy file where no flag names one: of this upstream, or of the first that

@@ -205,6 +205,12 @@ fn a_name_in_what_is_proposed_is_one_word_of_a_shell() {
         held.stdout.contains(", until relent upstream release 'it'\\''s; touch b' --store sqlite:s.db"),
         "{held:?}"
     );
+    let held = folder.relent(&["upstream", "open", "--store=sqlite:s.db", "--", "$(x)"]).stdout;
+    assert!(held.contains(", until relent upstream release '$(x)' --store sqlite:s.db"), "{held}");
+    let flag = folder.relent(&["upstream", "open", "--store=sqlite:s.db", "--", "--store"]).stdout;
+    assert!(flag.contains(", until relent upstream release --store sqlite:s.db -- --store"), "{flag}");
+    let secret = folder.relent(&["upstream", "open", "ann:pw@h", "--store", "sqlite:s.db"]).stdout;
+    assert!(secret.contains(", until relent upstream release lets it go ("), "{secret}");
     let none = folder.relent(&["run", "--policy", "relent.toml", "--upstream", "a b", "--", "true"]).stderr;
     assert!(none.starts_with("error: --upstream 'a b': "), "{none}");
 }

@@ -288,3 +288,22 @@ fn faults_are_events_too() {
 "#;
     refused(&["--json", "ftp://example.com/"], stderr);
 }
+
+/// What is sent may decide what comes, and a part does not say what was sent.
+#[test]
+fn a_download_with_a_body_is_not_gone_on_with() {
+    let stderr = "\
+error: -C - goes on with a plain GET only
+hint: leave out the method, the body and the range
+";
+    refused(&["-C", "-", "-o", "file", "-X", "GET", "-d", "q=a", "http://127.0.0.1:1/"], stderr);
+    refused(&["-C", "-", "-o", "file", "-X", "GET", "-F", "q=a", "http://127.0.0.1:1/"], stderr);
+}
+
+#[test]
+fn a_url_with_a_tab_or_two_lines_is_none() {
+    for url in ["http://127.0.0.1:1/a\tb", "PASSWORD\thost", "http://127.0.0.1\n:1/"] {
+        let said = http(&[url]).stderr;
+        assert!(said.contains("is no URL: it has a tab or the end of a line in it"), "{said}");
+    }
+}

@@ -40,18 +40,28 @@ relent: succeeded after 3 attempts in TIME
     assert_eq!(encodings, [None, Some("identity".into()), Some("identity".into())]);
 }
 
-/// Two URLs that differ in a secret alone, and two headers, are two things, though both may have the same tag and length.
+/// Two URLs that differ in a secret alone, and two headers, are two things, though both may have the same tag and length. So is what two
+/// callers are given, and what anybody in between may have sent.
 #[test]
 fn a_part_of_one_url_is_none_of_another() {
-    for (first, second) in
-        [(["/get?key=a"].as_slice(), ["/get?key=b"].as_slice()), (&["/", "-HX-A: a"], &["/", "-HX-A: b"])]
-    {
+    let identity = || {
+        let own = rcgen::generate_simple_self_signed(vec!["ann".to_owned()]).unwrap();
+        own.cert.pem() + &own.signing_key.serialize_pem()
+    };
+    let (ann, bob) = (identity(), identity());
+    for (first, second) in [
+        (["/get?key=a"].as_slice(), ["/get?key=b"].as_slice()),
+        (&["/", "-HX-A: a"], &["/", "-HX-A: b"]),
+        (&["/", "-E", "ann.pem"], &["/", "-E", "bob.pem"]),
+        (&["/", "-k"], &["/"]),
+        (&["/"], &["/", "--cacert", "ann.pem"]),
+    ] {
         let server = Server::with(|k, request| match (k, rest(request, "bbbbbbbbbb", &[TAG])) {
             (0, _) => Reply::new(200, &[TAG], "aaaaaaaaaa").cut(6),
             (_, Some(rest)) => rest,
             (_, None) => Reply::new(200, &[TAG], "bbbbbbbbbb"),
         });
-        let folder = Folder::new();
+        let folder = Folder::new().file("ann.pem", &ann).file("bob.pem", &bob);
         let get = |what: &[&str]| {
             let url = server.url(what[0]);
             let args = [&["-q", "--max-attempts=1", "-C", "-", "-o", "file", &url][..], &what[1..]].concat();
