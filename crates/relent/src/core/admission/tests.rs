@@ -116,3 +116,104 @@ fn nothing_panics_at_the_ends() {
     }
     assert!(!format!("{admission:?}").is_empty());
 }
+
+#[test]
+fn each_has_its_share_of_every_room() {
+    for most in [0, 1, 2, 9, 10, 11, 19, 20, 100, 101] {
+        let takes = |order, priority, number| {
+            let admission = Admission::new().order(order);
+            let arrival = Arrival { priority, ..attempt(number) };
+            (0..=most + 1)
+                .take_while(|&used| admission.decide(NOW, &arrival, Room { used, most }, None) == Admit::Accept)
+                .count() as u64
+        };
+        let half = if most % 2 == 0 { most / 2 } else { most / 2 + 1 };
+        let behind = most - most / 10;
+        assert_eq!(takes(Order::AsTheyCome, Priority::Normal, 1), most, "all of it, {most}");
+        assert_eq!(takes(Order::AsTheyCome, Priority::Vital, 1), most + 2, "more than all, {most}");
+        for order in [Order::AsTheyCome, Order::RetriesFirst, Order::FirstAttemptsFirst] {
+            assert_eq!(takes(order, Priority::Low, 1), half, "half, {most}");
+        }
+        for (order, number, room) in [
+            (Order::RetriesFirst, 0, behind),
+            (Order::RetriesFirst, 1, behind),
+            (Order::RetriesFirst, 2, most),
+            (Order::FirstAttemptsFirst, 1, most),
+            (Order::FirstAttemptsFirst, 2, behind),
+            (Order::FirstAttemptsFirst, 9, behind),
+        ] {
+            assert_eq!(takes(order, Priority::Normal, number), room, "{order:?}, attempt {number} of {most}");
+        }
+    }
+}
+
+#[test]
+fn what_an_answer_takes_moves_by_an_eighth() {
+    let admission = Admission::new();
+    let takes = |sample: u64| {
+        admission.completed(Duration::from_nanos(sample));
+        admission.snapshot(NOW).service_time.map(nanos)
+    };
+    assert_eq!(takes(80), Some(80), "the first is all there is");
+    assert_eq!(takes(160), Some(90));
+    assert_eq!(takes(90), Some(90));
+    assert_eq!(takes(10), Some(80));
+    assert_eq!(takes(79), Some(79), "rounded so that it ends at what answers take");
+    assert_eq!(takes(86), Some(79), "less than an eighth more is as much");
+    assert_eq!(takes(87), Some(80));
+    assert_eq!(Admission::new().snapshot(NOW).service_time, None);
+    let told = Admission::new().service_time(5 * MS);
+    told.completed(50 * MS);
+    assert_eq!(told.snapshot(NOW).service_time, Some(5 * MS), "what is said by hand counts");
+}
+
+#[test]
+fn who_has_just_as_much_time_as_an_answer_takes_is_begun() {
+    let begun = |admission: &Admission, left| {
+        admission.decide(NOW, &Arrival { left: Some(left), ..Arrival::default() }, FREE, None) == Admit::Accept
+    };
+    let known = Admission::new().service_time(20 * MS);
+    assert!(begun(&known, 20 * MS) && !begun(&known, 20 * MS - Duration::from_nanos(1)));
+    let unknown = Admission::new();
+    assert!(begun(&unknown, Duration::from_nanos(1)) && !begun(&unknown, Duration::ZERO));
+    let vital = Arrival { left: Some(Duration::ZERO), priority: Priority::Vital, ..Arrival::default() };
+    assert_eq!(known.decide(NOW, &vital, FULL, None), Admit::Accept, "health checks have no time to keep");
+}
+
+#[test]
+fn a_share_means_something_from_a_hundred_attempts_on() {
+    let admission = Admission::new().max_retry_share(0.2);
+    let refused = |client: &str| {
+        let arrival = Arrival { client: Attempts::parse(client), ..attempt(1) };
+        admission.decide(NOW + Duration::from_secs(3600), &arrival, FULL, None)
+    };
+    assert!(matches!(refused("2=99"), Admit::Shed(_)), "99 are few");
+    assert_eq!(refused("1=79,2=21"), Admit::Overloaded(Scope::Service), "21 of 100");
+    assert!(matches!(refused("1=80,2=20"), Admit::Shed(_)), "20 of 100 are not more than a fifth");
+    let all = Admission::new().max_retry_share(1.0);
+    for _ in 0..200 {
+        assert!(matches!(all.decide(NOW, &attempt(2), FULL, None), Admit::Shed(_)), "no share is more than all");
+    }
+    let admission = Admission::new().max_retry_share(0.2);
+    let told: Vec<_> = (0..100).map(|_| admission.decide(NOW, &attempt(2), FULL, None)).collect();
+    assert!(matches!(told[98], Admit::Shed(_)) && told[99] == Admit::Overloaded(Scope::Service));
+}
+
+/// Attempts count for ten to twelve seconds, by slices of two; a clock that goes back counts in the newest.
+#[test]
+fn attempts_are_forgotten_after_ten_to_twelve_seconds() {
+    let second = Duration::from_secs(1);
+    let begin = Timestamp::from_nanos(3600 * 1_000_000_000);
+    // One that comes as its slice begins is kept longest, one that comes as it ends is kept shortest.
+    for late in [Duration::ZERO, 2 * second - Duration::from_nanos(1)] {
+        let admission = Admission::new();
+        admission.decide(begin + late, &attempt(1), FREE, None);
+        let seen = |at| admission.snapshot(begin + at).offered.of(1);
+        assert_eq!((seen(12 * second - Duration::from_nanos(1)), seen(12 * second)), (1, 0), "{late:?}");
+    }
+    let admission = Admission::new();
+    admission.decide(begin + 6 * second, &attempt(1), FREE, None);
+    admission.decide(begin, &attempt(2), FREE, None);
+    let seen = |at| admission.snapshot(begin + at).offered.to_string();
+    assert_eq!([seen(second), seen(17 * second), seen(18 * second)], ["1=1,2=1", "1=1,2=1", ""]);
+}
