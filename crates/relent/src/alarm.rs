@@ -148,6 +148,17 @@ struct Alarm {
 struct Sleepers {
     by_end: BTreeMap<Key, Waker>,
     is_running: bool,
+    thread: Thread,
+}
+
+/// What the thread does, while somebody else has the lock.
+#[derive(Default)]
+enum Thread {
+    /// It will look who sleeps before it waits.
+    #[default]
+    Looks,
+    /// It waits; for whoever was first when it began, who may have left since.
+    Waits(Option<Instant>),
 }
 
 impl Alarm {
@@ -163,7 +174,11 @@ impl Alarm {
             sleepers.is_running = true;
         }
         let replaced = sleepers.by_end.insert(key, waker);
-        if sleepers.by_end.first_key_value().is_some_and(|(first, _)| *first == key) {
+        // A sleeper that leaves wakes nobody, so most that come and go again do not either: the thread waits for one before.
+        if let Thread::Waits(until) = sleepers.thread
+            && until.is_none_or(|until| key.0 < until)
+        {
+            sleepers.thread = Thread::Looks;
             self.changed.notify_one();
         }
         Ok(replaced)
@@ -189,9 +204,12 @@ impl Alarm {
             let now = now();
             let due = due(&mut sleepers, now);
             if !due.is_empty() {
+                sleepers.thread = Thread::Looks;
                 return due;
             }
-            let wait = sleepers.by_end.first_key_value().map_or(Duration::MAX, |((end, _), _)| *end - now);
+            let until = sleepers.by_end.first_key_value().map(|((end, _), _)| *end);
+            sleepers.thread = Thread::Waits(until);
+            let wait = until.map_or(Duration::MAX, |end| end - now);
             sleepers = self.changed.wait_timeout(sleepers, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -303,6 +321,37 @@ mod tests {
         // Whether the thread waits already or not: it learns of the sleeper.
         thread::yield_now();
         alarm.insert((Instant::now() + Duration::from_millis(20), 2), Waker::noop().clone(), || Ok(())).unwrap();
+        assert_eq!(woken.recv_timeout(Duration::from_secs(60)), Ok(1));
+    }
+
+    /// A limit of time that is not reached costs a place among the sleepers, and no switch to the thread and back.
+    #[test]
+    fn who_comes_and_goes_while_the_thread_waits_for_one_before_does_not_wake_it() {
+        let alarm: &'static Alarm = Box::leak(Box::new(Alarm::new()));
+        let looks: &'static AtomicUsize = Box::leak(Box::default());
+        let (sender, woken) = mpsc::channel();
+        thread::spawn(move || {
+            let now = || {
+                looks.fetch_add(1, Ordering::Relaxed);
+                Instant::now()
+            };
+            sender.send(alarm.wait(now).len()).unwrap();
+        });
+        let begin = Instant::now();
+        while !matches!(lock(&alarm.sleepers).thread, Thread::Waits(None)) {
+            thread::yield_now();
+        }
+        for nth in 0..10_000 {
+            let key = (begin + LONG + Duration::from_nanos(nth), nth as usize);
+            assert!(alarm.insert(key, Waker::noop().clone(), || Ok(())).is_ok());
+            assert!(alarm.remove(key).is_some());
+            if nth % 1000 == 0 {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        // One that woke it, and whatever the system does by itself.
+        assert!(looks.load(Ordering::Relaxed) < 10, "{looks:?}");
+        alarm.insert((begin, 0), Waker::noop().clone(), || Ok(())).unwrap();
         assert_eq!(woken.recv_timeout(Duration::from_secs(60)), Ok(1));
     }
 
