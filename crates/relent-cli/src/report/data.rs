@@ -312,11 +312,12 @@ const fn meaning(figure: Figure) -> &'static str {
         Figure::Amplification => "Attempts that reached the server for each first attempt, over the whole run",
         Figure::WastedWork => "The share of the server's answers that nobody waited for any more",
         Figure::Fairness => "The longest wait in units of the median",
-        Figure::RefusedBudget => "Retries a client that its own budget refused",
+        Figure::RefusedBudget => "Retries and hedges a client that its own budget refused",
         Figure::RefusedOpen => "Attempts a client that its own open breaker refused",
         Figure::RefusedShed => "Attempts a client that its own limit or the server shed",
         Figure::RefusedOverloaded => "Attempts a client answered with: overloaded, do not retry",
         Figure::RefusedTurn => "Attempts a client that were given a turn",
+        Figure::PutOff => "How often a client found its own breaker open, and waited",
         _ => "",
     }
 }

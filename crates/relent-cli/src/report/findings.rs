@@ -216,7 +216,12 @@ fn stream(scenario: &Scenario, outcome: &Outcome, place: usize) -> Finding {
         why.push(format!("In the end {} of the calls succeed.", percent(share)));
     }
     if load > 1.05 {
-        let sustained = if finding.tone == Tone::Bad { " The retries alone keep the server overloaded." } else { "" };
+        let hedges = scenario.contenders.get(place).is_some_and(|contender| contender.protection.hedge.is_some());
+        let sustained = match (finding.tone == Tone::Bad, hedges) {
+            (true, false) => " The retries alone keep the server overloaded.",
+            (true, true) => " Retries and hedges alone keep the server overloaded.",
+            (false, _) => "",
+        };
         why.push(format!("In the end the server gets {} attempts for each call.{sustained}", count(load)));
     } else {
         why.push("In the end each call is one attempt.".into());

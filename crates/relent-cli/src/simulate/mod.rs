@@ -266,7 +266,7 @@ fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<
             [
                 table::draw(outcome, view),
                 ends::draw(scenario),
-                machines::draw(scenario, outcome, view),
+                machines::draw(outcome, view),
                 fates::draw(outcome, view),
                 curves::draw(outcome, view),
                 advice::draw(scenario, outcome, view),

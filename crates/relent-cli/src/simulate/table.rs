@@ -122,7 +122,8 @@ pub(super) fn ideal_row(ideal: &Ideal, columns: &[Figure], outcome: &Outcome) ->
         | Figure::RefusedOpen
         | Figure::RefusedShed
         | Figure::RefusedOverloaded
-        | Figure::RefusedTurn => Some(0.0),
+        | Figure::RefusedTurn
+        | Figure::PutOff => Some(0.0),
         _ => None,
     };
     let mut row = vec!["ideal".to_owned()];

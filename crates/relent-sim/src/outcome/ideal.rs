@@ -90,7 +90,8 @@ impl Ideal {
             | Figure::RefusedOpen
             | Figure::RefusedShed
             | Figure::RefusedOverloaded
-            | Figure::RefusedTurn => 0.0,
+            | Figure::RefusedTurn
+            | Figure::PutOff => 0.0,
             Figure::WastedPerClient => self.attempts - 1.0,
             Figure::GaveUp | Figure::GaveUpShare | Figure::StillTrying => 0.0,
             Figure::DrainS => self.begins_s + self.drain_s,

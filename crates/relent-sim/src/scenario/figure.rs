@@ -69,7 +69,7 @@ pub enum Figure {
     WastedWork,
     /// The longest wait of a successful client in units of the median.
     Fairness,
-    /// Retries a client that its own budget refused.
+    /// Retries and hedges a client that its own budget refused.
     RefusedBudget,
     /// Attempts a client that its own open breaker refused.
     RefusedOpen,
@@ -79,11 +79,13 @@ pub enum Figure {
     RefusedOverloaded,
     /// Attempts a client that were given a turn.
     RefusedTurn,
+    /// How often a client asked its own breaker in vain, and waited.
+    PutOff,
 }
 
 impl Figure {
     /// All figures, in the order in which they are printed.
-    pub const ALL: [Figure; 37] = [
+    pub const ALL: [Figure; 38] = [
         Figure::AttemptsPerClient,
         Figure::WastedPerClient,
         Figure::DrainS,
@@ -121,6 +123,7 @@ impl Figure {
         Figure::RefusedShed,
         Figure::RefusedOverloaded,
         Figure::RefusedTurn,
+        Figure::PutOff,
     ];
 
     /// The name in JSON, CSV and assertions: `"drain_s"`.
@@ -163,6 +166,7 @@ impl Figure {
             Figure::RefusedShed => "refused_shed",
             Figure::RefusedOverloaded => "refused_overloaded",
             Figure::RefusedTurn => "refused_turn",
+            Figure::PutOff => "put_off",
         }
     }
 
@@ -211,6 +215,7 @@ impl Figure {
             Figure::RefusedShed => "refused: shed",
             Figure::RefusedOverloaded => "told: overloaded",
             Figure::RefusedTurn => "told: turn",
+            Figure::PutOff => "waits: open",
         }
     }
 }

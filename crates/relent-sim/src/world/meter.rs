@@ -85,12 +85,13 @@ pub(crate) struct Meter {
 }
 
 /// Why attempts were refused, at the client or at the server.
-const REFUSALS: [(Figure, &str); 5] = [
+const REFUSALS: [(Figure, &str); 6] = [
     (Figure::RefusedBudget, "budget"),
     (Figure::RefusedOpen, "open"),
     (Figure::RefusedShed, "shed"),
     (Figure::RefusedOverloaded, "overloaded"),
     (Figure::RefusedTurn, "turn"),
+    (Figure::PutOff, "open, and waited for"),
 ];
 
 /// What arrived in the millisecond under way, which all wider counters get when it is over.
@@ -221,6 +222,12 @@ impl Meter {
             Reason::Open => self.refused[1] += 1,
             _ => self.refused[2] += 1,
         }
+    }
+
+    /// A client's own breaker refused so many attempts, whose clients wait and ask again.
+    #[inline(always)]
+    pub(crate) fn put_off(&mut self, times: u64) {
+        self.refused[5] += times;
     }
 
     pub(crate) fn gave_up(&mut self, now: u64, reason: Reason, attempts: u32) {

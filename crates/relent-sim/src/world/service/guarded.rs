@@ -299,6 +299,9 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
                 let within = || patience(&self.cast.roles()[place], &self.starts, client)(now);
                 let wait = self.held.waits(client, Timestamp::from_nanos(now), draw, within)?;
                 self.put_off += 1;
+                if PLAIN || self.server.until.is_none_or(|until| now < until) {
+                    self.server.meter.tell(place, |meter| meter.put_off(1));
+                }
                 Some(now.saturating_add(nanos(wait)))
             },
         };
@@ -369,7 +372,12 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
                 }
                 self.depart(now, client, false);
             }
-            UpstreamAnswer::Wait(wait) => self.push(now.saturating_add(nanos(wait)), client, SENDS),
+            UpstreamAnswer::Wait(wait) => {
+                if self.held.is_put_off() {
+                    self.tell(client, |meter| meter.put_off(1));
+                }
+                self.push(now.saturating_add(nanos(wait)), client, SENDS);
+            }
             UpstreamAnswer::Queue(wait) => {
                 // Who waits in line is woken when there is a place; here it looks every now and then.
                 let left = (ASKS + 1).saturating_sub(self.held.asked_in_vain()).max(1);
@@ -560,10 +568,12 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
         if hedging.second.is_some() {
             return true;
         }
-        let granted = repeatable
-            && call.pay(time, Outcome::Failure(Verdict::Transient), draw)
-            && call.ask(time, other, Duration::ZERO) == UpstreamAnswer::Go;
-        if !granted {
+        let is_paid = repeatable && call.pay(time, Outcome::Failure(Verdict::Transient), draw);
+        if repeatable && !is_paid {
+            self.tell(client, |meter| meter.refused_by_client(Reason::Budget));
+        }
+        let Some(hedging) = self.held.hedging() else { return false };
+        if !(is_paid && call.ask(time, other, Duration::ZERO) == UpstreamAnswer::Go) {
             return hedging.machine.refused();
         }
         hedging.machine.begun(time);

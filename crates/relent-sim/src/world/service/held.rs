@@ -128,6 +128,10 @@ pub(super) trait Hold<'u> {
 
     /// As [`UpstreamCall`] does all of it.
     fn ask(&mut self, now: Timestamp, draw: u64, within: Duration) -> UpstreamAnswer;
+    /// Whether who has just been told to wait waits for a breaker: all do, where there are no limits.
+    fn is_put_off(&self) -> bool {
+        true
+    }
     fn is_under_way(&self) -> bool;
     fn outcome(&mut self, now: Timestamp, outcome: Outcome, draw: u64);
     fn pay(&mut self, now: Timestamp, failure: Outcome, draw: u64) -> bool;
@@ -152,6 +156,8 @@ struct Client<'u> {
     failures: u32,
     asked: u32,
     over: bool,
+    /// Whether a breaker refused it when it asked.
+    is_put_off: bool,
     hedging: Option<Box<Hedging<'u>>>,
 }
 
@@ -171,7 +177,16 @@ impl<'u> All<'u> {
             gone[place] += 1;
             let upstream = &upstreams[place][nth % upstreams[place].len()];
             let call = upstream.call().wait_while_open(cast.roles()[place].protection.wait_while_open);
-            Client { call, upstream, flight: Flight::sent(0), failures: 0, asked: 0, over: false, hedging: None }
+            Client {
+                call,
+                upstream,
+                flight: Flight::sent(0),
+                failures: 0,
+                asked: 0,
+                over: false,
+                is_put_off: false,
+                hedging: None,
+            }
         };
         All { clients: (0..clients).map(client).collect(), at: 0 }
     }
@@ -235,11 +250,22 @@ impl<'u> Hold<'u> for All<'u> {
     #[inline(always)]
     fn ask(&mut self, now: Timestamp, draw: u64, within: Duration) -> UpstreamAnswer {
         let client = self.client_mut();
+        let breaker = client.upstream.its_breaker().filter(|_| client.upstream.its_limit().is_some());
+        let refused = || breaker.map_or(0, |breaker| breaker.snapshot(now).refused);
+        let before = refused();
         let answer = client.call.ask(now, draw, within);
+        client.is_put_off = match breaker {
+            Some(_) => refused() != before,
+            None => client.upstream.its_limit().is_none(),
+        };
         if answer == UpstreamAnswer::Go {
             client.asked = 0;
         }
         answer
+    }
+
+    fn is_put_off(&self) -> bool {
+        self.client().is_put_off
     }
 
     #[inline(always)]

@@ -33,12 +33,14 @@ pub(super) trait Upstreams {
 
     /// Whether an attempt may start now; the draw, and how long the client would wait.
     fn ask(&mut self, now: u64, draw: impl Fn(u64) -> u64, within: impl Fn(u64) -> Duration) -> UpstreamAnswer;
+    /// Whether the client that has just been told to wait waits for a breaker.
+    fn is_put_off(&self) -> bool;
     /// How the attempt that was sent at `sent` has failed.
     fn failed(&mut self, sent: u64, now: u64, failure: Outcome, draw: impl Fn() -> u64);
     /// Whether it may make another attempt.
     fn pay(&mut self, now: u64, failure: Outcome, draw: impl Fn() -> u64) -> bool;
     /// When the client that would ask at `time` need not ask before, as far as that is known; and how many questions that
-    /// spares.
+    /// spares, all of which a breaker would have refused unless there is a rate.
     fn next(&mut self, time: u64, draw: impl Fn(u64) -> u64, within: impl Fn(u64) -> Duration) -> (u64, u64);
 }
 
@@ -55,6 +57,9 @@ impl Upstreams for Without {
     fn put_back(&mut self) {}
     fn ask(&mut self, _: u64, _: impl Fn(u64) -> u64, _: impl Fn(u64) -> Duration) -> UpstreamAnswer {
         UpstreamAnswer::Go
+    }
+    fn is_put_off(&self) -> bool {
+        false
     }
     fn failed(&mut self, _: u64, _: u64, _: Outcome, _: impl Fn() -> u64) {}
     fn pay(&mut self, _: u64, _: Outcome, _: impl Fn() -> u64) -> bool {
@@ -139,6 +144,7 @@ struct Player<'u> {
     own: usize,
     saved: UpstreamSaved,
     leave: Leave,
+    is_put_off: bool,
 }
 
 /// By what leave the attempt under way was begun.
@@ -206,6 +212,7 @@ impl<'u> Player<'u> {
             own: if habits.recalls { PAID } else { 0 } + usize::from(rate.is_some()),
             saved: UpstreamSaved::default(),
             leave: Leave::Free,
+            is_put_off: false,
         }
     }
 
@@ -214,7 +221,11 @@ impl<'u> Player<'u> {
     fn ask(&mut self, now: u64, draw: u64, within: Duration) -> UpstreamAnswer {
         let mut call = self.upstream.call().wait_while_open(self.waits_while_open);
         call.load(self.saved);
-        let answer = call.ask(Timestamp::from_nanos(now), draw, within);
+        let time = Timestamp::from_nanos(now);
+        let refused = |breaker: Option<&Breaker>| breaker.map_or(0, |breaker| breaker.snapshot(time).refused);
+        let before = refused(self.breaker);
+        let answer = call.ask(time, draw, within);
+        self.is_put_off = refused(self.breaker) != before;
         match call.save_attempt() {
             Some((saved, pass)) => (self.saved, self.leave) = (saved, pass.map_or(Leave::Free, Leave::Pass)),
             None => self.saved = call.save().unwrap_or_default(),
@@ -338,6 +349,10 @@ impl<M: Machines> Upstreams for Players<'_, M> {
         }
         (player.saved.has_started, player.saved.booked) = (true, None);
         UpstreamAnswer::Go
+    }
+
+    fn is_put_off(&self) -> bool {
+        self.player.is_put_off
     }
 
     #[inline(always)]

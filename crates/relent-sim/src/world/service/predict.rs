@@ -224,6 +224,9 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
                 }
             }
             UpstreamAnswer::Wait(wait) | UpstreamAnswer::Queue(wait) => {
+                if self.upstreams.is_put_off() {
+                    self.server.meter.tell(place, |meter| meter.put_off(1));
+                }
                 self.upstreams.put_back();
                 self.queue.push(Event { time: now.saturating_add(crate::time::nanos(wait)), ..event });
             }
@@ -348,6 +351,10 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
                 let draw = |salt| upstream_draw(&draws, client, attempt + 1, salt);
                 let (time, spared) = self.upstreams.next(wanted, draw, patience(role, &self.starts, client));
                 self.asked += spared;
+                let asks = PLAIN || self.server.until.is_none_or(|until| wanted < until);
+                if asks && self.cast.roles()[place].protection.limit.is_none() {
+                    self.server.meter.tell(place, |meter| meter.put_off(spared));
+                }
                 self.upstreams.put_back();
                 self.queue.push(Event { time, client, failures: attempt });
             }

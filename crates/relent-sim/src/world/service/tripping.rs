@@ -62,6 +62,7 @@ pub(super) fn run<Q: Queue>(
         hosts: upstreams.iter().filter_map(Upstream::its_breaker).map(Host::new).collect(),
         shut_until: 0,
         waits_while_open: task.contender.protection.wait_while_open,
+        put_off: 0,
         is_drawn: settings.jitter > 0.0,
         probes_alone: (settings.probes == 1 || settings.close_after == 1) && settings.probe_again_after.is_none(),
         open_for: nanos(settings.open_for),
@@ -85,6 +86,8 @@ struct World<'a, 'u, Q> {
     /// The last of the times until which breakers let nobody through.
     shut_until: u64,
     waits_while_open: bool,
+    /// How often clients found their breaker shut, and waited.
+    put_off: u64,
     /// Whether it is drawn how long a breaker is open.
     is_drawn: bool,
     /// Whether nobody is let through while a probe is under way.
@@ -203,6 +206,7 @@ impl<'a, Q: Queue> World<'a, '_, Q> {
             self.queue.push(Event { time, client, failures: 0 });
         }
         let stopped = self.events();
+        self.server.meter.all.put_off(self.put_off);
         let ended = self.server.ended(clients);
         assert!(ended == clients || stopped.is_some(), "{ended} of {clients} clients ended");
         self.server.meter.all.in_flight = clients - ended;
@@ -215,7 +219,7 @@ impl<'a, Q: Queue> World<'a, '_, Q> {
 
     fn events(&mut self) -> Option<String> {
         let most = most_attempts(self.starts.len() as u64).saturating_mul(4);
-        let (mut events, mut put_off) = (0u64, 0);
+        let mut events = 0u64;
         loop {
             let refused = self.refused.front().map_or(NEVER, |first| (first.ends, first.client));
             let served = self.served.next();
@@ -228,7 +232,7 @@ impl<'a, Q: Queue> World<'a, '_, Q> {
             };
             let mut shut = ShutOut { asking, hosts: &self.hosts, shut_until: self.shut_until, put_off: 0 };
             let next = self.queue.pop_before(lands, whose, &mut shut);
-            put_off += shut.put_off;
+            self.put_off += shut.put_off;
             let time = match next {
                 Some(event) => event.time,
                 None if (lands, whose) == NEVER => return None,
@@ -244,7 +248,7 @@ impl<'a, Q: Queue> World<'a, '_, Q> {
             }
             events += 1;
             if events.is_multiple_of(TICK)
-                && let Some(stops) = self.server.stops(self.task, events + put_off, most)
+                && let Some(stops) = self.server.stops(self.task, events + self.put_off, most)
             {
                 return Some(stops);
             }
@@ -299,7 +303,10 @@ impl<'a, Q: Queue> World<'a, '_, Q> {
     #[inline(always)]
     fn refused(&mut self, event: Event, again: Option<u64>) {
         match again {
-            Some(time) => self.queue.push(Event { time, ..event }),
+            Some(time) => {
+                self.put_off += 1;
+                self.queue.push(Event { time, ..event });
+            }
             None => self.give_up(event.time, Reason::Open, event.failures),
         }
     }

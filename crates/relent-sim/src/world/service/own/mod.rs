@@ -232,6 +232,10 @@ impl<M: Machine> Upstreams for Own<M> {
         }
     }
 
+    fn is_put_off(&self) -> bool {
+        false
+    }
+
     #[inline(always)]
     fn failed(&mut self, sent: u64, now: u64, _: Outcome, draw: impl Fn() -> u64) {
         if Self::IS_FAR {
