@@ -7,12 +7,14 @@
 //! What is left may still hold characters that a terminal obeys: [`escape`](crate::escape) comes after this.
 
 mod given;
+mod lines;
 mod names;
 mod plain;
 mod settings;
 mod texts;
 
 pub(crate) use given::without as without_given;
+pub(crate) use lines::lines_of_a_file;
 pub use names::is_secret;
 pub use texts::text;
 

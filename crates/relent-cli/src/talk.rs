@@ -91,7 +91,8 @@ impl Fault {
 
 impl From<relent::config::ConfigError> for Fault {
     fn from(error: relent::config::ConfigError) -> Fault {
-        Fault { has_lines: true, ..Fault::new(error.to_string()).hint(error.hint()) }
+        let told = redact::lines_of_a_file(&error.to_string());
+        Fault { has_lines: true, ..Fault::new(told).hint(error.hint()) }
     }
 }
 

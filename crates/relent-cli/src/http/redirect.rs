@@ -4,7 +4,7 @@
 //! its method and its body. To another scheme, host or port goes no header that lets others in: none whose name says
 //! that it is secret, and no `Host`. A user in the new URL is not taken.
 
-use super::failure::Failure;
+use super::{failure::Failure, request::can_be_asked_for};
 use crate::{escape::escape, redact};
 use http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use relent::wire::Fault;
@@ -40,6 +40,12 @@ impl Hop {
             self.url.join(&location).map_err(|error| failure(format!("the redirect to {shown} is no URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(failure(format!("the redirect leads to {}:, which is not supported", url.scheme())));
+        }
+        if !can_be_asked_for(&url) {
+            return Err(failure(format!(
+                "the redirect leads to a URL of {} bytes, which is too long",
+                url.as_str().len()
+            )));
         }
         // Both are there to be removed, or there is nothing to remove.
         let _ = (url.set_username(""), url.set_password(None));

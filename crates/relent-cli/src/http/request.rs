@@ -209,6 +209,10 @@ pub(super) fn url(text: &str) -> Result<Url, Fault> {
         }
         error => Fault::new(format!("{shown:?} is no URL: {error}")).hint(URL_HINT),
     })?;
+    if !can_be_asked_for(&url) {
+        return Err(Fault::new(format!("the URL is too long to be asked for: {} bytes", url.as_str().len()))
+            .hint("up to 65534 bytes are; -d sends more"));
+    }
     if !has_a_host(&url) {
         return Err(Fault::new(format!("{shown:?} has no host that there could be"))
             .hint("hosts are letters, digits, dots and -, or addresses"));
@@ -218,6 +222,11 @@ pub(super) fn url(text: &str) -> Result<Url, Fault> {
         scheme => Err(Fault::new(format!("the scheme {}:// is not supported", escape(scheme)))
             .hint("http:// and https:// are; relent connect waits for tcp:// and unix:")),
     }
+}
+
+/// Whether a request can be made of a URL: its own limit is shorter than that of the parser.
+pub(super) fn can_be_asked_for(url: &Url) -> bool {
+    url.as_str().parse::<http::Uri>().is_ok()
 }
 
 /// Whether the host of a URL is an address, or a name that could be looked up. The parser takes many signs that no name has.

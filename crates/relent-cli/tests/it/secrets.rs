@@ -115,3 +115,39 @@ fn explain_and_simulations_tell_no_password() {
     ];
     tells(&commands, false);
 }
+
+/// A slip in the line of a store's URL quotes the line.
+#[test]
+fn a_broken_policy_file_tells_no_password() {
+    let values = [
+        "postgres://ann:PW@h/db",
+        "postgres://ann@h/db?password=a;PW",
+        "redis://:PW",
+        "ann:PW",
+        "Bearer PW",
+        "kennwort=PW",
+    ];
+    let lines = [
+        "store=\"PLACE\" x",
+        "store=\"PLACE",
+        "store=PLACE",
+        "stoer='PLACE'",
+        "breaker=\"PLACE\"",
+        "budget={\"PLACE\"=1}",
+        "limit={ rate = \"PLACE\" }",
+    ];
+    for line in lines {
+        for value in values {
+            let line = line.replace("PLACE", &value.replace("PW", SECRET));
+            let folder = Folder::new().file("p.toml", &format!("[upstream.b]\n{line}\n"));
+            for command in
+                [&["run", "--policy", "p.toml", "--", "true"][..], &["explain", "--json", "--policy", "p.toml"]]
+            {
+                let outcome = folder.relent(command);
+                assert!(outcome.code == Some(125) && outcome.stderr.contains("p.toml"), "{line}: {outcome:?}");
+                let told = outcome.stdout + &outcome.stderr;
+                assert!(!told.contains(SECRET), "{line}: {told}");
+            }
+        }
+    }
+}

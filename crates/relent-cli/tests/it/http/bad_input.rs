@@ -307,3 +307,13 @@ fn a_url_with_a_tab_or_two_lines_is_none() {
         assert!(said.contains("is no URL: it has a tab or the end of a line in it"), "{said}");
     }
 }
+
+#[test]
+fn a_url_that_is_too_long_is_refused_at_once() {
+    let long = format!("http://127.0.0.1:1/{}", "a".repeat(70_000));
+    let stderr = "\
+error: the URL is too long to be asked for: 70019 bytes
+hint: up to 65534 bytes are; -d sends more
+";
+    refused(&[&long], stderr);
+}
