@@ -37,13 +37,18 @@ impl Case {
     }
 }
 
-/// Runs a command that prints a run as four numbers.
+/// Runs a command that prints a run as four numbers, or five.
 pub(crate) fn read(mut command: Command) -> Result<Taken, String> {
     let output = command.output().map_err(|err| err.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);
     let numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     match numbers[..] {
-        [attempts, drained, nanos, bytes] => Ok(Taken { done: Done { attempts, drained }, nanos, bytes }),
+        [attempts, drained, nanos, bytes] => {
+            Ok(Taken { done: Done { attempts, drained, questions: attempts }, nanos, bytes })
+        }
+        [attempts, drained, nanos, bytes, questions] => {
+            Ok(Taken { done: Done { attempts, drained, questions }, nanos, bytes })
+        }
         _ => Err(format!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim())),
     }
 }
@@ -66,7 +71,8 @@ pub(crate) fn run_here(arguments: &[String]) -> Option<()> {
         },
     };
     let nanos = begun.elapsed().as_nanos();
-    println!("{} {} {nanos} {}", done.attempts, done.drained, status("VmHWM:").saturating_sub(before));
+    let bytes = status("VmHWM:").saturating_sub(before);
+    println!("{} {} {nanos} {bytes} {}", done.attempts, done.drained, done.questions);
     Some(())
 }
 

@@ -44,7 +44,7 @@ impl Herd {
     }
 
     pub(crate) fn result(&self) -> Done {
-        Done { attempts: self.attempts, drained: self.free_at + ONE_WAY }
+        Done { attempts: self.attempts, drained: self.free_at + ONE_WAY, questions: 0 }
     }
 }
 
@@ -54,4 +54,7 @@ pub(crate) struct Done {
     pub(crate) attempts: u64,
     /// When the last client was connected, in nanoseconds.
     pub(crate) drained: u64,
+    /// How often somebody asked whether an attempt may be made, where that is counted: attempts, and what clients' own machines
+    /// refused or put off.
+    pub(crate) questions: u64,
 }

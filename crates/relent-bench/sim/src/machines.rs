@@ -65,6 +65,10 @@ pub(crate) fn run(name: &str, clients: u64) -> Option<Done> {
     let contender = Contender::new(name, policy).protected(protection);
     let scenario = Scenario::new("herd", World::Service(service)).contender(contender).engine(Engine::Exact);
     let outcome = simulate_with(&scenario, 1, &Control::default()).expect("the scenario is possible");
-    let attempts = outcome.records[0].get(Figure::AttemptsPerClient).expect("a herd has attempts") * clients as f64;
-    Some(Done { attempts: attempts.round() as u64, drained: 0 })
+    let of = |figure| outcome.records[0].get(figure).unwrap_or(0.0) * clients as f64;
+    let attempts = of(Figure::AttemptsPerClient);
+    // What a server sheds is an attempt already.
+    let refused = [Figure::RefusedBudget, Figure::RefusedOpen, Figure::PutOff].map(of);
+    let questions = attempts + refused.into_iter().sum::<f64>();
+    Some(Done { attempts: attempts.round() as u64, questions: questions.round() as u64, drained: 0 })
 }

@@ -39,7 +39,7 @@ impl Server {
         }
         self.left -= 1;
         if self.left == 0 {
-            let Done { attempts, drained } = self.herd.result();
+            let Done { attempts, drained, .. } = self.herd.result();
             self.done.send((attempts, drained)).await;
         }
     }
@@ -53,5 +53,5 @@ pub(crate) fn run(clients: u32, seed: u64) -> Done {
     let mut simulation = init.init(MonotonicTime::EPOCH).expect("the model can be initialised");
     simulation.run().expect("nothing fails");
     let (attempts, drained) = done.try_read().expect("every client was connected");
-    Done { attempts, drained }
+    Done { attempts, drained, questions: 0 }
 }

@@ -18,7 +18,7 @@ pub(crate) fn run(engine: Engine, clients: u64, seed: u64, seeds: u32, threads: 
     let record = &outcome.records[0];
     let get = |figure| record.get(figure).expect("a herd has this figure");
     let attempts = get(Figure::AttemptsPerClient) * clients as f64 * f64::from(seeds);
-    Done { attempts: attempts.round() as u64, drained: (get(Figure::DrainS) * 1e9) as u64 }
+    Done { attempts: attempts.round() as u64, drained: (get(Figure::DrainS) * 1e9) as u64, questions: 0 }
 }
 
 /// As many maps of base and cap as give a thousand cells; returns the cells.
@@ -32,5 +32,5 @@ pub(crate) fn heat(clients: u64) -> Done {
         let heat = outcome.extras.heat.expect("a herd has a map");
         cells += heat.drain_over_ideal.iter().map(|row| row.len() as u64).sum::<u64>();
     }
-    Done { attempts: cells, drained: 0 }
+    Done { attempts: cells, ..Done::default() }
 }
