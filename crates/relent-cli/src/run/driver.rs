@@ -188,7 +188,8 @@ impl Driver<'_> {
             match self.guard.ask(self.now(), within) {
                 Answer::Go => {
                     self.say_of_upstream();
-                    return None;
+                    // A store was asked, perhaps, and took its time; nothing starts after a signal.
+                    return self.signals.wait(Duration::ZERO).map(Outcome::Interrupted);
                 }
                 Answer::Wait(delay) => {
                     if !std::mem::replace(&mut is_told, true) {

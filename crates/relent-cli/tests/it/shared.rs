@@ -91,6 +91,22 @@ fn a_store_that_hangs_holds_up_no_deadline() {
     }
 }
 
+/// Whoever was told to end starts nothing any more, however long a store is silent.
+#[test]
+fn nothing_is_started_after_a_signal_that_came_while_a_store_was_asked() {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("the loopback is there");
+    let store = format!("redis://{}", silent.local_addr().expect("it is bound"));
+    let folder = Folder::new().file("relent.toml", &FILE.replace("sqlite:state.db", &store));
+    let run = start(&folder, "#pay", "echo > ran");
+    let asked = silent.accept().expect("the store is asked");
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(run.id()).expect("it is one"));
+    nix::sys::signal::kill(pid, nix::sys::signal::SIGTERM).expect("it is ours");
+    let outcome = wait(run);
+    drop(asked);
+    assert_eq!(outcome.code, Some(143), "{outcome:?}");
+    assert_eq!(folder.names(), ["relent.toml"], "{outcome:?}");
+}
+
 #[test]
 fn failures_of_some_open_the_breaker_for_all() {
     let folder = folder();
