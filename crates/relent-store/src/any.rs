@@ -1,8 +1,8 @@
 //! Whichever engine a URL names.
 
 use crate::{
-    Abandon, About, Acquired, Begin, Claim, Delta, Engine, Error, ErrorKind, Held, Holder, Holding, Kept, Key, Kind,
-    Lease, Listed, Memory, Nonce, Renewed, Replaced, Scope, Shared, Started, Stored, Version, Versioned,
+    Abandon, About, Acquired, Begin, Claim, Clock, Delta, Engine, Error, ErrorKind, Held, Holder, Holding, Kept, Key,
+    Kind, Lease, Listed, Memory, Nonce, Renewed, Replaced, Scope, Shared, Started, Stored, Version, Versioned,
 };
 use std::time::Duration;
 
@@ -162,5 +162,9 @@ impl Engine for Any {
 
     async fn freed(&self, name: &Key, most: Duration) {
         on!(self, engine => engine.freed(name, most).await);
+    }
+
+    fn clock(&self) -> Option<&Clock> {
+        on!(self, engine => engine.clock())
     }
 }

@@ -1,7 +1,7 @@
 //! What a store must be able to do: whole operations, each one atomic.
 
 use crate::{
-    Abandon, Acquired, Begin, Claim, Delta, Error, Fence, Held, Holder, Holding, Kept, Key, Lease, Nonce, Owner,
+    Abandon, Acquired, Begin, Claim, Clock, Delta, Error, Fence, Held, Holder, Holding, Kept, Key, Lease, Nonce, Owner,
     Renewed, Replaced, Scope, Shared, Started, Stored, Time, Version, Versioned,
 };
 use relent::{SystemTimer, Timer};
@@ -85,6 +85,11 @@ pub trait Engine: Send + Sync + 'static {
     fn freed(&self, name: &Key, most: Duration) -> impl Future<Output = ()> + Send {
         let _ = name;
         polled(most)
+    }
+
+    /// The clock that it goes by, if that is this process's and not a server's.
+    fn clock(&self) -> Option<&Clock> {
+        None
     }
 }
 
@@ -172,6 +177,10 @@ impl<E: Engine> Engine for Arc<E> {
 
     fn freed(&self, name: &Key, most: Duration) -> impl Future<Output = ()> + Send {
         (**self).freed(name, most)
+    }
+
+    fn clock(&self) -> Option<&Clock> {
+        (**self).clock()
     }
 }
 
@@ -289,7 +298,7 @@ pub struct About {
 impl About {
     /// What an engine of this name and version says of itself.
     pub fn new(engine: &'static str, version: impl Into<String>, durability: impl Into<String>, now: Time) -> About {
-        let skew = now.0 as i64 - crate::Clock::wall().0 as i64;
+        let skew = now.0 as i64 - Clock::wall().0 as i64;
         let (version, durability) = (version.into(), durability.into());
         About { engine, version, durability, cautions: vec![], schema: None, now, skew_ms: skew }
     }

@@ -319,4 +319,8 @@ impl Engine for Memory {
         // Whether it was released or the time has passed, the waiter asks again.
         race(pin!(self.freed.notified()), pin!(SystemTimer.sleep(most))).await;
     }
+
+    fn clock(&self) -> Option<&Clock> {
+        Some(&self.clock)
+    }
 }

@@ -1,8 +1,8 @@
 //! The store as programs use it: an engine, and a policy for its own trouble.
 
 use crate::{
-    Abandon, About, Any, Begin, Claim, Delta, Engine, Error, ErrorKind, Held, Holder, Kept, Key, Kind, Listed, Nonce,
-    Replaced, Scope, Shared, Started, Stored, Version, Versioned,
+    Abandon, About, Any, Begin, Claim, Clock, Delta, Engine, Error, ErrorKind, Held, Holder, Kept, Key, Kind, Listed,
+    Nonce, Replaced, Scope, Shared, Started, Stored, Version, Versioned,
     gate::Gate,
     notice::{Notice, Notices},
     patience::{self, PATIENCE},
@@ -58,6 +58,8 @@ struct Inner<E> {
     is_away: AtomicBool,
     /// How many operations were answered.
     answered: AtomicU64,
+    /// How many leaps of the clock were told of.
+    leaps: AtomicU64,
 }
 
 #[derive(Clone, Copy)]
@@ -108,8 +110,16 @@ impl<E: Engine> Store<E> {
     }
 
     fn built(engine: E, settings: Settings) -> Store<E> {
-        let (notices, is_away, answered) = (Notices::default(), AtomicBool::new(false), AtomicU64::new(0));
-        Store { inner: Arc::new(Inner { engine, settings, gate: Gate::default(), notices, is_away, answered }) }
+        let inner = Inner {
+            engine,
+            settings,
+            gate: Gate::default(),
+            notices: Notices::default(),
+            is_away: AtomicBool::new(false),
+            answered: AtomicU64::new(0),
+            leaps: AtomicU64::new(0),
+        };
+        Store { inner: Arc::new(inner) }
     }
 
     /// The same engine, with this policy for its trouble. Give it a [`timeout`](Policy::timeout): that is the deadline of
@@ -177,6 +187,10 @@ impl<E: Engine> Store<E> {
         let inner = &*self.inner;
         let answered = inner.answered.load(Ordering::Relaxed);
         let answer = patience::ask(&inner.settings.policy, &inner.gate, op).await;
+        let (leaps, by) = inner.engine.clock().map(Clock::leaps).unwrap_or_default();
+        if leaps > inner.leaps.load(Ordering::Relaxed) && inner.leaps.fetch_max(leaps, Ordering::Relaxed) < leaps {
+            self.tell(Notice::ClockLeapt(by));
+        }
         match &answer {
             Ok(_) => {
                 inner.answered.fetch_add(1, Ordering::Relaxed);
@@ -365,4 +379,30 @@ pub(crate) fn check_most(bytes: &[u8]) -> Result<(), Error> {
     }
     let what = format!("the value has {} bytes, which is more than {MAX_VALUE}", bytes.len());
     Err(Error::new(ErrorKind::Invalid, what).hint("keep large things elsewhere and their name here"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Memory;
+    use std::sync::Mutex;
+
+    #[tokio::test]
+    async fn a_clock_that_leaps_forward_is_told_of_once() {
+        let (clock, told) = (Clock::system(), Arc::new(Mutex::new(Vec::new())));
+        let store = Store::new(Memory::on(clock.clone()));
+        let listener = told.clone();
+        store.listen(move |notice| listener.lock().unwrap().push(notice.clone()));
+        let key = Key::new("k").unwrap();
+        store.read(&key).await.unwrap();
+        assert!(told.lock().unwrap().is_empty());
+        clock.leap(Duration::from_secs(3600));
+        for _ in 0..3 {
+            store.read(&key).await.unwrap();
+        }
+        let told = std::mem::take(&mut *told.lock().unwrap());
+        let [Notice::ClockLeapt(by)] = &told[..] else { panic!("{told:?}") };
+        assert!(by.abs_diff(Duration::from_secs(3600)) < Duration::from_secs(10), "{by:?}");
+        assert!(told[0].to_string().starts_with("the machine's clock leapt forward by"), "{}", told[0]);
+    }
 }

@@ -4,7 +4,7 @@ use relent::{SystemTimer, Timer};
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -67,6 +67,7 @@ struct Watched {
     /// The time of day when it was last read, and the monotonic clock then.
     last: Option<(u64, u64)>,
     jump: Jump,
+    leaps: u64,
 }
 
 /// A leap of the time of day that the monotonic clock did not make.
@@ -134,12 +135,32 @@ impl Clock {
         match &self.0 {
             Kind::Monotonic(epoch) => Now::at(epoch + monotonic()),
             Kind::Manual(now) => Now::at(now.load(Ordering::SeqCst)),
-            Kind::System(watched) => {
-                let mut watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
-                watched.see(wall(), monotonic())
-            }
+            Kind::System(watched) => seen(watched).see(wall(), monotonic()),
         }
     }
+
+    /// How often it was seen to leap forward, and by how much the last time.
+    pub(crate) fn leaps(&self) -> (u64, Duration) {
+        match &self.0 {
+            Kind::System(watched) => {
+                let watched = seen(watched);
+                (watched.leaps, Duration::from_millis(watched.jump.by))
+            }
+            _ => (0, Duration::ZERO),
+        }
+    }
+
+    /// Somebody set the machine's time of day to this much later.
+    #[cfg(test)]
+    pub(crate) fn leap(&self, by: Duration) {
+        if let Kind::System(watched) = &self.0 {
+            seen(watched).see(wall() + millis(by), monotonic());
+        }
+    }
+}
+
+fn seen(watched: &Mutex<Watched>) -> MutexGuard<'_, Watched> {
+    watched.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Watched {
@@ -149,6 +170,7 @@ impl Watched {
             if wall > expected + LEAP {
                 // A second leap adds to the first for what was written before it.
                 self.jump = Jump { before: expected, by: wall - expected };
+                self.leaps += 1;
             }
         }
         self.last = Some((wall, monotonic));

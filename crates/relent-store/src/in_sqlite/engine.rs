@@ -8,8 +8,8 @@ use super::{
     tx::Tx,
 };
 use crate::{
-    Abandon, About, Acquired, Begin, Claim, Delta, Engine, Error, Fence, Held, Holder, Holding, Kept, Key, Kind, Lease,
-    Listed, Nonce, Owner, Renewed, Replaced, Scope, Shared, Started, Stored, Version, Versioned,
+    Abandon, About, Acquired, Begin, Claim, Clock, Delta, Engine, Error, Fence, Held, Holder, Holding, Kept, Key, Kind,
+    Lease, Listed, Nonce, Owner, Renewed, Replaced, Scope, Shared, Started, Stored, Version, Versioned,
     engine::polled,
     rules::{self, Change, LeaseRow, REMEMBERED},
 };
@@ -188,6 +188,10 @@ impl Engine for Sqlite {
 
     async fn freed(&self, _: &Key, most: Duration) {
         polled(most).await;
+    }
+
+    fn clock(&self) -> Option<&Clock> {
+        Some(&self.inner.clock)
     }
 }
 
