@@ -94,8 +94,22 @@ fn of_the_found_one(name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
     match place() {
         Place::Nowhere => Err(Fault::new(format!("--policy #{name} needs a file, and {VARIABLE} says none"))
             .hint("--policy FILE#NAME names one")),
-        Place::Here => named(Path::new(FILE), name, beside),
+        Place::Here => of_this_folder(name, beside),
         Place::Named(path) => named(&path, name, beside),
+    }
+}
+
+/// The file of this folder, of which a policy was named: that is no word about whose file it is.
+fn of_this_folder(name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
+    let path = Path::new(FILE);
+    match believable(path) {
+        Ok(None) => named(path, name, beside),
+        Ok(Some(file)) => {
+            let text = text_of(file).map_err(|problem| cannot_read(FILE, &problem))?;
+            chosen(&text, path, name, beside)
+        }
+        Err(problem) => Err(Fault::new(format!("{FILE}, found in this folder, is not used: {problem}"))
+            .hint(format!("--policy ./{FILE}#NAME says that it is meant all the same"))),
     }
 }
 

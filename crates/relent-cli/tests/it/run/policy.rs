@@ -241,6 +241,12 @@ fn what_belongs_to_another_user_is_ignored_with_a_note() {
         .expect("only root can give a file away: cargo xtask test --without root");
     let said = "relent: relent.toml, found in this folder, is ignored: it belongs to somebody else\n";
     foreign.relent(&["run", "--", "true"]).is(0, "", said);
+    // To name a policy is no word about whose file it is; to name the file is.
+    let refused = "error: relent.toml, found in this folder, is not used: it belongs to somebody else\n\
+                   hint: --policy ./relent.toml#NAME says that it is meant all the same\n";
+    foreign.relent(&["run", "--policy", "#", "--", "true"]).is(125, "", refused);
+    foreign.relent(&["run", "--policy", "#nightly", "--", "true"]).is(125, "", refused);
+    foreign.relent(&["run", "--policy", "./relent.toml", "--", "true"]).is(0, "", "");
 }
 
 #[test]
