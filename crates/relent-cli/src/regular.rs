@@ -10,7 +10,7 @@ use nix::{
 use relent::duration::Human;
 use std::{
     fs::{File, Metadata, OpenOptions},
-    io::{self, Read, Write},
+    io::{self, IsTerminal, Read, Write},
     os::{
         fd::AsFd,
         unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
@@ -126,6 +126,21 @@ fn all(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     match bytes.len() as u64 > most {
         true => Err(io::Error::other(format!("it is longer than {}", Size(most)))),
         false => Ok(bytes),
+    }
+}
+
+/// A file, a pipe or a terminal: something that ends. Of devices only `/dev/null` does.
+///
+/// # Errors
+///
+/// It is another device.
+pub fn ends(file: File) -> io::Result<File> {
+    let data = file.metadata()?;
+    let kind = data.file_type();
+    let is_null = || std::fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == data.rdev());
+    match kind.is_block_device() || (kind.is_char_device() && !file.is_terminal() && !is_null()) {
+        true => Err(io::Error::other("it is a device, and no file")),
+        false => Ok(file),
     }
 }
 
@@ -278,6 +293,14 @@ fn check(file: File, or: Or) -> io::Result<File> {
 mod tests {
     use super::*;
     use std::{fs, os::unix::fs::PermissionsExt};
+
+    #[test]
+    fn devices_without_an_end_are_no_input() {
+        for (path, answer) in [("/dev/null", true), ("/dev/zero", false), ("/dev/urandom", false)] {
+            assert_eq!(ends(File::open(path).unwrap()).is_ok(), answer, "{path}");
+        }
+        assert!(ends(tempfile::tempfile().unwrap()).is_ok());
+    }
 
     #[test]
     fn what_is_read_whole_has_an_end() {

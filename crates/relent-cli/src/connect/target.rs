@@ -47,8 +47,7 @@ impl Target {
         };
         match connected {
             Ok(()) => Err(io::Error::other("still accepts")),
-            // That we may not look says nothing about who is there.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+            Err(error) if says_nothing(&error) => Err(error),
             Err(_) => Ok(()),
         }
     }
@@ -57,6 +56,14 @@ impl Target {
     pub(super) fn is_tls(&self) -> bool {
         matches!(self, Target::Tls { .. })
     }
+}
+
+/// Whether an error says nothing about who is there: we may not look, cannot, or have to queue.
+fn says_nothing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::WouldBlock)
+        || [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM]
+            .iter()
+            .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 /// Connects to a Unix socket, at once: one whose queue is full would let us wait until somebody takes us out of it.

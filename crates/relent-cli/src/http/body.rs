@@ -3,7 +3,7 @@
 //! What can be read only once (stdin, a pipe) is kept first, in memory up to a megabyte and on disk beyond that.
 
 use super::idle::Pulse;
-use crate::{escape::escape, regular, talk::Fault};
+use crate::{escape::escape, regular, size::Size, talk::Fault};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use std::{
@@ -47,6 +47,9 @@ const IN_MEMORY: usize = 1 << 20;
 
 /// How much of a file is read at a time.
 const CHUNK: u64 = 64 << 10;
+
+/// How much is kept on disk of what can be read only once.
+const MOST: u64 = 64 << 30;
 
 impl Body {
     /// The body that all `--data` together mean, if there are any. What has to be read now must end within `limit`.
@@ -122,7 +125,7 @@ fn from_path(path: &Path, limit: Option<Duration>) -> Result<Body, Fault> {
         return regular::read(path).map(|_| Body::File(path.to_owned())).map_err(|error| fault(&error));
     }
     let path = path.to_owned();
-    within(limit, name, move || keep(File::open(path)?))
+    within(limit, name, move || keep(regular::ends(File::open(path)?)?))
 }
 
 /// Reads what others write, for as long as there is time: nobody may ever write to a pipe.
@@ -163,7 +166,10 @@ fn keep(mut pipe: impl Read) -> io::Result<Body> {
     }
     let mut file = tempfile::tempfile()?;
     file.write_all(&memory)?;
-    io::copy(&mut pipe, &mut file)?;
+    io::copy(&mut pipe.by_ref().take(MOST - memory.len() as u64), &mut file)?;
+    if pipe.read(&mut [0])? > 0 {
+        return Err(io::Error::other(format!("it is longer than {}", Size(MOST))));
+    }
     file.seek(SeekFrom::Start(0))?;
     Ok(Body::Kept(Arc::new(file)))
 }

@@ -1,6 +1,7 @@
 //! What must hold of everything that `relent http` reads: flags, and what servers answer.
 
 use super::{
+    address,
     failure::Failure,
     form, head,
     headers::add,
@@ -41,17 +42,17 @@ pub fn flags(text: &str) {
 
 /// URLs and proxies, with a password in them and without.
 fn urls(text: &str) {
-    tried(request::url(text).map(drop));
+    tried(address::url(text).map(drop));
     tried(proxy::parse("--proxy", text).map(|url| is_plain(&proxy::shown(&url))));
     let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
     if scheme.contains(|c: char| !c.is_ascii_alphanumeric()) {
         return;
     }
     let secret = format!("{scheme}://ann:{PASSWORD}@{rest}");
-    for refused in [request::url(&secret).err(), proxy::parse("--proxy", &secret).err()].into_iter().flatten() {
+    for refused in [address::url(&secret).err(), proxy::parse("--proxy", &secret).err()].into_iter().flatten() {
         assert!(!refused.to_json().contains(PASSWORD), "{secret:?}: {}", refused.to_json());
     }
-    if let Ok(mut url) = request::url(&secret) {
+    if let Ok(mut url) = address::url(&secret) {
         assert!(matches!(url.scheme(), "http" | "https"), "{secret:?}");
         request::take_user(&mut url);
         assert!(!url.as_str().contains(PASSWORD), "{url} is sent with the password of {secret:?}");

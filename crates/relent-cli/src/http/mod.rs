@@ -4,6 +4,7 @@
 //! request may be sent again and when is decided by `relent::wire` and a `relent::Call`, and the client's own retries
 //! are off, so that the attempts told are the attempts made. Each attempt has a connection of its own.
 
+mod address;
 mod args;
 mod attempt;
 mod beside;

@@ -2,7 +2,7 @@
 //!
 //! `HTTP_PROXY` in capitals is never read: a CGI program has a header of its client's there (CVE-2016-5385).
 
-use super::{args::Args, request::has_a_host};
+use super::{address::has_a_host, args::Args};
 use crate::{redact, talk::Fault};
 use hyper_util::client::proxy::matcher::Matcher;
 use std::{env, sync::Arc};

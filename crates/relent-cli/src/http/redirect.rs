@@ -4,7 +4,7 @@
 //! its method and its body. To another scheme, host or port goes no header that lets others in: none whose name says
 //! that it is secret, and no `Host`. A user in the new URL is not taken.
 
-use super::{failure::Failure, request::can_be_asked_for};
+use super::{address::can_be_asked_for, failure::Failure};
 use crate::{escape::escape, redact};
 use http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use relent::wire::Fault;

@@ -5,9 +5,10 @@
 
 use nix::{
     dir::Dir,
+    errno::Errno,
     fcntl::{OFlag, openat},
     sys::stat::{Mode, fstat},
-    unistd::{UnlinkatFlags, unlinkat},
+    unistd::{UnlinkatFlags, geteuid, unlinkat},
 };
 use relent::{Verdict, duration::parse_duration};
 use rustix::fs::{FlockOperation, flock};
@@ -37,6 +38,8 @@ impl VerdictFile {
         let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_RDONLY;
         let made = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_CLOEXEC;
         let handle = Dir::open(&folder, flags, Mode::empty()).and_then(|handle| {
+            // Where everybody may move what is there, another folder can have taken its name meanwhile.
+            only_ours(&handle)?;
             openat(&handle, NAME, made, Mode::S_IRUSR | Mode::S_IWUSR)?;
             Ok(handle)
         });
@@ -47,8 +50,7 @@ impl VerdictFile {
                 Ok(VerdictFile { path: folder.join(NAME), handle })
             }
             Err(error) => {
-                // Where no file can be opened any more, only this removes the folder.
-                let _ = fs::remove_file(folder.join(NAME));
+                // There is no file in it. What is not ours is not removed: by its name only an empty folder can be.
                 let _ = fs::remove_dir(&folder);
                 Err(error.into())
             }
@@ -104,6 +106,13 @@ impl VerdictFile {
     }
 }
 
+/// Whether nobody else can enter the folder.
+fn only_ours(folder: &Dir) -> nix::Result<()> {
+    let opened = fstat(folder)?;
+    let is_ours = opened.st_uid == geteuid().as_raw() && opened.st_mode & 0o077 == 0;
+    if is_ours { Ok(()) } else { Err(Errno::EPERM) }
+}
+
 /// The last verdict of a text that is about this exit code, or what stands there in its place.
 pub(super) fn last(text: &str, exit: u8) -> Option<Result<Verdict, String>> {
     let said = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -154,6 +163,22 @@ mod tests {
     use super::*;
 
     /// By the rules of tmpfiles.d(5): what somebody has locked is in use.
+    /// Where everybody may move what is there, a neighbour's can take the place of ours before it is opened.
+    #[test]
+    fn a_folder_that_others_can_enter_is_not_taken_for_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let opened = Dir::open(folder.path(), OFlag::O_DIRECTORY, Mode::empty()).unwrap();
+        for (mode, answer) in [(0o700, Ok(())), (0o755, Err(Errno::EPERM)), (0o701, Err(Errno::EPERM)), (0o500, Ok(()))]
+        {
+            fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+            assert_eq!(only_ours(&opened), answer, "{mode:o}");
+        }
+        if geteuid().is_root() {
+            std::os::unix::fs::chown(folder.path(), Some(65_534), None).unwrap();
+            assert_eq!(only_ours(&opened), Err(Errno::EPERM));
+        }
+    }
+
     #[test]
     fn cleaners_see_that_it_is_in_use() {
         let file = VerdictFile::create().unwrap();

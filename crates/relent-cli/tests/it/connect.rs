@@ -533,6 +533,10 @@ fn a_unix_socket_whose_queue_is_full_hangs_nobody() {
     let outcome = folder.relent(&["connect", "--base", "1ms", "--max-attempts", "2", "unix:full"]);
     assert_eq!(outcome.code, Some(1));
     assert!(outcome.stderr.contains("it accepts nobody, and its queue is full"), "{}", outcome.stderr);
+    // Nor is it gone.
+    let outcome = folder.relent(&["connect", "--invert", "--base", "1ms", "--max-attempts", "2", "unix:full"]);
+    assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("its queue is full"), "{}", outcome.stderr);
 }
 
 /// As the other commands that make calls do: with `-v`, and to machines always.

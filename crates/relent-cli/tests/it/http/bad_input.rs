@@ -106,6 +106,8 @@ fn an_unreadable_data_file() {
         &format!("error: cannot read missing: No such file or directory\n{hint}"),
     );
     refused(&["-d", "@.", "localhost"], &format!("error: cannot read .: it is a folder\n{hint}"));
+    let device = format!("error: cannot read /dev/zero: it is a device, and no file\n{hint}");
+    refused(&["-d", "@/dev/zero", "localhost"], &device);
 }
 
 /// What is named as a file is one, or a pipe that somebody writes to: nothing hangs, and nothing is read without end.

@@ -1,0 +1,82 @@
+//! What can be asked for: URLs of the web whose host there could be.
+
+use crate::{escape::escape, redact, talk::Fault};
+use relent::wire;
+use url::Url;
+
+const URL_HINT: &str = "write it like https://example.com/path";
+
+/// A URL that can be asked for; one without a scheme is http.
+pub(super) fn url(text: &str) -> Result<Url, Fault> {
+    if wire::METHODS.iter().any(|row| row.method == text) {
+        return Err(Fault::new(format!("{text:?} is a method, and the URL is missing"))
+            .hint(format!("write it like relent http {text} https://example.com/path")));
+    }
+    // The parser leaves them out, and makes another host of what stands around them.
+    if text.trim().contains(['\t', '\n', '\r']) {
+        return Err(Fault::new(format!(
+            "{:?} is no URL: it has a tab or the end of a line in it",
+            redact::value(text)
+        ))
+        .hint(URL_HINT));
+    }
+    let begins = text.to_ascii_lowercase();
+    let begins = begins.strip_prefix("https").or_else(|| begins.strip_prefix("http")).unwrap_or_default();
+    // A slash too few, or the wrong ones, make no host of the scheme.
+    let is_whole = text.contains("://") || begins.starts_with(":/") || begins.starts_with(":\\");
+    let with_scheme = match is_whole {
+        true => text.to_owned(),
+        false => format!("http://{text}"),
+    };
+    let shown = redact::value(text);
+    let url = Url::parse(&with_scheme).map_err(|error| match error {
+        url::ParseError::InvalidPort => {
+            Fault::new(format!("{shown:?} has no valid port")).hint("a port is a number from 0 to 65535")
+        }
+        url::ParseError::InvalidIpv6Address if text.contains('%') => {
+            Fault::new(format!("{shown:?} has a zone in its address, which is not supported"))
+                .hint("an address without a zone is asked for: a global one, or one of the loopback")
+        }
+        error => Fault::new(format!("{shown:?} is no URL: {error}")).hint(URL_HINT),
+    })?;
+    if !can_be_asked_for(&url) {
+        return Err(Fault::new(format!("the URL is too long to be asked for: {} bytes", url.as_str().len()))
+            .hint("up to 65534 bytes are; -d sends more"));
+    }
+    if !has_a_host(&url) {
+        return Err(Fault::new(format!("{shown:?} has no host that there could be"))
+            .hint("hosts are letters, digits, dots and -, or addresses"));
+    }
+    match url.scheme() {
+        "http" | "https" => Ok(url),
+        scheme => Err(Fault::new(format!("the scheme {}:// is not supported", escape(scheme)))
+            .hint("http:// and https:// are; relent connect waits for tcp:// and unix:")),
+    }
+}
+
+/// Whether a request can be made of a URL: its own limit is shorter than that of the parser.
+pub(super) fn can_be_asked_for(url: &Url) -> bool {
+    url.as_str().parse::<http::Uri>().is_ok()
+}
+
+/// Whether the host of a URL is an address, or a name that could be looked up. The parser takes many signs that no name has.
+pub(super) fn has_a_host(url: &Url) -> bool {
+    let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    url.host_str().is_some_and(|host| host.starts_with('[') || host.chars().all(is_of_a_name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_without_a_scheme_is_http() {
+        assert_eq!(url("localhost:8080/x").unwrap().as_str(), "http://localhost:8080/x");
+        assert_eq!(url("https://example.com").unwrap().as_str(), "https://example.com/");
+        assert_eq!(url("[::1]:8080").unwrap().port(), Some(8080));
+        for sloppy in ["https:/example.com/x", "HTTPS:\\\\example.com\\x", "https:///example.com/x"] {
+            assert_eq!(url(sloppy).unwrap().as_str(), "https://example.com/x", "{sloppy}");
+        }
+        assert_eq!(url("http:8080/x").unwrap().as_str(), "http://http:8080/x");
+    }
+}
