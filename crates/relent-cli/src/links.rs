@@ -30,8 +30,8 @@ pub(crate) struct Step<'a> {
 }
 
 /// Follows a path, and asks of each folder, file and link what there is to say against it: where it leads, which is the path
-/// itself if there is no link on the way. What is not there ends the way, if it is the last part. `None`: it leads to what has
-/// no path of its own (in `/proc`), which only the system finds.
+/// itself if there is no link on the way. What is not there ends the way, if it is the last part. `None`: it ends in `/proc`, at what
+/// has no path of its own, which only the system finds.
 ///
 /// # Errors
 ///
@@ -43,18 +43,29 @@ pub(crate) fn walk(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static s
         way_here(&here, objects)?;
     }
     let (mut left, mut links) = (parts(path), 0);
+    // Whether the way has gone on behind a link of a process's, whose folder has no other path that is known.
+    let mut is_behind = false;
     let found = |links: u32, end: PathBuf| Ok(Some(if links == 0 { path.to_owned() } else { end }));
     while let Some(part) = left.pop_front() {
         match Path::new(&part).components().next() {
-            Some(Component::RootDir) => here = PathBuf::from("/"),
+            Some(Component::RootDir) => (here, is_behind) = (PathBuf::from("/"), false),
+            Some(Component::ParentDir) if is_behind => here.push(".."),
             Some(Component::ParentDir) => {
                 here.pop();
             }
             Some(Component::Normal(name)) => {
                 let next = here.join(name);
-                // Links there lead to what has no path.
-                if next.starts_with("/proc") {
-                    return Ok(None);
+                if !is_behind && next.starts_with("/proc") {
+                    if left.is_empty() {
+                        return Ok(None);
+                    }
+                    is_behind = is_of_a_process(&next);
+                    match fs::symlink_metadata(&next)?.is_symlink() && !is_behind {
+                        // `self`, which is none of those.
+                        true => here.push(fs::read_link(&next)?),
+                        false => here = next,
+                    }
+                    continue;
                 }
                 let data = match fs::symlink_metadata(&next) {
                     Err(error) if error.kind() == io::ErrorKind::NotFound && left.is_empty() => {
@@ -62,7 +73,7 @@ pub(crate) fn walk(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static s
                     }
                     data => data?,
                 };
-                let folder = fs::symlink_metadata(&here)?;
+                let folder = if is_behind { fs::metadata(&here)? } else { fs::symlink_metadata(&here)? };
                 let step = Step { path: &next, data: &data, folder: &folder, is_last: left.is_empty() };
                 if let Some(problem) = objects(&step) {
                     let is_named = links == 0 && step.is_last;
@@ -85,6 +96,12 @@ pub(crate) fn walk(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static s
         }
     }
     found(links, here)
+}
+
+/// Whether it is a link of the system's to what a process has: its folder, its root, its program or what it has open.
+fn is_of_a_process(path: &Path) -> bool {
+    let is_in = |name| path.parent().is_some_and(|folder| folder.ends_with(name));
+    ["cwd", "root", "exe"].iter().any(|name| path.ends_with(name)) || ["fd", "map_files", "ns"].iter().any(is_in)
 }
 
 /// Asks of each folder on the way to the working folder what there is to say against it. It has no links. What cannot be looked at
@@ -162,7 +179,12 @@ mod tests {
         for same in ["/dev/null", "Cargo.toml", "./src/../Cargo.toml"] {
             assert_eq!(to_write(Path::new(same)).unwrap(), Some(PathBuf::from(same)));
         }
-        assert_eq!(to_write(Path::new("/dev/stdout")).unwrap(), None);
+        for no_path in ["/dev/stdout", "/proc/self/fd/1", "/proc/self/comm"] {
+            assert_eq!(to_write(Path::new(no_path)).unwrap(), None);
+        }
+        let behind = Path::new("/proc/self/cwd/src/../Cargo.toml");
+        assert_eq!(to_write(behind).unwrap(), Some(behind.to_owned()));
+        assert_eq!(to_write(Path::new("/proc/self/cwd/no/new")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     /// It takes root to give something away. No setting of the system has to protect links.
@@ -202,6 +224,12 @@ mod tests {
         assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
         assert_eq!(fs::read_to_string(at("theirs")).unwrap(), "theirs");
         assert!(!own.path().join("x").exists());
+        // Nor by the way of a process.
+        let behind = |name: &str| Path::new("/proc/self/root").join(at(name).strip_prefix("/").unwrap());
+        for name in ["link", "folder/victim", "nowhere", "theirs"] {
+            assert!(to_write(&behind(name)).is_err(), "{name}");
+        }
+        assert_eq!(to_write(&behind("new")).unwrap(), Some(behind("new")));
         // A link of one's own, and one in a folder that is not shared, is followed.
         symlink(&victim, at("mine")).unwrap();
         assert!(to_write(&at("mine")).is_ok());

@@ -2,8 +2,9 @@
 //!
 //! They are believed, as whoever runs the machine has arranged it, and told of.
 
-use crate::access;
+use crate::{access, links};
 use std::{
+    cell::RefCell,
     fs::{self, Metadata},
     os::unix::fs::MetadataExt,
     path::Path,
@@ -12,11 +13,16 @@ use std::{
 /// That a folder on the way to a file is neither the caller's nor root's, for people. Folders that are not there are not looked at.
 pub(crate) fn of_a_folder(file: &Path) -> Option<String> {
     let file = std::path::absolute(file).ok()?;
-    // Where links lead is what counts.
-    let there = file.ancestors().skip(1).find_map(|folder| folder.canonicalize().ok())?;
-    let is_theirs =
-        |folder: &&Path| fs::metadata(folder).is_ok_and(|data| data.uid() != 0 && !access::is_own(data.uid()));
-    let folder = there.ancestors().filter(is_theirs).last()?;
+    // Also those that links are in: of where these lead, their owners decide.
+    let first = RefCell::new(None);
+    let _ = links::walk(&file, &|step| {
+        let is_theirs = step.data.is_dir() && step.data.uid() != 0 && !access::is_own(step.data.uid());
+        if is_theirs && first.borrow().is_none() {
+            first.replace(Some(step.path.to_owned()));
+        }
+        None
+    });
+    let folder = first.into_inner()?;
     Some(format!(
         "{} belongs to somebody else, who can take the store away, or put another in its place",
         folder.display()
@@ -57,5 +63,9 @@ mod tests {
         std::os::unix::fs::symlink(&theirs, folder.path().join("link")).unwrap();
         assert_eq!(of_a_folder(&folder.path().join("link/state.db")), Some(told));
         assert_eq!(of_a_folder(&folder.path().join("state.db")), None);
+        // A link of theirs leads where they like.
+        let own = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(own.path(), theirs.join("link")).unwrap();
+        assert!(of_a_folder(&theirs.join("link/state.db")).is_some_and(|told| told.contains("theirs belongs")));
     }
 }

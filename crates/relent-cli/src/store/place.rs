@@ -158,11 +158,11 @@ fn alone(file: &Path, believes_all: bool) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to a user whom nobody knows here"));
     }
     match links::to_write(&file) {
-        Ok(Some(real)) if !believes_all => nobody_else_to(&real, real.parent()),
+        Ok(Some(real)) if !believes_all => nobody_else_to(&file, real.parent()),
         // Before it is opened somebody else could make the folders that are not there.
         Err(error) if error.kind() == io::ErrorKind::NotFound && !believes_all => {
             match file.ancestors().find(|part| fs::symlink_metadata(part).is_ok()) {
-                Some(there) => nobody_else_to(&there.canonicalize()?, Some(there)).and(Err(error)),
+                Some(there) => nobody_else_to(there, Some(there)).and(Err(error)),
                 None => Err(error),
             }
         }
@@ -179,13 +179,14 @@ fn is_made_as_it_is_read(file: &Path) -> bool {
         }
 }
 
-/// Whether nobody else can exchange a folder on a way without links, nor put something into the last one.
+/// Whether nobody else can exchange a folder or a link on a way, nor put something into the last folder.
 fn nobody_else_to(end: &Path, last: Option<&Path>) -> io::Result<()> {
     links::walk(end, &|step| {
         let (owner, mode) = (step.data.uid(), step.folder.mode());
         let is_theirs = !access::is_own(owner) && !access::is_same(owner, step.folder.uid()) && owner != 0;
-        let can_exchange = step.data.is_dir() && mode & 0o002 != 0 && (mode & 0o1000 == 0 || is_theirs);
-        can_exchange.then_some("somebody else can exchange a folder on the way there")
+        let can_exchange =
+            (step.data.is_dir() || step.data.is_symlink()) && mode & 0o002 != 0 && (mode & 0o1000 == 0 || is_theirs);
+        can_exchange.then_some("somebody else can exchange what is on the way there")
     })?;
     match last.map(fs::metadata) {
         Some(Ok(folder)) if folder.mode() & 0o002 != 0 => {
@@ -352,7 +353,7 @@ mod tests {
                 assert_eq!(alone(&at(file), false).is_ok(), is_used, "{shared:o} {file}");
             }
         }
-        assert!(why("own/er/state.db").starts_with("somebody else can exchange a folder on the way there"));
+        assert!(why("own/er/state.db").starts_with("somebody else can exchange what is on the way there"));
         // It takes root to give something away.
         mode(folder.path(), 0o1777);
         if std::os::unix::fs::chown(at("own"), Some(65_534), None).is_ok() {
@@ -360,6 +361,21 @@ mod tests {
             assert!(alone(&at("own/state.db"), true).is_err(), "links in it would be followed");
         } else {
             eprintln!("SKIPPED a folder of somebody else: it takes root");
+        }
+    }
+
+    /// Whoever can put another link in the place of one decides where it leads.
+    #[test]
+    fn no_file_is_used_behind_a_link_that_everybody_can_exchange() {
+        let (folder, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let at = |name: &str| folder.path().join(name);
+        std::os::unix::fs::symlink(own.path(), at("link")).unwrap();
+        std::os::unix::fs::symlink(own.path().join("state.db"), at("file")).unwrap();
+        for (shared, is_used) in [(0o755, true), (0o1777, true), (0o777, false)] {
+            mode(folder.path(), shared);
+            for file in ["link/state.db", "file"] {
+                assert_eq!(alone(&at(file), false).is_ok(), is_used, "{shared:o} {file}");
+            }
         }
     }
 
