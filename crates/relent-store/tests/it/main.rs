@@ -4,6 +4,7 @@
 mod any_server;
 mod blocking;
 mod clocks;
+mod conformity;
 mod crash;
 mod cuts;
 mod disk;
