@@ -166,7 +166,7 @@ impl Group {
             if !is_said && began.elapsed() >= SAY_AFTER {
                 let left = relent::duration::Human(ways.grace.saturating_sub(began.elapsed()));
                 let who = list(self.all_left().iter());
-                (ways.say)(&format!("waiting for what the attempt left running: {who}; killed in {left:.0}"));
+                (ways.say)(&format!("waiting for what the attempt left running: {who}; killed in {left:.0} at most"));
                 is_said = true;
             }
             if let Some(signal) = signals.wait(LOOK)
