@@ -38,7 +38,7 @@ fn by(user: &str, place: &Place, args: &[&str]) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--reuid", user, "--regid", user, "--clear-groups", "./relent"]).args(args);
     command.current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp")).env_remove("RELENT_KEY");
-    command.env("HOME", "/nonexistent").stdin(Stdio::null());
+    command.env("HOME", "/dev/null").stdin(Stdio::null());
     command
 }
 
@@ -258,7 +258,7 @@ fn a_policy_file_that_another_user_may_write_to_is_ignored() {
         Command::new("chown").arg(format!("{ALONE}:{group}")).arg(&file).status().unwrap();
         let mut command = Command::new("setpriv");
         command.args(["--reuid", ALONE, "--regid", group, "--clear-groups", "./relent", "run", "--", "true"]);
-        command.current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp")).env("HOME", "/nonexistent");
+        command.current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp")).env("HOME", "/dev/null");
         let output = command.stdin(Stdio::null()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{said}");
