@@ -28,6 +28,7 @@ impl Settings for BudgetSettings {
             (Some(start), _) => start,
             (None, Some(kind)) => of_kind(kind),
             (None, None) => {
+                fields.of_some_kind("a budget", &KINDS, keys)?;
                 return Err(fields.wrong("nothing says how many retries the budget allows", Self::LIKE));
             }
         };

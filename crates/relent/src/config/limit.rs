@@ -33,7 +33,10 @@ impl Settings for LimitSettings {
             }
             (Some(start), _) => start,
             (None, Some(kind)) => of_kind(kind),
-            (None, None) => return Err(fields.wrong("nothing says what is limited", Self::LIKE)),
+            (None, None) => {
+                fields.of_some_kind("a limit", &KINDS, keys)?;
+                return Err(fields.wrong("nothing says what is limited", Self::LIKE));
+            }
         };
         let read = read_over(fields, start)?;
         let kind = kind_of(&read);

@@ -287,7 +287,27 @@ impl<'a> Fields<'a> {
 
     /// Complains about what is left. `of` names what has these keys: `a ratio budget`.
     pub(super) fn finish(&self, of: &str, keys: &[&str]) -> Read<()> {
-        match self.list.first() {
+        self.knows(of, keys, |_| false)
+    }
+
+    /// Where nothing says of which kind a part is: whether each of its keys is one of some kind.
+    pub(super) fn of_some_kind(
+        &self,
+        of: &str,
+        kinds: &[&'static str],
+        keys: fn(&str) -> &'static [&'static str],
+    ) -> Read<()> {
+        let mut all: Vec<&str> = vec![];
+        for key in kinds.iter().flat_map(|kind| keys(kind)).filter(|key| **key != "compat") {
+            if !all.contains(key) {
+                all.push(key);
+            }
+        }
+        self.knows(of, &all, |key| key == "compat" || all.contains(&key))
+    }
+
+    fn knows(&self, of: &str, keys: &[&str], is_known: impl Fn(&str) -> bool) -> Read<()> {
+        match self.list.iter().find(|field| !is_known(&field.key)) {
             None => Ok(()),
             Some(field) => Err((field.key_at.clone(), BadSetting::unknown(&format!("key of {of}"), &field.key, keys))),
         }

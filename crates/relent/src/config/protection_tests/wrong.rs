@@ -14,6 +14,11 @@ fn what_is_wrong_stands_where_it_is() {
     refuses("budget = 'srw'", 10, "there is no budget \"srw\"", "did you mean \"sre\"?");
     refuses("budget = 5", 10, "a budget is a table or a name, and this is a number", BudgetSettings::LIKE);
     refuses("budget = {}", 10, "nothing says how many retries the budget allows", BudgetSettings::LIKE);
+    refuses("budget = { rato = 0.1 }", 12, "there is no key of a budget \"rato\"", "did you mean \"ratio\"?");
+    let nothing = "nothing says how many retries the budget allows";
+    refuses("budget = { min_per_second = 1 }", 10, nothing, BudgetSettings::LIKE);
+    refuses("limit = { bust = 5 }", 11, "there is no key of a limit \"bust\"", "did you mean \"burst\"?");
+    refuses("limit = { burst = 5 }", 9, "nothing says what is limited", LimitSettings::LIKE);
     refuses("budget = ''", 10, "the budget says nothing", BudgetSettings::LIKE);
     refuses(
         "budget = { ratio = 1.5 }",
