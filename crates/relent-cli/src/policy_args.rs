@@ -377,7 +377,7 @@ fn is_storm(policy: &Policy) -> bool {
     is_endless && policy.schedule().nth(later).is_some_and(|row| row.delay.max < AT_ONCE)
 }
 
-/// For how long at most a file that was only found may put the first attempt off, since nobody is told of that wait.
+/// For how long at most a file that was only found may put the first attempt off: whoever does not know of it waits for nothing.
 const LONGEST_SPREAD: Duration = Duration::from_secs(60);
 
 /// How many retries a file that was only found may ask for within a second.

@@ -459,8 +459,7 @@ mod tests {
 
     #[test]
     fn the_ring_is_a_heap() {
-        let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-        println!("RELENT_SEED={seed}");
+        let seed = crate::engine::draws::test_seed();
         let mut draws = Stream::new(seed);
         let (mut ring, mut heap) = (Calendar::new(), Heap::default());
         let push = |ring: &mut Calendar, heap: &mut Heap, draws: &mut Stream, now: u64, client: u32| {
@@ -511,8 +510,7 @@ mod tests {
     /// What comes from elsewhere in between is taken in its turn, and may add events at its own time.
     #[test]
     fn up_to_a_bound_the_ring_is_a_heap() {
-        let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-        println!("RELENT_SEED={seed}");
+        let seed = crate::engine::draws::test_seed();
         let mut draws = Stream::new(seed);
         let (mut ring, mut heap) = (Calendar::new(), Heap::default());
         let (mut now, mut taken, mut left) = (0, 0, 60_000_u32);

@@ -85,6 +85,14 @@ pub(crate) fn normal(draw: u64) -> f64 {
     radius * (std::f64::consts::TAU * unit(mix(draw))).cos()
 }
 
+/// The seed of a test, which is told and can be given.
+#[cfg(test)]
+pub(crate) fn test_seed() -> u64 {
+    let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    println!("RELENT_SEED={seed}");
+    seed
+}
+
 /// A generator for draws that come in an order of their own (a channel's stations, slot by slot).
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {

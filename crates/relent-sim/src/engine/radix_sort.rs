@@ -127,8 +127,7 @@ mod tests {
 
     #[test]
     fn the_order_is_that_of_the_numbers() {
-        let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-        println!("RELENT_SEED={seed}");
+        let seed = crate::engine::draws::test_seed();
         let mut draws = Stream::new(seed);
         let mut sorter = Sorter::new();
         for count in [0, 1, FEW - 1, FEW, FEW + 1, 700, 5000, 100_000] {

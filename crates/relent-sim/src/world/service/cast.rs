@@ -7,7 +7,7 @@ use crate::{
     time::nanos,
     world::bounds::Bounds,
 };
-use relent::{Decision, Policy};
+use relent::{Decision, Policy, Timestamp};
 use std::time::Duration;
 
 /// What clients of one population have in common.
@@ -33,6 +33,13 @@ pub(crate) struct Cast<'a> {
 }
 
 impl<'a> Cast<'a> {
+    /// When a client makes its first attempt, which its policy may put off.
+    #[inline]
+    pub(super) fn first_attempt(&self, draws: &Draws, starts: &Starts, client: u32) -> u64 {
+        let spread = self.role(client).policy.call(Timestamp::ZERO, draws.call(u64::from(client))).spread();
+        starts.of(client).saturating_add(nanos(spread))
+    }
+
     /// Who plays in a task, and when they come on.
     pub(crate) fn new(task: &Task<'a>) -> (Cast<'a>, Starts) {
         let populations = &task.contender.populations;

@@ -246,8 +246,7 @@ mod tests {
     /// Three orders and now and then none of them, against a sorted map.
     #[test]
     fn they_end_in_the_order_of_time_and_client() {
-        let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-        println!("RELENT_SEED={seed}");
+        let seed = crate::engine::draws::test_seed();
         let mut draws = Stream::new(seed);
         let (mut flights, mut sorted) = (Flights::new(), BTreeMap::new());
         let (mut now, mut line, mut elsewhere) = (0, 0, 0);

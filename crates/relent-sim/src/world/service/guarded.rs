@@ -225,9 +225,7 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
     fn run(mut self) -> Run {
         let clients = u64::from(self.held.clients());
         for client in 0..self.held.clients() {
-            let seed = self.task.draws.call(u64::from(client));
-            let spread = self.cast.role(client).policy.call(Timestamp::ZERO, seed).spread();
-            let time = self.starts.of(client).saturating_add(nanos(spread));
+            let time = self.cast.first_attempt(&self.task.draws, &self.starts, client);
             self.queue.push(Event { time, client, failures: SENDS });
         }
         let stopped = self.events();

@@ -114,9 +114,7 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
     fn run(mut self) -> Run {
         let clients = self.starts.len() as u64;
         for client in 0..self.starts.len() as u32 {
-            let seed = self.task.draws.call(u64::from(client));
-            let spread = self.cast.role(client).policy.call(Timestamp::ZERO, seed).spread();
-            let time = self.starts.of(client).saturating_add(nanos(spread));
+            let time = self.cast.first_attempt(&self.task.draws, &self.starts, client);
             self.queue.push(Event { time, client, failures: 0 });
         }
         let stopped = self.events();

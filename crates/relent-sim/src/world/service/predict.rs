@@ -18,7 +18,7 @@ use crate::{
     },
     outcome::run::Run,
 };
-use relent::{Decision, Reason, Timestamp, Upstream, UpstreamAnswer, rng::mix};
+use relent::{Decision, Reason, Upstream, UpstreamAnswer, rng::mix};
 use std::time::Duration;
 
 /// Runs the scenario with this queue of events.
@@ -144,9 +144,7 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
     fn send_first_attempts(&mut self) {
         let draws = &self.task.draws;
         for client in 0..self.starts.len() as u32 {
-            let (start, role) = (self.starts.of(client), self.cast.role(client));
-            let spread = role.policy.call(Timestamp::ZERO, draws.call(u64::from(client))).spread();
-            let sent = start.saturating_add(crate::time::nanos(spread));
+            let (sent, role) = (self.cast.first_attempt(draws, &self.starts, client), self.cast.role(client));
             let out = if U::ARE_NONE { role.ways.delay(|| draws.world(u64::from(client), 1, Purpose::Out)) } else { 0 };
             self.queue.push(Event { time: sent.saturating_add(out), client, failures: 0 });
         }

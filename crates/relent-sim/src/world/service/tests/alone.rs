@@ -32,8 +32,7 @@ fn one_who_plays_all_clients_does_what_each_would_do() {
 #[test]
 fn a_few_words_decide_as_the_machines_of_the_core_do() {
     let control = Control::default();
-    let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    println!("RELENT_SEED={seed}");
+    let seed = crate::engine::draws::test_seed();
     let mut luck = Stream::new(seed);
     let exponential = Policy::exponential(50 * MS).cap(2 * SEC);
     let policies = [

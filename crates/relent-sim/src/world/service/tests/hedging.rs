@@ -6,8 +6,7 @@ use super::*;
 #[test]
 fn who_only_hedges_does_what_would_be_done_if_everything_were_kept() {
     let control = Control::default();
-    let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    println!("RELENT_SEED={seed}");
+    let seed = crate::engine::draws::test_seed();
     let mut luck = Stream::new(seed);
     let policies = policies();
     let (mut alone, mut hedged, mut compared) = (0.0, 0.0, 0);

@@ -66,8 +66,7 @@ fn shared_machines() -> Vec<Protection> {
 #[test]
 fn who_shares_does_what_would_be_done_if_everything_were_kept() {
     let control = Control::default();
-    let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    println!("RELENT_SEED={seed}");
+    let seed = crate::engine::draws::test_seed();
     let mut luck = Stream::new(seed);
     let (policies, machines) = (policies(), shared_machines());
     let (mut refused, mut compared) = (0, 0);
@@ -120,8 +119,7 @@ fn who_shares_does_what_would_be_done_if_everything_were_kept() {
 #[test]
 fn what_a_budget_counts_is_counted_in_order() {
     let control = Control::default();
-    let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    println!("RELENT_SEED={seed}");
+    let seed = crate::engine::draws::test_seed();
     let mut luck = Stream::new(seed);
     let exponential = Policy::exponential(50 * MS).cap(2 * SEC);
     let policies = [
@@ -163,8 +161,7 @@ fn what_a_budget_counts_is_counted_in_order() {
 #[test]
 fn who_only_trips_breakers_does_what_would_be_done_if_everything_were_kept() {
     let control = Control::default();
-    let seed = std::env::var("RELENT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    println!("RELENT_SEED={seed}");
+    let seed = crate::engine::draws::test_seed();
     let mut luck = Stream::new(seed);
     let exponential = Policy::exponential(50 * MS).cap(2 * SEC);
     let policies = [
