@@ -3,7 +3,7 @@
 use crate::budgets::seed;
 use relent::{
     Breaker, BreakerQuirks, BreakerSettings, Budget, Hedge, Limit, LimitAnswer, Outcome, Timestamp, Upstream, Verdict,
-    rng::draw,
+    Withdrawal, rng::draw,
 };
 use std::time::Duration;
 
@@ -44,11 +44,15 @@ fn upstreams() -> Vec<Upstream> {
     ]
 }
 
+fn moment(k: u32) -> Timestamp {
+    Timestamp::from_nanos(1 << 40) + 37 * MS * k
+}
+
 /// So many random things that happen to it, and what it answers.
 fn live(bank: &Upstream, seed: u64, from: u32, to: u32) -> Vec<String> {
     let mut told = vec![];
     for k in from..to {
-        let now = Timestamp::from_nanos(1 << 40) + 37 * MS * k;
+        let now = moment(k);
         let (random, chance) = (draw(seed, 2 * k), draw(seed, 2 * k + 1));
         let took = MS * (random >> 40 & 127) as u32;
         let outcome = match random % 5 {
@@ -60,8 +64,11 @@ fn live(bank: &Upstream, seed: u64, from: u32, to: u32) -> Vec<String> {
         if let Some(budget) = bank.its_budget() {
             let started = budget.start(now, chance);
             let paid = budget.withdraw(now, outcome, chance);
-            budget.outcome(now, outcome, paid.filter(|_| random & 1 << 20 == 0));
-            told.push(format!("{started} {paid:?} {}", budget.balance(now)));
+            match paid {
+                Some(paid) if random & 1 << 22 == 0 => budget.refund(now, paid),
+                _ => budget.outcome(now, outcome, paid.filter(|_| random & 1 << 20 == 0)),
+            }
+            told.push(format!("{started} {:?} {}", paid.map(Withdrawal::cost), budget.balance(now)));
         }
         if let Some(breaker) = bank.its_breaker() {
             let permit = breaker.permit(now, chance).map_err(|refused| refused.again);
@@ -132,6 +139,47 @@ fn what_was_saved_is_all_there_is() {
             new.load(&saved);
             let (old, new) = (live(old, seed, until, until + 50), live(&new, seed, until, until + 50));
             assert_eq!(old, new, "RELENT_SEED={seed}, after {until}");
+        }
+    }
+}
+
+/// Settings that were read again and say the same: budgets and limits go on as if they had not been. Only a budget of one call
+/// begins anew, being three words.
+#[test]
+fn what_was_taken_over_goes_on_as_if_nothing_had_been() {
+    for (seed, until) in lives() {
+        for (old, new) in upstreams().iter().zip(upstreams()) {
+            live(old, seed, 0, until);
+            if old.its_budget().is_some() && old.words() == 3 {
+                continue;
+            }
+            if let (Some(new), Some(old)) = (new.its_budget(), old.its_budget()) {
+                new.adopt(old);
+            } else if let (Some(new), Some(old)) = (new.its_limit(), old.its_limit()) {
+                new.adopt(old, moment(until));
+            } else {
+                continue;
+            }
+            let (old, new) = (live(old, seed, until, until + 50), live(&new, seed, until, until + 50));
+            assert_eq!(old, new, "RELENT_SEED={seed}, after {until}");
+        }
+    }
+}
+
+#[test]
+fn what_was_reset_goes_on_as_a_new_one() {
+    for (seed, until) in lives() {
+        for (old, new) in upstreams().iter().zip(upstreams()) {
+            live(old, seed, 0, until);
+            if let Some(budget) = old.its_budget() {
+                budget.reset(moment(until));
+            } else if let Some(limit) = old.its_limit() {
+                limit.reset(moment(until));
+            } else {
+                continue;
+            }
+            let (reset, new) = (live(old, seed, until, until + 50), live(&new, seed, until, until + 50));
+            assert_eq!(new, reset, "RELENT_SEED={seed}, after {until}: {old:?}");
         }
     }
 }

@@ -137,6 +137,25 @@ fn the_newest_goes_first_once_there_has_been_a_queue_for_a_while() {
     assert_eq!((snapshot.in_flight, snapshot.queued), (Some(1), 1));
 }
 
+/// Who asks from the queue, and asks again, takes nobody's place and gives nobody's away.
+#[test]
+fn who_finds_no_room_from_the_queue_stays_there() {
+    let (limit, now) = (Limit::concurrency(2).queue(1, Duration::from_secs(1)), Timestamp::from_nanos(7));
+    let load = || (limit.snapshot(now).in_flight, limit.snapshot(now).queued);
+    let inside = [limit.permit(now).unwrap(), limit.permit(now).unwrap()];
+    assert!(matches!(limit.permit(now), Err(LimitAnswer::Queue(_))));
+    for _ in 0..3 {
+        assert!(limit.enter_permit(now).is_none(), "no room yet");
+        assert_eq!(load(), (Some(2), 1));
+    }
+    drop(inside);
+    let entered = limit.enter_permit(now).unwrap();
+    assert_eq!(load(), (Some(1), 0));
+    drop(entered);
+    assert_eq!(load(), (Some(0), 0));
+    assert!(Limit::aimd(2).enter_permit(now).is_none(), "a limit without a queue has nobody there");
+}
+
 #[test]
 fn aimd_grows_by_one_a_round_and_is_cut_once_a_round() {
     let limit = Limit::aimd(20).between(2, 40);

@@ -270,7 +270,7 @@ impl Budget {
 
     /// Takes over what another budget has counted, when a configuration is loaded anew. What did not change is kept; what
     /// did is rescaled as gRPC does, by `new / old`: tokens by their maximum, counts by the window. A budget of another
-    /// kind is not taken over. `old` should not be in use any more.
+    /// kind is not taken over, nor one [of one call](Budget::for_one_call). `old` should not be in use any more.
     ///
     /// ```
     /// # use relent::{Budget, Outcome, Timestamp, Verdict};

@@ -77,6 +77,7 @@ impl Limit {
     /// assert!(limit.enter_permit(now).is_some());
     /// ```
     pub fn enter_permit(&self, now: Timestamp) -> Option<LimitPermit<'_>> {
-        self.enter().then_some(LimitPermit { limit: self, taken: now, is_held: true })
+        // Made only if there is room: one that is dropped gives a place back.
+        self.enter().then(|| LimitPermit { limit: self, taken: now, is_held: true })
     }
 }
