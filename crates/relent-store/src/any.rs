@@ -36,6 +36,22 @@ pub const SCHEMES: &[&str] = &[
     "postgres://",
 ];
 
+/// Opens a file on a thread of its own, which is left alone if nobody waits any more: who put something beside the file may have
+/// made it long to open.
+#[cfg(feature = "sqlite")]
+async fn aside(url: String) -> Result<crate::in_sqlite::Sqlite, Error> {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let kept = url.clone();
+    let open = move || {
+        let _ = tell.send(crate::in_sqlite::Sqlite::open_url(&kept));
+    };
+    match std::thread::Builder::new().name("open".into()).spawn(open) {
+        Ok(_) => told.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Unavailable, "it could not be opened"))),
+        // There is none: then it is waited for.
+        Err(_) => crate::in_sqlite::Sqlite::open_url(&url),
+    }
+}
+
 impl Any {
     /// The engine that a URL names.
     ///
@@ -57,7 +73,7 @@ impl Any {
         match scheme {
             "memory" if url == "memory:" => Ok(Any::Memory(Memory::new())),
             #[cfg(feature = "sqlite")]
-            "sqlite" => crate::in_sqlite::Sqlite::open_url(url).map(Any::Sqlite),
+            "sqlite" => aside(url.to_owned()).await.map(Any::Sqlite),
             #[cfg(feature = "redis")]
             "redis" | "rediss" => crate::in_redis::Redis::open_url(url).await.map(Any::Redis),
             #[cfg(feature = "postgres")]

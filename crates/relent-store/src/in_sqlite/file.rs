@@ -2,14 +2,15 @@
 
 use crate::{Error, ErrorKind};
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
 /// Makes the file if it is not there, for its user alone; what SQLite puts beside it has the same mode. One that is there must
 /// be a regular file, as must be what SQLite would read beside it: a pipe would be waited for without end. Unless
-/// `of_anybody`, it must be the caller's or root's, and not writable by everybody.
+/// `of_anybody`, both must be the caller's or root's, and not writable by everybody.
 ///
 /// Whether the file's group can write to it, too.
 pub(super) fn prepare(path: &Path, of_anybody: bool) -> Result<bool, Error> {
@@ -20,15 +21,62 @@ pub(super) fn prepare(path: &Path, of_anybody: bool) -> Result<bool, Error> {
 /// The same for a file that must be there.
 pub(super) fn look(path: &Path, of_anybody: bool) -> Result<bool, Error> {
     let data = fs::metadata(path).map_err(|err| cannot(path, "be looked at", &err))?;
-    for beside in ["-wal", "-shm", "-journal"].map(|end| beside(path, end)) {
-        if fs::metadata(&beside).is_ok_and(|data| !data.is_file()) {
-            return Err(no_file(&beside));
-        }
-    }
+    // SQLite follows links first.
+    let real = path.canonicalize().map_err(|err| cannot(path, "be looked at", &err))?;
     if !data.is_file() {
         return Err(no_file(path));
     }
-    whose(path, &data, of_anybody)
+    let is_of_group = whose(path, &data, None, of_anybody)?;
+    for beside in ["-wal", "-shm", JOURNAL].map(|end| beside(&real, end)) {
+        match fs::symlink_metadata(&beside) {
+            Ok(of_it) if !of_it.is_file() => return Err(no_file(&beside)),
+            // Who holds it open could cut it off under who reads it, or read what is written to it.
+            Ok(of_it) => whose(&beside, &of_it, Some(&data), of_anybody).map(drop)?,
+            Err(_) => {}
+        }
+    }
+    names_no_other(&beside(&real, JOURNAL))?;
+    Ok(is_of_group)
+}
+
+const JOURNAL: &str = "-journal";
+
+/// What a journal ends with that was one of several, and names the file that has the names of all.
+const ONE_OF_SEVERAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+
+/// A journal with which nothing is done but to undo what was not committed. One that names another file has SQLite read that, whatever
+/// it is and however long; no store is written together with another.
+fn names_no_other(journal: &Path) -> Result<(), Error> {
+    let end = || -> io::Result<[u8; 8]> {
+        let mut end = [0; 8];
+        // What was put there meanwhile is opened at once, too.
+        let mut file = open_at_once(journal)?;
+        file.seek(SeekFrom::End(-8))?;
+        file.read_exact(&mut end)?;
+        Ok(end)
+    };
+    // One that cannot be read, or has less in it, is none.
+    match end() {
+        Ok(ONE_OF_SEVERAL) => {
+            let what = format!("{} is the journal of several databases, and names a file of others", show(journal));
+            let hint =
+                "no relent has made it; a program that writes several at once puts an end to it when it opens this one";
+            Err(Error::new(ErrorKind::Refused, what).hint(hint))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(unix)]
+fn open_at_once(path: &Path) -> io::Result<fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = rustix::fs::OFlags::NONBLOCK.bits();
+    fs::OpenOptions::new().read(true).custom_flags(i32::try_from(flags).unwrap_or_default()).open(path)
+}
+
+#[cfg(not(unix))]
+fn open_at_once(path: &Path) -> io::Result<fs::File> {
+    fs::File::open(path)
 }
 
 /// Which file it is: its number, and when it was made, because numbers are given again.
@@ -97,12 +145,14 @@ pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
     beside.into()
 }
 
+/// Whether the file's group can write to it, too; what is beside a file may be that one's owner's, and a writer's of its group.
 #[cfg(unix)]
-fn whose(path: &Path, data: &fs::Metadata, of_anybody: bool) -> Result<bool, Error> {
+fn whose(path: &Path, data: &fs::Metadata, of: Option<&fs::Metadata>, of_anybody: bool) -> Result<bool, Error> {
     use std::os::unix::fs::MetadataExt;
     let (owner, ours) = (data.uid(), rustix::process::geteuid().as_raw());
     let refused = |what: String, hint: &'static str| Err(Error::new(ErrorKind::Refused, what).hint(hint));
-    if !of_anybody && owner != ours && owner != 0 {
+    let is_a_writers = of.is_some_and(|file| file.uid() == owner || file.mode() & 0o020 != 0);
+    if !of_anybody && owner != ours && owner != 0 && !is_a_writers {
         let what = format!("the store's file {} belongs to another user, number {owner}", show(path));
         return refused(what, "whoever can write to it decides what was done already: `?owner=any` believes them");
     }
@@ -115,7 +165,7 @@ fn whose(path: &Path, data: &fs::Metadata, of_anybody: bool) -> Result<bool, Err
 
 /// Whose it is is known on Unix only.
 #[cfg(not(unix))]
-fn whose(_: &Path, _: &fs::Metadata, _: bool) -> Result<bool, Error> {
+fn whose(_: &Path, _: &fs::Metadata, _: Option<&fs::Metadata>, _: bool) -> Result<bool, Error> {
     Ok(false)
 }
 

@@ -204,6 +204,99 @@ fn what_is_no_file_is_not_waited_for() {
     }
 }
 
+/// SQLite follows links to the file first, and looks beside that.
+#[cfg(unix)]
+#[test]
+fn what_lies_beside_a_file_is_looked_for_where_links_lead() {
+    let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (path, link) = (folder.path().join("state.db"), elsewhere.path().join("link.db"));
+    drop(Sqlite::open(&path).unwrap());
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    drop(Sqlite::open(&link).unwrap());
+    for end in ["-wal", "-shm", "-journal"] {
+        let beside = folder.path().join(format!("state.db{end}"));
+        assert!(Command::new("mkfifo").arg(&beside).status().unwrap().success());
+        for path in [&path, &link] {
+            assert_eq!(in_time(path), Some(ErrorKind::Refused), "{end}, {}", path.display());
+        }
+        fs::remove_file(&beside).unwrap();
+    }
+}
+
+/// Who has laid it there has it open, could read what is written to it, and cut off what is mapped into memory. It takes root to give
+/// something away.
+#[cfg(unix)]
+#[test]
+fn what_somebody_else_laid_beside_a_file_is_not_used() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.db");
+    drop(Sqlite::open(&path).unwrap());
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    for end in ["-wal", "-shm", "-journal"] {
+        let beside = folder.path().join(format!("state.db{end}"));
+        fs::write(&beside, "").unwrap();
+        mode(&beside, 0o666);
+        assert_eq!(in_time(&path), Some(ErrorKind::Refused), "{end}");
+        mode(&beside, 0o600);
+        if chown(&beside, Some(65_534), None).is_err() {
+            eprintln!("SKIPPED what_somebody_else_laid_beside_a_file_is_not_used: it takes root");
+            return;
+        }
+        assert_eq!(in_time(&path), Some(ErrorKind::Refused), "{end}");
+        assert!(Sqlite::open_url(&format!("sqlite:{}?owner=any", path.display())).is_ok());
+        let _ = fs::remove_file(&beside);
+        // Who may write to the file may make what is beside it, too.
+        fs::write(&beside, "").unwrap();
+        chown(&beside, Some(65_534), None).unwrap();
+        mode(&path, 0o660);
+        assert_eq!(in_time(&path), None, "{end}");
+        mode(&path, 0o600);
+        let _ = fs::remove_file(&beside);
+        assert_eq!(in_time(&path), None);
+    }
+}
+
+/// What comes of opening a file; a panic, if nothing does.
+#[cfg(unix)]
+fn in_time(path: &Path) -> Option<ErrorKind> {
+    let ((tell, told), path) = (std::sync::mpsc::channel(), path.to_owned());
+    std::thread::spawn(move || tell.send(Sqlite::open(&path).err().map(|error| error.kind())));
+    told.recv_timeout(Duration::from_secs(20)).expect("it is not waited for without end")
+}
+
+/// A journal of a transaction over several files names one that has all their names, and SQLite reads it: a pipe for ever, a large
+/// file into memory as a whole.
+#[cfg(unix)]
+#[test]
+fn a_journal_that_names_a_file_is_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.db");
+    drop(Sqlite::open(&path).unwrap());
+    let pipe = folder.path().join("pipe-mj00000090C");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let name = pipe.to_str().unwrap().as_bytes();
+    let magic = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    // A head that says: no pages, of a file of one page, sectors of 512 bytes, pages of 4096.
+    let mut journal = magic.to_vec();
+    for number in [0_u32, 7, 1, 512, 4096] {
+        journal.extend(number.to_be_bytes());
+    }
+    journal.resize(512, 0);
+    // The lock's page, the name, its length and sum, and the end.
+    journal.extend(((0x4000_0000_u32 / 4096) + 1).to_be_bytes());
+    journal.extend(name);
+    journal.extend((name.len() as u32).to_be_bytes());
+    journal.extend(name.iter().map(|byte| u32::from(*byte)).sum::<u32>().to_be_bytes());
+    journal.extend(magic);
+    let beside = folder.path().join("state.db-journal");
+    fs::write(&beside, journal).unwrap();
+    assert_eq!(in_time(&path), Some(ErrorKind::Refused));
+    // One that undoes what was not committed is as good as ever.
+    fs::write(&beside, "").unwrap();
+    assert_eq!(in_time(&path), None);
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn a_file_that_others_decide_about_is_not_believed() {

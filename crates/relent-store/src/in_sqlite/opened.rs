@@ -49,7 +49,7 @@ impl Opened {
         let is_of_group = file::prepare(path, settings.any_owner)?;
         // A relative path names another file when the process goes to another folder.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let conn = connect(&settings, &path)?;
+        let conn = looked_at(&settings, &path)?;
         Ok((Opened::of(conn, settings, path), is_of_group))
     }
 
@@ -57,7 +57,7 @@ impl Opened {
     pub(super) fn reading(settings: SqliteSettings, path: &Path) -> Result<Opened, Error> {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         file::look(&path, settings.any_owner)?;
-        let conn = connect(&settings, &path)?;
+        let conn = looked_at(&settings, &path)?;
         conn.pragma_update(None, "query_only", true).map_err(fault::of)?;
         conn.busy_timeout(Duration::ZERO).map_err(fault::of)?;
         Ok(Opened::of(conn, settings, path))
@@ -122,7 +122,7 @@ impl Opened {
         }
         file::look(&self.path, self.settings.any_owner)?;
         let (settings, path) = (self.settings.clone(), self.path.clone());
-        *self = Opened::of(connect(&settings, &path)?, settings, path);
+        *self = Opened::of(looked_at(&settings, &path)?, settings, path);
         Ok(true)
     }
 }
@@ -148,6 +148,13 @@ pub(super) fn is_of_others(settings: &SqliteSettings, path: &Path) -> Result<boo
     let is_theirs = schema::is_of_others(&conn, &settings.prefix);
     bounds::end();
     is_theirs
+}
+
+/// A connection to a file that was looked at, and is looked at again: what is beside it may have come meanwhile.
+fn looked_at(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {
+    let conn = connect(settings, path)?;
+    file::look(path, settings.any_owner)?;
+    Ok(conn)
 }
 
 fn connect(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {

@@ -90,14 +90,12 @@ pub(super) fn migrate(conn: &mut Connection, prefix: &str) -> Result<(), Error> 
     check(conn, &made)
 }
 
-/// Whether the database has tables of others, and none of ours. What SQLite makes by itself is nobody's.
+/// Whether the database has tables of others, and none of ours. What SQLite makes by itself is nobody's. Asked in one statement:
+/// between two, somebody may make ours.
 pub(super) fn is_of_others(conn: &Connection, prefix: &str) -> Result<bool, Error> {
-    let (meta, any) = (named("relent_meta", prefix), "SELECT count(*) FROM (SELECT 1 FROM sqlite_schema WHERE");
-    let count = |sql: String, name: &[&str]| {
-        conn.query_row(&sql, rusqlite::params_from_iter(name), |row| row.get::<_, u32>(0)).map_err(fault::of)
-    };
-    let has_ours = count(format!("{any} name = ? COLLATE NOCASE LIMIT 1)"), &[&meta])? > 0;
-    Ok(!has_ours && count(format!("{any} name NOT LIKE 'sqlite\\_%' ESCAPE '\\' LIMIT 1)"), &[])? > 0)
+    let any = "EXISTS (SELECT 1 FROM sqlite_schema WHERE name";
+    let sql = format!("SELECT NOT {any} = ? COLLATE NOCASE) AND {any} NOT LIKE 'sqlite\\_%' ESCAPE '\\')");
+    conn.query_row(&sql, [named("relent_meta", prefix)], |row| row.get(0)).map_err(fault::of)
 }
 
 /// A table, index, view or trigger, as a database describes it.
