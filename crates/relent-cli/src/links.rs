@@ -6,11 +6,15 @@
 //! following anything more.
 
 use crate::access;
+use rustix::{
+    fs::{CWD, Mode, OFlags, mkdirat, openat},
+    io::Errno,
+};
 use std::{
     collections::VecDeque,
     env,
     ffi::OsString,
-    fs::{self, Metadata},
+    fs::{self, File, Metadata},
     io,
     os::unix::fs::MetadataExt,
     path::{Component, Path, PathBuf},
@@ -127,7 +131,9 @@ pub(crate) fn to_write(path: &Path) -> io::Result<Option<PathBuf>> {
     walk(path, &|step| {
         let owner = step.data.uid();
         let is_shared = access::is_shared(step.folder, step.path.parent().unwrap_or(step.path));
-        let is_theirs = is_shared && !access::is_own(owner) && !access::is_same(owner, step.folder.uid());
+        // Who owns the folder may have what is in it, but has no say in where else is written; root has.
+        let is_the_folders = access::is_same(owner, step.folder.uid()) && (owner == 0 || !step.data.is_symlink());
+        let is_theirs = is_shared && !access::is_own(owner) && !is_the_folders;
         match is_theirs {
             true if step.data.is_symlink() => {
                 Some("the link belongs to somebody else, in a folder that others may write to")
@@ -142,15 +148,56 @@ pub(crate) fn to_write(path: &Path) -> io::Result<Option<PathBuf>> {
     })
 }
 
-/// Before folders are made on the way to one: what is there of it leads through no neighbour's trap.
+/// Makes a folder, and those on the way there that are not there, each in the one that was made before and looked at: through no
+/// link that comes meanwhile. `way` says where what is there of it leads, or what there is to say against it.
 ///
 /// # Errors
 ///
-/// As [`to_write`].
-pub(crate) fn none_of_neighbours(folder: &Path) -> io::Result<()> {
+/// There was something to say; a folder cannot be made, or what took its place is none of ours.
+pub(crate) fn make_folders(
+    folder: &Path,
+    mode: Mode,
+    way: &dyn Fn(&Path) -> io::Result<Option<PathBuf>>,
+) -> io::Result<()> {
     let there = folder.ancestors().find(|part| fs::symlink_metadata(part).is_ok());
-    there.map_or(Ok(()), |there| to_write(there).map(drop))
+    let missing = there.map_or(folder, |there| folder.strip_prefix(there).unwrap_or(folder));
+    let there = there.unwrap_or(Path::new("."));
+    // What has no path is found by the system, and nobody's to exchange.
+    let Some(real) = way(there)? else { return fs::create_dir_all(folder) };
+    let mut here = openat(CWD, &real, FOLDER, Mode::empty())?;
+    let opened = File::from(here.try_clone()?).metadata()?;
+    let now = fs::symlink_metadata(&real)?;
+    if way(there)?.as_ref() != Some(&real) || (now.dev(), now.ino()) != (opened.dev(), opened.ino()) {
+        return Err(io::Error::other("it is being moved"));
+    }
+    for part in missing.components() {
+        let name = part.as_os_str();
+        if let Component::Normal(name) = part {
+            match mkdirat(&here, name, mode) {
+                Err(Errno::EXIST) | Ok(()) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        here = openat(&here, name, FOLDER, Mode::empty())?;
+        let owner = File::from(here.try_clone()?).metadata()?.uid();
+        if !access::is_own(owner) && owner != 0 {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "somebody else was quicker to make a folder there",
+            ));
+        }
+    }
+    Ok(())
 }
+
+/// A folder, opened to make something in it, and no link.
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(TO_ENTER);
+
+/// One may be entered that cannot be listed.
+#[cfg(target_os = "linux")]
+const TO_ENTER: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const TO_ENTER: OFlags = OFlags::RDONLY;
 
 #[cfg(test)]
 mod tests {
@@ -212,15 +259,15 @@ mod tests {
             assert!(crate::regular::write_private(&at(name), crate::regular::Or::Nothing).is_err(), "{name}");
             assert!(crate::regular::replace(&at(name), b"new").is_err(), "{name}");
         }
-        assert!(none_of_neighbours(&at("folder/new/er")).is_err());
+        assert!(made(&at("folder/new/er")).is_err());
         // Whoever owns a folder makes links in it that the system follows for everybody.
         fs::create_dir(at("pics")).unwrap();
         symlink(&victim, at("pics/plot.svg")).unwrap();
         chown(at("pics"), Some(65_534), Some(65_534)).unwrap();
         assert!(to_write(&at("pics/plot.svg")).is_err() && to_write(&at("pics/new.svg")).is_err());
-        assert!(none_of_neighbours(&at("pics")).is_err() && none_of_neighbours(&at("pics/new")).is_err());
+        assert!(made(&at("pics")).is_err() && made(&at("pics/new")).is_err());
         assert!(crate::regular::replace(&at("pics/plot.svg"), b"new").is_err());
-        assert!(none_of_neighbours(&at("new/er")).is_ok());
+        assert!(made(&at("new/er")).is_ok() && made(&at("new/../new/er/est")).is_ok() && at("new/er/est").is_dir());
         assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
         assert_eq!(fs::read_to_string(at("theirs")).unwrap(), "theirs");
         assert!(!own.path().join("x").exists());
@@ -235,6 +282,64 @@ mod tests {
         assert!(to_write(&at("mine")).is_ok());
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         assert!(to_write(&at("link")).is_ok());
+    }
+
+    fn made(folder: &Path) -> io::Result<()> {
+        make_folders(folder, Mode::from_raw_mode(0o700), &to_write)
+    }
+
+    /// A folder is the neighbour's own, and the link in it: the system follows that, since the folder's owner made it.
+    #[test]
+    fn a_link_of_who_owns_a_shared_folder_is_not_written_through() {
+        let (folder, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let shared = folder.path().join("shared");
+        fs::create_dir(&shared).unwrap();
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+        let (link, victim) = (shared.join("link"), own.path().join("victim"));
+        fs::write(&victim, "old").unwrap();
+        symlink(&victim, &link).unwrap();
+        let nobody = Some(65_534);
+        if lchown(&link, nobody, nobody).is_err() {
+            eprintln!("SKIPPED a_link_of_who_owns_a_shared_folder_is_not_written_through: it takes root");
+            return;
+        }
+        chown(&shared, nobody, nobody).unwrap();
+        assert!(crate::regular::write_private(&link, crate::regular::Or::Nothing).is_err());
+        assert!(crate::regular::replace(&link, b"new").is_err());
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
+        assert!(to_write(&shared.join("new")).is_ok());
+    }
+
+    /// However quick the neighbour is.
+    #[test]
+    fn no_folder_is_made_through_a_link_that_comes_and_goes() {
+        let (folder, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        let (link, hidden) = (folder.path().join("there"), own.path().join("link"));
+        let victim = own.path().join("victim");
+        fs::create_dir(&victim).unwrap();
+        symlink(&victim, &hidden).unwrap();
+        if lchown(&hidden, Some(65_534), Some(65_534)).is_err() {
+            eprintln!("SKIPPED no_folder_is_made_through_a_link_that_comes_and_goes: it takes root");
+            return;
+        }
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    // Where a folder was made it stands in the link's way.
+                    let _ = fs::remove_dir(link.join("new")).and_then(|()| fs::remove_dir(&link));
+                    if fs::rename(&hidden, &link).is_ok() {
+                        fs::rename(&link, &hidden).unwrap();
+                    }
+                }
+            });
+            for _ in 0..2_000 {
+                let _ = made(&link.join("new"));
+            }
+            is_over.store(true, Relaxed);
+        });
+        assert_eq!(fs::read_dir(&victim).unwrap().count(), 0);
     }
 
     /// However quick the neighbour is.

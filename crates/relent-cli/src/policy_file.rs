@@ -11,7 +11,7 @@ use crate::{
     regular,
     talk::{Fault, plain},
 };
-use relent::config::{BadSetting, Config, Draft};
+use relent::config::{BadSetting, Config, ConfigError, Draft};
 use std::{
     env,
     ffi::OsString,
@@ -106,6 +106,9 @@ fn of_this_folder(name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
         Ok(None) => named(path, name, beside),
         Ok(Some(file)) => {
             let text = text_of(file).map_err(|problem| cannot_read(FILE, &problem))?;
+            // A name of a policy is no path of a file: its lines are as little quoted as those of one that was found.
+            let found = "found in this folder";
+            Config::parse(&text).map_err(|error| no_policy_file(FILE, found, &error, format!("./{FILE}")))?;
             chosen(&text, path, name, beside)
         }
         Err(problem) => Err(Fault::new(format!("{FILE}, found in this folder, is not used: {problem}"))
@@ -159,13 +162,21 @@ fn found(beside: Beside) -> Result<PolicyFile, Fault> {
         }
         Err(error) => error,
     };
-    let line = error.line().map_or(String::new(), |line| format!(" (line {line})"));
-    let problem = format!("{}{line}", without_quotes(error.problem()));
     if beside == Beside::Flags && !is_named {
-        return Ok(ignored(&shown, &why, &format!("it is no policy file: {problem}")));
+        return Ok(ignored(&shown, &why, &format!("it is no policy file: {}", unquoted(&error))));
     }
-    Err(Fault::new(format!("{shown}, {why}, is no policy file: {problem}"))
-        .hint(format!("--policy {} shows the line; {VARIABLE}=none uses no file", shell(&shown))))
+    Err(no_policy_file(&shown, &why, &error, shown.clone()))
+}
+
+/// What is wrong with a file that nobody named, of which no line is quoted.
+fn no_policy_file(shown: &str, why: &str, error: &ConfigError, named: String) -> Fault {
+    Fault::new(format!("{shown}, {why}, is no policy file: {}", unquoted(error)))
+        .hint(format!("--policy {} shows the line; {VARIABLE}=none uses no file", shell(&named)))
+}
+
+fn unquoted(error: &ConfigError) -> String {
+    let line = error.line().map_or(String::new(), |line| format!(" (line {line})"));
+    format!("{}{line}", without_quotes(error.problem()))
 }
 
 /// A file that was found and is not used, and why.
@@ -219,15 +230,11 @@ fn path_of(text: OsString) -> PathBuf {
 
 /// The file, `None` if there is none, or why it is not believed.
 fn believable(path: &Path) -> Result<Option<File>, String> {
-    let link = match path.symlink_metadata() {
-        Ok(link) => link,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(plain(&error)),
+    // By no link of somebody else's, nor one that comes meanwhile.
+    let file = match regular::read_led_by(path, &is_ours) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.symlink_metadata().is_err() => return Ok(None),
+        file => file.map_err(|error| plain(&error))?,
     };
-    if !is_ours(&link) {
-        return Err("it belongs to somebody else".to_owned());
-    }
-    let file = regular::read(path).map_err(|error| plain(&error))?;
     let data = file.metadata().map_err(|error| plain(&error))?;
     if !is_ours(&data) {
         return Err("it belongs to somebody else".to_owned());
@@ -280,6 +287,47 @@ fn without_quotes(problem: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// However quick the neighbour is who may exchange it, since the folder is theirs.
+    #[test]
+    fn a_link_that_comes_and_goes_is_not_believed() {
+        use std::{
+            fs,
+            os::unix::fs::{lchown, symlink},
+            sync::atomic::{AtomicBool, Ordering::Relaxed},
+        };
+        let (folder, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (path, secret) = (folder.path().join(FILE), own.path().join("secret"));
+        let (link, ours) = (own.path().join("link"), own.path().join("ours"));
+        fs::write(&secret, "secret").unwrap();
+        symlink(&secret, &link).unwrap();
+        if lchown(&link, Some(65_534), Some(65_534)).is_err() {
+            eprintln!("SKIPPED a_link_that_comes_and_goes_is_not_believed: it takes root");
+            return;
+        }
+        fs::write(&path, "ours").unwrap();
+        let is_over = AtomicBool::new(false);
+        let mut believed = 0;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    fs::hard_link(&path, &ours).unwrap();
+                    fs::rename(&link, &path).unwrap();
+                    fs::rename(&path, &link).unwrap();
+                    fs::rename(&ours, &path).unwrap();
+                }
+            });
+            for _ in 0..5_000 {
+                if let Ok(Some(file)) = believable(&path) {
+                    let text = text_of(file).unwrap();
+                    believed += u32::from(text == "ours");
+                    assert!(text == "ours" || is_over.swap(true, Relaxed), "{text}");
+                }
+            }
+            is_over.store(true, Relaxed);
+        });
+        assert!(believed > 0);
+    }
 
     #[test]
     fn words_of_the_file_are_left_out() {

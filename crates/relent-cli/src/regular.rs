@@ -40,6 +40,29 @@ pub fn read(path: &Path) -> io::Result<File> {
     check(file, Or::Nothing)
 }
 
+/// Opens a regular file for reading to which no link leads but such as are `believed`, however quick others exchange what is there.
+///
+/// # Errors
+///
+/// As [`read`], or a link is another's.
+pub(crate) fn read_led_by(path: &Path, believed: &dyn Fn(&Metadata) -> bool) -> io::Result<File> {
+    let way = || {
+        links::walk(path, &|step| {
+            let is_theirs = step.data.is_symlink() && !believed(step.data);
+            is_theirs.then_some("it belongs to somebody else")
+        })
+    };
+    // What has no path is found by the system.
+    let Some(real) = way()? else { return read(path) };
+    let file = OpenOptions::new().read(true).custom_flags(at_once() | nix::libc::O_NOFOLLOW).open(&real)?;
+    let file = check(file, Or::Nothing)?;
+    let (data, now) = (file.metadata()?, std::fs::symlink_metadata(&real)?);
+    match way()?.as_ref() == Some(&real) && (now.dev(), now.ino()) == (data.dev(), data.ino()) {
+        true => Ok(file),
+        false => Err(io::Error::other("it is being moved")),
+    }
+}
+
 /// Opens a regular file for reading, or a pipe: one that nobody writes to ends at once.
 ///
 /// # Errors

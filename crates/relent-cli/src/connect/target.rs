@@ -58,11 +58,13 @@ impl Target {
     }
 }
 
-/// Whether an error says nothing about who is there: we may not look, cannot, or have to queue.
+/// Whether an error says nothing about who is there: we may not look, cannot, or have to queue; or somebody is there who speaks
+/// another way.
 fn says_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::WouldBlock)
-        || [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM]
+        || [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL]
             .iter()
+            .chain(&[Errno::NETDOWN, Errno::NETUNREACH, Errno::PROTOTYPE])
             .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 

@@ -3,7 +3,7 @@
 use super::OutputArgs;
 use crate::{escape::shell, links, redact, regular, report::Report, talk::Fault};
 use relent_sim::{Contender, Outcome, Scenario};
-use std::{env, fs, io, path::Path};
+use std::{env, io, path::Path};
 
 /// Writes the report and the plots that were asked for.
 pub(super) fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<(), Fault> {
@@ -31,7 +31,7 @@ pub(crate) fn write_report(
         regular::replace(file, report.html().as_bytes()).map_err(|error| cannot("the report", file, &error))?;
     }
     if let Some(folder) = svg {
-        let made = links::none_of_neighbours(folder).and_then(|()| fs::create_dir_all(folder));
+        let made = links::make_folders(folder, rustix::fs::Mode::from_raw_mode(0o777), &links::to_write);
         made.map_err(|error| cannot("the plots", folder, &error))?;
         for picture in report.pictures() {
             let file = folder.join(picture.name).with_extension("svg");

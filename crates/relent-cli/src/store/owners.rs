@@ -4,7 +4,7 @@
 
 use crate::{access, links};
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     fs::{self, Metadata},
     os::unix::fs::MetadataExt,
     path::Path,
@@ -32,15 +32,22 @@ pub(crate) fn of_a_folder(file: &Path) -> Option<String> {
 /// Whether a group or an access list may make something beside a file, since what SQLite puts there is believed as the file is, or may
 /// put another folder in the place of one on the way there.
 pub(super) fn is_in_shared_folder(file: &Path) -> bool {
-    let Ok(file) = std::path::absolute(file) else { return false };
     let by_others = |data: &Metadata, folder: &Path| {
         data.mode() & 0o020 != 0 && (!access::is_own_group(data.gid()) || access::path_has_list(folder))
     };
-    let folders = file.ancestors().skip(1).filter_map(|folder| Some((folder, fs::metadata(folder).ok()?)));
-    folders.enumerate().any(|(nth, (folder, data))| {
-        let is_sticky = data.mode() & 0o1000 != 0;
-        by_others(&data, folder) && (nth == 0 || !is_sticky)
-    })
+    let Ok(file) = std::path::absolute(file) else { return false };
+    // Also those that links are in, and that they lead through.
+    let is_on_the_way = Cell::new(false);
+    let real = links::walk(&file, &|step| {
+        let is_sticky = step.data.mode() & 0o1000 != 0;
+        if step.data.is_dir() && !is_sticky && by_others(step.data, step.path) {
+            is_on_the_way.set(true);
+        }
+        None
+    });
+    let real = real.ok().flatten().unwrap_or(file);
+    let last = real.ancestors().skip(1).find_map(|folder| Some((folder, fs::metadata(folder).ok()?)));
+    is_on_the_way.get() || last.is_some_and(|(folder, data)| by_others(&data, folder))
 }
 
 #[cfg(test)]

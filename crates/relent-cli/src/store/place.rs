@@ -4,20 +4,22 @@
 //! somebody else could put another in its place: by a folder on the way there, or a link, that is theirs.
 
 use crate::{
-    access,
-    links::{self, Step},
-    redact, regular,
+    access, links, redact, regular,
     store::owners,
     talk::{Fault, plain},
 };
+use rustix::fs::Mode;
 use std::{
     borrow::Cow,
     env,
     ffi::OsString,
-    fs::{self, DirBuilder, Metadata, Permissions},
+    fs::{self, Metadata, Permissions},
     io::{self, Read},
-    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
+    sync::mpsc,
+    thread,
+    time::Duration,
 };
 
 /// The variable that names another store.
@@ -34,13 +36,30 @@ const DEFAULT: &str = "sqlite:";
 pub(crate) fn url(given: Option<&str>) -> Result<String, Fault> {
     let url = any_url(given)?;
     // What cannot be read as a database is refused when it is opened.
-    match relent_store::in_sqlite::is_of_others(&url) {
-        Ok(true) => Err(Fault::new(format!("store {}: it is the database of another program", shown(&url))).hint(
+    match is_of_others(&url) {
+        true => Err(Fault::new(format!("store {}: it is the database of another program", shown(&url))).hint(
             "name a file of its own; relent store migrate with the same --store puts relent's tables beside the others",
         )),
-        _ => Ok(url),
+        false => Ok(url),
     }
 }
+
+/// Whether it is the database of another program, as far as that is known at once: asked on a thread that is left alone if what
+/// somebody has put beside the file takes long to read. Then opening it does, too, and that is waited for by who can end it.
+fn is_of_others(url: &str) -> bool {
+    let ((tell, told), asked) = (mpsc::channel(), url.to_owned());
+    let is_theirs = |url: &str| relent_store::in_sqlite::is_of_others(url).unwrap_or_default();
+    if file_of(url).is_none() {
+        return false;
+    }
+    match thread::Builder::new().name("look".into()).spawn(move || tell.send(is_theirs(&asked))) {
+        Ok(_) => told.recv_timeout(AT_ONCE).unwrap_or_default(),
+        Err(_) => is_theirs(url),
+    }
+}
+
+/// How long it is looked what is in a file.
+const AT_ONCE: Duration = Duration::from_millis(1500);
 
 /// The same, also if it is the database of another program.
 pub(crate) fn any_url(given: Option<&str>) -> Result<String, Fault> {
@@ -92,10 +111,11 @@ fn prepare(file: &Path) -> Result<(), Fault> {
         Fault::new(format!("the {what} {} of your store: {problem}", path.display()))
             .hint(format!("name another place: --store sqlite:FILE, or {VARIABLE}=sqlite:FILE"))
     };
-    let there = folder.ancestors().find(|part| fs::symlink_metadata(part).is_ok()).unwrap_or(folder);
-    way(there).map_err(|problem| refused("folder", folder, &problem))?;
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|error| refused("folder", folder, &format!("it cannot be made: {}", plain(&error))))?;
+    let made = links::make_folders(folder, Mode::from_raw_mode(0o700), &|there| walk(there));
+    made.map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => refused("folder", folder, &plain(&error)),
+        _ => refused("folder", folder, &format!("it cannot be made: {}", plain(&error))),
+    })?;
     own(folder, 0o700).map_err(|problem| refused("folder", folder, &problem))?;
     if fs::symlink_metadata(file).is_ok() {
         own(file, 0o600).map_err(|problem| refused("file", file, &problem))?;
@@ -117,12 +137,15 @@ fn own(path: &Path, mode: u32) -> Result<(), String> {
 
 /// Where a path leads, if nobody else has a say in that.
 fn way(path: &Path) -> Result<PathBuf, String> {
-    let objects = |step: &Step<'_>| match step.is_last && !step.data.is_symlink() {
+    let real = walk(path).map_err(|error| plain(&error))?;
+    Ok(real.unwrap_or_else(|| path.to_owned()))
+}
+
+fn walk(path: &Path) -> io::Result<Option<PathBuf>> {
+    links::walk(path, &|step| match step.is_last && !step.data.is_symlink() {
         true => None,
         false => believed(step.data, step.path).err(),
-    };
-    let real = links::walk(path, &objects).map_err(|error| plain(&error))?;
-    Ok(real.unwrap_or_else(|| path.to_owned()))
+    })
 }
 
 /// Whether what is on the way, a folder or a link, is the user's or root's, and nobody else can put another there.

@@ -537,6 +537,13 @@ fn a_unix_socket_whose_queue_is_full_hangs_nobody() {
     let outcome = folder.relent(&["connect", "--invert", "--base", "1ms", "--max-attempts", "2", "unix:full"]);
     assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("its queue is full"), "{}", outcome.stderr);
+    // Nor who speaks in messages (SEQPACKET), as many of the system's own do.
+    let address = SocketAddrUnix::new(folder.path().join("messages")).unwrap();
+    let server = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::empty(), None).unwrap();
+    bind(&server, &address).unwrap();
+    listen(&server, 1).unwrap();
+    let outcome = folder.relent(&["connect", "--invert", "--base", "1ms", "--max-attempts", "2", "unix:messages"]);
+    assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
 }
 
 /// As the other commands that make calls do: with `-v`, and to machines always.
