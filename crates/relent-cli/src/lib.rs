@@ -10,6 +10,7 @@ mod completions;
 pub mod connect;
 mod demo;
 mod dumps;
+mod ear;
 pub mod escape;
 pub mod explain;
 #[doc(hidden)]

@@ -13,6 +13,7 @@ use super::{
     write_out::{End, WriteOut},
 };
 use crate::{
+    ear::Ear,
     guard::{Answer, Guard, patience},
     outer, runtime,
     talk::{EXIT_FAULT, Fault, TalkArgs, plain},
@@ -89,14 +90,18 @@ impl Engine {
         let output = std::mem::replace(&mut self.output, other);
         let reads_stdout = matches!(output, Output::Stdout { .. });
         let mut received = Received::nothing(Sink::new(output)?);
+        let ear = match self.sharing.get_mut() {
+            Some(_) => Ear::open().map_err(|error| Fault::new(format!("cannot catch signals: {}", plain(&error))))?,
+            None => Ear::default(),
+        };
         let mut narrator = Narrator::new(&self.terms.request, self.policy, self.talk, self.fail_with_body);
         let ended = runtime.block_on(async {
             tokio::select! {
                 // First of all: a limit that is over counts even if there is an answer at the same moment.
                 biased;
-                signal = signals::interrupted() => Ended::By(signal),
+                signal = signals::interrupted(&ear) => Ended::By(signal),
                 given = self.limit.is_over() => Ended::OutOfTime(given),
-                ended = self.call(&mut narrator, &mut received) => Ended::ByItself(ended),
+                ended = self.call(&mut narrator, &mut received, &ear) => Ended::ByItself(ended),
                 () = signals::reader_gone(), if reads_stdout => Ended::ReaderGone,
             }
         });
@@ -138,7 +143,7 @@ impl Engine {
         Ok(code)
     }
 
-    async fn call(&self, narrator: &mut Narrator, received: &mut Received) -> Result<u8, Fault> {
+    async fn call(&self, narrator: &mut Narrator, received: &mut Received, ear: &Ear) -> Result<u8, Fault> {
         let began = Instant::now();
         let now = || Timestamp::from_nanos(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
         let mut call = self.policy.call(now(), self.seed);
@@ -148,10 +153,11 @@ impl Engine {
         narrator.begins(self.seed);
         narrator.first_in(call.spread());
         narrator.wait(call.spread()).await;
-        let mut guard = Guard::new(self.upstream.clone(), self.seed).sharing(self.sharing.take());
+        let sharing = self.sharing.take().map(|sharing| sharing.hearing(ear.clone()));
+        let mut guard = Guard::new(self.upstream.clone(), self.seed).sharing(sharing);
         let mut last = None;
         loop {
-            if let Err((reason, why)) = self.admitted(&mut guard, narrator, began, call.attempt()).await {
+            if let Err((reason, why)) = self.admitted(&mut guard, narrator, (began, ear), call.attempt()).await {
                 narrator.remark(&why);
                 narrator.upstream(guard.told(now()));
                 let failure = last.unwrap_or_else(|| Failure::not_sent(why));
@@ -192,7 +198,7 @@ impl Engine {
         &self,
         guard: &mut Guard,
         narrator: &Narrator,
-        began: Instant,
+        (began, ear): (Instant, &Ear),
         attempt: u32,
     ) -> Result<(), (Reason, String)> {
         let mut is_told = attempt > 1;
@@ -201,6 +207,10 @@ impl Engine {
             let answer = guard.ask(Timestamp::ZERO + elapsed, patience(&self.policy, elapsed, self.limit.left()));
             for remark in guard.take_remarks() {
                 narrator.remark(&remark);
+            }
+            // A store was asked, perhaps, and who listens to signals was not: it has its turn, and nothing starts any more.
+            if ear.heard().is_some() {
+                future::pending::<()>().await;
             }
             match answer {
                 Answer::Go => return Ok(()),

@@ -1,6 +1,6 @@
 //! What ends a request from outside: a signal, a reader that goes away.
 
-use crate::{ignored::Ignored, runtime::on_a_thread};
+use crate::{ear::Ear, ignored::Ignored, runtime::on_a_thread};
 use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::signal::Signal as Number,
@@ -12,8 +12,8 @@ use std::{
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Ends when the user or the system interrupts, with the signal and what to exit with. A signal that was ignored when
-/// we started (`nohup`) stays ignored.
-pub(super) async fn interrupted() -> (&'static str, u8) {
+/// we started (`nohup`) stays ignored. What the ear heard before counts, too.
+pub(super) async fn interrupted(ear: &Ear) -> (&'static str, u8) {
     let ignored = Ignored::now();
     let caught = |number: Number| match ignored.has(number) {
         true => None,
@@ -21,12 +21,20 @@ pub(super) async fn interrupted() -> (&'static str, u8) {
     };
     let (mut hangup, mut interrupt) = (caught(Number::SIGHUP), caught(Number::SIGINT));
     let (mut quit, mut terminate) = (caught(Number::SIGQUIT), caught(Number::SIGTERM));
-    tokio::select! {
-        () = received(&mut hangup) => ("SIGHUP", 129),
-        () = received(&mut interrupt) => ("SIGINT", 130),
-        () = received(&mut quit) => ("SIGQUIT", 131),
-        () = received(&mut terminate) => ("SIGTERM", 143),
+    if let Some(signal) = ear.heard() {
+        return named(signal);
     }
+    tokio::select! {
+        () = received(&mut hangup) => named(Number::SIGHUP),
+        () = received(&mut interrupt) => named(Number::SIGINT),
+        () = received(&mut quit) => named(Number::SIGQUIT),
+        () = received(&mut terminate) => named(Number::SIGTERM),
+    }
+}
+
+/// A signal's name, and what a process exits with that it ended.
+fn named(signal: Number) -> (&'static str, u8) {
+    (signal.as_str(), u8::try_from(128 + signal as i32).unwrap_or(u8::MAX))
 }
 
 async fn received(signal: &mut Option<Signal>) {

@@ -2,7 +2,7 @@
 
 use super::{
     ended::{Ended, How},
-    group::{Group, orphans},
+    group::{Group, Mark, orphans},
     input::Input,
     plan::Plan,
     running::Running,
@@ -33,7 +33,8 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
         Ok(child) => child,
         Err(how) => return Ok(Ended::without_start(how)),
     };
-    let group = Group::of(child.id(), others);
+    let mark = plan.had_children.then(|| Mark::of(&plan.environment));
+    let group = Group::of(child.id(), others, mark);
     if let Some(lease) = plan.lease {
         lease.group(Some(group.leader()));
     }

@@ -41,6 +41,8 @@ pub(super) struct Driver<'a> {
     /// How long all of it may take.
     pub(super) limit: Option<Duration>,
     pub(super) started: Instant,
+    /// Whether there were children before any attempt was made.
+    pub(super) had_children: bool,
     pub(super) signals: &'a Signals,
     pub(super) input: Input,
     pub(super) patterns: Patterns,
@@ -145,6 +147,9 @@ impl Driver<'_> {
             let timed_out = ended.how == How::TimedOut;
             let row = self.judge(ended, attempt, began, history);
             interrupted = interrupted.or(history.swept);
+            if interrupted.is_none() {
+                self.signals.goes_on();
+            }
             let told = match row.verdict {
                 Some(Verdict::Transient) if timed_out => Told::TimedOut,
                 // One of several successes that are wanted is no failure of the far side, and its repetition no retry.
@@ -238,6 +243,7 @@ impl Driver<'_> {
             stream: self.stream,
             most: self.args.streams.max_kept.0,
             patterns: &self.patterns,
+            had_children: self.had_children,
             lease: self.lease.as_deref(),
         };
         attempt::run(&plan, &mut self.input, self.signals)

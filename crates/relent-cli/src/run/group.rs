@@ -4,7 +4,8 @@
 //! a daemon) is found too, on Linux, once its parent has died: relent adopts the orphans of its command
 //! (`PR_SET_CHILD_SUBREAPER`). They come one by one, so they are looked for until none is left.
 
-use super::signals::Signals;
+use super::{environ, signals::Signals};
+use crate::outer;
 use nix::{
     errno::Errno,
     sys::signal::{Signal, kill, killpg},
@@ -12,6 +13,8 @@ use nix::{
 };
 use std::{
     collections::HashSet,
+    ffi::OsString,
+    os::unix::ffi::OsStrExt,
     thread,
     time::{Duration, Instant},
 };
@@ -26,6 +29,8 @@ pub(super) struct Group {
     is_hurried: bool,
     /// Children that relent had before: those of a shell that became relent, or left by an attempt that succeeded.
     others: Vec<Pid>,
+    /// What tells its orphans from those of others, where there may be such.
+    mark: Option<Mark>,
     /// Those that were told to end, so that each is told once.
     told: HashSet<Pid>,
     /// Those that are somebody else's: they changed their user, and cannot be told anything.
@@ -56,13 +61,14 @@ pub(super) struct Ways<'a> {
 
 impl Group {
     /// The group that a child leads, started when there were `others` already.
-    pub(super) fn of(child: u32, others: Vec<Pid>) -> Group {
+    pub(super) fn of(child: u32, others: Vec<Pid>, mark: Option<Mark>) -> Group {
         let leader = Pid::from_raw(i32::try_from(child).expect("process ids are positive i32"));
         Group {
             leader,
             is_over: false,
             is_hurried: false,
             others,
+            mark,
             told: HashSet::new(),
             denied: HashSet::new(),
             since: None,
@@ -225,9 +231,31 @@ impl Group {
 
     fn orphans(&self) -> Vec<Pid> {
         let mut orphans = orphans::all();
-        let is_known = |pid: &Pid| *pid == self.leader || self.others.contains(pid) || self.denied.contains(pid);
+        let is_anothers = |pid: Pid| self.mark.as_ref().is_some_and(|mark| mark.is_missing(pid));
+        let is_known = |pid: &Pid| {
+            *pid == self.leader || self.others.contains(pid) || self.denied.contains(pid) || is_anothers(*pid)
+        };
         orphans.retain(|orphan| !is_known(orphan));
         orphans
+    }
+}
+
+/// What the processes of an attempt have in their environment.
+#[derive(Debug)]
+pub(super) struct Mark(Vec<(&'static str, OsString)>);
+
+impl Mark {
+    pub(super) fn of(environment: &[(&'static str, OsString)]) -> Mark {
+        let is_it = |name: &str| [outer::KEY, "RELENT_ATTEMPT", "RELENT_ELAPSED_MS"].contains(&name);
+        Mark(environment.iter().filter(|(name, _)| is_it(name)).cloned().collect())
+    }
+
+    /// Whether a process has another environment. One that shows none may have cleared it.
+    fn is_missing(&self, pid: Pid) -> bool {
+        let environment = environ::of(pid);
+        let has =
+            |(name, value): &(&str, OsString)| environ::values(&environment, name).any(|it| it == value.as_bytes());
+        !environment.is_empty() && !self.0.iter().all(has)
     }
 }
 

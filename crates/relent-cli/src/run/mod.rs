@@ -9,6 +9,7 @@ mod args;
 mod attempt;
 mod driver;
 mod ended;
+mod environ;
 mod exit_set;
 #[doc(hidden)]
 pub mod fuzzed;
@@ -88,6 +89,8 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     }
     let signals = Signals::catch().map_err(|error| Fault::new(format!("cannot catch signals: {}", plain(&error))))?;
     orphans::adopt();
+    // Those of a shell that became relent.
+    let had_children = !orphans::all().is_empty();
     let narrator = Narrator::new(args.talk, args.time.heartbeat, &policy, started);
     narrator.begins(&policy, seed);
     let driver = Driver {
@@ -96,6 +99,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         key: key(),
         limit,
         started,
+        had_children,
         signals: &signals,
         input: Input::new(args.streams.stdin, args.streams.max_kept.0),
         patterns: Patterns { retry: args.failure.retry_on_output.clone(), until: args.failure.until_output.clone() },
@@ -104,7 +108,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         verdicts: VerdictFile::create().map_err(|error| no_verdict_file(&error))?,
         narrator,
         report: Report::new(args.report.as_deref())?,
-        guard: Guard::new(upstream, seed).sharing(sharing),
+        guard: Guard::new(upstream, seed).sharing(sharing.map(|sharing| sharing.hearing(signals.ear()))),
         lease: None,
     };
     let finished = driver.run(seed)?;

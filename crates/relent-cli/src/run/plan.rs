@@ -16,6 +16,8 @@ pub(super) struct Plan<'a> {
     /// How much of it is kept else.
     pub(super) most: u64,
     pub(super) patterns: &'a Patterns,
+    /// Whether relent had children when it began, whose own come to it as the attempt's do.
+    pub(super) had_children: bool,
     /// What the command may only run under.
     pub(super) lease: Option<&'a Leased>,
 }

@@ -3,7 +3,10 @@
 //! Each wakes a poll through a socket. A signal that was ignored when relent started (`nohup`, a background job of a
 //! plain shell) stays ignored.
 
-use crate::ignored::{Ignored, outlive_limits_of_files};
+use crate::{
+    ear::{ENDING, Ear},
+    ignored::{Ignored, outlive_limits_of_files},
+};
 use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::signal::{Signal, raise},
@@ -22,9 +25,6 @@ use std::{
     time::Duration,
 };
 
-/// The signals that end a run.
-const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
-
 /// The signals that are the command's business.
 const PASSED: [Signal; 6] =
     [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGALRM, Signal::SIGWINCH, Signal::SIGTSTP, Signal::SIGCONT];
@@ -35,6 +35,8 @@ pub(super) struct Signals {
     waker: UnixStream,
     pending: Vec<(Signal, Arc<AtomicBool>)>,
     finishing: Arc<AtomicBool>,
+    /// For those who wait for a store.
+    ear: Ear,
 }
 
 impl Signals {
@@ -44,7 +46,7 @@ impl Signals {
         wake.set_nonblocking(true)?;
         // A burst of signals must not block a handler.
         waker.set_nonblocking(true)?;
-        let finishing = Arc::new(AtomicBool::new(false));
+        let (finishing, ear) = (Arc::new(AtomicBool::new(false)), Ear::default());
         let mut pending = Vec::with_capacity(ENDING.len() + PASSED.len());
         let ignored = Ignored::now();
         for signal in ENDING.into_iter().chain(PASSED).filter(|signal| !ignored.has(*signal)) {
@@ -53,6 +55,10 @@ impl Signals {
                 flag::register_conditional_default(number, Arc::clone(&finishing))?;
             }
             flag::register(number, Arc::clone(&caught))?;
+            if ENDING.contains(&signal) {
+                // After the other, so that `goes_on` misses none.
+                ear.listen(signal)?;
+            }
             pipe::register(number, waker.try_clone()?)?;
             pending.push((signal, caught));
         }
@@ -60,12 +66,26 @@ impl Signals {
             outlive_limits_of_files();
         }
         pipe::register(Signal::SIGCHLD as i32, waker.try_clone()?)?;
-        Ok(Signals { wake, waker, pending, finishing })
+        Ok(Signals { wake, waker, pending, finishing, ear })
     }
 
     /// What ends a wait when it is written to.
     pub(super) fn waker(&self) -> io::Result<UnixStream> {
         self.waker.try_clone()
+    }
+
+    /// What hears those that end a run, whoever takes them.
+    pub(super) fn ear(&self) -> Ear {
+        self.ear.clone()
+    }
+
+    /// Those that were taken have not ended the run: the command that was told a SIGHUP has gone on.
+    pub(super) fn goes_on(&self) {
+        self.ear.forget();
+        let waits = self.pending.iter().find(|(signal, caught)| is_ending(*signal) && caught.load(Ordering::SeqCst));
+        if let Some((signal, _)) = waits {
+            self.ear.hear(*signal);
+        }
     }
 
     /// The signals that came since this was last asked.
@@ -120,5 +140,28 @@ pub(super) fn poll_timeout(most: Option<Duration>) -> PollTimeout {
             let millis = most.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128);
             PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a run went on after is no reason to leave a store that is slow; what came since is.
+    #[test]
+    fn the_ear_forgets_what_was_passed_on_alone() {
+        let signals = Signals::catch().unwrap();
+        let ear = signals.ear();
+        assert_eq!(ear.heard(), None);
+        raise(Signal::SIGHUP).unwrap();
+        assert_eq!(signals.take().collect::<Vec<_>>(), [Signal::SIGHUP]);
+        assert_eq!(ear.heard(), Some(Signal::SIGHUP));
+        signals.goes_on();
+        assert_eq!(ear.heard(), None);
+        raise(Signal::SIGTERM).unwrap();
+        signals.goes_on();
+        assert_eq!(ear.heard(), Some(Signal::SIGTERM));
+        raise(Signal::SIGUSR1).unwrap();
+        assert_eq!(signals.wait(Duration::ZERO), Some(Signal::SIGTERM));
     }
 }

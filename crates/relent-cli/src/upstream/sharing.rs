@@ -2,14 +2,17 @@
 //!
 //! What its own upstream refuses, is refused: the store is asked only about what that lets through, and for a short time. A
 //! store that is away is told of once, and then this process goes on alone; it asks again after a while. A thread asks, so
-//! that a store that hangs holds up nobody.
+//! that a store that hangs holds up nobody, and no signal.
 
 use super::rules::{Rules, Stand};
-use crate::store::{counted, latest};
+use crate::{
+    ear::Ear,
+    store::{counted, latest},
+};
 use relent::{Reason, duration::Human};
 use relent_store::{Booking, Delta, Engine, Error, Key, Nonce, Shared, Store};
 use std::{
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    sync::mpsc::{Receiver, Sender, channel},
     thread,
     time::{Duration, Instant},
 };
@@ -43,6 +46,8 @@ pub(crate) struct Sharing {
     deadline: Option<Instant>,
     is_said: bool,
     remarks: Vec<String>,
+    /// What hears that the call is to end.
+    ear: Ear,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,7 +122,15 @@ impl Sharing {
             deadline,
             is_said: false,
             remarks: Vec::new(),
+            ear: Ear::default(),
         })
+    }
+
+    /// With what hears that the call is to end: then no store is waited for.
+    #[must_use]
+    pub(crate) fn hearing(mut self, ear: Ear) -> Sharing {
+        self.ear = ear;
+        self
     }
 
     /// What there is to say since this was last asked.
@@ -165,13 +178,16 @@ impl Sharing {
 
     /// May one attempt be made more, beside those under way, at once?
     pub(crate) fn ask_for_a_hedge(&mut self) -> bool {
-        if self.rules.rate().is_none() {
-            return true;
-        }
-        let Some(shared) = self.tell(Duration::from_secs(10), Told { within: Some(Duration::ZERO), ..Told::default() })
-        else {
-            return true;
+        let within = Some(Duration::ZERO);
+        let told = match self.rules.rate() {
+            Some(_) => self.tell(Duration::from_secs(10), Told { within, ..Told::default() }),
+            None => None,
         };
+        // The budget was asked, too, and may have taken its time.
+        if self.ear.heard().is_some() {
+            return false;
+        }
+        let Some(shared) = told else { return true };
         let is_booked = self.booked.take().is_some();
         debug_assert_eq!(is_booked, shared.booked.permits > 0);
         is_booked
@@ -253,7 +269,7 @@ impl Sharing {
         // A thread that is gone answers nothing.
         let _ = self.asks.send(delta);
         loop {
-            match self.answers.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            match self.ear.wait(&self.answers, until) {
                 // An answer to what was not waited for.
                 Ok((seq, _)) if seq != self.seq => {}
                 Ok((_, Ok(shared))) => {
@@ -269,7 +285,7 @@ impl Sharing {
                     return Some(shared);
                 }
                 Ok((_, Err(error))) => return self.alone(&error.to_string()),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+                Err(_) => break,
             }
         }
         // What was asked may be done later: it is not told again.
@@ -279,7 +295,8 @@ impl Sharing {
 
     fn alone(&mut self, why: &str) -> Option<Shared> {
         self.away = Some(Instant::now() + LEFT_ALONE);
-        if !std::mem::replace(&mut self.is_said, true) {
+        // Who was told to end does not go on.
+        if self.ear.heard().is_none() && !std::mem::replace(&mut self.is_said, true) {
             self.remarks.push(format!("{}: its store is away, going on alone: {why}", self.name));
         }
         None

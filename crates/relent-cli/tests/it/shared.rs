@@ -91,20 +91,36 @@ fn a_store_that_hangs_holds_up_no_deadline() {
     }
 }
 
-/// Whoever was told to end starts nothing any more, however long a store is silent.
+/// Whoever was told to end starts nothing any more, and ends at once, however long a store is silent.
 #[test]
-fn nothing_is_started_after_a_signal_that_came_while_a_store_was_asked() {
+fn a_signal_is_heard_while_a_store_is_silent() {
+    use nix::{
+        sys::signal::{Signal, kill},
+        unistd::Pid,
+    };
     let silent = TcpListener::bind("127.0.0.1:0").expect("the loopback is there");
+    let far_side = TcpListener::bind("127.0.0.1:0").expect("the loopback is there");
+    far_side.set_nonblocking(true).expect("it can be");
     let store = format!("redis://{}", silent.local_addr().expect("it is bound"));
     let folder = Folder::new().file("relent.toml", &FILE.replace("sqlite:state.db", &store));
-    let run = start(&folder, "#pay", "echo > ran");
-    let asked = silent.accept().expect("the store is asked");
-    let pid = nix::unistd::Pid::from_raw(i32::try_from(run.id()).expect("it is one"));
-    nix::sys::signal::kill(pid, nix::sys::signal::SIGTERM).expect("it is ours");
-    let outcome = wait(run);
-    drop(asked);
-    assert_eq!(outcome.code, Some(143), "{outcome:?}");
-    assert_eq!(folder.names(), ["relent.toml"], "{outcome:?}");
+    let url = far_side.local_addr().expect("it is bound").to_string();
+    for args in [&["run", "--policy", "#pay", "--", "touch", "ran"][..], &["http", "--policy", "#pay", &url]] {
+        for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
+            let mut command = folder.command(args);
+            let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary was built");
+            let asked = silent.accept().expect("the store is asked");
+            let told = Instant::now();
+            kill(Pid::from_raw(i32::try_from(run.id()).expect("it is one")), signal).expect("it is ours");
+            let outcome = wait(run);
+            // It would be waited for for three seconds.
+            assert!(told.elapsed() < Duration::from_secs(1), "{args:?}, {signal}: {:?}, {outcome:?}", told.elapsed());
+            drop(asked);
+            assert_eq!(outcome.code, Some(128 + signal as i32), "{args:?}, {signal}: {outcome:?}");
+            assert!(!outcome.stderr.contains("its store is away"), "{outcome:?}");
+            assert_eq!(folder.names(), ["relent.toml"], "{outcome:?}");
+            assert!(far_side.accept().is_err(), "nothing is sent: {outcome:?}");
+        }
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub(crate) use args::help;
 
 use super::{narrator::Narrator, report::Outcome, signals::Signals};
 use crate::{
+    ear::Ear,
     json::millis,
     redact,
     store::{self, place},
@@ -30,6 +31,7 @@ use std::{
     cell::{Cell, RefCell},
     env,
     ffi::OsString,
+    sync::mpsc::RecvTimeoutError,
     time::{Duration, Instant},
 };
 use times::{Moment, Times};
@@ -56,6 +58,7 @@ pub(super) struct Leased {
     is_said: Cell<bool>,
     /// A command is there, or may be.
     is_under_way: Cell<bool>,
+    ear: Ear,
 }
 
 /// What is known of it.
@@ -136,6 +139,7 @@ impl Leased {
             is_let_go: false,
             is_said: Cell::new(false),
             is_under_way: Cell::new(false),
+            ear: signals.ear(),
         }))))
     }
 
@@ -234,9 +238,12 @@ impl Leased {
         let keep = left.filter(|left| !left.is_zero());
         self.is_let_go = true;
         self.keeper.order(Order::End(keep));
-        let latest = store::latest(LET_GO + Duration::from_secs(1), self.deadline);
+        let mut latest = store::latest(LET_GO + Duration::from_secs(1), self.deadline);
         while self.state.borrow().ended.is_none() && !self.keeper.is_over() && Instant::now() < latest {
-            let _ = signals.wait(latest.saturating_duration_since(Instant::now()).min(Duration::from_millis(100)));
+            let most = latest.saturating_duration_since(Instant::now()).min(Duration::from_millis(100));
+            if signals.wait(most).is_some() {
+                latest = store::latest(LET_GO, Some(Instant::now())).min(latest);
+            }
             self.look();
         }
         self.look();
@@ -278,7 +285,7 @@ impl Leased {
 impl Drop for Leased {
     fn drop(&mut self) {
         if !self.is_let_go {
-            leave(&self.keeper, self.deadline);
+            leave(&self.keeper, self.deadline, &self.ear);
         }
         if let Some(watchman) = self.watchman.take().filter(|_| !self.is_let_go && !self.is_under_way.get()) {
             watchman.dismiss();
@@ -286,12 +293,21 @@ impl Drop for Leased {
     }
 }
 
-/// Lets go, and waits for that, though not for long.
-fn leave(keeper: &Keeper, deadline: Option<Instant>) {
+/// Lets go, and waits for that, though not for long: after a signal only for a store that answers. Whether nothing is left to do.
+fn leave(keeper: &Keeper, deadline: Option<Instant>, ear: &Ear) -> bool {
     keeper.order(Order::End(None));
-    let latest = store::latest(LET_GO, deadline);
-    while !keeper.is_over() && Instant::now() < latest {
-        let _ = keeper.news.recv_timeout(Duration::from_millis(10));
+    let mut latest = store::latest(LET_GO, deadline);
+    let mut ear = ear.clone();
+    loop {
+        match ear.wait(&keeper.news, latest) {
+            Ok(News::Taken { .. }) => {
+                // Who has just answered is given the time to hear that it is let go.
+                latest = store::latest(LET_GO, ear.heard().map(|_| Instant::now()).or(deadline));
+                ear = Ear::default();
+            }
+            Ok(_) => {}
+            Err(ended) => return ended == RecvTimeoutError::Disconnected,
+        }
     }
 }
 
@@ -339,10 +355,16 @@ impl Asking<'_> {
                 () => None,
             };
             if let Some(outcome) = outcome {
-                if outcome == Outcome::GaveUp(Reason::Elapsed) && holder.is_none() {
-                    self.narrator.remark(format_args!("store {}: it does not answer", place::shown(self.url)));
+                let is_left = leave(self.keeper, out_of_time, &signals.ear());
+                let store = place::shown(self.url);
+                if !is_left {
+                    let (name, ttl) = (self.name, Human(terms.args.ttl()));
+                    self.narrator.remark(format_args!(
+                        "store {store}: it does not answer; if it grants lease {name} yet, that ends by itself within {ttl}"
+                    ));
+                } else if outcome == Outcome::GaveUp(Reason::Elapsed) && holder.is_none() {
+                    self.narrator.remark(format_args!("store {store}: it does not answer"));
                 }
-                leave(self.keeper, out_of_time);
                 return Ok(Err(outcome));
             }
         }

@@ -3,6 +3,7 @@
 //! It reads something of every process there is, and takes as long as others like: whoever has many processes with large
 //! environments holds it up. So nobody waits for it for longer than a moment, and what it finds is told as it is found.
 
+use crate::run::environ;
 use nix::{
     errno::Errno,
     sys::signal::{Signal, kill},
@@ -10,8 +11,7 @@ use nix::{
 };
 use std::{
     collections::HashSet,
-    fs::{self, File},
-    io::Read,
+    fs,
     os::unix::fs::MetadataExt,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
@@ -20,10 +20,6 @@ use std::{
 
 /// The variable that marks the processes of a command.
 pub(super) const MARK: &str = "RELENT_LEASE_ID";
-
-/// What Linux gives a program at most, arguments and environment together. A process can make its own look larger, and
-/// whoever looks at all of them must not read that.
-const LARGEST_ENVIRONMENT: u64 = 6 << 20;
 
 /// Whether processes of the command are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,21 +175,15 @@ fn candidates() -> impl Iterator<Item = Pid> {
 
 /// Whether a process has this mark in its environment, as far as the system shows it.
 fn has(pid: Pid, mark: &str) -> bool {
-    // Empty for those that have ended, unreadable for those of others.
-    let mut environment = Vec::new();
-    let file = File::open(format!("/proc/{pid}/environ"));
-    let read = file.and_then(|file| file.take(LARGEST_ENVIRONMENT).read_to_end(&mut environment));
-    let is_it = |entry: &[u8]| {
-        let marks = entry.strip_prefix(MARK.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
-        marks.is_some_and(|marks| marks.split(|byte| *byte == b':').any(|one| one == mark.as_bytes()))
-    };
-    read.is_ok() && environment.split(|byte| *byte == 0).any(is_it)
+    let environment = environ::of(pid);
+    environ::values(&environment, MARK).any(|marks| marks.split(|byte| *byte == b':').any(|one| one == mark.as_bytes()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::{
+        io::Read,
         process::{Child, Command, Stdio},
         sync::mpsc::{Receiver, channel, sync_channel},
     };

@@ -144,9 +144,7 @@ fn a_store_that_is_away_ends_the_command_before_the_lease() {
     let script = "trap 'echo told > told; exit 3' TERM; echo $$ > pid; while :; do sleep 0.01; done";
     let run = start(&place, &["--lease-ttl", "3s"], script);
     until("it runs", || place.has("pid") && !place.0.read("pid").is_empty());
-    let lock = rusqlite::Connection::open(place.0.path().join("state.db")).unwrap();
-    lock.busy_timeout(Duration::from_secs(5)).unwrap();
-    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let lock = lock(&place);
     let began = Instant::now();
     until("it was told", || place.has("told"));
     assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
@@ -157,25 +155,45 @@ fn a_store_that_is_away_ends_the_command_before_the_lease() {
     assert!(outcome.stderr.contains("stopped after 1 attempt in "), "{outcome:?}");
 }
 
+fn has_open(run: &Child, name: &str) -> bool {
+    let open = fs::read_dir(format!("/proc/{}/fd", run.id())).into_iter().flatten().flatten();
+    open.filter_map(|fd| fs::read_link(fd.path()).ok()).any(|file| file.ends_with(name))
+}
+
+/// Somebody has the whole store, until this is dropped.
+fn lock(place: &Place) -> rusqlite::Connection {
+    let lock = rusqlite::Connection::open(place.0.path().join("state.db")).unwrap();
+    lock.busy_timeout(Duration::from_secs(5)).unwrap();
+    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    lock
+}
+
 /// Somebody locks the whole store: it answers neither the wish for the lease nor that it is let go.
 #[test]
-fn a_store_that_hangs_holds_up_no_deadline() {
+fn a_store_that_hangs_holds_up_no_deadline_and_no_signal() {
     let place = Place::new();
-    let lock = || {
-        let lock = rusqlite::Connection::open(place.0.path().join("state.db")).unwrap();
-        lock.busy_timeout(Duration::from_secs(5)).unwrap();
-        lock.execute_batch("BEGIN IMMEDIATE").unwrap();
-        lock
-    };
+    let lock = || lock(&place);
     let migrated = place.relent(&["store", "migrate", "--store", "sqlite:state.db"]);
     assert_eq!(migrated.code, Some(0), "{migrated:?}");
     let locked = lock();
     let began = Instant::now();
     let outcome = wait(start(&place, &["--timeout", "500ms"], "touch ran"));
     assert_eq!(outcome.code, Some(124), "{outcome:?}");
-    assert!(outcome.stderr.starts_with("relent: store sqlite:state.db: it does not answer\n"), "{outcome:?}");
+    let silent = "relent: store sqlite:state.db: it does not answer; if it grants lease nightly yet, that ends by itself within 30s\n";
+    assert!(outcome.stderr.starts_with(silent), "{outcome:?}");
     assert!(outcome.stderr.ends_with(": out of time\n"), "{outcome:?}");
     assert!(!place.has("ran") && began.elapsed() < Duration::from_millis(2500), "{:?}", began.elapsed());
+
+    let run = start(&place, &[], "touch ran");
+    until("it has the store open", || has_open(&run, "state.db"));
+    // It has asked by then; and if not, ends all the same.
+    std::thread::sleep(Duration::from_millis(300));
+    let told = Instant::now();
+    signal("TERM", &run.id().to_string());
+    let outcome = wait(run);
+    assert!(told.elapsed() < Duration::from_secs(1), "{:?}: {outcome:?}", told.elapsed());
+    assert_eq!(outcome.code, Some(143), "{outcome:?}");
+    assert!(!place.has("ran"), "{outcome:?}");
     drop(locked);
 
     let began = Instant::now();
@@ -189,6 +207,24 @@ fn a_store_that_hangs_holds_up_no_deadline() {
         "{outcome:?}"
     );
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+}
+
+/// Whoever wants an end after the command was through does not wait for a store that is silent.
+#[test]
+fn a_signal_ends_the_wait_for_a_lease_to_be_let_go() {
+    let place = Place::new();
+    let run = start(&place, &[], "touch ran; exec >&- 2>&-; while [ ! -e go ]; do sleep 0.01; done; echo $$ > last");
+    until("it runs", || place.has("ran"));
+    let locked = lock(&place);
+    fs::write(place.0.path().join("go"), "").unwrap();
+    until("the command is through", || place.has("last") && !is_running(place.0.read("last").trim()));
+    let told = Instant::now();
+    signal("TERM", &run.id().to_string());
+    let outcome = wait(run);
+    // It would be waited for for four seconds.
+    assert!(told.elapsed() < Duration::from_secs(2), "{:?}: {outcome:?}", told.elapsed());
+    assert!(outcome.stderr.contains("the lease nightly was not released, and ends by itself"), "{outcome:?}");
+    drop(locked);
 }
 
 #[test]

@@ -46,6 +46,25 @@ fn what_was_there_before_is_left_alone() {
     Command::new("kill").args(["-9", pid.trim()]).status().unwrap();
 }
 
+/// A script starts a helper, which makes itself a daemon, and becomes relent.
+#[test]
+fn nor_is_what_was_there_before_known_by_having_been_a_child() {
+    let place = Place::new();
+    let helper = "while [ ! -e started ]; do sleep 0.01; done; setsid sleep 45 & echo $! > theirs";
+    let script = "touch started; while [ ! -s theirs ]; do sleep 0.01; done; sleep 0.1; \
+                  setsid sleep 46 & echo $! > ours; exit 3";
+    let flags = "-q --max-attempts 1 --grace 100ms";
+    let script = format!("sh -c '{helper}' & exec relent run {flags} -- sh -c '{script}'");
+    let mut shell = tool("sh");
+    shell.args(["-c", &script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
+    let mut child = shell.spawn().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    let (theirs, ours) = (place.0.read("theirs"), place.0.read("ours"));
+    let is_left = (is_running(&theirs), is_running(&ours));
+    Command::new("kill").args(["-9", theirs.trim()]).status().unwrap();
+    assert_eq!(is_left, (true, false));
+}
+
 #[test]
 fn orphans_do_not_pile_up_while_a_command_runs() {
     let place = Place::new();
