@@ -11,6 +11,7 @@ mod explain;
 mod frame;
 mod fuzzed;
 mod http;
+mod memory;
 mod pages;
 mod report;
 mod run;

@@ -1,5 +1,6 @@
 //! From a scenario to its outcome: choosing the engine, running all seeds of all policies, and averaging.
 
+mod memory;
 pub(crate) mod plan;
 
 use self::plan::Plan;
@@ -188,7 +189,7 @@ fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) -> Result<(
     let jobs_and_parts = jobs as u64 + populations as u64 * u64::from(scenario.seeds);
     let results = jobs_and_parts.saturating_mul(A_RESULT).saturating_add(drawn);
     let needed = at_once.saturating_add(results);
-    match plan::free_memory() {
+    match memory::free() {
         Some(free) if needed > free => {
             let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
             let problem = format!("this needs {:.1} GiB of memory and {:.1} GiB are free", gib(needed), gib(free));

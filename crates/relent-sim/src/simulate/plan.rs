@@ -111,11 +111,3 @@ pub(crate) fn memory(scenario: &Scenario, plan: &Plan) -> u64 {
     };
     FIXED.saturating_add((clients * per_client as f64) as u64)
 }
-
-/// The bytes of memory that are free, where the system says.
-pub(crate) fn free_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
-    Some(kib.saturating_mul(1024))
-}

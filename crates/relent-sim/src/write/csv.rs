@@ -72,26 +72,35 @@ fn number(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// What a spreadsheet takes for the begin of a formula, full-width signs and what it skips before them included.
-const FORMULAS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+/// What a spreadsheet takes for the begin of a formula, full-width signs included.
+const FORMULAS: [char; 8] = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
 
-/// A text as a field. One that a spreadsheet would take for a formula gets an apostrophe in front, which shows it as it
-/// is; what moves a cursor or turns the reading order around is written out. One with a semicolon is quoted, because that
-/// ends a field where a comma is in numbers.
+/// What ends a field in some language or other, or by choice, whatever quotes are around it.
+const ENDS: [char; 6] = [';', '\t', '|', '"', '\r', '\n'];
+
+/// A text as a field. What a spreadsheet would take for a formula gets an apostrophe in front, which shows it as it is, behind what may
+/// end a field, too; what moves a cursor or turns the reading order around is written out. One with a semicolon or a tab is quoted.
 fn field(text: &str) -> String {
-    let text = if text.starts_with(FORMULAS) { &format!("'{text}") } else { text };
-    let text: &str = &text.chars().fold(String::new(), |mut plain, c| {
+    let mut out = String::with_capacity(text.len());
+    // What is skipped before a formula may stand there, too.
+    let mut is_begin = !text.starts_with(['\t', '\r', '\n']);
+    if !is_begin {
+        out.push('\'');
+    }
+    for c in text.chars() {
+        if is_begin && FORMULAS.contains(&c) {
+            out.push('\'');
+        }
+        is_begin = ENDS.contains(&c) || (is_begin && c == ' ');
         // What a terminal would obey that shows the file.
         match is_hostile(c) && !matches!(c, '\t' | '\r') {
-            true => plain.extend(c.escape_unicode()),
-            false => plain.push(c),
+            true => out.extend(c.escape_unicode()),
+            false => out.push(c),
         }
-        plain
-    });
-    if text.contains([',', ';', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
+    }
+    match out.contains(',') || out.contains(ENDS) {
+        true => format!("\"{}\"", out.replace('"', "\"\"")),
+        false => out,
     }
 }
 
@@ -103,11 +112,16 @@ mod tests {
     fn fields_with_commas_and_quotes_are_quoted() {
         assert_eq!(field("a"), "a");
         assert_eq!(field("a,\"b\""), "\"a,\"\"b\"\"\"");
-        let formulas = ["=1+1", "+1", "-1", "@a", "\t=1", "=a,b"].map(field);
+        let formulas = ["=1+1", "+1", "-1", "@a", "\t=1", "=a,b", " =1"].map(field);
         assert_eq!(field("a\u{1b}[2J\u{9b}\u{202e}"), r"a\u{1b}[2J\u{9b}\u{202e}");
-        assert_eq!(formulas, ["'=1+1", "'+1", "'-1", "'@a", "'\t=1", "\"'=a,b\""]);
+        assert_eq!(formulas, ["'=1+1", "'+1", "'-1", "'@a", "\"'\t'=1\"", "\"'=a,b\"", " '=1"]);
         let wide = ["\u{ff1d}1", "\u{ff0b}1", "\u{ff0d}1", "\u{ff20}a", "\n=1", "\r\n=1"].map(field);
-        assert_eq!(wide, ["'\u{ff1d}1", "'\u{ff0b}1", "'\u{ff0d}1", "'\u{ff20}a", "\"'\n=1\"", "\"'\r\n=1\""]);
-        assert_eq!(field("a;=1"), "\"a;=1\"", "a cell of its own where a semicolon ends one");
+        assert_eq!(wide, ["'\u{ff1d}1", "'\u{ff0b}1", "'\u{ff0d}1", "'\u{ff20}a", "\"'\n'=1\"", "\"'\r\n'=1\""]);
+        // A cell of its own, where these end one.
+        for end in [";", "\t", "|", "; ", "\n", ";;"] {
+            assert_eq!(field(&format!("a{end}@SUM(1)")), format!("\"a{end}'@SUM(1)\""));
+        }
+        assert_eq!(field("a\"=1"), "\"a\"\"'=1\"");
+        assert_eq!(field("a - b = c; d"), "\"a - b = c; d\"");
     }
 }

@@ -1,0 +1,158 @@
+//! Values of headers, as heads of requests and answers are shown.
+//!
+//! What is known of a header by its name is shown but for URLs and what says itself that it lets others in. All others have values that
+//! nobody can know, so of them no more is shown than of an argument ([`value`]).
+
+use super::{HIDDEN, is_secret, parameters, path, plain, text, url, value, value::is_odd};
+use std::borrow::Cow;
+
+/// What a value begins with that lets others in, whatever its name is.
+const SCHEMES: [&str; 7] = ["basic", "bearer", "token", "apikey", "negotiate", "ntlm", "ssws"];
+
+/// The same within a value, where they are not what a header is dropped for.
+const OTHER_SCHEMES: [&str; 5] = ["key", "sharedkey", "digest", "hawk", "password"];
+
+/// Headers whose value is one URL, perhaps without scheme and host.
+const URL_HEADERS: [&str; 4] = ["location", "content-location", "referer", "refresh"];
+
+/// Headers whose value has a grammar of its own, and is no secret.
+const KNOWN: [&str; 47] = [
+    "accept",
+    "accept-charset",
+    "accept-encoding",
+    "accept-language",
+    "accept-ranges",
+    "age",
+    "allow",
+    "alt-svc",
+    "cache-control",
+    "cache-status",
+    "connection",
+    "content-disposition",
+    "content-encoding",
+    "content-language",
+    "content-length",
+    "content-range",
+    "content-security-policy",
+    "content-type",
+    "date",
+    "etag",
+    "expect",
+    "expires",
+    "host",
+    "idempotency-key",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "keep-alive",
+    "last-modified",
+    "link",
+    "pragma",
+    "prefer",
+    "proxy-authenticate",
+    "range",
+    "ratelimit",
+    "ratelimit-policy",
+    "retry-after",
+    "server",
+    "server-timing",
+    "strict-transport-security",
+    "te",
+    "user-agent",
+    "vary",
+    "via",
+    "www-authenticate",
+];
+
+/// The value of a header.
+///
+/// ```
+/// use relent_cli::redact::header;
+///
+/// assert_eq!(header("Private-Token", "glpat-1"), "***");
+/// assert_eq!(header("Location", "/in?session=1"), "/in?session=***");
+/// assert_eq!(header("Location", "//ann:pw@host/in"), "//***@host/in");
+/// assert_eq!(header("Accept", "text/plain"), "text/plain");
+/// ```
+pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
+    match plain::narrow(value) {
+        Cow::Borrowed(value) => header_as_it_is(name, value),
+        Cow::Owned(narrow) => match header_as_it_is(name, &narrow) {
+            same if same == narrow => Cow::Borrowed(value),
+            other => Cow::Owned(other.into_owned()),
+        },
+    }
+}
+
+fn header_as_it_is<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
+    if is_secret_header(name, value) {
+        Cow::Borrowed(HIDDEN)
+    } else if URL_HEADERS.contains(&name.to_ascii_lowercase().as_str()) && !value.contains("://") {
+        // Who reads URLs takes no notice of tabs. A host may follow two slashes of either kind, or the name of a scheme alone.
+        let value = value.replace('\t', "");
+        if let Some(at) = value.to_ascii_lowercase().find("url=").filter(|_| name.eq_ignore_ascii_case("refresh")) {
+            let (before, after) = value.split_at(at + "url=".len());
+            return Cow::Owned(format!("{before}{}", url(after)));
+        }
+        let is_path = value.starts_with(['/', '?', '#']) && !value[1..].starts_with(['/', '\\']);
+        Cow::Owned(if is_path { parameters(&value) } else { url(&value) })
+    } else if !KNOWN.contains(&name.to_ascii_lowercase().as_str()) {
+        let is_path = value.starts_with('/') && !value[1..].starts_with(['/', '\\']) && !value.contains(is_odd);
+        Cow::Owned(if is_path { path(value) } else { value::shown(value) })
+    } else {
+        match text(value) {
+            Cow::Borrowed(value) => inside(name, value),
+            Cow::Owned(value) => Cow::Owned(inside(name, &value).into_owned()),
+        }
+    }
+}
+
+/// What may stand anywhere in the value of a header: a path with secret parameters, and the name of a scheme with what lets in behind.
+fn inside<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let mut out = String::new();
+    let mut rest = value;
+    while let Some(start) = rest.find(|c: char| !c.is_whitespace()) {
+        let (before, word) = rest.split_at(start);
+        let (word, after) = word.split_at(word.find(char::is_whitespace).unwrap_or(word.len()));
+        out.push_str(before);
+        out.push_str(&if word.contains("://") { Cow::Borrowed(word) } else { Cow::Owned(parameters(word)) });
+        let last = &word[word.trim_end_matches(is_word).len()..];
+        let begins = word[..word.len() - last.len()].chars().next_back();
+        let is_scheme = SCHEMES.iter().chain(&OTHER_SCHEMES).any(|scheme| last.eq_ignore_ascii_case(scheme))
+            && begins.is_none_or(|c| "=,;:\"'(".contains(c))
+            && !name.to_ascii_lowercase().ends_with("authenticate");
+        rest = after;
+        if is_scheme && !after.trim().is_empty() {
+            out.push(' ');
+            out.push_str(HIDDEN);
+            rest = "";
+        }
+    }
+    out.push_str(rest);
+    if out == value { Cow::Borrowed(value) } else { Cow::Owned(out) }
+}
+
+/// Whether a header lets others in: its name says so, or its value.
+pub(crate) fn is_secret_header(name: &str, value: &str) -> bool {
+    is_secret(name) || is_credential(name, value)
+}
+
+/// Whether a value says itself that it lets others in, as `Bearer abc` does. A server that asks for one uses the same words.
+fn is_credential(name: &str, value: &str) -> bool {
+    let (scheme, rest) = value.trim().split_once(char::is_whitespace).unwrap_or_default();
+    !rest.is_empty()
+        && !name.to_ascii_lowercase().ends_with("authenticate")
+        && SCHEMES.iter().any(|word| scheme.eq_ignore_ascii_case(word))
+}
+
+/// A header that was given in the place of a URL, if its value is secret. A host may have such a name, too.
+pub(super) fn in_its_place(text: &str) -> Option<(&str, &str)> {
+    let (name, value) = text.split_once(':')?;
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    let port = value.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_host = port.bytes().all(|byte| byte.is_ascii_digit()) || value.contains('@');
+    (is_name && !is_host && (is_secret(name) || is_credential(name, value))).then_some((name, value))
+}

@@ -1,0 +1,215 @@
+//! One value that is known as a whole, as it is shown.
+//!
+//! What is no plain URL loses everything before its last `@`, everything behind the name of a secret, and everything from the first sign
+//! on behind which one could stand ([`plain`]). Where a secret may have an `@` in it, nothing behind its name is shown.
+
+use super::{AT, HIDDEN, is_url, names::is_token, plain, scheme, url};
+use std::net::{IpAddr, SocketAddr};
+
+/// A value as it is shown.
+pub(super) fn shown(value: &str) -> String {
+    let narrow = plain::narrow(value);
+    let shown = as_shown(&narrow, false).0;
+    if shown == narrow { value.to_owned() } else { shown }
+}
+
+/// A value as it is shown, and as it would be if nothing were a secret but what says so. Names that somebody chose may have signs in them.
+pub(super) fn as_shown(value: &str, is_name: bool) -> (String, String) {
+    let same = |text: String| (text.clone(), text);
+    if is_token(value) {
+        return same(HIDDEN.to_owned());
+    }
+    let is_word = plain::is_word(value) && plain::secret(value, false).is_none();
+    if is_word || value.parse::<IpAddr>().is_ok() || value.parse::<SocketAddr>().is_ok() {
+        return same(value.to_owned());
+    }
+    let is_plain = value.contains("://") && is_url(value) && !value.contains(is_odd);
+    let is_of_the_web = ["http", "https", "ws", "wss"].iter().any(|name| value.starts_with(&format!("{name}://")));
+    let is_one = is_plain && is_of_the_web && !is_cut_short(&value[scheme(value)..]);
+    if is_one || (!value.contains(is_odd) && begins_with_a_host(value)) {
+        return same(url(value));
+    }
+    let begin = match ["sqlite:", "unix:", "memory:"].iter().find(|name| value.starts_with(*name)) {
+        Some(name) => name.len(),
+        None if plain::is_word(&value[..scheme(value)].replace([':', '\\'], "")) => scheme(value),
+        None => 0,
+    };
+    let is_user = |at: &usize| !plain::is_word(&value[begin..*at]) && !value.starts_with("sqlite:");
+    let (head, rest) = match value.rfind(AT).filter(|at| *at >= begin).filter(is_user) {
+        Some(at) => match behind_a_user(value, begin, at) {
+            Behind::All(at) => (format!("{}{HIDDEN}", &value[..begin]), &value[at..]),
+            Behind::Nothing => return same(format!("{}{HIDDEN}", &value[..begin])),
+            Behind::Setting(end) => return same(up_to(value, end)),
+        },
+        None => (value[..begin].to_owned(), &value[begin..]),
+    };
+    // The name of a policy, behind its file, is what somebody chose.
+    let is_named = value.split_once('#').is_some_and(|(file, _)| plain::is_word(file));
+    let plain = if is_name || is_named { plain::shown_of_a_name(rest) } else { plain::shown(rest) };
+    let secret = |has_to_be| plain::secret(rest, has_to_be).unwrap_or(rest.len());
+    let shown = format!("{head}{}", up_to(rest, plain.min(secret(false))));
+    // A URL of a server, or what looks like one, may hide its secret elsewhere.
+    match shown == value && value.contains("://") {
+        true => same(url(value)),
+        false => (shown, format!("{head}{}", up_to(rest, secret(true)))),
+    }
+}
+
+/// What stands in no URL as it is.
+pub(super) fn is_odd(c: char) -> bool {
+    c.is_whitespace() || c.is_control() || "\"'`<>|\\{}".contains(c)
+}
+
+/// A text that is hidden from a place on.
+pub(super) fn up_to(text: &str, end: usize) -> String {
+    if end < text.len() { format!("{}{HIDDEN}", &text[..end]) } else { text.to_owned() }
+}
+
+/// A value whose last `@` is that of a user, if there is one, wherever it stands.
+pub(super) fn without_user(value: &str, begin: usize, behind: impl Fn(&str) -> String) -> Option<String> {
+    let at = value.rfind(AT).filter(|at| *at >= begin)?;
+    Some(match behind_a_user(value, begin, at) {
+        Behind::All(at) => format!("{}{HIDDEN}{}", &value[..begin], behind(&value[at..])),
+        Behind::Nothing => format!("{}{HIDDEN}", &value[..begin]),
+        Behind::Setting(end) => up_to(value, end),
+    })
+}
+
+/// What follows the user of a server's URL, as it is shown.
+pub(super) fn of_a_server(text: &str) -> String {
+    up_to(text, plain::shown(text).min(plain::secret(text, false).unwrap_or(text.len())))
+}
+
+/// What of a value with an `@` is no secret.
+enum Behind {
+    /// The host and what follows, from an `@` on.
+    All(usize),
+    /// Nothing: the `@` may be a part of a password, or may not.
+    Nothing,
+    /// The name of a setting, up to there: the `@` is in its value.
+    Setting(usize),
+}
+
+/// What stands behind a user, if `at` is the last `@`: a password may have one as well, of a parameter or a setting.
+fn behind_a_user(value: &str, begin: usize, at: usize) -> Behind {
+    if begin > 0 {
+        let query = value[begin..at].find(['?', '#', ';']).filter(|sign| value[begin + sign..at].contains('='));
+        return match query.map(|sign| value[begin..begin + sign].rfind(AT)) {
+            None => Behind::All(at),
+            Some(Some(first)) => Behind::All(begin + first),
+            Some(None) => Behind::Nothing,
+        };
+    }
+    let plain = plain::shown(value);
+    let is_set = value[..plain].ends_with('=') || (value[..plain].ends_with(':') && value[plain..].starts_with(' '));
+    let named = plain::secret(value, false).filter(|end| *end <= at);
+    match named.into_iter().chain((is_set && plain <= at).then_some(plain)).min() {
+        Some(end) if end <= plain && !value[..end].contains(AT) => Behind::Setting(end),
+        None if !value[..at].contains(AT) && !value[..at].contains('=') => Behind::All(at),
+        _ => Behind::Nothing,
+    }
+}
+
+/// Whether a value is a URL of the web without its scheme: a host with a dot or a port, and a path.
+fn begins_with_a_host(value: &str) -> bool {
+    let Some((host, _)) = value.split_once('/') else { return false };
+    let (name, port) = host.split_once(':').unwrap_or((host, ""));
+    let is_name = |c: char| c.is_ascii_alphanumeric() || ".-".contains(c);
+    let is_host = !name.is_empty() && name.chars().all(is_name) && port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_one = name == "localhost" || !port.is_empty() || name.trim_start_matches('.').contains('.');
+    is_host && is_one && !name.starts_with('.') && !is_cut_short(value)
+}
+
+/// Whether what is behind a scheme may be a user whose password begins with digits and has a slash in it: it has a host like a name, a
+/// port, and an `@` that begins no part of a path.
+fn is_cut_short(rest: &str) -> bool {
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (host, path) = rest.split_at(end);
+    let is_name = host.split_once(':').is_some_and(|(name, _)| !name.contains(['.', '[']) && name != "localhost");
+    is_name && path.rfind(AT).is_some_and(|at| !path[..at].ends_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_shown_without_their_secrets() {
+        for (given, is_shown) in [
+            ("http://ann:pw@h/x", "http://***@h/x"),
+            ("localhost:80/x?page=a&token=pw", "localhost:80/x?page=a&token=***"),
+            ("h.example/x?page=a", "h.example/x?page=a"),
+            ("./x?kennwort=pw", "./x?kennwort=***"),
+            ("http://h/@scope/x?token=pw", "http://h/@scope/x?token=***"),
+            ("http://ann:12/pw@h/", "http://***@h/"),
+            ("http://localhost:80/x@1", "http://localhost:80/x@1"),
+            ("http://h:80/@scope", "http://h:80/@scope"),
+            ("http://a.example:80/x@1", "http://a.example:80/x@1"),
+            ("postgres://ann:12/pw@h/db", "postgres://***@h/db"),
+            ("http://ann:\"pw\"@h", "http://***@h"),
+            ("http://ann:\tpw@h", "http://***@h"),
+            ("ann:p w @h", "***@h"),
+            (":pw@h", "***@h"),
+            ("redis://:pw", "redis://:***"),
+            ("host=h password='p''w'", "host=h password=***"),
+            ("Server=h;Pwd={p w};x=1", "Server=***"),
+            ("{\"password\" : \"pw\"}", "***"),
+            ("Authorization: Bearer pw", "Authorization:***"),
+            ("bearer pw", "bearer ***"),
+            ("--store=host=h password=pw", "--store=***"),
+            ("PGPASSWORD=p w psql", "PGPASSWORD=***"),
+            ("kennwort=pw", "kennwort=***"),
+            ("kennwort: pw", "kennwort:***"),
+            ("password|pw", "password***"),
+            ("password pw", "password ***"),
+            ("--password pw", "--password ***"),
+            ("machine h login ann password pw", "machine h login ann password ***"),
+            ("postgres://h/db?kennwort=pw", "postgres://h/db?kennwort=***"),
+            ("ann|pw@h", "***@h"),
+            ("glpat-secret7", "***"),
+            ("-p pw", "-p ***"),
+            ("http://h/?data=%7B%22password%22%3A%22pw%22%7D", "http://h/?data=***"),
+            ("http://h/?data={%22password%22:%22pw%22}", "http://h/?data=***"),
+            ("http://h/?r=//ann:pw@h/&page=2", "http://h/?r=***&page=2"),
+            ("http://h/?r=%2F%2Fann%3Apw%40h", "http://h/?r=***"),
+            ("http://h/?u=ann%253Apw%2540h2", "http://h/?u=***"),
+            ("http://h/?h=Authorization:%20Bearer%20pw", "http://h/?h=***"),
+            ("http://h/?h=Bearer+pw", "http://h/?h=***"),
+            ("http://h/?q=a+b&at=12:30&mail=ann@h", "http://h/?q=a+b&at=12:30&mail=ann@h"),
+            ("ann：pw＠h", "***@h"),
+            ("http：//ann:pw＠h", "http://***@h"),
+            ("password＝pw", "password=***"),
+            // An `@` in a password is no user's.
+            ("postgres://ann@h:9/db?password=p@pw", "postgres://***@h:9/db?password=***"),
+            ("postgres://h/db?password=p@pw", "postgres://***"),
+            ("postgres://ann:p?w@h/db", "postgres://***@h/db"),
+            ("postgres://ann:p@w@h/db", "postgres://***@h/db"),
+            ("host=h password=p@pw", "host=h password=***"),
+            ("password=p@pw", "password=***"),
+            ("kennwort=p@pw", "kennwort=***"),
+            ("kennwort: p@pw", "kennwort:***"),
+            ("Authorization: Bearer p@pw", "Authorization:***"),
+            ("{\"password\":\"p@pw\"}", "***"),
+            ("PGPASSWORD=p@pw psql", "PGPASSWORD=***"),
+            ("--password=p@pw", "--password=***"),
+            ("token p@pw", "token ***"),
+            ("ann@h.example:p@pw", "***"),
+            ("token=@pw", "token=***"),
+            ("http://h/?password=p@pw", "http://h/?password=***"),
+            ("job@host", "job@host"),
+            // None of these is one.
+            ("sqlite:/home/ann@h/x.db", "sqlite:/home/ann@h/x.db"),
+            ("getty@.service", "getty@.service"),
+            ("@FILE", "@FILE"),
+            ("auth:8080/x", "auth:8080/x"),
+            ("grpc=10,token_ratio=0.1", "grpc=10,token_ratio=0.1"),
+            ("--key-file=x y", "--key-file=***"),
+            ("/etc/ssl/private/key.pem", "/etc/ssl/private/key.pem"),
+            ("my file (2).txt", "my file (2).txt"),
+            ("tls://auth.example.com:5432", "tls://auth.example.com:5432"),
+            ("relent.toml#read", "relent.toml#read"),
+        ] {
+            assert_eq!(shown(given), is_shown, "{given}");
+        }
+    }
+}

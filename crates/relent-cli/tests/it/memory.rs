@@ -1,0 +1,31 @@
+//! Simulations that would not fit into what this process may have, which is less than the machine has where somebody said so.
+
+use crate::binary::Folder;
+use std::{fmt::Write, process::Command};
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_does_not_fit_into_the_limit_of_a_process_is_refused() {
+    let scenario = |seeds: u32, policies: u32| {
+        let mut text = format!("name='n'\ntitle='t'\nseeds={seeds}\n[clients]\ncount=10\n[network]\nrtt='10ms'\n");
+        text.push_str("[server]\ncapacity=50\nqueue=50\n");
+        for policy in 0..policies {
+            let _ = write!(text, "[policy.p{policy}]\nbase='100ms'\nmax_attempts=3\n[[run]]\npolicy='p{policy}'\n");
+        }
+        text
+    };
+    let folder = Folder::new().file("many.toml", &scenario(100_000, 20)).file("few.toml", &scenario(2, 2));
+    let simulate = |file: &str| {
+        let limited = "ulimit -v 1000000; exec \"$0\" simulate --advice never \"$1\"";
+        let command = Command::new("sh")
+            .args(["-c", limited, env!("CARGO_BIN_EXE_relent"), file])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        (command.status.code(), String::from_utf8_lossy(&command.stderr).into_owned())
+    };
+    let (code, stderr) = simulate("many.toml");
+    assert_eq!(code, Some(125), "{stderr}");
+    assert!(stderr.contains("GiB of memory and 0.") && stderr.contains("hint: use fewer seeds"), "{stderr}");
+    assert_eq!(simulate("few.toml").0, Some(0));
+}

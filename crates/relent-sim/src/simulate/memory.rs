@@ -1,0 +1,104 @@
+//! How much memory there is for this process: the machine's, and less where somebody has set a limit to it.
+
+use std::{fs, path::Path};
+
+/// The bytes of memory that this process may still take, where the system says: what the machine has, what its control groups (a
+/// container's limit) leave, and what its own limits (`ulimit -v`, `-d`) do.
+pub(super) fn free() -> Option<u64> {
+    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let status = text("/proc/self/status");
+    let limits = text("/proc/self/limits");
+    let of = |limit, taken| Some(soft(&limits, limit)?.saturating_sub(kib(&status, taken).unwrap_or(0)));
+    let of_machine = kib(&text("/proc/meminfo"), "MemAvailable:");
+    let of_groups = in_groups(&text("/proc/self/cgroup"), Path::new("/sys/fs/cgroup"));
+    [of_machine, of_groups, of("Max address space", "VmSize:"), of("Max data size", "VmData:")]
+        .into_iter()
+        .flatten()
+        .min()
+}
+
+/// What stands in a line of kilobytes.
+fn kib(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kib.saturating_mul(1024))
+}
+
+/// The limit of a process that counts; `None` for none.
+fn soft(limits: &str, name: &str) -> Option<u64> {
+    limits.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
+}
+
+/// What is left in the groups of a process, of either version, and in all that are around them.
+fn in_groups(own: &str, root: &Path) -> Option<u64> {
+    let groups = own.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (_, kind, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let path = path.trim_start_matches('/');
+        let names = ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"];
+        match kind {
+            "" => Some((root.to_owned(), path, ["memory.max", "memory.current", "inactive_file"])),
+            _ if kind.split(',').any(|one| one == "memory") => Some((root.join("memory"), path, names)),
+            _ => None,
+        }
+    });
+    let left = |group: &Path, [limit, taken, cached]: [&str; 3]| {
+        let text = |name: &str| fs::read_to_string(group.join(name)).unwrap_or_default();
+        let most: u64 = text(limit).trim().parse().ok()?;
+        // What was read from files and can be read again is given back.
+        let stat = text("memory.stat");
+        let cached = stat.lines().filter_map(|line| line.split_once(' ')).find(|(name, _)| *name == cached);
+        let cached: u64 = cached.and_then(|(_, bytes)| bytes.trim().parse().ok()).unwrap_or(0);
+        let taken: u64 = text(taken).trim().parse().unwrap_or(0);
+        Some(most.saturating_sub(taken.saturating_sub(cached)))
+    };
+    // In a namespace of its own, the group of a process is the root.
+    groups
+        .flat_map(|(root, path, names)| {
+            let all: Vec<u64> =
+                Path::new(path).ancestors().filter_map(|group| left(&root.join(group), names)).collect();
+            all
+        })
+        .min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_a_process_are_read() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units\n\
+                      Max data size             unlimited            unlimited            bytes\n\
+                      Max address space         1024000000           unlimited            bytes\n";
+        assert_eq!(soft(limits, "Max address space"), Some(1_024_000_000));
+        assert_eq!(soft(limits, "Max data size"), None);
+        assert_eq!(kib("VmPeak:\t  9 kB\nVmSize:\t    2000 kB\n", "VmSize:"), Some(2_048_000));
+        assert!(free().is_none_or(|free| free > 0));
+    }
+
+    #[test]
+    fn the_least_of_all_groups_counts() {
+        let root = std::env::temp_dir().join(format!("relent-groups-{}", std::process::id()));
+        let write = |path: &str, text: &str| {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        assert_eq!(in_groups("0::/a/b\n", &root), None);
+        write("a/b/memory.max", "max\n");
+        write("a/memory.max", "1000\n");
+        write("a/memory.current", "700\n");
+        assert_eq!(in_groups("0::/a/b\n", &root), Some(300));
+        write("a/memory.stat", "anon 500\ninactive_file 150\n");
+        assert_eq!(in_groups("0::/a/b\n", &root), Some(450));
+        write("memory.max", "1200\n");
+        write("memory.current", "1100\n");
+        assert_eq!(in_groups("0::/a/b\n", &root), Some(100));
+        write("memory/x/memory.limit_in_bytes", "90\n");
+        write("memory/x/memory.usage_in_bytes", "20\n");
+        let both = "5:cpu:/x\n4:memory:/x/not/seen/here\n0::/\n";
+        assert_eq!(in_groups(both, &root), Some(70));
+        fs::remove_dir_all(root).unwrap();
+    }
+}
