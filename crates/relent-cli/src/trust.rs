@@ -19,37 +19,40 @@ use rustls::{
 };
 use std::{path::Path, sync::Arc};
 
+/// Who judges certificates, and whose are believed.
+pub(crate) type Believed = (Arc<dyn ServerCertVerifier>, Arc<[CertificateDer<'static>]>);
+
 /// `--insecure`: any certificate will do, if the server has its key.
 pub(crate) fn anyone(provider: Arc<CryptoProvider>) -> Arc<dyn ServerCertVerifier> {
     Arc::new(Anyone(provider))
 }
 
 /// `--cacert`: the certificates of this file alone, all of which must be readable.
-pub(crate) fn only(file: &Path, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, Fault> {
+pub(crate) fn only(file: &Path, provider: Arc<CryptoProvider>) -> Result<Believed, Fault> {
     let trusted = certificates(file, "--cacert")?;
     let mut roots = RootCertStore::empty();
     for certificate in &trusted {
         roots.add(certificate.clone()).map_err(|_| unreadable(file, CACERT_HINT))?;
     }
-    verifier(roots, trusted, provider)
+    verifier(roots, trusted.into(), provider)
 }
 
 /// Those of the system, as far as they can be read.
-pub(crate) fn system(provider: Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, Fault> {
+pub(crate) fn system(provider: Arc<CryptoProvider>) -> Result<Believed, Fault> {
     let trusted = authorities::system()?;
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(trusted.iter().cloned());
-    verifier(roots, trusted, provider)
+    verifier(roots, trusted.into(), provider)
 }
 
 fn verifier(
     roots: RootCertStore,
-    trusted: Vec<CertificateDer<'static>>,
+    trusted: Arc<[CertificateDer<'static>]>,
     provider: Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, Fault> {
+) -> Result<Believed, Fault> {
     let inner = WebPkiServerVerifier::builder_with_provider(roots.into(), provider).build();
     let inner = inner.map_err(|error| Fault::new(format!("no certificate can be trusted: {error}")))?;
-    Ok(Arc::new(Trusted { inner, trusted }))
+    Ok((Arc::new(Trusted { inner, trusted: trusted.clone() }), trusted))
 }
 
 const CACERT_HINT: &str = "--cacert wants certificates in PEM: -----BEGIN CERTIFICATE-----";
@@ -100,7 +103,7 @@ pub(crate) fn shown(file: &Path) -> String {
 #[derive(Debug)]
 struct Trusted {
     inner: Arc<WebPkiServerVerifier>,
-    trusted: Vec<CertificateDer<'static>>,
+    trusted: Arc<[CertificateDer<'static>]>,
 }
 
 impl Trusted {

@@ -26,8 +26,8 @@ impl Tls {
             .map_err(|error| Fault::new(format!("cannot speak TLS: {error}")))?;
         let verifier = match cacert {
             _ if insecure => trust::anyone(provider),
-            Some(file) => trust::only(file, provider)?,
-            None => trust::system(provider)?,
+            Some(file) => trust::only(file, provider)?.0,
+            None => trust::system(provider)?.0,
         };
         let config = versions.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
         Ok(Tls(Some(Arc::new(config))))

@@ -2,7 +2,7 @@
 
 use crate::{escape::escape, redact, talk::Fault};
 use relent::wire;
-use url::Url;
+use url::{Host, Url};
 
 const URL_HINT: &str = "write it like https://example.com/path";
 
@@ -39,6 +39,13 @@ pub(super) fn url(text: &str) -> Result<Url, Fault> {
         }
         error => Fault::new(format!("{shown:?} is no URL: {error}")).hint(URL_HINT),
     })?;
+    // The parser leaves an empty port out, and what is behind it may be a password.
+    let authority = with_scheme.split_once(':').map_or("", |(_, rest)| rest.trim_start_matches(['/', '\\']));
+    let (host, rest) = authority.split_at(authority.find(['/', '\\', '?', '#']).unwrap_or(authority.len()));
+    if host.ends_with(':') && rest.contains(['@', '\u{ff20}', '\u{fe6b}']) {
+        return Err(Fault::new(format!("{shown:?} has no port behind its colon"))
+            .hint("in a password, / is written %2F, ? %3F and # %23"));
+    }
     if !can_be_asked_for(&url) {
         return Err(Fault::new(format!("the URL is too long to be asked for: {} bytes", url.as_str().len()))
             .hint("up to 65534 bytes are; -d sends more"));
@@ -54,6 +61,18 @@ pub(super) fn url(text: &str) -> Result<Url, Fault> {
     }
 }
 
+/// A name as it is looked up, whatever letters and signs it was written in: `bücher.example.` is `xn--bcher-kva.example`. `None` for
+/// what is no name; an address stays as it is.
+pub(super) fn looked_up(name: &str) -> Option<String> {
+    match Host::parse(name).ok()? {
+        Host::Domain(name) => {
+            let is_one = name.chars().all(is_of_a_name) && !name.trim_matches('.').is_empty();
+            is_one.then(|| name.strip_suffix('.').unwrap_or(&name).to_owned())
+        }
+        _ => Some(name.to_owned()),
+    }
+}
+
 /// Whether a request can be made of a URL: its own limit is shorter than that of the parser.
 pub(super) fn can_be_asked_for(url: &Url) -> bool {
     url.as_str().parse::<http::Uri>().is_ok()
@@ -61,13 +80,42 @@ pub(super) fn can_be_asked_for(url: &Url) -> bool {
 
 /// Whether the host of a URL is an address, or a name that could be looked up. The parser takes many signs that no name has.
 pub(super) fn has_a_host(url: &Url) -> bool {
-    let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     url.host_str().is_some_and(|host| host.starts_with('[') || host.chars().all(is_of_a_name))
+}
+
+fn is_of_a_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_.".contains(c)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_compared_as_they_are_looked_up() {
+        for (written, name) in [
+            ("bücher.example", "xn--bcher-kva.example"),
+            ("BÜCHER.example.", "xn--bcher-kva.example"),
+            ("a_b.example.", "a_b.example"),
+            ("127.0.0.1", "127.0.0.1"),
+            ("[::1]", "[::1]"),
+        ] {
+            assert_eq!(looked_up(written).as_deref(), Some(name));
+        }
+        for none in ["", ".", "a b", "a/b", "10.0.0.0/8", "a!b"] {
+            assert_eq!(looked_up(none), None, "{none:?}");
+        }
+    }
+
+    /// What was parsed has its empty port no more, and nobody would know the password in it again.
+    #[test]
+    fn an_empty_port_with_a_user_behind_it_is_refused() {
+        for bad in ["http://ann:#hunter2@h/", "http://ann:?hunter2@h", "ann:/hunter2@h", "https:\\\\ann:\\hunter2@h"] {
+            let fault = url(bad).unwrap_err().shown().0;
+            assert!(fault.contains("has no port behind its colon") && !fault.contains("hunter2"), "{bad}: {fault}");
+        }
+        assert!(url("http://h:/x").is_ok() && url("http://ann:%23pw@h:/x").is_ok());
+    }
 
     #[test]
     fn a_url_without_a_scheme_is_http() {

@@ -48,8 +48,8 @@ pub(super) struct Recipe {
     tls: ClientConfig,
     /// The same without the caller's certificate, if it has one.
     bare: Option<ClientConfig>,
-    /// The caller's certificates.
-    who: Vec<CertificateDer<'static>>,
+    /// The caller's certificates, and those that are believed.
+    who: [Arc<[CertificateDer<'static>]>; 2],
     home: Origin,
     http1: bool,
     http2: bool,
@@ -70,9 +70,11 @@ pub(super) fn recipe(args: &Args, request: &Request) -> Result<Recipe, Fault> {
     proxies.to(url)?;
     let (http2, unix_socket) = (args.http2, args.unix_socket.clone());
     let identity = args.cert.as_deref().map(|file| tls::identity(file, args.key.as_deref())).transpose()?;
-    let who = identity.as_ref().map(|(chain, _)| chain.clone()).unwrap_or_default();
-    let tls = tls::config(args, identity, http1, url, &proxies)?;
-    let bare = args.cert.as_ref().map(|_| tls::config(args, None, http1, url, &proxies)).transpose()?;
+    let own = identity.as_ref().map_or_else(|| Arc::new([]) as Arc<[_]>, |(chain, _)| chain.as_slice().into());
+    let believed = tls::believed(args, url, &proxies)?;
+    let tls = tls::config(args, identity, http1, believed.as_ref())?;
+    let bare = args.cert.as_ref().map(|_| tls::config(args, None, http1, believed.as_ref())).transpose()?;
+    let who = [own, believed.map_or_else(|| Arc::new([]) as Arc<[_]>, |(_, certificates)| certificates)];
     if bare.is_some() && proxies.to(url)?.is_some_and(|proxy| proxy.scheme() == "https") {
         return Err(Fault::new(
             "--cert: the certificate would be shown to the proxy, which is spoken to over TLS, too",
@@ -84,8 +86,8 @@ pub(super) fn recipe(args: &Args, request: &Request) -> Result<Recipe, Fault> {
 }
 
 impl Recipe {
-    /// The caller's certificates, if there are any.
-    pub(super) fn who(&self) -> &[CertificateDer<'static>] {
+    /// The caller's certificates, and those that are believed, if there are any.
+    pub(super) fn who(&self) -> &[Arc<[CertificateDer<'static>]>; 2] {
         &self.who
     }
 

@@ -182,8 +182,13 @@ fn source(args: &Args, request: &request::Request, recipe: &client::Recipe) -> S
     digest.update(request.url.as_str());
     digest.update(format!("\0{:?}\0{}", (&args.resolve, &args.unix_socket), recipe.proxies()));
     // Who asks, and who is believed: what came unchecked is not handed on as what was checked.
-    digest.update(format!("\0{:?}\0", (args.insecure, &args.cacert)));
-    recipe.who().iter().for_each(|certificate| digest.update(certificate));
+    digest.update(format!("\0{:?}", (args.insecure, &args.cacert)));
+    for certificates in recipe.who() {
+        let mut certificates: Vec<&[u8]> = certificates.iter().map(AsRef::as_ref).collect();
+        certificates.sort_unstable();
+        digest.update(format!("\0{}\0", certificates.len()));
+        certificates.iter().for_each(|certificate| digest.update(certificate));
+    }
     // What makes another machine of a name (resolver(7)).
     for name in ["HOSTALIASES", "LOCALDOMAIN", "RES_OPTIONS"] {
         digest.update(format!("\0{:?}", env::var_os(name)));

@@ -2,7 +2,10 @@
 //!
 //! `HTTP_PROXY` in capitals is never read: a CGI program has a header of its client's there (CVE-2016-5385).
 
-use super::{address::has_a_host, args::Args};
+use super::{
+    address::{has_a_host, looked_up},
+    args::Args,
+};
 use crate::{redact, talk::Fault};
 use hyper_util::client::proxy::matcher::Matcher;
 use std::{env, sync::Arc};
@@ -95,9 +98,9 @@ impl Direct {
     /// What stands in `no_proxy`.
     fn to(no: &str) -> Direct {
         let entries = || no.split([',', ' ', '\t']).filter(|entry| !entry.is_empty()).map(with_port);
-        let anywhere: Vec<&str> = entries().filter(|(_, port)| port.is_none()).map(|(host, _)| host).collect();
+        let anywhere: Vec<String> = entries().filter(|(_, port)| port.is_none()).map(|(host, _)| host).collect();
         let mut rules = vec![(None, without(&anywhere.join(",")))];
-        rules.extend(entries().filter(|(_, port)| port.is_some()).map(|(host, port)| (port, without(host))));
+        rules.extend(entries().filter(|(_, port)| port.is_some()).map(|(host, port)| (port, without(&host))));
         // The matcher knows it for names alone.
         let everything = entries().any(|(host, port)| host == "*" && port.is_none());
         Direct { text: no.to_owned(), everything, rules }
@@ -115,7 +118,7 @@ fn without(hosts: &str) -> Matcher {
 }
 
 /// An entry's host, address or network, and its port if it has one.
-fn with_port(entry: &str) -> (&str, Option<u16>) {
+fn with_port(entry: &str) -> (String, Option<u16>) {
     let (host, port) = match entry.strip_prefix('[').and_then(|address| address.split_once(']')) {
         Some((address, rest)) => (address, rest.strip_prefix(':')),
         None => match entry.split_once(':') {
@@ -126,13 +129,14 @@ fn with_port(entry: &str) -> (&str, Option<u16>) {
     match port.map(str::parse) {
         None => (plain_host(host), None),
         Some(Ok(port)) => (plain_host(host), Some(port)),
-        Some(Err(_)) => (entry, None),
+        Some(Err(_)) => (entry.to_owned(), None),
     }
 }
 
-/// `example.com.` and `*.example.com` are written as the matcher knows them.
-fn plain_host(host: &str) -> &str {
-    host.strip_prefix("*.").unwrap_or(host).trim_end_matches('.')
+/// `example.com.`, `*.example.com` and `bücher.example` are written as the matcher knows them. What is no name, as a network, stays.
+fn plain_host(host: &str) -> String {
+    let bare = host.strip_prefix("*.").or_else(|| host.strip_prefix('.')).unwrap_or(host);
+    looked_up(bare).unwrap_or_else(|| bare.to_owned())
 }
 
 /// Scheme, host and port of a proxy, for messages.
@@ -276,6 +280,8 @@ mod tests {
             ("127.0.0.1:81", &["127.0.0.1:81"][..], &["127.0.0.1", "127.0.0.1:82", "127.0.0.2:81"][..]),
             ("a.test:80", &["a.test", "b.a.test:80"], &["a.test:81", "b.test"]),
             ("*.a.test,c.test", &["b.a.test", "a.test", "c.test"], &["xa.test", "b.test"]),
+            ("bücher.test", &["bücher.test", "xn--bcher-kva.test.:81", "a.BÜCHER.test"], &["bucher.test"]),
+            (".BÜCHER.test:80,*.d.test.", &["bücher.test", "d.test"], &["bücher.test:81"]),
             ("[::1]:81", &["[::1]:81"], &["[::1]", "[::2]:81"]),
             ("[::1]", &["[::1]:81", "[::1]"], &["[::2]"]),
             ("::1", &["[::1]:81"], &["[::2]"]),

@@ -1,5 +1,6 @@
 //! Names to addresses: what `--resolve` says, else what the system says, looked up anew in each attempt.
 
+use super::address::looked_up;
 use crate::{
     redact,
     runtime::on_a_thread,
@@ -59,7 +60,7 @@ impl Resolver {
         let ports = self.ports.load(Ordering::Relaxed);
         let is_meant = |place: &&Place| {
             let port = u32::from(place.port);
-            (place.host == "*" || place.host.eq_ignore_ascii_case(name))
+            (place.host == "*" || place.host.eq_ignore_ascii_case(name.strip_suffix('.').unwrap_or(name)))
                 && (port == ports >> 16 || port == ports & 0xffff)
         };
         self.places.iter().find(is_meant).map(|place| place.addresses.clone())
@@ -73,8 +74,8 @@ pub(super) fn place(text: &str) -> Result<Place, Fault> {
         let (port, addresses) = rest.split_once(':')?;
         let address = |text: &str| text.trim().trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
         let addresses = addresses.split(',').map(address).collect::<Option<Vec<_>>>()?;
-        Some(Place { host: host.to_owned(), port: port.parse().ok()?, addresses })
-            .filter(|place| !place.host.is_empty())
+        let host = if host == "*" { host.to_owned() } else { looked_up(host)? };
+        Some(Place { host, port: port.parse().ok()?, addresses })
     };
     read().ok_or_else(|| {
         Fault::new(format!("--resolve: {:?} says no place", redact::value(text)))
@@ -124,7 +125,8 @@ mod tests {
 
     #[test]
     fn places_are_for_a_host_and_a_port() {
-        let given = ["a:80:10.0.0.1", "b:443:[::1],::2", "+a:80:10.0.0.2", "*:81:10.0.0.3"].map(str::to_owned);
+        let given = ["a:80:10.0.0.1", "b:443:[::1],::2", "+a:80:10.0.0.2", "*:81:10.0.0.3", "BÜCHER.x.:80:10.0.0.4"]
+            .map(str::to_owned);
         let resolver = Resolver::new(&given).unwrap();
         let at = |name: &str, port| {
             resolver.connects_to(port, None);
@@ -134,12 +136,16 @@ mod tests {
         assert_eq!(at("A", 80), "10.0.0.2", "the last counts");
         assert_eq!(at("b", 443), "::1 ::2");
         assert_eq!(at("c", 81), "10.0.0.3");
+        assert_eq!(at("xn--bcher-kva.x", 80), "10.0.0.4");
+        assert_eq!((at("a.", 80).as_str(), at("xn--bcher-kva.x.", 80).as_str()), ("10.0.0.2", "10.0.0.4"));
         assert_eq!((at("a", 82).as_str(), at("c", 80).as_str()), ("", ""));
     }
 
     #[test]
     fn what_says_no_place_is_refused() {
-        for bad in ["", "a", "a:80", "a:80:", "a:x:10.0.0.1", "a:80:b", ":80:10.0.0.1", "a:99999:10.0.0.1"] {
+        for bad in
+            ["", "a", "a:80", "a:80:", "a:x:10.0.0.1", "a:80:b", ":80:10.0.0.1", "a:99999:10.0.0.1", "a b:80:10.0.0.1"]
+        {
             assert!(place(bad).is_err(), "{bad}");
         }
     }

@@ -1,11 +1,13 @@
 //! Whom we trust, and who we are: the settings of TLS.
 
 use super::{args::Args, proxy::Proxies};
-use crate::{talk::Fault, trust};
+use crate::{
+    talk::Fault,
+    trust::{self, Believed},
+};
 use rustls::{
     ClientConfig, RootCertStore,
-    client::danger::ServerCertVerifier,
-    crypto::{CryptoProvider, ring},
+    crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
 use std::{path::Path, sync::Arc};
@@ -14,19 +16,17 @@ use url::Url;
 /// Who the caller is: certificates, and the key of the first.
 pub(super) type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// The settings that the flags describe, with a certificate of the caller's or without.
+/// The settings that the flags describe, with a certificate of the caller's or without, where these are believed.
 pub(super) fn config(
     args: &Args,
     identity: Option<Identity>,
     http1: bool,
-    url: &Url,
-    proxies: &Proxies,
+    believed: Option<&Believed>,
 ) -> Result<ClientConfig, Fault> {
-    let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider.clone())
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .expect("ring has what TLS 1.2 and 1.3 need");
-    let builder = match verifier(args, url, proxies, provider)? {
+    let builder = match believed.map(|(verifier, _)| verifier.clone()) {
         Some(verifier) => builder.dangerous().with_custom_certificate_verifier(verifier),
         None => builder.with_root_certificates(RootCertStore::empty()),
     };
@@ -47,14 +47,10 @@ pub(super) fn config(
 }
 
 /// Who judges certificates; `None` if there will be none.
-fn verifier(
-    args: &Args,
-    url: &Url,
-    proxies: &Proxies,
-    provider: Arc<CryptoProvider>,
-) -> Result<Option<Arc<dyn ServerCertVerifier>>, Fault> {
+pub(super) fn believed(args: &Args, url: &Url, proxies: &Proxies) -> Result<Option<Believed>, Fault> {
+    let provider = Arc::new(ring::default_provider());
     if args.insecure {
-        return Ok(Some(trust::anyone(provider)));
+        return Ok(Some((trust::anyone(provider), Arc::new([]))));
     }
     match &args.cacert {
         Some(file) => trust::only(file, provider).map(Some),

@@ -5,6 +5,7 @@ use super::{
     server::{Reply, Request, Server},
 };
 use crate::binary::Folder;
+use std::fs;
 
 const TAG: &str = "ETag: \"v1\"";
 
@@ -55,19 +56,26 @@ fn a_part_of_one_url_is_none_of_another() {
         (&["/", "-E", "ann.pem"], &["/", "-E", "bob.pem"]),
         (&["/", "-k"], &["/"]),
         (&["/"], &["/", "--cacert", "ann.pem"]),
+        (&["/", "--cacert", "ca.pem"], &["/", "--cacert", "ca.pem"]),
+        (&["/", "-L"], &["/", "-L"]),
     ] {
         let server = Server::with(|k, request| match (k, rest(request, "bbbbbbbbbb", &[TAG])) {
             (0, _) => Reply::new(200, &[TAG], "aaaaaaaaaa").cut(6),
             (_, Some(rest)) => rest,
             (_, None) => Reply::new(200, &[TAG], "bbbbbbbbbb"),
         });
-        let folder = Folder::new().file("ann.pem", &ann).file("bob.pem", &bob);
+        let folder = Folder::new().file("ann.pem", &ann).file("bob.pem", &bob).file("ca.pem", &ann);
         let get = |what: &[&str]| {
             let url = server.url(what[0]);
-            let args = [&["-q", "--max-attempts=1", "-C", "-", "-o", "file", &url][..], &what[1..]].concat();
-            http_in(&folder, &args).code
+            let args = [&["http", "-q", "--max-attempts=1", "-C", "-", "-o", "file", &url][..], &what[1..]].concat();
+            let mut relent = command(&folder, &args);
+            relent.env("SSL_CERT_FILE", "ca.pem").env_remove("SSL_CERT_DIR");
+            finish(relent).code
         };
-        assert_eq!((get(first), get(second)), (Some(1), Some(0)), "{first:?}");
+        let begun = get(first);
+        // The file of authorities has another one in it now.
+        fs::write(folder.path().join("ca.pem"), &bob).unwrap();
+        assert_eq!((begun, get(second)), (Some(1), Some(0)), "{first:?}");
         assert_eq!(folder.read("file"), "bbbbbbbbbb", "{first:?}");
     }
 }
