@@ -180,3 +180,53 @@ fn the_gradient_is_envoys() {
     assert_eq!(gradient(100, f64::NAN, 1.0, 0.25).0, 1.0);
     assert_eq!(gradient(100, 0.0, 0.0, 0.25).0, 1.0, "what is no number changes nothing");
 }
+
+#[test]
+fn aws_adaptive_waits_are_true() {
+    let limit = Limit::aws_adaptive();
+    let throttled = Outcome::Failure(Verdict::After(Duration::ZERO));
+    let mut now = Timestamp::ZERO + Duration::from_secs(5);
+    for k in 0..2000 {
+        match limit.acquire(now) {
+            LimitAnswer::Granted => limit.release(now, if k % 50 == 7 { throttled } else { Outcome::Success }, MS),
+            LimitAnswer::Wait(wait) => {
+                now = now + wait;
+                assert_eq!(limit.acquire(now), LimitAnswer::Granted);
+                limit.give_back(now);
+            }
+            other => panic!("{other:?}"),
+        }
+        now = now + MS;
+    }
+    assert!(limit.aws_state(now).unwrap().enabled);
+}
+
+/// Before the first throttling there is no limit. After it one attempt in two seconds, of which none is saved up.
+#[test]
+fn aws_adaptive_begins_with_the_first_throttling() {
+    let (limit, mut now) = (Limit::aws_adaptive(), Timestamp::ZERO + Duration::from_secs(5));
+    let seen = limit.snapshot(now);
+    assert_eq!((seen.limit, seen.rate, seen.in_flight, seen.queued), (None, None, None, 0));
+    assert_eq!(seen.available, f64::INFINITY);
+    limit.release(now, Outcome::Failure(Verdict::After(Duration::ZERO)), MS);
+    let seen = limit.snapshot(now);
+    assert_eq!((seen.limit, seen.rate, seen.in_flight, seen.queued), (Some(1.0), Some(0.5), None, 0));
+    // All of the bucket, however full it was.
+    let wait = |now| match limit.acquire(now) {
+        LimitAnswer::Granted => Duration::ZERO,
+        LimitAnswer::Wait(wait) => wait,
+        other => panic!("{other:?}"),
+    };
+    now = now + Duration::from_secs(60);
+    assert_eq!((wait(now), wait(now)), (Duration::ZERO, Duration::from_nanos(2_000_000_001)));
+    limit.give_back(now);
+    assert_eq!((wait(now), wait(now)), (Duration::ZERO, Duration::from_nanos(2_000_000_001)));
+    (0..3).for_each(|_| limit.give_back(now));
+    assert_eq!(
+        (wait(now), wait(now)),
+        (Duration::ZERO, Duration::from_nanos(2_000_000_001)),
+        "no more than the bucket holds"
+    );
+    let half = now + Duration::from_secs(1);
+    assert_eq!((limit.snapshot(half).available, wait(half)), (0.0, Duration::from_nanos(1_000_000_001)));
+}

@@ -137,6 +137,63 @@ fn the_newest_goes_first_once_there_has_been_a_queue_for_a_while() {
     assert_eq!((snapshot.in_flight, snapshot.queued), (Some(1), 1));
 }
 
+/// Overload is a queue that has not been empty for 100 ms, whoever came to it later.
+#[test]
+fn a_queue_is_as_old_as_the_first_who_found_it_empty() {
+    let limit = Limit::concurrency(1).queue(3, Duration::from_secs(1));
+    let now = Timestamp::from_nanos(7);
+    for at in [now, now, now + 90 * MS] {
+        limit.acquire(at);
+    }
+    limit.release(now, Outcome::Success, MS);
+    assert_eq!(limit.next(now + 100 * MS), Some(LimitNext::Newest));
+    assert!(limit.enter());
+    limit.leave();
+    // Empty; the next queue is a new one.
+    assert_eq!(limit.acquire(now + 200 * MS), LimitAnswer::Queue(Duration::from_secs(1)));
+    limit.release(now, Outcome::Success, MS);
+    assert_eq!(limit.next(now + 299 * MS), Some(LimitNext::Oldest));
+}
+
+/// Limits that find themselves count as exactly as those that are told, and a gradient measures with three; what was not granted
+/// cannot be given back.
+#[test]
+fn as_many_are_in_flight_as_the_limit_says() {
+    let now = Timestamp::from_nanos(7);
+    for (limit, most) in [(Limit::concurrency(5), 5), (Limit::aimd(5), 5), (Limit::gradient(5), 3)] {
+        let limits = Some(f64::from(most));
+        let granted = (0..9).filter(|_| limit.acquire(now) == LimitAnswer::Granted).count();
+        let seen = limit.snapshot(now);
+        assert_eq!((granted, seen.in_flight, seen.available), (most as usize, Some(most), 0.0), "{limit:?}");
+        (0..9).for_each(|_| limit.give_back(now));
+        let seen = limit.snapshot(now);
+        assert_eq!((seen.limit, seen.in_flight, seen.available), (limits, Some(0), f64::from(most)), "{limit:?}");
+        (0..2).for_each(|_| _ = limit.acquire(now));
+        let seen = limit.snapshot(now);
+        assert_eq!((seen.available, seen.queued, seen.rate), (f64::from(most - 2), 0, None), "{limit:?}");
+    }
+}
+
+#[test]
+fn who_cannot_book_at_once_does_not_stand_in_the_queue() {
+    let (limit, now) = (Limit::concurrency(1).queue(1, Duration::from_secs(1)), Timestamp::ZERO);
+    assert_eq!(limit.book(now, MS), Some(Duration::ZERO));
+    assert_eq!(limit.book(now, MS), None);
+    assert_eq!(limit.snapshot(now).queued, 0);
+}
+
+#[test]
+fn a_rate_says_what_it_grants() {
+    for (rate, burst) in [(20, 5), (1000, 1)] {
+        let (limit, now) = (Limit::rate(rate).burst(burst), Timestamp::from_nanos(7));
+        let seen = limit.snapshot(now);
+        assert_eq!((seen.limit, seen.rate), (Some(f64::from(burst)), Some(f64::from(rate))));
+        assert_eq!((seen.in_flight, seen.queued, seen.available), (None, 0, f64::from(burst)));
+        limit.acquire(now);
+        assert_eq!(limit.snapshot(now).available, f64::from(burst - 1));
+    }
+}
+
 /// Who asks from the queue, and asks again, takes nobody's place and gives nobody's away.
 #[test]
 fn who_finds_no_room_from_the_queue_stays_there() {
@@ -218,26 +275,6 @@ fn a_gradient_finds_what_the_far_side_can_do() {
     }
     assert!(limit.snapshot(now).limit.unwrap() <= 5.0);
     assert_eq!(limit.snapshot(now).in_flight, Some(0));
-}
-
-#[test]
-fn aws_adaptive_waits_are_true() {
-    let limit = Limit::aws_adaptive();
-    let throttled = Outcome::Failure(Verdict::After(Duration::ZERO));
-    let mut now = Timestamp::ZERO + Duration::from_secs(5);
-    for k in 0..2000 {
-        match limit.acquire(now) {
-            LimitAnswer::Granted => limit.release(now, if k % 50 == 7 { throttled } else { Outcome::Success }, MS),
-            LimitAnswer::Wait(wait) => {
-                now = now + wait;
-                assert_eq!(limit.acquire(now), LimitAnswer::Granted);
-                limit.give_back(now);
-            }
-            other => panic!("{other:?}"),
-        }
-        now = now + MS;
-    }
-    assert!(limit.aws_state(now).unwrap().enabled);
 }
 
 #[test]
@@ -329,6 +366,23 @@ fn a_rate_that_is_granted_by_another() {
             7
         }
     }
+
+    /// Who says so would be asked again without end.
+    #[derive(Debug)]
+    struct NotYet;
+
+    impl Permits for NotYet {
+        fn book(&self, _: Timestamp, _: Duration) -> Result<Duration, Duration> {
+            Err(Duration::ZERO)
+        }
+        fn give_back(&self, _: Timestamp) {}
+        fn available(&self, _: Timestamp) -> u64 {
+            0
+        }
+    }
+
+    let hasty = Limit::rate(20).granted_by(&NotYet).acquire(Timestamp::ZERO);
+    assert_eq!(hasty, LimitAnswer::Wait(Duration::from_micros(1)));
 
     let limit = Limit::rate(20).per(Duration::from_secs(10)).burst(3).granted_by(&Every100ms);
     let now = Timestamp::from_nanos(9);

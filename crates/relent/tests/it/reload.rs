@@ -347,6 +347,35 @@ fn an_admission_keeps_what_it_learned_and_its_parts() {
     assert!(new.permit(NOW, &hopeless).is_err(), "an answer is known to take 40 ms");
 }
 
+/// What was learned by a limit that finds itself, and a clock that goes back, too.
+#[test]
+fn an_admission_keeps_the_limit_that_was_found() {
+    let later = NOW + 60 * SEC;
+    let old = Admission::new().limit(Limit::aimd(10));
+    let mut inside: Vec<_> = (0..10).map(|_| old.permit(later, &Arrival::default()).unwrap()).collect();
+    inside.iter_mut().for_each(|permit| permit.answered(later, Outcome::Success));
+    inside.truncate(1);
+    let found = old.snapshot(later).limit.unwrap().limit;
+    assert!(found > Some(10.0), "{found:?}");
+    let new = Admission::new().limit(Limit::aimd(10)).adopt(&old, later);
+    let seen = new.snapshot(NOW);
+    assert_eq!((seen.limit.unwrap().limit, seen.limit.unwrap().in_flight), (found, Some(0)));
+    assert_eq!(seen.offered.of(1), 10, "the newest are those of the latest clock");
+}
+
+#[test]
+fn an_upstream_keeps_the_limit_that_was_found() {
+    for limit in [|| Limit::aimd(10), || Limit::gradient(10)] {
+        let old = Upstream::new("bank").limit(limit());
+        let its = |bank: &Upstream| bank.its_limit().unwrap().snapshot(NOW);
+        let mut taken: Vec<_> = (0..10).filter_map(|_| old.its_limit().unwrap().permit(NOW).ok()).collect();
+        taken.drain(1..).for_each(|permit| permit.end(NOW + MS, Outcome::TimedOut, MS));
+        assert_eq!(its(&old).in_flight, Some(1));
+        let new = Upstream::new("bank").limit(limit()).adopt(&old, NOW);
+        assert_eq!((its(&new).limit, its(&new).in_flight), (its(&old).limit, Some(0)));
+    }
+}
+
 #[test]
 fn an_upstream_keeps_its_counts_and_who_listens() {
     use std::sync::{

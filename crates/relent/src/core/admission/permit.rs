@@ -2,7 +2,7 @@
 
 use super::{Admission, Admit, Arrival, LimitSettings, Priority, Room, Turn, refusal::Refusal};
 use crate::core::{
-    limiter::{LimitAnswer, LimitNext},
+    limiter::{Limit, LimitAnswer, LimitNext},
     outcome::Outcome,
     time::Timestamp,
 };
@@ -88,8 +88,7 @@ impl Admission {
     }
 
     /// What is in use, besides one attempt that has its place already.
-    fn room(&self, now: Timestamp) -> Room {
-        let Some(limit) = &self.limit else { return Room { used: 0, most: u64::MAX } };
+    fn room(limit: &Limit, now: Timestamp) -> Room {
         let snapshot = limit.snapshot(now);
         let queue = match limit.settings() {
             LimitSettings::Concurrency { queue, .. } => u64::from(queue),
@@ -104,14 +103,14 @@ impl Admission {
     }
 
     /// Whether the room that there is may be this attempt's.
-    fn is_open_to(&self, now: Timestamp, arrival: &Arrival) -> bool {
+    fn is_open_to(&self, limit: &Limit, now: Timestamp, arrival: &Arrival) -> bool {
         // Who comes back at their turn must find room, though clocks and networks are a little late: a tenth.
         let is_newcomer = arrival.attempt <= 1 && self.pacer.is_some();
         // Who may have all of the room has a place already.
         if !is_newcomer && arrival.priority == Priority::Normal && self.most_for(arrival, 100) == 100 {
             return true;
         }
-        let room = self.room(now);
+        let room = Self::room(limit, now);
         let kept = if is_newcomer && room.most > 1 { (room.most / 10).max(1) } else { 0 };
         room.used < self.most_for(arrival, room.most).min(room.most - kept)
     }
@@ -171,7 +170,7 @@ impl<A: Deref<Target = Admission>> AdmissionPermit<A> {
                     }
                     LimitAnswer::Wait(_) | LimitAnswer::Shed => return Err(door.turn_away(now, arrival, false)),
                 }
-                if !door.is_open_to(now, arrival) {
+                if !door.is_open_to(limit, now, arrival) {
                     door.never_mind(now, phase);
                     return Err(door.turn_away(now, arrival, true));
                 }

@@ -89,6 +89,40 @@ fn who_comes_back_finds_a_tenth_that_newcomers_left() {
     let newcomers: Vec<_> = (0..30).filter_map(|_| door.permit(NOW, &attempt(1)).ok()).collect();
     let back: Vec<_> = (0..30).filter_map(|_| door.permit(NOW, &attempt(2)).ok()).collect();
     assert_eq!((newcomers.len(), back.len(), in_flight(&door)), (18, 2, (20, 0)));
+    // One place at least, and where there is but one it is for whoever comes.
+    for (places, newcomers) in [(10, 9), (2, 1), (1, 1)] {
+        let door = Admission::new().limit(Limit::concurrency(places)).pacer(Pacer::capacity(1000.0));
+        let taken: Vec<_> = (0..20).filter_map(|_| door.permit(NOW, &attempt(1)).ok()).collect();
+        assert_eq!(taken.len(), newcomers, "of {places}");
+    }
+}
+
+#[test]
+fn the_low_leave_half_of_a_rate_too() {
+    let door = Admission::new().limit(Limit::rate(10).burst(8));
+    let low = (0..8).filter(|_| door.permit(NOW, &of(Priority::Low)).is_ok()).count();
+    let normal = (0..8).filter(|_| door.permit(NOW, &attempt(1)).is_ok()).count();
+    assert_eq!((low, normal, door.snapshot(NOW).low), (4, 4, 4));
+}
+
+#[test]
+fn the_room_is_used_up_from_three_quarters_on_or_while_somebody_waits() {
+    let door = Admission::new().limit(Limit::concurrency(4));
+    let mut inside: Vec<_> = (0..2).map(|_| door.permit(NOW, &attempt(1)).unwrap()).collect();
+    assert!(!door.is_used_up(NOW));
+    inside.push(door.permit(NOW, &attempt(1)).unwrap());
+    assert!(door.is_used_up(NOW));
+    let queue = Admission::new().limit(Limit::aws_adaptive());
+    assert!(!queue.is_used_up(NOW), "nothing was throttled yet: there is no limit");
+    assert!(!Admission::new().is_used_up(NOW), "without a limit there always is room");
+    // Somebody waits, and a place has just come free.
+    let door = Admission::new().limit(Limit::concurrency(1).queue(1, 100 * MS));
+    let inside = door.permit(NOW, &attempt(1)).unwrap();
+    let waiting = door.permit(NOW, &attempt(1)).unwrap();
+    drop(inside);
+    assert!(door.is_used_up(NOW));
+    drop(waiting);
+    assert!(!door.is_used_up(NOW));
 }
 
 #[test]
@@ -120,6 +154,40 @@ fn who_leaves_the_queue_holds_nothing() {
     assert_eq!(in_flight(&door), (1, 0));
     drop(inside);
     assert_eq!((in_flight(&door), door.snapshot(NOW).accepted), ((0, 0), 1));
+}
+
+/// Somebody gave up before them: the place that comes free is offered to one who is still there.
+#[cfg(feature = "tower")]
+#[test]
+fn who_has_left_the_queue_is_not_woken_in_place_of_another() {
+    use std::{
+        sync::{
+            Arc,
+            atomic::{AtomicU32, Ordering::SeqCst},
+        },
+        task::{Wake, Waker},
+    };
+
+    struct Count(AtomicU32);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+
+    let count = || Arc::new(Count(AtomicU32::new(0)));
+    let door = Admission::new().limit(Limit::concurrency(1).queue(2, 100 * MS));
+    let inside = door.permit(NOW, &attempt(1)).unwrap();
+    let (impatient, patient) = (count(), count());
+    let mut first = door.permit(NOW, &attempt(1)).unwrap();
+    let mut second = door.permit(NOW, &attempt(1)).unwrap();
+    first.stand_in_line(&Waker::from(impatient.clone()));
+    second.stand_in_line(&Waker::from(patient.clone()));
+    drop(first);
+    drop(inside);
+    assert_eq!((impatient.0.load(SeqCst), patient.0.load(SeqCst)), (0, 1));
+    assert_eq!((second.enter(NOW), second.enter(NOW)), (Ok(true), Ok(true)), "who is inside may begin");
 }
 
 #[test]

@@ -93,6 +93,9 @@ fn what_a_stranger_sends_is_bounded() {
     }
     let long = (0..65).map(|_| "1=1").collect::<Vec<_>>().join(",");
     assert_eq!(Attempts::parse(&long), None);
+    let digits = |count| Attempts::parse(&format!("1={}", "9".repeat(count))).map(|read| read.of(1));
+    assert_eq!((digits(20), digits(21)), (Some(u32::MAX), None), "as many digits as any count has");
+    assert_eq!(Attempts::default().retry_share(), 0.0, "of none, none");
     let most = Attempts::parse("1=99999999999,1=1,999999=7,8=1").unwrap();
     assert_eq!((most.of(1), most.of(8), most.of(4_000_000_000)), (u32::MAX, 8, 8));
     assert_eq!(Attempts::parse(&format!("{most}")), Some(most), "what is written is read");
