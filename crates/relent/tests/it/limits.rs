@@ -143,7 +143,7 @@ fn a_queue_is_as_old_as_the_first_who_found_it_empty() {
     let limit = Limit::concurrency(1).queue(3, Duration::from_secs(1));
     let now = Timestamp::from_nanos(7);
     for at in [now, now, now + 90 * MS] {
-        limit.acquire(at);
+        _ = limit.acquire(at);
     }
     limit.release(now, Outcome::Success, MS);
     assert_eq!(limit.next(now + 100 * MS), Some(LimitNext::Newest));
@@ -189,7 +189,7 @@ fn a_rate_says_what_it_grants() {
         let seen = limit.snapshot(now);
         assert_eq!((seen.limit, seen.rate), (Some(f64::from(burst)), Some(f64::from(rate))));
         assert_eq!((seen.in_flight, seen.queued, seen.available), (None, 0, f64::from(burst)));
-        limit.acquire(now);
+        _ = limit.acquire(now);
         assert_eq!(limit.snapshot(now).available, f64::from(burst - 1));
     }
 }
