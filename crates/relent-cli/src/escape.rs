@@ -55,10 +55,12 @@ pub fn quoted(text: &str) -> String {
 /// assert_eq!(shell("relent.toml#read"), "'relent.toml#read'");
 /// assert_eq!(shell("it's; rm x"), r"'it'\''s; rm x'");
 /// assert_eq!(shell("bank"), "bank");
+/// assert_eq!(shell("=ls"), "'=ls'");
 /// ```
 pub fn shell(word: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || "-_=./,:+%@".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
+    // For zsh `=ls` is the file of a command.
+    match !word.is_empty() && word.chars().all(is_plain) && !word.starts_with('=') {
         true => Cow::Borrowed(word),
         false => Cow::Owned(format!("'{}'", word.replace('\'', "'\\''"))),
     }

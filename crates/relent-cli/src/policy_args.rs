@@ -6,7 +6,7 @@
 //! and files are read by the same code (`relent::config`), so a value means the same in both.
 
 use crate::{
-    escape::shell,
+    escape::{escape, shell},
     outer,
     policy_file::{Beside, PolicyFile},
     talk::{self, Fault, TalkArgs},
@@ -241,28 +241,24 @@ impl PolicyArgs {
     fn check_storm(&self, policy: &Policy) -> Result<(), Fault> {
         let asked = [&self.max_attempts, &self.max_elapsed, &self.timeout].iter().any(|flag| flag.is_some());
         if let Some(origin) = self.origin().filter(|_| !asked && is_storm(policy)) {
-            let origin = crate::escape::escape(&origin).into_owned();
+            let origin = escape(&origin);
             return Err(Fault::new(format!("{origin} asks for attempts without end or delay"))
                 .hint("--max-attempts N or unlimited beside it says that it is meant"));
         }
         let file = self.read_file()?;
-        if file.origin.is_none() || !file.is_unasked(None) {
-            return Ok(());
-        }
-        let shown = crate::escape::escape(file.shown.as_deref().unwrap_or_default()).into_owned();
+        let Some(origin) = file.origin.as_deref().filter(|_| file.is_unasked(None)) else { return Ok(()) };
+        let shown = escape(file.shown.as_deref().unwrap_or_default());
+        let refused = |what: &str, flag: &str| {
+            Err(Fault::new(format!("{shown}, found in this folder, {what}"))
+                .hint(format!("--policy {} says that it is meant, and so does {flag}", shell(origin))))
+        };
         if self.spread.is_none() && policy.settings().spread > LONGEST_SPREAD {
-            return Err(Fault::new(format!(
-                "{shown}, found in this folder, puts the first attempt off for more than a minute"
-            ))
-            .hint(format!("--policy {} says that it is meant, and so does --spread", shell(&shown))));
+            return refused("puts the first attempt off for more than a minute", "--spread");
         }
         if self.max_attempts.is_some() || !is_flood(policy) {
             return Ok(());
         }
-        Err(Fault::new(format!(
-            "{shown}, found in this folder, asks for more than {AT_A_TIME} retries within a second"
-        ))
-        .hint(format!("--policy {} says that it is meant, and so does --max-attempts N", shell(&shown))))
+        refused(&format!("asks for more than {AT_A_TIME} retries within a second"), "--max-attempts N")
     }
 
     /// The seed of the jitter: the given one, or one that no other run has.

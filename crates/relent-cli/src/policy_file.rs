@@ -8,13 +8,12 @@
 use crate::{
     access,
     escape::{escape, shell},
-    regular,
+    redact, regular,
     talk::{Fault, plain},
 };
 use relent::config::{BadSetting, Config, ConfigError, Draft};
 use std::{
-    env,
-    ffi::OsString,
+    env, fmt,
     fs::{File, Metadata},
     io::{self, Read},
     os::unix::fs::MetadataExt,
@@ -86,34 +85,29 @@ pub(crate) enum Beside {
 /// The file of `--policy -`.
 fn of_input(name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
     let text = text_of(io::stdin().lock()).map_err(|problem| cannot_read("standard input", &problem))?;
-    chosen(&text, Path::new("-"), name, beside)
+    chosen(parsed(&text, Path::new("-"))?, "-", name, beside)
 }
 
-/// The file of `--policy #NAME`: that which would have been found, but now it is asked for.
+/// The file of `--policy #NAME`: that which is found by itself. To name a policy is no word about whose file it is, nor about what else
+/// is in it, so all holds for it that holds for what is found.
 fn of_the_found_one(name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
-    match place() {
-        Place::Nowhere => Err(Fault::new(format!("--policy #{name} needs a file, and {VARIABLE} says none"))
-            .hint("--policy FILE#NAME names one")),
-        Place::Here => of_this_folder(name, beside),
-        Place::Named(path) => named(&path, name, beside),
-    }
-}
-
-/// The file of this folder, of which a policy was named: that is no word about whose file it is.
-fn of_this_folder(name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
-    let path = Path::new(FILE);
-    match believable(path) {
-        Ok(None) => named(path, name, beside),
-        Ok(Some(file)) => {
-            let text = text_of(file).map_err(|problem| cannot_read(FILE, &problem))?;
-            // A name of a policy is no path of a file: its lines are as little quoted as those of one that was found.
-            let found = "found in this folder";
-            Config::parse(&text).map_err(|error| no_policy_file(FILE, found, &error, format!("./{FILE}")))?;
-            chosen(&text, path, name, beside)
+    let place = place().ok_or_else(|| {
+        Fault::new(format!("--policy #{name} needs a file, and {VARIABLE} says none"))
+            .hint("--policy FILE#NAME names one")
+    })?;
+    let text = match believable(&place.path) {
+        Ok(None) => Err("there is no such file".to_owned()),
+        Ok(Some(file)) => text_of(file),
+        Err(problem) => {
+            let file = place.named(name);
+            return Err(Fault::new(format!("{place}, is not used: {problem}"))
+                .hint(format!("--policy {} says that it is meant all the same", shell(&file))));
         }
-        Err(problem) => Err(Fault::new(format!("{FILE}, found in this folder, is not used: {problem}"))
-            .hint(format!("--policy ./{FILE}#NAME says that it is meant all the same"))),
-    }
+    };
+    let text = text.map_err(|problem| cannot_read(&place.shown(), &problem))?;
+    let config = Config::parse(&text).map_err(|error| place.no_policy_file(&unquoted(&error)))?;
+    let file = chosen(config, &place.shown(), name, beside)?;
+    Ok(PolicyFile { is_by_chance: place.is_here, ..file })
 }
 
 /// A file that was named.
@@ -123,78 +117,74 @@ fn named(path: &Path, name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
         .map_err(|error| plain(&error))
         .and_then(text_of)
         .map_err(|problem| cannot_read(&shown, &problem))?;
-    chosen(&text, path, name, beside)
+    chosen(parsed(&text, path)?, &path.display().to_string(), name, beside)
 }
 
-/// The policy of a name, of a file that was named.
-fn chosen(text: &str, path: &Path, name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
-    let config = Config::parse(text).map_err(|error| error.in_file(Path::new(&*escape(&path.to_string_lossy()))))?;
+/// What a file says that was named: what is wrong is shown.
+fn parsed(text: &str, path: &Path) -> Result<Config, Fault> {
+    Ok(Config::parse(text).map_err(|error| error.in_file(Path::new(&*escape(&path.to_string_lossy()))))?)
+}
+
+/// The policy of a name.
+fn chosen(config: Config, shown: &str, name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
+    redact::know(config.names().chain(config.upstreams()));
     let wanted = Some(name).filter(|name| !name.is_empty());
-    let shown = path.display().to_string();
     let draft = match config.draft(wanted) {
         Err(_) if wanted.is_none() && beside == Beside::Upstreams => Draft::default(),
         draft => draft.map_err(|bad| Fault::new(format!("{shown}: {}", bad.problem)).hint(bad.hint))?,
     };
-    let origin = wanted.map_or_else(|| shown.clone(), |name| format!("{shown}#{name}"));
+    let origin = wanted.map_or_else(|| shown.to_owned(), |name| format!("{shown}#{name}"));
     let name = wanted.map(str::to_owned);
-    Ok(PolicyFile { draft, origin: Some(origin), shown: Some(shown), name, config, ..PolicyFile::default() })
+    Ok(PolicyFile { draft, origin: Some(origin), shown: Some(shown.to_owned()), name, config, ..PolicyFile::default() })
 }
 
 /// The file that nobody named.
 fn found(beside: Beside) -> Result<PolicyFile, Fault> {
-    let (path, why) = match place() {
-        Place::Nowhere => return Ok(PolicyFile::default()),
-        Place::Here => (PathBuf::from(FILE), "found in this folder".to_owned()),
-        Place::Named(path) => (path, format!("which {VARIABLE} names")),
-    };
-    let is_named = path != Path::new(FILE);
-    let shown = path.display().to_string();
-    let text = match believable(&path) {
+    let Some(place) = place() else { return Ok(PolicyFile::default()) };
+    let shown = place.shown();
+    let text = match believable(&place.path) {
         Ok(Some(file)) => text_of(file).map_err(|problem| cannot_read(&shown, &problem))?,
-        Ok(None) if !is_named => return Ok(PolicyFile::default()),
+        Ok(None) if place.is_here => return Ok(PolicyFile::default()),
         Ok(None) => return Err(cannot_read(&shown, "there is no such file").hint(format!("{VARIABLE}=none uses none"))),
-        Err(problem) => return Ok(ignored(&shown, &why, &problem)),
+        Err(problem) => return Ok(ignored(&place, &problem)),
     };
     let error = match Config::parse(&text) {
         Ok(config) => {
-            let only = only(&config, &shown, &why);
-            return Ok(PolicyFile { shown: Some(shown), config, is_by_chance: !is_named, ..only });
+            redact::know(config.names().chain(config.upstreams()));
+            let only = only(&config, &place);
+            return Ok(PolicyFile { shown: Some(shown), config, is_by_chance: place.is_here, ..only });
         }
         Err(error) => error,
     };
-    if beside == Beside::Flags && !is_named {
-        return Ok(ignored(&shown, &why, &format!("it is no policy file: {}", unquoted(&error))));
+    let problem = unquoted(&error);
+    if beside == Beside::Flags && place.is_here {
+        return Ok(ignored(&place, &format!("it is no policy file: {problem}")));
     }
-    Err(no_policy_file(&shown, &why, &error, shown.clone()))
+    Err(place.no_policy_file(&problem))
 }
 
-/// What is wrong with a file that nobody named, of which no line is quoted.
-fn no_policy_file(shown: &str, why: &str, error: &ConfigError, named: String) -> Fault {
-    Fault::new(format!("{shown}, {why}, is no policy file: {}", unquoted(error)))
-        .hint(format!("--policy {} shows the line; {VARIABLE}=none uses no file", shell(&named)))
-}
-
+/// What is wrong with a file that was found, and in which line, without a word of it.
 fn unquoted(error: &ConfigError) -> String {
     let line = error.line().map_or(String::new(), |line| format!(" (line {line})"));
     format!("{}{line}", without_quotes(error.problem()))
 }
 
 /// A file that was found and is not used, and why.
-fn ignored(shown: &str, why: &str, problem: &str) -> PolicyFile {
-    PolicyFile { remarks: vec![format!("{shown}, {why}, is ignored: {problem}")], ..PolicyFile::default() }
+fn ignored(place: &Place, problem: &str) -> PolicyFile {
+    PolicyFile { remarks: vec![format!("{place}, is ignored: {problem}")], ..PolicyFile::default() }
 }
 
 /// The policy that is used where none is named: the unnamed one, or else the only one.
-fn only(config: &Config, shown: &str, why: &str) -> PolicyFile {
+fn only(config: &Config, place: &Place) -> PolicyFile {
     let names: Vec<&str> = config.names().collect();
     let what = |name: Option<&str>| match name {
-        Some(name) => format!("policy {name:?} of {shown}, {why}"),
-        None => format!("the policy of {shown}, {why}"),
+        Some(name) => format!("policy {name:?} of {place}"),
+        None => format!("the policy of {place}"),
     };
     match config.draft(None) {
         Err(BadSetting { .. }) => PolicyFile {
             remarks: vec![format!(
-                "{shown}, {why}, has several policies and none is used; --policy {} uses one",
+                "{place}, has several policies and none is used; --policy {} uses one",
                 shell(&format!("#{}", names.first().unwrap_or(&"NAME")))
             )],
             ..PolicyFile::default()
@@ -203,29 +193,51 @@ fn only(config: &Config, shown: &str, why: &str) -> PolicyFile {
         Ok(draft) => {
             let only =
                 (names.len() == 1 && config.draft(names.first().copied()).as_ref() == Ok(&draft)).then(|| names[0]);
-            let (origin, used) = (Some(shown.to_owned()), Some(what(only)));
+            let (origin, used) = (Some(place.shown()), Some(what(only)));
             PolicyFile { draft, origin, used, ..PolicyFile::default() }
         }
     }
 }
 
-/// Where the file that nobody named would be.
-enum Place {
-    Nowhere,
-    Here,
-    Named(PathBuf),
+/// Where the file is that nobody named, if there is one. Shown, it is told why it is used.
+struct Place {
+    path: PathBuf,
+    /// Whether it happens to be here; else the variable names it.
+    is_here: bool,
 }
 
-fn place() -> Place {
+fn place() -> Option<Place> {
     match env::var_os(VARIABLE) {
-        None => Place::Here,
-        Some(none) if none.is_empty() || none == "none" => Place::Nowhere,
-        Some(path) => Place::Named(path_of(path)),
+        None => Some(Place { path: PathBuf::from(FILE), is_here: true }),
+        Some(none) if none.is_empty() || none == "none" => None,
+        Some(path) if path == FILE => Some(Place { path: PathBuf::from(FILE), is_here: true }),
+        Some(path) => Some(Place { path: PathBuf::from(path), is_here: false }),
     }
 }
 
-fn path_of(text: OsString) -> PathBuf {
-    PathBuf::from(text)
+impl Place {
+    fn shown(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// As `--policy` names it, with a policy of it.
+    fn named(&self, name: &str) -> String {
+        let here = if self.is_here { "./" } else { "" };
+        format!("{here}{}{}{name}", self.shown(), if name.is_empty() { "" } else { "#" })
+    }
+
+    /// It was found, and nobody has said that its lines may be shown.
+    fn no_policy_file(&self, problem: &str) -> Fault {
+        Fault::new(format!("{self}, is no policy file: {problem}"))
+            .hint(format!("--policy {} shows the line; {VARIABLE}=none uses no file", shell(&self.shown())))
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = if self.is_here { "found in this folder".to_owned() } else { format!("which {VARIABLE} names") };
+        write!(f, "{}, {why}", self.path.display())
+    }
 }
 
 /// The file, `None` if there is none, or why it is not believed.

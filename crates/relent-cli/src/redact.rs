@@ -7,13 +7,17 @@
 //! What is left may still hold characters that a terminal obeys: [`escape`](crate::escape) comes after this.
 
 mod given;
+mod headers;
 mod lines;
 mod names;
 mod plain;
 mod settings;
 mod texts;
+mod value;
 
-pub(crate) use given::without as without_given;
+pub(crate) use given::{know, without as without_given};
+pub use headers::header;
+pub(crate) use headers::is_secret_header;
 pub(crate) use lines::lines_of_a_file;
 pub use names::is_secret;
 pub use texts::text;
@@ -26,14 +30,10 @@ use url::Url;
 /// What stands in place of a secret.
 pub const HIDDEN: &str = "***";
 
-/// What a value begins with that lets others in, whatever its name is.
-const SCHEMES: [&str; 6] = ["basic", "bearer", "token", "apikey", "negotiate", "ntlm"];
-
-/// The same within a value, where they are not what a header is dropped for.
-const OTHER_SCHEMES: [&str; 5] = ["key", "sharedkey", "digest", "hawk", "password"];
-
-/// Headers whose value is one URL, perhaps without scheme and host.
-const URL_HEADERS: [&str; 4] = ["location", "content-location", "referer", "refresh"];
+/// A path with what follows it, as it stands in the head of a request.
+pub(crate) fn path(text: &str) -> String {
+    settings(&wide(text, parameters)).into_owned()
+}
 
 /// A URL, or what was given as one.
 ///
@@ -72,7 +72,7 @@ fn url_as_it_is(text: &str) -> String {
 }
 
 fn at_once(text: &str) -> String {
-    if let Some((name, value)) = header_in_its_place(text) {
+    if let Some((name, value)) = headers::in_its_place(text) {
         return format!("{name}:{}{HIDDEN}", if value.starts_with(' ') { " " } else { "" });
     }
     // A host without a scheme, as `Location` may have it. Who reads URLs takes no notice of what breaks lines.
@@ -86,6 +86,11 @@ fn at_once(text: &str) -> String {
     let is_of_the_web = Url::parse(&whole).is_ok_and(|url| url.is_special());
     let ends: &[char] = if is_of_the_web { &['/', '\\', '?', '#'] } else { &['/', '?', '#'] };
     let host = if is_url(&whole) { rest.find(ends).unwrap_or(rest.len()) } else { rest.len() };
+    if host == rest.len()
+        && let Some(shown) = value::without_user(text, scheme.len(), parameters)
+    {
+        return settings(&shown).into_owned();
+    }
     // No host has one that is written out: somebody took more of the URL for a user than its `@`.
     let written_out = || rest[..rest.find(ends).unwrap_or(rest.len())].rfind("%40");
     let shown = match rest[..host].rfind(AT).or_else(written_out) {
@@ -101,26 +106,24 @@ fn at_once(text: &str) -> String {
 
 /// What was given for something else than a URL, as it is shown in the place of what it was given as.
 pub(crate) fn value(text: &str) -> String {
-    match given::shown(text) {
+    match value::shown(text) {
         shown if shown == text => url(text),
         shown => shown,
     }
 }
 
-/// A URL whose `@` is that of a user wherever it stands: of a store or a proxy, whose paths have none. A password may look like a port
-/// and a path.
+/// A URL whose `@` is that of a user wherever it stands, but behind the name of a parameter: of a store or a proxy, whose paths have none.
+/// A password may look like a port and a path.
 ///
 /// ```
 /// use relent_cli::redact::server;
 ///
 /// assert_eq!(server("postgres://ann:12/pw@host/db"), "postgres://***@host/db");
 /// assert_eq!(server("postgres://ann@host/db?password=p;w"), "postgres://***@host/db?password=***");
+/// assert_eq!(server("postgres://ann@host/db?password=p@w"), "postgres://***@host/db?password=***");
 /// ```
 pub fn server(text: &str) -> String {
-    wide(text, |text| match text.rfind(AT) {
-        Some(at) => format!("{}{HIDDEN}{}", &text[..scheme(text)], given::behind_a_user(&text[at..])),
-        None => given::shown(text),
-    })
+    wide(text, |text| value::without_user(text, scheme(text), value::of_a_server).unwrap_or_else(|| value::shown(text)))
 }
 
 /// The sign behind a user, and those that an input method writes for it.
@@ -138,94 +141,6 @@ fn no_port(scheme: &str, hosts: &str) -> Option<usize> {
     let (first, others) = hosts[colon + 1..].split_once(',').unwrap_or((&hosts[colon + 1..], ""));
     let mut others = others.split(',').map(|host| host.rsplit_once(':').map_or("", |(_, port)| port));
     (!is_port(first) || !others.all(is_port)).then_some(colon + 1)
-}
-
-/// A header that was given in the place of a URL, if its value is secret. A host may have such a name, too.
-fn header_in_its_place(text: &str) -> Option<(&str, &str)> {
-    let (name, value) = text.split_once(':')?;
-    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-    let port = value.split(['/', '?', '#']).next().unwrap_or_default();
-    let is_host = port.bytes().all(|byte| byte.is_ascii_digit()) || value.contains('@');
-    (is_name && !is_host && (is_secret(name) || is_credential(name, value))).then_some((name, value))
-}
-
-/// The value of a header.
-///
-/// ```
-/// use relent_cli::redact::header;
-///
-/// assert_eq!(header("Private-Token", "glpat-1"), "***");
-/// assert_eq!(header("Location", "/in?session=1"), "/in?session=***");
-/// assert_eq!(header("Location", "//ann:pw@host/in"), "//***@host/in");
-/// assert_eq!(header("Accept", "text/plain"), "text/plain");
-/// ```
-pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
-    match plain::narrow(value) {
-        Cow::Borrowed(value) => header_as_it_is(name, value),
-        Cow::Owned(narrow) => match header_as_it_is(name, &narrow) {
-            same if same == narrow => Cow::Borrowed(value),
-            other => Cow::Owned(other.into_owned()),
-        },
-    }
-}
-
-fn header_as_it_is<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
-    if is_secret_header(name, value) {
-        Cow::Borrowed(HIDDEN)
-    } else if URL_HEADERS.contains(&name.to_ascii_lowercase().as_str()) && !value.contains("://") {
-        // Who reads URLs takes no notice of tabs. A host may follow two slashes of either kind, or the name of a scheme alone.
-        let value = value.replace('\t', "");
-        if let Some(at) = value.to_ascii_lowercase().find("url=").filter(|_| name.eq_ignore_ascii_case("refresh")) {
-            let (before, after) = value.split_at(at + "url=".len());
-            return Cow::Owned(format!("{before}{}", url(after)));
-        }
-        let is_path = value.starts_with(['/', '?', '#']) && !value[1..].starts_with(['/', '\\']);
-        Cow::Owned(if is_path { parameters(&value) } else { url(&value) })
-    } else {
-        match text(value) {
-            Cow::Borrowed(value) => inside(name, value),
-            Cow::Owned(value) => Cow::Owned(inside(name, &value).into_owned()),
-        }
-    }
-}
-
-/// What may stand anywhere in the value of a header: a path with secret parameters, and the name of a scheme with what lets in behind.
-fn inside<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    let mut out = String::new();
-    let mut rest = value;
-    while let Some(start) = rest.find(|c: char| !c.is_whitespace()) {
-        let (before, word) = rest.split_at(start);
-        let (word, after) = word.split_at(word.find(char::is_whitespace).unwrap_or(word.len()));
-        out.push_str(before);
-        out.push_str(&if word.contains("://") { Cow::Borrowed(word) } else { Cow::Owned(parameters(word)) });
-        let last = &word[word.trim_end_matches(is_word).len()..];
-        let begins = word[..word.len() - last.len()].chars().next_back();
-        let is_scheme = SCHEMES.iter().chain(&OTHER_SCHEMES).any(|scheme| last.eq_ignore_ascii_case(scheme))
-            && begins.is_none_or(|c| "=,;:\"'(".contains(c))
-            && !name.to_ascii_lowercase().ends_with("authenticate");
-        rest = after;
-        if is_scheme && !after.trim().is_empty() {
-            out.push(' ');
-            out.push_str(HIDDEN);
-            rest = "";
-        }
-    }
-    out.push_str(rest);
-    if out == value { Cow::Borrowed(value) } else { Cow::Owned(out) }
-}
-
-/// Whether a header lets others in: its name says so, or its value.
-pub(crate) fn is_secret_header(name: &str, value: &str) -> bool {
-    is_secret(name) || is_credential(name, value)
-}
-
-/// Whether a value says itself that it lets others in, as `Bearer abc` does. A server that asks for one uses the same words.
-fn is_credential(name: &str, value: &str) -> bool {
-    let (scheme, rest) = value.trim().split_once(char::is_whitespace).unwrap_or_default();
-    !rest.is_empty()
-        && !name.to_ascii_lowercase().ends_with("authenticate")
-        && SCHEMES.iter().any(|word| scheme.eq_ignore_ascii_case(word))
 }
 
 /// How long the scheme is, with its colon and slashes. Browsers take `https:/host` and `https:\\\\host` for URLs, too.
@@ -380,15 +295,36 @@ mod tests {
                 "default-src 'self'; report-uri /r?key=pw",
                 "default-src 'self'; report-uri /r?key=***",
             ),
-            ("X-Info", "{\"password\":\"pw\"}", "{\"password\":***}"),
-            ("X-J", "token: pw", "token: ***"),
-            ("X-D", "auth=Bearer pw", "auth=Bearer ***"),
-            ("X-D", "\"Basic pw\"", "\"Basic ***"),
+            ("X-Url", "https://h/x?page=2&token=pw", "https://h/x?page=2&token=***"),
+            ("Server", "{\"password\":\"pw\"}", "{\"password\":***}"),
+            ("Server", "a SharedKey a:pw", "a SharedKey ***"),
+            ("Server", "\"Basic pw\"", "\"Basic ***"),
+            // Of others nobody can know.
+            ("X-D", "{\"password\":\"pw\"}", "***"),
+            ("X-D", "token: pw", "token:***"),
+            ("X-D", "auth=Bearer pw", "auth=***"),
             ("X-D", "a SharedKey a:pw", "a SharedKey ***"),
+            ("X-D", "glpat-secret7", "***"),
+            ("X-D", "%7B%22password%22%3A%22pw%22%7D", "***"),
+            ("X-D", "http%3A%2F%2Fann%3Apw%40h", "http***"),
+            ("X-D", "Bearer:pw", "Bearer:***"),
+            ("X-D", "[Bearer pw]", "[Bearer ***"),
+            ("X-D", "Bearer,pw", "Bearer,***"),
+            ("X-D", "AWS4-HMAC-SHA256 Credential=a/pw, Signature=pw", "AWS4-HMAC-SHA256 ***"),
+            ("X-D", "a=1; sid=pw", "a=***"),
+            ("X-D", "connect.sid=pw", "connect.sid=***"),
+            ("X-D", "secret|pw", "secret***"),
+            ("X-D", "a SSWS pw", "a SSWS ***"),
+            ("X-D", "PRIVATE-TOKEN pw", "PRIVATE-TOKEN ***"),
+            ("X-D", "kennwort=pw", "kennwort=***"),
+            ("X-D", "postgres://ann:pw@h/db?password=pw;pw", "postgres://***@h/db?password=***"),
         ] {
             assert_eq!(header(name, given), shown, "{given}");
         }
         for same in ["text/html; q=0.9, */*", "max-age=1, public", "W/\"a?b\"", "application/basic x", "a key"] {
+            assert_eq!(header("Accept", same), same);
+        }
+        for same in ["HIT", "1", "a key", "req-7f.3, b", "10.0.0.1", "h:80", "/x/y?page=2", "nosniff", "5ms"] {
             assert_eq!(header("X-Some", same), same);
         }
         assert_eq!(header("WWW-Authenticate", "Digest realm=x, Basic realm=y"), "Digest realm=x, Basic realm=y");

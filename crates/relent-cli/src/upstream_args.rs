@@ -97,7 +97,7 @@ impl UpstreamArgs {
         let is_unasked = file.is_unasked(self.upstream.as_deref());
         let shown = file.shown.as_deref().unwrap_or_default();
         let note = |part: &str| {
-            let (typed, file) = (shell(name), shell(shown));
+            let (typed, file) = (shell(name), shell(file.origin.as_deref().unwrap_or(shown)));
             format!(
                 "the {part} of upstream {name:?} in {shown} is left out: --upstream {typed} or --policy {file} uses it"
             )

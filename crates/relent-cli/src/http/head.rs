@@ -19,7 +19,7 @@ pub(super) fn tell(talk: TalkArgs, head: impl FnOnce() -> String) {
 
 /// The request's head, each line after `> `; what lets others in is not shown.
 pub(super) fn sent(hop: &Hop) -> String {
-    let url = redact::url(&hop.url[url::Position::BeforePath..]);
+    let url = redact::path(&hop.url[url::Position::BeforePath..]);
     let mut text = format!("> {} {}", hop.method, escape(&url));
     for (name, value) in &hop.headers {
         text.push_str(&format!("\n> {name}: {}", shown(name.as_str(), value.as_bytes())));

@@ -1,13 +1,16 @@
-//! Lines of a configuration that a message quotes, because something is wrong there: a store's password may be in them.
+//! Lines of a configuration that a message quotes, because something is wrong there: a store's password may be in them, and where a quote
+//! is missing nobody can say where it ends.
+//!
+//! So a line is shown with the names of its keys and what is plainly harmless: amounts, and words of relent's own settings. From the first
+//! thing on that is neither, all is stars, as many as it had characters, so that the mark below is still where it was.
 
-use super::{given, plain};
+use super::{AT, HIDDEN, names::is_token, plain, value};
 
-/// A message that quotes a line of a file, as it is told: of each text in the line, and of each that the message quotes, no more than what
-/// is plainly harmless. What is hidden has as many stars as it had characters, so that the mark below is still where it was.
+/// A message that quotes lines of a file, as it is told, and of each text that the message itself quotes no more than of an argument.
 pub(crate) fn lines_of_a_file(message: &str) -> String {
     let one = |line: &str| match number(line) {
-        Some(length) => format!("{}{}", &line[..length], strings(&line[length..], true)),
-        None => strings(line, false),
+        Some(length) => format!("{}{}", &line[..length], shown(&line[length..])),
+        None => quoted(line),
     };
     message.split('\n').map(one).collect::<Vec<_>>().join("\n")
 }
@@ -19,61 +22,130 @@ fn number(line: &str) -> Option<usize> {
     is_one.then_some(number.len() + " | ".len())
 }
 
-/// A line with less of the texts in it; outside of them, in a file, less of its words.
-fn strings(line: &str, is_of_a_file: bool) -> String {
+/// What we say ourselves, with less of the texts that are quoted in it.
+fn quoted(line: &str) -> String {
+    let less = |text: &str| match (value::shown(text), text.rfind(AT)) {
+        (shown, Some(at)) if shown.starts_with(&text[..at]) => format!("{HIDDEN}{}", &shown[at..]),
+        (shown, _) => shown,
+    };
     let (mut out, mut rest) = (String::new(), line);
-    // In what we say ourselves there are apostrophes.
-    let quotes: &[char] = if is_of_a_file { &['"', '\''] } else { &['"'] };
-    while let Some(start) = rest.find(quotes) {
-        let quote = rest[start..].chars().next().unwrap_or('"');
-        let (before, behind) = (&rest[..start], &rest[start + 1..]);
-        let mut is_written_out = false;
-        let end = behind.find(|c| {
-            let is_end = c == quote && !is_written_out;
-            is_written_out = c == '\\' && quote == '"' && !is_written_out;
-            is_end
-        });
-        out.push_str(&words(before, is_of_a_file));
-        out.push(quote);
-        // One without an end goes on to the end of the line.
-        let end = end.unwrap_or(behind.len());
-        out.push_str(&less(&behind[..end]));
-        out.push_str(if end < behind.len() { &behind[end..=end] } else { "" });
-        rest = behind.get(end + 1..).unwrap_or_default();
+    while let Some((before, behind)) = rest.split_once('"') {
+        let (text, after) = behind.split_at(end_of(behind, '"'));
+        out.extend([before, "\"", &less(text)]);
+        out.push_str(if after.is_empty() { "" } else { "\"" });
+        rest = after.get(1..).unwrap_or_default();
     }
-    out + &words(rest, is_of_a_file)
+    out + rest
 }
 
-/// What stands outside of texts: numbers and names of settings, unless something has been forgotten.
-fn words(text: &str, is_of_a_file: bool) -> String {
-    if !is_of_a_file {
-        return text.to_owned();
-    }
-    let end = plain::secret(text, true).unwrap_or(text.len());
-    let (told, hidden) = text.split_at(end);
-    let is_end = |c: char| c.is_whitespace() || "{}[],".contains(c);
-    let told: String = told
-        .split_inclusive(is_end)
-        .map(|word| {
-            let bare = word.trim_end_matches(is_end);
-            less(bare) + &word[bare.len()..]
-        })
-        .collect();
-    told + &stars(hidden)
+/// Where a text ends that stands behind a quote: at the next one, or with the line.
+fn end_of(text: &str, quote: char) -> usize {
+    let mut is_written_out = false;
+    let is_end = |c| {
+        let is_end = c == quote && !is_written_out;
+        is_written_out = c == '\\' && quote == '"' && !is_written_out;
+        is_end
+    };
+    text.find(is_end).unwrap_or(text.len())
 }
 
-/// No more of a text than what is harmless.
-fn less(text: &str) -> String {
-    let shown = given::shown(&text.replace("\\u0040", "@").replace("\\u003a", ":").replace("\\u002f", "/"));
-    if shown == text {
-        return shown;
+/// A line of the file.
+fn shown(line: &str) -> String {
+    let narrow = plain::narrow(line);
+    // A value with a user in it may be taken apart by a quote.
+    let has_user = narrow.contains('@') || narrow.to_ascii_lowercase().contains("0040");
+    let mut reader = Reader { rest: &narrow, out: String::new(), is_known: false, had_value: false };
+    if !narrow.trim_start().starts_with('[') || narrow.contains('=') {
+        while reader.next(has_user) {}
+    } else {
+        while reader.next_of_a_header() {}
     }
-    let missing = text.chars().count().saturating_sub(shown.chars().count());
-    shown + &"*".repeat(missing)
+    let hidden = reader.rest.chars().map(|c| if c.is_whitespace() { c } else { '*' });
+    reader.out.clone() + &hidden.collect::<String>()
 }
 
-fn stars(text: &str) -> String {
-    "*".repeat(text.chars().count())
+/// What reads a line, up to what is not plainly harmless.
+struct Reader<'a> {
+    rest: &'a str,
+    out: String,
+    /// Whether the key is one of ours.
+    is_known: bool,
+    /// Whether its value was there.
+    had_value: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// The next sign, key or value; whether it could be shown.
+    fn next(&mut self, has_user: bool) -> bool {
+        if self.signs("={}[],.") {
+            return true;
+        }
+        let Some((word, length)) = self.word() else { return false };
+        let is_key = self.rest[length..].trim_start().starts_with(['=', '.']) && !self.had_value;
+        let is_shown = match is_key {
+            true => is_name(word),
+            false => !has_user && is_harmless(word, self.is_known && !self.had_value),
+        };
+        // What touches a text is what somebody has forgotten to quote.
+        let is_apart = !self.rest[length..].starts_with(|c: char| "\"'".contains(c) || c.is_alphanumeric());
+        match is_key {
+            true => self.is_known = plain::is_setting_of_ours(word),
+            false => self.had_value = true,
+        }
+        self.take(length, is_shown && is_apart)
+    }
+
+    /// The next sign or name in brackets.
+    fn next_of_a_header(&mut self) -> bool {
+        if self.signs("[].") {
+            return true;
+        }
+        let Some((word, length)) = self.word() else { return false };
+        self.take(length, is_name(word) && !self.out.contains(']'))
+    }
+
+    /// Takes a space or a sign.
+    fn signs(&mut self, signs: &str) -> bool {
+        let Some(sign) = self.rest.chars().next().filter(|c| c.is_whitespace() || signs.contains(*c)) else {
+            return false;
+        };
+        self.had_value &= !",}]".contains(sign);
+        self.take(sign.len_utf8(), true)
+    }
+
+    /// The word or text that comes, and how long it is with its quotes.
+    fn word(&self) -> Option<(&'a str, usize)> {
+        let quote = self.rest.chars().next()?;
+        if quote != '"' && quote != '\'' {
+            let length = self.rest.find(|c: char| c.is_whitespace() || "={}[],\"'#".contains(c));
+            let length = length.unwrap_or(self.rest.len());
+            return (length > 0).then_some((&self.rest[..length], length));
+        }
+        let end = 1 + end_of(&self.rest[1..], quote);
+        Some((&self.rest[1..end], (end + 1).min(self.rest.len())))
+    }
+
+    fn take(&mut self, length: usize, is_shown: bool) -> bool {
+        if is_shown {
+            self.out.push_str(&self.rest[..length]);
+            self.rest = &self.rest[length..];
+        }
+        is_shown
+    }
+}
+
+/// Whether a key, or the name of a table, may be shown.
+fn is_name(word: &str) -> bool {
+    plain::is_word(word) && !is_token(word)
+}
+
+/// Whether a value is plainly harmless: an amount, a word that says so, or of a setting of ours a word.
+fn is_harmless(word: &str, is_known: bool) -> bool {
+    const WORDS: [&str; 6] = ["true", "false", "inf", "nan", "none", "unlimited"];
+    let is_amount = word
+        .split(|c: char| c.is_ascii_digit() || "._+-:".contains(c))
+        .all(|unit| unit.len() <= 2 && unit.chars().all(|c| "smhdnuµeTZ%".contains(c)));
+    WORDS.contains(&word) || is_amount || (is_known && is_name(word))
 }
 
 #[cfg(test)]
@@ -83,14 +155,31 @@ mod tests {
     #[test]
     fn lines_of_a_file_are_shown_without_secrets() {
         for (line, shown) in [
-            ("store=\"postgres://ann@h/db?password=a;pw\" x", "store=\"postgres://ann@h/db?password=****\" x"),
-            ("store=\"ann:pw", "store=\"ann:***"),
-            ("store = ann:pw", "store = ann:***"),
-            ("store = 'Bearer pw'", "store = 'Bearer ***'"),
-            ("stoer=\"kennwort=secret\"", "stoer=\"kennwort=******\""),
+            ("store=\"postgres://ann@h/db?password=a;pw\" x", "store=*********************************** *"),
+            ("store=\"ann:pw", "store=*******"),
+            ("store = ann:pw # pw", "store = ****** * **"),
+            ("store = 'Bearer pw'", "store = ******* ***"),
+            ("stoer=\"kennwort=secret\"", "stoer=*****************"),
+            ("kennwort = 'secret'", "kennwort = ********"),
+            // What a missing quote leaves over.
+            ("base = 'a;'pw x", "base = ****** *"),
+            ("base = \"1s\" pw", "base = \"1s\" **"),
+            ("base = \"1s\"pw", "base = ******"),
+            ("base = pw\"@h\"", "base = ******"),
+            ("base = 12\"@h\"", "base = ******"),
+            ("base = \"12\\u0040h\"", "base = ***********"),
+            ("pw\"", "***"),
+            ("secret", "******"),
+            ("root:$6$pw:19000:0", "******************"),
+            ("[upstream.\"pw@h\"]", "[upstream.*******"),
+            ("[upstream.b] pw", "[upstream.b] **"),
+            ("[[population]]", "[[population]]"),
             ("budget = { ratio = nan, window = \"10s\" }", "budget = { ratio = nan, window = \"10s\" }"),
-            ("base = 100ms # a comment", "base = 100ms # a comment"),
+            ("delays = [\"1m30s\", \"1.5h\", 1_000, 1e3]", "delays = [\"1m30s\", \"1.5h\", 1_000, 1e3]"),
+            ("base = 100ms # a comment", "base = 100ms * * *******"),
             ("jitter = full", "jitter = full"),
+            ("curve = \"expnential\"", "curve = \"expnential\""),
+            ("budget.ratio = 1", "budget.ratio = 1"),
             ("[policy.\"read\"]", "[policy.\"read\"]"),
         ] {
             let told = lines_of_a_file(&format!("it is wrong\n --> p.toml:2:7\n  |\n2 | {line}\n  |       ^^"));
@@ -99,8 +188,14 @@ mod tests {
             let line = &told[before.len() + 4..];
             assert!(line.ends_with(mark) && !line.contains("pw") && !line.contains("secret"), "{line}");
             assert_eq!(&line[..line.len() - mark.len()], shown);
+            assert_eq!(shown.chars().count(), line.chars().count() - mark.len());
         }
-        assert_eq!(lines_of_a_file("there is no breaker \"ann:pwpw\""), "there is no breaker \"ann:****\"");
+        for (said, told) in
+            [("ann:pw", "ann:***"), ("x1@h", "***@h"), ("a\\\"pw", "a***"), ("reed", "reed"), ("k=pw", "k=***")]
+        {
+            let told = format!("there is no breaker \"{told}\", and no \"x\"");
+            assert_eq!(lines_of_a_file(&format!("there is no breaker \"{said}\", and no \"x\"")), told);
+        }
         assert_eq!(lines_of_a_file("that's all"), "that's all");
     }
 }

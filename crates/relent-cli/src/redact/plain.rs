@@ -122,6 +122,23 @@ pub(super) fn shown(text: &str) -> usize {
     at
 }
 
+/// The same of a name that somebody chose, which may have signs in it (`backup:shop`), but is no setting.
+pub(super) fn shown_of_a_name(text: &str) -> usize {
+    let is_secret = |sign: usize| match text.as_bytes()[sign] {
+        b'=' => {
+            let word = text[..sign]
+                .rfind(|c| !is_of_a_word(c))
+                .map_or(0, |end| end + text[end..].chars().next().map_or(0, char::len_utf8));
+            sign + 1 < text.len() && !is_setting(&text[word..sign], &text[sign + 1..])
+        }
+        _ => text[sign + 1..].bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2,
+    };
+    text.match_indices(['=', '%'])
+        .map(|(sign, _)| sign)
+        .find(|sign| is_secret(*sign))
+        .map_or(text.len(), |sign| sign + 1)
+}
+
 /// Where a value goes on behind the name of a secret, and the sign that follows it, if it does. If it `has_to_be` one, `key=FILE` is none.
 pub(super) fn secret(text: &str, has_to_be: bool) -> Option<usize> {
     let mut at = 0;
@@ -135,7 +152,7 @@ pub(super) fn secret(text: &str, has_to_be: bool) -> Option<usize> {
         let sign = bare.chars().next().filter(|c| "=:".contains(*c));
         let after = sign.map_or(bare, |sign| &bare[sign.len_utf8()..]);
         let is_host = behind.starts_with(':') && (is_number(after) || after.starts_with("//"));
-        let is_scheme = ["basic", "bearer", "negotiate"].contains(&name.to_ascii_lowercase().as_str());
+        let is_scheme = ["basic", "bearer", "negotiate", "ssws"].contains(&name.to_ascii_lowercase().as_str());
         let is_one = match sign {
             Some('=') if has_to_be => is_password(name),
             None if has_to_be => is_scheme && behind.starts_with([' ', '\t']),
@@ -166,13 +183,17 @@ fn is_number(text: &str) -> bool {
 /// Whether what stands before a sign is a setting of relent's, or what stands behind it an amount and nothing else.
 fn is_setting(name: &str, value: &str) -> bool {
     let is_share = name.ends_with('%') && name.starts_with(|c: char| c.is_ascii_digit());
-    let is_known = || SETTINGS.contains(&name.trim_start_matches("--").replace('-', "_").as_str());
     let (amount, behind) = value.split_at(value.find(|c| !is_of_a_word(c)).unwrap_or(value.len()));
     let unit = amount.trim_start_matches(|c: char| c.is_ascii_digit() || ".+-".contains(c));
     let is_amount = unit.len() < amount.len() && unit.len() <= 3 && unit.bytes().all(|byte| byte.is_ascii_lowercase());
     let goes_on = behind.is_empty() || behind.strip_prefix([',', '&']).is_some_and(begins_with_a_name);
     let is_no_secret = || !is_secret(name) && !is_password(name);
-    is_share || is_known() || (is_amount && goes_on && is_no_secret())
+    is_share || is_setting_of_ours(name) || (is_amount && goes_on && is_no_secret())
+}
+
+/// Whether a name is that of a setting whose values are no secrets, as a key or a flag has it.
+pub(super) fn is_setting_of_ours(name: &str) -> bool {
+    SETTINGS.contains(&name.trim_start_matches("--").replace('-', "_").as_str())
 }
 
 /// Whether another setting stands there.

@@ -1,6 +1,6 @@
 //! Texts that may hold URLs, or what somebody wrote in the place of one.
 
-use super::{AT, HIDDEN, given, is_url, parameters, plain, settings::settings, url};
+use super::{AT, HIDDEN, given, is_url, parameters, plain, settings::settings, url, value};
 use std::borrow::Cow;
 
 /// A text that may hold URLs and settings, such as the message of a library, or what somebody wrote in the wrong place.
@@ -37,9 +37,10 @@ fn with_signs(text: &str) -> Cow<'_, str> {
 /// The same for a text of which nothing is known.
 fn as_it_looks(text: &str) -> Cow<'_, str> {
     if !text.contains("://") {
-        return match users(text) {
-            Cow::Borrowed(text) => settings(text),
-            Cow::Owned(text) => Cow::Owned(settings(&text).into_owned()),
+        // A password may have an `@` in it.
+        return match settings(text) {
+            Cow::Borrowed(text) => users(text),
+            Cow::Owned(text) => Cow::Owned(users(&text).into_owned()),
         };
     }
     let mut out = String::with_capacity(text.len());
@@ -51,7 +52,7 @@ fn as_it_looks(text: &str) -> Cow<'_, str> {
         let (end, user) = extent(&rest[begin..]);
         let (whole, after) = rest[begin..].split_at(end);
         match user {
-            Some(at) => out.extend([&whole[..slashes - begin + 3], HIDDEN, &parameters(&whole[at..])]),
+            Some(_) => out.push_str(&value::without_user(whole, slashes - begin + 3, parameters).unwrap_or_default()),
             None => out.push_str(&url(whole)),
         }
         rest = after;

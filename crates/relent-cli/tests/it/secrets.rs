@@ -26,6 +26,14 @@ fn values() -> Vec<String> {
         "machine h login ann password PW",
         "postgres://127.0.0.1:1/db?kennwort=PW",
         "ann：PW＠127.0.0.1:1",
+        // What stands behind an `@` may be a part of a password.
+        "postgres://ann@127.0.0.1:1/db?password=p@PW",
+        "postgres://127.0.0.1:1/db?password=p@PW",
+        "host=127.0.0.1 port=1 password=p@PW",
+        "Authorization: Bearer p@PW",
+        "{\"password\":\"p@PW\"}",
+        "kennwort=p@PW",
+        "token p@PW",
         "http：//ann:PW＠127.0.0.1:1",
     ];
     let ways =
@@ -126,6 +134,9 @@ fn a_broken_policy_file_tells_no_password() {
         "ann:PW",
         "Bearer PW",
         "kennwort=PW",
+        "PW@h",
+        "a;\"PW",
+        "postgres://ann@h/db?password=p@PW",
     ];
     let lines = [
         "store=\"PLACE\" x",
@@ -135,6 +146,9 @@ fn a_broken_policy_file_tells_no_password() {
         "breaker=\"PLACE\"",
         "budget={\"PLACE\"=1}",
         "limit={ rate = \"PLACE\" }",
+        "kennwort='PLACE'",
+        "PLACE",
+        "# PLACE\n[[",
     ];
     for line in lines {
         for value in values {
@@ -147,6 +161,39 @@ fn a_broken_policy_file_tells_no_password() {
                 assert!(outcome.code == Some(125) && outcome.stderr.contains("p.toml"), "{line}: {outcome:?}");
                 let told = outcome.stdout + &outcome.stderr;
                 assert!(!told.contains(SECRET), "{line}: {told}");
+            }
+        }
+    }
+}
+
+/// Names are those that somebody chose, and may all the same be what was meant for another place.
+#[test]
+fn names_of_a_policy_file_tell_no_password() {
+    let names = ["ann:PW@h", "postgres://ann:PW@h/db", "kennwort=PW", "password: PW", "postgres://h?kennwort=PW"];
+    for name in names.map(|name| name.replace("PW", SECRET)) {
+        let file = format!(
+            "[policy.{name:?}]\nbase = '1ms'\nmax_attempts = 2\nupstream = {name:?}\n[upstream.{name:?}]\n\
+             budget = {{ ratio = 0.1 }}\nbreaker = {{ consecutive = 1 }}\nlimit = {{ rate = 1000 }}\nstore = 'sqlite:s.db'\n"
+        );
+        let folder = Folder::new().file("p.toml", &file);
+        let two = Folder::new().file("p.toml", &format!("{file}[policy.other]\nbase = '1s'\n[upstream.other]\n"));
+        for command in [
+            &["run", "-v", "--policy", "p.toml", "--", "false"][..],
+            &["run", "-v", "--json", "--policy", "p.toml", "--", "false"],
+            &["run", "--policy", "p.toml#othre", "--", "false"],
+            &["run", "--policy", "p.toml", "--upstream", "othre", "--", "false"],
+            &["http", "-v", "--policy", "p.toml", "http://127.0.0.1:1"],
+            &["explain", "--policy", "p.toml"],
+            &["explain", "--json", "--policy", "p.toml"],
+            &["explain", "--compare", "p.toml"],
+            &["upstream", "--policy", "p.toml"],
+            &["upstream", "--json", "--policy", "p.toml"],
+            &["simulate", "p.toml", "--clients", "2", "--seeds", "1", "--advice", "never"],
+        ] {
+            for folder in [&folder, &two] {
+                let outcome = folder.relent(command);
+                let told = outcome.stdout + &outcome.stderr;
+                assert!(!told.contains(SECRET), "{name}: {command:?}: {told}");
             }
         }
     }

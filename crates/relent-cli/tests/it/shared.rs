@@ -63,7 +63,7 @@ fn wait(child: Child) -> Outcome {
 #[test]
 fn fifty_runs_against_what_fails_retry_five_times_in_all() {
     let folder = folder();
-    let runs: Vec<Child> = (0..50).map(|_| start(&folder, "#pay", "echo >> attempts; exit 7")).collect();
+    let runs: Vec<Child> = (0..50).map(|_| start(&folder, "relent.toml#pay", "echo >> attempts; exit 7")).collect();
     let mut alone = 0;
     for run in runs {
         let outcome = wait(run);
@@ -82,8 +82,10 @@ fn a_store_that_hangs_holds_up_no_deadline() {
     let store = format!("redis://{}", silent.local_addr().expect("it is bound"));
     let file = FILE.replace("sqlite:state.db", &store).replace("max_attempts = 8", "timeout = \"500ms\"");
     let folder = Folder::new().file("relent.toml", &file);
-    for args in [&["run", "--policy", "#pay", "--", "sh", "-c", "exit 7"][..], &["http", "--policy", "#pay", "[::1]:1"]]
-    {
+    for args in [
+        &["run", "--policy", "relent.toml#pay", "--", "sh", "-c", "exit 7"][..],
+        &["http", "--policy", "relent.toml#pay", "[::1]:1"],
+    ] {
         let began = Instant::now();
         let outcome = folder.relent(args);
         assert_eq!(outcome.code, Some(124), "{outcome:?}");
@@ -104,7 +106,7 @@ fn a_signal_is_heard_while_a_store_is_silent() {
     let store = format!("redis://{}", silent.local_addr().expect("it is bound"));
     let folder = Folder::new().file("relent.toml", &FILE.replace("sqlite:state.db", &store));
     let url = far_side.local_addr().expect("it is bound").to_string();
-    for args in [&["run", "--policy", "#pay", "--", "touch", "ran"][..], &["http", "--policy", "#pay", &url]] {
+    for args in [&["run", "--policy", "relent.toml#pay", "--", "touch", "ran"][..], &["http", "--policy", "relent.toml#pay", &url]] {
         for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
             let mut command = folder.command(args);
             let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary was built");
@@ -126,9 +128,9 @@ fn a_signal_is_heard_while_a_store_is_silent() {
 #[test]
 fn failures_of_some_open_the_breaker_for_all() {
     let folder = folder();
-    let first = wait(start(&folder, "#call", "exit 7"));
+    let first = wait(start(&folder, "relent.toml#call", "exit 7"));
     assert_eq!(first.code, Some(7), "{first:?}");
-    let second = wait(start(&folder, "#call", "echo >> attempts; exit 7"));
+    let second = wait(start(&folder, "relent.toml#call", "echo >> attempts; exit 7"));
     if [&first, &second].iter().any(|outcome| outcome.stderr.contains("going on alone: it does not answer")) {
         eprintln!(
             "SKIPPED failures_of_some_open_the_breaker_for_all: this machine is too busy for the store to answer"
@@ -136,7 +138,7 @@ fn failures_of_some_open_the_breaker_for_all() {
         return;
     }
     assert_eq!(folder.read("attempts").lines().count(), 2, "three failures before, and two more: {second:?}");
-    let third = wait(start(&folder, "#call", "touch ran"));
+    let third = wait(start(&folder, "relent.toml#call", "touch ran"));
     assert_eq!(third.code, Some(1), "{third:?}");
     assert!(third.stderr.contains("relent: shop: 5 attempts in a row have failed, of all processes\n"), "{third:?}");
     assert!(third.stderr.contains("breaker open"), "{third:?}");
@@ -162,12 +164,12 @@ fn a_breaker_is_held_by_hand_for_all() {
     let mistyped = folder.relent(&["upstream", "open", "bnak", "--policy", "relent.toml"]);
     assert_eq!(mistyped.code, Some(125), "{mistyped:?}");
     assert!(mistyped.stderr.starts_with("error: relent.toml has no [upstream.bnak] with a store\n"), "{mistyped:?}");
-    let refused = wait(start(&folder, "#pay", "touch ran"));
+    let refused = wait(start(&folder, "relent.toml#pay", "touch ran"));
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(refused.stderr.contains("relent: bank: held open by hand\n"), "{refused:?}");
     assert!(said(&["list"]).contains("held open"));
     assert_eq!(said(&["release", "bank"]), "bank decides for itself again (in sqlite:state.db)\n");
-    assert_eq!(wait(start(&folder, "#pay", "touch ran")).code, Some(0));
+    assert_eq!(wait(start(&folder, "relent.toml#pay", "touch ran")).code, Some(0));
     assert_eq!(
         said(&["close", "bank", "--json"]).trim(),
         r#"{"store":"sqlite:state.db","name":"bank","held":"closed"}"#
@@ -185,9 +187,9 @@ fn a_breaker_is_held_by_hand_for_all() {
 fn runs_share_a_rate() {
     let folder = folder();
     for _ in 0..3 {
-        assert_eq!(wait(start(&folder, "#send", "echo >> sent")).code, Some(0));
+        assert_eq!(wait(start(&folder, "relent.toml#send", "echo >> sent")).code, Some(0));
     }
-    let late = wait(start(&folder, "#send", "echo >> sent"));
+    let late = wait(start(&folder, "relent.toml#send", "echo >> sent"));
     assert_eq!(late.code, Some(1), "{late:?}");
     let why = "relent: mail: the rate of all processes, 1 each 20m, is used up; ask again in ";
     assert!(late.stderr.contains(why), "{late:?}");
@@ -199,7 +201,7 @@ fn runs_share_a_rate() {
     let table = folder.relent(&["upstream", "--policy", "relent.toml"]).stdout;
     assert!(table.contains("  3 at 1 each 20m  "), "{table}");
 
-    let ticks: Vec<_> = (0..6).map(|_| start(&folder, "#tick", "date +%s%N >> ticks")).collect();
+    let ticks: Vec<_> = (0..6).map(|_| start(&folder, "relent.toml#tick", "date +%s%N >> ticks")).collect();
     for tick in ticks {
         let outcome = wait(tick);
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
@@ -215,7 +217,7 @@ fn runs_share_a_rate() {
 fn without_its_store_a_run_goes_on_alone_and_says_so_once() {
     let folder = Folder::new().file("relent.toml", &FILE.replace("sqlite:state.db", "sqlite:no/such/folder.db"));
     let began = Instant::now();
-    let outcome = wait(start(&folder, "#call", "echo >> attempts; exit 7"));
+    let outcome = wait(start(&folder, "relent.toml#call", "echo >> attempts; exit 7"));
     assert!(began.elapsed() < Duration::from_secs(10));
     assert_eq!(outcome.code, Some(7), "{outcome:?}");
     assert_eq!(folder.read("attempts").lines().count(), 3);
@@ -234,6 +236,8 @@ fn the_store_of_a_file_that_was_found_is_left_out() {
         assert!(outcome.stderr.contains(said), "{args:?}: {}", outcome.stderr);
         assert_eq!(folder.names(), ["relent.toml"], "{args:?}");
     }
+    let by_its_name = folder.relent(&["run", "--policy", "#", "--", "false"]);
+    assert!(by_its_name.stderr.contains(said) && folder.names() == ["relent.toml"], "{by_its_name:?}");
     let quiet = folder.relent(&["run", "-q", "--", "false"]);
     assert_eq!((quiet.stderr.as_str(), folder.names().len()), ("", 1));
     for meant in [&["--policy", "relent.toml"][..], &["--upstream", "bank"]] {

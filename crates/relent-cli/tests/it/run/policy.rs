@@ -249,10 +249,17 @@ fn what_belongs_to_another_user_is_ignored_with_a_note() {
     let said = "relent: relent.toml, found in this folder, is ignored: it belongs to somebody else\n";
     foreign.relent(&["run", "--", "true"]).is(0, "", said);
     // To name a policy is no word about whose file it is; to name the file is.
-    let refused = "error: relent.toml, found in this folder, is not used: it belongs to somebody else\n\
-                   hint: --policy ./relent.toml#NAME says that it is meant all the same\n";
-    foreign.relent(&["run", "--policy", "#", "--", "true"]).is(125, "", refused);
-    foreign.relent(&["run", "--policy", "#nightly", "--", "true"]).is(125, "", refused);
+    for (given, meant) in [("#", "./relent.toml"), ("", "./relent.toml"), ("#nightly", "'./relent.toml#nightly'")] {
+        let refused = format!(
+            "error: relent.toml, found in this folder, is not used: it belongs to somebody else\n\
+             hint: --policy {meant} says that it is meant all the same\n"
+        );
+        foreign.relent(&["run", "--policy", given, "--", "true"]).is(125, "", &refused);
+    }
+    let mut by_variable = foreign.command(&["run", "--policy", "#", "--", "true"]);
+    let refused = "error: ./relent.toml, which RELENT_CONFIG names, is not used: it belongs to somebody else\n\
+                   hint: --policy ./relent.toml says that it is meant all the same\n";
+    foreign.outcome(by_variable.env("RELENT_CONFIG", "./relent.toml")).is(125, "", refused);
     foreign.relent(&["run", "--policy", "./relent.toml", "--", "true"]).is(0, "", "");
 }
 
@@ -355,6 +362,43 @@ fn a_file_that_was_only_found_asks_for_no_flood() {
     ] {
         let place = Place::new().file("relent.toml", &format!("[policy]\n{fine}\n"));
         place.relent(&["run", "-q", "--", "true"]).is(0, "", "");
+    }
+}
+
+/// Who names a policy has not said what else the file may ask for, nor that its lines may be shown.
+#[test]
+fn a_policy_by_its_name_alone_may_ask_for_no_more_than_what_is_found() {
+    let flood = "curve = 'immediate'\nmax_attempts = 22\n";
+    let said = |meant: &str| {
+        format!(
+            "error: relent.toml, found in this folder, asks for more than 20 retries within a second\n\
+             hint: --policy {meant} says that it is meant, and so does --max-attempts N\n"
+        )
+    };
+    let place = Place::new().file("relent.toml", &format!("[policy]\n{flood}[policy.nightly]\n{flood}"));
+    for (given, meant) in [("", "relent.toml"), ("#", "relent.toml"), ("#nightly", "'relent.toml#nightly'")] {
+        place.relent(&["run", "--policy", given, "--", "true"]).is(125, "", &said(meant));
+        place.relent(&["run", "--policy", given, "--max-attempts", "30", "--", "true"]).is(0, "", "");
+        let mut by_variable = place.command(&["run", "--policy", given, "--", "true"]);
+        place.outcome(by_variable.env("RELENT_CONFIG", "./relent.toml")).is(0, "", "");
+    }
+    place.relent(&["run", "--policy", "relent.toml#nightly", "--", "true"]).is(0, "", "");
+    let late = Place::new().file("relent.toml", "[policy.nightly]\nspread = '90000h'\n");
+    let outcome = late.relent(&["run", "--policy", "#nightly", "--", "true"]);
+    assert!(outcome.code == Some(125) && outcome.stderr.contains("puts the first attempt off"), "{}", outcome.stderr);
+    let broken = Place::new().file("relent.toml", "[policy.nightly]\nsecret = 'other'\n");
+    for given in ["", "#nightly", "#other"] {
+        for config in ["relent.toml", "./relent.toml"] {
+            let mut command = broken.command(&["run", "--policy", given, "--", "true"]);
+            let outcome = broken.outcome(command.env("RELENT_CONFIG", config));
+            let told = ["secret", "other"].iter().any(|word| outcome.stderr.contains(word));
+            assert!(outcome.code == Some(125) && !told, "{given}: {}", outcome.stderr);
+            assert!(
+                outcome.stderr.contains("is no policy file: there is no key \"...\" (line 2)"),
+                "{}",
+                outcome.stderr
+            );
+        }
     }
 }
 
