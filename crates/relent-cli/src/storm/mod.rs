@@ -16,7 +16,10 @@ mod sight;
 
 pub use args::Args;
 
-use crate::talk::{Fault, plain};
+use crate::{
+    dumps,
+    talk::{Fault, plain},
+};
 use beside::{Agreement, Measured};
 use far_side::FarSide;
 use herd::Herd;
@@ -57,6 +60,8 @@ const EXIT_INTERRUPTED: u8 = 130;
 ///
 /// The flags make no sense, there are not enough files, or a file cannot be written.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
+    // Its target may have a user and a password.
+    dumps::forbid();
     let plan = Plan::new(args)?;
     for contender in &plan.contenders {
         args.hush.policy(&contender.name, &contender.policy);

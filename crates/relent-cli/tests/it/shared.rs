@@ -106,7 +106,10 @@ fn a_signal_is_heard_while_a_store_is_silent() {
     let store = format!("redis://{}", silent.local_addr().expect("it is bound"));
     let folder = Folder::new().file("relent.toml", &FILE.replace("sqlite:state.db", &store));
     let url = far_side.local_addr().expect("it is bound").to_string();
-    for args in [&["run", "--policy", "relent.toml#pay", "--", "touch", "ran"][..], &["http", "--policy", "relent.toml#pay", &url]] {
+    for args in [
+        &["run", "--policy", "relent.toml#pay", "--", "touch", "ran"][..],
+        &["http", "--policy", "relent.toml#pay", &url],
+    ] {
         for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
             let mut command = folder.command(args);
             let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary was built");

@@ -108,25 +108,36 @@ fn a_plain_locale_gets_ascii() {
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_in_memory_is_in_no_dump() {
-    let server = Server::new(vec![Reply::ok("").late(Duration::from_secs(20))]);
+    let late = || Reply::ok("").late(Duration::from_secs(20));
+    let server = Server::new(vec![late(), late()]);
     let folder = Folder::new();
     let is_root = nix::unistd::geteuid().is_root();
-    let (mut command, own) = if is_root {
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", env!("CARGO_BIN_EXE_relent")]);
-        (command, 65_534)
-    } else {
-        (Command::new(env!("CARGO_BIN_EXE_relent")), nix::unistd::geteuid().as_raw())
-    };
-    command.args(["http", "-q", "-u", "ann:hunter2", &server.url("/")]).current_dir(folder.path());
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let began = Instant::now();
-    while server.count() == 0 && began.elapsed() < Duration::from_secs(30) {
-        thread::sleep(Duration::from_millis(10));
+    let target = server.url("/").replace("//", "//ann:hunter2@");
+    for (nth, args) in [
+        &["http", "-q", "-u", "ann:hunter2", &server.url("/")][..],
+        &["storm", "-q", "--clients", "1", "--limit", "20s", "--target", &target],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (mut command, own) = if is_root {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups", env!("CARGO_BIN_EXE_relent")]);
+            (command, 65_534)
+        } else {
+            (Command::new(env!("CARGO_BIN_EXE_relent")), nix::unistd::geteuid().as_raw())
+        };
+        command.args(args).current_dir(folder.path());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let began = Instant::now();
+        while server.count() == nth && began.elapsed() < Duration::from_secs(30) {
+            thread::sleep(Duration::from_millis(10));
+        }
+        // Where a process may be dumped these files are its user's.
+        let owner = fs::metadata(format!("/proc/{}/maps", child.id())).map(|data| data.uid());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(server.count() > nth, "{args:?}: nobody came");
+        assert_ne!(owner.unwrap(), own, "{args:?}");
     }
-    // Where a process may be dumped these files are its user's.
-    let owner = fs::metadata(format!("/proc/{}/maps", child.id())).map(|data| data.uid());
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert_ne!(owner.unwrap(), own);
 }
