@@ -123,7 +123,7 @@ fn a_wrong_policy_is_told_with_its_flag_or_place() {
         125,
         "",
         "error: relent.toml, found in this folder, is no policy file: the duration has no unit (line 2)\n\
-         hint: --policy ./relent.toml shows the line; RELENT_CONFIG=none uses no file\n",
+         hint: --policy relent.toml shows the line; RELENT_CONFIG=none uses no file\n",
     );
     place.relent(&["run", "--policy", "relent.toml", "--", "true"]).is(
         125,
