@@ -240,22 +240,23 @@ impl Group {
     }
 }
 
-/// What the processes of an attempt have in their environment.
+/// What the processes of an attempt have in their environment: the key of the call, which a run within hands on, and that there is
+/// an attempt.
 #[derive(Debug)]
-pub(super) struct Mark(Vec<(&'static str, OsString)>);
+pub(super) struct Mark(OsString);
 
 impl Mark {
     pub(super) fn of(environment: &[(&'static str, OsString)]) -> Mark {
-        let is_it = |name: &str| [outer::KEY, "RELENT_ATTEMPT", "RELENT_ELAPSED_MS"].contains(&name);
-        Mark(environment.iter().filter(|(name, _)| is_it(name)).cloned().collect())
+        let key = environment.iter().find(|(name, _)| *name == outer::KEY);
+        Mark(key.map(|(_, key)| key.clone()).unwrap_or_default())
     }
 
     /// Whether a process has another environment. One that shows none may have cleared it.
     fn is_missing(&self, pid: Pid) -> bool {
         let environment = environ::of(pid);
-        let has =
-            |(name, value): &(&str, OsString)| environ::values(&environment, name).any(|it| it == value.as_bytes());
-        !environment.is_empty() && !self.0.iter().all(has)
+        let has_key = environ::values(&environment, outer::KEY).any(|key| key == self.0.as_bytes());
+        let is_of_one = has_key && environ::values(&environment, "RELENT_ATTEMPT").next().is_some();
+        !environment.is_empty() && !is_of_one
     }
 }
 

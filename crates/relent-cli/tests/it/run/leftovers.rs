@@ -52,17 +52,17 @@ fn nor_is_what_was_there_before_known_by_having_been_a_child() {
     let place = Place::new();
     let helper = "while [ ! -e started ]; do sleep 0.01; done; setsid sleep 45 & echo $! > theirs";
     let script = "touch started; while [ ! -s theirs ]; do sleep 0.01; done; sleep 0.1; \
-                  setsid sleep 46 & echo $! > ours; exit 3";
+                  setsid sleep 46 & echo $! > ours; \
+                  RELENT_ATTEMPT=7 RELENT_ELAPSED_MS=7 setsid sleep 47 & echo $! > within; exit 3";
     let flags = "-q --max-attempts 1 --grace 100ms";
     let script = format!("sh -c '{helper}' & exec relent run {flags} -- sh -c '{script}'");
     let mut shell = tool("sh");
     shell.args(["-c", &script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
     let mut child = shell.spawn().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(3));
-    let (theirs, ours) = (place.0.read("theirs"), place.0.read("ours"));
-    let is_left = (is_running(&theirs), is_running(&ours));
-    Command::new("kill").args(["-9", theirs.trim()]).status().unwrap();
-    assert_eq!(is_left, (true, false));
+    let is_left = ["theirs", "ours", "within"].map(|name| is_running(&place.0.read(name)));
+    Command::new("kill").args(["-9", place.0.read("theirs").trim()]).status().unwrap();
+    assert_eq!(is_left, [true, false, false]);
 }
 
 #[test]
