@@ -395,4 +395,8 @@ fn an_upstream_keeps_its_counts_and_who_listens() {
     assert_eq!(heard.load(SeqCst), 1);
     let again = Upstream::new("bank").budget(Budget::ratio(0.1)).adopt(&new, NOW);
     assert_eq!(again.snapshot_at(NOW).calls, 5);
+    let poor = Upstream::new("bank").budget(Budget::aws_quota_2_1());
+    while poor.its_budget().unwrap().withdraw(NOW, FAILED, 0).is_some() {}
+    let still = Upstream::new("bank").budget(Budget::aws_quota_2_1()).adopt(&poor, NOW);
+    assert!(still.its_budget().unwrap().balance(NOW) < 14.0, "what was spent stays spent");
 }

@@ -71,3 +71,62 @@ impl Meter {
         is_mine
     }
 }
+
+#[cfg(all(test, feature = "std", not(loom)))]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// So many completions, evenly over this interval, the last at its end; who waited least waited this long.
+    fn interval(meter: &Meter, begin: u64, took: u64, done: u64, least: u64) {
+        for k in 1..=done {
+            let waited = if k == done.div_ceil(2) { least } else { least + 9 * MS };
+            meter.completed(begin + took * k / done, waited, true, 50.0);
+        }
+    }
+
+    #[test]
+    fn an_interval_is_over_after_a_tenth_of_a_second_and_sixteen_completions() {
+        // When, how many, and whether something is known then.
+        for (took, done, is_over) in
+            [(100, 16, true), (99, 16, false), (100, 15, false), (1000, 15, false), (300, 90, true)]
+        {
+            let meter = Meter::new();
+            meter.completed(MS, 0, true, 50.0);
+            // All but the last are early, so that it is the last that ends it.
+            (1..done).for_each(|_| meter.completed(2 * MS, 0, true, 50.0));
+            meter.completed((1 + took) * MS, 0, true, 50.0);
+            let seen = done as f64 * 1e3 / took as f64;
+            let known = if is_over { 50.0 + (seen - 50.0) / 4.0 } else { 50.0 };
+            assert_eq!(meter.rate.or(50.0), known, "{done} in {took} ms");
+        }
+    }
+
+    #[test]
+    fn a_queue_stands_while_even_the_shortest_wait_is_long() {
+        let meter = Meter::new();
+        meter.completed(0, 0, true, 50.0);
+        for (number, (least, stands)) in
+            [(6 * MS, 1), (TARGET, 0), (TARGET + 1, 1), (0, 0), (90 * MS, 1)].into_iter().enumerate()
+        {
+            interval(&meter, number as u64 * INTERVAL, INTERVAL, 40, least);
+            assert_eq!(meter.overloaded.get(), stands, "{least} ns in interval {number}");
+        }
+        meter.completed(6 * INTERVAL, 0, false, 50.0);
+        assert_eq!(meter.overloaded.get(), 0, "nobody waits any more");
+    }
+
+    /// What an idle server did is no capacity: a queue that comes later is measured from its own beginning.
+    #[test]
+    fn an_interval_ends_with_its_queue() {
+        let meter = Meter::new();
+        meter.completed(0, 0, true, 50.0);
+        interval(&meter, 0, 50 * MS, 15, 0);
+        meter.completed(60 * MS, 0, false, 50.0);
+        let begin = 3600 * 1000 * MS;
+        meter.completed(begin, 0, true, 50.0);
+        interval(&meter, begin, INTERVAL, 40, 0);
+        assert_eq!(meter.rate.or(50.0), 50.0 + (400.0 - 50.0) / 4.0);
+    }
+}
