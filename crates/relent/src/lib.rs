@@ -196,6 +196,7 @@ mod retry;
 mod rt;
 mod run;
 mod seal;
+mod setting;
 mod story;
 #[cfg(feature = "std")]
 mod suggest;
@@ -256,12 +257,13 @@ pub use self::{
     event::{Cause, Event},
     failure::Failure,
     guard::{Guard, Unguarded},
-    hooks::{Always, Heeds, Judge, On, PassFailureVerdictToWhen, Plain, Setting, Silent, Until, Watch},
+    hooks::{Always, Heeds, Judge, PassFailureVerdictToWhen, Plain, Silent, Watch},
     lint::Warning,
     poll::Answer,
     retrier::Retrier,
     retry::Retry,
     rt::Timer,
+    setting::{On, Setting, Until},
     story::Story,
     timeline::{Past, Timeline},
 };

@@ -2,16 +2,14 @@
 
 use crate::{
     Attempt, Error, Event, Policy, Timer, Timestamp, Upstream, Verdict,
-    hooks::{Always, Heeds, Hooks, Judge, On, Setting, Silent, Watch},
+    hooks::{Always, Heeds, Hooks, Judge, Silent, Watch},
     retry::DefaultTimer,
     run,
     seal::Seal,
+    setting::{On, Setting},
 };
 #[cfg(feature = "std")]
-use crate::{
-    Cancel, SystemTimer,
-    hooks::{Plain, Until},
-};
+use crate::{Cancel, SystemTimer, hooks::Plain, setting::Until};
 use core::{future::Future, ops::Deref};
 
 /// A policy with what a program adds to it: what failures mean ([`when`](Retrier::when)), who is told

@@ -8,9 +8,10 @@ use crate::{
     error::is_given_up,
     failed::Fault,
     guard::Guard,
-    hooks::{Hooks, Judge, Setting, Watch},
+    hooks::{Hooks, Judge, Watch},
     retry::{Retry, Woken},
     seal::Seal,
+    setting::Setting,
 };
 use core::{
     future::{Future, poll_fn},

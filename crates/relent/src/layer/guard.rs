@@ -3,7 +3,8 @@
 use super::{RetryLayer, RetryService};
 use crate::{
     Breaker, Budget, Limit, Policy, Retrier, SystemTimer, Upstream,
-    hooks::{Always, On, Silent},
+    hooks::{Always, Silent},
+    setting::On,
 };
 use std::{ops::Deref, sync::Arc};
 use tower_layer::Layer;

@@ -9,9 +9,10 @@ use super::{
 use crate::{
     Attempt, Error, Policy, Reason, Retrier, Timer, Timestamp, Verdict,
     error::is_given_up,
-    hooks::{Heeds, Hooks, Judge, Setting, Watch},
+    hooks::{Heeds, Hooks, Judge, Watch},
     run::{self, First},
     seal::Seal,
+    setting::Setting,
     sync::lock,
 };
 use std::{

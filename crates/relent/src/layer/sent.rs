@@ -1,7 +1,7 @@
 //! What calls of layers ask of services and settings, because they are sent between threads, and what their parts share.
 
 use super::terms::Options;
-use crate::{Error, Timer, hooks::Setting, seal::Seal};
+use crate::{Error, Timer, seal::Seal, setting::Setting};
 use std::{fmt, future::Future, pin::Pin};
 use tower_service::Service;
 
