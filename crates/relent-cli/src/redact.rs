@@ -85,7 +85,10 @@ fn at_once(text: &str) -> String {
     // A backslash is a slash in the schemes of the web only.
     let is_of_the_web = Url::parse(&whole).is_ok_and(|url| url.is_special());
     let ends: &[char] = if is_of_the_web { &['/', '\\', '?', '#'] } else { &['/', '?', '#'] };
-    let host = if is_url(&whole) { rest.find(ends).unwrap_or(rest.len()) } else { rest.len() };
+    let host = rest.find(ends).unwrap_or(rest.len());
+    // Behind an empty port a password may go on.
+    let is_whole = is_url(&whole) && !(rest[..host].ends_with(':') && rest[host..].contains(AT));
+    let host = if is_whole { host } else { rest.len() };
     if host == rest.len()
         && let Some(shown) = value::without_user(text, scheme.len(), parameters)
     {
@@ -190,6 +193,10 @@ fn parameter(pair: &str) -> Cow<'_, str> {
         // The sign may be written out.
         None if pair.contains('%') && holds_one(pair) => Cow::Borrowed(HIDDEN),
         None | Some((_, "")) => Cow::Borrowed(pair),
+        // What ends a sentence, behind one that was hidden before.
+        Some((_, value)) if value.strip_prefix(HIDDEN).is_some_and(|end| [":", ".", ","].contains(&end)) => {
+            Cow::Borrowed(pair)
+        }
         Some((name, value)) if is_secret(&decoded(name)) || holds_one(value) => Cow::Owned(format!("{name}={HIDDEN}")),
         Some(_) => Cow::Borrowed(pair),
     }
@@ -337,6 +344,8 @@ mod tests {
             ("https://ghp_0123456789@github.com/x.git", "https://***@github.com/x.git"),
             ("ann:pw@host", "***@host"),
             ("http://a@b:c@host/", "http://***@host/"),
+            ("http://ann:#pw@host/", "http://***@host/"),
+            ("http://ann:/pw@host/", "http://***@host/"),
             // None of these can be parsed.
             ("http://ann:p/w@host/", "http://***@host/"),
             ("http://ann:p?w@host/", "http://***@host/"),

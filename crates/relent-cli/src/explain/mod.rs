@@ -20,6 +20,7 @@ pub(crate) use self::subject::InShort;
 
 use self::{subject::Subject, text::View};
 use crate::{
+    access,
     escape::escape_lines,
     json::Object,
     plot::svg,
@@ -29,8 +30,9 @@ use crate::{
 };
 use std::{
     borrow::Cow,
-    fs,
+    fs::{self, Metadata},
     io::{self, Read},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -186,7 +188,7 @@ fn subjects(args: &Args) -> Result<Vec<Subject>, Fault> {
     let mut subjects =
         args.compare.iter().map(|spec| Subject::of_spec(spec, args.hush)).collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &args.systemd {
-        let (name, text) = unit(path)?;
+        let (name, text) = unit(path, args.hush)?;
         subjects.push(foreign::systemd(&name, &text)?.into());
     }
     if let Some(line) = &args.curl {
@@ -208,20 +210,22 @@ fn subjects(args: &Args) -> Result<Vec<Subject>, Fault> {
 /// More than any unit is long.
 const LONGEST_UNIT: u64 = 1 << 20;
 
-/// The name and text of a unit; the drop-ins beside it (`UNIT.d/*.conf`) follow it, as in systemd.
-fn unit(path: &Path) -> Result<(String, String), Fault> {
+/// The name and text of a unit; the drop-ins beside it (`UNIT.d/*.conf`) follow it, as in systemd. Nobody has named these, so they must
+/// belong to who owns the unit, to the caller or to root; what does not is told of.
+fn unit(path: &Path, hush: HushArgs) -> Result<(String, String), Fault> {
     if path.as_os_str() == "-" {
         let text = read_unit("the standard input", io::stdin().lock())?;
         return Ok(("unit".to_owned(), text));
     }
     let shown = path.display().to_string();
-    let open = |path: &Path| {
-        regular::read_or_pipe(path).map_err(|error| {
-            Fault::new(format!("cannot read the unit {}: {}", path.display(), plain(&error)))
-                .hint("give the path of the file, or pipe `systemctl cat NAME` into --systemd -")
-        })
+    let cannot = |path: &Path, error: &io::Error| {
+        Fault::new(format!("cannot read the unit {}: {}", path.display(), plain(error)))
+            .hint("give the path of the file, or pipe `systemctl cat NAME` into --systemd -")
     };
-    let mut text = read_unit(&shown, open(path)?)?;
+    let named = regular::read_or_pipe(path).map_err(|error| cannot(path, &error))?;
+    let owner = named.metadata().map_err(|error| cannot(path, &error))?.uid();
+    let is_believed = |data: &Metadata| data.uid() == 0 || data.uid() == owner || access::is_own(data.uid());
+    let mut text = read_unit(&shown, named)?;
     let mut folder = path.as_os_str().to_owned();
     folder.push(".d");
     let mut drop_ins: Vec<PathBuf> = match fs::read_dir(&folder) {
@@ -231,8 +235,21 @@ fn unit(path: &Path) -> Result<(String, String), Fault> {
     drop_ins.retain(|path| path.extension().is_some_and(|extension| extension == "conf"));
     drop_ins.sort();
     for path in drop_ins {
-        text.push('\n');
-        text.push_str(&read_unit(&path.display().to_string(), open(&path)?)?);
+        let drop_in = regular::read_led_by(&path, &is_believed);
+        let drop_in = drop_in.and_then(|file| match is_believed(&file.metadata()?) {
+            true => Ok(file),
+            false => Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to somebody else")),
+        });
+        match drop_in {
+            Ok(file) => {
+                text.push('\n');
+                text.push_str(&read_unit(&path.display().to_string(), file)?);
+            }
+            Err(error) if error.raw_os_error().is_none() && error.kind() == io::ErrorKind::PermissionDenied => {
+                hush.note(format!("the drop-in {} is ignored: {}", path.display(), plain(&error)));
+            }
+            Err(error) => return Err(cannot(&path, &error)),
+        }
     }
     let name = path.file_name().map_or(shown, |name| name.to_string_lossy().into_owned());
     Ok((name, text))

@@ -39,10 +39,7 @@ pub(super) fn url(text: &str) -> Result<Url, Fault> {
         }
         error => Fault::new(format!("{shown:?} is no URL: {error}")).hint(URL_HINT),
     })?;
-    // The parser leaves an empty port out, and what is behind it may be a password.
-    let authority = with_scheme.split_once(':').map_or("", |(_, rest)| rest.trim_start_matches(['/', '\\']));
-    let (host, rest) = authority.split_at(authority.find(['/', '\\', '?', '#']).unwrap_or(authority.len()));
-    if host.ends_with(':') && rest.contains(['@', '\u{ff20}', '\u{fe6b}']) {
+    if is_cut_short(&with_scheme) {
         return Err(Fault::new(format!("{shown:?} has no port behind its colon"))
             .hint("in a password, / is written %2F, ? %3F and # %23"));
     }
@@ -71,6 +68,20 @@ pub(super) fn looked_up(name: &str) -> Option<String> {
         }
         _ => Some(name.to_owned()),
     }
+}
+
+/// Whether a URL has an empty port and an `@` behind it. The parser leaves the port out, and what stands behind it may be a password that
+/// nobody would know again.
+pub(super) fn is_cut_short(text: &str) -> bool {
+    let slashes: &[char] = &['/', '\\'];
+    let rest = match text.split_once(':') {
+        Some((scheme, rest)) if rest.starts_with(slashes) && !scheme.contains(slashes) => rest,
+        _ if text.starts_with("//") || text.starts_with("\\\\") => text,
+        _ => return false,
+    };
+    let rest = rest.trim_start_matches(slashes);
+    let (host, rest) = rest.split_at(rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len()));
+    host.ends_with(':') && rest.contains(['@', '\u{ff20}', '\u{fe6b}'])
 }
 
 /// Whether a request can be made of a URL: its own limit is shorter than that of the parser.

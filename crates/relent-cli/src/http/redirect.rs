@@ -4,7 +4,10 @@
 //! its method and its body. To another scheme, host or port goes no header that lets others in: none whose name says
 //! that it is secret, and no `Host`. A user in the new URL is not taken.
 
-use super::{address::can_be_asked_for, failure::Failure};
+use super::{
+    address::{can_be_asked_for, is_cut_short},
+    failure::Failure,
+};
 use crate::{escape::escape, redact};
 use http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use relent::wire::Fault;
@@ -36,6 +39,9 @@ impl Hop {
             return Err(failure("too many redirects".into()));
         }
         let shown = redact::url(&location);
+        if is_cut_short(&location) {
+            return Err(failure(format!("the redirect to {shown} is no URL: it has no port behind its colon")));
+        }
         let mut url =
             self.url.join(&location).map_err(|error| failure(format!("the redirect to {shown} is no URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -76,13 +82,13 @@ pub(super) fn location(status: StatusCode, head: &HeaderMap) -> Option<String> {
 
 /// Where it leads, for people: of another host the name that is asked for, which has no letters that look like others.
 pub(super) fn shown(from: &Url, location: &str) -> String {
-    let leads = from.join(location).ok().filter(|url| url.origin() != from.origin());
+    let leads = from.join(location).ok().filter(|url| url.origin() != from.origin() && !is_cut_short(location));
     escape(&redact::url(leads.as_ref().map_or(location, Url::as_str))).into_owned()
 }
 
 /// Whether `-L` could follow it.
 pub(super) fn is_followable(from: &Url, location: &str) -> bool {
-    from.join(location).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+    !is_cut_short(location) && from.join(location).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }
 
 const ABOUT_THE_BODY: [HeaderName; 5] = [
@@ -163,6 +169,18 @@ mod tests {
         for status in [200, 300, 304, 305] {
             assert!(after(status, "new", Method::GET).unwrap().is_none());
         }
+    }
+
+    /// The parser would leave the port out, and what is behind it would be a path.
+    #[test]
+    fn a_password_behind_an_empty_port_is_no_path() {
+        let from = Url::parse("https://a.example/").unwrap();
+        for location in ["http://ann:#hunter2@b/", "http://ann:?hunter2@b/", "//ann:/hunter2@b/", "\\\\ann:\\hunter2@b"]
+        {
+            assert!(after(302, location, Method::GET).is_err() && !is_followable(&from, location), "{location}");
+            assert!(!shown(&from, location).contains("hunter2"), "{}", shown(&from, location));
+        }
+        assert!(after(302, "http://b:/x?mail=", Method::GET).is_ok() && is_followable(&from, "/x:/y@z"));
     }
 
     #[test]

@@ -93,7 +93,9 @@ fn hidden<'a>(text: &'a str, all: &[Given]) -> Cow<'a, str> {
             if part.chars().count() >= LONG && out.contains(part) {
                 out = Cow::Owned(out.replace(part, HIDDEN));
             }
-            if let Some(less) = without_quoted(&out, &|piece| part.contains(piece).then(|| HIDDEN.to_owned())) {
+            // Of a piece, some may be hidden already.
+            let is_of_it = |piece: &str| piece.split(HIDDEN).all(|piece| part.contains(piece)) && !is_hidden(piece);
+            if let Some(less) = without_quoted(&out, &|piece| is_of_it(piece).then(|| HIDDEN.to_owned())) {
                 out = Cow::Owned(less);
             }
         }
@@ -111,6 +113,10 @@ fn hidden<'a>(text: &'a str, all: &[Given]) -> Cow<'a, str> {
         Some(less) => Cow::Owned(less),
         None => out,
     }
+}
+
+fn is_hidden(text: &str) -> bool {
+    text.split(HIDDEN).all(str::is_empty)
 }
 
 /// From how many characters on a secret is looked for anywhere.
@@ -317,6 +323,7 @@ mod tests {
                     format!("invalid value '{value}': there is no service {part:?}"),
                     format!("{:?} is no port", &part[..part.len() - 1]),
                     format!("no command {}", escape(&value)),
+                    format!("{:?} has no port", format!("{}***", &part[..part.len() - 1])),
                 ] {
                     let told = hidden(&said, &all);
                     let secret = [

@@ -126,6 +126,38 @@ fn a_systemd_unit_and_its_drop_in() {
     assert!(dropped.contains("systemd never restarts this service"), "{dropped}");
 }
 
+/// Nobody has named what lies beside a unit, and in a shared folder anybody can lay something there.
+#[test]
+fn a_drop_in_of_another_user_is_ignored_with_a_note() {
+    use std::os::unix::fs::{chown, symlink};
+    let folder = Folder::new().file("my.service", UNIT).file("my.service.d/w.conf", "[Service]\nRestart=no\n");
+    let at = |name: &str| folder.path().join(name);
+    let own = folder.relent(&["explain", "--systemd", "my.service", "--no-plot"]).stdout;
+    assert!(own.contains("systemd never restarts this service"), "{own}");
+    let root = "only root can give a file away: cargo xtask test --without root";
+    chown(at("my.service.d/w.conf"), Some(65534), None).expect(root);
+    let ignores = || {
+        let outcome = folder.relent(&["explain", "--systemd", "my.service", "--no-plot"]);
+        let said = "note: the drop-in my.service.d/w.conf is ignored: it belongs to somebody else\n";
+        assert_eq!((outcome.stderr.as_str(), outcome.code), (said, Some(0)));
+        assert!(!outcome.stdout.contains("systemd never restarts"), "{}", outcome.stdout);
+    };
+    ignores();
+    // Nor one that a stranger's link leads to.
+    std::fs::rename(at("my.service.d/w.conf"), at("own")).unwrap();
+    chown(at("own"), Some(0), None).expect(root);
+    symlink("../own", at("my.service.d/w.conf")).unwrap();
+    std::os::unix::fs::lchown(at("my.service.d/w.conf"), Some(65534), None).expect(root);
+    ignores();
+    // Who owns the unit may own what belongs to it.
+    std::fs::remove_file(at("my.service.d/w.conf")).unwrap();
+    std::fs::rename(at("own"), at("my.service.d/w.conf")).unwrap();
+    chown(at("my.service.d/w.conf"), Some(65534), None).expect(root);
+    chown(at("my.service"), Some(65534), None).expect(root);
+    let theirs = folder.relent(&["explain", "--systemd", "my.service", "--no-plot"]).stdout;
+    assert!(theirs.contains("systemd never restarts this service"), "{theirs}");
+}
+
 #[test]
 fn kubernetes() {
     explains("explain-kubernetes.txt", &relent(&["explain", "--kubernetes"]));

@@ -34,6 +34,7 @@ fn values() -> Vec<String> {
         "{\"password\":\"p@PW\"}",
         "kennwort=p@PW",
         "token p@PW",
+        "Server=h;Pwd=x://PW ;x=1",
         "http：//ann:PW＠127.0.0.1:1",
     ];
     let ways =
