@@ -299,6 +299,26 @@ fn a_withdrawal_is_refunded_where_it_was_made() {
     assert_eq!(budget.balance(much_later), 10.0, "the window had forgotten it");
 }
 
+/// But of a throttle, which counts what was wanted.
+#[test]
+fn what_is_refunded_is_as_if_it_had_never_been_withdrawn() {
+    let now = Timestamp::from_nanos(3_000_000_000);
+    for budget in [
+        Budget::ratio(0.2),
+        Budget::aws_quota_2_0(),
+        Budget::aws_quota_2_1(),
+        Budget::grpc(10, 0.1),
+        Budget::finagle(0.2).min_per_second(1),
+        Budget::in_flight(0.2, 3),
+    ] {
+        let before = budget.balance(now);
+        let paid: Vec<Withdrawal> = (0..3).filter_map(|_| budget.withdraw(now, FAILED, 0)).collect();
+        assert_eq!(paid.len(), 3, "{}", budget.name());
+        paid.into_iter().for_each(|paid| budget.refund(now, paid));
+        assert_eq!(budget.balance(now), before, "{}", budget.name());
+    }
+}
+
 #[test]
 fn the_quota_gives_back_what_the_last_retry_cost() {
     let (budget, now) = (Budget::aws_quota_2_1(), Timestamp::ZERO);
