@@ -92,7 +92,7 @@ impl Fault {
 impl From<relent::config::ConfigError> for Fault {
     fn from(error: relent::config::ConfigError) -> Fault {
         let told = redact::lines_of_a_file(&error.to_string());
-        Fault { has_lines: true, ..Fault::new(told).hint(error.hint()) }
+        Fault { has_lines: true, ..Fault::new(told).hint(redact::lines_of_a_file(error.hint())) }
     }
 }
 

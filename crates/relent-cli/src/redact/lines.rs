@@ -58,6 +58,7 @@ fn shown(line: &str) -> String {
     if !narrow.trim_start().starts_with('[') || narrow.contains('=') {
         while reader.next(has_user) {}
     } else {
+        reader.is_known = true;
         while reader.next_of_a_header() {}
     }
     let hidden = reader.rest.chars().map(|c| if c.is_whitespace() { c } else { '*' });
@@ -95,13 +96,15 @@ impl<'a> Reader<'a> {
         self.take(length, is_shown && is_apart)
     }
 
-    /// The next sign or name in brackets.
+    /// The next sign or name in brackets, whose names are known until they are closed.
     fn next_of_a_header(&mut self) -> bool {
+        let ends = self.rest.starts_with(']');
         if self.signs("[].") {
+            self.is_known &= !ends;
             return true;
         }
         let Some((word, length)) = self.word() else { return false };
-        self.take(length, is_name(word) && !self.out.contains(']'))
+        self.take(length, is_name(word) && self.is_known)
     }
 
     /// Takes a space or a sign.
@@ -197,5 +200,17 @@ mod tests {
             assert_eq!(lines_of_a_file(&format!("there is no breaker \"{said}\", and no \"x\"")), told);
         }
         assert_eq!(lines_of_a_file("that's all"), "that's all");
+    }
+
+    /// A file may be of one line.
+    #[test]
+    fn long_lines_are_looked_at_once() {
+        for word in
+            ["[a ", "a ", "[", "]", "a=", "a=1,", "\"a\",", "\"", "'", " ", "a", "1 ", "{", "@", "\\\"", "[a.b] "]
+        {
+            let line = word.repeat((1 << 16) / word.len());
+            let told = lines_of_a_file(&format!("it is {line:?}\n1 | {line}"));
+            assert!(told.starts_with("it is ") && told.contains("\n1 | "), "{word}");
+        }
     }
 }

@@ -150,6 +150,7 @@ fn a_broken_policy_file_tells_no_password() {
         "kennwort='PLACE'",
         "PLACE",
         "# PLACE\n[[",
+        "[policy]\nupstream=\"PLACE\"",
     ];
     for line in lines {
         for value in values {

@@ -238,7 +238,10 @@ impl Config {
                 0 => Ok(Draft::default()),
                 1 => Ok(self.named.values().next().cloned().unwrap_or_default()),
                 _ => Err(BadSetting::new(
-                    format!("the file has several policies: {}", self.names().collect::<Vec<_>>().join(", ")),
+                    format!(
+                        "the file has several policies: {}",
+                        self.names().map(as_a_key).collect::<Vec<_>>().join(", ")
+                    ),
                     "name one: --policy FILE#NAME",
                 )),
             },
@@ -382,13 +385,21 @@ const UPSTREAM: &str = "upstream";
 fn none_of<'a>(what: &str, named: &str, name: &str, there: impl Iterator<Item = &'a str>) -> BadSetting {
     let (problem, names) = (format!("the file has no {what}{named}"), there.collect::<Vec<&str>>());
     if names.is_empty() {
-        return BadSetting::new(problem, format!("[{what}.{name}] begins it"));
+        return BadSetting::new(problem, format!("[{what}.{}] begins it", as_a_key(name)));
     }
     let hint = match nearest(name, names.iter().copied()) {
         Some(meant) => format!("did you mean {meant:?}?"),
-        None => format!("it has {}", names.join(", ")),
+        None => format!("it has {}", names.iter().map(|name| as_a_key(name)).collect::<Vec<_>>().join(", ")),
     };
     BadSetting::new(problem, hint)
+}
+
+/// A name as the key of a table is written: in quotes, if there is more in it than letters, digits, `-` and `_`.
+fn as_a_key(name: &str) -> String {
+    match !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
+        true => String::from(name),
+        false => format!("{name:?}"),
+    }
 }
 
 pub(super) fn no_upstream<'a>(name: &str, there: impl Iterator<Item = &'a str>) -> BadSetting {

@@ -173,6 +173,12 @@ fn policies_name_their_upstream() {
         "did you mean \"bank\"?",
     );
     refused("[policy.a]\nupstream = 'x'", (2, 12), "the file has no upstream \"x\"", "[upstream.x] begins it");
+    refused(
+        "[policy.a]\nupstream = 'x y'",
+        (2, 12),
+        "the file has no upstream \"x y\"",
+        "[upstream.\"x y\"] begins it",
+    );
     refused("[policy.a]\nupstream = 5", (2, 12), "upstream is the name of one", "upstream = \"NAME\"");
     refused("[policy.a]\nupsteam = 'x'", (2, 1), "there is no key \"upsteam\"", "did you mean \"upstream\"?");
     refused(
