@@ -22,7 +22,7 @@ pub(crate) const HEARD_OUT: Duration = Duration::from_millis(50);
 /// How often who waits listens.
 const OFTEN: Duration = Duration::from_millis(10);
 
-/// Hears the first of them; deaf until it is told to which it listens.
+/// Hears them, and remembers the last; deaf until it is told to which it listens.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ear(Arc<AtomicUsize>);
 

@@ -148,6 +148,23 @@ pub(crate) fn to_write(path: &Path) -> io::Result<Option<PathBuf>> {
     })
 }
 
+/// Looks again at where something was found that is open now: somebody may have put another there, or a link on the way.
+///
+/// # Errors
+///
+/// What is there is not what was opened, the way leads elsewhere, or there is something to say against it.
+pub(crate) fn leads_there_yet(
+    real: &Path,
+    opened: &Metadata,
+    way: impl Fn() -> io::Result<Option<PathBuf>>,
+) -> io::Result<()> {
+    let (again, now) = (way()?, fs::symlink_metadata(real)?);
+    match again.as_deref() == Some(real) && (now.dev(), now.ino()) == (opened.dev(), opened.ino()) {
+        true => Ok(()),
+        false => Err(io::Error::other("it is being moved")),
+    }
+}
+
 /// Makes a folder, and those on the way there that are not there, each in the one that was made before and looked at: through no
 /// link that comes meanwhile. `way` says where what is there of it leads, or what there is to say against it.
 ///
@@ -165,11 +182,7 @@ pub(crate) fn make_folders(
     // What has no path is found by the system, and nobody's to exchange.
     let Some(real) = way(there)? else { return fs::create_dir_all(folder) };
     let mut here = openat(CWD, &real, FOLDER, Mode::empty())?;
-    let opened = File::from(here.try_clone()?).metadata()?;
-    let now = fs::symlink_metadata(&real)?;
-    if way(there)?.as_ref() != Some(&real) || (now.dev(), now.ino()) != (opened.dev(), opened.ino()) {
-        return Err(io::Error::other("it is being moved"));
-    }
+    leads_there_yet(&real, &File::from(here.try_clone()?).metadata()?, || way(there))?;
     for part in missing.components() {
         let name = part.as_os_str();
         if let Component::Normal(name) = part {

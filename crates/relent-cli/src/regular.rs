@@ -56,11 +56,8 @@ pub(crate) fn read_led_by(path: &Path, believed: &dyn Fn(&Metadata) -> bool) -> 
     let Some(real) = way()? else { return read(path) };
     let file = OpenOptions::new().read(true).custom_flags(at_once() | nix::libc::O_NOFOLLOW).open(&real)?;
     let file = check(file, Or::Nothing)?;
-    let (data, now) = (file.metadata()?, std::fs::symlink_metadata(&real)?);
-    match way()?.as_ref() == Some(&real) && (now.dev(), now.ino()) == (data.dev(), data.ino()) {
-        true => Ok(file),
-        false => Err(io::Error::other("it is being moved")),
-    }
+    links::leads_there_yet(&real, &file.metadata()?, way)?;
+    Ok(file)
 }
 
 /// Opens a regular file for reading, or a pipe: one that nobody writes to ends at once.
@@ -269,18 +266,9 @@ fn to_write(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     Ok(file)
 }
 
-/// Looks again at where a file was found that is open now: somebody may have put another there, or a link on the way.
-///
-/// # Errors
-///
-/// It is not what was opened, or is a neighbour's.
+/// Whether what was opened to be written to is where it was found, as [`links::leads_there_yet`] tells.
 pub(crate) fn still_there(real: &Path, opened: &Metadata) -> io::Result<()> {
-    let again = links::to_write(real)?;
-    let now = std::fs::symlink_metadata(real)?;
-    match again.as_deref() == Some(real) && (now.dev(), now.ino()) == (opened.dev(), opened.ino()) {
-        true => Ok(()),
-        false => Err(io::Error::other("it is being moved")),
-    }
+    links::leads_there_yet(real, opened, || links::to_write(real))
 }
 
 /// The bits of a file that lend its rights to whoever runs it.

@@ -39,7 +39,7 @@ pub(super) fn url(text: &str) -> Result<Url, Fault> {
         }
         error => Fault::new(format!("{shown:?} is no URL: {error}")).hint(URL_HINT),
     })?;
-    if is_cut_short(&with_scheme) {
+    if has_no_port_behind_its_colon(&with_scheme) {
         return Err(Fault::new(format!("{shown:?} has no port behind its colon"))
             .hint("in a password, / is written %2F, ? %3F and # %23"));
     }
@@ -72,7 +72,7 @@ pub(super) fn looked_up(name: &str) -> Option<String> {
 
 /// Whether a URL has an empty port and an `@` behind it. The parser leaves the port out, and what stands behind it may be a password that
 /// nobody would know again.
-pub(super) fn is_cut_short(text: &str) -> bool {
+pub(super) fn has_no_port_behind_its_colon(text: &str) -> bool {
     let slashes: &[char] = &['/', '\\'];
     let rest = match text.split_once(':') {
         Some((scheme, rest)) if rest.starts_with(slashes) && !scheme.contains(slashes) => rest,

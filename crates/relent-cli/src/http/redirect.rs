@@ -5,7 +5,7 @@
 //! that it is secret, and no `Host`. A user in the new URL is not taken.
 
 use super::{
-    address::{can_be_asked_for, is_cut_short},
+    address::{can_be_asked_for, has_no_port_behind_its_colon},
     failure::Failure,
 };
 use crate::{escape::escape, redact};
@@ -39,7 +39,7 @@ impl Hop {
             return Err(failure("too many redirects".into()));
         }
         let shown = redact::url(&location);
-        if is_cut_short(&location) {
+        if has_no_port_behind_its_colon(&location) {
             return Err(failure(format!("the redirect to {shown} is no URL: it has no port behind its colon")));
         }
         let mut url =
@@ -82,13 +82,15 @@ pub(super) fn location(status: StatusCode, head: &HeaderMap) -> Option<String> {
 
 /// Where it leads, for people: of another host the name that is asked for, which has no letters that look like others.
 pub(super) fn shown(from: &Url, location: &str) -> String {
-    let leads = from.join(location).ok().filter(|url| url.origin() != from.origin() && !is_cut_short(location));
+    let leads =
+        from.join(location).ok().filter(|url| url.origin() != from.origin() && !has_no_port_behind_its_colon(location));
     escape(&redact::url(leads.as_ref().map_or(location, Url::as_str))).into_owned()
 }
 
 /// Whether `-L` could follow it.
 pub(super) fn is_followable(from: &Url, location: &str) -> bool {
-    !is_cut_short(location) && from.join(location).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+    !has_no_port_behind_its_colon(location)
+        && from.join(location).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }
 
 const ABOUT_THE_BODY: [HeaderName; 5] = [
