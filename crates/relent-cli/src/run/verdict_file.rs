@@ -13,6 +13,7 @@ use nix::{
 use relent::{Verdict, duration::parse_duration};
 use rustix::fs::{FlockOperation, flock};
 use std::{
+    ffi::CStr,
     fs::{self, File, Permissions},
     io::{self, Read, Seek, SeekFrom},
     os::unix::fs::{MetadataExt, PermissionsExt},
@@ -37,9 +38,9 @@ impl VerdictFile {
         let folder = folder.keep();
         let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_RDONLY;
         let made = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_CLOEXEC;
-        let handle = Dir::open(&folder, flags, Mode::empty()).and_then(|handle| {
+        let handle = Dir::open(&folder, flags, Mode::empty()).and_then(|mut handle| {
             // Where everybody may move what is there, another folder can have taken its name meanwhile.
-            only_ours(&handle)?;
+            as_good_as_new(&mut handle)?;
             openat(&handle, NAME, made, Mode::S_IRUSR | Mode::S_IWUSR)?;
             Ok(handle)
         });
@@ -106,11 +107,13 @@ impl VerdictFile {
     }
 }
 
-/// Whether nobody else can enter the folder.
-fn only_ours(folder: &Dir) -> nix::Result<()> {
-    let opened = fstat(folder)?;
+/// Whether the folder is the caller's, nobody else can enter it, and there is nothing in it: as the one that was made, if not that one.
+fn as_good_as_new(folder: &mut Dir) -> nix::Result<()> {
+    let opened = fstat(&*folder)?;
     let is_ours = opened.st_uid == geteuid().as_raw() && opened.st_mode & 0o077 == 0;
-    if is_ours { Ok(()) } else { Err(Errno::EPERM) }
+    let is_none = |name: &CStr| [c".", c".."].contains(&name);
+    let is_empty = folder.iter().all(|entry| entry.is_ok_and(|entry| is_none(entry.file_name())));
+    if is_ours && is_empty { Ok(()) } else { Err(Errno::EPERM) }
 }
 
 /// The last verdict of a text that is about this exit code, or what stands there in its place.
@@ -120,16 +123,11 @@ pub(super) fn last(text: &str, exit: u8) -> Option<Result<Verdict, String>> {
     Some(parse(word).ok_or_else(|| word.to_owned()))
 }
 
-/// Removes the file, what the command has put beside it but for folders with something in them, and then the folder if that is
-/// still ours. By descriptor: what has the folder's name by now may be anybody's.
+/// Removes the file that was made, and the folder if that is still there and has nothing else in it. By descriptor: what has the folder's
+/// name by now may be anybody's, and what is beside the file is not relent's.
 impl Drop for VerdictFile {
     fn drop(&mut self) {
         let _ = unlinkat(&self.handle, NAME, UnlinkatFlags::NoRemoveDir);
-        let beside: Vec<_> = self.handle.iter().flatten().map(|entry| entry.file_name().to_owned()).collect();
-        for name in beside.iter().filter(|name| ![c".", c".."].contains(&name.as_c_str())) {
-            let _ = unlinkat(&self.handle, name.as_c_str(), UnlinkatFlags::NoRemoveDir)
-                .or_else(|_| unlinkat(&self.handle, name.as_c_str(), UnlinkatFlags::RemoveDir));
-        }
         if self.is_there() {
             let _ = self.path.parent().map(fs::remove_dir);
         }
@@ -162,23 +160,33 @@ fn parse(word: &str) -> Option<Verdict> {
 mod tests {
     use super::*;
 
-    /// By the rules of tmpfiles.d(5): what somebody has locked is in use.
-    /// Where everybody may move what is there, a neighbour's can take the place of ours before it is opened.
+    /// Where everybody may move what is there, another can take the place of the one that was made before it is opened: a neighbour's,
+    /// or one of ours with something in it.
     #[test]
-    fn a_folder_that_others_can_enter_is_not_taken_for_ours() {
+    fn a_folder_that_others_can_enter_or_that_has_something_in_it_is_not_taken_for_ours() {
         let folder = tempfile::tempdir().unwrap();
-        let opened = Dir::open(folder.path(), OFlag::O_DIRECTORY, Mode::empty()).unwrap();
-        for (mode, answer) in [(0o700, Ok(())), (0o755, Err(Errno::EPERM)), (0o701, Err(Errno::EPERM)), (0o500, Ok(()))]
-        {
+        let is_taken = || {
+            let mut opened = Dir::open(folder.path(), OFlag::O_DIRECTORY, Mode::empty()).unwrap();
+            as_good_as_new(&mut opened).is_ok()
+        };
+        for (mode, answer) in [(0o755, false), (0o701, false), (0o700, true)] {
             fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
-            assert_eq!(only_ours(&opened), answer, "{mode:o}");
+            assert_eq!(is_taken(), answer, "{mode:o}");
         }
+        fs::write(folder.path().join("important"), "kept").unwrap();
+        assert!(!is_taken());
+        fs::remove_file(folder.path().join("important")).unwrap();
+        fs::create_dir(folder.path().join(".important")).unwrap();
+        assert!(!is_taken());
+        fs::remove_dir(folder.path().join(".important")).unwrap();
+        assert!(is_taken());
         if geteuid().is_root() {
             std::os::unix::fs::chown(folder.path(), Some(65_534), None).unwrap();
-            assert_eq!(only_ours(&opened), Err(Errno::EPERM));
+            assert!(!is_taken());
         }
     }
 
+    /// By the rules of tmpfiles.d(5): what somebody has locked is in use.
     #[test]
     fn cleaners_see_that_it_is_in_use() {
         let file = VerdictFile::create().unwrap();
@@ -216,8 +224,6 @@ mod tests {
         let file = VerdictFile::create().unwrap();
         let folder = file.path().unwrap().parent().unwrap().to_owned();
         let aside = folder.with_extension("aside");
-        fs::write(folder.join("beside"), "x").unwrap();
-        fs::create_dir(folder.join("empty")).unwrap();
         fs::rename(&folder, &aside).unwrap();
         assert_eq!(file.path(), None, "nobody is told of a folder that is not there");
         fs::create_dir(&folder).unwrap();
@@ -228,6 +234,18 @@ mod tests {
         assert_eq!(fs::read_dir(&aside).unwrap().count(), 0, "what is ours is removed wherever it is");
         fs::remove_dir_all(&folder).unwrap();
         fs::remove_dir(&aside).unwrap();
+    }
+
+    #[test]
+    fn what_relent_has_not_made_is_not_removed() {
+        let file = VerdictFile::create().unwrap();
+        let folder = file.path().unwrap().parent().unwrap().to_owned();
+        fs::write(folder.join("important"), "kept").unwrap();
+        fs::create_dir(folder.join("empty")).unwrap();
+        drop(file);
+        assert_eq!(fs::read_to_string(folder.join("important")).unwrap(), "kept");
+        assert!(folder.join("empty").is_dir() && !folder.join(NAME).exists());
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     use std::time::Duration;
