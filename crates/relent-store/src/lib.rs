@@ -40,6 +40,8 @@
 //! | `tower` | `layer`: idempotency keys of requests, for servers |
 
 mod any;
+#[cfg(any(feature = "sqlite", feature = "redis", feature = "postgres"))]
+mod at_once;
 mod blocking;
 pub mod conformance;
 #[cfg(any(feature = "redis", feature = "postgres"))]

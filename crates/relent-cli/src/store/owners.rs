@@ -2,31 +2,39 @@
 //!
 //! They are believed, as whoever runs the machine has arranged it, and told of.
 
-use crate::{access, links};
+use crate::{access, links, talk::plain};
 use std::{
     cell::{Cell, RefCell},
     fs::{self, Metadata},
+    io,
     os::unix::fs::MetadataExt,
     path::Path,
 };
 
-/// That a folder on the way to a file is neither the caller's nor root's, for people. Folders that are not there are not looked at.
+/// That a folder on the way to a file is neither the caller's nor root's, or that nobody knows, for people. Folders that are not there
+/// are not looked at.
 pub(crate) fn of_a_folder(file: &Path) -> Option<String> {
-    let file = std::path::absolute(file).ok()?;
     // Also those that links are in: of where these lead, their owners decide.
     let first = RefCell::new(None);
-    let _ = links::walk(&file, &|step| {
-        let is_theirs = step.data.is_dir() && step.data.uid() != 0 && !access::is_own(step.data.uid());
-        if is_theirs && first.borrow().is_none() {
-            first.replace(Some(step.path.to_owned()));
-        }
-        None
+    let found = std::path::absolute(file).and_then(|file| {
+        links::walk(&file, &|step| {
+            let is_theirs = step.data.is_dir() && step.data.uid() != 0 && !access::is_own(step.data.uid());
+            if is_theirs && first.borrow().is_none() {
+                first.replace(Some(step.path.to_owned()));
+            }
+            None
+        })
     });
-    let folder = first.into_inner()?;
-    Some(format!(
-        "{} belongs to somebody else, who can take the store away, or put another in its place",
-        folder.display()
-    ))
+    match (first.into_inner(), found) {
+        (Some(folder), _) => Some(format!(
+            "{} belongs to somebody else, who can take the store away, or put another in its place",
+            folder.display()
+        )),
+        (None, Err(error)) if error.kind() != io::ErrorKind::NotFound => {
+            Some(format!("whose the folders on the way are cannot be found out: {}", plain(&error)))
+        }
+        (None, _) => None,
+    }
 }
 
 /// Whether a group or an access list may make something beside a file, since what SQLite puts there is believed as the file is, or may

@@ -4,7 +4,9 @@
 //! somebody else could put another in its place: by a folder on the way there, or a link, that is theirs.
 
 use crate::{
-    access, links, redact, regular,
+    access,
+    links::{self, Step},
+    redact, regular,
     store::owners,
     talk::{Fault, plain},
 };
@@ -58,6 +60,9 @@ fn is_of_others(url: &str) -> bool {
     }
 }
 
+/// What a file's URL ends with once all links on the way were looked at, and followed: none that comes meanwhile is. It is not shown.
+const NO_LINKS: &str = "links=no";
+
 /// How long it is looked what is in a file.
 const AT_ONCE: Duration = Duration::from_millis(1500);
 
@@ -75,12 +80,19 @@ pub(crate) fn any_url(given: Option<&str>) -> Result<String, Fault> {
     };
     let url = named.unwrap_or_else(|| DEFAULT.to_owned());
     let Some(query) = url.strip_prefix(DEFAULT).filter(|rest| rest.is_empty() || rest.starts_with('?')) else {
-        return match file_of(&url).map(|file| alone(file, believes_all(&url))) {
-            Some(Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Err(Fault::new(format!("store {}: {}", shown(&url), plain(&error)))
-                    .hint("name a file in a folder of your own, which mktemp -d makes, too"))
+        let Some(file) = file_of(&url) else { return Ok(url) };
+        let real = alone(file, believes_all(&url)).map_err(|error| {
+            Fault::new(format!("store {}: {}", shown(&url), plain(&error)))
+                .hint("name a file in a folder of your own, which mktemp -d makes, too")
+        })?;
+        return match real.to_str().filter(|real| !real.contains('?')) {
+            Some(real) => {
+                let query = url.split_once('?').map_or(String::new(), |(_, query)| format!("{query}&"));
+                Ok(format!("{DEFAULT}{real}?{query}{NO_LINKS}"))
             }
-            _ => Ok(url),
+            None => {
+                Err(Fault::new("the path that a link leads to cannot be a part of a URL").hint("name another place"))
+            }
         };
     };
     let file = default_file(env::var_os("XDG_STATE_HOME"), env::var_os("HOME"))?;
@@ -163,7 +175,8 @@ fn believed(data: &Metadata, path: &Path) -> Result<(), &'static str> {
     }
 }
 
-/// Whether nobody but the caller, root and whoever owns a folder on the way there decides what SQLite opens.
+/// Where a path leads, if nobody but the caller, root and whoever owns a folder on the way there decides what SQLite opens there. Where
+/// a folder is not there yet, that is the path itself, if nobody else could make it.
 ///
 /// That is more than the file: a log or a journal beside it is believed, too, and is made anew time and again. Where
 /// everybody may make something, no look at it lasts. Who has just to be believed (`owner=any`) may do that; no link of theirs
@@ -171,52 +184,62 @@ fn believed(data: &Metadata, path: &Path) -> Result<(), &'static str> {
 ///
 /// # Errors
 ///
-/// Others decide, too (`PermissionDenied`), or the way ends.
-fn alone(file: &Path, believes_all: bool) -> io::Result<()> {
-    let file = env::current_dir()?.join(file);
-    if is_made_as_it_is_read(&file) {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is a file of the system's, and no store"));
-    }
-    if !believes_all && fs::metadata(&file).is_ok_and(|data| !access::is_known(data.uid())) {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to a user whom nobody knows here"));
-    }
-    match links::to_write(&file) {
-        Ok(Some(real)) if !believes_all => nobody_else_to(&file, real.parent()),
-        // Before it is opened somebody else could make the folders that are not there.
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !believes_all => {
-            match file.ancestors().find(|part| fs::symlink_metadata(part).is_ok()) {
-                Some(there) => nobody_else_to(there, Some(there)).and(Err(error)),
-                None => Err(error),
-            }
+/// Others decide, too, or that cannot be found out, as while somebody moves what is on the way.
+fn alone(file: &Path, believes_all: bool) -> io::Result<PathBuf> {
+    let refused = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    let whole = std::path::absolute(file)?;
+    // Before it is opened somebody else could make the folders that are not there.
+    let is_far = whole.parent().is_some_and(|folder| fs::metadata(folder).is_err());
+    let there = whole.ancestors().find(|part| fs::symlink_metadata(part).is_ok()).filter(|_| is_far);
+    let real = match leads_to(there.unwrap_or(&whole), believes_all)? {
+        Some(real) if is_far || !is_made_as_it_is_read(&real)? => real,
+        _ => return refused("it is a file of the system's, and no store"),
+    };
+    let folder = if is_far { &*real } else { real.parent().unwrap_or(&real) };
+    let data = fs::metadata(folder)?;
+    let is_for_all = data.mode() & 0o002 != 0;
+    match is_for_all || access::is_shared(&data, folder) {
+        true if !believes_all || is_far => {
+            let who = if is_for_all { "everybody" } else { "others" };
+            refused(&format!("{who} may write to its folder, and put there what it would be read from"))
         }
-        found => found.map(drop),
+        _ if is_far || real == whole => Ok(file.to_owned()),
+        _ => Ok(real),
+    }
+}
+
+/// Where a path leads, if nobody else has a say in that; of who is to be believed only links do not.
+fn leads_to(path: &Path, believes_all: bool) -> io::Result<Option<PathBuf>> {
+    let real = links::to_write(path)?;
+    match believes_all || links::walk(path, &of_others)? == real {
+        true => Ok(real),
+        false => Err(io::Error::other("it is being moved")),
+    }
+}
+
+/// Whether somebody else can exchange what is met on the way to a store, or nobody knows whose it is.
+fn of_others(step: &Step<'_>) -> Option<&'static str> {
+    let (owner, mode) = (step.data.uid(), step.folder.mode());
+    let is_theirs = !access::is_own(owner) && !access::is_same(owner, step.folder.uid()) && owner != 0;
+    match step.data.is_dir() || step.data.is_symlink() {
+        true if mode & 0o002 != 0 && (mode & 0o1000 == 0 || is_theirs) => {
+            Some("somebody else can exchange what is on the way there")
+        }
+        false if !access::is_known(owner) => Some("it belongs to a user whom nobody knows here"),
+        _ => None,
     }
 }
 
 /// Whether something is in a file of length 0, or may be later: such a one, as the kernel's log, may be waited for without end.
-fn is_made_as_it_is_read(file: &Path) -> bool {
-    fs::metadata(file).is_ok_and(|data| data.is_file() && data.len() == 0)
-        && match regular::read(file).and_then(|mut file| file.read(&mut [0])) {
-            Ok(read) => read > 0,
-            Err(error) => [io::ErrorKind::WouldBlock, io::ErrorKind::InvalidInput].contains(&error.kind()),
-        }
-}
-
-/// Whether nobody else can exchange a folder or a link on a way, nor put something into the last folder.
-fn nobody_else_to(end: &Path, last: Option<&Path>) -> io::Result<()> {
-    links::walk(end, &|step| {
-        let (owner, mode) = (step.data.uid(), step.folder.mode());
-        let is_theirs = !access::is_own(owner) && !access::is_same(owner, step.folder.uid()) && owner != 0;
-        let can_exchange =
-            (step.data.is_dir() || step.data.is_symlink()) && mode & 0o002 != 0 && (mode & 0o1000 == 0 || is_theirs);
-        can_exchange.then_some("somebody else can exchange what is on the way there")
-    })?;
-    match last.map(fs::metadata) {
-        Some(Ok(folder)) if folder.mode() & 0o002 != 0 => {
-            let text = "everybody may write to its folder, and put there what it would be read from";
-            Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
-        }
-        _ => Ok(()),
+fn is_made_as_it_is_read(file: &Path) -> io::Result<bool> {
+    match fs::symlink_metadata(file) {
+        Ok(data) if data.is_file() && data.len() == 0 => {}
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => return Ok(false),
+    }
+    match regular::read(file).and_then(|mut file| file.read(&mut [0])) {
+        Err(error) if [io::ErrorKind::WouldBlock, io::ErrorKind::InvalidInput].contains(&error.kind()) => Ok(true),
+        read => Ok(read? > 0),
     }
 }
 
@@ -242,7 +265,7 @@ pub(crate) fn file_of(url: &str) -> Option<&Path> {
 /// A store's URL as it is shown: without what lets others in.
 pub(crate) fn shown(url: &str) -> Cow<'_, str> {
     match url.starts_with("sqlite:") || url.starts_with("memory:") {
-        true => Cow::Borrowed(url),
+        true => Cow::Borrowed(url.strip_suffix(NO_LINKS).map_or(url, |url| url.trim_end_matches(['?', '&']))),
         false => Cow::Owned(redact::server(url)),
     }
 }
@@ -250,6 +273,7 @@ pub(crate) fn shown(url: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
     fn file(state: &str, home: &str) -> Result<String, Fault> {
         let some = |text: &str| Some(OsString::from(text)).filter(|text| !text.is_empty());
@@ -358,7 +382,9 @@ mod tests {
             mode(folder.path(), shared);
             assert!(why("state.db").starts_with("everybody may write to its folder"), "{shared:o}");
             assert!(why("no/state.db").starts_with("everybody may write to its folder"), "{shared:o}");
-            assert!(why("own/no/such/state.db").starts_with(if shared == 0o777 { "somebody else" } else { "No such" }));
+            let far = alone(&at("own/no/such/state.db"), false);
+            assert_eq!(far.is_ok(), shared != 0o777, "{shared:o}: who could make the folder: {far:?}");
+            assert!(alone(&at("no/state.db"), true).is_err(), "{shared:o}: its folder would be anybody's");
             fs::write(at("state.db"), "").unwrap();
             assert!(
                 why("state.db").starts_with("everybody may write to its folder"),
@@ -400,6 +426,81 @@ mod tests {
                 assert_eq!(alone(&at(file), false).is_ok(), is_used, "{shared:o} {file}");
             }
         }
+    }
+
+    /// A folder like `/tmp` of a group is one for all in it.
+    #[test]
+    fn no_file_is_used_where_a_group_can_put_another_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("state.db");
+        if std::os::unix::fs::chown(folder.path(), None, Some(65_534)).is_err() {
+            eprintln!("SKIPPED no_file_is_used_where_a_group_can_put_another_beside_it: it takes root");
+            return;
+        }
+        for (shared, is_used) in [(0o1770, false), (0o3775, false), (0o1750, true), (0o770, true)] {
+            mode(folder.path(), shared);
+            assert_eq!(alone(&file, false).is_ok(), is_used, "{shared:o}");
+            assert!(alone(&file, true).is_ok(), "{shared:o}");
+        }
+    }
+
+    /// However quick the neighbour is.
+    #[test]
+    fn a_link_that_comes_and_goes_leads_to_no_store() {
+        let (folder, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (file, hidden, victim) =
+            (folder.path().join("state.db"), own.path().join("link"), own.path().join("victim"));
+        fs::write(&victim, "").unwrap();
+        std::os::unix::fs::symlink(&victim, &hidden).unwrap();
+        let nobody = Some(65_534);
+        let is_theirs = std::os::unix::fs::lchown(&hidden, nobody, nobody).is_ok();
+        if !is_theirs {
+            eprintln!("SKIPPED a_link_that_comes_and_goes_leads_to_no_store in part: it takes root");
+        }
+        for (shared, query, times) in [(0o777, "", 500), (0o1777, "?owner=any", 100)] {
+            mode(folder.path(), shared);
+            let named = format!("sqlite:{}{query}", file.display());
+            let is_over = AtomicBool::new(false);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !is_over.load(Relaxed) {
+                        let _ = fs::rename(&hidden, &file).and_then(|()| fs::rename(&file, &hidden));
+                    }
+                });
+                for _ in 0..times {
+                    match url(Some(&named)) {
+                        Ok(url) if is_theirs && !query.is_empty() => {
+                            drop(relent_store::in_sqlite::Sqlite::open_url(&url))
+                        }
+                        Ok(url) => assert!(!query.is_empty(), "{url}"),
+                        Err(_) => {}
+                    }
+                    ["", "-wal", "-shm"].iter().for_each(|end| {
+                        let path = PathBuf::from(format!("{}{end}", file.display()));
+                        let _ = (!path.is_symlink()).then(|| fs::remove_file(path));
+                    });
+                }
+                is_over.store(true, Relaxed);
+            });
+            assert_eq!(fs::read(&victim).unwrap(), b"", "{query}");
+        }
+    }
+
+    #[test]
+    fn what_is_opened_is_where_the_links_led() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir(root.join("own")).unwrap();
+        std::os::unix::fs::symlink("own", root.join("link")).unwrap();
+        let [own, link] = ["own", "link"].map(|name| format!("sqlite:{}/state.db", root.join(name).display()));
+        for (given, opened) in [(&own, format!("{own}?links=no")), (&link, format!("{own}?links=no"))] {
+            assert_eq!(url(Some(given)).unwrap_or_default(), opened);
+            assert_eq!(shown(&opened), *own);
+        }
+        let query = url(Some(&format!("{link}?prefix=a_"))).unwrap_or_default();
+        assert_eq!((&*query, &*shown(&query)), (&*format!("{own}?prefix=a_&links=no"), &*format!("{own}?prefix=a_")));
+        assert_eq!(url(Some("sqlite:Cargo.db")).unwrap_or_default(), "sqlite:Cargo.db?links=no");
+        assert!(relent_store::in_sqlite::Sqlite::open_url(&query).is_ok() && root.join("own/state.db").is_file());
     }
 
     #[test]

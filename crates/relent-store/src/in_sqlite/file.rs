@@ -1,6 +1,7 @@
 //! The file: made for its user alone, and not opened where it is no file or others decide what is in it.
 
-use crate::{Error, ErrorKind};
+use super::SqliteSettings;
+use crate::{Error, ErrorKind, at_once};
 use std::{
     fs,
     io::{self, Read, Seek, SeekFrom},
@@ -10,21 +11,26 @@ use std::{
 
 /// Makes the file if it is not there, for its user alone; what SQLite puts beside it has the same mode. One that is there must
 /// be a regular file, as must be what SQLite would read beside it: a pipe would be waited for without end. Unless
-/// `of_anybody`, both must be the caller's or root's, and not writable by everybody.
+/// anybody is believed, both must be the caller's or root's, and not writable by everybody.
 ///
 /// Whether the file's group can write to it, too.
-pub(super) fn prepare(path: &Path, of_anybody: bool) -> Result<bool, Error> {
+pub(super) fn prepare(path: &Path, settings: &SqliteSettings) -> Result<bool, Error> {
     make(path)?;
-    look(path, of_anybody)
+    look(path, settings)
 }
 
 /// The same for a file that must be there.
-pub(super) fn look(path: &Path, of_anybody: bool) -> Result<bool, Error> {
-    let data = fs::metadata(path).map_err(|err| cannot(path, "be looked at", &err))?;
-    // SQLite follows links first.
-    let real = path.canonicalize().map_err(|err| cannot(path, "be looked at", &err))?;
+pub(super) fn look(path: &Path, settings: &SqliteSettings) -> Result<bool, Error> {
+    let of_anybody = settings.any_owner;
+    let looked = if settings.no_links { fs::symlink_metadata(path) } else { fs::metadata(path) };
+    let data = looked.map_err(|err| cannot(path, "be looked at", &err))?;
+    let real = real(path, settings).map_err(|err| cannot(path, "be looked at", &err))?;
     if !data.is_file() {
         return Err(no_file(path));
+    }
+    if of_anybody && settings.no_links && has_another_name(&data) {
+        let what = format!("the store's file {} has another name elsewhere", show(path));
+        return Err(Error::new(ErrorKind::Refused, what).hint("anybody may have given it this one; copy it"));
     }
     let is_of_group = whose(path, &data, None, of_anybody)?;
     for beside in ["-wal", "-shm", JOURNAL].map(|end| beside(&real, end)) {
@@ -39,6 +45,11 @@ pub(super) fn look(path: &Path, of_anybody: bool) -> Result<bool, Error> {
     Ok(is_of_group)
 }
 
+/// Where SQLite keeps what stands beside the file: it follows links first, if it may.
+pub(super) fn real(path: &Path, settings: &SqliteSettings) -> io::Result<PathBuf> {
+    if settings.no_links { Ok(path.to_owned()) } else { path.canonicalize() }
+}
+
 const JOURNAL: &str = "-journal";
 
 /// What a journal ends with that was one of several, and names the file that has the names of all.
@@ -50,7 +61,7 @@ fn names_no_other(journal: &Path) -> Result<(), Error> {
     let end = || -> io::Result<[u8; 8]> {
         let mut end = [0; 8];
         // What was put there meanwhile is opened at once, too.
-        let mut file = open_at_once(journal)?;
+        let mut file = at_once::open(journal)?;
         file.seek(SeekFrom::End(-8))?;
         file.read_exact(&mut end)?;
         Ok(end)
@@ -65,18 +76,6 @@ fn names_no_other(journal: &Path) -> Result<(), Error> {
         }
         _ => Ok(()),
     }
-}
-
-#[cfg(unix)]
-fn open_at_once(path: &Path) -> io::Result<fs::File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let flags = rustix::fs::OFlags::NONBLOCK.bits();
-    fs::OpenOptions::new().read(true).custom_flags(i32::try_from(flags).unwrap_or_default()).open(path)
-}
-
-#[cfg(not(unix))]
-fn open_at_once(path: &Path) -> io::Result<fs::File> {
-    fs::File::open(path)
 }
 
 /// Which file it is: its number, and when it was made, because numbers are given again.
@@ -161,6 +160,16 @@ fn whose(path: &Path, data: &fs::Metadata, of: Option<&fs::Metadata>, of_anybody
         return refused(what, "chmod o-w FILE, and look at what is in it; `?owner=any` believes it");
     }
     Ok(data.mode() & 0o020 != 0)
+}
+
+#[cfg(unix)]
+fn has_another_name(data: &fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(data) > 1
+}
+
+#[cfg(not(unix))]
+fn has_another_name(_: &fs::Metadata) -> bool {
+    false
 }
 
 /// Whose it is is known on Unix only.

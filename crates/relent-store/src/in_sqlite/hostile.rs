@@ -297,6 +297,33 @@ fn a_journal_that_names_a_file_is_not_followed() {
     assert_eq!(in_time(&path), None);
 }
 
+/// Whoever has followed all links may know of none.
+#[cfg(unix)]
+#[test]
+fn no_link_is_followed_where_there_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let (file, victim) = (root.join("state.db"), root.join("own/victim"));
+    fs::create_dir(root.join("own")).unwrap();
+    fs::write(&victim, "").unwrap();
+    let opened = |path: &Path, more: &str| Sqlite::open_url(&format!("sqlite:{}?links=no{more}", path.display()));
+    std::os::unix::fs::symlink(&victim, &file).unwrap();
+    std::os::unix::fs::symlink("own", root.join("link")).unwrap();
+    for path in [&file, &root.join("link/victim")] {
+        for more in ["", "&owner=any"] {
+            assert!(opened(path, more).is_err(), "{}{more}", path.display());
+            assert_eq!(fs::read(&victim).unwrap(), b"", "{}{more}", path.display());
+        }
+        assert!(is_of_others(&format!("sqlite:{}?links=no", path.display())).is_ok_and(|is_theirs| !is_theirs));
+    }
+    fs::remove_file(&file).unwrap();
+    fs::hard_link(&victim, &file).unwrap();
+    assert_eq!(opened(&file, "&owner=any").unwrap_err().kind(), ErrorKind::Refused);
+    assert_eq!(fs::read(&victim).unwrap(), b"");
+    fs::remove_file(&file).unwrap();
+    assert!(opened(&file, "").is_ok() && opened(&file, "&owner=any").is_ok());
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn a_file_that_others_decide_about_is_not_believed() {

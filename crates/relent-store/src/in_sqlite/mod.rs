@@ -113,6 +113,9 @@ pub struct SqliteSettings {
     /// Whether a file is used although it belongs to another user than this process's and root, or everybody can write to it:
     /// `false` by default. Whoever can write to it decides what was done already. Known on Unix only.
     pub any_owner: bool,
+    /// Whether a path with a link in it is refused, whoever's it is: `false` by default. For who knows of no link on the way, and would
+    /// follow none that comes meanwhile. With [`any_owner`](SqliteSettings::any_owner), so is a file with another name.
+    pub no_links: bool,
 }
 
 impl Default for SqliteSettings {
@@ -122,6 +125,7 @@ impl Default for SqliteSettings {
             prefix: "relent_".into(),
             clock: Clock::system(),
             any_owner: false,
+            no_links: false,
         }
     }
 }
@@ -156,7 +160,7 @@ impl Sqlite {
         SqliteSettings::default().open(path.as_ref())
     }
 
-    /// Opens what a URL names: `sqlite:state.db?durability=process&prefix=relent_&owner=any`.
+    /// Opens what a URL names: `sqlite:state.db?durability=process&prefix=relent_&owner=any&links=no`.
     ///
     /// # Errors
     ///
@@ -188,7 +192,11 @@ fn of_url(url: &str) -> Result<(SqliteSettings, &Path), Error> {
             ("durability", "machine") => settings.durability = Durability::Machine,
             ("durability", "process") => settings.durability = Durability::Process,
             ("owner", "any") => settings.any_owner = true,
-            _ => return Err(crate::settings::unknown(name, "prefix=NAME_, durability=machine|process, owner=any")),
+            ("links", "no") => settings.no_links = true,
+            _ => {
+                let known = "prefix=NAME_, durability=machine|process, owner=any, links=no";
+                return Err(crate::settings::unknown(name, known));
+            }
         }
     }
     Ok((settings, Path::new(path)))

@@ -46,7 +46,7 @@ enum Gone {
 impl Opened {
     /// Opens the file, or makes it; whether its group can write to it.
     pub(super) fn new(settings: SqliteSettings, path: &Path) -> Result<(Opened, bool), Error> {
-        let is_of_group = file::prepare(path, settings.any_owner)?;
+        let is_of_group = file::prepare(path, &settings)?;
         // A relative path names another file when the process goes to another folder.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let conn = looked_at(&settings, &path)?;
@@ -56,7 +56,7 @@ impl Opened {
     /// Another connection to a file that is there already, for reading alone.
     pub(super) fn reading(settings: SqliteSettings, path: &Path) -> Result<Opened, Error> {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        file::look(&path, settings.any_owner)?;
+        file::look(&path, &settings)?;
         let conn = looked_at(&settings, &path)?;
         conn.pragma_update(None, "query_only", true).map_err(fault::of)?;
         conn.busy_timeout(Duration::ZERO).map_err(fault::of)?;
@@ -65,8 +65,7 @@ impl Opened {
 
     fn of(conn: Connection, settings: SqliteSettings, path: PathBuf) -> Opened {
         let id = file::id(&path);
-        // SQLite follows links first.
-        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let real = file::real(&path, &settings).unwrap_or_else(|_| path.clone());
         let beside = ["-wal", "-shm"].map(|end| Beside::of(&real, end));
         Opened { conn, fences: Fences::default(), settings, path, id, beside, gone: Cell::new(Gone::Nothing) }
     }
@@ -120,7 +119,7 @@ impl Opened {
         if file::id(&self.path).is_none() {
             return Err(file::gone(&self.path));
         }
-        file::look(&self.path, self.settings.any_owner)?;
+        file::look(&self.path, &self.settings)?;
         let (settings, path) = (self.settings.clone(), self.path.clone());
         *self = Opened::of(looked_at(&settings, &path)?, settings, path);
         Ok(true)
@@ -140,9 +139,8 @@ impl Beside {
 
 /// Whether a file that is there has tables, and none of ours. Reads alone, and waits for a second if somebody has locked it.
 pub(super) fn is_of_others(settings: &SqliteSettings, path: &Path) -> Result<bool, Error> {
-    file::look(path, settings.any_owner)?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut conn = Connection::open_with_flags(path, flags).map_err(fault::of)?;
+    file::look(path, settings)?;
+    let mut conn = open(settings, path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     conn.busy_timeout(Duration::from_secs(1)).map_err(fault::of)?;
     bounds::set(&mut conn)?;
     let is_theirs = schema::is_of_others(&conn, &settings.prefix);
@@ -153,13 +151,20 @@ pub(super) fn is_of_others(settings: &SqliteSettings, path: &Path) -> Result<boo
 /// A connection to a file that was looked at, and is looked at again: what is beside it may have come meanwhile.
 fn looked_at(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {
     let conn = connect(settings, path)?;
-    file::look(path, settings.any_owner)?;
+    file::look(path, settings)?;
+    Ok(conn)
+}
+
+/// Opens a file of which nothing is read yet, and looks at it once more before that is.
+fn open(settings: &SqliteSettings, path: &Path, how: OpenFlags) -> Result<Connection, Error> {
+    let links = if settings.no_links { OpenFlags::SQLITE_OPEN_NOFOLLOW } else { OpenFlags::empty() };
+    let conn = Connection::open_with_flags(path, how | links | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(fault::of)?;
+    file::look(path, settings)?;
     Ok(conn)
 }
 
 fn connect(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut conn = Connection::open_with_flags(path, flags).map_err(fault::of)?;
+    let mut conn = open(settings, path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     // While it is set up, the default is good enough; then the writer has its own way to wait.
     conn.busy_timeout(Duration::from_secs(5)).map_err(fault::of)?;
     bounds::set(&mut conn)?;

@@ -3,7 +3,7 @@
 #[cfg(feature = "postgres")]
 mod lax;
 
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, at_once};
 use rustls::{
     ClientConfig, RootCertStore,
     crypto::{CryptoProvider, ring},
@@ -11,7 +11,7 @@ use rustls::{
 };
 use std::{
     ffi::OsStr,
-    fs::{self, File},
+    fs,
     io::{self, Read},
     path::Path,
     sync::Arc,
@@ -112,11 +112,12 @@ const LONGEST: u64 = 16 << 20;
 
 /// What is in a regular file that is not longer than that. A pipe would be waited for without end.
 fn text_of(path: &Path) -> io::Result<Vec<u8>> {
-    if !fs::metadata(path)?.is_file() {
+    let file = at_once::open(path)?;
+    if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
     let mut text = Vec::new();
-    File::open(path)?.take(LONGEST + 1).read_to_end(&mut text)?;
+    file.take(LONGEST + 1).read_to_end(&mut text)?;
     match text.len() as u64 > LONGEST {
         true => Err(io::Error::other("it is longer than 16 MiB")),
         false => Ok(text),
@@ -152,6 +153,39 @@ fn refused(err: &io::Error) -> Error {
 mod tests {
     use super::*;
 
+    /// However quick whoever may exchange it is.
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_that_comes_and_goes_is_not_waited_for() {
+        use std::sync::{
+            atomic::{AtomicBool, Ordering::Relaxed},
+            mpsc::channel,
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let (file, pipe, aside) = (at("ca.pem"), at("pipe"), at("aside"));
+        fs::write(&file, "none").unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let (is_over, (tell, told), path) = (AtomicBool::new(false), channel(), file.clone());
+        std::thread::spawn(move || {
+            (0..20_000).for_each(|_| drop(text_of(&path)));
+            tell.send(())
+        });
+        let ended = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    for (from, to) in [(&file, &aside), (&pipe, &file), (&file, &pipe), (&aside, &file)] {
+                        fs::rename(from, to).unwrap();
+                    }
+                }
+            });
+            let ended = told.recv_timeout(std::time::Duration::from_secs(20));
+            is_over.store(true, Relaxed);
+            ended
+        });
+        assert!(ended.is_ok(), "it waits for who writes to the pipe");
+    }
+
     /// None of it is waited for, or read without end.
     #[cfg(unix)]
     #[test]
@@ -160,7 +194,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
         std::os::unix::fs::symlink("/dev/zero", at("endless")).unwrap();
-        File::create(at("long")).unwrap().set_len(LONGEST + 1).unwrap();
+        fs::File::create(at("long")).unwrap().set_len(LONGEST + 1).unwrap();
         for name in ["pipe", "endless", "long", "none"] {
             assert!(of_the_environment(Some(&at(name)), None).is_empty(), "{name}");
             assert!(roots_of(&at(name)).is_err(), "{name}");

@@ -372,6 +372,32 @@ fn stores_that_are_none_are_told_of_without_credentials() {
     assert!(!place.has("ran"));
 }
 
+/// Who owns the folder above may take the working folder away: what an absolute path means does not hang on that.
+#[test]
+fn a_store_is_looked_at_in_a_folder_that_is_gone_too() {
+    let place = Place::new();
+    let (shared, own) = (place.0.path().join("shared"), place.0.path().join("own"));
+    for (folder, mode) in [(&shared, 0o777), (&own, 0o700)] {
+        fs::create_dir(folder).unwrap();
+        fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let run = |url: &str| {
+        let relent = env!("CARGO_BIN_EXE_relent");
+        let line = format!(
+            "mkdir gone && cd gone && rmdir ../gone && exec {relent} run -q --lease a --store '{url}' -- echo ran"
+        );
+        let mut command = Command::new("sh");
+        command.args(["-c", &line]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
+        place.outcome(command.stdin(Stdio::null()))
+    };
+    let said = run(&format!("sqlite:{}/state.db", shared.display()));
+    assert_eq!((said.code, said.stdout.as_str()), (Some(125), ""), "{said:?}");
+    assert!(said.stderr.contains("everybody may write to its folder"), "{said:?}");
+    assert_eq!(fs::read_dir(&shared).unwrap().count(), 0, "nothing was made there");
+    assert_eq!(run("sqlite:state.db").code, Some(125));
+    run(&format!("sqlite:{}/state.db", own.display())).is(0, "ran\n", "");
+}
+
 #[test]
 fn bad_flags_say_what_and_why() {
     let place = Place::new();
