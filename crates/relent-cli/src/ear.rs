@@ -13,8 +13,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The signals that end a call.
-pub(crate) const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+/// The signals that end a call: all that end a program by default, but those of a crash, and those that are a command's business.
+pub(crate) const ENDING: &[Signal] = &[
+    Signal::SIGINT,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+    Signal::SIGXCPU,
+    Signal::SIGVTALRM,
+    Signal::SIGPROF,
+    #[cfg(target_os = "linux")]
+    Signal::SIGIO,
+];
+
+/// Those that end a call as well where there is no command.
+const ENDING_ALONE: [Signal; 3] = [Signal::SIGALRM, Signal::SIGUSR1, Signal::SIGUSR2];
 
 /// How long a store is waited for after such a signal: one that is near and well has answered by then.
 pub(crate) const HEARD_OUT: Duration = Duration::from_millis(50);
@@ -27,15 +40,21 @@ const OFTEN: Duration = Duration::from_millis(10);
 pub(crate) struct Ear(Arc<AtomicUsize>);
 
 impl Ear {
-    /// Listens to all that are not ignored. From then on they do not end the process by themselves.
+    /// Listens to all that are not ignored, for who has no command. From then on they do not end the process by themselves.
     ///
     /// # Errors
     ///
     /// The system does not let them be caught.
     pub(crate) fn open() -> io::Result<Ear> {
-        let (ear, ignored) = (Ear::default(), Ignored::now());
-        ENDING.into_iter().filter(|signal| !ignored.has(*signal)).try_for_each(|signal| ear.listen(signal))?;
+        let ear = Ear::default();
+        Ear::heeded().try_for_each(|signal| ear.listen(signal))?;
         Ok(ear)
+    }
+
+    /// To which it listens then.
+    pub(crate) fn heeded() -> impl Iterator<Item = Signal> {
+        let ignored = Ignored::now();
+        ENDING.iter().chain(&ENDING_ALONE).copied().filter(move |signal| !ignored.has(*signal))
     }
 
     /// Listens to this one.

@@ -95,8 +95,12 @@ pub fn redacted(text: &str) {
 
 /// The settings of other systems: a policy, or a reason.
 pub fn foreign(text: &str) {
-    let readings =
-        [foreign::systemd("a.service", text), foreign::curl(text), foreign::envoy(text), foreign::kubernetes(text)];
+    let readings = [
+        foreign::systemd("a.service", text, &[]),
+        foreign::curl(text),
+        foreign::envoy(text),
+        foreign::kubernetes(text),
+    ];
     for reading in readings {
         match reading {
             Ok(reading) => assert!(!reading.name.is_empty() && !reading.settings.is_empty(), "{text:?}"),

@@ -1,7 +1,11 @@
 //! Opening files that somebody named, or that happen to be there: never waiting for the other end of a named pipe, never
 //! taking a terminal or a device for a file.
 
-use crate::{access, links, size::Size};
+use crate::{
+    access,
+    links::{self, Place},
+    size::Size,
+};
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
     poll::{PollFd, PollFlags, PollTimeout, poll},
@@ -18,6 +22,7 @@ use std::{
     path::Path,
     time::{Duration, Instant},
 };
+use tempfile::NamedTempFile;
 
 /// What else may be meant where a file is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,18 +51,15 @@ pub fn read(path: &Path) -> io::Result<File> {
 ///
 /// As [`read`], or a link is another's.
 pub(crate) fn read_led_by(path: &Path, believed: &dyn Fn(&Metadata) -> bool) -> io::Result<File> {
-    let way = || {
-        links::walk(path, &|step| {
-            let is_theirs = step.data.is_symlink() && !believed(step.data);
-            is_theirs.then_some("it belongs to somebody else")
-        })
-    };
+    let place = links::follow(path, &|step| {
+        let is_theirs = step.data.is_symlink() && !believed(step.data);
+        is_theirs.then_some("it belongs to somebody else")
+    })?;
     // What has no path is found by the system.
-    let Some(real) = way()? else { return read(path) };
-    let file = OpenOptions::new().read(true).custom_flags(at_once() | nix::libc::O_NOFOLLOW).open(&real)?;
-    let file = check(file, Or::Nothing)?;
-    links::leads_there_yet(&real, &file.metadata()?, way)?;
-    Ok(file)
+    let Some(place) = place else { return read(path) };
+    let file = OpenOptions::new().read(true).custom_flags(at_once() | nix::libc::O_NOFOLLOW).open(place.way())?;
+    place.is_where_it_was(&file.metadata()?)?;
+    check(file, Or::Nothing)
 }
 
 /// Opens a regular file for reading, or a pipe: one that nobody writes to ends at once.
@@ -195,19 +197,19 @@ pub fn write_private(path: &Path, or: Or) -> io::Result<File> {
 ///
 /// It is another file by now, or its folder takes no new one.
 pub fn in_place_of(path: &Path, old: &Metadata) -> io::Result<Option<File>> {
-    let Some(real) = links::to_write(path)? else { return Ok(None) };
-    still_there(&real, old)?;
-    let folder = real.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    let replaced = tempfile::Builder::new()
-        .prefix(".relent-")
-        .tempfile_in(folder)
-        .and_then(|new| new.persist(&real).map_err(|error| error.error));
+    let Some(place) = links::to_write(path)? else { return Ok(None) };
+    place.is_where_it_was(old)?;
+    let replaced = new_in(&place).and_then(|new| new.persist(place.way()).map_err(|error| error.error));
     let new = replaced.map_err(|error| {
         let text = format!("others can read it, and it cannot be replaced: {}", crate::talk::plain(&error));
         io::Error::new(error.kind(), text)
     })?;
-    still_there(&real, &new.metadata()?)?;
     Ok(Some(new))
+}
+
+/// A new file in the folder of a place, to take that one's.
+fn new_in(place: &Place) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new().prefix(".relent-").tempfile_in(place.way_to_folder())
 }
 
 /// Writes a file that others may read, in place of what it held; a device, or a pipe that is read, gets it as it is.
@@ -233,17 +235,16 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Writes a new file, which takes the place of one of our own when it is whole: what was there outlasts a disk that is full. Not
 /// done, if it would be another file to somebody: with another name, an access list, or in a folder that takes no new one.
 fn beside(path: &Path, old: &Metadata, bytes: &[u8]) -> io::Result<bool> {
-    let Some(real) = links::to_write(path)? else { return Ok(false) };
+    let Some(place) = links::to_write(path)? else { return Ok(false) };
     let is_ours = access::is_own(old.uid()) && old.gid() == getegid().as_raw() && old.nlink() == 1;
-    if !is_ours || old.len() == 0 || access::path_has_list(&real) {
+    if !is_ours || old.len() == 0 || access::path_has_list(&place.way()) {
         return Ok(false);
     }
-    let folder = real.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    let Ok(mut new) = tempfile::Builder::new().prefix(".relent-").tempfile_in(folder) else { return Ok(false) };
+    let Ok(mut new) = new_in(&place) else { return Ok(false) };
     new.write_all(bytes)?;
     new.as_file().set_permissions(old.permissions())?;
-    still_there(&real, old)?;
-    new.persist(&real).map_err(|error| error.error)?;
+    place.is_where_it_was(old)?;
+    new.persist(place.way()).map_err(|error| error.error)?;
     Ok(true)
 }
 
@@ -251,24 +252,18 @@ fn beside(path: &Path, old: &Metadata, bytes: &[u8]) -> io::Result<bool> {
 fn to_write(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     options.write(true).create(true);
     // What has no path of its own, as `/dev/stdout`, is found by the system.
-    let Some(real) = links::to_write(path)? else {
+    let Some(place) = links::to_write(path)? else {
         return options.custom_flags(at_once()).open(path).map_err(unread);
     };
-    let file = options.custom_flags(at_once() | nix::libc::O_NOFOLLOW).open(&real).map_err(unread)?;
+    let file = options.custom_flags(at_once() | nix::libc::O_NOFOLLOW).open(place.way()).map_err(unread)?;
     let data = file.metadata()?;
-    still_there(&real, &data)?;
-    let folder = real.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    let is_shared = access::is_shared(&folder.metadata()?, folder);
+    place.is_where_it_was(&data)?;
+    let is_shared = access::is_shared(&place.folder()?, &place.way_to_folder());
     // Where links are not protected, anybody may have given a file of ours this name.
     if data.is_file() && data.nlink() > 1 && is_shared {
         return Err(io::Error::other("it has another name elsewhere, in a folder that others may write to"));
     }
     Ok(file)
-}
-
-/// Whether what was opened to be written to is where it was found, as [`links::leads_there_yet`] tells.
-pub(crate) fn still_there(real: &Path, opened: &Metadata) -> io::Result<()> {
-    links::leads_there_yet(real, opened, || links::to_write(real))
 }
 
 /// The bits of a file that lend its rights to whoever runs it.

@@ -169,6 +169,11 @@ pub(crate) fn told(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Which attempt it is, and of how many at most: `1 of 5`.
+pub(crate) fn of_most(attempt: u32, most: Option<u32>) -> String {
+    most.map_or_else(|| attempt.to_string(), |most| format!("{attempt} of {most}"))
+}
+
 /// The same as one line that no terminal obeys.
 pub(crate) fn message(text: &str) -> String {
     escape(&told(text)).into_owned()

@@ -327,20 +327,8 @@ mod tests {
 #[cfg(all(test, loom))]
 mod models {
     use super::*;
+    use crate::modelled::Count;
     use loom::{model, thread};
-    use std::{
-        sync::atomic::{AtomicUsize, Ordering},
-        task::Wake,
-    };
-
-    #[derive(Default)]
-    struct Count(AtomicUsize);
-
-    impl Wake for Count {
-        fn wake(self: std::sync::Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
 
     fn poll(future: &mut Cancelled, count: &std::sync::Arc<Count>) -> bool {
         let waker = Waker::from(count.clone());
@@ -362,7 +350,7 @@ mod models {
             cancel.cancel();
             for waiter in waiters {
                 let (is_ready, mut future, count) = waiter.join().unwrap();
-                assert_eq!(count.0.load(Ordering::Relaxed), usize::from(!is_ready));
+                assert_eq!(count.woken(), usize::from(!is_ready));
                 assert!(poll(&mut future, &count));
             }
         });
@@ -390,8 +378,8 @@ mod models {
             let other = thread::spawn(move || switch.cancel());
             drop(one);
             other.join().unwrap();
-            assert!(gone.0.load(Ordering::Relaxed) <= 1);
-            assert_eq!(stays.0.load(Ordering::Relaxed), 1);
+            assert!(gone.woken() <= 1);
+            assert_eq!(stays.woken(), 1);
             assert!(lock(&cancel.0.state).sleepers.is_empty());
         });
     }

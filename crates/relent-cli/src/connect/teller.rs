@@ -150,10 +150,7 @@ impl Teller<'_> {
             event.raw("delay_ms", &delay.map_or("null".to_owned(), |delay| delay.as_millis().to_string()));
             return self.event(event.option("reason", reason.map(|reason| reason.as_str())));
         }
-        let of_most = match self.policy.settings().max_attempts {
-            Some(most) => format!("{attempt} of {most}"),
-            None => attempt.to_string(),
-        };
+        let of_most = talk::of_most(attempt, self.policy.settings().max_attempts);
         match (delay, reason) {
             (Some(delay), _) => {
                 let error = error.unwrap_or_default();

@@ -188,8 +188,8 @@ fn subjects(args: &Args) -> Result<Vec<Subject>, Fault> {
     let mut subjects =
         args.compare.iter().map(|spec| Subject::of_spec(spec, args.hush)).collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &args.systemd {
-        let (name, text) = unit(path, args.hush)?;
-        subjects.push(foreign::systemd(&name, &text)?.into());
+        let ((name, text), drop_ins) = unit(path, args.hush)?;
+        subjects.push(foreign::systemd(&name, &text, &drop_ins)?.into());
     }
     if let Some(line) = &args.curl {
         subjects.push(foreign::curl(line)?.into());
@@ -210,12 +210,15 @@ fn subjects(args: &Args) -> Result<Vec<Subject>, Fault> {
 /// More than any unit is long.
 const LONGEST_UNIT: u64 = 1 << 20;
 
-/// The name and text of a unit; the drop-ins beside it (`UNIT.d/*.conf`) follow it, as in systemd. Nobody has named these, so they must
-/// belong to who owns the unit, to the caller or to root; what does not is told of.
-fn unit(path: &Path, hush: HushArgs) -> Result<(String, String), Fault> {
+/// A file's name and text.
+type Named = (String, String);
+
+/// A unit, and the drop-ins beside it (`UNIT.d/*.conf`) in the order in which they hold, as in systemd. Nobody has named these, so they
+/// must belong to who owns the unit, to the caller or to root; what does not is told of.
+fn unit(path: &Path, hush: HushArgs) -> Result<(Named, Vec<Named>), Fault> {
     if path.as_os_str() == "-" {
         let text = read_unit("the standard input", io::stdin().lock())?;
-        return Ok(("unit".to_owned(), text));
+        return Ok((("unit".to_owned(), text), Vec::new()));
     }
     let shown = path.display().to_string();
     let cannot = |path: &Path, error: &io::Error| {
@@ -225,16 +228,17 @@ fn unit(path: &Path, hush: HushArgs) -> Result<(String, String), Fault> {
     let named = regular::read_or_pipe(path).map_err(|error| cannot(path, &error))?;
     let owner = named.metadata().map_err(|error| cannot(path, &error))?.uid();
     let is_believed = |data: &Metadata| data.uid() == 0 || data.uid() == owner || access::is_own(data.uid());
-    let mut text = read_unit(&shown, named)?;
+    let text = read_unit(&shown, named)?;
     let mut folder = path.as_os_str().to_owned();
     folder.push(".d");
-    let mut drop_ins: Vec<PathBuf> = match fs::read_dir(&folder) {
+    let mut paths: Vec<PathBuf> = match fs::read_dir(&folder) {
         Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).collect(),
         Err(_) => Vec::new(),
     };
-    drop_ins.retain(|path| path.extension().is_some_and(|extension| extension == "conf"));
-    drop_ins.sort();
-    for path in drop_ins {
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "conf"));
+    paths.sort();
+    let mut drop_ins = Vec::new();
+    for path in paths {
         let drop_in = regular::read_led_by(&path, &is_believed);
         let drop_in = drop_in.and_then(|file| match is_believed(&file.metadata()?) {
             true => Ok(file),
@@ -242,8 +246,9 @@ fn unit(path: &Path, hush: HushArgs) -> Result<(String, String), Fault> {
         });
         match drop_in {
             Ok(file) => {
-                text.push('\n');
-                text.push_str(&read_unit(&path.display().to_string(), file)?);
+                let shown = path.display().to_string();
+                let text = read_unit(&shown, file)?;
+                drop_ins.push((shown, text));
             }
             Err(error) if error.raw_os_error().is_none() && error.kind() == io::ErrorKind::PermissionDenied => {
                 hush.note(format!("the drop-in {} is ignored: {}", path.display(), plain(&error)));
@@ -252,7 +257,7 @@ fn unit(path: &Path, hush: HushArgs) -> Result<(String, String), Fault> {
         }
     }
     let name = path.file_name().map_or(shown, |name| name.to_string_lossy().into_owned());
-    Ok((name, text))
+    Ok(((name, text), drop_ins))
 }
 
 fn read_unit(name: &str, from: impl Read) -> Result<String, Fault> {

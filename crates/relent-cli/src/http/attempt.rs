@@ -94,6 +94,8 @@ pub(super) struct Received {
     pub(super) trail: Trail,
     /// How to go on with it.
     resume: Option<Resume>,
+    /// As much of it is the user's own part; what follows is known by nothing, and nothing can be joined to it.
+    known: Option<u64>,
     /// Going on did not work once: do not try it again.
     from_the_start: bool,
 }
@@ -114,12 +116,15 @@ impl Received {
     /// What an earlier run left, or nothing yet.
     pub(super) fn nothing(mut sink: Sink) -> Received {
         let resume = sink.take_resume();
-        Received { sink, resume, trail: Trail::default(), from_the_start: false }
+        Received { sink, resume, known: None, trail: Trail::default(), from_the_start: false }
     }
 
     /// Forgets what cannot be gone on with, and says where the next attempt begins.
     pub(super) fn begin(&mut self) -> Result<u64, Broken> {
         self.trail = Trail::default();
+        if let Some(length) = self.known.take() {
+            self.sink.cut(length)?;
+        }
         if self.resume.is_none() || self.sink.length() == 0 {
             self.resume = None;
             self.sink.clear()?;
@@ -128,7 +133,7 @@ impl Received {
     }
 
     fn start_over(&mut self) -> Result<(), Broken> {
-        self.resume = None;
+        (self.resume, self.known) = (None, None);
         self.from_the_start = true;
         Ok(self.sink.clear()?)
     }
@@ -328,6 +333,8 @@ fn accept_part(answer: &Answer, have: u64, received: &mut Received) -> Result<Pa
                 let known = known.at(url);
                 received.sink.is_part_of(Some(&known))?;
                 received.resume = Some(known);
+            } else if resume.is_some_and(Resume::is_the_users_word) {
+                received.known = Some(have);
             }
             Ok(Part::Follows)
         }

@@ -45,6 +45,8 @@ pub(super) struct Engine {
     pub(super) line: Line,
     /// How the lines of hedges are made.
     pub(super) recipe: Recipe,
+    /// Signals are heard from before there was anything to be left behind.
+    pub(super) ear: Ear,
     pub(super) output: Output,
     pub(super) file: Option<String>,
     pub(super) write_out: Option<WriteOut>,
@@ -90,10 +92,7 @@ impl Engine {
         let output = std::mem::replace(&mut self.output, other);
         let reads_stdout = matches!(output, Output::Stdout { .. });
         let mut received = Received::nothing(Sink::new(output)?);
-        let ear = match self.sharing.get_mut() {
-            Some(_) => Ear::open().map_err(|error| Fault::new(format!("cannot catch signals: {}", plain(&error))))?,
-            None => Ear::default(),
-        };
+        let ear = self.ear.clone();
         let mut narrator = Narrator::new(&self.terms.request, self.policy, self.talk, self.fail_with_body);
         let ended = runtime.block_on(async {
             tokio::select! {
@@ -295,7 +294,11 @@ impl Engine {
         let to_its_place = success.status.is_success() || success.had_all;
         let is_wanted = success.status == StatusCode::NOT_MODIFIED && self.asks_on_a_condition();
         let is_left_out = !to_its_place && sink.is_for_a_file() && !is_wanted;
-        let mut written = blocking(move || if to_its_place { sink.finish() } else { sink.finish_on_stdout() }).await?;
+        let mut written = match to_its_place && sink.is_for_a_file() {
+            // It waits for nobody, and is not left half done.
+            true => sink.finish()?,
+            false => blocking(move || if to_its_place { sink.finish() } else { sink.finish_on_stdout() }).await?,
+        };
         if written == Written::Whole {
             written = self.end(narrator, received, length, 0).await?;
         }

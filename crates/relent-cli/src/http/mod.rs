@@ -41,9 +41,11 @@ mod write_out;
 pub(crate) use args::Args;
 
 use crate::{
-    dumps, guard, outer, redact,
+    dumps,
+    ear::Ear,
+    guard, outer, redact,
     size::Size,
-    talk::{EXIT_FAULT, Fault},
+    talk::{EXIT_FAULT, Fault, plain},
     upstream,
 };
 use base64::prelude::{BASE64_STANDARD, Engine as _};
@@ -100,7 +102,8 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
     let sharing = upstream::sharing_of(described.as_ref(), None, limit.ends(), args.talk)?;
     let file = file(args, &request.url)?;
     let goes_on = goes_on(args, &request, &recipe, file.as_deref())?;
-    let output = sink::Output::prepare(file.as_deref(), goes_on)?;
+    let ear = Ear::open().map_err(|error| Fault::new(format!("cannot catch signals: {}", plain(&error))))?;
+    let output = sink::Output::prepare(file.as_deref(), goes_on, &ear)?;
     let is_stdout = matches!(output, sink::Output::Stdout { .. });
     Ok(engine::Engine {
         policy,
@@ -127,6 +130,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
         },
         line: attempt::Line { client, pulse: idle::Pulse::default() },
         recipe,
+        ear,
         output,
         file: file.filter(|_| !is_stdout).map(|file| file.to_string_lossy().into_owned()),
         write_out,

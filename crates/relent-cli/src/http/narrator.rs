@@ -366,10 +366,7 @@ impl Narrator {
 
     /// `2 of 8`.
     fn of_most(&self) -> String {
-        match self.policy.settings().max_attempts {
-            Some(most) => format!("{} of {most}", self.attempt),
-            None => self.attempt.to_string(),
-        }
+        talk::of_most(self.attempt, self.policy.settings().max_attempts)
     }
 
     fn failed_event(&self, failure: &Failure, delay: Option<Duration>, reason: Option<&str>) {

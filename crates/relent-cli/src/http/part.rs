@@ -7,11 +7,13 @@
 
 use super::{
     resume::Resume,
-    target::{Target, folder_of, unwritable},
+    target::{Target, unwritable},
 };
 use crate::{
     access,
+    ear::Ear,
     escape::escape,
+    links::{Place, folder_of, is_one},
     talk::{Fault, plain},
 };
 use nix::fcntl::OFlag;
@@ -26,13 +28,17 @@ use std::{
         fs::{MetadataExt, OpenOptionsExt},
     },
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use tempfile::NamedTempFile;
+
+/// How much is copied at once.
+const PIECE: u64 = 64 << 20;
 
 /// Where a body grows.
 #[derive(Debug)]
 pub(super) enum Part {
-    /// Under a random name that goes with the run.
+    /// Under a random name that goes with the run, in the folder that the target holds open.
     Passing(NamedTempFile),
     /// Under a name that the next run finds.
     Kept(Kept),
@@ -42,20 +48,21 @@ pub(super) enum Part {
 #[derive(Debug)]
 pub(super) struct Kept {
     file: File,
-    path: PathBuf,
-    about: PathBuf,
+    /// Its name, and that of what is said about it, in the folder of FILE.
+    name: OsString,
+    about: OsString,
+    place: Arc<Place>,
     source: String,
 }
 
 impl Part {
     /// A part that goes with the run.
     pub(super) fn passing(target: &Target) -> Result<Part, Fault> {
-        let name = target.path.file_name().unwrap_or_default();
         let part = tempfile::Builder::new()
-            .prefix(&beside(name, ".", "."))
+            .prefix(&beside(target.name(), ".", "."))
             .suffix(".part")
-            .tempfile_in(folder_of(&target.path))
-            .map_err(|error| unwritable(&target.path, &error))?;
+            .tempfile_in(target.place.way_to_folder())
+            .map_err(|error| unwritable(target.place.path(), &error))?;
         Ok(Part::Passing(part))
     }
 
@@ -68,16 +75,17 @@ impl Part {
     }
 
     /// Puts it in place.
-    pub(super) fn persist(mut self, target: &mut Target) -> Result<(), Fault> {
-        target.dress(self.file()).map_err(|error| unwritable(&target.path, &error))?;
+    pub(super) fn persist(mut self, target: &Target) -> Result<(), Fault> {
+        let (path, way) = (target.place.path(), target.place.way());
+        target.dress(self.file()).map_err(|error| unwritable(path, &error))?;
         match self {
-            Part::Passing(part) => part.persist(&target.path).map(drop).map_err(|error| error.error),
-            Part::Kept(part) => fs::rename(&part.path, &target.path).inspect(|()| {
+            Part::Passing(part) => part.persist(&way).map(drop).map_err(|error| error.error),
+            Part::Kept(part) => fs::rename(part.way(), &way).inspect(|()| {
                 // What it was a part of says nothing any more.
-                let _ = fs::remove_file(&part.about);
+                let _ = fs::remove_file(part.way_to_about());
             }),
         }
-        .map_err(|error| unwritable(&target.path, &error))?;
+        .map_err(|error| unwritable(path, &error))?;
         Ok(())
     }
 }
@@ -85,64 +93,86 @@ impl Part {
 impl Kept {
     /// The part that an earlier run left, or a new one; with it what it can be gone on with. `source` is the URL as it
     /// may be written down.
-    pub(super) fn find(target: &Target, source: String) -> Result<(Kept, Option<Resume>), Fault> {
-        let name = target.path.file_name().unwrap_or_default();
-        let folder = folder_of(&target.path);
-        let (path, about) = (folder.join(beside(name, ".", ".part")), folder.join(beside(name, ".", ".part.from")));
-        let (file, is_new) = open(&path)?;
-        let mut kept = Kept { file, path, about, source };
+    pub(super) fn find(target: &Target, source: String, ear: &Ear) -> Result<(Kept, Option<Resume>), Fault> {
+        let (name, about) = (beside(target.name(), ".", ".part"), beside(target.name(), ".", ".part.from"));
+        let place = target.place.clone();
+        let (file, is_new) = open(&place.beside(&name), &folder_of(place.path()).join(&name))?;
+        let mut kept = Kept { file, name, about, place, source };
         let resume = if is_new { None } else { kept.remembered() };
         if resume.is_some() {
             return Ok((kept, resume));
         }
-        kept.file.set_len(0).map_err(|error| unwritable(&kept.path, &error))?;
-        let resume = kept.take_over(target)?;
+        kept.file.set_len(0).map_err(|error| unwritable(&kept.path(), &error))?;
+        let resume = kept.take_over(target, ear)?;
         Ok((kept, resume))
+    }
+
+    /// Where it is, for people.
+    fn path(&self) -> PathBuf {
+        folder_of(self.place.path()).join(&self.name)
+    }
+
+    fn way(&self) -> PathBuf {
+        self.place.beside(&self.name)
+    }
+
+    fn way_to_about(&self) -> PathBuf {
+        self.place.beside(&self.about)
     }
 
     /// What the part is a part of, if it was left by a download from the same place.
     fn remembered(&self) -> Option<Resume> {
         let mut text = String::new();
-        open_ours(OpenOptions::new().read(true), &self.about).ok()?.take(64 << 10).read_to_string(&mut text).ok()?;
+        open_ours(OpenOptions::new().read(true), &self.way_to_about())
+            .ok()?
+            .take(64 << 10)
+            .read_to_string(&mut text)
+            .ok()?;
         let (source, rest) = text.split_once('\n')?;
         (source == self.source).then(|| Resume::from_text(rest))?
     }
 
-    /// A FILE that is there already is the part, since the user says so.
-    fn take_over(&mut self, target: &Target) -> Result<Option<Resume>, Fault> {
-        let fault =
-            |error: &io::Error| Fault::new(format!("cannot go on with {}: {}", shown(&target.path), plain(error)));
+    /// A FILE that is there already is the part, since the user says so. After a signal nobody wants it any more.
+    fn take_over(&mut self, target: &Target, ear: &Ear) -> Result<Option<Resume>, Fault> {
+        let fault = |error: &io::Error| {
+            Fault::new(format!("cannot go on with {}: {}", shown(target.place.path()), plain(error)))
+        };
         let Some(mut old) = target.open().map_err(|error| fault(&error))? else { return Ok(None) };
         let data = old.metadata().map_err(|error| fault(&error))?;
-        io::copy(&mut old, &mut self.file).map_err(|error| fault(&error))?;
+        while ear.heard().is_none() {
+            let copied = io::copy(&mut (&mut old).take(PIECE), &mut self.file).map_err(|error| fault(&error))?;
+            if copied == 0 {
+                break;
+            }
+        }
         Ok((data.len() > 0).then(|| Resume::of_a_file(data.mtime())))
     }
 
     /// Remembers what the part is a part of; without anything it cannot be gone on with.
     pub(super) fn is_part_of(&self, resume: Option<&Resume>) -> Result<(), Fault> {
-        let _ = fs::remove_file(&self.about);
+        let about = self.way_to_about();
+        let _ = fs::remove_file(&about);
         let Some(text) = resume.and_then(Resume::to_text) else { return Ok(()) };
-        let made = open_ours(OpenOptions::new().write(true).create_new(true), &self.about);
+        let made = open_ours(OpenOptions::new().write(true).create_new(true), &about);
         let written = made.and_then(|mut file| file.write_all(format!("{}\n{text}", self.source).as_bytes()));
-        written.map_err(|error| unwritable(&self.about, &error))
+        written.map_err(|error| unwritable(&folder_of(self.place.path()).join(&self.about), &error))
     }
 
     /// Whether there is something to go on with, and where.
     pub(super) fn left(&self) -> Option<(String, u64)> {
         let length = self.file.metadata().ok()?.len();
-        (length > 0 && self.about.exists()).then(|| (shown(&self.path), length))
+        (length > 0 && self.way_to_about().exists()).then(|| (shown(&self.path()), length))
     }
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
         // After `persist` there is nothing of this name, or it is another run's.
-        let is_this = fs::symlink_metadata(&self.path).is_ok_and(|there| {
-            self.file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
-        });
+        let is_this = fs::symlink_metadata(self.way())
+            .is_ok_and(|there| self.file.metadata().is_ok_and(|ours| is_one(&ours, &there)));
         if is_this && self.left().is_none() {
-            let _ = fs::remove_file(&self.path);
-            let _ = fs::remove_file(&self.about);
+            let _ = fs::remove_file(self.way());
+            let _ = fs::remove_file(self.way_to_about());
         }
     }
 }
@@ -166,14 +196,14 @@ fn beside(name: &OsStr, before: &str, after: &str) -> OsString {
 }
 
 /// Opens a part, or makes it, and keeps other runs out; and whether it is new.
-fn open(path: &Path) -> Result<(File, bool), Fault> {
+fn open(way: &Path, path: &Path) -> Result<(File, bool), Fault> {
     let refused = |error: &io::Error| {
         Fault::new(format!("cannot use {}: {}", shown(path), plain(error))).hint("remove it, or leave out -C")
     };
-    let (file, is_new) = match open_ours(OpenOptions::new().read(true).write(true), path) {
+    let (file, is_new) = match open_ours(OpenOptions::new().read(true).write(true), way) {
         Ok(file) => (file, false),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let made = open_ours(OpenOptions::new().read(true).write(true).create_new(true), path);
+            let made = open_ours(OpenOptions::new().read(true).write(true).create_new(true), way);
             (made.map_err(|error| unwritable(path, &error))?, true)
         }
         Err(error) => return Err(refused(&error)),
@@ -220,7 +250,7 @@ mod tests {
     fn taken_over(path: &Path, meanwhile: impl FnOnce()) -> Result<String, String> {
         let target = target(path);
         meanwhile();
-        let (mut part, _) = Kept::find(&target, "source".into()).map_err(|fault| fault.shown().0)?;
+        let (mut part, _) = Kept::find(&target, "source".into(), &Ear::default()).map_err(|fault| fault.shown().0)?;
         let mut text = String::new();
         part.file.rewind().and_then(|()| part.file.read_to_string(&mut text)).unwrap();
         Ok(text)
@@ -235,13 +265,15 @@ mod tests {
             let target = target(&file);
             let Part::Passing(passing) = Part::passing(&target).unwrap() else { panic!("it goes with the run") };
             assert!(passing.path().exists());
-            let (mut kept, _) = Kept::find(&target, "source".into()).map_err(|fault| fault.shown().0).unwrap();
+            let (mut kept, _) =
+                Kept::find(&target, "source".into(), &Ear::default()).map_err(|fault| fault.shown().0).unwrap();
             kept.file.write_all(last.as_bytes()).unwrap();
             kept.is_part_of(Resume::from_text("\"v1\"\n10\n\n").as_ref()).unwrap();
         }
         for last in ["x", "y"] {
             let target = target(&folder.path().join("a".repeat(254) + last));
-            let (mut kept, resume) = Kept::find(&target, "source".into()).map_err(|fault| fault.shown().0).unwrap();
+            let (mut kept, resume) =
+                Kept::find(&target, "source".into(), &Ear::default()).map_err(|fault| fault.shown().0).unwrap();
             let mut text = String::new();
             kept.file.rewind().and_then(|()| kept.file.read_to_string(&mut text)).unwrap();
             assert!(resume.is_some() && text == last, "{text}: each has a part of its own");

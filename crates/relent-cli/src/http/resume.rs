@@ -57,6 +57,11 @@ impl Resume {
         Resume { validator: None, total: None, unchanged_since: Some(written), place: None }
     }
 
+    /// Whether nothing but the user says that what is there is a part.
+    pub(super) fn is_the_users_word(&self) -> bool {
+        self.validator.is_none()
+    }
+
     /// The same with what a 206 with these headers says about the whole, so that a later run knows it.
     pub(super) fn of_part(headers: &HeaderMap, now: i64) -> Option<Resume> {
         let (_, _, total) = content_range(headers)?;

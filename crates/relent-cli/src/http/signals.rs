@@ -1,6 +1,6 @@
 //! What ends a request from outside: a signal, a reader that goes away.
 
-use crate::{ear::Ear, ignored::Ignored, runtime::on_a_thread};
+use crate::{ear::Ear, runtime::on_a_thread};
 use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::signal::Signal as Number,
@@ -8,42 +8,28 @@ use nix::{
 use std::{
     fs, future, io,
     os::{fd::AsFd, unix::fs::FileTypeExt},
+    task::Poll,
 };
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Ends when the user or the system interrupts, with the signal and what to exit with. A signal that was ignored when
 /// we started (`nohup`) stays ignored. What the ear heard before counts, too.
 pub(super) async fn interrupted(ear: &Ear) -> (&'static str, u8) {
-    let ignored = Ignored::now();
-    let caught = |number: Number| match ignored.has(number) {
-        true => None,
-        false => signal(SignalKind::from_raw(number as i32)).ok(),
-    };
-    let (mut hangup, mut interrupt) = (caught(Number::SIGHUP), caught(Number::SIGINT));
-    let (mut quit, mut terminate) = (caught(Number::SIGQUIT), caught(Number::SIGTERM));
+    let caught = |number: Number| signal(SignalKind::from_raw(number as i32)).ok().map(|signal| (number, signal));
+    let mut all: Vec<_> = Ear::heeded().filter_map(caught).collect();
     if let Some(signal) = ear.heard() {
         return named(signal);
     }
-    tokio::select! {
-        () = received(&mut hangup) => named(Number::SIGHUP),
-        () = received(&mut interrupt) => named(Number::SIGINT),
-        () = received(&mut quit) => named(Number::SIGQUIT),
-        () = received(&mut terminate) => named(Number::SIGTERM),
-    }
+    future::poll_fn(|cx| {
+        let came = all.iter_mut().find_map(|(number, signal)| signal.poll_recv(cx).is_ready().then_some(*number));
+        came.map_or(Poll::Pending, |number| Poll::Ready(named(number)))
+    })
+    .await
 }
 
 /// A signal's name, and what a process exits with that it ended.
 fn named(signal: Number) -> (&'static str, u8) {
     (signal.as_str(), u8::try_from(128 + signal as i32).unwrap_or(u8::MAX))
-}
-
-async fn received(signal: &mut Option<Signal>) {
-    match signal {
-        Some(signal) => {
-            signal.recv().await;
-        }
-        None => future::pending().await,
-    }
 }
 
 /// Ends when nobody reads from stdout any more; never where that cannot be known.

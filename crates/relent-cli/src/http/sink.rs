@@ -9,6 +9,7 @@ use super::{
     target::{Found, Target, unwritable},
 };
 use crate::{
+    ear::Ear,
     escape::{escape, escape_lines},
     output,
     talk::{self, Fault, plain},
@@ -30,10 +31,10 @@ pub(super) enum Output {
     },
     /// To a file that is replaced when the body is complete.
     Replace {
+        /// What is there of it. It goes before its folder is closed.
+        part: Part,
         /// The file.
         target: Target,
-        /// What is there of it.
-        part: Part,
         /// How to go on with it.
         resume: Option<Box<Resume>>,
     },
@@ -67,7 +68,7 @@ const IN_MEMORY: usize = 1 << 20;
 impl Output {
     /// Finds out now whether the body can be written later. `goes_on` with the URL, as it may be written down, if what
     /// an earlier run left is to be used.
-    pub(super) fn prepare(path: Option<&Path>, goes_on: Option<String>) -> Result<Output, Fault> {
+    pub(super) fn prepare(path: Option<&Path>, goes_on: Option<String>, ear: &Ear) -> Result<Output, Fault> {
         let Some(path) = path else { return Ok(Output::Stdout { anything: false }) };
         if path == Path::new("-") {
             return Ok(Output::Stdout { anything: true });
@@ -79,7 +80,7 @@ impl Output {
         let (part, resume) = match goes_on {
             None => (Part::passing(&target)?, None),
             Some(source) => {
-                let (part, resume) = Kept::find(&target, source)?;
+                let (part, resume) = Kept::find(&target, source, ear)?;
                 (Part::Kept(part), resume.map(Box::new))
             }
         };
@@ -101,7 +102,7 @@ impl Sink {
     pub(super) fn new(mut output: Output) -> Result<Sink, Fault> {
         let length = match &mut output {
             Output::Replace { target, part, .. } => {
-                to_the_end(part.file()).map_err(|error| unwritable(&target.path, &error))?
+                to_the_end(part.file()).map_err(|error| unwritable(target.place.path(), &error))?
             }
             _ => 0,
         };
@@ -166,6 +167,19 @@ impl Sink {
         self.is_part_of(None)
     }
 
+    /// Forgets what follows so much of it.
+    pub(super) fn cut(&mut self, length: u64) -> Result<(), Fault> {
+        let cut = match &mut self.output {
+            Output::Replace { part, .. } => {
+                part.file().set_len(length).and_then(|()| to_the_end(part.file()).map(drop))
+            }
+            _ => self.spool.set_len(length).and_then(|()| self.spool.seek(SeekFrom::Start(length)).map(drop)),
+        };
+        cut.map_err(|error| self.fault(&error))?;
+        self.length = length;
+        Ok(())
+    }
+
     /// The body that grows is a part of this, which a later run may go on with.
     pub(super) fn is_part_of(&self, resume: Option<&Resume>) -> Result<(), Fault> {
         match &self.output {
@@ -186,7 +200,7 @@ impl Sink {
     pub(super) fn finish(mut self) -> Result<Written, Fault> {
         match self.output {
             Output::Stdout { .. } => to_stdout(&mut self.spool, None),
-            Output::Replace { mut target, part, .. } => part.persist(&mut target).map(|()| Written::Whole),
+            Output::Replace { target, part, .. } => part.persist(&target).map(|()| Written::Whole),
             Output::Into(mut file, path) => {
                 into(&mut file, &mut self.spool).map(|()| Written::Whole).map_err(|error| unwritable(&path, &error))
             }
@@ -205,7 +219,7 @@ impl Sink {
 
     fn fault(&self, error: &io::Error) -> Fault {
         match &self.output {
-            Output::Replace { target, .. } => unwritable(&target.path, error),
+            Output::Replace { target, .. } => unwritable(target.place.path(), error),
             Output::Stdout { .. } | Output::Into(..) => unwritable(&std::env::temp_dir(), error),
         }
     }
@@ -276,7 +290,7 @@ mod tests {
     };
 
     fn sink(path: &Path) -> Sink {
-        Sink::new(Output::prepare(Some(path), None).unwrap()).unwrap()
+        Sink::new(Output::prepare(Some(path), None, &Ear::default()).unwrap()).unwrap()
     }
 
     #[test]

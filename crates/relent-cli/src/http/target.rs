@@ -7,7 +7,7 @@
 use crate::{
     access,
     escape::{escape, shell},
-    links, regular,
+    links::{self, Place, is_one},
     talk::{Fault, plain},
 };
 use nix::{
@@ -16,21 +16,21 @@ use nix::{
     unistd::{AccessFlags, Gid, Uid, access, fchown, geteuid},
 };
 use std::{
+    ffi::OsStr,
     fs::{self, File, Metadata, OpenOptions, Permissions},
     io,
     os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// A file that will be replaced when the body is complete, or made.
 #[derive(Debug)]
 pub(super) struct Target {
     /// Where it is, links followed.
-    pub(super) path: PathBuf,
+    pub(super) place: Arc<Place>,
     mode: u32,
     owner: Option<(Uid, Gid)>,
-    /// The device and the number of what is there; nothing, if nothing is.
-    seen: Option<(u64, u64)>,
 }
 
 /// What `-o` names.
@@ -54,30 +54,37 @@ impl Target {
             }
             Err(error) => return Err(unwritable(path, &error)),
         };
-        let (given, follows) = (path, real.is_none());
-        let path = real.as_deref().unwrap_or(given);
-        match look(path, follows) {
-            Ok((_, data)) if data.is_dir() => {
-                Err(Fault::new(format!("cannot write to {}: it is a folder", shown(given)))
-                    .hint("-o wants the name of a file"))
-            }
-            Ok((_, data)) if data.is_symlink() => Err(unwritable(given, &io::Error::other("it is being moved"))),
-            Ok((_, data)) if !data.is_file() => special(given, path, &data, follows),
-            Ok((real, data)) => Target::existing(given, real, &data).map(Found::File),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let target = Target { path: path.to_owned(), mode: 0o666 & !umask(), owner: None, seen: None };
-                Ok(Found::File(target))
-            }
-            Err(error) => Err(unwritable(given, &error)),
+        let cannot = |error: &io::Error| unwritable(path, error);
+        let place = match real {
+            Some(place) => place,
+            None => match look(path).map_err(|error| cannot(&error))? {
+                (_, data) if !data.is_file() => return special(path, path, &data, None),
+                // What the system has found has a place of its own.
+                (real, data) => links::to_write(&real)
+                    .and_then(|place| {
+                        place.filter(|place| place.found().is_some_and(|found| is_one(found, &data))).ok_or_else(moved)
+                    })
+                    .map_err(|error| cannot(&error))?,
+            },
+        };
+        match place.found() {
+            Some(data) if data.is_dir() => Err(Fault::new(format!("cannot write to {}: it is a folder", shown(path)))
+                .hint("-o wants the name of a file")),
+            Some(data) if !data.is_file() => special(path, &place.way(), data, Some(&place)),
+            Some(_) => Target::existing(path, place).map(Found::File),
+            None => Ok(Found::File(Target { place: Arc::new(place), mode: 0o666 & !umask(), owner: None })),
         }
     }
 
-    fn existing(given: &Path, path: PathBuf, data: &Metadata) -> Result<Target, Fault> {
+    fn existing(given: &Path, place: Place) -> Result<Target, Fault> {
+        let cannot = |error: &io::Error| unwritable(given, error);
         let shown = shown(given);
-        let (uid, gid) = (Uid::from_raw(data.uid()), Gid::from_raw(data.gid()));
+        let data = place.found().ok_or_else(|| cannot(&moved()))?;
+        let (uid, gid, mode) = (Uid::from_raw(data.uid()), Gid::from_raw(data.gid()), data.mode());
         let is_ours = access::is_own(data.uid());
-        let folder = fs::metadata(folder_of(&path)).map_err(|error| unwritable(given, &error))?;
-        if !is_ours && access::is_shared(&folder, folder_of(&path)) && !access::is_same(data.uid(), folder.uid()) {
+        let folder = place.folder().map_err(|error| cannot(&error))?;
+        if !is_ours && access::is_shared(&folder, &place.way_to_folder()) && !access::is_same(data.uid(), folder.uid())
+        {
             return Err(Fault::new(format!(
                 "cannot write to {shown}: it belongs to somebody else, in a folder that others may write to"
             ))
@@ -89,23 +96,27 @@ impl Target {
             ))
             .hint(format!("remove it first, or write into it: relent http ... > {}", shell(&shown))));
         }
-        access(&path, AccessFlags::W_OK).map_err(|error| unwritable(given, &error.into()))?;
+        access(&place.way(), AccessFlags::W_OK).map_err(|error| cannot(&error.into()))?;
         // With an access list, which is not kept, what stands in the group's place is the most for all of the list.
-        let mode = data.mode() & if access::path_has_list(&path) { 0o707 } else { 0o777 };
-        Ok(Target { path, mode, owner: Some((uid, gid)), seen: Some((data.dev(), data.ino())) })
+        let mode = mode & if access::path_has_list(&place.way()) { 0o707 } else { 0o777 };
+        Ok(Target { place: Arc::new(place), mode, owner: Some((uid, gid)) })
     }
 
     /// What is there, to be read: the very file that was looked at, and none that somebody has put in its place, or where there was
     /// nothing, since then.
     pub(super) fn open(&self) -> io::Result<Option<File>> {
-        let Some(seen) = self.seen else { return Ok(None) };
-        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-        let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(&self.path)?;
-        let data = file.metadata()?;
-        match (data.dev(), data.ino()) == seen {
-            true => Ok(Some(file)),
-            false => Err(io::Error::other("it is being moved")),
+        if self.place.found().is_none() {
+            return Ok(None);
         }
+        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+        let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(self.place.way())?;
+        self.place.is_where_it_was(&file.metadata()?)?;
+        Ok(Some(file))
+    }
+
+    /// Its name.
+    pub(super) fn name(&self) -> &OsStr {
+        self.place.path().file_name().unwrap_or_default()
     }
 
     /// Gives the complete file the owner and the permissions that it will have.
@@ -125,36 +136,23 @@ impl Target {
     }
 }
 
-/// The folder of a file.
-pub(super) fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    }
+fn moved() -> io::Error {
+    io::Error::other("it is being moved")
 }
 
-/// What a path leads to, and where that is, without touching it. Links are on the way only where it `follows` them.
+/// What the system finds behind a path, and where that is, without touching it.
 #[cfg(target_os = "linux")]
-fn look(path: &Path, follows: bool) -> io::Result<(PathBuf, Metadata)> {
+fn look(path: &Path) -> io::Result<(PathBuf, Metadata)> {
     use std::os::fd::AsRawFd;
-    let flags = OFlag::O_PATH | if follows { OFlag::empty() } else { OFlag::O_NOFOLLOW };
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
-    let data = file.metadata()?;
-    if !data.is_file() {
-        return Ok((path.to_owned(), data));
-    }
+    let file = OpenOptions::new().read(true).custom_flags(OFlag::O_PATH.bits()).open(path)?;
     let real = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).or_else(|_| path.canonicalize())?;
-    let there = fs::symlink_metadata(&real)?;
-    if (there.dev(), there.ino()) != (data.dev(), data.ino()) {
-        return Err(io::Error::other("it is being moved"));
-    }
-    Ok((real, data))
+    Ok((real, file.metadata()?))
 }
 
-/// What a path leads to, and where that is.
+/// What the system finds behind a path, and where that is.
 #[cfg(not(target_os = "linux"))]
-fn look(path: &Path, follows: bool) -> io::Result<(PathBuf, Metadata)> {
-    let real = if follows { path.canonicalize()? } else { path.to_owned() };
+fn look(path: &Path) -> io::Result<(PathBuf, Metadata)> {
+    let real = path.canonicalize()?;
     let data = fs::symlink_metadata(&real)?;
     Ok((real, data))
 }
@@ -168,8 +166,9 @@ fn is_link(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|data| data.is_symlink())
 }
 
-fn special(given: &Path, path: &Path, data: &Metadata, follows: bool) -> Result<Found, Fault> {
-    let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY | if follows { OFlag::empty() } else { OFlag::O_NOFOLLOW };
+fn special(given: &Path, path: &Path, data: &Metadata, place: Option<&Place>) -> Result<Found, Fault> {
+    let follows = if place.is_none() { OFlag::empty() } else { OFlag::O_NOFOLLOW };
+    let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY | follows;
     let opened = OpenOptions::new().write(true).custom_flags(flags.bits()).open(path);
     let file = opened.map_err(|error| match data.file_type().is_fifo() {
         true if error.raw_os_error() == Some(nix::libc::ENXIO) => {
@@ -178,10 +177,8 @@ fn special(given: &Path, path: &Path, data: &Metadata, follows: bool) -> Result<
         }
         _ => unwritable(given, &error),
     })?;
-    if !follows {
-        let opened = file.metadata().and_then(|opened| regular::still_there(path, &opened));
-        opened.map_err(|error| unwritable(given, &error))?;
-    }
+    let is_it = || place.map_or(Ok(()), |place| place.is_where_it_was(&file.metadata()?));
+    is_it().map_err(|error| unwritable(given, &error))?;
     // Writing waits for the reader as it does elsewhere.
     fcntl(&file, FcntlArg::F_SETFL(OFlag::empty())).map_err(|error| unwritable(given, &error.into()))?;
     Ok(Found::Special(file))

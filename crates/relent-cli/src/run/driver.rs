@@ -194,7 +194,7 @@ impl Driver<'_> {
                 Answer::Go => {
                     self.say_of_upstream();
                     // A store was asked, perhaps, and took its time; nothing starts after a signal.
-                    return self.signals.wait(Duration::ZERO).map(Outcome::Interrupted);
+                    return self.signals.ending().map(Outcome::Interrupted);
                 }
                 Answer::Wait(delay) => {
                     if !std::mem::replace(&mut is_told, true) {

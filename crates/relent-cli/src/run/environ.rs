@@ -1,5 +1,6 @@
 //! The environment that a process was started with, as far as the system shows it.
 
+use super::processes;
 use nix::unistd::Pid;
 use std::{fs::File, io::Read};
 
@@ -10,7 +11,8 @@ const LARGEST: u64 = 6 << 20;
 /// All of it; nothing for those that have ended, and for those of others.
 pub(super) fn of(pid: Pid) -> Vec<u8> {
     let mut environment = Vec::new();
-    let file = File::open(format!("/proc/{pid}/environ"));
+    let Some(folder) = processes::folder(pid) else { return environment };
+    let file = File::open(folder.join("environ"));
     match file.and_then(|file| file.take(LARGEST).read_to_end(&mut environment)) {
         Ok(_) => environment,
         Err(_) => Vec::new(),

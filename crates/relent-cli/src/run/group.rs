@@ -4,7 +4,7 @@
 //! a daemon) is found too, on Linux, once its parent has died: relent adopts the orphans of its command
 //! (`PR_SET_CHILD_SUBREAPER`). They come one by one, so they are looked for until none is left.
 
-use super::{environ, signals::Signals};
+use super::{environ, processes, signals::Signals};
 use crate::outer;
 use nix::{
     errno::Errno,
@@ -264,7 +264,8 @@ impl Mark {
 fn list<'a>(pids: impl Iterator<Item = &'a Pid>) -> String {
     const MOST: usize = 5;
     let name = |pid: &Pid| {
-        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let name = processes::folder(*pid).and_then(|folder| std::fs::read_to_string(folder.join("comm")).ok());
+        let name = name.unwrap_or_default();
         match name.trim() {
             "" => format!("process {pid}"),
             name => format!("{name} ({pid})"),
@@ -281,6 +282,7 @@ fn list<'a>(pids: impl Iterator<Item = &'a Pid>) -> String {
 /// Processes whose parent has died and that came to us.
 #[cfg(target_os = "linux")]
 pub(super) mod orphans {
+    use crate::run::processes;
     use nix::{
         errno::Errno,
         sys::{
@@ -291,7 +293,7 @@ pub(super) mod orphans {
     };
     use std::{
         fs,
-        path::Path,
+        path::PathBuf,
         sync::atomic::{AtomicBool, Ordering},
     };
 
@@ -320,18 +322,21 @@ pub(super) mod orphans {
         if waitid(Id::All, peek) == Err(Errno::ECHILD) {
             return Vec::new();
         }
-        let children = fs::read_to_string(CHILDREN).unwrap_or_default();
+        let children = children().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
         children.split_whitespace().filter_map(|pid| pid.parse().ok().map(Pid::from_raw)).collect()
     }
 
-    const CHILDREN: &str = "/proc/thread-self/children";
+    /// Where the system shows which those are.
+    fn children() -> Option<PathBuf> {
+        Some(processes::shown()?.join("thread-self/children"))
+    }
 
-    /// Whether we have children and the system does not show which, as without `/proc`. So once: it stays so.
+    /// Whether we have children and the system does not show which, as without a `/proc` of ours. So once: it stays so.
     pub(in crate::run) fn are_hidden() -> bool {
         static IS_SAID: AtomicBool = AtomicBool::new(false);
         let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         waitid(Id::All, peek) != Err(Errno::ECHILD)
-            && !Path::new(CHILDREN).exists()
+            && !children().is_some_and(|path| path.exists())
             && !IS_SAID.swap(true, Ordering::Relaxed)
     }
 }

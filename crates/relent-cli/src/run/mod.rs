@@ -20,6 +20,7 @@ mod lease;
 mod narrator;
 mod patterns;
 mod plan;
+mod processes;
 mod report;
 mod running;
 mod signals;

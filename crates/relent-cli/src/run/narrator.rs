@@ -240,10 +240,7 @@ impl Narrator {
     }
 
     fn of_most(&self, attempt: u32) -> String {
-        match self.most {
-            Some(most) => format!("{attempt} of {most}"),
-            None => attempt.to_string(),
-        }
+        talk::of_most(attempt, self.most)
     }
 
     fn elapsed_ms(&self) -> u64 {

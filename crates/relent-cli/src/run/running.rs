@@ -118,7 +118,9 @@ impl<'a> Running<'a> {
             }
             signal => {
                 self.interrupted = Some(signal);
-                self.tell(signal)
+                // What the system sends to relent alone is none of the command's.
+                let is_from_people = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGQUIT].contains(&signal);
+                self.tell(if is_from_people { signal } else { self.ways.first })
             }
         }
     }

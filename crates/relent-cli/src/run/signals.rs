@@ -49,7 +49,7 @@ impl Signals {
         let (finishing, ear) = (Arc::new(AtomicBool::new(false)), Ear::default());
         let mut pending = Vec::with_capacity(ENDING.len() + PASSED.len());
         let ignored = Ignored::now();
-        for signal in ENDING.into_iter().chain(PASSED).filter(|signal| !ignored.has(*signal)) {
+        for signal in ENDING.iter().copied().chain(PASSED).filter(|signal| !ignored.has(*signal)) {
             let (number, caught) = (signal as i32, Arc::new(AtomicBool::new(false)));
             if ENDING.contains(&signal) {
                 flag::register_conditional_default(number, Arc::clone(&finishing))?;
@@ -112,6 +112,11 @@ impl Signals {
         ending
     }
 
+    /// The signal that ends the run, even if somebody took it and did nothing about it: nothing is started after one.
+    pub(super) fn ending(&self) -> Option<Signal> {
+        self.wait(Duration::ZERO).or_else(|| self.ear.heard())
+    }
+
     /// From now on a signal ends relent itself at once, as it would any program: nothing is left to clean up but the
     /// writing of what there is.
     pub(super) fn let_through(&self) {
@@ -163,5 +168,8 @@ mod tests {
         assert_eq!(ear.heard(), Some(Signal::SIGTERM));
         raise(Signal::SIGUSR1).unwrap();
         assert_eq!(signals.wait(Duration::ZERO), Some(Signal::SIGTERM));
+        assert_eq!((signals.wait(Duration::ZERO), signals.ending()), (None, Some(Signal::SIGTERM)));
+        signals.goes_on();
+        assert_eq!(signals.ending(), None);
     }
 }

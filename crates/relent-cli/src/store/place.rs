@@ -123,7 +123,7 @@ fn prepare(file: &Path) -> Result<(), Fault> {
         Fault::new(format!("the {what} {} of your store: {problem}", path.display()))
             .hint(format!("name another place: --store sqlite:FILE, or {VARIABLE}=sqlite:FILE"))
     };
-    let made = links::make_folders(folder, Mode::from_raw_mode(0o700), &|there| walk(there));
+    let made = links::make_folders(folder, Mode::from_raw_mode(0o700), &follow);
     made.map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => refused("folder", folder, &plain(&error)),
         _ => refused("folder", folder, &format!("it cannot be made: {}", plain(&error))),
@@ -154,7 +154,11 @@ fn way(path: &Path) -> Result<PathBuf, String> {
 }
 
 fn walk(path: &Path) -> io::Result<Option<PathBuf>> {
-    links::walk(path, &|step| match step.is_last && !step.data.is_symlink() {
+    Ok(follow(path)?.map(|place| place.path().to_owned()))
+}
+
+fn follow(path: &Path) -> io::Result<Option<links::Place>> {
+    links::follow(path, &|step| match step.is_last && !step.data.is_symlink() {
         true => None,
         false => believed(step.data, step.path).err(),
     })
@@ -210,7 +214,7 @@ fn alone(file: &Path, believes_all: bool) -> io::Result<PathBuf> {
 
 /// Where a path leads, if nobody else has a say in that; of who is to be believed only links do not.
 fn leads_to(path: &Path, believes_all: bool) -> io::Result<Option<PathBuf>> {
-    let real = links::to_write(path)?;
+    let real = links::to_write(path)?.map(|place| place.path().to_owned());
     match believes_all || links::walk(path, &of_others)? == real {
         true => Ok(real),
         false => Err(io::Error::other("it is being moved")),

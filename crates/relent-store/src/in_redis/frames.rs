@@ -25,10 +25,12 @@ const MAX_NUMBER: usize = 24;
 pub(super) struct Nonsense;
 
 /// Reads the outline of what comes, in pieces of any size.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Frames {
     /// How many came to their end.
     pub(super) complete: u64,
+    /// How many bytes each may have.
+    most: u64,
     state: State,
     /// Of a number, what has come.
     text: Vec<u8>,
@@ -52,7 +54,18 @@ enum State {
     Bytes { left: u64 },
 }
 
+impl Default for Frames {
+    fn default() -> Frames {
+        Frames::of_at_most(MAX_ANSWER)
+    }
+}
+
 impl Frames {
+    /// None of which may have more bytes.
+    pub(super) fn of_at_most(most: u64) -> Frames {
+        Frames { complete: 0, most, state: State::Kind, text: Vec::new(), inside: Vec::new(), bytes: 0, values: 0 }
+    }
+
     /// Reads on.
     pub(super) fn read(&mut self, mut bytes: &[u8]) -> Result<(), Nonsense> {
         while let Some(&first) = bytes.first() {
@@ -107,7 +120,7 @@ impl Frames {
                 }
             };
             self.bytes += used as u64;
-            if self.bytes > MAX_ANSWER || self.values > MAX_VALUES {
+            if self.bytes > self.most || self.values > MAX_VALUES {
                 return Err(Nonsense);
             }
             if self.inside.is_empty() && matches!(self.state, State::Kind) {
@@ -127,7 +140,7 @@ impl Frames {
         }
         let number = u64::try_from(number).map_err(|_| Nonsense)?;
         let inner = match kind {
-            b'$' | b'!' | b'=' if number <= MAX_ANSWER => {
+            b'$' | b'!' | b'=' if number <= self.most => {
                 self.state = State::Bytes { left: number + 2 };
                 return Ok(());
             }

@@ -115,8 +115,8 @@ impl Line {
         }
     }
 
-    /// A connection of its own that listens.
-    pub(super) async fn listening(&self) -> Option<PubSub> {
+    /// A connection of its own that listens, and where the messages that were taken are counted.
+    pub(super) async fn listening(&self) -> Option<(PubSub, Arc<Seen>)> {
         wire::listening(&self.address, &self.login, self.tls.as_ref()).await
     }
 }

@@ -10,6 +10,7 @@ use futures_core::Stream;
 use std::{
     future::poll_fn,
     pin::{Pin, pin},
+    sync::atomic::Ordering,
 };
 
 impl Redis {
@@ -22,7 +23,8 @@ impl Redis {
 
     /// A connection of its own that listens on the channels of those who wait, until it breaks or nobody waits any more.
     async fn listen(&self, ear: &mut Ear<Redis>) -> Option<()> {
-        let (mut sink, mut messages) = self.inner.line.listening().await?.split();
+        let (connection, seen) = self.inner.line.listening().await?;
+        let (mut sink, mut messages) = connection.split();
         let ears = &self.inner.ears;
         let mut over = pin!(ear.over());
         loop {
@@ -37,7 +39,10 @@ impl Redis {
             let message = poll_fn(|cx| Pin::new(&mut messages).poll_next(cx));
             let changed = async { race(pin!(ears.changed()), over.as_mut()).await };
             match race(pin!(message), pin!(changed)).await {
-                Either::First(message) => ears.tell(message?.get_channel_name()),
+                Either::First(message) => {
+                    ears.tell(message?.get_channel_name());
+                    seen.asked.fetch_add(1, Ordering::Relaxed);
+                }
                 Either::Second(Either::First(())) => {}
                 Either::Second(Either::Second(())) => return Some(()),
             }

@@ -26,7 +26,8 @@ use tokio::{
 pub(super) struct Seen {
     /// Whether the server sent nonsense.
     pub(super) is_nonsense: AtomicBool,
-    /// How many questions were asked since the connection was made. Whoever asks counts, before it does.
+    /// How many questions were asked since the connection was made; where we listen, how many messages were taken. Whoever asks
+    /// counts, before it does.
     pub(super) asked: AtomicU64,
     is_made: AtomicBool,
 }
@@ -39,7 +40,7 @@ pub(super) async fn asking(
     seen: &Arc<Seen>,
 ) -> Result<(MultiplexedConnection, impl Future<Output = ()> + 'static), Error> {
     let made = async {
-        let stream = Watched::new(stream(address, tls).await?, seen.clone(), true);
+        let stream = Watched::new(stream(address, tls).await?, seen.clone());
         let config = AsyncConnectionConfig::new().set_response_timeout(Some(RESPONSE));
         let made = MultiplexedConnection::new_with_config(login, stream, config).await;
         seen.is_made.store(true, Ordering::Relaxed);
@@ -48,17 +49,26 @@ pub(super) async fn asking(
     timeout(RESPONSE, made).await.map_err(|_| late())?
 }
 
-/// A connection of its own that listens.
+/// How many messages may wait until they are taken: the client keeps all of them. More than are told at once.
+const MAX_UNTAKEN: u64 = 16_384;
+
+/// How many bytes each may have. It names a channel.
+const MAX_MESSAGE: u64 = 4096;
+
+/// A connection of its own that listens, and where the messages that were taken are counted.
 pub(super) async fn listening(
     address: &ConnectionAddr,
     login: &RedisConnectionInfo,
     tls: Option<&Tls>,
-) -> Option<PubSub> {
+) -> Option<(PubSub, Arc<Seen>)> {
+    let seen = Arc::<Seen>::default();
     let made = async {
-        let stream = Watched::new(stream(address, tls).await.ok()?, Arc::default(), false);
+        let answered = Frames::of_at_most(MAX_MESSAGE);
+        let stream = stream(address, tls).await.ok()?;
+        let stream = Watched { answered, unasked: MAX_UNTAKEN, ..Watched::new(stream, seen.clone()) };
         PubSub::new(login, stream).await.ok()
     };
-    timeout(RESPONSE, made).await.ok()?
+    Some((timeout(RESPONSE, made).await.ok()??, seen))
 }
 
 async fn stream(address: &ConnectionAddr, tls: Option<&Tls>) -> Result<Box<dyn Stream>, Error> {
@@ -100,13 +110,13 @@ struct Watched {
     first: Frames,
     answered: Frames,
     seen: Arc<Seen>,
-    /// Whether every answer is one to a question; it is not where we listen.
-    is_asking: bool,
+    /// How many more there may be than were asked for.
+    unasked: u64,
 }
 
 impl Watched {
-    fn new(stream: Box<dyn Stream>, seen: Arc<Seen>, is_asking: bool) -> Watched {
-        Watched { stream, first: Frames::default(), answered: Frames::default(), seen, is_asking }
+    fn new(stream: Box<dyn Stream>, seen: Arc<Seen>) -> Watched {
+        Watched { stream, first: Frames::default(), answered: Frames::default(), seen, unasked: 0 }
     }
 }
 
@@ -117,7 +127,7 @@ impl AsyncRead for Watched {
         ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
         let answer = this.answered.read(&buf.filled()[before..]);
         let asked = this.first.complete + this.seen.asked.load(Ordering::Relaxed);
-        let is_unasked = this.is_asking && this.answered.complete > asked;
+        let is_unasked = this.answered.complete > asked + this.unasked;
         if answer.is_err() || is_unasked {
             this.seen.is_nonsense.store(true, Ordering::Relaxed);
             return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
@@ -143,5 +153,41 @@ impl AsyncWrite for Watched {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    /// As many as they like, if they are taken.
+    #[tokio::test]
+    async fn messages_that_nobody_takes_are_few_and_short() {
+        let seen = Arc::<Seen>::default();
+        let (ours, mut theirs) = duplex(1024);
+        let answered = Frames::of_at_most(16);
+        let mut stream = Watched { answered, unasked: 2, ..Watched::new(Box::new(ours), seen.clone()) };
+        let mut heard = async |sent: &[u8]| {
+            theirs.write_all(sent).await.unwrap();
+            stream.read(&mut [0; 64]).await.map_err(|err| err.kind())
+        };
+        for _ in 0..1000 {
+            assert_eq!(heard(b"+a\r\n+b\r\n").await, Ok(8));
+            seen.asked.fetch_add(2, Ordering::Relaxed);
+        }
+        assert_eq!(heard(b"+a\r\n+b\r\n").await, Ok(8));
+        assert_eq!(heard(b"$10\r\n").await, Ok(5), "it is too many when it is whole");
+        assert_eq!(heard(b"0123456789\r\n").await, Err(io::ErrorKind::InvalidData));
+        assert!(seen.is_nonsense.load(Ordering::Relaxed));
+    }
+
+    #[tokio::test]
+    async fn a_message_that_is_too_long_is_nonsense() {
+        let (ours, mut theirs) = duplex(1024);
+        let answered = Frames::of_at_most(16);
+        let mut stream = Watched { answered, unasked: 2, ..Watched::new(Box::new(ours), Arc::default()) };
+        theirs.write_all(b"$17\r\n").await.unwrap();
+        assert_eq!(stream.read(&mut [0; 64]).await.unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
 }

@@ -1,19 +1,6 @@
 use super::*;
-use crate::sync::Arc;
+use crate::{modelled::Count, sync::Arc};
 use loom::{model, thread};
-use std::{
-    sync::atomic::{AtomicUsize, Ordering},
-    task::Wake,
-};
-
-#[derive(Default)]
-struct Count(AtomicUsize);
-
-impl Wake for Count {
-    fn wake(self: std::sync::Arc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
 
 #[test]
 fn a_sleeper_that_comes_while_the_thread_goes_to_wait_is_woken() {
@@ -27,7 +14,7 @@ fn a_sleeper_that_comes_while_the_thread_goes_to_wait_is_woken() {
         });
         wake_all(alarm.wait(|| end)).unwrap();
         sleeper.join().unwrap();
-        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        assert_eq!(count.woken(), 1);
     });
 }
 
@@ -45,7 +32,7 @@ fn a_sleeper_that_leaves_is_woken_at_most_once_and_leaves_nothing() {
         });
         wake_all(alarm.wait(|| end)).unwrap();
         let has_left = leaver.join().unwrap();
-        assert_eq!((count.0.load(Ordering::Relaxed), other.0.load(Ordering::Relaxed)), (usize::from(!has_left), 1));
+        assert_eq!((count.woken(), other.woken()), (usize::from(!has_left), 1));
         assert!(lock(&alarm.sleepers).by_end.is_empty());
     });
 }

@@ -12,13 +12,14 @@ use super::{Reading, Setting, Unreadable, list, policy};
 use relent::{Curve, duration::Human};
 use std::time::Duration;
 
-/// Reads the text of a unit file, or what `systemctl cat` prints, `name` being its file.
+/// Reads the text of a unit file, or what `systemctl cat` prints, `name` being its file; then those of its drop-ins, with their names,
+/// in the order in which they hold.
 ///
 /// # Errors
 ///
 /// If a value makes no sense or there is no `[Service]` section.
-pub fn systemd(name: &str, text: &str) -> Result<Reading, Unreadable> {
-    let unit = Unit::read(name, text)?;
+pub fn systemd(name: &str, text: &str, drop_ins: &[(String, String)]) -> Result<Reading, Unreadable> {
+    let unit = Unit::read(name, text, drop_ins)?;
     let delays = unit.delays();
     let restarts = unit.restart.value != "no";
     let most = if restarts { unit.most_starts(&delays) } else { Some(1) };
@@ -33,10 +34,10 @@ pub fn systemd(name: &str, text: &str) -> Result<Reading, Unreadable> {
     })
 }
 
-/// A setting of the unit: its value and the line it is on.
+/// A setting of the unit: its value and the line it is on, of the unit or of a drop-in.
 struct Value<T> {
     value: T,
-    line: Option<usize>,
+    from: Option<String>,
 }
 
 /// What a unit says about restarts. Times are in microseconds, as systemd keeps them; `u64::MAX` is infinity.
@@ -56,15 +57,32 @@ const INFINITY: u64 = u64::MAX;
 const MOST: u32 = 100_000;
 
 impl Unit {
-    fn read(name: &str, text: &str) -> Result<Unit, Unreadable> {
+    fn read(name: &str, text: &str, drop_ins: &[(String, String)]) -> Result<Unit, Unreadable> {
         let mut unit = Unit {
-            restart: Value { value: "no".to_string(), line: None },
-            sec: Value { value: SECOND / 10, line: None },
-            steps: Value { value: 0, line: None },
-            most_delay: Value { value: INFINITY, line: None },
-            interval: Value { value: 10 * SECOND, line: None },
-            burst: Value { value: 5, line: None },
+            restart: Value { value: "no".to_string(), from: None },
+            sec: Value { value: SECOND / 10, from: None },
+            steps: Value { value: 0, from: None },
+            most_delay: Value { value: INFINITY, from: None },
+            interval: Value { value: 10 * SECOND, from: None },
+            burst: Value { value: 5, from: None },
         };
+        let mut is_service = unit
+            .take(text, |line| format!("line {line}"))
+            .map_err(|bad| Unreadable::new(format!("{name}, {}", bad.problem), bad.hint))?;
+        for (drop_in, text) in drop_ins {
+            is_service |= unit.take(text, |line| format!("{drop_in}, line {line}"))?;
+        }
+        match is_service {
+            true => Ok(unit),
+            false => Err(Unreadable::new(
+                format!("{name} has no [Service] section"),
+                "give the file of a service, or pipe `systemctl cat NAME` into --systemd -",
+            )),
+        }
+    }
+
+    /// Takes over what a file says; whether it has a `[Service]` section.
+    fn take(&mut self, text: &str, from: impl Fn(usize) -> String) -> Result<bool, Unreadable> {
         let mut section = "";
         let mut is_service = false;
         for (line, assignment) in lines(text) {
@@ -76,31 +94,24 @@ impl Unit {
                 };
                 is_service |= section == "Service";
             } else if let Some((key, value)) = assignment.split_once('=') {
-                unit.set(section, key.trim(), value.trim(), line)
-                    .map_err(|bad| Unreadable::new(format!("{name}, line {line}: {}", bad.problem), bad.hint))?;
+                let from = from(line);
+                let said = self.set(section, key.trim(), value.trim(), &from);
+                said.map_err(|bad| Unreadable::new(format!("{from}: {}", bad.problem), bad.hint))?;
             }
         }
-        match is_service {
-            true => Ok(unit),
-            false => Err(Unreadable::new(
-                format!("{name} has no [Service] section"),
-                "give the file of a service, or pipe `systemctl cat NAME` into --systemd -",
-            )),
-        }
+        Ok(is_service)
     }
 
-    fn set(&mut self, section: &str, key: &str, value: &str, line: usize) -> Result<(), Unreadable> {
-        let at = Some(line);
+    fn set(&mut self, section: &str, key: &str, value: &str, from: &str) -> Result<(), Unreadable> {
+        let from = Some(from.to_owned());
         match (section, key) {
-            ("Service", "Restart") => self.restart = Value { value: restart(value)?.to_string(), line: at },
-            ("Service", "RestartSec") => self.sec = Value { value: time(value)?, line: at },
-            ("Service", "RestartSteps") => self.steps = Value { value: count(key, value)?.min(MOST), line: at },
-            ("Service", "RestartMaxDelaySec") => self.most_delay = Value { value: time(value)?, line: at },
+            ("Service", "Restart") => self.restart = Value { value: restart(value)?.to_string(), from },
+            ("Service", "RestartSec") => self.sec = Value { value: time(value)?, from },
+            ("Service", "RestartSteps") => self.steps = Value { value: count(key, value)?.min(MOST), from },
+            ("Service", "RestartMaxDelaySec") => self.most_delay = Value { value: time(value)?, from },
             // Until systemd 230 the limits were settings of the service, and are still understood there.
-            (_, "StartLimitIntervalSec" | "StartLimitInterval") => {
-                self.interval = Value { value: time(value)?, line: at };
-            }
-            (_, "StartLimitBurst") => self.burst = Value { value: count(key, value)?, line: at },
+            (_, "StartLimitIntervalSec" | "StartLimitInterval") => self.interval = Value { value: time(value)?, from },
+            (_, "StartLimitBurst") => self.burst = Value { value: count(key, value)?, from },
             _ => {}
         }
         Ok(())
@@ -152,12 +163,12 @@ impl Unit {
 
     fn settings(&self) -> Vec<Setting> {
         vec![
-            setting("Restart", &self.restart.value, self.restart.line),
-            setting("RestartSec", span(self.sec.value), self.sec.line),
-            setting("RestartSteps", self.steps.value, self.steps.line),
-            setting("RestartMaxDelaySec", span(self.most_delay.value), self.most_delay.line),
-            setting("StartLimitIntervalSec", span(self.interval.value), self.interval.line),
-            setting("StartLimitBurst", self.burst.value, self.burst.line),
+            setting("Restart", &self.restart.value, self.restart.from.as_deref()),
+            setting("RestartSec", span(self.sec.value), self.sec.from.as_deref()),
+            setting("RestartSteps", self.steps.value, self.steps.from.as_deref()),
+            setting("RestartMaxDelaySec", span(self.most_delay.value), self.most_delay.from.as_deref()),
+            setting("StartLimitIntervalSec", span(self.interval.value), self.interval.from.as_deref()),
+            setting("StartLimitBurst", self.burst.value, self.burst.from.as_deref()),
         ]
     }
 
@@ -191,9 +202,9 @@ impl Unit {
     }
 }
 
-fn setting(key: &'static str, value: impl std::fmt::Display, line: Option<usize>) -> Setting {
-    match line {
-        Some(line) => Setting::new(key, value, format_args!("line {line}")),
+fn setting(key: &'static str, value: impl std::fmt::Display, from: Option<&str>) -> Setting {
+    match from {
+        Some(from) => Setting::new(key, value, from),
         None => Setting::default(key, value),
     }
 }
@@ -296,7 +307,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Reading {
-        systemd("x.service", text).unwrap()
+        systemd("x.service", text, &[]).unwrap()
     }
 
     fn delays(text: &str, count: usize) -> Vec<u128> {
@@ -345,6 +356,19 @@ mod tests {
     }
 
     #[test]
+    fn what_drop_ins_say_holds_and_tells_their_name() {
+        let unit = "[Service]\nRestartSec=1\nRestart=always\n";
+        let drop_in = |text: &str| [("a.conf".to_owned(), text.to_owned())];
+        let reading = systemd("x.service", unit, &drop_in("RestartSec=9\n[Service]\n\nRestartSec=2\n")).unwrap();
+        let from = |key| reading.settings.iter().find(|setting| setting.key == key).map(|setting| &*setting.from);
+        assert_eq!((from("RestartSec"), from("Restart")), (Some("a.conf, line 4"), Some("line 3")));
+        assert_eq!(reading.settings[1].value, "2s", "what stands before a section says nothing");
+        let bad = systemd("x.service", unit, &drop_in("[Service]\nRestartSec=soon\n")).unwrap_err();
+        assert_eq!(bad.problem, "a.conf, line 2: \"soon\" is not a time span");
+        assert!(systemd("x.service", "[Unit]\n", &drop_in("[Service]\n")).is_ok());
+    }
+
+    #[test]
     fn time_spans_are_those_of_systemd() {
         for (text, micros) in [
             ("5", 5_000_000),
@@ -364,7 +388,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_says_why() {
-        let problem = |text| systemd("x.service", text).unwrap_err().problem;
+        let problem = |text| systemd("x.service", text, &[]).unwrap_err().problem;
         assert_eq!(problem("hello"), "x.service has no [Service] section");
         assert_eq!(problem("[Service]\nRestartSec=soon\n"), "x.service, line 2: \"soon\" is not a time span");
         assert_eq!(problem("[Service]\nRestart=maybe\n"), "x.service, line 2: Restart=maybe is not known to systemd");

@@ -330,7 +330,8 @@ impl Asking<'_> {
             let next = [out_of_time, out_of_patience].into_iter().flatten().min();
             let wait = next.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()));
             let signal = signals.wait(wait);
-            for news in self.keeper.news.try_iter() {
+            // Nothing that comes with a signal is worth more.
+            for news in signal.is_none().then(|| self.keeper.news.try_iter()).into_iter().flatten() {
                 match news {
                     News::Taken { fence, asked } => return Ok(Ok((fence, asked))),
                     News::Held { by, left } => {
@@ -423,7 +424,51 @@ fn shown(name: &Key) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::talk::TalkArgs;
+    use clap::Parser;
+    use nix::{
+        poll::{PollFd, PollFlags, PollTimeout, poll},
+        sys::signal::raise,
+    };
     use relent::{Jitter, Timestamp, Verdict};
+    use std::os::fd::AsFd;
+
+    #[derive(Parser)]
+    struct Flags {
+        #[command(flatten)]
+        lease: LeaseArgs,
+        #[command(flatten)]
+        talk: TalkArgs,
+    }
+
+    /// However close they come: nobody hears the signal later, if it is taken for nothing.
+    #[test]
+    fn a_lease_that_comes_with_a_signal_is_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("state.db").display());
+        let signals = Signals::catch().unwrap();
+        let Flags { lease: args, talk } = Flags::parse_from(["relent", "--lease", "nightly", "-q"]);
+        let (policy, name) = (Policy::default(), args.name.clone().unwrap());
+        let narrator = Narrator::new(talk, None, &policy, Instant::now());
+        let times = Times { ttl: args.ttl(), grace: Duration::ZERO };
+        let wish = Wish { url: url.clone(), name: name.clone(), times, policy, seed: 7, held: args.held() };
+        let keeper = Keeper::start(wish, signals.waker().unwrap()).unwrap();
+        let asking = Asking { name: &name, url: &url, keeper: &keeper, narrator: &narrator };
+        let terms = Terms {
+            args: &args,
+            policy: &policy,
+            seed: 7,
+            grace: Duration::ZERO,
+            signal: Signal::SIGTERM,
+            left: None,
+            deadline: None,
+        };
+        // It is granted.
+        poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE).unwrap();
+        raise(Signal::SIGTERM).unwrap();
+        assert_eq!(asking.run(&terms, &signals).unwrap(), Err(Outcome::Interrupted(Signal::SIGTERM)));
+        assert!(keeper.news.iter().next().is_none(), "and let go");
+    }
 
     #[test]
     fn a_lease_is_asked_for_without_end_and_at_least_twice_in_its_time() {

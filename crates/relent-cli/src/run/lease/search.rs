@@ -3,7 +3,7 @@
 //! It reads something of every process there is, and takes as long as others like: whoever has many processes with large
 //! environments holds it up. So nobody waits for it for longer than a moment, and what it finds is told as it is found.
 
-use crate::run::environ;
+use crate::run::{environ, processes};
 use nix::{
     errno::Errno,
     sys::signal::{Signal, kill},
@@ -161,11 +161,12 @@ fn run<I: Iterator<Item = Pid>>(shared: &Shared, candidates: impl Fn() -> I, is_
 /// are there to be looked at last.
 fn candidates() -> impl Iterator<Item = Pid> {
     let (own, session) = (geteuid().as_raw(), getsid(None).ok());
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let entries = processes::shown().and_then(|all| fs::read_dir(all).ok()).into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let owner = |pid| Some(fs::metadata(processes::folder(pid)?).ok()?.uid());
     let nearness = |pid: Pid| match session.is_some() && getsid(Some(pid)).ok() == session {
         true => 0,
-        false if fs::metadata(format!("/proc/{pid}")).is_ok_and(|data| data.uid() == own) => 1,
+        false if owner(pid) == Some(own) => 1,
         false => 2,
     };
     let mut all: Vec<Pid> = pids.map(Pid::from_raw).collect();

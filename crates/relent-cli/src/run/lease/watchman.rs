@@ -14,9 +14,10 @@ use super::{
     search::{Search, Sight},
     times::Moment,
 };
-use crate::{dumps, stderr, talk::plain};
+use crate::{dumps, ear::ENDING, stderr, talk::plain};
 use nix::{
     errno::Errno,
+    fcntl::{FcntlArg, OFlag, fcntl},
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::signal::{Signal, killpg},
     unistd::Pid,
@@ -32,6 +33,7 @@ use std::{
     path::Path,
     process::{Child, Command, ExitCode, Stdio},
     sync::{Arc, atomic::AtomicBool},
+    time::Duration,
 };
 
 /// The first argument of a watchman: no name that a subcommand could have.
@@ -46,7 +48,7 @@ impl Line {
     }
 
     fn say(&self, line: &str) {
-        // A watchman that was ended by somebody guards nothing; the command is still ended by relent itself.
+        // A watchman that was ended or stopped by somebody guards nothing; the command is still ended by relent itself.
         let _ = (&self.0).write_all(line.as_bytes());
     }
 
@@ -91,15 +93,24 @@ impl Watchman {
         command.arg0("relent").args([WORD, signal.as_str()]).process_group(0).env_remove(MARK);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
         let pipe = process.stdin.take().ok_or_else(|| io::Error::other("it has no input"))?;
+        // One that does not read is not waited for. A line is written as a whole or not at all.
+        fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         let line = Line(OwnedFd::from(pipe).into());
         line.say(&format!("mark {mark}\n"));
         Ok(Watchman { line, process })
     }
 
-    /// Lets it go home.
+    /// Lets it go home, whatever somebody has done to it: one that was stopped hears nothing.
     pub(super) fn dismiss(mut self) {
         self.line.say("done\n");
-        let _ = self.process.wait();
+        let _ = self.process.kill();
+        // Whoever traces it may keep it from being gone.
+        for _ in 0..100 {
+            match self.process.try_wait() {
+                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+                _ => break,
+            }
+        }
     }
 }
 
@@ -108,9 +119,9 @@ pub(crate) fn watch(signal: Option<&str>) -> ExitCode {
     // The store's password may be in its environment.
     dumps::forbid();
     let ignored = Arc::new(AtomicBool::new(false));
-    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
+    for signal in ENDING {
         // Whoever ends everything at once means the command, which relent ends; then we go home.
-        let _ = signal_hook::flag::register(signal as i32, ignored.clone());
+        let _ = signal_hook::flag::register(*signal as i32, ignored.clone());
     }
     let signal = signal.and_then(|name| name.parse().ok()).unwrap_or(Signal::SIGTERM);
     let mut input = io::stdin().lock();

@@ -197,6 +197,23 @@ fn parts_of_two_versions_are_not_joined() {
     }
 }
 
+/// FILE is a part of what is asked for since the user says so; of what an attempt added to it nobody says anything.
+#[test]
+fn what_nothing_is_known_by_is_not_gone_on_with() {
+    for then in ["abcdefghij", "abcdefghijklmno"] {
+        let server = Server::with(move |k, request| match k {
+            0 => rest(request, "0123456789", &[]).expect("it asks for a range").cut(3),
+            _ => rest(request, then, &[]).expect("it asks for a range"),
+        });
+        let folder = Folder::new().file("file", "xxx");
+        let outcome = http_in(&folder, &["-q", "-C", "-", "-o", "file", &server.url("/")]);
+        assert_eq!((outcome.code, folder.read("file")), (Some(0), format!("xxx{}", &then[3..])));
+        let asked: Vec<_> = server.requests().iter().map(|r| r.header("range").map(str::to_owned)).collect();
+        assert_eq!(asked, [Some("bytes=3-".to_owned()), Some("bytes=3-".to_owned())]);
+        assert_eq!(folder.names(), ["file"]);
+    }
+}
+
 #[test]
 fn a_server_that_sends_another_range_is_asked_for_the_whole() {
     for range in ["bytes 3-9/10", "bytes 4-9/11", "bytes 0-9/10", "nonsense"] {

@@ -209,6 +209,20 @@ fn a_store_that_hangs_holds_up_no_deadline_and_no_signal() {
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
 }
 
+/// Anybody of the same user may stop it, the command too.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_watchman_that_is_stopped_holds_up_nothing() {
+    let place = Place::new();
+    let script = "for child in $(cat /proc/$PPID/task/$PPID/children); do
+        [ $child = $$ ] || { kill -STOP $child && echo $child > watchman; }
+    done";
+    let run = start(&place, &[], script);
+    let outcome = wait(run);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(!is_running(place.0.read("watchman").trim()), "it is gone");
+}
+
 /// Whoever wants an end after the command was through does not wait for a store that is silent.
 #[test]
 fn a_signal_ends_the_wait_for_a_lease_to_be_let_go() {

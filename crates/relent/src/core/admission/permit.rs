@@ -69,18 +69,10 @@ impl Admission {
         AdmissionPermit::ask(self, now, arrival)
     }
 
-    /// Whether the limit has a queue.
-    const fn has_queue(&self) -> bool {
-        match &self.limit {
-            Some(limit) => matches!(limit.settings(), LimitSettings::Concurrency { queue: 1.., .. }),
-            None => false,
-        }
-    }
-
     /// Of those who wait, the next one asks again.
     fn wake_next(&self, now: Timestamp) {
-        if self.has_queue()
-            && let Some(next) = self.limit.as_ref().and_then(|limit| limit.next(now))
+        if let Some(limit) = self.limit.as_ref().filter(|limit| limit.has_queue())
+            && let Some(next) = limit.next(now)
         {
             // A pacer keeps the queue as full as it is, for as long as there is a herd: nobody in it is too late.
             self.lobby.wake(matches!(next, LimitNext::Newest) && self.pacer.is_none());

@@ -79,6 +79,11 @@ impl Limit {
         self.settings
     }
 
+    /// Whether attempts may wait in line for it.
+    pub(crate) const fn has_queue(&self) -> bool {
+        matches!(self.settings, LimitSettings::Concurrency { queue: 1.., .. })
+    }
+
     /// The kind, as policy files name it: `rate`, `concurrency`, `aimd`, `gradient`, `aws_adaptive`.
     ///
     /// ```

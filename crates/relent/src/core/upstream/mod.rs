@@ -359,18 +359,10 @@ impl Upstream {
     /// Wakes whoever of the queue is next, where there is one and room for it.
     #[inline]
     fn wake_next(&self, now: Timestamp) {
-        if self.has_queue()
+        if self.limit.as_ref().is_some_and(Limit::has_queue)
             && let Some(next) = self.next(now)
         {
             self.lobby.wake(matches!(next, LimitNext::Newest));
-        }
-    }
-
-    #[inline]
-    pub(crate) const fn has_queue(&self) -> bool {
-        match &self.limit {
-            Some(limit) => matches!(limit.settings(), LimitSettings::Concurrency { queue: 1.., .. }),
-            None => false,
         }
     }
 
