@@ -6,7 +6,7 @@
 //! and files are read by the same code (`relent::config`), so a value means the same in both.
 
 use crate::{
-    escape::{escape, shell},
+    escape::{escape, typed},
     outer,
     policy_file::{Beside, PolicyFile},
     talk::{self, Fault, TalkArgs},
@@ -250,7 +250,7 @@ impl PolicyArgs {
         let shown = escape(file.shown.as_deref().unwrap_or_default());
         let refused = |what: &str, flag: &str| {
             Err(Fault::new(format!("{shown}, found in this folder, {what}"))
-                .hint(format!("--policy {} says that it is meant, and so does {flag}", shell(origin))))
+                .hint(format!("--policy {} says that it is meant, and so does {flag}", typed(origin))))
         };
         if self.spread.is_none() && policy.settings().spread > LONGEST_SPREAD {
             return refused("puts the first attempt off for more than a minute", "--spread");

@@ -7,7 +7,7 @@
 
 use crate::{
     access,
-    escape::{escape, shell},
+    escape::{escape, typed},
     redact, regular,
     talk::{Fault, plain},
 };
@@ -101,7 +101,7 @@ fn of_the_found_one(name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
         Err(problem) => {
             let file = place.named(name);
             return Err(Fault::new(format!("{place}, is not used: {problem}"))
-                .hint(format!("--policy {} says that it is meant all the same", shell(&file))));
+                .hint(format!("--policy {} says that it is meant all the same", typed(&file))));
         }
     };
     let text = text.map_err(|problem| cannot_read(&place.shown(), &problem))?;
@@ -125,9 +125,14 @@ fn parsed(text: &str, path: &Path) -> Result<Config, Fault> {
     Ok(Config::parse(text).map_err(|error| error.in_file(Path::new(&*escape(&path.to_string_lossy()))))?)
 }
 
+/// What a file says that messages may tell of is known, as what flags say is.
+fn known(config: &Config) {
+    redact::know(config.names().chain(config.upstreams()), config.upstreams().filter_map(|name| config.store_of(name)));
+}
+
 /// The policy of a name.
 fn chosen(config: Config, shown: &str, name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
-    redact::know(config.names().chain(config.upstreams()));
+    known(&config);
     let wanted = Some(name).filter(|name| !name.is_empty());
     let draft = match config.draft(wanted) {
         Err(_) if wanted.is_none() && beside == Beside::Upstreams => Draft::default(),
@@ -150,7 +155,7 @@ fn found(beside: Beside) -> Result<PolicyFile, Fault> {
     };
     let error = match Config::parse(&text) {
         Ok(config) => {
-            redact::know(config.names().chain(config.upstreams()));
+            known(&config);
             let only = only(&config, &place);
             return Ok(PolicyFile { shown: Some(shown), config, is_by_chance: place.is_here, ..only });
         }
@@ -185,7 +190,7 @@ fn only(config: &Config, place: &Place) -> PolicyFile {
         Err(BadSetting { .. }) => PolicyFile {
             remarks: vec![format!(
                 "{place}, has several policies and none is used; --policy {} uses one",
-                shell(&format!("#{}", names.first().unwrap_or(&"NAME")))
+                typed(&format!("#{}", names.first().unwrap_or(&"NAME")))
             )],
             ..PolicyFile::default()
         },
@@ -229,7 +234,7 @@ impl Place {
     /// It was found, and nobody has said that its lines may be shown.
     fn no_policy_file(&self, problem: &str) -> Fault {
         Fault::new(format!("{self}, is no policy file: {problem}"))
-            .hint(format!("--policy {} shows the line; {VARIABLE}=none uses no file", shell(&self.shown())))
+            .hint(format!("--policy {} shows the line; {VARIABLE}=none uses no file", typed(&self.shown())))
     }
 }
 

@@ -95,7 +95,7 @@ fn named(file: &Path) -> String {
 
 /// Its name, for people.
 pub(crate) fn shown(file: &Path) -> String {
-    escape(&file.to_string_lossy()).into_owned()
+    escape(&redact::value(&file.to_string_lossy())).into_owned()
 }
 
 /// Certificate authorities, and certificates that are trusted as themselves: what `openssl req -x509` makes is both an

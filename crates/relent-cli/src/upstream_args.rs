@@ -3,7 +3,7 @@
 //! A flag lies over the policy file part by part: `--budget` takes the place of the file's budget and leaves its breaker.
 //! Flags and files are read by the same code (`relent::config`), so a value means the same in both.
 
-use crate::{escape::shell, policy_args::PolicyArgs, talk::Fault, topic};
+use crate::{escape::typed, policy_args::PolicyArgs, talk::Fault, topic};
 use clap::Args;
 use relent::{
     HedgeSettings,
@@ -92,12 +92,12 @@ impl UpstreamArgs {
                 None => format!("{}, in the file that --policy names", bad.hint),
                 Some(_) => bad.hint,
             };
-            Fault::new(format!("--upstream {}: {}", shell(name), bad.problem)).hint(hint)
+            Fault::new(format!("--upstream {}: {}", typed(name), bad.problem)).hint(hint)
         })?;
         let is_unasked = file.is_unasked(self.upstream.as_deref());
         let shown = file.shown.as_deref().unwrap_or_default();
         let note = |part: &str| {
-            let (typed, file) = (shell(name), shell(file.origin.as_deref().unwrap_or(shown)));
+            let (typed, file) = (typed(name), typed(file.origin.as_deref().unwrap_or(shown)));
             format!(
                 "the {part} of upstream {name:?} in {shown} is left out: --upstream {typed} or --policy {file} uses it"
             )

@@ -15,9 +15,13 @@ pub(crate) fn path(value: &str) -> std::path::PathBuf {
     decoded.map_or_else(|| value.into(), |(path, _)| path.into_owned().into())
 }
 
-/// What is said of a setting that is not known, or has a value that is not. The value is not shown.
+/// What is said of a setting that is not known, or has a value that is not. Neither is shown: what is not known may be a part of a password.
 pub(crate) fn unknown(name: &str, known: &'static str) -> Error {
-    let what = format!("the store's URL has a setting '{}' that is not known or makes no sense", name.escape_debug());
+    let is_known = known.split(", ").any(|one| one.split_once('=').is_some_and(|(known, _)| known == name));
+    let what = match is_known {
+        true => format!("the store's URL has a setting '{name}' that makes no sense"),
+        false => "the store's URL has a setting that is not known".to_owned(),
+    };
     Error::new(ErrorKind::Invalid, what).hint(format!("there are: {known}"))
 }
 

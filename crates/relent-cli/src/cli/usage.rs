@@ -2,7 +2,8 @@
 
 use super::Cli;
 use crate::{
-    redact, stderr,
+    escape::escape,
+    stderr,
     talk::{EXIT_FAULT, Fault, wrap, write_out},
 };
 use clap::{
@@ -71,9 +72,11 @@ fn flags_only(help: &str) -> String {
 
 fn usage_fault(error: &clap::Error, first: Option<&str>) -> Fault {
     let mut text = error.render().to_string();
-    // A value may be a URL with a password in it, and have lines.
-    if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) {
-        text = text.replace(value.as_str(), &redact::value(value));
+    // A value may have lines, and is known as a whole only.
+    for (_, value) in error.context() {
+        if let ContextValue::String(value) = value {
+            text = text.replace(value.as_str(), &escape(value));
+        }
     }
     let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
     let problem = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();

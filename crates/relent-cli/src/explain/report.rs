@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(super) fn report(subject: &Subject, most: usize) -> String {
     let rows = rows(&subject.policy, most);
     let mut report = Object::new();
-    report.text("name", &crate::redact::text(&subject.name)).text("policy", &InShort(&subject.policy).to_string());
+    report.text("name", &subject.name).text("policy", &InShort(&subject.policy).to_string());
     report.option("source", subject.source).option("flags", as_flags(&subject.policy).as_deref());
     report.raw("settings", &array(subject.settings.iter().map(setting)));
     report.raw("schedule", &array(rows.shown.iter().map(row))).text("then", then(&rows));

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     escape::escape,
     policy_args::PolicyArgs,
+    redact,
     talk::{Fault, HushArgs},
 };
 use relent::{
@@ -15,12 +16,12 @@ use relent::{
     config::{BadSetting, Draft, KEYS},
     duration::Human,
 };
-use std::{fmt, path::Path, time::Duration};
+use std::{borrow::Cow, fmt, path::Path, time::Duration};
 
 /// A policy to explain.
 #[derive(Debug)]
 pub(super) struct Subject {
-    /// A file and name, a profile, or another system's setting.
+    /// A file and name, a profile, or another system's setting, fit to be told.
     pub(super) name: String,
     pub(super) policy: Policy,
     pub(super) settings: Vec<Setting>,
@@ -36,11 +37,8 @@ const DEFAULT: &str = "default";
 
 impl Subject {
     /// The name as one line that no terminal obeys.
-    pub(super) fn shown(&self) -> std::borrow::Cow<'_, str> {
-        match crate::redact::text(&self.name) {
-            std::borrow::Cow::Borrowed(name) => escape(name),
-            std::borrow::Cow::Owned(name) => std::borrow::Cow::Owned(escape(&name).into_owned()),
-        }
+    pub(super) fn shown(&self) -> Cow<'_, str> {
+        escape(&self.name)
     }
 
     /// Whether the name is more than where it was written.
@@ -82,6 +80,7 @@ impl Subject {
     fn of_drafts(name: String, flags: Draft, origin: &str, file: Draft) -> Result<Subject, BadSetting> {
         let said = flags.clone().over(file);
         let policy = said.policy()?;
+        let (name, origin) = (redact::text(&name).into_owned(), redact::text(origin));
         let (in_flags, in_all) = (lines(&flags), lines(&said));
         let has = |lines: &[(&str, String)], key| lines.iter().any(|(given, _)| *given == key);
         let unsaid = said.compat.as_ref().map_or("default".to_owned(), |profile| format!("profile {profile}"));
@@ -89,7 +88,7 @@ impl Subject {
         let settings = lines(&Draft::from(policy)).into_iter().map(|(key, value)| {
             let from = match key {
                 key if has(&in_flags, key) => format!("--{}", key.replace('_', "-")),
-                key if has(&in_all, key) => origin.to_owned(),
+                key if has(&in_all, key) => origin.clone().into_owned(),
                 _ => unsaid.clone(),
             };
             let has_own_jitter = is_rule && key == "jitter" && value == "none";
@@ -106,7 +105,7 @@ impl Subject {
 impl From<Reading> for Subject {
     fn from(reading: Reading) -> Subject {
         let Reading { name, policy, settings, notes, source } = reading;
-        Subject { name, policy, settings, notes, source: Some(source) }
+        Subject { name: redact::text(&name).into_owned(), policy, settings, notes, source: Some(source) }
     }
 }
 

@@ -213,6 +213,7 @@ pub(super) fn parse(from: &str, text: &str) -> Named {
 fn with_user(mut url: Url, user: Option<&str>) -> Named {
     if let Some(user) = user {
         let (name, password) = user.split_once(':').unwrap_or((user, ""));
+        redact::know_secrets([password.to_owned()].into_iter());
         // It has a host, so it can have a user.
         let _ = url.set_username(name);
         let _ = url.set_password(Some(password));

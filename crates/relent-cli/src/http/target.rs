@@ -6,7 +6,7 @@
 
 use crate::{
     access,
-    escape::{escape, shell},
+    escape::{escape, typed},
     links::{self, Place, is_one},
     talk::{Fault, plain},
 };
@@ -94,7 +94,7 @@ impl Target {
             return Err(Fault::new(format!(
                 "cannot replace {shown}: it belongs to somebody else, and would be yours then"
             ))
-            .hint(format!("remove it first, or write into it: relent http ... > {}", shell(&shown))));
+            .hint(format!("remove it first, or write into it: relent http ... > {}", typed(&shown))));
         }
         access(&place.way(), AccessFlags::W_OK).map_err(|error| cannot(&error.into()))?;
         // With an access list, which is not kept, what stands in the group's place is the most for all of the list.

@@ -4,10 +4,7 @@
 //! How a text looks tells little of where a value ends that somebody wrote in the wrong place. Here that is known, so the rules can be
 //! coarse ([`value`]). Names in a file that was named are known in the same way.
 
-use super::{
-    HIDDEN, plain,
-    value::{self, as_shown},
-};
+use super::{HIDDEN, plain, value::as_shown};
 use crate::escape::escape;
 use percent_encoding::percent_decode_str;
 use std::{
@@ -41,11 +38,31 @@ pub(crate) fn without(text: &str) -> Cow<'_, str> {
     hidden(text, &GIVEN.read().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Names that a file has, of which messages may tell.
-pub(crate) fn know<'a>(names: impl Iterator<Item = &'a str>) {
-    let odd: Vec<Given> = names.filter_map(|name| of_value(name, is_name(name))).collect();
+/// Names and other values that a file has, of which messages may tell.
+pub(crate) fn know<'a>(names: impl Iterator<Item = &'a str>, values: impl Iterator<Item = &'a str>) {
+    let odd = names.filter_map(|name| of_value(name, is_name(name)));
+    let odd: Vec<Given> = odd.chain(values.filter_map(|value| of_value(value, false))).collect();
     if !odd.is_empty() {
         GIVEN.write().unwrap_or_else(PoisonError::into_inner).extend(odd);
+    }
+}
+
+/// What lets somebody in, and is sent: whoever gets it may say it again.
+pub(crate) fn know_secrets(secrets: impl Iterator<Item = String>) {
+    let long = secrets.filter(|secret| secret.len() >= LONG_PIECE);
+    let all: Vec<Given> =
+        long.map(|secret| Given { forms: vec![], secrets: written(&secret), others: vec![] }).collect();
+    if !all.is_empty() {
+        GIVEN.write().unwrap_or_else(PoisonError::into_inner).extend(all);
+    }
+}
+
+/// A name that somebody chose, as it is shown wherever it is.
+pub(crate) fn name(text: &str) -> String {
+    let narrow = plain::narrow(text);
+    match as_shown(&narrow, is_name(text)).0 {
+        same if same == narrow => text.to_owned(),
+        shown => shown,
     }
 }
 
@@ -88,8 +105,8 @@ fn hidden<'a>(text: &'a str, all: &[Given]) -> Cow<'a, str> {
         }
         told.push(is_told);
     }
-    for (given, is_told) in all.iter().zip(told) {
-        for part in given.secrets.iter().chain(given.others.iter().filter(|_| is_told)) {
+    for (given, is_told) in all.iter().zip(&told) {
+        for part in given.secrets.iter().chain(given.others.iter().filter(|_| *is_told)) {
             if part.chars().count() >= LONG && out.contains(part) {
                 out = Cow::Owned(out.replace(part, HIDDEN));
             }
@@ -100,11 +117,16 @@ fn hidden<'a>(text: &'a str, all: &[Given]) -> Cow<'a, str> {
             }
         }
     }
-    // A part of a value that reaches from what is shown into what is not.
-    let is_part = |piece: &str| all.iter().flat_map(|given| &given.forms).any(|(form, _)| form.contains(piece));
-    let part = |piece: &str| match value::shown(piece) {
-        shown if shown != piece && !piece.contains(HIDDEN) && is_part(piece) => Some(shown),
-        _ => None,
+    // A part of a value that reaches from what is shown into what is not. A word may be one by chance.
+    let is_hidden_of = |(form, shown): &(String, String), piece: &str| {
+        form.contains(piece) && !shown.split(HIDDEN).any(|left| left.contains(piece))
+    };
+    let part = |piece: &str| {
+        let is_one = piece.chars().count() >= LONG && !piece.contains(HIDDEN);
+        let is_word = plain::is_word(piece);
+        let mut known = all.iter().zip(&told).filter(|(_, is_told)| is_one && (**is_told || !is_word));
+        let is_part = known.any(|(given, _)| given.forms.iter().any(|form| is_hidden_of(form, piece)));
+        is_part.then(|| HIDDEN.to_owned())
     };
     if all.is_empty() {
         return out;
@@ -203,8 +225,25 @@ fn missing(value: &str, shown: &str) -> Vec<String> {
         hidden.push(&value[at..next]);
         at = next + piece.len();
     }
-    hidden.into_iter().filter(|part| !part.is_empty()).flat_map(written).collect()
+    let mut all: Vec<String> = Vec::new();
+    for part in hidden.into_iter().filter(|part| !part.is_empty()) {
+        all.push(part.to_owned());
+        // Who reads a value leaves signs away that stand around it, and takes it apart.
+        let bare = |part: &str| part.trim_matches(|c: char| c.is_whitespace() || "@<>\"'{}=:".contains(c)).to_owned();
+        let is_short = part.len() <= LONGEST_LIST;
+        all.extend(part.split([',', ';']).filter(|_| is_short).map(bare).filter(|piece| piece.len() >= LONG_PIECE));
+        all.push(bare(part));
+    }
+    all.retain(|part| !part.is_empty());
+    all.dedup();
+    all.iter().flat_map(|part| written(part)).collect()
 }
+
+/// The longest text of which pieces are looked for.
+const LONGEST_LIST: usize = 1024;
+
+/// From which length on a piece of a value, or a secret that is sent, is looked for anywhere: a shorter one is a part of many words.
+const LONG_PIECE: usize = 8;
 
 /// A text as messages write it: as it is, or as Rust or a terminal has it.
 fn written(text: &str) -> Vec<String> {
@@ -252,10 +291,9 @@ mod tests {
 
     #[test]
     fn names_of_a_file_are_known_like_those() {
-        know(
-            ["shop", "backup:shop", "ann:known1@h", "kennwort=known2", "m://h?kennwort=known3", "x%3Dknown4"]
-                .into_iter(),
-        );
+        let names = ["shop", "backup:shop", "ann:known1@h", "kennwort=known2", "m://h?kennwort=known3", "x%3Dknown4"];
+        know(names.into_iter(), ["redis://:pw?known5@h/0"].into_iter());
+        assert_eq!(without("it has 'known5@h/0', \"known5@h/0\""), "it has 'known5@h/0', \"***\"");
         let said = "shop, backup:shop, ann:known1@h: away; kennwort=known2; m://h?kennwort=known3; \"x%3Dknown4\"";
         let told = without(said);
         assert!(!told.contains("known") && told.starts_with("shop, backup:shop, ***@h: away; kennwort=***"), "{told}");

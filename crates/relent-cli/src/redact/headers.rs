@@ -3,7 +3,7 @@
 //! What is known of a header by its name is shown but for URLs and what says itself that it lets others in. All others have values that
 //! nobody can know, so of them no more is shown than of an argument ([`value`]).
 
-use super::{HIDDEN, is_secret, parameters, path, plain, text, url, value, value::is_odd};
+use super::{HIDDEN, given, is_secret, parameters, path, plain, secret_parameters, text, url, value, value::is_odd};
 use std::borrow::Cow;
 
 /// What a value begins with that lets others in, whatever its name is.
@@ -77,6 +77,14 @@ const KNOWN: [&str; 47] = [
 /// assert_eq!(header("Accept", "text/plain"), "text/plain");
 /// ```
 pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
+    match given::without(value) {
+        Cow::Borrowed(value) => header_of_others(name, value),
+        // A server may say again what it was sent.
+        Cow::Owned(value) => Cow::Owned(header_of_others(name, &value).into_owned()),
+    }
+}
+
+fn header_of_others<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     match plain::narrow(value) {
         Cow::Borrowed(value) => header_as_it_is(name, value),
         Cow::Owned(narrow) => match header_as_it_is(name, &narrow) {
@@ -118,7 +126,7 @@ fn inside<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
         let (before, word) = rest.split_at(start);
         let (word, after) = word.split_at(word.find(char::is_whitespace).unwrap_or(word.len()));
         out.push_str(before);
-        out.push_str(&if word.contains("://") { Cow::Borrowed(word) } else { Cow::Owned(parameters(word)) });
+        out.push_str(&if word.contains("://") { Cow::Borrowed(word) } else { Cow::Owned(of_a_word(word)) });
         let last = &word[word.trim_end_matches(is_word).len()..];
         let begins = word[..word.len() - last.len()].chars().next_back();
         let is_scheme = SCHEMES.iter().chain(&OTHER_SCHEMES).any(|scheme| last.eq_ignore_ascii_case(scheme))
@@ -135,6 +143,14 @@ fn inside<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     if out == value { Cow::Borrowed(value) } else { Cow::Owned(out) }
 }
 
+/// What is shown of a word with parameters: of a path no more than of a URL.
+fn of_a_word(word: &str) -> String {
+    let (bare, end) = word.split_at(word.trim_end_matches([';', ',', '>', '"', '\'', ')']).len());
+    let is_path = bare.trim_start_matches(['<', '"', '\'', '(']).starts_with(['/', '.', '?']);
+    let has_query = bare.find('?').is_some_and(|query| bare[query..].contains('='));
+    if is_path || has_query { parameters(bare) + end } else { secret_parameters(word) }
+}
+
 /// Whether a header lets others in: its name says so, or its value.
 pub(crate) fn is_secret_header(name: &str, value: &str) -> bool {
     is_secret(name) || is_credential(name, value)
@@ -148,11 +164,10 @@ fn is_credential(name: &str, value: &str) -> bool {
         && SCHEMES.iter().any(|word| scheme.eq_ignore_ascii_case(word))
 }
 
-/// A header that was given in the place of a URL, if its value is secret. A host may have such a name, too.
+/// A header that was given in the place of a URL, if its value is secret. A host of such a name loses its port.
 pub(super) fn in_its_place(text: &str) -> Option<(&str, &str)> {
     let (name, value) = text.split_once(':')?;
     let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-    let port = value.split(['/', '?', '#']).next().unwrap_or_default();
-    let is_host = port.bytes().all(|byte| byte.is_ascii_digit()) || value.contains('@');
-    (is_name && !is_host && (is_secret(name) || is_credential(name, value))).then_some((name, value))
+    let is_one = is_name && !value.is_empty() && !value.contains('@');
+    (is_one && (is_secret(name) || is_credential(name, value))).then_some((name, value))
 }

@@ -1,10 +1,14 @@
 //! Lines of a configuration that a message quotes, because something is wrong there: a store's password may be in them, and where a quote
 //! is missing nobody can say where it ends.
 //!
-//! So a line is shown with the names of its keys and what is plainly harmless: amounts, and words of relent's own settings. From the first
-//! thing on that is neither, all is stars, as many as it had characters, so that the mark below is still where it was.
+//! So a line is shown with the names of its keys and what is plainly harmless: short amounts, and amounts and words of relent's own settings;
+//! behind the name of a secret nothing. From the first thing on that is none of these, all is stars, as many as it had characters, so that the mark below is still where it was.
 
-use super::{AT, HIDDEN, names::is_token, plain, value};
+use super::{
+    AT, HIDDEN,
+    names::{is_password, is_secret, is_token},
+    plain, value,
+};
 
 /// A message that quotes lines of a file, as it is told, and of each text that the message itself quotes no more than of an argument.
 pub(crate) fn lines_of_a_file(message: &str) -> String {
@@ -54,7 +58,7 @@ fn shown(line: &str) -> String {
     let narrow = plain::narrow(line);
     // A value with a user in it may be taken apart by a quote.
     let has_user = narrow.contains('@') || narrow.to_ascii_lowercase().contains("0040");
-    let mut reader = Reader { rest: &narrow, out: String::new(), is_known: false, had_value: false };
+    let mut reader = Reader { rest: &narrow, out: String::new(), is_known: false, is_secret: false, had_value: false };
     if !narrow.trim_start().starts_with('[') || narrow.contains('=') {
         while reader.next(has_user) {}
     } else {
@@ -71,6 +75,8 @@ struct Reader<'a> {
     out: String,
     /// Whether the key is one of ours.
     is_known: bool,
+    /// Whether a key before was that of a secret.
+    is_secret: bool,
     /// Whether its value was there.
     had_value: bool,
 }
@@ -85,12 +91,15 @@ impl<'a> Reader<'a> {
         let is_key = self.rest[length..].trim_start().starts_with(['=', '.']) && !self.had_value;
         let is_shown = match is_key {
             true => is_name(word),
-            false => !has_user && is_harmless(word, self.is_known && !self.had_value),
+            false => !has_user && !self.is_secret && is_harmless(word, self.is_known, self.had_value),
         };
         // What touches a text is what somebody has forgotten to quote.
         let is_apart = !self.rest[length..].starts_with(|c: char| "\"'".contains(c) || c.is_alphanumeric());
         match is_key {
-            true => self.is_known = plain::is_setting_of_ours(word),
+            true => {
+                self.is_known = plain::is_setting_of_ours(word);
+                self.is_secret |= !self.is_known && (is_secret(word) || is_password(word));
+            }
             false => self.had_value = true,
         }
         self.take(length, is_shown && is_apart)
@@ -142,13 +151,14 @@ fn is_name(word: &str) -> bool {
     plain::is_word(word) && !is_token(word)
 }
 
-/// Whether a value is plainly harmless: an amount, a word that says so, or of a setting of ours a word.
-fn is_harmless(word: &str, is_known: bool) -> bool {
+/// Whether a value is plainly harmless: a short amount, a word that says so, or of a setting of ours any amount or a word.
+fn is_harmless(word: &str, is_known: bool, had_value: bool) -> bool {
     const WORDS: [&str; 6] = ["true", "false", "inf", "nan", "none", "unlimited"];
     let is_amount = word
         .split(|c: char| c.is_ascii_digit() || "._+-:".contains(c))
         .all(|unit| unit.len() <= 2 && unit.chars().all(|c| "smhdnuµeTZ%".contains(c)));
-    WORDS.contains(&word) || is_amount || (is_known && is_name(word))
+    let is_short = is_amount && word.bytes().filter(u8::is_ascii_digit).count() <= 4;
+    WORDS.contains(&word) || is_short || (is_known && (is_amount || (!had_value && is_name(word))))
 }
 
 #[cfg(test)]
@@ -181,6 +191,13 @@ mod tests {
             ("delays = [\"1m30s\", \"1.5h\", 1_000, 1e3]", "delays = [\"1m30s\", \"1.5h\", 1_000, 1e3]"),
             ("base = 100ms # a comment", "base = 100ms * * *******"),
             ("jitter = full", "jitter = full"),
+            ("pin = 4815", "pin = ****"),
+            ("pin.a = 4815", "pin.a = ****"),
+            ("pin.max = 4815", "pin.max = ****"),
+            ("x = { otp = 4815, n = 1 }", "x = { otp = ***** * * * *"),
+            ("kennwort = 48151623", "kennwort = ********"),
+            ("clients = 500", "clients = 500"),
+            ("token_ratio = 12345", "token_ratio = 12345"),
             ("curve = \"expnential\"", "curve = \"expnential\""),
             ("budget.ratio = 1", "budget.ratio = 1"),
             ("[policy.\"read\"]", "[policy.\"read\"]"),

@@ -151,7 +151,8 @@ pub(super) fn secret(text: &str, has_to_be: bool) -> Option<usize> {
         let bare = behind.trim_start_matches(['"', '\'', '\\', ' ', '\t']);
         let sign = bare.chars().next().filter(|c| "=:".contains(*c));
         let after = sign.map_or(bare, |sign| &bare[sign.len_utf8()..]);
-        let is_host = behind.starts_with(':') && (is_number(after) || after.starts_with("//"));
+        // A host of such a name loses its port, but not where all of a value is hidden that is told elsewhere.
+        let is_host = has_to_be && behind.starts_with(':') && is_number(after);
         let is_scheme = ["basic", "bearer", "negotiate", "ssws"].contains(&name.to_ascii_lowercase().as_str());
         let is_one = match sign {
             Some('=') if has_to_be => is_password(name),
@@ -167,17 +168,28 @@ pub(super) fn secret(text: &str, has_to_be: bool) -> Option<usize> {
     None
 }
 
-/// Whether a port stands there, or another number, up to what ends one; or nothing of a name.
+/// Whether a port stands there, up to what ends one, or an address.
 fn is_number(text: &str) -> bool {
     let behind = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let address = &text[..text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len())];
     if address.parse::<Ipv4Addr>().is_ok() && !text[address.len()..].starts_with(is_of_a_word) {
         return true;
     }
-    match behind.chars().next() {
-        None => behind.len() < text.len(),
-        Some(c) => "/:".contains(c) || (behind.len() < text.len() && "?#,]".contains(c)),
-    }
+    (1..=5).contains(&(text.len() - behind.len())) && behind.chars().next().is_none_or(|c| "/:?#,]".contains(c))
+}
+
+/// Whether what stands in a query under this name, or in a file, is plainly harmless: a short amount, or a setting of a store's.
+pub(super) fn is_harmless(name: &str, value: &str) -> bool {
+    const OF_STORES: [&str; 6] = ["connections", "durability", "owner", "prefix", "prepared", "sslmode"];
+    let is_setting = OF_STORES.contains(&name) && is_word(value) && !is_token(value);
+    (is_setting || is_short_amount(value)) && !is_secret(name) && !is_password(name)
+}
+
+/// Whether it is a number of at most four digits, perhaps with a unit: too short for a secret.
+pub(super) fn is_short_amount(text: &str) -> bool {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    (1..=4).contains(&digits) && text.len() <= 8 && ["", "%", "us", "ms", "s", "m", "h", "d", "k", "M"].contains(&unit)
 }
 
 /// Whether what stands before a sign is a setting of relent's, or what stands behind it an amount and nothing else.

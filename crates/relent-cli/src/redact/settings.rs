@@ -62,7 +62,7 @@ fn value(text: &str) -> usize {
         return HIDDEN.len();
     }
     // An empty one, of a query.
-    if text.starts_with(['&', ';', '#', '?']) {
+    if text.starts_with('&') {
         return 0;
     }
     // libpq takes a space for a part of the value if a backslash stands before it.

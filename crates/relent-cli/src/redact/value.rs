@@ -3,7 +3,11 @@
 //! What is no plain URL loses everything before its last `@`, everything behind the name of a secret, and everything from the first sign
 //! on behind which one could stand ([`plain`]). Where a secret may have an `@` in it, nothing behind its name is shown.
 
-use super::{AT, HIDDEN, is_url, names::is_token, plain, scheme, url};
+use super::{
+    AT, HIDDEN, is_url,
+    names::{is_secret, is_token},
+    parameters, plain, scheme, url, url_without_secrets,
+};
 use std::net::{IpAddr, SocketAddr};
 
 /// A value as it is shown.
@@ -23,19 +27,36 @@ pub(super) fn as_shown(value: &str, is_name: bool) -> (String, String) {
     if is_word || value.parse::<IpAddr>().is_ok() || value.parse::<SocketAddr>().is_ok() {
         return same(value.to_owned());
     }
-    let is_plain = value.contains("://") && is_url(value) && !value.contains(is_odd);
+    let of_a_url = || (url(value), url_without_secrets(value));
+    let is_plain = scheme(value) > 0 && value.contains("://") && is_url(value) && !value.contains(is_odd);
     let is_of_the_web = ["http", "https", "ws", "wss"].iter().any(|name| value.starts_with(&format!("{name}://")));
-    let is_one = is_plain && is_of_the_web && !is_cut_short(&value[scheme(value)..]);
+    let rest = &value[scheme(value)..];
+    let is_one = is_plain && if is_of_the_web { !is_cut_short(rest) } else { !value.contains(AT) && has_a_host(rest) };
     if is_one || (!value.contains(is_odd) && begins_with_a_host(value)) {
-        return same(url(value));
+        return of_a_url();
+    }
+    // A path may have all signs in it but this one.
+    if let Some(query) = value.find('?').filter(|_| value.starts_with("sqlite:") || value.starts_with("memory:")) {
+        let (shown, without_secrets) = as_shown(&value[..query], is_name);
+        let query = parameters(&value[query..]);
+        return (shown + &query, without_secrets + &query);
     }
     let begin = match ["sqlite:", "unix:", "memory:"].iter().find(|name| value.starts_with(*name)) {
         Some(name) => name.len(),
         None if plain::is_word(&value[..scheme(value)].replace([':', '\\'], "")) => scheme(value),
         None => 0,
     };
-    let is_user = |at: &usize| !plain::is_word(&value[begin..*at]) && !value.starts_with("sqlite:");
-    let (head, rest) = match value.rfind(AT).filter(|at| *at >= begin).filter(is_user) {
+    let is_user = |at: &usize| {
+        // A name may have one, a part of a path begin with one, and a file of systemd's end with one.
+        let (before, behind) = (&value[begin..*at], value[*at..].trim_start_matches(AT));
+        let is_none = before.is_empty() || before.ends_with('/') || behind.starts_with('.');
+        let is_of_a_name = is_name && plain::is_word(before);
+        !(is_none || is_of_a_name || value.starts_with("sqlite:"))
+    };
+    let at = value.rfind(AT).filter(|at| *at >= begin).filter(is_user);
+    // A word may be one by chance, and stand elsewhere, too.
+    let is_by_chance = at.is_some_and(|at| begin == 0 && plain::is_word(&value[..at]));
+    let (head, rest) = match at {
         Some(at) => match behind_a_user(value, begin, at) {
             Behind::All(at) => (format!("{}{HIDDEN}", &value[..begin]), &value[at..]),
             Behind::Nothing => return same(format!("{}{HIDDEN}", &value[..begin])),
@@ -50,8 +71,11 @@ pub(super) fn as_shown(value: &str, is_name: bool) -> (String, String) {
     let shown = format!("{head}{}", up_to(rest, plain.min(secret(false))));
     // A URL of a server, or what looks like one, may hide its secret elsewhere.
     match shown == value && value.contains("://") {
-        true => same(url(value)),
-        false => (shown, format!("{head}{}", up_to(rest, secret(true)))),
+        true => of_a_url(),
+        false => {
+            let head = if is_by_chance { &value[..value.len() - rest.len()] } else { &head };
+            (shown, format!("{head}{}", up_to(rest, secret(true))))
+        }
     }
 }
 
@@ -77,7 +101,11 @@ pub(super) fn without_user(value: &str, begin: usize, behind: impl Fn(&str) -> S
 
 /// What follows the user of a server's URL, as it is shown.
 pub(super) fn of_a_server(text: &str) -> String {
-    up_to(text, plain::shown(text).min(plain::secret(text, false).unwrap_or(text.len())))
+    let (place, query) = text.split_at(text.find(['?', '#', ';']).unwrap_or(text.len()));
+    match plain::shown(place).min(plain::secret(place, true).unwrap_or(place.len())) {
+        end if end < place.len() => up_to(place, end),
+        _ => format!("{place}{}", parameters(query)),
+    }
 }
 
 /// What of a value with an `@` is no secret.
@@ -105,19 +133,37 @@ fn behind_a_user(value: &str, begin: usize, at: usize) -> Behind {
     let named = plain::secret(value, false).filter(|end| *end <= at);
     match named.into_iter().chain((is_set && plain <= at).then_some(plain)).min() {
         Some(end) if end <= plain && !value[..end].contains(AT) => Behind::Setting(end),
-        None if !value[..at].contains(AT) && !value[..at].contains('=') => Behind::All(at),
+        None if !value[..at].contains(AT) && is_user(&value[..at]) => Behind::All(at),
         _ => Behind::Nothing,
     }
+}
+
+/// Whether a user and a password stand there, and nothing that may be a part of something else.
+fn is_user(text: &str) -> bool {
+    let (name, password) = text.split_once(':').unwrap_or((text, ""));
+    let is_name = |c: char| c.is_alphanumeric() || "_.+-~\\/, *".contains(c);
+    name.chars().all(is_name) && !password.contains(['=', '{', '}', '<', '>', '"', '\'', '|'])
 }
 
 /// Whether a value is a URL of the web without its scheme: a host with a dot or a port, and a path.
 fn begins_with_a_host(value: &str) -> bool {
     let Some((host, _)) = value.split_once('/') else { return false };
     let (name, port) = host.split_once(':').unwrap_or((host, ""));
-    let is_name = |c: char| c.is_ascii_alphanumeric() || ".-".contains(c);
-    let is_host = !name.is_empty() && name.chars().all(is_name) && port.bytes().all(|byte| byte.is_ascii_digit());
     let is_one = name == "localhost" || !port.is_empty() || name.trim_start_matches('.').contains('.');
-    is_host && is_one && !name.starts_with('.') && !is_cut_short(value)
+    is_one
+        && has_a_host(value)
+        && !name.starts_with('.')
+        && !is_cut_short(value)
+        && (port.is_empty() || !is_secret(name))
+}
+
+/// Whether a host like a name stands there, perhaps with a port.
+fn has_a_host(text: &str) -> bool {
+    let host = &text[..text.find(['/', '?', '#', ';']).unwrap_or(text.len())];
+    let (name, port) = host.split_once(':').unwrap_or((host, "0"));
+    let is_name = |c: char| c.is_ascii_alphanumeric() || ".-".contains(c);
+    let is_port = (1..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit());
+    !name.is_empty() && name.chars().all(is_name) && is_port
 }
 
 /// Whether what is behind a scheme may be a user whose password begins with digits and has a slash in it: it has a host like a name, a
@@ -137,8 +183,9 @@ mod tests {
     fn values_are_shown_without_their_secrets() {
         for (given, is_shown) in [
             ("http://ann:pw@h/x", "http://***@h/x"),
-            ("localhost:80/x?page=a&token=pw", "localhost:80/x?page=a&token=***"),
-            ("h.example/x?page=a", "h.example/x?page=a"),
+            ("localhost:80/x?page=2&token=pw", "localhost:80/x?page=2&token=***"),
+            ("h.example/x?page=a", "h.example/x?page=***"),
+            ("127.0.0.1:80/x?sig=pw&r=a://b", "127.0.0.1:80/x?sig=***&r=***"),
             ("./x?kennwort=pw", "./x?kennwort=***"),
             ("http://h/@scope/x?token=pw", "http://h/@scope/x?token=***"),
             ("http://ann:12/pw@h/", "http://***@h/"),
@@ -165,7 +212,7 @@ mod tests {
             ("--password pw", "--password ***"),
             ("machine h login ann password pw", "machine h login ann password ***"),
             ("postgres://h/db?kennwort=pw", "postgres://h/db?kennwort=***"),
-            ("ann|pw@h", "***@h"),
+            ("ann|pw@h", "***"),
             ("glpat-secret7", "***"),
             ("-p pw", "-p ***"),
             ("http://h/?data=%7B%22password%22%3A%22pw%22%7D", "http://h/?data=***"),
@@ -175,7 +222,25 @@ mod tests {
             ("http://h/?u=ann%253Apw%2540h2", "http://h/?u=***"),
             ("http://h/?h=Authorization:%20Bearer%20pw", "http://h/?h=***"),
             ("http://h/?h=Bearer+pw", "http://h/?h=***"),
-            ("http://h/?q=a+b&at=12:30&mail=ann@h", "http://h/?q=a+b&at=12:30&mail=ann@h"),
+            ("http://h/?q=a+b&at=12:30&n=1&mail=ann@h", "http://h/?q=***&at=***&n=1&mail=***"),
+            ("postgres://h/db?pw", "postgres://h/db?***"),
+            ("https://h/p?client_secret=?pw&y=2", "https://h/p?client_secret=***&y=2"),
+            ("sqlite:x.db?key=pw", "sqlite:x.db?key=***"),
+            ("sqlite:x.db?pw", "sqlite:x.db?***"),
+            // A slash begins no port, and no scheme but those of browsers have backslashes.
+            ("password:/pw", "password:***"),
+            ("X-Api-Key:/pw", "X-Api-Key:***"),
+            ("ann:/pw", "ann:***"),
+            ("api_key:1/pw", "api_key:***"),
+            ("token:://pw", "token:***"),
+            ("ann:\\pw@h", "***@h"),
+            ("CORP\\ann:\\pw@h", "***@h"),
+            ("ann:/pw@h", "***@h"),
+            ("token:\\pw", "token:***"),
+            ("kennwort:pw,http://b", "kennwort:***"),
+            ("ann:pw,http://b", "ann:***"),
+            ("redis://:/pw", "redis://:***"),
+            ("auth:8080/x", "auth:***"),
             ("ann：pw＠h", "***@h"),
             ("http：//ann:pw＠h", "http://***@h"),
             ("password＝pw", "password=***"),
@@ -196,12 +261,19 @@ mod tests {
             ("ann@h.example:p@pw", "***"),
             ("token=@pw", "token=***"),
             ("http://h/?password=p@pw", "http://h/?password=***"),
-            ("job@host", "job@host"),
+            ("{\"kennwort\":\"p@pw\"}", "***"),
+            ("<pass>p@pw</pass>", "***"),
+            ("kennwort:{p@pw}", "***"),
+            ("job@host", "***@host"),
+            ("ann/pw@h/db", "***@h/db"),
+            ("system/pw@//h:1521/x", "***@//h:1521/x"),
+            ("ann,pw@h", "***@h"),
             // None of these is one.
             ("sqlite:/home/ann@h/x.db", "sqlite:/home/ann@h/x.db"),
             ("getty@.service", "getty@.service"),
             ("@FILE", "@FILE"),
-            ("auth:8080/x", "auth:8080/x"),
+            ("tls://auth.example.com:5432", "tls://auth.example.com:5432"),
+            ("http://auth:8080/x", "http://auth:8080/x"),
             ("grpc=10,token_ratio=0.1", "grpc=10,token_ratio=0.1"),
             ("--key-file=x y", "--key-file=***"),
             ("/etc/ssl/private/key.pem", "/etc/ssl/private/key.pem"),

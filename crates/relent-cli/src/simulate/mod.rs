@@ -14,14 +14,22 @@ mod worlds;
 
 use crate::{
     escape::{escape, escape_lines},
-    regular, screen,
+    redact, regular, screen,
     talk::{self, Fault, HushArgs, plain},
 };
 use clap::Subcommand;
 use relent_sim::{
     Control, Effort, Engine, Outcome, Picture, Pictures, Problem, Scenario, advise, draw_pictures, simulate_with,
 };
-use std::{path::PathBuf, process::ExitCode, sync::Arc, thread, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+    thread,
+    time::Duration,
+};
 use worlds::{Aws, BatchArgs, Channel, EthernetArgs, Herd, LayersArgs, Open};
 
 /// Exit code for an assertion that does not hold.
@@ -216,7 +224,7 @@ fn scenario(args: &Args) -> Result<Scenario, Fault> {
         ))
         .hint("a file is simulated by itself: relent simulate FILE.toml"));
     }
-    let scenario = match (&args.world, &args.file) {
+    let mut scenario = match (&args.world, &args.file) {
         (Some(WorldArgs::Herd(herd)), _) => {
             herd.scenario(args.output.engine.as_deref().is_some_and(|engine| engine != "exact"))?
         }
@@ -228,14 +236,53 @@ fn scenario(args: &Args) -> Result<Scenario, Fault> {
         (Some(WorldArgs::Channel(channel)), _) => channel.scenario(),
         (None, Some(file)) => {
             let open = regular::read_or_pipe(file).map_err(|error| {
-                Fault::new(format!("cannot read the scenario {file:?}: {}", plain(&error)))
+                Fault::new(format!("cannot read the scenario {:?}: {}", file.to_string_lossy(), plain(&error)))
                     .hint("a scenario is a TOML file: see docs/simulate-reference.md")
             })?;
             Scenario::read(file, open)?
         }
         (None, None) => return Err(Fault::new("there is no scenario").hint("see relent simulate --help")),
     };
+    fit(&mut scenario);
     Ok(scenario)
+}
+
+/// Names and titles are those that somebody chose: they are made fit to be told here, before any table, page or picture has them.
+fn fit(scenario: &mut Scenario) {
+    (scenario.name, scenario.title) = (redact::name(&scenario.name), redact::text(&scenario.title).into_owned());
+    let mut names = Names::default();
+    for contender in &mut scenario.contenders {
+        let given = mem::take(&mut contender.name);
+        contender.name = names.fit(&given);
+        for population in &mut contender.populations {
+            let one = mem::take(&mut population.name);
+            population.name = names.fit(&one);
+            // As promises name it.
+            names.0.insert(format!("{given}: {one}"), format!("{}: {}", contender.name, population.name));
+        }
+        contender.layers.iter_mut().for_each(|layer| layer.name = names.fit(&layer.name));
+    }
+    scenario.asserts.iter_mut().filter_map(|assert| assert.policy.as_mut()).for_each(|name| *name = names.fit(name));
+}
+
+/// Names as they are told, by those that were given, and all that are told.
+#[derive(Default)]
+struct Names(BTreeMap<String, String>, BTreeSet<String>);
+
+impl Names {
+    /// One name is told in one way, and two in two ways.
+    fn fit(&mut self, name: &str) -> String {
+        if let Some(told) = self.0.get(name) {
+            return told.clone();
+        }
+        let told = redact::name(name);
+        let numbered = (2..).map(|nth| format!("{told} {nth}"));
+        let mut all = std::iter::once(told.clone()).chain(numbered);
+        let free = all.find(|told| told == name || !self.1.contains(told)).unwrap_or_default();
+        self.1.insert(free.clone());
+        self.0.insert(name.to_owned(), free.clone());
+        free
+    }
 }
 
 /// Where people read the table.

@@ -5,11 +5,20 @@ use relent::duration::Human;
 use relent_store::{Held, Key, Shared, SharedRate};
 use std::time::Duration;
 
+/// A name of a store's, as it is told: it may be a URL, of wide signs, too, which it does not show as such.
+pub(crate) fn told(name: &impl ToString, bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    match redact::text(&text) {
+        same if same == text => redact::text(&name.to_string()).into_owned(),
+        less => less.into_owned(),
+    }
+}
+
 /// As the members of a JSON object.
 pub(crate) fn members<'a>(object: &'a mut Object, name: &Key, shared: &Shared) -> &'a mut Object {
     let held = shared.held.map(|held| if held == Held::Open { "open" } else { "closed" });
     object
-        .text("name", &redact::text(&name.to_string()))
+        .text("name", &told(name, name.as_bytes()))
         .number("calls", shared.calls)
         .number("retries", shared.retries)
         .number("failures", shared.failures)

@@ -268,10 +268,7 @@ pub(crate) fn file_of(url: &str) -> Option<&Path> {
 
 /// A store's URL as it is shown: without what lets others in.
 pub(crate) fn shown(url: &str) -> Cow<'_, str> {
-    match url.starts_with("sqlite:") || url.starts_with("memory:") {
-        true => Cow::Borrowed(url.strip_suffix(NO_LINKS).map_or(url, |url| url.trim_end_matches(['?', '&']))),
-        false => Cow::Owned(redact::server(url)),
-    }
+    Cow::Owned(redact::server(url.strip_suffix(NO_LINKS).map_or(url, |url| url.trim_end_matches(['?', '&']))))
 }
 
 #[cfg(test)]
@@ -522,6 +519,10 @@ mod tests {
         assert_eq!(shown("redis://:pw@host:6379/0"), "redis://***@host:6379/0");
         assert_eq!(shown("postgres://host/db?password=pw"), "postgres://host/db?password=***");
         assert_eq!(shown("sqlite:/home/a@b/state.db"), "sqlite:/home/a@b/state.db");
+        assert_eq!(shown("sqlite:/s.db?prefix=a_&owner=any"), "sqlite:/s.db?prefix=a_&owner=any");
+        assert_eq!(shown("sqlite:s.db?key=pw"), "sqlite:s.db?key=***");
+        assert_eq!(shown("sqlite:s.db?pw"), "sqlite:s.db?***");
+        assert_eq!(shown("redis://:p?w@h/0"), "redis://***@h/0");
         assert!(!shown("redis:pw@host").contains("pw"));
     }
 }

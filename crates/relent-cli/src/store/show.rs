@@ -2,7 +2,7 @@
 
 use super::{
     args::{KindName, ShowArgs},
-    counted,
+    counted::{self, told},
     open::{IfMissing, with},
     place,
 };
@@ -60,7 +60,7 @@ impl Found {
         let mut out = String::new();
         for listed in &self.listed {
             let line = line(listed, now);
-            let _ = writeln!(out, "{}", escape(&redact::text(&line)));
+            let _ = writeln!(out, "{}", escape(&line));
         }
         if self.is_cut {
             let _ = writeln!(out, "and more; --limit shows more than {}", self.listed.len());
@@ -76,20 +76,32 @@ fn left(until: Time, now: Time) -> String {
 fn line(listed: &Listed, now: Time) -> String {
     match listed {
         Listed::Lease { name, owner, fence, until } => {
-            format!("{name}  held by {}, fence {fence}, {} left unless renewed", owner.as_str(), left(*until, now))
+            let (name, owner) = (told(name, name.as_bytes()), redact::text(owner.as_str()));
+            format!("{name}  held by {owner}, fence {fence}, {} left unless renewed", left(*until, now))
         }
         Listed::Record { scope, key, state, fence, since, expires, bytes } => format!(
-            "{scope} {key}  {} since {since}, fence {fence}, {bytes} bytes, forgotten in {}",
+            "{} {}  {} since {since}, fence {fence}, {bytes} bytes, forgotten in {}",
+            told(scope, scope.as_bytes()),
+            told(key, key.as_bytes()),
             state_name(*state),
             left(*expires, now)
         ),
-        Listed::Value { key, version, bytes } => format!("{key}  version {}, {bytes} bytes", version.0),
-        Listed::Seen { scope, key, expires } => format!("{scope} {key}  forgotten in {}", left(*expires, now)),
+        Listed::Value { key, version, bytes } => {
+            format!("{}  version {}, {bytes} bytes", told(key, key.as_bytes()), version.0)
+        }
+        Listed::Seen { scope, key, expires } => {
+            let (scope, key) = (told(scope, scope.as_bytes()), told(key, key.as_bytes()));
+            format!("{scope} {key}  forgotten in {}", left(*expires, now))
+        }
         Listed::Upstream { name, shared } => {
             let held = counted::hand(shared).map(|hand| format!(", {hand}")).unwrap_or_default();
             format!(
-                "{name}  in 10s: {} calls, {} retries, {} failures, {} processes{held}",
-                shared.calls, shared.retries, shared.failures, shared.processes
+                "{}  in 10s: {} calls, {} retries, {} failures, {} processes{held}",
+                told(name, name.as_bytes()),
+                shared.calls,
+                shared.retries,
+                shared.failures,
+                shared.processes
             )
         }
     }
@@ -115,33 +127,29 @@ fn json(shown: &str, now: Time, found: &[Found]) -> String {
     object.finish() + "\n"
 }
 
-/// A name may be a URL, or hold one.
-fn shown(name: &impl ToString) -> String {
-    redact::text(&name.to_string()).into_owned()
-}
-
 fn item(listed: &Listed) -> String {
     let mut object = Object::new();
     match listed {
         Listed::Lease { name, owner, fence, until } => object
-            .text("name", &shown(name))
+            .text("name", &told(name, name.as_bytes()))
             .text("owner", &redact::text(owner.as_str()))
             .number("fence", fence.0)
             .text("until", &until.to_string()),
         Listed::Record { scope, key, state, fence, since, expires, bytes } => object
-            .text("scope", &shown(scope))
-            .text("key", &shown(key))
+            .text("scope", &told(scope, scope.as_bytes()))
+            .text("key", &told(key, key.as_bytes()))
             .text("state", state_name(*state))
             .number("fence", fence.0)
             .text("since", &since.to_string())
             .text("expires", &expires.to_string())
             .number("bytes", *bytes),
         Listed::Value { key, version, bytes } => {
-            object.text("key", &shown(key)).number("version", version.0).number("bytes", *bytes)
+            object.text("key", &told(key, key.as_bytes())).number("version", version.0).number("bytes", *bytes)
         }
-        Listed::Seen { scope, key, expires } => {
-            object.text("scope", &shown(scope)).text("key", &shown(key)).text("expires", &expires.to_string())
-        }
+        Listed::Seen { scope, key, expires } => object
+            .text("scope", &told(scope, scope.as_bytes()))
+            .text("key", &told(key, key.as_bytes()))
+            .text("expires", &expires.to_string()),
         Listed::Upstream { name, shared } => counted::members(&mut object, name, shared),
     };
     object.finish()

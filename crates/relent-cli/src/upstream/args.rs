@@ -1,7 +1,7 @@
 //! The flags of `relent upstream`.
 
 use crate::{
-    escape::shell,
+    escape::typed,
     policy_args::duration,
     store::{args::StoreArgs, place},
 };
@@ -77,8 +77,8 @@ impl Hand {
     /// The flag by which another command finds the same store, if one was given.
     pub(super) fn where_to(&self) -> String {
         match (&self.to.store, &self.policy) {
-            (Some(url), _) => format!(" --store {}", shell(&place::shown(url))),
-            (None, Some(file)) => format!(" --policy {}", shell(file)),
+            (Some(url), _) => format!(" --store {}", typed(&place::shown(url))),
+            (None, Some(file)) => format!(" --policy {}", typed(file)),
             (None, None) => String::new(),
         }
     }

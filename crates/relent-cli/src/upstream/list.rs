@@ -7,7 +7,7 @@ use super::{
 use crate::{
     escape::escape,
     json::{Object, array},
-    output, redact, screen,
+    output, screen,
     store::{
         counted,
         open::{IfMissing, with},
@@ -100,7 +100,7 @@ fn is_closed(text: &str) -> Result<bool, Fault> {
 impl Seen {
     fn table(&self) -> String {
         let names: Vec<String> =
-            self.upstreams.iter().map(|(name, _)| escape(&redact::text(&name.to_string())).into_owned()).collect();
+            self.upstreams.iter().map(|(name, _)| escape(&counted::told(name, name.as_bytes())).into_owned()).collect();
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max("upstream".len());
         let mut out = format!(
             "{:<width$}  {:>8}  {:>8}  {:>8}  {:>8}  {:>6}  {:>9}  {:<13}  by hand\n",
@@ -127,12 +127,11 @@ impl Seen {
     fn lines(&self) -> String {
         let mut out = String::new();
         for (name, shared) in &self.upstreams {
-            let name = name.to_string();
             let _ = writeln!(
                 out,
                 "{} {} calls={} retries={} failed={} well={} run={} processes={} permits={} rate={} hand={}",
                 shared.now,
-                escape(&redact::text(&name)),
+                escape(&counted::told(name, name.as_bytes())),
                 shared.calls,
                 shared.retries,
                 shared.failures,

@@ -9,11 +9,12 @@ pub(crate) use args::Args;
 
 use crate::{
     dumps,
-    escape::{escape, shell},
+    escape::{escape, typed},
     policy_file::{Beside, PolicyFile},
     redact,
     store::{
         args::StoreArgs,
+        counted,
         open::{IfMissing, with},
         place,
     },
@@ -54,7 +55,7 @@ fn hold(hand: &Hand, held: Option<Held>) -> Result<ExitCode, Fault> {
             let mut object = crate::json::Object::new();
             object
                 .text("store", &place::shown(&url))
-                .text("name", &redact::text(&name.to_string()))
+                .text("name", &counted::told(name, name.as_bytes()))
                 .text("held", word)
                 .finish()
         }
@@ -63,7 +64,8 @@ fn hold(hand: &Hand, held: Option<Held>) -> Result<ExitCode, Fault> {
                 Some(_) => format!(", until {}", release(hand)),
                 None => String::new(),
             };
-            escape(&redact::text(&format!("{name} {what}{until} (in {})", place::shown(&url)))).into_owned()
+            let name = counted::told(name, name.as_bytes());
+            escape(&format!("{name} {what}{until} (in {})", place::shown(&url))).into_owned()
         }
     };
     write_out(format!("{text}\n").as_bytes())?;
@@ -77,8 +79,8 @@ fn release(hand: &Hand) -> String {
         return "relent upstream release lets it go".to_owned();
     }
     match name.starts_with('-') {
-        true => format!("relent upstream release{} -- {}", hand.where_to(), shell(&name)),
-        false => format!("relent upstream release {}{}", shell(&name), hand.where_to()),
+        true => format!("relent upstream release{} -- {}", hand.where_to(), typed(&name)),
+        false => format!("relent upstream release {}{}", typed(&name), hand.where_to()),
     }
 }
 
@@ -100,7 +102,7 @@ fn of_the_file(to: &StoreArgs, policy: Option<&str>, name: Option<&str>) -> Resu
         return Err(Fault::new(format!(
             "{shown} names a store, and nobody has named {shown}: it was found in this folder"
         ))
-        .hint(format!("--policy {} uses it, --store URL another", shell(shown))));
+        .hint(format!("--policy {} uses it, --store URL another", typed(shown))));
     }
     if config.upstreams().next().is_none() {
         // That it is ignored, perhaps: then the store is another than somebody thinks.

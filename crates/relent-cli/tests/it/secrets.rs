@@ -36,6 +36,23 @@ fn values() -> Vec<String> {
         "token p@PW",
         "Server=h;Pwd=x://PW ;x=1",
         "http：//ann:PW＠127.0.0.1:1",
+        // Nobody can say where a value ends that was not written out.
+        "http://127.0.0.1:1/?token=a?PW",
+        "http://127.0.0.1:1/?kennwort=?PW",
+        "http://127.0.0.1:1/#PW",
+        "127.0.0.1:1/x?sig=PW&r=a://b",
+        "/cb?code=PW&next=https://b/",
+        "kennwort:PW,http://b",
+        "kennwort:a,PW",
+        "ann:a,PW@h",
+        "token a,PW",
+        "ann:/PW@h",
+        "ann:\\PW@h",
+        "X-Api-Key:/PW",
+        "Server=h;Pass-Phrase='PW'",
+        "{\"kennwort\":\"p@PW\"}",
+        "<pass>p@PW</pass>",
+        "http://127.0.0.1:1/get/https://ann:PW@b/x",
     ];
     let ways =
         ["PW", "\"PW\"", "`PW`", "a PW", "\tPW", "a\\PW", "12/PW", "x''PW", "x\\'PW", "x}}PW", "PW@x", "PW%2540"];
@@ -50,8 +67,8 @@ fn tells(commands: &[&[&str]], has_events: bool) {
     let (folder, values) = (Folder::new(), values());
     for (nth, command) in commands.iter().enumerate() {
         for (turn, value) in values.iter().skip(nth % 3).step_by(3).enumerate() {
-            // What somebody calls a lease may have such signs in it.
-            if value.starts_with("kennwort") && command.contains(&"--lease") {
+            // What somebody calls a lease or an upstream may have such signs in it.
+            if value.starts_with("kennwort") && command.iter().any(|word| ["--lease", "--upstream"].contains(word)) {
                 continue;
             }
             let words: Vec<String> = command.iter().map(|word| word.replace("VALUE", value)).collect();
@@ -73,6 +90,8 @@ fn run_tells_no_password() {
             &["run", "--policy", "VALUE", "--", "true"],
             &["run", "--base", "VALUE", "--", "true"],
             &["run", "--compat", "VALUE", "--", "true"],
+            &["run", "--budget", "VALUE", "--", "true"],
+            &["run", "--upstream", "VALUE", "--", "true"],
             &["run", "--report", "no/VALUE", "--", "true"],
             &["run", "--retry-on-exit", "VALUE", "--", "true"],
             &["run", "-v", "--lease", "VALUE", "--store", "sqlite:s.db", "--", "true"],
@@ -197,6 +216,66 @@ fn names_of_a_policy_file_tell_no_password() {
                 let told = outcome.stdout + &outcome.stderr;
                 assert!(!told.contains(SECRET), "{name}: {command:?}: {told}");
             }
+        }
+    }
+}
+
+/// What is for others has names in it, too.
+#[test]
+fn no_table_page_or_picture_tells_the_password_of_a_name() {
+    let scenario = |name: &str| {
+        format!(
+            "title = {name:?}\nseeds = 2\n[clients]\ncount = 5\n[server]\nservice_time = '1ms'\n[[run]]\nname = {name:?}\n\
+             policy = {{ base = '1ms' }}\n[assert.{name:?}]\nattempts = {{ max = 1 }}\n"
+        )
+    };
+    for name in ["http://ann:hunter2@h/x", "kennwort=hunter2", "kennwort=hunter2two"] {
+        let file = format!("[policy.{name:?}]\nbase = '1s'\n[policy.'kennwort=hunter2three']\nbase = '2s'\n");
+        let folder = Folder::new().file("p.toml", &file).file("s.toml", &scenario(name));
+        let (chosen, other) = (format!("p.toml#{name}"), "p.toml#kennwort=hunter2three");
+        let files = ["--html", "page.html", "--csv", "table.csv", "--svg", "svg"];
+        let herd =
+            ["simulate", "herd", "--clients", "5", "--advice", "never", "--compare", &chosen, "--compare", other];
+        let of_file = ["simulate", "s.toml", "--assert", "--advice", "never"];
+        for command in [
+            [&herd[..], &files].concat(),
+            [&herd[..], &["--json"]].concat(),
+            [&of_file[..], &files].concat(),
+            [&of_file[..], &["--json"]].concat(),
+            vec!["explain", "--policy", &chosen],
+            vec!["explain", "--json", "--policy", &chosen],
+        ] {
+            let outcome = folder.relent(&command);
+            assert!(!(outcome.stdout.clone() + &outcome.stderr).contains(SECRET), "{command:?}: {outcome:?}");
+        }
+        let pictures =
+            std::fs::read_dir(folder.path().join("svg")).into_iter().flatten().map(|file| file.unwrap().path());
+        let files: Vec<_> =
+            pictures.chain([folder.path().join("page.html"), folder.path().join("table.csv")]).collect();
+        assert!(files.len() > 2, "{files:?}");
+        for file in files {
+            assert!(!std::fs::read_to_string(&file).unwrap().contains(SECRET), "{name}: {file:?}");
+        }
+    }
+}
+
+/// Wherever it is from, a store is told in one way.
+#[test]
+fn a_store_of_a_policy_file_tells_no_password() {
+    for store in
+        ["redis://:pw?PW@127.0.0.1:1/0", "sqlite:x.db?key=PW", "sqlite:x.db?PW", "postgres://127.0.0.1:1/db?PW"]
+    {
+        let file = format!("[upstream.b]\nbudget = {{ ratio = 0.1 }}\nstore = {:?}\n", store.replace("PW", SECRET));
+        let folder = Folder::new().file("p.toml", &file);
+        for command in [
+            &["run", "--policy", "p.toml", "--upstream", "b", "--max-attempts", "1", "--", "true"][..],
+            &["run", "--json", "--policy", "p.toml", "--upstream", "b", "--max-attempts", "1", "--", "true"],
+            &["upstream", "open", "b", "--policy", "p.toml", "--timeout", "300ms"],
+            &["upstream", "list", "--json", "--policy", "p.toml", "--timeout", "300ms"],
+        ] {
+            let outcome = folder.relent(command);
+            let told = outcome.stdout + &outcome.stderr;
+            assert!(!told.contains(SECRET), "{store}: {command:?}: {told}");
         }
     }
 }

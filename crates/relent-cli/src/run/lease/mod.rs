@@ -19,7 +19,7 @@ use crate::{
     ear::Ear,
     json::millis,
     redact,
-    store::{self, place},
+    store::{self, counted, place},
     talk::{Fault, plain},
 };
 use args::IfHeld;
@@ -121,7 +121,7 @@ impl Leased {
             )),
         }
         narrator.lease("held", &asking.is_held(fence), &|event| {
-            event.text("lease", &shown(&name)).number("fence", fence);
+            event.text("lease", &counted::told(&name, name.as_bytes())).number("fence", fence);
         });
         let state = State { asked, is_lost: false, is_fenced: false, trouble: None, ended: None };
         Ok(Some(Taken::Leased(Box::new(Leased {
@@ -255,11 +255,11 @@ impl Leased {
         match (&state.ended, keep) {
             (Some(Ok(Kept::Kept)), Some(keep)) => {
                 narrator.lease("kept", &format!("lease {name}: kept for another {:.1}", Human(keep)), &|event| {
-                    event.text("lease", &shown(name)).number("fence", self.fence);
+                    event.text("lease", &counted::told(name, name.as_bytes())).number("fence", self.fence);
                 });
             }
             (Some(Ok(Kept::Kept)), None) => narrator.lease("released", &format!("lease {name}: released"), &|event| {
-                event.text("lease", &shown(name)).number("fence", self.fence);
+                event.text("lease", &counted::told(name, name.as_bytes())).number("fence", self.fence);
             }),
             _ if state.is_lost => {}
             (Some(Ok(Kept::Fenced)), _) => {
@@ -375,7 +375,10 @@ impl Asking<'_> {
         let name = self.name;
         let text = format!("waiting for lease {name}, which {by} holds ({:.0} left unless renewed)", Human(left));
         self.narrator.lease("waiting", &text, &|event| {
-            event.text("lease", &shown(name)).text("by", &redact::text(by)).number("left_ms", millis(left));
+            event
+                .text("lease", &counted::told(name, name.as_bytes()))
+                .text("by", &redact::text(by))
+                .number("left_ms", millis(left));
         });
     }
 
@@ -388,7 +391,10 @@ impl Asking<'_> {
         let who = if by.is_empty() { "somebody else" } else { by };
         let text = format!("{what}: {who} holds lease {name} ({:.0} left unless renewed)", Human(left));
         self.narrator.lease(outcome.name(), &text, &|event| {
-            event.text("lease", &shown(name)).text("by", &redact::text(by)).number("left_ms", millis(left));
+            event
+                .text("lease", &counted::told(name, name.as_bytes()))
+                .text("by", &redact::text(by))
+                .number("left_ms", millis(left));
         });
         outcome
     }
@@ -414,11 +420,6 @@ fn waiting(policy: &Policy, ttl: Duration) -> Result<Policy, Fault> {
     let usual = || Policy::exponential(half / 16).cap(half).max_attempts(u32::MAX);
     // A base, a list or a jitter that is longer than that has no such cap.
     Ok(settings.policy().unwrap_or_else(|_| usual()))
-}
-
-/// The name of a lease, for machines: it may be a URL.
-fn shown(name: &Key) -> String {
-    redact::text(&name.to_string()).into_owned()
 }
 
 #[cfg(test)]
