@@ -89,6 +89,26 @@ fn is_one(length: rustix::io::Result<usize>) -> bool {
     !matches!(length, Ok(0) | Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS))
 }
 
+/// Takes away the list that a new file has from its folder, where it gets what an older file allowed: with the list that would be more.
+///
+/// # Errors
+///
+/// It stays.
+#[cfg(target_os = "linux")]
+pub(crate) fn take_list(file: &File) -> std::io::Result<()> {
+    use rustix::io::Errno;
+    match rustix::fs::fremovexattr(file, NAME) {
+        Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Elsewhere nobody is asked.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn take_list(_file: &File) -> std::io::Result<()> {
+    Ok(())
+}
+
 /// Elsewhere nobody is asked.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn has_list(_file: &File) -> bool {
@@ -104,13 +124,24 @@ pub(crate) fn path_has_list(_path: &Path) -> bool {
 /// Gives a file or folder a list by which user 65534 may do so much at most.
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) fn give_list(path: &Path, rights: u16) -> rustix::io::Result<()> {
+    give_list_as(NAME, path, rights)
+}
+
+/// Gives a folder one for all that is made in it.
+#[cfg(all(test, target_os = "linux"))]
+pub(crate) fn give_list_to_new(folder: &Path, rights: u16) -> rustix::io::Result<()> {
+    give_list_as("system.posix_acl_default", folder, rights)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+fn give_list_as(name: &str, path: &Path, rights: u16) -> rustix::io::Result<()> {
     // Version 2: the owner, that user, the group, the most for both, others.
     let entries = [(1, 7, u32::MAX), (2, rights, 65_534), (4, 4, u32::MAX), (16, rights, u32::MAX), (32, 4, u32::MAX)];
     let mut list = 2_u32.to_le_bytes().to_vec();
     for (tag, rights, who) in entries {
         list.extend(u16::to_le_bytes(tag).into_iter().chain(u16::to_le_bytes(rights)).chain(who.to_le_bytes()));
     }
-    rustix::fs::setxattr(path, NAME, &list, rustix::fs::XattrFlags::empty())
+    rustix::fs::setxattr(path, name, &list, rustix::fs::XattrFlags::empty())
 }
 
 #[cfg(all(test, target_os = "linux"))]

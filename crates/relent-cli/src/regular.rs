@@ -9,7 +9,7 @@ use crate::{
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
     poll::{PollFd, PollFlags, PollTimeout, poll},
-    unistd::getegid,
+    unistd::{fchown, getegid},
 };
 use relent::duration::Human;
 use std::{
@@ -242,6 +242,8 @@ fn beside(path: &Path, old: &Metadata, bytes: &[u8]) -> io::Result<bool> {
     }
     let Ok(mut new) = new_in(&place) else { return Ok(false) };
     new.write_all(bytes)?;
+    access::take_list(new.as_file())?;
+    fchown(new.as_file(), None, Some(old.gid().into()))?;
     new.as_file().set_permissions(old.permissions())?;
     place.is_where_it_was(old)?;
     new.persist(place.way()).map_err(|error| error.error)?;
@@ -381,6 +383,34 @@ mod tests {
         let mut names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["a", "b", "link"]);
+    }
+
+    /// Whatever the folder gives to all that is made in it.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_takes_the_place_of_a_file_is_nobody_elses_either() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, set_group) = (folder.path().join("a"), folder.path().join("b"));
+        let lets_in = |path: &Path| (access::path_has_list(path), fs::metadata(path).unwrap().mode() & 0o7777);
+        for path in [&path, &set_group] {
+            fs::write(path, "old").unwrap();
+            fs::set_permissions(path, fs::Permissions::from_mode(0o660)).unwrap();
+        }
+        let own = fs::metadata(&path).unwrap().gid();
+        if std::os::unix::fs::chown(folder.path(), None, Some(65_534)).is_err() {
+            eprintln!("SKIPPED what_takes_the_place_of_a_file_is_nobody_elses_either in part: it takes root");
+        }
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o2770)).unwrap();
+        replace(&set_group, b"new").unwrap();
+        assert_eq!(fs::metadata(&set_group).unwrap().gid(), own);
+        if let Err(error) = access::give_list_to_new(folder.path(), 7) {
+            eprintln!("SKIPPED what_takes_the_place_of_a_file_is_nobody_elses_either: {error}");
+            return;
+        }
+        fs::write(folder.path().join("new"), "").unwrap();
+        assert!(lets_in(&folder.path().join("new")).0, "what is new has one");
+        replace(&path, b"new").unwrap();
+        assert_eq!((lets_in(&path), fs::read_to_string(&path).unwrap()), ((false, 0o660), "new".into()));
     }
 
     /// A file of the system's that says nothing yet, as the kernel's log does, is an error and not waited for.

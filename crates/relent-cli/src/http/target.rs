@@ -124,6 +124,7 @@ impl Target {
         let data = part.metadata()?;
         let mut mode = self.mode;
         if let Some((uid, gid)) = self.owner {
+            access::take_list(part)?;
             if data.uid() != uid.as_raw() {
                 fchown(part, Some(uid), None)?;
             }
@@ -208,6 +209,24 @@ pub(super) fn unwritable(path: &Path, error: &io::Error) -> Fault {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+
+    /// A part is a new file, to which its folder gives a list.
+    #[test]
+    fn what_replaces_a_file_has_no_list_of_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+        fs::write(&old, "old").unwrap();
+        fs::set_permissions(&old, Permissions::from_mode(0o660)).unwrap();
+        if let Err(error) = access::give_list_to_new(folder.path(), 7) {
+            eprintln!("SKIPPED what_replaces_a_file_has_no_list_of_its_folder: {error}");
+            return;
+        }
+        let Found::File(target) = Target::find(&old).unwrap() else { panic!("it is a file") };
+        let part = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).unwrap();
+        assert!(access::has_list(&part));
+        target.dress(&part).unwrap();
+        assert_eq!((access::has_list(&part), part.metadata().unwrap().mode() & 0o777), (false, 0o660));
+    }
 
     /// The list kept the group from more than reading; its mask is not the group's.
     #[test]

@@ -37,34 +37,39 @@ const DEFAULT: &str = "sqlite:";
 /// There is no place for the default one, or others can write to it; or another program keeps something in the file that is named.
 pub(crate) fn url(given: Option<&str>) -> Result<String, Fault> {
     let url = any_url(given)?;
-    // What cannot be read as a database is refused when it is opened.
     match is_of_others(&url) {
         true => Err(Fault::new(format!("store {}: it is the database of another program", shown(&url))).hint(
             "name a file of its own; relent store migrate with the same --store puts relent's tables beside the others",
         )),
+        false if file_of(&url).is_some() => Ok(with(url, NO_OTHERS)),
         false => Ok(url),
     }
 }
 
+/// What a file's URL ends with that is to be refused as the database of another program whenever it is opened. It is not shown.
+const NO_OTHERS: &str = "others=no";
+
+/// The URL of a file with one setting more.
+fn with(url: String, setting: &str) -> String {
+    let sign = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{sign}{setting}")
+}
+
 /// Whether it is the database of another program, as far as that is known at once: asked on a thread that is left alone if what
-/// somebody has put beside the file takes long to read. Then opening it does, too, and that is waited for by who can end it.
+/// somebody has put beside the file takes long to read, or if it is locked. Whoever opens it is told later, then.
 fn is_of_others(url: &str) -> bool {
     let ((tell, told), asked) = (mpsc::channel(), url.to_owned());
-    let is_theirs = |url: &str| relent_store::in_sqlite::is_of_others(url).unwrap_or_default();
-    if file_of(url).is_none() {
-        return false;
-    }
-    match thread::Builder::new().name("look".into()).spawn(move || tell.send(is_theirs(&asked))) {
-        Ok(_) => told.recv_timeout(AT_ONCE).unwrap_or_default(),
-        Err(_) => is_theirs(url),
-    }
+    let is_theirs = move || tell.send(relent_store::in_sqlite::is_of_others(&asked).unwrap_or_default());
+    file_of(url).is_some()
+        && thread::Builder::new().name("look".into()).spawn(is_theirs).is_ok()
+        && told.recv_timeout(AT_ONCE).unwrap_or_default()
 }
+
+/// How long it is looked what is in a file.
+const AT_ONCE: Duration = Duration::from_millis(200);
 
 /// What a file's URL ends with once all links on the way were looked at, and followed: none that comes meanwhile is. It is not shown.
 const NO_LINKS: &str = "links=no";
-
-/// How long it is looked what is in a file.
-const AT_ONCE: Duration = Duration::from_millis(1500);
 
 /// The same, also if it is the database of another program.
 pub(crate) fn any_url(given: Option<&str>) -> Result<String, Fault> {
@@ -87,8 +92,8 @@ pub(crate) fn any_url(given: Option<&str>) -> Result<String, Fault> {
         })?;
         return match real.to_str().filter(|real| !real.contains('?')) {
             Some(real) => {
-                let query = url.split_once('?').map_or(String::new(), |(_, query)| format!("{query}&"));
-                Ok(format!("{DEFAULT}{real}?{query}{NO_LINKS}"))
+                let query = url.find('?').map_or("", |at| &url[at..]);
+                Ok(with(format!("{DEFAULT}{real}{query}"), NO_LINKS))
             }
             None => {
                 Err(Fault::new("the path that a link leads to cannot be a part of a URL").hint("name another place"))
@@ -268,7 +273,10 @@ pub(crate) fn file_of(url: &str) -> Option<&Path> {
 
 /// A store's URL as it is shown: without what lets others in.
 pub(crate) fn shown(url: &str) -> Cow<'_, str> {
-    Cow::Owned(redact::server(url.strip_suffix(NO_LINKS).map_or(url, |url| url.trim_end_matches(['?', '&']))))
+    let plain = [NO_OTHERS, NO_LINKS].iter().fold(url, |url, ours| {
+        url.strip_suffix(ours).map_or(url, |url| url.strip_suffix(['?', '&']).unwrap_or(url))
+    });
+    Cow::Owned(redact::server(plain))
 }
 
 #[cfg(test)]
@@ -494,13 +502,13 @@ mod tests {
         fs::create_dir(root.join("own")).unwrap();
         std::os::unix::fs::symlink("own", root.join("link")).unwrap();
         let [own, link] = ["own", "link"].map(|name| format!("sqlite:{}/state.db", root.join(name).display()));
-        for (given, opened) in [(&own, format!("{own}?links=no")), (&link, format!("{own}?links=no"))] {
-            assert_eq!(url(Some(given)).unwrap_or_default(), opened);
-            assert_eq!(shown(&opened), *own);
+        for given in [&own, &link] {
+            let opened = url(Some(given)).unwrap_or_default();
+            assert_eq!((&*opened, &*shown(&opened)), (&*format!("{own}?links=no&others=no"), own.as_str()));
         }
-        let query = url(Some(&format!("{link}?prefix=a_"))).unwrap_or_default();
+        let query = any_url(Some(&format!("{link}?prefix=a_"))).unwrap_or_default();
         assert_eq!((&*query, &*shown(&query)), (&*format!("{own}?prefix=a_&links=no"), &*format!("{own}?prefix=a_")));
-        assert_eq!(url(Some("sqlite:Cargo.db")).unwrap_or_default(), "sqlite:Cargo.db?links=no");
+        assert_eq!(any_url(Some("sqlite:Cargo.db")).unwrap_or_default(), "sqlite:Cargo.db?links=no");
         assert!(relent_store::in_sqlite::Sqlite::open_url(&query).is_ok() && root.join("own/state.db").is_file());
     }
 

@@ -297,6 +297,25 @@ fn a_journal_that_names_a_file_is_not_followed() {
     assert_eq!(in_time(&path), None);
 }
 
+/// However long somebody has it locked.
+#[test]
+fn the_database_of_another_program_gets_no_tables_unless_they_are_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("theirs.db");
+    let theirs = Connection::open(&path).unwrap();
+    theirs.execute_batch("CREATE TABLE places (url TEXT); BEGIN EXCLUSIVE").unwrap();
+    let url = format!("sqlite:{}?others=no", path.display());
+    let opening = std::thread::spawn(move || Sqlite::open_url(&url).map(drop).unwrap_err());
+    std::thread::sleep(Duration::from_millis(1500));
+    theirs.execute_batch("COMMIT").unwrap();
+    let before = fs::read(&path).unwrap();
+    let error = opening.join().unwrap();
+    assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Refused, "it is the database of another program"));
+    assert!(fs::read(&path).unwrap() == before);
+    assert!(Sqlite::open(&path).is_ok());
+    assert!(Sqlite::open_url(&format!("sqlite:{}?others=no", path.display())).is_ok(), "ours are there, too");
+}
+
 /// Whoever has followed all links may know of none.
 #[cfg(unix)]
 #[test]

@@ -116,6 +116,9 @@ pub struct SqliteSettings {
     /// Whether a path with a link in it is refused, whoever's it is: `false` by default. For who knows of no link on the way, and would
     /// follow none that comes meanwhile. With [`any_owner`](SqliteSettings::any_owner), so is a file with another name.
     pub no_links: bool,
+    /// Whether the database of another program is refused, which has tables and none of a store's: `false` by default. Else ours are put
+    /// beside them.
+    pub no_others: bool,
 }
 
 impl Default for SqliteSettings {
@@ -126,6 +129,7 @@ impl Default for SqliteSettings {
             clock: Clock::system(),
             any_owner: false,
             no_links: false,
+            no_others: false,
         }
     }
 }
@@ -137,7 +141,7 @@ impl SqliteSettings {
     ///
     /// [`ErrorKind::TooNew`] for tables of a newer relent, [`ErrorKind::Corrupt`] for what is no SQLite file, or has other tables
     /// under our names, [`ErrorKind::Refused`] and [`ErrorKind::ReadOnly`] where the system does not let us, and `Refused` for a
-    /// file that is not to be believed: see [`any_owner`](SqliteSettings::any_owner).
+    /// file that is not to be believed or used: see [`any_owner`](SqliteSettings::any_owner) and what follows it.
     pub fn open(self, path: &Path) -> Result<Sqlite, Error> {
         crate::settings::check_prefix(&self.prefix)?;
         let (opened, is_of_group) = Opened::new(self.clone(), path)?;
@@ -160,7 +164,7 @@ impl Sqlite {
         SqliteSettings::default().open(path.as_ref())
     }
 
-    /// Opens what a URL names: `sqlite:state.db?durability=process&prefix=relent_&owner=any&links=no`.
+    /// Opens what a URL names: `sqlite:state.db?durability=process&prefix=relent_&owner=any&links=no&others=no`.
     ///
     /// # Errors
     ///
@@ -193,8 +197,9 @@ fn of_url(url: &str) -> Result<(SqliteSettings, &Path), Error> {
             ("durability", "process") => settings.durability = Durability::Process,
             ("owner", "any") => settings.any_owner = true,
             ("links", "no") => settings.no_links = true,
+            ("others", "no") => settings.no_others = true,
             _ => {
-                let known = "prefix=NAME_, durability=machine|process, owner=any, links=no";
+                let known = "prefix=NAME_, durability=machine|process, owner=any, links=no, others=no";
                 return Err(crate::settings::unknown(name, known));
             }
         }

@@ -168,6 +168,11 @@ fn connect(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> 
     // While it is set up, the default is good enough; then the writer has its own way to wait.
     conn.busy_timeout(Duration::from_secs(5)).map_err(fault::of)?;
     bounds::set(&mut conn)?;
+    if settings.no_others && schema::is_of_others(&conn, &settings.prefix)? {
+        return Err(Error::new(ErrorKind::Refused, "it is the database of another program").hint(
+            "name a file of its own; relent store migrate with the same --store puts relent's tables beside the others",
+        ));
+    }
     let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(fault::of)?;
     if mode != "wal" {
         let what = format!("the file's journal is '{mode}', and cannot be made a write-ahead log");
