@@ -39,6 +39,14 @@ pub(crate) struct Step<'a> {
     pub(crate) is_last: bool,
 }
 
+impl Step<'_> {
+    /// Whether it is a link to which somebody else may have given this name, where links are not protected.
+    pub(crate) fn may_be_another_name(&self) -> bool {
+        let is_ours = access::is_own(self.folder.uid()) || self.folder.uid() == 0;
+        self.data.is_symlink() && self.data.nlink() > 1 && (!is_ours || self.folder.mode() & 0o022 != 0)
+    }
+}
+
 /// Where a way ends: a name in a folder that was opened.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -298,12 +306,16 @@ fn is_of_a_process(path: &Path) -> bool {
     ["cwd", "root", "exe"].iter().any(|name| path.ends_with(name)) || ["fd", "map_files", "ns"].iter().any(is_in)
 }
 
-/// Asks of each folder on the way to the working folder what there is to say against it. It has no links. What cannot be looked at
+/// Asks of each folder on the way to the working folder what there is to say against it. It has no links. What may not be looked at
 /// from here, as the folder of whoever has changed the user, is not asked about: it is gone through already.
 fn way_here(here: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static str>) -> io::Result<()> {
+    let seen = |folder: &Path| match fs::symlink_metadata(folder) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        data => data.map(Some),
+    };
     let folders: Vec<&Path> = here.ancestors().collect();
     for pair in folders.windows(2).rev().filter(|pair| !pair[0].starts_with("/proc")) {
-        let (Ok(data), Ok(folder)) = (fs::symlink_metadata(pair[0]), fs::symlink_metadata(pair[1])) else { continue };
+        let (Some(data), Some(folder)) = (seen(pair[0])?, seen(pair[1])?) else { continue };
         if let Some(problem) = objects(&Step { path: pair[0], data: &data, folder: &folder, is_last: false }) {
             let text = format!("{problem}: {}", pair[0].display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
@@ -424,6 +436,14 @@ mod tests {
         let behind = Path::new("/proc/self/cwd/src/../Cargo.toml");
         assert_eq!(at(behind).unwrap(), Some(behind.to_owned()));
         assert_eq!(at(Path::new("/proc/self/cwd/no/new")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    /// As when somebody moves it, or what is above it.
+    #[test]
+    fn a_working_folder_that_is_not_where_it_was_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(way_here(folder.path(), &|_| None).is_ok());
+        assert_eq!(way_here(&folder.path().join("gone/here"), &|_| None).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     /// It takes root to give something away. No setting of the system has to protect links.

@@ -52,7 +52,7 @@ pub fn read(path: &Path) -> io::Result<File> {
 /// As [`read`], or a link is another's.
 pub(crate) fn read_led_by(path: &Path, believed: &dyn Fn(&Metadata) -> bool) -> io::Result<File> {
     let place = links::follow(path, &|step| {
-        let is_theirs = step.data.is_symlink() && !believed(step.data);
+        let is_theirs = step.data.is_symlink() && (!believed(step.data) || step.may_be_another_name());
         is_theirs.then_some("it belongs to somebody else")
     })?;
     // What has no path is found by the system.
@@ -265,6 +265,10 @@ fn to_write(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     if data.is_file() && data.nlink() > 1 && is_shared {
         return Err(io::Error::other("it has another name elsewhere, in a folder that others may write to"));
     }
+    // Whoever holds it open need not ever read.
+    if data.file_type().is_fifo() && !access::is_own(data.uid()) && data.uid() != 0 {
+        return Err(io::Error::other("it is a named pipe of somebody else's"));
+    }
     Ok(file)
 }
 
@@ -383,6 +387,38 @@ mod tests {
         let mut names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["a", "b", "link"]);
+    }
+
+    /// Where links are not protected anybody gives one of ours another name.
+    #[test]
+    fn a_link_with_another_name_leads_to_nothing_that_is_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, link, other] = ["file", "link", "other"].map(|name| folder.path().join(name));
+        fs::write(&file, "text").unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        let is_read = |mode: u32| {
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+            read_led_by(&link, &|_| true).is_ok()
+        };
+        assert!(is_read(0o755) && is_read(0o1777));
+        fs::hard_link(&link, &other).unwrap();
+        assert!(fs::symlink_metadata(&other).unwrap().is_symlink());
+        assert!(is_read(0o755) && !is_read(0o1777) && !is_read(0o777));
+    }
+
+    /// It takes root to give something away.
+    #[test]
+    fn a_pipe_of_somebody_else_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let _held = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+        replace(&pipe, b"new").unwrap();
+        if std::os::unix::fs::chown(&pipe, Some(65_534), None).is_err() {
+            eprintln!("SKIPPED a_pipe_of_somebody_else_is_not_waited_for: it takes root");
+            return;
+        }
+        assert_eq!(replace(&pipe, b"new").unwrap_err().to_string(), "it is a named pipe of somebody else's");
     }
 
     /// Whatever the folder gives to all that is made in it.

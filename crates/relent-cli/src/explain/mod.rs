@@ -214,7 +214,7 @@ const LONGEST_UNIT: u64 = 1 << 20;
 type Named = (String, String);
 
 /// A unit, and the drop-ins beside it (`UNIT.d/*.conf`) in the order in which they hold, as in systemd. Nobody has named these, so they
-/// must belong to who owns the unit, to the caller or to root; what does not is told of.
+/// must belong to who owns the unit, to the caller or to root; what does not, or cannot be read, is told of.
 fn unit(path: &Path, hush: HushArgs) -> Result<(Named, Vec<Named>), Fault> {
     if path.as_os_str() == "-" {
         let text = read_unit("the standard input", io::stdin().lock())?;
@@ -250,10 +250,7 @@ fn unit(path: &Path, hush: HushArgs) -> Result<(Named, Vec<Named>), Fault> {
                 let text = read_unit(&shown, file)?;
                 drop_ins.push((shown, text));
             }
-            Err(error) if error.raw_os_error().is_none() && error.kind() == io::ErrorKind::PermissionDenied => {
-                hush.note(format!("the drop-in {} is ignored: {}", path.display(), plain(&error)));
-            }
-            Err(error) => return Err(cannot(&path, &error)),
+            Err(error) => hush.note(format!("the drop-in {} is ignored: {}", path.display(), plain(&error))),
         }
     }
     let name = path.file_name().map_or(shown, |name| name.to_string_lossy().into_owned());

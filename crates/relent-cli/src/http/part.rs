@@ -2,8 +2,8 @@
 //!
 //! It has a random name, nobody else may read it, and it goes with the run. With `-C -` it has a name that the next run
 //! finds (`.FILE.part`), and a second file beside it (`.FILE.part.from`) says what it is a part of: the validator and
-//! the length without which nothing may be joined to it. Both are used only if they are regular files of the user's own
-//! that nobody else can write.
+//! the length without which nothing may be joined to it. Both are used only if they are regular files of the user's own,
+//! the part only if nobody else can read it, and the other if nobody else can write to it.
 
 use super::{
     resume::Resume,
@@ -16,16 +16,19 @@ use crate::{
     links::{Place, folder_of, is_one},
     talk::{Fault, plain},
 };
-use nix::fcntl::OFlag;
+use nix::{
+    fcntl::OFlag,
+    unistd::{fchown, geteuid},
+};
 use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest, Sha256};
 use std::{
     ffi::{OsStr, OsString},
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, Permissions},
     io::{self, Read, Seek, SeekFrom, Write},
     os::unix::{
         ffi::OsStrExt,
-        fs::{MetadataExt, OpenOptionsExt},
+        fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     },
     path::{Path, PathBuf},
     sync::Arc,
@@ -80,10 +83,18 @@ impl Part {
         target.dress(self.file()).map_err(|error| unwritable(path, &error))?;
         match self {
             Part::Passing(part) => part.persist(&way).map(drop).map_err(|error| error.error),
-            Part::Kept(part) => fs::rename(part.way(), &way).inspect(|()| {
+            Part::Kept(part) => match fs::rename(part.way(), &way) {
                 // What it was a part of says nothing any more.
-                let _ = fs::remove_file(part.way_to_about());
-            }),
+                Ok(()) => {
+                    let _ = fs::remove_file(part.way_to_about());
+                    Ok(())
+                }
+                // It stays, and is a part again.
+                Err(error) => fchown(&part.file, Some(geteuid()), None)
+                    .map_err(io::Error::from)
+                    .and_then(|()| part.file.set_permissions(Permissions::from_mode(0o600)))
+                    .and(Err(error)),
+            },
         }
         .map_err(|error| unwritable(path, &error))?;
         Ok(())
@@ -200,28 +211,47 @@ fn open(way: &Path, path: &Path) -> Result<(File, bool), Fault> {
     let refused = |error: &io::Error| {
         Fault::new(format!("cannot use {}: {}", shown(path), plain(error))).hint("remove it, or leave out -C")
     };
-    let (file, is_new) = match open_ours(OpenOptions::new().read(true).write(true), way) {
-        Ok(file) => (file, false),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let made = open_ours(OpenOptions::new().read(true).write(true).create_new(true), way);
-            (made.map_err(|error| unwritable(path, &error))?, true)
-        }
-        Err(error) => return Err(refused(&error)),
+    let old = match open_own(OpenOptions::new().read(true).write(true), way) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        old => Some(old.and_then(|file| Ok((file.metadata()?.mode(), file))).map_err(|error| refused(&error))?),
     };
-    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+    if let Some((mode, file)) = old {
+        lock(&file, path)?;
+        if mode & 0o077 == 0 {
+            return Ok((file, false));
+        }
+        // It was to become FILE, and did not. Whoever may read it may have it open, and would read on.
+        fs::remove_file(way).map_err(|error| refused(&error))?;
+    }
+    let made = open_own(OpenOptions::new().read(true).write(true).create_new(true), way);
+    let file = made.map_err(|error| unwritable(path, &error))?;
+    lock(&file, path)?;
+    Ok((file, true))
+}
+
+fn lock(file: &File, path: &Path) -> Result<(), Fault> {
+    flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
         Fault::new(format!("another relent is writing {}", shown(path)))
             .hint("wait for it, or choose another place with -o")
-    })?;
-    Ok((file, is_new))
+    })
 }
 
 /// Opens a file without following a link or waiting for anybody, and refuses what others can write.
 fn open_ours(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = open_own(options, path)?;
+    match file.metadata()?.mode() & 0o022 {
+        0 => Ok(file),
+        _ => Err(io::Error::other("others can write to it")),
+    }
+}
+
+/// The same, but for what others may do with it.
+fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let file = options.mode(0o600).custom_flags(flags.bits()).open(path)?;
     let data = file.metadata()?;
-    let is_ours = data.is_file() && access::is_own(data.uid()) && data.nlink() == 1 && data.mode() & 0o022 == 0;
-    if is_ours { Ok(file) } else { Err(io::Error::other("it is no regular file that only you can write")) }
+    let is_ours = data.is_file() && access::is_own(data.uid()) && data.nlink() == 1;
+    if is_ours { Ok(file) } else { Err(io::Error::other("it is no regular file of yours alone")) }
 }
 
 /// Goes to the end, from where it grows.
@@ -280,6 +310,43 @@ mod tests {
         }
         assert_eq!(beside("ä".repeat(127).as_ref(), ".", ".part").len(), 1 + 120 + 17 + 5);
         assert_eq!(beside("x".repeat(240).as_ref(), ".", ".part.from").len(), 251);
+    }
+
+    /// Until it is in place, and if it never is.
+    #[test]
+    fn a_part_is_for_nobody_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, part) = (folder.path().join("file"), folder.path().join(".file.part"));
+        let target = target(&file);
+        let find = || Kept::find(&target, "source".into(), &Ear::default()).map_err(|fault| fault.shown().0).unwrap();
+        let (mut kept, _) = find();
+        kept.file.write_all(b"whole").unwrap();
+        kept.is_part_of(Resume::from_text("\"v1\"\n10\n\n").as_ref()).unwrap();
+        // A neighbour's folder is in its place by now.
+        fs::create_dir(&file).unwrap();
+        assert!(Part::Kept(kept).persist(&target).is_err());
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!((mode(&part), fs::read_to_string(&part).unwrap()), (0o600, "whole".into()));
+        assert!(find().1.is_some(), "it is gone on with");
+        // One that was left in between.
+        for left in [0o644, 0o664] {
+            fs::set_permissions(&part, Permissions::from_mode(left)).unwrap();
+            let held = File::open(&part).unwrap();
+            let (mut kept, resume) = find();
+            kept.file.write_all(b"next").unwrap();
+            assert!(resume.is_none() && mode(&part) == 0o600, "{left:o}");
+            assert!(
+                !is_one(&held.metadata().unwrap(), &fs::metadata(&part).unwrap()),
+                "{left:o}: who has it open reads on"
+            );
+        }
+        // What says what it is a part of is not another's word.
+        fs::write(folder.path().join(".file.part.from"), "source\n\"v1\"\n10\n\n").unwrap();
+        fs::set_permissions(folder.path().join(".file.part.from"), Permissions::from_mode(0o666)).unwrap();
+        fs::write(&part, "part").unwrap();
+        fs::set_permissions(&part, Permissions::from_mode(0o600)).unwrap();
+        fs::remove_dir(&file).unwrap();
+        assert!(find().1.is_none());
     }
 
     /// As a neighbour may put there who waits for the moment.

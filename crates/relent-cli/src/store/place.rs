@@ -165,6 +165,7 @@ fn walk(path: &Path) -> io::Result<Option<PathBuf>> {
 fn follow(path: &Path) -> io::Result<Option<links::Place>> {
     links::follow(path, &|step| match step.is_last && !step.data.is_symlink() {
         true => None,
+        false if step.may_be_another_name() => Some("on the way there is a link that has another name elsewhere"),
         false => believed(step.data, step.path).err(),
     })
 }
@@ -273,9 +274,9 @@ pub(crate) fn file_of(url: &str) -> Option<&Path> {
 
 /// A store's URL as it is shown: without what lets others in.
 pub(crate) fn shown(url: &str) -> Cow<'_, str> {
-    let plain = [NO_OTHERS, NO_LINKS].iter().fold(url, |url, ours| {
-        url.strip_suffix(ours).map_or(url, |url| url.strip_suffix(['?', '&']).unwrap_or(url))
-    });
+    let plain = [NO_OTHERS, NO_LINKS]
+        .iter()
+        .fold(url, |url, ours| url.strip_suffix(ours).map_or(url, |url| url.strip_suffix(['?', '&']).unwrap_or(url)));
     Cow::Owned(redact::server(plain))
 }
 

@@ -1,7 +1,7 @@
 //! `relent explain`.
 
 use crate::binary::{Folder, Outcome, golden, relent};
-use std::process::Command;
+use std::{path::Path, process::Command};
 
 const UNIT: &str = "\
 [Unit]
@@ -149,6 +149,22 @@ fn a_drop_in_of_another_user_is_ignored_with_a_note() {
     symlink("../own", at("my.service.d/w.conf")).unwrap();
     std::os::unix::fs::lchown(at("my.service.d/w.conf"), Some(65534), None).expect(root);
     ignores();
+    // Nor does anything else in its place hold up or end the command.
+    let put: [&dyn Fn(&Path); 4] = [
+        &|path| std::fs::create_dir(path).unwrap(),
+        &|path| nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap(),
+        &|path| symlink("w.conf", path).unwrap(),
+        &|path| symlink("/no/such", path).unwrap(),
+    ];
+    for put in put {
+        let path = at("my.service.d/w.conf");
+        let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir(&path));
+        put(&path);
+        std::os::unix::fs::lchown(&path, Some(65534), None).expect(root);
+        let outcome = folder.relent(&["explain", "--systemd", "my.service", "--no-plot"]);
+        assert!(outcome.stderr.starts_with("note: the drop-in my.service.d/w.conf is ignored: it "), "{outcome:?}");
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    }
     // Who owns the unit may own what belongs to it.
     std::fs::remove_file(at("my.service.d/w.conf")).unwrap();
     std::fs::rename(at("own"), at("my.service.d/w.conf")).unwrap();
