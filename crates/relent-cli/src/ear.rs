@@ -1,13 +1,13 @@
 //! Whether this process was told to end, for whoever waits where signals are not looked at: for a store.
 
 use crate::ignored::Ignored;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use signal_hook::flag;
 use std::{
     io,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{Receiver, RecvTimeoutError},
     },
     time::{Duration, Instant},
@@ -37,7 +37,11 @@ const OFTEN: Duration = Duration::from_millis(10);
 
 /// Hears them, and remembers the last; deaf until it is told to which it listens.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ear(Arc<AtomicUsize>);
+pub(crate) struct Ear {
+    last: Arc<AtomicUsize>,
+    /// Whether signals end the process by themselves again.
+    is_over: Arc<AtomicBool>,
+}
 
 impl Ear {
     /// Listens to all that are not ignored, for who has no command. From then on they do not end the process by themselves.
@@ -47,8 +51,16 @@ impl Ear {
     /// The system does not let them be caught.
     pub(crate) fn open() -> io::Result<Ear> {
         let ear = Ear::default();
-        Ear::heeded().try_for_each(|signal| ear.listen(signal))?;
+        Ear::heeded().try_for_each(|signal| {
+            flag::register_conditional_default(signal as i32, ear.is_over.clone())?;
+            ear.listen(signal)
+        })?;
         Ok(ear)
+    }
+
+    /// From now on signals end the process at once, as they do any program: nothing is left to be cleaned up.
+    pub(crate) fn let_through(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
     }
 
     /// To which it listens then.
@@ -59,23 +71,23 @@ impl Ear {
 
     /// Listens to this one.
     pub(crate) fn listen(&self, signal: Signal) -> io::Result<()> {
-        flag::register_usize(signal as i32, Arc::clone(&self.0), signal as usize).map(|_| ())
+        flag::register_usize(signal as i32, Arc::clone(&self.last), signal as usize).map(|_| ())
     }
 
     /// The last that came, if one did.
     pub(crate) fn heard(&self) -> Option<Signal> {
-        let number = i32::try_from(self.0.load(Ordering::SeqCst)).ok()?;
+        let number = i32::try_from(self.last.load(Ordering::SeqCst)).ok()?;
         Signal::try_from(number).ok()
     }
 
     /// Listens for the next: what was heard has not ended the call.
     pub(crate) fn forget(&self) {
-        self.0.store(0, Ordering::SeqCst);
+        self.last.store(0, Ordering::SeqCst);
     }
 
     /// Takes note of a signal that was heard elsewhere.
     pub(crate) fn hear(&self, signal: Signal) {
-        self.0.store(signal as usize, Ordering::SeqCst);
+        self.last.store(signal as usize, Ordering::SeqCst);
     }
 
     /// What comes until then, or until a moment after a signal.
@@ -99,12 +111,38 @@ impl Ear {
     }
 }
 
+/// As long as it is there, signals that end a program wait: what is made under another name first is not left behind.
+pub(crate) struct Undisturbed(Option<SigSet>);
+
+impl Undisturbed {
+    pub(crate) fn begin() -> Undisturbed {
+        let ending = ENDING.iter().chain(&ENDING_ALONE).copied().collect::<SigSet>();
+        Undisturbed(ending.thread_swap_mask(SigmaskHow::SIG_BLOCK).ok())
+    }
+}
+
+impl Drop for Undisturbed {
+    fn drop(&mut self) {
+        let _ = self.0.map(|before| before.thread_set_mask());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::mpsc::channel;
 
     const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_signal_waits_until_what_was_begun_is_done() {
+        let ear = Ear::open().unwrap();
+        let undisturbed = Undisturbed::begin();
+        nix::sys::signal::raise(Signal::SIGUSR1).unwrap();
+        assert_eq!(ear.heard(), None);
+        drop(undisturbed);
+        assert_eq!(ear.heard(), Some(Signal::SIGUSR1));
+    }
 
     fn deaf() -> (Ear, Instant) {
         (Ear::default(), Instant::now())

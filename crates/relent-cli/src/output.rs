@@ -4,10 +4,13 @@
 //! is written for one that swallows it. So it is held still earlier by something that refuses ([`hold`]), which commands that
 //! inherit it notice, too, as they would without relent; and whoever writes here asks first (`open`).
 
+use crate::stderr::{PATIENCE, PIECE, has_room, write_some};
+use nix::poll::PollTimeout;
 use rustix::fs::{self, Mode, OFlags};
 use std::{
     io::{self, StdoutLock},
-    os::fd::{AsRawFd, IntoRawFd},
+    os::fd::{AsFd, AsRawFd, IntoRawFd},
+    time::Instant,
 };
 
 /// Puts something that only reads, nothing, in the place of a standard input and output that are closed. It is for the time
@@ -30,9 +33,38 @@ pub fn hold() {
 ///
 /// It cannot be: it is closed, or open for reading alone.
 pub(crate) fn open() -> io::Result<StdoutLock<'static>> {
-    let stdout = io::stdout();
-    match fs::fcntl_getfl(&stdout) {
-        Ok(flags) if flags & OFlags::ACCMODE != OFlags::RDONLY => Ok(stdout.lock()),
+    check().map(|()| io::stdout().lock())
+}
+
+fn check() -> io::Result<()> {
+    match fs::fcntl_getfl(io::stdout()) {
+        Ok(flags) if flags & OFlags::ACCMODE != OFlags::RDONLY => Ok(()),
         _ => Err(io::Error::other("it is closed")),
     }
+}
+
+/// Writes all of it, and says whether that was possible. When the call is `over`, a reader who lets the pipe be full for as long as
+/// is waited for one does not get the rest. Who else writes there, on a thread, is not waited for.
+///
+/// # Errors
+///
+/// It cannot be written to, as [`open`], or nobody reads.
+pub(crate) fn write_until(bytes: &[u8], over: Option<Instant>) -> io::Result<bool> {
+    check()?;
+    let stdout = io::stdout();
+    let (mut left, mut since) = (bytes, Instant::now());
+    while !left.is_empty() {
+        let patience = over.map(|over| over.saturating_duration_since(since).max(PATIENCE));
+        let most = patience.map(|patience| patience.saturating_sub(since.elapsed()));
+        let timeout = most.map_or(PollTimeout::NONE, |most| most.try_into().unwrap_or(PollTimeout::MAX));
+        let has_room = has_room(stdout.as_fd(), timeout) != Some(false);
+        if !has_room || most.is_some_and(|most| most.is_zero()) {
+            return Ok(false);
+        }
+        match write_some(stdout.as_fd(), &left[..left.len().min(PIECE)])? {
+            0 => {}
+            written => (left, since) = (&left[written..], Instant::now()),
+        }
+    }
+    Ok(true)
 }

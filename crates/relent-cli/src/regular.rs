@@ -3,6 +3,7 @@
 
 use crate::{
     access,
+    ear::Undisturbed,
     links::{self, Place},
     size::Size,
 };
@@ -199,6 +200,7 @@ pub fn write_private(path: &Path, or: Or) -> io::Result<File> {
 pub fn in_place_of(path: &Path, old: &Metadata) -> io::Result<Option<File>> {
     let Some(place) = links::to_write(path)? else { return Ok(None) };
     place.is_where_it_was(old)?;
+    let _undisturbed = Undisturbed::begin();
     let replaced = new_in(&place).and_then(|new| new.persist(place.way()).map_err(|error| error.error));
     let new = replaced.map_err(|error| {
         let text = format!("others can read it, and it cannot be replaced: {}", crate::talk::plain(&error));
@@ -240,6 +242,7 @@ fn beside(path: &Path, old: &Metadata, bytes: &[u8]) -> io::Result<bool> {
     if !is_ours || old.len() == 0 || access::path_has_list(&place.way()) {
         return Ok(false);
     }
+    let _undisturbed = Undisturbed::begin();
     let Ok(mut new) = new_in(&place) else { return Ok(false) };
     new.write_all(bytes)?;
     access::take_list(new.as_file())?;

@@ -12,7 +12,7 @@ use std::{
     net::Ipv6Addr,
     path::{Path, PathBuf},
     str::FromStr,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Something that accepts connections, or will.
@@ -39,16 +39,14 @@ impl Target {
 
     /// One attempt to find it gone: `Ok` if nobody accepts there.
     pub(super) fn is_gone(&self, limit: Option<Duration>) -> io::Result<()> {
-        let connected = match self {
-            Target::Tcp { address, .. } | Target::Tls { address, .. } => {
-                relent::net::connect_once(address, limit).map(drop)
-            }
+        let found = match self {
+            Target::Tcp { address, .. } | Target::Tls { address, .. } => knock_at_all(address, limit),
             Target::Unix(path) => knock(path),
         };
-        match connected {
+        match found {
             Ok(()) => Err(io::Error::other("still accepts")),
-            Err(error) if says_nothing(&error) => Err(error),
-            Err(_) => Ok(()),
+            Err(error) if says_nobody_accepts(&error) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
@@ -58,13 +56,42 @@ impl Target {
     }
 }
 
-/// Whether an error says nothing about who is there: we may not look, cannot, or have to queue; or somebody is there who speaks
-/// another way.
-fn says_nothing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::WouldBlock)
-        || [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL]
+/// Connects to one of the addresses that a name has: an error that says most, if nobody accepts at any.
+fn knock_at_all(address: &str, limit: Option<Duration>) -> io::Result<()> {
+    let began = Instant::now();
+    let addresses = match relent::net::resolve(address, limit) {
+        Err(error) if is_not_known(&error) => return Err(io::ErrorKind::NotFound.into()),
+        // A name server that does not answer says nothing of the name.
+        addresses => addresses.map_err(io::Error::other)?,
+    };
+    let mut gone = Err(io::ErrorKind::NotFound.into());
+    for (address, others) in addresses.iter().zip((1..=addresses.len() as u32).rev()) {
+        let share = limit.map(|limit| limit.saturating_sub(began.elapsed()) / others);
+        if share.is_some_and(|share| share.is_zero()) {
+            return Err(io::Error::other("there was no time to ask at all of its addresses"));
+        }
+        match relent::net::connect_once(&address.to_string(), share) {
+            Err(error) if says_nobody_accepts(&error) => gone = Err(error),
+            other => return other.map(drop),
+        }
+    }
+    gone
+}
+
+/// Whether the resolver says that there is no such name, or no address of it. It has no number for that here, but these words in the
+/// system's libraries (glibc, musl, those of BSD), which nobody translates for us.
+fn is_not_known(error: &io::Error) -> bool {
+    const WORDS: [&str; 4] = ["not known", "No address associated", "does not resolve", "has no usable address"];
+    let text = error.to_string();
+    error.raw_os_error().is_none() && WORDS.iter().any(|words| text.contains(words))
+}
+
+/// Whether an error says that nobody accepts there. All others say nothing of it: that we may not look, cannot, or have to queue; that
+/// somebody is there who speaks another way; that it is no address.
+fn says_nobody_accepts(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::NotFound)
+        || [Errno::CONNREFUSED, Errno::CONNRESET, Errno::CONNABORTED, Errno::HOSTUNREACH]
             .iter()
-            .chain(&[Errno::NETDOWN, Errno::NETUNREACH, Errno::PROTOTYPE])
             .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
@@ -301,6 +328,25 @@ mod tests {
 
     fn read(text: &str) -> Result<String, String> {
         text.parse::<Target>().map(|target| target.to_string()).map_err(|bad| bad.problem)
+    }
+
+    #[test]
+    fn only_what_says_so_means_that_nobody_accepts() {
+        let of = |errno: Errno| io::Error::from_raw_os_error(errno.raw_os_error());
+        for gone in [Errno::CONNREFUSED, Errno::CONNRESET, Errno::HOSTUNREACH, Errno::NOENT, Errno::TIMEDOUT] {
+            assert!(says_nobody_accepts(&of(gone)), "{gone}");
+        }
+        let nothing = [Errno::INVAL, Errno::LOOP, Errno::NETDOWN, Errno::NETUNREACH, Errno::MFILE, Errno::ACCESS];
+        for nothing in nothing.into_iter().chain([Errno::ADDRNOTAVAIL, Errno::AGAIN, Errno::PROTOTYPE, Errno::NOBUFS]) {
+            assert!(!says_nobody_accepts(&of(nothing)), "{nothing}");
+        }
+        let told =
+            |text: &str| is_not_known(&io::Error::other(format!("failed to lookup address information: {text}")));
+        assert!(told("Name or service not known") && told("Name does not resolve"));
+        assert!(told("nodename nor servname provided, or not known") && told("No address associated with hostname"));
+        assert!(!told("Temporary failure in name resolution") && !told("System error"));
+        let late = Target::Tcp { scheme: None, address: "127.0.0.1:1".into() }.is_gone(Some(Duration::ZERO));
+        assert_eq!(late.unwrap_err().to_string(), "there was no time to ask at all of its addresses");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The loop: attempts until one succeeds or the call is given up.
 
 use super::{
-    attempt::{self, Line, Received, Success, Terms},
+    attempt::{self, Line, Received, Success, Terms, Trail},
     client::Recipe,
     exit,
     failure::{Broken, Failure},
@@ -15,8 +15,8 @@ use super::{
 use crate::{
     ear::Ear,
     guard::{Answer, Guard, patience},
-    outer, runtime,
-    talk::{EXIT_FAULT, Fault, TalkArgs, plain},
+    outer, output, runtime,
+    talk::{EXIT_FAULT, Fault, TalkArgs, plain, unwritten},
     upstream::sharing::Sharing,
 };
 use http::{StatusCode, header};
@@ -106,8 +106,12 @@ impl Engine {
         });
         // A name that is still being looked up, or a pipe that nobody empties, must not hold up the end.
         runtime.shutdown_background();
-        let left = received.sink.left();
-        let ended = self.tell(&narrator, ended, &received);
+        let Received { sink, trail, .. } = received;
+        let left = sink.left();
+        // What has to go goes before signals end us again.
+        drop(sink);
+        self.ear.let_through();
+        let ended = self.tell(&narrator, ended, &trail);
         if let Some(left) = &left {
             narrator.left(left);
         }
@@ -115,7 +119,7 @@ impl Engine {
     }
 
     /// Says how it ended from outside, and what to exit with.
-    fn tell(&self, narrator: &Narrator, ended: Ended, received: &Received) -> Result<u8, Fault> {
+    fn tell(&self, narrator: &Narrator, ended: Ended, trail: &Trail) -> Result<u8, Fault> {
         let code = match ended {
             Ended::ByItself(Err(fault)) if self.talk.json => {
                 Narrator::fault(&fault);
@@ -136,8 +140,12 @@ impl Engine {
                 exit::OUT_OF_TIME
             }
         };
-        if let Some(text) = self.last_words(narrator, received, 0, code) {
-            print(&text)?;
+        if let Some(text) = self.last_words(narrator, trail, 0, code) {
+            match output::write_until(&text, Some(Instant::now())) {
+                // Who does not read does not want it.
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(unwritten(&error)),
+                _ => {}
+            }
         }
         Ok(code)
     }
@@ -364,15 +372,15 @@ impl Engine {
 
     /// What `--write-out` prints at the end.
     async fn end(&self, narrator: &Narrator, received: &Received, bytes: u64, exit: u8) -> Result<Written, Fault> {
-        match self.last_words(narrator, received, bytes, exit) {
+        match self.last_words(narrator, &received.trail, bytes, exit) {
             Some(text) => blocking(move || print(&text)).await,
             None => Ok(Written::Whole),
         }
     }
 
-    fn last_words(&self, narrator: &Narrator, received: &Received, bytes: u64, exit: u8) -> Option<Vec<u8>> {
+    fn last_words(&self, narrator: &Narrator, trail: &Trail, bytes: u64, exit: u8) -> Option<Vec<u8>> {
         let (attempts, elapsed) = narrator.spent();
-        let (seen, url, file) = (received.trail.seen.as_ref(), &self.terms.request.url, self.file.as_deref());
+        let (seen, url, file) = (trail.seen.as_ref(), &self.terms.request.url, self.file.as_deref());
         let to_terminal = io::stdout().is_terminal();
         Some(self.write_out.as_ref()?.text(&End { seen, url, bytes, attempts, elapsed, exit, file, to_terminal }))
     }

@@ -25,6 +25,8 @@ pub(super) struct Group {
     leader: Pid,
     /// Whether the leader was waited for: its number may be anybody's then.
     is_over: bool,
+    /// Whether none of the group was there any more, after that.
+    is_empty: bool,
     /// Whether nobody is given any time more.
     is_hurried: bool,
     /// Children that relent had before: those of a shell that became relent, or left by an attempt that succeeded.
@@ -66,6 +68,7 @@ impl Group {
         Group {
             leader,
             is_over: false,
+            is_empty: false,
             is_hurried: false,
             others,
             mark,
@@ -89,8 +92,17 @@ impl Group {
 
     /// Sends a signal to all of the group, and changes nothing else.
     pub(super) fn pass_on(&self, signal: Signal) -> Result<(), Errno> {
+        if self.is_gone() {
+            return Ok(());
+        }
         let sent = [killpg(self.leader, signal), self.leader_apart(signal)];
         if sent.contains(&Err(Errno::EPERM)) { Err(Errno::EPERM) } else { Ok(()) }
+    }
+
+    /// Whether all of the group are gone, so that its number is free for others: they were looked for in vain, or there is a process
+    /// again that has the number of the leader, who was waited for. No group has its number as long as one of it is there.
+    fn is_gone(&self) -> bool {
+        self.is_empty || (self.is_over && getpgid(Some(self.leader)) != Err(Errno::ESRCH))
     }
 
     /// Sends it to a leader that has left its group for another: it is still our child.
@@ -208,8 +220,13 @@ impl Group {
     /// Whether any process of the attempt that can be ended is left, after its leader was waited for.
     fn is_left(&mut self) -> bool {
         orphans::reap(None);
+        self.is_empty = self.is_gone();
         let group = match killpg(self.leader, None) {
-            Err(Errno::ESRCH) => false,
+            _ if self.is_empty => false,
+            Err(Errno::ESRCH) => {
+                self.is_empty = self.is_over;
+                false
+            }
             Err(Errno::EPERM) => {
                 self.denied.insert(self.leader);
                 false

@@ -40,7 +40,7 @@ use crate::{
     dumps,
     guard::{self, Guard},
     outer, output,
-    stderr::{PATIENCE, PIECE, has_room, write_some},
+    stderr::PIECE,
     talk::{self, Fault, plain},
     upstream,
 };
@@ -52,16 +52,15 @@ use narrator::Narrator;
 use nix::sys::signal::Signal;
 use patterns::Patterns;
 use report::{Outcome, Report};
-use signals::{Signals, poll_timeout};
+use signals::Signals;
 use spool::Spool;
 use std::{
     env,
     ffi::OsString,
     hash::{BuildHasher, Hasher, RandomState},
     io::{self, IsTerminal},
-    os::fd::AsFd,
     process::ExitCode,
-    time::{Duration, Instant},
+    time::Instant,
 };
 use verdict_file::VerdictFile;
 
@@ -150,24 +149,17 @@ fn write_out(kept: &Spool, over: Option<Instant>) -> Result<Option<End>, Fault> 
     if kept.len() == 0 {
         return Ok(None);
     }
-    let written = output::open().and_then(|stdout| {
+    let written = || -> io::Result<bool> {
         let (mut piece, mut at) = ([0; PIECE], 0);
-        let mut since = Instant::now();
         loop {
-            let count = kept.read_at(at, &mut piece)?;
-            let patience = over.map(|over| over.saturating_duration_since(since).max(PATIENCE));
-            let left = patience.map(|patience| patience.saturating_sub(since.elapsed()));
-            let has_room = has_room(stdout.as_fd(), poll_timeout(left)) != Some(false);
-            if count == 0 || !has_room || left == Some(Duration::ZERO) {
-                return Ok(count == 0);
-            }
-            match write_some(stdout.as_fd(), &piece[..count])? {
-                0 => {}
-                written => (at, since) = (at + written as u64, Instant::now()),
+            match kept.read_at(at, &mut piece)? {
+                0 => return Ok(true),
+                count if output::write_until(&piece[..count], over)? => at += count as u64,
+                _ => return Ok(false),
             }
         }
-    });
-    match written {
+    };
+    match written() {
         Ok(true) => Ok(None),
         Ok(false) => Ok(Some(End::Unread)),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Some(End::NobodyReads)),

@@ -5,7 +5,7 @@ use crate::{
     talk::{Fault, HushArgs},
 };
 use relent_sim::Control;
-use signal_hook::{SigId, consts::SIGINT, flag, low_level};
+use signal_hook::{consts::SIGINT, flag};
 use std::{
     io::{self, IsTerminal, Write},
     sync::{
@@ -19,7 +19,7 @@ use std::{
 /// A thread that looks after a simulation.
 pub(super) struct Watch {
     over: Arc<AtomicBool>,
-    watched: Option<(JoinHandle<()>, SigId)>,
+    watched: Option<JoinHandle<()>>,
 }
 
 const LOOK: Duration = Duration::from_millis(50);
@@ -48,18 +48,19 @@ impl Watch {
         };
         // Where the system has no thread to give, Ctrl-C ends the process.
         let Ok(thread) = thread::Builder::new().spawn(watch) else { return Ok(Watch { over, watched: None }) };
-        let signal = flag::register(SIGINT, interrupted)
+        // When it is over, Ctrl-C ends the process again.
+        flag::register_conditional_default(SIGINT, over.clone())
+            .and_then(|_| flag::register(SIGINT, interrupted))
             .map_err(|error| Fault::new(format!("cannot watch for Ctrl-C: {error}")))?;
-        Ok(Watch { over, watched: Some((thread, signal)) })
+        Ok(Watch { over, watched: Some(thread) })
     }
 
     pub(super) fn end(self) {
         self.over.store(true, Ordering::Relaxed);
-        let Some((thread, signal)) = self.watched else { return };
+        let Some(thread) = self.watched else { return };
         thread.thread().unpark();
         // The thread only prints; if it has died of that, there is nobody to tell.
         let _ = thread.join();
-        low_level::unregister(signal);
     }
 }
 

@@ -18,6 +18,7 @@ pub use args::Args;
 
 use crate::{
     dumps,
+    ear::Ear,
     talk::{Fault, plain},
 };
 use beside::{Agreement, Measured};
@@ -29,13 +30,11 @@ use relent::{Cancel, Upstream};
 use relent_sim::{Contender, Protection};
 use server::Servers;
 use sight::{Sight, What, Witness};
-use signal_hook::{consts, flag, low_level};
 use std::{
     io,
     process::ExitCode,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     thread::JoinHandle,
@@ -70,9 +69,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
     // One herd rushes while those before it have what the server's queue holds.
     let sockets = u64::from(plan.clients) * (plan.contenders.len() as u64).min(2);
     descriptors::make_room(sockets, ends)?;
-    let interrupted = Signals::catch().map_err(|error| cannot("watch for Ctrl-C", &error))?;
+    let ear = Ear::open().map_err(|error| cannot("watch for Ctrl-C", &error))?;
     let round_trip = round_trip().map_err(|error| cannot("call a server on loopback", &error))?;
-    let measured = Storm::start(&plan).map_err(|error| cannot("start", &error))?.watch(args, &plan, &interrupted);
+    let measured = Storm::start(&plan).map_err(|error| cannot("start", &error))?.watch(args, &plan, &ear);
+    // Nothing is left but to tell it, and whoever reads may take as long as they like.
+    ear.let_through();
     for (contender, why) in plan.contenders.iter().zip(&measured.broken) {
         if let Some((count, why)) = why {
             args.hush.warn(format!("{}: {count} attempts did not come through: {why}", contender.name));
@@ -93,33 +94,6 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
 fn cannot(what: &str, error: &io::Error) -> Fault {
     Fault::new(format!("cannot {what}: {}", plain(error)))
         .hint("a storm needs ports on 127.0.0.1, two threads and open files (ulimit -n)")
-}
-
-/// Ctrl-C and a polite request to end.
-struct Signals {
-    came: Arc<AtomicBool>,
-    ids: Vec<signal_hook::SigId>,
-}
-
-impl Signals {
-    fn catch() -> io::Result<Signals> {
-        let came = Arc::new(AtomicBool::new(false));
-        let signals = [consts::SIGINT, consts::SIGTERM];
-        let ids = signals.into_iter().map(|signal| flag::register(signal, came.clone())).collect::<Result<_, _>>()?;
-        Ok(Signals { came, ids })
-    }
-
-    fn have_come(&self) -> bool {
-        self.came.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        for id in self.ids.drain(..) {
-            low_level::unregister(id);
-        }
-    }
 }
 
 /// A storm that goes on.
@@ -168,7 +142,7 @@ impl Storm {
     }
 
     /// Watches until all herds are done, their time is over, or somebody interrupts.
-    fn watch(self, args: &Args, plan: &Plan, signals: &Signals) -> Measured {
+    fn watch(self, args: &Args, plan: &Plan, ear: &Ear) -> Measured {
         const LOOK: Duration = Duration::from_millis(20);
         let mut tallies = vec![Tally::default(); plan.contenders.len()];
         let mut seen = vec![Vec::new(); plan.contenders.len()];
@@ -192,7 +166,7 @@ impl Storm {
                 let why = match () {
                     () if self.begins[nth].elapsed() > plan.limit => late(plan.limit),
                     () if seen[nth].len() >= MOST_SEEN => "more attempts than are counted".to_owned(),
-                    () if signals.have_come() => "interrupted".to_owned(),
+                    () if ear.heard().is_some() => "interrupted".to_owned(),
                     () => continue,
                 };
                 debug_assert!(tally.connected <= u64::from(plan.clients));
@@ -211,7 +185,7 @@ impl Storm {
         // Its tasks end at once; if it has died, what was seen is all there is.
         let _ = self.clients.join();
         let broken = tallies.iter().map(|tally| tally.why.clone().map(|why| (tally.broken, why))).collect();
-        Measured { seen, stopped, broken, is_interrupted: signals.have_come() }
+        Measured { seen, stopped, broken, is_interrupted: ear.heard().is_some() }
     }
 
     fn note(&self, plan: &Plan, sight: Sight, tallies: &mut [Tally], seen: &mut [Vec<(Duration, relent_sim::Seen)>]) {

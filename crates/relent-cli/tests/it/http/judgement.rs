@@ -1,11 +1,18 @@
 //! What is retried, what is not, and what is said about it.
 
 use super::{
-    expect, http, http_in, run,
+    command, expect, http, http_in, run,
     server::{Reply, Server, free_port},
 };
 use crate::binary::Folder;
-use std::{fs, net::TcpListener, process::Stdio, thread, time::Duration};
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    net::TcpListener,
+    process::Stdio,
+    thread,
+    time::Duration,
+};
 
 #[test]
 fn a_success_says_nothing() {
@@ -138,16 +145,19 @@ hint: --max-attempts gives it more
 
 #[test]
 fn a_server_that_starts_late_is_waited_for() {
-    let port = free_port();
+    let (folder, port) = (Folder::new(), free_port());
     let url = format!("http://127.0.0.1:{port}/");
-    let starting = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(60));
-        Server::on(TcpListener::bind(("127.0.0.1", port)).unwrap(), |_, _| Reply::ok("up\n"))
-    });
-    let outcome = http(&["--max-attempts=unlimited", "--max-elapsed=20s", &url]);
-    let server = starting.join().unwrap();
-    assert_eq!((outcome.code, outcome.stdout.as_str(), server.count()), (Some(0), "up\n", 1), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("relent: attempt 1: cannot connect to HOST: Connection refused, transient;"));
+    let mut command = command(&folder, &["http", "--base=10ms", "--max-attempts=unlimited", "--max-elapsed=20s", &url]);
+    let mut relent = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(relent.stderr.take().unwrap());
+    let mut first = String::new();
+    said.read_line(&mut first).unwrap();
+    assert!(first.starts_with("relent: attempt 1: cannot connect to "), "{first}");
+    assert!(first.contains(": Connection refused, transient; next in "), "{first}");
+    let server = Server::on(TcpListener::bind(("127.0.0.1", port)).unwrap(), |_, _| Reply::ok("up\n"));
+    let (mut rest, output) = (String::new(), relent.wait_with_output().unwrap());
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!((output.status.code(), &*output.stdout, server.count()), (Some(0), &b"up\n"[..], 1), "{first}{rest}");
 }
 
 #[test]
@@ -274,7 +284,7 @@ hint: --max-attempts gives it more
 fn an_interrupt_ends_it_and_leaves_nothing_behind() {
     let folder = Folder::new();
     let server = Server::new(vec![Reply::ok("hello\n").cut(3).hang()]);
-    let mut command = super::command(&folder, &["http", "-o", "file", &server.url("/")]);
+    let mut command = command(&folder, &["http", "-o", "file", &server.url("/")]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     let is_half_there = || {
@@ -297,7 +307,7 @@ fn an_interrupt_ends_it_and_leaves_nothing_behind() {
 fn a_proxy_of_the_environment_is_used() {
     let proxy = Server::new(vec![Reply::status(502), Reply::ok("through the proxy\n")]);
     let folder = Folder::new();
-    let mut command = super::command(&folder, &["http", "-q", "--base=5ms", "http://far.invalid/x"]);
+    let mut command = command(&folder, &["http", "-q", "--base=5ms", "http://far.invalid/x"]);
     command.env("http_proxy", proxy.url(""));
     expect(&super::finish(command), 0, "through the proxy\n", "");
     assert_eq!(proxy.requests()[0].line(), "GET http://far.invalid/x HTTP/1.1");

@@ -5,7 +5,10 @@ use super::{
     server::{Reply, Server},
 };
 use crate::binary::Folder;
-use std::time::{Duration, Instant};
+use std::{
+    process::Stdio,
+    time::{Duration, Instant},
+};
 
 fn silent() -> Server {
     Server::new(vec![Reply::ok("late").late(Duration::from_secs(20))])
@@ -61,10 +64,7 @@ relent: succeeded after 2 attempts in TIME
 fn standard_input_that_never_ends_has_a_limit() {
     let folder = Folder::new();
     let mut command = command(&folder, &["http", "--timeout=200ms", "-d", "@-", "localhost:1"]);
-    command
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let stdin = child.stdin.take();
     assert_eq!(child.wait().unwrap().code(), Some(124));
@@ -106,4 +106,29 @@ fn a_key_of_the_caller_that_is_none_is_refused() {
         assert!(refused.stderr.contains("RELENT_KEY: "), "{}", refused.stderr);
     }
     assert!(server.requests().is_empty());
+}
+
+/// What `-w` prints, too: who reads it has the pipe full and does not read.
+#[test]
+fn last_words_wait_for_no_reader() {
+    let (server, folder) = (silent(), Folder::new());
+    let (_reader, full) = rustix::pipe::pipe().unwrap();
+    rustix::io::ioctl_fionbio(&full, true).unwrap();
+    while rustix::io::write(&full, &[b'x'; 4096]).is_ok() {}
+    rustix::io::ioctl_fionbio(&full, false).unwrap();
+    let url = server.url("/");
+    let mut command = command(&folder, &["http", "-w", "%{http_code}", "--timeout", "200ms", &url]);
+    let mut relent = command.stdout(full).stderr(Stdio::null()).spawn().unwrap();
+    let began = Instant::now();
+    let status = loop {
+        match relent.try_wait().unwrap() {
+            Some(status) => break status,
+            None if began.elapsed() < Duration::from_secs(10) => std::thread::sleep(Duration::from_millis(10)),
+            None => {
+                relent.kill().unwrap();
+                panic!("it waits for who does not read");
+            }
+        }
+    };
+    assert_eq!(status.code(), Some(124));
 }

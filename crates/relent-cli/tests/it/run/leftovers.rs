@@ -130,6 +130,38 @@ fn what_cannot_be_seen_is_said() {
     assert!(!quiet.stderr.contains("cannot be seen"), "{}", quiet.stderr);
 }
 
+/// The command has ended and was waited for, and something that has left its group takes its time: meanwhile its number is free, and
+/// whoever gets it is a stranger. It takes root to choose who does.
+#[test]
+#[cfg(target_os = "linux")]
+fn who_has_the_commands_number_after_it_is_left_alone() {
+    let place = Place::new();
+    let line = r#"
+        "$0" run --max-attempts 1 --grace 1s -- sh -c '
+            setsid sh -c "trap : TERM; echo > up; sleep 9; sleep 9; sleep 9" & echo $$ > leader.new
+            until [ -e up ]; do sleep 0.01; done; mv leader.new leader; exit 1' & relent=$!
+        until [ -e leader ]; do sleep 0.01; done
+        leader=$(cat leader)
+        while [ -e /proc/$leader ]; do sleep 0.01; done
+        echo $((leader - 1)) > /proc/sys/kernel/ns_last_pid
+        setsid sleep 9 & stranger=$!
+        echo $leader $stranger > both
+        wait $relent
+        kill -0 $stranger && echo lives > stranger"#;
+    let mut command = tool("unshare");
+    command.args(["--pid", "--fork", "--mount-proc", "sh", "-c", line, env!("CARGO_BIN_EXE_relent")]);
+    let output = command.current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp")).output().unwrap();
+    let both = if place.has("both") { place.0.read("both") } else { String::new() };
+    match both.trim().split_once(' ') {
+        Some((leader, stranger)) if leader == stranger => {}
+        _ => {
+            eprintln!("SKIPPED who_has_the_commands_number_after_it_is_left_alone: {both} {output:?}");
+            return;
+        }
+    }
+    assert!(place.has("stranger"), "{output:?}");
+}
+
 /// Where relent itself fails, the command and what it has started are ended as after a failed attempt.
 #[test]
 fn what_a_run_that_fails_itself_leaves_is_ended() {
