@@ -120,9 +120,15 @@ fn named(path: &Path, name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
     chosen(parsed(&text, path)?, &path.display().to_string(), name, beside)
 }
 
-/// What a file says that was named: what is wrong is shown.
+/// What a file says that was named: what is wrong is shown, but beneath the name of a secret.
 fn parsed(text: &str, path: &Path) -> Result<Config, Fault> {
-    Ok(Config::parse(text).map_err(|error| error.in_file(Path::new(&*escape(&path.to_string_lossy()))))?)
+    let shown = escape(&path.to_string_lossy()).into_owned();
+    Config::parse(text).map_err(|error| match error.line() {
+        Some(line) if redact::is_beneath_a_secret(text, line) => {
+            Fault::new(format!("{shown}: {}", unquoted(&error))).hint(error.hint())
+        }
+        _ => Fault::from(error.in_file(Path::new(&shown))),
+    })
 }
 
 /// What a file says that messages may tell of is known, as what flags say is.

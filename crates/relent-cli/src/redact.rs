@@ -18,7 +18,7 @@ mod value;
 pub(crate) use given::{know, know_secrets, name, without as without_given};
 pub use headers::header;
 pub(crate) use headers::is_secret_header;
-pub(crate) use lines::lines_of_a_file;
+pub(crate) use lines::{is_beneath_a_secret, lines_of_a_file};
 pub use names::is_secret;
 pub use texts::text;
 
@@ -276,6 +276,36 @@ mod tests {
         }
         for given in ["AccountKey=hunter2;x=1", "SharedAccessKey=hunter2", "pw=hunter2", "passwort=hunter2"] {
             assert!(!text(given).contains("hunter2"), "{given}");
+        }
+    }
+
+    /// What was written down can be shown again, and no sign before or behind a value gets it out.
+    #[test]
+    fn whatever_is_made_of_signs_is_shown_once_as_twice() {
+        const SIGNS: [&str; 30] = [
+            "http", "://", "@", ":", "/", "?", "#", "&", ";", "=", "token", "***", "%40", "%3D", "a", "1", " ", "'",
+            "\"", "\\", ".", ",", "sqlite:", "redis://", "{", "}", "key", "auth:80", "\u{ff20}", "-",
+        ];
+        let mut seed = 7_u64;
+        let mut next = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) as usize
+        };
+        for _ in 0..20_000 {
+            let many = 1 + next() % 9;
+            let mut signs = || (0..many).map(|_| SIGNS[next() % SIGNS.len()]).collect::<String>();
+            let (before, behind) = (signs(), signs());
+            let once = url(&before);
+            assert_eq!(url(&once), once, "{before:?}");
+            if before.contains('&') {
+                continue;
+            }
+            let given = format!("http://h/?token={before}hunter2{behind}");
+            assert!(!url(&given).contains("hunter2") && !value(&given).contains("hunter2"), "{given:?}");
+            for name in ["kennwort=", "X-Api-Key:", "token "] {
+                let given = format!("{name}{before}hunter2{behind}");
+                assert!(!value(&given).contains("hunter2"), "{given:?}: {}", value(&given));
+            }
         }
     }
 

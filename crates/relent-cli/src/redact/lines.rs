@@ -19,6 +19,16 @@ pub(crate) fn lines_of_a_file(message: &str) -> String {
     message.split('\n').map(one).collect::<Vec<_>>().join("\n")
 }
 
+/// Whether a line of a file, counted from 1, stands in a table or below a key that is called like a secret, whose value may go on there.
+pub(crate) fn is_beneath_a_secret(text: &str, line: usize) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || "_-".contains(c);
+    let is_secret = |word: &str| !plain::is_setting_of_ours(word) && (is_secret(word) || is_password(word));
+    let before: Vec<&str> = text.lines().take(line.saturating_sub(1)).collect();
+    let begin = before.iter().rposition(|line| line.trim_start().starts_with('[')).unwrap_or(0);
+    let keys = before[begin..].iter().map(|line| line.split('=').next().unwrap_or_default());
+    keys.flat_map(|key| key.split(|c| !is_word(c))).any(is_secret)
+}
+
 /// How long the number and the bar are before a line of the file.
 fn number(line: &str) -> Option<usize> {
     let (number, _) = line.split_once(" | ")?;
@@ -217,6 +227,18 @@ mod tests {
             assert_eq!(lines_of_a_file(&format!("there is no breaker \"{said}\", and no \"x\"")), told);
         }
         assert_eq!(lines_of_a_file("that's all"), "that's all");
+    }
+
+    #[test]
+    fn what_stands_beneath_a_secret_is_known() {
+        for (text, line) in [("[password]\na = 1\nb = 48 x", 3), ("[a.token]\nb = 48 x", 2), ("pin = [\n 48 x", 2)] {
+            assert!(is_beneath_a_secret(text, line), "{text}");
+        }
+        for (text, line) in
+            [("[password]\na = 1\n[b]\nb = 48 x", 4), ("pin = 1", 1), ("token_ratio = 1\nx", 2), ("", 0)]
+        {
+            assert!(!is_beneath_a_secret(text, line), "{text}");
+        }
     }
 
     /// A file may be of one line.

@@ -197,20 +197,16 @@ fn is_setting(name: &str, value: &str) -> bool {
     let is_share = name.ends_with('%') && name.starts_with(|c: char| c.is_ascii_digit());
     let (amount, behind) = value.split_at(value.find(|c| !is_of_a_word(c)).unwrap_or(value.len()));
     let unit = amount.trim_start_matches(|c: char| c.is_ascii_digit() || ".+-".contains(c));
-    let is_amount = unit.len() < amount.len() && unit.len() <= 3 && unit.bytes().all(|byte| byte.is_ascii_lowercase());
-    let goes_on = behind.is_empty() || behind.strip_prefix([',', '&']).is_some_and(begins_with_a_name);
+    let is_amount = amount.contains(|c: char| c.is_ascii_digit())
+        && unit.len() <= 3
+        && unit.bytes().all(|byte| byte.is_ascii_lowercase());
     let is_no_secret = || !is_secret(name) && !is_password(name);
-    is_share || is_setting_of_ours(name) || (is_amount && goes_on && is_no_secret())
+    is_share || is_setting_of_ours(name) || (is_amount && behind.is_empty() && is_no_secret())
 }
 
 /// Whether a name is that of a setting whose values are no secrets, as a key or a flag has it.
 pub(super) fn is_setting_of_ours(name: &str) -> bool {
     SETTINGS.contains(&name.trim_start_matches("--").replace('-', "_").as_str())
-}
-
-/// Whether another setting stands there.
-fn begins_with_a_name(text: &str) -> bool {
-    text.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_').starts_with('=')
 }
 
 /// How long the address is that stands before a bracket.

@@ -59,6 +59,11 @@ pub(super) fn as_shown(value: &str, is_name: bool) -> (String, String) {
     let (head, rest) = match at {
         Some(at) => match behind_a_user(value, begin, at) {
             Behind::All(at) => (format!("{}{HIDDEN}", &value[..begin]), &value[at..]),
+            // A part of a script may be told elsewhere.
+            Behind::Nothing if begin == 0 && value.contains(char::is_whitespace) => {
+                let end = plain::secret(value, true).unwrap_or(value.len());
+                return (HIDDEN.to_owned(), up_to(value, end));
+            }
             Behind::Nothing => return same(format!("{}{HIDDEN}", &value[..begin])),
             Behind::Setting(end) => return same(up_to(value, end)),
         },

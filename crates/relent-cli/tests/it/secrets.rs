@@ -187,6 +187,18 @@ fn a_broken_policy_file_tells_no_password() {
     }
 }
 
+/// Nor is a number one that could be an amount elsewhere.
+#[test]
+fn nothing_is_quoted_beneath_the_name_of_a_secret() {
+    for line in ["pin = 4815", "password.a = 4815", "[password]\na = 4815 x", "pin = [\n  4815 x", "x = { otp = 4815 }"]
+    {
+        let folder = Folder::new().file("p.toml", &format!("[policy.x]\n{line}\n"));
+        let outcome = folder.relent(&["explain", "--policy", "p.toml#x"]);
+        assert!(outcome.code == Some(125) && outcome.stderr.contains("p.toml"), "{line}: {outcome:?}");
+        assert!(!outcome.stderr.contains("4815"), "{line}: {outcome:?}");
+    }
+}
+
 /// Names are those that somebody chose, and may all the same be what was meant for another place.
 #[test]
 fn names_of_a_policy_file_tell_no_password() {
