@@ -1,8 +1,9 @@
 //! Lines of a configuration that a message quotes, because something is wrong there: a store's password may be in them, and where a quote
 //! is missing nobody can say where it ends.
 //!
-//! So a line is shown with the names of its keys and what is plainly harmless: short amounts, and amounts and words of relent's own settings;
-//! behind the name of a secret nothing. From the first thing on that is none of these, all is stars, as many as it had characters, so that the mark below is still where it was.
+//! So a line is shown with its keys and what is plainly harmless: short amounts, and amounts and words of relent's own settings;
+//! behind the name of a secret nothing. From the first thing on that is none of these, all is stars, as many as it had characters, so that
+//! the mark below is still where it was.
 
 use super::{
     AT, HIDDEN,
