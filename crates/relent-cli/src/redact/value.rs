@@ -24,7 +24,7 @@ pub(super) fn as_shown(value: &str, is_name: bool) -> (String, String) {
         return same(HIDDEN.to_owned());
     }
     let is_word = plain::is_word(value) && plain::secret(value, false).is_none();
-    if is_word || value.parse::<IpAddr>().is_ok() || value.parse::<SocketAddr>().is_ok() {
+    if is_word || is_host_with_port(value) || value.parse::<IpAddr>().is_ok() || value.parse::<SocketAddr>().is_ok() {
         return same(value.to_owned());
     }
     let of_a_url = || (url(value), url_without_secrets(value));
@@ -82,6 +82,16 @@ pub(super) fn as_shown(value: &str, is_name: bool) -> (String, String) {
             (shown, format!("{head}{}", up_to(rest, secret(true))))
         }
     }
+}
+
+/// Whether a value is a host and its port, and nothing else, whatever the host is called.
+fn is_host_with_port(value: &str) -> bool {
+    value.split_once(':').is_some_and(|(host, port)| {
+        !host.is_empty()
+            && host.chars().all(|c| c.is_ascii_alphanumeric() || ".-_".contains(c))
+            && (1..=5).contains(&port.len())
+            && port.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 /// What stands in no URL as it is.
@@ -246,6 +256,8 @@ mod tests {
             ("ann:pw,http://b", "ann:***"),
             ("redis://:/pw", "redis://:***"),
             ("auth:8080/x", "auth:***"),
+            ("auth:8080", "auth:8080"),
+            ("auth:480815", "auth:***"),
             ("ann：pw＠h", "***@h"),
             ("http：//ann:pw＠h", "http://***@h"),
             ("password＝pw", "password=***"),
