@@ -38,6 +38,18 @@ pub(crate) fn without(text: &str) -> Cow<'_, str> {
     hidden(text, &GIVEN.read().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// What others sent, without the secrets that they were sent, or that were given.
+pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
+    let all = GIVEN.read().unwrap_or_else(PoisonError::into_inner);
+    let mut out = Cow::Borrowed(text);
+    for part in all.iter().flat_map(|given| &given.secrets).filter(|part| part.len() >= LONG_PIECE) {
+        if out.contains(part) {
+            out = Cow::Owned(out.replace(part, HIDDEN));
+        }
+    }
+    out
+}
+
 /// Names and other values that a file has, of which messages may tell.
 pub(crate) fn know<'a>(names: impl Iterator<Item = &'a str>, values: impl Iterator<Item = &'a str>) {
     let odd = names.filter_map(|name| of_value(name, is_name(name)));
@@ -105,17 +117,22 @@ fn hidden<'a>(text: &'a str, all: &[Given]) -> Cow<'a, str> {
         }
         told.push(is_told);
     }
-    for (given, is_told) in all.iter().zip(&told) {
-        for part in given.secrets.iter().chain(given.others.iter().filter(|_| *is_told)) {
-            if part.chars().count() >= LONG && out.contains(part) {
-                out = Cow::Owned(out.replace(part, HIDDEN));
-            }
-            // Of a piece, some may be hidden already.
-            let is_of_it = |piece: &str| piece.split(HIDDEN).all(|piece| part.contains(piece)) && !is_hidden(piece);
-            if let Some(less) = without_quoted(&out, &|piece| is_of_it(piece).then(|| HIDDEN.to_owned())) {
-                out = Cow::Owned(less);
-            }
+    let secrets = all
+        .iter()
+        .zip(&told)
+        .flat_map(|(given, is_told)| given.secrets.iter().chain(given.others.iter().filter(|_| *is_told)));
+    for part in secrets.clone().filter(|part| part.chars().count() >= LONG) {
+        if out.contains(part) {
+            out = Cow::Owned(out.replace(part, HIDDEN));
         }
+    }
+    // Of a piece, some may be hidden already.
+    let is_of_one = |piece: &str| {
+        let is_of = |part: &String| piece.split(HIDDEN).all(|piece| part.contains(piece));
+        !is_hidden(piece) && secrets.clone().any(is_of)
+    };
+    if let Some(less) = without_quoted(&out, &|piece| is_of_one(piece).then(|| HIDDEN.to_owned())) {
+        out = Cow::Owned(less);
     }
     // A part of a value that reaches from what is shown into what is not. A word may be one by chance.
     let is_hidden_of = |(form, shown): &(String, String), piece: &str| {

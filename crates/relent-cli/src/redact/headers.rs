@@ -77,7 +77,7 @@ const KNOWN: [&str; 47] = [
 /// assert_eq!(header("Accept", "text/plain"), "text/plain");
 /// ```
 pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
-    match given::without(value) {
+    match given::without_secrets(value) {
         Cow::Borrowed(value) => header_of_others(name, value),
         // A server may say again what it was sent.
         Cow::Owned(value) => Cow::Owned(header_of_others(name, &value).into_owned()),
