@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The signals that end a call: all that end a program by default, but those of a crash, and those that are a command's business.
+/// The signals that end a call: those by which people and limits end a program, but for those that are a command's business.
 pub(crate) const ENDING: &[Signal] = &[
     Signal::SIGINT,
     Signal::SIGTERM,

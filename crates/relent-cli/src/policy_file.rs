@@ -85,7 +85,9 @@ pub(crate) enum Beside {
 /// The file of `--policy -`.
 fn of_input(name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
     let text = text_of(io::stdin().lock()).map_err(|problem| cannot_read("standard input", &problem))?;
-    chosen(parsed(&text, Path::new("-"))?, "-", name, beside)
+    let config = parsed(&text, Path::new("-"))?;
+    known(&config);
+    chosen(config, "-", name, beside)
 }
 
 /// The file of `--policy #NAME`: that which is found by itself. To name a policy is no word about whose file it is, nor about what else
@@ -117,7 +119,9 @@ fn named(path: &Path, name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
         .map_err(|error| plain(&error))
         .and_then(text_of)
         .map_err(|problem| cannot_read(&shown, &problem))?;
-    chosen(parsed(&text, path)?, &path.display().to_string(), name, beside)
+    let config = parsed(&text, path)?;
+    known(&config);
+    chosen(config, &path.display().to_string(), name, beside)
 }
 
 /// What a file says that was named: what is wrong is shown, but beneath the name of a secret.
@@ -131,14 +135,14 @@ fn parsed(text: &str, path: &Path) -> Result<Config, Fault> {
     })
 }
 
-/// What a file says that messages may tell of is known, as what flags say is.
+/// What a file says that was named, and of which messages may tell, is known, as what flags say is. Whoever wrote one that was found has no say
+/// in what is hidden of what relent says.
 fn known(config: &Config) {
     redact::know(config.names().chain(config.upstreams()), config.upstreams().filter_map(|name| config.store_of(name)));
 }
 
 /// The policy of a name.
 fn chosen(config: Config, shown: &str, name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
-    known(&config);
     let wanted = Some(name).filter(|name| !name.is_empty());
     let draft = match config.draft(wanted) {
         Err(_) if wanted.is_none() && beside == Beside::Upstreams => Draft::default(),
@@ -161,7 +165,6 @@ fn found(beside: Beside) -> Result<PolicyFile, Fault> {
     };
     let error = match Config::parse(&text) {
         Ok(config) => {
-            known(&config);
             let only = only(&config, &place);
             return Ok(PolicyFile { shown: Some(shown), config, is_by_chance: place.is_here, ..only });
         }

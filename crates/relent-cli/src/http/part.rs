@@ -16,19 +16,16 @@ use crate::{
     links::{Place, folder_of, is_one},
     talk::{Fault, plain},
 };
-use nix::{
-    fcntl::OFlag,
-    unistd::{fchown, geteuid},
-};
+use nix::fcntl::OFlag;
 use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest, Sha256};
 use std::{
     ffi::{OsStr, OsString},
-    fs::{self, File, OpenOptions, Permissions},
+    fs::{self, File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     os::unix::{
         ffi::OsStrExt,
-        fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
+        fs::{MetadataExt, OpenOptionsExt},
     },
     path::{Path, PathBuf},
     sync::Arc,
@@ -83,18 +80,14 @@ impl Part {
         target.dress(self.file()).map_err(|error| unwritable(path, &error))?;
         match self {
             Part::Passing(part) => part.persist(&way).map(drop).map_err(|error| error.error),
-            Part::Kept(part) => match fs::rename(part.way(), &way) {
-                // What it was a part of says nothing any more.
-                Ok(()) => {
-                    let _ = fs::remove_file(part.way_to_about());
-                    Ok(())
-                }
-                // It stays, and is a part again.
-                Err(error) => fchown(&part.file, Some(geteuid()), None)
-                    .map_err(io::Error::from)
-                    .and_then(|()| part.file.set_permissions(Permissions::from_mode(0o600)))
-                    .and(Err(error)),
-            },
+            Part::Kept(part) => {
+                let renamed = fs::rename(part.way(), &way);
+                // What it was a part of says nothing any more. One that others could read by now is a part no more, either.
+                let _ = fs::remove_file(part.way_to_about());
+                renamed.inspect_err(|_| {
+                    let _ = fs::remove_file(part.way());
+                })
+            }
         }
         .map_err(|error| unwritable(path, &error))?;
         Ok(())
@@ -267,7 +260,10 @@ fn shown(path: &Path) -> String {
 mod tests {
     use super::*;
     use crate::http::target::Found;
-    use std::os::unix::fs::symlink;
+    use std::{
+        fs::Permissions,
+        os::unix::fs::{PermissionsExt, symlink},
+    };
 
     fn target(path: &Path) -> Target {
         match Target::find(path).unwrap() {
@@ -326,10 +322,13 @@ mod tests {
         fs::create_dir(&file).unwrap();
         assert!(Part::Kept(kept).persist(&target).is_err());
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
-        assert_eq!((mode(&part), fs::read_to_string(&part).unwrap()), (0o600, "whole".into()));
-        assert!(find().1.is_some(), "it is gone on with");
+        assert!(
+            !part.exists() && !folder.path().join(".file.part.from").exists(),
+            "who has it open reads nothing more"
+        );
         // One that was left in between.
         for left in [0o644, 0o664] {
+            fs::write(&part, "left").unwrap();
             fs::set_permissions(&part, Permissions::from_mode(left)).unwrap();
             let held = File::open(&part).unwrap();
             let (mut kept, resume) = find();

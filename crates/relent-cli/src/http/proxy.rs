@@ -7,7 +7,9 @@ use super::{
     args::Args,
 };
 use crate::{redact, talk::Fault};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use hyper_util::client::proxy::matcher::Matcher;
+use percent_encoding::percent_decode_str;
 use std::{env, sync::Arc};
 use url::Url;
 
@@ -213,10 +215,14 @@ pub(super) fn parse(from: &str, text: &str) -> Named {
 fn with_user(mut url: Url, user: Option<&str>) -> Named {
     if let Some(user) = user {
         let (name, password) = user.split_once(':').unwrap_or((user, ""));
-        redact::know_secrets([password.to_owned()].into_iter());
         // It has a host, so it can have a user.
         let _ = url.set_username(name);
         let _ = url.set_password(Some(password));
+    }
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    if let (name, Some(password)) = (decoded(url.username()), url.password().map(decoded)) {
+        let sent = BASE64_STANDARD.encode(format!("{name}:{password}"));
+        redact::know_secrets([password, sent].into_iter());
     }
     Ok(url)
 }

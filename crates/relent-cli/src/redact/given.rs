@@ -59,14 +59,38 @@ pub(crate) fn know<'a>(names: impl Iterator<Item = &'a str>, values: impl Iterat
     }
 }
 
-/// What lets somebody in, and is sent: whoever gets it may say it again.
+/// What lets somebody in, and is sent: whoever gets it may say it again, or a part of it.
 pub(crate) fn know_secrets(secrets: impl Iterator<Item = String>) {
-    let long = secrets.filter(|secret| secret.len() >= LONG_PIECE);
-    let all: Vec<Given> =
-        long.map(|secret| Given { forms: vec![], secrets: written(&secret), others: vec![] }).collect();
-    if !all.is_empty() {
-        GIVEN.write().unwrap_or_else(PoisonError::into_inner).extend(all);
+    let mut all: Vec<String> = Vec::new();
+    for secret in secrets {
+        all.extend(parts(&secret).into_iter().map(str::to_owned));
     }
+    // The whole before its parts.
+    all.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+    all.dedup();
+    if !all.is_empty() {
+        let secrets = all.iter().flat_map(|secret| written(secret)).collect();
+        GIVEN.write().unwrap_or_else(PoisonError::into_inner).push(Given { forms: vec![], secrets, others: vec![] });
+    }
+}
+
+/// A secret and its parts that are long enough, but for the names of settings in it.
+fn parts(secret: &str) -> Vec<&str> {
+    let is_sign = |c: char| c.is_whitespace() || ",;=:\"'{}[]()<>&".contains(c);
+    let (mut all, mut rest) = (vec![secret], secret);
+    while !rest.is_empty() {
+        let (part, behind) = rest.split_at(rest.find(is_sign).unwrap_or(rest.len()));
+        let set = behind.trim_start_matches(['"', '\'']).strip_prefix('=');
+        // A `=` may be the end of what is in base64.
+        let is_name =
+            behind.starts_with("\":") || set.is_some_and(|value| !value.is_empty() && !value.starts_with('='));
+        if !is_name {
+            all.push(part);
+        }
+        rest = behind.strip_prefix(is_sign).unwrap_or_default();
+    }
+    all.retain(|part| part.len() >= LONG_PIECE);
+    all
 }
 
 /// A name that somebody chose, as it is shown wherever it is.
@@ -284,6 +308,19 @@ fn written(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_parts_of_a_secret_are_known_but_no_names_in_it() {
+        assert_eq!(parts("short"), [""; 0]);
+        assert_eq!(parts("Basic dXNlcjpwYXNz"), ["Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"]);
+        assert_eq!(parts("Basic dXNlcjpwYXM="), ["Basic dXNlcjpwYXM=", "dXNlcjpwYXM"]);
+        assert_eq!(parts("username=1; session=hunter2longer")[1..], ["hunter2longer"]);
+        assert_eq!(parts("{\"password\":\"hunter2longer\"}")[1..], ["hunter2longer"]);
+        know_secrets(["id=hunter2known; id=hunter2other".to_owned()].into_iter());
+        assert_eq!(without_secrets("id=hunter2known"), "id=***");
+        assert_eq!(without_secrets("id=hunter2known; id=hunter2other"), "***");
+        assert_eq!(without("it says hunter2other"), "it says ***");
+    }
 
     #[test]
     fn names_that_somebody_chose_have_signs() {

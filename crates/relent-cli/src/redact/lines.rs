@@ -25,7 +25,12 @@ pub(crate) fn is_beneath_a_secret(text: &str, line: usize) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || "_-".contains(c);
     let is_secret = |word: &str| !plain::is_setting_of_ours(word) && (is_secret(word) || is_password(word));
     let before: Vec<&str> = text.lines().take(line.saturating_sub(1)).collect();
-    let begin = before.iter().rposition(|line| line.trim_start().starts_with('[')).unwrap_or(0);
+    // A line of brackets with anything else in them is a value's.
+    let is_header = |line: &&str| {
+        let name = line.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        name.is_some_and(|name| name.trim_matches(['[', ']']).chars().all(|c| is_word(c) || ".\"' ".contains(c)))
+    };
+    let begin = before.iter().rposition(is_header).unwrap_or(0);
     let keys = before[begin..].iter().map(|line| line.split('=').next().unwrap_or_default());
     keys.flat_map(|key| key.split(|c| !is_word(c))).any(is_secret)
 }
@@ -69,7 +74,15 @@ fn shown(line: &str) -> String {
     let narrow = plain::narrow(line);
     // A value with a user in it may be taken apart by a quote.
     let has_user = narrow.contains('@') || narrow.to_ascii_lowercase().contains("0040");
-    let mut reader = Reader { rest: &narrow, out: String::new(), is_known: false, is_secret: false, had_value: false };
+    let mut reader = Reader {
+        rest: &narrow,
+        out: String::new(),
+        is_known: false,
+        is_secret: false,
+        had_value: false,
+        is_key_next: true,
+        braces: 0,
+    };
     if !narrow.trim_start().starts_with('[') || narrow.contains('=') {
         while reader.next(has_user) {}
     } else {
@@ -90,6 +103,10 @@ struct Reader<'a> {
     is_secret: bool,
     /// Whether its value was there.
     had_value: bool,
+    /// Whether a key may come: it is the first of the line, or the first of a setting in braces, or a part of one.
+    is_key_next: bool,
+    /// How many braces are open.
+    braces: u32,
 }
 
 impl<'a> Reader<'a> {
@@ -99,11 +116,14 @@ impl<'a> Reader<'a> {
             return true;
         }
         let Some((word, length)) = self.word() else { return false };
-        let is_key = self.rest[length..].trim_start().starts_with(['=', '.']) && !self.had_value;
-        let is_shown = match is_key {
-            true => is_name(word),
-            false => !has_user && !self.is_secret && is_harmless(word, self.is_known, self.had_value),
-        };
+        let behind = self.rest[length..].trim_start();
+        let is_key = self.is_key_next && behind.starts_with(['=', '.']) && !self.had_value;
+        self.is_key_next = is_key && behind.starts_with('.');
+        let is_shown = !self.is_secret
+            && match is_key {
+                true => is_name(word),
+                false => !has_user && is_harmless(word, self.is_known, self.had_value),
+            };
         // What touches a text is what somebody has forgotten to quote.
         let is_apart = !self.rest[length..].starts_with(|c: char| "\"'".contains(c) || c.is_alphanumeric());
         match is_key {
@@ -133,6 +153,17 @@ impl<'a> Reader<'a> {
             return false;
         };
         self.had_value &= !",}]".contains(sign);
+        match sign {
+            '{' => self.braces += 1,
+            '}' => self.braces = self.braces.saturating_sub(1),
+            _ => {}
+        }
+        self.is_key_next = match sign {
+            '{' => true,
+            ',' => self.braces > 0,
+            '=' | '[' | ']' | '}' => false,
+            _ => self.is_key_next,
+        };
         self.take(sign.len_utf8(), true)
     }
 
@@ -205,6 +236,12 @@ mod tests {
             ("pin = 4815", "pin = ****"),
             ("pin.a = 4815", "pin.a = ****"),
             ("pin.max = 4815", "pin.max = ****"),
+            // What ends as base64 does is no key.
+            ("private_key = pwAB==", "private_key = ******"),
+            ("a = pwAB==", "a = ******"),
+            ("[pwAB==],", "[********"),
+            ("x = [ pw=1 ]", "x = [ **** *"),
+            ("x = { n = 1, a.b = 2 }", "x = { n = 1, a.b = 2 }"),
             ("x = { otp = 4815, n = 1 }", "x = { otp = ***** * * * *"),
             ("kennwort = 48151623", "kennwort = ********"),
             ("clients = 500", "clients = 500"),
@@ -232,7 +269,12 @@ mod tests {
 
     #[test]
     fn what_stands_beneath_a_secret_is_known() {
-        for (text, line) in [("[password]\na = 1\nb = 48 x", 3), ("[a.token]\nb = 48 x", 2), ("pin = [\n 48 x", 2)] {
+        for (text, line) in [
+            ("[password]\na = 1\nb = 48 x", 3),
+            ("[a.token]\nb = 48 x", 2),
+            ("pin = [\n 48 x", 2),
+            ("pin = \"\"\"\n[x\nb = 48 x", 3),
+        ] {
             assert!(is_beneath_a_secret(text, line), "{text}");
         }
         for (text, line) in

@@ -291,3 +291,13 @@ fn a_store_of_a_policy_file_tells_no_password() {
         }
     }
 }
+
+/// Whoever wrote a file that was found has no say in what relent says of it, nor of anything else.
+#[test]
+fn a_file_that_was_found_hides_nothing() {
+    let names = ["the policy of relent.toml, found in this folder", "exit 1", "gave up", "attempt"];
+    let tables: String = names.iter().map(|name| format!("[policy.\"token={name}\"]\n")).collect();
+    let folder = Folder::new().file("relent.toml", &format!("[policy]\nmax_attempts = 2\nbase = '1ms'\n{tables}"));
+    let outcome = folder.relent(&["run", "--", "false"]);
+    assert!(!outcome.stderr.contains("***") && outcome.stderr.contains("found in this folder"), "{outcome:?}");
+}
