@@ -21,7 +21,7 @@ use std::{
     io,
     os::{
         fd::{AsFd, AsRawFd, BorrowedFd},
-        unix::fs::MetadataExt,
+        unix::{ffi::OsStrExt, fs::MetadataExt},
     },
     path::{Component, Path, PathBuf},
 };
@@ -40,10 +40,10 @@ pub(crate) struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// Whether it is a link to which somebody else may have given this name, where links are not protected.
+    /// Whether it is a file or a link to which somebody else may have given this name, where those are not protected.
     pub(crate) fn may_be_another_name(&self) -> bool {
         let is_ours = access::is_own(self.folder.uid()) || self.folder.uid() == 0;
-        self.data.is_symlink() && self.data.nlink() > 1 && (!is_ours || self.folder.mode() & 0o022 != 0)
+        !self.data.is_dir() && self.data.nlink() > 1 && (!is_ours || self.folder.mode() & 0o022 != 0)
     }
 }
 
@@ -141,6 +141,7 @@ pub(crate) fn walk(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static s
 pub(crate) fn follow(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static str>) -> io::Result<Option<Place>> {
     let parts = |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<VecDeque<OsString>>();
     let mut here = Way::begin(path, objects)?;
+    let is_folder = path.as_os_str().as_bytes().ends_with(b"/");
     let (mut left, mut links) = (parts(path), 0);
     while let Some(part) = left.pop_front() {
         match Path::new(&part).components().next() {
@@ -158,6 +159,9 @@ pub(crate) fn follow(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static
                 let is_last = left.is_empty();
                 let (found, data) = match found(here.folder(), name, &next) {
                     Err(error) if error.kind() == io::ErrorKind::NotFound && is_last => {
+                        if is_folder {
+                            return Err(Errno::ISDIR.into());
+                        }
                         let path = if links == 0 { path.to_owned() } else { next };
                         return Ok(Some(here.place(name.to_owned(), path, None)));
                     }
@@ -171,6 +175,9 @@ pub(crate) fn follow(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static
                 }
                 if !data.is_symlink() {
                     if is_last {
+                        if is_folder && !data.is_dir() {
+                            return Err(Errno::NOTDIR.into());
+                        }
                         let path = if links == 0 { path.to_owned() } else { next };
                         return Ok(Some(here.place(name.to_owned(), path, Some(data))));
                     }
@@ -252,6 +259,10 @@ impl Way {
     fn enter_a_process(&mut self, name: &OsStr, path: PathBuf) -> io::Result<()> {
         let folder = openat(self.folder(), name, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty())?;
         self.is_behind = is_of_a_process(&path);
+        if self.is_behind {
+            // What is above it is above where it leads.
+            self.folders.clear();
+        }
         self.folders.push(folder.into());
         self.path = path;
         Ok(())
@@ -337,8 +348,8 @@ pub(crate) fn to_write(path: &Path) -> io::Result<Option<Place>> {
 fn theirs(step: &Step<'_>) -> Option<&'static str> {
     let (owner, is_link) = (step.data.uid(), step.data.is_symlink());
     let is_shared = access::is_shared(step.folder, step.path.parent().unwrap_or(step.path));
-    // Who owns the folder may have what is in it, but has no say in where else is written; root has.
-    let is_the_folders = access::is_same(owner, step.folder.uid()) && (owner == 0 || !is_link);
+    // Who owns the folder may have a file in it, but has no say in where else is written; root has.
+    let is_the_folders = access::is_same(owner, step.folder.uid()) && (owner == 0 || step.data.is_file());
     // Where links are not protected, anybody may have given one of ours another name.
     let is_another_name = is_link && step.data.nlink() > 1;
     match is_shared && (is_another_name || !(access::is_own(owner) || is_the_folders)) {
@@ -433,6 +444,11 @@ mod tests {
         for no_path in ["/dev/stdout", "/proc/self/fd/1", "/proc/self/comm"] {
             assert_eq!(at(Path::new(no_path)).unwrap(), None);
         }
+        assert_eq!(to("new/").unwrap_err().raw_os_error(), Some(nix::libc::EISDIR));
+        assert_eq!(to("short/file/").unwrap_err().raw_os_error(), Some(nix::libc::ENOTDIR));
+        assert!(to("short/").is_ok());
+        let above = to_write(Path::new("/proc/self/cwd/../relent-cli/Cargo.toml")).unwrap().unwrap();
+        assert!(is_one(above.found().unwrap(), &fs::metadata("Cargo.toml").unwrap()));
         let behind = Path::new("/proc/self/cwd/src/../Cargo.toml");
         assert_eq!(at(behind).unwrap(), Some(behind.to_owned()));
         assert_eq!(at(Path::new("/proc/self/cwd/no/new")).unwrap_err().kind(), io::ErrorKind::NotFound);
@@ -587,7 +603,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
     }
 
-    /// Who owns a sticky folder may have folders there, which are written to, but no links.
+    /// Who owns a sticky folder can move what is in it, however quickly.
     #[test]
     #[cfg(target_os = "linux")]
     fn a_folder_that_becomes_a_link_is_not_written_through() {
@@ -598,17 +614,26 @@ mod tests {
         let Some((_own, folder)) = trap(what, victim.path()) else { return };
         let (sub, hidden) = (folder.join("sub"), folder.join("hidden"));
         fs::create_dir(&sub).unwrap();
-        [&folder, &sub].iter().for_each(|theirs| chown(theirs, Some(65_534), Some(65_534)).unwrap());
+        chown(&folder, Some(65_534), Some(65_534)).unwrap();
+        // A folder of ours there, which its owner exchanges, is written to while it is one.
         let exchange = || renameat_with(CWD, &hidden, CWD, &sub, RenameFlags::EXCHANGE).unwrap();
         let is_written = AtomicBool::new(false);
-        in_spite_of(exchange, || {
+        let write = || {
             let out = sub.join("out");
             let is_replaced = crate::regular::replace(&out, b"new").is_ok();
             let is_private = crate::regular::write_private(&out, crate::regular::Or::Nothing).is_ok();
             let is_made = made(&sub.join("new")).is_ok();
             is_written.fetch_or(is_replaced || is_private || is_made, Relaxed);
-        });
-        assert!(is_written.load(Relaxed), "it was never a folder");
+        };
+        in_spite_of(exchange, write);
+        assert!(is_written.swap(false, Relaxed), "it was never a folder");
+        // One of theirs is not.
+        for theirs in [&sub, &hidden] {
+            lchown(theirs, Some(65_534), Some(65_534)).unwrap();
+        }
+        write();
+        in_spite_of(exchange, write);
+        assert!(!is_written.load(Relaxed));
         assert_eq!(fs::read_to_string(victim.path().join("out")).unwrap(), "old");
         assert_eq!(fs::read_dir(victim.path()).unwrap().count(), 1);
     }

@@ -53,7 +53,7 @@ pub fn read(path: &Path) -> io::Result<File> {
 /// As [`read`], or a link is another's.
 pub(crate) fn read_led_by(path: &Path, believed: &dyn Fn(&Metadata) -> bool) -> io::Result<File> {
     let place = links::follow(path, &|step| {
-        let is_theirs = step.data.is_symlink() && (!believed(step.data) || step.may_be_another_name());
+        let is_theirs = (step.data.is_symlink() && !believed(step.data)) || step.may_be_another_name();
         is_theirs.then_some("it belongs to somebody else")
     })?;
     // What has no path is found by the system.
@@ -407,6 +407,10 @@ mod tests {
         fs::hard_link(&link, &other).unwrap();
         assert!(fs::symlink_metadata(&other).unwrap().is_symlink());
         assert!(is_read(0o755) && !is_read(0o1777) && !is_read(0o777));
+        fs::remove_file(&other).unwrap();
+        assert!(is_read(0o1777));
+        fs::hard_link(&file, &other).unwrap();
+        assert!(is_read(0o755) && !is_read(0o1777) && !is_read(0o777), "nor does a file with another name");
     }
 
     /// It takes root to give something away.

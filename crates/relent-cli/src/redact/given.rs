@@ -110,11 +110,14 @@ fn is_name(text: &str) -> bool {
 /// What is hidden of a command line. Names that somebody has chosen may have signs in them (`backup:shop`).
 fn of_arguments(arguments: &[String]) -> impl Iterator<Item = Given> {
     const NAMES: [&str; 2] = ["--lease", "--upstream"];
-    let of_names = ["upstream", "store"].contains(&arguments.first().map_or("", String::as_str));
+    let word = |nth: usize| arguments.get(nth).map_or("", String::as_str);
+    let of_names = word(0) == "upstream" && ["open", "close", "release"].contains(&word(1));
     let is_chosen = move |nth: usize| {
         let before = nth.checked_sub(1).map_or("", |nth| arguments[nth].as_str());
         let is_one = |name: &str| arguments[nth].strip_prefix(name).is_some_and(|rest| rest.starts_with('='));
-        NAMES.contains(&before) || NAMES.iter().any(|name| is_one(name)) || (of_names && before != "--policy")
+        NAMES.contains(&before)
+            || NAMES.iter().any(|name| is_one(name))
+            || (of_names && nth > 1 && (!before.starts_with('-') || before == "--" || before.contains('=')))
     };
     (0..arguments.len()).flat_map(move |nth| of(&arguments[nth], is_chosen(nth) && is_name(&arguments[nth])))
 }
@@ -273,7 +276,7 @@ fn missing(value: &str, shown: &str) -> Vec<String> {
         let bare = |part: &str| part.trim_matches(|c: char| c.is_whitespace() || "@<>\"'{}=:".contains(c)).to_owned();
         let is_short = part.len() <= LONGEST_LIST;
         all.extend(part.split([',', ';']).filter(|_| is_short).map(bare).filter(|piece| piece.len() >= LONG_PIECE));
-        all.push(bare(part));
+        all.extend(Some(bare(part)).filter(|piece| piece.len() >= LONG_PIECE));
     }
     all.retain(|part| !part.is_empty());
     all.dedup();

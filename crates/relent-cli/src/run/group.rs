@@ -105,6 +105,12 @@ impl Group {
         self.is_empty || (self.is_over && getpgid(Some(self.leader)) != Err(Errno::ESRCH))
     }
 
+    /// Its leader was waited for. From now on its number may be anybody's, unless some of it are left.
+    pub(super) fn leader_has_ended(&mut self) {
+        self.is_over = true;
+        self.is_empty = killpg(self.leader, None) == Err(Errno::ESRCH);
+    }
+
     /// Sends it to a leader that has left its group for another: it is still our child.
     fn leader_apart(&self, signal: Signal) -> Result<(), Errno> {
         let has_left = !self.is_over && getpgid(Some(self.leader)).is_ok_and(|group| group != self.leader);

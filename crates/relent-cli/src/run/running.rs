@@ -88,6 +88,7 @@ impl<'a> Running<'a> {
             let status =
                 child.try_wait().map_err(|error| Fault::new(format!("cannot wait for the command: {}", plain(&error))));
             if let Some(status) = status? {
+                self.group.leader_has_ended();
                 return Ok(status);
             }
             match &self.lent {
