@@ -20,9 +20,9 @@ fn status<E>(error: &Error<E>) -> Option<&'static str> {
     match error.reason {
         Reason::Permanent => None,
         Reason::Cancelled => Some(CANCELLED),
+        // A client that was told of the deadline may say so itself, at the same moment, by an error of its own.
+        Reason::Elapsed => Some(DEADLINE_EXCEEDED),
         _ if error.timed_out.is_some() => Some(DEADLINE_EXCEEDED),
-        // The time was over before an attempt could fail.
-        Reason::Elapsed if error.last.is_none() => Some(DEADLINE_EXCEEDED),
         _ => Some(UNAVAILABLE),
     }
 }
@@ -75,6 +75,14 @@ fn encoded(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_out_of_time_has_exceeded_the_deadline_whatever_failed_last() {
+        let of = |reason| status(&Error::at_once(reason, "transport error"));
+        assert_eq!(of(Reason::Elapsed), Some(DEADLINE_EXCEEDED));
+        assert_eq!((of(Reason::Attempts), of(Reason::Open)), (Some(UNAVAILABLE), Some(UNAVAILABLE)));
+        assert_eq!((of(Reason::Cancelled), of(Reason::Permanent)), (Some(CANCELLED), None));
+    }
 
     #[test]
     fn a_message_is_ascii_and_bounded() {
