@@ -5,7 +5,7 @@
 //! are written out as Rust writes them (`\n`, `\u{1b}`), and so is everything beyond ASCII where the locale has no
 //! UTF-8. JSON has its own spelling of the same characters ([`json`](crate::json)).
 
-use crate::{redact, screen};
+use crate::screen;
 use relent_sim::json::{is_hostile, is_line_break};
 use std::{borrow::Cow, fmt::Write};
 
@@ -64,24 +64,6 @@ pub fn shell(word: &str) -> Cow<'_, str> {
         true => Cow::Borrowed(word),
         false => Cow::Owned(format!("'{}'", word.replace('\'', "'\\''"))),
     }
-}
-
-/// A word in what a message proposes for typing, as a shell takes it. What is hidden or written out of a message afterwards could open its
-/// quotes, and would be another word: where there is such a thing, nothing is proposed but `NAME`.
-///
-/// ```
-/// use relent_cli::escape::typed;
-///
-/// assert_eq!(typed("it's; rm x"), r"'it'\''s; rm x'");
-/// assert_eq!(typed("password=\\'; touch x"), "NAME");
-/// ```
-pub fn typed(word: &str) -> Cow<'_, str> {
-    const LONGEST: usize = 200;
-    let quoted = shell(word);
-    let told = format!("-- {quoted} or");
-    let is_same = quoted.len() <= LONGEST && redact::text(&told) == told && escape(&told) == told;
-    // Beside it others may stand.
-    if is_same && redact::name(word) == word { quoted } else { Cow::Borrowed("NAME") }
 }
 
 fn written(text: &str, hides: impl Fn(char) -> bool) -> Cow<'_, str> {

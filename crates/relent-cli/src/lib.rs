@@ -44,6 +44,7 @@ pub mod storm;
 pub mod talk;
 mod topic;
 mod trust;
+pub mod typed;
 mod upstream;
 mod upstream_args;
 

@@ -6,11 +6,12 @@
 //! and files are read by the same code (`relent::config`), so a value means the same in both.
 
 use crate::{
-    escape::{escape, typed},
+    escape::escape,
     outer,
     policy_file::{Beside, PolicyFile},
     talk::{self, Fault, TalkArgs},
     topic,
+    typed::typed,
 };
 use clap::{
     Args,

@@ -7,9 +7,10 @@
 
 use crate::{
     access,
-    escape::{escape, typed},
+    escape::escape,
     redact, regular,
     talk::{Fault, plain},
+    typed::typed,
 };
 use relent::config::{BadSetting, Config, ConfigError, Draft};
 use std::{

@@ -3,7 +3,7 @@
 //! A flag lies over the policy file part by part: `--budget` takes the place of the file's budget and leaves its breaker.
 //! Flags and files are read by the same code (`relent::config`), so a value means the same in both.
 
-use crate::{escape::typed, policy_args::PolicyArgs, talk::Fault, topic};
+use crate::{policy_args::PolicyArgs, talk::Fault, topic, typed::typed};
 use clap::Args;
 use relent::{
     HedgeSettings,

@@ -6,9 +6,10 @@
 
 use crate::{
     access,
-    escape::{escape, typed},
+    escape::escape,
     links::{self, Place, is_one},
     talk::{Fault, plain},
+    typed::typed,
 };
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},

@@ -25,10 +25,10 @@ pub(crate) fn is_beneath_a_secret(text: &str, line: usize) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || "_-".contains(c);
     let is_secret = |word: &str| !plain::is_setting_of_ours(word) && (is_secret(word) || is_password(word));
     let before: Vec<&str> = text.lines().take(line.saturating_sub(1)).collect();
-    // A line of brackets with anything else in them is a value's.
+    // Another line of brackets may be a value's.
     let is_header = |line: &&str| {
         let name = line.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-        name.is_some_and(|name| name.trim_matches(['[', ']']).chars().all(|c| is_word(c) || ".\"' ".contains(c)))
+        name.is_some_and(|name| ["policy", "upstream"].contains(&name.split('.').next().unwrap_or_default().trim()))
     };
     let begin = before.iter().rposition(is_header).unwrap_or(0);
     let keys = before[begin..].iter().map(|line| line.split('=').next().unwrap_or_default());
@@ -278,7 +278,7 @@ mod tests {
             assert!(is_beneath_a_secret(text, line), "{text}");
         }
         for (text, line) in
-            [("[password]\na = 1\n[b]\nb = 48 x", 4), ("pin = 1", 1), ("token_ratio = 1\nx", 2), ("", 0)]
+            [("[password]\na = 1\n[policy.b]\nb = 48 x", 4), ("pin = 1", 1), ("token_ratio = 1\nx", 2), ("", 0)]
         {
             assert!(!is_beneath_a_secret(text, line), "{text}");
         }

@@ -1,9 +1,9 @@
 //! The flags of `relent upstream`.
 
 use crate::{
-    escape::typed,
     policy_args::duration,
     store::{args::StoreArgs, place},
+    typed::typed,
 };
 use relent::config::BadSetting;
 use relent_store::Key;

@@ -9,7 +9,7 @@ pub(crate) use args::Args;
 
 use crate::{
     dumps,
-    escape::{escape, typed},
+    escape::escape,
     policy_file::{Beside, PolicyFile},
     redact,
     store::{
@@ -19,6 +19,7 @@ use crate::{
         place,
     },
     talk::{self, Fault, TalkArgs, note, plain, write_out},
+    typed::typed,
     upstream_args::Described,
 };
 use args::{Hand, What};

@@ -82,6 +82,7 @@ async fn who_listens_is_not_flooded_either() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         assert!(!waiting.is_finished(), "it is waited for as if nothing was heard");
+        assert!(before < 40 << 20, "{before} bytes");
         waiting.abort();
     }
 }

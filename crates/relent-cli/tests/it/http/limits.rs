@@ -7,6 +7,7 @@ use super::{
 use crate::binary::Folder;
 use std::{
     process::Stdio,
+    sync::mpsc::channel,
     time::{Duration, Instant},
 };
 
@@ -119,16 +120,12 @@ fn last_words_wait_for_no_reader() {
     let url = server.url("/");
     let mut command = command(&folder, &["http", "-w", "%{http_code}", "--timeout", "200ms", &url]);
     let mut relent = command.stdout(full).stderr(Stdio::null()).spawn().unwrap();
-    let began = Instant::now();
-    let status = loop {
-        match relent.try_wait().unwrap() {
-            Some(status) => break status,
-            None if began.elapsed() < Duration::from_secs(10) => std::thread::sleep(Duration::from_millis(10)),
-            None => {
-                relent.kill().unwrap();
-                panic!("it waits for who does not read");
-            }
-        }
-    };
+    let (pid, (tell, ended)) = (relent.id(), channel());
+    std::thread::spawn(move || tell.send(relent.wait().unwrap()));
+    let status = ended.recv_timeout(Duration::from_secs(10)).unwrap_or_else(|_| {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(pid).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::SIGKILL).unwrap();
+        panic!("it waits for who does not read");
+    });
     assert_eq!(status.code(), Some(124));
 }

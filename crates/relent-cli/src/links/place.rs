@@ -1,0 +1,89 @@
+//! Where a way ends: a place that was looked at, and how it is reached after that.
+
+use super::{Step, theirs};
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{self, File, Metadata},
+    io,
+    os::{fd::AsRawFd, unix::fs::MetadataExt},
+    path::{Path, PathBuf},
+};
+
+/// Where a way ends: a name in a folder that was opened.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(super) folder: File,
+    pub(super) name: OsString,
+    pub(super) path: PathBuf,
+    pub(super) found: Option<Metadata>,
+}
+
+impl Place {
+    /// The path that was given, or, where there was a link on the way, the one that it led to.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was there, if anything was.
+    pub(crate) fn found(&self) -> Option<&Metadata> {
+        self.found.as_ref()
+    }
+
+    /// The folder that it stands in.
+    pub(crate) fn folder(&self) -> io::Result<Metadata> {
+        self.folder.metadata()
+    }
+
+    /// Looks whether what was opened there is what was found, or, where nothing was, is nobody else's.
+    ///
+    /// # Errors
+    ///
+    /// It is not.
+    pub(crate) fn is_where_it_was(&self, opened: &Metadata) -> io::Result<()> {
+        let moved = || io::Error::other("it is being moved");
+        if let Some(found) = &self.found {
+            return if is_one(found, opened) { Ok(()) } else { Err(moved()) };
+        }
+        if !is_one(&fs::symlink_metadata(self.way())?, opened) {
+            return Err(moved());
+        }
+        match theirs(&Step { path: &self.path, data: opened, folder: &self.folder()?, is_last: true }) {
+            Some(problem) => Err(io::Error::new(io::ErrorKind::PermissionDenied, problem)),
+            None => Ok(()),
+        }
+    }
+
+    /// A path that leads there for as long as this is kept, whatever is exchanged on the way. It is nothing for people.
+    pub(crate) fn way(&self) -> PathBuf {
+        self.beside(&self.name)
+    }
+
+    /// The same of another name in the folder.
+    pub(crate) fn beside(&self, name: impl AsRef<OsStr>) -> PathBuf {
+        self.way_to_folder().join(name.as_ref())
+    }
+
+    /// The same of the folder.
+    pub(crate) fn way_to_folder(&self) -> PathBuf {
+        let way = PathBuf::from(format!("/proc/self/fd/{}", self.folder.as_raw_fd()));
+        // Elsewhere than on Linux, and where that shows nothing, it is found by its name.
+        let is_there = || fs::metadata(&way).is_ok_and(|data| self.folder().is_ok_and(|folder| is_one(&data, &folder)));
+        match is_there() {
+            true => way,
+            false => folder_of(&self.path).to_owned(),
+        }
+    }
+}
+
+/// Whether two are one file.
+pub(crate) fn is_one(data: &Metadata, other: &Metadata) -> bool {
+    (data.dev(), data.ino()) == (other.dev(), other.ino())
+}
+
+/// The folder of a file.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}

@@ -1,0 +1,236 @@
+use super::*;
+use std::{
+    os::unix::fs::{PermissionsExt, chown, lchown, symlink},
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+};
+
+#[test]
+fn a_way_is_followed_as_the_system_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    fs::create_dir_all(root.join("a/b")).unwrap();
+    fs::write(root.join("a/b/file"), "").unwrap();
+    symlink("a/../a/b", root.join("short")).unwrap();
+    symlink(root.join("short/new"), root.join("dangling")).unwrap();
+    symlink("round", root.join("round")).unwrap();
+    let to = |path: &str| to_write(&root.join(path)).map(|place| place.unwrap().path);
+    let at = |path: &Path| to_write(path).map(|place| place.map(|place| place.path));
+    assert_eq!(to("short/file").unwrap(), root.join("a/b/file"));
+    assert_eq!(to("short/./../b/file").unwrap(), root.join("a/b/file"));
+    assert_eq!(to("dangling").unwrap(), root.join("a/b/new"));
+    assert_eq!(to("new").unwrap(), root.join("new"));
+    assert_eq!(to("no/new").unwrap_err().kind(), io::ErrorKind::NotFound);
+    assert_eq!(to("round").unwrap_err().to_string(), "too many links lead to it");
+    for same in ["/dev/null", "Cargo.toml", "./src/../Cargo.toml"] {
+        assert_eq!(at(Path::new(same)).unwrap(), Some(PathBuf::from(same)));
+    }
+    for no_path in ["/dev/stdout", "/proc/self/fd/1", "/proc/self/comm"] {
+        assert_eq!(at(Path::new(no_path)).unwrap(), None);
+    }
+    assert_eq!(to("new/").unwrap_err().raw_os_error(), Some(nix::libc::EISDIR));
+    assert_eq!(to("short/file/").unwrap_err().raw_os_error(), Some(nix::libc::ENOTDIR));
+    assert!(to("short/").is_ok());
+    let above = to_write(Path::new("/proc/self/cwd/../relent-cli/Cargo.toml")).unwrap().unwrap();
+    assert!(is_one(above.found().unwrap(), &fs::metadata("Cargo.toml").unwrap()));
+    let behind = Path::new("/proc/self/cwd/src/../Cargo.toml");
+    assert_eq!(at(behind).unwrap(), Some(behind.to_owned()));
+    assert_eq!(at(Path::new("/proc/self/cwd/no/new")).unwrap_err().kind(), io::ErrorKind::NotFound);
+}
+
+/// As when somebody moves it, or what is above it.
+#[test]
+fn a_working_folder_that_is_not_where_it_was_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(way_here(folder.path(), &|_| None).is_ok());
+    assert_eq!(way_here(&folder.path().join("gone/here"), &|_| None).unwrap_err().kind(), io::ErrorKind::NotFound);
+}
+
+/// It takes root to give something away. No setting of the system has to protect links.
+#[test]
+fn what_a_neighbour_left_in_a_shared_folder_is_not_written_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let (own, at) = (tempfile::tempdir().unwrap(), |name: &str| folder.path().join(name));
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+    let victim = own.path().join("victim");
+    fs::write(&victim, "old").unwrap();
+    fs::write(at("theirs"), "theirs").unwrap();
+    for (name, target) in [("link", &victim), ("folder", &own.path().to_owned()), ("nowhere", &own.path().join("x"))] {
+        symlink(target, at(name)).unwrap();
+        if lchown(at(name), Some(65_534), Some(65_534)).is_err() {
+            eprintln!("SKIPPED what_a_neighbour_left_in_a_shared_folder_is_not_written_to: it takes root");
+            return;
+        }
+    }
+    chown(at("theirs"), Some(65_534), Some(65_534)).unwrap();
+    for name in ["link", "folder/victim", "nowhere", "theirs"] {
+        let refused = to_write(&at(name)).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied, "{name}: {refused}");
+        assert!(crate::regular::write_private(&at(name), crate::regular::Or::Nothing).is_err(), "{name}");
+        assert!(crate::regular::replace(&at(name), b"new").is_err(), "{name}");
+    }
+    assert!(made(&at("folder/new/er")).is_err());
+    // Whoever owns a folder makes links in it that the system follows for everybody.
+    fs::create_dir(at("pics")).unwrap();
+    symlink(&victim, at("pics/plot.svg")).unwrap();
+    chown(at("pics"), Some(65_534), Some(65_534)).unwrap();
+    assert!(to_write(&at("pics/plot.svg")).is_err() && to_write(&at("pics/new.svg")).is_err());
+    assert!(made(&at("pics")).is_err() && made(&at("pics/new")).is_err());
+    assert!(crate::regular::replace(&at("pics/plot.svg"), b"new").is_err());
+    assert!(made(&at("new/er")).is_ok() && made(&at("new/../new/er/est")).is_ok() && at("new/er/est").is_dir());
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
+    assert_eq!(fs::read_to_string(at("theirs")).unwrap(), "theirs");
+    assert!(!own.path().join("x").exists());
+    // Nor by the way of a process.
+    let behind = |name: &str| Path::new("/proc/self/root").join(at(name).strip_prefix("/").unwrap());
+    for name in ["link", "folder/victim", "nowhere", "theirs"] {
+        assert!(to_write(&behind(name)).is_err(), "{name}");
+    }
+    assert_eq!(to_write(&behind("new")).unwrap().unwrap().path, behind("new"));
+    // A link of one's own, and one in a folder that is not shared, is followed.
+    symlink(&victim, at("mine")).unwrap();
+    assert!(to_write(&at("mine")).is_ok());
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(to_write(&at("link")).is_ok());
+}
+
+fn made(folder: &Path) -> io::Result<()> {
+    make_folders(folder, Mode::from_raw_mode(0o700), &to_write)
+}
+
+/// A folder is the neighbour's own, and the link in it: the system follows that, since the folder's owner made it.
+#[test]
+fn a_link_of_who_owns_a_shared_folder_is_not_written_through() {
+    let (folder, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let shared = folder.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+    let (link, victim) = (shared.join("link"), own.path().join("victim"));
+    fs::write(&victim, "old").unwrap();
+    symlink(&victim, &link).unwrap();
+    let nobody = Some(65_534);
+    if lchown(&link, nobody, nobody).is_err() {
+        eprintln!("SKIPPED a_link_of_who_owns_a_shared_folder_is_not_written_through: it takes root");
+        return;
+    }
+    chown(&shared, nobody, nobody).unwrap();
+    assert!(crate::regular::write_private(&link, crate::regular::Or::Nothing).is_err());
+    assert!(crate::regular::replace(&link, b"new").is_err());
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
+    assert!(to_write(&shared.join("new")).is_ok());
+}
+
+/// What is done again and again while a neighbour, however quick, exchanges what is there.
+fn in_spite_of(exchange: impl Fn() + Sync, work: impl Fn()) {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Relaxed) {
+                exchange();
+            }
+        });
+        (0..2_000).for_each(|_| work());
+        is_over.store(true, Relaxed);
+    });
+}
+
+/// A shared folder in one of ours, in it a neighbour's link to a victim that is ours.
+fn trap(what: &str, victim: &Path) -> Option<(tempfile::TempDir, PathBuf)> {
+    let own = tempfile::tempdir().unwrap();
+    let folder = own.path().join("shared");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o1777)).unwrap();
+    symlink(victim, folder.join("hidden")).unwrap();
+    if lchown(folder.join("hidden"), Some(65_534), Some(65_534)).is_err() {
+        eprintln!("SKIPPED {what}: it takes root");
+        return None;
+    }
+    Some((own, folder))
+}
+
+#[test]
+fn no_folder_is_made_through_a_link_that_comes_and_goes() {
+    let victim = tempfile::tempdir().unwrap();
+    let what = "no_folder_is_made_through_a_link_that_comes_and_goes";
+    let Some((_own, folder)) = trap(what, victim.path()) else { return };
+    let (link, hidden) = (folder.join("there"), folder.join("hidden"));
+    let exchange = || {
+        // Where a folder was made it stands in the link's way.
+        let _ = fs::remove_dir(link.join("new")).and_then(|()| fs::remove_dir(&link));
+        if fs::rename(&hidden, &link).is_ok() {
+            fs::rename(&link, &hidden).unwrap();
+        }
+    };
+    in_spite_of(exchange, || drop(made(&link.join("new"))));
+    assert_eq!(fs::read_dir(victim.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_link_that_comes_and_goes_is_not_written_through() {
+    let own = tempfile::tempdir().unwrap();
+    let victim = own.path().join("victim");
+    fs::write(&victim, "old").unwrap();
+    let what = "a_link_that_comes_and_goes_is_not_written_through";
+    let Some((_own, folder)) = trap(what, &victim) else { return };
+    let (report, hidden) = (folder.join("report"), folder.join("hidden"));
+    let exchange = || {
+        fs::rename(&hidden, &report).unwrap();
+        fs::rename(&report, &hidden).unwrap();
+        let _ = fs::remove_file(&report);
+    };
+    in_spite_of(exchange, || {
+        let _ = crate::regular::replace(&report, b"new");
+        let _ = crate::regular::write_private(&report, crate::regular::Or::Nothing);
+    });
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
+}
+
+/// Who owns a sticky folder can move what is in it, however quickly.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_folder_that_becomes_a_link_is_not_written_through() {
+    use rustix::fs::{RenameFlags, renameat_with};
+    let victim = tempfile::tempdir().unwrap();
+    fs::write(victim.path().join("out"), "old").unwrap();
+    let what = "a_folder_that_becomes_a_link_is_not_written_through";
+    let Some((_own, folder)) = trap(what, victim.path()) else { return };
+    let (sub, hidden) = (folder.join("sub"), folder.join("hidden"));
+    fs::create_dir(&sub).unwrap();
+    chown(&folder, Some(65_534), Some(65_534)).unwrap();
+    // A folder of ours there, which its owner exchanges, is written to while it is one.
+    let exchange = || renameat_with(CWD, &hidden, CWD, &sub, RenameFlags::EXCHANGE).unwrap();
+    let is_written = AtomicBool::new(false);
+    let write = || {
+        let out = sub.join("out");
+        let is_replaced = crate::regular::replace(&out, b"new").is_ok();
+        let is_private = crate::regular::write_private(&out, crate::regular::Or::Nothing).is_ok();
+        let is_made = made(&sub.join("new")).is_ok();
+        is_written.fetch_or(is_replaced || is_private || is_made, Relaxed);
+    };
+    in_spite_of(exchange, write);
+    assert!(is_written.swap(false, Relaxed), "it was never a folder");
+    // One of theirs is not.
+    for theirs in [&sub, &hidden] {
+        lchown(theirs, Some(65_534), Some(65_534)).unwrap();
+    }
+    write();
+    in_spite_of(exchange, write);
+    assert!(!is_written.load(Relaxed));
+    assert_eq!(fs::read_to_string(victim.path().join("out")).unwrap(), "old");
+    assert_eq!(fs::read_dir(victim.path()).unwrap().count(), 1);
+}
+
+/// A link of ours may have got its place from anybody, where the system lets them.
+#[test]
+fn a_link_with_two_names_is_not_followed_in_a_shared_folder() {
+    let (folder, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let link = own.path().join("link");
+    symlink("victim", &link).unwrap();
+    fs::hard_link(&link, folder.path().join("out")).unwrap();
+    let out = folder.path().join("out");
+    assert!(to_write(&out).is_ok());
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+    let text = to_write(&out).unwrap_err().to_string();
+    assert!(text.starts_with("the link has another name elsewhere"), "{text}");
+    fs::remove_file(&link).unwrap();
+    assert!(to_write(&out).is_ok());
+}
