@@ -11,6 +11,7 @@ mod headers;
 mod lines;
 mod names;
 mod plain;
+mod said_again;
 mod settings;
 mod texts;
 mod value;

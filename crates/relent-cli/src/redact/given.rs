@@ -4,7 +4,11 @@
 //! How a text looks tells little of where a value ends that somebody wrote in the wrong place. Here that is known, so the rules can be
 //! coarse ([`value`]). Names in a file that was named are known in the same way.
 
-use super::{HIDDEN, plain, value::as_shown};
+use super::{
+    HIDDEN, plain,
+    said_again::{self, LONG_PIECE},
+    value::as_shown,
+};
 use crate::escape::escape;
 use percent_encoding::percent_decode_str;
 use std::{
@@ -41,13 +45,7 @@ pub(crate) fn without(text: &str) -> Cow<'_, str> {
 /// What others sent, without the secrets that they were sent, or that were given.
 pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
     let all = GIVEN.read().unwrap_or_else(PoisonError::into_inner);
-    let mut out = Cow::Borrowed(text);
-    for part in all.iter().flat_map(|given| &given.secrets).filter(|part| part.len() >= LONG_PIECE) {
-        if out.contains(part) {
-            out = Cow::Owned(out.replace(part, HIDDEN));
-        }
-    }
-    out
+    said_again::without(text, all.iter().flat_map(|given| &given.secrets))
 }
 
 /// Names and other values that a file has, of which messages may tell.
@@ -133,7 +131,7 @@ fn hidden<'a>(text: &'a str, all: &[Given]) -> Cow<'a, str> {
                 continue;
             }
             // A short one that says nothing of itself is a part of many words.
-            let less = match !given.secrets.is_empty() || form.len() > LONG {
+            let less = match !given.secrets.is_empty() || form.len() >= LONG_PIECE {
                 true => out.replace(form, shown),
                 false => QUOTES.iter().fold(out.clone().into_owned(), |text, quote| {
                     text.replace(&format!("{quote}{form}{quote}"), &format!("{quote}{shown}{quote}"))
@@ -148,10 +146,8 @@ fn hidden<'a>(text: &'a str, all: &[Given]) -> Cow<'a, str> {
         .iter()
         .zip(&told)
         .flat_map(|(given, is_told)| given.secrets.iter().chain(given.others.iter().filter(|_| *is_told)));
-    for part in secrets.clone().filter(|part| part.chars().count() >= LONG) {
-        if out.contains(part) {
-            out = Cow::Owned(out.replace(part, HIDDEN));
-        }
+    if let Cow::Owned(less) = said_again::without(&out, secrets.clone()) {
+        out = Cow::Owned(less);
     }
     // Of a piece, some may be hidden already.
     let is_of_one = |piece: &str| {
@@ -166,7 +162,7 @@ fn hidden<'a>(text: &'a str, all: &[Given]) -> Cow<'a, str> {
         form.contains(piece) && !shown.split(HIDDEN).any(|left| left.contains(piece))
     };
     let part = |piece: &str| {
-        let is_one = piece.chars().count() >= LONG && !piece.contains(HIDDEN);
+        let is_one = piece.len() >= 4 && !piece.contains(HIDDEN);
         let is_word = plain::is_word(piece);
         let mut known = all.iter().zip(&told).filter(|(_, is_told)| is_one && (**is_told || !is_word));
         let is_part = known.any(|(given, _)| given.forms.iter().any(|form| is_hidden_of(form, piece)));
@@ -184,9 +180,6 @@ fn hidden<'a>(text: &'a str, all: &[Given]) -> Cow<'a, str> {
 fn is_hidden(text: &str) -> bool {
     text.split(HIDDEN).all(str::is_empty)
 }
-
-/// From how many characters on a secret is looked for anywhere.
-const LONG: usize = 4;
 
 /// What stands around what a message quotes.
 const QUOTES: [char; 3] = ['"', '\'', '`'];
@@ -286,9 +279,6 @@ fn missing(value: &str, shown: &str) -> Vec<String> {
 /// The longest text of which pieces are looked for.
 const LONGEST_LIST: usize = 1024;
 
-/// From which length on a piece of a value, or a secret that is sent, is looked for anywhere: a shorter one is a part of many words.
-const LONG_PIECE: usize = 8;
-
 /// A text as messages write it: as it is, or as Rust or a terminal has it.
 fn written(text: &str) -> Vec<String> {
     let debug = format!("{text:?}");
@@ -299,6 +289,7 @@ fn written(text: &str) -> Vec<String> {
         text.escape_debug().to_string(),
         escape(text).into_owned(),
         text.as_bytes().escape_ascii().to_string(),
+        said_again::undone(text).0,
     ];
     for other in others {
         if !all.contains(&other) {

@@ -139,6 +139,38 @@ fn secrets_are_not_printed() {
     }
 }
 
+/// Whoever writes a URL writes some signs out.
+#[test]
+fn a_secret_is_not_told_by_an_answer_that_has_it_written_out() {
+    let written = ["%68unter2%2Flonger%2Bx", "hunter2%2flonger+%78", "hunter2%252Flonger%2Bx"];
+    let places = ["Location: /x/", "Server: a/", "X-Echo: ", "Link: </x>; rel=", "X-Url: http://h/"];
+    for said in written {
+        let head = places.map(|place| format!("{place}{said}"));
+        let server = Server::new(vec![Reply::new(302, &head.each_ref().map(String::as_str), "")]);
+        for secret in [["-H", "X-Api-Key: hunter2/longer+x"], ["-u", "ann:hunter2/longer+x"]] {
+            for how in ["-v", "--seed=1"] {
+                let outcome = http(&[how, "--max-attempts=1", secret[0], secret[1], &server.url("/")]);
+                assert!(outcome.stderr.contains("***") && !outcome.stderr.contains("longer"), "{}", outcome.stderr);
+            }
+        }
+    }
+}
+
+/// What is missing of words that somebody knows would tell it.
+#[test]
+fn a_short_secret_is_looked_for_in_no_words_of_ours() {
+    for (secret, words) in
+        [("test", vec!["/latest"]), ("attempt", vec!["attempt 1 of 1", "--max-attempts"]), ("refused", vec!["refused"])]
+    {
+        let (header, pair) = (format!("X-Api-Key: {secret}"), format!("ann:{secret}"));
+        for given in [["-H", &header], ["-u", &pair]] {
+            let url = "http://127.0.0.1:1/latest";
+            let outcome = http(&["-v", "--max-attempts=1", given[0], given[1], url]);
+            assert!(words.iter().all(|word| outcome.stderr.contains(word)), "{}", outcome.stderr);
+        }
+    }
+}
+
 #[test]
 fn a_server_cannot_forge_a_line() {
     let server = Server::new(vec![Reply::new(302, &["Location: /\u{9b}2J\u{202e}x"], "")]);
