@@ -4,6 +4,7 @@ use super::{
     ended::{Ended, How},
     group::{Group, Mark, orphans},
     input::Input,
+    leader,
     plan::Plan,
     running::Running,
     signals::Signals,
@@ -45,7 +46,8 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
         Err(fault) => {
             // It may be nobody's to kill; then it is not waited for either.
             if running.group.kill().is_ok() {
-                let _ = child.wait();
+                let _ = leader::ended(&mut child, true);
+                running.group.leader_has_ended();
                 running.give_up(signals);
             }
             Err(fault)

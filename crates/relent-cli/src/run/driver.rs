@@ -276,7 +276,7 @@ impl Driver<'_> {
     }
 
     /// What the attempt came to, as a row of the report. What a failed attempt left running is ended here.
-    fn judge(&mut self, ended: Ended, attempt: u32, began: Timestamp, history: &mut History) -> Row {
+    fn judge(&mut self, mut ended: Ended, attempt: u32, began: Timestamp, history: &mut History) -> Row {
         let said = self.verdicts.take(ended.how.code()).and_then(|said| {
             let no_verdict = |word: &String| {
                 let word = quoted(&redact::text(word));
@@ -318,7 +318,7 @@ impl Driver<'_> {
         };
         if verdict.is_some()
             && history.successes == 0
-            && let Some(group) = ended.group
+            && let Some(group) = &mut ended.group
         {
             let say = |text: &str| self.narrator.remark(text);
             history.swept = group.sweep(self.ways(&say), self.signals);
@@ -326,6 +326,7 @@ impl Driver<'_> {
         if let Some(lease) = &self.lease {
             lease.group(None);
         }
+        drop(ended.group);
         history.last = Some((ended.how, what));
         history.output = ended.output;
         row

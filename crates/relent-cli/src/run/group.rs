@@ -4,7 +4,7 @@
 //! a daemon) is found too, on Linux, once its parent has died: relent adopts the orphans of its command
 //! (`PR_SET_CHILD_SUBREAPER`). They come one by one, so they are looked for until none is left.
 
-use super::{environ, processes, signals::Signals};
+use super::{environ, leader, processes, signals::Signals};
 use crate::outer;
 use nix::{
     errno::Errno,
@@ -23,10 +23,7 @@ use std::{
 #[derive(Debug)]
 pub(super) struct Group {
     leader: Pid,
-    /// Whether the leader was waited for: its number may be anybody's then.
-    is_over: bool,
-    /// Whether none of the group was there any more, after that.
-    is_empty: bool,
+    state: State,
     /// Whether nobody is given any time more.
     is_hurried: bool,
     /// Children that relent had before: those of a shell that became relent, or left by an attempt that succeeded.
@@ -39,6 +36,19 @@ pub(super) struct Group {
     denied: HashSet<Pid>,
     /// When the first was told.
     since: Option<Instant>,
+}
+
+/// Whose the number of the leader is, and of the group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The leader's, which runs.
+    Runs,
+    /// The leader's, which has ended and is waited for once nothing is signalled any more.
+    Kept,
+    /// The group's, as long as there is any of it, or else anybody's: who is left cannot be listed here.
+    Free,
+    /// Anybody's.
+    Gone,
 }
 
 /// How often it is looked whether those that were told to end have ended.
@@ -67,8 +77,7 @@ impl Group {
         let leader = Pid::from_raw(i32::try_from(child).expect("process ids are positive i32"));
         Group {
             leader,
-            is_over: false,
-            is_empty: false,
+            state: State::Runs,
             is_hurried: false,
             others,
             mark,
@@ -99,21 +108,28 @@ impl Group {
         if sent.contains(&Err(Errno::EPERM)) { Err(Errno::EPERM) } else { Ok(()) }
     }
 
-    /// Whether all of the group are gone, so that its number is free for others: they were looked for in vain, or there is a process
-    /// again that has the number of the leader, who was waited for. No group has its number as long as one of it is there.
+    /// Whether its number is no longer its own: they were looked for in vain, or where the leader's was let go there is a process again
+    /// that has it. No group has its number as long as one of it is there.
     fn is_gone(&self) -> bool {
-        self.is_empty || (self.is_over && getpgid(Some(self.leader)) != Err(Errno::ESRCH))
+        match self.state {
+            State::Runs | State::Kept => false,
+            State::Free => getpgid(Some(self.leader)) != Err(Errno::ESRCH),
+            State::Gone => true,
+        }
     }
 
-    /// Its leader was waited for. From now on its number may be anybody's, unless some of it are left.
+    /// Its leader has ended, and keeps its number where it can be seen without it whether any of the group are left.
     pub(super) fn leader_has_ended(&mut self) {
-        self.is_over = true;
-        self.is_empty = killpg(self.leader, None) == Err(Errno::ESRCH);
+        self.state = State::Kept;
+        if !orphans::are_listed() {
+            leader::let_go(self.leader);
+            self.state = if killpg(self.leader, None) == Err(Errno::ESRCH) { State::Gone } else { State::Free };
+        }
     }
 
     /// Sends it to a leader that has left its group for another: it is still our child.
     fn leader_apart(&self, signal: Signal) -> Result<(), Errno> {
-        let has_left = !self.is_over && getpgid(Some(self.leader)).is_ok_and(|group| group != self.leader);
+        let has_left = self.state == State::Runs && getpgid(Some(self.leader)).is_ok_and(|group| group != self.leader);
         if has_left { kill(self.leader, signal) } else { Ok(()) }
     }
 
@@ -160,10 +176,9 @@ impl Group {
         }
     }
 
-    /// Ends whatever is left of an attempt whose leader was waited for: it is told, and killed after the grace, or when a
+    /// Ends whatever is left of an attempt whose leader has ended: it is told, and killed after the grace, or when a
     /// second signal comes. Returns the signal that came to relent meanwhile.
-    pub(super) fn sweep(mut self, ways: Ways<'_>, signals: &Signals) -> Option<Signal> {
-        self.is_over = true;
+    pub(super) fn sweep(&mut self, ways: Ways<'_>, signals: &Signals) -> Option<Signal> {
         if orphans::are_hidden() {
             (ways.say)("what has left the command's group cannot be seen here (/proc), and stays if there is any");
         }
@@ -223,22 +238,24 @@ impl Group {
         }
     }
 
-    /// Whether any process of the attempt that can be ended is left, after its leader was waited for.
+    /// Whether any process of the attempt that can be ended is left, after its leader has ended.
     fn is_left(&mut self) -> bool {
-        orphans::reap(None);
-        self.is_empty = self.is_gone();
-        let group = match killpg(self.leader, None) {
-            _ if self.is_empty => false,
-            Err(Errno::ESRCH) => {
-                self.is_empty = self.is_over;
-                false
-            }
-            Err(Errno::EPERM) => {
-                self.denied.insert(self.leader);
-                false
-            }
-            _ => true,
-        };
+        orphans::reap(self.leader);
+        if self.is_gone() {
+            self.state = State::Gone;
+        }
+        let group = self.state == State::Free
+            && match killpg(self.leader, None) {
+                Err(Errno::ESRCH) => {
+                    self.state = State::Gone;
+                    false
+                }
+                Err(Errno::EPERM) => {
+                    self.denied.insert(self.leader);
+                    false
+                }
+                _ => true,
+            };
         let orphans = self.orphans();
         // Those that were somebody else's and have ended are none of our business any more.
         self.denied.retain(|pid| !matches!(kill(*pid, None), Err(Errno::ESRCH)));
@@ -254,12 +271,22 @@ impl Group {
 
     fn orphans(&self) -> Vec<Pid> {
         let mut orphans = orphans::all();
-        let is_anothers = |pid: Pid| self.mark.as_ref().is_some_and(|mark| mark.is_missing(pid));
+        let is_of_the_group = |pid: Pid| !self.is_gone() && getpgid(Some(pid)) == Ok(self.leader);
+        let is_anothers =
+            |pid: Pid| self.mark.as_ref().is_some_and(|mark| mark.is_missing(pid)) && !is_of_the_group(pid);
         let is_known = |pid: &Pid| {
             *pid == self.leader || self.others.contains(pid) || self.denied.contains(pid) || is_anothers(*pid)
         };
         orphans.retain(|orphan| !is_known(orphan));
         orphans
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if self.state == State::Kept {
+            leader::let_go(self.leader);
+        }
     }
 }
 
@@ -317,7 +344,10 @@ pub(super) mod orphans {
     use std::{
         fs,
         path::PathBuf,
-        sync::atomic::{AtomicBool, Ordering},
+        sync::{
+            OnceLock,
+            atomic::{AtomicBool, Ordering},
+        },
     };
 
     /// From now on orphans come to us rather than to init.
@@ -327,22 +357,34 @@ pub(super) mod orphans {
     }
 
     /// Takes note of orphans that have ended, but not of `leader`, whose end somebody else waits for.
-    pub(in crate::run) fn reap(leader: Option<Pid>) {
-        let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-        while let Ok(status) = waitid(Id::All, peek) {
-            match status {
-                WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..) if Some(pid) != leader => {
-                    let _ = waitpid(pid, Some(WaitPidFlag::WNOHANG));
+    pub(in crate::run) fn reap(leader: Pid) {
+        if are_listed() {
+            if has_any_ended() {
+                for orphan in all().into_iter().filter(|pid| *pid != leader) {
+                    let _ = waitpid(orphan, Some(WaitPidFlag::WNOHANG));
                 }
-                _ => return,
             }
+            return;
+        }
+        while let Ok(WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..)) = waitid(Id::All, PEEK)
+            && pid != leader
+        {
+            let _ = waitpid(pid, Some(WaitPidFlag::WNOHANG));
         }
     }
 
-    /// Our children, once the leader of an attempt was waited for.
+    fn has_any_ended() -> bool {
+        // Not by nix, to which an end by a signal for real time is an error.
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+        waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG)
+            .is_ok_and(|status| status.is_some())
+    }
+
+    const PEEK: WaitPidFlag = WaitPidFlag::WEXITED.union(WaitPidFlag::WNOHANG).union(WaitPidFlag::WNOWAIT);
+
+    /// Our children; the leader of an attempt is one until it was waited for.
     pub(in crate::run) fn all() -> Vec<Pid> {
-        let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-        if waitid(Id::All, peek) == Err(Errno::ECHILD) {
+        if waitid(Id::All, PEEK) == Err(Errno::ECHILD) {
             return Vec::new();
         }
         let children = children().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
@@ -354,13 +396,16 @@ pub(super) mod orphans {
         Some(processes::shown()?.join("thread-self/children"))
     }
 
+    /// Whether the system shows them.
+    pub(in crate::run) fn are_listed() -> bool {
+        static ARE_LISTED: OnceLock<bool> = OnceLock::new();
+        *ARE_LISTED.get_or_init(|| children().is_some_and(|path| path.exists()))
+    }
+
     /// Whether we have children and the system does not show which, as without a `/proc` of ours. So once: it stays so.
     pub(in crate::run) fn are_hidden() -> bool {
         static IS_SAID: AtomicBool = AtomicBool::new(false);
-        let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-        waitid(Id::All, peek) != Err(Errno::ECHILD)
-            && !children().is_some_and(|path| path.exists())
-            && !IS_SAID.swap(true, Ordering::Relaxed)
+        waitid(Id::All, PEEK) != Err(Errno::ECHILD) && !are_listed() && !IS_SAID.swap(true, Ordering::Relaxed)
     }
 }
 
@@ -371,10 +416,14 @@ pub(super) mod orphans {
 
     pub(in crate::run) fn adopt() {}
 
-    pub(in crate::run) fn reap(_leader: Option<Pid>) {}
+    pub(in crate::run) fn reap(_leader: Pid) {}
 
     pub(in crate::run) fn all() -> Vec<Pid> {
         Vec::new()
+    }
+
+    pub(in crate::run) fn are_listed() -> bool {
+        false
     }
 
     pub(in crate::run) fn are_hidden() -> bool {

@@ -16,6 +16,7 @@ pub mod fuzzed;
 mod group;
 mod input;
 mod judge;
+mod leader;
 mod lease;
 mod narrator;
 mod patterns;

@@ -6,6 +6,7 @@ use super::{
     ended::{Ended, How, died_by},
     group::{Group, LOOK, SAY_AFTER, Ways, orphans},
     input::{Feed, Input, Taken, Wants},
+    leader,
     lease::Leased,
     plan::Plan,
     signals::{Signals, is_ending, poll_timeout},
@@ -84,9 +85,9 @@ impl<'a> Running<'a> {
             for signal in signals.take() {
                 self.hear(signal)?;
             }
-            orphans::reap(Some(self.group.leader()));
-            let status =
-                child.try_wait().map_err(|error| Fault::new(format!("cannot wait for the command: {}", plain(&error))));
+            orphans::reap(self.group.leader());
+            let status = leader::ended(child, false)
+                .map_err(|error| Fault::new(format!("cannot wait for the command: {}", plain(&error))));
             if let Some(status) = status? {
                 self.group.leader_has_ended();
                 return Ok(status);
@@ -239,8 +240,8 @@ impl<'a> Running<'a> {
         })
     }
 
-    /// Ends what the command has left, which was waited for: relent itself has failed.
-    pub(super) fn give_up(self, signals: &Signals) {
+    /// Ends what the command has left, which has ended: relent itself has failed.
+    pub(super) fn give_up(mut self, signals: &Signals) {
         let _ = self.group.sweep(self.ways, signals);
         if let Some(lease) = self.whole_lease {
             lease.group(None);

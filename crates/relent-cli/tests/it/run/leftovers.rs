@@ -130,36 +130,61 @@ fn what_cannot_be_seen_is_said() {
     assert!(!quiet.stderr.contains("cannot be seen"), "{}", quiet.stderr);
 }
 
-/// The command has ended and was waited for, and something that has left its group takes its time: meanwhile its number is free, and
-/// whoever gets it is a stranger. It takes root to choose who does.
+/// As long as what it has left may be told to end, or its output waits for a reader, its number is nobody else's, and so is its group's.
 #[test]
 #[cfg(target_os = "linux")]
-fn who_has_the_commands_number_after_it_is_left_alone() {
+fn a_command_keeps_its_number_until_nothing_of_it_is_left() {
+    let is_kept = |pid: &str| {
+        let status = fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap_or_default();
+        status.lines().any(|line| line.starts_with("State:\tZ"))
+    };
+    let stays = "setsid sh -c 'trap : TERM; echo > up; until [ -e go ]; do sleep 0.02; done' & echo $$ > pid; \
+                 until [ -e up ]; do sleep 0.01; done; exit 1";
     let place = Place::new();
-    let line = r#"
-        "$0" run --max-attempts 1 --grace 1s -- sh -c '
-            setsid sh -c "trap : TERM; echo > up; sleep 9; sleep 9; sleep 9" & echo $$ > leader.new
-            until [ -e up ]; do sleep 0.01; done; mv leader.new leader; exit 1' & relent=$!
-        until [ -e leader ]; do sleep 0.01; done
-        leader=$(cat leader)
-        while [ -e /proc/$leader ]; do sleep 0.01; done
-        echo $((leader - 1)) > /proc/sys/kernel/ns_last_pid
-        setsid sleep 9 & stranger=$!
-        echo $leader $stranger > both
-        wait $relent
-        kill -0 $stranger && echo lives > stranger"#;
-    let mut command = tool("unshare");
-    command.args(["--pid", "--fork", "--mount-proc", "sh", "-c", line, env!("CARGO_BIN_EXE_relent")]);
-    let output = command.current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp")).output().unwrap();
-    let both = if place.has("both") { place.0.read("both") } else { String::new() };
-    match both.trim().split_once(' ') {
-        Some((leader, stranger)) if leader == stranger => {}
-        _ => {
-            eprintln!("SKIPPED who_has_the_commands_number_after_it_is_left_alone: {both} {output:?}");
-            return;
-        }
-    }
-    assert!(place.has("stranger"), "{output:?}");
+    let mut relent = place.start(&["--max-attempts", "1", "--grace", "1m"], stays);
+    until("it has ended", || place.has("pid") && is_kept(&place.0.read("pid")));
+    fs::write(place.0.path().join("go"), "").unwrap();
+    assert_eq!(relent.wait().unwrap().code(), Some(1));
+    assert!(!Path::new("/proc").join(place.0.read("pid").trim()).exists(), "it is let go");
+
+    let place = Place::new();
+    let script = "echo $$ > pid.new; mv pid.new pid; head -c 100000 /dev/zero; exit 1";
+    let flags = ["run", "--stream", "--retry-on-output", "zz", "--max-attempts", "1", "--", "sh", "-c", script];
+    let mut relent = place.command(&flags).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    until("it has ended", || place.has("pid") && is_kept(&place.0.read("pid")));
+    std::io::copy(&mut relent.stdout.take().unwrap(), &mut std::io::sink()).unwrap();
+    assert_eq!(relent.wait().unwrap().code(), Some(1));
+}
+
+/// What relent looks at is how it ended, whatever signals this system has.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_signal_for_real_time_ends_a_process_like_any_other() {
+    let place = Place::new();
+    let ends = "setsid sh -c 'echo > up; kill -40 $$' & until [ -e up ]; do sleep 0.01; done; sleep 0.1; kill -40 $$";
+    let started = std::time::Instant::now();
+    let output = place.sh(&["--max-attempts", "1", "--grace", "1m"], ends);
+    assert_eq!(output.code, Some(128 + 40), "{}", output.stderr);
+    assert!(
+        started.elapsed() < std::time::Duration::from_secs(30),
+        "nobody waits for who has ended: {}",
+        output.stderr
+    );
+}
+
+/// Who is of the command's group is its own, whatever environment it gave itself.
+#[test]
+#[cfg(target_os = "linux")]
+fn of_a_command_with_siblings_all_of_its_group_is_ended() {
+    let place = Place::new();
+    let line = r#"sleep 9 > /dev/null 2>&1 & exec "$0" run --max-attempts 1 --grace 200ms -- sh -c '
+        env -i X=1 /bin/sh -c "echo \$\$ > pid.new; mv pid.new pid; trap : TERM; while :; do sleep 0.1; done" &
+        until [ -e pid ]; do sleep 0.01; done; exit 1'"#;
+    let mut command = Command::new("sh");
+    command.args(["-c", line, env!("CARGO_BIN_EXE_relent")]).current_dir(place.0.path());
+    let output = command.env("TMPDIR", place.0.path().join("tmp")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(!is_running(&place.0.read("pid")), "it is left running");
 }
 
 /// Where relent itself fails, the command and what it has started are ended as after a failed attempt.
