@@ -10,6 +10,7 @@ mod given;
 mod headers;
 mod lines;
 mod names;
+mod percent;
 mod plain;
 mod said_again;
 mod settings;
@@ -200,23 +201,16 @@ fn parameters(text: &str) -> String {
     out
 }
 
-/// A host and a path, in which a URL with a user may stand.
+/// A host and a path, in which a URL with a user may stand, or a query that is written out.
 fn of_a_path(text: &str) -> String {
     let begin = text.find('/').map_or(text.len(), |slash| slash + 1);
-    let path = &text[begin..];
-    match path.rfind(AT).max(written_out(path, "40")) {
-        Some(at) if path[..at].contains(':') || written_out(&path[..at], "3a").is_some() => {
-            format!("{}{HIDDEN}{}", &text[..begin], &path[at..])
-        }
-        _ => text.to_owned(),
-    }
-}
-
-/// Where the last sign stands that is written out, perhaps more than once: `%40`, `%2540`.
-fn written_out(text: &str, code: &str) -> Option<usize> {
-    let small = text.to_ascii_lowercase();
-    let mut signs = small.rmatch_indices(code).map(|(at, _)| small[..at].trim_end_matches("25"));
-    signs.find_map(|before| before.strip_suffix('%').map(str::len))
+    let (before, path) = text.split_at(begin);
+    let (undone, places) = percent::undone(path);
+    let from = undone.rfind(AT).filter(|at| undone[..*at].contains(':')).map_or(0, |at| places[at]);
+    let is_written_out = |sign: &usize| path[places[*sign]..].starts_with('%') && places[*sign] >= from;
+    let query = undone.match_indices(['?', '=']).map(|(sign, _)| sign).find(is_written_out);
+    let user = if from > 0 { HIDDEN } else { "" };
+    format!("{before}{user}{}", value::up_to(path, query.map_or(path.len(), |sign| places[sign + 1])).split_off(from))
 }
 
 /// `name=value`, as it is shown. What has no name is a value.
@@ -451,6 +445,10 @@ mod tests {
             ("http://h/get/https://ann:pw@b/x", "http://h/***@b/x"),
             ("http://h/get/https%3A%2F%2Fann%253Apw%2540b/x", "http://h/***%2540b/x"),
             ("/get/ann:pw@b/x", "/***@b/x"),
+            ("http://h/x%3Ftoken%253Dpw", "http://h/x%3F***"),
+            ("/x/token%3Dpw", "/x/token%3D***"),
+            ("/x/token%3D", "/x/token%3D"),
+            ("http://h/get/http%3A%2F%2Fann:pw%40b%3Fpw=1", "http://h/***%40b%3F***"),
             ("http://ann:/pw", "http://ann:***"),
             // An `@` of a path is none of a user.
             ("https://host/@scope/package", "https://host/@scope/package"),

@@ -189,7 +189,7 @@ fn variable(names: &[&'static str]) -> Option<(&'static str, String)> {
 
 /// What `from` names as a proxy.
 pub(super) fn parse(from: &str, text: &str) -> Named {
-    let hint = "write it like http://proxy:3128 or socks5h://user:password@proxy:1080";
+    let hint = "write it like http://proxy:3128 or socks5h://proxy:1080; -U USER:PASSWORD is for the proxy";
     let shown = redact::server(text);
     let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     if text.trim().contains(['\t', '\n', '\r']) {

@@ -154,7 +154,7 @@ fn item(text: &str) -> Result<(Item, usize), Fault> {
     let known = Variable::NAMES.iter().find(|(known, _)| *known == name);
     known.map(|(_, variable)| (Item::Variable(*variable), length)).ok_or_else(|| {
         let names: Vec<&str> = Variable::NAMES.iter().map(|(name, _)| *name).collect();
-        Fault::new(format!("--write-out: there is no %{{{name}}}"))
+        Fault::new(format!("--write-out: nothing is called {name:?}"))
             .hint(format!("there are {} and %header{{NAME}}", names.join(", ")))
     })
 }

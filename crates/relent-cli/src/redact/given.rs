@@ -5,7 +5,7 @@
 //! coarse ([`value`]). Names in a file that was named are known in the same way.
 
 use super::{
-    HIDDEN, plain,
+    HIDDEN, percent, plain,
     said_again::{self, LONG_PIECE},
     value::as_shown,
 };
@@ -289,7 +289,7 @@ fn written(text: &str) -> Vec<String> {
         text.escape_debug().to_string(),
         escape(text).into_owned(),
         text.as_bytes().escape_ascii().to_string(),
-        said_again::undone(text).0,
+        percent::undone(text).0,
     ];
     for other in others {
         if !all.contains(&other) {

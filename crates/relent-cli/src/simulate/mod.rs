@@ -278,7 +278,7 @@ impl Names {
         let told = redact::name(name);
         let numbered = (2..).map(|nth| format!("{told} {nth}"));
         let mut all = std::iter::once(told.clone()).chain(numbered);
-        let free = all.find(|told| told == name || !self.1.contains(told)).unwrap_or_default();
+        let free = all.find(|told| !self.1.contains(told)).unwrap_or_default();
         self.1.insert(free.clone());
         self.0.insert(name.to_owned(), free.clone());
         free

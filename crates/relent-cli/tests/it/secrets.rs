@@ -271,6 +271,32 @@ fn no_table_page_or_picture_tells_the_password_of_a_name() {
     }
 }
 
+/// A policy may really be called as another is shown.
+#[test]
+fn two_policies_are_told_by_two_names() {
+    let file = "[policy.'kennwort=good']\nbase = '1s'\n[policy.'kennwort=***']\nbase = '2s'\n";
+    let folder = Folder::new().file("p.toml", file);
+    for names in [["p.toml#kennwort=good", "p.toml#kennwort=***"], ["p.toml#kennwort=***", "p.toml#kennwort=good"]] {
+        let args = ["simulate", "herd", "--clients", "5", "--compare", names[0], "--compare", names[1]];
+        let outcome = folder.relent(&args);
+        assert!(outcome.code == Some(0) && outcome.stdout.contains("kennwort=*** 2"), "{outcome:?}");
+    }
+}
+
+/// What a hint has for an example is none of anybody's secrets.
+#[test]
+fn words_of_ours_are_shown_as_they_are() {
+    let folder = Folder::new();
+    for (args, words) in [
+        (["http", "-w", "%{nope}", "http://127.0.0.1:1"], "nothing is called \"nope\""),
+        (["store", "check", "--store", "postgres://h:x/db"], "write it like postgres://host:5432/database;"),
+        (["http", "-x", "http://pro xy", "http://127.0.0.1:1"], "or socks5h://proxy:1080;"),
+    ] {
+        let outcome = folder.relent(&args);
+        assert!(outcome.stderr.contains(words), "{outcome:?}");
+    }
+}
+
 /// Wherever it is from, a store is told in one way.
 #[test]
 fn a_store_of_a_policy_file_tells_no_password() {

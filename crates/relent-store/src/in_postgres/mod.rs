@@ -150,7 +150,7 @@ impl Postgres {
         // The text of this error may hold parts of the URL.
         let mut config: tokio_postgres::Config = server.parse().map_err(|_| {
             Error::new(ErrorKind::Invalid, "the store's URL makes no sense to Postgres")
-                .hint("postgres://user:password@host:5432/database")
+                .hint("write it like postgres://host:5432/database; a user and a password stand before the host")
         })?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT);

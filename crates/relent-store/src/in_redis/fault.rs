@@ -14,7 +14,7 @@ pub(super) fn of(err: &RedisError) -> Error {
         Kind::Io => away("the connection to the Redis server broke").maybe_happened(),
         Kind::AuthenticationFailed => refused("the Redis server does not accept the user or the password"),
         Kind::InvalidClientConfig => Error::new(ErrorKind::Invalid, "the store's URL makes no sense to Redis")
-            .hint("redis://user:password@host:6379/0"),
+            .hint("write it like redis://host:6379/0; a user and a password stand before the host"),
         Kind::Server(kind) => of_server(kind, err.code()),
         Kind::Extension => of_server(Server::ResponseError, err.code()),
         // An answer whose end did not come is no nonsense; the client's only sign of it is what its parser says.
