@@ -3,11 +3,16 @@
 //! What is known of a header by its name is shown but for URLs and what says itself that it lets others in. All others have values that
 //! nobody can know, so of them no more is shown than of an argument ([`value`]).
 
-use super::{HIDDEN, given, is_secret, parameters, path, plain, secret_parameters, text, url, value, value::is_odd};
+use super::{
+    HIDDEN, given,
+    names::{SCHEMES, is_secret_header},
+    plain,
+    query::{parameters, secret_parameters},
+    texts::text,
+    url::{path, url},
+    value::{self, is_odd},
+};
 use std::borrow::Cow;
-
-/// What a value begins with that lets others in, whatever its name is.
-const SCHEMES: [&str; 7] = ["basic", "bearer", "token", "apikey", "negotiate", "ntlm", "ssws"];
 
 /// The same within a value, where they are not what a header is dropped for.
 const OTHER_SCHEMES: [&str; 5] = ["key", "sharedkey", "digest", "hawk", "password"];
@@ -149,25 +154,4 @@ fn of_a_word(word: &str) -> String {
     let is_path = bare.trim_start_matches(['<', '"', '\'', '(']).starts_with(['/', '.', '?']);
     let has_query = bare.find('?').is_some_and(|query| bare[query..].contains('='));
     if is_path || has_query { parameters(bare) + end } else { secret_parameters(word) }
-}
-
-/// Whether a header lets others in: its name says so, or its value.
-pub(crate) fn is_secret_header(name: &str, value: &str) -> bool {
-    is_secret(name) || is_credential(name, value)
-}
-
-/// Whether a value says itself that it lets others in, as `Bearer abc` does. A server that asks for one uses the same words.
-fn is_credential(name: &str, value: &str) -> bool {
-    let (scheme, rest) = value.trim().split_once(char::is_whitespace).unwrap_or_default();
-    !rest.is_empty()
-        && !name.to_ascii_lowercase().ends_with("authenticate")
-        && SCHEMES.iter().any(|word| scheme.eq_ignore_ascii_case(word))
-}
-
-/// A header that was given in the place of a URL, if its value is secret. A host of such a name loses its port.
-pub(super) fn in_its_place(text: &str) -> Option<(&str, &str)> {
-    let (name, value) = text.split_once(':')?;
-    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-    let is_one = is_name && !value.is_empty() && !value.contains('@');
-    (is_one && (is_secret(name) || is_credential(name, value))).then_some((name, value))
 }

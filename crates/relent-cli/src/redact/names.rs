@@ -62,6 +62,9 @@ const SECRET_WORDS: [&str; 23] = [
     "wsse",
 ];
 
+/// What a value begins with that lets others in, whatever its name is.
+pub(super) const SCHEMES: [&str; 7] = ["basic", "bearer", "token", "apikey", "negotiate", "ntlm", "ssws"];
+
 /// What sounds like a secret and is none: it lets nobody in, and has to reach the server that a redirect names.
 const NO_SECRET: &str = "idempotency-key";
 
@@ -120,6 +123,27 @@ pub(super) fn is_token(word: &str) -> bool {
     ];
     let is_marked = || MARKS.iter().any(|mark| word.strip_prefix(mark).is_some_and(|rest| rest.len() >= 6));
     !word.contains('/') && is_marked()
+}
+
+/// Whether a header lets others in: its name says so, or its value.
+pub(crate) fn is_secret_header(name: &str, value: &str) -> bool {
+    is_secret(name) || is_credential(name, value)
+}
+
+/// Whether a value says itself that it lets others in, as `Bearer abc` does. A server that asks for one uses the same words.
+fn is_credential(name: &str, value: &str) -> bool {
+    let (scheme, rest) = value.trim().split_once(char::is_whitespace).unwrap_or_default();
+    !rest.is_empty()
+        && !name.to_ascii_lowercase().ends_with("authenticate")
+        && SCHEMES.iter().any(|word| scheme.eq_ignore_ascii_case(word))
+}
+
+/// A header that was given in the place of a URL, if its value is secret. A host of such a name loses its port.
+pub(super) fn in_its_place(text: &str) -> Option<(&str, &str)> {
+    let (name, value) = text.split_once(':')?;
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    let is_one = is_name && !value.is_empty() && !value.contains('@');
+    (is_one && (is_secret(name) || is_credential(name, value))).then_some((name, value))
 }
 
 /// What stands between the words of a name.

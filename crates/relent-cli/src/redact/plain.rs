@@ -3,7 +3,10 @@
 //! Which words are secret nobody can list, so nothing here looks for them alone: a value is shown up to the first sign behind which a
 //! secret could stand. Names of files, words, numbers, hosts with ports and relent's own settings have none.
 
-use super::names::{is_password, is_secret, is_token};
+use super::{
+    HIDDEN,
+    names::{is_password, is_secret, is_token},
+};
 use std::{
     borrow::Cow,
     net::{Ipv4Addr, Ipv6Addr},
@@ -120,6 +123,11 @@ pub(super) fn shown(text: &str) -> usize {
         }
     }
     at
+}
+
+/// A text that is hidden from a place on.
+pub(super) fn up_to(text: &str, end: usize) -> String {
+    if end < text.len() { format!("{}{HIDDEN}", &text[..end]) } else { text.to_owned() }
 }
 
 /// The same of a name that somebody chose, which may have signs in it (`backup:shop`), but is no setting.

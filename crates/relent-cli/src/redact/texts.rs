@@ -1,6 +1,12 @@
 //! Texts that may hold URLs, or what somebody wrote in the place of one.
 
-use super::{AT, HIDDEN, given, is_url, parameters, plain, settings::settings, url, value};
+use super::{
+    AT, HIDDEN, given, plain,
+    query::parameters,
+    settings::settings,
+    url::{is_url, url},
+    users::without_user,
+};
 use std::borrow::Cow;
 
 /// A text that may hold URLs and settings, such as the message of a library, or what somebody wrote in the wrong place.
@@ -52,7 +58,7 @@ fn as_it_looks(text: &str) -> Cow<'_, str> {
         let (end, user) = extent(&rest[begin..]);
         let (whole, after) = rest[begin..].split_at(end);
         match user {
-            Some(_) => out.push_str(&value::without_user(whole, slashes - begin + 3, parameters).unwrap_or_default()),
+            Some(_) => out.push_str(&without_user(whole, slashes - begin + 3, parameters).unwrap_or_default()),
             None => out.push_str(&url(whole)),
         }
         rest = after;

@@ -4,11 +4,40 @@
 //! on behind which one could stand ([`plain`]). Where a secret may have an `@` in it, nothing behind its name is shown.
 
 use super::{
-    AT, HIDDEN, is_url,
+    AT, HIDDEN,
     names::{is_secret, is_token},
-    parameters, plain, scheme, url, url_without_secrets,
+    plain::{self, up_to},
+    query::parameters,
+    url::{is_url, scheme, url, url_without_secrets, wide},
+    users::{Behind, behind_a_user, without_user},
 };
 use std::net::{IpAddr, SocketAddr};
+
+/// What was given for something else than a URL, as it is shown in the place of what it was given as.
+pub(crate) fn value(text: &str) -> String {
+    match shown(text) {
+        shown if shown == text => url(text),
+        shown => shown,
+    }
+}
+
+/// A URL whose `@` is that of a user wherever it stands, but behind the name of a parameter: of a store or a proxy, whose paths have none.
+/// A password may look like a port and a path.
+///
+/// ```
+/// use relent_cli::redact::server;
+///
+/// assert_eq!(server("postgres://ann:12/pw@host/db"), "postgres://***@host/db");
+/// assert_eq!(server("postgres://ann@host/db?password=p;w"), "postgres://***@host/db?password=***");
+/// assert_eq!(server("postgres://ann@host/db?password=p@w"), "postgres://***@host/db?password=***");
+/// ```
+pub fn server(text: &str) -> String {
+    let of_a_user = |text: &str| match text.starts_with("sqlite:") {
+        true => None,
+        false => without_user(text, scheme(text), of_a_server),
+    };
+    wide(text, |text| of_a_user(text).unwrap_or_else(|| shown(text)))
+}
 
 /// A value as it is shown.
 pub(super) fn shown(value: &str) -> String {
@@ -99,65 +128,13 @@ pub(super) fn is_odd(c: char) -> bool {
     c.is_whitespace() || c.is_control() || "\"'`<>|\\{}".contains(c)
 }
 
-/// A text that is hidden from a place on.
-pub(super) fn up_to(text: &str, end: usize) -> String {
-    if end < text.len() { format!("{}{HIDDEN}", &text[..end]) } else { text.to_owned() }
-}
-
-/// A value whose last `@` is that of a user, if there is one, wherever it stands.
-pub(super) fn without_user(value: &str, begin: usize, behind: impl Fn(&str) -> String) -> Option<String> {
-    let at = value.rfind(AT).filter(|at| *at >= begin)?;
-    Some(match behind_a_user(value, begin, at) {
-        Behind::All(at) => format!("{}{HIDDEN}{}", &value[..begin], behind(&value[at..])),
-        Behind::Nothing => format!("{}{HIDDEN}", &value[..begin]),
-        Behind::Setting(end) => up_to(value, end),
-    })
-}
-
 /// What follows the user of a server's URL, as it is shown.
-pub(super) fn of_a_server(text: &str) -> String {
+fn of_a_server(text: &str) -> String {
     let (place, query) = text.split_at(text.find(['?', '#', ';']).unwrap_or(text.len()));
     match plain::shown(place).min(plain::secret(place, true).unwrap_or(place.len())) {
         end if end < place.len() => up_to(place, end),
         _ => format!("{place}{}", parameters(query)),
     }
-}
-
-/// What of a value with an `@` is no secret.
-enum Behind {
-    /// The host and what follows, from an `@` on.
-    All(usize),
-    /// Nothing: the `@` may be a part of a password, or may not.
-    Nothing,
-    /// The name of a setting, up to there: the `@` is in its value.
-    Setting(usize),
-}
-
-/// What stands behind a user, if `at` is the last `@`: a password may have one as well, of a parameter or a setting.
-fn behind_a_user(value: &str, begin: usize, at: usize) -> Behind {
-    if begin > 0 {
-        let query = value[begin..at].find(['?', '#', ';']).filter(|sign| value[begin + sign..at].contains('='));
-        return match query.map(|sign| value[begin..begin + sign].rfind(AT)) {
-            None => Behind::All(at),
-            Some(Some(first)) => Behind::All(begin + first),
-            Some(None) => Behind::Nothing,
-        };
-    }
-    let plain = plain::shown(value);
-    let is_set = value[..plain].ends_with('=') || (value[..plain].ends_with(':') && value[plain..].starts_with(' '));
-    let named = plain::secret(value, false).filter(|end| *end <= at);
-    match named.into_iter().chain((is_set && plain <= at).then_some(plain)).min() {
-        Some(end) if end <= plain && !value[..end].contains(AT) => Behind::Setting(end),
-        None if !value[..at].contains(AT) && is_user(&value[..at]) => Behind::All(at),
-        _ => Behind::Nothing,
-    }
-}
-
-/// Whether a user and a password stand there, and nothing that may be a part of something else.
-fn is_user(text: &str) -> bool {
-    let (name, password) = text.split_once(':').unwrap_or((text, ""));
-    let is_name = |c: char| c.is_alphanumeric() || "_.+-~\\/, *".contains(c);
-    name.chars().all(is_name) && !password.contains(['=', '{', '}', '<', '>', '"', '\'', '|'])
 }
 
 /// Whether a value is a URL of the web without its scheme: a host with a dot or a port, and a path.

@@ -1,0 +1,53 @@
+//! Users before an `@`.
+
+use super::{
+    AT, HIDDEN,
+    plain::{self, up_to},
+};
+
+/// A value whose last `@` is that of a user, if there is one, wherever it stands.
+pub(super) fn without_user(value: &str, begin: usize, behind: impl Fn(&str) -> String) -> Option<String> {
+    let at = value.rfind(AT).filter(|at| *at >= begin)?;
+    Some(match behind_a_user(value, begin, at) {
+        Behind::All(at) => format!("{}{HIDDEN}{}", &value[..begin], behind(&value[at..])),
+        Behind::Nothing => format!("{}{HIDDEN}", &value[..begin]),
+        Behind::Setting(end) => up_to(value, end),
+    })
+}
+
+/// What of a value with an `@` is no secret.
+pub(super) enum Behind {
+    /// The host and what follows, from an `@` on.
+    All(usize),
+    /// Nothing: the `@` may be a part of a password, or may not.
+    Nothing,
+    /// The name of a setting, up to there: the `@` is in its value.
+    Setting(usize),
+}
+
+/// What stands behind a user, if `at` is the last `@`: a password may have one as well, of a parameter or a setting.
+pub(super) fn behind_a_user(value: &str, begin: usize, at: usize) -> Behind {
+    if begin > 0 {
+        let query = value[begin..at].find(['?', '#', ';']).filter(|sign| value[begin + sign..at].contains('='));
+        return match query.map(|sign| value[begin..begin + sign].rfind(AT)) {
+            None => Behind::All(at),
+            Some(Some(first)) => Behind::All(begin + first),
+            Some(None) => Behind::Nothing,
+        };
+    }
+    let plain = plain::shown(value);
+    let is_set = value[..plain].ends_with('=') || (value[..plain].ends_with(':') && value[plain..].starts_with(' '));
+    let named = plain::secret(value, false).filter(|end| *end <= at);
+    match named.into_iter().chain((is_set && plain <= at).then_some(plain)).min() {
+        Some(end) if end <= plain && !value[..end].contains(AT) => Behind::Setting(end),
+        None if !value[..at].contains(AT) && is_user(&value[..at]) => Behind::All(at),
+        _ => Behind::Nothing,
+    }
+}
+
+/// Whether a user and a password stand there, and nothing that may be a part of something else.
+fn is_user(text: &str) -> bool {
+    let (name, password) = text.split_once(':').unwrap_or((text, ""));
+    let is_name = |c: char| c.is_alphanumeric() || "_.+-~\\/, *".contains(c);
+    name.chars().all(is_name) && !password.contains(['=', '{', '}', '<', '>', '"', '\'', '|'])
+}
