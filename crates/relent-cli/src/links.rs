@@ -24,7 +24,7 @@ use std::{
     fs::{self, File, Metadata},
     io,
     os::{
-        fd::{AsFd, BorrowedFd},
+        fd::{AsFd, AsRawFd, BorrowedFd},
         unix::{ffi::OsStrExt, fs::MetadataExt},
     },
     path::{Component, Path, PathBuf},
@@ -74,11 +74,11 @@ pub(crate) fn follow(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static
             Some(Component::ParentDir) => here.up()?,
             Some(Component::Normal(name)) => {
                 let next = here.path.join(name);
-                if !here.is_behind && next.starts_with("/proc") {
+                if next.starts_with("/proc") {
                     if left.is_empty() {
                         return Ok(None);
                     }
-                    here.enter_a_process(name, next)?;
+                    here.enter_a_process(name, next, objects)?;
                     continue;
                 }
                 let is_last = left.is_empty();
@@ -130,8 +130,6 @@ pub(crate) fn follow(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static
 struct Way {
     path: PathBuf,
     folders: Vec<File>,
-    /// Whether the way has gone on behind a link of a process's, whose folder has no other path that is known.
-    is_behind: bool,
 }
 
 impl Way {
@@ -142,12 +140,12 @@ impl Way {
         }
         let here = env::current_dir()?;
         way_here(&here, objects)?;
-        Ok(Way { path: here, folders: vec![openat(CWD, ".", FOLDER, Mode::empty())?.into()], is_behind: false })
+        Ok(Way { path: here, folders: vec![openat(CWD, ".", FOLDER, Mode::empty())?.into()] })
     }
 
     fn root() -> io::Result<Way> {
         let root = openat(CWD, "/", FOLDER, Mode::empty())?;
-        Ok(Way { path: "/".into(), folders: vec![root.into()], is_behind: false })
+        Ok(Way { path: "/".into(), folders: vec![root.into()] })
     }
 
     fn folder(&self) -> BorrowedFd<'_> {
@@ -173,23 +171,27 @@ impl Way {
             1 => self.folders = vec![openat(self.folder(), "..", FOLDER, Mode::empty())?.into()],
             _ => drop(self.folders.pop()),
         }
-        match self.is_behind {
-            true => self.path.push(".."),
-            false => drop(self.path.pop()),
-        }
+        self.path.pop();
         Ok(())
     }
 
-    /// What is in `/proc` is the system's, and leads where it says.
-    fn enter_a_process(&mut self, name: &OsStr, path: PathBuf) -> io::Result<()> {
-        let folder = openat(self.folder(), name, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty())?;
-        self.is_behind = is_of_a_process(&path);
-        if self.is_behind {
-            // What is above it is above where it leads.
+    /// What is in `/proc` is the system's, and leads where it says. Behind a link to what a process has, the way begins anew, as in
+    /// the working folder.
+    fn enter_a_process(
+        &mut self,
+        name: &OsStr,
+        path: PathBuf,
+        objects: &dyn Fn(&Step<'_>) -> Option<&'static str>,
+    ) -> io::Result<()> {
+        let flags = FOLDER.difference(OFlags::NOFOLLOW);
+        let folder = File::from(openat(self.folder(), name, flags, Mode::empty())?);
+        self.path = path;
+        if is_of_a_process(&self.path) {
+            self.path = path_of(&folder)?;
+            way_here(&self.path, objects)?;
             self.folders.clear();
         }
-        self.folders.push(folder.into());
-        self.path = path;
+        self.folders.push(folder);
         Ok(())
     }
 
@@ -240,6 +242,20 @@ fn leads_to(folder: BorrowedFd<'_>, name: &OsStr, _found: &File) -> io::Result<P
 fn is_of_a_process(path: &Path) -> bool {
     let is_in = |name| path.parent().is_some_and(|folder| folder.ends_with(name));
     ["cwd", "root", "exe"].iter().any(|name| path.ends_with(name)) || ["fd", "map_files", "ns"].iter().any(is_in)
+}
+
+/// The path of a folder that was opened, as far as it has one here.
+fn path_of(folder: &File) -> io::Result<PathBuf> {
+    let path = fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd()))?;
+    match fs::symlink_metadata(&path) {
+        Ok(data) if is_one(&data, &folder.metadata()?) => Ok(path),
+        // Who has changed the user may be in a folder to which it may not go.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(path),
+        _ => Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "the folder behind the link of a process has no path here: it was removed, or is in another namespace",
+        )),
+    }
 }
 
 /// Asks of each folder on the way to the working folder what there is to say against it. It has no links. What may not be looked at

@@ -7,13 +7,13 @@
 //! What relent writes begins with the exit code that it is about (`exit 22: permanent`) and counts only if the attempt
 //! ends with that code: a script that copes with the failure and goes on is judged by its own end.
 
+use crate::regular;
 use relent::{Reason, Verdict};
 use std::{
     env,
     ffi::OsString,
-    fs::OpenOptions,
     io::Write,
-    os::unix::fs::OpenOptionsExt,
+    path::Path,
     sync::OnceLock,
     time::{Duration, Instant},
 };
@@ -70,13 +70,8 @@ pub fn gave_up(reason: Reason, told: Option<Duration>, exit: u8) {
 /// Tells the caller what an end with this exit code means.
 pub fn say(verdict: Verdict, exit: u8) {
     let Some(path) = env::var_os(VERDICT).filter(|path| !path.is_empty()) else { return };
-    // Neither waits for somebody who reads a named pipe, nor follows a link, nor makes a file that was not there.
-    let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOFOLLOW | nix::libc::O_NOCTTY;
-    let Ok(mut file) = OpenOptions::new().append(true).custom_flags(flags).open(path) else { return };
-    if file.metadata().is_ok_and(|data| data.is_file()) {
-        // Who does not hear it judges by the exit code.
-        let _ = file.write_all(line(verdict, exit).as_bytes());
-    }
+    // Who does not hear it judges by the exit code. The run may have ended, and its file's name be anybody's.
+    let _ = regular::append(Path::new(&path)).and_then(|mut file| file.write_all(line(verdict, exit).as_bytes()));
 }
 
 fn line(verdict: Verdict, exit: u8) -> String {

@@ -180,7 +180,7 @@ fn wait_for_more(file: File) -> io::Result<File> {
 ///
 /// It cannot be opened, is somebody else's, or is no regular file and nothing else that was allowed.
 pub fn write_private(path: &Path, or: Or) -> io::Result<File> {
-    let file = check(to_write(path, OpenOptions::new().mode(0o600))?, or)?;
+    let file = check(to_write(path, OpenOptions::new().write(true).create(true).mode(0o600))?, or)?;
     let data = file.metadata()?;
     if data.is_file() {
         if !access::is_own(data.uid()) {
@@ -189,6 +189,20 @@ pub fn write_private(path: &Path, or: Or) -> io::Result<File> {
         file.set_len(0)?;
     }
     Ok(file)
+}
+
+/// Opens a file of one's own that is there, to write behind what it holds.
+///
+/// # Errors
+///
+/// It is not there, somebody else's or something else, or somebody else has a say in where it is.
+pub fn append(path: &Path) -> io::Result<File> {
+    let file = check(to_write(path, OpenOptions::new().append(true))?, Or::Nothing)?;
+    let data = file.metadata()?;
+    match access::is_own(data.uid()) && data.nlink() == 1 {
+        true => Ok(file),
+        false => Err(io::Error::other("it belongs to somebody else, or has another name elsewhere")),
+    }
 }
 
 /// Puts a new, empty file in the place of one of our own, so that nobody has it open; only its owner can read and write it.
@@ -220,7 +234,7 @@ fn new_in(place: &Place) -> io::Result<NamedTempFile> {
 ///
 /// It cannot be written, or is something else.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = wait_for_more(check(to_write(path, &mut OpenOptions::new())?, Or::Pipe)?)?;
+    let mut file = wait_for_more(check(to_write(path, OpenOptions::new().write(true).create(true))?, Or::Pipe)?)?;
     let data = file.metadata()?;
     if data.is_file() {
         if data.mode() & SPECIAL != 0 {
@@ -255,7 +269,6 @@ fn beside(path: &Path, old: &Metadata, bytes: &[u8]) -> io::Result<bool> {
 
 /// Opens what a path leads to, and follows nothing that a neighbour could have put there, before or meanwhile.
 fn to_write(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    options.write(true).create(true);
     // What has no path of its own, as `/dev/stdout`, is found by the system.
     let Some(place) = links::to_write(path)? else {
         return options.custom_flags(at_once()).open(path).map_err(unread);
@@ -426,6 +439,33 @@ mod tests {
             return;
         }
         assert_eq!(replace(&pipe, b"new").unwrap_err().to_string(), "it is a named pipe of somebody else's");
+    }
+
+    #[test]
+    fn behind_what_a_file_holds_is_written_where_it_is_ones_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, link, other] = ["a", "link", "b"].map(|name| folder.path().join(name));
+        assert_eq!(append(&path).unwrap_err().kind(), io::ErrorKind::NotFound, "none is made");
+        fs::write(&path, "old ").unwrap();
+        append(&path).unwrap().write_all(b"new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old new");
+        for no_file in [Path::new("/dev/null"), folder.path()] {
+            assert!(append(no_file).is_err());
+        }
+        fs::hard_link(&path, &other).unwrap();
+        assert!(append(&path).is_err() && append(&other).is_err());
+        fs::remove_file(&other).unwrap();
+        // In a folder like /tmp through nothing that is somebody else's, and into nothing.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        std::os::unix::fs::symlink("a", &link).unwrap();
+        assert!(append(&path).is_ok() && append(&link).is_ok());
+        if std::os::unix::fs::lchown(&link, Some(65_534), None).is_err() {
+            eprintln!("SKIPPED behind_what_a_file_holds_is_written_where_it_is_ones_own: it takes root");
+            return;
+        }
+        assert!(append(&path).is_ok() && append(&link).is_err());
+        std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
+        assert!(append(&path).is_err());
     }
 
     /// Whatever the folder gives to all that is made in it.

@@ -1,6 +1,6 @@
 //! Who waits to be told something, by name: one connection listens for all of them.
 
-use crate::race::race;
+use crate::race::{Either, race};
 use relent::{SystemTimer, Timer};
 use std::{
     collections::{HashMap, HashSet},
@@ -145,13 +145,13 @@ impl Waiting<'_> {
     /// Ready when it is told, or when it came before anything was heard: `has_come` looks, once it would be.
     pub(crate) async fn told_or(&mut self, has_come: impl Future<Output = bool>) {
         let (ears, name) = (self.ears, self.name.clone());
-        let before = async {
-            Self::heard(ears, &name).await;
-            if !has_come.await {
-                pending::<()>().await;
-            }
-        };
-        race(pin!(self.told()), pin!(before)).await;
+        if let Either::First(()) = race(pin!(self.told()), pin!(Self::heard(ears, &name))).await {
+            return;
+        }
+        // Not left half way when it is told meanwhile: a question that is given up costs its connection.
+        if !has_come.await {
+            self.told().await;
+        }
     }
 
     /// Ready when it is told, however long that takes.

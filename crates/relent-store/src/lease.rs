@@ -1,7 +1,7 @@
 //! A lease and the guard that holds it.
 
 use crate::{
-    Acquired, Engine, Error, Fence, Holding, Kept, Key, Lease, Nonce, Owner, Renewed, Store,
+    Acquired, Engine, Error, Fence, Heed, Holding, Kept, Key, Lease, Nonce, Owner, Renewed, Store,
     notice::Notice,
     race::{Either, race},
 };
@@ -159,6 +159,7 @@ async fn acquire<E: Engine>(
     lease: &Lease,
     wait: Option<Policy>,
 ) -> Result<(Fence, Timestamp), LeaseError> {
+    let mut heed = Heed::default();
     let mut waiting = wait.as_ref().map(|policy| policy.call(SystemTimer.now(), SystemTimer.seed()));
     loop {
         // Asked again, it holds from when it was granted, which is later: the guard's clock errs on the safe side.
@@ -169,7 +170,7 @@ async fn acquire<E: Engine>(
         };
         let Some(call) = &mut waiting else { return Err(LeaseError::Held { by, left }) };
         match call.on_failure(SystemTimer.now(), Verdict::Transient) {
-            Decision::Retry(delay) => store.engine().freed(&lease.name, delay).await,
+            Decision::Retry(delay) => heed.freed(store.engine(), &lease.name, delay).await,
             Decision::GiveUp(_) => return Err(LeaseError::Held { by, left }),
         }
     }

@@ -53,6 +53,7 @@ mod flood;
 mod gate;
 #[cfg(any(feature = "redis", feature = "postgres"))]
 mod gather;
+mod heed;
 mod hosted;
 #[cfg(feature = "postgres")]
 pub mod in_postgres;
@@ -86,6 +87,7 @@ pub use self::{
     blocking::{Blocking, BlockingGuard, BlockingShared, NoRuntime},
     engine::{About, Engine, Kind, Listed, RecordState},
     error::{Error, ErrorKind},
+    heed::Heed,
     hosted::Hosted,
     lease::{Guard, LeaseError, Leasing},
     memory::Memory,

@@ -1,6 +1,9 @@
 use super::*;
 use std::{
-    os::unix::fs::{PermissionsExt, chown, lchown, symlink},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{PermissionsExt, chown, lchown, symlink},
+    },
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
@@ -91,6 +94,40 @@ fn what_a_neighbour_left_in_a_shared_folder_is_not_written_to() {
     assert!(to_write(&at("mine")).is_ok());
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     assert!(to_write(&at("link")).is_ok());
+}
+
+/// What a process has open or stands in has a way there, about which is asked as about any. It takes root to give something away.
+#[test]
+#[cfg(target_os = "linux")]
+fn behind_a_link_of_a_process_the_way_there_is_asked_about() {
+    let (folder, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+    let [sub, deep] = ["sub", "sub/deep"].map(|name| folder.path().join(name));
+    fs::create_dir_all(&deep).unwrap();
+    fs::write(own.path().join("victim"), "old").unwrap();
+    symlink(own.path().join("victim"), sub.join("x")).unwrap();
+    let [at_sub, at_deep] = [&sub, &deep].map(|folder| File::open(folder).unwrap());
+    let ways = |open: &File, rest: &str| {
+        let number = open.as_raw_fd();
+        ["/proc/self/fd", "/dev/fd", "/proc/thread-self/fd"].map(|fds| PathBuf::from(format!("{fds}/{number}/{rest}")))
+    };
+    let all = || ways(&at_sub, "x").into_iter().chain(ways(&at_deep, "../x")).chain(ways(&at_sub, "new"));
+    for way in all() {
+        assert_eq!(to_write(&way).unwrap().unwrap().path.exists(), !way.ends_with("new"), "{}", way.display());
+    }
+    if lchown(&sub, Some(65_534), Some(65_534)).is_err() {
+        eprintln!("SKIPPED behind_a_link_of_a_process_the_way_there_is_asked_about: it takes root");
+        return;
+    }
+    for way in all() {
+        let refused = to_write(&way).unwrap_err().to_string();
+        assert!(refused.starts_with("the folder belongs to somebody else"), "{}: {refused}", way.display());
+    }
+    lchown(&sub, Some(0), Some(0)).unwrap();
+    fs::remove_dir(&deep).unwrap();
+    for way in ways(&at_deep, "new") {
+        assert!(to_write(&way).unwrap_err().to_string().contains("has no path here"));
+    }
 }
 
 fn made(folder: &Path) -> io::Result<()> {

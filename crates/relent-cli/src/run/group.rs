@@ -238,9 +238,18 @@ impl Group {
         }
     }
 
+    /// Takes note of those that have ended and whose parent has, too. Who gets the number of one is another.
+    pub(super) fn reap(&mut self) {
+        for free in orphans::reap(self.leader) {
+            self.others.retain(|other| *other != free);
+            self.told.remove(&free);
+            self.denied.remove(&free);
+        }
+    }
+
     /// Whether any process of the attempt that can be ended is left, after its leader has ended.
     fn is_left(&mut self) -> bool {
-        orphans::reap(self.leader);
+        self.reap();
         if self.is_gone() {
             self.state = State::Gone;
         }
@@ -356,21 +365,27 @@ pub(super) mod orphans {
         let _ = set_child_subreaper(true);
     }
 
-    /// Takes note of orphans that have ended, but not of `leader`, whose end somebody else waits for.
-    pub(in crate::run) fn reap(leader: Pid) {
+    /// Takes note of orphans that have ended, but not of `leader`, whose end somebody else waits for. Returns whose numbers are free.
+    pub(in crate::run) fn reap(leader: Pid) -> Vec<Pid> {
+        let mut reaped = Vec::new();
+        let mut reap = |pid: Pid| {
+            // A status that has no name is one, too.
+            if !matches!(waitpid(pid, Some(WaitPidFlag::WNOHANG)), Ok(WaitStatus::StillAlive)) {
+                reaped.push(pid);
+            }
+        };
         if are_listed() {
             if has_any_ended() {
-                for orphan in all().into_iter().filter(|pid| *pid != leader) {
-                    let _ = waitpid(orphan, Some(WaitPidFlag::WNOHANG));
-                }
+                all().into_iter().filter(|pid| *pid != leader).for_each(reap);
             }
-            return;
+            return reaped;
         }
         while let Ok(WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..)) = waitid(Id::All, PEEK)
             && pid != leader
         {
-            let _ = waitpid(pid, Some(WaitPidFlag::WNOHANG));
+            reap(pid);
         }
+        reaped
     }
 
     fn has_any_ended() -> bool {
@@ -416,7 +431,9 @@ pub(super) mod orphans {
 
     pub(in crate::run) fn adopt() {}
 
-    pub(in crate::run) fn reap(_leader: Pid) {}
+    pub(in crate::run) fn reap(_leader: Pid) -> Vec<Pid> {
+        Vec::new()
+    }
 
     pub(in crate::run) fn all() -> Vec<Pid> {
         Vec::new()

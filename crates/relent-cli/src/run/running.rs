@@ -4,7 +4,7 @@
 
 use super::{
     ended::{Ended, How, died_by},
-    group::{Group, LOOK, SAY_AFTER, Ways, orphans},
+    group::{Group, LOOK, SAY_AFTER, Ways},
     input::{Feed, Input, Taken, Wants},
     leader,
     lease::Leased,
@@ -85,7 +85,7 @@ impl<'a> Running<'a> {
             for signal in signals.take() {
                 self.hear(signal)?;
             }
-            orphans::reap(self.group.leader());
+            self.group.reap();
             let status = leader::ended(child, false)
                 .map_err(|error| Fault::new(format!("cannot wait for the command: {}", plain(&error))));
             if let Some(status) = status? {

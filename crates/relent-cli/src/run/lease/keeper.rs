@@ -9,7 +9,7 @@ use super::{
     watchman::Line,
 };
 use relent::{Decision, Policy, Timestamp, Verdict};
-use relent_store::{Acquired, Any, Engine, Error, Holding, Kept, Key, Lease, Nonce, Owner, Renewed, Store};
+use relent_store::{Acquired, Any, Engine, Error, Heed, Holding, Kept, Key, Lease, Nonce, Owner, Renewed, Store};
 use std::{
     future::Future,
     io::Write,
@@ -167,7 +167,7 @@ async fn take(engine: &Any, wish: &Wish, desk: &mut Desk) -> Result<Option<(Hold
     let began = Instant::now();
     let now = || Timestamp::ZERO + began.elapsed();
     let mut waiting = wish.policy.call(Timestamp::ZERO, wish.seed);
-    let mut told = None;
+    let (mut heed, mut told) = (Heed::default(), None);
     loop {
         let asked = Moment::now();
         // Not given up half way: who was granted a lease has to let it go.
@@ -190,7 +190,7 @@ async fn take(engine: &Any, wish: &Wish, desk: &mut Desk) -> Result<Option<(Hold
             desk.tell(News::Refused { by, left });
             return Ok(None);
         };
-        if desk.unless_ended(engine.freed(&wish.name, delay)).await.is_none() {
+        if desk.unless_ended(heed.freed(engine, &wish.name, delay)).await.is_none() {
             return Ok(None);
         }
     }

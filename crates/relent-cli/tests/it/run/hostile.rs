@@ -291,6 +291,22 @@ fn a_verdict_that_is_a_link_to_another_file_empties_nothing() {
     assert_eq!(place.0.read("kept"), "permanent");
 }
 
+/// The run that it is for may have ended: then the name of its file is anybody's.
+#[test]
+fn a_verdict_is_written_to_a_file_of_ones_own_alone() {
+    let place = Place::new();
+    let written = |name: &str| {
+        let path = place.0.path().join(name);
+        let mut command = place.command(&["run", "-q", "--max-attempts", "1", "--", "sh", "-c", "exit 3"]);
+        assert_eq!(command.env("RELENT_VERDICT", path).status().unwrap().code(), Some(3));
+        place.0.read("kept")
+    };
+    fs::write(place.0.path().join("kept"), "").unwrap();
+    assert_eq!(written("kept"), "exit 3: permanent\n");
+    fs::hard_link(place.0.path().join("kept"), place.0.path().join("other")).unwrap();
+    assert_eq!(written("other"), "exit 3: permanent\n", "nothing more");
+}
+
 /// A link that another user has put where something will be written is not followed to a file of ours, whether the system
 /// protects links or not.
 #[test]
