@@ -14,6 +14,7 @@ use nix::{
 use std::{
     collections::HashSet,
     ffi::OsString,
+    io,
     os::unix::ffi::OsStrExt,
     thread,
     time::{Duration, Instant},
@@ -143,7 +144,7 @@ impl Group {
 
     /// Tells those orphans to end that were not told yet.
     pub(super) fn tell_orphans(&mut self, signal: Signal) {
-        for orphan in self.orphans() {
+        for orphan in self.orphans().unwrap_or_default() {
             if self.told.insert(orphan) {
                 self.send(orphan, signal);
             }
@@ -159,7 +160,7 @@ impl Group {
     /// Kills all of the group and all orphans that have left it, as far as they are there now.
     pub(super) fn kill(&mut self) -> Result<(), Errno> {
         let killed = self.pass_on(Signal::SIGKILL);
-        for orphan in self.orphans() {
+        for orphan in self.orphans().unwrap_or_default() {
             self.send(orphan, Signal::SIGKILL);
         }
         killed
@@ -268,18 +269,19 @@ impl Group {
         let orphans = self.orphans();
         // Those that were somebody else's and have ended are none of our business any more.
         self.denied.retain(|pid| !matches!(kill(*pid, None), Err(Errno::ESRCH)));
-        group || !orphans.is_empty()
+        // Who cannot be looked for may be there.
+        group || orphans.map_or(self.state == State::Kept, |orphans| !orphans.is_empty())
     }
 
     fn all_left(&self) -> Vec<Pid> {
-        match self.orphans() {
+        match self.orphans().unwrap_or_default() {
             orphans if orphans.is_empty() => vec![self.leader],
             orphans => orphans,
         }
     }
 
-    fn orphans(&self) -> Vec<Pid> {
-        let mut orphans = orphans::all();
+    fn orphans(&self) -> io::Result<Vec<Pid>> {
+        let mut orphans = orphans::all()?;
         let is_of_the_group = |pid: Pid| !self.is_gone() && getpgid(Some(pid)) == Ok(self.leader);
         let is_anothers =
             |pid: Pid| self.mark.as_ref().is_some_and(|mark| mark.is_missing(pid)) && !is_of_the_group(pid);
@@ -287,7 +289,7 @@ impl Group {
             *pid == self.leader || self.others.contains(pid) || self.denied.contains(pid) || is_anothers(*pid)
         };
         orphans.retain(|orphan| !is_known(orphan));
-        orphans
+        Ok(orphans)
     }
 }
 
@@ -345,13 +347,13 @@ pub(super) mod orphans {
     use nix::{
         errno::Errno,
         sys::{
-            prctl::set_child_subreaper,
+            prctl::{get_child_subreaper, set_child_subreaper},
             wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid},
         },
         unistd::Pid,
     };
     use std::{
-        fs,
+        fs, io,
         path::PathBuf,
         sync::{
             OnceLock,
@@ -376,7 +378,7 @@ pub(super) mod orphans {
         };
         if are_listed() {
             if has_any_ended() {
-                all().into_iter().filter(|pid| *pid != leader).for_each(reap);
+                all().unwrap_or_default().into_iter().filter(|pid| *pid != leader).for_each(reap);
             }
             return reaped;
         }
@@ -397,13 +399,13 @@ pub(super) mod orphans {
 
     const PEEK: WaitPidFlag = WaitPidFlag::WEXITED.union(WaitPidFlag::WNOHANG).union(WaitPidFlag::WNOWAIT);
 
-    /// Our children; the leader of an attempt is one until it was waited for.
-    pub(in crate::run) fn all() -> Vec<Pid> {
-        if waitid(Id::All, PEEK) == Err(Errno::ECHILD) {
-            return Vec::new();
+    /// Our children, where they are listed; the leader of an attempt is one until it was waited for.
+    pub(in crate::run) fn all() -> io::Result<Vec<Pid>> {
+        if waitid(Id::All, PEEK) == Err(Errno::ECHILD) || !are_listed() {
+            return Ok(Vec::new());
         }
-        let children = children().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
-        children.split_whitespace().filter_map(|pid| pid.parse().ok().map(Pid::from_raw)).collect()
+        let children = children().map_or(Ok(String::new()), fs::read_to_string)?;
+        Ok(children.split_whitespace().filter_map(|pid| pid.parse().ok().map(Pid::from_raw)).collect())
     }
 
     /// Where the system shows which those are.
@@ -411,10 +413,11 @@ pub(super) mod orphans {
         Some(processes::shown()?.join("thread-self/children"))
     }
 
-    /// Whether the system shows them.
+    /// Whether all of them come to us and the system shows them.
     pub(in crate::run) fn are_listed() -> bool {
         static ARE_LISTED: OnceLock<bool> = OnceLock::new();
-        *ARE_LISTED.get_or_init(|| children().is_some_and(|path| path.exists()))
+        let come_to_us = || get_child_subreaper() == Ok(true);
+        *ARE_LISTED.get_or_init(|| come_to_us() && children().is_some_and(|path| path.exists()))
     }
 
     /// Whether we have children and the system does not show which, as without a `/proc` of ours. So once: it stays so.
@@ -428,6 +431,7 @@ pub(super) mod orphans {
 #[cfg(not(target_os = "linux"))]
 pub(super) mod orphans {
     use nix::unistd::Pid;
+    use std::io;
 
     pub(in crate::run) fn adopt() {}
 
@@ -435,8 +439,8 @@ pub(super) mod orphans {
         Vec::new()
     }
 
-    pub(in crate::run) fn all() -> Vec<Pid> {
-        Vec::new()
+    pub(in crate::run) fn all() -> io::Result<Vec<Pid>> {
+        Ok(Vec::new())
     }
 
     pub(in crate::run) fn are_listed() -> bool {

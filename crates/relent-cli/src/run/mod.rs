@@ -91,7 +91,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     let signals = Signals::catch().map_err(|error| Fault::new(format!("cannot catch signals: {}", plain(&error))))?;
     orphans::adopt();
     // Those of a shell that became relent.
-    let had_children = !orphans::all().is_empty();
+    let had_children = !orphans::all().is_ok_and(|all| all.is_empty());
     let narrator = Narrator::new(args.talk, args.time.heartbeat, &policy, started);
     narrator.begins(&policy, seed);
     let driver = Driver {
