@@ -9,11 +9,11 @@ use crate::{
 use reqwest::Response;
 use std::io::Write;
 
-/// Tells what goes over the wire, with `--verbose`.
+/// Tells what goes over the wire, with `--verbose`. A name of a header may be a secret, too, or a value may be one since something was left out.
 pub(super) fn tell(talk: TalkArgs, head: impl FnOnce() -> String) {
     if talk.verbose && !talk.json {
         // There is nobody left to tell when stderr is gone.
-        let _ = writeln!(stderr::open(), "{}", head());
+        let _ = writeln!(stderr::open(), "{}", redact::without_secrets(&head()));
     }
 }
 

@@ -84,7 +84,9 @@ pub(super) fn location(status: StatusCode, head: &HeaderMap) -> Option<String> {
 pub(super) fn shown(from: &Url, location: &str) -> String {
     let leads =
         from.join(location).ok().filter(|url| url.origin() != from.origin() && !has_no_port_behind_its_colon(location));
-    escape(&redact::url(leads.as_ref().map_or(location, Url::as_str))).into_owned()
+    // What is written out afterwards is known no more.
+    let leads = redact::without_secrets(leads.as_ref().map_or(location, Url::as_str));
+    escape(&redact::url(&leads)).into_owned()
 }
 
 /// Whether `-L` could follow it.

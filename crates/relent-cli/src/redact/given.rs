@@ -5,14 +5,16 @@
 //! coarse ([`value`]). Names in a file that was named are known in the same way.
 
 use super::{
-    HIDDEN, percent, plain,
+    HIDDEN, plain,
     said_again::{self, LONG_PIECE},
+    undone::undone,
     value::as_shown,
 };
 use crate::escape::escape;
 use percent_encoding::percent_decode_str;
 use std::{
     borrow::Cow,
+    collections::BTreeSet,
     env,
     sync::{LazyLock, PoisonError, RwLock},
 };
@@ -22,7 +24,7 @@ use std::{
 struct Given {
     /// The value, as messages may write it, with what is shown in its place.
     forms: Vec<(String, String)>,
-    /// What it says itself to be a secret.
+    /// What it says itself to be a secret, [`undone`].
     secrets: Vec<String>,
     /// What may be one, and may be a part of a script that happens to be a word of ours, too.
     others: Vec<String>,
@@ -59,31 +61,26 @@ pub(crate) fn know<'a>(names: impl Iterator<Item = &'a str>, values: impl Iterat
 
 /// What lets somebody in, and is sent: whoever gets it may say it again, or a part of it.
 pub(crate) fn know_secrets(secrets: impl Iterator<Item = String>) {
-    let mut all: Vec<String> = Vec::new();
-    for secret in secrets {
-        all.extend(parts(&secret).into_iter().map(str::to_owned));
-    }
-    // The whole before its parts.
-    all.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-    all.dedup();
-    if !all.is_empty() {
-        let secrets = all.iter().flat_map(|secret| written(secret)).collect();
+    let all: Vec<String> = secrets.collect();
+    let secrets = all_undone(all.iter().flat_map(|secret| parts(secret)).flat_map(written));
+    if !secrets.is_empty() {
         GIVEN.write().unwrap_or_else(PoisonError::into_inner).push(Given { forms: vec![], secrets, others: vec![] });
     }
 }
 
-/// A secret and its parts that are long enough, but for the names of settings in it.
+/// A secret and its parts that are long enough, but for the names of settings in it. Words of small letters are no parts of a part.
 fn parts(secret: &str) -> Vec<&str> {
     let is_sign = |c: char| c.is_whitespace() || ",;=:\"'{}[]()<>&".contains(c);
+    let is_small = |word: &str| word.chars().all(|c| c.is_ascii_lowercase());
     let (mut all, mut rest) = (vec![secret], secret);
     while !rest.is_empty() {
         let (part, behind) = rest.split_at(rest.find(is_sign).unwrap_or(rest.len()));
         let set = behind.trim_start_matches(['"', '\'']).strip_prefix('=');
         // A `=` may be the end of what is in base64.
-        let is_name =
-            behind.starts_with("\":") || set.is_some_and(|value| !value.is_empty() && !value.starts_with('='));
-        if !is_name {
+        let is_set = behind.starts_with("\":") || set.is_some_and(|value| !value.is_empty() && !value.starts_with('='));
+        if !is_set || part.contains(|c: char| c.is_ascii_digit()) {
             all.push(part);
+            all.extend(part.split(|c: char| !c.is_alphanumeric()).filter(|word| *word != part && !is_small(word)));
         }
         rest = behind.strip_prefix(is_sign).unwrap_or_default();
     }
@@ -151,7 +148,9 @@ fn hidden<'a>(text: &'a str, all: &[Given]) -> Cow<'a, str> {
     }
     // Of a piece, some may be hidden already.
     let is_of_one = |piece: &str| {
-        let is_of = |part: &String| piece.split(HIDDEN).all(|piece| part.contains(piece));
+        let undone = undone(piece).0;
+        let is_of =
+            |part: &String| [piece, &undone].iter().any(|text| text.split(HIDDEN).all(|piece| part.contains(piece)));
         !is_hidden(piece) && secrets.clone().any(is_of)
     };
     if let Some(less) = without_quoted(&out, &|piece| is_of_one(piece).then(|| HIDDEN.to_owned())) {
@@ -273,7 +272,14 @@ fn missing(value: &str, shown: &str) -> Vec<String> {
     }
     all.retain(|part| !part.is_empty());
     all.dedup();
-    all.iter().flat_map(|part| written(part)).collect()
+    all_undone(all.iter().flat_map(|part| written(part)))
+}
+
+/// Texts as a text is when they are looked for in it, and one with percent signs as it is: a piece may end within one.
+fn all_undone(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let with_signs = |text: String| [undone(&text).0, if text.contains('%') { text } else { String::new() }];
+    let all: BTreeSet<String> = texts.flat_map(with_signs).filter(|text| !text.is_empty()).collect();
+    all.into_iter().collect()
 }
 
 /// The longest text of which pieces are looked for.
@@ -289,7 +295,6 @@ fn written(text: &str) -> Vec<String> {
         text.escape_debug().to_string(),
         escape(text).into_owned(),
         text.as_bytes().escape_ascii().to_string(),
-        percent::undone(text).0,
     ];
     for other in others {
         if !all.contains(&other) {
@@ -309,6 +314,12 @@ mod tests {
         assert_eq!(parts("Basic dXNlcjpwYXNz"), ["Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"]);
         assert_eq!(parts("Basic dXNlcjpwYXM="), ["Basic dXNlcjpwYXM=", "dXNlcjpwYXM"]);
         assert_eq!(parts("username=1; session=hunter2longer")[1..], ["hunter2longer"]);
+        for whole in
+            ["id/hunter2longer", "v1.hunter2longer", "1|hunter2longer", "hunter2longer=x", "id+hunter2longer-x"]
+        {
+            assert!(parts(whole).contains(&"hunter2longer"), "{whole}");
+        }
+        assert_eq!(parts("word/sentences"), ["word/sentences"; 2]);
         assert_eq!(parts("{\"password\":\"hunter2longer\"}")[1..], ["hunter2longer"]);
         know_secrets(["id=hunter2known; id=hunter2other".to_owned()].into_iter());
         assert_eq!(without_secrets("id=hunter2known"), "id=***");

@@ -228,7 +228,15 @@ fn address(text: &str) -> usize {
 
 /// A text with the signs and letters that an input method writes wide as everybody else writes them, one for one.
 pub(super) fn narrow(text: &str) -> Cow<'_, str> {
-    let narrowed = |c: char| match c {
+    match text.is_ascii() || text.chars().all(|c| narrowed(c) == c) {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(text.chars().map(narrowed).collect()),
+    }
+}
+
+/// The same for one of them.
+pub(super) fn narrowed(c: char) -> char {
+    match c {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
         '\u{3000}' => ' ',
         '\u{fe55}' | '\u{2236}' | '\u{a789}' => ':',
@@ -240,10 +248,6 @@ pub(super) fn narrow(text: &str) -> Cow<'_, str> {
         '\u{fe60}' => '&',
         '\u{2044}' | '\u{2215}' => '/',
         c => c,
-    };
-    match text.is_ascii() || text.chars().all(|c| narrowed(c) == c) {
-        true => Cow::Borrowed(text),
-        false => Cow::Owned(text.chars().map(narrowed).collect()),
     }
 }
 

@@ -1,10 +1,10 @@
 //! What follows the host of a URL: its path, its query and its fragment.
 
 use super::{
-    AT, HIDDEN,
+    HIDDEN,
     names::{is_secret, is_token},
-    percent,
     plain::{self, up_to},
+    undone::undone,
 };
 use std::borrow::Cow;
 
@@ -30,8 +30,8 @@ pub(super) fn parameters(text: &str) -> String {
 fn of_a_path(text: &str) -> String {
     let begin = text.find('/').map_or(text.len(), |slash| slash + 1);
     let (before, path) = text.split_at(begin);
-    let (undone, places) = percent::undone(path);
-    let from = undone.rfind(AT).filter(|at| undone[..*at].contains(':')).map_or(0, |at| places[at]);
+    let (undone, places) = undone(path);
+    let from = undone.rfind('@').filter(|at| undone[..*at].contains(':')).map_or(0, |at| places[at]);
     let is_written_out = |sign: &usize| path[places[*sign]..].starts_with('%') && places[*sign] >= from;
     let query = undone.match_indices(['?', '=']).map(|(sign, _)| sign).find(is_written_out);
     let user = if from > 0 { HIDDEN } else { "" };

@@ -156,6 +156,29 @@ fn a_secret_is_not_told_by_an_answer_that_has_it_written_out() {
     }
 }
 
+/// Who makes a URL or a name of it makes letters small, and leaves tabs out.
+#[test]
+fn a_secret_is_not_told_by_what_is_made_of_an_answer() {
+    for head in [
+        "Location: http://Hunter2Longer.localhost:1/",
+        "Location: http://\u{ff28}unter2Longer.localhost:1/",
+        "Location: http://h%75nter2longer.localhost:1/",
+        "Location: Hunter2Longer://x/y",
+        "Location: /x/Hunter2\tLonger",
+        "Refresh: 0; url=/Hunter2\tLonger",
+        "X-Hunter2Longer: x",
+    ] {
+        let server = Server::new(vec![Reply::new(302, &[head], "")]);
+        for sent in ["Hunter2Longer", "id/Hunter2Longer", "v1.Hunter2Longer", "1|Hunter2Longer", "Hunter2Longer=x"] {
+            for how in [&["-v"][..], &["--seed=1"], &["-L", "--json"]] {
+                let header = format!("X-Api-Key: {sent}");
+                let outcome = http(&[how, &["--max-attempts=1", "-H", &header, &server.url("/")]].concat());
+                assert!(!outcome.stderr.to_lowercase().contains("longer"), "{head:?}: {}", outcome.stderr);
+            }
+        }
+    }
+}
+
 /// What is missing of words that somebody knows would tell it.
 #[test]
 fn a_short_secret_is_looked_for_in_no_words_of_ours() {

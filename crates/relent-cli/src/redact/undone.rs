@@ -1,29 +1,32 @@
-//! Percent signs.
+//! A text as those read it who make a URL or a name of it.
 
-/// A text whose percent signs are undone, however often they were written out (`%2F`, `%252F`), and where in it each of its bytes comes from.
+use super::plain::narrowed;
+
+/// A text with its percent signs undone, however often they were written out (`%2F`, `%252F`), in small letters, wide signs as others, and
+/// without tabs and ends of lines; and where in it each of its bytes comes from.
 pub(super) fn undone(text: &str) -> (String, Vec<usize>) {
-    let (mut bytes, mut places, mut at) = (Vec::with_capacity(text.len()), Vec::with_capacity(text.len() + 1), 0);
+    let (mut bytes, mut from, mut at) = (Vec::with_capacity(text.len()), Vec::with_capacity(text.len()), 0);
     while let Some(byte) = text.as_bytes().get(at) {
         let (byte, length) = match byte {
             b'%' => sign(&text.as_bytes()[at + 1..]),
             other => (*other, 1),
         };
         bytes.push(byte);
-        places.push(at);
+        from.push(at);
         at += length;
     }
-    let (mut undone, mut from) = (String::with_capacity(bytes.len()), Vec::with_capacity(places.len() + 1));
-    let mut rest = places.into_iter();
+    let (mut undone, mut places, mut at) = (String::with_capacity(text.len()), Vec::with_capacity(text.len() + 1), 0);
     for chunk in bytes.utf8_chunks() {
-        undone.push_str(chunk.valid());
-        from.extend(rest.by_ref().take(chunk.valid().len()));
-        if let Some(place) = rest.by_ref().take(chunk.invalid().len()).min() {
-            undone.push(char::REPLACEMENT_CHARACTER);
-            from.extend([place; char::REPLACEMENT_CHARACTER.len_utf8()]);
+        let bad = (!chunk.invalid().is_empty()).then_some(char::REPLACEMENT_CHARACTER);
+        for (begin, c) in chunk.valid().char_indices().chain(bad.map(|c| (chunk.valid().len(), c))) {
+            let small = narrowed(c).to_lowercase().filter(|c| !['\t', '\r', '\n'].contains(c));
+            undone.extend(small);
+            places.resize(undone.len(), from[at + begin]);
         }
+        at += chunk.valid().len() + chunk.invalid().len();
     }
-    from.push(text.len());
-    (undone, from)
+    places.push(text.len());
+    (undone, places)
 }
 
 /// The byte that a percent sign begins, and how long it is.
@@ -41,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percent_signs_are_undone_in_their_place() {
+    fn signs_are_undone_in_their_place() {
         for (text, told) in [
             ("a%2Fb%2fc", "a/b/c"),
             ("%252F%25252f", "//"),
@@ -50,6 +53,7 @@ mod tests {
             ("%2", "%2"),
             ("%2525", "%"),
             ("%zz%C3%A4ä%ffx", "%zzää\u{fffd}x"),
+            ("A\t\u{212a}Ｂ＠%41%09\n", "akb@a"),
             ("", ""),
         ] {
             let (undone, places) = undone(text);
