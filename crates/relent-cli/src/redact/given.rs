@@ -50,9 +50,11 @@ pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
     said_again::without(text, all.iter().flat_map(|given| &given.secrets))
 }
 
-/// Names and other values that a file has, of which messages may tell.
+/// Names and other values that a file has, of which messages may tell. Who wrote it has no say in what is hidden of our own words, so a name is
+/// known as a whole only.
 pub(crate) fn know<'a>(names: impl Iterator<Item = &'a str>, values: impl Iterator<Item = &'a str>) {
-    let odd = names.filter_map(|name| of_value(name, is_name(name)));
+    let whole = |given: Given| Given { secrets: vec![], others: vec![], ..given };
+    let odd = names.filter_map(|name| of_value(name, is_name(name)).map(whole));
     let odd: Vec<Given> = odd.chain(values.filter_map(|value| of_value(value, false))).collect();
     if !odd.is_empty() {
         GIVEN.write().unwrap_or_else(PoisonError::into_inner).extend(odd);

@@ -20,19 +20,14 @@ pub(crate) fn lines_of_a_file(message: &str) -> String {
     message.split('\n').map(one).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether a line of a file, counted from 1, stands in a table or below a key that is called like a secret, whose value may go on there.
+/// Whether a line of a file, counted from 1, stands anywhere below a key or a table that is called like a secret, whose value may go on there:
+/// what looks like the next table may be a part of it.
 pub(crate) fn is_beneath_a_secret(text: &str, line: usize) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || "_-".contains(c);
     let is_secret = |word: &str| !plain::is_setting_of_ours(word) && (is_secret(word) || is_password(word));
-    let before: Vec<&str> = text.lines().take(line.saturating_sub(1)).collect();
-    // Another line of brackets may be a value's.
-    let is_header = |line: &&str| {
-        let name = line.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-        name.is_some_and(|name| ["policy", "upstream"].contains(&name.split('.').next().unwrap_or_default().trim()))
-    };
-    let begin = before.iter().rposition(is_header).unwrap_or(0);
-    let keys = before[begin..].iter().map(|line| line.split('=').next().unwrap_or_default());
-    keys.flat_map(|key| key.split(|c| !is_word(c))).any(is_secret)
+    let before = text.lines().take(line.saturating_sub(1));
+    let mut keys = before.map(|line| line.split('=').next().unwrap_or_default());
+    keys.any(|key| key.split(|c| !is_word(c)).any(is_secret))
 }
 
 /// How long the number and the bar are before a line of the file.
@@ -116,12 +111,17 @@ impl<'a> Reader<'a> {
             return true;
         }
         let Some((word, length)) = self.word() else { return false };
+        // A key may have parts.
+        let part = word
+            .find('.')
+            .filter(|_| self.is_key_next && length == word.len() && !word.starts_with(|c: char| c.is_ascii_digit()));
+        let (word, length) = part.map_or((word, length), |part| (&word[..part], part));
         let behind = self.rest[length..].trim_start();
         let is_key = self.is_key_next && behind.starts_with(['=', '.']) && !self.had_value;
         self.is_key_next = is_key && behind.starts_with('.');
         let is_shown = !self.is_secret
             && match is_key {
-                true => is_name(word),
+                true => is_key_of_a_person(word),
                 false => !has_user && is_harmless(word, self.is_known, self.had_value),
             };
         // What touches a text is what somebody has forgotten to quote.
@@ -188,7 +188,13 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a key, or the name of a table, may be shown.
+/// Whether a key may be shown: a word as people write one for a setting. What is in base64 ends as a key does.
+fn is_key_of_a_person(word: &str) -> bool {
+    plain::is_setting_of_ours(word)
+        || (word.len() <= 32 && word.chars().all(|c| c.is_ascii_lowercase() || "_-".contains(c)) && !is_token(word))
+}
+
+/// Whether the name of a table, or of a setting of ours, may be shown.
 fn is_name(word: &str) -> bool {
     plain::is_word(word) && !is_token(word)
 }
@@ -234,8 +240,11 @@ mod tests {
             ("base = 100ms # a comment", "base = 100ms * * *******"),
             ("jitter = full", "jitter = full"),
             ("pin = 4815", "pin = ****"),
-            ("pin.a = 4815", "pin.a = ****"),
-            ("pin.max = 4815", "pin.max = ****"),
+            ("pin.a = 4815", "pin.* * ****"),
+            ("pin.max = 4815", "pin.*** * ****"),
+            ("pwABpwABpw7/pwAB+pw=", "********************"),
+            ("pwA = 1", "*** * *"),
+            ("a.pwA = 1", "a.*** * *"),
             // What ends as base64 does is no key.
             ("private_key = pwAB==", "private_key = ******"),
             ("a = pwAB==", "a = ******"),
@@ -274,11 +283,12 @@ mod tests {
             ("[a.token]\nb = 48 x", 2),
             ("pin = [\n 48 x", 2),
             ("pin = \"\"\"\n[x\nb = 48 x", 3),
+            ("pin = \"\"\"\n[policy.b]\nb = 48 x", 3),
         ] {
             assert!(is_beneath_a_secret(text, line), "{text}");
         }
         for (text, line) in
-            [("[password]\na = 1\n[policy.b]\nb = 48 x", 4), ("pin = 1", 1), ("token_ratio = 1\nx", 2), ("", 0)]
+            [("[a]\na = 1\n[policy.b]\nb = 48 x", 4), ("pin = 1", 1), ("token_ratio = 1\nx", 2), ("", 0)]
         {
             assert!(!is_beneath_a_secret(text, line), "{text}");
         }

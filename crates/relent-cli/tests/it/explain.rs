@@ -278,7 +278,7 @@ fn bad_input_says_what_and_what_to_do() {
     );
     refuses(
         &["--systemd", "unit.service"],
-        "error: unit.service, line 2: \"soon\" is not a time span\n\
+        "error: unit.service, line 2: what RestartSec says is not a time span\n\
          hint: systemd writes 100ms, 5s, 5min 20s, 1h or infinity; a number alone is seconds\n",
     );
     refuses(

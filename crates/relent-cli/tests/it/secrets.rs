@@ -271,6 +271,26 @@ fn no_table_page_or_picture_tells_the_password_of_a_name() {
     }
 }
 
+/// A file may be named by mistake, or have names of others' choice.
+#[test]
+fn a_file_of_others_is_neither_told_nor_heeded() {
+    let file = "[policy.x]\nmax_attempts = 2\nbase = '1ms'\n[policy.'token=exit 1']\n[policy.'password=gave up']\n";
+    let folder = Folder::new()
+        .file("wg.key", "aHVudGVyMiBodW50ZXIyIGh1bnRlcjIgaHVudGVyMiA0MiE=\n")
+        .file("k.toml", "password.hunter2 = 4815\n")
+        .file("p.toml", file)
+        .file("x.service", "[Service]\nRestart=hunter2\n");
+    for words in
+        [["explain", "--policy", "wg.key"], ["explain", "--policy", "k.toml"], ["explain", "--systemd", "x.service"]]
+    {
+        let outcome = folder.relent(&words);
+        let is_told = ["aHVudGVy", SECRET].iter().any(|secret| outcome.stderr.contains(secret));
+        assert!(outcome.code != Some(0) && !is_told, "{outcome:?}");
+    }
+    let outcome = folder.relent(&["run", "--policy", "p.toml#x", "--", "false"]);
+    assert!(outcome.stderr.contains("gave up") && outcome.stderr.contains("exit 1"), "{outcome:?}");
+}
+
 /// A policy may really be called as another is shown.
 #[test]
 fn two_policies_are_told_by_two_names() {

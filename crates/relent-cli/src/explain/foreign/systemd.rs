@@ -96,7 +96,8 @@ impl Unit {
             } else if let Some((key, value)) = assignment.split_once('=') {
                 let from = from(line);
                 let said = self.set(section, key.trim(), value.trim(), &from);
-                said.map_err(|bad| Unreadable::new(format!("{from}: {}", bad.problem), bad.hint))?;
+                // Nobody may have named this file, so nothing of its lines is told.
+                said.map_err(|bad| Unreadable::new(format!("{from}: what {key} says {}", bad.problem), bad.hint))?;
             }
         }
         Ok(is_service)
@@ -107,11 +108,11 @@ impl Unit {
         match (section, key) {
             ("Service", "Restart") => self.restart = Value { value: restart(value)?.to_string(), from },
             ("Service", "RestartSec") => self.sec = Value { value: time(value)?, from },
-            ("Service", "RestartSteps") => self.steps = Value { value: count(key, value)?.min(MOST), from },
+            ("Service", "RestartSteps") => self.steps = Value { value: count(value)?.min(MOST), from },
             ("Service", "RestartMaxDelaySec") => self.most_delay = Value { value: time(value)?, from },
             // Until systemd 230 the limits were settings of the service, and are still understood there.
             (_, "StartLimitIntervalSec" | "StartLimitInterval") => self.interval = Value { value: time(value)?, from },
-            (_, "StartLimitBurst") => self.burst = Value { value: count(key, value)?, from },
+            (_, "StartLimitBurst") => self.burst = Value { value: count(value)?, from },
             _ => {}
         }
         Ok(())
@@ -246,24 +247,19 @@ fn restart(value: &str) -> Result<&str, Unreadable> {
     match value {
         "" => Ok("no"),
         value if KNOWN.contains(&value) => Ok(value),
-        _ => Err(Unreadable::new(
-            format!("Restart={value} is not known to systemd"),
-            format!("it is one of {}", KNOWN.join(", ")),
-        )),
+        _ => Err(Unreadable::new("is not known to systemd", format!("it is one of {}", KNOWN.join(", ")))),
     }
 }
 
-fn count(key: &str, value: &str) -> Result<u32, Unreadable> {
-    value.parse().map_err(|_| {
-        Unreadable::new(format!("{key}={value} is not a whole number"), "systemd ignores such a line with a warning")
-    })
+fn count(value: &str) -> Result<u32, Unreadable> {
+    value.parse().map_err(|_| Unreadable::new("is not a whole number", "systemd ignores such a line with a warning"))
 }
 
 /// A time span as systemd.time(7) writes it: units added up, seconds where there is none, or `infinity`.
 fn time(value: &str) -> Result<u64, Unreadable> {
     let bad = || {
         Unreadable::new(
-            format!("{value:?} is not a time span"),
+            "is not a time span",
             "systemd writes 100ms, 5s, 5min 20s, 1h or infinity; a number alone is seconds",
         )
     };
@@ -364,7 +360,7 @@ mod tests {
         assert_eq!((from("RestartSec"), from("Restart")), (Some("a.conf, line 4"), Some("line 3")));
         assert_eq!(reading.settings[1].value, "2s", "what stands before a section says nothing");
         let bad = systemd("x.service", unit, &drop_in("[Service]\nRestartSec=soon\n")).unwrap_err();
-        assert_eq!(bad.problem, "a.conf, line 2: \"soon\" is not a time span");
+        assert_eq!(bad.problem, "a.conf, line 2: what RestartSec says is not a time span");
         assert!(systemd("x.service", "[Unit]\n", &drop_in("[Service]\n")).is_ok());
     }
 
@@ -390,9 +386,18 @@ mod tests {
     fn what_cannot_be_read_says_why() {
         let problem = |text| systemd("x.service", text, &[]).unwrap_err().problem;
         assert_eq!(problem("hello"), "x.service has no [Service] section");
-        assert_eq!(problem("[Service]\nRestartSec=soon\n"), "x.service, line 2: \"soon\" is not a time span");
-        assert_eq!(problem("[Service]\nRestart=maybe\n"), "x.service, line 2: Restart=maybe is not known to systemd");
-        assert_eq!(problem("[Service]\nRestartSteps=-1\n"), "x.service, line 2: RestartSteps=-1 is not a whole number");
+        assert_eq!(
+            problem("[Service]\nRestartSec=soon\n"),
+            "x.service, line 2: what RestartSec says is not a time span"
+        );
+        assert_eq!(
+            problem("[Service]\nRestart=maybe\n"),
+            "x.service, line 2: what Restart says is not known to systemd"
+        );
+        assert_eq!(
+            problem("[Service]\nRestartSteps=-1\n"),
+            "x.service, line 2: what RestartSteps says is not a whole number"
+        );
     }
 
     #[test]
