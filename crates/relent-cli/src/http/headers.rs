@@ -2,7 +2,7 @@
 
 use crate::{
     escape::escape,
-    regular,
+    redact, regular,
     talk::{Fault, plain},
 };
 use http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -14,7 +14,12 @@ pub(super) fn resolve(lines: &[String]) -> Result<HeaderMap, Fault> {
         match line.strip_prefix('@') {
             None => add(&mut headers, line, &format!("the header of -H number {number}"))?,
             Some(file) => {
-                for (number, line) in (1..).zip(read(file)?.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+                let text = read(file)?;
+                // A file is for secrets, whatever they are called.
+                let pairs = text.lines().filter_map(|line| line.split_once(':'));
+                let others = pairs.filter(|(name, _)| !redact::is_known_header(name.trim()));
+                redact::know_secrets(others.map(|(_, value)| value.trim().to_owned()));
+                for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
                     add(&mut headers, line, &format!("line {number} of {}", escape(file)))?;
                 }
             }

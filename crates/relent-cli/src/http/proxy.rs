@@ -220,10 +220,10 @@ fn with_user(mut url: Url, user: Option<&str>) -> Named {
         let _ = url.set_password(Some(password));
     }
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    if let (name, Some(password)) = (decoded(url.username()), url.password().map(decoded)) {
-        let sent = BASE64_STANDARD.encode(format!("{name}:{password}"));
-        redact::know_secrets([password, sent].into_iter());
-    }
+    let (name, password) = (decoded(url.username()), decoded(url.password().unwrap_or_default()));
+    let sent = BASE64_STANDARD.encode(format!("{name}:{password}"));
+    // Without a password, the user is the secret.
+    redact::know_secrets([if password.is_empty() { name } else { password }, sent].into_iter());
     Ok(url)
 }
 

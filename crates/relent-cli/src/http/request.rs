@@ -40,7 +40,9 @@ impl Request {
         if let (Some(user), false) = (user, headers.contains_key(header::AUTHORIZATION)) {
             headers.insert(header::AUTHORIZATION, basic(&user)?);
         }
-        redact::know_secrets(headers.iter().flat_map(|(name, value)| secrets(name.as_str(), value)));
+        redact::know_secrets(headers.iter().flat_map(|(name, value)| {
+            redact::hidden_of_header(name.as_str(), &String::from_utf8_lossy(value.as_bytes()))
+        }));
         if let Some(key) = &args.idempotency_key {
             headers.insert(IDEMPOTENCY_KEY, idempotency_key(key)?.value());
         }
@@ -71,13 +73,6 @@ fn body(args: &Args, limit: Option<Duration>) -> Result<(Option<Body>, Option<He
     let body = Body::resolve(&args.data, limit)?;
     let kind = body.is_some().then(|| HeaderValue::from_static("application/x-www-form-urlencoded"));
     Ok((body, kind))
-}
-
-/// What is secret of a header: its value, and what stands behind the name of a scheme.
-fn secrets(name: &str, value: &HeaderValue) -> Vec<String> {
-    let value = String::from_utf8_lossy(value.as_bytes()).trim().to_owned();
-    let behind = value.split_once(' ').map(|(_, behind)| behind.trim().to_owned());
-    if redact::is_secret_header(name, &value) { [value].into_iter().chain(behind).collect() } else { vec![] }
 }
 
 /// Takes `user:password` out of a URL: it is sent as a header, and nowhere else.

@@ -246,10 +246,10 @@ fn of_value(value: &str, is_name: bool) -> Option<Given> {
     Some(Given { forms, secrets, others: missing(&narrow, &shown) })
 }
 
-/// What is hidden of a value that is shown so.
-fn missing(value: &str, shown: &str) -> Vec<String> {
+/// The parts of a value that are hidden where it is shown so.
+pub(super) fn hidden_parts<'a>(value: &'a str, shown: &str) -> Vec<&'a str> {
     if shown == value {
-        return Vec::new();
+        return vec![];
     }
     // What is left of it stands there as it was.
     let mut pieces = shown.split(HIDDEN);
@@ -263,8 +263,14 @@ fn missing(value: &str, shown: &str) -> Vec<String> {
         hidden.push(&value[at..next]);
         at = next + piece.len();
     }
+    hidden.retain(|part| !part.is_empty());
+    hidden
+}
+
+/// What is looked for of a value that is shown so.
+fn missing(value: &str, shown: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    for part in hidden.into_iter().filter(|part| !part.is_empty()) {
+    for part in hidden_parts(value, shown) {
         all.push(part.to_owned());
         // Who reads a value leaves signs away that stand around it, and takes it apart.
         let bare = |part: &str| part.trim_matches(|c: char| c.is_whitespace() || "@<>\"'{}=:".contains(c)).to_owned();

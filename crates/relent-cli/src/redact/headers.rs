@@ -89,6 +89,17 @@ pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     }
 }
 
+/// What is hidden of a header that is sent: who gets it may say it again.
+pub(crate) fn hidden_of_header(name: &str, value: &str) -> Vec<String> {
+    let narrow = plain::narrow(value);
+    given::hidden_parts(&narrow, &header_as_it_is(name, &narrow)).into_iter().map(str::to_owned).collect()
+}
+
+/// Whether a header has a value that is no secret.
+pub(crate) fn is_known_header(name: &str) -> bool {
+    KNOWN.contains(&name.to_ascii_lowercase().as_str())
+}
+
 fn header_of_others<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     match plain::narrow(value) {
         Cow::Borrowed(value) => header_as_it_is(name, value),
@@ -111,7 +122,7 @@ fn header_as_it_is<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
         }
         let is_path = value.starts_with(['/', '?', '#']) && !value[1..].starts_with(['/', '\\']);
         Cow::Owned(if is_path { parameters(&value) } else { url(&value) })
-    } else if !KNOWN.contains(&name.to_ascii_lowercase().as_str()) {
+    } else if !is_known_header(name) {
         let is_path = value.starts_with('/') && !value[1..].starts_with(['/', '\\']) && !value.contains(is_odd);
         Cow::Owned(if is_path { path(value) } else { value::shown(value) })
     } else {

@@ -156,6 +156,27 @@ fn a_secret_is_not_told_by_an_answer_that_has_it_written_out() {
     }
 }
 
+/// What is hidden where it is sent is hidden where it is said again, and a file is for secrets.
+#[test]
+fn what_is_hidden_of_a_request_is_hidden_of_its_answer() {
+    let folder = Folder::new().file("headers", "X-Db-Kennwort: hunter2longer\nAccept: text/hunter3\n");
+    let file = format!("@{}", folder.path().join("headers").display());
+    let head = ["Location: /x/hunter2longer", "X-Echo: hunter2longer", "Server: hunter2longer"];
+    let server = Server::new(vec![Reply::new(302, &head, "")]);
+    let url = server.url("/");
+    let proxy = url.replace("//", "//hunter2longer@");
+    for given in [
+        ["-H", &file, &url],
+        ["-H", "Referer: http://ann:hunter2longer@h/", &url],
+        ["-H", "Referer: http://h/?x=hunter2longer", &url],
+        ["-H", "X-Some: kennwort=hunter2longer", &url],
+        ["-x", &proxy, "http://h.test/"],
+    ] {
+        let outcome = http(&[&["-v", "--max-attempts=1"], &given[..]].concat());
+        assert!(outcome.stderr.contains("302") && !outcome.stderr.contains("longer"), "{given:?}: {}", outcome.stderr);
+    }
+}
+
 /// Who makes a URL or a name of it makes letters small, and leaves tabs out.
 #[test]
 fn a_secret_is_not_told_by_what_is_made_of_an_answer() {
