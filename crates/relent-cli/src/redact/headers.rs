@@ -21,7 +21,7 @@ const OTHER_SCHEMES: [&str; 5] = ["key", "sharedkey", "digest", "hawk", "passwor
 const URL_HEADERS: [&str; 4] = ["location", "content-location", "referer", "refresh"];
 
 /// Headers whose value has a grammar of its own, and is no secret.
-const KNOWN: [&str; 47] = [
+const KNOWN: [&str; 53] = [
     "accept",
     "accept-charset",
     "accept-encoding",
@@ -54,6 +54,7 @@ const KNOWN: [&str; 47] = [
     "keep-alive",
     "last-modified",
     "link",
+    "origin",
     "pragma",
     "prefer",
     "proxy-authenticate",
@@ -65,10 +66,15 @@ const KNOWN: [&str; 47] = [
     "server-timing",
     "strict-transport-security",
     "te",
+    "traceparent",
     "user-agent",
     "vary",
     "via",
     "www-authenticate",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-request-id",
 ];
 
 /// The value of a header.

@@ -111,11 +111,6 @@ impl<'a> Reader<'a> {
             return true;
         }
         let Some((word, length)) = self.word() else { return false };
-        // A key may have parts.
-        let part = word
-            .find('.')
-            .filter(|_| self.is_key_next && length == word.len() && !word.starts_with(|c: char| c.is_ascii_digit()));
-        let (word, length) = part.map_or((word, length), |part| (&word[..part], part));
         let behind = self.rest[length..].trim_start();
         let is_key = self.is_key_next && behind.starts_with(['=', '.']) && !self.had_value;
         self.is_key_next = is_key && behind.starts_with('.');
@@ -171,7 +166,10 @@ impl<'a> Reader<'a> {
     fn word(&self) -> Option<(&'a str, usize)> {
         let quote = self.rest.chars().next()?;
         if quote != '"' && quote != '\'' {
-            let length = self.rest.find(|c: char| c.is_whitespace() || "={}[],\"'#".contains(c));
+            // A key may have parts.
+            let has_parts = self.is_key_next && !quote.is_ascii_digit();
+            let is_end = |c: char| c.is_whitespace() || "={}[],\"'#".contains(c) || (has_parts && c == '.');
+            let length = self.rest.find(is_end);
             let length = length.unwrap_or(self.rest.len());
             return (length > 0).then_some((&self.rest[..length], length));
         }
@@ -298,7 +296,7 @@ mod tests {
     #[test]
     fn long_lines_are_looked_at_once() {
         for word in
-            ["[a ", "a ", "[", "]", "a=", "a=1,", "\"a\",", "\"", "'", " ", "a", "1 ", "{", "@", "\\\"", "[a.b] "]
+            ["[a ", "a ", "a.", "[", "]", "a=", "a=1,", "\"a\",", "\"", "'", " ", "a", "1 ", "{", "@", "\\\"", "[a.b] "]
         {
             let line = word.repeat((1 << 16) / word.len());
             let told = lines_of_a_file(&format!("it is {line:?}\n1 | {line}"));

@@ -159,18 +159,20 @@ fn a_secret_is_not_told_by_an_answer_that_has_it_written_out() {
 /// What is hidden where it is sent is hidden where it is said again, and a file is for secrets.
 #[test]
 fn what_is_hidden_of_a_request_is_hidden_of_its_answer() {
-    let folder = Folder::new().file("headers", "X-Db-Kennwort: hunter2longer\nAccept: text/hunter3\n");
+    let folder = Folder::new().file("headers", "X-Db-Kennwort: hunter2longer\nOrigin: http://far.test:4711\n");
     let file = format!("@{}", folder.path().join("headers").display());
     let head = ["Location: /x/hunter2longer", "X-Echo: hunter2longer", "Server: hunter2longer"];
     let server = Server::new(vec![Reply::new(302, &head, "")]);
     let url = server.url("/");
     let proxy = url.replace("//", "//hunter2longer@");
+    let said = http(&["-v", "--max-attempts=1", "-H", &file, "-x", &url, "http://far.test:4711/"]).stderr;
+    assert!(said.contains("GET http://far.test:4711/") && !said.contains("longer"), "{said}");
     for given in [
         ["-H", &file, &url],
         ["-H", "Referer: http://ann:hunter2longer@h/", &url],
         ["-H", "Referer: http://h/?x=hunter2longer", &url],
         ["-H", "X-Some: kennwort=hunter2longer", &url],
-        ["-x", &proxy, "http://h.test/"],
+        ["-x", &proxy, "http://far.test:4711/"],
     ] {
         let outcome = http(&[&["-v", "--max-attempts=1"], &given[..]].concat());
         assert!(outcome.stderr.contains("302") && !outcome.stderr.contains("longer"), "{given:?}: {}", outcome.stderr);
