@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Something that happened to a herd.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Seen {
-    /// An attempt of a client (they are counted from zero) reached the server, after so many that had failed.
+    /// An attempt of a client of the herd (they are counted from zero) reached the server, after so many that had failed.
     Arrived {
         /// The client.
         client: u32,
@@ -78,6 +78,8 @@ impl Observed {
         self.now = self.now.max(nanos(at));
         let (meter, now) = (&mut self.meter, self.now);
         match seen {
+            // Of others nothing is known.
+            Seen::Arrived { client, .. } if u64::from(client) >= self.clients => {}
             Seen::Arrived { client, failures } => meter.arrived(now, client, failures),
             Seen::Refused(told) => {
                 meter.rejected(now);
@@ -129,5 +131,23 @@ impl Outcome {
             advice: None,
             interrupted,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Figure;
+    use relent::Policy;
+
+    /// A number that was made up would else be a place in a list.
+    #[test]
+    fn of_clients_beyond_the_herd_nothing_is_kept() {
+        let mut observed = Observed::new(2);
+        for client in [0, 2, 1, u32::MAX] {
+            observed.see(Duration::from_millis(1), Seen::Arrived { client, failures: 0 });
+        }
+        let record = observed.record(&Service::herd(2, 100.0), &Contender::new("one", Policy::default()), None);
+        assert_eq!((record.get(Figure::AttemptsPerClient), record.plots.raster.len()), (Some(1.0), 2));
     }
 }

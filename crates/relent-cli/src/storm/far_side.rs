@@ -46,9 +46,9 @@ const LONGEST: usize = 64 * 1024;
 const BODY: Duration = Duration::from_secs(1);
 
 impl FarSide {
-    /// A server of the storm's own.
-    pub(super) fn own(address: SocketAddr) -> FarSide {
-        FarSide { address, head: head("/", "localhost") }
+    /// A server of the storm's own, which answers whoever knows its word.
+    pub(super) fn own(address: SocketAddr, word: &str) -> FarSide {
+        FarSide { address, head: head(&format!("/{word}"), "localhost") }
     }
 
     /// The server of a URL, whose name has to be known within a limit.

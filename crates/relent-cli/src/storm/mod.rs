@@ -22,7 +22,6 @@ use crate::{
     talk::{Fault, plain},
 };
 use beside::{Agreement, Measured};
-use far_side::FarSide;
 use herd::Herd;
 use live::{Live, Tally};
 use plan::Plan;
@@ -118,11 +117,10 @@ impl Storm {
             Some(_) => None,
             None => Some(Servers::start(servers(plan, witness))?),
         };
-        let addresses = servers.as_ref().map(Servers::addresses).unwrap_or_default();
-        let far = |herd: usize| match (&plan.target, addresses.get(herd)) {
-            (None, Some(address)) => Ok(FarSide::own(*address)),
-            (Some(far), _) => Ok(far.clone()),
-            (None, None) => Err(io::Error::other("a server is missing")),
+        let own = |herd: usize| servers.as_ref()?.far_side(herd);
+        let far = |herd: usize| match &plan.target {
+            Some(far) => Ok(far.clone()),
+            None => own(herd).ok_or_else(|| io::Error::other("a server is missing")),
         };
         let cancels: Vec<Cancel> = plan.contenders.iter().map(|_| Cancel::new()).collect();
         let herds = plan.contenders.iter().enumerate().map(|(nth, contender)| {
@@ -229,7 +227,7 @@ fn round_trip() -> io::Result<Duration> {
     let witness = Witness { herd: 0, begins: Instant::now(), news };
     let plan = server::Plan { capacity: 1e9, queue: u64::MAX, protection: Protection::default(), witness };
     let servers = Servers::start(vec![plan])?;
-    let far = servers.addresses().first().copied().map(FarSide::own).ok_or(io::ErrorKind::NotFound)?;
+    let far = servers.far_side(0).ok_or(io::ErrorKind::NotFound)?;
     let runtime = crate::runtime::builder()?.build()?;
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {

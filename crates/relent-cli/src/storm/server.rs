@@ -3,10 +3,11 @@
 //! The worker is busy by the clock, so that timers that wake late take nothing from its capacity. The doors are those of the
 //! simulator ([`relent_sim::Gate`]): the same code decides who is let in.
 
-use super::sight::Witness;
+use super::{far_side::FarSide, sight::Witness};
+use httparse::Status;
 use relent::{
     Verdict,
-    wire::{DIALECTS, Pushback},
+    wire::{DIALECTS, IdempotencyKey, Pushback},
 };
 use relent_sim::{Gate, Knock, Protection, Seen, Server as Model};
 use std::{
@@ -48,6 +49,7 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) struct Servers {
     addresses: Vec<SocketAddr>,
+    word: Arc<str>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -65,20 +67,23 @@ impl Servers {
             plans.iter().map(|_| listen()).collect::<io::Result<Vec<_>>>()?
         };
         let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
+        let word: Arc<str> = IdempotencyKey::random().as_str().into();
+        let known = word.clone();
         let (stop, stopped) = oneshot::channel();
         let thread = thread::Builder::new().name("server".to_owned()).spawn(move || {
             runtime.block_on(async {
                 for (listener, plan) in listeners.into_iter().zip(plans) {
-                    tokio::spawn(accept(listener, Arc::new(Service::new(plan))));
+                    tokio::spawn(accept(listener, Arc::new(Service::new(plan, known.clone()))));
                 }
                 let _ = stopped.await;
             });
         })?;
-        Ok(Servers { addresses, stop: Some(stop), thread: Some(thread) })
+        Ok(Servers { addresses, word, stop: Some(stop), thread: Some(thread) })
     }
 
-    pub(super) fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+    /// One of them, as its clients call it: by a word that nobody else knows, as any user of the machine sees the ports.
+    pub(super) fn far_side(&self, nth: usize) -> Option<FarSide> {
+        Some(FarSide::own(*self.addresses.get(nth)?, &self.word))
     }
 }
 
@@ -108,14 +113,14 @@ async fn accept(listener: TcpListener, service: Arc<Service>) {
 }
 
 async fn serve(mut stream: TcpStream, service: Arc<Service>) -> io::Result<()> {
-    let asked = time::timeout(PATIENCE, read(&mut stream)).await??;
-    match service.decide(asked) {
-        Ok(done) => {
+    match time::timeout(PATIENCE, read(&mut stream, &service.word)).await??.map(|asked| service.decide(asked)) {
+        Some(Ok(done)) => {
             time::sleep_until(done).await;
             service.witness.see(service.witness.now(), Seen::Served);
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await?;
         }
-        Err(told) => stream.write_all(refusal(told).as_bytes()).await?,
+        Some(Err(told)) => stream.write_all(refusal(told).as_bytes()).await?,
+        None => stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await?,
     }
     // Who connected closes first, and leaves no port behind that has to wait.
     let _ = time::timeout(PATIENCE, stream.read(&mut [0])).await;
@@ -132,13 +137,14 @@ struct Asked {
 /// The header by which clients of a storm are told apart.
 pub(super) const CLIENT: &str = "storm-client";
 
-async fn read(stream: &mut TcpStream) -> io::Result<Asked> {
+/// What a client of the storm asks; nothing of anybody else.
+async fn read(stream: &mut TcpStream, word: &str) -> io::Result<Option<Asked>> {
     let mut head = Vec::with_capacity(512);
     loop {
         if stream.read_buf(&mut head).await? == 0 {
             return Err(ErrorKind::UnexpectedEof.into());
         }
-        if let Some(asked) = parse(&head)? {
+        if let Status::Complete(asked) = parse(&head, word)? {
             return Ok(asked);
         }
         if head.len() > LONGEST {
@@ -147,19 +153,23 @@ async fn read(stream: &mut TcpStream) -> io::Result<Asked> {
     }
 }
 
-/// What a head says; nothing as long as it is not whole.
-fn parse(head: &[u8]) -> io::Result<Option<Asked>> {
+/// What a head says, if it is whole and its path is the word.
+fn parse(head: &[u8], word: &str) -> io::Result<Status<Option<Asked>>> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let mut request = httparse::Request::new(&mut headers);
     let status = request.parse(head).map_err(|_| io::Error::from(ErrorKind::InvalidData))?;
     if status.is_partial() {
-        return Ok(None);
+        return Ok(Status::Partial);
+    }
+    if request.path.and_then(|path| path.strip_prefix('/')) != Some(word) {
+        return Ok(Status::Complete(None));
     }
     let number = |name: &str| {
         let header = request.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
         std::str::from_utf8(header.value).ok()?.trim().parse().ok()
     };
-    Ok(Some(Asked { client: number(CLIENT).unwrap_or(0), attempt: number("relent-attempt").unwrap_or(1).max(1) }))
+    let (client, attempt) = (number(CLIENT).unwrap_or(0), number("relent-attempt").unwrap_or(1).max(1));
+    Ok(Status::Complete(Some(Asked { client, attempt })))
 }
 
 /// A refusal in the words that clients understand.
@@ -185,6 +195,7 @@ fn refusal(told: Verdict) -> String {
 /// One server: its door, and who is inside.
 #[derive(Debug)]
 struct Service {
+    word: Arc<str>,
     queue: u64,
     /// How long a request takes.
     work: Duration,
@@ -200,10 +211,11 @@ struct Inside {
 }
 
 impl Service {
-    fn new(plan: Plan) -> Service {
+    fn new(plan: Plan, word: Arc<str>) -> Service {
         let model = Model { capacity: Some(plan.capacity), queue: Some(plan.queue), ..Model::default() };
         let inside = Inside { gate: Gate::new(&plan.protection, &model), done: VecDeque::new() };
         Service {
+            word,
             queue: plan.queue,
             work: Duration::try_from_secs_f64(1.0 / plan.capacity).unwrap_or(Duration::ZERO),
             witness: plan.witness,
@@ -257,14 +269,17 @@ fn nanos(time: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::sight::What, *};
     use relent::PacerSettings;
-    use std::sync::mpsc::channel;
+    use std::{
+        io::{Read as _, Write as _},
+        sync::mpsc::channel,
+    };
 
     fn service(capacity: f64, queue: u64, protection: Protection) -> Service {
         let (news, _) = channel();
         let witness = Witness { herd: 0, begins: std::time::Instant::now(), news };
-        Service::new(Plan { capacity, queue, protection, witness })
+        Service::new(Plan { capacity, queue, protection, witness }, "word".into())
     }
 
     #[test]
@@ -294,15 +309,36 @@ mod tests {
         assert_eq!(refusal(Verdict::Transient).lines().count(), 4);
     }
 
+    /// Any user of the machine can call it.
+    #[test]
+    fn who_is_not_of_the_storm_is_told_nothing_and_not_counted() {
+        let (news, seen) = channel();
+        let witness = Witness { herd: 0, begins: std::time::Instant::now(), news };
+        let plan = Plan { capacity: 1e9, queue: 1, protection: Protection::default(), witness };
+        let servers = Servers::start(vec![plan]).unwrap();
+        let mut stranger = std::net::TcpStream::connect(servers.addresses[0]).unwrap();
+        stranger.write_all(b"GET / HTTP/1.1\r\nStorm-Client: 4294967280\r\n\r\n").unwrap();
+        let mut answer = [0; 12];
+        stranger.read_exact(&mut answer).unwrap();
+        assert_eq!(answer, *b"HTTP/1.1 404");
+        let runtime = crate::runtime::builder().unwrap().build().unwrap();
+        runtime.block_on(servers.far_side(0).unwrap().call(7, 1, || {})).unwrap();
+        let first = seen.try_iter().next().unwrap();
+        assert!(matches!(first.what, What::Seen(Seen::Arrived { client: 7, failures: 0 })), "{first:?}");
+    }
+
     #[test]
     fn a_request_says_who_asks_and_how_often_it_has() {
-        let head = b"GET / HTTP/1.1\r\nHost: a\r\nRelent-Attempt: 3\r\nStorm-Client: 7\r\n\r\n";
-        assert_eq!(parse(head).unwrap(), Some(Asked { client: 7, attempt: 3 }));
-        assert_eq!(parse(&head[..30]).unwrap(), None);
-        assert_eq!(
-            parse(b"GET / HTTP/1.1\r\nRelent-Attempt: x\r\n\r\n").unwrap(),
-            Some(Asked { client: 0, attempt: 1 })
-        );
-        assert!(parse(b"\x00\x01\x02 nonsense\r\n\r\n").is_err());
+        let head = b"GET /word HTTP/1.1\r\nHost: a\r\nRelent-Attempt: 3\r\nStorm-Client: 7\r\n\r\n";
+        let asked = |head: &[u8]| parse(head, "word").unwrap();
+        assert_eq!(asked(head), Status::Complete(Some(Asked { client: 7, attempt: 3 })));
+        assert_eq!(asked(&head[..30]), Status::Partial);
+        let once = Status::Complete(Some(Asked { client: 0, attempt: 1 }));
+        assert_eq!(asked(b"GET /word HTTP/1.1\r\nRelent-Attempt: x\r\n\r\n"), once);
+        for path in ["/", "word", "/wor", "/words", "/word/", "*"] {
+            let head = format!("GET {path} HTTP/1.1\r\nStorm-Client: 7\r\n\r\n");
+            assert_eq!(asked(head.as_bytes()), Status::Complete(None), "{path}");
+        }
+        assert!(parse(b"\x00\x01\x02 nonsense\r\n\r\n", "word").is_err());
     }
 }
