@@ -2,7 +2,9 @@
 
 use crate::{
     engine::bulk::{self, Grid, Levels},
+    outcome::run::Health,
     scenario::{Arrivals, Contender, Engine, Problem, Scenario, Service, World},
+    world::meter::HEALTH_NS,
 };
 
 /// How the runs of one contender are done.
@@ -86,6 +88,18 @@ fn clients(scenario: &Scenario) -> u64 {
 
 /// The bytes that a run of a contender needs, about.
 pub(crate) fn memory(scenario: &Scenario, plan: &Plan) -> u64 {
+    for_clients(scenario, plan).saturating_add(for_time(scenario))
+}
+
+/// What is kept of each stretch of a stream, once for all and once for each population; a list that grows takes twice its room.
+fn for_time(scenario: &Scenario) -> u64 {
+    let World::Service(Service { arrivals: Arrivals::Open { until, .. }, .. }) = &scenario.world else { return 0 };
+    let populations = scenario.contenders.iter().map(|contender| contender.populations.len() as u64).max().unwrap_or(0);
+    let stretches = (crate::time::nanos(*until) / HEALTH_NS + 1).saturating_mul(1 + populations);
+    stretches.saturating_mul(2 * size_of::<Health>() as u64)
+}
+
+fn for_clients(scenario: &Scenario, plan: &Plan) -> u64 {
     const FIXED: u64 = 16 << 20;
     let per_client = match (&scenario.world, plan) {
         (_, Plan::Count(levels, grid) | Plan::Fluid(levels, grid)) => {

@@ -19,7 +19,7 @@ const SAMPLED: u64 = 200;
 /// Arrivals of one sampled client that are kept.
 const SAMPLED_ARRIVALS: usize = 256;
 /// The bins in which the health of open arrivals is judged.
-const HEALTH_NS: u64 = 100_000_000;
+pub(crate) const HEALTH_NS: u64 = 100_000_000;
 
 const FIRST: usize = 0;
 const RETRY: usize = 1;

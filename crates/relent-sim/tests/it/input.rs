@@ -285,6 +285,13 @@ fn a_run_that_does_not_fit_is_refused_before_it_starts() {
     assert_eq!(problem.hint, "use the count or fluid engine, fewer clients, or fewer threads");
     let chosen = simulate(&Scenario { engine: None, ..scenario }).expect_err("no other engine knows what it remembers");
     assert_eq!(chosen.hint, "use fewer clients, or fewer threads");
+    // A stream is kept by the tenth of a second, whether or not anybody comes: 110 GB.
+    let text = GOOD
+        .replace("count = 10", "rate = 0.000_001\nfor = \"38000h\"")
+        .replace("[clients]", "limit = \"40000h\"\n[clients]");
+    let long = simulate(&Scenario::parse(&text).expect("it is sound")).expect_err("so much is not free");
+    assert!(long.problem.contains("GiB of memory"), "{long}");
+    assert_eq!(long.hint, "use a lower rate, a shorter time, or fewer threads");
 }
 
 #[test]
