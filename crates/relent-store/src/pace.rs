@@ -50,6 +50,13 @@ impl Asked {
         Asked { permits: 0, back: 0, ..self }
     }
 
+    /// What a server says it has granted; `None` where that is no answer to this: more than was asked for, or later.
+    pub(crate) fn granted(&self, booked: Booked) -> Option<Booked> {
+        let Booked { permits, at_once, wait } = booked;
+        let is_in_time = permits == at_once || nanos(wait) <= self.within;
+        (at_once <= permits && permits <= self.permits && is_in_time).then_some(booked)
+    }
+
     pub(crate) fn rate(&self) -> SharedRate {
         SharedRate { gap: Duration::from_nanos(self.gap), burst: self.burst }
     }
@@ -118,6 +125,22 @@ mod tests {
         assert_eq!(pace.book(Time(5_000), &ask(10 * MS, 1, 1, Duration::ZERO, 0)).1, booked(0, 0, 10 * MS));
     }
 
+    #[test]
+    fn what_was_not_asked_for_is_no_answer() {
+        let asked = ask(10 * MS, 3, 2, 25 * MS, 0);
+        for (granted, answer) in [
+            (booked(2, 0, 25 * MS), true),
+            (booked(2, 2, Duration::MAX), true),
+            (booked(0, 0, Duration::MAX), true),
+            (booked(1, 0, 26 * MS), false),
+            (booked(2, 1, Duration::MAX), false),
+            (booked(3, 3, MS), false),
+            (booked(1, 2, MS), false),
+        ] {
+            assert_eq!(asked.granted(granted).is_some(), answer, "{granted:?}");
+        }
+    }
+
     proptest! {
         /// Whatever is asked, no more than the rate is granted, and no number leaves what scripts can count.
         #[test]
@@ -133,6 +156,7 @@ mod tests {
                 let told;
                 (pace, told) = pace.book(now, &asked);
                 prop_assert!(told.at_once <= told.permits && told.permits <= permits);
+                prop_assert_eq!(asked.granted(told), Some(told));
                 prop_assert!(pace.owed < 1 << 53);
                 sum += u64::from(told.permits);
                 // Whoever waited longest has booked furthest ahead.

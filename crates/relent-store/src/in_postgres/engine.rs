@@ -159,6 +159,8 @@ impl Engine for Postgres {
         let small = |column| u32::try_from(unsigned(&row, column)?).map_err(|_| fault::nonsense());
         let booked =
             Booked { permits: small(13)?, at_once: small(14)?, wait: Duration::from_nanos(unsigned(&row, 15)?) };
+        let booked =
+            asked.map_or(Some(Booked::default()), |asked| asked.granted(booked)).ok_or_else(fault::nonsense)?;
         Ok(Shared { booked, ..shared(&row, 0)? })
     }
 

@@ -76,7 +76,8 @@ impl Redis {
         for flag in [delta.is_open, delta.is_last, is_question] {
             script.arg(u8::from(flag));
         }
-        if let Some(Asked { gap, burst, ahead, permits, within, back }) = delta.booking.as_ref().map(Asked::of) {
+        let asked = delta.booking.as_ref().map(Asked::of);
+        if let Some(Asked { gap, burst, ahead, permits, within, back }) = asked {
             script.arg(gap).arg(burst).arg(ahead).arg(permits).arg(within).arg(back);
         }
         let answer: Fields = self.run(&self.inner.scripts.merge, &script).await?;
@@ -91,6 +92,8 @@ impl Redis {
             Some(gap) => Some(SharedRate { gap: Duration::from_nanos(gap), burst: small(11)? }),
             None => None,
         };
+        let booked = Booked { permits: small(13)?, at_once: small(14)?, wait: Duration::from_nanos(field(15)?) };
+        let booked = asked.map_or(Some(Booked::default()), |asked| asked.granted(booked)).ok_or_else(nonsense)?;
         Ok(Shared {
             calls: field(0)?,
             retries: field(1)?,
@@ -103,7 +106,7 @@ impl Redis {
             held,
             rate,
             permits: field(12)?,
-            booked: Booked { permits: small(13)?, at_once: small(14)?, wait: Duration::from_nanos(field(15)?) },
+            booked,
             now: time(answer.get(9))?,
         })
     }
