@@ -14,7 +14,7 @@ use nix::{
 };
 use relent::duration::Human;
 use std::{
-    fs::{File, Metadata, OpenOptions},
+    fs::{self, File, Metadata, OpenOptions},
     io::{self, IsTerminal, Read, Write},
     os::{
         fd::AsFd,
@@ -63,18 +63,17 @@ pub(crate) fn read_led_by(path: &Path, believed: &dyn Fn(&Metadata) -> bool) -> 
     check(file, Or::Nothing)
 }
 
-/// Opens a regular file for reading, or a pipe: one that nobody writes to ends at once.
+/// Opens a regular file for reading, or a pipe, as soon as somebody writes to it.
 ///
 /// # Errors
 ///
 /// It cannot be opened, or is neither.
 pub fn read_or_pipe(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(at_once()).open(path)?;
-    match file.metadata()?.file_type().is_fifo() {
-        true => wait_for_more(file),
-        // A file of the system's, as the kernel's log, may wait as well.
-        false => check(file, Or::Nothing),
-    }
+    let is_pipe = |data: Metadata| data.file_type().is_fifo();
+    // Opened at once, it would end before anybody writes. A file of the system's, as the kernel's log, may wait as well, and is not waited for.
+    let flags = if is_pipe(fs::metadata(path)?) { nix::libc::O_NOCTTY } else { at_once() };
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if is_pipe(file.metadata()?) { wait_for_more(file) } else { check(file, Or::Nothing) }
 }
 
 /// The text of a file, of a pipe, or (`-`) of standard input, of at most `most` bytes.
@@ -103,14 +102,11 @@ pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn bytes_within(path: &Path, most: u64, patience: Duration) -> io::Result<Vec<u8>> {
-    let file = read_or_pipe(path)?;
+    let file = OpenOptions::new().read(true).custom_flags(at_once()).open(path)?;
     let is_pipe = file.metadata()?.file_type().is_fifo();
-    if is_pipe {
-        fcntl(&file, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-    }
     let bytes = match is_pipe {
         true => all(Patient { pipe: file, patience, began: Instant::now() }, most)?,
-        false => all(file, most)?,
+        false => all(check(file, Or::Nothing)?, most)?,
     };
     match is_pipe && bytes.is_empty() {
         true => Err(io::Error::other("it is a pipe that nobody writes to")),
@@ -160,7 +156,7 @@ fn all(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
 pub fn ends(file: File) -> io::Result<File> {
     let data = file.metadata()?;
     let kind = data.file_type();
-    let is_null = || std::fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == data.rdev());
+    let is_null = || fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == data.rdev());
     match kind.is_block_device() || (kind.is_char_device() && !file.is_terminal() && !is_null()) {
         true => Err(io::Error::other("it is a device, and no file")),
         false => Ok(file),
@@ -320,7 +316,7 @@ fn check(file: File, or: Or) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{fs, os::unix::fs::PermissionsExt};
+    use std::{os::unix::fs::PermissionsExt, thread};
 
     #[test]
     fn devices_without_an_end_are_no_input() {
@@ -371,11 +367,9 @@ mod tests {
         let pipe = folder.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         assert_eq!(replace(&pipe, b"new").unwrap_err().to_string(), "it is a named pipe that nobody reads");
-        let mut text = String::new();
-        read_or_pipe(&pipe).unwrap().read_to_string(&mut text).unwrap();
-        assert_eq!(text, "", "a pipe that nobody writes to ends at once");
-        let mut reader = read_or_pipe(&pipe).unwrap();
+        let mut reader = OpenOptions::new().read(true).custom_flags(at_once()).open(&pipe).unwrap();
         replace(&pipe, b"new").unwrap();
+        let mut text = String::new();
         reader.read_to_string(&mut text).unwrap();
         assert_eq!(text, "new");
         assert!(read_or_pipe(Path::new("/dev/zero")).is_err());
@@ -503,11 +497,22 @@ mod tests {
         let (file, pipe) = (folder.path().join("file"), folder.path().join("pipe"));
         fs::write(&file, "").unwrap();
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let waits = |path: &Path| {
-            let flags = fcntl(read_or_pipe(path).unwrap(), FcntlArg::F_GETFL).unwrap();
-            !OFlag::from_bits_truncate(flags).contains(OFlag::O_NONBLOCK)
-        };
-        assert_eq!((waits(&file), waits(&pipe)), (false, true));
+        let flags = fcntl(read_or_pipe(&file).unwrap(), FcntlArg::F_GETFL).unwrap();
+        assert!(OFlag::from_bits_truncate(flags).contains(OFlag::O_NONBLOCK));
+        // Nobody has it open yet, and whoever does later writes later still.
+        let writes = thread::spawn({
+            let pipe = pipe.clone();
+            move || {
+                thread::sleep(Duration::from_millis(50));
+                let mut writer = OpenOptions::new().write(true).open(pipe).unwrap();
+                thread::sleep(Duration::from_millis(50));
+                writer.write_all(b"text").unwrap();
+            }
+        });
+        let mut text = String::new();
+        read_or_pipe(&pipe).unwrap().read_to_string(&mut text).unwrap();
+        writes.join().unwrap();
+        assert_eq!(text, "text");
     }
 
     #[test]

@@ -51,6 +51,7 @@ impl Asked {
     }
 
     /// What a server says it has granted; `None` where that is no answer to this: more than was asked for, or later.
+    #[cfg(any(test, feature = "redis", feature = "postgres"))]
     pub(crate) fn granted(&self, booked: Booked) -> Option<Booked> {
         let Booked { permits, at_once, wait } = booked;
         let is_in_time = permits == at_once || nanos(wait) <= self.within;

@@ -1,6 +1,5 @@
 //! What clients call: a server of the storm's own, or one that `--target` names; on loopback, whichever it is.
 
-use super::server::CLIENT;
 use crate::{
     redact,
     talk::{Fault, plain},
@@ -41,6 +40,9 @@ pub(super) enum Failed {
 
 /// The longest head of an answer, and the most of its body that is read.
 const LONGEST: usize = 64 * 1024;
+
+/// The header by which clients of a storm are told apart.
+pub(super) const CLIENT: &str = "storm-client";
 
 /// How long a body is waited for that nobody needs.
 const BODY: Duration = Duration::from_secs(1);

@@ -3,7 +3,10 @@
 //! The worker is busy by the clock, so that timers that wake late take nothing from its capacity. The doors are those of the
 //! simulator ([`relent_sim::Gate`]): the same code decides who is let in.
 
-use super::{far_side::FarSide, sight::Witness};
+use super::{
+    far_side::{CLIENT, FarSide},
+    sight::Witness,
+};
 use httparse::Status;
 use relent::{
     Verdict,
@@ -133,9 +136,6 @@ struct Asked {
     client: u32,
     attempt: u32,
 }
-
-/// The header by which clients of a storm are told apart.
-pub(super) const CLIENT: &str = "storm-client";
 
 /// What a client of the storm asks; nothing of anybody else.
 async fn read(stream: &mut TcpStream, word: &str) -> io::Result<Option<Asked>> {

@@ -1,7 +1,17 @@
 //! `relent explain`.
 
 use crate::binary::{Folder, Outcome, golden, relent};
-use std::{path::Path, process::Command};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
 
 const UNIT: &str = "\
 [Unit]
@@ -144,21 +154,21 @@ fn a_drop_in_of_another_user_is_ignored_with_a_note() {
     };
     ignores();
     // Nor one that a stranger's link leads to.
-    std::fs::rename(at("my.service.d/w.conf"), at("own")).unwrap();
+    fs::rename(at("my.service.d/w.conf"), at("own")).unwrap();
     chown(at("own"), Some(0), None).expect(root);
     symlink("../own", at("my.service.d/w.conf")).unwrap();
     std::os::unix::fs::lchown(at("my.service.d/w.conf"), Some(65534), None).expect(root);
     ignores();
     // Nor does anything else in its place hold up or end the command.
     let put: [&dyn Fn(&Path); 4] = [
-        &|path| std::fs::create_dir(path).unwrap(),
+        &|path| fs::create_dir(path).unwrap(),
         &|path| nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap(),
         &|path| symlink("w.conf", path).unwrap(),
         &|path| symlink("/no/such", path).unwrap(),
     ];
     for put in put {
         let path = at("my.service.d/w.conf");
-        let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir(&path));
+        let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir(&path));
         put(&path);
         std::os::unix::fs::lchown(&path, Some(65534), None).expect(root);
         let outcome = folder.relent(&["explain", "--systemd", "my.service", "--no-plot"]);
@@ -166,8 +176,8 @@ fn a_drop_in_of_another_user_is_ignored_with_a_note() {
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
     }
     // Who owns the unit may own what belongs to it.
-    std::fs::remove_file(at("my.service.d/w.conf")).unwrap();
-    std::fs::rename(at("own"), at("my.service.d/w.conf")).unwrap();
+    fs::remove_file(at("my.service.d/w.conf")).unwrap();
+    fs::rename(at("own"), at("my.service.d/w.conf")).unwrap();
     chown(at("my.service.d/w.conf"), Some(65534), None).expect(root);
     chown(at("my.service"), Some(65534), None).expect(root);
     let theirs = folder.relent(&["explain", "--systemd", "my.service", "--no-plot"]).stdout;
@@ -373,13 +383,13 @@ fn a_terminal_without_utf_8_gets_ascii() {
     }
 }
 
-/// Nobody waits for a pipe that has no other end, or reads a device without end; a pipe of a shell is taken.
+/// Nobody waits for a pipe that nobody reads, or reads a device without end; a pipe of a shell is taken, and of one that nobody
+/// writes to yet the writer waited for, until a signal.
 #[test]
 fn special_files_are_no_trouble() {
     let folder = Folder::new();
     nix::unistd::mkfifo(&folder.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     for (args, problem) in [
-        (["--systemd", "pipe"], "error: pipe has no [Service] section"),
         (["--systemd", "/dev/zero"], "error: cannot read the unit /dev/zero: it is a device, and no file"),
         (["--svg", "pipe"], "error: cannot write the plot to pipe: it is a named pipe that nobody reads"),
         (["--svg", "/dev/full"], "error: cannot write the plot to /dev/full: No space left on device"),
@@ -393,6 +403,26 @@ fn special_files_are_no_trouble() {
     let line = format!("{} explain --no-plot --systemd <({unit})", env!("CARGO_BIN_EXE_relent"));
     let output = Command::new("bash").args(["-c", &line]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    for (args, text, status) in [
+        ("explain --no-plot --systemd", Some("[Service]\nRestart=always\n"), Some(0)),
+        ("simulate", Some("[clients]\ncount=5\n[server]\ncapacity=5\n[policy.a]\nbase='1s'\n"), Some(0)),
+        ("explain --systemd", None, None),
+        ("simulate", None, None),
+    ] {
+        let mut waits = Command::new(env!("CARGO_BIN_EXE_relent"))
+            .args(args.split(' '))
+            .arg(folder.path().join("pipe"))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_millis(200));
+        assert_eq!(waits.try_wait().unwrap(), None, "{args}");
+        match text {
+            Some(text) => fs::write(folder.path().join("pipe"), text).unwrap(),
+            None => kill(Pid::from_raw(waits.id() as i32), Signal::SIGINT).unwrap(),
+        }
+        assert_eq!(waits.wait().unwrap().code(), status, "{args}");
+    }
 }
 
 /// What `-q` and `-v` mean everywhere.
