@@ -75,7 +75,7 @@ pub(crate) fn follow(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static
             Some(Component::Normal(name)) => {
                 let next = here.path.join(name);
                 if next.starts_with("/proc") {
-                    if left.is_empty() {
+                    if left.is_empty() && !is_folder {
                         return Ok(None);
                     }
                     here.enter_a_process(name, next, objects)?;
@@ -321,8 +321,10 @@ pub(crate) fn make_folders(
     let there = folder.ancestors().find(|part| fs::symlink_metadata(part).is_ok());
     let missing = there.map_or(folder, |there| folder.strip_prefix(there).unwrap_or(folder));
     let there = there.unwrap_or(Path::new("."));
-    // What has no path is found by the system, and nobody's to exchange.
-    let Some(place) = way(there)? else { return fs::create_dir_all(folder) };
+    // What a process has open or stands in is entered as what it leads to.
+    let mut there = there.as_os_str().to_owned();
+    there.push("/");
+    let place = way(Path::new(&there))?.ok_or(Errno::NOTDIR)?;
     let mut here = openat(CWD, place.way(), FOLDER, Mode::empty())?;
     place.is_where_it_was(&File::from(here.try_clone()?).metadata()?)?;
     for part in missing.components() {

@@ -187,17 +187,23 @@ pub fn write_private(path: &Path, or: Or) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file of one's own that is there, to write behind what it holds.
+/// Opens a file of one's own that is there, in a folder of one's own that is shut to others, to write behind what it holds.
 ///
 /// # Errors
 ///
-/// It is not there, somebody else's or something else, or somebody else has a say in where it is.
+/// It is not there, somebody else's or something else, or somebody else has a say in where it is; or a link leads there.
 pub fn append(path: &Path) -> io::Result<File> {
-    let file = check(to_write(path, OpenOptions::new().append(true))?, Or::Nothing)?;
+    let refused = || io::Error::other("others have a say in where it is");
+    let place = links::to_write(path)?.filter(|place| place.path() == path).ok_or_else(refused)?;
+    let folder = place.folder()?;
+    let flags = at_once() | nix::libc::O_NOFOLLOW;
+    let file = OpenOptions::new().append(true).custom_flags(flags).open(place.way())?;
     let data = file.metadata()?;
-    match access::is_own(data.uid()) && data.nlink() == 1 {
+    place.is_where_it_was(&data)?;
+    let is_shut = access::is_own(folder.uid()) && folder.mode() & 0o077 == 0;
+    match is_shut && data.is_file() && access::is_own(data.uid()) && data.nlink() == 1 {
         true => Ok(file),
-        false => Err(io::Error::other("it belongs to somebody else, or has another name elsewhere")),
+        false => Err(refused()),
     }
 }
 
@@ -437,8 +443,9 @@ mod tests {
 
     #[test]
     fn behind_what_a_file_holds_is_written_where_it_is_ones_own() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir_in(std::env::temp_dir().canonicalize().unwrap()).unwrap();
         let [path, link, other] = ["a", "link", "b"].map(|name| folder.path().join(name));
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
         assert_eq!(append(&path).unwrap_err().kind(), io::ErrorKind::NotFound, "none is made");
         fs::write(&path, "old ").unwrap();
         append(&path).unwrap().write_all(b"new").unwrap();
@@ -449,16 +456,17 @@ mod tests {
         fs::hard_link(&path, &other).unwrap();
         assert!(append(&path).is_err() && append(&other).is_err());
         fs::remove_file(&other).unwrap();
-        // In a folder like /tmp through nothing that is somebody else's, and into nothing.
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
         std::os::unix::fs::symlink("a", &link).unwrap();
-        assert!(append(&path).is_ok() && append(&link).is_ok());
-        if std::os::unix::fs::lchown(&link, Some(65_534), None).is_err() {
-            eprintln!("SKIPPED behind_what_a_file_holds_is_written_where_it_is_ones_own: it takes root");
+        std::os::unix::fs::symlink(".", folder.path().join("here")).unwrap();
+        assert!(append(&link).is_err() && append(&folder.path().join("here/a")).is_err(), "nor by a link");
+        for (mode, is_written) in [(0o755, false), (0o1777, false), (0o770, false), (0o700, true)] {
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(append(&path).is_ok(), is_written, "{mode:o}");
+        }
+        if std::os::unix::fs::chown(&path, Some(65_534), None).is_err() {
+            eprintln!("SKIPPED behind_what_a_file_holds_is_written_where_it_is_ones_own in part: it takes root");
             return;
         }
-        assert!(append(&path).is_ok() && append(&link).is_err());
-        std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
         assert!(append(&path).is_err());
     }
 

@@ -123,7 +123,12 @@ fn behind_a_link_of_a_process_the_way_there_is_asked_about() {
         let refused = to_write(&way).unwrap_err().to_string();
         assert!(refused.starts_with("the folder belongs to somebody else"), "{}: {refused}", way.display());
     }
+    for way in ways(&at_sub, "made/here") {
+        assert!(made(&way).is_err() && !sub.join("made").exists(), "{}", way.display());
+    }
     lchown(&sub, Some(0), Some(0)).unwrap();
+    made(&ways(&at_sub, "made/here")[0]).unwrap();
+    assert!(sub.join("made/here").is_dir());
     fs::remove_dir(&deep).unwrap();
     for way in ways(&at_deep, "new") {
         assert!(to_write(&way).unwrap_err().to_string().contains("has no path here"));

@@ -4,7 +4,7 @@ use super::{
     ended::{Ended, How},
     group::{Group, Mark, orphans},
     input::Input,
-    leader,
+    lease::Leased,
     plan::Plan,
     running::Running,
     signals::Signals,
@@ -28,14 +28,15 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
     let others = orphans::all().unwrap_or_default();
     let started = Instant::now();
     if let Some(lease) = plan.lease {
-        lease.starts();
+        lease.starts(plan.ways.say);
     }
     let mut child = match start(plan, input)? {
         Ok(child) => child,
         Err(how) => return Ok(Ended::without_start(how)),
     };
     let mark = plan.had_children.then(|| Mark::of(&plan.environment));
-    let group = Group::of(child.id(), others, mark);
+    let watchman = plan.lease.and_then(Leased::watchman);
+    let group = Group::of(child.id(), others, mark, watchman);
     if let Some(lease) = plan.lease {
         lease.group(Some(group.leader()));
     }
@@ -45,9 +46,7 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
         Ok(status) => running.ended(status, signals),
         Err(fault) => {
             // It may be nobody's to kill; then it is not waited for either.
-            if running.group.kill().is_ok() {
-                let _ = leader::ended(&mut child, true);
-                running.group.leader_has_ended();
+            if running.group.kill_leader(&mut child, signals) {
                 running.give_up(signals);
             }
             Err(fault)

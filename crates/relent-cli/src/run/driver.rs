@@ -321,7 +321,7 @@ impl Driver<'_> {
             && let Some(group) = &mut ended.group
         {
             let say = |text: &str| self.narrator.remark(text);
-            history.swept = group.sweep(self.ways(&say), self.signals);
+            history.swept = group.sweep(ended.interrupted, self.ways(&say), self.signals);
         }
         if let Some(lease) = &self.lease {
             lease.group(None);

@@ -16,6 +16,7 @@ use std::{
     ffi::OsString,
     io,
     os::unix::ffi::OsStrExt,
+    process::Child,
     thread,
     time::{Duration, Instant},
 };
@@ -29,6 +30,8 @@ pub(super) struct Group {
     is_hurried: bool,
     /// Children that relent had before: those of a shell that became relent, or left by an attempt that succeeded.
     others: Vec<Pid>,
+    /// Who watches over the lease, and is waited for by whoever started it.
+    watchman: Option<Pid>,
     /// What tells its orphans from those of others, where there may be such.
     mark: Option<Mark>,
     /// Those that were told to end, so that each is told once.
@@ -74,13 +77,14 @@ pub(super) struct Ways<'a> {
 
 impl Group {
     /// The group that a child leads, started when there were `others` already.
-    pub(super) fn of(child: u32, others: Vec<Pid>, mark: Option<Mark>) -> Group {
+    pub(super) fn of(child: u32, others: Vec<Pid>, mark: Option<Mark>, watchman: Option<Pid>) -> Group {
         let leader = Pid::from_raw(i32::try_from(child).expect("process ids are positive i32"));
         Group {
             leader,
             state: State::Runs,
             is_hurried: false,
             others,
+            watchman,
             mark,
             told: HashSet::new(),
             denied: HashSet::new(),
@@ -119,12 +123,37 @@ impl Group {
         }
     }
 
-    /// Its leader has ended, and keeps its number where it can be seen without it whether any of the group are left.
+    /// Its leader has ended, and keeps its number for as long as orphans are left to be told, where those are listed.
     pub(super) fn leader_has_ended(&mut self) {
         self.state = State::Kept;
         if !orphans::are_listed() {
-            leader::let_go(self.leader);
-            self.state = if killpg(self.leader, None) == Err(Errno::ESRCH) { State::Gone } else { State::Free };
+            self.let_go();
+        }
+    }
+
+    /// Waits for the leader. Who is left of its group then, if any, has its number.
+    fn let_go(&mut self) {
+        leader::let_go(self.leader);
+        self.state = if killpg(self.leader, None) == Err(Errno::ESRCH) { State::Gone } else { State::Free };
+    }
+
+    /// Kills the group and all orphans until the leader has ended, though not without end: somebody may trace it. Whether they are
+    /// ours to kill.
+    pub(super) fn kill_leader(&mut self, child: &mut Child, signals: &Signals) -> bool {
+        let began = Instant::now();
+        loop {
+            if self.kill().is_err() {
+                return false;
+            }
+            self.reap();
+            if !matches!(leader::ended(child), Ok(None)) {
+                self.leader_has_ended();
+                return true;
+            }
+            self.is_hurried |= signals.wait(LOOK).is_some();
+            if self.is_hurried || began.elapsed() > KILL_FOR {
+                return true;
+            }
         }
     }
 
@@ -178,8 +207,8 @@ impl Group {
     }
 
     /// Ends whatever is left of an attempt whose leader has ended: it is told, and killed after the grace, or when a
-    /// second signal comes. Returns the signal that came to relent meanwhile.
-    pub(super) fn sweep(&mut self, ways: Ways<'_>, signals: &Signals) -> Option<Signal> {
+    /// second signal comes. `caught` is the one that came before. Returns the one that came to relent meanwhile.
+    pub(super) fn sweep(&mut self, caught: Option<Signal>, ways: Ways<'_>, signals: &Signals) -> Option<Signal> {
         if orphans::are_hidden() {
             (ways.say)("what has left the command's group cannot be seen here (/proc), and stays if there is any");
         }
@@ -189,7 +218,7 @@ impl Group {
         let began = *self.since.get_or_insert_with(Instant::now);
         // A group that cannot be told is noticed by whether it is left.
         let _ = self.tell(ways.first);
-        let caught = self.wait_until_gone(began, ways, signals);
+        let caught = self.wait_until_gone(began, caught, ways, signals);
         if self.is_left() {
             self.kill_all(ways.say);
         }
@@ -200,7 +229,13 @@ impl Group {
         caught
     }
 
-    fn wait_until_gone(&mut self, began: Instant, ways: Ways<'_>, signals: &Signals) -> Option<Signal> {
+    fn wait_until_gone(
+        &mut self,
+        began: Instant,
+        before: Option<Signal>,
+        ways: Ways<'_>,
+        signals: &Signals,
+    ) -> Option<Signal> {
         let (mut caught, mut is_said) = (None, false);
         while !self.is_hurried && self.is_left() && began.elapsed() < ways.grace {
             if !is_said && began.elapsed() >= SAY_AFTER {
@@ -210,7 +245,7 @@ impl Group {
                 is_said = true;
             }
             if let Some(signal) = signals.wait(LOOK)
-                && caught.replace(signal).is_some()
+                && (caught.replace(signal).is_some() || before.is_some())
             {
                 break;
             }
@@ -241,7 +276,7 @@ impl Group {
 
     /// Takes note of those that have ended and whose parent has, too. Who gets the number of one is another.
     pub(super) fn reap(&mut self) {
-        for free in orphans::reap(self.leader) {
+        for free in orphans::reap(&|pid| pid == self.leader || Some(pid) == self.watchman) {
             self.others.retain(|other| *other != free);
             self.told.remove(&free);
             self.denied.remove(&free);
@@ -254,6 +289,11 @@ impl Group {
         if self.is_gone() {
             self.state = State::Gone;
         }
+        let orphans = self.orphans();
+        // Who is left of the group and is no orphan, as where its parent is another user's, or it is in another namespace.
+        if self.state == State::Kept && orphans.as_ref().is_ok_and(Vec::is_empty) {
+            self.let_go();
+        }
         let group = self.state == State::Free
             && match killpg(self.leader, None) {
                 Err(Errno::ESRCH) => {
@@ -264,9 +304,8 @@ impl Group {
                     self.denied.insert(self.leader);
                     false
                 }
-                _ => true,
+                _ => processes::is_any_running(self.leader) != Some(false),
             };
-        let orphans = self.orphans();
         // Those that were somebody else's and have ended are none of our business any more.
         self.denied.retain(|pid| !matches!(kill(*pid, None), Err(Errno::ESRCH)));
         // Who cannot be looked for may be there.
@@ -286,7 +325,11 @@ impl Group {
         let is_anothers =
             |pid: Pid| self.mark.as_ref().is_some_and(|mark| mark.is_missing(pid)) && !is_of_the_group(pid);
         let is_known = |pid: &Pid| {
-            *pid == self.leader || self.others.contains(pid) || self.denied.contains(pid) || is_anothers(*pid)
+            *pid == self.leader
+                || Some(*pid) == self.watchman
+                || self.others.contains(pid)
+                || self.denied.contains(pid)
+                || is_anothers(*pid)
         };
         orphans.retain(|orphan| !is_known(orphan));
         Ok(orphans)
@@ -367,8 +410,8 @@ pub(super) mod orphans {
         let _ = set_child_subreaper(true);
     }
 
-    /// Takes note of orphans that have ended, but not of `leader`, whose end somebody else waits for. Returns whose numbers are free.
-    pub(in crate::run) fn reap(leader: Pid) -> Vec<Pid> {
+    /// Takes note of orphans that have ended, but not of those that somebody else waits for. Returns whose numbers are free.
+    pub(in crate::run) fn reap(is_anothers: &dyn Fn(Pid) -> bool) -> Vec<Pid> {
         let mut reaped = Vec::new();
         let mut reap = |pid: Pid| {
             // A status that has no name is one, too.
@@ -378,12 +421,12 @@ pub(super) mod orphans {
         };
         if are_listed() {
             if has_any_ended() {
-                all().unwrap_or_default().into_iter().filter(|pid| *pid != leader).for_each(reap);
+                all().unwrap_or_default().into_iter().filter(|pid| !is_anothers(*pid)).for_each(reap);
             }
             return reaped;
         }
         while let Ok(WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..)) = waitid(Id::All, PEEK)
-            && pid != leader
+            && !is_anothers(pid)
         {
             reap(pid);
         }
@@ -435,7 +478,7 @@ pub(super) mod orphans {
 
     pub(in crate::run) fn adopt() {}
 
-    pub(in crate::run) fn reap(_leader: Pid) -> Vec<Pid> {
+    pub(in crate::run) fn reap(_: &dyn Fn(Pid) -> bool) -> Vec<Pid> {
         Vec::new()
     }
 

@@ -9,9 +9,9 @@ use std::{
     process::{Child, ExitStatus},
 };
 
-/// Its status, once it has ended; `is_patient` waits for that.
+/// Its status, if it has ended.
 #[cfg(target_os = "linux")]
-pub(super) fn ended(child: &mut Child, is_patient: bool) -> io::Result<Option<ExitStatus>> {
+pub(super) fn ended(child: &mut Child) -> io::Result<Option<ExitStatus>> {
     use rustix::io::retry_on_intr;
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
     use std::os::unix::process::ExitStatusExt;
@@ -19,10 +19,8 @@ pub(super) fn ended(child: &mut Child, is_patient: bool) -> io::Result<Option<Ex
     /// What the status of a process says besides the signal, if there is a core dump.
     const CORE: i32 = 0x80;
 
-    let how = if is_patient { WaitIdOptions::empty() } else { WaitIdOptions::NOHANG };
-    let status = retry_on_intr(|| {
-        waitid(WaitId::Pid(Pid::from_child(child)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | how)
-    })?;
+    let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    let status = retry_on_intr(|| waitid(WaitId::Pid(Pid::from_child(child)), how))?;
     let raw = status.and_then(|status| match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => Some((code & 0xff) << 8),
         (_, Some(signal)) => Some(signal | if status.dumped() { CORE } else { 0 }),
@@ -31,10 +29,10 @@ pub(super) fn ended(child: &mut Child, is_patient: bool) -> io::Result<Option<Ex
     Ok(raw.map(ExitStatus::from_raw))
 }
 
-/// Its status, once it has ended; `is_patient` waits for that. Its number is free then.
+/// Its status, if it has ended. Its number is free then.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn ended(child: &mut Child, is_patient: bool) -> io::Result<Option<ExitStatus>> {
-    if is_patient { child.wait().map(Some) } else { child.try_wait() }
+pub(super) fn ended(child: &mut Child) -> io::Result<Option<ExitStatus>> {
+    child.try_wait()
 }
 
 /// Lets go of the number of one that has ended.

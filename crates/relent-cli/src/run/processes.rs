@@ -1,7 +1,7 @@
 //! What the system shows of processes, where it shows ours: in another namespace than `/proc` was mounted for, its numbers are those of
 //! strangers.
 
-use nix::unistd::{Pid, getpid};
+use nix::unistd::{Pid, getpgid, getpid};
 use std::{fs, path::PathBuf, sync::OnceLock};
 
 /// Where it shows processes; `None` where it shows none, or those of another namespace.
@@ -14,6 +14,17 @@ pub(super) fn shown() -> Option<PathBuf> {
 /// Where it shows one of them.
 pub(super) fn folder(pid: Pid) -> Option<PathBuf> {
     Some(shown()?.join(pid.to_string()))
+}
+
+/// Whether any of a group is shown there that has not ended; who has ended is of it until somebody waits for it. `None` where nothing is
+/// shown.
+pub(super) fn is_any_running(group: Pid) -> Option<bool> {
+    let pids = fs::read_dir(shown()?).ok()?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let is_running = |pid: Pid| {
+        let stat = folder(pid).and_then(|folder| fs::read_to_string(folder.join("stat")).ok()).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
+    };
+    Some(pids.map(Pid::from_raw).any(|pid| getpgid(Some(pid)) == Ok(group) && is_running(pid)))
 }
 
 /// Whether a process is known there by the number that it has itself, and by no other (`NSpid`, since Linux 4.1).
@@ -38,5 +49,20 @@ mod tests {
         }
         #[cfg(target_os = "linux")]
         assert!(folder(getpid()).is_some_and(|folder| folder.join("comm").exists()));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn who_has_ended_does_not_run() {
+        use std::{os::unix::process::CommandExt, process::Command};
+        let start = |program: &str| Command::new(program).arg("60").process_group(0).spawn().unwrap();
+        let mut child = start("sleep");
+        let group = Pid::from_raw(child.id() as i32);
+        assert_eq!(is_any_running(group), Some(true));
+        child.kill().unwrap();
+        while is_any_running(group) == Some(true) {}
+        assert!(folder(group).is_some_and(|folder| folder.exists()), "nobody has waited for it");
+        child.wait().unwrap();
+        assert_eq!(is_any_running(group), Some(false));
     }
 }

@@ -86,7 +86,7 @@ impl<'a> Running<'a> {
                 self.hear(signal)?;
             }
             self.group.reap();
-            let status = leader::ended(child, false)
+            let status = leader::ended(child)
                 .map_err(|error| Fault::new(format!("cannot wait for the command: {}", plain(&error))));
             if let Some(status) = status? {
                 self.group.leader_has_ended();
@@ -242,7 +242,7 @@ impl<'a> Running<'a> {
 
     /// Ends what the command has left, which has ended: relent itself has failed.
     pub(super) fn give_up(mut self, signals: &Signals) {
-        let _ = self.group.sweep(self.ways, signals);
+        let _ = self.group.sweep(self.interrupted, self.ways, signals);
         if let Some(lease) = self.whole_lease {
             lease.group(None);
         }

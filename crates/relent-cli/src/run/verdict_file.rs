@@ -33,7 +33,11 @@ pub(super) struct VerdictFile {
 
 impl VerdictFile {
     pub(super) fn create() -> io::Result<VerdictFile> {
-        let folder = tempfile::Builder::new().prefix("relent-").permissions(Permissions::from_mode(0o700)).tempdir()?;
+        // Who says something there follows no link.
+        let all = std::env::temp_dir();
+        let all = all.canonicalize().unwrap_or(all);
+        let folder =
+            tempfile::Builder::new().prefix("relent-").permissions(Permissions::from_mode(0o700)).tempdir_in(all)?;
         // By its name it would be removed with all that is in it, whosever that is by then.
         let folder = folder.keep();
         let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_RDONLY;

@@ -20,6 +20,9 @@ const LATE: Duration = Duration::from_millis(50);
 pub(super) trait Hands {
     /// Sends a signal to all processes of the command, to its group at once, and says whether any is still there.
     fn send(&mut self, group: Option<Pid>, signal: Option<Signal>) -> Sight;
+
+    /// Whether nobody is left of a group.
+    fn is_gone(&mut self, group: Pid) -> bool;
     fn say(&mut self, text: &str);
 }
 
@@ -87,6 +90,8 @@ impl State {
     /// Does what it is time for; how long until there is something to do again.
     pub(super) fn act(&mut self, now: Moment, hands: &mut impl Hands) -> Option<Duration> {
         if self.is_alone {
+            // Relent keeps its number no more: from now on it may be anybody's.
+            self.group = self.group.filter(|group| !hands.is_gone(*group));
             let seen = hands.send(self.group, None);
             if seen == Sight::Nowhere {
                 self.looks += 1;
@@ -150,6 +155,10 @@ mod tests {
                 true => Sight::Nowhere,
                 false => Sight::There,
             }
+        }
+
+        fn is_gone(&mut self, _: Pid) -> bool {
+            self.is_gone
         }
 
         fn say(&mut self, _: &str) {

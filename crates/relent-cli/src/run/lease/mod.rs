@@ -35,7 +35,7 @@ use std::{
     time::{Duration, Instant},
 };
 use times::{Moment, Times};
-use watchman::Watchman;
+use watchman::{Line, Watchman};
 
 /// A lease that was taken.
 pub(super) struct Leased {
@@ -58,6 +58,9 @@ pub(super) struct Leased {
     is_said: Cell<bool>,
     /// A command is there, or may be.
     is_under_way: Cell<bool>,
+    /// Whether the watchman was told something that it did not hear, and whether that was said.
+    is_deaf: Cell<bool>,
+    is_deaf_said: Cell<bool>,
     ear: Ear,
 }
 
@@ -139,6 +142,8 @@ impl Leased {
             is_let_go: false,
             is_said: Cell::new(false),
             is_under_way: Cell::new(false),
+            is_deaf: Cell::new(false),
+            is_deaf_said: Cell::new(false),
             ear: signals.ear(),
         }))))
     }
@@ -196,26 +201,34 @@ impl Leased {
     }
 
     /// A command is about to start.
-    pub(super) fn starts(&self) {
+    pub(super) fn starts(&self, say: &dyn Fn(&str)) {
         self.is_under_way.set(true);
-        if let Some(watchman) = &self.watchman {
-            watchman.line.starts();
+        self.tell(Line::starts);
+        if self.is_deaf.get() && !self.is_deaf_said.replace(true) {
+            say("nobody watches over the lease any more: if relent is killed, the command goes on");
         }
     }
 
     /// The command runs in this group, or none does.
     pub(super) fn group(&self, group: Option<Pid>) {
         self.is_under_way.set(group.is_some());
-        if let Some(watchman) = &self.watchman {
-            watchman.line.group(group);
-        }
+        self.tell(|line| line.group(group));
     }
 
     /// The command was told to end.
     pub(super) fn told(&self) {
-        if let Some(watchman) = &self.watchman {
-            watchman.line.told();
+        self.tell(Line::told);
+    }
+
+    fn tell(&self, what: impl FnOnce(&Line) -> bool) {
+        if self.watchman.as_ref().is_some_and(|watchman| !what(&watchman.line)) {
+            self.is_deaf.set(true);
         }
+    }
+
+    /// The process that watches, if there is one. It is nobody's orphan.
+    pub(super) fn watchman(&self) -> Option<Pid> {
+        self.watchman.as_ref().map(Watchman::pid)
     }
 
     /// Takes note of what the keeper has told.

@@ -19,7 +19,7 @@ use nix::{
     errno::Errno,
     fcntl::{FcntlArg, OFlag, fcntl},
     poll::{PollFd, PollFlags, PollTimeout, poll},
-    sys::signal::{Signal, killpg},
+    sys::signal::{Signal, kill, killpg},
     unistd::Pid,
 };
 use std::{
@@ -40,37 +40,47 @@ use std::{
 pub(crate) const WORD: &str = "@lease-watchman";
 
 /// How the watchman is spoken to. Each line is written at once, by whichever thread.
-pub(super) struct Line(File);
+pub(super) struct Line {
+    pipe: File,
+    process: Pid,
+}
 
 impl Line {
     pub(super) fn try_clone(&self) -> io::Result<Line> {
-        self.0.try_clone().map(Line)
+        Ok(Line { pipe: self.pipe.try_clone()?, process: self.process })
     }
 
-    fn say(&self, line: &str) {
-        // A watchman that was ended or stopped by somebody guards nothing; the command is still ended by relent itself.
-        let _ = (&self.0).write_all(line.as_bytes());
+    /// Whether it may have been heard. A watchman that was ended by somebody guards nothing; the command is still ended by relent itself.
+    fn say(&self, line: &str) -> bool {
+        match (&self.pipe).write_all(line.as_bytes()) {
+            // One that was stopped would act on what is old when it goes on. As long as it has the pipe, the number is its own.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let _ = kill(self.process, Signal::SIGKILL);
+                false
+            }
+            said => said.is_ok(),
+        }
     }
 
     /// A command is about to start: from now on it may be there.
-    pub(super) fn starts(&self) {
-        self.say("starts\n");
+    pub(super) fn starts(&self) -> bool {
+        self.say("starts\n")
     }
 
     /// The command runs in this group; none does.
-    pub(super) fn group(&self, group: Option<Pid>) {
-        self.say(&format!("group {}\n", group.map_or(0, Pid::as_raw)));
+    pub(super) fn group(&self, group: Option<Pid>) -> bool {
+        self.say(&format!("group {}\n", group.map_or(0, Pid::as_raw)))
     }
 
     /// How the lease holds: the command is told to end at the first time, killed at the second.
-    pub(super) fn holds(&self, tell: Moment, kill: Moment) {
+    pub(super) fn holds(&self, tell: Moment, kill: Moment) -> bool {
         // Points in time on the clock that both have: whoever reads late does not count from then on.
-        self.say(&format!("lease {} {}\n", tell.as_millis(), kill.as_millis()));
+        self.say(&format!("lease {} {}\n", tell.as_millis(), kill.as_millis()))
     }
 
     /// The command was told to end.
-    pub(super) fn told(&self) {
-        self.say("told\n");
+    pub(super) fn told(&self) -> bool {
+        self.say("told\n")
     }
 }
 
@@ -95,9 +105,14 @@ impl Watchman {
         let pipe = process.stdin.take().ok_or_else(|| io::Error::other("it has no input"))?;
         // One that does not read is not waited for. A line is written as a whole or not at all.
         fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-        let line = Line(OwnedFd::from(pipe).into());
+        let line = Line { pipe: OwnedFd::from(pipe).into(), process: Pid::from_raw(process.id().cast_signed()) };
         line.say(&format!("mark {mark}\n"));
         Ok(Watchman { line, process })
+    }
+
+    /// Its number, which is its own until it is [dismissed](Watchman::dismiss).
+    pub(super) fn pid(&self) -> Pid {
+        self.line.process
     }
 
     /// Lets it go home, whatever somebody has done to it: one that was stopped hears nothing.
@@ -124,25 +139,31 @@ pub(crate) fn watch(signal: Option<&str>) -> ExitCode {
         let _ = signal_hook::flag::register(*signal as i32, ignored.clone());
     }
     let signal = signal.and_then(|name| name.parse().ok()).unwrap_or(Signal::SIGTERM);
-    let mut input = io::stdin().lock();
+    // Not what reads ahead, and keeps what nobody is told of by the system.
+    let Ok(mut input) = io::stdin().as_fd().try_clone_to_owned().map(File::from) else { return ExitCode::FAILURE };
     let mut hands = Real { search: None };
     let mut state = State::new(signal);
     let (mut unread, mut buffer) = (Vec::new(), [0; 4096]);
+    let is_silent = |input: &File, most: PollTimeout| {
+        matches!(poll(&mut [PollFd::new(input.as_fd(), PollFlags::POLLIN)], most), Ok(0) | Err(Errno::EINTR))
+    };
     loop {
-        let next = state.act(Moment::now(), &mut hands);
-        if state.is_done {
-            return ExitCode::SUCCESS;
-        }
-        if state.is_alone {
-            std::thread::sleep(next.unwrap_or(LOOK).min(LOOK));
-            continue;
-        }
-        let millis = next.map(|next| next.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128));
-        let most = millis.map_or(PollTimeout::NONE, |millis| PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX));
-        let ready = poll(&mut [PollFd::new(input.as_fd(), PollFlags::POLLIN)], most);
-        match ready {
-            Ok(0) | Err(Errno::EINTR) => continue,
-            _ => {}
+        // Who was stopped for a while has much to read, of which the last counts: nothing is done on what is old.
+        if state.is_alone || is_silent(&input, PollTimeout::ZERO) {
+            let next = state.act(Moment::now(), &mut hands);
+            if state.is_done {
+                return ExitCode::SUCCESS;
+            }
+            if state.is_alone {
+                std::thread::sleep(next.unwrap_or(LOOK).min(LOOK));
+                continue;
+            }
+            let millis = next.map(|next| next.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128));
+            let most =
+                millis.map_or(PollTimeout::NONE, |millis| PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX));
+            if is_silent(&input, most) {
+                continue;
+            }
         }
         match input.read(&mut buffer) {
             Ok(0) => state.is_alone = true,
@@ -193,6 +214,10 @@ impl Hands for Real {
             (Some(search), None) => search.look(LOOK),
         };
         if is_there { Sight::There } else { others }
+    }
+
+    fn is_gone(&mut self, group: Pid) -> bool {
+        killpg(group, None) == Err(Errno::ESRCH)
     }
 
     fn say(&mut self, text: &str) {

@@ -162,3 +162,21 @@ fn a_healthy_run_makes_earlier_failures_forgotten() {
     assert_eq!(outcome.code, Some(0));
     assert_eq!(place.0.read("seen"), "1\n2\n3\n2\n3\n4\n");
 }
+
+/// The command may have ended by the first, and what it left not.
+#[test]
+fn a_second_signal_kills_what_the_command_left_at_once() {
+    let place = Place::new();
+    let script =
+        "setsid sh -c 'trap : TERM; echo $$ > left.new; mv left.new left; while :; do sleep 0.1; done' & echo $$ > pid
+        until [ -e left ]; do sleep 0.01; done; echo > ready; sleep 60";
+    let mut relent = place.start(&["-q", "--max-attempts", "1", "--grace", "1m"], script);
+    until("it runs", || place.has("ready"));
+    send(&relent, Signal::SIGTERM);
+    until("the command has ended", || !is_running(&place.0.read("pid")));
+    send(&relent, Signal::SIGTERM);
+    let began = Instant::now();
+    assert_eq!(relent.wait().unwrap().code(), Some(143));
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(!is_running(&place.0.read("left")), "it is left running");
+}

@@ -295,8 +295,10 @@ fn a_verdict_that_is_a_link_to_another_file_empties_nothing() {
 #[test]
 fn a_verdict_is_written_to_a_file_of_ones_own_alone() {
     let place = Place::new();
+    let folder = place.0.path().canonicalize().unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
     let written = |name: &str| {
-        let path = place.0.path().join(name);
+        let path = folder.join(name);
         let mut command = place.command(&["run", "-q", "--max-attempts", "1", "--", "sh", "-c", "exit 3"]);
         assert_eq!(command.env("RELENT_VERDICT", path).status().unwrap().code(), Some(3));
         place.0.read("kept")
@@ -305,6 +307,11 @@ fn a_verdict_is_written_to_a_file_of_ones_own_alone() {
     assert_eq!(written("kept"), "exit 3: permanent\n");
     fs::hard_link(place.0.path().join("kept"), place.0.path().join("other")).unwrap();
     assert_eq!(written("other"), "exit 3: permanent\n", "nothing more");
+    fs::remove_file(place.0.path().join("other")).unwrap();
+    symlink("kept", place.0.path().join("link")).unwrap();
+    assert_eq!(written("link"), "exit 3: permanent\n", "nor through a link");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(written("kept"), "exit 3: permanent\n", "nor where others can see it");
 }
 
 /// A link that another user has put where something will be written is not followed to a file of ours, whether the system

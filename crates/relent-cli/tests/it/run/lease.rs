@@ -223,6 +223,40 @@ fn a_watchman_that_is_stopped_holds_up_nothing() {
     assert!(!is_running(place.0.read("watchman").trim()), "it is gone");
 }
 
+/// One that goes on after it was stopped knows what has been since, however much that is.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_watchman_that_goes_on_does_nothing_on_what_is_old() {
+    let place = Place::new();
+    let script = "[ -e watchman ] || for child in $(cat /proc/$PPID/task/$PPID/children); do
+        [ $child = $$ ] || { kill -STOP $child && echo $child > watchman; date +%s > stopped; }
+    done
+    echo x >> count; [ $(wc -l < count) -lt 250 ] && exit 1
+    until [ $(($(date +%s) - $(cat stopped))) -ge 4 ]; do sleep 0.1; done
+    kill -CONT $(cat watchman); sleep 0.5";
+    let flags = ["-q", "--lease-ttl", "3s", "--max-attempts", "300", "--base", "1ms", "--cap", "1ms"];
+    let outcome = wait(start(&place, &flags, script));
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""));
+    assert_eq!(place.0.read("count").lines().count(), 250, "none was ended and begun again");
+}
+
+/// As by a system that has too little memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_watchman_that_was_ended_is_missed_and_its_number_is_nobody_elses() {
+    let place = Place::new();
+    let script = "[ -e watchman ] || for child in $(cat /proc/$PPID/task/$PPID/children); do
+        [ $child = $$ ] || { kill -9 $child && echo $child > watchman; }
+    done
+    (exit 0) & wait
+    echo x >> count; [ $(wc -l < count) -lt 3 ] && { sleep 0.1; exit 1; }
+    grep -s '^State:' /proc/$(cat watchman)/status > state; true";
+    let outcome = wait(start(&place, &["--max-attempts", "3", "--base", "1ms"], script));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert_eq!(outcome.stderr.matches("nobody watches over the lease any more").count(), 1, "{outcome:?}");
+    assert!(place.0.read("state").contains("Z ("), "it is kept: {}", place.0.read("state"));
+}
+
 /// Whoever wants an end after the command was through does not wait for a store that is silent.
 #[test]
 fn a_signal_ends_the_wait_for_a_lease_to_be_let_go() {

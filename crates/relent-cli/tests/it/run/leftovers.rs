@@ -187,6 +187,28 @@ fn of_a_command_with_siblings_all_of_its_group_is_ended() {
     assert!(!is_running(&place.0.read("pid")), "it is left running");
 }
 
+/// Its orphans go to the first process of that namespace, and are in its group all the same. It takes root to enter one.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_command_leaves_in_another_namespace_is_ended_by_its_group() {
+    let place = Place::new();
+    let script = r#"unshare --pid --fork --kill-child sleep 60 & shell=$!
+        for try in $(seq 500); do
+            first=$(cat /proc/$shell/task/$shell/children 2> none); [ -n "$first" ] && break; sleep 0.01
+        done
+        "$0" run --max-attempts 1 -- nsenter -t ${first% } -p sh -c 'sleep 4.75 & exit 3'; code=$?
+        for name in /proc/[0-9]*; do tr '\0' ' ' < $name/cmdline 2> none | grep -qx 'sleep 4.75 ' && echo left; done
+        kill -9 ${first% }; exit $code"#;
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_relent")]).current_dir(place.0.path());
+    let output = command.env("TMPDIR", place.0.path().join("tmp")).output().unwrap();
+    if output.status.code() != Some(3) {
+        eprintln!("SKIPPED what_a_command_leaves_in_another_namespace_is_ended_by_its_group: {output:?}");
+        return;
+    }
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+}
+
 /// Where relent itself fails, the command and what it has started are ended as after a failed attempt.
 #[test]
 fn what_a_run_that_fails_itself_leaves_is_ended() {
