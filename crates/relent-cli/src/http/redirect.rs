@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{escape::escape, redact};
 use http::{HeaderMap, HeaderName, Method, StatusCode, header};
+use percent_encoding::{CONTROLS, utf8_percent_encode};
 use relent::wire::Fault;
 use url::Url;
 
@@ -38,7 +39,7 @@ impl Hop {
         if self.number == MOST {
             return Err(failure("too many redirects".into()));
         }
-        let shown = redact::url(&location);
+        let shown = shown(&self.url, &location);
         if has_no_port_behind_its_colon(&location) {
             return Err(failure(format!("the redirect to {shown} is no URL: it has no port behind its colon")));
         }
@@ -80,13 +81,16 @@ pub(super) fn location(status: StatusCode, head: &HeaderMap) -> Option<String> {
     Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
 }
 
-/// Where it leads, for people: of another host the name that is asked for, which has no letters that look like others.
+/// Where it leads, for people: of another host the name that is asked for, which has no letters that look like others, nor has
+/// what is no URL.
 pub(super) fn shown(from: &Url, location: &str) -> String {
-    let leads =
-        from.join(location).ok().filter(|url| url.origin() != from.origin() && !has_no_port_behind_its_colon(location));
+    let url = from.join(location).ok().filter(|_| !has_no_port_behind_its_colon(location));
+    let leads = url.as_ref().filter(|url| url.origin() != from.origin());
     // What is written out afterwards is known no more.
-    let leads = redact::without_secrets(leads.as_ref().map_or(location, Url::as_str));
-    escape(&redact::url(&leads)).into_owned()
+    let leads = redact::without_secrets(leads.map_or(location, Url::as_str));
+    let told = redact::url(&leads);
+    let told = escape(&told);
+    if url.is_some() { told.into_owned() } else { utf8_percent_encode(&told, CONTROLS).to_string() }
 }
 
 /// Whether `-L` could follow it.
@@ -126,6 +130,23 @@ fn failure(text: String) -> Box<Failure> {
 mod tests {
     use super::*;
     use http::HeaderValue;
+
+    #[test]
+    fn what_is_no_url_has_no_letters_that_look_like_others() {
+        let from = Url::parse("http://h/").unwrap();
+        for (location, told) in [
+            ("http://\u{430}pple.com/x", "http://xn--pple-43d.com/x"),
+            ("http://\u{430}pple.com:99999/x", "http://%D0%B0pple.com:99999/x"),
+        ] {
+            assert_eq!(shown(&from, location), told);
+        }
+        let head = HeaderMap::from_iter([(
+            header::LOCATION,
+            HeaderValue::from_bytes("http://\u{430}:99999/".as_bytes()).unwrap(),
+        )]);
+        let refused = hop(Method::GET, "http://h/").next(StatusCode::FOUND, &head).unwrap_err();
+        assert!(format!("{refused:?}").is_ascii(), "{refused:?}");
+    }
 
     fn hop(method: Method, url: &str) -> Hop {
         let pairs = [
