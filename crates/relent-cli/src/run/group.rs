@@ -38,8 +38,9 @@ pub(super) struct Group {
     told: HashSet<Pid>,
     /// Those that are somebody else's: they changed their user, and cannot be told anything.
     denied: HashSet<Pid>,
-    /// When the first was told.
+    /// When the first was told, and killed.
     since: Option<Instant>,
+    killed: Option<Instant>,
 }
 
 /// Whose the number of the leader is, and of the group.
@@ -89,6 +90,7 @@ impl Group {
             told: HashSet::new(),
             denied: HashSet::new(),
             since: None,
+            killed: None,
         }
     }
 
@@ -109,7 +111,9 @@ impl Group {
         if self.is_gone() {
             return Ok(());
         }
-        let sent = [killpg(self.leader, signal), self.leader_apart(signal)];
+        // A group with one of ours takes a signal that the leader is not sent: it may be somebody else's by now.
+        let leader = if self.state == State::Runs { kill(self.leader, None) } else { Ok(()) };
+        let sent = [killpg(self.leader, signal), self.leader_apart(signal), leader];
         if sent.contains(&Err(Errno::EPERM)) { Err(Errno::EPERM) } else { Ok(()) }
     }
 
@@ -137,10 +141,14 @@ impl Group {
         self.state = if killpg(self.leader, None) == Err(Errno::ESRCH) { State::Gone } else { State::Free };
     }
 
+    /// Whether it was killed again and again for so long that there is nothing more to be done.
+    pub(super) fn does_not_die(&self) -> bool {
+        self.killed.is_some_and(|at| at.elapsed() > KILL_FOR)
+    }
+
     /// Kills the group and all orphans until the leader has ended, though not without end: somebody may trace it. Whether they are
     /// ours to kill.
     pub(super) fn kill_leader(&mut self, child: &mut Child, signals: &Signals) -> bool {
-        let began = Instant::now();
         loop {
             if self.kill().is_err() {
                 return false;
@@ -151,7 +159,7 @@ impl Group {
                 return true;
             }
             self.is_hurried |= signals.wait(LOOK).is_some();
-            if self.is_hurried || began.elapsed() > KILL_FOR {
+            if self.is_hurried || self.does_not_die() {
                 return true;
             }
         }
@@ -188,6 +196,7 @@ impl Group {
 
     /// Kills all of the group and all orphans that have left it, as far as they are there now.
     pub(super) fn kill(&mut self) -> Result<(), Errno> {
+        self.killed.get_or_insert_with(Instant::now);
         let killed = self.pass_on(Signal::SIGKILL);
         for orphan in self.orphans().unwrap_or_default() {
             self.send(orphan, Signal::SIGKILL);

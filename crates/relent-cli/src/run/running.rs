@@ -172,6 +172,11 @@ impl<'a> Running<'a> {
             self.kill = now.checked_add(LOOK);
             let killed = self.group.kill();
             self.heard(killed)?;
+            if self.group.does_not_die() {
+                let text =
+                    format!("the command (process {}) was killed, and does not end; it is left", self.group.leader());
+                return Err(Fault::new(text).hint("somebody traces it, or the system waits for a device"));
+            }
         }
         Ok(())
     }

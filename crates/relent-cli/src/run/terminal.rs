@@ -68,7 +68,8 @@ pub(super) fn on_demand(group: &Group) -> Option<Lent> {
     let signal = stopped_by(group)?;
     match signal {
         Signal::SIGTTIN | Signal::SIGTTOU if is_ours() => Lent::to(group),
-        Signal::SIGTTIN | Signal::SIGTTOU => {
+        // Without a terminal it is a stop like any other.
+        Signal::SIGTTIN | Signal::SIGTTOU if terminal().is_some() => {
             let stopped = Instant::now();
             let _ = raise(signal);
             if is_ours() {

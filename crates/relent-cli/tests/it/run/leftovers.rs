@@ -259,3 +259,37 @@ fn a_command_that_its_own_child_traces_is_ended_in_time() {
     }
     assert!(!is_running(&tracer), "it is left running");
 }
+
+/// Who traces it may have nothing to do with the run: it is enough to be the user that the command has become. It takes root to become
+/// another.
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn a_command_that_a_stranger_traces_is_not_waited_for_without_end() {
+    const SCRIPT: &str = "use POSIX; if (!fork) { setsid(); fork && exit; \
+                          my $seized = syscall(101, 0x4206, $ARGV[0] + 0, 0, 0); \
+                          open(P, '>', 'pid.new'); print P $seized == 0 ? $$ : 'no'; close P; rename('pid.new', 'pid'); sleep 60 }";
+    let place = Place::new();
+    let args = ["run", "--timeout", "500ms", "--grace", "100ms", "--", "sh", "-c", "echo $$ > leader; exec sleep 60"];
+    let mut relent = place.command(&args).spawn().unwrap();
+    until("it runs", || place.has("leader") && !place.0.read("leader").is_empty());
+    let mut tracer = Command::new("perl");
+    tracer.args(["-e", SCRIPT, place.0.read("leader").trim()]).current_dir(place.0.path()).status().unwrap();
+    until("there is a tracer", || place.has("pid"));
+    let started = std::time::Instant::now();
+    let ended = loop {
+        match relent.try_wait().unwrap() {
+            None if started.elapsed() > std::time::Duration::from_secs(30) => break None,
+            None => std::thread::sleep(std::time::Duration::from_millis(5)),
+            ended => break ended,
+        }
+    };
+    let tracer = place.0.read("pid");
+    if tracer == "no" {
+        eprintln!(
+            "SKIPPED a_command_that_a_stranger_traces_is_not_waited_for_without_end: this system lets nobody trace"
+        );
+        return;
+    }
+    Command::new("kill").args(["-9", tracer.trim()]).status().unwrap();
+    assert_eq!(ended.expect("it is waited for").code(), Some(125));
+}
