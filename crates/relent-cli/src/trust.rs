@@ -7,11 +7,10 @@ use crate::{
     talk::{Fault, plain},
 };
 use rustls::{
-    CertificateError, DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme,
+    CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme,
     client::{
-        WebPkiServerVerifier,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-        verify_server_name,
+        verify_server_cert_signed_by_trust_anchor, verify_server_name,
     },
     crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
@@ -30,29 +29,53 @@ pub(crate) fn anyone(provider: Arc<CryptoProvider>) -> Arc<dyn ServerCertVerifie
 /// `--cacert`: the certificates of this file alone, all of which must be readable.
 pub(crate) fn only(file: &Path, provider: Arc<CryptoProvider>) -> Result<Believed, Fault> {
     let trusted = certificates(file, "--cacert")?;
-    let mut roots = RootCertStore::empty();
+    let mut readable = RootCertStore::empty();
     for certificate in &trusted {
-        roots.add(certificate.clone()).map_err(|_| unreadable(file, CACERT_HINT))?;
+        readable.add(certificate.clone()).map_err(|_| unreadable(file, CACERT_HINT))?;
     }
-    verifier(roots, trusted.into(), provider)
+    Ok(verifier(trusted.into(), provider))
 }
 
 /// Those of the system, as far as they can be read.
 pub(crate) fn system(provider: Arc<CryptoProvider>) -> Result<Believed, Fault> {
-    let trusted = authorities::system()?;
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(trusted.iter().cloned());
-    verifier(roots, trusted.into(), provider)
+    Ok(verifier(authorities::system()?.into(), provider))
 }
 
-fn verifier(
-    roots: RootCertStore,
-    trusted: Arc<[CertificateDer<'static>]>,
-    provider: Arc<CryptoProvider>,
-) -> Result<Believed, Fault> {
-    let inner = WebPkiServerVerifier::builder_with_provider(roots.into(), provider).build();
-    let inner = inner.map_err(|error| Fault::new(format!("no certificate can be trusted: {error}")))?;
-    Ok((Arc::new(Trusted { inner, trusted: trusted.clone() }), trusted))
+fn verifier(trusted: Arc<[CertificateDer<'static>]>, provider: Arc<CryptoProvider>) -> Believed {
+    let mut authorities = RootCertStore::empty();
+    let now = UnixTime::now();
+    authorities.add_parsable_certificates(trusted.iter().filter(|own| is_authority(own, now, &provider)).cloned());
+    (Arc::new(Trusted { authorities, trusted: trusted.clone(), provider }), trusted)
+}
+
+/// Whether a certificate may sign others: it says so, and its time has come and is not over. One of the first version of X.509 cannot
+/// say so.
+fn is_authority(certificate: &CertificateDer<'_>, now: UnixTime, provider: &CryptoProvider) -> bool {
+    match webpki::EndEntityCert::try_from(certificate) {
+        Ok(_) => matches!(by_itself(certificate, now, provider), Err(error) if is_used_as_end(&error)),
+        Err(error) => error == webpki::Error::UnsupportedCertVersion,
+    }
+}
+
+/// What there is to say against a certificate, if it is believed.
+fn by_itself(certificate: &CertificateDer<'_>, now: UnixTime, provider: &CryptoProvider) -> Result<(), rustls::Error> {
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate.clone().into_owned())?;
+    let algorithms = provider.signature_verification_algorithms.all;
+    let parsed = ParsedCertificate::try_from(certificate)?;
+    match verify_server_cert_signed_by_trust_anchor(&parsed, &roots, &[], now, algorithms) {
+        // Somebody else signed it, which is looked at last.
+        Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature)) => {
+            Ok(())
+        }
+        judged => judged,
+    }
+}
+
+/// Whether the only thing wrong with a certificate is that it is an authority's. The time is checked before that.
+fn is_used_as_end(error: &rustls::Error) -> bool {
+    let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
+    other.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
 }
 
 const CACERT_HINT: &str = "--cacert wants certificates in PEM: -----BEGIN CERTIFICATE-----";
@@ -102,16 +125,18 @@ pub(crate) fn shown(file: &Path) -> String {
 /// authority and a server's certificate, which the standard verification refuses.
 #[derive(Debug)]
 struct Trusted {
-    inner: Arc<WebPkiServerVerifier>,
+    /// Those that may sign others.
+    authorities: RootCertStore,
+    /// All of them.
     trusted: Arc<[CertificateDer<'static>]>,
+    provider: Arc<CryptoProvider>,
 }
 
 impl Trusted {
-    /// Whether the only thing wrong with a certificate is that it is an authority's. The time is checked before that.
-    fn is_itself(&self, certificate: &CertificateDer<'_>, error: &rustls::Error) -> bool {
-        let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
-        let used_as_end = other.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity);
-        used_as_end && self.trusted.iter().any(|trusted| trusted == certificate)
+    fn is_itself(&self, certificate: &CertificateDer<'_>, now: UnixTime) -> bool {
+        let judged = || by_itself(certificate, now, &self.provider);
+        self.trusted.iter().any(|trusted| trusted == certificate)
+            && judged().map_or_else(|error| is_used_as_end(&error), |()| true)
     }
 }
 
@@ -144,15 +169,16 @@ impl ServerCertVerifier for Trusted {
         end_entity: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
         server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
+        _: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        match self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            Err(error) if self.is_itself(end_entity, &error) => {
-                is_for(end_entity, server_name).map(|()| ServerCertVerified::assertion())
-            }
-            verified => verified,
+        if self.is_itself(end_entity, now) {
+            return is_for(end_entity, server_name).map(|()| ServerCertVerified::assertion());
         }
+        let algorithms = self.provider.signature_verification_algorithms.all;
+        let parsed = ParsedCertificate::try_from(end_entity)?;
+        verify_server_cert_signed_by_trust_anchor(&parsed, &self.authorities, intermediates, now, algorithms)?;
+        verify_server_name(&parsed, server_name).map(|()| ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -161,7 +187,7 @@ impl ServerCertVerifier for Trusted {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.inner.verify_tls12_signature(message, cert, dss)
+        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -170,15 +196,11 @@ impl ServerCertVerifier for Trusted {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.inner.verify_tls13_signature(message, cert, dss)
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.inner.supported_verify_schemes()
-    }
-
-    fn root_hint_subjects(&self) -> Option<&[DistinguishedName]> {
-        self.inner.root_hint_subjects()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 

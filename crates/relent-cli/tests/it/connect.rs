@@ -406,6 +406,43 @@ fn certificates_of_another_time_or_name() {
     }
 }
 
+/// What is in the file of authorities and is none, or whose time is not now, signs for nobody.
+#[test]
+fn only_authorities_of_today_sign_for_others() {
+    let day = rcgen::date_time_ymd;
+    let is_one = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    for (is_ca, from, to, is_taken) in [
+        (is_one, day(2001, 1, 1), day(3002, 1, 1), true),
+        (is_one, day(2001, 1, 1), day(2002, 1, 1), false),
+        (is_one, day(3001, 1, 1), day(3002, 1, 1), false),
+        (rcgen::IsCa::NoCa, day(2001, 1, 1), day(3002, 1, 1), false),
+        (rcgen::IsCa::ExplicitNoCa, day(2001, 1, 1), day(3002, 1, 1), false),
+    ] {
+        let mut params = rcgen::CertificateParams::new(vec!["other.example".to_owned()]).unwrap();
+        params.distinguished_name.push(rcgen::DnType::CommonName, "who signs");
+        (params.is_ca, params.not_before, params.not_after) = (is_ca, from, to);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let folder = Folder::new().file("ca.pem", &params.self_signed(&key).unwrap().pem());
+        let signer = rcgen::Issuer::new(params, key);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let signed =
+            rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap().signed_by(&key, &signer).unwrap();
+        let url = format!("https://localhost:{}/", shakes_hands(&signed, &key));
+        for flags in [&["--cacert", "ca.pem"][..], &[]] {
+            let args = [&["connect", "--max-attempts=1", &url][..], flags].concat();
+            let mut command = folder.command(&args);
+            if flags.is_empty() {
+                command.env("SSL_CERT_FILE", folder.path().join("ca.pem"));
+            }
+            let output = command.output().unwrap();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let what = format!("{is_ca:?} {from} {flags:?}: {stderr}");
+            assert_eq!(output.status.code(), Some(if is_taken { 0 } else { 1 }), "{what}");
+            assert_eq!(stderr.contains("its certificate is signed by nobody we trust"), !is_taken, "{what}");
+        }
+    }
+}
+
 /// The port of a server that does nothing but handshakes with this certificate.
 #[expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 fn shakes_hands(certificate: &rcgen::Certificate, key: &rcgen::KeyPair) -> u16 {
