@@ -48,12 +48,24 @@ fn verifier(trusted: Arc<[CertificateDer<'static>]>, provider: Arc<CryptoProvide
     (Arc::new(Trusted { authorities, trusted: trusted.clone(), provider }), trusted)
 }
 
-/// Whether a certificate may sign others: it says so, and its time has come and is not over. One of the first version of X.509 cannot
-/// say so.
+/// Whether a certificate may sign others, as far as is known: it is no server's alone, and its time has come and is not over. What is
+/// said of servers' certificates alone, as of critical extensions and of the first version of X.509, says nothing against an authority.
 fn is_authority(certificate: &CertificateDer<'_>, now: UnixTime, provider: &CryptoProvider) -> bool {
-    match webpki::EndEntityCert::try_from(certificate) {
-        Ok(_) => matches!(by_itself(certificate, now, provider), Err(error) if is_used_as_end(&error)),
-        Err(error) => error == webpki::Error::UnsupportedCertVersion,
+    use CertificateError::{
+        Expired, ExpiredContext, InvalidPurpose, InvalidPurposeContext, NotValidYet, NotValidYetContext,
+    };
+    match by_itself(certificate, now, provider) {
+        Ok(()) => false,
+        Err(rustls::Error::InvalidCertificate(error)) => !matches!(
+            error,
+            Expired
+                | ExpiredContext { .. }
+                | NotValidYet
+                | NotValidYetContext { .. }
+                | InvalidPurpose
+                | InvalidPurposeContext { .. }
+        ),
+        Err(_) => true,
     }
 }
 

@@ -103,16 +103,21 @@ impl<'a> Running<'a> {
 
     fn hear(&mut self, signal: Signal) -> Result<(), Fault> {
         match signal {
+            // Who is not to end need not hear it.
             Signal::SIGTSTP => {
-                self.heard(self.group.pass_on(signal))?;
+                let _ = self.group.pass_on(signal);
                 let _ = raise(Signal::SIGSTOP);
-                self.heard(self.group.pass_on(Signal::SIGCONT))
+                let _ = self.group.pass_on(Signal::SIGCONT);
+                Ok(())
             }
             Signal::SIGHUP if self.interrupted.is_none() => {
                 self.hung_up = Some(Instant::now());
                 self.heard(self.group.signal(signal))
             }
-            signal if !is_ending(signal) => self.heard(self.group.pass_on(signal)),
+            signal if !is_ending(signal) => {
+                let _ = self.group.pass_on(signal);
+                Ok(())
+            }
             _ if self.interrupted.is_some() => {
                 self.kill = Some(Instant::now());
                 let killed = self.group.hurry();

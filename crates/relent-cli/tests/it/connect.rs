@@ -413,6 +413,8 @@ fn only_authorities_of_today_sign_for_others() {
     let is_one = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     for (is_ca, from, to, is_taken) in [
         (is_one, day(2001, 1, 1), day(3002, 1, 1), true),
+        // With the critical extension inhibitAnyPolicy, as authorities of states have it.
+        (rcgen::IsCa::Ca(rcgen::BasicConstraints::Constrained(7)), day(2001, 1, 1), day(3002, 1, 1), true),
         (is_one, day(2001, 1, 1), day(2002, 1, 1), false),
         (is_one, day(3001, 1, 1), day(3002, 1, 1), false),
         (rcgen::IsCa::NoCa, day(2001, 1, 1), day(3002, 1, 1), false),
@@ -421,6 +423,11 @@ fn only_authorities_of_today_sign_for_others() {
         let mut params = rcgen::CertificateParams::new(vec!["other.example".to_owned()]).unwrap();
         params.distinguished_name.push(rcgen::DnType::CommonName, "who signs");
         (params.is_ca, params.not_before, params.not_after) = (is_ca, from, to);
+        if is_ca == rcgen::IsCa::Ca(rcgen::BasicConstraints::Constrained(7)) {
+            let mut inhibits = rcgen::CustomExtension::from_oid_content(&[2, 5, 29, 54], vec![2, 1, 2]);
+            inhibits.set_criticality(true);
+            params.custom_extensions.push(inhibits);
+        }
         let key = rcgen::KeyPair::generate().unwrap();
         let folder = Folder::new().file("ca.pem", &params.self_signed(&key).unwrap().pem());
         let signer = rcgen::Issuer::new(params, key);

@@ -6,6 +6,8 @@ use super::{
 };
 use crate::binary::Folder;
 use std::{
+    fs::Permissions,
+    os::unix::fs::PermissionsExt,
     process::Stdio,
     sync::mpsc::channel,
     time::{Duration, Instant},
@@ -77,8 +79,9 @@ fn whoever_runs_it_is_told_what_giving_up_means() {
     for (status, word) in [(503, "exit 1: permanent"), (404, "exit 3: permanent")] {
         let server = Server::new(vec![Reply::status(status)]);
         let folder = Folder::new().file("verdict", "");
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
         let mut command = command(&folder, &["http", "-q", "--base=5ms", "--max-attempts=2", &server.url("/")]);
-        command.env("RELENT_VERDICT", folder.path().join("verdict"));
+        command.env("RELENT_VERDICT", folder.path().canonicalize().unwrap().join("verdict"));
         let _ = finish(command);
         assert_eq!(folder.read("verdict"), format!("{word}\n"));
     }
