@@ -8,6 +8,7 @@ use crate::{
     size::Size,
 };
 use nix::{
+    errno::Errno,
     fcntl::{FcntlArg, OFlag, fcntl},
     poll::{PollFd, PollFlags, PollTimeout, poll},
     unistd::{fchown, getegid},
@@ -69,11 +70,13 @@ pub(crate) fn read_led_by(path: &Path, believed: &dyn Fn(&Metadata) -> bool) -> 
 ///
 /// It cannot be opened, or is neither.
 pub fn read_or_pipe(path: &Path) -> io::Result<File> {
-    let is_pipe = |data: Metadata| data.file_type().is_fifo();
-    // Opened at once, it would end before anybody writes. A file of the system's, as the kernel's log, may wait as well, and is not waited for.
-    let flags = if is_pipe(fs::metadata(path)?) { nix::libc::O_NOCTTY } else { at_once() };
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if is_pipe(file.metadata()?) { wait_for_more(file) } else { check(file, Or::Nothing) }
+    let file = OpenOptions::new().read(true).custom_flags(at_once()).open(path)?;
+    if !file.metadata()?.file_type().is_fifo() {
+        return check(file, Or::Nothing);
+    }
+    // Read at once, it would end before anybody writes. What is in it already is read, though nobody writes any more.
+    while poll(&mut [PollFd::new(file.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE) == Err(Errno::EINTR) {}
+    wait_for_more(file)
 }
 
 /// The text of a file, of a pipe, or (`-`) of standard input, of at most `most` bytes.
@@ -295,7 +298,7 @@ const SPECIAL: u32 = 0o6000;
 
 /// Why a named pipe cannot be opened for writing.
 fn unread(error: io::Error) -> io::Error {
-    use nix::errno::Errno::{self, ENXIO};
+    use nix::errno::Errno::ENXIO;
     match error.raw_os_error().map(Errno::from_raw) {
         Some(ENXIO) => io::Error::other("it is a named pipe that nobody reads"),
         _ => error,
@@ -496,6 +499,18 @@ mod tests {
         assert!(lets_in(&folder.path().join("new")).0, "what is new has one");
         replace(&path, b"new").unwrap();
         assert_eq!((lets_in(&path), fs::read_to_string(&path).unwrap()), ((false, 0o660), "new".into()));
+    }
+
+    #[test]
+    fn what_is_in_a_pipe_is_read_though_nobody_writes_any_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let _held = OpenOptions::new().read(true).custom_flags(at_once()).open(&pipe).unwrap();
+        fs::write(&pipe, "text").unwrap();
+        let mut text = String::new();
+        read_or_pipe(&pipe).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "text");
     }
 
     /// A file of the system's that says nothing yet, as the kernel's log does, is an error and not waited for.
