@@ -149,16 +149,18 @@ struct Sleepers {
     by_end: BTreeMap<Key, Waker>,
     is_running: bool,
     thread: Thread,
+    /// When the thread will look at the latest: when the first of those was due whom it saw or was woken for. They may
+    /// have left since. Who is due no sooner does not wake it.
+    until: Option<Instant>,
 }
 
 /// What the thread does, while somebody else has the lock.
-#[derive(Default)]
+#[derive(Default, PartialEq, Eq)]
 enum Thread {
     /// It will look who sleeps before it waits.
     #[default]
     Looks,
-    /// It waits; for whoever was first when it began, who may have left since.
-    Waits(Option<Instant>),
+    Waits,
 }
 
 impl Alarm {
@@ -175,10 +177,9 @@ impl Alarm {
         }
         let replaced = sleepers.by_end.insert(key, waker);
         // A sleeper that leaves wakes nobody, so most that come and go again do not either: the thread waits for one before.
-        if let Thread::Waits(until) = sleepers.thread
-            && until.is_none_or(|until| key.0 < until)
-        {
+        if sleepers.thread == Thread::Waits && sleepers.until.is_none_or(|until| key.0 < until) {
             sleepers.thread = Thread::Looks;
+            sleepers.until = Some(key.0);
             self.changed.notify_one();
         }
         Ok(replaced)
@@ -207,9 +208,11 @@ impl Alarm {
                 sleepers.thread = Thread::Looks;
                 return due;
             }
-            let until = sleepers.by_end.first_key_value().map(|((end, _), _)| *end);
-            sleepers.thread = Thread::Waits(until);
-            let wait = until.map_or(Duration::MAX, |end| end - now);
+            let first = sleepers.by_end.first_key_value().map(|((end, _), _)| *end);
+            let told = sleepers.until.filter(|until| *until > now);
+            sleepers.until = first.into_iter().chain(told).min();
+            sleepers.thread = Thread::Waits;
+            let wait = sleepers.until.map_or(Duration::MAX, |end| end - now);
             sleepers = self.changed.wait_timeout(sleepers, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
     }

@@ -110,7 +110,7 @@ fn who_comes_and_goes_while_the_thread_waits_for_one_before_does_not_wake_it() {
         sender.send(alarm.wait(now).len()).unwrap();
     });
     let begin = Instant::now();
-    while !matches!(lock(&alarm.sleepers).thread, Thread::Waits(None)) {
+    while lock(&alarm.sleepers).thread != Thread::Waits {
         thread::yield_now();
     }
     for nth in 0..10_000 {
