@@ -2,7 +2,7 @@
 
 use crate::shell::{self, Outcome, cargo};
 
-const CRATES: [&str; 4] = ["relent", "relent-sim", "relent-store", "relent-cli"];
+const CRATES: [&str; 5] = ["relent", "relent-sim", "relent-tls", "relent-store", "relent-cli"];
 
 /// Files without which a package is of no use.
 const NEEDED: [&str; 3] = ["Cargo.toml", "README.md", "src/lib.rs"];

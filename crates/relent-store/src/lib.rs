@@ -40,7 +40,7 @@
 //! | `tower` | `layer`: idempotency keys of requests, for servers |
 
 mod any;
-#[cfg(any(feature = "sqlite", feature = "redis", feature = "postgres"))]
+#[cfg(feature = "sqlite")]
 mod at_once;
 mod blocking;
 pub mod conformance;

@@ -1,7 +1,8 @@
 //! A TLS handshake as the check: that a port accepts does not mean that who answers there is who it should be.
 
 use crate::{talk::Fault, trust};
-use rustls::{CertificateError, ClientConfig, ClientConnection, Error, crypto::ring, pki_types::ServerName};
+use relent_tls::{Verifier, provider};
+use rustls::{CertificateError, ClientConfig, ClientConnection, Error, pki_types::ServerName};
 use std::{
     io,
     path::Path,
@@ -20,16 +21,15 @@ impl Tls {
 
     /// With the authorities of a file, or the system's; or believing anybody.
     pub(super) fn new(cacert: Option<&Path>, insecure: bool) -> Result<Tls, Fault> {
-        let provider = Arc::new(ring::default_provider());
-        let versions = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        let versions = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| Fault::new(format!("cannot speak TLS: {error}")))?;
         let verifier = match cacert {
-            _ if insecure => trust::anyone(provider),
-            Some(file) => trust::only(file, provider)?.0,
-            None => trust::system(provider)?.0,
+            _ if insecure => Verifier::anyone(),
+            Some(file) => trust::only(file)?,
+            None => trust::system()?,
         };
-        let config = versions.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
+        let config = versions.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth();
         Ok(Tls(Some(Arc::new(config))))
     }
 

@@ -74,7 +74,7 @@ pub(super) fn recipe(args: &Args, request: &Request) -> Result<Recipe, Fault> {
     let believed = tls::believed(args, url, &proxies)?;
     let tls = tls::config(args, identity, http1, believed.as_ref())?;
     let bare = args.cert.as_ref().map(|_| tls::config(args, None, http1, believed.as_ref())).transpose()?;
-    let who = [own, believed.map_or_else(|| Arc::new([]) as Arc<[_]>, |(_, certificates)| certificates)];
+    let who = [own, believed.map_or_else(|| Arc::new([]) as Arc<[_]>, |verifier| verifier.certificates())];
     if bare.is_some() && proxies.to(url)?.is_some_and(|proxy| proxy.scheme() == "https") {
         return Err(Fault::new(
             "--cert: the certificate would be shown to the proxy, which is spoken to over TLS, too",

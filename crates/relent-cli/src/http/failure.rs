@@ -330,7 +330,7 @@ fn certificate(error: &rustls::CertificateError) -> (String, &'static str) {
         Bad::NotValidForNameContext { presented, .. } => (for_names(presented), NAME),
         Bad::BadSignature => ("it is not signed by the authority it names".into(), AUTHORITY),
         Bad::Revoked => ("it has been revoked".into(), ANY),
-        Bad::Other(other) if other.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity) => {
+        _ if relent_tls::is_authoritys(error) => {
             ("it is that of an authority, and not one that is trusted".into(), AUTHORITY)
         }
         Bad::Other(other) => (words(&format!("{:?}", other.0)), ANY),

@@ -1,13 +1,10 @@
 //! Whom we trust, and who we are: the settings of TLS.
 
 use super::{args::Args, proxy::Proxies};
-use crate::{
-    talk::Fault,
-    trust::{self, Believed},
-};
+use crate::{talk::Fault, trust};
+use relent_tls::{Verifier, provider};
 use rustls::{
     ClientConfig, RootCertStore,
-    crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
 use std::{path::Path, sync::Arc};
@@ -21,13 +18,13 @@ pub(super) fn config(
     args: &Args,
     identity: Option<Identity>,
     http1: bool,
-    believed: Option<&Believed>,
+    believed: Option<&Arc<Verifier>>,
 ) -> Result<ClientConfig, Fault> {
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let builder = ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
         .expect("ring has what TLS 1.2 and 1.3 need");
-    let builder = match believed.map(|(verifier, _)| verifier.clone()) {
-        Some(verifier) => builder.dangerous().with_custom_certificate_verifier(verifier),
+    let builder = match believed {
+        Some(verifier) => builder.dangerous().with_custom_certificate_verifier(verifier.clone()),
         None => builder.with_root_certificates(RootCertStore::empty()),
     };
     let mut config = match identity {
@@ -47,17 +44,15 @@ pub(super) fn config(
 }
 
 /// Who judges certificates; `None` if there will be none.
-pub(super) fn believed(args: &Args, url: &Url, proxies: &Proxies) -> Result<Option<Believed>, Fault> {
-    let provider = Arc::new(ring::default_provider());
-    if args.insecure {
-        return Ok(Some((trust::anyone(provider), Arc::new([]))));
-    }
-    match &args.cacert {
-        Some(file) => trust::only(file, provider).map(Some),
-        None if args.location || url.scheme() == "https" || proxies.any_over_tls() => trust::system(provider).map(Some),
+pub(super) fn believed(args: &Args, url: &Url, proxies: &Proxies) -> Result<Option<Arc<Verifier>>, Fault> {
+    let verifier = match &args.cacert {
+        _ if args.insecure => Verifier::anyone(),
+        Some(file) => trust::only(file)?,
+        None if args.location || url.scheme() == "https" || proxies.any_over_tls() => trust::system()?,
         // Reading the system's takes longer than a request on loopback, and there is no TLS.
-        None => Ok(None),
-    }
+        None => return Ok(None),
+    };
+    Ok(Some(Arc::new(verifier)))
 }
 
 /// The client's certificate and its key.

@@ -136,3 +136,26 @@ async fn redis_is_asked_who_it_is() {
     assert!(Store::open_with(&url, hasty).await.is_err());
     assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
 }
+
+/// A server's certificate in the file of those that are trusted is itself, and signs for nobody.
+#[tokio::test]
+async fn a_trusted_server_signs_for_nobody() {
+    let (folder, servers) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let [cert, key] = certificate(folder.path()).map(|path| path.display().to_string());
+    let at = |name: &str| servers.path().join(name).display().to_string();
+    let openssl = |args: &[&str]| {
+        let made = Command::new("openssl").args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        assert!(made.is_ok_and(|made| made.success()), "openssl {args:?}");
+    };
+    std::fs::write(at("names"), "subjectAltName=DNS:localhost").unwrap();
+    let new = ["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=x"];
+    openssl(&[&new[..], &["-keyout", &at("key"), "-out", &at("asked")]].concat());
+    let signer = ["-CA", &cert, "-CAkey", &key, "-CAcreateserial", "-days", "2", "-extfile", &at("names")];
+    openssl(&[&["x509", "-req", "-in", &at("asked"), "-out", &at("cert")], &signer[..]].concat());
+    let port = free_port();
+    let settings = ["--tls-port", &port.to_string(), "--tls-cert-file", &at("cert"), "--tls-key-file", &at("key")];
+    let _server = RedisServer::start(&[&settings[..], &["--tls-auth-clients", "no"]].concat());
+    let error = refused(&format!("rediss://localhost:{port}/0?sslrootcert={cert}")).await;
+    assert!(error.to_string().contains("the server's certificate is not to be trusted"), "{error}");
+    works(&format!("rediss://localhost:{port}/0?sslrootcert={}", at("cert")), "itself").await;
+}

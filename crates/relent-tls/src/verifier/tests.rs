@@ -1,0 +1,173 @@
+use super::*;
+use rcgen::{
+    BasicConstraints, CertificateParams, CustomExtension, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, PKCS_ED25519, date_time_ymd as day,
+};
+
+const CA: IsCa = IsCa::Ca(BasicConstraints::Unconstrained);
+
+/// The settings of a certificate that is called so, for these names, valid for long.
+fn params(common_name: &str, names: &[&str], is_ca: IsCa) -> CertificateParams {
+    let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = CertificateParams::new(names).unwrap();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, common_name);
+    (params.is_ca, params.not_before, params.not_after) = (is_ca, day(2001, 1, 1), day(3001, 1, 1));
+    params
+}
+
+fn ends(mut params: CertificateParams, year: i32) -> CertificateParams {
+    params.not_after = day(year, 1, 1);
+    params
+}
+
+fn own(params: CertificateParams) -> CertificateDer<'static> {
+    params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone()
+}
+
+/// An authority of these settings, and what it signed for `localhost`.
+fn signed_by(params: CertificateParams) -> [CertificateDer<'static>; 2] {
+    let key = KeyPair::generate().unwrap();
+    let authority = params.self_signed(&key).unwrap().der().clone();
+    let server = self::params("localhost", &["localhost"], IsCa::NoCa);
+    let signed = server.signed_by(&KeyPair::generate().unwrap(), &Issuer::new(params, key)).unwrap();
+    [authority, signed.der().clone()]
+}
+
+/// What there is to say against it, as the server of this name.
+fn against(verifier: &Verifier, certificate: &CertificateDer<'_>, name: &str) -> Option<CertificateError> {
+    let name = ServerName::try_from(name.to_owned()).unwrap();
+    match verifier.verify_server_cert(certificate, &[], &name, &[], UnixTime::now()) {
+        Ok(_) => None,
+        Err(rustls::Error::InvalidCertificate(why)) => Some(why),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn is_believed(verifier: &Verifier, certificate: &CertificateDer<'_>, name: &str) -> bool {
+    against(verifier, certificate, name).is_none()
+}
+
+/// A server's certificate that is trusted, and an authority whose time is not now, sign for nobody.
+#[test]
+fn only_authorities_of_today_sign_for_others() {
+    let critical = |id: &[u64], content: Vec<u8>, is_ca| {
+        let mut params = params("who signs", &[], is_ca);
+        let mut extension = CustomExtension::from_oid_content(id, content);
+        extension.set_criticality(true);
+        params.custom_extensions.push(extension);
+        params
+    };
+    let inhibits = |is_ca| critical(&[2, 5, 29, 54], vec![2, 1, 2], is_ca);
+    let early = |mut params: CertificateParams| {
+        params.not_before = day(3000, 1, 1);
+        params
+    };
+    let with_uses = |is_ca, uses: &[KeyUsagePurpose]| {
+        let mut params = params("who signs", &[], is_ca);
+        params.key_usages = uses.to_vec();
+        params
+    };
+    let with_purpose = |purpose| {
+        let mut params = params("who signs", &[], CA);
+        params.extended_key_usages = vec![purpose];
+        params
+    };
+    for (what, params, is_one) in [
+        ("an authority", params("who signs", &[], CA), true),
+        ("with a limit", params("who signs", &[], IsCa::Ca(BasicConstraints::Constrained(0))), true),
+        ("inhibitAnyPolicy", inhibits(CA), true),
+        ("policyConstraints", critical(&[2, 5, 29, 36], vec![0x30, 3, 0x80, 1, 3], CA), true),
+        ("an extension of one's own", critical(&[1, 3, 6, 1, 4, 1, 99999, 1], vec![5, 0], CA), true),
+        ("a long path", critical(&[2, 5, 29, 19], vec![0x30, 7, 1, 1, 0xff, 2, 2, 1, 44], IsCa::NoCa), true),
+        ("no path, a long one", critical(&[2, 5, 29, 19], vec![0x30, 7, 1, 1, 0, 2, 2, 1, 44], IsCa::NoCa), false),
+        ("expired", ends(params("who signs", &[], CA), 2002), false),
+        ("not valid yet", early(params("who signs", &[], CA)), false),
+        ("expired, inhibitAnyPolicy", ends(inhibits(CA), 2002), false),
+        ("not valid yet, inhibitAnyPolicy", early(inhibits(CA)), false),
+        ("a server's", params("who signs", &["other.example"], IsCa::NoCa), false),
+        ("a server's, which says so", params("who signs", &["other.example"], IsCa::ExplicitNoCa), false),
+        ("a server's, inhibitAnyPolicy", inhibits(IsCa::ExplicitNoCa), false),
+        ("a key that signs", with_uses(IsCa::NoCa, &[KeyUsagePurpose::KeyCertSign]), true),
+        ("an authority's key that signs", with_uses(CA, &[KeyUsagePurpose::KeyCertSign]), true),
+        ("an authority's key for something else", with_uses(CA, &[KeyUsagePurpose::DigitalSignature]), false),
+        ("a server's key", with_uses(IsCa::NoCa, &[KeyUsagePurpose::DigitalSignature]), false),
+        ("for servers", with_purpose(ExtendedKeyUsagePurpose::ServerAuth), true),
+        ("for anything", with_purpose(ExtendedKeyUsagePurpose::Any), true),
+        ("for mails", with_purpose(ExtendedKeyUsagePurpose::EmailProtection), false),
+    ] {
+        let [authority, signed] = signed_by(params);
+        let verifier = Verifier::of(vec![authority]);
+        assert_eq!(is_believed(&verifier, &signed, "localhost"), is_one, "{what}");
+        assert_eq!(is_believed(&verifier.for_any_name(), &signed, "other.example"), is_one, "{what}");
+    }
+}
+
+#[test]
+fn who_is_trusted_is_so_for_its_own_name_and_time() {
+    for (is_ca, what) in [(CA, "an authority, too"), (IsCa::NoCa, "a server's"), (IsCa::ExplicitNoCa, "no authority")] {
+        let server = own(params("x", &["localhost"], is_ca));
+        let verifier = Verifier::of(vec![server.clone()]);
+        assert!(is_believed(&verifier, &server, "localhost"), "{what}");
+        assert!(!is_believed(&verifier, &server, "other.example"), "{what}");
+        assert!(is_believed(&verifier.for_any_name(), &server, "other.example"), "{what}");
+        let late = own(ends(params("x", &["localhost"], is_ca), 2002));
+        let verifier = Verifier::of(vec![late.clone()]);
+        for verifier in [Verifier::of(vec![late.clone()]).for_any_name(), verifier] {
+            assert!(!is_believed(&verifier, &late, "localhost"), "{what}, expired");
+        }
+    }
+}
+
+/// One without names is for its common name, if it is trusted itself; of others' nobody knows what they signed it for.
+#[test]
+fn a_common_name_is_one_where_there_is_no_other() {
+    let old = own(params("db.example", &[], IsCa::NoCa));
+    let verifier = Verifier::of(vec![old.clone()]);
+    assert!(is_believed(&verifier, &old, "db.example") && is_believed(&verifier, &old, "DB.example"));
+    assert!(!is_believed(&verifier, &old, "b.example") && !is_believed(&verifier, &old, "db.example.com"));
+    let named = own(params("db.example", &["localhost"], IsCa::NoCa));
+    assert!(!is_believed(&Verifier::of(vec![named.clone()]), &named, "db.example"));
+    let key = KeyPair::generate().unwrap();
+    let authority = params("who signs", &[], CA);
+    let root = authority.self_signed(&key).unwrap().der().clone();
+    let signed = params("db.example", &[], IsCa::NoCa)
+        .signed_by(&KeyPair::generate().unwrap(), &Issuer::new(authority, key))
+        .unwrap();
+    assert!(!is_believed(&Verifier::of(vec![root]), signed.der(), "db.example"));
+}
+
+/// Who is trusted itself is so whoever signed it, and with what: here another who has the same name, with another kind of key.
+#[test]
+fn what_is_trusted_itself_needs_no_signature() {
+    let (key, other) = (KeyPair::generate().unwrap(), KeyPair::generate_for(&PKCS_ED25519).unwrap());
+    let signer = Issuer::new(params("localhost", &[], CA), other);
+    let server = params("localhost", &["localhost"], IsCa::NoCa).signed_by(&key, &signer).unwrap().der().clone();
+    assert!(is_believed(&Verifier::of(vec![server.clone()]), &server, "localhost"));
+    assert!(!is_believed(&Verifier::of(Vec::new()), &server, "localhost"));
+}
+
+#[test]
+fn strangers_are_believed_by_who_believes_anyone() {
+    let stranger = own(ends(params("x", &["other.example"], IsCa::NoCa), 2002));
+    assert!(is_believed(&Verifier::anyone(), &stranger, "localhost"));
+    let [_, signed] = signed_by(params("who signs", &[], CA));
+    let [authority, _] = signed_by(params("another", &[], CA));
+    let strict = Verifier::of(vec![authority.clone()]);
+    assert_eq!(against(&strict, &signed, "localhost"), Some(CertificateError::UnknownIssuer));
+    assert_eq!(against(&strict.for_any_name(), &signed, "localhost"), Some(CertificateError::UnknownIssuer));
+    assert_eq!(Verifier::of(vec![authority.clone()]).certificates().as_ref(), [authority]);
+    assert!(Verifier::anyone().certificates().is_empty());
+}
+
+#[test]
+fn garbage_is_an_error_and_believes_nobody() {
+    for bytes in [&[][..], &[0; 3], &[0x30, 0x84, 0xff, 0xff, 0xff, 0xff], &[0x30; 200]] {
+        let garbage = CertificateDer::from(bytes.to_vec());
+        assert!(!is_readable(&garbage));
+        let server = own(params("x", &["localhost"], IsCa::NoCa));
+        let verifier = Verifier::of(vec![garbage.clone()]);
+        assert!(!is_believed(&verifier, &server, "localhost"));
+        assert!(!is_believed(&verifier.for_any_name(), &garbage, "localhost"));
+    }
+}
