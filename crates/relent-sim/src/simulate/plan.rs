@@ -4,7 +4,7 @@ use crate::{
     engine::bulk::{self, Grid, Levels},
     outcome::run::Health,
     scenario::{Arrivals, Contender, Engine, Problem, Scenario, Service, World},
-    world::meter::HEALTH_NS,
+    world::{meter::HEALTH_NS, service::chain},
 };
 
 /// How the runs of one contender are done.
@@ -99,6 +99,11 @@ fn for_time(scenario: &Scenario) -> u64 {
     stretches.saturating_mul(2 * size_of::<Health>() as u64)
 }
 
+/// The layers of the contender that has most.
+fn layers(scenario: &Scenario) -> usize {
+    scenario.contenders.iter().map(|contender| contender.layers.len()).max().unwrap_or(0)
+}
+
 fn for_clients(scenario: &Scenario, plan: &Plan) -> u64 {
     const FIXED: u64 = 16 << 20;
     let per_client = match (&scenario.world, plan) {
@@ -109,7 +114,7 @@ fn for_clients(scenario: &Scenario, plan: &Plan) -> u64 {
             let upstreams = service.processes().saturating_mul(size_of::<relent::Upstream>() as u64);
             return FIXED.saturating_add(upstreams).saturating_add((service.clients() * 320.0) as u64);
         }
-        (World::Service(_), _) if scenario.contenders.iter().any(|c| !c.layers.is_empty()) => 400,
+        (World::Service(_), _) if layers(scenario) > 0 => chain::memory(layers(scenario)),
         (World::Service(service), _) if service.layers > 1 => 40 + 64 * u64::from(service.layers),
         (World::Layers(layers), _) => 64 * u64::from(layers.depth),
         (World::Batch(_) | World::Saturated(_), _) => 48,

@@ -222,3 +222,19 @@ fn files_say_what_the_layers_are() {
         assert!(error.line().is_some() && error.to_string().contains(problem), "{rest}: {error}");
     }
 }
+
+/// Callers that give up leave behind what the layers below go on with: that has an end, too.
+#[test]
+fn calls_that_nobody_waits_for_are_noticed() {
+    let layer = |name: &str| format!("[[layer]]\nname = \"{name}\"\ntimeout = \"5ms\"\nrtt = \"1ms\"\n");
+    let text = format!(
+        "[clients]\ncount = 20_000\n[network]\nrtt = \"1ms\"\n[server]\nlatency = \"1000s\"\n[policy.one]\n\
+         curve = \"constant\"\nbase = \"5ms\"\njitter = \"none\"\nmax_attempts = 100\n{}{}{}",
+        layer("client"),
+        layer("gateway"),
+        layer("shop")
+    );
+    let outcome = simulate(&Scenario::parse(&text).expect("it is sound")).expect("it is possible");
+    let why = "more than 4000000 calls and answers are under way between layers";
+    assert_eq!(outcome.records[0].stopped.as_deref(), Some(why));
+}
