@@ -10,7 +10,7 @@ use super::{
     progress::Progress,
     redirect::{self, Hop},
     request::Request,
-    resume::{Resume, is_whole},
+    resume::{Resume, is_whole, part_length},
     sink::Sink,
     whole,
     write_out::Seen,
@@ -363,6 +363,9 @@ async fn receive(
 ) -> Result<(), Broken> {
     let have = received.sink.length();
     let total = response.content_length().map(|rest| rest.saturating_add(have));
+    // What a part says that it has, whether or not anything says what it is a part of.
+    let named = Some(&response).filter(|response| response.status() == StatusCode::PARTIAL_CONTENT);
+    let named = named.and_then(|response| part_length(response.headers())).map(|length| length.saturating_add(have));
     fits(terms, total.unwrap_or(have))?;
     if have == 0 && !received.from_the_start && terms.may_resume() {
         let resume = Resume::of(response.status(), response.headers(), total, seconds(now));
@@ -377,7 +380,13 @@ async fn receive(
         };
         match piece {
             Ok(Some(piece)) => {
-                fits(terms, received.sink.length().saturating_add(piece.len() as u64))?;
+                let length = received.sink.length().saturating_add(piece.len() as u64);
+                fits(terms, length)?;
+                if named.is_some_and(|named| length > named) {
+                    received.start_over()?;
+                    let text = "the server sent more than the part that it named, so it starts over".to_owned();
+                    return Err(Broken::Failed(Box::new(Failure::of(wire::Fault::EarlyEnd, text))));
+                }
                 received.sink.write(&piece)?;
             }
             Ok(None) => break,
@@ -388,7 +397,7 @@ async fn receive(
         }
     }
     let whole = received.resume.as_ref().and_then(Resume::total);
-    match whole {
+    match whole.or(named) {
         Some(whole) if whole != received.sink.length() => {
             Err(Broken::Failed(Box::new(failure::early_end(received.sink.length(), Some(whole)))))
         }

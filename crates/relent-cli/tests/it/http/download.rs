@@ -363,3 +363,30 @@ fn a_large_body_comes_through_whole() {
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     assert!(outcome.stdout == body, "3.2 MB, through the file without a name");
 }
+
+/// Whatever ends the body, and though nothing says what it is a part of.
+#[test]
+fn a_part_has_what_it_says() {
+    let range = |range: &str| format!("Content-Range: bytes {range}");
+    for (what, of_file, body, range) in [
+        ("shorter", Some("01234"), "hi", range("5-99/100")),
+        ("longer", Some("01234"), "hi-longer", range("5-6/7")),
+        ("the whole, shorter", None, "hi", range("0-99/100")),
+        ("the whole, longer", None, "hi-longer", range("0-1/2")),
+    ] {
+        let server = Server::new(vec![Reply::new(206, &[&range], body)]);
+        let folder = of_file.into_iter().fold(Folder::new(), |folder, text| folder.file("f", text));
+        let go_on: &[_] = if of_file.is_some() { &["-C", "-"] } else { &[] };
+        let url = server.url("/");
+        let outcome = http_in(&folder, &[go_on, &["-o", "f", "--max-attempts=1", &url]].concat());
+        assert_eq!(outcome.code, Some(1), "{what}: {}", outcome.stderr);
+        let why = if what.contains("short") { "the body ended early" } else { "sent more than the part that it named" };
+        assert!(outcome.stderr.contains(why), "{what}: {}", outcome.stderr);
+        assert_eq!(folder.names().contains(&"f".to_owned()), of_file.is_some(), "{what}");
+        assert!(of_file.is_none_or(|text| folder.read("f") == text), "{what}");
+    }
+    // The part that a user asks for.
+    let server = Server::new(vec![Reply::new(206, &[&range("2-9/10")], "23")]);
+    let outcome = http(&["-H", "Range: bytes=2-", "--max-attempts=1", &server.url("/")]);
+    assert!(outcome.code == Some(1) && outcome.stderr.contains("after 2 of 8 bytes"), "{}", outcome.stderr);
+}
