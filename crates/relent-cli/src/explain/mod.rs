@@ -210,6 +210,9 @@ fn subjects(args: &Args) -> Result<Vec<Subject>, Fault> {
 /// More than any unit is long.
 const LONGEST_UNIT: u64 = 1 << 20;
 
+/// The most files that add to a unit.
+const MOST_DROP_INS: usize = 500;
+
 /// A file's name and text.
 type Named = (String, String);
 
@@ -217,7 +220,7 @@ type Named = (String, String);
 /// must belong to who owns the unit, to the caller or to root; what does not, or cannot be read, is told of.
 fn unit(path: &Path, hush: HushArgs) -> Result<(Named, Vec<Named>), Fault> {
     if path.as_os_str() == "-" {
-        let text = read_unit("the standard input", io::stdin().lock())?;
+        let text = read_unit("the standard input", io::stdin().lock(), &mut { LONGEST_UNIT })?;
         return Ok((("unit".to_owned(), text), Vec::new()));
     }
     let shown = path.display().to_string();
@@ -228,14 +231,21 @@ fn unit(path: &Path, hush: HushArgs) -> Result<(Named, Vec<Named>), Fault> {
     let named = regular::read_or_pipe(path).map_err(|error| cannot(path, &error))?;
     let owner = named.metadata().map_err(|error| cannot(path, &error))?.uid();
     let is_believed = |data: &Metadata| data.uid() == 0 || data.uid() == owner || access::is_own(data.uid());
-    let text = read_unit(&shown, named)?;
+    let mut left = LONGEST_UNIT;
+    let text = read_unit(&shown, named, &mut left)?;
     let mut folder = path.as_os_str().to_owned();
     folder.push(".d");
     let mut paths: Vec<PathBuf> = match fs::read_dir(&folder) {
-        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).collect(),
+        Ok(entries) => entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.extension().is_some_and(|extension| extension == "conf"))
+            .take(MOST_DROP_INS + 1)
+            .collect(),
         Err(_) => Vec::new(),
     };
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "conf"));
+    if paths.len() > MOST_DROP_INS {
+        return Err(Fault::new(format!("the unit {shown} has more than {MOST_DROP_INS} drop-ins")));
+    }
     paths.sort();
     let mut drop_ins = Vec::new();
     for path in paths {
@@ -247,7 +257,7 @@ fn unit(path: &Path, hush: HushArgs) -> Result<(Named, Vec<Named>), Fault> {
         match drop_in {
             Ok(file) => {
                 let shown = path.display().to_string();
-                let text = read_unit(&shown, file)?;
+                let text = read_unit(&shown, file, &mut left)?;
                 drop_ins.push((shown, text));
             }
             Err(error) => hush.note(format!("the drop-in {} is ignored: {}", path.display(), plain(&error))),
@@ -257,13 +267,15 @@ fn unit(path: &Path, hush: HushArgs) -> Result<(Named, Vec<Named>), Fault> {
     Ok(((name, text), drop_ins))
 }
 
-fn read_unit(name: &str, from: impl Read) -> Result<String, Fault> {
+/// Reads no more than is `left` for the unit and all that is added to it.
+fn read_unit(name: &str, from: impl Read, left: &mut u64) -> Result<String, Fault> {
     let mut text = String::new();
-    let read = from.take(LONGEST_UNIT + 1).read_to_string(&mut text);
+    let read = from.take(*left + 1).read_to_string(&mut text);
     read.map_err(|error| Fault::new(format!("cannot read the unit {name}: {}", plain(&error))))?;
-    if text.len() as u64 > LONGEST_UNIT {
-        return Err(Fault::new(format!("the unit {name} is longer than 1 MiB")));
-    }
+    *left = left.checked_sub(text.len() as u64).ok_or_else(|| {
+        let added = if *left < LONGEST_UNIT { ", with those before it," } else { "" };
+        Fault::new(format!("the unit {name}{added} is longer than 1 MiB"))
+    })?;
     Ok(text)
 }
 

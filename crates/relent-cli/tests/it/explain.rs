@@ -136,6 +136,24 @@ fn a_systemd_unit_and_its_drop_in() {
     assert!(dropped.contains("systemd never restarts this service"), "{dropped}");
 }
 
+/// However many there are, and though a file of a megabyte of zeros takes no room on the disk.
+#[test]
+fn a_unit_and_its_drop_ins_are_not_read_without_end() {
+    let folder = Folder::new().file("my.service", UNIT).file("my.service.d/0.conf", "[Service]\n");
+    let at = |number: usize| folder.path().join(format!("my.service.d/{number}.conf"));
+    let refused = |why: &str| {
+        let outcome = folder.relent(&["explain", "--systemd", "my.service", "--no-plot"]);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(125), format!("error: {why}\n").as_str()));
+    };
+    fs::File::create(at(1)).unwrap().set_len(600 << 10).unwrap();
+    fs::File::create(at(2)).unwrap().set_len(600 << 10).unwrap();
+    refused("the unit my.service.d/2.conf, with those before it, is longer than 1 MiB");
+    (1..=500).for_each(|number| drop(fs::File::create(at(number)).unwrap()));
+    refused("the unit my.service has more than 500 drop-ins");
+    fs::remove_file(at(500)).unwrap();
+    assert_eq!(folder.relent(&["explain", "--systemd", "my.service", "--no-plot"]).code, Some(0));
+}
+
 /// Nobody has named what lies beside a unit, and in a shared folder anybody can lay something there.
 #[test]
 fn a_drop_in_of_another_user_is_ignored_with_a_note() {

@@ -36,6 +36,12 @@ pub(super) fn look(path: &Path, settings: &SqliteSettings) -> Result<bool, Error
     for beside in ["-wal", "-shm", JOURNAL].map(|end| beside(&real, end)) {
         match fs::symlink_metadata(&beside) {
             Ok(of_it) if !of_it.is_file() => return Err(no_file(&beside)),
+            // Whoever owns it: SQLite writes over whatever was there.
+            Ok(of_it) if has_another_name(&of_it) => {
+                let what = format!("{}, a part of the store, has another name elsewhere", show(&beside));
+                return Err(Error::new(ErrorKind::Refused, what)
+                    .hint("SQLite gives none: somebody has put another file there, or kept this one by a link"));
+            }
             // Who holds it open could cut it off under who reads it, or read what is written to it.
             Ok(of_it) => whose(&beside, &of_it, Some(&data), of_anybody).map(drop)?,
             Err(_) => {}

@@ -204,6 +204,28 @@ fn what_is_no_file_is_not_waited_for() {
     }
 }
 
+/// Whoever may give a private file of the caller's another name there would have it written over.
+#[cfg(unix)]
+#[test]
+fn another_files_name_beside_a_file_is_not_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, private) = (folder.path().join("state.db"), folder.path().join("private"));
+    for end in ["-wal", "-shm", "-journal"] {
+        for any_owner in [false, true] {
+            let beside = folder.path().join(format!("state.db{end}"));
+            fs::write(&private, "secret").unwrap();
+            fs::hard_link(&private, &beside).unwrap();
+            let settings = SqliteSettings { any_owner, ..SqliteSettings::default() };
+            let error = settings.open(&path).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Refused, "{end}");
+            assert!(error.to_string().contains("has another name elsewhere"), "{end}: {error}");
+            fs::remove_file(&beside).unwrap();
+            assert_eq!(fs::read_to_string(&private).unwrap(), "secret", "{end}");
+        }
+    }
+    drop(Sqlite::open(&path).unwrap());
+}
+
 /// SQLite follows links to the file first, and looks beside that.
 #[cfg(unix)]
 #[test]
