@@ -32,11 +32,14 @@ use std::{
 /// What stands over them in the help of a subcommand, where those that are rarely wanted are left out.
 const HEADING: &str = "Policy (relent help policy tells all of it)";
 
+/// What `--policy` is to commands that make calls; others take no file that nobody named.
+const OR_FOUND: &str = "A policy from a file; flags win [default: relent.toml, if there]";
+
 /// The flags of a policy: flatten them into a subcommand's flags, then ask for the [`policy`](PolicyArgs::policy).
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = HEADING)]
 pub struct PolicyArgs {
-    /// A policy from a file; flags win [default: relent.toml, if there].
+    /// A policy from a file; flags win.
     #[arg(long, value_name = "FILE[#NAME]")]
     pub policy: Option<String>,
 
@@ -114,7 +117,7 @@ pub struct PolicyArgs {
 
 /// The flags of a policy that calls are made under: those of the policy, and what ends the call.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = HEADING)]
+#[command(next_help_heading = HEADING, mut_arg("policy", |flag| flag.help(OR_FOUND)))]
 pub struct CallArgs {
     #[command(flatten)]
     policy: PolicyArgs,
@@ -238,8 +241,12 @@ impl PolicyArgs {
         Ok(policy)
     }
 
-    /// A file alone cannot make this command hammer somebody for ever, and one that was only found not even for a moment.
-    fn check_storm(&self, policy: &Policy) -> Result<(), Fault> {
+    /// A file alone cannot make a command hammer somebody for ever, and one that was only found not even for a moment.
+    ///
+    /// # Errors
+    ///
+    /// It asks for that, and no flag says that it is meant.
+    pub(crate) fn check_storm(&self, policy: &Policy) -> Result<(), Fault> {
         let asked = [&self.max_attempts, &self.max_elapsed, &self.timeout].iter().any(|flag| flag.is_some());
         if let Some(origin) = self.origin().filter(|_| !asked && is_storm(policy)) {
             let origin = escape(&origin);

@@ -84,10 +84,15 @@ fn rollout(spec: &str, old: &Contender) -> Result<Contender, Fault> {
         .with(Population::share(&new.name, part, new.policy)))
 }
 
+/// Whether a spec names a file, or a policy of the one that is found.
+pub(crate) fn is_of_file(spec: &str) -> bool {
+    spec.contains('#') || spec.ends_with(".toml")
+}
+
 /// A policy by its spec; keys and values change that of the draft.
 fn one_of(spec: &str, said: &str, base: Draft) -> Result<Contender, Fault> {
-    if spec.contains('#') || spec.ends_with(".toml") {
-        let args = PolicyArgs { policy: Some(spec.to_owned()), ..PolicyArgs::default() };
+    if is_of_file(spec) {
+        let args = PolicyArgs::of_file(spec);
         let policy = args.file()?.policy().map_err(|bad| args.fault(&bad))?;
         let name = spec.rsplit_once('#').map_or(spec, |(_, name)| name);
         return Ok(Contender::new(name, policy));

@@ -115,7 +115,14 @@ fn contenders(args: &Args, capacity: Option<f64>, is_target: bool) -> Result<Vec
             .filter_map(Result::transpose)
             .collect::<Result<Vec<_>, _>>()?,
     };
-    let named: Vec<Contender> = given.into_iter().chain(policies::compared(&args.compare)?).collect();
+    let compared = policies::compared(&args.compare)?;
+    // These make real attempts, of which a file alone cannot ask for too many.
+    let of_file = given.iter().filter(|_| policy.policy.is_some());
+    of_file.map(|contender| &contender.policy).try_for_each(|of_file| policy.check_storm(of_file))?;
+    for (spec, contender) in args.compare.iter().zip(&compared).filter(|(spec, _)| policies::is_of_file(spec)) {
+        PolicyArgs::of_file(spec).check_storm(&contender.policy)?;
+    }
+    let named: Vec<Contender> = given.into_iter().chain(compared).collect();
     let protection = args.protection.protection(policy, capacity.unwrap_or(CAPACITY))?;
     if protection.hedge.is_some() {
         return Err(Fault::new(

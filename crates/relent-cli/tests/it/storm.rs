@@ -193,3 +193,29 @@ fn a_refused_target_shows_no_password() {
         assert!(!outcome.stderr.contains("s3cret"), "{}", outcome.stderr);
     }
 }
+
+/// A file that was only found does not have a real server stormed without end or delay.
+#[test]
+fn a_found_file_asks_for_no_flood() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = format!("http://{}/", listener.local_addr().unwrap());
+    let endless = "[policy.x]\ncurve = \"immediate\"\nmax_attempts = \"unlimited\"\n";
+    let flood = "[policy.x]\ncurve = \"immediate\"\nmax_attempts = 100\n";
+    let storm = |text: &str, flags: &[&str]| {
+        let folder = Folder::new().file("relent.toml", text);
+        folder.relent(&[&["storm", "--target", &target, "--clients=5", "--limit=200ms"], flags].concat())
+    };
+    for flag in ["--policy=#x", "--compare=#x"] {
+        let outcome = storm(endless, &[flag]);
+        assert_eq!(outcome.code, Some(125), "{flag}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains("asks for attempts without end or delay"), "{flag}: {}", outcome.stderr);
+        let outcome = storm(flood, &[flag]);
+        assert_eq!(outcome.code, Some(125), "{flag}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains("asks for more than 20 retries within a second"), "{}", outcome.stderr);
+    }
+    listener.set_nonblocking(true).unwrap();
+    assert!(listener.accept().is_err(), "nobody has come");
+    // What is in the folder and was not asked for is nothing to it.
+    let outcome = storm(endless, &["--curve=immediate", "--max-attempts=30"]);
+    assert!(!outcome.stderr.contains("relent.toml"), "{}", outcome.stderr);
+}
