@@ -31,22 +31,6 @@ pub fn escape_bytes(bytes: &[u8]) -> String {
     escape(&String::from_utf8_lossy(bytes)).into_owned()
 }
 
-/// The first characters of a text that may be long, as one line of plain characters in quotes.
-///
-/// ```
-/// use relent_cli::escape::quoted;
-///
-/// assert_eq!(quoted("perhaps\u{1b}"), r#""perhaps\u{1b}""#);
-/// assert_eq!(quoted(&"x".repeat(5000)).len(), 65);
-/// ```
-pub fn quoted(text: &str) -> String {
-    const MOST: usize = 60;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("\"{}\"...", escape(&text[..end])),
-        None => format!("\"{}\"", escape(text)),
-    }
-}
-
 /// A word as a shell takes it.
 ///
 /// ```

@@ -4,6 +4,7 @@
 //! terminal, where `NO_COLOR` is set to anything, or where `TERM` is `dumb`.
 
 use crate::{
+    brief,
     escape::{escape, escape_lines},
     json::Object,
     output, redact, screen, stderr,
@@ -162,8 +163,7 @@ pub fn plain(error: &io::Error) -> String {
 pub(crate) fn told(text: &str) -> Cow<'_, str> {
     // What was given is known as a whole only.
     let known = redact::without_given(text);
-    let short = brief(&known);
-    match redact::text(&short) {
+    match brief::lines(&known) {
         Cow::Borrowed(same) if same == text => Cow::Borrowed(text),
         shown => Cow::Owned(shown.into_owned()),
     }
@@ -177,25 +177,6 @@ pub(crate) fn of_most(attempt: u32, most: Option<u32>) -> String {
 /// The same as one line that no terminal obeys.
 pub(crate) fn message(text: &str) -> String {
     escape(&told(text)).into_owned()
-}
-
-/// The most characters of a line, and the most lines.
-const MOST: (usize, usize) = (2_000, 50);
-
-fn brief(text: &str) -> Cow<'_, str> {
-    let is_long = |line: &str| line.len() > MOST.0 && line.chars().nth(MOST.0).is_some();
-    if !text.lines().any(is_long) && text.lines().nth(MOST.1).is_none() {
-        return Cow::Borrowed(text);
-    }
-    let cut = |line: &str| match is_long(line) {
-        true => line.chars().take(MOST.0 - 3).chain("...".chars()).collect(),
-        false => line.to_owned(),
-    };
-    let mut lines: Vec<String> = text.lines().take(MOST.1).map(cut).collect();
-    if text.lines().nth(MOST.1).is_some() {
-        lines.push("...".to_owned());
-    }
-    Cow::Owned(lines.join("\n"))
 }
 
 /// Says something that the user should know, as `relent: ...` or as an event, unless nothing is to be said.

@@ -20,8 +20,8 @@ pub(super) fn without<'a, 'b>(text: &'a str, secrets: impl Iterator<Item = &'b S
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for (at, begin) in undone.as_bytes().windows(LONG_PIECE).enumerate() {
         let secrets = begins.get(begin).into_iter().flatten();
-        let found = secrets.filter(|secret| undone.as_bytes()[at..].starts_with(secret.as_bytes()));
-        ranges.extend(found.map(|secret| places[at]..places[at + secret.len()]));
+        let found = secrets.filter_map(|secret| said(secret, &undone[at..]));
+        ranges.extend(found.map(|length| places[at]..places[at + length]));
     }
     if ranges.is_empty() {
         return Cow::Borrowed(text);
@@ -36,6 +36,24 @@ pub(super) fn without<'a, 'b>(text: &'a str, secrets: impl Iterator<Item = &'b S
     }
     Cow::Owned(out + &text[at..])
 }
+
+/// How much of a secret a text begins with that begins as it does: all of it, or what somebody left of it who cut the text off.
+fn said(secret: &str, text: &str) -> Option<usize> {
+    let same = secret.bytes().zip(text.bytes()).take_while(|(one, other)| one == other).count();
+    if same == secret.len() {
+        return Some(same);
+    }
+    let behind = text.get(same..)?;
+    // A sign may be cut, too, and a quote stand between.
+    let sign = behind
+        .strip_prefix(['%', '\\'])
+        .map_or(behind, |rest| rest.trim_start_matches(|c: char| c.is_ascii_hexdigit()));
+    let end = sign.trim_start_matches(['"', '\'', '`', ')', ']', ' ']);
+    CUT.iter().any(|mark| end.starts_with(mark)).then_some(same + behind.len() - sign.len())
+}
+
+/// What stands behind a text that somebody cut.
+const CUT: [&str; 3] = ["...", "\u{2026}", "[truncated"];
 
 #[cfg(test)]
 mod tests {
@@ -63,6 +81,22 @@ mod tests {
         assert_eq!(told("a%41b%42c%43d%44 a%2541", &["a%41b%42c%43d%44"]), "*** a%2541");
         assert_eq!(told("hunter2known, hunter2known2", &["hunter2known", "hunter2known2", "ter2known2"]), "***, ***");
         assert_eq!(told("a shorter short", &["short", " shorter"]), "a shorter short");
+    }
+
+    /// Whoever cut it did not know that it is one.
+    #[test]
+    fn the_beginning_of_a_secret_is_hidden_where_it_was_cut() {
+        for (text, shown) in [
+            ("hunter2long...", "***..."),
+            ("hunter2%2Flon%4...", "***..."),
+            ("\"hunter2/l\"...", "\"***\"..."),
+            ("hunter2/longer\u{2026}", "***\u{2026}"),
+            ("hunter2...", "hunter2..."),
+            ("hunter2/l and ...", "hunter2/l and ..."),
+            ("ähunter2/ä...", "ä***..."),
+        ] {
+            assert_eq!(told(text, &["hunter2/longer/ä", "hunter2long/longer", "hunter2/äö"]), shown);
+        }
     }
 
     /// Whoever answers chooses what is looked at.

@@ -20,10 +20,10 @@ use super::{
     wait::wait,
 };
 use crate::{
-    escape::quoted,
+    brief::quoted,
     guard::{Answer, Guard, patience},
     json::millis,
-    outer, redact,
+    outer,
     talk::Fault,
 };
 use nix::sys::signal::Signal;
@@ -279,7 +279,7 @@ impl Driver<'_> {
     fn judge(&mut self, mut ended: Ended, attempt: u32, began: Timestamp, history: &mut History) -> Row {
         let said = self.verdicts.take(ended.how.code()).and_then(|said| {
             let no_verdict = |word: &String| {
-                let word = quoted(&redact::text(word));
+                let word = quoted(word);
                 self.narrator.remark(format_args!("{word} in RELENT_VERDICT is no verdict"));
             };
             said.inspect_err(no_verdict).ok()

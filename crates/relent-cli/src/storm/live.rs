@@ -4,7 +4,7 @@ use super::{
     plan::Plan,
     sight::{Sight, What},
 };
-use crate::{escape::escape, screen, simulate::numbers::grouped, stderr};
+use crate::{escape::escape, redact, screen, simulate::numbers::grouped, stderr};
 use relent_sim::Seen;
 use std::{
     fmt::Write as _,
@@ -153,7 +153,8 @@ fn frame(plan: &Plan, herds: &[(Duration, &Tally)], columns: usize, unicode: boo
 
 /// A name in so many columns.
 fn short(name: &str, most: usize) -> String {
-    let name = escape(name);
+    let name = redact::name(name);
+    let name = escape(&name);
     match name.chars().count() {
         length if length <= most => name.into_owned(),
         _ => name.chars().take(most - 1).chain(['~']).collect(),

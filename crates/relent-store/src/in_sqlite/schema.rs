@@ -165,7 +165,8 @@ fn strange(thing: &Thing) -> Error {
 
 /// A name of somebody else's, as a part of a line.
 fn short(name: &str) -> String {
-    name.chars().take(64).flat_map(char::escape_debug).collect()
+    let end = if name.chars().nth(64).is_some() { "..." } else { "" };
+    name.chars().take(64).flat_map(char::escape_debug).chain(end.chars()).collect()
 }
 
 /// The version of the tables; `None` where there are none.

@@ -202,6 +202,26 @@ fn a_secret_is_not_told_by_what_is_made_of_an_answer() {
     }
 }
 
+/// A header that says how long to wait is told, and not all of it: what is left of a secret is one, too.
+#[test]
+fn a_secret_is_hidden_before_what_tells_to_wait_is_cut() {
+    let secret = "Zq7RtYpLm3Xc9VbNk2Wd8FgHj4Ks6QaTu5Ei1Oz0MxBvCnPr";
+    let header = format!("X-Api-Key: {secret}");
+    for head in [
+        format!("RateLimit: \"{secret}\";r=0;t=3000"),
+        format!("RateLimit: {secret};r=0;t=3000"),
+        format!("RateLimit: {}{secret};r=0;t=3000", "x".repeat(20)),
+        format!("RateLimit: a;r=0;t=3000;{secret}"),
+        format!("RateLimit: a;r=0;t=3000;x=\"http://ann:{secret}@h/\""),
+    ] {
+        let server = Server::new(vec![Reply::new(429, &[&head], "")]);
+        for how in ["-v", "--seed=1", "--json"] {
+            let said = http(&[how, "--max-attempts=2", "-H", &header, &server.url("/")]).stderr;
+            assert!(said.contains("429") && !said.contains("Zq7R") && !said.contains("ann"), "{head}: {said}");
+        }
+    }
+}
+
 /// What is missing of words that somebody knows would tell it.
 #[test]
 fn a_short_secret_is_looked_for_in_no_words_of_ours() {
