@@ -70,10 +70,14 @@ fn start(plan: &Plan<'_>, input: &mut Input) -> Result<Result<Child, How>, Fault
     Ok(started.map_err(|error| How::CannotRun(CannotRun::of(program, &error))))
 }
 
+/// The exit code of the attempt before, in the command's environment.
+pub(super) const LAST_EXIT: &str = "RELENT_LAST_EXIT";
+
 fn spawn(command: &mut Command, plan: &Plan<'_>, input: &mut Input) -> Result<io::Result<Child>, Fault> {
     let (out, err) = outputs(plan);
     let environment = plan.environment.iter().map(|(name, value)| (name, value));
-    command.envs(environment).stdin(input.stdio()?).stdout(out).stderr(err).process_group(0);
+    // That of a run around this one is not the command's: the first attempt has none before it.
+    command.env_remove(LAST_EXIT).envs(environment).stdin(input.stdio()?).stdout(out).stderr(err).process_group(0);
     Ok(command.spawn())
 }
 

@@ -270,7 +270,7 @@ impl Driver<'_> {
             environment.extend(lease.environment());
         }
         if let Some((how, _)) = &history.last {
-            environment.push(("RELENT_LAST_EXIT", how.code().to_string().into()));
+            environment.push((attempt::LAST_EXIT, how.code().to_string().into()));
         }
         environment
     }

@@ -28,6 +28,7 @@ mod signals;
 mod spool;
 mod stream;
 mod terminal;
+mod unstopped;
 mod verdict_file;
 mod wait;
 

@@ -27,6 +27,22 @@ pub(super) fn is_any_running(group: Pid) -> Option<bool> {
     Some(pids.map(Pid::from_raw).any(|pid| getpgid(Some(pid)) == Ok(group) && is_running(pid)))
 }
 
+/// Whether a process is a descendant of another. `false` where nothing is shown.
+pub(super) fn is_below(mut pid: Pid, above: Pid) -> bool {
+    const DEEPEST: usize = 1000;
+    for _ in 0..DEEPEST {
+        let stat = folder(pid).and_then(|folder| fs::read_to_string(folder.join("stat")).ok());
+        // Behind the name, which may have anything in it: the state, and who has started it or taken it in.
+        let parent = stat.and_then(|stat| stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok());
+        match parent.map(Pid::from_raw) {
+            Some(parent) if parent == above => return true,
+            Some(parent) if parent.as_raw() > 0 => pid = parent,
+            _ => return false,
+        }
+    }
+    false
+}
+
 /// Whether a process is known there by the number that it has itself, and by no other (`NSpid`, since Linux 4.1).
 fn is_of(status: &str, pid: Pid) -> bool {
     let numbers = |name| status.lines().find_map(|line| line.strip_prefix(name));
@@ -49,6 +65,21 @@ mod tests {
         }
         #[cfg(target_os = "linux")]
         assert!(folder(getpid()).is_some_and(|folder| folder.join("comm").exists()));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn who_is_below_whom() {
+        use std::process::{Command, Stdio};
+        let (own, parent) = (getpid(), nix::unistd::getppid());
+        assert!(is_below(own, parent) && !is_below(parent, own) && !is_below(own, own));
+        let mut shell = Command::new("sh");
+        let mut shell = shell.args(["-c", "cat; true"]).stdin(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_raw(shell.id() as i32);
+        assert!(is_below(pid, own) && is_below(pid, parent) && !is_below(own, pid));
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+        assert!(!is_below(pid, own), "nobody has it any more");
     }
 
     #[test]

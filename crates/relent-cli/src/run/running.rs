@@ -92,10 +92,10 @@ impl<'a> Running<'a> {
                 self.group.leader_has_ended();
                 return Ok(status);
             }
-            match &self.lent {
+            self.lent = match self.lent.take() {
                 Some(lent) => lent.follow_stop(&self.group),
-                None => self.lent = terminal::on_demand(&self.group),
-            }
+                None => terminal::on_demand(&self.group),
+            };
             self.keep_time(Instant::now())?;
             self.move_bytes(signals)?;
         }

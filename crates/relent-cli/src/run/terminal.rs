@@ -7,13 +7,14 @@
 //! In a pipeline (`relent run -- make | less`) the terminal belongs to the other programs of the pipeline too, so there
 //! it is lent only to a command that has asked for it and was stopped for that.
 
-use super::group::Group;
+use super::{group::Group, processes, unstopped::Unstopped};
 use nix::{
+    errno::Errno,
     sys::{
-        signal::{SigSet, Signal, killpg, raise},
+        signal::{Signal, killpg, raise},
         wait::{Id, WaitPidFlag, WaitStatus, waitid},
     },
-    unistd::{Pid, getpgrp, tcgetpgrp, tcsetpgrp},
+    unistd::{Pid, getpgrp, getpid, tcgetpgrp, tcsetpgrp},
 };
 use std::{
     fs::{File, OpenOptions},
@@ -26,6 +27,9 @@ use std::{
 #[derive(Debug)]
 pub(super) struct Lent {
     ours: Pid,
+    to: Pid,
+    /// What relent says meanwhile it says from the background, which stops nobody.
+    _quiet: Unstopped,
 }
 
 impl Lent {
@@ -35,31 +39,43 @@ impl Lent {
         if !is_ours() {
             return None;
         }
-        give(group.leader());
+        let lent = Lent { ours, to: group.leader(), _quiet: Unstopped::now() };
+        give(lent.to);
         // It may have asked for the terminal before it was given it, and been stopped for that.
         let _ = group.pass_on(Signal::SIGCONT);
-        Some(Lent { ours })
+        Some(lent)
     }
 
-    /// If the command was stopped (Ctrl-Z), stops relent with it, and goes on with it when it is told to.
-    pub(super) fn follow_stop(&self, group: &Group) {
-        if stopped_by(group).is_some() {
-            give(self.ours);
-            let _ = raise(Signal::SIGSTOP);
-            if is_ours() {
-                give(group.leader());
-            }
-            let _ = group.pass_on(Signal::SIGCONT);
+    /// If the command was stopped (Ctrl-Z), stops relent with it, and goes on with it when it is told to: without the terminal, if
+    /// that is somebody else's by then (`bg`).
+    pub(super) fn follow_stop(self, group: &Group) -> Option<Lent> {
+        if stopped_by(group).is_none() {
+            return Some(self);
         }
+        // Gives it back.
+        drop(self);
+        let _ = raise(Signal::SIGSTOP);
+        let lent = Lent::to(group);
+        let _ = group.pass_on(Signal::SIGCONT);
+        lent
     }
 }
 
 impl Drop for Lent {
+    /// Takes it back, unless a shell has given it to others: who takes it from a shell ends that.
     fn drop(&mut self) {
-        give(self.ours);
+        let has = terminal().and_then(|terminal| tcgetpgrp(terminal).ok());
+        if has.is_none_or(|has| is_of_the_command(has, self.to)) {
+            give(self.ours);
+        }
         // Others of our group may have wanted it meanwhile, and been stopped for that.
         let _ = killpg(self.ours, Signal::SIGCONT);
     }
+}
+
+/// Whether a group is the command's, or one that it has made, as shells do; or that of nobody.
+fn is_of_the_command(group: Pid, leader: Pid) -> bool {
+    group == leader || killpg(group, None) == Err(Errno::ESRCH) || processes::is_below(group, getpid())
 }
 
 /// Lends it to a group that was stopped because it wanted it. If it is not ours to lend, as in a background job, relent
@@ -109,9 +125,6 @@ fn stopped_by(group: &Group) -> Option<Signal> {
 /// Makes a group the terminal's foreground group. Doing so from the background would stop us, so that signal is held
 /// back meanwhile.
 fn give(group: Pid) {
-    let mut held = SigSet::empty();
-    held.add(Signal::SIGTTOU);
-    let _ = held.thread_block();
+    let _unstopped = Unstopped::now();
     let _ = terminal().map(|terminal| tcsetpgrp(terminal, group));
-    let _ = held.thread_unblock();
 }

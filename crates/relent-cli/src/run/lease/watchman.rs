@@ -14,7 +14,7 @@ use super::{
     search::{Search, Sight},
     times::Moment,
 };
-use crate::{dumps, ear::ENDING, stderr, talk::plain};
+use crate::{dumps, ear::ENDING, run::unstopped::Unstopped, stderr, talk::plain};
 use nix::{
     errno::Errno,
     fcntl::{FcntlArg, OFlag, fcntl},
@@ -133,6 +133,8 @@ impl Watchman {
 pub(crate) fn watch(signal: Option<&str>) -> ExitCode {
     // The store's password may be in its environment.
     dumps::forbid();
+    // What it says it says from the background.
+    let _unstopped = Unstopped::now();
     let ignored = Arc::new(AtomicBool::new(false));
     for signal in ENDING {
         // Whoever ends everything at once means the command, which relent ends; then we go home.

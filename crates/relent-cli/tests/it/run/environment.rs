@@ -15,6 +15,14 @@ fn which_attempt_of_how_many_and_how_the_last_one_ended() {
     assert!(elapsed.is_sorted() && elapsed[0] < 1000, "{elapsed:?}");
 }
 
+/// There is none before the first, whatever a run around this one, or the caller, has in its environment.
+#[test]
+fn how_the_last_one_ended_is_not_that_of_another_run() {
+    let place = Place::new();
+    let args = [&QUICK[..], &["--", "sh", "-c", "echo ${RELENT_LAST_EXIT-none}"]].concat();
+    place.outcome(place.command(&args).env("RELENT_LAST_EXIT", "7")).is(0, "none\n", "");
+}
+
 #[test]
 fn unlimited_is_a_word() {
     sh(&["--max-attempts", "unlimited"], "echo $RELENT_MAX_ATTEMPTS").is(0, "unlimited\n", "");

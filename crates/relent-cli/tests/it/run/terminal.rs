@@ -156,6 +156,59 @@ fn a_background_job_that_asks_stops_until_it_is_called() {
     assert!(text.ends_with("hello you\nexit 0\n"), "{text}");
 }
 
+/// As without relent: after Ctrl-Z and `bg` the terminal is the shell's, when the command wants it and when it ends, too.
+#[test]
+fn in_the_background_the_terminal_stays_with_the_shell() {
+    let place = Place::new();
+    let at = |name: &str| place.0.path().join(name);
+    for name in ["go", "again"] {
+        nix::unistd::mkfifo(&at(name), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    }
+    let mut command = tool("script");
+    command.args(["-qec", "bash --norc --noprofile -i", "/dev/null"]).current_dir(place.0.path()).env("TERM", "dumb");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script is part of Debian");
+    let mut stdin = child.stdin.take().unwrap();
+    let mut types = |text: &str| stdin.write_all(text.as_bytes()).unwrap();
+    for (name, ends) in [("go", "echo end"), ("again", "read name < /dev/tty; echo hello $name")] {
+        let wait = format!("echo $PPID > relent; : > up-{name}; read line < {name}");
+        types(&format!("relent run -q -- bash -c '{wait}; {ends}'\n"));
+        until("it runs", || place.has(&format!("up-{name}")));
+        let relent = place.0.read("relent");
+        types("\x1a");
+        until("relent stops", || state(&relent) == "T");
+        types("bg\n");
+        until("relent goes on", || state(&relent) != "T");
+        types(&format!("touch shell-{name}\n"));
+        until("the shell is asked", || place.has(&format!("shell-{name}")));
+        let mut go = fs::OpenOptions::new().read(true).write(true).open(at(name)).unwrap();
+        go.write_all(b"\n").unwrap();
+        let is_over = |state: String| if name == "go" { state.is_empty() } else { state == "T" };
+        until("it ends, or stops for wanting to read", || is_over(state(&relent)));
+        types(&format!("touch alive-{name}\n"));
+        until("the shell is still asked", || place.has(&format!("alive-{name}")));
+    }
+    let relent = place.0.read("relent");
+    types("fg\n");
+    until("it is called back", || state(&relent) != "T");
+    types("you\n");
+    until("it ends", || state(&relent).is_empty());
+    types("exit\n");
+    let (code, text) = shown(child);
+    assert_eq!((code, text.contains("hello you\n")), (Some(0), true), "{text}");
+}
+
+/// `stty tostop` stops who writes to the terminal from the background, as relent does while the command has it.
+#[test]
+fn what_relent_says_while_the_command_has_the_terminal_stops_nobody() {
+    let place = Place::new();
+    let flags = ["--max-attempts=1", "--timeout=200ms", "--grace=1200ms"];
+    let (child, stdin) = typing(&place, &flags, "stty tostop; trap '' TERM; while :; do sleep 0.02; done");
+    let (code, text) = shown(child);
+    drop(stdin);
+    assert_eq!(code, Some(124), "{text}");
+    assert!(text.contains("which was told to end"), "{text}");
+}
+
 /// A prompt on the terminal itself (`ssh`, `sudo`), with standard input and output elsewhere.
 #[test]
 fn a_prompt_on_the_terminal_is_answered_whatever_the_input_is() {
