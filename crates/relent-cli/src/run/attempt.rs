@@ -2,9 +2,10 @@
 
 use super::{
     ended::{Ended, How},
-    group::{Group, Mark, orphans},
+    group::{Group, Mark},
     input::Input,
     lease::Leased,
+    orphans,
     plan::Plan,
     running::Running,
     signals::Signals,

@@ -4,7 +4,7 @@
 //! a daemon) is found too, on Linux, once its parent has died: relent adopts the orphans of its command
 //! (`PR_SET_CHILD_SUBREAPER`). They come one by one, so they are looked for until none is left.
 
-use super::{environ, leader, processes, signals::Signals};
+use super::{environ, leader, orphans, processes, signals::Signals};
 use crate::outer;
 use nix::{
     errno::Errno,
@@ -50,7 +50,7 @@ enum State {
     Runs,
     /// The leader's, which has ended and is waited for once nothing is signalled any more.
     Kept,
-    /// The group's, as long as there is any of it, or else anybody's: who is left cannot be listed here.
+    /// The group's, as long as there is any of it, or else anybody's. Who is left of it is no child of ours that is listed.
     Free,
     /// Anybody's.
     Gone,
@@ -138,7 +138,7 @@ impl Group {
     /// Waits for the leader. Who is left of its group then, if any, has its number.
     fn let_go(&mut self) {
         leader::let_go(self.leader);
-        self.state = if killpg(self.leader, None) == Err(Errno::ESRCH) { State::Gone } else { State::Free };
+        self.state = State::Free;
     }
 
     /// Whether it was killed again and again for so long that there is nothing more to be done.
@@ -194,8 +194,12 @@ impl Group {
         self.kill()
     }
 
-    /// Kills all of the group and all orphans that have left it, as far as they are there now.
+    /// Kills all of the group and all orphans that have left it, as far as they are there now: nobody of a command that goes on, since it
+    /// is another user's.
     pub(super) fn kill(&mut self) -> Result<(), Errno> {
+        if self.state == State::Runs && kill(self.leader, None) == Err(Errno::EPERM) {
+            return Err(Errno::EPERM);
+        }
         self.killed.get_or_insert_with(Instant::now);
         let killed = self.pass_on(Signal::SIGKILL);
         for orphan in self.orphans().unwrap_or_default() {
@@ -221,18 +225,13 @@ impl Group {
         if orphans::are_hidden() {
             (ways.say)("what has left the command's group cannot be seen here (/proc), and stays if there is any");
         }
-        if !self.is_left() {
-            return None;
-        }
         let began = *self.since.get_or_insert_with(Instant::now);
-        // A group that cannot be told is noticed by whether it is left.
+        // Before anybody is asked for: who has ended hears nothing, and who is shown to nobody does.
         let _ = self.tell(ways.first);
         let caught = self.wait_until_gone(began, caught, ways, signals);
-        if self.is_left() {
-            self.kill_all(ways.say);
-        }
+        self.kill_all(ways.say);
         if !self.denied.is_empty() {
-            let who = list(self.denied.iter());
+            let who = list(&self.denied.iter().copied().collect::<Vec<_>>());
             (ways.say)(&format!("left running, since it belongs to another user and cannot be ended: {who}"));
         }
         caught
@@ -246,11 +245,15 @@ impl Group {
         signals: &Signals,
     ) -> Option<Signal> {
         let (mut caught, mut is_said) = (None, false);
-        while !self.is_hurried && self.is_left() && began.elapsed() < ways.grace {
+        while !self.is_hurried && began.elapsed() < ways.grace {
+            let left = self.left();
+            if left.is_empty() {
+                break;
+            }
             if !is_said && began.elapsed() >= SAY_AFTER {
-                let left = relent::duration::Human(ways.grace.saturating_sub(began.elapsed()));
-                let who = list(self.all_left().iter());
-                (ways.say)(&format!("waiting for what the attempt left running: {who}; killed in {left:.0} at most"));
+                let time = relent::duration::Human(ways.grace.saturating_sub(began.elapsed()));
+                let who = list(&left);
+                (ways.say)(&format!("waiting for what the attempt left running: {who}; killed in {time:.0} at most"));
                 is_said = true;
             }
             if let Some(signal) = signals.wait(LOOK)
@@ -268,13 +271,17 @@ impl Group {
     fn kill_all(&mut self, say: &dyn Fn(&str)) {
         let began = Instant::now();
         let mut rounds = 0_u32;
-        while self.is_left() {
-            // Who cannot be killed is told of at the end.
-            let _ = self.kill();
-            if began.elapsed() > KILL_FOR {
-                say(&format!("still running, though it was killed again and again: {}", list(self.all_left().iter())));
+        loop {
+            let left = self.left();
+            if left.is_empty() {
                 return;
             }
+            if began.elapsed() > KILL_FOR {
+                say(&format!("still running, though it was killed again and again: {}", list(&left)));
+                return;
+            }
+            // Who cannot be killed is told of at the end.
+            let _ = self.kill();
             rounds += 1;
             match rounds {
                 0..=1000 => thread::yield_now(),
@@ -292,8 +299,8 @@ impl Group {
         }
     }
 
-    /// Whether any process of the attempt that can be ended is left, after its leader has ended.
-    fn is_left(&mut self) -> bool {
+    /// Those of the attempt that can be ended and have not, after its leader has ended. Those that cannot are taken note of.
+    fn left(&mut self) -> Vec<Pid> {
         self.reap();
         if self.is_gone() {
             self.state = State::Gone;
@@ -303,29 +310,48 @@ impl Group {
         if self.state == State::Kept && orphans.as_ref().is_ok_and(Vec::is_empty) {
             self.let_go();
         }
-        let group = self.state == State::Free
-            && match killpg(self.leader, None) {
-                Err(Errno::ESRCH) => {
-                    self.state = State::Gone;
-                    false
-                }
-                Err(Errno::EPERM) => {
-                    self.denied.insert(self.leader);
-                    false
-                }
-                _ => processes::is_any_running(self.leader) != Some(false),
-            };
         // Those that were somebody else's and have ended are none of our business any more.
-        self.denied.retain(|pid| !matches!(kill(*pid, None), Err(Errno::ESRCH)));
-        // Who cannot be looked for may be there.
-        group || orphans.map_or(self.state == State::Kept, |orphans| !orphans.is_empty())
+        self.denied.retain(|pid| !processes::has_ended(*pid));
+        let mut left = match orphans {
+            Ok(orphans) => orphans,
+            // Who cannot be looked for may be there.
+            Err(_) if self.state == State::Kept => vec![self.leader],
+            Err(_) => Vec::new(),
+        };
+        if self.state == State::Free {
+            let group = self.left_of_the_group();
+            left.extend(group.into_iter().filter(|pid| !left.contains(pid)).collect::<Vec<_>>());
+        }
+        left
     }
 
-    fn all_left(&self) -> Vec<Pid> {
-        match self.orphans().unwrap_or_default() {
-            orphans if orphans.is_empty() => vec![self.leader],
-            orphans => orphans,
+    /// Those of the group, whose leader was waited for, that can be ended and have not.
+    fn left_of_the_group(&mut self) -> Vec<Pid> {
+        let Some(mut left) = processes::of_group(self.leader) else {
+            // Where nobody is shown the group alone can be asked, by its own number. Who of it has ended answers, too.
+            return match killpg(self.leader, None) {
+                Ok(()) => vec![self.leader],
+                Err(Errno::EPERM) => {
+                    self.denied.insert(self.leader);
+                    Vec::new()
+                }
+                Err(_) => {
+                    self.state = State::Gone;
+                    Vec::new()
+                }
+            };
+        };
+        if left.is_empty() {
+            self.state = State::Gone;
         }
+        left.retain(|pid| match kill(*pid, None) {
+            Err(Errno::EPERM) => {
+                self.denied.insert(*pid);
+                false
+            }
+            may => may.is_ok(),
+        });
+        left
     }
 
     fn orphans(&self) -> io::Result<Vec<Pid>> {
@@ -374,7 +400,7 @@ impl Mark {
 }
 
 /// `sleep (12), 13`: with names where the system tells them.
-fn list<'a>(pids: impl Iterator<Item = &'a Pid>) -> String {
+fn list(pids: &[Pid]) -> String {
     const MOST: usize = 5;
     let name = |pid: &Pid| {
         let name = processes::folder(*pid).and_then(|folder| std::fs::read_to_string(folder.join("comm")).ok());
@@ -384,122 +410,9 @@ fn list<'a>(pids: impl Iterator<Item = &'a Pid>) -> String {
             name => format!("{name} ({pid})"),
         }
     };
-    let pids: Vec<&Pid> = pids.collect();
-    let mut names: Vec<String> = pids.iter().take(MOST).map(|pid| name(pid)).collect();
+    let mut names: Vec<String> = pids.iter().take(MOST).map(name).collect();
     if pids.len() > MOST {
         names.push(format!("{} more", pids.len() - MOST));
     }
     names.join(", ")
-}
-
-/// Processes whose parent has died and that came to us.
-#[cfg(target_os = "linux")]
-pub(super) mod orphans {
-    use crate::run::processes;
-    use nix::{
-        errno::Errno,
-        sys::{
-            prctl::{get_child_subreaper, set_child_subreaper},
-            wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid},
-        },
-        unistd::Pid,
-    };
-    use std::{
-        fs, io,
-        path::PathBuf,
-        sync::{
-            OnceLock,
-            atomic::{AtomicBool, Ordering},
-        },
-    };
-
-    /// From now on orphans come to us rather than to init.
-    pub(in crate::run) fn adopt() {
-        // Where it is not allowed, groups are all there is.
-        let _ = set_child_subreaper(true);
-    }
-
-    /// Takes note of orphans that have ended, but not of those that somebody else waits for. Returns whose numbers are free.
-    pub(in crate::run) fn reap(is_anothers: &dyn Fn(Pid) -> bool) -> Vec<Pid> {
-        let mut reaped = Vec::new();
-        let mut reap = |pid: Pid| {
-            // A status that has no name is one, too.
-            if !matches!(waitpid(pid, Some(WaitPidFlag::WNOHANG)), Ok(WaitStatus::StillAlive)) {
-                reaped.push(pid);
-            }
-        };
-        if are_listed() {
-            if has_any_ended() {
-                all().unwrap_or_default().into_iter().filter(|pid| !is_anothers(*pid)).for_each(reap);
-            }
-            return reaped;
-        }
-        while let Ok(WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..)) = waitid(Id::All, PEEK)
-            && !is_anothers(pid)
-        {
-            reap(pid);
-        }
-        reaped
-    }
-
-    fn has_any_ended() -> bool {
-        // Not by nix, to which an end by a signal for real time is an error.
-        use rustix::process::{WaitId, WaitIdOptions, waitid};
-        waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG)
-            .is_ok_and(|status| status.is_some())
-    }
-
-    const PEEK: WaitPidFlag = WaitPidFlag::WEXITED.union(WaitPidFlag::WNOHANG).union(WaitPidFlag::WNOWAIT);
-
-    /// Our children, where they are listed; the leader of an attempt is one until it was waited for.
-    pub(in crate::run) fn all() -> io::Result<Vec<Pid>> {
-        if waitid(Id::All, PEEK) == Err(Errno::ECHILD) || !are_listed() {
-            return Ok(Vec::new());
-        }
-        let children = children().map_or(Ok(String::new()), fs::read_to_string)?;
-        Ok(children.split_whitespace().filter_map(|pid| pid.parse().ok().map(Pid::from_raw)).collect())
-    }
-
-    /// Where the system shows which those are.
-    fn children() -> Option<PathBuf> {
-        Some(processes::shown()?.join("thread-self/children"))
-    }
-
-    /// Whether all of them come to us and the system shows them.
-    pub(in crate::run) fn are_listed() -> bool {
-        static ARE_LISTED: OnceLock<bool> = OnceLock::new();
-        let come_to_us = || get_child_subreaper() == Ok(true);
-        *ARE_LISTED.get_or_init(|| come_to_us() && children().is_some_and(|path| path.exists()))
-    }
-
-    /// Whether we have children and the system does not show which, as without a `/proc` of ours. So once: it stays so.
-    pub(in crate::run) fn are_hidden() -> bool {
-        static IS_SAID: AtomicBool = AtomicBool::new(false);
-        waitid(Id::All, PEEK) != Err(Errno::ECHILD) && !are_listed() && !IS_SAID.swap(true, Ordering::Relaxed)
-    }
-}
-
-/// Elsewhere orphans go to init, and groups are all there is.
-#[cfg(not(target_os = "linux"))]
-pub(super) mod orphans {
-    use nix::unistd::Pid;
-    use std::io;
-
-    pub(in crate::run) fn adopt() {}
-
-    pub(in crate::run) fn reap(_: &dyn Fn(Pid) -> bool) -> Vec<Pid> {
-        Vec::new()
-    }
-
-    pub(in crate::run) fn all() -> io::Result<Vec<Pid>> {
-        Ok(Vec::new())
-    }
-
-    pub(in crate::run) fn are_listed() -> bool {
-        false
-    }
-
-    pub(in crate::run) fn are_hidden() -> bool {
-        false
-    }
 }

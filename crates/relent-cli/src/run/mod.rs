@@ -19,6 +19,7 @@ mod judge;
 mod leader;
 mod lease;
 mod narrator;
+mod orphans;
 mod patterns;
 mod plan;
 mod processes;
@@ -48,7 +49,6 @@ use crate::{
 };
 use driver::{Driver, Finished};
 use ended::{How, died_by};
-use group::orphans;
 use input::Input;
 use narrator::Narrator;
 use nix::sys::signal::Signal;

@@ -1,8 +1,12 @@
 //! What the system shows of processes, where it shows ours: in another namespace than `/proc` was mounted for, its numbers are those of
 //! strangers.
 
-use nix::unistd::{Pid, getpgid, getpid};
-use std::{fs, path::PathBuf, sync::OnceLock};
+use nix::{
+    errno::Errno,
+    sys::signal::kill,
+    unistd::{Pid, getpgid, getpid},
+};
+use std::{fs, io, path::PathBuf, sync::OnceLock};
 
 /// Where it shows processes; `None` where it shows none, or those of another namespace.
 pub(super) fn shown() -> Option<PathBuf> {
@@ -16,15 +20,31 @@ pub(super) fn folder(pid: Pid) -> Option<PathBuf> {
     Some(shown()?.join(pid.to_string()))
 }
 
-/// Whether any of a group is shown there that has not ended; who has ended is of it until somebody waits for it. `None` where nothing is
-/// shown.
-pub(super) fn is_any_running(group: Pid) -> Option<bool> {
+/// Those of a group that have not ended; who has ended is of it until somebody waits for it. `None` where nothing is shown.
+pub(super) fn of_group(group: Pid) -> Option<Vec<Pid>> {
     let pids = fs::read_dir(shown()?).ok()?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let is_running = |pid: Pid| {
-        let stat = folder(pid).and_then(|folder| fs::read_to_string(folder.join("stat")).ok()).unwrap_or_default();
-        stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
+    let is_one = |pid: &Pid| getpgid(Some(*pid)) == Ok(group) && !has_ended(*pid);
+    Some(pids.map(Pid::from_raw).filter(is_one).collect())
+}
+
+/// Whether a process has ended, all threads of it: what is shown as its state is that of its first thread, and the others may go on
+/// without that.
+pub(super) fn has_ended(pid: Pid) -> bool {
+    let Some(folder) = folder(pid) else { return kill(pid, None) == Err(Errno::ESRCH) };
+    let is_gone =
+        |error: io::Error| error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::ESRCH as i32);
+    // Of whom nothing can be read, as without descriptors, nobody knows that it has ended.
+    let is_over = |stat: io::Result<String>| {
+        stat.map_or_else(is_gone, |stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(['Z', 'X'])))
     };
-    Some(pids.map(Pid::from_raw).any(|pid| getpgid(Some(pid)) == Ok(group) && is_running(pid)))
+    let mut threads = match fs::read_dir(folder.join("task")) {
+        Ok(threads) => threads,
+        Err(error) => return is_gone(error),
+    };
+    threads.all(|thread| match thread {
+        Ok(thread) => is_over(fs::read_to_string(thread.path().join("stat"))),
+        Err(error) => is_gone(error),
+    })
 }
 
 /// Whether a process is a descendant of another. `false` where nothing is shown.
@@ -86,14 +106,14 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn who_has_ended_does_not_run() {
         use std::{os::unix::process::CommandExt, process::Command};
-        let start = |program: &str| Command::new(program).arg("60").process_group(0).spawn().unwrap();
-        let mut child = start("sleep");
+        let mut child = Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
         let group = Pid::from_raw(child.id() as i32);
-        assert_eq!(is_any_running(group), Some(true));
+        assert_eq!((of_group(group), has_ended(group)), (Some(vec![group]), false));
         child.kill().unwrap();
-        while is_any_running(group) == Some(true) {}
+        while !has_ended(group) {}
         assert!(folder(group).is_some_and(|folder| folder.exists()), "nobody has waited for it");
+        assert_eq!(of_group(group), Some(Vec::new()));
         child.wait().unwrap();
-        assert_eq!(is_any_running(group), Some(false));
+        assert!(has_ended(group));
     }
 }

@@ -111,8 +111,10 @@ impl<'a> Running<'a> {
                 Ok(())
             }
             Signal::SIGHUP if self.interrupted.is_none() => {
+                // It is only passed on: nobody is ended by it who does not end by itself.
+                let _ = self.group.signal(signal);
                 self.hung_up = Some(Instant::now());
-                self.heard(self.group.signal(signal))
+                Ok(())
             }
             signal if !is_ending(signal) => {
                 let _ = self.group.pass_on(signal);

@@ -9,6 +9,7 @@ mod hostile;
 mod inherited;
 mod lease;
 mod leftovers;
+mod of_another_user;
 mod output;
 mod policy;
 mod rules;

@@ -1,6 +1,6 @@
 //! What other users, odd files and small limits can do to a run.
 
-use super::{Place, QUICK, is_running, until};
+use super::{Place, QUICK, until};
 use crate::binary::Outcome;
 use std::{
     fs::{self, OpenOptions},
@@ -10,11 +10,10 @@ use std::{
     path::Path,
     process::{Command, Stdio},
     thread,
-    time::{Duration, Instant},
 };
 
 /// Somebody who is not root.
-const NOBODY: &str = "65534";
+pub(super) const NOBODY: &str = "65534";
 /// Somebody else.
 const OTHER: &str = "65533";
 
@@ -23,7 +22,7 @@ const LARGE: usize = 3 << 20;
 
 /// A folder that every user can write to as in `/tmp`, with relent in it. It takes root, who can be anybody: `cargo xtask
 /// test` skips the tests whose names have `another_user` where it is somebody else, and says so.
-fn shared() -> Place {
+pub(super) fn shared() -> Place {
     assert!(nix::unistd::geteuid().is_root(), "only root can be another user, too: cargo xtask test --without root");
     let place = Place::new();
     for folder in [place.0.path().to_owned(), place.0.path().join("tmp")] {
@@ -34,7 +33,7 @@ fn shared() -> Place {
 }
 
 /// relent, run by a user.
-fn by(user: &str, place: &Place, args: &[&str]) -> Command {
+pub(super) fn by(user: &str, place: &Place, args: &[&str]) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--reuid", user, "--regid", user, "--clear-groups", "./relent"]).args(args);
     command.current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp")).env_remove("RELENT_KEY");
@@ -69,58 +68,6 @@ fn a_run_with_a_lease_is_in_no_dump_and_its_command_may_be() {
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(relent.id() as i32), nix::sys::signal::SIGTERM).unwrap();
         relent.wait().unwrap();
         assert_eq!((owner.unwrap().as_str(), fs::read_to_string(up).unwrap().trim()), (whose, NOBODY));
-    }
-}
-
-/// A program of root's that becomes root whoever starts it, as `sudo` does.
-fn sudo(place: &Place) -> String {
-    let path = place.0.path().join("become-root");
-    fs::copy("/usr/bin/setpriv", &path).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o4755)).unwrap();
-    format!("{} --reuid=0", path.display())
-}
-
-/// Nobody waits for somebody who cannot be told to end.
-#[test]
-fn a_command_of_another_user_is_said_at_once() {
-    let place = shared();
-    let line = format!("exec {} sleep 20", sudo(&place));
-    let started = Instant::now();
-    let mut command = by(NOBODY, &place, &["run", "--attempt-timeout", "200ms", "--", "sh", "-c", &line]);
-    let output = command.output().unwrap();
-    assert!(started.elapsed() < Duration::from_secs(9), "it waited for the grace");
-    let said = String::from_utf8_lossy(&output.stderr);
-    let (before, after) = said.split_once("(process ").expect(&said);
-    assert_eq!(before, "error: the command ");
-    let (pid, after) = after.split_once(')').unwrap();
-    assert_eq!(
-        after,
-        " belongs to another user and cannot be sent a signal; it is left running\n\
-         hint: run relent as that user, inside of what changes the user: sudo relent run ...\n"
-    );
-    assert_eq!(output.status.code(), Some(125));
-    assert!(is_running(pid), "it is left running");
-    Command::new("kill").args(["-KILL", pid]).status().unwrap();
-    place.is_clean();
-}
-
-/// What a failed attempt leaves to another user is said, and the next attempt starts.
-#[test]
-fn leftovers_of_another_user_are_said_and_not_waited_for() {
-    let place = shared();
-    let sudo = sudo(&place);
-    let line =
-        format!("{sudo} sleep 20 & echo $! >> left; setsid {sudo} sleep 20 & echo $! >> left; sleep 0.2; exit 3");
-    let started = Instant::now();
-    let args = ["run", "--base", "1ms", "--max-attempts", "2", "--", "sh", "-c", &line];
-    let output = by(NOBODY, &place, &args).output().unwrap();
-    assert!(started.elapsed() < Duration::from_secs(9), "it waited for the grace");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(said.matches("left running, since it belongs to another user").count(), 2, "{said}");
-    assert_eq!(output.status.code(), Some(3));
-    for pid in place.0.read("left").lines() {
-        assert!(said.contains(&format!("({pid})")), "{pid}: {said}");
-        Command::new("kill").args(["-KILL", pid]).status().unwrap();
     }
 }
 

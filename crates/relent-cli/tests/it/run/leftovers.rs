@@ -209,6 +209,34 @@ fn what_a_command_leaves_in_another_namespace_is_ended_by_its_group() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
 }
 
+/// What is shown as the state of a process is that of its first thread.
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn a_process_whose_first_thread_has_ended_is_left_like_any_other() {
+    const THREADS: &str = "use threads; $SIG{TERM} = 'IGNORE'; threads->create(sub { open(P, '>', 'pid.new'); print P $$; \
+                           close P; rename('pid.new', 'pid'); sleep 60 while 1 }); syscall(60, 0)";
+    let place = Place::new();
+    fs::write(place.0.path().join("threads.pl"), THREADS).unwrap();
+    let script = r#"unshare --pid --fork --mount-proc --kill-child sleep 60 & shell=$!
+        for try in $(seq 500); do
+            first=$(cat /proc/$shell/task/$shell/children 2> none); [ -n "$first" ] && break; sleep 0.01
+        done
+        "$0" run --max-attempts 1 --grace 200ms -- \
+            nsenter -t ${first% } -p sh -c 'perl threads.pl & until [ -e pid ]; do sleep 0.01; done; sleep 0.1; exit 3'; code=$?
+        for name in /proc/[0-9]*; do
+            grep -qs 'State:.*Z' $name/status && [ "$(ls $name/task | wc -l)" -gt 1 ] && [ $(cat $name/comm) = perl ] && echo left
+        done
+        kill -9 ${first% }; exit $code"#;
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_relent")]).current_dir(place.0.path());
+    let output = command.env("TMPDIR", place.0.path().join("tmp")).output().unwrap();
+    if output.status.code() != Some(3) {
+        eprintln!("SKIPPED a_process_whose_first_thread_has_ended_is_left_like_any_other: {output:?}");
+        return;
+    }
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+}
+
 /// Where relent itself fails, the command and what it has started are ended as after a failed attempt.
 #[test]
 fn what_a_run_that_fails_itself_leaves_is_ended() {

@@ -1,0 +1,124 @@
+//! Commands that become another user, whom nobody but root may send a signal.
+
+use super::{
+    Place,
+    hostile::{NOBODY, by, shared},
+    is_running, until,
+};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// A program of root's that becomes root whoever starts it, as `sudo` does.
+pub(super) fn sudo(place: &Place) -> String {
+    let path = place.0.path().join("become-root");
+    fs::copy("/usr/bin/setpriv", &path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o4755)).unwrap();
+    format!("{} --reuid=0", path.display())
+}
+
+/// Nobody waits for somebody who cannot be told to end.
+#[test]
+fn a_command_of_another_user_is_said_at_once() {
+    let place = shared();
+    let line = format!("exec {} sleep 20", sudo(&place));
+    let started = Instant::now();
+    let mut command = by(NOBODY, &place, &["run", "--attempt-timeout", "200ms", "--", "sh", "-c", &line]);
+    let output = command.output().unwrap();
+    assert!(started.elapsed() < Duration::from_secs(9), "it waited for the grace");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let (before, after) = said.split_once("(process ").expect(&said);
+    assert_eq!(before, "error: the command ");
+    let (pid, after) = after.split_once(')').unwrap();
+    assert_eq!(
+        after,
+        " belongs to another user and cannot be sent a signal; it is left running\n\
+         hint: run relent as that user, inside of what changes the user: sudo relent run ...\n"
+    );
+    assert_eq!(output.status.code(), Some(125));
+    assert!(is_running(pid), "it is left running");
+    Command::new("kill").args(["-KILL", pid]).status().unwrap();
+    place.is_clean();
+}
+
+/// What a failed attempt leaves to another user is said, and the next attempt starts.
+#[test]
+fn leftovers_of_another_user_are_said_and_not_waited_for() {
+    let place = shared();
+    let sudo = sudo(&place);
+    let line =
+        format!("{sudo} sleep 20 & echo $! >> left; setsid {sudo} sleep 20 & echo $! >> left; sleep 0.2; exit 3");
+    let started = Instant::now();
+    let args = ["run", "--base", "1ms", "--max-attempts", "2", "--", "sh", "-c", &line];
+    let output = by(NOBODY, &place, &args).output().unwrap();
+    assert!(started.elapsed() < Duration::from_secs(9), "it waited for the grace");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said.matches("left running, since it belongs to another user").count(), 2, "{said}");
+    assert_eq!(output.status.code(), Some(3));
+    for pid in place.0.read("left").lines() {
+        assert!(said.contains(&format!("({pid})")), "{pid}: {said}");
+        Command::new("kill").args(["-KILL", pid]).status().unwrap();
+    }
+}
+
+/// A child of the caller's that has ended, and that nobody waits for, is no more to be ended than who does not wait for it.
+#[test]
+fn leftovers_of_another_user_with_an_ended_child_of_ours_are_not_waited_for() {
+    let place = shared();
+    let sudo = sudo(&place);
+    let child = format!("echo $$ > left.new; mv left.new left; setpriv --reuid={NOBODY} true & exec sleep 20");
+    let line = format!("{sudo} sh -c '{child}' & until [ -e left ]; do sleep 0.01; done; sleep 0.2; exit 3");
+    let started = Instant::now();
+    let args = ["run", "--max-attempts", "1", "--grace", "1m", "--", "sh", "-c", &line];
+    let output = by(NOBODY, &place, &args).output().unwrap();
+    let took = started.elapsed();
+    let left = place.0.read("left");
+    Command::new("kill").args(["-KILL", left.trim()]).status().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(took < Duration::from_secs(30), "it is waited for: {took:?}, {said}");
+    assert!(
+        said.contains(&format!("belongs to another user and cannot be ended: sleep ({})\n", left.trim())),
+        "{said}"
+    );
+    assert!(!said.contains("still running"), "{said}");
+    assert_eq!(output.status.code(), Some(3));
+}
+
+/// What is passed on to a command that is somebody else's ends nothing, and what is told to it kills nobody that goes on with it.
+#[test]
+fn what_goes_on_with_a_command_of_another_user_is_not_killed() {
+    // The shell says who was ended, and relent, which would hear it, may have ended.
+    let helper = "exec 2> none; trap 'echo > hup' HUP; trap 'echo > term' TERM; echo $$ > helper; \
+                  while :; do sleep 0.02; done";
+    for (signal, heard, code) in [(Signal::SIGHUP, "hup", 0), (Signal::SIGTERM, "term", 125)] {
+        let place = shared();
+        let sudo = sudo(&place);
+        fs::write(place.0.path().join("helper.sh"), helper).unwrap();
+        let leader = "echo $$ > up; until [ -e go ]; do sleep 0.02; done; echo done";
+        let line = format!("sh helper.sh & until [ -s helper ]; do sleep 0.01; done; exec {sudo} sh -c '{leader}'");
+        let mut command = by(NOBODY, &place, &["run", "--max-attempts", "1", "--grace", "1m", "--", "sh", "-c", &line]);
+        let relent = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        until("it is another user's", || place.has("up") && !place.0.read("up").is_empty());
+        kill(Pid::from_raw(relent.id() as i32), signal).unwrap();
+        until("it is heard", || place.has(heard));
+        if signal == Signal::SIGHUP {
+            fs::write(place.0.path().join("go"), "").unwrap();
+        }
+        let output = relent.wait_with_output().unwrap();
+        let is_left = is_running(&place.0.read("helper"));
+        for left in ["helper", "up"] {
+            Command::new("kill").args(["-KILL", place.0.read(left).trim()]).stderr(Stdio::null()).status().unwrap();
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(is_left, "{signal}: the helper is killed: {said}");
+        assert_eq!(said.contains("it is left running"), code == 125, "{said}");
+    }
+}
