@@ -231,7 +231,9 @@ impl<'a> Running<'a> {
         // Who was told to end may leave others behind, which are told too.
         let look = self.told.is_some().then(|| Instant::now() + LOOK);
         let lease = self.lease.map(Leased::tell_at);
-        let next = [self.times_out, self.kill, look, lease].into_iter().flatten().min();
+        let is_busy = |stream: &Option<Stream<'_>>| stream.as_ref().is_some_and(Stream::is_busy);
+        let busy = (is_busy(&self.out) || is_busy(&self.err)).then(Instant::now);
+        let next = [self.times_out, self.kill, look, lease, busy].into_iter().flatten().min();
         let timeout = poll_timeout(next.map(|at| at.saturating_duration_since(Instant::now())));
         match poll(&mut fds, timeout) {
             Ok(_) | Err(nix::Error::EINTR) => {}
@@ -240,8 +242,8 @@ impl<'a> Running<'a> {
         let is_ready = |at: usize| fds[at].any().unwrap_or(true);
         let is_broken = |at: usize| fds[at].revents().is_none_or(|seen| seen.contains(PollFlags::POLLERR));
         Ok(Ready {
-            out: out.is_some_and(is_ready),
-            err: err.is_some_and(is_ready),
+            out: out.is_some_and(is_ready) || is_busy(&self.out),
+            err: err.is_some_and(is_ready) || is_busy(&self.err),
             feed: match feed {
                 Some(Wants::Room) => is_ready(sink),
                 Some(Wants::More) => is_ready(sink + 1),
@@ -273,15 +275,15 @@ impl<'a> Running<'a> {
             ));
         }
         let (mut timed_out, mut interrupted, mut cut) = (self.timed_out, self.interrupted, None);
-        // Nobody waits for a reader longer than for the command.
-        let mut waits = |out: BorrowedFd<'_>| {
+        // Nobody waits for a reader, or for a search, longer than for the command.
+        let mut waits = |out: Option<BorrowedFd<'_>>| {
             interrupted = interrupted.or_else(|| signals.take().find(|signal| is_ending(*signal)));
             let now = Instant::now();
             if self.times_out.is_some_and(|at| at <= now) {
                 timed_out = timed_out.or(Some(now));
             }
             let goes_on = interrupted.is_none() && timed_out.is_none();
-            if goes_on {
+            if goes_on && let Some(out) = out {
                 let mut fds = [PollFd::new(out, PollFlags::POLLOUT), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
                 let _ = poll(&mut fds, poll_timeout(self.times_out.map(|at| at.duration_since(now))));
             }

@@ -14,10 +14,12 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::{
     fs::File,
     io::{self, Read, Stderr, Stdout},
+    ops::Range,
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::fs::FileTypeExt,
     },
+    time::{Duration, Instant},
 };
 
 /// Where what is heard goes.
@@ -31,8 +33,10 @@ pub(super) enum Target {
 pub(super) struct Stream<'a> {
     pipe: File,
     target: Target,
-    patterns: &'a Patterns,
-    search: Search<'a>,
+    /// Patterns, looked for in all that is read as long as there is somebody who waits for that.
+    search: Option<Search<'a>>,
+    /// Where of the piece what was read begins and ends that was not searched yet.
+    unsearched: Range<usize>,
     is_open: bool,
     /// Whether nobody reads any more what goes out.
     nobody_reads: bool,
@@ -50,18 +54,22 @@ pub(super) struct Stream<'a> {
 /// How much is read at once, at most.
 const PIECE: usize = 1 << 16;
 
+/// How much is searched between two looks at the clock, and for how long at once: a pattern that counts far takes its time for each
+/// byte.
+const BIT: usize = 1 << 8;
+const AT_ONCE: Duration = Duration::from_millis(50);
+
 /// How much is read at first. Most commands say little, and memory that is never touched costs no time.
 const FIRST_PIECE: usize = 1 << 12;
 
 impl<'a> Stream<'a> {
     pub(super) fn new(pipe: OwnedFd, target: Target, patterns: &'a Patterns) -> Stream<'a> {
         make_nonblocking(&pipe);
-        let search = Search::new(patterns);
         Stream {
             pipe: pipe.into(),
             target,
-            patterns,
-            search,
+            search: (!patterns.is_empty()).then(|| Search::new(patterns)),
+            unsearched: 0..0,
             is_open: true,
             nobody_reads: false,
             went_out: false,
@@ -84,9 +92,14 @@ impl<'a> Stream<'a> {
         Some(fds.len() - 1)
     }
 
-    /// Writes what there is room for, or else reads a piece.
+    /// Whether there is something to do that nothing has to come for.
+    pub(super) fn is_busy(&self) -> bool {
+        self.out().is_none() && !self.unsearched.is_empty()
+    }
+
+    /// Writes what there is room for, or else searches what was read, and reads a piece.
     pub(super) fn step(&mut self, say: &dyn Fn(&str)) -> Result<(), Fault> {
-        if self.out().is_none() {
+        if self.out().is_none() && self.search_some() {
             self.read_some(say)?;
         }
         while let Some(out) = self.out()
@@ -152,7 +165,22 @@ impl<'a> Stream<'a> {
         self.rest = Vec::new();
     }
 
-    /// Reads a piece, if there is one; how many bytes it was.
+    /// Searches what was read, though not for long. Whether all of it was searched.
+    fn search_some(&mut self) -> bool {
+        let Some(search) = &mut self.search else { return true };
+        let until = Instant::now() + AT_ONCE;
+        while !self.unsearched.is_empty() {
+            let bit = self.unsearched.start..self.unsearched.end.min(self.unsearched.start + BIT);
+            self.unsearched.start = bit.end;
+            search.feed(&self.piece[bit]);
+            if Instant::now() >= until {
+                break;
+            }
+        }
+        self.unsearched.is_empty()
+    }
+
+    /// Reads a piece, if there is one; how many bytes it was. All of the last one was searched.
     fn read_some(&mut self, say: &dyn Fn(&str)) -> Result<usize, Fault> {
         match self.pipe.read(&mut self.piece) {
             Ok(0) => self.is_open = false,
@@ -163,6 +191,7 @@ impl<'a> Stream<'a> {
                     piece.resize(PIECE, 0);
                 }
                 self.piece = piece;
+                self.unsearched = if self.search.is_some() { 0..count } else { 0..0 };
                 return passed.map(|()| count);
             }
             Err(error) if is_later(&error) => {}
@@ -171,12 +200,12 @@ impl<'a> Stream<'a> {
         Ok(0)
     }
 
-    /// The command is over: reads what it has left in the pipe, and not what others go on writing to it. It goes out while
-    /// there is somebody who waits until there is room.
+    /// The command is over: reads what it has left in the pipe, and not what others go on writing to it. It goes out, and is
+    /// searched, while there is somebody who waits until there is room, or for that.
     pub(super) fn finish(
         mut self,
         say: &dyn Fn(&str),
-        mut waits: impl FnMut(BorrowedFd<'_>) -> bool,
+        mut waits: impl FnMut(Option<BorrowedFd<'_>>) -> bool,
     ) -> Result<Heard, Fault> {
         let mut left = capacity(&self.pipe);
         loop {
@@ -184,9 +213,14 @@ impl<'a> Stream<'a> {
                 let is_written = has_room(out, PollTimeout::ZERO) == Some(true) && self.write_some()?;
                 if let Some(out) = self.out()
                     && !is_written
-                    && !waits(out)
+                    && !waits(Some(out))
                 {
                     self.give_up();
+                }
+            }
+            while !self.search_some() {
+                if !waits(None) {
+                    (self.search, self.unsearched) = (None, 0..0);
                 }
             }
             if !self.is_open || left == 0 {
@@ -201,7 +235,8 @@ impl<'a> Stream<'a> {
             Target::Keep(spool) => Some(spool),
             Target::Out | Target::Err => None,
         };
-        Ok(Heard { found: self.search.finish(), output, nobody_reads: self.nobody_reads, went_out: self.went_out })
+        let found = self.search.map(Search::finish).unwrap_or_default();
+        Ok(Heard { found, output, nobody_reads: self.nobody_reads, went_out: self.went_out })
     }
 
     fn close(&mut self) -> Result<(), Fault> {
@@ -212,9 +247,6 @@ impl<'a> Stream<'a> {
     }
 
     fn pass_on(&mut self, piece: &[u8], say: &dyn Fn(&str)) -> Result<(), Fault> {
-        if !self.patterns.is_empty() {
-            self.search.feed(piece);
-        }
         self.let_out_what_is_too_much(piece.len(), say)?;
         match &mut self.target {
             Target::Keep(spool) => {

@@ -157,6 +157,39 @@ fn a_pattern_is_seen_in_a_line_of_any_length() {
 }
 
 /// A leftover in a session of its own has the first signal too, and not only the last one ten seconds later.
+/// A pattern that counts far has a new state for each byte, and each takes its time.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_pattern_that_takes_long_holds_up_no_limit_and_no_signal() {
+    // As much as a pipe can be made to hold, or without end.
+    let speaks = "srand 3; my $said = ''; $said .= rand() < .5 ? 'error' : 'x' x (1 + rand 9) while length $said < 1 << 20; \
+                  fcntl(STDOUT, 1031, 1 << 20); open(P, '>', 'up'); close P; ";
+    let (all, without_end) = ("syswrite STDOUT, $said", "syswrite STDOUT, $said while 1");
+    for (ends, limit, stop, code) in
+        [(all, "2s", None, 124), (without_end, "2s", None, 124), (all, "5m", Some(Signal::SIGTERM), 143)]
+    {
+        let place = Place::new();
+        let flags = ["run", "-q", "--max-attempts", "1", "--grace", "100ms", "--timeout", limit];
+        let script = format!("{speaks}{ends}");
+        let pattern = ["--retry-on-output", "error.{0,5000}timeout", "--", "perl", "-e", &script];
+        let started = Instant::now();
+        let mut relent = place.command(&[&flags[..], &pattern].concat()).stdout(Stdio::null()).spawn().unwrap();
+        if let Some(signal) = stop {
+            until("it has begun to speak", || place.has("up"));
+            send(relent.id(), signal);
+        }
+        let ended = loop {
+            match relent.try_wait().unwrap() {
+                None if started.elapsed() > Duration::from_secs(15) => break None,
+                None => std::thread::sleep(Duration::from_millis(5)),
+                ended => break ended,
+            }
+        };
+        let _ = relent.kill();
+        assert_eq!(ended.map(|status| status.code()), Some(Some(code)), "{ends}, {limit}: {:?}", started.elapsed());
+    }
+}
+
 #[test]
 fn what_left_its_session_is_told_to_end() {
     let started = Instant::now();
