@@ -69,6 +69,8 @@ mod notice;
 mod once;
 mod pace;
 mod patience;
+#[cfg(all(unix, any(feature = "redis", feature = "postgres")))]
+mod peer;
 mod race;
 mod rows_changed;
 mod rules;

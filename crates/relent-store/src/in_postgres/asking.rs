@@ -58,9 +58,8 @@ impl Drop for Asking<'_> {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let wire = self.1.apart();
         runtime.spawn(async move {
-            let cancelling = client.cancel_token();
             // A pooler knows the question as long as its connection is open.
-            let _ = tokio::time::timeout(CONNECT, cancelling.cancel_query(wire)).await;
+            let _ = tokio::time::timeout(CONNECT, wire.cancel(&client)).await;
             drop(client);
         });
     }

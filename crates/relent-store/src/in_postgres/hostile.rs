@@ -4,8 +4,16 @@ use super::*;
 use crate::{Store, flood::Flood};
 use relent::Policy;
 use std::{
+    fs::{self, Permissions},
     io::{Read, Write},
+    os::unix::{
+        fs::{PermissionsExt, chown},
+        net::UnixListener,
+    },
+    path::Path,
     sync::atomic::{AtomicU64, Ordering},
+    sync::mpsc,
+    thread,
     time::Instant,
 };
 
@@ -56,9 +64,69 @@ async fn an_answer_without_end_is_not_read() {
 async fn who_listens_is_not_flooded_either() {
     let (url, sent) = server(true, Flood(b"A\x7f\xff\xff\xff", b"0"));
     let mut config: tokio_postgres::Config = url.parse().unwrap();
-    let wire = Wire::new(&mut config, &Ssl::default()).unwrap();
+    let wire = Wire::new(&mut config, &Ssl::default(), false).unwrap();
     let (client, connection) = config.connect(wire.clone()).await.unwrap();
     let ended = tokio::join!(client.batch_execute("LISTEN relent_freed"), connection);
     assert!(ended.0.is_err() && ended.1.is_err() && wire.took_nonsense());
     assert!(sent.load(Ordering::Relaxed) < 40 << 20);
+}
+
+/// A server that a user makes where a folder has Postgres' socket. How many bytes it is sent is told for each who comes.
+fn server_of(user: u32, folder: &Path) -> mpsc::Receiver<usize> {
+    let (socket, (tell, told)) = (folder.join(".s.PGSQL.5432"), mpsc::channel());
+    let (ready, is_ready) = mpsc::channel();
+    thread::spawn(move || {
+        let user = rustix::thread::Uid::from_raw(user);
+        rustix::thread::set_thread_res_uid(user, user, user).unwrap();
+        let listener = UnixListener::bind(socket).unwrap();
+        ready.send(()).unwrap();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            // "The password, in plain text." Whoever has gone away already has said nothing.
+            let _ = stream.write_all(b"R\0\0\0\x08\0\0\0\x03");
+            let sent = stream.read(&mut [0; 4096]).unwrap_or_default();
+            if tell.send(sent).is_err() {
+                return;
+            }
+        }
+    });
+    is_ready.recv().unwrap();
+    told
+}
+
+/// Who may make something in the folder could wait there until the server is down. It takes root, who can be anybody.
+#[tokio::test]
+async fn another_user_on_a_socket_is_told_nothing_unless_it_owns_the_folder() {
+    const OTHER: u32 = 65534;
+    let place = tempfile::tempdir().unwrap();
+    fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
+    for (name, user, owner, mode, any, is_asked) in [
+        ("shared", OTHER, 0, 0o1777, "", false),
+        ("believed", OTHER, 0, 0o1777, "&owner=any", true),
+        ("theirs", OTHER, OTHER, 0o2775, "", true),
+        ("ours", 0, 0, 0o1777, "", true),
+    ] {
+        let folder = place.path().join(name);
+        fs::create_dir(&folder).unwrap();
+        chown(&folder, Some(owner), None).unwrap();
+        fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+        let told = server_of(user, &folder);
+        let whole = folder.display().to_string();
+        for url in [
+            format!("postgres://ann:hunter2@{}/db?connect_timeout=2{any}", whole.replace('/', "%2F")),
+            format!("postgresql:///db?host={whole}&user=ann&password=hunter2{any}"),
+        ] {
+            let error = Postgres::open_url(&url).await.unwrap_err();
+            let sent = told.recv_timeout(Duration::from_secs(20)).unwrap();
+            assert_eq!(sent > 0, is_asked, "{name}: {sent} bytes, {error}");
+            assert_eq!(error.kind() == ErrorKind::Refused, !is_asked, "{name}: {error}");
+            let is_told = error.hint_text().is_some_and(|hint| hint.contains("`?owner=any` believes"));
+            assert_eq!(is_told, !is_asked, "{name}");
+        }
+    }
+    let error = Postgres::open_url("postgres://127.0.0.1:1/db?owner=any").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    let gone = format!("postgresql:///db?host={}/none&user=ann", place.path().display());
+    let error = Postgres::open_url(&gone).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Unavailable && error.to_string().contains("cannot be reached"), "{error}");
 }

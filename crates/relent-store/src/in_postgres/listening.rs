@@ -1,6 +1,6 @@
 //! One connection hears of all releases, for all who wait for one.
 
-use super::{Postgres, rows::get, wire::Watched};
+use super::{Postgres, near::Link, rows::get};
 use crate::{
     Engine, Key,
     ears::{Ear, Ears, Hears, listen},
@@ -11,7 +11,7 @@ use std::{
     pin::pin,
     task::{Context, Poll},
 };
-use tokio_postgres::{AsyncMessage, Connection, Socket, types::Type};
+use tokio_postgres::{AsyncMessage, types::Type};
 
 impl Postgres {
     /// Ready when a release of this name is heard of, or was missed before anything was heard; or never.
@@ -31,7 +31,7 @@ impl Postgres {
 
     /// A connection of its own that listens, until it breaks or nobody waits any more.
     async fn listen(&self, ear: &mut Ear<Postgres>) -> Option<()> {
-        let (client, mut connection) = self.inner.config.connect(self.inner.wire.apart()).await.ok()?;
+        let (client, mut connection) = self.inner.wire.apart().connect(&self.inner.config).await.ok()?;
         let sql = self.named("LISTEN relent_freed");
         let mut listening = pin!(client.batch_execute(&sql));
         let mut is_listening = false;
@@ -67,7 +67,7 @@ impl Hears for Postgres {
 }
 
 /// What is told; `None` at the end of the connection.
-fn poll_notification(connection: &mut Connection<Socket, Watched>, cx: &mut Context<'_>) -> Poll<Option<String>> {
+fn poll_notification(connection: &mut Link, cx: &mut Context<'_>) -> Poll<Option<String>> {
     loop {
         match connection.poll_message(cx) {
             Poll::Ready(Some(Ok(AsyncMessage::Notification(told)))) => {

@@ -13,6 +13,7 @@ mod fault;
 mod hostile;
 mod listening;
 mod many;
+mod near;
 mod records;
 mod rows;
 mod wire;
@@ -109,6 +110,9 @@ impl Postgres {
     ///
     /// `sslrootcert=FILE` names certificates (PEM) that are trusted in the place of the system's.
     ///
+    /// On a socket of this machine nothing is said to a server that is neither the caller's nor root's nor that of whoever owns the
+    /// folder of the socket, unless `owner=any` believes all: in a folder like `/tmp` anybody could wait there.
+    ///
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] for a URL that makes no sense, [`ErrorKind::TooNew`] for tables of a newer relent, and what the
@@ -116,7 +120,7 @@ impl Postgres {
     pub async fn open_url(url: &str) -> Result<Postgres, Error> {
         let (server, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut prefix, mut connections, mut is_prepared, mut rest) = ("relent_", CONNECTIONS, false, vec![]);
-        let mut ssl = Ssl::default();
+        let (mut ssl, mut believes_all) = (Ssl::default(), false);
         for (name, value) in crate::settings::pairs(query) {
             match name {
                 "prefix" => prefix = value,
@@ -142,6 +146,8 @@ impl Postgres {
                     return Err(crate::settings::unknown(name, "sslmode=disable|require|verify-ca|verify-full"));
                 }
                 "sslrootcert" => ssl.roots(crate::settings::path(value)),
+                "owner" if value == "any" => believes_all = true,
+                "owner" => return Err(crate::settings::unknown(name, "owner=any")),
                 _ => rest.push(format!("{name}={value}")),
             }
         }
@@ -155,9 +161,9 @@ impl Postgres {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT);
         }
-        let wire = Wire::new(&mut config, &ssl)?;
+        let wire = Wire::new(&mut config, &ssl, believes_all)?;
         let settings = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(config.clone(), wire.clone(), settings);
+        let manager = Manager::from_connect(config.clone(), wire.clone(), settings);
         let timeouts = Timeouts { wait: Some(CONNECT), create: Some(CONNECT), recycle: Some(CONNECT) };
         let pool = Pool::builder(manager).max_size(connections).timeouts(timeouts).runtime(Runtime::Tokio1).build();
         let pool = pool.map_err(|_| Error::new(ErrorKind::Unavailable, "no pool of connections can be made"))?;

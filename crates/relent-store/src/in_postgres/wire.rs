@@ -20,7 +20,7 @@ use std::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::{
     Config, Socket,
-    config::{Host, SslMode, SslNegotiation},
+    config::{Host, SslMode, SslNegotiation, TargetSessionAttrs},
     tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream},
 };
 
@@ -76,12 +76,15 @@ pub(super) struct Wire {
     pub(super) checked: Option<Checked>,
     /// Whether a server sent what is no answer, or too much of it.
     is_nonsense: Arc<AtomicBool>,
+    /// Those of this machine that are asked, if any is.
+    pub(super) sockets: Arc<[PathBuf]>,
+    /// Whether it does not matter who listens there.
+    believes_all: bool,
 }
 
 impl Wire {
-    /// Also makes the client put the stream into our hands. On a socket of the same machine it does not: who answers there is
-    /// as local as we are, and no TLS is spoken there.
-    pub(super) fn new(config: &mut Config, ssl: &Ssl) -> Result<Wire, Error> {
+    /// Also makes the client put the stream into our hands. On a socket of the same machine no TLS is spoken.
+    pub(super) fn new(config: &mut Config, ssl: &Ssl, believes_all: bool) -> Result<Wire, Error> {
         let checked = ssl.effective();
         let is_direct = config.get_ssl_negotiation() == SslNegotiation::Direct;
         let protocol = is_direct.then_some("postgresql");
@@ -97,8 +100,13 @@ impl Wire {
             return Err(Error::new(ErrorKind::Unsupported, "the store's URL names a socket and a host")
                 .hint("name one of both: what is asked of TLS holds for hosts alone"));
         }
-        if hosts.iter().all(is_remote) {
-            config.ssl_mode(SslMode::Require);
+        let sockets: Arc<[PathBuf]> = sockets(config).into();
+        config.ssl_mode(SslMode::Require);
+        if sockets.is_empty() {
+            if believes_all {
+                return Err(Error::new(ErrorKind::Invalid, "the store's URL says `owner=any`, and names no socket")
+                    .hint("a server elsewhere is known by its certificate: `sslmode=verify-full`"));
+            }
             if tls.is_none() {
                 // To the client, what we do with the stream is TLS that needs no word before.
                 config.ssl_negotiation(SslNegotiation::Direct);
@@ -108,14 +116,26 @@ impl Wire {
                 let what = "the store's URL asks for TLS on a socket of this machine, which speaks none";
                 return Err(Error::new(ErrorKind::Invalid, what).hint("leave `sslmode` out, or name a host"));
             }
-            config.ssl_mode(SslMode::Disable);
+            if sockets.len() > 1 && config.get_target_session_attrs() != TargetSessionAttrs::Any {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "the store's URL lets several sockets choose by what they take",
+                )
+                .hint("name one, or leave `target_session_attrs` out"));
+            }
+            config.ssl_negotiation(SslNegotiation::Direct);
         }
-        Ok(Wire { tls, checked, is_nonsense: Arc::default() })
+        Ok(Wire { tls, checked, is_nonsense: Arc::default(), sockets, believes_all })
     }
 
     /// The same, for a connection whose nonsense is its own affair.
     pub(super) fn apart(&self) -> Wire {
         Wire { is_nonsense: Arc::default(), ..self.clone() }
+    }
+
+    /// The way to one server.
+    pub(super) fn to(&self, host: &str) -> To {
+        To { wire: self.clone(), host: host.into() }
     }
 
     /// Whether a server sent nonsense since this was asked last.
@@ -124,13 +144,24 @@ impl Wire {
     }
 }
 
+/// The sockets that a configuration names.
+fn sockets(config: &Config) -> Vec<PathBuf> {
+    let ports = config.get_ports();
+    let port = |nth: usize| ports.get(nth).or(ports.first()).copied().unwrap_or(5432);
+    let path = |(nth, host): (usize, &Host)| match host {
+        Host::Unix(folder) => Some(folder.join(format!(".s.PGSQL.{}", port(nth)))),
+        Host::Tcp(_) => None,
+    };
+    config.get_hosts().iter().enumerate().filter_map(path).collect()
+}
+
 impl MakeTlsConnect<Socket> for Wire {
     type Stream = Watched;
     type TlsConnect = To;
     type Error = Error;
 
     fn make_tls_connect(&mut self, host: &str) -> Result<To, Error> {
-        Ok(To { wire: self.clone(), host: host.into() })
+        Ok(self.to(host))
     }
 }
 
@@ -140,6 +171,16 @@ pub(super) struct To {
     host: String,
 }
 
+impl To {
+    pub(super) fn believes_all(&self) -> bool {
+        self.wire.believes_all
+    }
+
+    pub(super) fn watched(self, stream: Box<dyn Stream>) -> Watched {
+        Watched { stream, messages: Messages::default(), is_nonsense: self.wire.is_nonsense }
+    }
+}
+
 impl TlsConnect<Socket> for To {
     type Stream = Watched;
     type Error = Box<dyn error::Error + Sync + Send>;
@@ -147,17 +188,16 @@ impl TlsConnect<Socket> for To {
 
     fn connect(self, socket: Socket) -> Self::Future {
         Box::pin(async move {
-            let To { wire: Wire { tls, is_nonsense, .. }, host } = self;
-            let stream: Box<dyn Stream> = match tls {
+            let stream: Box<dyn Stream> = match &self.wire.tls {
                 None => Box::new(socket),
-                Some(tls) => Box::new(tls.connect(&host, socket).await?),
+                Some(tls) => Box::new(tls.connect(&self.host, socket).await?),
             };
-            Ok(Watched { stream, messages: Messages::default(), is_nonsense })
+            Ok(self.watched(stream))
         })
     }
 }
 
-trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> Stream for S {}
 

@@ -1,7 +1,7 @@
 //! The way to the server, with an eye on what comes back: see [`Frames`].
 
 use super::{RESPONSE, fault, frames::Frames, nonsense};
-use crate::{Error, ErrorKind, tls::Tls};
+use crate::{Error, ErrorKind, peer, tls::Tls};
 use redis::{
     AsyncConnectionConfig, ConnectionAddr, RedisConnectionInfo,
     aio::{MultiplexedConnection, PubSub},
@@ -85,7 +85,12 @@ async fn stream(address: &ConnectionAddr, tls: Option<&Tls>) -> Result<Box<dyn S
             Ok(Box::new(tls.connect(host, stream).await?))
         }
         #[cfg(unix)]
-        ConnectionAddr::Unix(path) => Ok(Box::new(tokio::net::UnixStream::connect(path).await.map_err(unreachable)?)),
+        ConnectionAddr::Unix(path) => {
+            let stream = tokio::net::UnixStream::connect(path).await.map_err(unreachable)?;
+            peer::check(&stream, path)
+                .map_err(|refused| refused.hint("a folder of the server's own is for its socket"))?;
+            Ok(Box::new(stream))
+        }
         _ => Err(unsupported()),
     }
 }

@@ -291,7 +291,32 @@ async fn a_postgres_that_is_killed_and_started_again_has_lost_nothing() {
 #[tokio::test]
 async fn an_operation_that_nobody_waits_for_ends_at_the_postgres_server_too() {
     let server = PostgresServer::start();
-    let store = opened(&server).await;
+    what_nobody_waits_for_ends(&server, &server.url()).await;
+}
+
+/// Where its folder is in one like `/tmp`, and root asks, it is another user's who could have been anybody.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_postgres_on_a_socket_is_asked_and_heard_as_any() {
+    use std::os::unix::fs::MetadataExt;
+    let server = PostgresServer::start_with(|folder| vec![format!("unix_socket_directories={}", folder.display())]);
+    let port = server.url().rsplit_once(':').unwrap().1.split('/').next().unwrap().to_owned();
+    let folder = server.folder().display();
+    let url = format!("postgresql:///postgres?host=/nowhere&host={folder}&port={port}&user=relent&connections=4");
+    let opened = Postgres::open_url(&url).await;
+    let is_of_another =
+        std::fs::metadata(server.folder()).unwrap().uid() != std::fs::metadata("/proc/self").unwrap().uid();
+    assert_eq!(opened.is_err_and(|error| error.kind() == ErrorKind::Refused), is_of_another);
+    let url = format!("{url}&owner=any");
+    what_nobody_waits_for_ends(&server, &url).await;
+    let store = Store::open(&url).await.unwrap();
+    any_server::a_release_before_anything_is_heard_is_seen(&store).await;
+    let about = store.about().await.unwrap();
+    assert!(!about.cautions.iter().any(|caution| caution.contains("not encrypted")), "{about:?}");
+}
+
+async fn what_nobody_waits_for_ends(server: &PostgresServer, url: &str) {
+    let store = Store::open(url).await.unwrap();
     let (mut other, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     let (watcher, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
@@ -312,7 +337,8 @@ async fn an_operation_that_nobody_waits_for_ends_at_the_postgres_server_too() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     // The server ends what takes too long by itself, where the URL asks for it.
-    let strict = Store::open(&format!("{}?options=-c%20statement_timeout%3D300ms", server.url())).await.unwrap();
+    let sign = if url.contains('?') { '&' } else { '?' };
+    let strict = Store::open(&format!("{url}{sign}options=-c%20statement_timeout%3D300ms")).await.unwrap();
     let once = Policy::constant(Duration::from_millis(10)).max_attempts(1).timeout(Duration::from_secs(20));
     let error = strict.patience(once).replace(&key, Version::ABSENT, Some(b"x")).await.unwrap_err();
     assert!(error.to_string().contains("the Postgres server ended the question"), "{error}");
