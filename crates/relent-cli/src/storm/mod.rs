@@ -206,6 +206,7 @@ fn servers(plan: &Plan, witness: impl Fn(usize) -> Witness) -> Vec<server::Plan>
         capacity: plan.capacity.unwrap_or(f64::MAX),
         queue: plan.queue.map_or(u64::MAX, u64::from),
         protection: contender.protection,
+        clients: u64::from(plan.clients),
         witness: witness(herd),
     };
     plan.contenders.iter().enumerate().map(server).collect()
@@ -225,7 +226,8 @@ fn round_trip() -> io::Result<Duration> {
     const ROUNDS: usize = 31;
     let (news, seen): (Sender<Sight>, Receiver<Sight>) = channel();
     let witness = Witness { herd: 0, begins: Instant::now(), news };
-    let plan = server::Plan { capacity: 1e9, queue: u64::MAX, protection: Protection::default(), witness };
+    let (protection, clients) = (Protection::default(), 1);
+    let plan = server::Plan { capacity: 1e9, queue: u64::MAX, protection, clients, witness };
     let servers = Servers::start(vec![plan])?;
     let far = servers.far_side(0).ok_or(io::ErrorKind::NotFound)?;
     let runtime = crate::runtime::builder()?.build()?;

@@ -18,7 +18,11 @@ use std::{
     fmt::Write as _,
     io::{self, ErrorKind},
     net::{Ipv4Addr, SocketAddr},
-    sync::{Arc, Mutex, PoisonError},
+    pin::pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -38,6 +42,12 @@ const LONGEST: usize = 8 * 1024;
 /// How long a connection may take to ask, and to go away.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long it may take to ask where more have not asked than the storm has clients: some are somebody else's, who would use up our files.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// How many there may be besides the clients.
+const OTHERS: u64 = 64;
+
 /// What a server is.
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -45,6 +55,8 @@ pub(super) struct Plan {
     /// The most requests inside.
     pub(super) queue: u64,
     pub(super) protection: Protection,
+    /// How many clients it has.
+    pub(super) clients: u64,
     pub(super) witness: Witness,
 }
 
@@ -116,14 +128,16 @@ async fn accept(listener: TcpListener, service: Arc<Service>) {
 }
 
 async fn serve(mut stream: TcpStream, service: Arc<Service>) -> io::Result<()> {
-    match time::timeout(PATIENCE, read(&mut stream, &service.word)).await??.map(|asked| service.decide(asked)) {
+    match service.asked(&mut stream).await?.map(|asked| service.decide(asked)) {
         Some(Ok(done)) => {
             time::sleep_until(done).await;
             service.witness.see(service.witness.now(), Seen::Served);
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await?;
         }
         Some(Err(told)) => stream.write_all(refusal(told).as_bytes()).await?,
-        None => stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await?,
+        None => {
+            return stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await;
+        }
     }
     // Who connected closes first, and leaves no port behind that has to wait.
     let _ = time::timeout(PATIENCE, stream.read(&mut [0])).await;
@@ -201,6 +215,9 @@ struct Service {
     work: Duration,
     witness: Witness,
     inside: Mutex<Inside>,
+    /// How many connections have not asked yet, and from how many on that is too many.
+    silent: AtomicU64,
+    most_silent: u64,
 }
 
 #[derive(Debug)]
@@ -220,7 +237,24 @@ impl Service {
             work: Duration::try_from_secs_f64(1.0 / plan.capacity).unwrap_or(Duration::ZERO),
             witness: plan.witness,
             inside: Mutex::new(inside),
+            silent: AtomicU64::new(0),
+            most_silent: plan.clients.saturating_add(OTHERS),
         }
+    }
+
+    /// What a connection asks, within the time that there is for it.
+    async fn asked(&self, stream: &mut TcpStream) -> io::Result<Option<Asked>> {
+        self.silent.fetch_add(1, Ordering::Relaxed);
+        let (mut asking, end) = (pin!(read(stream, &self.word)), Instant::now() + PATIENCE);
+        let asked = loop {
+            match time::timeout(GLANCE, asking.as_mut()).await {
+                Ok(asked) => break asked,
+                Err(_) if Instant::now() < end && self.silent.load(Ordering::Relaxed) <= self.most_silent => {}
+                Err(late) => break Err(late.into()),
+            }
+        };
+        self.silent.fetch_sub(1, Ordering::Relaxed);
+        asked
     }
 
     /// When the request will be done, or what its client is told instead.
@@ -279,7 +313,7 @@ mod tests {
     fn service(capacity: f64, queue: u64, protection: Protection) -> Service {
         let (news, _) = channel();
         let witness = Witness { herd: 0, begins: std::time::Instant::now(), news };
-        Service::new(Plan { capacity, queue, protection, witness }, "word".into())
+        Service::new(Plan { capacity, queue, protection, clients: 1, witness }, "word".into())
     }
 
     #[test]
@@ -314,7 +348,7 @@ mod tests {
     fn who_is_not_of_the_storm_is_told_nothing_and_not_counted() {
         let (news, seen) = channel();
         let witness = Witness { herd: 0, begins: std::time::Instant::now(), news };
-        let plan = Plan { capacity: 1e9, queue: 1, protection: Protection::default(), witness };
+        let plan = Plan { capacity: 1e9, queue: 1, protection: Protection::default(), clients: 1, witness };
         let servers = Servers::start(vec![plan]).unwrap();
         let mut stranger = std::net::TcpStream::connect(servers.addresses[0]).unwrap();
         stranger.write_all(b"GET / HTTP/1.1\r\nStorm-Client: 4294967280\r\n\r\n").unwrap();
@@ -325,6 +359,28 @@ mod tests {
         runtime.block_on(servers.far_side(0).unwrap().call(7, 1, || {})).unwrap();
         let first = seen.try_iter().next().unwrap();
         assert!(matches!(first.what, What::Seen(Seen::Arrived { client: 7, failures: 0 })), "{first:?}");
+    }
+
+    /// Whoever holds connections open would use up the files of the storm, and make its figures false.
+    #[test]
+    fn of_those_who_say_nothing_few_are_kept() {
+        let (news, _seen) = channel();
+        let witness = Witness { herd: 0, begins: std::time::Instant::now(), news };
+        let plan = Plan { capacity: 1e9, queue: 1, protection: Protection::default(), clients: 1, witness };
+        let servers = Servers::start(vec![plan]).unwrap();
+        let connect = |_| std::net::TcpStream::connect(servers.addresses[0]).unwrap();
+        let idle: Vec<_> = (0..300).map(connect).collect();
+        let begun = std::time::Instant::now();
+        let is_closed = |stream: &std::net::TcpStream| {
+            stream.set_nonblocking(true).unwrap();
+            !matches!((&*stream).read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock)
+        };
+        while idle.iter().filter(|stream| !is_closed(stream)).count() > 65 {
+            assert!(begun.elapsed() < Duration::from_secs(5), "they are kept");
+            thread::sleep(Duration::from_millis(5));
+        }
+        let runtime = crate::runtime::builder().unwrap().build().unwrap();
+        runtime.block_on(servers.far_side(0).unwrap().call(7, 1, || {})).unwrap();
     }
 
     #[test]
