@@ -95,7 +95,13 @@ impl Driver<'_> {
             None => match self.take_lease(seed)? {
                 Some(outcome) => outcome,
                 None if !call.may_start(self.now()) => Outcome::GaveUp(Reason::Elapsed),
-                None => self.attempts(&mut call, &mut history)?,
+                None => match self.attempts(&mut call, &mut history) {
+                    Ok(outcome) => outcome,
+                    Err(fault) => {
+                        self.lease.iter().for_each(|lease| lease.fails(&self.narrator));
+                        return Err(fault);
+                    }
+                },
             },
         };
         self.finish(outcome, history)
@@ -323,7 +329,9 @@ impl Driver<'_> {
             let say = |text: &str| self.narrator.remark(text);
             history.swept = group.sweep(ended.interrupted, self.ways(&say), self.signals);
         }
-        if let Some(lease) = &self.lease {
+        if let (Some(lease), Some(group)) = (&self.lease, &ended.group) {
+            lease.is_over(group);
+        } else if let Some(lease) = &self.lease {
             lease.group(None);
         }
         drop(ended.group);

@@ -38,6 +38,8 @@ pub(super) struct Group {
     told: HashSet<Pid>,
     /// Those that are somebody else's: they changed their user, and cannot be told anything.
     denied: HashSet<Pid>,
+    /// Those that were killed again and again, and were there yet.
+    undying: Vec<Pid>,
     /// When the first was told, and killed.
     since: Option<Instant>,
     killed: Option<Instant>,
@@ -89,6 +91,7 @@ impl Group {
             mark,
             told: HashSet::new(),
             denied: HashSet::new(),
+            undying: Vec::new(),
             since: None,
             killed: None,
         }
@@ -231,7 +234,7 @@ impl Group {
         let caught = self.wait_until_gone(began, caught, ways, signals);
         self.kill_all(ways.say);
         if !self.denied.is_empty() {
-            let who = list(&self.denied.iter().copied().collect::<Vec<_>>());
+            let who = processes::names(&self.denied.iter().copied().collect::<Vec<_>>());
             (ways.say)(&format!("left running, since it belongs to another user and cannot be ended: {who}"));
         }
         caught
@@ -252,7 +255,7 @@ impl Group {
             }
             if !is_said && began.elapsed() >= SAY_AFTER {
                 let time = relent::duration::Human(ways.grace.saturating_sub(began.elapsed()));
-                let who = list(&left);
+                let who = processes::names(&left);
                 (ways.say)(&format!("waiting for what the attempt left running: {who}; killed in {time:.0} at most"));
                 is_said = true;
             }
@@ -277,7 +280,8 @@ impl Group {
                 return;
             }
             if began.elapsed() > KILL_FOR {
-                say(&format!("still running, though it was killed again and again: {}", list(&left)));
+                say(&format!("still running, though it was killed again and again: {}", processes::names(&left)));
+                self.undying = left;
                 return;
             }
             // Who cannot be killed is told of at the end.
@@ -288,6 +292,12 @@ impl Group {
                 _ => thread::sleep(Duration::from_millis(1)),
             }
         }
+    }
+
+    /// Those of a command that failed, or was given up, that are known to go on.
+    pub(super) fn who_goes_on(&self) -> Vec<Pid> {
+        let leader = (self.state == State::Runs).then_some(&self.leader);
+        leader.into_iter().chain(&self.denied).chain(&self.undying).copied().collect()
     }
 
     /// Takes note of those that have ended and whose parent has, too. Who gets the number of one is another.
@@ -397,22 +407,4 @@ impl Mark {
         let is_of_one = has_key && environ::values(&environment, "RELENT_ATTEMPT").next().is_some();
         !environment.is_empty() && !is_of_one
     }
-}
-
-/// `sleep (12), 13`: with names where the system tells them.
-fn list(pids: &[Pid]) -> String {
-    const MOST: usize = 5;
-    let name = |pid: &Pid| {
-        let name = processes::folder(*pid).and_then(|folder| std::fs::read_to_string(folder.join("comm")).ok());
-        let name = name.unwrap_or_default();
-        match name.trim() {
-            "" => format!("process {pid}"),
-            name => format!("{name} ({pid})"),
-        }
-    };
-    let mut names: Vec<String> = pids.iter().take(MOST).map(name).collect();
-    if pids.len() > MOST {
-        names.push(format!("{} more", pids.len() - MOST));
-    }
-    names.join(", ")
 }

@@ -63,6 +63,24 @@ pub(super) fn is_below(mut pid: Pid, above: Pid) -> bool {
     false
 }
 
+/// `sleep (12), 13`: with names where the system tells them.
+pub(super) fn names(pids: &[Pid]) -> String {
+    const MOST: usize = 5;
+    let name = |pid: &Pid| {
+        let name = folder(*pid).and_then(|folder| fs::read_to_string(folder.join("comm")).ok());
+        let name = name.unwrap_or_default();
+        match name.trim() {
+            "" => format!("process {pid}"),
+            name => format!("{name} ({pid})"),
+        }
+    };
+    let mut names: Vec<String> = pids.iter().take(MOST).map(name).collect();
+    if pids.len() > MOST {
+        names.push(format!("{} more", pids.len() - MOST));
+    }
+    names.join(", ")
+}
+
 /// Whether a process is known there by the number that it has itself, and by no other (`NSpid`, since Linux 4.1).
 fn is_of(status: &str, pid: Pid) -> bool {
     let numbers = |name| status.lines().find_map(|line| line.strip_prefix(name));

@@ -258,7 +258,7 @@ impl<'a> Running<'a> {
     pub(super) fn give_up(mut self, signals: &Signals) {
         let _ = self.group.sweep(self.interrupted, self.ways, signals);
         if let Some(lease) = self.whole_lease {
-            lease.group(None);
+            lease.is_over(&self.group);
         }
     }
 

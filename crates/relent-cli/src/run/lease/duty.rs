@@ -37,6 +37,8 @@ pub(super) struct State {
     kill: Option<Moment>,
     /// Whether relent is gone.
     pub(super) is_alone: bool,
+    /// Whether it ended by itself, and said that its command goes on.
+    has_left: bool,
     /// Whether the command was told to end because of that.
     was_told: bool,
     /// How often it was killed and did not go.
@@ -62,6 +64,7 @@ impl State {
             tell,
             kill,
             is_alone: false,
+            has_left: false,
             was_told: false,
             kills: 0,
             looks: 0,
@@ -82,6 +85,7 @@ impl State {
                 (self.tell, self.kill) = (moment(tell).map(|tell| tell.plus(LATE)), moment(kill));
             }
             ["told"] => self.tell = None,
+            ["leaves"] => self.has_left = true,
             ["done"] => self.is_done = true,
             _ => {}
         }
@@ -102,10 +106,20 @@ impl State {
                 (self.tell, self.kill) = (Some(now), Some(now.plus(SHORT)));
             }
             // What the search finds is told as it is found.
-            if !self.was_told && hands.send(self.group, Some(self.signal)) == Sight::There {
+            if !self.was_told {
+                let why = if self.has_left { "relent has ended" } else { "relent was killed" };
                 // Speaking may take a moment, and fail.
-                hands.say("relent was killed: its command is told to end, since nobody renews its lease");
-                self.was_told = true;
+                self.was_told = match hands.send(self.group, Some(self.signal)) {
+                    Sight::There => {
+                        hands.say(&format!("{why}: its command is told to end, since nobody renews its lease"));
+                        true
+                    }
+                    Sight::Denied => {
+                        hands.say(&format!("{why}: its command goes on, since it belongs to another user"));
+                        true
+                    }
+                    Sight::Unsure | Sight::Nowhere => false,
+                };
             }
             self.tell = None;
             if self.kills > MOST_KILLS {
@@ -118,8 +132,12 @@ impl State {
         }
         if self.kill.is_some_and(|kill| kill <= now) {
             let seen = hands.send(self.group, Some(Signal::SIGKILL));
-            if seen == Sight::There && self.kills == 0 {
-                hands.say("the lease ends: its command was killed");
+            match seen {
+                Sight::There if self.kills == 0 => hands.say("the lease ends: its command was killed"),
+                Sight::Denied if self.kills == 0 => {
+                    hands.say("the lease ends, and its command goes on: it belongs to another user");
+                }
+                _ => {}
             }
             // A search that takes long is no kill that failed.
             self.kills += u32::from(seen != Sight::Unsure);
@@ -141,6 +159,9 @@ mod tests {
     struct Noted {
         sent: Vec<Signal>,
         is_gone: bool,
+        /// Whether it is another user's.
+        is_denied: bool,
+        said: Vec<String>,
         /// Whether the search takes long.
         is_slow: bool,
         /// How often something was sent when something was said.
@@ -151,6 +172,7 @@ mod tests {
         fn send(&mut self, _: Option<Pid>, signal: Option<Signal>) -> Sight {
             self.sent.extend(signal.filter(|_| !self.is_gone));
             match self.is_gone {
+                _ if self.is_denied => Sight::Denied,
                 _ if self.is_slow => Sight::Unsure,
                 true => Sight::Nowhere,
                 false => Sight::There,
@@ -161,7 +183,8 @@ mod tests {
             self.is_gone
         }
 
-        fn say(&mut self, _: &str) {
+        fn say(&mut self, text: &str) {
+            self.said.push(text.to_owned());
             self.said_after.push(self.sent.len());
         }
     }
@@ -312,6 +335,29 @@ mod tests {
         state.act(at(0), &mut noted);
         state.act(at(900), &mut noted);
         assert_eq!(noted.said_after, [1, 2]);
+    }
+
+    #[test]
+    fn what_is_said_is_what_came_of_it() {
+        let told = "its command is told to end, since nobody renews its lease";
+        let denied = "its command goes on, since it belongs to another user";
+        let lost = "the lease ends, and its command goes on: it belongs to another user";
+        for (is_denied, has_left, said) in [
+            (false, false, [format!("relent was killed: {told}"), "the lease ends: its command was killed".into()]),
+            (false, true, [format!("relent has ended: {told}"), "the lease ends: its command was killed".into()]),
+            (true, false, [format!("relent was killed: {denied}"), lost.into()]),
+            (true, true, [format!("relent has ended: {denied}"), lost.into()]),
+        ] {
+            let (mut state, mut noted) = left_alone();
+            noted.is_denied = is_denied;
+            if has_left {
+                state.hear("leaves");
+            }
+            for millis in [0, 100, 900, 920] {
+                state.act(at(millis), &mut noted);
+            }
+            assert_eq!(noted.said, said);
+        }
     }
 
     /// The group has gone, or ignores what it was told, and who else there is takes long to find out.

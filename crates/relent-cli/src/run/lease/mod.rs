@@ -14,7 +14,7 @@ pub(crate) mod watchman;
 pub(super) use args::LeaseArgs;
 pub(crate) use args::help;
 
-use super::{narrator::Narrator, report::Outcome, signals::Signals};
+use super::{group::Group, narrator::Narrator, processes, report::Outcome, signals::Signals};
 use crate::{
     ear::Ear,
     json::millis,
@@ -58,6 +58,8 @@ pub(super) struct Leased {
     is_said: Cell<bool>,
     /// A command is there, or may be.
     is_under_way: Cell<bool>,
+    /// Those of commands that are over that nobody could end.
+    left: RefCell<Vec<Pid>>,
     /// Whether the watchman was told something that it did not hear, and whether that was said.
     is_deaf: Cell<bool>,
     is_deaf_said: Cell<bool>,
@@ -142,6 +144,7 @@ impl Leased {
             is_let_go: false,
             is_said: Cell::new(false),
             is_under_way: Cell::new(false),
+            left: RefCell::default(),
             is_deaf: Cell::new(false),
             is_deaf_said: Cell::new(false),
             ear: signals.ear(),
@@ -215,6 +218,27 @@ impl Leased {
         self.tell(|line| line.group(group));
     }
 
+    /// The command is over, as far as it could be ended.
+    pub(super) fn is_over(&self, group: &Group) {
+        self.left.borrow_mut().extend(group.who_goes_on());
+        self.group(None);
+    }
+
+    /// Whether anything of the command is known to go on: nobody else is to have the lease as long as it holds.
+    fn goes_on(&self) -> bool {
+        self.is_under_way.get() || !self.left.borrow().iter().all(|pid| processes::has_ended(*pid))
+    }
+
+    /// The run has failed: what becomes of the lease, if it is not let go.
+    pub(super) fn fails(&self, narrator: &Narrator) {
+        if self.goes_on() {
+            let (name, most) = (&self.name, Human(self.at_least.unwrap_or_default().max(self.times.ttl)));
+            narrator.remark(format_args!(
+                "the lease {name} is not released, since something of the command goes on; it ends by itself within {most}"
+            ));
+        }
+    }
+
     /// The command was told to end.
     pub(super) fn told(&self) {
         self.tell(Line::told);
@@ -245,10 +269,12 @@ impl Leased {
         }
     }
 
-    /// Lets it go, unless it is to be kept for longer, and says so if that fails.
+    /// Lets it go, unless it is to be kept for longer or something of the command goes on, and says so if that fails.
     pub(super) fn end(mut self, signals: &Signals, narrator: &Narrator) {
         let left = self.at_least.map(|least| least.saturating_sub(Moment::now().after(self.taken)));
-        let keep = left.filter(|left| !left.is_zero());
+        let going = self.goes_on().then_some(self.times.ttl);
+        let keep = left.into_iter().chain(going).max().filter(|left| !left.is_zero());
+        self.fails(narrator);
         self.is_let_go = true;
         self.keeper.order(Order::End(keep));
         let mut latest = store::latest(LET_GO + Duration::from_secs(1), self.deadline);
@@ -293,12 +319,16 @@ impl Leased {
     }
 }
 
-/// A run that failed lets go, too, when what it had started was ended. A panic does not: then the watchman ends it, who sees that
-/// nobody is there any more.
+/// A run that failed lets go, too, when what it had started was ended. Where something of it goes on, as after a panic, the lease holds
+/// for its time, and the watchman ends what it can, who sees that nobody is there any more.
 impl Drop for Leased {
     fn drop(&mut self) {
         if !self.is_let_go {
-            leave(&self.keeper, self.deadline, &self.ear);
+            let keep = self.goes_on().then_some(self.times.ttl);
+            if keep.is_some() {
+                self.tell(Line::leaves);
+            }
+            leave(&self.keeper, keep, self.deadline, &self.ear);
         }
         if let Some(watchman) = self.watchman.take().filter(|_| !self.is_let_go && !self.is_under_way.get()) {
             watchman.dismiss();
@@ -306,9 +336,10 @@ impl Drop for Leased {
     }
 }
 
-/// Lets go, and waits for that, though not for long: after a signal only for a store that answers. Whether nothing is left to do.
-fn leave(keeper: &Keeper, deadline: Option<Instant>, ear: &Ear) -> bool {
-    keeper.order(Order::End(None));
+/// Lets go, or keeps it for so long, and waits for that, though not for long: after a signal only for a store that answers. Whether
+/// nothing is left to do.
+fn leave(keeper: &Keeper, keep: Option<Duration>, deadline: Option<Instant>, ear: &Ear) -> bool {
+    keeper.order(Order::End(keep));
     let mut latest = store::latest(LET_GO, deadline);
     let mut ear = ear.clone();
     loop {
@@ -369,7 +400,7 @@ impl Asking<'_> {
                 () => None,
             };
             if let Some(outcome) = outcome {
-                let is_left = leave(self.keeper, out_of_time, &signals.ear());
+                let is_left = leave(self.keeper, None, out_of_time, &signals.ear());
                 let store = place::shown(self.url);
                 if !is_left {
                     let (name, ttl) = (self.name, Human(terms.args.ttl()));

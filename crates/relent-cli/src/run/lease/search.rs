@@ -22,12 +22,28 @@ use std::{
 pub(super) const MARK: &str = "RELENT_LEASE_ID";
 
 /// Whether processes of the command are there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Of two of them the greater holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sight {
-    There,
+    #[default]
     Nowhere,
+    /// There are, and all are another user's, whom nobody may signal.
+    Denied,
     /// The search is not over, and has found none yet.
     Unsure,
+    There,
+}
+
+impl Sight {
+    /// What came of a signal says who is there.
+    pub(super) fn of(sent: Result<(), Errno>) -> Sight {
+        match sent {
+            Err(Errno::ESRCH) => Sight::Nowhere,
+            Err(Errno::EPERM) => Sight::Denied,
+            _ => Sight::There,
+        }
+    }
 }
 
 /// The search, for whoever asks for it.
@@ -49,8 +65,8 @@ struct Asked {
     rounds: u64,
     /// The last one that is over, and all before it.
     over: u64,
-    /// Whether that one found any.
-    has_found: bool,
+    /// What that one found.
+    seen: Sight,
     /// What is sent to whom it finds, unless they are of this group, which somebody else tells.
     order: Option<(Signal, Option<Pid>)>,
     /// Whether nobody asks any more.
@@ -106,7 +122,7 @@ impl Search {
             asked = self.shared.news.wait_timeout(asked, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         self.awaited = None;
-        if asked.has_found { Sight::There } else { Sight::Nowhere }
+        asked.seen
     }
 }
 
@@ -131,7 +147,7 @@ fn run<I: Iterator<Item = Pid>>(shared: &Shared, candidates: impl Fn() -> I, is_
         }
         let (round, order) = (asked.rounds, asked.order);
         drop(asked);
-        let mut has_found = false;
+        let mut seen = Sight::Nowhere;
         for pid in candidates() {
             // What was found before is told this, too: from the beginning.
             if shared.lock().order != order {
@@ -141,7 +157,8 @@ fn run<I: Iterator<Item = Pid>>(shared: &Shared, candidates: impl Fn() -> I, is_
             if !is_one(pid) {
                 continue;
             }
-            has_found = true;
+            // Whoever has just ended was there.
+            seen = seen.max(if kill(pid, None) == Err(Errno::EPERM) { Sight::Denied } else { Sight::There });
             if let Some((signal, group)) = order
                 && getpgid(Some(pid)).ok() != group
                 && (told.insert((pid, signal)) || signal == Signal::SIGKILL)
@@ -152,7 +169,7 @@ fn run<I: Iterator<Item = Pid>>(shared: &Shared, candidates: impl Fn() -> I, is_
             }
         }
         asked = shared.lock();
-        (asked.over, asked.has_found) = (round, has_found);
+        (asked.over, asked.seen) = (round, seen);
         shared.news.notify_all();
     }
 }

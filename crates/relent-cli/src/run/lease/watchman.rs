@@ -78,6 +78,11 @@ impl Line {
         self.say(&format!("lease {} {}\n", tell.as_millis(), kill.as_millis()))
     }
 
+    /// The run has ended, and its command goes on.
+    pub(super) fn leaves(&self) -> bool {
+        self.say("leaves\n")
+    }
+
     /// The command was told to end.
     pub(super) fn told(&self) -> bool {
         self.say("told\n")
@@ -200,9 +205,9 @@ struct Real {
 
 impl Hands for Real {
     fn send(&mut self, group: Option<Pid>, signal: Option<Signal>) -> Sight {
-        let mut is_there = false;
+        let mut seen = Sight::Nowhere;
         if let Some(group) = group {
-            is_there = killpg(group, signal) != Err(Errno::ESRCH);
+            seen = Sight::of(killpg(group, signal));
             if signal.is_some() {
                 // Who is stopped cannot end.
                 let _ = killpg(group, Signal::SIGCONT);
@@ -212,10 +217,10 @@ impl Hands for Real {
         let others = match (&mut self.search, signal) {
             (None, _) => Sight::Nowhere,
             (Some(search), Some(signal)) => search.send(signal, group, LOOK),
-            (Some(_), None) if is_there => Sight::There,
+            (Some(_), None) if seen == Sight::There => Sight::There,
             (Some(search), None) => search.look(LOOK),
         };
-        if is_there { Sight::There } else { others }
+        seen.max(others)
     }
 
     fn is_gone(&mut self, group: Pid) -> bool {

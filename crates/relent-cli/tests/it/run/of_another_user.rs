@@ -91,6 +91,42 @@ fn leftovers_of_another_user_with_an_ended_child_of_ours_are_not_waited_for() {
     assert_eq!(output.status.code(), Some(3));
 }
 
+/// A lease that is let go while something of the command goes on is somebody else's beside it.
+#[test]
+fn a_lease_under_which_something_of_another_user_goes_on_is_kept() {
+    let place = shared();
+    let own = place.0.path().join("own");
+    fs::create_dir(&own).unwrap();
+    Command::new("chown").arg(NOBODY).arg(&own).status().unwrap();
+    let sudo = sudo(&place);
+    let speak = "sh -c 'echo $$ > left.new; mv left.new left; exec sleep 40'";
+    let until_up = "until [ -e left ]; do sleep 0.01; done";
+    for (name, flags, line, code) in [
+        ("command", &["--timeout", "500ms"][..], format!("exec {sudo} {speak}"), 125),
+        ("leftover", &["--max-attempts", "1"], format!("setsid {sudo} {speak} & {until_up}; exit 3"), 3),
+        ("nothing", &["--max-attempts", "1"], "exit 3".to_owned(), 3),
+    ] {
+        let store = format!("sqlite:{}", own.join(format!("{name}.db")).display());
+        let lease = ["run", "--store", &store, "--lease", "nightly", "--lease-ttl", "20s", "--lease-held", "fail"];
+        let said = own.join(name);
+        let args = [&lease[..], flags, &["--grace", "100ms", "--", "sh", "-c", &line]].concat();
+        // Not a pipe, which who goes on would keep open.
+        let mut first = by(NOBODY, &place, &args);
+        let first = first.stdout(Stdio::null()).stderr(fs::File::create(&said).unwrap()).status().unwrap();
+        let next = by(NOBODY, &place, &[&lease[..], &["--", "true"]].concat()).output().unwrap();
+        if name != "nothing" {
+            Command::new("kill").args(["-KILL", place.0.read("left").trim()]).status().unwrap();
+            fs::remove_file(place.0.path().join("left")).unwrap();
+        }
+        let said = fs::read_to_string(said).unwrap();
+        assert_eq!(first.code(), Some(code), "{name}: {said}");
+        assert_eq!(next.status.code(), Some(if name == "nothing" { 0 } else { 75 }), "{name}: {said} {next:?}");
+        let is_kept = "relent: the lease nightly is not released, since something of the command goes on; it ends by itself within 20s\n";
+        assert_eq!(said.contains(is_kept), name != "nothing", "{name}: {said}");
+        assert!(!said.contains("relent was killed") && !said.contains("was killed\n"), "{name}: {said}");
+    }
+}
+
 /// What is passed on to a command that is somebody else's ends nothing, and what is told to it kills nobody that goes on with it.
 #[test]
 fn what_goes_on_with_a_command_of_another_user_is_not_killed() {
