@@ -1,8 +1,12 @@
 //! The environment that a process was started with, as far as the system shows it.
 
 use super::processes;
-use nix::unistd::Pid;
-use std::{fs::File, io::Read};
+use nix::{errno::Errno, unistd::Pid};
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    path::Path,
+};
 
 /// What Linux gives a program at most, arguments and environment together. A process can make its own look larger, and
 /// whoever looks at all of them must not read that.
@@ -10,13 +14,22 @@ const LARGEST: u64 = 6 << 20;
 
 /// All of it; nothing for those that have ended, and for those of others.
 pub(super) fn of(pid: Pid) -> Vec<u8> {
-    let mut environment = Vec::new();
-    let Some(folder) = processes::folder(pid) else { return environment };
-    let file = File::open(folder.join("environ"));
-    match file.and_then(|file| file.take(LARGEST).read_to_end(&mut environment)) {
-        Ok(_) => environment,
-        Err(_) => Vec::new(),
+    let Some(folder) = processes::folder(pid) else { return Vec::new() };
+    match read(&folder) {
+        Ok(environment) if !environment.is_empty() => return environment,
+        Err(error) if error.raw_os_error() != Some(Errno::ESRCH as i32) => return Vec::new(),
+        _ => {}
     }
+    // Where its first thread has ended, its others show it.
+    let threads = fs::read_dir(folder.join("task")).into_iter().flatten().flatten();
+    let mut shown = threads.filter_map(|thread| read(&thread.path()).ok());
+    shown.find(|environment| !environment.is_empty()).unwrap_or_default()
+}
+
+fn read(folder: &Path) -> io::Result<Vec<u8>> {
+    let mut environment = Vec::new();
+    File::open(folder.join("environ"))?.take(LARGEST).read_to_end(&mut environment)?;
+    Ok(environment)
 }
 
 /// The values that a variable has in it.

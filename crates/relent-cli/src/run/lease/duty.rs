@@ -23,6 +23,9 @@ pub(super) trait Hands {
 
     /// Whether nobody is left of a group.
     fn is_gone(&mut self, group: Pid) -> bool;
+
+    /// The names of those of the command that were last there.
+    fn names(&mut self, group: Option<Pid>) -> String;
     fn say(&mut self, text: &str);
 }
 
@@ -41,18 +44,21 @@ pub(super) struct State {
     has_left: bool,
     /// Whether the command was told to end because of that.
     was_told: bool,
-    /// How often it was killed and did not go.
+    /// When it was killed first, and how often.
+    killed: Option<Moment>,
     kills: u32,
-    /// How often nothing was found of it.
+    /// How often in a row nothing was found of it.
     looks: u32,
     pub(super) is_done: bool,
 }
 
-/// A command that was not found so often is gone: it may have been about to start when relent died.
+/// A command that was not found so often in a row is gone. Once is not enough: it may have been about to start when relent died, and who
+/// forks and ends all the time is met by chance.
 const ENOUGH_LOOKS: u32 = 10;
 
-/// What the kernel does not let die is left after so many kills.
+/// What does not die is left after so many kills in so much time.
 const MOST_KILLS: u32 = 500;
+const KILL_FOR: Duration = Duration::from_secs(5);
 
 impl State {
     pub(super) fn new(signal: Signal) -> State {
@@ -66,6 +72,7 @@ impl State {
             is_alone: false,
             has_left: false,
             was_told: false,
+            killed: None,
             kills: 0,
             looks: 0,
             is_done: false,
@@ -79,9 +86,11 @@ impl State {
             ["starts"] => self.is_starting = true,
             ["group", id] => {
                 self.is_starting = false;
+                self.begin_anew();
                 self.group = id.parse().ok().filter(|id| *id > 1).map(Pid::from_raw);
             }
             ["lease", tell, kill] => {
+                self.begin_anew();
                 (self.tell, self.kill) = (moment(tell).map(|tell| tell.plus(LATE)), moment(kill));
             }
             ["told"] => self.tell = None,
@@ -91,16 +100,32 @@ impl State {
         }
     }
 
+    /// What was done to a command before is over.
+    fn begin_anew(&mut self) {
+        (self.killed, self.kills, self.looks) = (None, 0, 0);
+    }
+
+    /// Takes note of whether anybody was seen.
+    fn note(&mut self, seen: Sight) {
+        match seen {
+            Sight::There => self.looks = 0,
+            Sight::Unsure => {}
+            Sight::Denied | Sight::Nowhere => self.looks += 1,
+        }
+    }
+
     /// Does what it is time for; how long until there is something to do again.
     pub(super) fn act(&mut self, now: Moment, hands: &mut impl Hands) -> Option<Duration> {
         if self.is_alone {
             // Relent keeps its number no more: from now on it may be anybody's.
             self.group = self.group.filter(|group| !hands.is_gone(*group));
             let seen = hands.send(self.group, None);
+            if seen == Sight::There || seen == Sight::Nowhere {
+                self.note(seen);
+            }
             if seen == Sight::Nowhere {
-                self.looks += 1;
-                self.is_done = self.was_told || self.looks >= ENOUGH_LOOKS;
-                return Some(LOOK);
+                self.is_done = self.looks >= ENOUGH_LOOKS;
+                return Some(if self.kills > 0 { Duration::ZERO } else { LOOK });
             }
             if self.kill.is_none() {
                 (self.tell, self.kill) = (Some(now), Some(now.plus(SHORT)));
@@ -122,10 +147,6 @@ impl State {
                 };
             }
             self.tell = None;
-            if self.kills > MOST_KILLS {
-                self.is_done = true;
-                return None;
-            }
         }
         if self.group.is_none() && !self.is_alone && !self.is_starting {
             return None;
@@ -141,13 +162,32 @@ impl State {
             }
             // A search that takes long is no kill that failed.
             self.kills += u32::from(seen != Sight::Unsure);
-            (self.tell, self.kill) = (None, (self.is_alone || self.is_starting).then(|| now.plus(LOOK)));
+            (self.tell, self.kill) = (None, self.kill_again(now, hands));
         } else if self.tell.is_some_and(|tell| tell <= now) {
             hands.send(self.group, Some(self.signal));
             self.tell = None;
         }
         let next = [self.tell, self.kill].into_iter().flatten().min();
         next.map(|next| next.after(now).min(GLANCE))
+    }
+
+    /// When a command that was killed is killed again: without a pause as long as any of it is found, since who forks and leaves its
+    /// session as it goes is caught by being looked for more often than it forks.
+    fn kill_again(&mut self, now: Moment, hands: &mut impl Hands) -> Option<Moment> {
+        let seen = hands.send(self.group, None);
+        self.note(seen);
+        let first = *self.killed.get_or_insert(now);
+        let is_in_vain = self.kills > MOST_KILLS && now.after(first) >= KILL_FOR;
+        if is_in_vain && seen == Sight::There {
+            let who = hands.names(self.group);
+            hands.say(&format!("still running, though it was killed again and again: {who}"));
+        }
+        if is_in_vain || self.looks >= ENOUGH_LOOKS {
+            self.is_done = self.is_alone;
+            // What is about to start may be late.
+            return self.is_starting.then(|| now.plus(LOOK));
+        }
+        Some(now)
     }
 }
 
@@ -164,6 +204,8 @@ mod tests {
         said: Vec<String>,
         /// Whether the search takes long.
         is_slow: bool,
+        /// After how many kills none of it is left.
+        dies_after: Option<usize>,
         /// How often something was sent when something was said.
         said_after: Vec<usize>,
     }
@@ -171,7 +213,8 @@ mod tests {
     impl Hands for Noted {
         fn send(&mut self, _: Option<Pid>, signal: Option<Signal>) -> Sight {
             self.sent.extend(signal.filter(|_| !self.is_gone));
-            match self.is_gone {
+            let kills = self.sent.iter().filter(|sent| **sent == Signal::SIGKILL).count();
+            match self.is_gone || self.dies_after.is_some_and(|most| kills >= most && signal.is_none()) {
                 _ if self.is_denied => Sight::Denied,
                 _ if self.is_slow => Sight::Unsure,
                 true => Sight::Nowhere,
@@ -181,6 +224,10 @@ mod tests {
 
         fn is_gone(&mut self, _: Pid) -> bool {
             self.is_gone
+        }
+
+        fn names(&mut self, _: Option<Pid>) -> String {
+            "sleep (7)".into()
         }
 
         fn say(&mut self, text: &str) {
@@ -273,7 +320,10 @@ mod tests {
         state.act(at(900), &mut noted);
         assert_eq!(noted.sent, [Signal::SIGINT, Signal::SIGKILL]);
         noted.is_gone = true;
-        state.act(at(901), &mut noted);
+        for _ in 0..ENOUGH_LOOKS {
+            assert!(!state.is_done);
+            state.act(at(901), &mut noted);
+        }
         assert!(state.is_done);
     }
 
@@ -337,6 +387,59 @@ mod tests {
         assert_eq!(noted.said_after, [1, 2]);
     }
 
+    /// Who forks and ends all the time is met by chance.
+    #[test]
+    fn who_was_not_met_once_is_looked_for_again() {
+        let (mut state, mut noted) = left_alone();
+        for _ in 0..3 * ENOUGH_LOOKS {
+            for is_gone in [false, true, true] {
+                noted.is_gone = is_gone;
+                state.act(at(10), &mut noted);
+                assert!(!state.is_done);
+            }
+        }
+    }
+
+    /// Relent may be stopped, or gone.
+    #[test]
+    fn the_command_is_killed_without_a_pause_until_none_is_found() {
+        for (mut state, mut noted) in [holding(), left_alone()] {
+            state.act(at(0), &mut noted);
+            noted.dies_after = Some(7);
+            let mut rounds = 0;
+            while !state.is_done
+                && let Some(next) = state.act(at(900), &mut noted)
+            {
+                rounds += 1;
+                assert!(next == Duration::ZERO && rounds < 100, "{next:?}");
+            }
+            let kills = noted.sent.iter().filter(|sent| **sent == Signal::SIGKILL).count();
+            assert!(kills >= 7, "{kills}");
+            assert!(!noted.said.iter().any(|said| said.contains("still running")), "{:?}", noted.said);
+            // Relent is heard again, and so is the next command.
+            if !state.is_alone {
+                state.hear("group 78");
+                state.hear("lease 5600 5900");
+                state.act(at(5900), &mut noted);
+                assert_eq!(noted.sent.iter().filter(|sent| **sent == Signal::SIGKILL).count(), kills + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_die_is_left_and_said() {
+        for (mut state, mut noted) in [holding(), left_alone()] {
+            for round in 0..=MOST_KILLS + 1 {
+                state.act(at(900), &mut noted);
+                assert!(!state.is_done, "{round}");
+            }
+            let next = state.act(at(900).plus(KILL_FOR), &mut noted);
+            assert!(state.is_done == state.is_alone && (next.is_none() || state.is_alone), "{next:?}");
+            let last = noted.said.last().unwrap();
+            assert_eq!(last, "still running, though it was killed again and again: sleep (7)");
+        }
+    }
+
     #[test]
     fn what_is_said_is_what_came_of_it() {
         let told = "its command is told to end, since nobody renews its lease";
@@ -374,7 +477,10 @@ mod tests {
         }
         assert_eq!(noted.sent[1..], vec![Signal::SIGKILL; noted.sent.len() - 1]);
         (noted.is_slow, noted.is_gone) = (false, true);
-        state.act(at(60_000), &mut noted);
+        for _ in 0..ENOUGH_LOOKS {
+            assert!(!state.is_done);
+            state.act(at(60_000), &mut noted);
+        }
         assert!(state.is_done);
     }
 }

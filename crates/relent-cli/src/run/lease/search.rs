@@ -11,7 +11,7 @@ use nix::{
 };
 use std::{
     collections::HashSet,
-    fs,
+    fs, iter,
     os::unix::fs::MetadataExt,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
@@ -67,6 +67,7 @@ struct Asked {
     over: u64,
     /// What that one found.
     seen: Sight,
+    found: Vec<Pid>,
     /// What is sent to whom it finds, unless they are of this group, which somebody else tells.
     order: Option<(Signal, Option<Pid>)>,
     /// Whether nobody asks any more.
@@ -126,6 +127,13 @@ impl Search {
     }
 }
 
+impl Search {
+    /// Those that the last round that is over has found.
+    pub(super) fn found(&self) -> Vec<Pid> {
+        self.shared.lock().found.clone()
+    }
+}
+
 impl Drop for Search {
     fn drop(&mut self) {
         self.shared.lock().is_done = true;
@@ -147,7 +155,7 @@ fn run<I: Iterator<Item = Pid>>(shared: &Shared, candidates: impl Fn() -> I, is_
         }
         let (round, order) = (asked.rounds, asked.order);
         drop(asked);
-        let mut seen = Sight::Nowhere;
+        let (mut seen, mut found) = (Sight::Nowhere, Vec::new());
         for pid in candidates() {
             // What was found before is told this, too: from the beginning.
             if shared.lock().order != order {
@@ -157,6 +165,7 @@ fn run<I: Iterator<Item = Pid>>(shared: &Shared, candidates: impl Fn() -> I, is_
             if !is_one(pid) {
                 continue;
             }
+            found.push(pid);
             // Whoever has just ended was there.
             seen = seen.max(if kill(pid, None) == Err(Errno::EPERM) { Sight::Denied } else { Sight::There });
             if let Some((signal, group)) = order
@@ -169,14 +178,31 @@ fn run<I: Iterator<Item = Pid>>(shared: &Shared, candidates: impl Fn() -> I, is_
             }
         }
         asked = shared.lock();
-        (asked.over, asked.seen) = (round, seen);
+        (asked.over, asked.seen, asked.found) = (round, seen, found);
         shared.news.notify_all();
     }
 }
 
 /// All processes, those of our session first, since a command of ours may have changed its user, then our user's: those of others
-/// are there to be looked at last.
+/// are there to be looked at last. Who comes while the others are looked at is looked at then.
 fn candidates() -> impl Iterator<Item = Pid> {
+    /// Others may start processes without end.
+    const MOST_LISTS: u32 = 20;
+    let (mut seen, mut lists, mut next) = (HashSet::<Pid>::new(), 0, Vec::new().into_iter());
+    iter::from_fn(move || {
+        if next.len() == 0 && lists < MOST_LISTS {
+            lists += 1;
+            let is_new = |pid: &Pid| !seen.contains(pid);
+            let new = listed(&is_new);
+            seen.extend(&new);
+            next = new.into_iter();
+        }
+        next.next()
+    })
+}
+
+/// All processes of which this is so, in that order.
+fn listed(is_wanted: &dyn Fn(&Pid) -> bool) -> Vec<Pid> {
     let (own, session) = (geteuid().as_raw(), getsid(None).ok());
     let entries = processes::shown().and_then(|all| fs::read_dir(all).ok()).into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -186,9 +212,9 @@ fn candidates() -> impl Iterator<Item = Pid> {
         false if owner(pid) == Some(own) => 1,
         false => 2,
     };
-    let mut all: Vec<Pid> = pids.map(Pid::from_raw).collect();
+    let mut all: Vec<Pid> = pids.map(Pid::from_raw).filter(is_wanted).collect();
     all.sort_by_cached_key(|pid| nearness(*pid));
-    all.into_iter()
+    all
 }
 
 /// Whether a process has this mark in its environment, as far as the system shows it.

@@ -14,7 +14,13 @@ use super::{
     search::{Search, Sight},
     times::Moment,
 };
-use crate::{dumps, ear::ENDING, run::unstopped::Unstopped, stderr, talk::plain};
+use crate::{
+    dumps,
+    ear::ENDING,
+    run::{processes, unstopped::Unstopped},
+    stderr,
+    talk::plain,
+};
 use nix::{
     errno::Errno,
     fcntl::{FcntlArg, OFlag, fcntl},
@@ -207,7 +213,7 @@ impl Hands for Real {
     fn send(&mut self, group: Option<Pid>, signal: Option<Signal>) -> Sight {
         let mut seen = Sight::Nowhere;
         if let Some(group) = group {
-            seen = Sight::of(killpg(group, signal));
+            seen = if signal.is_some() { Sight::of(killpg(group, signal)) } else { left_of(group) };
             if signal.is_some() {
                 // Who is stopped cannot end.
                 let _ = killpg(group, Signal::SIGCONT);
@@ -227,8 +233,23 @@ impl Hands for Real {
         killpg(group, None) == Err(Errno::ESRCH)
     }
 
+    fn names(&mut self, group: Option<Pid>) -> String {
+        let mut all = group.and_then(processes::of_group).unwrap_or_default();
+        let found = self.search.as_ref().map(Search::found).unwrap_or_default();
+        all.extend(found.into_iter().filter(|pid| !all.contains(pid)).collect::<Vec<_>>());
+        processes::names(&all)
+    }
+
     fn say(&mut self, text: &str) {
         say(text);
+    }
+}
+
+/// Whether any of a group is there that has not ended. Where that is not shown, those that have ended count, too.
+fn left_of(group: Pid) -> Sight {
+    match processes::of_group(group) {
+        Some(left) => left.iter().map(|pid| Sight::of(kill(*pid, None))).max().unwrap_or(Sight::Nowhere),
+        None => Sight::of(killpg(group, None)),
     }
 }
 

@@ -137,6 +137,32 @@ fn a_relent_that_is_stopped_loses_the_lease_and_its_command() {
     assert!(fences.len() == 2 && fences[0] < fences[1], "{fences:?}");
 }
 
+/// Who forks and leaves its session all the time is seen by chance, and is looked for until it was not seen for several times.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_command_that_runs_away_from_its_watchman_is_caught() {
+    for how in ["KILL", "STOP"] {
+        let place = Place::new();
+        let hops = "use POSIX; $SIG{TERM} = $SIG{HUP} = 'IGNORE'; my $end = time + 25; while (time < $end) { \
+                    open(H, '>>', 'hops'); syswrite H, '.'; close H; select undef, undef, undef, 0.002; \
+                    my $child = fork; exit if $child; setsid if defined $child }";
+        fs::write(place.0.path().join("hops.pl"), hops).unwrap();
+        let mut relent = start(&place, &["--lease-ttl", "1s", "--grace", "100ms"], "perl hops.pl & sleep 60");
+        let hops = || fs::metadata(place.0.path().join("hops")).map_or(0, |data| data.len());
+        until("it runs away", || hops() > 20);
+        signal(how, &relent.id().to_string());
+        let began = Instant::now();
+        until("it is caught", || {
+            let before = hops();
+            std::thread::sleep(Duration::from_millis(200));
+            before == hops()
+        });
+        assert!(began.elapsed() < Duration::from_secs(10), "{how}: {:?}", began.elapsed());
+        let _ = relent.kill();
+        let _ = relent.wait();
+    }
+}
+
 /// Somebody locks the whole store: the command is told to end in time, and that is how it is.
 #[test]
 fn a_store_that_is_away_ends_the_command_before_the_lease() {
