@@ -4,7 +4,10 @@
 //! a daemon) is found too, on Linux, once its parent has died: relent adopts the orphans of its command
 //! (`PR_SET_CHILD_SUBREAPER`). They come one by one, so they are looked for until none is left.
 
-use super::{environ, leader, orphans, processes, signals::Signals};
+use super::{
+    environ, leader, orphans, processes,
+    signals::{Signals, is_from_people},
+};
 use crate::outer;
 use nix::{
     errno::Errno,
@@ -177,6 +180,10 @@ impl Group {
     /// Tells the group and the orphans to end. Orphans that appear later are told by [`tell_orphans`](Group::tell_orphans).
     pub(super) fn tell(&mut self, signal: Signal) -> Result<(), Errno> {
         self.since.get_or_insert_with(Instant::now);
+        // Who is told by the group is not told once more as an orphan; who cannot be is found out there.
+        let can_be_told = |pid: &Pid| kill(*pid, None) != Err(Errno::EPERM);
+        let group = self.in_the_group().unwrap_or_default();
+        self.told.extend(group.iter().filter(|pid| can_be_told(pid)));
         let told = self.signal(signal);
         self.tell_orphans(signal);
         told
@@ -189,6 +196,26 @@ impl Group {
                 self.send(orphan, signal);
             }
         }
+    }
+
+    /// Tells those to end that were not told yet, whether they are of the group or have left it.
+    fn tell_the_rest(&mut self, signal: Signal) {
+        let Some(group) = self.in_the_group() else {
+            // Nobody knows who of it was told.
+            let _ = self.tell(signal);
+            return;
+        };
+        for pid in group {
+            if self.told.insert(pid) {
+                self.send(pid, signal);
+            }
+        }
+        self.tell_orphans(signal);
+    }
+
+    /// Those of the group that have not ended, where they are shown.
+    fn in_the_group(&self) -> Option<Vec<Pid>> {
+        if self.is_gone() { Some(Vec::new()) } else { processes::of_group(self.leader) }
     }
 
     /// Kills what is there now, and whatever comes later: whoever ends the run was asked twice.
@@ -228,9 +255,13 @@ impl Group {
         if orphans::are_hidden() {
             (ways.say)("what has left the command's group cannot be seen here (/proc), and stays if there is any");
         }
+        let was_told = self.since.is_some();
         let began = *self.since.get_or_insert_with(Instant::now);
         // Before anybody is asked for: who has ended hears nothing, and who is shown to nobody does.
-        let _ = self.tell(ways.first);
+        match was_told {
+            true => self.tell_the_rest(ways.first),
+            false => drop(self.tell(ways.first)),
+        }
         let caught = self.wait_until_gone(began, caught, ways, signals);
         self.kill_all(ways.say);
         if !self.denied.is_empty() {
@@ -259,10 +290,12 @@ impl Group {
                 (ways.say)(&format!("waiting for what the attempt left running: {who}; killed in {time:.0} at most"));
                 is_said = true;
             }
-            if let Some(signal) = signals.wait(LOOK)
-                && (caught.replace(signal).is_some() || before.is_some())
-            {
-                break;
+            if let Some(signal) = signals.wait(LOOK) {
+                let is_second = caught.or(before).is_some_and(is_from_people) && is_from_people(signal);
+                caught = caught.filter(|caught| is_from_people(*caught)).or(Some(signal));
+                if is_second {
+                    break;
+                }
             }
             self.tell_orphans(ways.first);
         }

@@ -9,7 +9,7 @@ use super::{
     leader,
     lease::Leased,
     plan::Plan,
-    signals::{Signals, is_ending, poll_timeout},
+    signals::{Signals, is_ending, is_from_people, poll_timeout},
     spool::Spool,
     stream::{Heard, Stream, Target},
     terminal::{self, Lent},
@@ -110,26 +110,26 @@ impl<'a> Running<'a> {
                 let _ = self.group.pass_on(Signal::SIGCONT);
                 Ok(())
             }
-            Signal::SIGHUP if self.interrupted.is_none() => {
-                // It is only passed on: nobody is ended by it who does not end by itself.
+            // It is only passed on: nobody is ended by it who does not end by itself.
+            Signal::SIGHUP => {
                 let _ = self.group.signal(signal);
-                self.hung_up = Some(Instant::now());
+                self.hung_up = Some(Instant::now()).filter(|_| self.interrupted.is_none());
                 Ok(())
             }
             signal if !is_ending(signal) => {
                 let _ = self.group.pass_on(signal);
                 Ok(())
             }
-            _ if self.interrupted.is_some() => {
+            signal if is_from_people(signal) && self.interrupted.is_some_and(is_from_people) => {
                 self.kill = Some(Instant::now());
                 let killed = self.group.hurry();
                 self.heard(killed)
             }
+            // What the system sends to relent alone is none of the command's.
+            signal if !is_from_people(signal) && self.interrupted.is_some() => Ok(()),
             signal => {
                 self.interrupted = Some(signal);
-                // What the system sends to relent alone is none of the command's.
-                let is_from_people = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGQUIT].contains(&signal);
-                self.tell(if is_from_people { signal } else { self.ways.first })
+                self.tell(if is_from_people(signal) { signal } else { self.ways.first })
             }
         }
     }

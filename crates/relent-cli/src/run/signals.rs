@@ -13,6 +13,7 @@ use nix::{
 };
 use signal_hook::{flag, low_level::pipe};
 use std::{
+    cell::Cell,
     io::{self, Read},
     os::{
         fd::{AsFd, BorrowedFd},
@@ -22,12 +23,18 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// The signals that are the command's business.
 const PASSED: [Signal; 6] =
     [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGALRM, Signal::SIGWINCH, Signal::SIGTSTP, Signal::SIGCONT];
+
+/// The signals by which people, and programs for them, end others.
+const FROM_PEOPLE: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGQUIT];
+
+/// Those that come so soon after another are the same wish: who ends a run may signal its group, or all of its processes, besides.
+const ECHO: Duration = Duration::from_millis(200);
 
 /// What was caught and not yet taken.
 pub(super) struct Signals {
@@ -35,6 +42,8 @@ pub(super) struct Signals {
     waker: UnixStream,
     pending: Vec<(Signal, Arc<AtomicBool>)>,
     finishing: Arc<AtomicBool>,
+    /// When one by which people end others was taken first.
+    asked: Cell<Option<Instant>>,
     /// For those who wait for a store.
     ear: Ear,
 }
@@ -66,7 +75,7 @@ impl Signals {
             outlive_limits_of_files();
         }
         pipe::register(Signal::SIGCHLD as i32, waker.try_clone()?)?;
-        Ok(Signals { wake, waker, pending, finishing, ear })
+        Ok(Signals { wake, waker, pending, finishing, asked: Cell::new(None), ear })
     }
 
     /// What ends a wait when it is written to.
@@ -88,11 +97,21 @@ impl Signals {
         }
     }
 
-    /// The signals that came since this was last asked.
+    /// The signals that came since this was last asked, but for echoes of one that people sent.
     pub(super) fn take(&self) -> impl Iterator<Item = Signal> {
         let mut bytes = [0; 64];
         while matches!((&self.wake).read(&mut bytes), Ok(read) if read > 0) {}
-        self.pending.iter().filter(|(_, caught)| caught.swap(false, Ordering::SeqCst)).map(|(signal, _)| *signal)
+        let taken = self.pending.iter().filter(|(_, caught)| caught.swap(false, Ordering::SeqCst));
+        taken.map(|(signal, _)| *signal).filter(|signal| !self.is_echo(*signal))
+    }
+
+    fn is_echo(&self, signal: Signal) -> bool {
+        if !is_from_people(signal) {
+            return false;
+        }
+        let before = self.asked.get();
+        self.asked.set(before.or_else(|| Some(Instant::now())));
+        before.is_some_and(|at| at.elapsed() < ECHO)
     }
 
     /// Waits for a signal that ends the run, at most this long. A child that changes ends the wait too.
@@ -129,6 +148,11 @@ pub(super) fn is_ending(signal: Signal) -> bool {
     ENDING.contains(&signal)
 }
 
+/// Whether it is one by which people end others. A second one of these kills.
+pub(super) fn is_from_people(signal: Signal) -> bool {
+    FROM_PEOPLE.contains(&signal)
+}
+
 /// Readable when something came.
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -151,6 +175,21 @@ pub(super) fn poll_timeout(most: Option<Duration>) -> PollTimeout {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Who signals a group, or from two sides, means one.
+    #[test]
+    fn what_comes_at_once_after_another_is_its_echo() {
+        let signals = Signals::catch().unwrap();
+        raise(Signal::SIGTERM).unwrap();
+        raise(Signal::SIGINT).unwrap();
+        assert_eq!(signals.take().collect::<Vec<_>>(), [Signal::SIGINT]);
+        raise(Signal::SIGTERM).unwrap();
+        raise(Signal::SIGHUP).unwrap();
+        assert_eq!(signals.take().collect::<Vec<_>>(), [Signal::SIGHUP]);
+        signals.asked.set(Instant::now().checked_sub(ECHO));
+        raise(Signal::SIGTERM).unwrap();
+        assert_eq!(signals.take().collect::<Vec<_>>(), [Signal::SIGTERM]);
+    }
 
     /// What a run went on after is no reason to leave a store that is slow; what came since is.
     #[test]

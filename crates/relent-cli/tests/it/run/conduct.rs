@@ -213,6 +213,33 @@ fn a_tree_that_runs_away_is_caught() {
     assert_eq!((outcome.code, left.trim()), (Some(1), "0"));
 }
 
+/// After this a signal is no echo of the one before.
+const NO_ECHO: Duration = Duration::from_millis(220);
+
+/// Whoever signals a group, or all processes of a service, or hangs up besides, means one end.
+#[test]
+fn signals_at_once_leave_the_command_its_grace() {
+    use Signal::{SIGHUP, SIGINT, SIGTERM, SIGXCPU};
+    for signals in
+        [&[SIGTERM, SIGHUP][..], &[SIGHUP, SIGTERM], &[SIGTERM, SIGXCPU], &[SIGXCPU, SIGTERM], &[SIGTERM, SIGINT]]
+    {
+        let place = Place::new();
+        let script = "trap '' HUP; trap 'trap : TERM INT; touch told; sleep 0.5; echo cleaned up; exit 0' TERM INT; \
+                      touch up; while :; do sleep 0.02; done";
+        let child = place.start(&["-q", "--grace", "1m", "--max-attempts", "1"], script);
+        until("it runs", || place.has("up"));
+        for (nth, signal) in signals.iter().enumerate() {
+            send(child.id(), *signal);
+            if nth == 0 && *signal != SIGHUP {
+                until("it was told", || place.has("told"));
+            }
+        }
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"cleaned up\n"[..]), "{signals:?}: {said}");
+    }
+}
+
 #[test]
 fn a_second_signal_kills_at_once() {
     let place = Place::new();
@@ -222,6 +249,7 @@ fn a_second_signal_kills_at_once() {
     send(child.id(), Signal::SIGTERM);
     until("it was told", || place.has("told"));
     assert!(is_running(&place.0.read("pid")));
+    std::thread::sleep(NO_ECHO);
     let second = Instant::now();
     send(child.id(), Signal::SIGTERM);
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(143));
@@ -239,6 +267,7 @@ fn a_second_signal_kills_what_has_left_at_once() {
     until("it runs", || place.has("pid"));
     send(child.id(), Signal::SIGTERM);
     until("it was told", || place.has("told"));
+    std::thread::sleep(NO_ECHO);
     let second = Instant::now();
     send(child.id(), Signal::SIGTERM);
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(143));

@@ -174,6 +174,8 @@ fn a_second_signal_kills_what_the_command_left_at_once() {
     until("it runs", || place.has("ready"));
     send(&relent, Signal::SIGTERM);
     until("the command has ended", || !is_running(&place.0.read("pid")));
+    // Before, it is an echo of the first.
+    std::thread::sleep(Duration::from_millis(220));
     send(&relent, Signal::SIGTERM);
     let began = Instant::now();
     assert_eq!(relent.wait().unwrap().code(), Some(143));

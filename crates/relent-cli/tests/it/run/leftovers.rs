@@ -209,6 +209,22 @@ fn what_a_command_leaves_in_another_namespace_is_ended_by_its_group() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
 }
 
+/// Many take a second signal for a wish for haste. It is in the group and, as its parent has ended, one of relent's own, too.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_left_in_the_group_is_told_once() {
+    for (flags, ends) in [(&["--max-attempts", "1"][..], "exit 3"), (&["--timeout", "400ms"], "sleep 60")] {
+        let place = Place::new();
+        let left = "$SIG{TERM} = sub { syswrite STDOUT, 'x'; $told = time }; open(P, '>', 'up'); close P; \
+                    select undef, undef, undef, 0.01 until $told && time > $told + 1";
+        fs::write(place.0.path().join("left.pl"), left).unwrap();
+        let script = format!("perl left.pl > told & until [ -e up ]; do sleep 0.01; done; {ends}");
+        let flags = [&["-q", "--grace", "1m"], flags].concat();
+        place.sh(&flags, &script);
+        assert_eq!(place.0.read("told"), "x", "{ends}");
+    }
+}
+
 /// What is shown as the state of a process is that of its first thread.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
