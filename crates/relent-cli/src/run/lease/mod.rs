@@ -9,6 +9,7 @@ mod duty;
 mod keeper;
 mod search;
 mod times;
+mod waiting;
 pub(crate) mod watchman;
 
 pub(super) use args::LeaseArgs;
@@ -35,6 +36,7 @@ use std::{
     time::{Duration, Instant},
 };
 use times::{Moment, Times};
+use waiting::waiting;
 use watchman::{Line, Watchman};
 
 /// A lease that was taken.
@@ -104,7 +106,7 @@ impl Leased {
         let url = place::url(terms.args.store.as_deref())?;
         place::caution(&url).iter().for_each(|caution| narrator.remark(caution));
         let times = Times { ttl: terms.args.ttl(), grace: terms.grace };
-        let (policy, held) = (waiting(terms.policy, times.ttl)?, terms.args.held());
+        let (policy, held) = (waiting(terms.policy, times.ttl), terms.args.held());
         let wish = Wish { url: url.clone(), name: name.clone(), times, policy, seed: terms.seed, held };
         let no_thread = |error| Fault::new(format!("cannot keep a lease: {}", plain(&error)));
         let keeper = Keeper::start(wish, signals.waker().map_err(no_thread)?).map_err(no_thread)?;
@@ -448,24 +450,6 @@ impl Asking<'_> {
     }
 }
 
-/// The policy by which a lease is waited for: the delays and the limits of time are those of the run. How many attempts
-/// there may be counts what the command does; and no delay is longer than half of the time to live, so that a lease whose
-/// holder died is not free for long.
-fn waiting(policy: &Policy, ttl: Duration) -> Result<Policy, Fault> {
-    let mut settings = policy.settings();
-    let half = ttl / 2;
-    settings.max_attempts = None;
-    // These are the run's, and counted by it.
-    (settings.timeout, settings.max_elapsed, settings.attempt_timeout) = (None, None, None);
-    settings.spread = Duration::ZERO;
-    if settings.cap.is_none_or(|cap| cap > half) {
-        settings.cap = Some(half);
-    }
-    let usual = || Policy::exponential(half / 16).cap(half).max_attempts(u32::MAX);
-    // A base, a list or a jitter that is longer than that has no such cap.
-    Ok(settings.policy().unwrap_or_else(|_| usual()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -475,7 +459,6 @@ mod tests {
         poll::{PollFd, PollFlags, PollTimeout, poll},
         sys::signal::raise,
     };
-    use relent::{Jitter, Timestamp, Verdict};
     use std::os::fd::AsFd;
 
     #[derive(Parser)]
@@ -513,25 +496,5 @@ mod tests {
         raise(Signal::SIGTERM).unwrap();
         assert_eq!(asking.run(&terms, &signals).unwrap(), Err(Outcome::Interrupted(Signal::SIGTERM)));
         assert!(keeper.news.iter().next().is_none(), "and let go");
-    }
-
-    #[test]
-    fn a_lease_is_asked_for_without_end_and_at_least_twice_in_its_time() {
-        const SEC: Duration = Duration::from_secs(1);
-        let policies = [
-            Policy::default(),
-            Policy::constant(100 * SEC).max_attempts(3),
-            Policy::exponential(SEC / 10).jitter(Jitter::Proportional(0.2)).max_elapsed(SEC).max_attempts(1),
-            Policy::immediate().max_attempts(2),
-        ];
-        for policy in policies {
-            let asks = waiting(&policy, 30 * SEC).unwrap();
-            let mut call = asks.call(Timestamp::ZERO, 7);
-            for nth in 0..100_u64 {
-                let decision = call.on_failure(Timestamp::ZERO + nth as u32 * SEC, Verdict::Transient);
-                let relent::Decision::Retry(delay) = decision else { panic!("{policy:?} gave up: {decision:?}") };
-                assert!(delay <= 15 * SEC, "{policy:?}: {delay:?}");
-            }
-        }
     }
 }
