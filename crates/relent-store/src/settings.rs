@@ -7,6 +7,21 @@ pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
     query.split('&').filter(|pair| !pair.is_empty()).map(|pair| pair.split_once('=').unwrap_or((pair, "")))
 }
 
+/// Of two values of a setting nobody knows which is meant.
+#[cfg(any(feature = "redis", feature = "postgres"))]
+pub(crate) fn check_once(query: &str, names: &[&str]) -> Result<(), Error> {
+    for name in names {
+        let mut values = pairs(query).filter(|(found, _)| found == name).map(|(_, value)| value);
+        if let Some(first) = values.next()
+            && values.any(|other| other != first)
+        {
+            let what = format!("the store's URL has the setting '{name}' twice, with two values");
+            return Err(Error::new(ErrorKind::Invalid, what).hint("leave out the one that is not meant"));
+        }
+    }
+    Ok(())
+}
+
 /// A path that stands in a URL, where `%2B` is a plus, and a plus is one, too.
 #[cfg(any(feature = "redis", feature = "postgres"))]
 pub(crate) fn path(value: &str) -> std::path::PathBuf {

@@ -108,7 +108,8 @@ impl Postgres {
     /// | `verify-ca` | the certificate must come from an authority that is trusted |
     /// | `verify-full` | and be for the host's name |
     ///
-    /// `sslrootcert=FILE` names certificates (PEM) that are trusted in the place of the system's.
+    /// `sslrootcert=FILE` names certificates (PEM) that are trusted in the place of the system's; `system` means those, and
+    /// `verify-full`. None of these may be there twice with two values.
     ///
     /// On a socket of this machine nothing is said to a server that is neither the caller's nor root's nor that of whoever owns the
     /// folder of the socket, unless `owner=any` believes all: in a folder like `/tmp` anybody could wait there.
@@ -121,6 +122,7 @@ impl Postgres {
         let (server, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut prefix, mut connections, mut is_prepared, mut rest) = ("relent_", CONNECTIONS, false, vec![]);
         let (mut ssl, mut believes_all) = (Ssl::default(), false);
+        crate::settings::check_once(query, &["prefix", "connections", "prepared", "sslmode", "sslrootcert"])?;
         for (name, value) in crate::settings::pairs(query) {
             match name {
                 "prefix" => prefix = value,

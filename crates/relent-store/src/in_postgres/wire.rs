@@ -9,7 +9,7 @@ use crate::{
 };
 use std::{
     error, io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     pin::Pin,
     sync::{
         Arc,
@@ -37,34 +37,58 @@ const MAX_ASIDES: u64 = 1_000;
 /// What is asked of TLS, as libpq has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ssl {
-    /// `None` is plain text.
-    pub(super) checked: Option<Checked>,
-    pub(super) roots: Option<PathBuf>,
+    /// What the URL says; of what it says, `None` is plain text.
+    mode: Option<Option<Checked>>,
+    roots: Roots,
+}
+
+/// Whose certificates are believed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Roots {
+    #[default]
+    Unsaid,
+    System,
+    File(PathBuf),
 }
 
 impl Ssl {
     /// `sslmode=..`; whether it is known. `allow` and `prefer` are not, because they let whoever is in between choose.
     pub(super) fn mode(&mut self, mode: &str) -> bool {
-        self.checked = match mode {
+        self.mode = Some(match mode {
             "disable" => None,
             "require" => Some(Checked::Nothing),
             "verify-ca" => Some(Checked::Authority),
             "verify-full" => Some(Checked::Name),
             _ => return false,
-        };
+        });
         true
     }
 
     /// `sslrootcert=..`
     pub(super) fn roots(&mut self, path: PathBuf) {
-        self.roots = Some(path).filter(|path| path.as_os_str() != "system");
+        self.roots = if path.as_os_str() == "system" { Roots::System } else { Roots::File(path) };
     }
 
-    /// A file of roots makes `require` look at the authority, too.
-    fn effective(&self) -> Option<Checked> {
-        match self.checked {
-            Some(Checked::Nothing) if self.roots.is_some() => Some(Checked::Authority),
-            checked => checked,
+    /// A file of roots makes `require` look at the authority, too. Anybody can have a certificate from those that the system trusts, so
+    /// who asks for them asks for the name.
+    fn effective(&self) -> Result<Option<Checked>, Error> {
+        match (self.mode, &self.roots) {
+            (Some(Some(Checked::Nothing)), Roots::File(_)) => Ok(Some(Checked::Authority)),
+            (None | Some(Some(Checked::Name)), Roots::System) => Ok(Some(Checked::Name)),
+            (Some(_), Roots::System) => Err(Error::new(
+                ErrorKind::Invalid,
+                "`sslrootcert=system` asks for more than the URL's `sslmode` looks at",
+            )
+            .hint("`sslmode=verify-full`, which it means by itself")),
+            (mode, _) => Ok(mode.flatten()),
+        }
+    }
+
+    /// The file of certificates in the place of the system's.
+    fn file(&self) -> Option<&Path> {
+        match &self.roots {
+            Roots::File(file) => Some(file),
+            Roots::Unsaid | Roots::System => None,
         }
     }
 }
@@ -85,10 +109,10 @@ pub(super) struct Wire {
 impl Wire {
     /// Also makes the client put the stream into our hands. On a socket of the same machine no TLS is spoken.
     pub(super) fn new(config: &mut Config, ssl: &Ssl, believes_all: bool) -> Result<Wire, Error> {
-        let checked = ssl.effective();
+        let checked = ssl.effective()?;
         let is_direct = config.get_ssl_negotiation() == SslNegotiation::Direct;
         let protocol = is_direct.then_some("postgresql");
-        let tls = checked.map(|checked| Tls::new(checked, ssl.roots.as_deref(), protocol)).transpose()?;
+        let tls = checked.map(|checked| Tls::new(checked, ssl.file(), protocol)).transpose()?;
         if config.get_hosts().is_empty() {
             for address in config.get_hostaddrs().to_vec() {
                 config.host(address.to_string());
@@ -351,14 +375,27 @@ mod tests {
 
     #[test]
     fn modes_are_those_of_libpq_that_leave_no_choice_to_who_is_in_between() {
+        let is = |mode: &str, roots: &str| {
+            let mut ssl = Ssl::default();
+            assert!(mode.is_empty() || ssl.mode(mode));
+            if !roots.is_empty() {
+                ssl.roots(roots.into());
+            }
+            assert_eq!(ssl.file().is_some(), roots.ends_with(".pem"));
+            ssl.effective().map_err(|err| err.kind())
+        };
+        for (mode, plain, with_file, with_system) in [
+            ("", None, None, Ok(Some(Checked::Name))),
+            ("disable", None, None, Err(ErrorKind::Invalid)),
+            ("require", Some(Checked::Nothing), Some(Checked::Authority), Err(ErrorKind::Invalid)),
+            ("verify-ca", Some(Checked::Authority), Some(Checked::Authority), Err(ErrorKind::Invalid)),
+            ("verify-full", Some(Checked::Name), Some(Checked::Name), Ok(Some(Checked::Name))),
+        ] {
+            assert_eq!(is(mode, ""), Ok(plain), "{mode}");
+            assert_eq!(is(mode, "roots.pem"), Ok(with_file), "{mode}");
+            assert_eq!(is(mode, "system"), with_system, "{mode}");
+        }
         let mut ssl = Ssl::default();
-        assert!(ssl.mode("require") && ssl.effective() == Some(Checked::Nothing));
-        ssl.roots("roots.pem".into());
-        assert_eq!(ssl.effective(), Some(Checked::Authority));
-        assert!(ssl.mode("verify-full") && ssl.effective() == Some(Checked::Name));
-        ssl.roots("system".into());
-        assert_eq!(ssl.roots, None);
-        assert!(ssl.mode("disable") && ssl.effective().is_none());
         assert!(!ssl.mode("prefer") && !ssl.mode("allow") && !ssl.mode("on"));
     }
 }

@@ -91,6 +91,7 @@ impl Redis {
     pub async fn open_url(url: &str) -> Result<Redis, Error> {
         let (server, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut prefix, mut roots) = ("relent_", None);
+        crate::settings::check_once(query, &["prefix", "sslrootcert"])?;
         for (name, value) in crate::settings::pairs(query) {
             match name {
                 "prefix" => prefix = value,

@@ -91,6 +91,7 @@ async fn postgres_is_asked_who_it_is() {
     assert!(error.to_string().contains("certificate"), "another name: {error}");
     for query in [
         "?sslmode=verify-full".to_owned(),
+        "?sslrootcert=system".to_owned(),
         format!("?sslmode=verify-full&sslrootcert={other}"),
         format!("?sslmode=verify-ca&sslrootcert={other}"),
         format!("?sslmode=require&sslrootcert={other}"),
@@ -99,6 +100,8 @@ async fn postgres_is_asked_who_it_is() {
         assert!(error.to_string().contains("certificate"), "{query}: {error}");
     }
     for (query, says) in [
+        ("?sslmode=require&sslrootcert=system", "`sslrootcert=system` asks for more than the URL's `sslmode` looks at"),
+        ("?sslmode=verify-full&sslmode=require", "the store's URL has the setting 'sslmode' twice, with two values"),
         ("?sslmode=prefer", "`sslmode=prefer` lets whoever is in between choose plain text"),
         (
             "?sslmode=require&sslrootcert=/dev/null",
