@@ -4,6 +4,7 @@ mod binary;
 mod browser;
 mod closed;
 mod connect;
+mod connect_tls;
 mod demo;
 mod engines;
 mod every_page;
