@@ -10,6 +10,7 @@ mod given;
 mod headers;
 mod lines;
 mod names;
+mod parts;
 mod plain;
 mod query;
 mod said_again;

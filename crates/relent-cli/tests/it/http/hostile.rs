@@ -179,6 +179,22 @@ fn what_is_hidden_of_a_request_is_hidden_of_its_answer() {
     }
 }
 
+/// Behind a scheme or the name of a cookie, though no piece between its signs is long enough to be known by itself.
+#[test]
+fn a_secret_of_short_pieces_is_hidden_where_it_is_said_again() {
+    for secret in ["a1b2:c3d4:e5f6:g7h8", "a1b2,c3d4,e5f6,g7h8", "Correct Horse9 Stable7 Hay5x", "k1=v2=k3=v4=k5"] {
+        let head = format!("Location: /x/{secret}");
+        let server = Server::new(vec![Reply::new(302, &[&head], "")]);
+        for sent in ["Authorization: Bearer ", "Cookie: b=c; sid=", "X-Api-Key: id "] {
+            for how in ["-v", "--seed=1", "--json"] {
+                let header = format!("{sent}{secret}");
+                let said = http(&[how, "--max-attempts=1", "-H", &header, &server.url("/")]).stderr;
+                assert!(said.contains("302") && !said.contains(&secret[5..9]), "{header}: {said}");
+            }
+        }
+    }
+}
+
 /// Who makes a URL or a name of it makes letters small, and leaves tabs out.
 #[test]
 fn a_secret_is_not_told_by_what_is_made_of_an_answer() {

@@ -1,0 +1,160 @@
+//! The parts of what was sent as a secret, of which whoever got it may say one again.
+//!
+//! Where a token ends nobody has to know: what stands behind a scheme, between two signs and behind the first of them is known at every level,
+//! and the smallest pieces with it.
+
+use super::said_again::LONG_PIECE;
+use std::collections::HashSet;
+
+/// How often a part is taken apart again.
+const DEEPEST: usize = 3;
+
+/// The signs between which a part is one as a whole.
+const BETWEEN: [fn(char) -> bool; 5] = [|c| c == ';', |c| c == ',', |c| c == '&', |c| c == '|', char::is_whitespace];
+
+/// A secret and its parts that are long enough, but for the names of settings in it. Words of small letters are no parts of a part.
+pub(super) fn parts(secret: &str) -> Vec<&str> {
+    let mut all = smallest(secret);
+    let mut known: HashSet<&str> = all.iter().copied().collect();
+    // However a secret is made, what is known of it grows no more than it does.
+    let mut left = 16 * secret.len() + 4096;
+    let mut level = vec![secret];
+    for _ in 0..DEEPEST {
+        let mut next = Vec::new();
+        for part in level.iter().flat_map(|text| taken_apart(text)).filter(|part| is_one(part)) {
+            if known.insert(part) {
+                let Some(rest) = left.checked_sub(part.len()) else { break };
+                left = rest;
+                next.push(part);
+            }
+        }
+        all.extend(&next);
+        level = next;
+    }
+    all.retain(|part| part.len() >= LONG_PIECE);
+    all
+}
+
+/// A secret and its smallest pieces.
+fn smallest(secret: &str) -> Vec<&str> {
+    let (mut all, mut rest) = (vec![secret], secret);
+    while !rest.is_empty() {
+        let (part, behind) = rest.split_at(rest.find(is_sign).unwrap_or(rest.len()));
+        let set = behind.trim_start_matches(['"', '\'']).strip_prefix('=');
+        // A `=` may be the end of what is in base64.
+        let is_set = behind.starts_with("\":") || set.is_some_and(|value| !value.is_empty() && !value.starts_with('='));
+        if !is_set || part.contains(|c: char| c.is_ascii_digit()) {
+            all.push(part);
+            all.extend(part.split(|c: char| !c.is_alphanumeric()).filter(|word| *word != part && !is_small(word)));
+        }
+        rest = behind.strip_prefix(is_sign).unwrap_or_default();
+    }
+    all
+}
+
+/// What stands between the signs of one kind, and behind the first of some.
+fn taken_apart(text: &str) -> Vec<&str> {
+    let text = bare(text);
+    let behind = |is_first: &dyn Fn(char) -> bool| {
+        let (at, sign) = text.char_indices().find(|(_, c)| is_first(*c))?;
+        Some(bare(&text[at + sign.len_utf8()..]))
+    };
+    let mut all: Vec<&str> = behind(&char::is_whitespace).into_iter().collect();
+    // A list of settings is no value of its first one.
+    if !text.split_once(';').is_some_and(|(_, others)| others.contains('=')) {
+        all.extend(behind(&|c| "=:".contains(c)));
+        all.extend(behind(&|c| !c.is_alphanumeric()));
+    }
+    let kinds = BETWEEN.iter().filter(|is_between| text.contains(**is_between));
+    all.extend(kinds.flat_map(|is_between| text.split(*is_between).map(bare)).filter(|part| !is_setting(part, 0)));
+    all
+}
+
+/// Without what stands around a value.
+fn bare(text: &str) -> &str {
+    let is_around = |c: char| c.is_whitespace() || "\"'{}[]()<>=;,".contains(c);
+    text.trim_matches(is_around).trim_start_matches(|c| is_around(c) || c == ':')
+}
+
+/// Whether a part is long enough and says something, and is no setting of which the value is known by itself.
+fn is_one(part: &str) -> bool {
+    part.len() >= LONG_PIECE && !is_small(part) && !is_setting(part, LONG_PIECE)
+}
+
+/// Whether a part is a name with one value that is so long.
+fn is_setting(part: &str, least: usize) -> bool {
+    let Some((name, value)) = part.split_once("\":").or_else(|| part.split_once('=')) else { return false };
+    let value = bare(value);
+    let is_name = name.chars().all(|c| c.is_alphabetic() || "_-\"'".contains(c));
+    is_name && value.len() >= least && !value.contains(is_sign)
+}
+
+fn is_sign(c: char) -> bool {
+    c.is_whitespace() || ",;=:\"'{}[]()<>&".contains(c)
+}
+
+fn is_small(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_secret_are_known_but_no_names_in_it() {
+        assert_eq!(parts("short"), [""; 0]);
+        assert_eq!(parts("Basic dXNlcjpwYXNz"), ["Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"]);
+        assert_eq!(parts("Basic dXNlcjpwYXM="), ["Basic dXNlcjpwYXM=", "dXNlcjpwYXM"]);
+        assert_eq!(parts("username=1; session=hunter2longer")[1..], ["hunter2longer"]);
+        for whole in
+            ["id/hunter2longer", "v1.hunter2longer", "1|hunter2longer", "hunter2longer=x", "id+hunter2longer-x"]
+        {
+            assert!(parts(whole).contains(&"hunter2longer"), "{whole}");
+        }
+        assert_eq!(parts("word/sentences"), ["word/sentences"; 2]);
+        assert_eq!(parts("{\"password\":\"hunter2longer\"}")[1..], ["hunter2longer"]);
+    }
+
+    /// No piece of these is long enough to be known by itself.
+    #[test]
+    fn what_stands_behind_a_scheme_or_a_name_is_known_as_a_whole() {
+        for token in [
+            "a1b2:c3d4:e5f6:g7h8",
+            "a1b2,c3d4,e5f6,g7h8",
+            "a1b2;c3d4;e5f6;g7h8",
+            "a1b2&c3d4|e5f6/g7h8",
+            "Horse9 Stable7 Hay5",
+            "k1=v2=k3=v4=k5",
+            "ab=cd=ef=gh=ij",
+            "a1.b2-c3_d4+e5",
+            "Horse=Batter7",
+        ] {
+            for whole in [
+                format!("Bearer {token}"),
+                format!("id {token}"),
+                format!("id={token}"),
+                format!("id: {token}"),
+                format!("id|{token}"),
+                format!("v1.id.{token}"),
+                format!("Token token=\"{token}\""),
+                format!("{{\"password\":\"{token}\"}}"),
+            ] {
+                assert!(parts(&whole).contains(&token), "{whole}: {:?}", parts(&whole));
+            }
+            for whole in [format!("sid={token}; b=c"), format!("b=c; sid={token}")] {
+                assert!(token.contains(';') || parts(&whole).contains(&token), "{whole}: {:?}", parts(&whole));
+            }
+        }
+    }
+
+    /// Whatever a secret is made of.
+    #[test]
+    fn what_is_known_of_a_long_secret_is_bounded() {
+        for word in ["a=", "a:", "k1=v2;", "k1=v2, ", "Ab ", "=", "\"a\":", "a1b2c3d4e5&", "{", "x|y=z w:"] {
+            let secret = word.repeat((1 << 15) / word.len());
+            let known = parts(&secret).iter().map(|part| part.len()).sum::<usize>();
+            assert!(known <= 20 * secret.len() + 4096, "{word}: {known}");
+        }
+    }
+}
