@@ -8,7 +8,7 @@ use super::{
     HIDDEN,
     parts::parts,
     plain,
-    said_again::{self, LONG_PIECE},
+    said_again::{self, LONG_PIECE, Table},
     undone::undone,
     value::as_shown,
 };
@@ -32,13 +32,36 @@ struct Given {
     others: Vec<String>,
 }
 
+/// All that is known.
+#[derive(Debug, Default)]
+struct Known {
+    given: Vec<Given>,
+    /// What is secret of it, and what was sent.
+    secrets: Table,
+}
+
+impl Known {
+    fn add(&mut self, given: impl Iterator<Item = Given>) {
+        for given in given {
+            self.secrets.add(given.secrets.iter().cloned(), given.secrets.iter().cloned());
+            self.given.push(given);
+        }
+    }
+
+    fn of(given: impl Iterator<Item = Given>) -> Known {
+        let mut known = Known::default();
+        known.add(given);
+        known
+    }
+}
+
 /// What was given, and the names that files have since.
-static GIVEN: LazyLock<RwLock<Vec<Given>>> = LazyLock::new(|| {
+static GIVEN: LazyLock<RwLock<Known>> = LazyLock::new(|| {
     let arguments: Vec<String> = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let is_ours = |name: &str| name.starts_with("RELENT_") || name.to_ascii_lowercase().ends_with("_proxy");
     let variables = env::vars_os().filter(|(name, _)| is_ours(&name.to_string_lossy()));
     let values = variables.map(|(_, value)| value.to_string_lossy().into_owned());
-    RwLock::new(of_arguments(&arguments).chain(values.flat_map(|value| of(&value, false))).collect())
+    RwLock::new(Known::of(of_arguments(&arguments).chain(values.flat_map(|value| of(&value, false)))))
 });
 
 /// A text without what was given and lets others in.
@@ -48,8 +71,7 @@ pub(crate) fn without(text: &str) -> Cow<'_, str> {
 
 /// What others sent, without the secrets that they were sent, or that were given.
 pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
-    let all = GIVEN.read().unwrap_or_else(PoisonError::into_inner);
-    said_again::without(text, all.iter().flat_map(|given| &given.secrets))
+    said_again::without(text, &[&GIVEN.read().unwrap_or_else(PoisonError::into_inner).secrets])
 }
 
 /// Names and other values that a file has, of which messages may tell. Who wrote it has no say in what is hidden of our own words, so a name is
@@ -59,16 +81,17 @@ pub(crate) fn know<'a>(names: impl Iterator<Item = &'a str>, values: impl Iterat
     let odd = names.filter_map(|name| of_value(name, is_name(name)).map(whole));
     let odd: Vec<Given> = odd.chain(values.filter_map(|value| of_value(value, false))).collect();
     if !odd.is_empty() {
-        GIVEN.write().unwrap_or_else(PoisonError::into_inner).extend(odd);
+        GIVEN.write().unwrap_or_else(PoisonError::into_inner).add(odd.into_iter());
     }
 }
 
 /// What lets somebody in, and is sent: whoever gets it may say it again, or a part of it.
 pub(crate) fn know_secrets(secrets: impl Iterator<Item = String>) {
-    let all: Vec<String> = secrets.collect();
-    let secrets = all_undone(all.iter().flat_map(|secret| parts(secret)).flat_map(written));
-    if !secrets.is_empty() {
-        GIVEN.write().unwrap_or_else(PoisonError::into_inner).push(Given { forms: vec![], secrets, others: vec![] });
+    let all: Vec<String> = secrets.filter(|secret| secret.len() >= LONG_PIECE).collect();
+    let parts = all_undone(all.iter().flat_map(|secret| parts(secret)).flat_map(written));
+    let wholes = all_undone(all.iter().flat_map(|secret| written(secret)));
+    if !all.is_empty() {
+        GIVEN.write().unwrap_or_else(PoisonError::into_inner).secrets.add(parts.into_iter(), wholes.into_iter());
     }
 }
 
@@ -101,7 +124,8 @@ fn of_arguments(arguments: &[String]) -> impl Iterator<Item = Given> {
     (0..arguments.len()).flat_map(move |nth| of(&arguments[nth], is_chosen(nth) && is_name(&arguments[nth])))
 }
 
-fn hidden<'a>(text: &'a str, all: &[Given]) -> Cow<'a, str> {
+fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
+    let all = &known.given;
     let mut out = Cow::Borrowed(text);
     // All as wholes first: a part of one may be a part of another.
     let mut told = Vec::new();
@@ -123,19 +147,20 @@ fn hidden<'a>(text: &'a str, all: &[Given]) -> Cow<'a, str> {
         }
         told.push(is_told);
     }
-    let secrets = all
-        .iter()
-        .zip(&told)
-        .flat_map(|(given, is_told)| given.secrets.iter().chain(given.others.iter().filter(|_| *is_told)));
-    if let Cow::Owned(less) = said_again::without(&out, secrets.clone()) {
+    let mut others = Table::default();
+    for (given, _) in all.iter().zip(&told).filter(|(_, is_told)| **is_told) {
+        others.add(given.others.iter().cloned(), given.others.iter().cloned());
+    }
+    let tables = [&known.secrets, &others];
+    if let Cow::Owned(less) = said_again::without(&out, &tables) {
         out = Cow::Owned(less);
     }
     // Of a piece, some may be hidden already.
     let is_of_one = |piece: &str| {
         let undone = undone(piece).0;
         let is_of =
-            |part: &String| [piece, &undone].iter().any(|text| text.split(HIDDEN).all(|piece| part.contains(piece)));
-        !is_hidden(piece) && secrets.clone().any(is_of)
+            |table: &Table| [piece, &undone].iter().any(|text| text.split(HIDDEN).all(|piece| table.has(piece)));
+        !is_hidden(piece) && tables.iter().any(|table| is_of(table))
     };
     if let Some(less) = without_quoted(&out, &|piece| is_of_one(piece).then(|| HIDDEN.to_owned())) {
         out = Cow::Owned(less);
@@ -310,7 +335,7 @@ mod tests {
     fn names_that_somebody_chose_have_signs() {
         let told = |words: &[&str], text: &str| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            hidden(text, &of_arguments(&words).collect::<Vec<_>>()).into_owned()
+            hidden(text, &Known::of(of_arguments(&words))).into_owned()
         };
         for words in [
             &["run", "--lease", "backup:shop", "--", "true"][..],
@@ -358,11 +383,24 @@ mod tests {
             json,
         ] {
             let value = word.repeat(128 * 1024 / word.len());
-            let all = of(&value, false);
+            let all = Known::of(of(&value, false).into_iter());
             for said in ["attempt 1 of 8: exit 1".to_owned(), format!("cannot find {value:?}")] {
                 assert!(!hidden(&said, &all).is_empty(), "{word}");
             }
         }
+    }
+
+    /// Whoever answers chooses how many texts are looked at, and how much they quote: looking through all that is known for each would take minutes.
+    #[test]
+    fn many_secrets_are_looked_for_at_once() {
+        let secrets: Vec<String> = (0..20_000).map(|nth| format!("k{nth}=hunter{nth}longer")).collect();
+        let mut known = Known::default();
+        known.secrets.add(secrets.iter().cloned(), secrets.iter().cloned());
+        for nth in 0..20_000 {
+            assert_eq!(hidden(&format!("x: {nth}"), &known), format!("x: {nth}"));
+        }
+        let quoted = "\"hunter99\" \"hunter-1\" ".repeat(10_000);
+        assert_eq!(hidden(&quoted, &known), "\"***\" \"hunter-1\" ".repeat(10_000));
     }
 
     /// However a message writes it, and whichever part.
@@ -390,7 +428,7 @@ mod tests {
                 format!("X-Api-Key: {secret}"),
                 format!("Authorization: Bearer {secret}"),
             ] {
-                let all = of(&value, false);
+                let all = Known::of(of(&value, false).into_iter());
                 let part = &value[value.find(secret).unwrap()..];
                 let part = &part[..secret.len()];
                 for said in [

@@ -1,27 +1,76 @@
 //! Secrets that a text says again.
 
 use super::{HIDDEN, undone::undone};
-use std::{borrow::Cow, collections::HashMap, ops::Range};
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap},
+    ops::Range,
+    sync::OnceLock,
+};
 
 /// From which length on a secret, or a piece of one, is looked for anywhere. A shorter one is a part of many words: what is missing of them
 /// would tell it.
 pub(super) const LONG_PIECE: usize = 8;
 
-/// A text without these secrets, which are [`undone`], as the text is before it is looked at. It is looked at once, however many they are.
-pub(super) fn without<'a, 'b>(text: &'a str, secrets: impl Iterator<Item = &'b String>) -> Cow<'a, str> {
-    let mut begins: HashMap<&[u8], Vec<&String>> = HashMap::new();
-    for secret in secrets.filter(|secret| secret.trim().len() >= LONG_PIECE) {
-        begins.entry(&secret.as_bytes()[..LONG_PIECE]).or_default().push(secret);
+/// Secrets as they are looked for. It is made when they are known, so that a text costs its own length alone, however many they are.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    /// Those that are long enough, by their first bytes.
+    begins: HashMap<[u8; LONG_PIECE], BTreeSet<String>>,
+    /// Those that hold all of them.
+    wholes: Vec<String>,
+    /// What stands in these anywhere, so many bytes in a row, in order.
+    rows: OnceLock<Vec<[u8; LONG_PIECE]>>,
+}
+
+impl Table {
+    /// Adds secrets, which are [`undone`], and those of which they are parts.
+    pub(super) fn add(&mut self, secrets: impl Iterator<Item = String>, wholes: impl Iterator<Item = String>) {
+        for secret in secrets.filter(|secret| secret.trim().len() >= LONG_PIECE) {
+            self.begins.entry(row(secret.as_bytes())).or_default().insert(secret);
+        }
+        self.wholes.extend(wholes);
+        self.rows = OnceLock::new();
     }
-    if begins.is_empty() {
+
+    /// Whether a text is a part of a secret: all that stands in a row in it stands so in one.
+    pub(super) fn has(&self, text: &str) -> bool {
+        let rows = self.rows.get_or_init(|| {
+            let all = self.wholes.iter().map(String::as_bytes);
+            let mut rows: Vec<_> = all.flat_map(|whole| (0..whole.len()).map(|at| row(&whole[at..]))).collect();
+            rows.sort_unstable();
+            rows.dedup();
+            rows
+        });
+        let is_there = |part: &[u8]| {
+            let at = rows.partition_point(|row| row[..] < *part);
+            rows.get(at).is_some_and(|row| row.starts_with(part))
+        };
+        match text.len() <= LONG_PIECE {
+            true => is_there(text.as_bytes()),
+            false => text.as_bytes().windows(LONG_PIECE).all(is_there),
+        }
+    }
+}
+
+/// The first bytes of a text, filled up where it has fewer.
+fn row(text: &[u8]) -> [u8; LONG_PIECE] {
+    let mut row = [0; LONG_PIECE];
+    row.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
+    row
+}
+
+/// A text without the secrets of these tables.
+pub(super) fn without<'a>(text: &'a str, tables: &[&Table]) -> Cow<'a, str> {
+    if tables.iter().all(|table| table.begins.is_empty()) {
         return Cow::Borrowed(text);
     }
     let (undone, places) = undone(text);
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for (at, begin) in undone.as_bytes().windows(LONG_PIECE).enumerate() {
-        let secrets = begins.get(begin).into_iter().flatten();
-        let found = secrets.filter_map(|secret| said(secret, &undone[at..]));
-        ranges.extend(found.map(|length| places[at]..places[at + length]));
+        let secrets = tables.iter().filter_map(|table| table.begins.get(begin)).flatten();
+        let longest = secrets.filter_map(|secret| said(secret, &undone[at..])).max();
+        ranges.extend(longest.map(|length| places[at]..places[at + length]));
     }
     if ranges.is_empty() {
         return Cow::Borrowed(text);
@@ -60,8 +109,14 @@ mod tests {
     use super::*;
 
     fn told(text: &str, secrets: &[&str]) -> String {
+        without(text, &[&table(secrets)]).into_owned()
+    }
+
+    fn table(secrets: &[&str]) -> Table {
         let secrets: Vec<String> = secrets.iter().map(|secret| undone(secret).0).collect();
-        without(text, secrets.iter()).into_owned()
+        let mut table = Table::default();
+        table.add(secrets.iter().cloned(), secrets.iter().cloned());
+        table
     }
 
     #[test]
@@ -106,5 +161,17 @@ mod tests {
             let text = word.repeat((1 << 20) / word.len());
             assert!(!told(&text, &["hunter2known"; 4]).is_empty());
         }
+    }
+
+    #[test]
+    fn a_part_of_a_secret_is_known() {
+        let table = table(&["hunter2longer", "pw"]);
+        for part in ["h", "r", "2longer", "hunter2l", "hunter2longer", "unter2longe", "pw", "w"] {
+            assert!(table.has(part), "{part}");
+        }
+        for other in ["x", "hunter2x", "2longerx", "hunter2longerx", "xhunter2longer", "pwh", "hunterlonger"] {
+            assert!(!table.has(other), "{other}");
+        }
+        assert!(!Table::default().has("a"));
     }
 }
