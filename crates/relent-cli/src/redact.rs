@@ -6,6 +6,7 @@
 //!
 //! What is left may still hold characters that a terminal obeys: [`escape`](crate::escape) comes after this.
 
+mod basic;
 mod given;
 mod headers;
 mod lines;
@@ -21,6 +22,7 @@ mod url;
 mod users;
 mod value;
 
+pub(crate) use basic::secret_of_a_user;
 pub(crate) use given::{know, know_secrets, name, without as without_given, without_secrets};
 pub use headers::header;
 pub(crate) use headers::{hidden_of_header, is_known_header};
@@ -28,8 +30,8 @@ pub(crate) use lines::{is_beneath_a_secret, lines_of_a_file};
 pub use names::is_secret;
 pub(crate) use names::is_secret_header;
 pub use texts::text;
-pub(crate) use url::path;
 pub use url::url;
+pub(crate) use url::path;
 pub use value::server;
 pub(crate) use value::value;
 

@@ -222,8 +222,7 @@ fn with_user(mut url: Url, user: Option<&str>) -> Named {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let (name, password) = (decoded(url.username()), decoded(url.password().unwrap_or_default()));
     let sent = BASE64_STANDARD.encode(format!("{name}:{password}"));
-    // Without a password, the user is the secret.
-    redact::know_secrets([if password.is_empty() { name } else { password }, sent].into_iter());
+    redact::know_secrets([format!("Basic {sent}"), sent].into_iter());
     Ok(url)
 }
 

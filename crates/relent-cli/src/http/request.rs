@@ -32,11 +32,7 @@ impl Request {
         let mut headers = headers::resolve(&args.headers)?;
         let of_the_url = take_user(&mut url);
         let user = args.user.clone().or(of_the_url);
-        // Without a password, the user is the secret.
-        let secret = |user: &String| {
-            user.split_once(':').map(|(name, password)| if password.is_empty() { name } else { password }.to_owned())
-        };
-        redact::know_secrets(user.iter().filter_map(secret));
+        redact::know_secrets(user.iter().map(|user| redact::secret_of_a_user(user).to_owned()));
         if let (Some(user), false) = (user, headers.contains_key(header::AUTHORIZATION)) {
             headers.insert(header::AUTHORIZATION, basic(&user)?);
         }

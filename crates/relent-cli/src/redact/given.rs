@@ -5,7 +5,7 @@
 //! coarse ([`value`]). Names in a file that was named are known in the same way.
 
 use super::{
-    HIDDEN,
+    HIDDEN, basic,
     parts::parts,
     plain,
     said_again::{self, LONG_PIECE, Table},
@@ -87,7 +87,9 @@ pub(crate) fn know<'a>(names: impl Iterator<Item = &'a str>, values: impl Iterat
 
 /// What lets somebody in, and is sent: whoever gets it may say it again, or a part of it.
 pub(crate) fn know_secrets(secrets: impl Iterator<Item = String>) {
-    let all: Vec<String> = secrets.filter(|secret| secret.len() >= LONG_PIECE).collect();
+    let mut all: Vec<String> = secrets.collect();
+    all.extend(all.clone().iter().filter_map(|secret| basic::undone(secret)));
+    all.retain(|secret| secret.len() >= LONG_PIECE);
     let parts = all_undone(all.iter().flat_map(|secret| parts(secret)).flat_map(written));
     let wholes = all_undone(all.iter().flat_map(|secret| written(secret)));
     if !all.is_empty() {

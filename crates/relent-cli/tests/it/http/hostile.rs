@@ -195,6 +195,23 @@ fn a_secret_of_short_pieces_is_hidden_where_it_is_said_again() {
     }
 }
 
+/// Whoever gets a user and a password in base64 knows both.
+#[test]
+fn a_password_in_base64_is_hidden_where_it_is_said_again() {
+    // ann:Hunter2Longer
+    let header = "Authorization: Basic YW5uOkh1bnRlcjJMb25nZXI=";
+    let folder = Folder::new().file("headers", &format!("{header}\n"));
+    let file = format!("@{}", folder.path().join("headers").display());
+    let heads = ["Location: /x/Hunter2Longer/y", "X-User: ann:Hunter2Longer", "Server: Hunter2Longer"];
+    let server = Server::new(vec![Reply::new(302, &heads, "")]);
+    for given in [["-H", header], ["-H", &file], ["-u", "ann:Hunter2Longer"]] {
+        for how in ["-v", "--seed=1", "--json"] {
+            let said = http(&[&[how, "--max-attempts=1"], &given[..], &[&server.url("/")]].concat()).stderr;
+            assert!(said.contains("302") && !said.contains("Longer"), "{given:?}: {said}");
+        }
+    }
+}
+
 /// Who makes a URL or a name of it makes letters small, and leaves tabs out.
 #[test]
 fn a_secret_is_not_told_by_what_is_made_of_an_answer() {
