@@ -31,7 +31,7 @@ pub use names::is_secret;
 pub(crate) use names::is_secret_header;
 pub use texts::text;
 pub use url::url;
-pub(crate) use url::path;
+pub(crate) use url::{passwords, path};
 pub use value::server;
 pub(crate) use value::value;
 

@@ -28,6 +28,18 @@ pub fn url(text: &str) -> String {
     wide(text, |text| url_as_it_is(text, parameters))
 }
 
+/// The passwords that a URL has: of its user, and of its settings.
+pub(crate) fn passwords(url: &str) -> impl Iterator<Item = &str> {
+    let behind = url.split_once("://").map_or("", |(_, behind)| behind);
+    let (place, rest) = behind.split_at(behind.find(['/', '?', '#']).unwrap_or(behind.len()));
+    let of_the_user = place.rsplit_once('@').and_then(|(user, _)| Some(user.split_once(':')?.1));
+    let query = rest.split_once('?').map_or("", |(_, query)| query).split('#').next().unwrap_or_default();
+    let settings = query.split('&').filter_map(|pair| pair.split_once('='));
+    of_the_user
+        .into_iter()
+        .chain(settings.filter(|(name, _)| is_secret(name) || is_password(name)).map(|(_, value)| value))
+}
+
 /// The same, but of parameters no more is hidden than what says itself that it is a secret.
 pub(super) fn url_without_secrets(text: &str) -> String {
     url_as_it_is(text, secret_parameters)

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     escape::escape,
     json::{Object, array, quoted},
+    redact,
     talk::{Fault, wrap, write_out},
 };
 use relent::duration::Human;
@@ -48,7 +49,12 @@ pub(super) fn migrate(args: &StoreArgs) -> Result<ExitCode, Fault> {
     let text = match (args.json, about.schema) {
         (true, schema) => {
             let schema = schema.map_or("null".to_owned(), |schema| schema.to_string());
-            Object::new().text("store", &shown).text("engine", about.engine).raw("schema", &schema).finish() + "\n"
+            Object::new()
+                .text("store", &place::shown(&url))
+                .text("engine", about.engine)
+                .raw("schema", &schema)
+                .finish()
+                + "\n"
         }
         (false, Some(schema)) => format!("{}: its tables are up to date, version {schema}\n", escape(&shown)),
         (false, None) => format!("{}: it has no tables to bring up to date\n", escape(&shown)),
@@ -89,7 +95,8 @@ impl Checked {
 
     /// What to know before relying on it.
     fn cautions(&self) -> Vec<String> {
-        let mut cautions = self.about.cautions.clone();
+        let mut cautions: Vec<String> =
+            self.about.cautions.iter().map(|text| redact::text(text).into_owned()).collect();
         if place::file_of(&self.url).is_some_and(is_in_shared_folder) {
             let text = "A group or an access list may write to its folder, or to one on the way there, and put there what it is read from (chmod g-w, setfacl -b).";
             cautions.push(text.into());
@@ -115,8 +122,8 @@ impl Checked {
             }
         };
         row(&mut out, "store", &place::shown(&self.url));
-        row(&mut out, "engine", &format!("{} {}{schema}", about.engine, about.version));
-        row(&mut out, "promises", &about.durability);
+        row(&mut out, "engine", &format!("{} {}{schema}", about.engine, redact::text(&about.version)));
+        row(&mut out, "promises", &redact::text(&about.durability));
         for caution in self.cautions() {
             row(&mut out, "caution", &caution);
         }
@@ -134,9 +141,9 @@ impl Checked {
         object
             .text("store", &place::shown(&self.url))
             .text("engine", about.engine)
-            .text("version", &about.version)
+            .text("version", &redact::text(&about.version))
             .raw("schema", &about.schema.map_or("null".to_owned(), |schema| schema.to_string()))
-            .text("promises", &about.durability)
+            .text("promises", &redact::text(&about.durability))
             .raw("cautions", &array(cautions.iter().map(|caution| quoted(caution))))
             .text("now", &about.now.to_string())
             .raw("skew_ms", &about.skew_ms.to_string())
@@ -188,6 +195,30 @@ mod tests {
             about
         });
         Checked { url, about, read: Duration::ZERO, write: Duration::ZERO }
+    }
+
+    /// A server may say again what it was sent, wherever it says something of itself.
+    #[test]
+    fn the_password_of_a_store_is_hidden_where_its_server_says_it() {
+        for (url, said) in [
+            ("redis://ann:hunter2%2Fredis@127.0.0.1:1/0", "hunter2/redis"),
+            ("postgres://127.0.0.1:1/db?user=ann&password=hunter2param", "HUNTER2param"),
+            ("redis://ann:hunter2whole@127.0.0.1:1/0", "redis://ann:hunter2whole@h"),
+        ] {
+            let url = place::any_url(Some(url)).unwrap();
+            let said = format!("7 {said} 7");
+            let mut about = crate::runtime::builder()
+                .unwrap()
+                .build()
+                .unwrap()
+                .block_on(async { Store::open("memory:").await.unwrap().about().await.unwrap() });
+            (about.version, about.durability) = (said.clone(), said.clone());
+            about.cautions = vec![said.clone()];
+            let checked = Checked { url, about, read: Duration::ZERO, write: Duration::ZERO };
+            for told in [checked.text(), checked.json(), redact::text(&said).into_owned()] {
+                assert!(told.contains("***") && !told.to_lowercase().contains("hunter2"), "{told}");
+            }
+        }
     }
 
     /// It takes root to give a folder to another group.

@@ -84,6 +84,8 @@ pub(crate) fn any_url(given: Option<&str>) -> Result<String, Fault> {
         },
     };
     let url = named.unwrap_or_else(|| DEFAULT.to_owned());
+    // Whose server it is may say it again.
+    redact::know_secrets(redact::passwords(&url).map(str::to_owned));
     let Some(query) = url.strip_prefix(DEFAULT).filter(|rest| rest.is_empty() || rest.starts_with('?')) else {
         let Some(file) = file_of(&url) else { return Ok(url) };
         let real = alone(file, believes_all(&url)).map_err(|error| {
