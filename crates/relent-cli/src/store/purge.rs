@@ -13,9 +13,8 @@ use std::process::ExitCode;
 
 pub(super) fn run(args: &PurgeArgs) -> Result<ExitCode, Fault> {
     let (url, removed) = with(&args.to, IfMissing::Say, async |url, store| Ok((url, store.purge(args.batch).await?)))?;
-    let shown = place::shown(&url);
     let text = match args.to.json {
-        true => Object::new().text("store", &shown).number("removed", removed).finish() + "\n",
+        true => Object::new().text("store", &place::shown(&url)).number("removed", removed).finish() + "\n",
         false if removed == 1 => "removed 1 that had expired\n".to_owned(),
         false => format!("removed {removed} that had expired\n"),
     };

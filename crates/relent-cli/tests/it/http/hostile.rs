@@ -212,6 +212,24 @@ fn a_password_in_base64_is_hidden_where_it_is_said_again() {
     }
 }
 
+/// A quote in the wrong place makes a header a part of the URL.
+#[test]
+fn an_event_tells_no_more_of_the_command_line_than_a_line() {
+    for given in [
+        "http://127.0.0.1:1/ -H 'X-Api-Key: Hunter2Longer'",
+        "http://127.0.0.1:1/x -d {\"password\":\"Hunter2Longer\"}",
+        "http://127.0.0.1:1/ -H Authorization: Bearer Hunter2Longer",
+    ] {
+        for how in ["--seed=1", "--json"] {
+            let said = http(&["-v", how, "--max-attempts=1", given]).stderr;
+            assert!(said.contains("***") && !said.contains("Longer"), "{given:?}: {said}");
+        }
+    }
+    let given = ["-H", "X-Api-Key: Hunter2Path", "http://127.0.0.1:1/x/Hunter2Path/y"];
+    let said = http(&[&["-v", "--json", "--max-attempts=1"], &given[..]].concat()).stderr;
+    assert!(said.contains("\"start\"") && !said.contains("Path"), "{said}");
+}
+
 /// Who makes a URL or a name of it makes letters small, and leaves tabs out.
 #[test]
 fn a_secret_is_not_told_by_what_is_made_of_an_answer() {
