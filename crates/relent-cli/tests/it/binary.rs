@@ -4,7 +4,7 @@
 
 use std::{
     env, fs,
-    io::Write,
+    io::{self, Write},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::atomic::{AtomicU32, Ordering},
@@ -24,10 +24,16 @@ pub(crate) struct Folder(PathBuf);
 impl Folder {
     pub(crate) fn new() -> Folder {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let unique = format!("relent-it-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = env::temp_dir().join(unique);
-        fs::create_dir(&path).expect("the temporary folder is writable");
-        Folder(path)
+        loop {
+            let unique = format!("relent-it-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+            let path = env::temp_dir().join(unique);
+            match fs::create_dir(&path) {
+                Ok(()) => return Folder(path),
+                // That of a test which had this number and was killed.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => panic!("the temporary folder is not writable: {error}"),
+            }
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
