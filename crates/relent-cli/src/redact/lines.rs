@@ -46,7 +46,9 @@ fn quoted(line: &str) -> String {
     let (mut out, mut rest) = (String::new(), line);
     while let Some((before, behind)) = rest.split_once('"') {
         let (text, after) = behind.split_at(end_of(behind, '"'));
-        out.extend([before, "\"", &less(text)]);
+        // A key is shown as in its line.
+        let is_hidden = before.ends_with("no key ") && !is_key_of_a_person(text);
+        out.extend([before, "\"", &if is_hidden { HIDDEN.to_owned() } else { less(text) }]);
         out.push_str(if after.is_empty() { "" } else { "\"" });
         rest = after.get(1..).unwrap_or_default();
     }
@@ -80,12 +82,48 @@ fn shown(line: &str) -> String {
     };
     if !narrow.trim_start().starts_with('[') || narrow.contains('=') {
         while reader.next(has_user) {}
-    } else {
+    } else if is_head(&narrow) {
         reader.is_known = true;
         while reader.next_of_a_header() {}
+    } else {
+        // A part of a list, perhaps of lists.
+        while reader.signs("[") {}
     }
     let hidden = reader.rest.chars().map(|c| if c.is_whitespace() { c } else { '*' });
     reader.out.clone() + &hidden.collect::<String>()
+}
+
+/// The tables that files have.
+const TABLES: [&str; 21] = [
+    "policy",
+    "upstream",
+    "server",
+    "seeds",
+    "limit",
+    "clients",
+    "network",
+    "trouble",
+    "layers",
+    "lock",
+    "occ",
+    "batch",
+    "ethernet",
+    "channel",
+    "run",
+    "assert",
+    "pictures",
+    "population",
+    "layer",
+    "name",
+    "title",
+];
+
+/// Whether a line begins with the name of such a table in brackets.
+fn is_head(line: &str) -> bool {
+    let line = line.trim_start();
+    let name = line.strip_prefix("[[").or_else(|| line.strip_prefix('[')).unwrap_or_default().trim_start();
+    let name = &name[..name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len())];
+    TABLES.contains(&name)
 }
 
 /// What reads a line, up to what is not plainly harmless.
@@ -138,8 +176,14 @@ impl<'a> Reader<'a> {
             self.is_known &= !ends;
             return true;
         }
+        // Points are between its parts.
+        self.is_key_next = true;
         let Some((word, length)) = self.word() else { return false };
-        self.take(length, is_name(word) && self.is_known)
+        // What no point stands before is no part of the name.
+        let is_part = self.out.trim_end().ends_with(['[', '.']);
+        let is_taken = self.take(length, is_name(word) && self.is_known && is_part);
+        self.is_known &= plain::is_setting_of_ours(word) || !(is_secret(word) || is_password(word));
+        is_taken
     }
 
     /// Takes a space or a sign.
@@ -247,6 +291,15 @@ mod tests {
             ("private_key = pwAB==", "private_key = ******"),
             ("a = pwAB==", "a = ******"),
             ("[pwAB==],", "[********"),
+            // What looks like the head of a table is a part of a list, or has the name of a secret in it.
+            ("[pwABlonger],", "[************"),
+            ("[[pwAB/longer+x]],", "[[****************"),
+            ("  [ [ pwABlonger", "  [ [ **********"),
+            ("[psk.pwABlonger", "[**************"),
+            ("[kennwort pwABlonger]", "[******** ***********"),
+            ("[policy.token.pwABlonger]", "[policy.token.***********"),
+            ("[policy pwABlonger]", "[policy ***********"),
+            ("[upstream.bank.rate]", "[upstream.bank.rate]"),
             ("x = [ pw=1 ]", "x = [ **** *"),
             ("x = { n = 1, a.b = 2 }", "x = { n = 1, a.b = 2 }"),
             ("x = { otp = 4815, n = 1 }", "x = { otp = ***** * * * *"),
@@ -270,6 +323,9 @@ mod tests {
         {
             let told = format!("there is no breaker \"{told}\", and no \"x\"");
             assert_eq!(lines_of_a_file(&format!("there is no breaker \"{said}\", and no \"x\"")), told);
+        }
+        for (key, told) in [("Hunter2Longer", HIDDEN), ("hunter/longer+x", HIDDEN), ("max_atempts", "max_atempts")] {
+            assert_eq!(lines_of_a_file(&format!("there is no key \"{key}\"")), format!("there is no key \"{told}\""));
         }
         assert_eq!(lines_of_a_file("that's all"), "that's all");
     }
