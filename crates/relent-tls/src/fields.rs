@@ -32,16 +32,16 @@ pub(crate) fn may_sign(certificate: &[u8], now: UnixTime) -> bool {
     read(certificate).is_some_and(|fields| fields.is_valid(now) && fields.is_authority() && fields.is_for_servers())
 }
 
-/// The common name of the subject, if it has one: the first.
+/// The common name of the subject, if it has one: of several the last, which is the most specific (RFC 2818 3.1).
 pub(crate) fn common_name(certificate: &[u8]) -> Option<&[u8]> {
     const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-    Der(read(certificate)?.subject).find_map(|(_, set)| {
-        Der(set).find_map(|(_, pair)| {
-            let mut pair = Der(pair);
-            let (name, (_, text)) = (pair.one(tag::OBJECT)?, pair.next()?);
-            (name == COMMON_NAME).then_some(text)
-        })
-    })
+    let pairs = Der(read(certificate)?.subject).flat_map(|(_, set)| Der(set));
+    let named = pairs.filter_map(|(_, pair)| {
+        let mut pair = Der(pair);
+        let (name, (_, text)) = (pair.one(tag::OBJECT)?, pair.next()?);
+        (name == COMMON_NAME).then_some(text)
+    });
+    named.last()
 }
 
 struct Fields<'a> {
@@ -198,6 +198,27 @@ mod tests {
         ] {
             assert_eq!(time((tag, text.as_bytes())), seconds, "{text}");
         }
+    }
+
+    /// `CN=a, CN=b`, around what else a certificate has.
+    #[test]
+    fn of_several_common_names_the_last_counts() {
+        let der = |tag: u8, parts: &[&[u8]]| [&[tag, parts.concat().len() as u8][..], &parts.concat()].concat();
+        let name = |text: &str| {
+            let pair = [der(tag::OBJECT, &[&[0x55, 0x04, 0x03]]), der(0x0c, &[text.as_bytes()])].concat();
+            der(0x31, &[&der(tag::SEQUENCE, &[&pair])])
+        };
+        let time = der(tag::UTC_TIME, &[b"700101000000Z"]);
+        let (empty, validity) = (der(tag::SEQUENCE, &[]), der(tag::SEQUENCE, &[&time, &time]));
+        let subject =
+            |names: &[&str]| der(tag::SEQUENCE, &[&names.iter().flat_map(|one| name(one)).collect::<Vec<_>>()]);
+        let certificate = |names: &[&str]| {
+            let (serial, subject) = (der(tag::INTEGER, &[&[1]]), subject(names));
+            der(tag::SEQUENCE, &[&der(tag::SEQUENCE, &[&serial, &empty, &empty, &validity, &subject])])
+        };
+        assert_eq!(common_name(&certificate(&["a", "b"])), Some(&b"b"[..]));
+        assert_eq!(common_name(&certificate(&["a"])), Some(&b"a"[..]));
+        assert_eq!(common_name(&certificate(&[])), None);
     }
 
     /// Whatever bytes: they are read to their end, or not at all.

@@ -113,11 +113,11 @@ pub fn is_authoritys(wrong: &CertificateError) -> bool {
     other.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
 }
 
-/// Whether the certificate is for this name. One without any names, as old recipes make it, is for its common name.
+/// Whether the certificate is for this name. One without any names of servers, as old recipes make it, is for its common name.
 fn is_for(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> Result<(), rustls::Error> {
     match verify_server_name(&ParsedCertificate::try_from(certificate)?, name) {
         Err(rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }))
-            if presented.is_empty()
+            if presented.iter().all(|name| name.starts_with("Unsupported"))
                 && common_name(certificate).is_some_and(|own| own.eq_ignore_ascii_case(name.to_str().as_bytes())) =>
         {
             Ok(())

@@ -364,7 +364,10 @@ async fn receive(
     let have = received.sink.length();
     let total = response.content_length().map(|rest| rest.saturating_add(have));
     // What a part says that it has, whether or not anything says what it is a part of.
-    let named = Some(&response).filter(|response| response.status() == StatusCode::PARTIAL_CONTENT);
+    let is_counted = |response: &&Response| {
+        response.status() == StatusCode::PARTIAL_CONTENT && response.extensions().get::<coding::Undone>().is_none()
+    };
+    let named = Some(&response).filter(is_counted);
     let named = named.and_then(|response| part_length(response.headers())).map(|length| length.saturating_add(have));
     fits(terms, total.unwrap_or(have))?;
     if have == 0 && !received.from_the_start && terms.may_resume() {

@@ -43,6 +43,10 @@ pub(super) fn listed(head: &HeaderMap, name: HeaderName) -> Vec<String> {
     lines.flat_map(split).filter(|part| !part.is_empty()).collect()
 }
 
+/// That a body comes without its encodings: what its head says of bytes is of those that were sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Undone;
+
 /// The response with its body as it was before it was encoded; the same one if there is an encoding that is not known.
 pub(super) fn undone(response: Response) -> Response {
     let codings: Option<Vec<Coding>> = named(response.headers()).iter().map(|name| Coding::of(name)).collect();
@@ -51,6 +55,7 @@ pub(super) fn undone(response: Response) -> Response {
     // They are those of what is gone now.
     parts.headers.remove(header::CONTENT_ENCODING);
     parts.headers.remove(header::CONTENT_LENGTH);
+    parts.extensions.insert(Undone);
     let coded: Reader = Box::pin(Frames { body, piece: Bytes::new(), is_over: false });
     let plain = codings.iter().rev().fold(coded, |reader, coding| coding.undo(reader));
     Response::from(http::Response::from_parts(parts, reqwest::Body::wrap(Plain(plain))))

@@ -170,11 +170,10 @@ pub(super) fn is_whole(headers: &HeaderMap) -> bool {
     content_range(headers).is_some_and(|(first, last, total)| first == 0 && last.checked_add(1) == Some(total))
 }
 
-/// The bytes that a part says it has, as they were sent: nothing is known of them once they are decoded.
+/// The bytes that a part says it has, be it known how many there are in all or not.
 pub(super) fn part_length(headers: &HeaderMap) -> Option<u64> {
-    let is_plain = headers.get_all(header::CONTENT_ENCODING).iter().all(|coding| coding == "identity");
-    let (first, last) = content_range(headers).filter(|_| is_plain).map(|(first, last, _)| (first, last))?;
-    last.checked_sub(first)?.checked_add(1)
+    let (first, last) = bytes(headers)?.split_once('/')?.0.split_once('-')?;
+    number(last)?.checked_sub(number(first)?)?.checked_add(1)
 }
 
 /// First, last and length of `Content-Range: bytes 5-9/10`. An unknown length (`*`) says too little.

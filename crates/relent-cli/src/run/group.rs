@@ -37,8 +37,8 @@ pub(super) struct Group {
     watchman: Option<Pid>,
     /// What tells its orphans from those of others, where there may be such.
     mark: Option<Mark>,
-    /// Those that were told to end, so that each is told once.
-    told: HashSet<Pid>,
+    /// Those that were told to end, and by what, so that each is told once: who ignores one signal may heed another.
+    told: HashSet<(Pid, Signal)>,
     /// Those that are somebody else's: they changed their user, and cannot be told anything.
     denied: HashSet<Pid>,
     /// Those that were killed again and again, and were there yet.
@@ -183,22 +183,22 @@ impl Group {
         // Who is told by the group is not told once more as an orphan; who cannot be is found out there.
         let can_be_told = |pid: &Pid| kill(*pid, None) != Err(Errno::EPERM);
         let group = self.in_the_group().unwrap_or_default();
-        self.told.extend(group.iter().filter(|pid| can_be_told(pid)));
+        self.told.extend(group.iter().filter(|pid| can_be_told(pid)).map(|pid| (*pid, signal)));
         let told = self.signal(signal);
         self.tell_orphans(signal);
         told
     }
 
-    /// Tells those orphans to end that were not told yet.
+    /// Tells those orphans to end that were not told so yet.
     pub(super) fn tell_orphans(&mut self, signal: Signal) {
         for orphan in self.orphans().unwrap_or_default() {
-            if self.told.insert(orphan) {
+            if self.told.insert((orphan, signal)) {
                 self.send(orphan, signal);
             }
         }
     }
 
-    /// Tells those to end that were not told yet, whether they are of the group or have left it.
+    /// Tells those to end that were not told so yet, whether they are of the group or have left it.
     fn tell_the_rest(&mut self, signal: Signal) {
         let Some(group) = self.in_the_group() else {
             // Nobody knows who of it was told.
@@ -206,7 +206,7 @@ impl Group {
             return;
         };
         for pid in group {
-            if self.told.insert(pid) {
+            if self.told.insert((pid, signal)) {
                 self.send(pid, signal);
             }
         }
@@ -337,7 +337,7 @@ impl Group {
     pub(super) fn reap(&mut self) {
         for free in orphans::reap(&|pid| pid == self.leader || Some(pid) == self.watchman) {
             self.others.retain(|other| *other != free);
-            self.told.remove(&free);
+            self.told.retain(|(pid, _)| *pid != free);
             self.denied.remove(&free);
         }
     }

@@ -36,7 +36,8 @@ impl Lent {
     /// Lends it to a group, if it is ours to lend.
     pub(super) fn to(group: &Group) -> Option<Lent> {
         let ours = getpgrp();
-        if !is_ours() {
+        // Who had it last, may be, is there no more.
+        if !is_ours() && foreground().is_none_or(has_anybody) {
             return None;
         }
         let lent = Lent { ours, to: group.leader(), _quiet: Unstopped::now() };
@@ -64,8 +65,7 @@ impl Lent {
 impl Drop for Lent {
     /// Takes it back, unless a shell has given it to others: who takes it from a shell ends that.
     fn drop(&mut self) {
-        let has = terminal().and_then(|terminal| tcgetpgrp(terminal).ok());
-        if has.is_none_or(|has| is_of_the_command(has, self.to)) {
+        if foreground().is_none_or(|group| is_of_the_command(group, self.to)) {
             give(self.ours);
         }
         // Others of our group may have wanted it meanwhile, and been stopped for that.
@@ -73,9 +73,18 @@ impl Drop for Lent {
     }
 }
 
-/// Whether a group is the command's, or one that it has made, as shells do; or that of nobody.
+/// Whether a group is the command's, or one that it has made, as shells do; or that of nobody. Where nothing is shown it is taken for
+/// the command's.
 fn is_of_the_command(group: Pid, leader: Pid) -> bool {
-    group == leader || killpg(group, None) == Err(Errno::ESRCH) || processes::is_below(group, getpid())
+    group == leader
+        || !has_anybody(group)
+        || processes::of_group(group)
+            .is_none_or(|members| members.is_empty() || members.iter().any(|pid| processes::is_below(*pid, getpid())))
+}
+
+/// Whether anybody is in a group, be it only who has ended.
+fn has_anybody(group: Pid) -> bool {
+    killpg(group, None) != Err(Errno::ESRCH)
 }
 
 /// Lends it to a group that was stopped because it wanted it. If it is not ours to lend, as in a background job, relent
@@ -103,7 +112,12 @@ pub(super) fn on_demand(group: &Group) -> Option<Lent> {
 
 /// Whether the terminal is our group's.
 fn is_ours() -> bool {
-    terminal().is_some_and(|terminal| tcgetpgrp(terminal) == Ok(getpgrp()))
+    foreground() == Some(getpgrp())
+}
+
+/// The group that has the terminal.
+fn foreground() -> Option<Pid> {
+    terminal().and_then(|terminal| tcgetpgrp(terminal).ok())
 }
 
 /// The terminal: standard input if it is one, else the one that the session has, which a command may open itself.

@@ -100,8 +100,8 @@ fn for_time(scenario: &Scenario) -> u64 {
 }
 
 /// The layers of the contender that has most.
-fn layers(scenario: &Scenario) -> usize {
-    scenario.contenders.iter().map(|contender| contender.layers.len()).max().unwrap_or(0)
+fn layers(scenario: &Scenario) -> u64 {
+    scenario.contenders.iter().map(|contender| contender.layers.len() as u64).max().unwrap_or(0)
 }
 
 fn for_clients(scenario: &Scenario, plan: &Plan) -> u64 {
@@ -114,7 +114,9 @@ fn for_clients(scenario: &Scenario, plan: &Plan) -> u64 {
             let upstreams = service.processes().saturating_mul(size_of::<relent::Upstream>() as u64);
             return FIXED.saturating_add(upstreams).saturating_add((service.clients() * 320.0) as u64);
         }
-        (World::Service(_), _) if layers(scenario) > 0 => chain::memory(layers(scenario)),
+        (World::Service(service), _) if layers(scenario) > 0 => {
+            return FIXED.saturating_add(chain::memory(service.clients() as u64, layers(scenario)));
+        }
         (World::Service(service), _) if service.layers > 1 => 40 + 64 * u64::from(service.layers),
         (World::Layers(layers), _) => 64 * u64::from(layers.depth),
         (World::Batch(_) | World::Saturated(_), _) => 48,

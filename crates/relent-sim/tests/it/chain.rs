@@ -235,6 +235,6 @@ fn calls_that_nobody_waits_for_are_noticed() {
         layer("shop")
     );
     let outcome = simulate(&Scenario::parse(&text).expect("it is sound")).expect("it is possible");
-    let why = "more than 4000000 calls and answers are under way between layers";
+    let why = "more than 1000000 calls and answers are under way between layers";
     assert_eq!(outcome.records[0].stopped.as_deref(), Some(why));
 }

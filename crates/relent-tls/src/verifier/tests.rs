@@ -126,6 +126,10 @@ fn a_common_name_is_one_where_there_is_no_other() {
     let verifier = Verifier::of(vec![old.clone()]);
     assert!(is_believed(&verifier, &old, "db.example") && is_believed(&verifier, &old, "DB.example"));
     assert!(!is_believed(&verifier, &old, "b.example") && !is_believed(&verifier, &old, "db.example.com"));
+    let mut mailed = params("db.example", &[], IsCa::NoCa);
+    mailed.subject_alt_names.push(rcgen::SanType::Rfc822Name("ann@db.example".try_into().unwrap()));
+    let mailed = own(mailed);
+    assert!(is_believed(&Verifier::of(vec![mailed.clone()]), &mailed, "db.example"));
     let named = own(params("db.example", &["localhost"], IsCa::NoCa));
     assert!(!is_believed(&Verifier::of(vec![named.clone()]), &named, "db.example"));
     let key = KeyPair::generate().unwrap();

@@ -385,8 +385,21 @@ fn a_part_has_what_it_says() {
         assert_eq!(folder.names().contains(&"f".to_owned()), of_file.is_some(), "{what}");
         assert!(of_file.is_none_or(|text| folder.read("f") == text), "{what}");
     }
-    // The part that a user asks for.
-    let server = Server::new(vec![Reply::new(206, &[&range("2-9/10")], "23")]);
-    let outcome = http(&["-H", "Range: bytes=2-", "--max-attempts=1", &server.url("/")]);
-    assert!(outcome.code == Some(1) && outcome.stderr.contains("after 2 of 8 bytes"), "{}", outcome.stderr);
+    // The part that a user asks for, of something whose length nobody knows, too.
+    for of in ["2-9/10", "2-9/*"] {
+        let server = Server::new(vec![Reply::new(206, &[&range(of)], "23")]);
+        let outcome = http(&["-H", "Range: bytes=2-", "--max-attempts=1", &server.url("/")]);
+        assert!(outcome.code == Some(1) && outcome.stderr.contains("after 2 of 8 bytes"), "{}", outcome.stderr);
+    }
+    // What is undone has other bytes than were sent.
+    let gzip = b"\x1f\x8b\x08\0\0\0\0\0\0\xff\x01\x05\0\xfa\xffhello\x86\xa6\x10\x36\x05\0\0\0";
+    let range = range(&format!("0-{}/{}", gzip.len() - 1, gzip.len()));
+    let server = Server::new(vec![Reply::new(206, &[&range, "Content-Encoding: gzip"], gzip)]);
+    expect(&http(&["-q", "--compressed", "--max-attempts=1", &server.url("/")]), 0, "hello", "");
+    expect(
+        &http(&["-q", "--max-attempts=1", "-H", "Range: bytes=0-", "--compressed", &server.url("/")]),
+        0,
+        "hello",
+        "",
+    );
 }

@@ -2,7 +2,12 @@
 
 use super::{Place, is_running, until};
 use crate::binary::tool;
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
 
 #[test]
 fn a_failed_attempt_leaves_nothing() {
@@ -95,13 +100,13 @@ fn a_command_that_leaves_its_group_is_ended_in_time() {
         if flags[1] == "1m" {
             nix::sys::signal::kill(nix::unistd::Pid::from_raw(relent.id() as i32), nix::sys::signal::SIGTERM).unwrap();
         }
-        let started = std::time::Instant::now();
+        let started = Instant::now();
         while relent.try_wait().unwrap().is_none() {
-            if started.elapsed() > std::time::Duration::from_secs(10) {
+            if started.elapsed() > Duration::from_secs(10) {
                 relent.kill().unwrap();
                 panic!("{flags:?}: it is waited for");
             }
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
         }
         assert!(!is_running(&pid), "{flags:?}: it is left running");
     }
@@ -162,14 +167,10 @@ fn a_command_keeps_its_number_until_nothing_of_it_is_left() {
 fn a_signal_for_real_time_ends_a_process_like_any_other() {
     let place = Place::new();
     let ends = "setsid sh -c 'echo > up; kill -40 $$' & until [ -e up ]; do sleep 0.01; done; sleep 0.1; kill -40 $$";
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     let output = place.sh(&["--max-attempts", "1", "--grace", "1m"], ends);
     assert_eq!(output.code, Some(128 + 40), "{}", output.stderr);
-    assert!(
-        started.elapsed() < std::time::Duration::from_secs(30),
-        "nobody waits for who has ended: {}",
-        output.stderr
-    );
+    assert!(started.elapsed() < Duration::from_secs(30), "nobody waits for who has ended: {}", output.stderr);
 }
 
 /// Who is of the command's group is its own, whatever environment it gave itself.
@@ -290,13 +291,13 @@ fn a_command_that_its_own_child_traces_is_ended_in_time() {
     let mut relent = place.command(&[&flags[..], &["--", "perl", "-e", SCRIPT]].concat()).spawn().unwrap();
     until("there is a tracer", || place.has("pid"));
     let tracer = place.0.read("pid");
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     while relent.try_wait().unwrap().is_none() {
-        if started.elapsed() > std::time::Duration::from_secs(20) {
+        if started.elapsed() > Duration::from_secs(20) {
             relent.kill().unwrap();
             panic!("it is waited for");
         }
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(5));
     }
     if tracer == "no" {
         eprintln!("SKIPPED a_command_that_its_own_child_traces_is_ended_in_time: this system lets nobody trace");
@@ -319,11 +320,11 @@ fn a_command_that_a_stranger_traces_is_not_waited_for_without_end() {
     let mut tracer = Command::new("perl");
     tracer.args(["-e", SCRIPT, place.0.read("leader").trim()]).current_dir(place.0.path()).status().unwrap();
     until("there is a tracer", || place.has("pid"));
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     let ended = loop {
         match relent.try_wait().unwrap() {
-            None if started.elapsed() > std::time::Duration::from_secs(30) => break None,
-            None => std::thread::sleep(std::time::Duration::from_millis(5)),
+            None if started.elapsed() > Duration::from_secs(30) => break None,
+            None => std::thread::sleep(Duration::from_millis(5)),
             ended => break ended,
         }
     };
@@ -336,4 +337,18 @@ fn a_command_that_a_stranger_traces_is_not_waited_for_without_end() {
     }
     Command::new("kill").args(["-9", tracer.trim()]).status().unwrap();
     assert_eq!(ended.expect("it is waited for").code(), Some(125));
+}
+
+/// `sh` starts what it leaves in the background deaf to INT; that is told to end by what ends everything else.
+#[test]
+fn who_ignores_one_signal_is_told_by_the_other() {
+    for signal in ["INT", "QUIT"] {
+        let place = Place::new();
+        let mut child = place.start(&["-q", "--grace=20s"], "sleep 60 & touch up; wait");
+        until("it runs", || place.has("up"));
+        let began = Instant::now();
+        Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
+        child.wait().unwrap();
+        assert!(began.elapsed() < Duration::from_secs(10), "{signal}: it is waited for, and killed");
+    }
 }

@@ -197,6 +197,21 @@ fn in_the_background_the_terminal_stays_with_the_shell() {
     assert_eq!((code, text.contains("hello you\n")), (Some(0), true), "{text}");
 }
 
+/// A shell with job control gives the terminal to groups that it makes, and may be gone before them, as may the first of such a group.
+#[test]
+fn the_terminal_is_taken_back_from_what_the_command_left() {
+    let place = Place::new();
+    let leaves = "set -m; true | { sleep 0.2; kill -9 $$; sleep 61; }; true";
+    let asks = "touch up; read name; echo hello $name";
+    let script = format!("[ $RELENT_ATTEMPT = 2 ] || exec bash -c \"{}\"; {asks}", leaves.replace('$', "\\$"));
+    let (child, mut stdin) = typing(&place, &["-q", "--max-attempts=2"], &script);
+    until("it asks", || place.has("up"));
+    stdin.write_all(b"you\n").unwrap();
+    let (code, text) = shown(child);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.ends_with("hello you\n"), "{text}");
+}
+
 /// `stty tostop` stops who writes to the terminal from the background, as relent does while the command has it.
 #[test]
 fn what_relent_says_while_the_command_has_the_terminal_stops_nobody() {

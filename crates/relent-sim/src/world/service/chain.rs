@@ -119,15 +119,16 @@ struct Node<'a> {
     patience: u64,
 }
 
-/// The bytes of the calls of one client, at most two things to come with each; a list that grows takes twice its room.
-pub(crate) fn memory(layers: usize) -> u64 {
-    let call = size_of::<Option<Node<'_>>>() + 2 * size_of::<u32>() + 2 * size_of::<Happening>();
-    (64 + 2 * layers * call) as u64
+/// The bytes of all that may be under way between so many layers; a list that grows takes twice its room.
+pub(crate) fn memory(clients: u64, layers: u64) -> u64 {
+    let call = size_of::<Option<Node<'_>>>() + 2 * size_of::<u32>();
+    let each = call.max(size_of::<Happening>()) as u64;
+    most_under_way(clients, layers).saturating_mul(each).saturating_add(clients.saturating_mul(64))
 }
 
-/// So many calls and answers may be under way. Callers that give up leave theirs behind, each some hundred bytes, which nothing else bounds.
-fn most_under_way(clients: usize, layers: usize) -> usize {
-    const AT_LEAST: usize = 4_000_000;
+/// So many calls and answers may be under way. Callers that give up leave theirs behind, which nothing else bounds.
+fn most_under_way(clients: u64, layers: u64) -> u64 {
+    const AT_LEAST: u64 = 1_000_000;
     AT_LEAST.max(clients.saturating_mul(layers).saturating_mul(6))
 }
 
@@ -245,7 +246,7 @@ impl<'a> World<'a> {
         // What layers do among each other is work, too.
         let most = most_attempts(self.starts.len() as u64).saturating_mul(4);
         let mut events = 0u64;
-        let most_under_way = most_under_way(self.starts.len(), self.stages.len());
+        let most_under_way = most_under_way(self.starts.len() as u64, self.stages.len() as u64);
         while let Some(Reverse(Happening { time, client, what, .. })) = self.coming.pop() {
             if self.until.is_some_and(|until| time >= until) {
                 break;
@@ -271,7 +272,7 @@ impl<'a> World<'a> {
                 if self.line.inside(0) > MOST_INSIDE {
                     return Some(format!("more than {MOST_INSIDE} requests are inside the server"));
                 }
-                if self.nodes.len() - self.free.len() + self.coming.len() > most_under_way {
+                if (self.nodes.len() - self.free.len() + self.coming.len()) as u64 > most_under_way {
                     return Some(format!("more than {most_under_way} calls and answers are under way between layers"));
                 }
             }
