@@ -39,7 +39,8 @@ pub(super) fn has_ended(pid: Pid) -> bool {
     };
     let mut threads = match fs::read_dir(folder.join("task")) {
         Ok(threads) => threads,
-        Err(error) => return is_gone(error),
+        // Of others' processes nothing may be shown at all (`hidepid`).
+        Err(error) => return is_gone(error) && kill(pid, None) == Err(Errno::ESRCH),
     };
     threads.all(|thread| match thread {
         Ok(thread) => is_over(fs::read_to_string(thread.path().join("stat"))),
