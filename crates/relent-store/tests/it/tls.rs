@@ -162,3 +162,22 @@ async fn a_trusted_server_signs_for_nobody() {
     assert!(error.to_string().contains("the server's certificate is not to be trusted"), "{error}");
     works(&format!("rediss://localhost:{port}/0?sslrootcert={}", at("cert")), "itself").await;
 }
+
+/// What `openssl req -x509` makes unless told otherwise is an authority's, and says so in words, with the way out.
+#[tokio::test]
+async fn a_server_that_is_its_own_authority_is_told_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let mut openssl = Command::new("openssl");
+    openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]);
+    openssl.args(["-subj", "/CN=test", "-addext", "subjectAltName=DNS:localhost"]);
+    let made = openssl.args(["-keyout", &at("key"), "-out", &at("cert")]).stderr(Stdio::null()).status();
+    assert!(made.is_ok_and(|made| made.success()), "openssl comes with the servers");
+    let port = free_port();
+    let settings = ["--tls-port", &port.to_string(), "--tls-cert-file", &at("cert"), "--tls-key-file", &at("key")];
+    let _server = RedisServer::start(&[&settings[..], &["--tls-auth-clients", "no"]].concat());
+    let error = refused(&format!("rediss://localhost:{port}/0")).await;
+    assert!(error.to_string().ends_with("it is that of an authority, and not one that is trusted"), "{error}");
+    assert!(error.hint_text().unwrap().contains("sslrootcert=FILE"), "{error:?}");
+    works(&format!("rediss://localhost:{port}/0?sslrootcert={}", at("cert")), "own").await;
+}
