@@ -25,7 +25,7 @@ mod value;
 pub(crate) use basic::secret_of_a_user;
 pub(crate) use given::{know, know_secrets, name, without as without_given, without_secrets};
 pub use headers::header;
-pub(crate) use headers::{hidden_of_header, is_known_header};
+pub(crate) use headers::{hidden_of_header, is_known_header, is_of_urls};
 pub(crate) use lines::{is_beneath_a_secret, lines_of_a_file};
 pub use names::is_secret;
 pub(crate) use names::is_secret_header;

@@ -92,8 +92,8 @@ impl Fault {
 
 impl From<relent::config::ConfigError> for Fault {
     fn from(error: relent::config::ConfigError) -> Fault {
-        let told = redact::lines_of_a_file(&error.to_string());
-        Fault { has_lines: true, ..Fault::new(told).hint(redact::lines_of_a_file(error.hint())) }
+        let (told, hint) = redact::lines_of_a_file(&error.to_string(), error.hint());
+        Fault { has_lines: true, ..Fault::new(told).hint(hint) }
     }
 }
 

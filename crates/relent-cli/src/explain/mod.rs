@@ -13,6 +13,7 @@ mod rows;
 mod setting;
 mod subject;
 mod text;
+mod unit;
 mod upstream;
 
 pub use self::setting::Setting;
@@ -20,7 +21,6 @@ pub(crate) use self::subject::InShort;
 
 use self::{subject::Subject, text::View};
 use crate::{
-    access,
     escape::escape_lines,
     json::Object,
     plot::svg,
@@ -30,9 +30,6 @@ use crate::{
 };
 use std::{
     borrow::Cow,
-    fs::{self, Metadata},
-    io::{self, Read},
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -188,7 +185,7 @@ fn subjects(args: &Args) -> Result<Vec<Subject>, Fault> {
     let mut subjects =
         args.compare.iter().map(|spec| Subject::of_spec(spec, args.hush)).collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &args.systemd {
-        let ((name, text), drop_ins) = unit(path, args.hush)?;
+        let ((name, text), drop_ins) = unit::read(path, args.hush)?;
         subjects.push(foreign::systemd(&name, &text, &drop_ins)?.into());
     }
     if let Some(line) = &args.curl {
@@ -205,78 +202,6 @@ fn subjects(args: &Args) -> Result<Vec<Subject>, Fault> {
         subjects.push(Subject::of_args(&policy, args.hush)?);
     }
     Ok(subjects)
-}
-
-/// More than any unit is long.
-const LONGEST_UNIT: u64 = 1 << 20;
-
-/// The most files that add to a unit.
-const MOST_DROP_INS: usize = 500;
-
-/// A file's name and text.
-type Named = (String, String);
-
-/// A unit, and the drop-ins beside it (`UNIT.d/*.conf`) in the order in which they hold, as in systemd. Nobody has named these, so they
-/// must belong to who owns the unit, to the caller or to root; what does not, or cannot be read, is told of.
-fn unit(path: &Path, hush: HushArgs) -> Result<(Named, Vec<Named>), Fault> {
-    if path.as_os_str() == "-" {
-        let text = read_unit("the standard input", io::stdin().lock(), &mut { LONGEST_UNIT })?;
-        return Ok((("unit".to_owned(), text), Vec::new()));
-    }
-    let shown = path.display().to_string();
-    let cannot = |path: &Path, error: &io::Error| {
-        Fault::new(format!("cannot read the unit {}: {}", path.display(), plain(error)))
-            .hint("give the path of the file, or pipe `systemctl cat NAME` into --systemd -")
-    };
-    let named = regular::read_or_pipe(path).map_err(|error| cannot(path, &error))?;
-    let owner = named.metadata().map_err(|error| cannot(path, &error))?.uid();
-    let is_believed = |data: &Metadata| data.uid() == 0 || data.uid() == owner || access::is_own(data.uid());
-    let mut left = LONGEST_UNIT;
-    let text = read_unit(&shown, named, &mut left)?;
-    let mut folder = path.as_os_str().to_owned();
-    folder.push(".d");
-    let mut paths: Vec<PathBuf> = match fs::read_dir(&folder) {
-        Ok(entries) => entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.extension().is_some_and(|extension| extension == "conf"))
-            .take(MOST_DROP_INS + 1)
-            .collect(),
-        Err(_) => Vec::new(),
-    };
-    if paths.len() > MOST_DROP_INS {
-        return Err(Fault::new(format!("the unit {shown} has more than {MOST_DROP_INS} drop-ins")));
-    }
-    paths.sort();
-    let mut drop_ins = Vec::new();
-    for path in paths {
-        let drop_in = regular::read_led_by(&path, &is_believed);
-        let drop_in = drop_in.and_then(|file| match is_believed(&file.metadata()?) {
-            true => Ok(file),
-            false => Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to somebody else")),
-        });
-        match drop_in {
-            Ok(file) => {
-                let shown = path.display().to_string();
-                let text = read_unit(&shown, file, &mut left)?;
-                drop_ins.push((shown, text));
-            }
-            Err(error) => hush.note(format!("the drop-in {} is ignored: {}", path.display(), plain(&error))),
-        }
-    }
-    let name = path.file_name().map_or(shown, |name| name.to_string_lossy().into_owned());
-    Ok(((name, text), drop_ins))
-}
-
-/// Reads no more than is `left` for the unit and all that is added to it.
-fn read_unit(name: &str, from: impl Read, left: &mut u64) -> Result<String, Fault> {
-    let mut text = String::new();
-    let read = from.take(*left + 1).read_to_string(&mut text);
-    read.map_err(|error| Fault::new(format!("cannot read the unit {name}: {}", plain(&error))))?;
-    *left = left.checked_sub(text.len() as u64).ok_or_else(|| {
-        let added = if *left < LONGEST_UNIT { ", with those before it," } else { "" };
-        Fault::new(format!("the unit {name}{added} is longer than 1 MiB"))
-    })?;
-    Ok(text)
 }
 
 fn write_svg(path: &Path, drawn: &str) -> Result<(), Fault> {

@@ -6,7 +6,8 @@ use crate::{
     redact, stderr,
     talk::TalkArgs,
 };
-use reqwest::Response;
+use percent_encoding::{CONTROLS, utf8_percent_encode};
+use reqwest::{Response, header::HOST};
 use std::io::Write;
 
 /// Tells what goes over the wire, with `--verbose`. A name of a header may be a secret, too, or a value may be one since something was left out.
@@ -21,6 +22,10 @@ pub(super) fn tell(talk: TalkArgs, head: impl FnOnce() -> String) {
 pub(super) fn sent(hop: &Hop) -> String {
     let url = redact::path(&hop.url[url::Position::BeforePath..]);
     let mut text = format!("> {} {}", hop.method, escape(&url));
+    if let Some(host) = hop.url.host_str().filter(|_| !hop.headers.contains_key(HOST)) {
+        let port = hop.url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        text.push_str(&format!("\n> host: {host}{port}"));
+    }
     for (name, value) in &hop.headers {
         text.push_str(&format!("\n> {name}: {}", shown(name.as_str(), value.as_bytes())));
     }
@@ -60,6 +65,9 @@ fn first_line(response: &Response) -> String {
     }
 }
 
+/// A header's value; letters in a URL may look like others, and are written as whoever follows it sends them.
 fn shown(name: &str, value: &[u8]) -> String {
-    escape(&redact::header(name, &String::from_utf8_lossy(value))).into_owned()
+    let value = String::from_utf8_lossy(value);
+    let told = escape(&redact::header(name, &value)).into_owned();
+    if redact::is_of_urls(name) { utf8_percent_encode(&told, CONTROLS).to_string() } else { told }
 }

@@ -20,6 +20,9 @@ const OTHER_SCHEMES: [&str; 5] = ["key", "sharedkey", "digest", "hawk", "passwor
 /// Headers whose value is one URL, perhaps without scheme and host.
 const URL_HEADERS: [&str; 4] = ["location", "content-location", "referer", "refresh"];
 
+/// Others that have a URL or a host in them.
+const WITH_URLS: [&str; 5] = ["link", "alt-svc", "origin", "access-control-allow-origin", "host"];
+
 /// Headers whose value has a grammar of its own, and is no secret.
 const KNOWN: [&str; 53] = [
     "accept",
@@ -99,6 +102,12 @@ pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
 pub(crate) fn hidden_of_header(name: &str, value: &str) -> Vec<String> {
     let narrow = plain::narrow(value);
     given::hidden_parts(&narrow, &header_as_it_is(name, &narrow)).into_iter().map(str::to_owned).collect()
+}
+
+/// Whether a header has a URL or a host in it, which are of plain letters.
+pub(crate) fn is_of_urls(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    URL_HEADERS.contains(&&*name) || WITH_URLS.contains(&&*name)
 }
 
 /// Whether a header has a value that is no secret.

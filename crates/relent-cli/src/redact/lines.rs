@@ -10,14 +10,29 @@ use super::{
     names::{is_password, is_secret, is_token},
     plain, value,
 };
+use relent_sim::Scenario;
+use std::borrow::Cow;
 
-/// A message that quotes lines of a file, as it is told, and of each text that the message itself quotes no more than of an argument.
-pub(crate) fn lines_of_a_file(message: &str) -> String {
-    let one = |line: &str| match number(line) {
-        Some(length) => format!("{}{}", &line[..length], shown(&line[length..])),
-        None => quoted(line),
+/// A message that quotes lines of a file, and its hint, as they are told: of each text that the message itself quotes no more than of an
+/// argument, and nothing of what is hidden in the line.
+pub(crate) fn lines_of_a_file(message: &str, hint: &str) -> (String, String) {
+    let mut below = Vec::new();
+    let lines = message.split('\n').map(|line| match number(line) {
+        Some(length) => {
+            below.push((plain::narrow(&line[length..]), shown(&line[length..])));
+            (&line[..length], below.last().map(|(_, shown)| shown.clone()))
+        }
+        None => (line, None),
+    });
+    let lines: Vec<_> = lines.collect();
+    let mut hidden = Vec::new();
+    let mut one = |(line, shown): &(&str, Option<String>)| match shown {
+        Some(shown) => format!("{line}{shown}"),
+        None => quoted(line, &below, &mut hidden),
     };
-    message.split('\n').map(one).collect::<Vec<_>>().join("\n")
+    let message = lines.iter().map(&mut one).collect::<Vec<_>>().join("\n");
+    let hint = one(&(hint, None));
+    (message, hidden.iter().fold(hint, |hint, hidden| hint.replace(hidden, HIDDEN)))
 }
 
 /// Whether a line of a file, counted from 1, stands anywhere below a key or a table that is called like a secret, whose value may go on there:
@@ -37,8 +52,8 @@ fn number(line: &str) -> Option<usize> {
     is_one.then_some(number.len() + " | ".len())
 }
 
-/// What we say ourselves, with less of the texts that are quoted in it.
-fn quoted(line: &str) -> String {
+/// What we say ourselves, with less of the texts that are quoted in it, each of which is added to the `hidden` if nothing of it is shown.
+fn quoted(line: &str, below: &[(Cow<'_, str>, String)], hidden: &mut Vec<String>) -> String {
     let less = |text: &str| match (value::shown(text), text.rfind(AT)) {
         (shown, Some(at)) if shown.starts_with(&text[..at]) => format!("{HIDDEN}{}", &shown[at..]),
         (shown, _) => shown,
@@ -46,13 +61,34 @@ fn quoted(line: &str) -> String {
     let (mut out, mut rest) = (String::new(), line);
     while let Some((before, behind)) = rest.split_once('"') {
         let (text, after) = behind.split_at(end_of(behind, '"'));
-        // A key is shown as in its line.
-        let is_hidden = before.ends_with("no key ") && !is_key_of_a_person(text);
+        let is_hidden = is_hidden_in(below, text);
+        if is_hidden && !hidden.iter().any(|other| other == text) {
+            hidden.push(text.to_owned());
+        }
         out.extend([before, "\"", &if is_hidden { HIDDEN.to_owned() } else { less(text) }]);
         out.push_str(if after.is_empty() { "" } else { "\"" });
         rest = after.get(1..).unwrap_or_default();
     }
     out + rest
+}
+
+/// Whether a text is hidden in the lines that are shown below: it stands there, and nowhere as it is, or it is written otherwise there
+/// and is no key of a person.
+fn is_hidden_in(below: &[(Cow<'_, str>, String)], text: &str) -> bool {
+    /// How often it is looked for in a line: whatever stands there more often is nobody's name.
+    const MOST: usize = 16;
+    let text = plain::narrow(text);
+    let is_shown = |(line, shown): &(Cow<'_, str>, String)| {
+        let mut places = line.match_indices(&*text).take(MOST).map(|(at, _)| line[..at].chars().count());
+        places.any(|at| shown.chars().skip(at).take(text.chars().count()).eq(text.chars()))
+    };
+    let has_it = |(line, _): &&(Cow<'_, str>, String)| line.contains(&*text);
+    match below.iter().find(has_it) {
+        // What was taken for a table is its name.
+        Some((line, _)) if line.trim_start().starts_with('[') && is_key_of_a_person(&text) => false,
+        Some(_) => !below.iter().any(is_shown),
+        None => !below.is_empty() && !is_key_of_a_person(&text) && !is_harmless(&text, false, false),
+    }
 }
 
 /// Where a text ends that stands behind a quote: at the next one, or with the line.
@@ -93,37 +129,12 @@ fn shown(line: &str) -> String {
     reader.out.clone() + &hidden.collect::<String>()
 }
 
-/// The tables that files have.
-const TABLES: [&str; 21] = [
-    "policy",
-    "upstream",
-    "server",
-    "seeds",
-    "limit",
-    "clients",
-    "network",
-    "trouble",
-    "layers",
-    "lock",
-    "occ",
-    "batch",
-    "ethernet",
-    "channel",
-    "run",
-    "assert",
-    "pictures",
-    "population",
-    "layer",
-    "name",
-    "title",
-];
-
-/// Whether a line begins with the name of such a table in brackets.
+/// Whether a line begins with the name of a table that files have, in brackets.
 fn is_head(line: &str) -> bool {
     let line = line.trim_start();
     let name = line.strip_prefix("[[").or_else(|| line.strip_prefix('[')).unwrap_or_default().trim_start();
     let name = &name[..name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len())];
-    TABLES.contains(&name)
+    name == "policy" || Scenario::KEYS.contains(&name)
 }
 
 /// What reads a line, up to what is not plainly harmless.
@@ -310,7 +321,7 @@ mod tests {
             ("budget.ratio = 1", "budget.ratio = 1"),
             ("[policy.\"read\"]", "[policy.\"read\"]"),
         ] {
-            let told = lines_of_a_file(&format!("it is wrong\n --> p.toml:2:7\n  |\n2 | {line}\n  |       ^^"));
+            let told = lines_of_a_file(&format!("it is wrong\n --> p.toml:2:7\n  |\n2 | {line}\n  |       ^^"), "").0;
             let (before, mark) = (&told[..told.find("2 | ").unwrap()], "\n  |       ^^");
             assert_eq!(before, "it is wrong\n --> p.toml:2:7\n  |\n");
             let line = &told[before.len() + 4..];
@@ -322,12 +333,34 @@ mod tests {
             [("ann:pw", "ann:***"), ("x1@h", "***@h"), ("a\\\"pw", "a***"), ("reed", "reed"), ("k=pw", "k=***")]
         {
             let told = format!("there is no breaker \"{told}\", and no \"x\"");
-            assert_eq!(lines_of_a_file(&format!("there is no breaker \"{said}\", and no \"x\"")), told);
+            assert_eq!(lines_of_a_file(&format!("there is no breaker \"{said}\", and no \"x\""), "").0, told);
         }
-        for (key, told) in [("Hunter2Longer", HIDDEN), ("hunter/longer+x", HIDDEN), ("max_atempts", "max_atempts")] {
-            assert_eq!(lines_of_a_file(&format!("there is no key \"{key}\"")), format!("there is no key \"{told}\""));
+        assert_eq!(lines_of_a_file("that's all", "so").0, "that's all");
+    }
+
+    #[test]
+    fn what_a_line_hides_neither_message_nor_hint_tells() {
+        for (line, text, told) in [
+            ("Hunter2Longer = 1", "Hunter2Longer", HIDDEN),
+            ("\"hunter/longer+x\" = 1", "hunter/longer+x", HIDDEN),
+            ("\"Hunter\\u0032Longer\" = 1", "Hunter2Longer", HIDDEN),
+            ("Ｈunter2Longer = 1", "Ｈunter2Longer", HIDDEN),
+            ("[Hunter2Longer]", "Hunter2Longer", HIDDEN),
+            ("upstream = \"Hunter2Longer\"", "Hunter2Longer", HIDDEN),
+            ("budget = { Hunter2Longer = 1 }", "Hunter2Longer", HIDDEN),
+            ("max_atempts = 1", "max_atempts", "max_atempts"),
+            ("[polcy]", "polcy", "polcy"),
+            ("base = \"5 bananas\"", "5 bananas", HIDDEN),
+            ("base = \"5s\"", "5s", "5s"),
+        ] {
+            let message = format!("there is no table \"{text}\"\n --> 1:1\n  |\n1 | {line}\n  | ^");
+            let (message, hint) =
+                lines_of_a_file(&message, &format!("[upstream.{text}] begins it, and \"count\" does not"));
+            assert!(message.starts_with(&format!("there is no table \"{told}\"\n")), "{message}");
+            assert_eq!(hint, format!("[upstream.{told}] begins it, and \"count\" does not"));
         }
-        assert_eq!(lines_of_a_file("that's all"), "that's all");
+        // Where no line is shown, it is as of an argument.
+        assert_eq!(lines_of_a_file("there is no \"Hunter2\"", "").0, "there is no \"Hunter2\"");
     }
 
     #[test]
@@ -355,7 +388,7 @@ mod tests {
             ["[a ", "a ", "a.", "[", "]", "a=", "a=1,", "\"a\",", "\"", "'", " ", "a", "1 ", "{", "@", "\\\"", "[a.b] "]
         {
             let line = word.repeat((1 << 16) / word.len());
-            let told = lines_of_a_file(&format!("it is {line:?}\n1 | {line}"));
+            let told = lines_of_a_file(&format!("it is {line:?}\n1 | {line}"), "").0;
             assert!(told.starts_with("it is ") && told.contains("\n1 | "), "{word}");
         }
     }

@@ -6,24 +6,26 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// What else is open.
 const OTHERS: u64 = 64;
 
-/// Makes room for the sockets of so many clients, each with as many ends in this process.
+/// Makes room for the sockets of so many clients, each with as many ends in this process, and says how many files there are besides.
 ///
 /// # Errors
 ///
 /// The hard limit allows fewer.
-pub(super) fn make_room(clients: u64, ends: u64) -> Result<(), Fault> {
-    let needed = clients.saturating_mul(ends).saturating_add(OTHERS);
+pub(super) fn make_room(clients: u64, ends: u64) -> Result<u64, Fault> {
+    let sockets = clients.saturating_mul(ends);
+    let needed = sockets.saturating_add(OTHERS);
+    let besides = |current: Option<u64>| current.unwrap_or(u64::MAX) - sockets - OTHERS / 2;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     // Any user of the machine may connect to the servers, and hold a file of ours for a moment: the more there are, the less that matters.
     if maximum != current && setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok() {
         return make_room(clients, ends);
     }
     if current.is_none_or(|current| current >= needed) {
-        return Ok(());
+        return Ok(besides(current));
     }
     let is_allowed = maximum.is_none_or(|maximum| maximum >= needed);
     if is_allowed && setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).is_ok() {
-        return Ok(());
+        return Ok(besides(Some(needed)));
     }
     let most = maximum.unwrap_or(needed).saturating_sub(OTHERS) / ends.max(1);
     let problem = format!(
@@ -42,7 +44,8 @@ mod tests {
 
     #[test]
     fn a_storm_that_needs_too_many_files_says_what_to_set() {
-        assert!(make_room(1, 2).is_ok());
+        let besides = make_room(1, 2).unwrap();
+        assert_eq!(make_room(11, 2).unwrap(), besides - 20);
         // More than any system allows.
         let fault = make_room(1 << 40, 2).unwrap_err().to_json();
         assert!(fault.contains("the storm needs 2199023255616 open files at once"), "{fault}");

@@ -67,10 +67,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
     let ends = if plan.target.is_some() { 1 } else { 2 };
     // One herd rushes while those before it have what the server's queue holds.
     let sockets = u64::from(plan.clients) * (plan.contenders.len() as u64).min(2);
-    descriptors::make_room(sockets, ends)?;
+    let besides = descriptors::make_room(sockets, ends)?;
     let ear = Ear::open().map_err(|error| cannot("watch for Ctrl-C", &error))?;
     let round_trip = round_trip().map_err(|error| cannot("call a server on loopback", &error))?;
-    let measured = Storm::start(&plan).map_err(|error| cannot("start", &error))?.watch(args, &plan, &ear);
+    let measured = Storm::start(&plan, besides).map_err(|error| cannot("start", &error))?.watch(args, &plan, &ear);
     // Nothing is left but to tell it, and whoever reads may take as long as they like.
     ear.let_through();
     for (contender, why) in plan.contenders.iter().zip(&measured.broken) {
@@ -108,14 +108,15 @@ struct Storm {
 }
 
 impl Storm {
-    fn start(plan: &Plan) -> io::Result<Storm> {
+    /// The silent connections of others may have the files that there are besides.
+    fn start(plan: &Plan, besides: u64) -> io::Result<Storm> {
         let (tell, news) = channel();
         let first = Instant::now() + HEAD_START;
         let begins: Vec<Instant> = (0..plan.contenders.len()).map(|nth| first + APART * nth as u32).collect();
         let witness = |herd: usize| Witness { herd, begins: begins[herd], news: tell.clone() };
         let servers = match &plan.target {
             Some(_) => None,
-            None => Some(Servers::start(servers(plan, witness))?),
+            None => Some(Servers::start(servers(plan, besides, witness))?),
         };
         let own = |herd: usize| servers.as_ref()?.far_side(herd);
         let far = |herd: usize| match &plan.target {
@@ -201,12 +202,13 @@ fn late(limit: Duration) -> String {
     format!("it was watched for {}", relent::duration::Human(limit))
 }
 
-fn servers(plan: &Plan, witness: impl Fn(usize) -> Witness) -> Vec<server::Plan> {
+fn servers(plan: &Plan, besides: u64, witness: impl Fn(usize) -> Witness) -> Vec<server::Plan> {
     let server = |(herd, contender): (usize, &Contender)| server::Plan {
         capacity: plan.capacity.unwrap_or(f64::MAX),
         queue: plan.queue.map_or(u64::MAX, u64::from),
         protection: contender.protection,
         clients: u64::from(plan.clients),
+        files: besides / plan.contenders.len() as u64,
         witness: witness(herd),
     };
     plan.contenders.iter().enumerate().map(server).collect()
@@ -226,8 +228,8 @@ fn round_trip() -> io::Result<Duration> {
     const ROUNDS: usize = 31;
     let (news, seen): (Sender<Sight>, Receiver<Sight>) = channel();
     let witness = Witness { herd: 0, begins: Instant::now(), news };
-    let (protection, clients) = (Protection::default(), 1);
-    let plan = server::Plan { capacity: 1e9, queue: u64::MAX, protection, clients, witness };
+    let (protection, clients, files) = (Protection::default(), 1, u64::MAX);
+    let plan = server::Plan { capacity: 1e9, queue: u64::MAX, protection, clients, files, witness };
     let servers = Servers::start(vec![plan])?;
     let far = servers.far_side(0).ok_or(io::ErrorKind::NotFound)?;
     let runtime = crate::runtime::builder()?.build()?;

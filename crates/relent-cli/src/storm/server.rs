@@ -45,7 +45,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long it may take to ask where more have not asked than the storm has clients: some are somebody else's, who would use up our files.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// How many there may be besides the clients.
+/// How many of those there may be besides the clients, if there are files for them.
 const OTHERS: u64 = 64;
 
 /// What a server is.
@@ -57,6 +57,8 @@ pub(super) struct Plan {
     pub(super) protection: Protection,
     /// How many clients it has.
     pub(super) clients: u64,
+    /// How many files there are for connections that ask nothing.
+    pub(super) files: u64,
     pub(super) witness: Witness,
 }
 
@@ -238,7 +240,7 @@ impl Service {
             witness: plan.witness,
             inside: Mutex::new(inside),
             silent: AtomicU64::new(0),
-            most_silent: plan.clients.saturating_add(OTHERS),
+            most_silent: plan.clients.saturating_add(OTHERS).min(plan.files),
         }
     }
 
@@ -313,7 +315,7 @@ mod tests {
     fn service(capacity: f64, queue: u64, protection: Protection) -> Service {
         let (news, _) = channel();
         let witness = Witness { herd: 0, begins: std::time::Instant::now(), news };
-        Service::new(Plan { capacity, queue, protection, clients: 1, witness }, "word".into())
+        Service::new(Plan { capacity, queue, protection, clients: 1, files: u64::MAX, witness }, "word".into())
     }
 
     #[test]
@@ -348,7 +350,7 @@ mod tests {
     fn who_is_not_of_the_storm_is_told_nothing_and_not_counted() {
         let (news, seen) = channel();
         let witness = Witness { herd: 0, begins: std::time::Instant::now(), news };
-        let plan = Plan { capacity: 1e9, queue: 1, protection: Protection::default(), clients: 1, witness };
+        let plan = Plan { capacity: 1e9, queue: 1, protection: Protection::default(), clients: 1, files: 1, witness };
         let servers = Servers::start(vec![plan]).unwrap();
         let mut stranger = std::net::TcpStream::connect(servers.addresses[0]).unwrap();
         stranger.write_all(b"GET / HTTP/1.1\r\nStorm-Client: 4294967280\r\n\r\n").unwrap();
@@ -364,23 +366,25 @@ mod tests {
     /// Whoever holds connections open would use up the files of the storm, and make its figures false.
     #[test]
     fn of_those_who_say_nothing_few_are_kept() {
-        let (news, _seen) = channel();
-        let witness = Witness { herd: 0, begins: std::time::Instant::now(), news };
-        let plan = Plan { capacity: 1e9, queue: 1, protection: Protection::default(), clients: 1, witness };
-        let servers = Servers::start(vec![plan]).unwrap();
-        let connect = |_| std::net::TcpStream::connect(servers.addresses[0]).unwrap();
-        let idle: Vec<_> = (0..300).map(connect).collect();
-        let begun = std::time::Instant::now();
-        let is_closed = |stream: &std::net::TcpStream| {
-            stream.set_nonblocking(true).unwrap();
-            !matches!((&*stream).read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock)
-        };
-        while idle.iter().filter(|stream| !is_closed(stream)).count() > 65 {
-            assert!(begun.elapsed() < Duration::from_secs(5), "they are kept");
-            thread::sleep(Duration::from_millis(5));
+        for (files, kept) in [(u64::MAX, 65), (7, 7)] {
+            let (news, _seen) = channel();
+            let witness = Witness { herd: 0, begins: std::time::Instant::now(), news };
+            let plan = Plan { capacity: 1e9, queue: 1, protection: Protection::default(), clients: 1, files, witness };
+            let servers = Servers::start(vec![plan]).unwrap();
+            let connect = |_| std::net::TcpStream::connect(servers.addresses[0]).unwrap();
+            let idle: Vec<_> = (0..300).map(connect).collect();
+            let begun = std::time::Instant::now();
+            let is_closed = |stream: &std::net::TcpStream| {
+                stream.set_nonblocking(true).unwrap();
+                !matches!((&*stream).read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock)
+            };
+            while idle.iter().filter(|stream| !is_closed(stream)).count() > kept {
+                assert!(begun.elapsed() < Duration::from_secs(5), "they are kept");
+                thread::sleep(Duration::from_millis(5));
+            }
+            let runtime = crate::runtime::builder().unwrap().build().unwrap();
+            runtime.block_on(servers.far_side(0).unwrap().call(7, 1, || {})).unwrap();
         }
-        let runtime = crate::runtime::builder().unwrap().build().unwrap();
-        runtime.block_on(servers.far_side(0).unwrap().call(7, 1, || {})).unwrap();
     }
 
     #[test]

@@ -193,8 +193,26 @@ fn a_drop_in_of_another_user_is_ignored_with_a_note() {
         assert!(outcome.stderr.starts_with("note: the drop-in my.service.d/w.conf is ignored: it "), "{outcome:?}");
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
     }
+    // Nor do many, of which few are told, nor any in a folder of theirs, whoever owns them.
+    let _ = fs::remove_file(at("my.service.d/w.conf"));
+    for number in 0..600 {
+        let path = at(&format!("my.service.d/{number:03}.conf"));
+        fs::write(&path, "[Service]\nRestart=no\n").unwrap();
+        chown(path, Some(65534), None).expect(root);
+    }
+    let ignores = |lines: usize, last: &str| {
+        let outcome = folder.relent(&["explain", "--systemd", "my.service", "--no-plot"]);
+        assert_eq!((outcome.stderr.lines().count(), outcome.code), (lines, Some(0)), "{outcome:?}");
+        assert_eq!(outcome.stderr.lines().last(), Some(last));
+        assert!(!outcome.stdout.contains("systemd never restarts"), "{}", outcome.stdout);
+    };
+    ignores(11, "note: so are 590 more in my.service.d");
+    chown(at("my.service.d"), Some(65534), None).expect(root);
+    (0..600).for_each(|number| chown(at(&format!("my.service.d/{number:03}.conf")), Some(0), None).unwrap());
+    ignores(1, "note: the folder my.service.d is ignored: it belongs to somebody else");
+    fs::remove_dir_all(at("my.service.d")).unwrap();
+    fs::create_dir(at("my.service.d")).unwrap();
     // Who owns the unit may own what belongs to it.
-    fs::remove_file(at("my.service.d/w.conf")).unwrap();
     fs::rename(at("own"), at("my.service.d/w.conf")).unwrap();
     chown(at("my.service.d/w.conf"), Some(65534), None).expect(root);
     chown(at("my.service"), Some(65534), None).expect(root);

@@ -10,36 +10,40 @@ use relent::config::{Config, ConfigError};
 use std::{fs, io::Read, ops::Range, path::Path};
 use toml::{Spanned, de::DeTable};
 
-/// The tables and keys of a scenario file, apart from `policy`.
-const OTHERS: [&str; 22] = [
-    "name",
-    "title",
-    "seeds",
-    "seed",
-    "engine",
-    "limit",
-    "clients",
-    "network",
-    "server",
-    "trouble",
-    "layers",
-    "lock",
-    "occ",
-    "batch",
-    "ethernet",
-    "channel",
-    "run",
-    "assert",
-    "pictures",
-    "upstream",
-    "population",
-    "layer",
-];
-
 /// The longest scenario file that is read.
 const LONGEST_FILE: u64 = 1 << 20;
 
 impl Scenario {
+    /// The tables and keys that a scenario file may have at its top, apart from `policy`.
+    ///
+    /// ```
+    /// assert!(relent_sim::Scenario::KEYS.contains(&"clients"));
+    /// ```
+    pub const KEYS: &[&str] = &[
+        "name",
+        "title",
+        "seeds",
+        "seed",
+        "engine",
+        "limit",
+        "clients",
+        "network",
+        "server",
+        "trouble",
+        "layers",
+        "lock",
+        "occ",
+        "batch",
+        "ethernet",
+        "channel",
+        "run",
+        "assert",
+        "pictures",
+        "upstream",
+        "population",
+        "layer",
+    ];
+
     /// Reads a scenario file.
     ///
     /// # Errors
@@ -96,7 +100,7 @@ impl Scenario {
     /// ```
     pub fn parse(text: &str) -> std::result::Result<Scenario, ConfigError> {
         let root = parse(text)?;
-        let config = Config::parse_among(text, &OTHERS)?;
+        let config = Config::parse_among(text, Scenario::KEYS)?;
         let root = Table::new(text, "a scenario", root.get_ref());
         let scenario = read(&root, &config).map_err(|error| *error)?;
         match scenario.check() {

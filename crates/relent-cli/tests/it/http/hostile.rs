@@ -408,6 +408,16 @@ fn a_redirect_to_a_name_that_looks_like_another() {
         let outcome = answered(Reply::new(302, &[&format!("Location: {location}")], ""), &[]);
         assert!(outcome.code == Some(0) && outcome.stderr.contains(shown), "{location}: {}", outcome.stderr);
     }
+    // Nor where all is told that goes over the wire; whoever follows it tells whom it asks.
+    let location = "Location: http://\u{430}pple.localhost:1/x\u{430}";
+    for (flags, shown) in [
+        (&["-v"][..], "\n< location: http://%D0%B0pple.LOCALHOST/x%D0%B0\n"),
+        (&["-v", "-L", "--max-attempts=1"], "\n> GET /x%D0%B0\n> host: xn--pple-43d.LOCALHOST\n"),
+    ] {
+        let outcome = answered(Reply::new(302, &[location], ""), flags);
+        assert!(outcome.stderr.contains(shown), "{flags:?}: {}", outcome.stderr);
+        assert!(!outcome.stderr.contains('\u{430}'), "{}", outcome.stderr);
+    }
 }
 
 #[test]

@@ -256,6 +256,7 @@ relent: policy curve=\"exponential\" base=\"10ms\" factor=2 cap=\"20ms\" jitter=
 max_elapsed=\"unlimited\" max_pushback=\"2m\" attempt_timeout=\"unlimited\" spread=\"0s\" seed=1
 relent: attempt 1 of 4: GET http://HOST/p?q=1
 > GET /p?q=1
+> host: HOST
 > authorization: ***
 > a: b
 < HTTP/1.1 404 Not Found
