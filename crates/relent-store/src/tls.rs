@@ -1,7 +1,7 @@
 //! TLS to a server, by rustls with ring.
 
 use crate::{Error, ErrorKind};
-use relent_tls::{Verifier, certificates, is_authoritys, provider, system};
+use relent_tls::{Flaw, Verifier, certificates, provider, system};
 use rustls::{ClientConfig, pki_types::ServerName};
 use std::{io, path::Path, sync::Arc};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -75,10 +75,7 @@ fn verifier(roots: Option<&Path>) -> Result<Verifier, Error> {
 fn refused(err: &io::Error) -> Error {
     match err.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidCertificate(why)) => {
-            let why = match is_authoritys(why) {
-                true => "it is that of an authority, and not one that is trusted".to_owned(),
-                false => why.to_string(),
-            };
+            let why = Flaw::of(why).map_or_else(|| why.to_string(), |flaw| flaw.to_string());
             let what = format!("the server's certificate is not to be trusted: {why}");
             Error::new(ErrorKind::Refused, what).hint(
                 "is the host's name the one in the certificate, and its authority known? \

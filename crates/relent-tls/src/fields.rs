@@ -26,10 +26,33 @@ const SERVERS: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01];
 /// Of `keyUsage`, the first eight bits: may sign certificates.
 const MAY_SIGN: u8 = 0x04;
 
-/// Whether a certificate may sign those of servers, now. As OpenSSL has it (X509_check_ca), it does if it says so, if it does not say
-/// anything else than what its key may be used for, or if it is its own issuer and of a version in which nobody could say so.
-pub(crate) fn may_sign(certificate: &[u8], now: UnixTime) -> bool {
-    read(certificate).is_some_and(|fields| fields.is_valid(now) && fields.is_authority() && fields.is_for_servers())
+/// Whether a certificate may sign those of servers, now, and how many authorities may stand between it and them: any number where it does
+/// not say. As OpenSSL has it (X509_check_ca), it may if it says so, if it does not say anything else than what its key may be used for,
+/// or if it is its own issuer and of a version in which nobody could say so.
+pub(crate) fn may_sign(certificate: &[u8], now: UnixTime) -> Option<usize> {
+    let fields = read(certificate)?;
+    let may_sign = fields.is_valid(now) && fields.is_authority() && fields.is_for_servers();
+    may_sign.then(|| fields.depth()).flatten()
+}
+
+/// Whether what a certificate says of its key, if it does, lets it sign others.
+pub(crate) fn has_key_that_signs(certificate: &[u8]) -> bool {
+    read(certificate).is_some_and(|fields| fields.key_signs() != Some(false))
+}
+
+/// Whether a certificate is of version 1, in which it says nothing of what it is for.
+pub(crate) fn is_of_version_1(certificate: &[u8]) -> bool {
+    read(certificate).is_some_and(|fields| fields.version == 0)
+}
+
+/// The key of a certificate, with what it is made for (`SubjectPublicKeyInfo`).
+pub(crate) fn key(certificate: &[u8]) -> Option<&[u8]> {
+    read(certificate)?.key
+}
+
+/// Whether the time of a certificate is now.
+pub(crate) fn is_valid(certificate: &[u8], now: UnixTime) -> bool {
+    read(certificate).is_some_and(|fields| fields.is_valid(now))
 }
 
 /// The common name of the subject, if it has one: of several the last, which is the most specific (RFC 2818 3.1).
@@ -45,12 +68,14 @@ pub(crate) fn common_name(certificate: &[u8]) -> Option<&[u8]> {
 }
 
 struct Fields<'a> {
-    /// 1 is version 2, in which as in version 1 there are no extensions; 2 is version 3.
+    /// 0 is version 1; 1 is version 2, in which as in version 1 there are no extensions; 2 is version 3.
     version: u8,
     issuer: &'a [u8],
     subject: &'a [u8],
     /// From the first second to the last, both included.
     validity: [u64; 2],
+    /// With what it is made for, as it stands there.
+    key: Option<&'a [u8]>,
     extensions: &'a [u8],
 }
 
@@ -60,19 +85,35 @@ impl<'a> Fields<'a> {
     }
 
     fn is_authority(&self) -> bool {
-        let may_sign = self.extension(KEY_USAGE).map(|value| {
-            // Behind the number of bits that are not used.
-            Der(value).one(tag::BIT_STRING).and_then(|bits| bits.get(1)).is_some_and(|first| first & MAY_SIGN != 0)
-        });
-        let is_one = self.extension(BASIC_CONSTRAINTS).map(|value| {
-            let says = Der(value).one(tag::SEQUENCE).and_then(|inner| Der(inner).one(tag::BOOLEAN));
-            says.is_some_and(|says| says != [0])
-        });
-        match (is_one, may_sign) {
+        let is_one = self.basic_constraints().map(|mut says| says.one(tag::BOOLEAN).is_some_and(|says| says != [0]));
+        match (is_one, self.key_signs()) {
             _ if self.version < 2 => self.issuer == self.subject,
-            (Some(is_one), may_sign) => is_one && may_sign != Some(false),
-            (None, may_sign) => may_sign == Some(true),
+            (Some(is_one), key_signs) => is_one && key_signs != Some(false),
+            (None, key_signs) => key_signs == Some(true),
         }
+    }
+
+    /// How many authorities may stand below it: any number where it does not say, and nobody knows of a number that is none.
+    fn depth(&self) -> Option<usize> {
+        match self.basic_constraints().and_then(|mut says| says.find(|(tag, _)| *tag == tag::INTEGER)) {
+            None => Some(usize::MAX),
+            Some((_, digits)) => {
+                let number = |all: usize, digit: &u8| all.saturating_mul(256).saturating_add(usize::from(*digit));
+                digits.first().is_some_and(|first| *first < 0x80).then(|| digits.iter().fold(0, number))
+            }
+        }
+    }
+
+    /// Whether its key may sign certificates, if it says what its key is for.
+    fn key_signs(&self) -> Option<bool> {
+        // Behind the number of bits that are not used.
+        let first = |value| Der(value).one(tag::BIT_STRING).and_then(|bits| bits.get(1).copied());
+        self.extension(KEY_USAGE).map(|value| first(value).is_some_and(|first| first & MAY_SIGN != 0))
+    }
+
+    /// Whether it is an authority, and how many may stand below it, if it says either.
+    fn basic_constraints(&self) -> Option<Der<'a>> {
+        self.extension(BASIC_CONSTRAINTS).map(|value| Der(Der(value).one(tag::SEQUENCE).unwrap_or_default()))
     }
 
     /// Whether it is not for something else alone, such as mails.
@@ -109,9 +150,11 @@ fn read(certificate: &[u8]) -> Option<Fields<'_>> {
     let mut validity = Der(parts.one(tag::SEQUENCE)?);
     let validity = [time(validity.next()?)?, time(validity.next()?)?];
     let subject = parts.one(tag::SEQUENCE)?;
+    let rest = parts.0;
+    let key = parts.one(tag::SEQUENCE).map(|_| &rest[..rest.len() - parts.0.len()]);
     let extensions = parts.find(|(tag, _)| *tag == tag::EXTENSIONS).map(|(_, inner)| inner);
     let extensions = extensions.and_then(|inner| Der(inner).one(tag::SEQUENCE)).unwrap_or_default();
-    Some(Fields { version, issuer, subject, validity, extensions })
+    Some(Fields { version, issuer, subject, validity, key, extensions })
 }
 
 /// A time in seconds since 1970, if it is later: years of two digits are from 1950 to 2049 (RFC 5280 4.1.2.5).

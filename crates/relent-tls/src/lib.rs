@@ -20,10 +20,14 @@
 mod authorities;
 mod fields;
 mod files;
+mod flaw;
+mod signers;
 mod verifier;
+mod version1;
 
 pub use crate::{
     authorities::{Nobody, system},
     files::certificates,
-    verifier::{Verifier, is_authoritys, is_readable, provider},
+    flaw::Flaw,
+    verifier::{Verifier, is_readable, provider},
 };

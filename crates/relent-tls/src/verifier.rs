@@ -1,6 +1,11 @@
 //! Who judges certificates.
 
-use crate::fields::{common_name, may_sign};
+use crate::{
+    fields::{common_name, is_of_version_1},
+    flaw::Flaw,
+    signers::Signers,
+    version1,
+};
 use rustls::{
     CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme,
     client::{
@@ -52,7 +57,7 @@ pub struct Verifier {
 #[derive(Debug)]
 struct Believed {
     /// Those that may sign others.
-    authorities: RootCertStore,
+    signers: Signers,
     /// All of them, and so as themselves.
     certificates: Arc<[CertificateDer<'static>]>,
 }
@@ -68,13 +73,13 @@ impl Verifier {
     /// here, once. One that cannot be read is believed as nothing.
     ///
     /// Who may is who says so (`basicConstraints`), unless its key is for something else (`keyUsage`, `extendedKeyUsage`); who has
-    /// only a key for it; and who is its own issuer and of version 1, in which nobody can say so. OpenSSL decides alike.
+    /// only a key for it; and who is its own issuer and of version 1, in which nobody can say so. Who says how many authorities may stand
+    /// between it and a server (`pathlen`) signs for no others. OpenSSL asks for the same.
     #[must_use]
     pub fn of(certificates: Vec<CertificateDer<'static>>) -> Verifier {
         let provider = provider();
-        let (mut authorities, now) = (RootCertStore::empty(), UnixTime::now());
-        authorities.add_parsable_certificates(certificates.iter().filter(|one| may_sign(one, now)).cloned());
-        let believed = Some(Believed { authorities, certificates: certificates.into() });
+        let signers = Signers::among(&certificates, UnixTime::now());
+        let believed = Some(Believed { signers, certificates: certificates.into() });
         Verifier { believed, is_name_asked: true, provider }
     }
 
@@ -102,19 +107,11 @@ fn by_itself(certificate: &CertificateDer<'_>, now: UnixTime, provider: &CryptoP
     }
 }
 
-/// Whether the only thing wrong with a server's certificate is that it is an authority's. The time is checked before that.
-///
-/// ```
-/// assert!(!relent_tls::is_authoritys(&rustls::CertificateError::Expired));
-/// ```
-#[must_use]
-pub fn is_authoritys(wrong: &CertificateError) -> bool {
-    let CertificateError::Other(other) = wrong else { return false };
-    other.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
-}
-
 /// Whether the certificate is for this name. One without any names of servers, as old recipes make it, is for its common name.
 fn is_for(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> Result<(), rustls::Error> {
+    if is_of_version_1(certificate) {
+        return version1::is_for(certificate, name);
+    }
     match verify_server_name(&ParsedCertificate::try_from(certificate)?, name) {
         Err(rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }))
             if presented.iter().all(|name| name.starts_with("Unsupported"))
@@ -131,7 +128,11 @@ impl Believed {
         self.certificates.iter().any(|believed| believed == certificate)
             && match by_itself(certificate, now, provider) {
                 Ok(()) => true,
-                Err(rustls::Error::InvalidCertificate(wrong)) => is_authoritys(&wrong),
+                Err(rustls::Error::InvalidCertificate(wrong)) => match Flaw::of(&wrong) {
+                    Some(Flaw::Authoritys) => true,
+                    Some(Flaw::Version1) => version1::is_sound(certificate, now),
+                    _ => false,
+                },
                 Err(_) => false,
             }
     }
@@ -153,7 +154,7 @@ impl ServerCertVerifier for Verifier {
         }
         let algorithms = self.provider.signature_verification_algorithms.all;
         let parsed = ParsedCertificate::try_from(certificate)?;
-        verify_server_cert_signed_by_trust_anchor(&parsed, &believed.authorities, intermediates, now, algorithms)?;
+        believed.signers.have_signed(certificate, intermediates, now, algorithms)?;
         if self.is_name_asked { verify_server_name(&parsed, name).and(verified) } else { verified }
     }
 
@@ -163,7 +164,11 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        match is_of_version_1(certificate) {
+            true => version1::verify_tls12_signature(message, certificate, signed, algorithms),
+            false => verify_tls12_signature(message, certificate, signed, algorithms),
+        }
     }
 
     fn verify_tls13_signature(
@@ -172,7 +177,11 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        match is_of_version_1(certificate) {
+            true => version1::verify_tls13_signature(message, certificate, signed, algorithms),
+            false => verify_tls13_signature(message, certificate, signed, algorithms),
+        }
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -1,6 +1,7 @@
 //! A TLS handshake as the check: that a port accepts does not mean that who answers there is who it should be.
 
 use crate::{talk::Fault, trust};
+use relent_tls::Flaw;
 use relent_tls::{Verifier, provider};
 use rustls::{CertificateError, ClientConfig, ClientConnection, Error, pki_types::ServerName};
 use std::{
@@ -92,7 +93,10 @@ fn said(error: &Error) -> String {
         }
         Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType) => "it does not speak TLS".to_owned(),
         Error::AlertReceived(_) => format!("it ended the TLS handshake: {error}"),
-        Error::InvalidCertificate(_) => "its certificate is not valid".to_owned(),
+        Error::InvalidCertificate(why) => match Flaw::of(why) {
+            Some(flaw) => format!("its certificate is not trusted: {flaw}"),
+            None => "its certificate is not valid".to_owned(),
+        },
         _ => format!("the TLS handshake failed: {error}"),
     }
 }

@@ -18,6 +18,7 @@ use relent::{
     duration::Human,
     wire::{DIALECTS, Fault, Pushback},
 };
+use relent_tls::Flaw;
 use std::{error::Error, io, time::Duration};
 use url::Url;
 
@@ -322,7 +323,16 @@ fn certificate(error: &rustls::CertificateError) -> (String, &'static str) {
     const AUTHORITY: &str = "--cacert FILE trusts a private certificate authority";
     const CLOCK: &str = "look at the clock of this machine, and at the certificate";
     const NAME: &str = "ask for a name that the certificate has; --resolve says where that host is";
+    const ITSELF: &str =
+        "--cacert FILE trusts what is in FILE; openssl makes one of version 3 with -addext or -extfile";
     const ANY: &str = "-k trusts any certificate, whoever is in between";
+    if let Some(flaw) = Flaw::of(error) {
+        let hint = match flaw {
+            Flaw::Authoritys | Flaw::Signers => AUTHORITY,
+            Flaw::Version1 => ITSELF,
+        };
+        return (flaw.to_string(), hint);
+    }
     match error {
         Bad::UnknownIssuer => ("its issuer is unknown".into(), AUTHORITY),
         Bad::Expired | Bad::ExpiredContext { .. } => ("it has expired".into(), CLOCK),
@@ -331,9 +341,6 @@ fn certificate(error: &rustls::CertificateError) -> (String, &'static str) {
         Bad::NotValidForNameContext { presented, .. } => (for_names(presented), NAME),
         Bad::BadSignature => ("it is not signed by the authority it names".into(), AUTHORITY),
         Bad::Revoked => ("it has been revoked".into(), ANY),
-        _ if relent_tls::is_authoritys(error) => {
-            ("it is that of an authority, and not one that is trusted".into(), AUTHORITY)
-        }
         Bad::Other(other) => (words(&format!("{:?}", other.0)), ANY),
         other => (words(&format!("{other:?}")), ANY),
     }

@@ -181,3 +181,25 @@ async fn a_server_that_is_its_own_authority_is_told_so() {
     assert!(error.hint_text().unwrap().contains("sslrootcert=FILE"), "{error:?}");
     works(&format!("rediss://localhost:{port}/0?sslrootcert={}", at("cert")), "own").await;
 }
+
+/// What `openssl x509 -req -signkey` makes says nothing but its common name.
+#[tokio::test]
+async fn a_server_of_version_1_is_believed_as_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let openssl = |args: &[&str]| {
+        let made = Command::new("openssl").args(args).stderr(Stdio::null()).status();
+        assert!(made.is_ok_and(|made| made.success()), "openssl comes with the servers");
+    };
+    let (key, request, cert) = (at("key"), at("request"), at("cert"));
+    openssl(&["req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", &key, "-out", &request]);
+    openssl(&["x509", "-req", "-in", &request, "-signkey", &key, "-out", &cert]);
+    let port = free_port();
+    let settings = ["--tls-port", &port.to_string(), "--tls-cert-file", &cert, "--tls-key-file", &key];
+    let _server = RedisServer::start(&[&settings[..], &["--tls-auth-clients", "no"]].concat());
+    let error = refused(&format!("rediss://localhost:{port}/0")).await;
+    assert!(error.to_string().ends_with("it is of version 1, and not trusted as itself"), "{error}");
+    assert!(error.hint_text().unwrap().contains("sslrootcert=FILE"), "{error:?}");
+    works(&format!("rediss://localhost:{port}/0?sslrootcert={cert}"), "version 1").await;
+    refused(&format!("rediss://127.0.0.1:{port}/0?sslrootcert={cert}")).await;
+}

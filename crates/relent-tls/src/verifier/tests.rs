@@ -151,6 +151,93 @@ fn what_is_trusted_itself_needs_no_signature() {
     assert!(!is_believed(&Verifier::of(Vec::new()), &server, "localhost"));
 }
 
+/// A server's certificate for `localhost`, behind a root and authorities below it, of these settings: the root, and what the server sends.
+fn chain(settings: &[CertificateParams]) -> (CertificateDer<'static>, Vec<CertificateDer<'static>>) {
+    let key = KeyPair::generate().unwrap();
+    let root = settings[0].self_signed(&key).unwrap().der().clone();
+    let (mut signer, mut sent) = (Issuer::new(settings[0].clone(), key), Vec::new());
+    for params in settings[1..].iter().cloned() {
+        let key = KeyPair::generate().unwrap();
+        sent.insert(0, params.signed_by(&key, &signer).unwrap().der().clone());
+        signer = Issuer::new(params, key);
+    }
+    let server = params("localhost", &["localhost"], IsCa::NoCa);
+    sent.insert(0, server.signed_by(&KeyPair::generate().unwrap(), &signer).unwrap().der().clone());
+    (root, sent)
+}
+
+/// Who is believed to sign for servers alone has not let those whom it signed sign for anybody.
+#[test]
+fn no_more_authorities_stand_below_one_than_it_says() {
+    let of = |name: &str, is_ca| params(name, &[], is_ca);
+    let limited = |name: &str, most| of(name, IsCa::Ca(BasicConstraints::Constrained(most)));
+    let written = |pathlen: &[u8]| {
+        let mut params = of("root", IsCa::NoCa);
+        let says = [&[0x30, 3 + 2 + pathlen.len() as u8, 1, 1, 0xff, 2, pathlen.len() as u8], pathlen].concat();
+        params.custom_extensions.push(CustomExtension::from_oid_content(&[2, 5, 29, 19], says));
+        params
+    };
+    let with_use = |usage| {
+        let mut params = of("a", CA);
+        params.key_usages = vec![usage];
+        params
+    };
+    for (what, authorities, is_one) in [
+        ("nothing is said", vec![of("root", CA), of("a", CA), of("b", CA)], true),
+        ("none, and there is none", vec![limited("root", 0)], true),
+        ("none, and there is one", vec![limited("root", 0), of("a", CA)], false),
+        ("one, and there is one", vec![limited("root", 1), of("a", CA)], true),
+        ("one, and there are two", vec![limited("root", 1), of("a", CA), of("b", CA)], false),
+        ("two, and there are two", vec![limited("root", 2), of("a", CA), of("b", CA)], true),
+        ("the one below says none", vec![of("root", CA), limited("a", 0), of("b", CA)], false),
+        ("many", vec![written(&[1, 44]), of("a", CA), of("b", CA)], true),
+        ("more than anybody counts", vec![written(&[127; 20]), of("a", CA)], true),
+        ("a number below none", vec![written(&[0xff])], false),
+        ("no number", vec![written(&[])], false),
+        // Who signed itself anew, with another key, is the same authority.
+        ("itself anew", vec![limited("root", 0), of("root", CA)], true),
+        ("itself anew, and one", vec![limited("root", 0), of("root", CA), of("a", CA)], false),
+        ("a key that signs", vec![of("root", CA), with_use(KeyUsagePurpose::KeyCertSign)], true),
+        ("a key for something else", vec![of("root", CA), with_use(KeyUsagePurpose::DigitalSignature)], false),
+    ] {
+        let (root, sent) = chain(&authorities);
+        let name = ServerName::try_from("localhost").unwrap();
+        for verifier in [Verifier::of(vec![root.clone()]), Verifier::of(vec![root.clone()]).for_any_name()] {
+            let judged = verifier.verify_server_cert(&sent[0], &sent[1..], &name, &[], UnixTime::now());
+            assert_eq!(judged.is_ok(), is_one, "{what}: {judged:?}");
+        }
+        // Who is believed as an authority needs nobody above.
+        if let [_, signer, ..] = &sent[..] {
+            let verifier = Verifier::of(vec![root, signer.clone()]);
+            let judged = verifier.verify_server_cert(&sent[0], &sent[1..], &name, &[], UnixTime::now());
+            assert_eq!(judged.is_ok(), what != "a key for something else", "{what}, believed itself: {judged:?}");
+        }
+    }
+}
+
+#[test]
+fn of_two_ways_to_one_that_is_trusted_either_will_do() {
+    let (limited, free) = (IsCa::Ca(BasicConstraints::Constrained(0)), CA);
+    let key = KeyPair::generate().unwrap();
+    let root = |is_ca| params("root", &[], is_ca);
+    let [strict, loose] = [root(limited), root(free)].map(|root| root.self_signed(&key).unwrap().der().clone());
+    let (signer, between) = (Issuer::new(root(CA), key), KeyPair::generate().unwrap());
+    let sent = params("a", &[], CA).signed_by(&between, &signer).unwrap().der().clone();
+    let below = Issuer::new(params("a", &[], CA), between);
+    let server = params("localhost", &["localhost"], IsCa::NoCa);
+    let server = server.signed_by(&KeyPair::generate().unwrap(), &below).unwrap().der().clone();
+    let judged = |believed: &[&CertificateDer<'static>]| {
+        let verifier = Verifier::of(believed.iter().map(|one| (*one).clone()).collect());
+        let name = ServerName::try_from("localhost").unwrap();
+        verifier.verify_server_cert(&server, std::slice::from_ref(&sent), &name, &[], UnixTime::now()).map(drop)
+    };
+    for both in [[&strict, &loose], [&loose, &strict]] {
+        assert_eq!(judged(&both), Ok(()));
+    }
+    let Err(rustls::Error::InvalidCertificate(why)) = judged(&[&strict]) else { panic!("it may sign servers alone") };
+    assert_eq!(Flaw::of(&why), Some(Flaw::Signers));
+}
+
 #[test]
 fn strangers_are_believed_by_who_believes_anyone() {
     let stranger = own(ends(params("x", &["other.example"], IsCa::NoCa), 2002));

@@ -56,6 +56,25 @@ fn what_openssl_req_makes_is_trusted_when_it_is_named_with_and_without_a_name() 
     }
 }
 
+/// What `openssl x509 -req -signkey` makes has neither names nor anything else: it is of version 1.
+#[test]
+fn a_certificate_of_version_1_is_trusted_when_it_is_named() {
+    let folder = Folder::new().file("www/file", "secret\n");
+    openssl(&folder, "req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout key.pem -out csr.pem");
+    openssl(&folder, "x509 -req -in csr.pem -signkey key.pem -out cert.pem");
+    openssl(&folder, OTHER);
+    let nginx = Nginx::start_in(folder, "", TLS);
+    let (trusted, url) = (flag("cacert", nginx.folder(), "cert.pem"), nginx.tls_url("/file"));
+    expect(&http(&[&trusted, &url]), 0, "secret\n", "");
+    expect(&distrustful(nginx.folder(), &["-k", &url]), 0, "secret\n", "");
+    let outcome = http(&[&trusted, &url.replace("localhost", "127.0.0.1")]);
+    assert!(outcome.stderr.contains("it is for another name, localhost"), "{}", outcome.stderr);
+    let outcome = distrustful(nginx.folder(), &[&url]);
+    assert_eq!(outcome.code, Some(3), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("it is of version 1, and not trusted as itself"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("hint: --cacert FILE"), "{}", outcome.stderr);
+}
+
 #[test]
 fn insecure_trusts_what_nothing_else_does() {
     let nginx = nginx(SELF_SIGNED, "");
