@@ -17,13 +17,33 @@ const AT_ONCE: u32 = 20;
 /// four times a second after that (as a bucket of tokens: the generic cell rate algorithm of ITU-T I.371). A wait is never longer than
 /// without what is told.
 ///
+/// [`Store::lease`](crate::Store::lease) waits so by itself, within a process with others, too: this is for who asks an [`Engine`] in a loop
+/// of its own. One belongs to one who waits, for as long as it waits; a clone counts for itself from then on. What was not told for a
+/// while is heeded at once again: one wait more for each quarter of a second, up to twenty.
+///
 /// ```
-/// # use relent_store::{Heed, Key, Memory};
-/// # use std::time::Duration;
+/// # use relent_store::Memory;
+/// use relent_store::{Acquired, Engine, Heed, Key, Lease, Nonce, Owner};
+/// use std::time::Duration;
+///
 /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+/// # let engine = Memory::new();
 /// # runtime.block_on(async {
-/// let (engine, mut heed) = (Memory::new(), Heed::default());
-/// heed.freed(&engine, &Key::new("nightly")?, Duration::from_secs(5)).await;
+/// let lease = |ttl| -> Result<_, relent_store::NotAKey> {
+///     Ok(Lease { name: Key::new("nightly")?, owner: Owner::here(), nonce: Nonce::random(), ttl })
+/// };
+/// let (before, ours) = (lease(Duration::from_millis(50))?, lease(Duration::from_secs(30))?);
+/// assert!(matches!(engine.acquire(&before).await?, Acquired::Acquired { .. }));
+///
+/// let mut heed = Heed::default();
+/// let fence = loop {
+///     match engine.acquire(&ours).await? {
+///         Acquired::Acquired { fence, .. } => break fence,
+///         // Until it is let go, or for five seconds: somebody may have died with it.
+///         Acquired::Held { left, .. } => heed.freed(&engine, &ours.name, left.min(Duration::from_secs(5))).await,
+///     }
+/// };
+/// # let _ = fence;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -34,7 +54,17 @@ pub struct Heed {
 }
 
 impl Heed {
-    /// Waits until the name may be free, at most so long.
+    /// Waits until the name may be free, at most so long: zero does not wait, and any time may be asked for. It may be free no more when
+    /// this returns, or never have been: the engine says, asked anew.
+    ///
+    /// # Errors
+    ///
+    /// None: a store that is away, or that cannot tell, is waited for as one that says nothing.
+    ///
+    /// # Cancel safety
+    ///
+    /// A future that is dropped has taken nothing and lost nothing. What it was told may count, so that the next is heeded a quarter of
+    /// a second later.
     pub async fn freed<E: Engine + ?Sized>(&mut self, engine: &E, name: &Key, most: Duration) {
         let began = SystemTimer.now();
         engine.freed(name, most).await;
