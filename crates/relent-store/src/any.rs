@@ -62,7 +62,8 @@ impl Any {
     /// | `redis://user:secret@host:6379/0` | a server; `rediss://` with TLS |
     /// | `postgres://user:secret@host:5432/db` | a server; `?sslmode=verify-full` with TLS |
     ///
-    /// All take `prefix=NAME_` behind the `?`: what the names of tables and keys begin with, `relent_` by default.
+    /// All take `prefix=NAME_` behind the `?`: what the names of tables and keys begin with, `relent_` by default. Those with tables
+    /// take `make=no`, for who only wants to look: then nothing is made and nothing brought up to date.
     ///
     /// # Errors
     ///

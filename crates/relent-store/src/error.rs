@@ -46,6 +46,10 @@ pub enum ErrorKind {
     Invalid,
     /// The store was made by a newer relent.
     TooNew,
+    /// The store is of an older relent, and was not to be changed.
+    TooOld,
+    /// There is no store, and none was to be made.
+    Missing,
     /// What is there is not what a store of ours holds.
     Corrupt,
     /// This build or engine cannot do that.

@@ -30,6 +30,20 @@ pub(crate) fn path(value: &str) -> std::path::PathBuf {
     decoded.map_or_else(|| value.into(), |(path, _)| path.into_owned().into())
 }
 
+/// There is no store, and none was to be made.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) fn missing(what: &str) -> Error {
+    Error::new(ErrorKind::Missing, what).hint("the first command that uses it makes it, or relent store migrate")
+}
+
+/// The store is of this version, and was not to be changed.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) fn too_old(version: impl std::fmt::Display, ours: impl std::fmt::Display) -> Error {
+    let what = format!("the store has tables of version {version}, and this relent works with those of version {ours}");
+    let hint = "relent store migrate brings them up to date, and so does the first command that uses the store";
+    Error::new(ErrorKind::TooOld, what).hint(hint)
+}
+
 /// What is said of a setting that is not known, or has a value that is not. Neither is shown: what is not known may be a part of a password.
 pub(crate) fn unknown(name: &str, known: &'static str) -> Error {
     let is_known = known.split(", ").any(|one| one.split_once('=').is_some_and(|(known, _)| known == name));

@@ -15,12 +15,13 @@ pub(crate) fn fault(url: &str, error: &Error) -> Fault {
     }
 }
 
-/// Whether a store that is not there yet is made.
+/// Whether a store that is not there yet is made, and one of an older relent brought up to date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IfMissing {
     Make,
     /// Also in the database of another program.
     MakeAnywhere,
+    /// It is left as it is, and said: for who only wants to look.
     Say,
 }
 
@@ -32,14 +33,9 @@ pub(crate) fn with<T, F: Future<Output = Result<T, Error>>>(
 ) -> Result<T, Fault> {
     let url = match missing {
         IfMissing::MakeAnywhere => place::any_url(args.store.as_deref())?,
-        IfMissing::Make | IfMissing::Say => place::url(args.store.as_deref())?,
+        IfMissing::Make => place::url(args.store.as_deref())?,
+        IfMissing::Say => place::url_to_look(args.store.as_deref())?,
     };
-    if let (IfMissing::Say, Some(file)) = (missing, place::file_of(&url))
-        && !file.exists()
-    {
-        return Err(Fault::new(format!("store {}: there is no such file", place::shown(&url)))
-            .hint("the first command that uses it makes it, or relent store migrate"));
-    }
     let cannot = |error| Fault::new(format!("cannot ask the store: {}", plain(&error)));
     let runtime = crate::runtime::builder().and_then(|mut builder| builder.build()).map_err(cannot)?;
     let done = runtime.block_on(async {

@@ -36,7 +36,22 @@ const DEFAULT: &str = "sqlite:";
 ///
 /// There is no place for the default one, or others can write to it; or another program keeps something in the file that is named.
 pub(crate) fn url(given: Option<&str>) -> Result<String, Fault> {
-    let url = any_url(given)?;
+    of_ours(any_url(given)?)
+}
+
+/// The same, for who only wants to look: nothing is made, neither a folder nor a file nor tables, and none are brought up to date.
+///
+/// # Errors
+///
+/// As of [`url`].
+pub(crate) fn url_to_look(given: Option<&str>) -> Result<String, Fault> {
+    let url = of_ours(found(given, false)?)?;
+    let has_tables = file_of(&url).is_some() || url.starts_with("postgres:") || url.starts_with("postgresql:");
+    Ok(if has_tables { with(url, NO_MAKING) } else { url })
+}
+
+/// A store's URL, if it is not that of a file in which another program keeps something.
+fn of_ours(url: String) -> Result<String, Fault> {
     match is_of_others(&url) {
         true => Err(Fault::new(format!("store {}: it is the database of another program", shown(&url))).hint(
             "name a file of its own; relent store migrate with the same --store puts relent's tables beside the others",
@@ -49,7 +64,10 @@ pub(crate) fn url(given: Option<&str>) -> Result<String, Fault> {
 /// What a file's URL ends with that is to be refused as the database of another program whenever it is opened. It is not shown.
 const NO_OTHERS: &str = "others=no";
 
-/// The URL of a file with one setting more.
+/// What a URL ends with by which nothing is to be made or brought up to date. It is not shown.
+const NO_MAKING: &str = "make=no";
+
+/// A URL with one setting more.
 fn with(url: String, setting: &str) -> String {
     let sign = if url.contains('?') { '&' } else { '?' };
     format!("{url}{sign}{setting}")
@@ -71,8 +89,13 @@ const AT_ONCE: Duration = Duration::from_millis(200);
 /// What a file's URL ends with once all links on the way were looked at, and followed: none that comes meanwhile is. It is not shown.
 const NO_LINKS: &str = "links=no";
 
-/// The same, also if it is the database of another program.
+/// The same as [`url`], also if it is the database of another program.
 pub(crate) fn any_url(given: Option<&str>) -> Result<String, Fault> {
+    found(given, true)
+}
+
+/// The URL of the store that is meant. If it may, makes the folder of the default one.
+fn found(given: Option<&str>, is_made: bool) -> Result<String, Fault> {
     let named = match given {
         Some(url) => Some(url.to_owned()),
         None => match env::var(VARIABLE) {
@@ -103,7 +126,10 @@ pub(crate) fn any_url(given: Option<&str>) -> Result<String, Fault> {
         };
     };
     let file = default_file(env::var_os("XDG_STATE_HOME"), env::var_os("HOME"))?;
-    prepare(&file)?;
+    // Where there is none, there is nothing to look at.
+    if is_made || file.parent().is_some_and(|folder| fs::symlink_metadata(folder).is_ok()) {
+        prepare(&file)?;
+    }
     match file.to_str().filter(|file| !file.contains('?')) {
         Some(file) => Ok(format!("{DEFAULT}{file}{query}")),
         None => Err(Fault::new("the path of your state folder cannot be a part of a URL")
@@ -276,7 +302,7 @@ pub(crate) fn file_of(url: &str) -> Option<&Path> {
 
 /// A store's URL as it is shown: without what lets others in.
 pub(crate) fn shown(url: &str) -> Cow<'_, str> {
-    let plain = [NO_OTHERS, NO_LINKS]
+    let plain = [NO_MAKING, NO_OTHERS, NO_LINKS]
         .iter()
         .fold(url, |url, ours| url.strip_suffix(ours).map_or(url, |url| url.strip_suffix(['?', '&']).unwrap_or(url)));
     Cow::Owned(redact::server(plain))

@@ -100,3 +100,38 @@ fn a_lease_in_postgres() {
     is_away(&url);
     server.again();
 }
+
+/// The database of another program gets nothing by who only looks.
+#[test]
+fn who_only_looks_into_a_postgres_makes_nothing() {
+    let server = PostgresServer::start();
+    let url = server.url();
+    let until = Instant::now() + Duration::from_secs(20);
+    let none = "there is no store in it: it has none of its tables\n\
+                hint: the first command that uses it makes it, or relent store migrate\n";
+    let is_up = || store(&["show"], &url).stderr.ends_with(none);
+    while !is_up() {
+        assert!(Instant::now() < until, "{:?}", store(&["show"], &url));
+    }
+    let looks: [&[&str]; 6] = [
+        &["store", "check"],
+        &["store", "show"],
+        &["store", "purge"],
+        &["upstream"],
+        &["upstream", "watch", "--times=1"],
+        &["store", "show", "--json"],
+    ];
+    // Had one of them made something, the next would find it.
+    for look in looks.iter().chain(&looks[..1]) {
+        let outcome = Folder::new().relent(&[look, &["--store", &url][..]].concat());
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(125), ""), "{look:?}: {outcome:?}");
+        assert!(outcome.stderr.contains("there is no store in it"), "{look:?}: {outcome:?}");
+        assert!(!outcome.stderr.contains("make=no"), "{look:?}: {outcome:?}");
+    }
+    assert_eq!(store(&["migrate"], &url).code, Some(0));
+    for look in looks {
+        let outcome = Folder::new().relent(&[look, &["--store", &url]].concat());
+        assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)), "{look:?}");
+        assert!(!outcome.stdout.contains("make=no"), "{look:?}: {outcome:?}");
+    }
+}

@@ -140,6 +140,61 @@ fn stores_that_cannot_be_used_say_why() {
     assert_eq!(json(&json_error.stderr)["code"], 125);
 }
 
+/// Who only looks makes nothing, neither a folder nor a file nor tables, and brings none up to date.
+#[test]
+fn who_only_looks_changes_nothing() {
+    let folder = with_leases().file("empty.db", "");
+    drop(rusqlite::Connection::open(folder.path().join("bare.db")).unwrap().execute_batch("VACUUM"));
+    fs::copy(folder.path().join("state.db"), folder.path().join("old.db")).unwrap();
+    let old = rusqlite::Connection::open(folder.path().join("old.db")).unwrap();
+    old.execute_batch("UPDATE relent_meta SET value = 2 WHERE name = 'version'").unwrap();
+    old.execute_batch("ALTER TABLE relent_once DROP COLUMN ends; PRAGMA journal_mode = DELETE").unwrap();
+    drop(old);
+    let looks: [&[&str]; 6] = [
+        &["store", "check"],
+        &["store", "show"],
+        &["store", "show", "leases"],
+        &["store", "purge"],
+        &["upstream"],
+        &["upstream", "watch", "--times=1"],
+    ];
+    let makes = "hint: the first command that uses it makes it, or relent store migrate\n";
+    let none = format!("there is no store in it: it has none of its tables\n{makes}");
+    for look in looks {
+        for (file, why) in [
+            ("none.db", format!("there is no such file\n{makes}")),
+            ("empty.db", none.clone()),
+            ("bare.db", none.clone()),
+            (
+                "old.db",
+                "the store has tables of version 2, and this relent works with those of version 3\n\
+                hint: relent store migrate brings them up to date, and so does the first command that uses the store\n"
+                    .into(),
+            ),
+        ] {
+            let before = fs::read(folder.path().join(file)).ok();
+            let outcome = folder.relent(&[look, &["--store", &format!("sqlite:{file}")]].concat());
+            assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(125), ""), "{look:?} {file}: {outcome:?}");
+            assert_eq!(outcome.stderr, format!("error: store sqlite:{file}: {why}"), "{look:?}");
+            assert!(fs::read(folder.path().join(file)).ok() == before, "{look:?} {file}");
+        }
+        let mut command = folder.command(look);
+        command.env("XDG_STATE_HOME", folder.path().join("state")).env_remove("RELENT_STORE");
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(125), "{look:?}");
+        assert!(String::from_utf8(output.stderr).unwrap().contains("state/relent/state.db: there is no such file"));
+        assert!(!folder.path().join("state").exists(), "{look:?}");
+    }
+    // Who uses it, or says so, brings it up to date.
+    let used = folder.relent(&["run", "--lease", "x", "--store", "sqlite:old.db", "--", "true"]);
+    assert_eq!(used.code, Some(0), "{used:?}");
+    assert_eq!(folder.relent(&["store", "migrate", "--store", "sqlite:empty.db"]).code, Some(0));
+    for file in ["old.db", "empty.db"] {
+        let shown = folder.relent(&["store", "show", "--store", &format!("sqlite:{file}")]);
+        assert_eq!((shown.stderr.as_str(), shown.code), ("", Some(0)));
+    }
+}
+
 /// Whoever names a file may have named the wrong one.
 #[test]
 fn the_database_of_another_program_gets_no_tables_without_a_word() {

@@ -27,7 +27,12 @@ use self::{
     many::Completion,
     wire::{Ssl, Wire},
 };
-use crate::{Begin, Error, ErrorKind, ears::Ears, gather::Gather};
+use crate::{
+    Begin, Error, ErrorKind,
+    ears::Ears,
+    gather::Gather,
+    settings::{missing, too_old},
+};
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
 use std::{fmt, sync::Arc, time::Duration};
 use tokio_postgres::types::Type;
@@ -114,14 +119,16 @@ impl Postgres {
     /// On a socket of this machine nothing is said to a server that is neither the caller's nor root's nor that of whoever owns the
     /// folder of the socket, unless `owner=any` believes all: in a folder like `/tmp` anybody could wait there.
     ///
+    /// With `make=no` nothing is made and nothing brought up to date, for who only wants to look.
+    ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] for a URL that makes no sense, [`ErrorKind::TooNew`] for tables of a newer relent, and what the
-    /// server says.
+    /// [`ErrorKind::Invalid`] for a URL that makes no sense, [`ErrorKind::TooNew`] for tables of a newer relent,
+    /// [`ErrorKind::Missing`] and [`ErrorKind::TooOld`] with `make=no`, and what the server says.
     pub async fn open_url(url: &str) -> Result<Postgres, Error> {
         let (server, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut prefix, mut connections, mut is_prepared, mut rest) = ("relent_", CONNECTIONS, false, vec![]);
-        let (mut ssl, mut believes_all) = (Ssl::default(), false);
+        let (mut ssl, mut believes_all, mut is_made) = (Ssl::default(), false, true);
         crate::settings::check_once(query, &["prefix", "connections", "prepared", "sslmode", "sslrootcert"])?;
         for (name, value) in crate::settings::pairs(query) {
             match name {
@@ -150,6 +157,8 @@ impl Postgres {
                 "sslrootcert" => ssl.roots(crate::settings::path(value)),
                 "owner" if value == "any" => believes_all = true,
                 "owner" => return Err(crate::settings::unknown(name, "owner=any")),
+                "make" if value == "no" => is_made = false,
+                "make" => return Err(crate::settings::unknown(name, "make=no")),
                 _ => rest.push(format!("{name}={value}")),
             }
         }
@@ -181,7 +190,7 @@ impl Postgres {
                 ears: Ears::default(),
             }),
         };
-        postgres.migrate().await?;
+        postgres.migrate(is_made).await?;
         Ok(postgres)
     }
 
@@ -247,13 +256,16 @@ impl Postgres {
         }
     }
 
-    async fn migrate(&self) -> Result<(), Error> {
+    /// Makes the tables, or brings them to this version, if that may be; else there must be some of this version.
+    async fn migrate(&self, is_made: bool) -> Result<(), Error> {
         match self.version().await? {
             Some(VERSION) => self.check().await,
             Some(version) if version > VERSION => {
                 let what = format!("the store has tables of version {version}, and this relent knows {VERSION}");
                 Err(Error::new(ErrorKind::TooNew, what).hint("use the newer relent that made it"))
             }
+            None if !is_made => Err(missing("there is no store in it: it has none of its tables")),
+            Some(version) if !is_made => Err(too_old(version, VERSION)),
             from => {
                 let from = from.and_then(|from| usize::try_from(from).ok()).unwrap_or(0);
                 let schema = self.named(&STEPS[from.min(STEPS.len())..].concat());

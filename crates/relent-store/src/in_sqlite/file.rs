@@ -184,6 +184,14 @@ fn whose(_: &Path, _: &fs::Metadata, _: Option<&fs::Metadata>, _: bool) -> Resul
     Ok(false)
 }
 
+/// A part of a store that lies where others may write, and belongs to nobody who may write to the store.
+#[cfg(target_os = "linux")]
+pub(super) fn strangers(part: &Path, owner: u32) -> Error {
+    let what = format!("{}, a part of the store, belongs to a stranger, number {owner}", show(part));
+    Error::new(ErrorKind::Refused, what)
+        .hint("who may not write to the store has laid it there: remove it, if nobody uses the store")
+}
+
 /// A path as one line.
 fn show(path: &Path) -> String {
     path.display().to_string().escape_debug().to_string()

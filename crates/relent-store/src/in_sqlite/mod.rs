@@ -19,6 +19,7 @@ mod file;
 mod hostile;
 mod names;
 mod opened;
+mod parts;
 mod reader;
 mod records;
 mod rows;
@@ -119,6 +120,9 @@ pub struct SqliteSettings {
     /// Whether the database of another program is refused, which has tables and none of a store's: `false` by default. Else ours are put
     /// beside them.
     pub no_others: bool,
+    /// Whether nothing is made and nothing brought up to date: `false` by default. For who only wants to look: a file that is not there, has
+    /// no tables of a store's or those of an older relent, is an error, and stays as it is.
+    pub no_making: bool,
 }
 
 impl Default for SqliteSettings {
@@ -130,6 +134,7 @@ impl Default for SqliteSettings {
             any_owner: false,
             no_links: false,
             no_others: false,
+            no_making: false,
         }
     }
 }
@@ -139,7 +144,8 @@ impl SqliteSettings {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::TooNew`] for tables of a newer relent, [`ErrorKind::Corrupt`] for what is no SQLite file, or has other tables
+    /// [`ErrorKind::TooNew`] for tables of a newer relent, [`ErrorKind::Missing`] and [`ErrorKind::TooOld`] where nothing was to be
+    /// made ([`no_making`](SqliteSettings::no_making)), [`ErrorKind::Corrupt`] for what is no SQLite file, or has other tables
     /// under our names, [`ErrorKind::Refused`] and [`ErrorKind::ReadOnly`] where the system does not let us, and `Refused` for a
     /// file that is not to be believed or used: see [`any_owner`](SqliteSettings::any_owner) and what follows it.
     pub fn open(self, path: &Path) -> Result<Sqlite, Error> {
@@ -164,7 +170,7 @@ impl Sqlite {
         SqliteSettings::default().open(path.as_ref())
     }
 
-    /// Opens what a URL names: `sqlite:state.db?durability=process&prefix=relent_&owner=any&links=no&others=no`.
+    /// Opens what a URL names: `sqlite:state.db?durability=process&prefix=relent_&owner=any&links=no&others=no&make=no`.
     ///
     /// # Errors
     ///
@@ -198,8 +204,9 @@ fn of_url(url: &str) -> Result<(SqliteSettings, &Path), Error> {
             ("owner", "any") => settings.any_owner = true,
             ("links", "no") => settings.no_links = true,
             ("others", "no") => settings.no_others = true,
+            ("make", "no") => settings.no_making = true,
             _ => {
-                let known = "prefix=NAME_, durability=machine|process, owner=any, links=no, others=no";
+                let known = "prefix=NAME_, durability=machine|process, owner=any, links=no, others=no, make=no";
                 return Err(crate::settings::unknown(name, known));
             }
         }
@@ -209,7 +216,8 @@ fn of_url(url: &str) -> Result<(SqliteSettings, &Path), Error> {
 
 /// Whether the file that a URL names is the database of another program: it has tables, and none of a store's. To open it would put
 /// those beside the others, as somebody may want who keeps both in one transaction; whoever only named a file may have named the wrong
-/// one. Makes and changes nothing; a file that is not there is nobody's.
+/// one. Makes and changes nothing, but for the empty parts that SQLite would make beside it, where somebody else could put others there; a
+/// file that is not there is nobody's.
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();

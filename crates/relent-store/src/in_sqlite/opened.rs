@@ -8,11 +8,12 @@
 //! nothing of what is in the old ones. The last who closes the file writes what the log has into it, though its name is gone, and
 //! removes both names; so each lets go of it, and opens it again when neither names what it did.
 
-use super::{Durability, SqliteSettings, bounds, fault, fences::Fences, file, schema};
-use crate::{Error, ErrorKind};
+use super::{Durability, SqliteSettings, bounds, fault, fences::Fences, file, parts, schema};
+use crate::{Error, ErrorKind, settings::missing};
 use rusqlite::{Connection, OpenFlags};
 use std::{
     cell::Cell,
+    io,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -44,9 +45,15 @@ enum Gone {
 }
 
 impl Opened {
-    /// Opens the file, or makes it; whether its group can write to it.
+    /// Opens the file, or makes it if it may; whether its group can write to it.
     pub(super) fn new(settings: SqliteSettings, path: &Path) -> Result<(Opened, bool), Error> {
-        let is_of_group = file::prepare(path, &settings)?;
+        let is_of_group = match settings.no_making {
+            true if std::fs::metadata(path).is_err_and(|err| err.kind() == io::ErrorKind::NotFound) => {
+                return Err(missing("there is no such file"));
+            }
+            true => file::look(path, &settings)?,
+            false => file::prepare(path, &settings)?,
+        };
         // A relative path names another file when the process goes to another folder.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let conn = looked_at(&settings, &path)?;
@@ -155,12 +162,36 @@ fn looked_at(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error
     Ok(conn)
 }
 
-/// Opens a file of which nothing is read yet, and looks at it once more before that is.
+/// Opens a file of which nothing is read yet, and looks at it once more before that is. What SQLite will open beside it is there then, if
+/// somebody else could put something in its place.
 fn open(settings: &SqliteSettings, path: &Path, how: OpenFlags) -> Result<Connection, Error> {
+    make(settings, path, parts::LOG)?;
     let links = if settings.no_links { OpenFlags::SQLITE_OPEN_NOFOLLOW } else { OpenFlags::empty() };
     let conn = Connection::open_with_flags(path, how | links | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(fault::of)?;
     file::look(path, settings)?;
     Ok(conn)
+}
+
+/// How the file is written to.
+fn journal(conn: &Connection) -> Result<String, Error> {
+    conn.query_row("PRAGMA journal_mode", [], |row| row.get(0)).map_err(fault::of)
+}
+
+/// A file that SQLite has opened, and has not read.
+#[cfg(all(test, target_os = "linux"))]
+pub(super) fn unread(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {
+    file::prepare(path, settings)?;
+    open(settings, path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+}
+
+/// Makes these parts, where others could. Whether they could.
+fn make(settings: &SqliteSettings, path: &Path, ends: &[&str]) -> Result<bool, Error> {
+    // What cannot be found is told by who looks at it.
+    let real = file::real(path, settings).unwrap_or_else(|_| path.to_owned());
+    if settings.no_making && std::fs::metadata(&real).is_ok_and(|data| data.len() == 0) {
+        return Ok(false);
+    }
+    parts::make(&real, ends)
 }
 
 fn connect(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {
@@ -172,6 +203,13 @@ fn connect(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> 
         return Err(Error::new(ErrorKind::Refused, "it is the database of another program").hint(
             "name a file of its own; relent store migrate with the same --store puts relent's tables beside the others",
         ));
+    }
+    if settings.no_making {
+        schema::must_be_there(&conn, &settings.prefix)?;
+    }
+    if make(settings, path, &[])? && journal(&conn)? != "wal" {
+        make(settings, path, parts::JOURNAL)?;
+        file::look(path, settings)?;
     }
     let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(fault::of)?;
     if mode != "wal" {

@@ -1,7 +1,10 @@
 //! The tables, and how older ones become these.
 
 use super::fault;
-use crate::{Error, ErrorKind};
+use crate::{
+    Error, ErrorKind,
+    settings::{missing, too_old},
+};
 use rusqlite::Connection;
 
 /// What each version adds to the one before; the first to an empty file. Only ever added to.
@@ -88,6 +91,19 @@ pub(super) fn migrate(conn: &mut Connection, prefix: &str) -> Result<(), Error> 
         tx.commit().map_err(fault::of)?;
     }
     check(conn, &made)
+}
+
+/// Whether there is a store of this version or a newer one. Changes nothing.
+///
+/// # Errors
+///
+/// There is none, or an older one.
+pub(super) fn must_be_there(conn: &Connection, prefix: &str) -> Result<(), Error> {
+    match version(conn, prefix, &made(prefix)?)? {
+        None => Err(missing("there is no store in it: it has none of its tables")),
+        Some(version) if version < VERSION => Err(too_old(version, VERSION)),
+        Some(_) => Ok(()),
+    }
 }
 
 /// Whether the database has tables of others, and none of ours. What SQLite makes by itself is nobody's. Asked in one statement:

@@ -162,6 +162,27 @@ async fn a_postgres_store_of_the_first_version_becomes_one_of_this() {
     conformance::check(Store::open(&url).await.unwrap().engine()).await.unwrap();
 }
 
+/// Who only wants to look leaves a database as it is.
+#[tokio::test]
+async fn who_only_looks_into_a_postgres_makes_and_changes_nothing() {
+    let server = PostgresServer::start();
+    let url = format!("{}?make=no", server.url());
+    let error = Store::open(&url).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Missing, "{error:?}");
+    let (client, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let ours = "SELECT (SELECT count(*) FROM pg_class WHERE relname LIKE 'relent%')
+        + (SELECT count(*) FROM pg_proc WHERE proname LIKE 'relent%')";
+    assert_eq!(client.query_one(ours, &[]).await.unwrap().get::<_, i64>(0), 0);
+    drop(opened(&server).await);
+    assert!(Store::open(&url).await.unwrap().read(&Key::new("a").unwrap()).await.is_ok());
+    client.batch_execute("UPDATE relent_meta SET version = 3").await.unwrap();
+    assert_eq!(Store::open(&url).await.unwrap_err().kind(), ErrorKind::TooOld);
+    let version = client.query_one("SELECT version FROM relent_meta", &[]).await.unwrap();
+    assert_eq!(version.get::<_, i32>(0), 3);
+    assert_eq!(Postgres::open_url(&url.replace("=no", "=yes")).await.unwrap_err().kind(), ErrorKind::Invalid);
+}
+
 #[tokio::test]
 async fn a_newer_postgres_store_is_refused_and_a_missing_database_named() {
     let server = PostgresServer::start();

@@ -1,0 +1,158 @@
+//! What SQLite keeps beside a file, made before SQLite does.
+//!
+//! SQLite opens it by name, and makes it if it is not there. In a folder where others may write, somebody could put another file of the
+//! caller's there by a link after it was looked that nothing is there, and SQLite would write over that. So it is made beforehand, as
+//! what was not there: in a folder with the sticky bit nobody else can take away what is the caller's. SQLite takes an empty part for
+//! none, and gives it the file's mode and owner.
+
+use crate::Error;
+use std::path::Path;
+
+/// What there is beside a file whose log is written ahead.
+pub(super) const LOG: &[&str] = &["-wal", "-shm"];
+
+/// What there is beside one that is not, while it is written to.
+pub(super) const JOURNAL: &[&str] = &["-journal"];
+
+/// In a folder where others may write, makes these parts of a file that is there, if they are not there, and sees that strangers made none of
+/// them, whoever is believed: what the file's owner or another writer of it put there is as good as the file. Elsewhere it does
+/// nothing. Whether it is such a folder.
+///
+/// # Errors
+///
+/// There is one of a stranger's.
+#[cfg(target_os = "linux")]
+pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
+    use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, mknodat, open, openat, statat};
+    let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return Ok(false) };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let ours = rustix::process::geteuid().as_raw();
+    // What cannot be looked at here is not to be opened by SQLite either, which says why.
+    let Ok(data) = statat(CWD, folder, AtFlags::empty()) else { return Ok(false) };
+    if data.st_mode & 0o022 == 0 && (data.st_uid == ours || data.st_uid == 0) {
+        return Ok(false);
+    }
+    let Ok(folder) = open(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) else {
+        return Ok(true);
+    };
+    let Ok(of_file) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(true) };
+    for end in ends {
+        let mut part = name.to_owned();
+        part.push(end);
+        // Neither opened nor followed: to close what SQLite has open elsewhere in this process would let go of its locks.
+        let made = mknodat(&folder, &part, FileType::RegularFile, Mode::from_raw_mode(of_file.st_mode & 0o666), 0);
+        if made.is_ok() {
+            continue;
+        }
+        let Ok(there) = openat(&folder, &part, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) else {
+            continue;
+        };
+        let Ok(of_part) = statat(&there, "", AtFlags::EMPTY_PATH) else { continue };
+        let is_a_writers = of_part.st_uid == of_file.st_uid || of_file.st_mode & 0o022 != 0;
+        if !is_a_writers && of_part.st_uid != ours && of_part.st_uid != 0 {
+            return Err(super::file::strangers(&super::file::beside(file, end), of_part.st_uid));
+        }
+    }
+    Ok(true)
+}
+
+/// Elsewhere than on Linux nothing is known of a way to make a file without opening it.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn make(_: &Path, _: &[&str]) -> Result<bool, Error> {
+    Ok(false)
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use crate::{
+        ErrorKind,
+        in_sqlite::{Sqlite, SqliteSettings},
+    };
+    use std::{
+        fs,
+        os::unix::fs::{MetadataExt, PermissionsExt, chown},
+        path::PathBuf,
+    };
+
+    fn mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn believing() -> SqliteSettings {
+        SqliteSettings { any_owner: true, ..SqliteSettings::default() }
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = files.collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn parts_are_there_before_sqlite_opens_them_where_others_may_write() {
+        for (shared, are_made) in [(0o1777, true), (0o777, true), (0o1770, true), (0o755, false), (0o700, false)] {
+            let folder = tempfile::tempdir().unwrap();
+            mode(folder.path(), shared);
+            let file = folder.path().join("state.db");
+            let opened = crate::in_sqlite::opened::unread(&believing(), &file).unwrap();
+            let all: &[&str] = if are_made { &["state.db", "state.db-shm", "state.db-wal"] } else { &["state.db"] };
+            assert_eq!(names(folder.path()), all, "{shared:o}");
+            for name in all {
+                let data = fs::symlink_metadata(folder.path().join(name)).unwrap();
+                let of_it = (data.is_file(), data.mode() & 0o7777, data.nlink(), data.len());
+                assert_eq!(of_it, (true, 0o600, 1, 0), "{shared:o}, {name}");
+            }
+            drop(opened);
+            // It is as any store, and leaves nothing when it is closed.
+            for _ in 0..2 {
+                drop(believing().open(&file).unwrap());
+                let again = Sqlite::open_url(&format!("sqlite:{}?owner=any&make=no", file.display())).unwrap();
+                assert_eq!(names(folder.path()).len(), 3, "{shared:o}");
+                drop(again);
+            }
+            let left = names(folder.path());
+            assert!(left.iter().all(|name| !name.ends_with("-journal")), "{shared:o}: {left:?}");
+        }
+    }
+
+    /// Whoever laid it there can exchange it between a look and its opening. It takes root to give something away.
+    #[test]
+    fn no_part_of_a_strangers_is_used_where_others_may_write() {
+        let folder = tempfile::tempdir().unwrap();
+        mode(folder.path(), 0o1777);
+        let file = folder.path().join("state.db");
+        let laid = |end: &str| -> Option<PathBuf> {
+            let part = crate::in_sqlite::file::beside(&file, end);
+            fs::write(&part, "").unwrap();
+            chown(&part, Some(65_534), None).ok().map(|()| part)
+        };
+        for end in [LOG, JOURNAL].concat() {
+            let _ = fs::remove_file(&file);
+            let Some(part) = laid(end) else {
+                eprintln!("SKIPPED no_part_of_a_strangers_is_used_where_others_may_write: it takes root");
+                return;
+            };
+            let error = believing().open(&file).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Refused, "{end}: {error}");
+            assert!(
+                error.to_string().ends_with(", a part of the store, belongs to a stranger, number 65534"),
+                "{error}"
+            );
+            // Who may write to the file may have made it.
+            for of_file in [0o660, 0o606] {
+                mode(&file, of_file);
+                let opened = believing().open(&file);
+                assert!(opened.is_ok(), "{end}, {of_file:o}: {opened:?}");
+                drop(opened);
+                let _ = laid(end);
+            }
+            mode(&file, 0o600);
+            chown(&file, Some(65_534), None).unwrap();
+            assert!(believing().open(&file).is_ok(), "{end}, of the file's owner");
+            let _ = fs::remove_file(part);
+        }
+    }
+}
