@@ -4,6 +4,7 @@
 //! writer ([`json`]); what others wrote is printed by way of [`escape`] and [`redact`]; the flags, `--help`, the completions and the man page all come from one table, [`cli`].
 
 mod access;
+mod at_once;
 mod brief;
 pub mod cli;
 mod completions;

@@ -3,6 +3,7 @@
 
 use crate::{
     access,
+    at_once::AtOnce,
     ear::Undisturbed,
     links::{self, Place},
     size::Size,
@@ -105,7 +106,7 @@ pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 fn of_standard_input(file: File, most: u64, patience: Duration) -> io::Result<Vec<u8>> {
     match file.is_terminal() {
         true => all(file, most),
-        false => all(Patient { pipe: file, patience, began: Instant::now(), is_at_once: false }, most),
+        false => all(Patient { pipe: AtOnce::new(file), patience, began: Instant::now(), is_at_once: false }, most),
     }
 }
 
@@ -116,7 +117,7 @@ fn bytes_within(path: &Path, most: u64, patience: Duration) -> io::Result<Vec<u8
     let file = OpenOptions::new().read(true).custom_flags(at_once()).open(path)?;
     let is_pipe = file.metadata()?.file_type().is_fifo();
     let bytes = match is_pipe {
-        true => all(Patient { pipe: file, patience, began: Instant::now(), is_at_once: true }, most)?,
+        true => all(Patient { pipe: AtOnce::new(file), patience, began: Instant::now(), is_at_once: true }, most)?,
         false => all(check(file, Or::Nothing)?, most)?,
     };
     match is_pipe && bytes.is_empty() {
@@ -127,7 +128,7 @@ fn bytes_within(path: &Path, most: u64, patience: Duration) -> io::Result<Vec<u8
 
 /// A pipe that is read for so long: whoever holds it open need not ever write, or end.
 struct Patient {
-    pipe: File,
+    pipe: AtOnce,
     patience: Duration,
     began: Instant,
     /// Whether it was opened here, so that reading does not wait for who writes.

@@ -2,22 +2,29 @@
 //!
 //! A file is rewound. A pipe is recorded as the command reads it, and the record is played to the next attempt before
 //! the rest of the pipe. What the command does not read stays where it is: on Linux a piece is *copied* into the
-//! command's pipe (`tee(2)`), which holds one piece and so has room again when that was read; only then is it taken. Of
+//! command's pipe (`copied.rs`), which holds one piece and so has room again when that was read; only then is it taken. Of
 //! a socket, and elsewhere, one piece is taken ahead, and what is lost by that is said. A terminal or device is handed
 //! on as it is.
+//!
+//! Others may read the same pipe. Then it is chance who gets what, but nobody is waited for, and what the command has read is
+//! played to the next attempt whoever has taken it.
 
 use super::{
     args::StdinMode,
+    copied::{Copied, Copier, holds_one_piece},
     spool::{Kept, Spool},
 };
-use crate::talk::{Fault, plain};
+use crate::{
+    at_once::AtOnce,
+    talk::{Fault, plain},
+};
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
     poll::{PollFd, PollFlags},
 };
 use std::{
     fs::File,
-    io::{self, IsTerminal, Seek, SeekFrom, Stdin, Write, stdin},
+    io::{self, IsTerminal, Read, Seek, SeekFrom, Stdin, Write, stdin},
     os::{
         fd::{AsFd, OwnedFd},
         unix::fs::FileTypeExt,
@@ -45,11 +52,13 @@ pub(super) enum Input {
 
 /// What has come through a pipe so far.
 pub(super) struct Recording {
-    source: Stdin,
+    source: AtOnce,
     record: Spool,
     ended: bool,
-    /// Whether a piece can be copied without being taken.
-    copies: bool,
+    /// What copies a piece without taking it, where that can be done.
+    copier: Option<Copier>,
+    /// Whether it was said that somebody else reads it, too.
+    is_shared: bool,
 }
 
 impl Input {
@@ -71,8 +80,9 @@ impl Input {
             let start = file.stream_position().ok()?;
             Some(Input::File(file, start))
         } else if kind.is_fifo() || kind.is_socket() {
-            let copies = kind.is_fifo() && cfg!(target_os = "linux");
-            Some(Input::Pipe(Recording { source, record: Spool::new(most), ended: false, copies }))
+            let copier = kind.is_fifo().then(Copier::new).flatten();
+            let (source, record) = (AtOnce::new(file), Spool::new(most));
+            Some(Input::Pipe(Recording { source, record, ended: false, copier, is_shared: false }))
         } else {
             None
         }
@@ -107,8 +117,8 @@ impl Input {
         match (self, sink) {
             (Input::Pipe(recording), Some(sink)) => {
                 make_nonblocking(&sink);
-                recording.copies &= holds_one_piece(&sink);
-                Some(Feed { recording, sink, at: 0, copied: 0, is_closed: false })
+                recording.copier.take_if(|_| !holds_one_piece(&sink));
+                Some(Feed { recording, sink, at: 0, unkept: Vec::new(), has_unread: false, is_closed: false })
             }
             _ => None,
         }
@@ -120,8 +130,10 @@ pub(super) struct Feed<'a> {
     recording: &'a mut Recording,
     sink: ChildStdin,
     at: u64,
-    /// How much of our input stands in the command's pipe as a copy, and is not taken yet.
-    copied: usize,
+    /// What was taken last, if it is not in the record, which has become too long.
+    unkept: Vec<u8>,
+    /// Whether some of the record may stand in the command's pipe: nothing can be copied behind that.
+    has_unread: bool,
     /// Whether nothing more can be passed on.
     is_closed: bool,
 }
@@ -141,10 +153,12 @@ impl Feed<'_> {
     pub(super) fn wants(&self) -> Wants {
         if self.is_closed {
             Wants::Nothing
-        } else if self.copied > 0 || self.at < self.recording.record.len() {
+        } else if self.copied() > 0 || self.at < self.recording.record.len() {
             Wants::Room
         } else if self.recording.ended {
             Wants::Nothing
+        } else if self.has_unread && self.recording.copier.is_some() {
+            Wants::Room
         } else {
             Wants::More
         }
@@ -164,10 +178,10 @@ impl Feed<'_> {
     /// Moves one piece; false when there is no more to be done for this attempt. Tells `say` what the user should know.
     pub(super) fn step(&mut self, say: &dyn Fn(&str)) -> Result<bool, Fault> {
         match self.wants() {
-            Wants::Room if self.copied > 0 => self.take_copied(say)?,
-            Wants::Room => self.pass_on()?,
-            Wants::More if self.recording.copies => self.copy()?,
-            Wants::More => self.recording.take_in(PIECE, say).map(drop)?,
+            Wants::Room if self.copied() > 0 => self.take_copied(self.copied(), say)?,
+            Wants::Room if self.at < self.recording.record.len() => self.pass_on()?,
+            Wants::Room => self.has_unread = false,
+            Wants::More => self.go_on(say)?,
             Wants::Nothing => {}
         }
         Ok(self.wants() != Wants::Nothing)
@@ -175,13 +189,13 @@ impl Feed<'_> {
 
     /// Nothing more is passed on: takes what the command has read of a copy, leaves the rest, and says what it could not leave.
     pub(super) fn finish(mut self, say: &dyn Fn(&str)) -> Result<Taken, Fault> {
-        if self.copied > 0 {
-            self.copied = self.copied.saturating_sub(unread(&self.sink));
-            self.take_copied(say)?;
-            return Ok(Taken::default());
+        let copied = self.copied();
+        if copied > 0 {
+            self.take_copied(copied.saturating_sub(unread(&self.sink)), say)?;
         }
         let behind = usize::try_from(self.recording.record.len().saturating_sub(self.at)).unwrap_or(usize::MAX);
-        Ok(Taken { behind, pipe: other_end(&self.sink) })
+        // What stands there of a copy was not taken.
+        Ok(Taken { behind, pipe: if copied > 0 { None } else { other_end(&self.sink) } })
     }
 
     /// The command's input is closed: nothing more is passed on.
@@ -190,10 +204,23 @@ impl Feed<'_> {
     }
 
     fn pass_on(&mut self) -> Result<(), Fault> {
+        let record = &self.recording.record;
         let mut piece = vec![0; PIECE];
-        let count = self.recording.record.read_at(self.at, &mut piece).map_err(cannot_record)?;
-        match self.sink.write(&piece[..count]) {
-            Ok(written) => self.at += written as u64,
+        let piece = match record.is_given_up() {
+            false => {
+                let count = record.read_at(self.at, &mut piece).map_err(cannot_record)?;
+                &piece[..count]
+            }
+            true => {
+                let left = usize::try_from(record.len() - self.at).unwrap_or(usize::MAX);
+                &self.unkept[self.unkept.len().saturating_sub(left)..]
+            }
+        };
+        match self.sink.write(piece) {
+            Ok(written) => {
+                self.at += written as u64;
+                self.has_unread = true;
+            }
             Err(error) if is_later(&error) => {}
             // The command has closed its input; it need not read all of it.
             Err(_) => self.close(),
@@ -201,41 +228,52 @@ impl Feed<'_> {
         Ok(())
     }
 
-    /// What was copied was read: it is taken, and recorded.
-    fn take_copied(&mut self, say: &dyn Fn(&str)) -> Result<(), Fault> {
-        while self.copied > 0 {
-            match self.recording.take_in(self.copied, say)? {
-                0 => break,
-                count => {
-                    self.copied = self.copied.saturating_sub(count);
-                    self.at += count as u64;
-                }
-            }
+    /// How much of our input stands in the command's pipe as a copy, and is not taken yet.
+    fn copied(&self) -> usize {
+        self.recording.copier.as_ref().map_or(0, Copier::passed)
+    }
+
+    /// So much of what was copied was read: it is taken, and recorded.
+    fn take_copied(&mut self, read: usize, say: &dyn Fn(&str)) -> Result<(), Fault> {
+        let Some(copier) = &mut self.recording.copier else { return Ok(()) };
+        let copy = copier.take(read).map_err(cannot_record)?;
+        let taken = self.recording.take(copy.len())?;
+        self.recording.keep(&copy, say)?;
+        self.at += copy.len() as u64;
+        if taken != copy && !std::mem::replace(&mut self.recording.is_shared, true) {
+            say(
+                "somebody else reads standard input, too, and gets what the command gets; with --stdin inherit one of them does",
+            );
         }
-        self.copied = 0;
+        match copy.ends_with(&taken) {
+            true => Ok(()),
+            // Something new, since others have taken what was there.
+            false => self.keep_taken(taken, say),
+        }
+    }
+
+    /// Keeps what was taken before the command got it.
+    fn keep_taken(&mut self, piece: Vec<u8>, say: &dyn Fn(&str)) -> Result<(), Fault> {
+        self.recording.keep(&piece, say)?;
+        if self.recording.record.is_given_up() {
+            self.unkept = piece;
+        }
         Ok(())
     }
 
-    #[cfg(target_os = "linux")]
-    fn copy(&mut self) -> Result<(), Fault> {
-        use rustix::{
-            io::Errno,
-            pipe::{SpliceFlags, tee},
+    /// Copies or takes what comes next.
+    fn go_on(&mut self, say: &dyn Fn(&str)) -> Result<(), Fault> {
+        let Some(copier) = &mut self.recording.copier else {
+            let piece = self.recording.take_some(PIECE)?;
+            return self.keep_taken(piece, say);
         };
-        match tee(&self.recording.source, &self.sink, PIECE, SpliceFlags::NONBLOCK) {
-            Ok(0) => self.recording.ended = true,
-            Ok(count) => self.copied = count,
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(Errno::PIPE) => self.close(),
+        match copier.copy(&self.recording.source, &self.sink).map_err(cannot_record)? {
+            Copied::Done | Copied::Later => {}
+            Copied::Ended => self.recording.ended = true,
+            Copied::Unread => self.close(),
             // What cannot be copied is taken.
-            Err(_) => self.recording.copies = false,
+            Copied::Never => self.recording.copier = None,
         }
-        Ok(())
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn copy(&mut self) -> Result<(), Fault> {
-        self.recording.copies = false;
         Ok(())
     }
 }
@@ -257,41 +295,47 @@ impl Taken {
 }
 
 impl Recording {
-    /// Takes at most this much, and keeps it; how much it was.
-    fn take_in(&mut self, most: usize, say: &dyn Fn(&str)) -> Result<usize, Fault> {
-        let mut piece = vec![0; most.min(PIECE)];
-        match nix::unistd::read(self.source.as_fd(), &mut piece) {
-            Ok(0) => self.ended = true,
-            Ok(count) => {
-                match self.record.append(&piece[..count]).map_err(cannot_record)? {
-                    Kept::All => {}
-                    Kept::NearlyTooMuch(most) => {
-                        say(&format!(
-                            "half of the {most} of standard input that are kept for another attempt are used"
-                        ));
-                    }
-                    Kept::TooMuch(most) => say(&format!(
-                        "standard input is longer than the {most} that are kept (--max-kept): there is no other attempt"
-                    )),
-                }
-                return Ok(count);
+    /// Takes at most this much of what is there now.
+    fn take_some(&mut self, most: usize) -> Result<Vec<u8>, Fault> {
+        let mut piece = vec![0; most];
+        let count = match self.source.read(&mut piece) {
+            Ok(0) => {
+                self.ended = true;
+                0
             }
-            Err(nix::Error::EAGAIN | nix::Error::EINTR) => {}
-            Err(error) => return Err(Fault::new(format!("cannot read standard input: {}", plain(&error.into())))),
-        }
-        Ok(0)
+            Ok(count) => count,
+            Err(error) if is_later(&error) => 0,
+            Err(error) => return Err(Fault::new(format!("cannot read standard input: {}", plain(&error)))),
+        };
+        piece.truncate(count);
+        Ok(piece)
     }
-}
 
-/// Makes a pipe so small that it has room exactly when it is empty.
-#[cfg(target_os = "linux")]
-fn holds_one_piece(sink: &ChildStdin) -> bool {
-    rustix::pipe::fcntl_setpipe_size(sink, 1).is_ok()
-}
+    /// Takes this much, or what there is of it.
+    fn take(&mut self, most: usize) -> Result<Vec<u8>, Fault> {
+        let mut all = Vec::new();
+        while all.len() < most {
+            match self.take_some(most - all.len())? {
+                piece if piece.is_empty() => break,
+                piece => all.extend(piece),
+            }
+        }
+        Ok(all)
+    }
 
-#[cfg(not(target_os = "linux"))]
-fn holds_one_piece(_sink: &ChildStdin) -> bool {
-    false
+    /// Keeps what was read for another attempt.
+    fn keep(&mut self, piece: &[u8], say: &dyn Fn(&str)) -> Result<(), Fault> {
+        match self.record.append(piece).map_err(cannot_record)? {
+            Kept::All => {}
+            Kept::NearlyTooMuch(most) => {
+                say(&format!("half of the {most} of standard input that are kept for another attempt are used"));
+            }
+            Kept::TooMuch(most) => say(&format!(
+                "standard input is longer than the {most} that are kept (--max-kept): there is no other attempt"
+            )),
+        }
+        Ok(())
+    }
 }
 
 /// The end of the command's pipe that the command reads, so that its end can be closed and how much stands in it still be seen.

@@ -7,6 +7,7 @@
 
 mod args;
 mod attempt;
+mod copied;
 mod driver;
 mod ended;
 mod environ;

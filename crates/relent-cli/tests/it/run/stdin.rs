@@ -1,11 +1,20 @@
 //! Standard input: the same from the start in each attempt.
 
-use super::{Place, QUICK};
+use super::{
+    Place, QUICK,
+    hostile::{NOBODY, shared},
+    until,
+};
 use crate::binary::{Outcome, tool};
 use std::{
-    fs::File,
-    io::{Seek, SeekFrom, Write},
-    process::Stdio,
+    fs::{self, File, OpenOptions},
+    io::{PipeReader, Read, Seek, SeekFrom, Write, pipe},
+    os::{
+        fd::OwnedFd,
+        unix::{fs::PermissionsExt, net::UnixStream},
+    },
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
 };
 
 /// Fails twice, having read a part, then everything, of its input.
@@ -90,10 +99,153 @@ fn a_pipe_that_comes_slowly_is_passed_on_at_once() {
     let mut child = place.command(&args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"one\n").unwrap();
-    super::until("the first line arrives while the pipe is open", || place.has("first"));
+    until("the first line arrives while the pipe is open", || place.has("first"));
     stdin.write_all(b"two\n").unwrap();
     drop(stdin);
     assert_eq!(child.wait_with_output().unwrap().stdout, b"one two\n");
+}
+
+/// A run whose command waits for `go` before it reads, and is told to end after two seconds.
+fn waiting(place: &Place, input: OwnedFd, flags: &[&str], script: &str) -> Child {
+    let limits = ["--timeout", "2s", "--grace", "100ms"];
+    let script = format!("echo > up; until [ -e go ]; do sleep 0.01; done; {script}");
+    let args = [&QUICK[..], &limits, flags, &["--", "sh", "-c", &script]].concat();
+    let child = place.command(&args).stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("the command runs", || place.has("up"));
+    child
+}
+
+/// What it comes to, in time.
+#[track_caller]
+fn ends(child: Child) -> Outcome {
+    let (pid, started) = (child.id(), Instant::now());
+    let waits = std::thread::spawn(move || child.wait_with_output().unwrap());
+    while !waits.is_finished() {
+        if started.elapsed() > Duration::from_secs(20) {
+            Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap();
+            panic!("--timeout is not heard");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let output = waits.join().unwrap();
+    Outcome {
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: super::without_times(&String::from_utf8_lossy(&output.stderr)),
+        code: output.status.code(),
+    }
+}
+
+const OTHERS: &str = "relent: somebody else reads standard input, too, and gets what the command gets; with --stdin inherit one of them does\n";
+
+/// What somebody else reads of a pipe that has been copied already: all of it, a part, or all before something new comes.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_second_reader_of_a_pipe_holds_up_nobody_and_the_next_attempt_gets_what_the_first_got() {
+    for (taken, new, whole) in
+        [(6, "", "first\n"), (2, "", "first\n"), (6, "second\n", "first\nsecond\n"), (6, "more\n", "first\nmore\n")]
+    {
+        let place = Place::new();
+        let (mut reader, mut writer): (PipeReader, _) = pipe().unwrap();
+        writer.write_all(b"first\n").unwrap();
+        let script = "cat; [ $RELENT_ATTEMPT = 2 ]";
+        let run = waiting(&place, reader.try_clone().unwrap().into(), &[], script);
+        // It was copied when the command's pipe has it.
+        until("it is copied", || in_the_pipe_of_the_child(&run) == 6);
+        reader.read_exact(&mut vec![0; taken]).unwrap();
+        writer.write_all(new.as_bytes()).unwrap();
+        drop(writer);
+        fs::write(place.0.path().join("go"), "").unwrap();
+        let outcome = ends(run);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), whole), "{taken} {new:?}: {}", outcome.stderr);
+        assert!(outcome.stderr.starts_with(OTHERS), "{}", outcome.stderr);
+    }
+}
+
+/// How much stands in the standard input of the command.
+#[cfg(target_os = "linux")]
+fn in_the_pipe_of_the_child(run: &Child) -> u64 {
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.id())).unwrap();
+    let input = File::open(format!("/proc/{}/fd/0", children.trim())).unwrap();
+    rustix::io::ioctl_fionread(&input).unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_second_reader_of_a_pipe_keeps_no_limit_and_no_signal_from_being_heard() {
+    for by_signal in [false, true] {
+        let place = Place::new();
+        let (mut reader, mut writer) = pipe().unwrap();
+        writer.write_all(b"hello\n").unwrap();
+        let run = waiting(&place, reader.try_clone().unwrap().into(), &["--max-attempts", "1"], "cat");
+        until("it is copied", || in_the_pipe_of_the_child(&run) == 6);
+        reader.read_exact(&mut [0; 6]).unwrap();
+        fs::write(place.0.path().join("go"), "").unwrap();
+        if by_signal {
+            std::thread::sleep(Duration::from_millis(200));
+            Command::new("kill").args(["-TERM", &run.id().to_string()]).status().unwrap();
+        }
+        let outcome = ends(run);
+        assert_eq!(outcome.code, Some(if by_signal { 143 } else { 124 }), "{}", outcome.stderr);
+        drop(writer);
+    }
+}
+
+/// A named pipe is everybody's who may open it.
+#[cfg(target_os = "linux")]
+#[test]
+fn another_user_who_reads_a_named_pipe_holds_up_nobody() {
+    let place = shared();
+    let path = place.0.path().join("fifo");
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    let mut held = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let run = waiting(&place, File::open(&path).unwrap().into(), &["--max-attempts", "1"], "cat");
+    held.write_all(b"hello\n").unwrap();
+    until("it is copied", || in_the_pipe_of_the_child(&run) == 6);
+    let mut neighbour = Command::new("setpriv");
+    neighbour.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "head", "-c", "6"]);
+    assert_eq!(neighbour.arg(&path).output().unwrap().stdout, b"hello\n");
+    fs::write(place.0.path().join("go"), "").unwrap();
+    let outcome = ends(run);
+    assert_eq!((outcome.code, outcome.stderr.starts_with(OTHERS)), (Some(124), true), "{}", outcome.stderr);
+}
+
+/// The command gets all of what is too long to be kept, too.
+#[test]
+fn what_is_too_long_to_be_kept_reaches_the_command_from_a_socket_as_from_a_pipe() {
+    let place = Place::new();
+    let (near, far) = UnixStream::pair().unwrap();
+    let (reader, writer) = pipe().unwrap();
+    let ends_of: [(OwnedFd, Box<dyn Write + Send>); 2] =
+        [(near.into(), Box::new(far)), (reader.into(), Box::new(writer))];
+    for (input, mut other) in ends_of {
+        let args = [&QUICK[..], &["--timeout", "20s", "--max-kept", "100k", "--", "wc", "-c"]].concat();
+        let mut command = place.command(&args);
+        command.stdin(input);
+        let writer = std::thread::spawn(move || other.write_all(&[b'x'; 1_000_000]));
+        let outcome = place.outcome(&mut command);
+        drop(command);
+        writer.join().unwrap().unwrap();
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), "1000000\n"), "{}", outcome.stderr);
+    }
+}
+
+/// Who waits for the command to read what was played to it need not ask again and again.
+#[cfg(target_os = "linux")]
+#[test]
+fn waiting_behind_what_is_replayed_takes_no_time_of_the_processor() {
+    // In hundredths of a second, as the system counts what relent has used.
+    let used = "set -- $(cat /proc/$PPID/stat); shift 13; echo $(($1 + $2)) > used";
+    let script =
+        format!("if [ $RELENT_ATTEMPT = 2 ]; then sleep 1; {used}; exec cat; fi; dd bs=4 count=1 status=none; exit 1");
+    let place = Place::new();
+    let (reader, mut writer) = pipe().unwrap();
+    writer.write_all(b"one\ntwo\n").unwrap();
+    drop(writer);
+    let args = [&QUICK[..], &["-q", "--", "sh", "-c", &script]].concat();
+    place.outcome(place.command(&args).stdin(reader)).is(0, "one\ntwo\n", "");
+    let used: u32 = place.0.read("used").trim().parse().unwrap();
+    assert!(used < 20, "{used} hundredths of a second");
 }
 
 #[test]
