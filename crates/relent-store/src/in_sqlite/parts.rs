@@ -23,7 +23,7 @@ pub(super) const JOURNAL: &[&str] = &["-journal"];
 /// There is one of a stranger's.
 #[cfg(target_os = "linux")]
 pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
-    use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, mknodat, open, openat, statat};
+    use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Uid, chownat, mknodat, open, openat, statat};
     let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return Ok(false) };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let ours = rustix::process::geteuid().as_raw();
@@ -41,13 +41,16 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
         part.push(end);
         // Neither opened nor followed: to close what SQLite has open elsewhere in this process would let go of its locks.
         let made = mknodat(&folder, &part, FileType::RegularFile, Mode::from_raw_mode(of_file.st_mode & 0o666), 0);
-        if made.is_ok() {
-            continue;
-        }
         let Ok(there) = openat(&folder, &part, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) else {
             continue;
         };
         let Ok(of_part) = statat(&there, "", AtFlags::EMPTY_PATH) else { continue };
+        // Else who may use the file could not use what root left beside it; what somebody has exchanged for it stays whose it is.
+        let is_as_made = made.is_ok() && of_part.st_uid == 0 && of_part.st_nlink == 1 && of_part.st_size == 0;
+        if is_as_made && of_file.st_uid != 0 {
+            let (owner, group) = (Uid::from_raw(of_file.st_uid), Gid::from_raw(of_file.st_gid));
+            let _ = chownat(&there, "", Some(owner), Some(group), AtFlags::EMPTY_PATH);
+        }
         let is_a_writers = of_part.st_uid == of_file.st_uid || of_file.st_mode & 0o022 != 0;
         if !is_a_writers && of_part.st_uid != ours && of_part.st_uid != 0 {
             return Err(super::file::strangers(&super::file::beside(file, end), of_part.st_uid));
@@ -151,8 +154,14 @@ mod tests {
             }
             mode(&file, 0o600);
             chown(&file, Some(65_534), None).unwrap();
+            fs::remove_file(&part).unwrap();
+            drop(crate::in_sqlite::opened::unread(&believing(), &file).unwrap());
+            for end in LOG {
+                let data = fs::symlink_metadata(crate::in_sqlite::file::beside(&file, end)).unwrap();
+                assert_eq!((data.uid(), data.nlink(), data.len()), (65_534, 1, 0), "{end}: whose the file is");
+            }
             assert!(believing().open(&file).is_ok(), "{end}, of the file's owner");
-            let _ = fs::remove_file(part);
+            let _ = fs::remove_file(&part);
         }
     }
 }
