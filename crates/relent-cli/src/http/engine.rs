@@ -179,6 +179,7 @@ impl Engine {
                 Err(Broken::Ours(fault)) => return Err(fault),
                 Err(Broken::Failed(failure)) => failure,
             };
+            narrator.attempt_ended();
             match self.decide(&mut call, now(), &failure) {
                 Next::Again(delay, why) if guard.pay(now(), failure.outcome()) => {
                     narrator.retries(&failure, why, delay);
@@ -260,8 +261,9 @@ impl Engine {
         for _ in 0..hedges {
             let _ = call.on_failure(now(), Verdict::Transient);
         }
-        let Won { answer, trail, line, permit, end } = won.map_err(|(broken, trail)| {
+        let Won { answer, trail, line, permit, start, end } = won.map_err(|(broken, trail, lost)| {
             received.trail = trail;
+            narrator.has_lost(lost);
             broken
         })?;
         received.trail = trail;
@@ -272,6 +274,9 @@ impl Engine {
         let ended = attempt::within(limit, left, (terms, line), accepted).await;
         if let Some(outcome) = outcome(&ended) {
             guard.ended_by(permit, now(), outcome);
+        }
+        if ended.is_err() {
+            narrator.has_lost(Some(start.lost()));
         }
         ended
     }

@@ -8,7 +8,7 @@ use super::{
     client::Recipe,
     failure::{Broken, Failure},
     idle::Pulse,
-    narrator::Narrator,
+    narrator::{Lost, Narrator, Start},
 };
 use crate::guard::{Guard, Permit};
 use http::{HeaderMap, Method};
@@ -49,13 +49,14 @@ pub(super) struct Won {
     /// By what it was sent, unless by what the first was.
     pub(super) line: Option<Line>,
     pub(super) permit: Permit,
+    pub(super) start: Start,
     /// When it has to be over, and how long that is.
     pub(super) end: Option<(time::Instant, Duration)>,
 }
 
 /// An attempt under way.
 struct Flight<'a> {
-    number: u32,
+    start: Start,
     run: Pin<Box<dyn Future<Output = Landed> + 'a>>,
     permit: Permit,
     end: Option<(time::Instant, Duration)>,
@@ -68,8 +69,12 @@ struct Landed {
 }
 
 impl<'a> Race<'a> {
-    /// The first answer that is no failure; the failure, if no attempt is under way any more and none more may start.
-    pub(super) async fn run(&mut self, mut plan: HedgedCall, line: &'a Line) -> Result<Won, (Broken, Trail)> {
+    /// The first answer that is no failure; the failure, and whose it is, if no attempt is under way any more and none more may start.
+    pub(super) async fn run(
+        &mut self,
+        mut plan: HedgedCall,
+        line: &'a Line,
+    ) -> Result<Won, (Broken, Trail, Option<Lost>)> {
         let first = self.call.attempt();
         let mut flights = vec![self.flight(first, Permit::own(), line, None)];
         loop {
@@ -83,26 +88,27 @@ impl<'a> Race<'a> {
             let failed = match first_of(&mut flights, due).await {
                 None => None,
                 Some((nth, Landed { answer, trail, line })) => {
-                    let Flight { number, permit, end, .. } = flights.swap_remove(nth);
+                    let Flight { start, permit, end, .. } = flights.swap_remove(nth);
                     match answer {
                         Ok(answer) => {
-                            self.narrator.answered(number, self.hedges);
+                            self.narrator.answered(start.number, self.hedges);
                             flights.into_iter().for_each(|lost| self.guard.give_back(lost.permit));
-                            return Ok(Won { answer, trail, line, permit, end });
+                            return Ok(Won { answer, trail, line, permit, start, end });
                         }
-                        Err(Broken::Ours(fault)) => return Err((Broken::Ours(fault), trail)),
+                        Err(Broken::Ours(fault)) => return Err((Broken::Ours(fault), trail, None)),
                         Err(Broken::Failed(failure)) => {
+                            let lost = start.lost();
                             self.guard.ended_by(permit, (self.now)(), failure.outcome());
                             match plan.on_failure(failure.verdict) {
                                 HedgeStep::Fail => {
                                     flights.into_iter().for_each(|lost| self.guard.give_back(lost.permit));
-                                    return Err((Broken::Failed(failure), trail));
+                                    return Err((Broken::Failed(failure), trail, Some(lost)));
                                 }
                                 HedgeStep::Wait => {
-                                    self.narrator.failed_beside(number, &failure);
+                                    self.narrator.failed_beside(lost, &failure);
                                     continue;
                                 }
-                                HedgeStep::Start => Some((number, failure, trail)),
+                                HedgeStep::Start => Some((lost, failure, trail)),
                             }
                         }
                     }
@@ -111,12 +117,12 @@ impl<'a> Race<'a> {
             let number = first + self.hedges + 1;
             match self.leave(number) {
                 Ok(permit) => {
-                    if let Some((number, failure, _)) = &failed {
-                        self.narrator.failed_beside(*number, failure);
+                    if let Some((lost, failure, _)) = &failed {
+                        self.narrator.failed_beside(*lost, failure);
                     }
                     let own = match self.recipe.client() {
                         Ok(client) => Line { client, pulse: Pulse::default() },
-                        Err(fault) => return Err((Broken::Ours(fault), Trail::default())),
+                        Err(fault) => return Err((Broken::Ours(fault), Trail::default(), None)),
                     };
                     self.hedges += 1;
                     self.narrator.hedges(number, self.hedges);
@@ -128,14 +134,14 @@ impl<'a> Race<'a> {
                         self.narrator.no_hedge(&why);
                     }
                     match (plan.refused(), failed) {
-                        (true, Some((number, failure, _))) => self.narrator.failed_beside(number, &failure),
+                        (true, Some((lost, failure, _))) => self.narrator.failed_beside(lost, &failure),
                         (true, None) => {}
                         (false, failed) => {
-                            let (failure, trail) = failed.map_or_else(
-                                || (Box::new(Failure::not_sent("no attempt is under way".into())), Trail::default()),
-                                |(_, failure, trail)| (failure, trail),
-                            );
-                            return Err((Broken::Failed(failure), trail));
+                            let Some((lost, failure, trail)) = failed else {
+                                let failure = Box::new(Failure::not_sent("no attempt is under way".into()));
+                                return Err((Broken::Failed(failure), Trail::default(), None));
+                            };
+                            return Err((Broken::Failed(failure), trail, Some(lost)));
                         }
                     }
                 }
@@ -162,7 +168,7 @@ impl<'a> Race<'a> {
             Landed { answer, trail, line: own }
         };
         let end = limit.map(|limit| (time::Instant::now() + limit, limit));
-        Flight { number, run: Box::pin(run), permit, end }
+        Flight { start: Start::now(number), run: Box::pin(run), permit, end }
     }
 }
 

@@ -37,6 +37,32 @@ const WORTH_WAITING_FOR: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Waits shorter than this have no countdown.
 const COUNTDOWN_FROM: Duration = Duration::from_secs(1);
 
+/// When an attempt began, and which.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start {
+    pub(super) number: u32,
+    began: Instant,
+}
+
+impl Start {
+    /// Of one that begins.
+    pub(super) fn now(number: u32) -> Start {
+        Start { number, began: Instant::now() }
+    }
+
+    /// It has failed.
+    pub(super) fn lost(self) -> Lost {
+        Lost { number: self.number, ran: self.began.elapsed() }
+    }
+}
+
+/// An attempt that has failed: which, and how long it ran.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lost {
+    number: u32,
+    ran: Duration,
+}
+
 /// Who says it.
 pub(super) struct Narrator {
     talk: TalkArgs,
@@ -45,8 +71,12 @@ pub(super) struct Narrator {
     url: String,
     fail_with_body: bool,
     began: Instant,
+    /// The newest attempt.
     attempt: u32,
-    attempt_began: Instant,
+    /// The first of those that are under way.
+    first: Start,
+    /// The last that has failed, until it is told: with hedges it need not be the newest.
+    lost: Option<Lost>,
     /// What went wrong last.
     last: Option<String>,
 }
@@ -56,7 +86,18 @@ impl Narrator {
     pub(super) fn new(request: &Request, policy: Policy, talk: TalkArgs, fail_with_body: bool) -> Narrator {
         let now = Instant::now();
         let (method, url) = (request.method.clone(), request.shown_url());
-        Narrator { talk, policy, method, url, fail_with_body, began: now, attempt: 0, attempt_began: now, last: None }
+        Narrator {
+            talk,
+            policy,
+            method,
+            url,
+            fail_with_body,
+            began: now,
+            attempt: 0,
+            first: Start::now(0),
+            lost: None,
+            last: None,
+        }
     }
 
     /// With `--verbose`: the policy.
@@ -85,7 +126,8 @@ impl Narrator {
     /// An attempt starts.
     pub(super) fn attempt_starts(&mut self, attempt: u32) {
         self.attempt = attempt;
-        self.attempt_began = Instant::now();
+        self.first = Start::now(attempt);
+        self.lost = None;
         if !self.talk.verbose {
             return;
         }
@@ -94,7 +136,7 @@ impl Narrator {
             event.text("event", "start").number("attempt", attempt.into()).text("method", self.method.as_str());
             self.event(event.text("url", &talk::told(&self.url)).number("elapsed_ms", self.elapsed_ms()));
         } else {
-            self.say(format_args!("attempt {}: {} {}", self.of_most(), self.method, self.url));
+            self.say(format_args!("attempt {}: {} {}", self.of_most(attempt), self.method, self.url));
         }
     }
 
@@ -108,8 +150,8 @@ impl Narrator {
         } else if self.talk.verbose {
             self.say(format_args!(
                 "attempt {}: a hedge, {:.1} after the first has started",
-                self.of_most(),
-                Human(self.attempt_began.elapsed())
+                self.of_most(attempt),
+                Human(self.first.began.elapsed())
             ));
         }
     }
@@ -122,15 +164,23 @@ impl Narrator {
     }
 
     /// An attempt failed, and others are under way.
-    pub(super) fn failed_beside(&mut self, attempt: u32, failure: &Failure) {
+    pub(super) fn failed_beside(&mut self, lost: Lost, failure: &Failure) {
         self.last = Some(failure.text.clone());
         if self.talk.json {
-            let last = std::mem::replace(&mut self.attempt, attempt);
-            self.failed_event(failure, None, None);
-            self.attempt = last;
+            self.failed_event(lost, failure, None, None);
         } else if self.talk.verbose {
-            self.say(format_args!("attempt {attempt}: {}, and another is under way", failure.text));
+            self.say(format_args!("attempt {}: {}, and another is under way", lost.number, failure.text));
         }
+    }
+
+    /// None is under way any more; the one that failed last is this, if it is not the only one.
+    pub(super) fn has_lost(&mut self, lost: Option<Lost>) {
+        self.lost = lost;
+    }
+
+    /// None is under way any more, and the last has failed.
+    pub(super) fn attempt_ended(&mut self) {
+        self.lost = self.lost.or_else(|| Some(self.first.lost()));
     }
 
     /// One of several attempts has an answer; the others are dropped.
@@ -168,11 +218,13 @@ impl Narrator {
     /// An attempt failed, and another follows.
     pub(super) fn retries(&mut self, failure: &Failure, rule: Replay, delay: Duration) {
         self.last = Some(failure.text.clone());
+        let lost = self.lost.take().unwrap_or_else(|| self.first.lost());
         if self.talk.json {
-            return self.failed_event(failure, Some(delay), None);
+            return self.failed_event(lost, failure, Some(delay), None);
         }
         let next = if delay.is_zero() { "now".to_owned() } else { format!("in {:.1}", Human(delay)) };
-        self.say(format_args!("attempt {}: {}, {}; next {next}", self.of_most(), failure.text, why(failure, rule)));
+        let attempt = self.of_most(lost.number);
+        self.say(format_args!("attempt {attempt}: {}, {}; next {next}", failure.text, why(failure, rule)));
     }
 
     /// The wait before the next attempt, counted down for somebody who watches.
@@ -271,7 +323,10 @@ impl Narrator {
             Stop::Unsafe(_) => "unsafe",
         };
         if self.talk.json {
-            self.failed_event(failure, None, Some(reason));
+            // One that was told already is not told again because no other was let through.
+            if let Some(lost) = self.lost {
+                self.failed_event(lost, failure, None, Some(reason));
+            }
             return self.event(&mut self.end("gave_up", failure.status, stop.exit(), Some(reason)));
         }
         let mut fault =
@@ -365,16 +420,16 @@ impl Narrator {
     }
 
     /// `2 of 8`.
-    fn of_most(&self) -> String {
-        talk::of_most(self.attempt, self.policy.settings().max_attempts)
+    fn of_most(&self, attempt: u32) -> String {
+        talk::of_most(attempt, self.policy.settings().max_attempts)
     }
 
-    fn failed_event(&self, failure: &Failure, delay: Option<Duration>, reason: Option<&str>) {
+    fn failed_event(&self, lost: Lost, failure: &Failure, delay: Option<Duration>, reason: Option<&str>) {
         let mut event = Object::new();
-        event.text("event", "attempt").number("attempt", self.attempt.into());
+        event.text("event", "attempt").number("attempt", lost.number.into());
         event.raw("status", &status_or_null(failure.status)).text("what", &talk::told(&failure.text));
         event.text("verdict", &word(failure.verdict));
-        event.number("ran_ms", millis(self.attempt_began.elapsed())).number("elapsed_ms", self.elapsed_ms());
+        event.number("ran_ms", millis(lost.ran)).number("elapsed_ms", self.elapsed_ms());
         event.raw("delay_ms", &delay.map_or("null".to_owned(), |delay| millis(delay).to_string()));
         self.event(event.option("reason", reason));
     }

@@ -1,7 +1,7 @@
 //! `--hedge`: a request that is slow is sent again, and the first answer wins.
 
 use super::{
-    expect, http, http_in,
+    command, expect, http, http_in,
     server::{Reply, Server},
 };
 use crate::binary::{Folder, Outcome};
@@ -193,4 +193,49 @@ fn bodies_are_not_mixed() {
     let outcome = quickly(|| http_in(&folder, &["-o", "file", HEDGE, &server.url("/")]));
     assert_eq!((outcome.code, server.count()), (Some(0), 2), "{outcome:?}");
     assert_eq!(folder.read("file"), "one, two\n");
+}
+
+/// As they were written, times included.
+fn exact_events(args: &[&str]) -> Vec<serde_json::Value> {
+    let output = command(&Folder::new(), &[&["http", "--json"], args].concat()).output().unwrap();
+    let lines = String::from_utf8(output.stderr).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).filter(is_of_attempts).collect()
+}
+
+fn is_of_attempts(event: &serde_json::Value) -> bool {
+    event["event"] == "attempt"
+}
+
+/// Which attempt an event tells of, with what status, and why it was the last.
+fn told(event: &serde_json::Value) -> (Option<u64>, Option<u64>, Option<&str>) {
+    (event["attempt"].as_u64(), event["status"].as_u64(), event["reason"].as_str())
+}
+
+#[test]
+fn each_failure_is_told_as_that_of_its_own_attempt() {
+    let late = Duration::from_millis(500);
+    let server = Server::new(vec![Reply::status(500).late(late), Reply::status(503)]);
+    let events = exact_events(&["--max-attempts=2", HEDGE, &server.url("/")]);
+    assert_eq!(
+        events.iter().map(told).collect::<Vec<_>>(),
+        [(Some(2), Some(503), None), (Some(1), Some(500), Some("attempts"))]
+    );
+    let ran = |event: &serde_json::Value| event["ran_ms"].as_u64().unwrap();
+    // The second began 50 ms after the first.
+    assert!(ran(&events[1]) >= 500 && ran(&events[0]) + 50 <= events[0]["elapsed_ms"].as_u64().unwrap(), "{events:?}");
+
+    // The first answers while its hedge is under way, and breaks off then.
+    let server = Server::new(vec![Reply::ok("half of it\n").cut(5).late(late), slow()]);
+    let events = exact_events(&["--max-attempts=2", HEDGE, &server.url("/")]);
+    assert_eq!(events.iter().map(told).collect::<Vec<_>>(), [(Some(1), None, Some("attempts"))]);
+    assert!(ran(&events[0]) >= 500, "{events:?}");
+}
+
+/// What was told with a delay is not told again because the upstream lets nothing more through.
+#[test]
+fn no_failure_is_told_twice() {
+    let server = Server::new(vec![Reply::status(503)]);
+    let args = ["--base=10ms", "--breaker=consecutive=1,open_for=1h", &server.url("/")];
+    let events = exact_events(&args);
+    assert_eq!(events.iter().map(told).collect::<Vec<_>>(), [(Some(1), Some(503), None)]);
 }
