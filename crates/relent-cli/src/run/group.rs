@@ -297,6 +297,9 @@ impl Group {
                     break;
                 }
             }
+            for signal in signals.besides() {
+                self.tell_the_rest(signal);
+            }
             self.tell_orphans(ways.first);
         }
         caught

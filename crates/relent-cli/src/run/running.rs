@@ -12,13 +12,13 @@ use super::{
     signals::{Signals, is_ending, is_from_people, poll_timeout},
     spool::Spool,
     stream::{Heard, Stream, Target},
-    terminal::{self, Lent},
+    terminal::{self, Lent, Unattainable},
 };
 use crate::talk::{Fault, plain};
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, poll},
-    sys::signal::{Signal, raise},
+    sys::signal::Signal,
 };
 use std::{
     os::fd::{AsFd, BorrowedFd},
@@ -83,7 +83,11 @@ impl<'a> Running<'a> {
     pub(super) fn follow(&mut self, child: &mut Child, signals: &Signals) -> Result<ExitStatus, Fault> {
         loop {
             for signal in signals.take() {
-                self.hear(signal)?;
+                self.hear(signal, signals)?;
+            }
+            for signal in signals.besides() {
+                let told = self.group.tell(signal);
+                self.heard(told)?;
             }
             self.group.reap();
             let status = leader::ended(child)
@@ -93,20 +97,36 @@ impl<'a> Running<'a> {
                 return Ok(status);
             }
             self.lent = match self.lent.take() {
-                Some(lent) => lent.follow_stop(&self.group),
-                None => terminal::on_demand(&self.group),
+                Some(lent) => lent.follow_stop(&self.group, signals),
+                None => match terminal::on_demand(&self.group, signals) {
+                    Ok(lent) => lent,
+                    Err(Unattainable) => self.cannot_ask()?,
+                },
             };
             self.keep_time(Instant::now())?;
             self.move_bytes(signals)?;
         }
     }
 
-    fn hear(&mut self, signal: Signal) -> Result<(), Fault> {
+    /// The command stays stopped for wanting a terminal that nobody can give it. Without relent it would read an error.
+    fn cannot_ask(&mut self) -> Result<Option<Lent>, Fault> {
+        if self.told.is_none() {
+            (self.ways.say)(
+                "the command wants the terminal, which others have, and nobody can call it to the foreground; it is told to end",
+            );
+            self.tell(self.ways.first)?;
+        }
+        Ok(None)
+    }
+
+    fn hear(&mut self, signal: Signal, signals: &Signals) -> Result<(), Fault> {
         match signal {
             // Who is not to end need not hear it.
             Signal::SIGTSTP => {
                 let _ = self.group.pass_on(signal);
-                let _ = raise(Signal::SIGSTOP);
+                let was_lent = self.lent.take().is_some();
+                signals.stop();
+                self.lent = if was_lent { Lent::to(&self.group) } else { None };
                 let _ = self.group.pass_on(Signal::SIGCONT);
                 Ok(())
             }
@@ -308,7 +328,11 @@ impl<'a> Running<'a> {
             None => How::of(status),
         };
         let hung_up = self.hung_up.filter(|at| at.elapsed() <= self.ways.grace).map(|_| Signal::SIGHUP);
-        let interrupted = interrupted.or(hung_up).or(self.lent.and_then(|_| from_the_keyboard(&how)));
+        let typed = self.lent.and_then(|_| from_the_keyboard(&how));
+        if let Some(signal) = typed {
+            signals.was_heard(signal);
+        }
+        let interrupted = interrupted.or(hung_up).or(typed);
         Ok(Ended {
             how,
             ran,

@@ -9,11 +9,12 @@ use crate::{
 };
 use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
-    sys::signal::{Signal, raise},
+    sys::signal::{Signal, killpg, raise},
+    unistd::{getpgid, getpgrp, getppid, getsid},
 };
 use signal_hook::{flag, low_level::pipe};
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     io::{self, Read},
     os::{
         fd::{AsFd, BorrowedFd},
@@ -44,6 +45,10 @@ pub(super) struct Signals {
     finishing: Arc<AtomicBool>,
     /// When one by which people end others was taken first.
     asked: Cell<Option<Instant>>,
+    /// Which of those came at once after another, to be passed on as a part of the same wish.
+    besides: RefCell<Vec<Signal>>,
+    /// Which of those were told to the command, or by it, or are to be.
+    heard: RefCell<Vec<Signal>>,
     /// For those who wait for a store.
     ear: Ear,
 }
@@ -75,7 +80,8 @@ impl Signals {
             outlive_limits_of_files();
         }
         pipe::register(Signal::SIGCHLD as i32, waker.try_clone()?)?;
-        Ok(Signals { wake, waker, pending, finishing, asked: Cell::new(None), ear })
+        let (asked, besides, heard) = (Cell::default(), RefCell::default(), RefCell::default());
+        Ok(Signals { wake, waker, pending, finishing, asked, besides, heard, ear })
     }
 
     /// What ends a wait when it is written to.
@@ -110,8 +116,28 @@ impl Signals {
             return false;
         }
         let before = self.asked.get();
-        self.asked.set(before.or_else(|| Some(Instant::now())));
-        before.is_some_and(|at| at.elapsed() < ECHO)
+        let is_new = self.was_heard(signal);
+        let is_echo = before.is_some_and(|at| at.elapsed() < ECHO);
+        if is_echo && is_new {
+            self.besides.borrow_mut().push(signal);
+        }
+        is_echo
+    }
+
+    /// One by which people end others has come, to us or to a command that had the terminal. Whether it is the first of its kind.
+    pub(super) fn was_heard(&self, signal: Signal) -> bool {
+        self.asked.set(self.asked.get().or_else(|| Some(Instant::now())));
+        let mut heard = self.heard.borrow_mut();
+        let is_new = !heard.contains(&signal);
+        if is_new {
+            heard.push(signal);
+        }
+        is_new
+    }
+
+    /// Those that came at once after another, each once: the command is told them, too, and they are no second wish.
+    pub(super) fn besides(&self) -> Vec<Signal> {
+        self.besides.take()
     }
 
     /// Waits for a signal that ends the run, at most this long. A child that changes ends the wait too.
@@ -123,12 +149,38 @@ impl Signals {
         for signal in self.take() {
             if signal == Signal::SIGTSTP {
                 // Nobody but us is there to be stopped.
-                let _ = raise(Signal::SIGSTOP);
+                self.stop();
             } else if is_ending(signal) {
                 ending = ending.or(Some(signal));
             }
         }
         ending
+    }
+
+    /// Stops relent, as Ctrl-Z stops any program: not where nobody would call it back. Whether it was stopped, and has gone on.
+    pub(super) fn stop(&self) -> bool {
+        // The signal of Ctrl-Z itself is caught. This one is not, and the system stops nobody by it whom no shell looks after.
+        let signal = if is_looked_after() { Signal::SIGSTOP } else { Signal::SIGTTIN };
+        self.is_stopped_by(|| raise(signal))
+    }
+
+    /// Stops the others of our group by Ctrl-Z.
+    pub(super) fn stop_the_others(&self) {
+        let _ = killpg(getpgrp(), Signal::SIGTSTP);
+        // Ours was meant for them.
+        let _ = self.has(Signal::SIGTSTP);
+    }
+
+    /// Whether a signal, sent to relent by this, has stopped it: who goes on after that is told to.
+    pub(super) fn is_stopped_by(&self, send: impl FnOnce() -> nix::Result<()>) -> bool {
+        let _ = self.has(Signal::SIGCONT);
+        let is_sent = send().is_ok();
+        is_sent && self.has(Signal::SIGCONT)
+    }
+
+    /// Takes one, if it is there.
+    fn has(&self, signal: Signal) -> bool {
+        self.pending.iter().any(|(one, caught)| *one == signal && caught.swap(false, Ordering::SeqCst))
     }
 
     /// The signal that ends the run, even if somebody took it and did nothing about it: nothing is started after one.
@@ -141,6 +193,14 @@ impl Signals {
     pub(super) fn let_through(&self) {
         self.finishing.store(true, Ordering::SeqCst);
     }
+}
+
+/// Whether our parent is a shell, or what is as one, that sees when we are stopped: of our session, and not of our group. There may be
+/// one all the same where it is not.
+fn is_looked_after() -> bool {
+    let parent = getppid();
+    let is_of_the_session = || getsid(Some(parent)).is_ok_and(|session| Ok(session) == getsid(None));
+    getpgid(Some(parent)).is_ok_and(|group| group != getpgrp()) && is_of_the_session()
 }
 
 /// Whether a signal ends a run.
@@ -183,12 +243,25 @@ mod tests {
         raise(Signal::SIGTERM).unwrap();
         raise(Signal::SIGINT).unwrap();
         assert_eq!(signals.take().collect::<Vec<_>>(), [Signal::SIGINT]);
+        assert_eq!((signals.besides(), signals.besides()), (vec![Signal::SIGTERM], vec![]), "it is passed on");
         raise(Signal::SIGTERM).unwrap();
         raise(Signal::SIGHUP).unwrap();
         assert_eq!(signals.take().collect::<Vec<_>>(), [Signal::SIGHUP]);
+        assert_eq!(signals.besides(), [], "once");
         signals.asked.set(Instant::now().checked_sub(ECHO));
         raise(Signal::SIGTERM).unwrap();
         assert_eq!(signals.take().collect::<Vec<_>>(), [Signal::SIGTERM]);
+    }
+
+    #[test]
+    fn what_the_command_had_from_the_terminal_counts_as_the_first() {
+        let signals = Signals::catch().unwrap();
+        signals.was_heard(Signal::SIGINT);
+        raise(Signal::SIGINT).unwrap();
+        assert_eq!((signals.take().next(), signals.besides()), (None, vec![]));
+        signals.asked.set(Instant::now().checked_sub(ECHO));
+        raise(Signal::SIGINT).unwrap();
+        assert_eq!(signals.take().collect::<Vec<_>>(), [Signal::SIGINT]);
     }
 
     /// What a run went on after is no reason to leave a store that is slow; what came since is.

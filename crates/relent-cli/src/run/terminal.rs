@@ -7,11 +7,11 @@
 //! In a pipeline (`relent run -- make | less`) the terminal belongs to the other programs of the pipeline too, so there
 //! it is lent only to a command that has asked for it and was stopped for that.
 
-use super::{group::Group, processes, unstopped::Unstopped};
+use super::{group::Group, processes, signals::Signals, unstopped::Unstopped};
 use nix::{
     errno::Errno,
     sys::{
-        signal::{Signal, killpg, raise},
+        signal::{Signal, killpg},
         wait::{Id, WaitPidFlag, WaitStatus, waitid},
     },
     unistd::{Pid, getpgrp, getpid, tcgetpgrp, tcsetpgrp},
@@ -20,7 +20,6 @@ use std::{
     fs::{File, OpenOptions},
     io::{IsTerminal, stdin},
     os::{fd::AsFd, unix::fs::OpenOptionsExt},
-    time::{Duration, Instant},
 };
 
 /// The terminal while it is lent.
@@ -35,6 +34,14 @@ pub(super) struct Lent {
 impl Lent {
     /// Lends it to a group, if it is ours to lend.
     pub(super) fn to(group: &Group) -> Option<Lent> {
+        let lent = Lent::to_silent(group)?;
+        // It may have asked for the terminal before it was given it, and been stopped for that.
+        let _ = group.pass_on(Signal::SIGCONT);
+        Some(lent)
+    }
+
+    /// Lends it, and leaves who is stopped as it is.
+    fn to_silent(group: &Group) -> Option<Lent> {
         let ours = getpgrp();
         // Who had it last, may be, is there no more.
         if !is_ours() && foreground().is_none_or(has_anybody) {
@@ -42,22 +49,25 @@ impl Lent {
         }
         let lent = Lent { ours, to: group.leader(), _quiet: Unstopped::now() };
         give(lent.to);
-        // It may have asked for the terminal before it was given it, and been stopped for that.
-        let _ = group.pass_on(Signal::SIGCONT);
         Some(lent)
     }
 
     /// If the command was stopped (Ctrl-Z), stops relent with it, and goes on with it when it is told to: without the terminal, if
     /// that is somebody else's by then (`bg`).
-    pub(super) fn follow_stop(self, group: &Group) -> Option<Lent> {
-        if stopped_by(group).is_none() {
-            return Some(self);
-        }
+    pub(super) fn follow_stop(self, group: &Group, signals: &Signals) -> Option<Lent> {
+        let Some(signal) = stopped_by(group) else { return Some(self) };
         // Gives it back.
         drop(self);
-        let _ = raise(Signal::SIGSTOP);
-        let lent = Lent::to(group);
-        let _ = group.pass_on(Signal::SIGCONT);
+        if signal == Signal::SIGTSTP {
+            // Without relent it would be of our group, which Ctrl-Z stops as a whole: a script around us, too.
+            signals.stop_the_others();
+        }
+        let was_stopped = signals.stop();
+        let lent = Lent::to_silent(group);
+        // Where nobody looks after us, Ctrl-Z stops nobody; but what can be refused by nobody was meant by somebody.
+        if was_stopped || signal != Signal::SIGSTOP {
+            let _ = group.pass_on(Signal::SIGCONT);
+        }
         lent
     }
 }
@@ -87,27 +97,31 @@ fn has_anybody(group: Pid) -> bool {
     killpg(group, None) != Err(Errno::ESRCH)
 }
 
+/// Nobody can give the command the terminal that it wants and is stopped for.
+#[derive(Debug)]
+pub(super) struct Unattainable;
+
 /// Lends it to a group that was stopped because it wanted it. If it is not ours to lend, as in a background job, relent
 /// stops too, so that the shell sees what it would see without relent, and both go on when the job is called.
-pub(super) fn on_demand(group: &Group) -> Option<Lent> {
-    let signal = stopped_by(group)?;
-    match signal {
-        Signal::SIGTTIN | Signal::SIGTTOU if is_ours() => Lent::to(group),
-        // Without a terminal it is a stop like any other.
-        Signal::SIGTTIN | Signal::SIGTTOU if terminal().is_some() => {
-            let stopped = Instant::now();
-            let _ = raise(signal);
-            if is_ours() {
-                return Lent::to(group);
-            }
-            // Who was not stopped has nobody to call it back: then the command stays stopped, and its time runs.
-            if stopped.elapsed() > Duration::from_millis(5) {
-                let _ = group.pass_on(Signal::SIGCONT);
-            }
-            None
-        }
-        _ => None,
+pub(super) fn on_demand(group: &Group, signals: &Signals) -> Result<Option<Lent>, Unattainable> {
+    let Some(signal @ (Signal::SIGTTIN | Signal::SIGTTOU)) = stopped_by(group) else { return Ok(None) };
+    if is_ours() {
+        return Ok(Lent::to(group));
     }
+    // Without a terminal it is a stop like any other.
+    if terminal().is_none() {
+        return Ok(None);
+    }
+    // All of our group, as the system would do it without relent.
+    let was_stopped = signals.is_stopped_by(|| killpg(getpgrp(), signal));
+    if is_ours() {
+        return Ok(Lent::to(group));
+    }
+    if !was_stopped {
+        return Err(Unattainable);
+    }
+    let _ = group.pass_on(Signal::SIGCONT);
+    Ok(None)
 }
 
 /// Whether the terminal is our group's.

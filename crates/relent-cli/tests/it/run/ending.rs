@@ -182,3 +182,17 @@ fn a_second_signal_kills_what_the_command_left_at_once() {
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     assert!(!is_running(&place.0.read("left")), "it is left running");
 }
+
+/// `kill -INT` and `kill -TERM` at once are one wish, and the command hears both.
+#[test]
+fn another_signal_that_comes_at_once_is_passed_on_too() {
+    let place = Place::new();
+    let script = "exec 2>/dev/null; trap '' INT; trap 'sleep 0.3; touch clean; exit 1' TERM; touch up; while :; do sleep 0.02; done";
+    let child = place.start(&["-q", "--grace", "1m"], script);
+    until("it runs", || place.has("up"));
+    send(&child, Signal::SIGINT);
+    send(&child, Signal::SIGTERM);
+    send(&child, Signal::SIGTERM);
+    assert_eq!(end(child), (130, String::new()));
+    assert!(place.has("clean"));
+}

@@ -6,7 +6,7 @@ use std::{
     fs,
     io::Write,
     process::{Child, ChildStdin, Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Starts relent on a terminal of its own; what is typed goes into its standard input.
@@ -111,25 +111,139 @@ fn control_c_reaches_the_command_and_stops_the_retrying() {
     place.is_clean();
 }
 
+/// A pipe that the command reads from, so that nothing is started when it is stopped: a shell that waits for its child to begin
+/// (vfork) does not stop.
+fn pipe(place: &Place, name: &str) -> std::path::PathBuf {
+    let path = place.0.path().join(name);
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    path
+}
+
+/// Open for as long as somebody may be about to read it.
+fn write_line(pipe: &std::path::Path) -> fs::File {
+    let mut pipe = fs::OpenOptions::new().read(true).write(true).open(pipe).unwrap();
+    pipe.write_all(b"\n").unwrap();
+    pipe
+}
+
+/// Starts a script of bash on a terminal, where it may have job control.
+fn in_a_shell(place: &Place, line: &str) -> (Child, ChildStdin) {
+    fs::write(place.0.path().join("job.sh"), line).unwrap();
+    let mut command = tool("script");
+    command.args(["-qec", "bash job.sh", "/dev/null"]).current_dir(place.0.path()).env("TERM", "xterm");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script is part of Debian");
+    let stdin = child.stdin.take().unwrap();
+    (child, stdin)
+}
+
+/// Waits until the shell is told to.
+const SEEN: &str = "while [ ! -e seen ]; do sleep 0.02; done";
+
 #[test]
 fn control_z_stops_both_and_both_go_on() {
     let place = Place::new();
-    // Nothing is started when it is stopped: a shell that waits for its child to begin (vfork) does not stop.
+    let go = pipe(&place, "go");
     let script = "echo $PPID > relent; : > up; read line < go; echo done";
-    let go = place.0.path().join("go");
-    nix::unistd::mkfifo(&go, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    let (child, mut stdin) = typing(&place, &["-q"], script);
+    let line = format!("set -m; relent run -q -- sh -c '{script}'; echo $? > stopped; {SEEN}; fg > /dev/null");
+    let (child, mut stdin) = in_a_shell(&place, &line);
     until("it runs", || place.has("up"));
     std::thread::sleep(Duration::from_millis(50));
     let relent = place.0.read("relent");
     stdin.write_all(b"\x1a").unwrap();
     until("relent stops", || state(&relent) == "T");
-    Command::new("kill").args(["-CONT", relent.trim()]).status().unwrap();
-    let mut go = fs::OpenOptions::new().read(true).write(true).open(go).unwrap();
-    go.write_all(b"\n").unwrap();
+    fs::write(place.0.path().join("seen"), "").unwrap();
+    let _go = write_line(&go);
     let (code, text) = shown(child);
     assert_eq!(code, Some(0));
     assert!(text.ends_with("done\n"), "{text}");
+}
+
+/// As without relent, where it would be of the script's group, which Ctrl-Z stops.
+#[test]
+fn control_z_stops_the_script_around_relent_too() {
+    let place = Place::new();
+    let go = pipe(&place, "go");
+    let command = "echo $PPID > relent; : > up; read line < go; echo done";
+    fs::write(place.0.path().join("run.sh"), format!("relent run -q -- sh -c '{command}'; echo after")).unwrap();
+    let (child, mut stdin) =
+        in_a_shell(&place, &format!("set -m; sh run.sh; echo $? > stopped; {SEEN}; fg > /dev/null"));
+    until("it runs", || place.has("up"));
+    std::thread::sleep(Duration::from_millis(50));
+    let relent = place.0.read("relent");
+    stdin.write_all(b"\x1a").unwrap();
+    until("the shell sees it", || place.has("stopped"));
+    until("relent stops", || state(&relent) == "T");
+    fs::write(place.0.path().join("seen"), "").unwrap();
+    let _go = write_line(&go);
+    let (code, text) = shown(child);
+    assert_eq!(code, Some(0));
+    assert!(text.ends_with("done\nafter\n"), "{text}");
+}
+
+/// `ssh -t host relent run`, `docker run -it`: the system stops nobody there by Ctrl-Z, since nobody could call it back.
+#[test]
+fn control_z_stops_nobody_whom_no_shell_looks_after() {
+    let waits = "echo x >> fails; [ $(wc -l < fails) = 2 ]";
+    for (flags, script, is_asked) in [
+        (&["-q"][..], ": > up; read line < go; echo done", true),
+        (&["-q", "--base=600ms", "--jitter=none"], waits, false),
+    ] {
+        let place = Place::new();
+        let go = pipe(&place, "go");
+        let (child, mut stdin) = typing(&place, flags, script);
+        until("it runs", || place.has(if is_asked { "up" } else { "fails" }));
+        std::thread::sleep(Duration::from_millis(50));
+        stdin.write_all(b"\x1a").unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        let _go = write_line(&go);
+        let (code, text) = shown(child);
+        assert_eq!(code, Some(0), "{text}");
+        assert!(!is_asked || text.ends_with("done\n"), "{text}");
+    }
+}
+
+/// Without relent it reads an error, instead of being stopped for ever.
+#[test]
+fn who_asks_for_a_terminal_that_nobody_can_give_is_ended() {
+    let place = Place::new();
+    let asks = "touch up; until [ -e go ]; do sleep 0.02; done; read name < /dev/tty; echo read";
+    // What has left the shell is of no job of the shell's.
+    let job = format!(
+        "{{ relent run --max-attempts 1 -- sh -c '{asks}' > said 2>&1; echo $? > code.new; mv code.new code; }} &"
+    );
+    let line = format!("set -m; ( {job} ); touch go; while [ ! -e code ]; do sleep 0.02; done");
+    let (child, stdin) = in_a_shell(&place, &line);
+    let (code, text) = shown(child);
+    drop(stdin);
+    assert_eq!((code, place.0.read("code").as_str()), (Some(0), "143\n"), "{text}");
+    let said = place.0.read("said");
+    let wants = "relent: the command wants the terminal, which others have, and nobody can call it to the foreground; it is told to end\n";
+    assert!(said.starts_with(wants) && !said.contains("read\n"), "{said}");
+}
+
+/// The command has the terminal, and so it has the first; what it has left gets its grace.
+#[test]
+fn control_c_twice_at_once_is_one() {
+    // A machine that is busy makes two of it.
+    let is_one = || {
+        let place = Place::new();
+        let job = "trap '' INT; trap 'sleep 0.4; touch clean; exit' TERM; touch up; while :; do sleep 0.02; done";
+        let script = format!("echo $PPID > relent; ( {job} ) & read line < go");
+        let _go = pipe(&place, "go");
+        let (child, mut stdin) = typing(&place, &["-q"], &script);
+        until("it runs", || place.has("up"));
+        let relent = place.0.read("relent");
+        until("the terminal is lent", || !has_the_terminal(&relent));
+        let first = Instant::now();
+        stdin.write_all(b"\x03").unwrap();
+        until("the terminal is given back", || has_the_terminal(&relent));
+        stdin.write_all(b"\x03").unwrap();
+        let is_quick = first.elapsed() < Duration::from_millis(120);
+        let (code, text) = shown(child);
+        assert!(!is_quick || (code, place.has("clean")) == (Some(130), true), "{code:?}: {text}");
+        is_quick
+    };
+    assert!((0..10).any(|_| is_one()), "never quick enough");
 }
 
 /// As without relent: the shell sees a job that is stopped for wanting the terminal, and calls it back.
@@ -242,10 +356,22 @@ fn a_prompt_on_the_terminal_is_answered_whatever_the_input_is() {
     assert_eq!(place.0.read("out"), "hello you\ndata\n");
 }
 
-/// The state of a process, as Linux tells it.
-fn state(pid: &str) -> String {
+/// What Linux tells of a process, from its state on.
+fn stat(pid: &str) -> String {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    stat.rsplit(") ").next().unwrap_or_default().chars().take(1).collect()
+    stat.rsplit(") ").next().unwrap_or_default().to_owned()
+}
+
+/// The state of a process.
+fn state(pid: &str) -> String {
+    stat(pid).chars().take(1).collect()
+}
+
+/// Whether the terminal is that of a process's group.
+fn has_the_terminal(pid: &str) -> bool {
+    let stat = stat(pid);
+    let fields: Vec<_> = stat.split(' ').collect();
+    fields.get(2) == fields.get(5)
 }
 
 #[test]
