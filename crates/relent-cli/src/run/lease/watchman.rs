@@ -19,7 +19,7 @@ use crate::{
     ear::ENDING,
     run::{processes, unstopped::Unstopped},
     stderr,
-    talk::plain,
+    talk::{message, plain},
 };
 use nix::{
     errno::Errno,
@@ -201,7 +201,12 @@ pub(crate) fn watch(signal: Option<&str>) -> ExitCode {
 }
 
 fn say(text: &str) {
-    let _ = writeln!(stderr::open(), "relent: {text}");
+    let _ = write!(stderr::open(), "{}", line(text));
+}
+
+/// What is said, as one line that no terminal obeys: processes choose their names themselves.
+fn line(text: &str) -> String {
+    format!("relent: {}\n", message(text))
 }
 
 struct Real {
@@ -271,6 +276,12 @@ const LONGEST: usize = 1000;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_a_process_has_chosen_is_no_line_of_its_own_and_moves_no_cursor() {
+        let said = line("still running, though it was killed again and again: \x1b[31mX\nerror: Y (7)");
+        assert_eq!(said, "relent: still running, though it was killed again and again: \\u{1b}[31mX\\nerror: Y (7)\n");
+    }
 
     #[test]
     fn a_command_beneath_another_has_both_marks() {
