@@ -14,18 +14,25 @@ fn what_does_not_fit_into_the_limit_of_a_process_is_refused() {
         }
         text
     };
+    // Nobody can reckon how many wait at a server that never finds those who still wait.
+    let grows = "[clients]\ncount=20000\ntimeout='1ms'\n[network]\nrtt='1ms'\n[server]\ncapacity=2\norder='lifo'\n\
+                 [policy.a]\nbase='1ms'\ncap='1ms'\nmax_attempts='unlimited'\n";
     let folder = Folder::new().file("many.toml", &scenario(100_000, 20)).file("few.toml", &scenario(2, 2));
-    let simulate = |file: &str| {
-        let limited = "ulimit -v 1000000; exec \"$0\" simulate --advice never \"$1\"";
+    let folder = folder.file("grows.toml", grows);
+    let simulate = |file: &str, kib: &str| {
+        let limited = "ulimit -v \"$2\"; exec \"$0\" simulate --advice never --threads 1 \"$1\"";
         let command = Command::new("sh")
-            .args(["-c", limited, env!("CARGO_BIN_EXE_relent"), file])
+            .args(["-c", limited, env!("CARGO_BIN_EXE_relent"), file, kib])
             .current_dir(folder.path())
             .output()
             .unwrap();
         (command.status.code(), String::from_utf8_lossy(&command.stderr).into_owned())
     };
-    let (code, stderr) = simulate("many.toml");
+    let (code, stderr) = simulate("many.toml", "1000000");
     assert_eq!(code, Some(125), "{stderr}");
     assert!(stderr.contains("GiB of memory and 0.") && stderr.contains("hint: use fewer seeds"), "{stderr}");
-    assert_eq!(simulate("few.toml").0, Some(0));
+    assert_eq!(simulate("few.toml", "1000000").0, Some(0));
+    let (code, stderr) = simulate("grows.toml", "350000");
+    assert_eq!(code, Some(125), "{stderr}");
+    assert!(stderr.starts_with("error: this takes more memory than is free"), "{stderr}");
 }

@@ -36,6 +36,8 @@ pub(crate) fn past_attempts(most: u64) -> String {
 #[derive(Debug, Default)]
 pub struct Control {
     stopped: AtomicBool,
+    /// Whether runs stop because they have taken the memory there was.
+    pub(crate) starves: AtomicBool,
     pub(crate) done_runs: AtomicU64,
     pub(crate) all_runs: AtomicU64,
     pub(crate) attempts: AtomicU64,
@@ -51,6 +53,11 @@ impl Control {
     /// Whether it was told to stop.
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Whether no run goes on: it was told to stop, or there is no memory left.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_stopped() || self.starves.load(Ordering::Relaxed)
     }
 
     /// Runs done, runs in all, and attempts simulated so far.
@@ -76,6 +83,6 @@ impl Control {
     /// Notes work done; false if the run should stop.
     pub(crate) fn tick(&self, attempts: u64) -> bool {
         self.attempts.fetch_add(attempts, Ordering::Relaxed);
-        !self.is_stopped()
+        !self.is_over()
     }
 }

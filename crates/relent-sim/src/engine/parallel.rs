@@ -22,7 +22,7 @@ pub(crate) fn each<T: Send>(
     let share = || {
         loop {
             let job = next.fetch_add(1, Ordering::Relaxed);
-            if job >= jobs || control.is_stopped() {
+            if job >= jobs || control.is_over() {
                 break;
             }
             let done = work(job);

@@ -1,6 +1,6 @@
 //! Who calls, and when: a herd that was cut off, or a stream of calls.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 /// Who calls, and when.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,23 +23,23 @@ pub enum Arrivals {
     },
 }
 
-/// A rate over time: straight lines between points, the first and last value beyond them.
+/// A rate over time: straight lines between points, the first and last value beyond them. Copies share their points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rate {
-    points: Vec<(f64, f64)>,
+    points: Arc<[(f64, f64)]>,
     /// When spikes are over.
-    spikes: Vec<f64>,
+    spikes: Arc<[f64]>,
 }
 
 impl Rate {
     /// Always the same.
     pub fn constant(per_s: f64) -> Rate {
-        Rate { points: vec![(0.0, per_s)], spikes: Vec::new() }
+        Rate::lines(vec![(0.0, per_s)])
     }
 
     /// Straight lines between `(seconds, calls a second)`, in the order of time. Two points at one time are a step.
     pub fn lines(points: Vec<(f64, f64)>) -> Rate {
-        Rate { points, spikes: Vec::new() }
+        Rate { points: points.into(), spikes: Arc::default() }
     }
 
     /// The same rate, multiplied within `at..at + lasts`.
@@ -53,7 +53,7 @@ impl Rate {
         points.extend([(to, b * times), (to, b)]);
         points.extend(self.points.iter().copied().filter(|p| p.0 > to));
         let rush = (times > 1.0).then_some(to);
-        Rate { points, spikes: self.spikes.iter().copied().chain(rush).collect() }
+        Rate { points: points.into(), spikes: self.spikes.iter().copied().chain(rush).collect() }
     }
 
     /// The same rate until a time in seconds, and nothing from then on.
@@ -66,7 +66,7 @@ impl Rate {
         // At the end of a line that a step follows, the rate is that of the line.
         points.extend(self.pieces(end).last().map(|piece| (end, piece.3)));
         points.push((end, 0.0));
-        Rate { points, spikes: self.spikes.iter().copied().filter(|spike| *spike < end).collect() }
+        Rate { points: points.into(), spikes: self.spikes.iter().copied().filter(|spike| *spike < end).collect() }
     }
 
     /// All of these rates together until a time in seconds.
@@ -90,7 +90,7 @@ impl Rate {
         if points.is_empty() {
             points.push((0.0, rates.iter().map(|rate| rate.at(0.0)).sum()));
         }
-        Rate { points, spikes: rates.iter().flat_map(|rate| rate.spikes.iter().copied()).collect() }
+        Rate { points: points.into(), spikes: rates.iter().flat_map(|rate| rate.spikes.iter().copied()).collect() }
     }
 
     /// The points.

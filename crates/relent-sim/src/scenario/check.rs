@@ -1,5 +1,6 @@
 //! Impossible scenarios, and what is wrong with them.
 
+use super::table::MOST_OF_A_TEXT;
 use super::{Access, Arrivals, Network, Rate, Windows};
 use super::{Contender, Picture, Problem, RetryAfter, Scenario, Service, TroubleKind, World};
 use relent::{Curve, Jitter, Policy, duration::Human};
@@ -143,6 +144,8 @@ impl Scenario {
     }
 
     fn check_names(&self) -> Result<(), Problem> {
+        let has_long = self.contenders.iter().any(|contender| contender.name.len() > MOST_OF_A_TEXT);
+        must(!has_long, "policy", "a policy has a name of more than 1000 bytes", "say it in fewer words")?;
         let mut names = BTreeSet::new();
         let twice = self.contenders.iter().find(|contender| !names.insert(&contender.name));
         let problem = || format!("two policies run as {:?}", twice.map_or("", |contender| &contender.name));

@@ -21,6 +21,9 @@ pub(super) struct Table<'a> {
 /// The most runs, and the most troubles.
 const MOST_OF_A_LIST: usize = 1000;
 
+/// The most characters of a text: each run has its names, and so has each row of what comes of it.
+pub(super) const MOST_OF_A_TEXT: usize = 1000;
+
 pub(super) type Result<T> = std::result::Result<T, Box<ConfigError>>;
 
 impl<'a> Table<'a> {
@@ -119,6 +122,9 @@ impl<'a> Table<'a> {
 
     pub(super) fn text_of(&self, value: &'a Spanned<DeValue<'a>>) -> Result<&'a str> {
         match value.get_ref() {
+            DeValue::String(text) if text.len() > MOST_OF_A_TEXT => {
+                Err(self.wrong(value.span(), "the text is longer than 1000 bytes", "say it in fewer words"))
+            }
             DeValue::String(text) => Ok(text),
             _ => self.expected(value, "a text", "in quotes"),
         }

@@ -1,6 +1,13 @@
 //! How much memory there is for this process: the machine's, and less where somebody has set a limit to it.
 
-use std::{fs, path::Path};
+use crate::engine::control::Control;
+use std::{
+    fs,
+    path::Path,
+    sync::{atomic::Ordering, mpsc},
+    thread,
+    time::Duration,
+};
 
 /// The bytes of memory that this process may still take, where the system says: what the machine has, what its control groups (a
 /// container's limit) leave, and what its own limits (`ulimit -v`, `-d`) do.
@@ -15,6 +22,35 @@ pub(super) fn free() -> Option<u64> {
         .into_iter()
         .flatten()
         .min()
+}
+
+/// Does what was reckoned to need so many bytes, and stops it if it takes more and leaves less than twice that again: a list that grows
+/// takes twice its room at once. `None`: it was stopped.
+pub(super) fn watched<T>(needed: u64, control: &Control, work: impl FnOnce() -> T) -> Option<T> {
+    const LOOK: Duration = Duration::from_millis(50);
+    let (Some(at_first), Some(_)) = (taken(), free()) else { return Some(work()) };
+    let (done, is_done) = mpsc::channel::<()>();
+    let watch = move || {
+        while is_done.recv_timeout(LOOK) == Err(mpsc::RecvTimeoutError::Timeout) {
+            let more = taken().unwrap_or(0).saturating_sub(at_first.saturating_add(needed));
+            if more > 0 && free().is_some_and(|free| free / 2 < more) {
+                return control.starves.store(true, Ordering::Relaxed);
+            }
+        }
+    };
+    let worked = thread::scope(|scope| {
+        // Where there is no thread to be had, nobody watches.
+        let _ = thread::Builder::new().spawn_scoped(scope, watch);
+        let worked = work();
+        drop(done);
+        worked
+    });
+    (!control.starves.swap(false, Ordering::Relaxed)).then_some(worked)
+}
+
+/// The bytes of memory that this process has.
+fn taken() -> Option<u64> {
+    kib(&fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
 }
 
 /// What stands in a line of kilobytes.

@@ -46,16 +46,20 @@ pub fn simulate_with(scenario: &Scenario, threads: usize, control: &Control) -> 
     scenario.check()?;
     let contenders = contenders(scenario);
     let plans = contenders.iter().map(|contender| plan::plan(scenario, contender)).collect::<Result<Vec<_>, _>>()?;
-    check_memory(scenario, &plans, threads)?;
+    let needed = check_memory(scenario, &plans, threads)?;
     let jobs = contenders.len() * scenario.seeds as usize;
     control.all_runs.store(jobs as u64, Ordering::Relaxed);
     // Seed by seed, so that who is interrupted has as many runs of each policy.
-    let kept = parallel::each(jobs, threads, control, |job| {
+    let each = |job: usize| {
         let (seed, contender) = ((job / contenders.len()) as u32, job % contenders.len());
         let run = run_one(scenario, &contenders, &plans, contender, seed, control);
         control.done_runs.fetch_add(1, Ordering::Relaxed);
         run.keep(seed)
-    });
+    };
+    let kept = memory::watched(needed, control, || parallel::each(jobs, threads, control, each)).ok_or_else(|| {
+        let problem = "this takes more memory than is free, more than could be reckoned before it started";
+        Problem::new("clients", problem, "use fewer clients, fewer policies at a time, or fewer threads")
+    })?;
     let mut runs: Vec<Vec<Option<Kept>>> = contenders.iter().map(|_| Vec::new()).collect();
     for (job, kept) in kept.into_iter().enumerate() {
         runs[job % contenders.len()].push(kept);
@@ -177,8 +181,8 @@ const A_PLOT: u64 = 250_000;
 /// What is kept of each of the first runs of a policy, of which bands are drawn.
 const A_TRACE: u64 = 12_000;
 
-/// A run that would not fit is refused before it starts.
-fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) -> Result<(), Problem> {
+/// A run that would not fit is refused before it starts; the bytes that it needs, about.
+fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) -> Result<u64, Problem> {
     let jobs = plans.len() * scenario.seeds as usize;
     let most = plans.iter().map(|plan| plan::memory(scenario, plan)).max().unwrap_or(0);
     let at_once = most.saturating_mul(threads.clamp(1, jobs.max(1)) as u64);
@@ -206,7 +210,7 @@ fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) -> Result<(
             };
             Err(Problem::new(key, problem, hint))
         }
-        _ => Ok(()),
+        _ => Ok(needed),
     }
 }
 

@@ -4,7 +4,10 @@ use crate::{
     engine::bulk::{self, Grid, Levels},
     outcome::run::Health,
     scenario::{Arrivals, Contender, Engine, Problem, Scenario, Service, World},
-    world::{meter::HEALTH_NS, service::chain},
+    world::{
+        meter::HEALTH_NS,
+        service::{cast, chain},
+    },
 };
 
 /// How the runs of one contender are done.
@@ -111,7 +114,8 @@ fn for_clients(scenario: &Scenario, plan: &Plan) -> u64 {
             return FIXED.saturating_add(grid.slots.saturating_mul(8 * levels.len() as u64));
         }
         (World::Service(service), _) if scenario.contenders.iter().any(Contender::has_upstream) => {
-            let upstreams = service.processes().saturating_mul(size_of::<relent::Upstream>() as u64);
+            let processes = scenario.contenders.iter().map(|contender| cast::processes(service, contender)).max();
+            let upstreams = processes.unwrap_or(0).saturating_mul(size_of::<relent::Upstream>() as u64);
             return FIXED.saturating_add(upstreams).saturating_add((service.clients() * 320.0) as u64);
         }
         (World::Service(service), _) if layers(scenario) > 0 => {
@@ -131,4 +135,31 @@ fn for_clients(scenario: &Scenario, plan: &Plan) -> u64 {
         World::Saturated(saturated) => saturated.stations as f64,
     };
     FIXED.saturating_add((clients * per_client as f64) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each process has an upstream of its own, and each population processes of its own.
+    #[test]
+    fn the_upstreams_of_populations_are_reckoned() {
+        let needed = |clients: &str, population: &str| {
+            let text = format!(
+                "[clients]\n{clients}\n[server]\ncapacity = 50000\n[upstream.u]\nbreaker = {{ consecutive = 5 }}\n[policy.a]\nbase = \"1ms\"\n\
+                 max_attempts = 3\nupstream = \"u\"\n{population}"
+            );
+            let scenario = Scenario::parse(&text).unwrap();
+            let plan = plan(&scenario, &scenario.contenders[0]).unwrap();
+            memory(&scenario, &plan) / size_of::<relent::Upstream>() as u64
+        };
+        let stream = "rate = 5000\nfor = \"100s\"";
+        let one = needed(stream, "");
+        assert!(one < 300_000);
+        let own = "[[population]]\nname = \"m\"\nshare = 0.8\nprocesses = 1000000\n[[population]]\nname = \"n\"\n";
+        assert!(needed(stream, own) >= 400_000, "no more than it has calls");
+        let herd =
+            "[[population]]\nname = \"m\"\nrate = 10\nfor = \"100s\"\n[[population]]\nname = \"n\"\ncount = 500000\n";
+        assert!(needed("timeout = \"1s\"", herd) >= 500_000, "a herd has a process for each client");
+    }
 }

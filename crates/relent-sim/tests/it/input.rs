@@ -111,6 +111,7 @@ fn impossible_scenarios_are_refused() {
     let cases = [
         // Numbers.
         (with("count = 10", "count = 99999999999999999999"), "the number is too large", 3),
+        (format!("name = \"{}\"\n{GOOD}", "n".repeat(1001)), "the text is longer than 1000 bytes", 1),
         (with("count = 10", "count = \"ten\""), "a number is expected, and this is of type string", 3),
         (with("capacity = 5", "capacity = 0"), "the server has no capacity", 5),
         (with("capacity = 5", "capacity = inf"), "inf is no finite number", 5),

@@ -120,6 +120,21 @@ impl<'a> Role<'a> {
     }
 }
 
+/// In how many processes the clients of a contender are, about.
+pub(crate) fn processes(service: &Service, contender: &Contender) -> u64 {
+    if contender.populations.is_empty() {
+        return service.processes();
+    }
+    let of = |population: &Population| {
+        let clients = match &population.part {
+            Part::Share(share) => service.clients() * share,
+            Part::Own(arrivals, _) => arrivals.clients(),
+        };
+        population.processes(service, clients as u64 + 1)
+    };
+    contender.populations.iter().map(of).fold(0, u64::saturating_add)
+}
+
 impl Population {
     /// In how many processes so many clients are.
     fn processes(&self, service: &Service, clients: u64) -> u64 {
