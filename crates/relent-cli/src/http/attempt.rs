@@ -280,9 +280,14 @@ async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken>
     head::tell(terms.talk, || head::sent(hop));
     let mut sending =
         line.client.for_hop(hop).request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
-    if terms.compressed && !hop.headers.contains_key(header::ACCEPT_ENCODING) {
+    let asked = hop.headers.get(header::ACCEPT_ENCODING);
+    if terms.compressed && asked.is_none() {
         sending = sending.header(header::ACCEPT_ENCODING, coding::ACCEPTED);
     }
+    // The rest of a body is asked for as it is, and what it says of bytes is of those that are sent.
+    let is_a_rest = |response: &Response| {
+        response.status() == StatusCode::PARTIAL_CONTENT && asked.is_some_and(|asked| asked == coding::IDENTITY)
+    };
     let body = terms.request.body.as_ref().filter(|_| hop.has_body);
     let expects_one = [Method::POST, Method::PUT, Method::PATCH].contains(&hop.method);
     if body.map_or(expects_one, Body::is_empty) {
@@ -301,7 +306,7 @@ async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken>
     });
     let way = line.client.way(&hop.url, hop.number > 0);
     match sent {
-        Some(Ok(response)) if terms.compressed => Ok(coding::undone(response)),
+        Some(Ok(response)) if terms.compressed && !is_a_rest(&response) => Ok(coding::undone(response)),
         Some(Ok(response)) => Ok(response),
         Some(Err(error)) => Err(failure::before_head(&error, &way)),
         None => {

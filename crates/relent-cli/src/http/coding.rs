@@ -22,6 +22,9 @@ use tokio::{
 /// What is asked for.
 pub(super) const ACCEPTED: HeaderValue = HeaderValue::from_static("gzip, br");
 
+/// What is asked for where bytes are counted.
+pub(super) const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
+
 /// The most that are undone. Each can make a small body a thousand times as large.
 const MOST: usize = 5;
 

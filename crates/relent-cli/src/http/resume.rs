@@ -4,6 +4,7 @@
 //! had a length and a strong validator; the request says `If-Range` with it, and a 206 is taken only if it has exactly
 //! what is missing.
 
+use super::coding;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use relent::wire::http_date;
@@ -104,7 +105,7 @@ impl Resume {
             headers.insert(header::IF_RANGE, validator.clone());
         }
         // A range of an encoded body would be no range of ours.
-        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        headers.insert(header::ACCEPT_ENCODING, coding::IDENTITY);
     }
 
     /// Whether a 206 with these headers has exactly what is missing after `have` bytes.

@@ -26,12 +26,13 @@ pub(crate) fn lines_of_a_file(message: &str, hint: &str) -> (String, String) {
     });
     let lines: Vec<_> = lines.collect();
     let mut hidden = Vec::new();
-    let mut one = |(line, shown): &(&str, Option<String>)| match shown {
+    let one = |(line, shown): &(&str, Option<String>)| match shown {
         Some(shown) => format!("{line}{shown}"),
         None => quoted(line, &below, &mut hidden),
     };
-    let message = lines.iter().map(&mut one).collect::<Vec<_>>().join("\n");
-    let hint = one(&(hint, None));
+    let message = lines.iter().map(one).collect::<Vec<_>>().join("\n");
+    // What it proposes stands in no line.
+    let hint = quoted(hint, &[], &mut Vec::new());
     (message, hidden.iter().fold(hint, |hint, hidden| hint.replace(hidden, HIDDEN)))
 }
 
@@ -355,9 +356,9 @@ mod tests {
         ] {
             let message = format!("there is no table \"{text}\"\n --> 1:1\n  |\n1 | {line}\n  | ^");
             let (message, hint) =
-                lines_of_a_file(&message, &format!("[upstream.{text}] begins it, and \"count\" does not"));
+                lines_of_a_file(&message, &format!("[upstream.{text}] begins it, and \"sqlite:state.db\" does not"));
             assert!(message.starts_with(&format!("there is no table \"{told}\"\n")), "{message}");
-            assert_eq!(hint, format!("[upstream.{told}] begins it, and \"count\" does not"));
+            assert_eq!(hint, format!("[upstream.{told}] begins it, and \"sqlite:state.db\" does not"));
         }
         // Where no line is shown, it is as of an argument.
         assert_eq!(lines_of_a_file("there is no \"Hunter2\"", "").0, "there is no \"Hunter2\"");

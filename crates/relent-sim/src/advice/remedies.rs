@@ -10,7 +10,7 @@ use crate::{
     scenario::{Contender, Figure, Layer, Population, Scenario, Service, World},
     simulate::simulate_with,
 };
-use relent::{Breaker, Budget, LimitSettings, Pacer, Policy, Settings};
+use relent::{Breaker, Budget, LimitSettings, PacerSettings, Policy, Settings};
 use std::time::Duration;
 
 /// Runs a change is tried with, at most.
@@ -276,7 +276,10 @@ fn change_all(world: &mut World, contender: &mut Contender, remedy: Remedy) -> O
             contender.protection.breaker = Some(Breaker::share(0.5).open_for(open).settings());
         }
         (World::Service(_), Remedy::Pacer(capacity)) => {
-            contender.protection.pacer = Some(Pacer::capacity(capacity).settings());
+            // A server may have more than a pacer knows.
+            let settings = PacerSettings { capacity, ..PacerSettings::default() };
+            contender.protection.pacer = settings.pacer().is_ok().then_some(settings);
+            contender.protection.pacer?;
         }
         _ => return None,
     }

@@ -176,6 +176,8 @@ fn noted<'a>(world: &World, runs: impl Iterator<Item = &'a Run>) -> Vec<(String,
 
 /// What a run leaves behind, in bytes: its figures, twice while they are put in order, and how often clients tried.
 const A_RESULT: u64 = 4096;
+/// What is kept of a layer of a run, but for its name.
+const A_NOTE: u64 = 128;
 /// What the first run of a policy leaves behind, of which plots are drawn: load over time, waits, sampled clients.
 const A_PLOT: u64 = 250_000;
 /// What is kept of each of the first runs of a policy, of which bands are drawn.
@@ -191,7 +193,10 @@ fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) -> Result<u
     let populations: usize = scenario.contenders.iter().map(|contender| contender.populations.len()).sum();
     let drawn = drawn.saturating_add((populations as u64).saturating_mul(A_PLOT));
     let jobs_and_parts = jobs as u64 + populations as u64 * u64::from(scenario.seeds);
-    let results = jobs_and_parts.saturating_mul(A_RESULT).saturating_add(drawn);
+    // Each run says how often each of its layers tried, by name.
+    let named = |contender: &Contender| contender.layers.iter().map(|layer| A_NOTE + layer.name.len() as u64).sum();
+    let a_result = A_RESULT + scenario.contenders.iter().map(named).max().unwrap_or(0);
+    let results = jobs_and_parts.saturating_mul(a_result).saturating_add(drawn);
     let needed = at_once.saturating_add(results);
     match memory::free() {
         Some(free) if needed > free => {

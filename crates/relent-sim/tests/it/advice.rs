@@ -437,3 +437,17 @@ fn machines_are_among_what_is_tried() {
     // Who is never refused is told no time to come back.
     assert!(!advice.remedies.iter().any(|remedied| matches!(remedied.remedy, Remedy::Pacer(_))));
 }
+
+/// What is proposed may be more than what it is made of takes.
+#[test]
+fn a_server_with_more_than_a_pacer_knows_is_advised_all_the_same() {
+    for (capacity, writes) in [("1e12", ""), ("5000", "writes = { share = 1, cost = 1e-9 }")] {
+        let text = format!(
+            "[clients]\nrate = 100\nfor = \"10s\"\ntimeout = \"24h\"\n{writes}\n[network]\nrtt = \"10s\"\n[server]\n\
+             capacity = {capacity}\nqueue = 10\n[[trouble]]\nat = \"10ms\"\nfor = \"10s\"\nkind = \"refuse\"\n\
+             [policy.a]\nmax_attempts = 2\n"
+        );
+        let (_, advice) = advised(&Scenario::parse(&text).expect("it is sound"));
+        assert!(!advice.remedies.iter().any(|remedied| matches!(remedied.remedy, Remedy::Pacer(_))), "{capacity}");
+    }
+}

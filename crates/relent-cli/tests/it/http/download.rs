@@ -344,6 +344,15 @@ fn an_encoded_body_is_begun_anew() {
     let server = Server::new(vec![reply().cut(12), reply()]);
     expect(&http(&["-q", "--compressed", &server.url("/")]), 0, "hello", "");
     assert_eq!(server.requests()[1].header("range"), None);
+    // Nor is the rest of one that was not, though it is called so.
+    let length = gzip.len();
+    let range = format!("Content-Range: bytes 6-{}/{}", 6 + length - 1, 6 + length);
+    let rest = || Reply::new(206, &[TAG, &range, "Content-Encoding: gzip"], gzip);
+    let first = Reply::new(200, &[TAG], vec![b'x'; 6 + length]).cut(6);
+    let server = Server::new(vec![first, rest()]);
+    let outcome = http(&["--compressed", "--max-attempts=2", &server.url("/")]);
+    assert_eq!(server.requests()[1].header("accept-encoding"), Some("identity"));
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{}", outcome.stderr);
 }
 
 #[test]
