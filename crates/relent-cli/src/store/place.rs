@@ -10,6 +10,7 @@ use crate::{
     store::owners,
     talk::{Fault, plain},
 };
+pub(crate) use relent_store::in_sqlite::file_of;
 use rustix::fs::Mode;
 use std::{
     borrow::Cow,
@@ -115,11 +116,9 @@ fn found(given: Option<&str>, is_made: bool) -> Result<String, Fault> {
             Fault::new(format!("store {}: {}", shown(&url), plain(&error)))
                 .hint("name a file in a folder of your own, which mktemp -d makes, too")
         })?;
-        return match real.to_str().filter(|real| !real.contains('?')) {
-            Some(real) => {
-                let query = url.find('?').map_or("", |at| &url[at..]);
-                Ok(with(format!("{DEFAULT}{real}{query}"), NO_LINKS))
-            }
+        let query = url.find('?').map_or("", |at| &url[at..]);
+        return match url_of(&real, query) {
+            Some(url) => Ok(with(url, NO_LINKS)),
             None => {
                 Err(Fault::new("the path that a link leads to cannot be a part of a URL").hint("name another place"))
             }
@@ -130,11 +129,19 @@ fn found(given: Option<&str>, is_made: bool) -> Result<String, Fault> {
     if is_made || file.parent().is_some_and(|folder| fs::symlink_metadata(folder).is_ok()) {
         prepare(&file)?;
     }
-    match file.to_str().filter(|file| !file.contains('?')) {
-        Some(file) => Ok(format!("{DEFAULT}{file}{query}")),
+    match url_of(&file, query) {
+        Some(url) => Ok(url),
         None => Err(Fault::new("the path of your state folder cannot be a part of a URL")
             .hint("name another place: --store sqlite:FILE")),
     }
+}
+
+/// The URL of a file that was looked at. `None`: whoever reads it would open something else.
+fn url_of(file: &Path, query: &str) -> Option<String> {
+    let url = format!("{DEFAULT}{}{query}", file.to_str()?);
+    // By the letter: as paths, `//a` and `/a` are equal.
+    let is_read_back = file_of(&url).is_some_and(|read| read.as_os_str() == file.as_os_str());
+    is_read_back.then_some(url)
 }
 
 /// The file of those who name none: `$XDG_STATE_HOME/relent/state.db`, or `~/.local/state/relent/state.db`.
@@ -146,7 +153,8 @@ fn default_file(state: Option<OsString>, home: Option<OsString>) -> Result<PathB
         Fault::new("no store is named, and neither XDG_STATE_HOME nor HOME says where yours is")
             .hint(format!("--store sqlite:FILE, or {VARIABLE}=sqlite:FILE"))
     };
-    Ok(state.ok_or_else(no_place)?.join("relent/state.db"))
+    // Part by part, since in a URL two slashes at the beginning do not count.
+    Ok(state.ok_or_else(no_place)?.join("relent/state.db").components().collect())
 }
 
 /// Makes the folder of the file, for its user alone, or says why what is there cannot be believed.
@@ -292,14 +300,6 @@ fn believes_all(url: &str) -> bool {
     url.split_once('?').is_some_and(|(_, query)| query.split('&').any(|pair| pair == "owner=any"))
 }
 
-/// The file of a store that is one.
-pub(crate) fn file_of(url: &str) -> Option<&Path> {
-    let rest = url.strip_prefix("sqlite:")?;
-    let path = rest.split_once('?').map_or(rest, |(path, _)| path);
-    let path = path.strip_prefix("//").unwrap_or(path);
-    (!path.is_empty()).then(|| Path::new(path))
-}
-
 /// A store's URL as it is shown: without what lets others in.
 pub(crate) fn shown(url: &str) -> Cow<'_, str> {
     let plain = [NO_MAKING, NO_OTHERS, NO_LINKS]
@@ -323,6 +323,8 @@ mod tests {
         assert_eq!(file("/s", "/h").unwrap(), "/s/relent/state.db");
         assert_eq!(file("", "/h").unwrap(), "/h/.local/state/relent/state.db");
         assert_eq!(file("relative", "/h").unwrap(), "/h/.local/state/relent/state.db");
+        assert_eq!(file("//s", "/h").unwrap(), "/s/relent/state.db");
+        assert_eq!(file("", "////h//a/").unwrap(), "/h/a/.local/state/relent/state.db");
         assert!(file("", "").is_err() && file("s", "h").is_err());
     }
 
@@ -539,6 +541,38 @@ mod tests {
         assert_eq!((&*query, &*shown(&query)), (&*format!("{own}?prefix=a_&links=no"), &*format!("{own}?prefix=a_")));
         assert_eq!(any_url(Some("sqlite:Cargo.db")).unwrap_or_default(), "sqlite:Cargo.db?links=no");
         assert!(relent_store::in_sqlite::Sqlite::open_url(&query).is_ok() && root.join("own/state.db").is_file());
+    }
+
+    /// What was looked at is one file, and so is what a URL of it names, however often it is read.
+    #[test]
+    fn what_is_opened_is_what_was_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("own/er")).unwrap();
+        let absolute = root.to_str().unwrap().trim_start_matches('/');
+        for rest in ["own/state.db", "own/./state.db", "own/er/../state.db", "own//state.db", "no/such/state.db"] {
+            for slashes in 0..=5 {
+                let given = format!("sqlite:{}{absolute}/{rest}", "/".repeat(slashes));
+                let named = file_of(&given).unwrap();
+                let is_absolute = ![0, 2].contains(&slashes);
+                assert_eq!(named.is_absolute(), is_absolute, "{given}");
+                assert!(!named.as_os_str().as_encoded_bytes().starts_with(b"//"), "{given}: {named:?}");
+                // Relative to the working folder there is none.
+                let looked = alone(named, false).unwrap();
+                let url = any_url(Some(&given)).unwrap();
+                assert_eq!(file_of(&url).unwrap().as_os_str(), looked.as_os_str(), "{given}");
+                assert_eq!(any_url(Some(&shown(&url))).unwrap_or_default(), url, "{given}");
+                let opened = relent_store::in_sqlite::Sqlite::open_url(&url);
+                match is_absolute && rest.starts_with("own") {
+                    true => assert!(opened.is_ok() && root.join("own/state.db").is_file(), "{given}: {opened:?}"),
+                    false => assert!(opened.is_err(), "{given}: {opened:?}"),
+                }
+                let _ = fs::remove_file(root.join("own/state.db"));
+            }
+        }
+        for text in ["//srv/state.db", "/srv/a?b", "", "//"] {
+            assert_eq!(url_of(Path::new(text), "?prefix=a_"), None, "{text}: another file would be read");
+        }
     }
 
     #[test]

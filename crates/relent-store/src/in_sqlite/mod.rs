@@ -186,15 +186,37 @@ impl Sqlite {
     }
 }
 
+/// The file that a URL names, if it names one: what [`Sqlite::open_url`] opens, for who wants to look at it before.
+///
+/// `sqlite:///home/a` is what many write for `/home/a`, and some write a slash more. It begins with one in any case, so that
+/// `sqlite:` and this path name the same file again.
+///
+/// ```
+/// use relent_store::in_sqlite::file_of;
+/// use std::path::Path;
+///
+/// for url in ["sqlite:/srv/state.db", "sqlite:///srv/state.db?prefix=a_", "sqlite:////srv/state.db"] {
+///     assert_eq!(file_of(url), Some(Path::new("/srv/state.db")));
+/// }
+/// assert_eq!(file_of("sqlite:state.db"), Some(Path::new("state.db")));
+/// assert_eq!(file_of("sqlite://state.db"), Some(Path::new("state.db")));
+/// assert_eq!(file_of("memory:"), None);
+/// ```
+pub fn file_of(url: &str) -> Option<&Path> {
+    let rest = url.strip_prefix("sqlite:")?;
+    let path = rest.split_once('?').map_or(rest, |(path, _)| path);
+    let path = path.strip_prefix("//").unwrap_or(path);
+    // Two slashes would be taken off by whoever reads them in a URL once more.
+    let more = path.bytes().take_while(|&byte| byte == b'/').count().saturating_sub(1);
+    Some(&path[more..]).filter(|path| !path.is_empty()).map(Path::new)
+}
+
 /// What the URL of a file says.
 fn of_url(url: &str) -> Result<(SqliteSettings, &Path), Error> {
-    let rest = url.strip_prefix("sqlite:").unwrap_or_default();
-    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
-    // `sqlite:///home/a` is what many write for `/home/a`.
-    let path = path.strip_prefix("//").unwrap_or(path);
-    if path.is_empty() || path == ":memory:" {
+    let Some(path) = file_of(url).filter(|path| *path != Path::new(":memory:")) else {
         return Err(Error::new(ErrorKind::Invalid, "the store's URL names no file").hint("sqlite:state.db, or memory:"));
-    }
+    };
+    let query = url.split_once('?').map_or("", |(_, query)| query);
     let mut settings = SqliteSettings::default();
     for (name, value) in crate::settings::pairs(query) {
         match (name, value) {
@@ -211,7 +233,7 @@ fn of_url(url: &str) -> Result<(SqliteSettings, &Path), Error> {
             }
         }
     }
-    Ok((settings, Path::new(path)))
+    Ok((settings, path))
 }
 
 /// Whether the file that a URL names is the database of another program: it has tables, and none of a store's. To open it would put
