@@ -39,7 +39,8 @@ pub(super) struct Group {
     mark: Option<Mark>,
     /// Those that were told to end, and by what, so that each is told once: who ignores one signal may heed another.
     told: HashSet<(Pid, Signal)>,
-    /// Those that are somebody else's: they changed their user, and cannot be told anything.
+    /// Those that are somebody else's: they changed their user, and cannot be told anything. The group itself is one where none of it is
+    /// shown.
     denied: HashSet<Pid>,
     /// Those that were killed again and again, and were there yet.
     undying: Vec<Pid>,
@@ -374,7 +375,7 @@ impl Group {
     /// Those of the group, whose leader was waited for, that can be ended and have not.
     fn left_of_the_group(&mut self) -> Vec<Pid> {
         let Some(mut left) = processes::of_group(self.leader) else {
-            // Where nobody is shown the group alone can be asked, by its own number. Who of it has ended answers, too.
+            // Where nobody of it is shown the group alone can be asked, by its own number. Who of it has ended answers, too.
             return match killpg(self.leader, None) {
                 Ok(()) => vec![self.leader],
                 Err(Errno::EPERM) => {

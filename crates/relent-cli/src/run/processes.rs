@@ -3,10 +3,10 @@
 
 use nix::{
     errno::Errno,
-    sys::signal::kill,
+    sys::signal::{kill, killpg},
     unistd::{Pid, getpgid, getpid},
 };
-use std::{fs, io, path::PathBuf, sync::OnceLock};
+use std::{collections::HashSet, fs, io, path::PathBuf, sync::OnceLock};
 
 /// Where it shows processes; `None` where it shows none, or those of another namespace.
 pub(super) fn shown() -> Option<PathBuf> {
@@ -20,11 +20,32 @@ pub(super) fn folder(pid: Pid) -> Option<PathBuf> {
     Some(shown()?.join(pid.to_string()))
 }
 
-/// Those of a group that have not ended; who has ended is of it until somebody waits for it. `None` where nothing is shown.
+/// Those of a group that have not ended; who has ended is of it until somebody waits for it. `None` where nothing is shown, or nobody
+/// of a group that is there.
 pub(super) fn of_group(group: Pid) -> Option<Vec<Pid>> {
+    let is_of_it = |pid: &Pid| getpgid(Some(*pid)) == Ok(group);
     let pids = fs::read_dir(shown()?).ok()?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let is_one = |pid: &Pid| getpgid(Some(*pid)) == Ok(group) && !has_ended(*pid);
-    Some(pids.map(Pid::from_raw).filter(is_one).collect())
+    let (ended, left): (Vec<Pid>, Vec<Pid>) = pids.map(Pid::from_raw).filter(is_of_it).partition(|pid| has_ended(*pid));
+    match (ended.is_empty(), left.is_empty()) {
+        (_, false) => Some(left),
+        // Of others' processes nothing may be shown at all (`hidepid`).
+        (true, true) => (!is_anybody_in(group)).then(Vec::new),
+        // Nor of those who have not waited for these.
+        (false, true) => {
+            let parents: HashSet<Pid> = ended.into_iter().filter_map(parent).filter(is_of_it).collect();
+            Some(parents.into_iter().filter(|pid| !has_ended(*pid)).collect())
+        }
+    }
+}
+
+/// Whether anybody is in a group, be it only who has ended, or is not shown.
+pub(super) fn is_anybody_in(group: Pid) -> bool {
+    killpg(group, None) != Err(Errno::ESRCH)
+}
+
+/// Whether nobody goes on of those that a number stands for: the process, or whoever is left of the group that it led.
+pub(super) fn is_over(pid: Pid) -> bool {
+    has_ended(pid) && of_group(pid).map_or_else(|| !is_anybody_in(pid), |left| left.is_empty())
 }
 
 /// Whether a process has ended, all threads of it: what is shown as its state is that of its first thread, and the others may go on
@@ -52,10 +73,7 @@ pub(super) fn has_ended(pid: Pid) -> bool {
 pub(super) fn is_below(mut pid: Pid, above: Pid) -> bool {
     const DEEPEST: usize = 1000;
     for _ in 0..DEEPEST {
-        let stat = folder(pid).and_then(|folder| fs::read_to_string(folder.join("stat")).ok());
-        // Behind the name, which may have anything in it: the state, and who has started it or taken it in.
-        let parent = stat.and_then(|stat| stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok());
-        match parent.map(Pid::from_raw) {
+        match parent(pid) {
             Some(parent) if parent == above => return true,
             Some(parent) if parent.as_raw() > 0 => pid = parent,
             _ => return false,
@@ -64,13 +82,21 @@ pub(super) fn is_below(mut pid: Pid, above: Pid) -> bool {
     false
 }
 
-/// `sleep (12), 13`: with names where the system tells them.
+/// Who has started a process or taken it in, where that is shown.
+fn parent(pid: Pid) -> Option<Pid> {
+    let stat = fs::read_to_string(folder(pid)?.join("stat")).ok()?;
+    // Behind the name, which may have anything in it, and the state.
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok().map(Pid::from_raw)
+}
+
+/// `sleep (12), process 13`: with names where the system tells them. Of a group that nobody leads any more, `process group 14`.
 pub(super) fn names(pids: &[Pid]) -> String {
     const MOST: usize = 5;
     let name = |pid: &Pid| {
         let name = folder(*pid).and_then(|folder| fs::read_to_string(folder.join("comm")).ok());
         let name = name.unwrap_or_default();
         match name.trim() {
+            "" if kill(*pid, None) == Err(Errno::ESRCH) && is_anybody_in(*pid) => format!("process group {pid}"),
             "" => format!("process {pid}"),
             name => format!("{name} ({pid})"),
         }

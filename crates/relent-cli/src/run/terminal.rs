@@ -9,7 +9,6 @@
 
 use super::{group::Group, processes, signals::Signals, unstopped::Unstopped};
 use nix::{
-    errno::Errno,
     sys::{
         signal::{Signal, killpg},
         wait::{Id, WaitPidFlag, WaitStatus, waitid},
@@ -44,7 +43,7 @@ impl Lent {
     fn to_silent(group: &Group) -> Option<Lent> {
         let ours = getpgrp();
         // Who had it last, may be, is there no more.
-        if !is_ours() && foreground().is_none_or(has_anybody) {
+        if !is_ours() && foreground().is_none_or(processes::is_anybody_in) {
             return None;
         }
         let lent = Lent { ours, to: group.leader(), _quiet: Unstopped::now() };
@@ -87,14 +86,9 @@ impl Drop for Lent {
 /// the command's.
 fn is_of_the_command(group: Pid, leader: Pid) -> bool {
     group == leader
-        || !has_anybody(group)
+        || !processes::is_anybody_in(group)
         || processes::of_group(group)
             .is_none_or(|members| members.is_empty() || members.iter().any(|pid| processes::is_below(*pid, getpid())))
-}
-
-/// Whether anybody is in a group, be it only who has ended.
-fn has_anybody(group: Pid) -> bool {
-    killpg(group, None) != Err(Errno::ESRCH)
 }
 
 /// Nobody can give the command the terminal that it wants and is stopped for.

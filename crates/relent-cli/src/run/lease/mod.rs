@@ -60,7 +60,7 @@ pub(super) struct Leased {
     is_said: Cell<bool>,
     /// A command is there, or may be.
     is_under_way: Cell<bool>,
-    /// Those of commands that are over that nobody could end.
+    /// Those of commands that are over that nobody could end, and groups of which nobody is shown.
     left: RefCell<Vec<Pid>>,
     /// Whether the watchman was told something that it did not hear, and whether that was said.
     is_deaf: Cell<bool>,
@@ -228,7 +228,7 @@ impl Leased {
 
     /// Whether anything of the command is known to go on: nobody else is to have the lease as long as it holds.
     fn goes_on(&self) -> bool {
-        self.is_under_way.get() || !self.left.borrow().iter().all(|pid| processes::has_ended(*pid))
+        self.is_under_way.get() || !self.left.borrow().iter().all(|pid| processes::is_over(*pid))
     }
 
     /// The run has failed: what becomes of the lease, if it is not let go.

@@ -239,7 +239,7 @@ impl Hands for Real {
     }
 
     fn names(&mut self, group: Option<Pid>) -> String {
-        let mut all = group.and_then(processes::of_group).unwrap_or_default();
+        let mut all = group.map(|group| processes::of_group(group).unwrap_or_else(|| vec![group])).unwrap_or_default();
         let found = self.search.as_ref().map(Search::found).unwrap_or_default();
         all.extend(found.into_iter().filter(|pid| !all.contains(pid)).collect::<Vec<_>>());
         processes::names(&all)

@@ -127,6 +127,86 @@ fn a_lease_under_which_something_of_another_user_goes_on_is_kept() {
     }
 }
 
+/// relent with a lease, run by nobody where `/proc` shows others' processes to root alone. What it says goes to `said`.
+fn where_others_are_hidden(place: &Place, args: &[&str], command: &[&str]) -> Command {
+    let own = place.0.path().join("own");
+    if !own.exists() {
+        fs::create_dir(&own).unwrap();
+        Command::new("chown").arg(NOBODY).arg(&own).status().unwrap();
+    }
+    let store = format!("sqlite:{}", own.join("state.db").display());
+    let lease = ["run", "--store", &store, "--lease", "nightly", "--lease-ttl", "20s", "--grace", "2s"];
+    let relent = by(NOBODY, place, &[&lease[..], args, &["--"], command].concat());
+    let mut hidden = Command::new("unshare");
+    hidden.args(["-m", "sh", "-c", "mount -t proc -o hidepid=2 proc /proc && exec \"$0\" \"$@\""]);
+    hidden.arg(relent.get_program()).args(relent.get_args()).current_dir(place.0.path()).env_remove("RELENT_KEY");
+    hidden.env("TMPDIR", place.0.path().join("tmp")).env("HOME", "/dev/null").stdin(Stdio::null());
+    // Not a pipe, which who goes on would keep open.
+    hidden.stdout(Stdio::null()).stderr(fs::File::create(place.0.path().join("said")).unwrap());
+    hidden
+}
+
+/// Where another user's processes are not shown, their group is asked for them.
+#[test]
+#[cfg(target_os = "linux")]
+fn leftovers_of_another_user_who_are_not_shown_are_said_and_keep_the_lease() {
+    // One of ours that has ended, and that one of theirs does not wait for, is shown.
+    let ours = format!("setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups");
+    let up = "echo $$ > left.new; mv left.new left";
+    let ended = format!("{ours} sh -c \"{up}\" & exec sleep 40");
+    for (stay, who) in [(format!("{up}; exec sleep 40"), "process group"), (ended, "process")] {
+        let place = shared();
+        let sudo = sudo(&place);
+        // Nobody whom relent knows for being its orphan is left when the run ends.
+        fs::write(place.0.path().join("leave.sh"), "sh stay.sh & exec sleep 0.3").unwrap();
+        fs::write(place.0.path().join("stay.sh"), stay).unwrap();
+        let line = format!(
+            "[ $RELENT_ATTEMPT = 2 ] && exit 3; echo $$ > leader; {sudo} sh leave.sh & \
+             until [ -e left ]; do sleep 0.01; done; exit 3"
+        );
+        let args = ["--max-attempts", "2", "--base", "1s", "--curve", "constant", "--jitter", "none"];
+        let first = where_others_are_hidden(&place, &args, &["sh", "-c", &line]).status().unwrap();
+        let said = place.0.read("said");
+        let next = where_others_are_hidden(&place, &["--lease-held", "fail"], &["true"]).status().unwrap();
+        let pid = place.0.read("left");
+        Command::new("kill").args(["-KILL", pid.trim()]).status().unwrap();
+        assert_eq!(first.code(), Some(3), "{said}");
+        let who = format!("{who} {}", if who == "process" { pid } else { place.0.read("leader") });
+        let left = said.lines().find(|line| line.contains("left running, since it belongs to another user"));
+        assert!(left.is_some_and(|line| line.contains(who.trim())), "{who}: {said}");
+        assert!(said.contains("the lease nightly is not released"), "{said}");
+        assert_eq!(next.code(), Some(75), "{said}");
+    }
+}
+
+/// Who is not shown for being another user's, or for keeping secrets, is there nevertheless.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_command_of_another_user_that_is_not_shown_is_watched_over() {
+    let goes_on = "relent: relent was killed: its command goes on, since it belongs to another user\n";
+    let is_told = "relent: relent was killed: its command is told to end, since nobody renews its lease\n";
+    let is_over = |pid: &str| until("it has ended", || !is_running(pid));
+    for (is_own, expected) in [(false, goes_on), (true, is_told)] {
+        let place = shared();
+        fs::write(place.0.path().join("up.sh"), "echo $$ > up.new; mv up.new up; exec sleep 40").unwrap();
+        let line = match is_own {
+            true => "exec ./relent run --store sqlite:own/inner.db --lease inner -- sh up.sh".to_owned(),
+            false => format!("exec {} sh up.sh", sudo(&place)),
+        };
+        let mut relent = where_others_are_hidden(&place, &[], &["sh", "-c", &line]).spawn().unwrap();
+        until("the command runs", || place.has("up"));
+        relent.kill().unwrap();
+        relent.wait().unwrap();
+        until(expected, || place.0.read("said").contains(expected));
+        let up = place.0.read("up");
+        if !is_own {
+            assert!(is_running(&up));
+            Command::new("kill").args(["-KILL", up.trim()]).status().unwrap();
+        }
+        is_over(&up);
+    }
+}
+
 /// What is passed on to a command that is somebody else's ends nothing, and what is told to it kills nobody that goes on with it.
 #[test]
 fn what_goes_on_with_a_command_of_another_user_is_not_killed() {
