@@ -266,6 +266,12 @@ impl Engine for Postgres {
             };
             about.cautions.extend(Some(caution.to_owned()).filter(|caution| !caution.is_empty()));
         }
+        about.cautions.extend(self.found().await?.open.map(|schema| {
+            format!(
+                "Others may make functions in the schema {schema}, and ones that fit better than Postgres' own would run as this user: \
+                REVOKE CREATE ON SCHEMA, or a schema of one's own."
+            )
+        }));
         about.cautions.push("A failover to an asynchronous replica may lose what was accepted last.".into());
         Ok(about)
     }

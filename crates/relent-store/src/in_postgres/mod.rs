@@ -16,6 +16,7 @@ mod many;
 mod near;
 mod records;
 mod rows;
+mod whose;
 mod wire;
 
 pub use self::{
@@ -35,7 +36,6 @@ use crate::{
 };
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
 use std::{fmt, sync::Arc, time::Duration};
-use tokio_postgres::types::Type;
 
 /// What each version adds to the one before; the first to an empty database. Only ever added to.
 const STEPS: [&str; 4] = [
@@ -90,16 +90,6 @@ impl fmt::Debug for Postgres {
     }
 }
 
-/// What a step makes, by name.
-fn made(step: &'static str) -> impl Iterator<Item = &'static str> {
-    step.lines().filter_map(|line| {
-        let rest = ["CREATE TABLE ", "CREATE SEQUENCE ", "CREATE FUNCTION "]
-            .iter()
-            .find_map(|make| line.strip_prefix(make))?;
-        rest.split([' ', '(', ';']).next()
-    })
-}
-
 impl Postgres {
     /// Connects to what a URL names, and makes the tables and functions if they are not there. Behind the `?` may stand
     /// `prefix=NAME_` (`relent_`), `connections=N` (16), `prepared=1` (0), and what libpq knows, `sslmode` and `sslrootcert`
@@ -119,12 +109,17 @@ impl Postgres {
     /// On a socket of this machine nothing is said to a server that is neither the caller's nor root's nor that of whoever owns the
     /// folder of the socket, unless `owner=any` believes all: in a folder like `/tmp` anybody could wait there.
     ///
+    /// What the store's functions do is done with the rights of the user of the URL. So the store is refused if its tables and functions, and what
+    /// these call, belong to somebody else in the database than this user, a role that it is a member of, a superuser, the owner of
+    /// the database or of the schema, or whoever alone may make something in that schema, where this user may not; unless `owner=any` believes all.
+    ///
     /// With `make=no` nothing is made and nothing brought up to date, for who only wants to look.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] for a URL that makes no sense, [`ErrorKind::TooNew`] for tables of a newer relent,
-    /// [`ErrorKind::Missing`] and [`ErrorKind::TooOld`] with `make=no`, and what the server says.
+    /// [`ErrorKind::Missing`] and [`ErrorKind::TooOld`] with `make=no`, [`ErrorKind::Refused`] for what belongs to somebody else, and what
+    /// the server says.
     pub async fn open_url(url: &str) -> Result<Postgres, Error> {
         let (server, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut prefix, mut connections, mut is_prepared, mut rest) = ("relent_", CONNECTIONS, false, vec![]);
@@ -220,46 +215,37 @@ impl Postgres {
         if err.code().is_none() && self.inner.wire.took_nonsense() { fault::nonsense() } else { fault::of(err) }
     }
 
-    async fn version(&self) -> Result<Option<i32>, Error> {
+    /// The version of the tables that are there, which was looked at before.
+    async fn version(&self) -> Result<i32, Error> {
         let client = self.client().await?;
-        let table = self.named("relent_meta");
-        let sql = "SELECT to_regclass($1) IS NOT NULL";
-        let rows = client.query_typed(sql, &[(&table, Type::TEXT)]).await.map_err(|err| self.fault(&err))?;
-        if !rows.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
-            return Ok(None);
-        }
         let sql = self.named("SELECT version FROM relent_meta");
         let rows = client.query_typed(&sql, &[]).await.map_err(|err| self.fault(&err))?;
-        let version = rows.first().and_then(|row| row.try_get(0).ok());
-        version.map(Some).ok_or_else(fault::nonsense)
+        rows.first().and_then(|row| row.try_get(0).ok()).ok_or_else(fault::nonsense)
     }
 
     /// Whether all tables and functions are there that a relent makes.
-    async fn check(&self) -> Result<(), Error> {
-        let mut names: Vec<String> = STEPS.iter().flat_map(|step| made(step)).map(|name| self.named(name)).collect();
-        names.sort();
-        names.dedup();
-        let client = self.client().await?;
-        // Of the schema that a name without one means.
-        let sql = "SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NULL
-            AND NOT EXISTS (SELECT 1 FROM pg_proc WHERE proname = name AND pg_function_is_visible(oid)) LIMIT 1";
-        let rows = client.query_typed(sql, &[(&names, Type::TEXT_ARRAY)]).await.map_err(|err| self.fault(&err))?;
-        match rows.first().map(|row| row.try_get::<_, String>(0)) {
+    async fn check(&self, found: whose::Found) -> Result<(), Error> {
+        if found.missing().is_none() {
+            return Ok(());
+        }
+        // Somebody may have brought them up to date since they were looked at.
+        match self.found().await?.missing() {
             None => Ok(()),
-            Some(Ok(name)) => {
+            Some(name) => {
                 let what = format!("'{name}' of the store is gone, and the rest is there");
                 Err(Error::new(ErrorKind::Corrupt, what).hint(
                     "restore it from a backup; or drop all that begins with the store's prefix, and the store is made anew, empty",
                 ))
             }
-            Some(Err(_)) => Err(fault::nonsense()),
         }
     }
 
     /// Makes the tables, or brings them to this version, if that may be; else there must be some of this version.
     async fn migrate(&self, is_made: bool) -> Result<(), Error> {
-        match self.version().await? {
-            Some(VERSION) => self.check().await,
+        let found = self.found().await?;
+        let version = if found.has(&self.named("relent_meta")) { Some(self.version().await?) } else { None };
+        match version {
+            Some(VERSION) => self.check(found).await,
             Some(version) if version > VERSION => {
                 let what = format!("the store has tables of version {version}, and this relent knows {VERSION}");
                 Err(Error::new(ErrorKind::TooNew, what).hint("use the newer relent that made it"))

@@ -102,8 +102,8 @@ pub(super) struct Wire {
     is_nonsense: Arc<AtomicBool>,
     /// Those of this machine that are asked, if any is.
     pub(super) sockets: Arc<[PathBuf]>,
-    /// Whether it does not matter who listens there.
-    believes_all: bool,
+    /// Whether it does not matter who listens there, nor whose the tables and functions are.
+    pub(super) believes_all: bool,
 }
 
 impl Wire {
@@ -127,10 +127,6 @@ impl Wire {
         let sockets: Arc<[PathBuf]> = sockets(config).into();
         config.ssl_mode(SslMode::Require);
         if sockets.is_empty() {
-            if believes_all {
-                return Err(Error::new(ErrorKind::Invalid, "the store's URL says `owner=any`, and names no socket")
-                    .hint("a server elsewhere is known by its certificate: `sslmode=verify-full`"));
-            }
             if tls.is_none() {
                 // To the client, what we do with the stream is TLS that needs no word before.
                 config.ssl_negotiation(SslNegotiation::Direct);

@@ -23,6 +23,7 @@ mod proxy;
 mod servers;
 mod shared;
 mod stories;
+mod strangers;
 mod tls;
 mod together;
 mod troubles;

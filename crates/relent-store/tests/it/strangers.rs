@@ -1,0 +1,193 @@
+//! Other users of the database in Postgres, who may make something where a store is.
+
+use crate::servers::PostgresServer;
+use relent_store::{ErrorKind, Key, Store, Version, in_postgres::Postgres};
+use std::time::Duration;
+use tokio_postgres::Client;
+
+/// A connection of a user's, as soon as the server has started.
+async fn client(server: &PostgresServer, user: &str) -> Client {
+    for _ in 0..1000 {
+        if let Ok((client, connection)) = tokio_postgres::connect(&url(server, user), tokio_postgres::NoTls).await {
+            tokio::spawn(connection);
+            return client;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the server lets {user} not in");
+}
+
+/// The store, for a user.
+fn url(server: &PostgresServer, user: &str) -> String {
+    server.url().replace("relent:hunter2@", &format!("{user}@"))
+}
+
+/// Does something with the store: reads and writes.
+async fn uses(server: &PostgresServer, user: &str) -> Result<(), relent_store::Error> {
+    let store = Store::new(Postgres::open_url(&url(server, user)).await?);
+    let key = Key::new(user).unwrap();
+    let version = store.read(&key).await?.version;
+    let _ = store.replace(&key, version, Some(b"x")).await?;
+    let lease = store.lease(&key).ttl(Duration::from_secs(5)).acquire().await;
+    assert!(lease.is_ok(), "{lease:?}");
+    Ok(())
+}
+
+/// Drops all that is there.
+async fn anew(admin: &Client) {
+    let sql = "DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC;
+        ALTER ROLE mallory NOSUPERUSER";
+    admin.batch_execute(sql).await.unwrap();
+}
+
+/// What makes mallory a superuser, if a superuser runs it.
+const TROJAN: &str = "CREATE FUNCTION trojan() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+    IF current_user <> 'mallory' THEN EXECUTE 'ALTER ROLE mallory SUPERUSER'; END IF; END $$;";
+
+/// What somebody who may make something in the schema lays there, before the store is made or when it is there.
+#[tokio::test]
+async fn nothing_of_another_user_of_the_database_runs_as_the_one_who_opens_a_store_there() {
+    let server = PostgresServer::start_with(|_| vec!["fsync=off".into()]);
+    let admin = client(&server, "relent").await;
+    admin.batch_execute("CREATE ROLE mallory LOGIN; CREATE ROLE app LOGIN").await.unwrap();
+    let mallory = client(&server, "mallory").await;
+    let view = "CREATE FUNCTION ev() RETURNS integer LANGUAGE sql VOLATILE AS 'SELECT trojan(); SELECT 99';
+        CREATE VIEW relent_meta AS SELECT ev() AS version; GRANT SELECT ON relent_meta TO PUBLIC";
+    let now = "CREATE OR REPLACE FUNCTION relent_now() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT trojan(); SELECT 7::bigint'";
+    let better =
+        "CREATE FUNCTION nextval(text) RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT trojan(); SELECT 7::bigint'";
+    let overload = "CREATE FUNCTION relent_left(bigint, bigint, integer) RETURNS bigint LANGUAGE sql AS 'SELECT trojan(); SELECT 7::bigint'";
+    let operator = "CREATE FUNCTION times(numeric, integer) RETURNS numeric LANGUAGE sql VOLATILE AS 'SELECT trojan(); SELECT 7::numeric';
+        CREATE OPERATOR * (FUNCTION = times, LEFTARG = numeric, RIGHTARG = integer)";
+    let domain = "CREATE DOMAIN relent_once AS integer CHECK (trojan() IS NULL)";
+    let trigger =
+        "CREATE FUNCTION on_lease() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM trojan(); RETURN NEW; END $$;
+        CREATE TRIGGER theirs BEFORE INSERT OR UPDATE ON relent_lease FOR EACH ROW EXECUTE FUNCTION on_lease()";
+    for (whose, what, says) in [
+        ("", view, "the table 'relent_meta' belongs to"),
+        ("mallory", now, "belongs to another user of the database"),
+        ("mallory", "SELECT 1", "belongs to another user of the database"),
+        ("", now, "the function 'relent_now' belongs to"),
+        ("relent", better, "the function 'nextval' belongs to"),
+        ("relent", overload, "the function 'relent_left' belongs to"),
+        ("", operator, "an operator that is called like one of Postgres' own belongs to"),
+        ("relent", operator, "an operator that is called like one of Postgres' own belongs to"),
+        ("", domain, "the type 'relent_once' belongs to"),
+        ("relent", trigger, "a trigger, rule or default of 'relent_lease' belongs to"),
+    ] {
+        anew(&admin).await;
+        if !whose.is_empty() {
+            uses(&server, whose).await.unwrap();
+            admin.batch_execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO PUBLIC; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO PUBLIC").await.unwrap();
+        }
+        mallory.batch_execute(&format!("{TROJAN} {what}")).await.unwrap();
+        for caller in ["relent", "app"] {
+            for make in ["", "?make=no"] {
+                let error = Postgres::open_url(&format!("{}{make}", url(&server, caller))).await.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Refused, "{error:?} {caller} {what}");
+                assert!(error.to_string().contains(says), "{error:?} {caller} {what}");
+                assert!(error.hint_text().is_some_and(|hint| hint.contains("owner=any")), "{error:?}");
+            }
+        }
+        let is_super = "SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'";
+        assert!(!admin.query_one(is_super, &[]).await.unwrap().get::<_, bool>(0), "{what}");
+    }
+    // Who says that they are believed has what they made: here a store of hers as it should be.
+    anew(&admin).await;
+    uses(&server, "mallory").await.unwrap();
+    assert_eq!(uses(&server, "relent").await.unwrap_err().kind(), ErrorKind::Refused);
+    let believed = Store::open(&format!("{}?owner=any", url(&server, "relent"))).await.unwrap();
+    assert_eq!(believed.read(&Key::new("nobody's").unwrap()).await.unwrap().version, Version::ABSENT);
+    assert!(!believed.about().await.unwrap().cautions.iter().any(|caution| caution.contains("schema public")));
+    // And who made it goes on.
+    uses(&server, "mallory").await.unwrap();
+    let cautions = Store::open(&url(&server, "mallory")).await.unwrap().about().await.unwrap().cautions;
+    assert!(cautions.iter().any(|caution| caution.contains("may make functions in the schema public")), "{cautions:?}");
+}
+
+/// Whoever made the store need not be who uses it.
+#[tokio::test]
+async fn a_store_in_postgres_that_another_role_has_made_goes_on_where_that_role_was_chosen_to() {
+    let server = PostgresServer::start_with(|_| vec!["fsync=off".into()]);
+    let admin = client(&server, "relent").await;
+    admin
+        .batch_execute(
+            "CREATE ROLE mallory LOGIN; CREATE ROLE app LOGIN; CREATE ROLE migrator LOGIN; CREATE ROLE team;
+            REVOKE ALL ON SCHEMA public FROM PUBLIC; GRANT USAGE ON SCHEMA public TO PUBLIC",
+        )
+        .await
+        .unwrap();
+    let give = |schema: &str| {
+        ["TABLES", "SEQUENCES"].map(|what| format!("GRANT ALL ON ALL {what} IN SCHEMA {schema} TO app")).join("; ")
+    };
+    let is_refused = async |user: &str| {
+        let refused = uses(&server, user).await.unwrap_err();
+        assert!(refused.kind() == ErrorKind::Refused && refused.to_string().contains("belongs to"), "{refused:?}");
+    };
+    let run = async |sql: &str| admin.batch_execute(sql).await.unwrap_or_else(|error| panic!("{error:?}: {sql}"));
+    // The only one who may make something there.
+    run("GRANT CREATE ON SCHEMA public TO migrator").await;
+    uses(&server, "migrator").await.unwrap();
+    run(&give("public")).await;
+    uses(&server, "app").await.unwrap();
+    let cautions = Store::open(&url(&server, "app")).await.unwrap().about().await.unwrap().cautions;
+    assert!(!cautions.iter().any(|caution| caution.contains("may make functions")), "{cautions:?}");
+    // Another may, too: nobody knows which of them is believed.
+    run("GRANT CREATE ON SCHEMA public TO mallory").await;
+    is_refused("app").await;
+    run("REVOKE CREATE ON SCHEMA public FROM mallory; GRANT CREATE ON SCHEMA public TO app").await;
+    is_refused("app").await;
+    is_refused("relent").await;
+    // Of the database's owner, then of the schema's.
+    run("ALTER DATABASE postgres OWNER TO migrator").await;
+    uses(&server, "app").await.unwrap();
+    run("ALTER DATABASE postgres OWNER TO relent; ALTER SCHEMA public OWNER TO migrator").await;
+    uses(&server, "app").await.unwrap();
+    uses(&server, "relent").await.unwrap();
+    run("ALTER SCHEMA public OWNER TO relent").await;
+    is_refused("app").await;
+    // Of a role that both are members of.
+    run("GRANT team TO app; REASSIGN OWNED BY migrator TO team").await;
+    uses(&server, "app").await.unwrap();
+    is_refused("relent").await;
+    run("REVOKE team FROM app").await;
+    is_refused("app").await;
+    run("GRANT team TO migrator; GRANT migrator TO app").await;
+    uses(&server, "app").await.unwrap();
+    run("REVOKE migrator FROM app; REASSIGN OWNED BY team TO relent").await;
+    uses(&server, "app").await.unwrap();
+    // In a schema of their own, with a trigger of the owner's.
+    run("DROP SCHEMA public CASCADE; CREATE SCHEMA jobs AUTHORIZATION migrator; GRANT USAGE ON SCHEMA jobs TO app;
+        ALTER ROLE migrator SET search_path = jobs; ALTER ROLE app SET search_path = jobs")
+    .await;
+    uses(&server, "migrator").await.unwrap();
+    client(&server, "migrator")
+        .await
+        .batch_execute(
+            "CREATE FUNCTION seen() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$;
+            CREATE TRIGGER ours BEFORE INSERT ON relent_lease FOR EACH ROW EXECUTE FUNCTION seen();
+            ALTER TABLE relent_lease ENABLE ROW LEVEL SECURITY; CREATE POLICY all_of_it ON relent_lease USING (true)",
+        )
+        .await
+        .unwrap();
+    run(&give("jobs")).await;
+    uses(&server, "app").await.unwrap();
+    // A view of somebody else's upon a table of the store is no part of it.
+    run("GRANT SELECT ON jobs.relent_lease TO mallory; GRANT USAGE ON SCHEMA jobs TO mallory; CREATE SCHEMA theirs AUTHORIZATION mallory").await;
+    client(&server, "mallory")
+        .await
+        .batch_execute(
+            "CREATE FUNCTION theirs.plain(bytea) RETURNS bytea LANGUAGE sql AS 'SELECT $1';
+            CREATE VIEW theirs.leases AS SELECT theirs.plain(name) FROM jobs.relent_lease",
+        )
+        .await
+        .unwrap();
+    uses(&server, "app").await.unwrap();
+    // Who may make schemas may have made one that is called like a user, where its names are looked for first.
+    run("ALTER ROLE app RESET search_path; GRANT CREATE ON DATABASE postgres TO mallory").await;
+    let mallory = client(&server, "mallory").await;
+    mallory.batch_execute("CREATE SCHEMA app; GRANT ALL ON SCHEMA app TO PUBLIC; SET search_path = app").await.unwrap();
+    let theirs = format!("{}?options=-c%20search_path%3Dapp", url(&server, "mallory"));
+    assert!(Store::open(&theirs).await.is_ok());
+    is_refused("app").await;
+}
