@@ -33,10 +33,7 @@ use crate::{
     talk::{Fault, TalkArgs, plain},
     upstream_args::UpstreamArgs,
 };
-use relent::{
-    Policy, Reason,
-    config::{BadSetting, Ceiling},
-};
+use relent::{Reason, config::BadSetting};
 use std::{
     cell::RefCell,
     ffi::OsString,
@@ -139,7 +136,7 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
         return Err(Fault::new(format!("{} targets are too many", args.targets.len()))
             .hint(format!("up to {MOST_TARGETS} are waited for at once")));
     }
-    let policy = policy(args)?;
+    let policy = args.policy.policy_said_within(ATTEMPT_TIMEOUT, args.talk)?;
     let whole = args.policy.whole();
     let described = guard::unhedged(&args.upstream, &whole, args.talk, "a target is called once at a time")?;
     let tls = match args.targets.iter().any(Target::is_tls) && !args.invert {
@@ -178,18 +175,6 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
             teller.end(Some(reason), exit);
             Ok(ExitCode::from(exit))
         }
-    }
-}
-
-/// The policy of the flags, in which an attempt has an end unless it was said to have none.
-fn policy(args: &Args) -> Result<Policy, Fault> {
-    let policy = args.policy.policy_said(args.talk)?;
-    let whole = args.policy.whole();
-    let said = whole.flags()?.over(whole.file()?).attempt_timeout;
-    let unlimited = matches!(said, Some(Ceiling::Unlimited));
-    match policy.settings().attempt_timeout {
-        None if !unlimited => Ok(policy.attempt_timeout(ATTEMPT_TIMEOUT)),
-        _ => Ok(policy),
     }
 }
 

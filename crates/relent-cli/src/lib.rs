@@ -14,6 +14,7 @@ mod dumps;
 mod ear;
 pub mod escape;
 pub mod explain;
+mod found_limits;
 #[doc(hidden)]
 pub mod fuzzed;
 mod guard;

@@ -7,7 +7,7 @@
 
 use crate::{
     escape::escape,
-    outer,
+    found_limits, outer,
     policy_file::{Beside, PolicyFile},
     talk::{self, Fault, TalkArgs},
     topic,
@@ -110,6 +110,10 @@ pub struct PolicyArgs {
     #[arg(long, value_name = "NUMBER", hide = true)]
     pub seed: Option<u64>,
 
+    /// How long an attempt takes at most where nothing is said, if the command limits that by itself.
+    #[arg(skip)]
+    pub(crate) own_attempt: Option<Duration>,
+
     /// What the file says, read once.
     #[arg(skip)]
     pub(crate) file: Arc<OnceLock<Result<PolicyFile, Fault>>>,
@@ -139,13 +143,22 @@ impl CallArgs {
     ///
     /// As [`policy`](PolicyArgs::policy).
     pub fn policy_said(&self, talk: TalkArgs) -> Result<Policy, Fault> {
-        let whole = self.whole();
-        let policy = whole.policy()?;
-        let file = whole.read_file()?;
-        for remark in file.used.iter().chain(&file.remarks) {
-            talk::remark(talk, remark);
-        }
-        Ok(policy)
+        self.whole().said(talk)
+    }
+
+    /// The same, for a command whose attempts end after this time, unless flags, or a file that was named, say something else.
+    ///
+    /// # Errors
+    ///
+    /// As [`policy`](PolicyArgs::policy).
+    pub fn policy_said_within(&self, attempt: Duration, talk: TalkArgs) -> Result<Policy, Fault> {
+        let whole = PolicyArgs { own_attempt: Some(attempt), ..self.whole() };
+        let policy = whole.said(talk)?;
+        let said = whole.flags()?.over(whole.file()?).attempt_timeout;
+        Ok(match policy.settings().attempt_timeout {
+            None if said.is_none() => policy.attempt_timeout(attempt),
+            _ => policy,
+        })
     }
 
     /// How long everything may take from now on: by `--timeout` and by the `relent run` that this runs in.
@@ -241,6 +254,15 @@ impl PolicyArgs {
         Ok(policy)
     }
 
+    /// The policy, once it is said which file that was not asked for it comes from.
+    fn said(&self, talk: TalkArgs) -> Result<Policy, Fault> {
+        let policy = self.policy()?;
+        for remark in self.read_file()?.used.iter().chain(&self.remarks()?) {
+            talk::remark(talk, remark);
+        }
+        Ok(policy)
+    }
+
     /// A file alone cannot make a command hammer somebody for ever, and one that was only found not even for a moment.
     ///
     /// # Errors
@@ -318,14 +340,21 @@ impl PolicyArgs {
         self.policy.is_some() || self.given().next().is_some()
     }
 
-    /// What the file says; nothing without one.
+    /// What the file says, without what is left out of one that nobody named; nothing without a file.
     pub(crate) fn file(&self) -> Result<Draft, Fault> {
-        Ok(self.read_file()?.draft.clone())
+        Ok(found_limits::within(self.read_file()?, &self.flags()?, self.own_attempt).0)
     }
 
     /// What the user should know about the file, beside that it is used.
     pub(crate) fn remarks(&self) -> Result<Vec<String>, Fault> {
-        Ok(self.read_file()?.remarks.clone())
+        let file = self.read_file()?;
+        let (_, left_out) = found_limits::within(file, &self.flags()?, self.own_attempt);
+        Ok(file.remarks.iter().cloned().chain(left_out).collect())
+    }
+
+    /// All that the file says, for those who show what a policy would do, and wait for nobody.
+    pub(crate) fn all_of_file(&self) -> Result<Draft, Fault> {
+        Ok(self.read_file()?.draft.clone())
     }
 
     /// All that there is of the file.

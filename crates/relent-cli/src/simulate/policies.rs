@@ -22,7 +22,7 @@ pub(crate) fn given(args: &PolicyArgs, unsaid: Unsaid) -> Result<Option<Contende
     if !args.is_given() {
         return Ok(None);
     }
-    let file = if args.policy.is_some() { args.file()? } else { Draft::default() };
+    let file = if args.policy.is_some() { args.all_of_file()? } else { Draft::default() };
     let mut draft = args.flags()?.over(file);
     let shaped = draft.curve.is_some() || draft.base.is_some() || draft.factor.is_some() || draft.delays.is_some();
     if draft.compat.is_none() && !shaped {
@@ -93,7 +93,7 @@ pub(crate) fn is_of_file(spec: &str) -> bool {
 fn one_of(spec: &str, said: &str, base: Draft) -> Result<Contender, Fault> {
     if is_of_file(spec) {
         let args = PolicyArgs::of_file(spec);
-        let policy = args.file()?.policy().map_err(|bad| args.fault(&bad))?;
+        let policy = args.all_of_file()?.policy().map_err(|bad| args.fault(&bad))?;
         let name = spec.rsplit_once('#').map_or(spec, |(_, name)| name);
         return Ok(Contender::new(name, policy));
     }

@@ -9,6 +9,7 @@ mod demo;
 mod engines;
 mod every_page;
 mod explain;
+mod found_limits;
 mod frame;
 mod fuzzed;
 mod http;
