@@ -14,7 +14,7 @@ use self::{
     herd::{CAPACITY, CLIENTS, Counted, SPAN},
     stage::Stage,
 };
-use crate::talk::Fault;
+use crate::{descriptors, loopback::OTHERS, talk::Fault};
 use relent::{Jitter, Policy, duration::Human};
 use std::{io, process::ExitCode, time::Duration};
 
@@ -63,7 +63,8 @@ fn acts() -> Result<(), Stop> {
     let mut stage = Stage::new();
     stage.heading("1. A service that is down, then busy, then slow, then healthy")?;
     stage.line("")?;
-    story::tell(&stage)?;
+    let room = descriptors::make_room("demo", CLIENTS as u64, 2, |_| String::new());
+    story::tell(&stage, *room.as_ref().unwrap_or(&OTHERS))?;
 
     stage.line("")?;
     let (clients, span) = (CLIENTS, Human(SPAN));
@@ -73,8 +74,9 @@ fn acts() -> Result<(), Stop> {
         "The service takes {CAPACITY} connections every {span} and closes the others at once; they back off:\n\
          first 500ms, then 1s. Bars: connections in {span}, counted by the service."
     ))?;
-    let without = act(&mut stage, "without jitter (--jitter none)", Jitter::None)?;
-    let with = act(&mut stage, "with jitter (--jitter full, the default)", Jitter::Full)?;
+    let files = room?;
+    let without = act(&mut stage, "without jitter (--jitter none)", Jitter::None, files)?;
+    let with = act(&mut stage, "with jitter (--jitter full, the default)", Jitter::Full, files)?;
     stage.line("")?;
     stage.line(&format!(
         "The same clients, the same policy, the same service: a peak of {} or of {}.",
@@ -93,11 +95,11 @@ const COMMANDS: &str = "
   relent run -- ./your-script                     run any command again until it succeeds
   relent explain --base 200ms --jitter none       see what a policy will do, before it does it";
 
-fn act(stage: &mut Stage, name: &str, jitter: Jitter) -> Result<Counted, Stop> {
+fn act(stage: &mut Stage, name: &str, jitter: Jitter, files: u64) -> Result<Counted, Stop> {
     stage.line("")?;
     stage.line(name)?;
     let moving = stage.is_moving();
-    let counted = herd::run(RECONNECT.jitter(jitter), |counted| match moving {
+    let counted = herd::run(RECONNECT.jitter(jitter), files, |counted| match moving {
         true => stage.picture(&counted.drawn()),
         false => Ok(()),
     })?;

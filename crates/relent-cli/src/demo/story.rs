@@ -3,13 +3,14 @@
 use super::{
     Stop,
     port::Port,
-    service::{Answer, serve},
+    service::{Answer, WORD, serve},
     stage::Stage,
 };
 use crate::talk::Fault;
+use relent::wire::IdempotencyKey;
 use std::{
     env,
-    io::{BufRead, BufReader, Read},
+    io::{BufRead, BufReader, Read, Write},
     process::{Child, Command, Stdio},
     time::Duration,
 };
@@ -24,8 +25,8 @@ const FLAGS: [&str; 6] = ["--base", "200ms", "--jitter", "equal", "--attempt-tim
 /// Environment that would lead the client past the service.
 const PROXIES: [&str; 4] = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
 
-/// Tells it.
-pub(super) fn tell(stage: &Stage) -> Result<(), Stop> {
+/// Tells it; so many files are there for connections of others.
+pub(super) fn tell(stage: &Stage, files: u64) -> Result<(), Stop> {
     let port = Port::closed()?;
     let url = format!("http://{}/orders/42", port.address());
     let shown = format!("$ relent http {} {url}", FLAGS.join(" "));
@@ -37,11 +38,18 @@ pub(super) fn tell(stage: &Stage) -> Result<(), Stop> {
     PROXIES.iter().for_each(|name| {
         client.env_remove(name);
     });
-    let client = client.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Any user of the machine sees the port, and arguments: what the service knows its client by is in neither.
+    let word = IdempotencyKey::random();
+    client.args(["-H", "@-"]);
+    let client = client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let client = client.spawn().map_err(|error| Fault::new(format!("cannot start relent http: {error}")))?;
     let mut client = Ended(client);
+    if let Some(mut stdin) = client.0.stdin.take() {
+        // Where nobody reads it, the client says why.
+        let _ = writeln!(stdin, "{WORD}: {}", word.as_str());
+    }
 
-    let mut port = Some(port);
+    let (mut port, mut service) = (Some(port), None);
     let talk = client.0.stderr.take().map(BufReader::new);
     for line in talk.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
         stage.line(&line)?;
@@ -51,9 +59,10 @@ pub(super) fn tell(stage: &Stage) -> Result<(), Stop> {
         // The first attempt has been refused: now the service comes up.
         if let Some(port) = port.take() {
             let cannot = |error| Fault::new(format!("cannot start the service: {error}"));
-            serve(port.open()?, SCRIPT).map_err(cannot)?;
+            service = Some(serve(port.open()?, SCRIPT, word.as_str(), files).map_err(cannot)?);
         }
     }
+    drop(service);
     let mut body = String::new();
     if let Some(mut stdout) = client.0.stdout.take() {
         let _ = stdout.read_to_string(&mut body);

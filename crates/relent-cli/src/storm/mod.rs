@@ -6,7 +6,6 @@
 
 mod args;
 mod beside;
-mod descriptors;
 mod far_side;
 mod herd;
 mod live;
@@ -17,7 +16,7 @@ mod sight;
 pub use args::Args;
 
 use crate::{
-    dumps,
+    descriptors, dumps,
     ear::Ear,
     talk::{Fault, plain},
 };
@@ -67,7 +66,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
     let ends = if plan.target.is_some() { 1 } else { 2 };
     // One herd rushes while those before it have what the server's queue holds.
     let sockets = u64::from(plan.clients) * (plan.contenders.len() as u64).min(2);
-    let besides = descriptors::make_room(sockets, ends)?;
+    let besides = descriptors::make_room("storm", sockets, ends, |most| {
+        format!("; or take fewer clients: all policies together may have {most}")
+    })?;
     let ear = Ear::open().map_err(|error| cannot("watch for Ctrl-C", &error))?;
     let round_trip = round_trip().map_err(|error| cannot("call a server on loopback", &error))?;
     let measured = Storm::start(&plan, besides).map_err(|error| cannot("start", &error))?.watch(args, &plan, &ear);

@@ -7,7 +7,8 @@ use super::{
     far_side::{CLIENT, FarSide},
     sight::Witness,
 };
-use httparse::Status;
+use crate::loopback::{self, NOT_FOUND, PATIENCE, Server, Silent};
+use httparse::Request;
 use relent::{
     Verdict,
     wire::{DIALECTS, IdempotencyKey, Pushback},
@@ -16,37 +17,19 @@ use relent_sim::{Gate, Knock, Protection, Seen, Server as Model};
 use std::{
     collections::VecDeque,
     fmt::Write as _,
-    io::{self, ErrorKind},
+    io,
     net::{Ipv4Addr, SocketAddr},
-    pin::pin,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-    thread::{self, JoinHandle},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpSocket, TcpStream},
-    sync::oneshot,
     time::{self, Instant},
 };
 
 /// Connections that may wait to be accepted: more than all clients, or the system would hold some back.
 const BACKLOG: u32 = 65_535;
-
-/// The longest head of a request.
-const LONGEST: usize = 8 * 1024;
-
-/// How long a connection may take to ask, and to go away.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How long it may take to ask where more have not asked than the storm has clients: some are somebody else's, who would use up our files.
-const GLANCE: Duration = Duration::from_millis(50);
-
-/// How many of those there may be besides the clients, if there are files for them.
-const OTHERS: u64 = 64;
 
 /// What a server is.
 #[derive(Debug)]
@@ -67,8 +50,7 @@ pub(super) struct Plan {
 pub(super) struct Servers {
     addresses: Vec<SocketAddr>,
     word: Arc<str>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _server: Server,
 }
 
 impl Servers {
@@ -86,16 +68,13 @@ impl Servers {
         let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
         let word: Arc<str> = IdempotencyKey::random().as_str().into();
         let known = word.clone();
-        let (stop, stopped) = oneshot::channel();
-        let thread = thread::Builder::new().name("server".to_owned()).spawn(move || {
-            runtime.block_on(async {
-                for (listener, plan) in listeners.into_iter().zip(plans) {
-                    tokio::spawn(accept(listener, Arc::new(Service::new(plan, known.clone()))));
-                }
-                let _ = stopped.await;
-            });
+        let server = Server::start(runtime, move || {
+            for (listener, plan) in listeners.into_iter().zip(plans) {
+                let service = Arc::new(Service::new(plan, known.clone()));
+                tokio::spawn(loopback::accept(listener, move |stream| serve(stream, service.clone())));
+            }
         })?;
-        Ok(Servers { addresses, word, stop: Some(stop), thread: Some(thread) })
+        Ok(Servers { addresses, word, _server: server })
     }
 
     /// One of them, as its clients call it: by a word that nobody else knows, as any user of the machine sees the ports.
@@ -104,29 +83,10 @@ impl Servers {
     }
 }
 
-impl Drop for Servers {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
 fn listen() -> io::Result<TcpListener> {
     let socket = TcpSocket::new_v4()?;
     socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
     socket.listen(BACKLOG)
-}
-
-async fn accept(listener: TcpListener, service: Arc<Service>) {
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => drop(tokio::spawn(serve(stream, service.clone()))),
-            // Out of files for a moment, or the client has gone away already.
-            Err(_) => time::sleep(Duration::from_millis(5)).await,
-        }
-    }
 }
 
 async fn serve(mut stream: TcpStream, service: Arc<Service>) -> io::Result<()> {
@@ -137,9 +97,7 @@ async fn serve(mut stream: TcpStream, service: Arc<Service>) -> io::Result<()> {
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await?;
         }
         Some(Err(told)) => stream.write_all(refusal(told).as_bytes()).await?,
-        None => {
-            return stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await;
-        }
+        None => return stream.write_all(NOT_FOUND).await,
     }
     // Who connected closes first, and leaves no port behind that has to wait.
     let _ = time::timeout(PATIENCE, stream.read(&mut [0])).await;
@@ -153,39 +111,11 @@ struct Asked {
     attempt: u32,
 }
 
-/// What a client of the storm asks; nothing of anybody else.
-async fn read(stream: &mut TcpStream, word: &str) -> io::Result<Option<Asked>> {
-    let mut head = Vec::with_capacity(512);
-    loop {
-        if stream.read_buf(&mut head).await? == 0 {
-            return Err(ErrorKind::UnexpectedEof.into());
-        }
-        if let Status::Complete(asked) = parse(&head, word)? {
-            return Ok(asked);
-        }
-        if head.len() > LONGEST {
-            return Err(ErrorKind::InvalidData.into());
-        }
-    }
-}
-
-/// What a head says, if it is whole and its path is the word.
-fn parse(head: &[u8], word: &str) -> io::Result<Status<Option<Asked>>> {
-    let mut headers = [httparse::EMPTY_HEADER; 32];
-    let mut request = httparse::Request::new(&mut headers);
-    let status = request.parse(head).map_err(|_| io::Error::from(ErrorKind::InvalidData))?;
-    if status.is_partial() {
-        return Ok(Status::Partial);
-    }
-    if request.path.and_then(|path| path.strip_prefix('/')) != Some(word) {
-        return Ok(Status::Complete(None));
-    }
-    let number = |name: &str| {
-        let header = request.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
-        std::str::from_utf8(header.value).ok()?.trim().parse().ok()
-    };
-    let (client, attempt) = (number(CLIENT).unwrap_or(0), number("relent-attempt").unwrap_or(1).max(1));
-    Ok(Status::Complete(Some(Asked { client, attempt })))
+/// What a client of the storm asks, which knows the word; nothing of anybody else.
+fn asked(request: &Request<'_, '_>, word: &str) -> Option<Asked> {
+    request.path.and_then(|path| path.strip_prefix('/')).filter(|path| *path == word)?;
+    let number = |name: &str| loopback::header(request, name)?.parse().ok();
+    Some(Asked { client: number(CLIENT).unwrap_or(0), attempt: number("relent-attempt").unwrap_or(1).max(1) })
 }
 
 /// A refusal in the words that clients understand.
@@ -217,9 +147,7 @@ struct Service {
     work: Duration,
     witness: Witness,
     inside: Mutex<Inside>,
-    /// How many connections have not asked yet, and from how many on that is too many.
-    silent: AtomicU64,
-    most_silent: u64,
+    silent: Silent,
 }
 
 #[derive(Debug)]
@@ -239,24 +167,13 @@ impl Service {
             work: Duration::try_from_secs_f64(1.0 / plan.capacity).unwrap_or(Duration::ZERO),
             witness: plan.witness,
             inside: Mutex::new(inside),
-            silent: AtomicU64::new(0),
-            most_silent: plan.clients.saturating_add(OTHERS).min(plan.files),
+            silent: Silent::new(plan.clients, plan.files),
         }
     }
 
     /// What a connection asks, within the time that there is for it.
     async fn asked(&self, stream: &mut TcpStream) -> io::Result<Option<Asked>> {
-        self.silent.fetch_add(1, Ordering::Relaxed);
-        let (mut asking, end) = (pin!(read(stream, &self.word)), Instant::now() + PATIENCE);
-        let asked = loop {
-            match time::timeout(GLANCE, asking.as_mut()).await {
-                Ok(asked) => break asked,
-                Err(_) if Instant::now() < end && self.silent.load(Ordering::Relaxed) <= self.most_silent => {}
-                Err(late) => break Err(late.into()),
-            }
-        };
-        self.silent.fetch_sub(1, Ordering::Relaxed);
-        asked
+        self.silent.hear(loopback::read(stream, |request| asked(request, &self.word))).await
     }
 
     /// When the request will be done, or what its client is told instead.
@@ -306,10 +223,12 @@ fn nanos(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::{super::sight::What, *};
+    use httparse::Status;
     use relent::PacerSettings;
     use std::{
-        io::{Read as _, Write as _},
+        io::{ErrorKind, Read as _, Write as _},
         sync::mpsc::channel,
+        thread,
     };
 
     fn service(capacity: f64, queue: u64, protection: Protection) -> Service {
@@ -390,7 +309,8 @@ mod tests {
     #[test]
     fn a_request_says_who_asks_and_how_often_it_has() {
         let head = b"GET /word HTTP/1.1\r\nHost: a\r\nRelent-Attempt: 3\r\nStorm-Client: 7\r\n\r\n";
-        let asked = |head: &[u8]| parse(head, "word").unwrap();
+        let parse = |head: &[u8]| loopback::parse(head, |request| asked(request, "word"));
+        let asked = |head: &[u8]| parse(head).unwrap();
         assert_eq!(asked(head), Status::Complete(Some(Asked { client: 7, attempt: 3 })));
         assert_eq!(asked(&head[..30]), Status::Partial);
         let once = Status::Complete(Some(Asked { client: 0, attempt: 1 }));
@@ -399,6 +319,6 @@ mod tests {
             let head = format!("GET {path} HTTP/1.1\r\nStorm-Client: 7\r\n\r\n");
             assert_eq!(asked(head.as_bytes()), Status::Complete(None), "{path}");
         }
-        assert!(parse(b"\x00\x01\x02 nonsense\r\n\r\n", "word").is_err());
+        assert!(parse(b"\x00\x01\x02 nonsense\r\n\r\n").is_err());
     }
 }

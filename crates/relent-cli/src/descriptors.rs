@@ -7,18 +7,19 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const OTHERS: u64 = 64;
 
 /// Makes room for the sockets of so many clients, each with as many ends in this process, and says how many files there are besides.
+/// `or` says what else there is to do, where there may be so many clients.
 ///
 /// # Errors
 ///
 /// The hard limit allows fewer.
-pub(super) fn make_room(clients: u64, ends: u64) -> Result<u64, Fault> {
+pub(crate) fn make_room(who: &str, clients: u64, ends: u64, or: impl FnOnce(u64) -> String) -> Result<u64, Fault> {
     let sockets = clients.saturating_mul(ends);
     let needed = sockets.saturating_add(OTHERS);
     let besides = |current: Option<u64>| current.unwrap_or(u64::MAX) - sockets - OTHERS / 2;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     // Any user of the machine may connect to the servers, and hold a file of ours for a moment: the more there are, the less that matters.
     if maximum != current && setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok() {
-        return make_room(clients, ends);
+        return make_room(who, clients, ends, or);
     }
     if current.is_none_or(|current| current >= needed) {
         return Ok(besides(current));
@@ -29,13 +30,11 @@ pub(super) fn make_room(clients: u64, ends: u64) -> Result<u64, Fault> {
     }
     let most = maximum.unwrap_or(needed).saturating_sub(OTHERS) / ends.max(1);
     let problem = format!(
-        "the storm needs {needed} open files at once, and this process may have {}",
+        "the {who} needs {needed} open files at once, and this process may have {}",
         maximum.or(current).unwrap_or_default()
     );
-    Err(Fault::new(problem).hint(format!(
-        "raise the hard limit (ulimit -Hn {needed}, or LimitNOFILE={needed} of a unit); or take fewer clients: all \
-         policies together may have {most}"
-    )))
+    Err(Fault::new(problem)
+        .hint(format!("raise the hard limit (ulimit -Hn {needed}, or LimitNOFILE={needed} of a unit){}", or(most))))
 }
 
 #[cfg(test)]
@@ -44,10 +43,11 @@ mod tests {
 
     #[test]
     fn a_storm_that_needs_too_many_files_says_what_to_set() {
-        let besides = make_room(1, 2).unwrap();
-        assert_eq!(make_room(11, 2).unwrap(), besides - 20);
+        let make_room = |clients| make_room("storm", clients, 2, |most| format!("; or take {most} clients"));
+        let besides = make_room(1).unwrap();
+        assert_eq!(make_room(11).unwrap(), besides - 20);
         // More than any system allows.
-        let fault = make_room(1 << 40, 2).unwrap_err().to_json();
+        let fault = make_room(1 << 40).unwrap_err().to_json();
         assert!(fault.contains("the storm needs 2199023255616 open files at once"), "{fault}");
         assert!(fault.contains("ulimit -Hn 2199023255616"), "{fault}");
     }
