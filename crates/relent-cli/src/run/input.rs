@@ -245,10 +245,9 @@ impl Feed<'_> {
                 "somebody else reads standard input, too, and gets what the command gets; with --stdin inherit one of them does",
             );
         }
-        match copy.ends_with(&taken) {
-            true => Ok(()),
-            // Something new, since others have taken what was there.
-            false => self.keep_taken(taken, say),
+        match new_behind(&copy, &taken) {
+            [] => Ok(()),
+            new => self.keep_taken(new.to_vec(), say),
         }
     }
 
@@ -370,4 +369,27 @@ pub(super) fn is_later(error: &io::Error) -> bool {
 fn cannot_record(error: io::Error) -> Fault {
     Fault::new(format!("cannot keep standard input for another attempt: {}", plain(&error)))
         .hint("give it as a file (< FILE), name a larger folder in TMPDIR, or use --stdin inherit")
+}
+/// What was taken that is new, since others have taken of what was copied: they take from the front, so it begins with an end of the copy.
+fn new_behind<'a>(copy: &[u8], taken: &'a [u8]) -> &'a [u8] {
+    let copied = (0..=copy.len().min(taken.len())).rev().find(|count| copy.ends_with(&taken[..*count]));
+    &taken[copied.unwrap_or(0)..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever others take of a copy, and whatever is written meanwhile: nothing comes twice, and nothing is lost.
+    #[test]
+    fn what_is_new_behind_a_copy_is_told_from_the_copy() {
+        let (copy, more) = (b"0123456789", b"abc");
+        for others in 0..=copy.len() {
+            for written in 0..=more.len() {
+                let taken = [&copy[others..], &more[..written]].concat();
+                assert_eq!(new_behind(copy, &taken), &more[..written], "{others}, {written}");
+            }
+        }
+        assert_eq!(new_behind(b"", b"abc"), b"abc");
+    }
 }

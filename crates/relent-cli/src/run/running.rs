@@ -331,6 +331,10 @@ impl<'a> Running<'a> {
         let typed = self.lent.and_then(|_| from_the_keyboard(&how));
         if let Some(signal) = typed {
             signals.was_heard(signal);
+            // Who says so by an exit status alone may have meant to live: a script around us goes on then, as without relent.
+            if how == How::Died(signal as i32) {
+                signals.tell_the_others(signal);
+            }
         }
         let interrupted = interrupted.or(hung_up).or(typed);
         Ok(Ended {

@@ -164,11 +164,11 @@ impl Signals {
         self.is_stopped_by(|| raise(signal))
     }
 
-    /// Stops the others of our group by Ctrl-Z.
-    pub(super) fn stop_the_others(&self) {
-        let _ = killpg(getpgrp(), Signal::SIGTSTP);
+    /// Tells the others of our group what the terminal told the command, which had it in our place.
+    pub(super) fn tell_the_others(&self, signal: Signal) {
+        let _ = killpg(getpgrp(), signal);
         // Ours was meant for them.
-        let _ = self.has(Signal::SIGTSTP);
+        let _ = self.has(signal);
     }
 
     /// Whether a signal, sent to relent by this, has stopped it: who goes on after that is told to.

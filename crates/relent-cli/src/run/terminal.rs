@@ -57,9 +57,10 @@ impl Lent {
         let Some(signal) = stopped_by(group) else { return Some(self) };
         // Gives it back.
         drop(self);
-        if signal == Signal::SIGTSTP {
+        // A relent within, and other programs, answer Ctrl-Z so.
+        if matches!(signal, Signal::SIGTSTP | Signal::SIGSTOP) {
             // Without relent it would be of our group, which Ctrl-Z stops as a whole: a script around us, too.
-            signals.stop_the_others();
+            signals.tell_the_others(Signal::SIGTSTP);
         }
         let was_stopped = signals.stop();
         let lent = Lent::to_silent(group);
@@ -91,6 +92,13 @@ fn is_of_the_command(group: Pid, leader: Pid) -> bool {
             .is_none_or(|members| members.is_empty() || members.iter().any(|pid| processes::is_below(*pid, getpid())))
 }
 
+/// Whether a group is of a command of another relent of our group, as of a script that runs two at a time.
+fn is_lent_beside_us(group: Pid) -> bool {
+    let (theirs, ours) = (processes::of_group(group), processes::of_group(getpgrp()));
+    let is_below_one = |pid: &Pid| ours.iter().flatten().any(|one| processes::is_below(*pid, *one));
+    theirs.iter().flatten().any(is_below_one)
+}
+
 /// Nobody can give the command the terminal that it wants and is stopped for.
 #[derive(Debug)]
 pub(super) struct Unattainable;
@@ -102,8 +110,8 @@ pub(super) fn on_demand(group: &Group, signals: &Signals) -> Result<Option<Lent>
     if is_ours() {
         return Ok(Lent::to(group));
     }
-    // Without a terminal it is a stop like any other.
-    if terminal().is_none() {
+    // Without a terminal it is a stop like any other. Who has lent it beside us tells us to go on, and we the command, when it is back.
+    if terminal().is_none() || foreground().is_some_and(is_lent_beside_us) {
         return Ok(None);
     }
     // All of our group, as the system would do it without relent.

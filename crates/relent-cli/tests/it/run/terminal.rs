@@ -180,6 +180,85 @@ fn control_z_stops_the_script_around_relent_too() {
     assert!(text.ends_with("done\nafter\n"), "{text}");
 }
 
+/// A relent within stops itself, and is not stopped by the terminal.
+#[test]
+fn control_z_stops_the_script_around_two_relents() {
+    let place = Place::new();
+    let go = pipe(&place, "go");
+    let command = "echo $PPID > relent; : > up; read line < go; echo done";
+    fs::write(place.0.path().join("cmd.sh"), command).unwrap();
+    fs::write(place.0.path().join("run.sh"), "relent run -q -- relent run -q -- sh cmd.sh; echo after").unwrap();
+    let (child, mut stdin) =
+        in_a_shell(&place, &format!("set -m; sh run.sh; echo $? > stopped; {SEEN}; fg > /dev/null"));
+    until("it runs", || place.has("up"));
+    std::thread::sleep(Duration::from_millis(50));
+    let relent = place.0.read("relent");
+    stdin.write_all(b"\x1a").unwrap();
+    until("the shell sees it", || place.has("stopped"));
+    until("relent stops", || state(&relent) == "T");
+    fs::write(place.0.path().join("seen"), "").unwrap();
+    let _go = write_line(&go);
+    let (code, text) = shown(child);
+    assert_eq!(code, Some(0));
+    assert!(text.ends_with("done\nafter\n"), "{text}");
+}
+
+/// As without relent: who runs tests and then deploys does not deploy what somebody has interrupted.
+#[test]
+fn control_c_ends_the_script_around_relent_too() {
+    let sleeps = "echo x >> runs; touch up; exec sleep 30";
+    for (shell, script) in [
+        ("sh", "relent run -q -- sh cmd.sh; echo after"),
+        ("bash", "relent run -q -- sh cmd.sh; echo after"),
+        ("bash", "for i in 1 2 3; do relent run -q -- sh cmd.sh; done; echo after"),
+        ("sh", "relent run -q -- relent run -q -- sh cmd.sh; echo after"),
+    ] {
+        let place = Place::new();
+        fs::write(place.0.path().join("cmd.sh"), sleeps).unwrap();
+        fs::write(place.0.path().join("run.sh"), script).unwrap();
+        let (child, mut stdin) = in_a_shell(&place, &format!("set -m; {shell} run.sh; echo exit $?"));
+        until("it runs", || place.has("up"));
+        std::thread::sleep(Duration::from_millis(50));
+        stdin.write_all(b"\x03").unwrap();
+        let (_, text) = shown(child);
+        assert!(!text.contains("after"), "{shell}: {text}");
+        assert_eq!(place.0.read("runs"), "x\n", "{shell}");
+    }
+    // Who has answered it and goes on with an exit code means that it goes on.
+    let place = Place::new();
+    fs::write(place.0.path().join("cmd.sh"), "trap 'exit 130' INT; touch up; while :; do sleep 0.02; done").unwrap();
+    fs::write(place.0.path().join("run.sh"), "relent run -q -- sh cmd.sh; echo after").unwrap();
+    let (child, mut stdin) = in_a_shell(&place, "set -m; sh run.sh");
+    until("it runs", || place.has("up"));
+    std::thread::sleep(Duration::from_millis(50));
+    stdin.write_all(b"\x03").unwrap();
+    let (_, text) = shown(child);
+    assert!(text.ends_with("after\n"), "{text}");
+}
+
+/// As `xargs -P` runs them: what one has lent the other waits for, and nobody is stopped.
+#[test]
+fn two_commands_of_one_script_ask_one_after_the_other() {
+    let place = Place::new();
+    let asks = "touch asks$1; read x </dev/tty; echo got$1 $x >> answers; touch got$1";
+    fs::write(place.0.path().join("cmd.sh"), asks).unwrap();
+    let wait = "while [ ! -e asks1 ]; do sleep 0.02; done; sleep 0.1";
+    let script = format!("relent run -q -- sh cmd.sh 1 & {wait}; relent run -q -- sh cmd.sh 2 & wait; echo after");
+    fs::write(place.0.path().join("run.sh"), script).unwrap();
+    let (child, mut stdin) = in_a_shell(&place, "set -m; sh run.sh; echo exit $?");
+    until("both ask", || place.has("asks2"));
+    std::thread::sleep(Duration::from_millis(150));
+    stdin.write_all(b"one\n").unwrap();
+    until("one is answered", || place.has("got1") || place.has("got2"));
+    std::thread::sleep(Duration::from_millis(150));
+    stdin.write_all(b"two\n").unwrap();
+    let (code, text) = shown(child);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.ends_with("after\nexit 0\n"), "{text}");
+    let answers = place.0.read("answers");
+    assert!(answers.contains("one\n") && answers.contains("two\n"), "{answers}");
+}
+
 /// `ssh -t host relent run`, `docker run -it`: the system stops nobody there by Ctrl-Z, since nobody could call it back.
 #[test]
 fn control_z_stops_nobody_whom_no_shell_looks_after() {
