@@ -12,6 +12,11 @@ use std::{
 /// would tell it.
 pub(super) const LONG_PIECE: usize = 8;
 
+/// Words that messages have, and people choose for users and passwords: to leave them out everywhere would tell them by what is missing.
+/// Whoever guesses begins with these.
+const WORDS: [&str; 8] =
+    ["postgres", "postgresql", "password", "connection", "database", "localhost", "certificate", "application"];
+
 /// Secrets as they are looked for. It is made when they are known, so that a text costs its own length alone, however many they are.
 #[derive(Debug, Default)]
 pub(super) struct Table {
@@ -26,7 +31,10 @@ pub(super) struct Table {
 impl Table {
     /// Adds secrets, which are [`undone`], and those of which they are parts.
     pub(super) fn add(&mut self, secrets: impl Iterator<Item = String>, wholes: impl Iterator<Item = String>) {
-        for secret in secrets.filter(|secret| secret.trim().len() >= LONG_PIECE) {
+        let is_looked_for = |secret: &String| {
+            secret.trim().len() >= LONG_PIECE && !WORDS.iter().any(|word| secret.trim().eq_ignore_ascii_case(word))
+        };
+        for secret in secrets.filter(is_looked_for) {
             self.begins.entry(row(secret.as_bytes())).or_default().insert(secret);
         }
         self.wholes.extend(wholes);

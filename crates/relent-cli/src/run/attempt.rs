@@ -13,9 +13,11 @@ use super::{
     terminal::Lent,
 };
 use crate::{
+    ignored::Ignored,
     program::{self, CannotRun},
     talk::Fault,
 };
+use nix::sys::signal::Signal;
 use std::{
     io::{self, IsTerminal},
     os::unix::process::CommandExt,
@@ -41,7 +43,9 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
     if let Some(lease) = plan.lease {
         lease.group(Some(group.leader()));
     }
-    let lent = if terminal && io::stdout().is_terminal() { Lent::to(&group) } else { None };
+    // Who ignores what stops those who ask (in `$(..)` of a shell that people type into) reads an error instead, and never asks.
+    let is_lent = terminal && (io::stdout().is_terminal() || Ignored::now().has(Signal::SIGTTIN));
+    let lent = if is_lent { Lent::to(&group) } else { None };
     let mut running = Running::new(plan, &mut child, input, group, lent, started);
     match running.follow(&mut child, signals) {
         Ok(status) => running.ended(status, signals),

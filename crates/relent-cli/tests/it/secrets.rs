@@ -347,3 +347,12 @@ fn a_file_that_was_found_hides_nothing() {
     let outcome = folder.relent(&["run", "--", "false"]);
     assert!(!outcome.stderr.contains("***") && outcome.stderr.contains("found in this folder"), "{outcome:?}");
 }
+
+/// As a container of a test has it: to hide it in our own words would tell it by what is missing of them.
+#[test]
+fn a_password_that_is_a_word_of_ours_is_hidden_in_its_url_alone() {
+    let outcome = Folder::new().relent(&["store", "check", "--store", "postgres://app:postgres@127.0.0.1:1/postgres"]);
+    let told = "error: store postgres://***@127.0.0.1:1/postgres: the Postgres server cannot be reached";
+    assert!(outcome.stderr.starts_with(told), "{outcome:?}");
+    assert!(!outcome.stderr.contains(":postgres"), "{outcome:?}");
+}

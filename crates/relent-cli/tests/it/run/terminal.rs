@@ -180,6 +180,19 @@ fn control_z_stops_the_script_around_relent_too() {
     assert!(text.ends_with("done\nafter\n"), "{text}");
 }
 
+/// As in `$(..)` of a shell that people type into: nobody is stopped there for asking.
+#[test]
+fn a_command_that_cannot_be_stopped_for_asking_is_answered() {
+    let place = Place::new();
+    let line = "trap '' TTIN; x=$(relent run -q -- sh -c ': > up; read a; echo got $a'); echo $x";
+    let (child, mut stdin) = in_a_shell(&place, line);
+    until("it asks", || place.has("up"));
+    stdin.write_all(b"you\n").unwrap();
+    let (code, text) = shown(child);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.ends_with("got you\n"), "{text}");
+}
+
 /// A relent within stops itself, and is not stopped by the terminal.
 #[test]
 fn control_z_stops_the_script_around_two_relents() {
