@@ -322,7 +322,7 @@ enum Part {
     Follows,
     /// Nothing: all is there.
     IsAll,
-    /// Something else, as a redirect that is not followed: what is there stays as it is.
+    /// Something else, as a redirect that is not followed, or word that there is no body: what is there stays as it is.
     IsNone,
 }
 
@@ -350,7 +350,7 @@ fn accept_part(answer: &Answer, have: u64, received: &mut Received) -> Result<Pa
             Err(Broken::Failed(Box::new(Failure::of(wire::Fault::EarlyEnd, text))))
         }
         // The whole body, from the start: it has changed, or the server does not do ranges.
-        status if status.is_success() => {
+        StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => {
             received.resume = None;
             received.sink.clear()?;
             Ok(Part::Follows)

@@ -14,8 +14,25 @@ pub(super) const LONG_PIECE: usize = 8;
 
 /// Words that messages have, and people choose for users and passwords: to leave them out everywhere would tell them by what is missing.
 /// Whoever guesses begins with these.
-const WORDS: [&str; 8] =
-    ["postgres", "postgresql", "password", "connection", "database", "localhost", "certificate", "application"];
+const WORDS: [&str; 17] = [
+    "application",
+    "attempts",
+    "certificate",
+    "connection",
+    "database",
+    "localhost",
+    "overloaded",
+    "password",
+    "permanent",
+    "postgres",
+    "postgresql",
+    "received",
+    "redirect",
+    "response",
+    "standard",
+    "succeeded",
+    "transient",
+];
 
 /// Secrets as they are looked for. It is made when they are known, so that a text costs its own length alone, however many they are.
 #[derive(Debug, Default)]

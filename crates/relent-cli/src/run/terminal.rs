@@ -19,7 +19,12 @@ use std::{
     fs::{File, OpenOptions},
     io::{IsTerminal, stdin},
     os::{fd::AsFd, unix::fs::OpenOptionsExt},
+    thread,
+    time::Duration,
 };
+
+/// Within so long, a few times over, who was told to stop has done so.
+const MOMENT: Duration = Duration::from_millis(20);
 
 /// The terminal while it is lent.
 #[derive(Debug)]
@@ -57,16 +62,21 @@ impl Lent {
         let Some(signal) = stopped_by(group) else { return Some(self) };
         // Gives it back.
         drop(self);
-        // A relent within, and other programs, answer Ctrl-Z so.
-        if matches!(signal, Signal::SIGTSTP | Signal::SIGSTOP) {
-            // Without relent it would be of our group, which Ctrl-Z stops as a whole: a script around us, too.
-            signals.tell_the_others(Signal::SIGTSTP);
-        }
+        // Without relent it would be of our group, which Ctrl-Z stops as a whole: a script around us, too. By whichever signal: relents
+        // within, and other programs, answer Ctrl-Z by stopping themselves.
+        signals.tell_the_others(Signal::SIGTSTP);
         let was_stopped = signals.stop();
         let lent = Lent::to_silent(group);
         // Where nobody looks after us, Ctrl-Z stops nobody; but what can be refused by nobody was meant by somebody.
         if was_stopped || signal != Signal::SIGSTOP {
             let _ = group.pass_on(Signal::SIGCONT);
+        }
+        if !was_stopped && signal != Signal::SIGSTOP {
+            // Relents in the command's group stop themselves a moment later.
+            for _ in 0..5 {
+                thread::sleep(MOMENT);
+                let _ = group.pass_on(Signal::SIGCONT);
+            }
         }
         lent
     }

@@ -233,6 +233,21 @@ relent: succeeded after 3 attempts in TIME
     }
 }
 
+/// Whoever says that there is no body, or only what has changed in it, brings no whole one.
+#[test]
+fn an_answer_without_a_body_is_no_rest() {
+    for (status, body) in [(204, ""), (205, ""), (226, "xx"), (201, "made")] {
+        let server = Server::new(vec![Reply::new(200, &[TAG], "0123456789").cut(5), Reply::new(status, &[], body)]);
+        let folder = Folder::new().file("f", "old");
+        let outcome = http_in(&folder, &["-o", "f", "--max-attempts=2", &server.url("/")]);
+        assert_eq!((outcome.code, folder.read("f").as_str()), (Some(1), "old"), "{status}: {}", outcome.stderr);
+        let folder = Folder::new().file("f", "01234");
+        let server = Server::new(vec![Reply::new(status, &[], body)]);
+        let outcome = http_in(&folder, &["-C", "-", "-o", "f", "--max-attempts=1", &server.url("/")]);
+        assert_eq!((outcome.code, folder.read("f").as_str()), (Some(1), "01234"), "{status}: {}", outcome.stderr);
+    }
+}
+
 /// A portal that wants a login in the middle of a download: its page is no rest of anything.
 #[test]
 fn what_is_no_rest_is_not_joined() {

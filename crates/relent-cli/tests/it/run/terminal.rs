@@ -294,6 +294,30 @@ fn control_z_stops_nobody_whom_no_shell_looks_after() {
     }
 }
 
+/// However many relents there are, and scripts between them.
+#[test]
+fn control_z_stops_no_relent_within_another_whom_no_shell_looks_after() {
+    for inner in ["relent run -q -- sh cmd.sh", "sh -c 'relent run -q -- sh cmd.sh; echo inner'"] {
+        let place = Place::new();
+        let go = pipe(&place, "go");
+        fs::write(place.0.path().join("cmd.sh"), ": > up; read line < go; echo done").unwrap();
+        let mut command = tool("script");
+        let line = format!("exec relent run -q -- {inner}");
+        command.args(["-qec", &line, "/dev/null"]).current_dir(place.0.path()).env("TERM", "xterm");
+        command.env("SHELL", "/bin/sh").env("TMPDIR", place.0.path().join("tmp"));
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script is part of Debian");
+        let mut stdin = child.stdin.take().unwrap();
+        until("it runs", || place.has("up"));
+        std::thread::sleep(Duration::from_millis(50));
+        stdin.write_all(b"\x1a").unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        let _go = write_line(&go);
+        let (code, text) = shown(child);
+        assert_eq!(code, Some(0), "{inner}: {text}");
+        assert!(text.contains("done\n"), "{inner}: {text}");
+    }
+}
+
 /// Without relent it reads an error, instead of being stopped for ever.
 #[test]
 fn who_asks_for_a_terminal_that_nobody_can_give_is_ended() {
