@@ -49,6 +49,11 @@ impl Fault {
         Fault { exit, ..self }
     }
 
+    /// What to exit with.
+    pub(crate) fn code(&self) -> u8 {
+        self.exit
+    }
+
     /// Says it on stderr, and returns what to exit with.
     pub fn tell(&self) -> ExitCode {
         let (problem, hint) = self.shown();

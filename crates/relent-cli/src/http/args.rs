@@ -95,7 +95,7 @@ pub struct Args {
     #[arg(long, help_heading = "Response")]
     pub fail_with_body: bool,
 
-    /// The largest body [default: 1GiB, to a file 64GiB]; 1 MiB of it is kept in memory.
+    /// The largest body [default: 64GiB where it grows in FILE, else 1GiB]; 1 MiB is kept in memory.
     #[arg(long, value_name = "SIZE", help_heading = "Response")]
     pub max_size: Option<String>,
 

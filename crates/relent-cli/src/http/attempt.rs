@@ -1,12 +1,12 @@
 //! One attempt: send, follow, judge, receive.
 
 use super::{
-    body::Body,
     client::Client,
     coding,
     failure::{self, Broken, Failure},
     head,
     idle::{Patience, Pulse},
+    most,
     progress::Progress,
     redirect::{self, Hop},
     request::Request,
@@ -17,7 +17,6 @@ use super::{
 };
 use crate::{
     escape::escape,
-    size::Size,
     talk::{Fault, TalkArgs},
 };
 use bytes::Bytes;
@@ -45,8 +44,6 @@ pub(super) struct Terms {
     pub(super) include: bool,
     /// Whether a terminal shows what is printed.
     pub(super) to_terminal: bool,
-    /// The largest body.
-    pub(super) max_size: Size,
     /// The longest without a byte.
     pub(super) patience: Patience,
     /// How much to say.
@@ -290,12 +287,13 @@ async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken>
     };
     let body = terms.request.body.as_ref().filter(|_| hop.has_body);
     let expects_one = [Method::POST, Method::PUT, Method::PATCH].contains(&hop.method);
-    if body.map_or(expects_one, Body::is_empty) {
+    let opened = body.map(|body| body.open(&line.pulse)).transpose()?;
+    sending = match opened.flatten() {
+        Some(opened) => sending.body(opened),
         // The client says nothing of an empty body; servers that are not told wait for one, or answer 411 (RFC 9110 8.6).
-        sending = sending.header(header::CONTENT_LENGTH, 0);
-    } else if let Some(body) = body {
-        sending = sending.body(body.open(&line.pulse)?);
-    }
+        None if body.is_some() || expects_one => sending.header(header::CONTENT_LENGTH, 0),
+        None => sending,
+    };
     let cannot = |why| failure::not_sent(why, &line.client.way(&hop.url, hop.number > 0));
     let beside = line.client.beside().map_err(cannot)?;
     let sent = terms.patience.wait(&line.pulse, beside.run(sending.send())).await.map(|sent| {
@@ -374,7 +372,7 @@ async fn receive(
     };
     let named = Some(&response).filter(is_counted);
     let named = named.and_then(|response| part_length(response.headers())).map(|length| length.saturating_add(have));
-    fits(terms, total.unwrap_or(have))?;
+    fits(&received.sink, total.unwrap_or(have))?;
     if have == 0 && !received.from_the_start && terms.may_resume() {
         let resume = Resume::of(response.status(), response.headers(), total, seconds(now));
         received.resume = resume.map(|resume| resume.at(url));
@@ -389,7 +387,7 @@ async fn receive(
         match piece {
             Ok(Some(piece)) => {
                 let length = received.sink.length().saturating_add(piece.len() as u64);
-                fits(terms, length)?;
+                fits(&received.sink, length)?;
                 if named.is_some_and(|named| length > named) {
                     received.start_over()?;
                     let text = "the server sent more than the part that it named, so it starts over".to_owned();
@@ -424,12 +422,9 @@ async fn piece(response: &mut Response) -> reqwest::Result<Option<Bytes>> {
 }
 
 /// Whether a body of this length is not too large.
-fn fits(terms: &Terms, length: u64) -> Result<(), Broken> {
-    if length <= terms.max_size.0 {
-        return Ok(());
-    }
-    let text = format!("the body is larger than the --max-size of {}", terms.max_size);
-    Err(Broken::Failed(Box::new(Failure::of(wire::Fault::Protocol, text).hint("--max-size takes more, or unlimited"))))
+fn fits(sink: &Sink, length: u64) -> Result<(), Broken> {
+    let Some(problem) = most::problem(length, sink.most()) else { return Ok(()) };
+    Err(Broken::Failed(Box::new(Failure::of(wire::Fault::Protocol, problem).hint(most::HINT))))
 }
 
 /// Reads the body of a failed response, as far as it comes and as much as may be kept.
@@ -446,7 +441,7 @@ pub(super) async fn failed_body(
         sink.write_head(b"\n")?;
     }
     while let Some(Ok(Some(piece))) = terms.patience.wait(&line.pulse, piece(&mut response)).await {
-        let room = terms.max_size.0.saturating_sub(sink.length());
+        let room = sink.most().0.saturating_sub(sink.length());
         let length = usize::try_from(room).unwrap_or(usize::MAX).min(piece.len());
         sink.write(&piece[..length])?;
         if length < piece.len() {

@@ -73,25 +73,15 @@ impl Body {
         }
     }
 
-    /// Whether there is nothing in it now.
-    pub(super) fn is_empty(&self) -> bool {
-        match self {
-            Body::Text(text) => text.is_empty(),
-            Body::File(path) => std::fs::metadata(path).is_ok_and(|data| data.len() == 0),
-            Body::Kept(file) => file.metadata().is_ok_and(|data| data.len() == 0),
-            Body::Form(_) => false,
-        }
-    }
-
-    /// The body of one attempt.
-    pub(super) fn open(&self, pulse: &Pulse) -> Result<reqwest::Body, Fault> {
+    /// The body of one attempt, unless there is nothing in what was opened for it.
+    pub(super) fn open(&self, pulse: &Pulse) -> Result<Option<reqwest::Body>, Fault> {
         let text = |text: &Bytes| Ok(Source::Text(text.clone()));
         let file = |path: &PathBuf| {
             let opened = regular::read(path).and_then(|file| Source::file(Arc::new(file)));
             opened.map_err(|error| unreadable(&path.to_string_lossy(), &error))
         };
         let sources: Result<VecDeque<Source>, Fault> = match self {
-            Body::Text(whole) => return Ok(whole.clone().into()),
+            Body::Text(whole) => return Ok((!whole.is_empty()).then(|| whole.clone().into())),
             Body::File(path) => [file(path)].into_iter().collect(),
             Body::Kept(kept) => {
                 [Source::file(kept.clone()).map_err(|error| unreadable("the data", &error))].into_iter().collect()
@@ -104,7 +94,8 @@ impl Body {
                 })
                 .collect(),
         };
-        Ok(reqwest::Body::wrap(Stream { sources: sources?, pulse: pulse.clone() }))
+        let stream = Stream { sources: sources?, pulse: pulse.clone() };
+        Ok((stream.left() > 0).then(|| reqwest::Body::wrap(stream)))
     }
 }
 
@@ -118,7 +109,8 @@ fn from_path(path: &Path, limit: Option<Duration>) -> Result<Body, Fault> {
     if data.is_file() && data.len() == 0 {
         // Nothing, or a file of the system's that is made as it is read, whose length nobody knows.
         let kept = regular::read(path).and_then(keep).map_err(|error| fault(&error))?;
-        return Ok(if kept.is_empty() { Body::File(path.to_owned()) } else { kept });
+        let is_empty = matches!(&kept, Body::Text(text) if text.is_empty());
+        return Ok(if is_empty { Body::File(path.to_owned()) } else { kept });
     }
     if data.is_file() {
         // Whether it can be read is known before anything is sent.
@@ -213,6 +205,10 @@ enum Source {
 impl Source {
     fn file(file: Arc<File>) -> io::Result<Source> {
         let length = file.metadata()?.len();
+        // A file of the system's that is made as it is read has no length; one that is filled at this moment has one by then.
+        if length == 0 && file.read_at(&mut [0], 0)? > 0 && file.metadata()?.len() == 0 {
+            return Err(io::Error::other("it has no length by now, and is made as it is read"));
+        }
         Ok(Source::File { file, at: 0, length })
     }
 

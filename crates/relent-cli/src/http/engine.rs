@@ -16,6 +16,7 @@ use crate::{
     ear::Ear,
     guard::{Answer, Guard, patience},
     outer, output, runtime,
+    size::Size,
     talk::{EXIT_FAULT, Fault, TalkArgs, plain, unwritten},
     upstream::sharing::Sharing,
 };
@@ -48,6 +49,8 @@ pub(super) struct Engine {
     /// Signals are heard from before there was anything to be left behind.
     pub(super) ear: Ear,
     pub(super) output: Output,
+    /// The largest body, if `--max-size` says it.
+    pub(super) max_size: Option<Size>,
     pub(super) file: Option<String>,
     pub(super) write_out: Option<WriteOut>,
     pub(super) talk: TalkArgs,
@@ -77,7 +80,11 @@ impl Limit {
 
     async fn is_over(&self) -> Duration {
         let Some(given) = self.given else { return future::pending().await };
-        time::sleep(self.left().unwrap_or_default()).await;
+        let left = self.left().unwrap_or_default();
+        // What is over already does not wait for the clock's next step, while an attempt begins.
+        if !left.is_zero() {
+            time::sleep(left).await;
+        }
         given
     }
 }
@@ -91,7 +98,7 @@ impl Engine {
         let other = self.other_output();
         let output = std::mem::replace(&mut self.output, other);
         let reads_stdout = matches!(output, Output::Stdout { .. });
-        let mut received = Received::nothing(Sink::new(output)?);
+        let mut received = Received::nothing(Sink::new(output, self.max_size)?);
         let ear = self.ear.clone();
         let mut narrator = Narrator::new(&self.terms.request, self.policy, self.talk, self.fail_with_body);
         let ended = runtime.block_on(async {
@@ -342,7 +349,7 @@ impl Engine {
         let mut written = Written::Whole;
         if let (true, Some(response)) = (self.fail_with_body, failure.response.take()) {
             let limit = call.attempt_limit(now).unwrap_or(Duration::MAX);
-            let mut sink = Sink::new(self.other_output())?;
+            let mut sink = Sink::new(self.other_output(), self.max_size)?;
             // What has come by then is shown.
             if let Ok(read) =
                 time::timeout(limit, attempt::failed_body(&self.terms, &self.line, response, &mut sink)).await
@@ -404,7 +411,7 @@ fn not_written(file: &str, success: &Success) -> Fault {
 
 /// The sink, for good; an empty one stays.
 fn take(received: &mut Received) -> Result<Sink, Fault> {
-    Ok(std::mem::replace(&mut received.sink, Sink::new(Output::Stdout { anything: true })?))
+    Ok(std::mem::replace(&mut received.sink, Sink::new(Output::Stdout { anything: true }, None)?))
 }
 
 /// Writes where writing may take as long as whoever reads likes: signals and limits still count.

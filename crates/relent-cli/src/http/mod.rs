@@ -22,6 +22,7 @@ mod headers;
 mod hedge;
 pub(crate) mod hints;
 mod idle;
+mod most;
 mod narrator;
 mod part;
 mod progress;
@@ -32,6 +33,7 @@ mod resolve;
 mod resume;
 mod signals;
 mod sink;
+mod sparse;
 mod stop;
 mod target;
 mod tls;
@@ -44,12 +46,11 @@ use crate::{
     dumps,
     ear::Ear,
     guard, outer, redact,
-    size::Size,
-    talk::{EXIT_FAULT, Fault, plain},
+    talk::{Fault, plain},
     upstream,
 };
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use relent::{config::BadSetting, wire};
+use relent::wire;
 use sha2::{Digest, Sha256};
 use std::{
     cell::Cell,
@@ -67,11 +68,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
         Ok(engine) => engine.run(),
         Err(fault) => {
             // What is wrong now is as wrong the next time.
-            outer::say(relent::Verdict::Permanent, EXIT_FAULT);
+            outer::say(relent::Verdict::Permanent, fault.code());
             match args.talk.json {
                 true => {
                     narrator::Narrator::fault(&fault);
-                    Ok(ExitCode::from(EXIT_FAULT))
+                    Ok(ExitCode::from(fault.code()))
                 }
                 false => Err(fault),
             }
@@ -103,7 +104,9 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
     let file = file(args, &request.url)?;
     let goes_on = goes_on(args, &request, &recipe, file.as_deref())?;
     let ear = Ear::open().map_err(|error| Fault::new(format!("cannot catch signals: {}", plain(&error))))?;
-    let output = sink::Output::prepare(file.as_deref(), goes_on, &ear)?;
+    let max_size = most::given(args.max_size.as_deref())?;
+    let bounds = part::Bounds { ear: &ear, ends: limit.ends(), max_size };
+    let output = sink::Output::prepare(file.as_deref(), goes_on, &bounds)?;
     let is_stdout = matches!(output, sink::Output::Stdout { .. });
     Ok(engine::Engine {
         policy,
@@ -120,11 +123,6 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
             compressed: args.compressed,
             include: args.include,
             to_terminal: output.is_terminal(),
-            max_size: match &args.max_size {
-                Some(text) => max_size(text)?,
-                None if is_stdout => MOST_TO_STDOUT,
-                None => MOST_TO_A_FILE,
-            },
             patience,
             talk: args.talk,
         },
@@ -132,20 +130,11 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
         recipe,
         ear,
         output,
+        max_size,
         file: file.filter(|_| !is_stdout).map(|file| file.to_string_lossy().into_owned()),
         write_out,
         talk: args.talk,
     })
-}
-
-/// The largest body for stdout, which is kept until it is complete.
-const MOST_TO_STDOUT: Size = Size(1 << 30);
-
-/// The largest body for a file.
-const MOST_TO_A_FILE: Size = Size(64 << 30);
-
-fn max_size(text: &str) -> Result<Size, Fault> {
-    text.parse().map_err(|bad: BadSetting| Fault::new(format!("--max-size: {}", bad.problem)).hint(bad.hint))
 }
 
 /// When everything ends: by `--timeout`, by the policy's file, or by the `relent run` that this runs in.

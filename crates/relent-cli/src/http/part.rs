@@ -6,7 +6,9 @@
 //! the part only if nobody else can read it, and the other if nobody else can write to it.
 
 use super::{
+    exit, most,
     resume::Resume,
+    sparse,
     target::{Target, unwritable},
 };
 use crate::{
@@ -14,6 +16,7 @@ use crate::{
     ear::Ear,
     escape::escape,
     links::{Place, folder_of, is_one},
+    size::Size,
     talk::{Fault, plain},
 };
 use nix::fcntl::OFlag;
@@ -29,11 +32,9 @@ use std::{
     },
     path::{Path, PathBuf},
     sync::Arc,
+    time::Instant,
 };
 use tempfile::NamedTempFile;
-
-/// How much is copied at once.
-const PIECE: u64 = 64 << 20;
 
 /// Where a body grows.
 #[derive(Debug)]
@@ -53,6 +54,24 @@ pub(super) struct Kept {
     about: OsString,
     place: Arc<Place>,
     source: String,
+}
+
+/// What bounds the time and the room that a part takes before anything is asked for.
+#[derive(Debug)]
+pub(super) struct Bounds<'a> {
+    /// Hears the signals that end the call.
+    pub(super) ear: &'a Ear,
+    /// When everything ends, if it does.
+    pub(super) ends: Option<Instant>,
+    /// The largest body, if `--max-size` says it.
+    pub(super) max_size: Option<Size>,
+}
+
+impl Bounds<'_> {
+    /// Whether nothing has ended the call yet.
+    fn are_kept(&self) -> bool {
+        self.ear.heard().is_none() && self.ends.is_none_or(|ends| Instant::now() < ends)
+    }
 }
 
 impl Part {
@@ -97,7 +116,7 @@ impl Part {
 impl Kept {
     /// The part that an earlier run left, or a new one; with it what it can be gone on with. `source` is the URL as it
     /// may be written down.
-    pub(super) fn find(target: &Target, source: String, ear: &Ear) -> Result<(Kept, Option<Resume>), Fault> {
+    pub(super) fn find(target: &Target, source: String, bounds: &Bounds<'_>) -> Result<(Kept, Option<Resume>), Fault> {
         let (name, about) = (beside(target.name(), ".", ".part"), beside(target.name(), ".", ".part.from"));
         let place = target.place.clone();
         let (file, is_new) = open(&place.beside(&name), &folder_of(place.path()).join(&name))?;
@@ -107,7 +126,7 @@ impl Kept {
             return Ok((kept, resume));
         }
         kept.file.set_len(0).map_err(|error| unwritable(&kept.path(), &error))?;
-        let resume = kept.take_over(target, ear)?;
+        let resume = kept.take_over(target, bounds)?;
         Ok((kept, resume))
     }
 
@@ -136,20 +155,20 @@ impl Kept {
         (source == self.source).then(|| Resume::from_text(rest))?
     }
 
-    /// A FILE that is there already is the part, since the user says so. After a signal nobody wants it any more.
-    fn take_over(&mut self, target: &Target, ear: &Ear) -> Result<Option<Resume>, Fault> {
+    /// A FILE that is there already is the part, since the user says so. After a signal, or too late, nobody wants it any more.
+    fn take_over(&mut self, target: &Target, bounds: &Bounds<'_>) -> Result<Option<Resume>, Fault> {
         let fault = |error: &io::Error| {
             Fault::new(format!("cannot go on with {}: {}", shown(target.place.path()), plain(error)))
         };
         let Some(mut old) = target.open().map_err(|error| fault(&error))? else { return Ok(None) };
         let data = old.metadata().map_err(|error| fault(&error))?;
-        while ear.heard().is_none() {
-            let copied = io::copy(&mut (&mut old).take(PIECE), &mut self.file).map_err(|error| fault(&error))?;
-            if copied == 0 {
-                break;
-            }
+        if let Some(problem) = most::problem(data.len(), bounds.max_size.unwrap_or(most::IN_A_PART)) {
+            let text = format!("cannot go on with {}: {problem}", shown(target.place.path()));
+            return Err(Fault::new(text).hint(most::HINT).exit(exit::PERMANENT));
         }
-        Ok((data.len() > 0).then(|| Resume::of_a_file(data.mtime())))
+        let copied = sparse::copy(&mut old, &mut self.file, data.len(), || bounds.are_kept());
+        let is_all = copied.map_err(|error| fault(&error))?;
+        Ok((is_all && data.len() > 0).then(|| Resume::of_a_file(data.mtime())))
     }
 
     /// Remembers what the part is a part of; without anything it cannot be gone on with.
@@ -272,11 +291,16 @@ mod tests {
         }
     }
 
+    fn bounds(ear: &Ear) -> Bounds<'_> {
+        Bounds { ear, ends: None, max_size: None }
+    }
+
     /// What `-C -` begins with, once something has happened meanwhile.
     fn taken_over(path: &Path, meanwhile: impl FnOnce()) -> Result<String, String> {
         let target = target(path);
         meanwhile();
-        let (mut part, _) = Kept::find(&target, "source".into(), &Ear::default()).map_err(|fault| fault.shown().0)?;
+        let (mut part, _) =
+            Kept::find(&target, "source".into(), &bounds(&Ear::default())).map_err(|fault| fault.shown().0)?;
         let mut text = String::new();
         part.file.rewind().and_then(|()| part.file.read_to_string(&mut text)).unwrap();
         Ok(text)
@@ -291,15 +315,17 @@ mod tests {
             let target = target(&file);
             let Part::Passing(passing) = Part::passing(&target).unwrap() else { panic!("it goes with the run") };
             assert!(passing.path().exists());
-            let (mut kept, _) =
-                Kept::find(&target, "source".into(), &Ear::default()).map_err(|fault| fault.shown().0).unwrap();
+            let (mut kept, _) = Kept::find(&target, "source".into(), &bounds(&Ear::default()))
+                .map_err(|fault| fault.shown().0)
+                .unwrap();
             kept.file.write_all(last.as_bytes()).unwrap();
             kept.is_part_of(Resume::from_text("\"v1\"\n10\n\n").as_ref()).unwrap();
         }
         for last in ["x", "y"] {
             let target = target(&folder.path().join("a".repeat(254) + last));
-            let (mut kept, resume) =
-                Kept::find(&target, "source".into(), &Ear::default()).map_err(|fault| fault.shown().0).unwrap();
+            let (mut kept, resume) = Kept::find(&target, "source".into(), &bounds(&Ear::default()))
+                .map_err(|fault| fault.shown().0)
+                .unwrap();
             let mut text = String::new();
             kept.file.rewind().and_then(|()| kept.file.read_to_string(&mut text)).unwrap();
             assert!(resume.is_some() && text == last, "{text}: each has a part of its own");
@@ -314,7 +340,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (file, part) = (folder.path().join("file"), folder.path().join(".file.part"));
         let target = target(&file);
-        let find = || Kept::find(&target, "source".into(), &Ear::default()).map_err(|fault| fault.shown().0).unwrap();
+        let find =
+            || Kept::find(&target, "source".into(), &bounds(&Ear::default())).map_err(|fault| fault.shown().0).unwrap();
         let (mut kept, _) = find();
         kept.file.write_all(b"whole").unwrap();
         kept.is_part_of(Resume::from_text("\"v1\"\n10\n\n").as_ref()).unwrap();
@@ -368,5 +395,25 @@ mod tests {
         fs::remove_file(&file).unwrap();
         fs::write(&file, "own").unwrap();
         assert_eq!(taken_over(&file, || fs::rename(&secret, &file).unwrap()), refused("it is being moved"));
+    }
+
+    /// Before anything is asked for, too.
+    #[test]
+    fn what_is_copied_is_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "own").unwrap();
+        let target = target(&file);
+        let (deaf, told) = (Ear::default(), Ear::default());
+        told.hear(nix::sys::signal::Signal::SIGTERM);
+        let found = |bounds: &Bounds<'_>| Kept::find(&target, "source".into(), bounds).map_err(|fault| fault.shown().0);
+        for (ear, ends, copied) in [(&deaf, None, 3), (&told, None, 0), (&deaf, Some(Instant::now()), 0)] {
+            let (kept, resume) = found(&Bounds { ends, ..bounds(ear) }).unwrap();
+            assert_eq!((kept.file.metadata().unwrap().len(), resume.is_some()), (copied, copied > 0));
+        }
+        assert!(found(&Bounds { max_size: Some(Size(3)), ..bounds(&deaf) }).is_ok());
+        let refused = format!("cannot go on with {}: the body is larger than the --max-size of 2B", file.display());
+        assert_eq!(found(&Bounds { max_size: Some(Size(2)), ..bounds(&deaf) }).err(), Some(refused));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left of it");
     }
 }

@@ -4,14 +4,15 @@
 //! memory up to a megabyte and in a file without a name beyond that, so that a pipe never sees half a body, or two.
 
 use super::{
-    part::{Kept, Part, to_the_end},
+    most,
+    part::{Bounds, Kept, Part, to_the_end},
     resume::Resume,
     target::{Found, Target, unwritable},
 };
 use crate::{
-    ear::Ear,
     escape::{escape, escape_lines},
     output,
+    size::Size,
     talk::{self, Fault, plain},
 };
 use std::{
@@ -48,6 +49,7 @@ pub(super) struct Sink {
     spool: SpooledTempFile,
     head: u64,
     length: u64,
+    most: Size,
     is_for_a_terminal: bool,
 }
 
@@ -68,7 +70,7 @@ const IN_MEMORY: usize = 1 << 20;
 impl Output {
     /// Finds out now whether the body can be written later. `goes_on` with the URL, as it may be written down, if what
     /// an earlier run left is to be used.
-    pub(super) fn prepare(path: Option<&Path>, goes_on: Option<String>, ear: &Ear) -> Result<Output, Fault> {
+    pub(super) fn prepare(path: Option<&Path>, goes_on: Option<String>, bounds: &Bounds<'_>) -> Result<Output, Fault> {
         let Some(path) = path else { return Ok(Output::Stdout { anything: false }) };
         if path == Path::new("-") {
             return Ok(Output::Stdout { anything: true });
@@ -80,7 +82,7 @@ impl Output {
         let (part, resume) = match goes_on {
             None => (Part::passing(&target)?, None),
             Some(source) => {
-                let (part, resume) = Kept::find(&target, source, ear)?;
+                let (part, resume) = Kept::find(&target, source, bounds)?;
                 (Part::Kept(part), resume.map(Box::new))
             }
         };
@@ -98,8 +100,8 @@ impl Output {
 }
 
 impl Sink {
-    /// A body on its way to `output`.
-    pub(super) fn new(mut output: Output) -> Result<Sink, Fault> {
+    /// A body on its way to `output`, which is no larger than `--max-size`, or than what the place takes where it grows.
+    pub(super) fn new(mut output: Output, max_size: Option<Size>) -> Result<Sink, Fault> {
         let length = match &mut output {
             Output::Replace { target, part, .. } => {
                 to_the_end(part.file()).map_err(|error| unwritable(target.place.path(), &error))?
@@ -107,7 +109,11 @@ impl Sink {
             _ => 0,
         };
         let is_for_a_terminal = !matches!(output, Output::Stdout { anything: true }) && output.is_terminal();
-        Ok(Sink { output, spool: SpooledTempFile::new(IN_MEMORY), head: 0, length, is_for_a_terminal })
+        let most = max_size.unwrap_or(match output {
+            Output::Replace { .. } => most::IN_A_PART,
+            Output::Stdout { .. } | Output::Into(..) => most::KEPT,
+        });
+        Ok(Sink { output, spool: SpooledTempFile::new(IN_MEMORY), head: 0, length, most, is_for_a_terminal })
     }
 
     /// Whether a file waits for it, to be replaced.
@@ -121,6 +127,11 @@ impl Sink {
             Output::Replace { resume, .. } => resume.take().map(|resume| *resume),
             _ => None,
         }
+    }
+
+    /// The largest body that it takes.
+    pub(super) fn most(&self) -> Size {
+        self.most
     }
 
     /// The bytes of the body that are there.
@@ -284,13 +295,30 @@ fn into(target: &mut File, body: &mut (impl Read + Seek)) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ear::Ear;
     use std::{
         fs::{self, Permissions},
         os::unix::fs::PermissionsExt,
     };
 
+    fn output(path: &Path) -> Output {
+        let bounds = Bounds { ear: &Ear::default(), ends: None, max_size: None };
+        Output::prepare(Some(path), None, &bounds).unwrap()
+    }
+
     fn sink(path: &Path) -> Sink {
-        Sink::new(Output::prepare(Some(path), None, &Ear::default()).unwrap()).unwrap()
+        Sink::new(output(path), None).unwrap()
+    }
+
+    /// What grows in the folder for temporary files is no file of the user's, whatever `-o` says.
+    #[test]
+    fn the_largest_body_is_what_the_place_takes_where_it_grows() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        let all = || [output(&file), output(Path::new("/dev/null")), Output::Stdout { anything: false }];
+        let most = |max_size| all().map(|output| Sink::new(output, max_size).unwrap().most().0);
+        assert_eq!(most(None), [64 << 30, 1 << 30, 1 << 30]);
+        assert_eq!(most(Some(Size(2 << 30))), [2 << 30; 3]);
     }
 
     #[test]

@@ -176,6 +176,33 @@ fn a_file_that_is_filled_meanwhile_is_sent() {
     }
 }
 
+/// What is sent is what was opened: something else that has come into the place of a file meanwhile is no empty body.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_no_file_any_more_is_not_sent() {
+    type Made = (fn(&std::path::Path), &'static str);
+    let made: [Made; 4] = [
+        (|path| nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap(), "it is a named pipe, and no file"),
+        (|path| std::os::unix::fs::symlink("/dev/null", path).unwrap(), "it is a device, and no file"),
+        (|path| std::os::unix::fs::symlink("/proc/version", path).unwrap(), "it has no length by now"),
+        (|path| drop(std::os::unix::net::UnixListener::bind(path).unwrap()), "No such device or address"),
+    ];
+    for (make, why) in made {
+        for (flag, name) in [("-d", "@file"), ("-F", "a=@file")] {
+            let folder = Folder::new().file("file", "content");
+            let path = folder.path().join("file");
+            let server = Server::with(move |_, _| {
+                std::fs::remove_file(&path).unwrap();
+                make(&path);
+                Reply::status(503)
+            });
+            let outcome = http_in(&folder, &["-q", "PUT", flag, name, &server.url("/")]);
+            assert_eq!((outcome.code, server.count()), (Some(125), 1), "{flag} {why}: {}", outcome.stderr);
+            assert!(outcome.stderr.contains(why), "{flag} {why}: {}", outcome.stderr);
+        }
+    }
+}
+
 /// Where a process may have few files, that is an error like others.
 #[test]
 fn too_few_files_are_an_error() {

@@ -95,6 +95,31 @@ fn a_failed_response_is_bounded_too() {
     assert_eq!((outcome.code, outcome.stdout.len()), (Some(3), 1000), "{}", outcome.stderr);
 }
 
+/// What is kept until it is complete may take less room than what grows in the user's own file.
+#[test]
+fn the_bound_is_that_of_the_place_where_a_body_grows() {
+    let server = Server::new(vec![Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 1073741825\r\n\r\nx").hang()]);
+    let folder = Folder::new();
+    let pipe = folder.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let _reader = std::fs::File::options().read(true).write(true).open(&pipe).unwrap();
+    let url = server.url("/");
+    for (args, is_refused) in [
+        (&["-o", "-"][..], true),
+        (&["-o", "/dev/null"], true),
+        (&["-o", "pipe"], true),
+        (&["-o", "/dev/null", "--max-size=2GiB"], false),
+        (&["-o", "file"], false),
+        (&["-o", "file", "--max-size=1GiB"], true),
+    ] {
+        let all = [&["http", "--max-attempts=1", "--idle-timeout=200ms"], args, &[url.as_str()]].concat();
+        let outcome = super::run(&folder, &all);
+        assert_eq!(outcome.code, Some(if is_refused { 3 } else { 1 }), "{args:?}: {}", outcome.stderr);
+        let is_said = outcome.stderr.contains("the body is larger than the --max-size of 1GiB");
+        assert_eq!(is_said, is_refused, "{args:?}: {}", outcome.stderr);
+    }
+}
+
 #[test]
 fn a_length_that_is_too_much_is_refused_before_it_comes() {
     let server = Server::new(vec![Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999\r\n\r\nx").hang()]);

@@ -5,7 +5,7 @@ use super::{
     server::{Reply, Request, Server},
 };
 use crate::binary::Folder;
-use std::fs;
+use std::{fs, os::unix::fs::MetadataExt};
 
 const TAG: &str = "ETag: \"v1\"";
 
@@ -426,4 +426,33 @@ fn a_part_has_what_it_says() {
         "hello",
         "",
     );
+}
+
+/// What the user has of it is copied first: with its holes, which are nothing on disk, and not at all if it is too large.
+#[test]
+fn what_is_gone_on_with_takes_no_more_room_than_it_did() {
+    const LENGTH: u64 = 64 << 20;
+    let server = Server::with(|_, request| {
+        assert_eq!(request.header("range"), Some("bytes=67108864-"));
+        let range = format!("Content-Range: bytes {LENGTH}-{LENGTH}/{}", LENGTH + 1);
+        Reply::new(206, &[&range, "Last-Modified: Thu, 01 Jan 2015 00:00:00 GMT"], "x")
+    });
+    let folder = Folder::new();
+    let path = folder.path().join("file");
+    fs::File::create(&path).unwrap().set_len(LENGTH).unwrap();
+    expect(&http_in(&folder, &["-q", "-C", "-", "-o", "file", &server.url("/")]), 0, "", "");
+    let data = fs::metadata(&path).unwrap();
+    assert_eq!((data.len(), folder.names().len()), (LENGTH + 1, 1));
+    assert!(data.blocks() * 512 < 1 << 20, "{} blocks", data.blocks());
+    // More than a file gets without a word, and more than was said.
+    fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+    for (most, said) in [(None, "64GiB"), (Some("--max-size=1KiB"), "1KiB")] {
+        let url = server.url("/");
+        let args: Vec<&str> = ["-C", "-", "-o", "file", url.as_str()].into_iter().chain(most).collect();
+        let text = format!("cannot go on with file: the body is larger than the --max-size of {said}");
+        let stderr = format!("error: {text}\nhint: --max-size takes more, or unlimited\n");
+        expect(&http_in(&folder, &args), 3, "", &stderr);
+        assert_eq!(http_in(&folder, &[&args[..], &["--json"]].concat()).code, Some(3));
+    }
+    assert_eq!((server.count(), folder.names()), (1, vec!["file".to_owned()]));
 }
