@@ -332,7 +332,8 @@ impl<'a> Running<'a> {
         if let Some(signal) = typed {
             signals.was_heard(signal);
             // Who says so by an exit status alone may have meant to live: a script around us goes on then, as without relent.
-            if how == How::Died(signal as i32) {
+            // What we have told the command, somebody told us, and meant no script.
+            if how == How::Died(signal as i32) && interrupted.is_none() && self.told.is_none() {
                 signals.tell_the_others(signal);
             }
         }

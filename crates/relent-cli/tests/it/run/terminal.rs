@@ -249,6 +249,23 @@ fn control_c_ends_the_script_around_relent_too() {
     assert!(text.ends_with("after\n"), "{text}");
 }
 
+/// Who signals relent alone, as a supervisor does, means no script around it.
+#[test]
+fn what_nobody_has_typed_is_meant_for_no_script() {
+    for signal in ["INT", "QUIT"] {
+        let place = Place::new();
+        fs::write(place.0.path().join("cmd.sh"), "echo $PPID > relent; touch up; exec sleep 30").unwrap();
+        fs::write(place.0.path().join("run.sh"), "relent run -q -- sh cmd.sh; echo after").unwrap();
+        let (child, _stdin) = in_a_shell(&place, "set -m; sh run.sh");
+        until("it runs", || place.has("up"));
+        std::thread::sleep(Duration::from_millis(50));
+        let relent = place.0.read("relent");
+        Command::new("kill").args([&format!("-{signal}"), relent.trim()]).status().unwrap();
+        let (_, text) = shown(child);
+        assert!(text.ends_with("after\n"), "{signal}: {text}");
+    }
+}
+
 /// As `xargs -P` runs them: what one has lent the other waits for, and nobody is stopped.
 #[test]
 fn two_commands_of_one_script_ask_one_after_the_other() {
