@@ -19,6 +19,7 @@ WITH RECURSIVE me (role) AS (
         OR r.oid = (SELECT d.datdba FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())
         -- Who may make schemas could make one with this user's name, which stands first on the search path unless told.
         OR (r.oid = p.owner AND NOT (p.name = current_user
+            AND pg_catalog.strpos(pg_catalog.current_setting('search_path'::text), '$user'::text) OPERATOR(pg_catalog.>) 0
             AND pg_catalog.has_database_privilege(r.oid, pg_catalog.current_database()::text, 'CREATE'::text)))
         -- Where this user may make nothing, and one other alone may, that one was chosen to.
         OR (NOT pg_catalog.has_schema_privilege(p.oid, 'CREATE'::text)

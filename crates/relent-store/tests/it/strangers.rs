@@ -190,4 +190,8 @@ async fn a_store_in_postgres_that_another_role_has_made_goes_on_where_that_role_
     let theirs = format!("{}?options=-c%20search_path%3Dapp", url(&server, "mallory"));
     assert!(Store::open(&theirs).await.is_ok());
     is_refused("app").await;
+    // Who names it means it.
+    run(&give("app")).await;
+    let named = format!("{}?options=-c%20search_path%3Dapp", url(&server, "app"));
+    Store::open(&named).await.unwrap();
 }
