@@ -370,6 +370,7 @@ fn cannot_record(error: io::Error) -> Fault {
     Fault::new(format!("cannot keep standard input for another attempt: {}", plain(&error)))
         .hint("give it as a file (< FILE), name a larger folder in TMPDIR, or use --stdin inherit")
 }
+
 /// What was taken that is new, since others have taken of what was copied: they take from the front, so it begins with an end of the copy.
 fn new_behind<'a>(copy: &[u8], taken: &'a [u8]) -> &'a [u8] {
     let copied = (0..=copy.len().min(taken.len())).rev().find(|count| copy.ends_with(&taken[..*count]));
