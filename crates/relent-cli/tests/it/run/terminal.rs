@@ -139,34 +139,12 @@ fn in_a_shell(place: &Place, line: &str) -> (Child, ChildStdin) {
 /// Waits until the shell is told to.
 const SEEN: &str = "while [ ! -e seen ]; do sleep 0.02; done";
 
-#[test]
-fn control_z_stops_both_and_both_go_on() {
+/// Ctrl-Z while this command of a shell waits for a line in `cmd.sh`, and `fg`: what is shown in the end.
+fn stopped_and_called_back(line: &str) -> String {
     let place = Place::new();
     let go = pipe(&place, "go");
-    let script = "echo $PPID > relent; : > up; read line < go; echo done";
-    let line = format!("set -m; relent run -q -- sh -c '{script}'; echo $? > stopped; {SEEN}; fg > /dev/null");
-    let (child, mut stdin) = in_a_shell(&place, &line);
-    until("it runs", || place.has("up"));
-    std::thread::sleep(Duration::from_millis(50));
-    let relent = place.0.read("relent");
-    stdin.write_all(b"\x1a").unwrap();
-    until("relent stops", || state(&relent) == "T");
-    fs::write(place.0.path().join("seen"), "").unwrap();
-    let _go = write_line(&go);
-    let (code, text) = shown(child);
-    assert_eq!(code, Some(0));
-    assert!(text.ends_with("done\n"), "{text}");
-}
-
-/// As without relent, where it would be of the script's group, which Ctrl-Z stops.
-#[test]
-fn control_z_stops_the_script_around_relent_too() {
-    let place = Place::new();
-    let go = pipe(&place, "go");
-    let command = "echo $PPID > relent; : > up; read line < go; echo done";
-    fs::write(place.0.path().join("run.sh"), format!("relent run -q -- sh -c '{command}'; echo after")).unwrap();
-    let (child, mut stdin) =
-        in_a_shell(&place, &format!("set -m; sh run.sh; echo $? > stopped; {SEEN}; fg > /dev/null"));
+    fs::write(place.0.path().join("cmd.sh"), "echo $PPID > relent; : > up; read line < go; echo done").unwrap();
+    let (child, mut stdin) = in_a_shell(&place, &format!("set -m; {line}; echo $? > stopped; {SEEN}; fg > /dev/null"));
     until("it runs", || place.has("up"));
     std::thread::sleep(Duration::from_millis(50));
     let relent = place.0.read("relent");
@@ -176,8 +154,23 @@ fn control_z_stops_the_script_around_relent_too() {
     fs::write(place.0.path().join("seen"), "").unwrap();
     let _go = write_line(&go);
     let (code, text) = shown(child);
-    assert_eq!(code, Some(0));
-    assert!(text.ends_with("done\nafter\n"), "{text}");
+    assert_eq!(code, Some(0), "{line}: {text}");
+    text
+}
+
+#[test]
+fn control_z_stops_both_and_both_go_on() {
+    let text = stopped_and_called_back("relent run -q -- sh cmd.sh");
+    assert!(text.ends_with("done\n"), "{text}");
+}
+
+/// As without relent, where it would be of the script's group, which Ctrl-Z stops; so around a relent that stops itself within another.
+#[test]
+fn control_z_stops_the_script_around_relent_too() {
+    for run in ["relent run -q -- sh cmd.sh", "relent run -q -- relent run -q -- sh cmd.sh"] {
+        let text = stopped_and_called_back(&format!("sh -c '{run}; echo after'"));
+        assert!(text.ends_with("done\nafter\n"), "{run}: {text}");
+    }
 }
 
 /// As in `$(..)` of a shell that people type into: nobody is stopped there for asking.
@@ -191,29 +184,6 @@ fn a_command_that_cannot_be_stopped_for_asking_is_answered() {
     let (code, text) = shown(child);
     assert_eq!(code, Some(0), "{text}");
     assert!(text.ends_with("got you\n"), "{text}");
-}
-
-/// A relent within stops itself, and is not stopped by the terminal.
-#[test]
-fn control_z_stops_the_script_around_two_relents() {
-    let place = Place::new();
-    let go = pipe(&place, "go");
-    let command = "echo $PPID > relent; : > up; read line < go; echo done";
-    fs::write(place.0.path().join("cmd.sh"), command).unwrap();
-    fs::write(place.0.path().join("run.sh"), "relent run -q -- relent run -q -- sh cmd.sh; echo after").unwrap();
-    let (child, mut stdin) =
-        in_a_shell(&place, &format!("set -m; sh run.sh; echo $? > stopped; {SEEN}; fg > /dev/null"));
-    until("it runs", || place.has("up"));
-    std::thread::sleep(Duration::from_millis(50));
-    let relent = place.0.read("relent");
-    stdin.write_all(b"\x1a").unwrap();
-    until("the shell sees it", || place.has("stopped"));
-    until("relent stops", || state(&relent) == "T");
-    fs::write(place.0.path().join("seen"), "").unwrap();
-    let _go = write_line(&go);
-    let (code, text) = shown(child);
-    assert_eq!(code, Some(0));
-    assert!(text.ends_with("done\nafter\n"), "{text}");
 }
 
 /// As without relent: who runs tests and then deploys does not deploy what somebody has interrupted.

@@ -1,0 +1,282 @@
+//! Which files are taken for a store, and which are not.
+
+use super::*;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+fn file(state: &str, home: &str) -> Result<String, Fault> {
+    let some = |text: &str| Some(OsString::from(text)).filter(|text| !text.is_empty());
+    default_file(some(state), some(home)).map(|path| path.display().to_string())
+}
+
+#[test]
+fn the_state_folder_is_the_users() {
+    assert_eq!(file("/s", "/h").unwrap(), "/s/relent/state.db");
+    assert_eq!(file("", "/h").unwrap(), "/h/.local/state/relent/state.db");
+    assert_eq!(file("relative", "/h").unwrap(), "/h/.local/state/relent/state.db");
+    assert_eq!(file("//s", "/h").unwrap(), "/s/relent/state.db");
+    assert_eq!(file("", "////h//a/").unwrap(), "/h/a/.local/state/relent/state.db");
+    assert!(file("", "").is_err() && file("s", "h").is_err());
+}
+
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+fn mode_of(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().mode() & 0o7777
+}
+
+fn why_not(file: &Path) -> String {
+    prepare(file).unwrap_err().shown().0
+}
+
+#[test]
+fn a_folder_that_others_write_to_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a/relent/state.db");
+    let own = file.parent().unwrap();
+    prepare(&file).unwrap();
+    assert_eq!(mode_of(own), 0o700);
+    // One that others can look into is shut: names and keys are in it.
+    mode(own, 0o755);
+    prepare(&file).unwrap();
+    assert_eq!(mode_of(own), 0o700);
+    mode(own, 0o777);
+    assert!(why_not(&file).ends_with("others can write to it"));
+    fs::write(folder.path().join("file"), "").unwrap();
+    assert!(why_not(&folder.path().join("file/relent/state.db")).contains("it cannot be made"));
+}
+
+#[test]
+fn a_file_that_others_write_to_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("relent/state.db");
+    prepare(&file).unwrap();
+    fs::write(&file, "").unwrap();
+    mode(&file, 0o644);
+    prepare(&file).unwrap();
+    assert_eq!(mode_of(&file), 0o600);
+    mode(&file, 0o660);
+    assert!(why_not(&file).ends_with("others can write to it"));
+}
+
+/// Who can rename a folder above can put another in its place between two runs.
+#[test]
+fn nobody_else_has_a_say_in_where_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (above, link) = (folder.path().join("above"), folder.path().join("link"));
+    let file = above.join("state/relent/state.db");
+    prepare(&file).unwrap();
+    mode(&above, 0o777);
+    assert!(why_not(&file).contains("on the way there others can write: "), "{}", why_not(&file));
+    mode(&above, 0o1777);
+    prepare(&file).unwrap();
+    // A link of one's own is followed, and the way that it leads looked at.
+    std::os::unix::fs::symlink(&above, &link).unwrap();
+    let linked = link.join("state/relent/state.db");
+    prepare(&linked).unwrap();
+    mode(&above, 0o777);
+    assert!(why_not(&linked).contains("on the way there others can write: "));
+    std::os::unix::fs::symlink("round", folder.path().join("round")).unwrap();
+    assert!(prepare(&folder.path().join("round/relent/state.db")).is_err());
+}
+
+/// It takes root to give something away.
+#[test]
+fn what_belongs_to_somebody_else_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    mode(folder.path(), 0o1777);
+    let file = folder.path().join("relent/state.db");
+    let (link, linked) = (folder.path().join("link"), folder.path().join("link/relent/state.db"));
+    prepare(&file).unwrap();
+    std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+    let nobody = Some(65_534);
+    if std::os::unix::fs::lchown(&link, nobody, nobody).is_err() {
+        eprintln!("SKIPPED what_belongs_to_somebody_else_is_not_used: it takes root");
+        return;
+    }
+    assert!(why_not(&linked).contains("on the way there something belongs to somebody else: "));
+    std::os::unix::fs::chown(file.parent().unwrap(), nobody, nobody).unwrap();
+    assert!(why_not(&file).ends_with("it belongs to somebody else"));
+}
+
+/// What SQLite puts beside a file is as good as the file.
+#[test]
+fn no_file_is_used_where_everybody_can_put_another_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let why = |file: &str| alone(&at(file), false).unwrap_err().to_string();
+    fs::create_dir_all(at("own/er")).unwrap();
+    std::os::unix::fs::symlink("state.db", at("own/link")).unwrap();
+    for shared in [0o1777, 0o777, 0o1773] {
+        mode(folder.path(), shared);
+        assert!(why("state.db").starts_with("everybody may write to its folder"), "{shared:o}");
+        assert!(why("no/state.db").starts_with("everybody may write to its folder"), "{shared:o}");
+        let far = alone(&at("own/no/such/state.db"), false);
+        assert_eq!(far.is_ok(), shared != 0o777, "{shared:o}: who could make the folder: {far:?}");
+        assert!(alone(&at("no/state.db"), true).is_err(), "{shared:o}: its folder would be anybody's");
+        fs::write(at("state.db"), "").unwrap();
+        assert!(why("state.db").starts_with("everybody may write to its folder"), "{shared:o}: a file of one's own");
+        fs::remove_file(at("state.db")).unwrap();
+        assert!(alone(&at("state.db"), true).is_ok(), "{shared:o}: they are believed");
+        assert!(url(Some(&format!("sqlite:{}", at("state.db").display()))).is_err());
+        assert!(url(Some(&format!("sqlite:{}?owner=any&prefix=a_", at("state.db").display()))).is_ok());
+    }
+    // A folder of one's own in it is one's own, unless others can move it away.
+    for (shared, is_used) in [(0o1777, true), (0o755, true), (0o770, true), (0o777, false)] {
+        mode(folder.path(), shared);
+        for file in ["own/state.db", "own/link", "own/er/../state.db"] {
+            assert_eq!(alone(&at(file), false).is_ok(), is_used, "{shared:o} {file}");
+        }
+    }
+    assert!(why("own/er/state.db").starts_with("somebody else can exchange what is on the way there"));
+    // It takes root to give something away.
+    mode(folder.path(), 0o1777);
+    if std::os::unix::fs::chown(at("own"), Some(65_534), None).is_ok() {
+        assert!(why("own/state.db").starts_with("the folder belongs to somebody else, in a folder that others"));
+        assert!(alone(&at("own/state.db"), true).is_err(), "links in it would be followed");
+    } else {
+        eprintln!("SKIPPED a folder of somebody else: it takes root");
+    }
+}
+
+/// Whoever can put another link in the place of one decides where it leads.
+#[test]
+fn no_file_is_used_behind_a_link_that_everybody_can_exchange() {
+    let (folder, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let at = |name: &str| folder.path().join(name);
+    std::os::unix::fs::symlink(own.path(), at("link")).unwrap();
+    std::os::unix::fs::symlink(own.path().join("state.db"), at("file")).unwrap();
+    for (shared, is_used) in [(0o755, true), (0o1777, true), (0o777, false)] {
+        mode(folder.path(), shared);
+        for file in ["link/state.db", "file"] {
+            assert_eq!(alone(&at(file), false).is_ok(), is_used, "{shared:o} {file}");
+        }
+    }
+}
+
+/// A folder like `/tmp` of a group is one for all in it.
+#[test]
+fn no_file_is_used_where_a_group_can_put_another_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state.db");
+    if std::os::unix::fs::chown(folder.path(), None, Some(65_534)).is_err() {
+        eprintln!("SKIPPED no_file_is_used_where_a_group_can_put_another_beside_it: it takes root");
+        return;
+    }
+    for (shared, is_used) in [(0o1770, false), (0o3775, false), (0o1750, true), (0o770, true)] {
+        mode(folder.path(), shared);
+        assert_eq!(alone(&file, false).is_ok(), is_used, "{shared:o}");
+        assert!(alone(&file, true).is_ok(), "{shared:o}");
+    }
+}
+
+/// However quick the neighbour is.
+#[test]
+fn a_link_that_comes_and_goes_leads_to_no_store() {
+    let (folder, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (file, hidden, victim) = (folder.path().join("state.db"), own.path().join("link"), own.path().join("victim"));
+    fs::write(&victim, "").unwrap();
+    std::os::unix::fs::symlink(&victim, &hidden).unwrap();
+    let nobody = Some(65_534);
+    let is_theirs = std::os::unix::fs::lchown(&hidden, nobody, nobody).is_ok();
+    if !is_theirs {
+        eprintln!("SKIPPED a_link_that_comes_and_goes_leads_to_no_store in part: it takes root");
+    }
+    for (shared, query, times) in [(0o777, "", 500), (0o1777, "?owner=any", 100)] {
+        mode(folder.path(), shared);
+        let named = format!("sqlite:{}{query}", file.display());
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    let _ = fs::rename(&hidden, &file).and_then(|()| fs::rename(&file, &hidden));
+                }
+            });
+            for _ in 0..times {
+                match url(Some(&named)) {
+                    Ok(url) if is_theirs && !query.is_empty() => drop(relent_store::in_sqlite::Sqlite::open_url(&url)),
+                    Ok(url) => assert!(!query.is_empty(), "{url}"),
+                    Err(_) => {}
+                }
+                ["", "-wal", "-shm"].iter().for_each(|end| {
+                    let path = PathBuf::from(format!("{}{end}", file.display()));
+                    let _ = (!path.is_symlink()).then(|| fs::remove_file(path));
+                });
+            }
+            is_over.store(true, Relaxed);
+        });
+        assert_eq!(fs::read(&victim).unwrap(), b"", "{query}");
+    }
+}
+
+#[test]
+fn what_is_opened_is_where_the_links_led() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    fs::create_dir(root.join("own")).unwrap();
+    std::os::unix::fs::symlink("own", root.join("link")).unwrap();
+    let [own, link] = ["own", "link"].map(|name| format!("sqlite:{}/state.db", root.join(name).display()));
+    for given in [&own, &link] {
+        let opened = url(Some(given)).unwrap_or_default();
+        assert_eq!((&*opened, &*shown(&opened)), (&*format!("{own}?links=no&others=no"), own.as_str()));
+    }
+    let query = any_url(Some(&format!("{link}?prefix=a_"))).unwrap_or_default();
+    assert_eq!((&*query, &*shown(&query)), (&*format!("{own}?prefix=a_&links=no"), &*format!("{own}?prefix=a_")));
+    assert_eq!(any_url(Some("sqlite:Cargo.db")).unwrap_or_default(), "sqlite:Cargo.db?links=no");
+    assert!(relent_store::in_sqlite::Sqlite::open_url(&query).is_ok() && root.join("own/state.db").is_file());
+}
+
+/// What was looked at is one file, and so is what a URL of it names, however often it is read.
+#[test]
+fn what_is_opened_is_what_was_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    fs::create_dir_all(root.join("own/er")).unwrap();
+    let absolute = root.to_str().unwrap().trim_start_matches('/');
+    for rest in ["own/state.db", "own/./state.db", "own/er/../state.db", "own//state.db", "no/such/state.db"] {
+        for slashes in 0..=5 {
+            let given = format!("sqlite:{}{absolute}/{rest}", "/".repeat(slashes));
+            let named = file_of(&given).unwrap();
+            let is_absolute = ![0, 2].contains(&slashes);
+            assert_eq!(named.is_absolute(), is_absolute, "{given}");
+            assert!(!named.as_os_str().as_encoded_bytes().starts_with(b"//"), "{given}: {named:?}");
+            // Relative to the working folder there is none.
+            let looked = alone(named, false).unwrap();
+            let url = any_url(Some(&given)).unwrap();
+            assert_eq!(file_of(&url).unwrap().as_os_str(), looked.as_os_str(), "{given}");
+            assert_eq!(any_url(Some(&shown(&url))).unwrap_or_default(), url, "{given}");
+            let opened = relent_store::in_sqlite::Sqlite::open_url(&url);
+            match is_absolute && rest.starts_with("own") {
+                true => assert!(opened.is_ok() && root.join("own/state.db").is_file(), "{given}: {opened:?}"),
+                false => assert!(opened.is_err(), "{given}: {opened:?}"),
+            }
+            let _ = fs::remove_file(root.join("own/state.db"));
+        }
+    }
+    for text in ["//srv/state.db", "/srv/a?b", "", "//"] {
+        assert_eq!(url_of(Path::new(text), "?prefix=a_"), None, "{text}: another file would be read");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_of_the_systems_is_no_store() {
+    let why = alone(Path::new("/proc/version"), true).unwrap_err().to_string();
+    assert_eq!(why, "it is a file of the system's, and no store");
+    let empty = tempfile::NamedTempFile::new().unwrap();
+    assert!(alone(empty.path(), true).is_ok(), "a file of nothing is one");
+}
+
+#[test]
+fn credentials_are_not_shown() {
+    assert_eq!(shown("postgres://ann:pw@host/db?sslmode=off"), "postgres://***@host/db?sslmode=off");
+    assert_eq!(shown("redis://:pw@host:6379/0"), "redis://***@host:6379/0");
+    assert_eq!(shown("postgres://host/db?password=pw"), "postgres://host/db?password=***");
+    assert_eq!(shown("sqlite:/home/a@b/state.db"), "sqlite:/home/a@b/state.db");
+    assert_eq!(shown("sqlite:/s.db?prefix=a_&owner=any"), "sqlite:/s.db?prefix=a_&owner=any");
+    assert_eq!(shown("sqlite:s.db?key=pw"), "sqlite:s.db?key=***");
+    assert_eq!(shown("sqlite:s.db?pw"), "sqlite:s.db?***");
+    assert_eq!(shown("redis://:p?w@h/0"), "redis://***@h/0");
+    assert!(!shown("redis:pw@host").contains("pw"));
+}
