@@ -131,7 +131,7 @@ impl PostgresServer {
         self.folder.path()
     }
 
-    /// Starts it again on what it left, and waits until it listens.
+    /// Starts it again on what it left, and waits until it is ready.
     pub(crate) fn again(&mut self) {
         let mut command = self.program("postgres");
         command
@@ -146,7 +146,7 @@ impl PostgresServer {
             let mut running = Running(command.spawn().expect("postgres is installed"));
             // It ends at once while children of one that was killed hold what they shared with it.
             while Instant::now() < end && running.0.try_wait().is_ok_and(|ended| ended.is_none()) {
-                if std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok() {
+                if self.is_ready(&running) {
                     self.running = Some(running);
                     return;
                 }
@@ -155,6 +155,13 @@ impl PostgresServer {
             std::thread::sleep(Duration::from_millis(50));
         }
         panic!("the server does not listen");
+    }
+
+    /// Whether it listens at all places and is started up, as its own file says. That a port takes connections is not yet that.
+    fn is_ready(&self, running: &Running) -> bool {
+        let told = std::fs::read_to_string(self.folder.path().join("data/postmaster.pid")).unwrap_or_default();
+        let (process, state) = (told.lines().next(), told.lines().nth(7));
+        process == Some(&running.0.id().to_string()) && state.is_some_and(|state| state.trim() == "ready")
     }
 
     /// A program of Postgres, as somebody who is not root.
