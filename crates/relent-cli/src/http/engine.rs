@@ -17,7 +17,7 @@ use crate::{
     guard::{Answer, Guard, patience},
     outer, output, runtime,
     size::Size,
-    talk::{EXIT_FAULT, Fault, TalkArgs, plain, unwritten},
+    talk::{Fault, TalkArgs, plain, unwritten},
     upstream::sharing::Sharing,
 };
 use http::{StatusCode, header};
@@ -130,7 +130,7 @@ impl Engine {
         let code = match ended {
             Ended::ByItself(Err(fault)) if self.talk.json => {
                 Narrator::fault(&fault);
-                return Ok(EXIT_FAULT);
+                return Ok(fault.code());
             }
             Ended::ByItself(code) => return code,
             Ended::By((signal, code)) => {

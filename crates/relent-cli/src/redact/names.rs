@@ -1,7 +1,7 @@
 //! Which names say that a value lets others in.
 
 /// The parts of names that say that a value is secret.
-const SECRET: [&str; 27] = [
+const SECRET: [&str; 28] = [
     "art-api",
     "honeycomb-team",
     "protection-bypass",
@@ -24,6 +24,7 @@ const SECRET: [&str; 27] = [
     "api-id",
     "client-cert",
     "csrf",
+    "xsrf",
     "sessid",
     "saml",
     "ticket",
@@ -74,7 +75,7 @@ const NO_SECRET: &str = "idempotency-key";
 /// use relent_cli::redact::is_secret;
 ///
 /// assert!(is_secret("X-Api-Key") && is_secret("access_token") && is_secret("PGPASSWORD"));
-/// assert!(is_secret("X-Db-Pwd") && is_secret("otp_code") && is_secret("X-Honeycomb-Team"));
+/// assert!(is_secret("X-Db-Pwd") && is_secret("otp_code") && is_secret("X-XSRF"));
 /// assert!(!is_secret("Accept") && !is_secret("Author"));
 /// ```
 pub fn is_secret(name: &str) -> bool {

@@ -186,6 +186,8 @@ fn what_does_not_become_the_file_is_no_success() {
         let server = Server::new(vec![Reply::new(status, headers, "")]);
         let folder = Folder::new().file("file", "old");
         expect(&http_in(&folder, &["-q", "-o", "file", &server.url("/")]), 3, "", said);
+        let told = http_in(&folder, &["--json", "-o", "file", &server.url("/")]);
+        assert!(told.code == Some(3) && told.stderr.ends_with("\"code\":3}\n"), "{told:?}");
         assert_eq!(folder.read("file"), "old", "{status}");
         let condition = "If-None-Match: \"v1\"";
         let asked = http(&["-q", "-H", condition, "-o", "/dev/null", &server.url("/")]);
