@@ -69,7 +69,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     if args.get(1).is_some_and(|word| word == run::WATCHMAN) {
         let word = |at: usize| args.get(at).and_then(|word| word.to_str());
-        return run::watch(word(2));
+        return run::watch(word(2), word(3));
     }
     let outcome = match (cli::Command::topic(&args), cli::Command::parse(&args)) {
         (Some(text), _) => talk::write_out(text.as_bytes()).map(|()| ExitCode::SUCCESS),

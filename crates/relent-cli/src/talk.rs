@@ -189,12 +189,15 @@ pub fn remark(talk: TalkArgs, text: &str) {
     if talk.quiet {
         return;
     }
-    let _ = match talk.json {
-        true => {
-            writeln!(stderr::open(), "{}", Object::new().text("event", "remark").text("remark", &told(text)).finish())
-        }
-        false => writeln!(stderr::open(), "relent: {}", message(text)),
-    };
+    let _ = writeln!(stderr::open(), "{}", remarked(talk.json, text));
+}
+
+/// The line of a remark.
+fn remarked(is_json: bool, text: &str) -> String {
+    match is_json {
+        true => Object::new().text("event", "remark").text("remark", &told(text)).finish(),
+        false => format!("relent: {}", message(text)),
+    }
 }
 
 /// From when on a wait before the first attempt is told of: whoever waits does not know that anything goes on.

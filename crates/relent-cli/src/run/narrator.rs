@@ -59,6 +59,11 @@ impl Narrator {
         }
     }
 
+    /// Whether machines listen.
+    pub(super) fn is_json(&self) -> bool {
+        self.args.json
+    }
+
     /// With `--verbose`: the policy.
     pub(super) fn begins(&self, policy: &Policy, seed: u64) {
         if self.args.verbose && !self.args.json {

@@ -86,11 +86,21 @@ impl Postgres {
                     found.kinds.insert(name.clone(), Some(ours));
                 }
                 "open" => found.open = Some(name.chars().take(63).collect()),
-                "part" => return Err(strangers(&format!("a trigger, rule or default of '{}'", known.unwrap_or("?")))),
-                "table" | "function" | "type" => {
-                    return Err(strangers(&format!("the {what} '{}'", known.unwrap_or("?"))));
+                "trigger" => {
+                    let what = format!(
+                        "a trigger of '{}' has a condition or arguments, and may be that of",
+                        known.unwrap_or("?")
+                    );
+                    return Err(strangers(&what));
                 }
-                _ => return Err(strangers("an operator that is called like one of Postgres' own")),
+                "part" => {
+                    let what = format!("a trigger, rule or default of '{}' belongs to", known.unwrap_or("?"));
+                    return Err(strangers(&what));
+                }
+                "table" | "function" | "type" => {
+                    return Err(strangers(&format!("the {what} '{}' belongs to", known.unwrap_or("?"))));
+                }
+                _ => return Err(strangers("an operator that is called like one of Postgres' own belongs to")),
             }
         }
         match is_another_kind {
@@ -104,7 +114,7 @@ impl Postgres {
 }
 
 fn strangers(what: &str) -> Error {
-    Error::new(ErrorKind::Refused, format!("{what} belongs to another user of the database")).hint(
+    Error::new(ErrorKind::Refused, format!("{what} another user of the database")).hint(
         "what they put there would run as this user: use a schema of one's own (`options=-c%20search_path%3DNAME`), \
              or give what is there to this user, to the schema's owner or to the database's; `owner=any` believes them",
     )

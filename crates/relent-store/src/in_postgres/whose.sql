@@ -17,10 +17,9 @@ WITH RECURSIVE me (role) AS (
 ), believed (place, role) AS (
     SELECT p.oid, r.oid FROM place p, pg_catalog.pg_roles r WHERE r.rolsuper OR r.oid IN (SELECT me.role FROM me)
         OR r.oid = (SELECT d.datdba FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())
-        -- Who may make schemas could make one with this user's name, which stands first on the search path unless told.
+        -- Who may make schemas could make one with this user's name, also for a role that they are a member of; it stands first unless told.
         OR (r.oid = p.owner AND NOT (p.name = current_user
-            AND pg_catalog.strpos(pg_catalog.current_setting('search_path'::text), '$user'::text) OPERATOR(pg_catalog.>) 0
-            AND pg_catalog.has_database_privilege(r.oid, pg_catalog.current_database()::text, 'CREATE'::text)))
+            AND pg_catalog.strpos(pg_catalog.current_setting('search_path'::text), '$user'::text) OPERATOR(pg_catalog.>) 0))
         -- Where this user may make nothing, and one other alone may, that one was chosen to.
         OR (NOT pg_catalog.has_schema_privilege(p.oid, 'CREATE'::text)
             AND r.oid IN (SELECT m.role FROM maker m WHERE m.place = p.oid)
@@ -51,5 +50,8 @@ UNION ALL SELECT 'part'::text, k.name::text, ''::text FROM kept k
         AND calls.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass::oid
     JOIN pg_catalog.pg_proc f ON f.oid = calls.refobjid
     WHERE NOT EXISTS (SELECT 1 FROM believed b WHERE b.role = f.proowner)
+-- Who may lay a trigger on a table need not own it, and by conditions and arguments the functions of others do what they like.
+UNION ALL SELECT 'trigger'::text, k.name::text, ''::text FROM kept k JOIN pg_catalog.pg_trigger t ON t.tgrelid = k.oid
+    WHERE NOT t.tgisinternal AND (t.tgqual IS NOT NULL OR t.tgnargs <> 0::smallint)
 UNION ALL SELECT 'open'::text, p.name::text, ''::text FROM place p JOIN maker m ON m.place = p.oid
     WHERE NOT EXISTS (SELECT 1 FROM believed b WHERE b.place = m.place AND b.role = m.role)

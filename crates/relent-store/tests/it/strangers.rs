@@ -63,6 +63,21 @@ async fn nothing_of_another_user_of_the_database_runs_as_the_one_who_opens_a_sto
     let trigger =
         "CREATE FUNCTION on_lease() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM trojan(); RETURN NEW; END $$;
         CREATE TRIGGER theirs BEFORE INSERT OR UPDATE ON relent_lease FOR EACH ROW EXECUTE FUNCTION on_lease()";
+    // By a function of Postgres' own, and by what stands before it.
+    let condition = |sql: &str| {
+        format!(
+            "CREATE FUNCTION evil(x bytea) RETURNS boolean LANGUAGE sql VOLATILE AS 'SELECT trojan(); SELECT true';
+            CREATE DOMAIN checked AS bytea CHECK (evil(VALUE));
+            CREATE FUNCTION same(a bytea, b bytea) RETURNS boolean LANGUAGE sql VOLATILE AS 'SELECT trojan(); SELECT false';
+            CREATE OPERATOR === (FUNCTION = same, LEFTARG = bytea, RIGHTARG = bytea);
+            CREATE TRIGGER theirs BEFORE UPDATE ON relent_lease FOR EACH ROW WHEN ({sql})
+                EXECUTE FUNCTION suppress_redundant_updates_trigger()"
+        )
+    };
+    let domain_of = condition("(NEW.name::checked) IS NULL");
+    let operator_of = condition("NEW.name OPERATOR(public.===) NEW.name");
+    let text_of = condition("query_to_xml('SELECT public.trojan()', true, true, '') IS NULL");
+    let told = "CREATE TRIGGER theirs BEFORE UPDATE ON relent_lease FOR EACH ROW EXECUTE FUNCTION checks('x')";
     for (whose, what, says) in [
         ("", view, "the table 'relent_meta' belongs to"),
         ("mallory", now, "belongs to another user of the database"),
@@ -74,11 +89,17 @@ async fn nothing_of_another_user_of_the_database_runs_as_the_one_who_opens_a_sto
         ("relent", operator, "an operator that is called like one of Postgres' own belongs to"),
         ("", domain, "the type 'relent_once' belongs to"),
         ("relent", trigger, "a trigger, rule or default of 'relent_lease' belongs to"),
+        ("relent", &domain_of, "a trigger of 'relent_lease' has a condition or arguments"),
+        ("relent", &operator_of, "a trigger of 'relent_lease' has a condition or arguments"),
+        ("relent", &text_of, "a trigger of 'relent_lease' has a condition or arguments"),
+        ("relent", told, "a trigger of 'relent_lease' has a condition or arguments"),
     ] {
         anew(&admin).await;
         if !whose.is_empty() {
             uses(&server, whose).await.unwrap();
-            admin.batch_execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO PUBLIC; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO PUBLIC").await.unwrap();
+            let given = "GRANT ALL ON ALL TABLES IN SCHEMA public TO PUBLIC; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO PUBLIC;
+                CREATE FUNCTION checks() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE 'SELECT ' || TG_ARGV[0]; RETURN NEW; END $$";
+            admin.batch_execute(given).await.unwrap();
         }
         mallory.batch_execute(&format!("{TROJAN} {what}")).await.unwrap();
         for caller in ["relent", "app"] {
@@ -189,6 +210,10 @@ async fn a_store_in_postgres_that_another_role_has_made_goes_on_where_that_role_
     mallory.batch_execute("CREATE SCHEMA app; GRANT ALL ON SCHEMA app TO PUBLIC; SET search_path = app").await.unwrap();
     let theirs = format!("{}?options=-c%20search_path%3Dapp", url(&server, "mallory"));
     assert!(Store::open(&theirs).await.is_ok());
+    is_refused("app").await;
+    // Also for a role that may make none, of which they are a member.
+    run("CREATE ROLE devs; GRANT devs TO mallory; ALTER SCHEMA app OWNER TO devs; REASSIGN OWNED BY mallory TO devs")
+        .await;
     is_refused("app").await;
     // Who names it means it.
     run(&give("app")).await;

@@ -116,7 +116,7 @@ impl Leased {
             Err(outcome) => return Ok(Some(Taken::Not(outcome))),
         };
         let mark = format!("{:032x}", u128::from_be_bytes(Nonce::random().0));
-        let watchman = Watchman::start(terms.signal, &mark);
+        let watchman = Watchman::start(terms.signal, &mark, narrator.is_json());
         let line = watchman.as_ref().map_err(plain).and_then(|watchman| {
             let line = watchman.line.try_clone();
             line.map_err(|error| plain(&error))

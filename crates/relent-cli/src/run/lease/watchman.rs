@@ -18,8 +18,7 @@ use crate::{
     dumps,
     ear::ENDING,
     run::{processes, unstopped::Unstopped},
-    stderr,
-    talk::{message, plain},
+    talk::{TalkArgs, plain, remark},
 };
 use nix::{
     errno::Errno,
@@ -44,6 +43,9 @@ use std::{
 
 /// The first argument of a watchman: no name that a subcommand could have.
 pub(crate) const WORD: &str = "@lease-watchman";
+
+/// Its last argument, if what it says is for machines.
+const JSON: &str = "--json";
 
 /// How the watchman is spoken to. Each line is written at once, by whichever thread.
 pub(super) struct Line {
@@ -106,12 +108,17 @@ impl Watchman {
     /// arguments, so it is not told the mark by them.
     ///
     /// Under another lease it is none of that one's command: it outlives whoever that one's watchman ends.
-    pub(super) fn start(signal: Signal, mark: &str) -> io::Result<Watchman> {
+    pub(super) fn start(signal: Signal, mark: &str, is_json: bool) -> io::Result<Watchman> {
         let link = Path::new("/proc/self/exe");
         // The link leads to this program even if its file was replaced.
         let program = if link.exists() { link.to_owned() } else { std::env::current_exe().unwrap_or_default() };
         let mut command = Command::new(program);
-        command.arg0("relent").args([WORD, signal.as_str()]).process_group(0).env_remove(MARK);
+        command
+            .arg0("relent")
+            .args([WORD, signal.as_str()])
+            .args(is_json.then_some(JSON))
+            .process_group(0)
+            .env_remove(MARK);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
         let pipe = process.stdin.take().ok_or_else(|| io::Error::other("it has no input"))?;
         // One that does not read is not waited for. A line is written as a whole or not at all.
@@ -141,7 +148,7 @@ impl Watchman {
 }
 
 /// The watchman itself: everything it does.
-pub(crate) fn watch(signal: Option<&str>) -> ExitCode {
+pub(crate) fn watch(signal: Option<&str>, form: Option<&str>) -> ExitCode {
     // The store's password may be in its environment.
     dumps::forbid();
     // What it says it says from the background.
@@ -154,7 +161,8 @@ pub(crate) fn watch(signal: Option<&str>) -> ExitCode {
     let signal = signal.and_then(|name| name.parse().ok()).unwrap_or(Signal::SIGTERM);
     // Not what reads ahead, and keeps what nobody is told of by the system.
     let Ok(mut input) = io::stdin().as_fd().try_clone_to_owned().map(File::from) else { return ExitCode::FAILURE };
-    let mut hands = Real { search: None };
+    // With `--quiet`, too: it says nothing but that the command is in trouble.
+    let mut hands = Real { search: None, talk: TalkArgs { json: form == Some(JSON), ..TalkArgs::default() } };
     let mut state = State::new(signal);
     let (mut unread, mut buffer) = (Vec::new(), [0; 4096]);
     let is_silent = |input: &File, most: PollTimeout| {
@@ -193,25 +201,17 @@ pub(crate) fn watch(signal: Option<&str>) -> ExitCode {
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => {
-                say(&format!("the watch over the lease has ended: {}", plain(&error)));
+                hands.say(&format!("the watch over the lease has ended: {}", plain(&error)));
                 return ExitCode::FAILURE;
             }
         }
     }
 }
 
-fn say(text: &str) {
-    let _ = write!(stderr::open(), "{}", line(text));
-}
-
-/// What is said, as one line that no terminal obeys: processes choose their names themselves.
-fn line(text: &str) -> String {
-    format!("relent: {}\n", message(text))
-}
-
 struct Real {
     /// The search for those of the command's processes that left its group, as soon as their mark was told.
     search: Option<Search>,
+    talk: TalkArgs,
 }
 
 impl Hands for Real {
@@ -246,7 +246,7 @@ impl Hands for Real {
     }
 
     fn say(&mut self, text: &str) {
-        say(text);
+        remark(self.talk, text);
     }
 }
 
@@ -276,12 +276,6 @@ const LONGEST: usize = 1000;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_that_a_process_has_chosen_is_no_line_of_its_own_and_moves_no_cursor() {
-        let said = line("still running, though it was killed again and again: \x1b[31mX\nerror: Y (7)");
-        assert_eq!(said, "relent: still running, though it was killed again and again: \\u{1b}[31mX\\nerror: Y (7)\n");
-    }
 
     #[test]
     fn a_command_beneath_another_has_both_marks() {

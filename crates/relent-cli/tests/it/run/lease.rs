@@ -75,13 +75,20 @@ fn the_lease_is_one_for_all_attempts_and_let_go_after_them() {
 #[test]
 fn a_relent_that_is_killed_takes_its_command_along_and_the_next_gets_the_lease() {
     let place = Place::new();
-    let mut first = start(&place, &["--lease-ttl", "1s"], "echo $RELENT_FENCE >> fences; echo $$ > pid; exec sleep 60");
+    let script = "echo $RELENT_FENCE >> fences; echo $$ > pid; exec sleep 60 2>&-";
+    let mut first = start(&place, &["--lease-ttl", "1s", "--json"], script);
     until("the first runs", || place.has("pid") && !place.0.read("pid").is_empty());
     first.kill().unwrap();
     first.wait().unwrap();
     let killed = Instant::now();
     let pid = place.0.read("pid");
     until("its command is ended", || !is_running(&pid));
+    // Who has killed it reads events alone, to their end.
+    let said = wait(first).stderr;
+    let events: Vec<serde_json::Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(
+        events.iter().any(|event| event["remark"].as_str().is_some_and(|told| told.starts_with("relent was killed: ")))
+    );
     let second = wait(start(&place, &["--lease-ttl", "1s"], "echo $RELENT_FENCE >> fences"));
     assert_eq!(second.code, Some(0), "{second:?}");
     assert!(second.stderr.contains("waiting for lease nightly, which "), "{second:?}");
