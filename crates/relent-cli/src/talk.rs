@@ -266,3 +266,16 @@ pub fn write_out(data: &[u8]) -> Result<(), Fault> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_a_process_has_chosen_is_no_line_of_its_own_and_moves_no_cursor() {
+        let said = "still running: \x1b[31mX\nerror: Y (7)";
+        assert_eq!(remarked(false, said), "relent: still running: \\u{1b}[31mX\\nerror: Y (7)");
+        let event = r#"{"event":"remark","remark":"still running: \u001b[31mX\nerror: Y (7)"}"#;
+        assert_eq!(remarked(true, said), event);
+    }
+}
