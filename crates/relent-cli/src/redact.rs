@@ -9,6 +9,7 @@
 mod basic;
 mod given;
 mod headers;
+mod letters;
 mod lines;
 mod names;
 mod parts;

@@ -44,8 +44,7 @@ pub enum Or {
 ///
 /// It cannot be opened, or is no regular file.
 pub fn read(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(at_once()).open(path)?;
-    check(file, Or::Nothing)
+    check(read_anything(path)?, Or::Nothing)
 }
 
 /// Opens a regular file for reading to which no link leads but such as are `believed`, however quick others exchange what is there.
@@ -71,12 +70,39 @@ pub(crate) fn read_led_by(path: &Path, believed: &dyn Fn(&Metadata) -> bool) -> 
 ///
 /// It cannot be opened, or is neither.
 pub fn read_or_pipe(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(at_once()).open(path)?;
-    if !file.metadata()?.file_type().is_fifo() {
-        return check(file, Or::Nothing);
+    let file = read_anything(path)?;
+    match file.metadata()?.file_type().is_fifo() {
+        true => as_it_comes(file),
+        false => check(file, Or::Nothing),
+    }
+}
+
+/// Opens whatever it is for reading, at once.
+///
+/// # Errors
+///
+/// It cannot be opened.
+pub(crate) fn read_anything(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(at_once()).open(path)
+}
+
+/// What was opened at once, to be read as it comes: a pipe as soon as somebody writes to it, a file or a terminal. Of devices only
+/// `/dev/null` ends.
+///
+/// # Errors
+///
+/// It is another device.
+pub(crate) fn as_it_comes(file: File) -> io::Result<File> {
+    let data = file.metadata()?;
+    let kind = data.file_type();
+    let is_null = || fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == data.rdev());
+    if kind.is_block_device() || (kind.is_char_device() && !file.is_terminal() && !is_null()) {
+        return Err(io::Error::other("it is a device, and no file"));
     }
     // Read at once, it would end before anybody writes. What is in it already is read, though nobody writes any more.
-    while poll(&mut [PollFd::new(file.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE) == Err(Errno::EINTR) {}
+    while kind.is_fifo()
+        && poll(&mut [PollFd::new(file.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE) == Err(Errno::EINTR)
+    {}
     wait_for_more(file)
 }
 
@@ -114,7 +140,7 @@ fn of_standard_input(file: File, most: u64, patience: Duration) -> io::Result<Ve
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn bytes_within(path: &Path, most: u64, patience: Duration) -> io::Result<Vec<u8>> {
-    let file = OpenOptions::new().read(true).custom_flags(at_once()).open(path)?;
+    let file = read_anything(path)?;
     let is_pipe = file.metadata()?.file_type().is_fifo();
     let bytes = match is_pipe {
         true => all(Patient { pipe: AtOnce::new(file), patience, began: Instant::now(), is_at_once: true }, most)?,
@@ -162,21 +188,6 @@ fn all(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     match bytes.len() as u64 > most {
         true => Err(io::Error::other(format!("it is longer than {}", Size(most)))),
         false => Ok(bytes),
-    }
-}
-
-/// A file, a pipe or a terminal: something that ends. Of devices only `/dev/null` does.
-///
-/// # Errors
-///
-/// It is another device.
-pub fn ends(file: File) -> io::Result<File> {
-    let data = file.metadata()?;
-    let kind = data.file_type();
-    let is_null = || fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == data.rdev());
-    match kind.is_block_device() || (kind.is_char_device() && !file.is_terminal() && !is_null()) {
-        true => Err(io::Error::other("it is a device, and no file")),
-        false => Ok(file),
     }
 }
 

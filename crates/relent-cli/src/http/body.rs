@@ -51,6 +51,9 @@ const CHUNK: u64 = 64 << 10;
 /// How much is kept on disk of what can be read only once.
 const MOST: u64 = 64 << 30;
 
+/// How much a file of the system's that is made as it is read has at most, as those in `/proc`.
+const OF_SYSTEM: u64 = 64 << 20;
+
 impl Body {
     /// The body that all `--data` together mean, if there are any. What has to be read now must end within `limit`.
     pub(super) fn resolve(data: &[String], limit: Option<Duration>) -> Result<Option<Body>, Fault> {
@@ -102,22 +105,44 @@ impl Body {
 fn from_path(path: &Path, limit: Option<Duration>) -> Result<Body, Fault> {
     let name = path.to_string_lossy().into_owned();
     let fault = |error: &io::Error| unreadable(&name, error);
-    let data = std::fs::metadata(path).map_err(|error| fault(&error))?;
+    // What it is is asked of what was opened: others may put something else there at any time.
+    let file = regular::read_anything(path).map_err(|error| fault(&error))?;
+    let data = file.metadata().map_err(|error| fault(&error))?;
     if data.is_dir() {
         return Err(Fault::new(format!("cannot read {}: it is a folder", escape(&name))).hint(HINT));
     }
-    if data.is_file() && data.len() == 0 {
-        // Nothing, or a file of the system's that is made as it is read, whose length nobody knows.
-        let kept = regular::read(path).and_then(keep).map_err(|error| fault(&error))?;
-        let is_empty = matches!(&kept, Body::Text(text) if text.is_empty());
-        return Ok(if is_empty { Body::File(path.to_owned()) } else { kept });
+    if !data.is_file() {
+        return within(limit, name, move || keep(regular::as_it_comes(file)?));
     }
-    if data.is_file() {
-        // Whether it can be read is known before anything is sent.
-        return regular::read(path).map(|_| Body::File(path.to_owned())).map_err(|error| fault(&error));
+    match Piece::of_file(path, &file) {
+        Ok(Piece::Text(text)) => Ok(Body::Text(text)),
+        Ok(Piece::File(path)) => Ok(Body::File(path)),
+        Err(error) => Err(fault(&error)),
     }
-    let path = path.to_owned();
-    within(limit, name, move || keep(regular::ends(File::open(path)?)?))
+}
+
+impl Piece {
+    /// What is sent of a regular file that was opened: it, anew for each attempt, or what is in it now, if it is one of the system's that
+    /// is made as it is read, whose length nobody knows.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or is one of the system's that is longer than they are.
+    pub(super) fn of_file(path: &Path, file: &File) -> io::Result<Piece> {
+        let is_empty = || file.metadata().map(|data| data.len() == 0);
+        let mut text = Vec::new();
+        if is_empty()? {
+            file.take(OF_SYSTEM + 1).read_to_end(&mut text)?;
+        }
+        // One that has a length by now is no such file, and is being filled.
+        if text.is_empty() || !is_empty()? {
+            return Ok(Piece::File(path.to_owned()));
+        }
+        match text.len() as u64 > OF_SYSTEM {
+            true => Err(io::Error::other(format!("it is longer than {}", Size(OF_SYSTEM)))),
+            false => Ok(Piece::Text(text.into())),
+        }
+    }
 }
 
 /// Reads what others write, for as long as there is time: nobody may ever write to a pipe.
@@ -295,6 +320,25 @@ mod tests {
         let Body::Kept(file) = keep(&large[..]).unwrap() else { panic!("kept in memory") };
         assert!(read(file.clone()) == large, "the first attempt");
         assert!(read(file) == large, "the second attempt");
+    }
+
+    /// Whatever was there when somebody looked, and is there by now.
+    #[test]
+    fn what_was_opened_says_whether_it_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, elsewhere) = (folder.path().join("data"), Path::new("/nowhere"));
+        let hole = File::create_new(&path).unwrap();
+        let is_file =
+            |file: &File| matches!(Piece::of_file(elsewhere, file).unwrap(), Piece::File(path) if path == elsewhere);
+        assert!(is_file(&File::open(&path).unwrap()), "there is nothing in it");
+        hole.set_len(OF_SYSTEM + 1).unwrap();
+        let mut opened = File::open(&path).unwrap();
+        assert!(is_file(&opened) && opened.stream_position().unwrap() == 0, "nothing of it is read");
+        if cfg!(target_os = "linux") {
+            let version = std::fs::read("/proc/version").unwrap();
+            let kept = Piece::of_file(elsewhere, &File::open("/proc/version").unwrap()).unwrap();
+            assert!(matches!(kept, Piece::Text(text) if text == version));
+        }
     }
 
     #[test]

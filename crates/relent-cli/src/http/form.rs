@@ -3,12 +3,9 @@
 use super::body::Piece;
 use crate::{escape::escape, regular, talk::Fault};
 use http::HeaderValue;
-use std::{fs, io, path::PathBuf};
+use std::path::PathBuf;
 
 const HINT: &str = "write it like name=text, name=@FILE, name=<FILE or name=@FILE;type=text/csv;filename=data.csv";
-
-/// The most that is read of a file whose length is not known.
-const MOST: u64 = 64 << 20;
 
 /// The body that all `--form` together mean, and its type.
 pub(super) fn resolve(fields: &[String], boundary: u128) -> Result<(Vec<Piece>, HeaderValue), Fault> {
@@ -45,23 +42,9 @@ impl Content {
             Content::File(path) => path,
         };
         let shown = escape(&path.to_string_lossy()).into_owned();
-        match fs::metadata(&path) {
-            // Nothing, or a file of the system's that is made as it is read, whose length nobody knows.
-            Ok(meta) if meta.is_file() && meta.len() == 0 => match regular::bytes(&path, MOST) {
-                Ok(bytes) if bytes.is_empty() => Ok(Piece::File(path)),
-                Ok(bytes) => Ok(Piece::Text(bytes.into())),
-                Err(error) => Err(unreadable(&shown, &error)),
-            },
-            Ok(meta) if meta.is_file() => Ok(Piece::File(path)),
-            Ok(_) => Err(Fault::new(format!("--form: {shown} is no regular file"))
-                .hint("a form is sent from files that can be read again")),
-            Err(error) => Err(unreadable(&shown, &error)),
-        }
+        let piece = regular::read(&path).and_then(|file| Piece::of_file(&path, &file));
+        piece.map_err(|error| Fault::new(format!("cannot read {shown}: {}", crate::talk::plain(&error))).hint(HINT))
     }
-}
-
-fn unreadable(shown: &str, error: &io::Error) -> Fault {
-    Fault::new(format!("cannot read {shown}: {}", crate::talk::plain(error))).hint(HINT)
 }
 
 impl Field {

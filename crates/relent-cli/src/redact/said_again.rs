@@ -1,6 +1,6 @@
 //! Secrets that a text says again.
 
-use super::{HIDDEN, undone::undone};
+use super::{HIDDEN, letters::letters, undone::undone};
 use std::{
     borrow::Cow,
     collections::{BTreeSet, HashMap},
@@ -34,11 +34,16 @@ const WORDS: [&str; 17] = [
     "transient",
 ];
 
+/// Texts by their first bytes.
+type Begins = HashMap<[u8; LONG_PIECE], BTreeSet<String>>;
+
 /// Secrets as they are looked for. It is made when they are known, so that a text costs its own length alone, however many they are.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// Those that are long enough, by their first bytes.
-    begins: HashMap<[u8; LONG_PIECE], BTreeSet<String>>,
+    /// Those that are long enough.
+    begins: Begins,
+    /// The letters and digits of those that have enough of them: who says one again writes the rest in many ways.
+    letters: Begins,
     /// Those that hold all of them.
     wholes: Vec<String>,
     /// What stands in these anywhere, so many bytes in a row, in order.
@@ -51,8 +56,16 @@ impl Table {
         let is_looked_for = |secret: &String| {
             secret.trim().len() >= LONG_PIECE && !WORDS.iter().any(|word| secret.trim().eq_ignore_ascii_case(word))
         };
+        let put = |into: &mut Begins, secret: String| {
+            into.entry(row(secret.as_bytes())).or_default().insert(secret);
+        };
         for secret in secrets.filter(is_looked_for) {
-            self.begins.entry(row(secret.as_bytes())).or_default().insert(secret);
+            for letters in
+                [false, true].map(|as_written| letters(&secret, as_written).0).into_iter().filter(is_looked_for)
+            {
+                put(&mut self.letters, letters);
+            }
+            put(&mut self.begins, secret);
         }
         self.wholes.extend(wholes);
         self.rows = OnceLock::new();
@@ -94,9 +107,20 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table]) -> Cow<'a, str> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for (at, begin) in undone.as_bytes().windows(LONG_PIECE).enumerate() {
         let secrets = tables.iter().filter_map(|table| table.begins.get(begin)).flatten();
-        let longest = secrets.filter_map(|secret| said(secret, &undone[at..])).max();
-        ranges.extend(longest.map(|length| places[at]..places[at + length]));
+        let longest = secrets.filter_map(|secret| said(secret, &undone[at..], |same| undone.get(at + same..))).max();
+        ranges.extend(longest.map(|(length, sign)| places[at]..places[at + length + sign]));
     }
+    for as_written in [false, true] {
+        let (letters, stand) = letters(&undone, as_written);
+        for (at, begin) in letters.as_bytes().windows(LONG_PIECE).enumerate() {
+            let secrets = tables.iter().filter_map(|table| table.letters.get(begin)).flatten();
+            let behind = |same: usize| undone.get(stand[at + same - 1].end..);
+            let longest = secrets.filter_map(|secret| said(secret, &letters[at..], behind)).max();
+            let end = |(length, sign): (usize, usize)| stand[at + length - 1].end + sign;
+            ranges.extend(longest.map(|longest| places[stand[at].start]..places[end(longest)]));
+        }
+    }
+    ranges.sort_unstable_by_key(|range| range.start);
     if ranges.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -111,19 +135,20 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table]) -> Cow<'a, str> {
     Cow::Owned(out + &text[at..])
 }
 
-/// How much of a secret a text begins with that begins as it does: all of it, or what somebody left of it who cut the text off.
-fn said(secret: &str, text: &str) -> Option<usize> {
+/// How much of a secret a text begins with that begins as it does: all of it, or what somebody left of it who cut the text off, and
+/// how long the sign is of which they left a part. `behind` is what stands behind so much of it.
+fn said<'a>(secret: &str, text: &str, behind: impl Fn(usize) -> Option<&'a str>) -> Option<(usize, usize)> {
     let same = secret.bytes().zip(text.bytes()).take_while(|(one, other)| one == other).count();
     if same == secret.len() {
-        return Some(same);
+        return Some((same, 0));
     }
-    let behind = text.get(same..)?;
-    // A sign may be cut, too, and a quote stand between.
+    let behind = behind(same)?;
+    // A quote may stand between, too.
     let sign = behind
         .strip_prefix(['%', '\\'])
         .map_or(behind, |rest| rest.trim_start_matches(|c: char| c.is_ascii_hexdigit()));
     let end = sign.trim_start_matches(['"', '\'', '`', ')', ']', ' ']);
-    CUT.iter().any(|mark| end.starts_with(mark)).then_some(same + behind.len() - sign.len())
+    CUT.iter().any(|mark| end.starts_with(mark)).then_some((same, behind.len() - sign.len()))
 }
 
 /// What stands behind a text that somebody cut.
@@ -163,6 +188,30 @@ mod tests {
         assert_eq!(told("a shorter short", &["short", " shorter"]), "a shorter short");
     }
 
+    /// As forms, JSON, pages and who takes one alphabet for another write it.
+    #[test]
+    fn a_secret_is_hidden_whatever_becomes_of_its_signs() {
+        let secret = "Wör\\ter/9 \"&é1+<x>2";
+        for said in [
+            r#"W\u00f6r\\ter\/9 \"&\u00e91+\u003cx\u003e2"#,
+            "W&#246;r\\ter/9+&quot;&amp;&eacute;1+&lt;x&#x3e;2",
+            "W\u{fffd}r\\ter/9 \"&\u{fffd}1+<x>2",
+            "WÃ¶r\\ter/9 \"&Ã©1+<x>2",
+            r"W\xf6r\\ter/9 \x22&\303\2511+<x>2",
+            "w%F6r-ter_9.1x2",
+        ] {
+            assert_eq!(told(&format!("a=\"{said}\", b"), &[secret]).replace(['<', '>'], ""), "a=\"***\", b", "{said}");
+        }
+        assert_eq!(told("Horse9+Stable7+H...", &["Horse9 Stable7 Hay5"]), "***...");
+        // One that looks as if something were written out in it.
+        for secret in [r"pw\123\x4142", "pw&amper;sand"] {
+            let doubled = secret.replace('\\', r"\\").replace('&', "&amp;");
+            assert_eq!(told(&format!("{doubled} {secret}!"), &[secret]), "*** ***!");
+        }
+        // Of few letters: they would stand in many words.
+        assert_eq!(told("p-w-1-2-3-4-x pw1234x", &["p.w.1.2.3.4.x"]), "p-w-1-2-3-4-x pw1234x");
+    }
+
     /// Whoever cut it did not know that it is one.
     #[test]
     fn the_beginning_of_a_secret_is_hidden_where_it_was_cut() {
@@ -182,8 +231,8 @@ mod tests {
     /// Whoever answers chooses what is looked at.
     #[test]
     fn long_texts_are_looked_at_once() {
-        for word in ["%", "%25", "%2", "a%41", "%ff", "ä", "hunter2known"] {
-            let text = word.repeat((1 << 20) / word.len());
+        for word in ["%", "%25", "%2", "a%41", "%ff", "ä", "hunter2known", "\\u", "&", "&#1", "h-"] {
+            let text = word.repeat((1 << 18) / word.len());
             assert!(!told(&text, &["hunter2known"; 4]).is_empty());
         }
     }

@@ -4,9 +4,9 @@ use std::{os::unix::fs::PermissionsExt, thread};
 #[test]
 fn devices_without_an_end_are_no_input() {
     for (path, answer) in [("/dev/null", true), ("/dev/zero", false), ("/dev/urandom", false)] {
-        assert_eq!(ends(File::open(path).unwrap()).is_ok(), answer, "{path}");
+        assert_eq!(as_it_comes(File::open(path).unwrap()).is_ok(), answer, "{path}");
     }
-    assert!(ends(tempfile::tempfile().unwrap()).is_ok());
+    assert!(as_it_comes(tempfile::tempfile().unwrap()).is_ok());
 }
 
 #[test]
