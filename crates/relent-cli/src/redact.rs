@@ -22,6 +22,7 @@ mod undone;
 mod url;
 mod users;
 mod value;
+mod words;
 
 pub(crate) use basic::secret_of_a_user;
 pub(crate) use given::{know, know_secrets, name, without as without_given, without_secrets};

@@ -32,6 +32,10 @@ const MOST: usize = 5;
 /// members as fit into it.
 const CHUNK: usize = 4 << 10;
 
+/// What a brotli stream begins with, but for one bit, whose window may be a gigabyte: all of which is kept, and unpacked at once. RFC 7932 (9.1)
+/// ends at 16 MiB, and has no such beginning.
+const LARGE_WINDOW: u8 = 0b001_0001;
+
 /// What was done to a body, as its head says; nothing, if it came as it is.
 pub(super) fn named(head: &HeaderMap) -> Vec<String> {
     let all = listed(head, header::CONTENT_ENCODING).into_iter();
@@ -162,6 +166,10 @@ impl AsyncRead for Layer {
             *at = match (*at, next) {
                 // Nothing is nothing, whatever was done to it.
                 (_, []) => At::End,
+                (At::Begin, [first, ..]) if !is_gzip && first & 0x7f == LARGE_WINDOW => {
+                    let text = "its window is larger than brotli's may be (RFC 7932)";
+                    return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, text)));
+                }
                 (At::Begin, _) => At::Within,
                 (At::Between, [0x1f, ..]) if is_gzip => {
                     *place = place.take().map(Decoder::anew);

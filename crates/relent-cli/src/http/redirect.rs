@@ -12,6 +12,7 @@ use crate::{escape::escape, redact};
 use http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use percent_encoding::{CONTROLS, utf8_percent_encode};
 use relent::wire::Fault;
+use std::borrow::Cow;
 use url::Url;
 
 /// The most redirects that are followed in one attempt.
@@ -54,6 +55,11 @@ impl Hop {
                 url.as_str().len()
             )));
         }
+        // A number becomes an address, and a part of a name a path, which say the same.
+        if redact::without_secrets(&location) != location {
+            let parts = [url.host_str().unwrap_or_default(), url.path()];
+            redact::know_secrets(parts.map(str::to_owned).into_iter());
+        }
         // Both are there to be removed, or there is nothing to remove.
         let _ = (url.set_username(""), url.set_password(None));
         let mut hop = Hop { url, number: self.number + 1, ..self.clone() };
@@ -86,8 +92,11 @@ pub(super) fn location(status: StatusCode, head: &HeaderMap) -> Option<String> {
 pub(super) fn shown(from: &Url, location: &str) -> String {
     let url = from.join(location).ok().filter(|_| !has_no_port_behind_its_colon(location));
     let leads = url.as_ref().filter(|url| url.origin() != from.origin());
-    // What is written out afterwards is known no more.
-    let leads = redact::without_secrets(leads.map_or(location, Url::as_str));
+    // What is written out afterwards is known no more, nor is what an address was made of.
+    let leads = match redact::without_secrets(location) {
+        Cow::Borrowed(location) => redact::without_secrets(leads.map_or(location, Url::as_str)),
+        hidden => hidden,
+    };
     let told = redact::url(&leads);
     let told = escape(&told);
     if url.is_some() { told.into_owned() } else { utf8_percent_encode(&told, CONTROLS).to_string() }

@@ -26,3 +26,4 @@ mod storm;
 mod unread;
 mod upstream;
 mod waits;
+mod words;

@@ -79,6 +79,18 @@ fn zeros_behind_the_last_member_are_left_out() {
     assert!(matches!(outcome.code, Some(1 | 3)) && outcome.stdout.is_empty(), "{outcome:?}");
 }
 
+/// A window of a gigabyte, which decoders know that go beyond the standard, would be kept whole, and unpacked at once.
+#[test]
+fn brotli_has_the_windows_of_its_standard_alone() {
+    for (encoding, body) in
+        [("br", vec![0x11, 0xde]), ("gzip, br", vec![0x91, 0xde]), ("br, gzip", gzip(&[0x11, 0xde]))]
+    {
+        let outcome = unpacked(&[&format!("Content-Encoding: {encoding}")], body);
+        assert!(matches!(outcome.code, Some(1 | 3)) && outcome.stdout.is_empty(), "{encoding}: {outcome:?}");
+        assert!(outcome.stderr.contains("its window is larger than brotli's may be"), "{encoding}: {outcome:?}");
+    }
+}
+
 #[test]
 fn encodings_are_undone_from_the_last_to_the_first() {
     let twice = gzip(&gzip(b"hello"));

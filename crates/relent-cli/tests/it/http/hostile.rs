@@ -195,6 +195,34 @@ fn a_secret_of_short_pieces_is_hidden_where_it_is_said_again() {
     }
 }
 
+/// What a URL makes of it: another way of writing a host, a path or an address.
+#[test]
+fn a_secret_that_a_redirect_is_made_of_is_hidden_where_the_url_is_told() {
+    for (secret, told) in [
+        ("Geheim2W\u{f6}rter9LangZ", "geheim2w"),
+        ("Stra\u{df}e9Weg7Haus5", "weg7haus"),
+        (r"p1\w2\x3\y4\z5", "w2/x3"),
+        ("q1/./w2/./e3/./r4", "w2/e3"),
+        ("2130772737", "127.1.2.1"),
+    ] {
+        for location in [
+            format!("http://{secret}:1/"),
+            format!("http://{secret}.localhost:1/"),
+            format!("http://localhost:1/{secret}/"),
+        ] {
+            let head = format!("Location: {location}");
+            let server = Server::new(vec![Reply::new(302, &[&head], "")]);
+            for how in [&["--seed=1"][..], &["-v"], &["--json"], &["-L"], &["-L", "-v"]] {
+                let header = format!("Authorization: Bearer {secret}");
+                let flags = ["--max-attempts=1", "--connect-timeout=200ms", "-H", &header, &server.url("/")];
+                let said = http(&[how, &flags].concat()).stderr;
+                assert!(said.contains("302") || how.contains(&"-L"), "{said}");
+                assert!(!said.contains(told) && !said.contains(secret), "{how:?} {location}: {said}");
+            }
+        }
+    }
+}
+
 /// Whoever gets a user and a password in base64 knows both.
 #[test]
 fn a_password_in_base64_is_hidden_where_it_is_said_again() {
