@@ -1,7 +1,7 @@
 //! The program that a command line names: found, and started as `env` and `timeout` start theirs, so that a script
 //! without `#!` is run by the shell; and what is said when it cannot be.
 
-use crate::talk::plain;
+use crate::{regular, talk::plain};
 use nix::{
     libc::{E2BIG, EMFILE, ENFILE, ENOEXEC, ETXTBSY},
     unistd::{AccessFlags, access},
@@ -9,7 +9,6 @@ use nix::{
 use std::{
     env,
     ffi::{OsStr, OsString},
-    fs,
     io::{self, Read},
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
@@ -75,7 +74,7 @@ impl CannotRun {
 pub(crate) fn by_the_shell(program: &OsStr, arguments: &[OsString]) -> Option<Command> {
     let path = find(program)?;
     let mut first = [0; 128];
-    let count = fs::File::open(&path).and_then(|mut file| file.read(&mut first)).ok()?;
+    let count = regular::read(&path).and_then(|mut file| file.read(&mut first)).ok()?;
     if first[..count].contains(&0) {
         return None;
     }
@@ -104,7 +103,7 @@ fn find(program: &OsStr) -> Option<PathBuf> {
 fn no_interpreter(path: &Path) -> (String, String) {
     let name = path.display();
     let mut first = [0; 256];
-    let count = fs::File::open(path).and_then(|mut file| file.read(&mut first)).unwrap_or(0);
+    let count = regular::read(path).and_then(|mut file| file.read(&mut first)).unwrap_or(0);
     let line = first[..count].split(|byte| *byte == b'\n').next().unwrap_or_default();
     let Some(interpreter) = line.strip_prefix(b"#!") else {
         return (

@@ -173,7 +173,7 @@ impl OutputArgs {
 ///
 /// The scenario is impossible, or a file cannot be read or written.
 pub fn run(args: &Args) -> Result<ExitCode, Fault> {
-    let mut scenario = scenario(args)?;
+    let (mut scenario, text) = scenario(args)?;
     let output = &args.output;
     if let Some(seeds) = output.seeds {
         scenario.seeds = seeds;
@@ -191,7 +191,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Fault> {
         output.hush.policy(&contender.name, &contender.policy);
     }
     let watch = watch::Watch::start(Arc::clone(&control), output.hush)?;
-    let outcome = simulate_with(&scenario, threads, &control).map_err(|problem| fault(args, problem));
+    let outcome = simulate_with(&scenario, threads, &control).map_err(|problem| fault(args, &text, problem));
     let outcome = outcome.map(|mut outcome| {
         let effort = if output.advice == "always" { Effort::Any } else { Effort::Short };
         if output.advice != "never" && !outcome.interrupted {
@@ -216,7 +216,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Fault> {
     Ok(if output.assert { judge(&scenario, &outcome) } else { ExitCode::SUCCESS })
 }
 
-fn scenario(args: &Args) -> Result<Scenario, Fault> {
+/// The scenario, and the text of its file, if it has one.
+fn scenario(args: &Args) -> Result<(Scenario, String), Fault> {
     if let (Some(_), Some(file)) = (&args.world, &args.file) {
         return Err(Fault::new(format!(
             "there are two scenarios: {} and the command after it",
@@ -224,6 +225,7 @@ fn scenario(args: &Args) -> Result<Scenario, Fault> {
         ))
         .hint("a file is simulated by itself: relent simulate FILE.toml"));
     }
+    let mut text = String::new();
     let mut scenario = match (&args.world, &args.file) {
         (Some(WorldArgs::Herd(herd)), _) => {
             herd.scenario(args.output.engine.as_deref().is_some_and(|engine| engine != "exact"))?
@@ -239,12 +241,14 @@ fn scenario(args: &Args) -> Result<Scenario, Fault> {
                 Fault::new(format!("cannot read the scenario {:?}: {}", file.to_string_lossy(), plain(&error)))
                     .hint("a scenario is a TOML file: see docs/simulate-reference.md")
             })?;
-            Scenario::read(file, open)?
+            let scenario;
+            (scenario, text) = Scenario::read(file, open)?;
+            scenario
         }
         (None, None) => return Err(Fault::new("there is no scenario").hint("see relent simulate --help")),
     };
     fit(&mut scenario);
-    Ok(scenario)
+    Ok((scenario, text))
 }
 
 /// Names and titles are those that somebody chose: they are made fit to be told here, before any table, page or picture has them.
@@ -353,8 +357,8 @@ fn judge(scenario: &Scenario, outcome: &Outcome) -> ExitCode {
 }
 
 /// A problem that was found when flags had had their say: with the name of the flag where there is one, else at its
-/// place in the scenario file.
-fn fault(args: &Args, problem: Problem) -> Fault {
+/// place in the scenario file, which has this text.
+fn fault(args: &Args, text: &str, problem: Problem) -> Fault {
     let output = &args.output;
     let by_flag = match problem.key.as_str() {
         "engine" => output.engine.is_some(),
@@ -364,7 +368,7 @@ fn fault(args: &Args, problem: Problem) -> Fault {
         _ => false,
     };
     match &args.file {
-        Some(file) if args.world.is_none() && !by_flag => Fault::from(problem.in_file(file)),
+        Some(file) if args.world.is_none() && !by_flag => Fault::from(problem.in_text(file, text)),
         _ => {
             if let Some(picture) = problem.key.strip_prefix("pictures.") {
                 return Fault::new(format!("--pictures {picture}: {}", problem.problem))

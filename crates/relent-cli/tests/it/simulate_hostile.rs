@@ -48,6 +48,24 @@ fn names_that_are_no_text_are_written_to() {
     assert!(folder.path().join(plots).join("load.svg").exists());
 }
 
+/// What is wrong with the whole is shown as it was read: by then the file may be another, without end, or one that is waited for.
+#[test]
+fn a_scenario_is_read_once() {
+    let folder = Folder::new();
+    let pipe = folder.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("the folder is writable");
+    let text = "engine = \"exact\"\n[clients]\ncount = 4000000000\n[server]\ncapacity = 5\n[policy.a]\n";
+    let writer = std::thread::spawn(move || fs::write(pipe, text));
+    let outcome = folder.relent(&["simulate", "pipe"]);
+    writer.join().unwrap().unwrap();
+    assert_eq!(outcome.code, Some(125), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("--> pipe:3") && outcome.stderr.contains("count = 4000000000"),
+        "{}",
+        outcome.stderr
+    );
+}
+
 /// What is named as a place to write is opened at once, and a device is no scenario.
 #[test]
 fn pipes_hang_nobody() {

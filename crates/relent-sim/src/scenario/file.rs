@@ -51,15 +51,16 @@ impl Scenario {
     /// The file cannot be read, is no scenario, or an impossible one; the error says where.
     pub fn load(path: &Path) -> std::result::Result<Scenario, ConfigError> {
         let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
-        Scenario::read(path, file)
+        Scenario::read(path, file).map(|(scenario, _)| scenario)
     }
 
-    /// Reads a scenario file that is open.
+    /// Reads a scenario file that is open: the scenario, and its text, in which [`Problem::in_text`] finds the place of what turns out to be
+    /// wrong later.
     ///
     /// # Errors
     ///
     /// As [`load`](Scenario::load).
-    pub fn read(path: &Path, file: impl Read) -> std::result::Result<Scenario, ConfigError> {
+    pub fn read(path: &Path, file: impl Read) -> std::result::Result<(Scenario, String), ConfigError> {
         let cannot = |error: &dyn std::fmt::Display| unreadable(path, error);
         let mut text = String::new();
         // A device has no length, and may have no end.
@@ -71,7 +72,7 @@ impl Scenario {
         if scenario.name.is_empty() {
             scenario.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         }
-        Ok(scenario)
+        Ok((scenario, text))
     }
 
     /// Reads the text of a scenario file.
@@ -116,16 +117,12 @@ fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> ConfigError {
 }
 
 impl Problem {
-    /// The problem at its place in the scenario file that it was found in, if the file can still be read.
-    pub fn in_file(self, path: &Path) -> ConfigError {
-        // A pipe has been read, and would be waited for.
-        let is_file = fs::metadata(path).is_ok_and(|data| data.is_file());
-        let text = is_file.then(|| fs::read_to_string(path).ok()).flatten().unwrap_or_default();
-        let error = match parse(&text) {
-            Ok(root) => placed(&text, &Table::new(&text, "a scenario", root.get_ref()), self),
-            Err(_) => return ConfigError::whole(path, self.problem, &self.hint),
-        };
-        error.in_file(path)
+    /// The problem at its place in the text of a scenario file, as it was [read](Scenario::read): by now the file may be another one.
+    pub fn in_text(self, path: &Path, text: &str) -> ConfigError {
+        match parse(text) {
+            Ok(root) => placed(text, &Table::new(text, "a scenario", root.get_ref()), self).in_file(path),
+            Err(_) => ConfigError::whole(path, self.problem, &self.hint),
+        }
     }
 }
 
