@@ -285,6 +285,18 @@ pub(crate) fn to_write(path: &Path) -> io::Result<Option<Place>> {
     follow(path, &theirs)
 }
 
+/// Whether who listens at a socket can be told what is meant for it: it is there, and is no neighbour's trap.
+///
+/// # Errors
+///
+/// As [`to_write`], or it is not there: somebody else could make it next.
+pub(crate) fn to_connect(path: &Path) -> io::Result<()> {
+    match to_write(path)? {
+        Some(place) if place.found().is_none() => Err(Errno::NOENT.into()),
+        _ => Ok(()),
+    }
+}
+
 /// What there is to say against writing to what is met on a way.
 fn theirs(step: &Step<'_>) -> Option<&'static str> {
     let (owner, is_link) = (step.data.uid(), step.data.is_symlink());

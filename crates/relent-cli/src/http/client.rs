@@ -10,11 +10,11 @@ use super::{
     resolve::Resolver,
     tls,
 };
-use crate::talk::Fault;
+use crate::{links, talk::Fault};
 use rustls::{ClientConfig, pki_types::CertificateDer};
 use std::{
     cell::RefCell,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -23,6 +23,8 @@ use std::{
     time::Duration,
 };
 use url::{Origin, Url};
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The client, and whether its connection was made.
 pub(super) struct Client {
@@ -98,7 +100,7 @@ impl Recipe {
 
     /// A client, which one request at a time is sent by.
     pub(super) fn client(&self) -> Result<Client, Fault> {
-        let (watch, resolver) = (Watch::default(), self.resolver.apart());
+        let (watch, resolver) = (Watch::of(self.unix_socket.as_deref()), self.resolver.apart());
         let http = self.http(&self.tls, &watch, &resolver)?;
         let bare = self.bare.as_ref().map(|tls| self.http(tls, &watch, &resolver)).transpose()?;
         let (proxies, home) = (self.proxies.clone(), self.home.clone());
@@ -204,18 +206,26 @@ impl Client {
     }
 }
 
-/// Sees when a connection has been made, TLS included: before that nothing of a request can have left.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Watch(Arc<AtomicBool>);
+/// Sees when a connection has been made, TLS included: before that nothing of a request can have left. Of a socket of the file system it is
+/// seen before whose it is.
+#[derive(Clone, Debug)]
+pub(super) struct Watch {
+    is_connected: Arc<AtomicBool>,
+    socket: Option<Arc<Path>>,
+}
 
 impl Watch {
+    fn of(socket: Option<&Path>) -> Watch {
+        Watch { is_connected: Arc::default(), socket: socket.map(Arc::from) }
+    }
+
     fn reset(&self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.is_connected.store(false, Ordering::Relaxed);
     }
 
     /// Whether the attempt got a connection.
     fn is_connected(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.is_connected.load(Ordering::Relaxed)
     }
 }
 
@@ -239,24 +249,27 @@ where
     S: tower_service::Service<T>,
     S::Future: Send + 'static,
     S::Response: 'static,
-    S::Error: 'static,
+    S::Error: Into<BoxError> + 'static,
 {
     type Response = S::Response;
-    type Error = S::Error;
-    type Future = std::pin::Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
+    type Error = BoxError;
+    type Future = std::pin::Pin<Box<dyn Future<Output = Result<S::Response, BoxError>> + Send>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(context)
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
     }
 
     fn call(&mut self, target: T) -> Self::Future {
+        // In a folder like `/tmp` anybody could listen in the place of a server that is not up. What is ours or root's there, nobody else
+        // can take away; what is not there is not asked, since somebody may make it meanwhile.
+        if let Some(Err(error)) = self.watch.socket.as_deref().map(links::to_connect) {
+            return Box::pin(async move { Err(error.into()) });
+        }
         let connecting = self.inner.call(target);
         let watch = self.watch.clone();
         Box::pin(async move {
-            let connected = connecting.await;
-            if connected.is_ok() {
-                watch.0.store(true, Ordering::Relaxed);
-            }
+            let connected = connecting.await.map_err(Into::into);
+            watch.is_connected.fetch_or(connected.is_ok(), Ordering::Relaxed);
             connected
         })
     }

@@ -59,11 +59,7 @@ fn a_scenario_is_read_once() {
     let outcome = folder.relent(&["simulate", "pipe"]);
     writer.join().unwrap().unwrap();
     assert_eq!(outcome.code, Some(125), "{}", outcome.stderr);
-    assert!(
-        outcome.stderr.contains("--> pipe:3:9\n") && outcome.stderr.contains("count = ***"),
-        "{}",
-        outcome.stderr
-    );
+    assert!(outcome.stderr.contains("--> pipe:3:9\n") && outcome.stderr.contains("count = ***"), "{}", outcome.stderr);
 }
 
 /// What is named as a place to write is opened at once, and a device is no scenario.

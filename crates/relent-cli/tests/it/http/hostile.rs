@@ -487,3 +487,26 @@ fn long_words_of_a_server_are_told_in_short() {
         assert!(outcome.stderr.len() < 5_000, "{}: {} bytes", &head[..30], outcome.stderr.len());
     }
 }
+
+/// In a folder like `/tmp` anybody can listen in the place of a server that is not up.
+#[test]
+fn a_socket_of_another_user_is_told_nothing() {
+    let folder = Folder::new();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o1777)).unwrap();
+    let path = folder.path().join("sock");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    chown(&path, Some(NOBODY), None).unwrap();
+    let flags = ["--max-attempts=2", "--base=1ms", "-u", "ann:hunter2", "--unix-socket", "sock", "http://localhost/"];
+    let outcome = http_in(&folder, &flags);
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("it belongs to somebody else, in a folder that others may write to"),
+        "{outcome:?}"
+    );
+    listener.set_nonblocking(true).unwrap();
+    assert!(listener.accept().is_err(), "nobody came");
+    // One that is not there is waited for.
+    fs::remove_file(&path).unwrap();
+    let outcome = http_in(&folder, &flags);
+    assert!(outcome.code == Some(1) && outcome.stderr.contains("No such file"), "{outcome:?}");
+}
