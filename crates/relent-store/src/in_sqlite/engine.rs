@@ -178,11 +178,7 @@ impl Engine for Sqlite {
         let mut about = About::new("sqlite", version, durability, self.inner.clock.now());
         about.schema = Some(schema::VERSION);
         about.cautions.push("One machine only: on a network file system, locks are not to be relied on.".into());
-        if self.inner.is_of_group {
-            about
-                .cautions
-                .push("The file's group can write to it: it decides what was done already (chmod g-w).".into());
-        }
+        about.cautions.extend(self.inner.caution.map(str::to_owned));
         Ok(about)
     }
 

@@ -13,14 +13,14 @@ use std::{
 /// be a regular file, as must be what SQLite would read beside it: a pipe would be waited for without end. Unless
 /// anybody is believed, both must be the caller's or root's, and not writable by everybody.
 ///
-/// Whether the file's group can write to it, too.
-pub(super) fn prepare(path: &Path, settings: &SqliteSettings) -> Result<bool, Error> {
+/// What is to be said of others who can write to it or read it.
+pub(super) fn prepare(path: &Path, settings: &SqliteSettings) -> Result<Option<&'static str>, Error> {
     make(path)?;
     look(path, settings)
 }
 
 /// The same for a file that must be there.
-pub(super) fn look(path: &Path, settings: &SqliteSettings) -> Result<bool, Error> {
+pub(super) fn look(path: &Path, settings: &SqliteSettings) -> Result<Option<&'static str>, Error> {
     let of_anybody = settings.any_owner;
     let looked = if settings.no_links { fs::symlink_metadata(path) } else { fs::metadata(path) };
     let data = looked.map_err(|err| cannot(path, "be looked at", &err))?;
@@ -32,7 +32,7 @@ pub(super) fn look(path: &Path, settings: &SqliteSettings) -> Result<bool, Error
         let what = format!("the store's file {} has another name elsewhere", show(path));
         return Err(Error::new(ErrorKind::Refused, what).hint("anybody may have given it this one; copy it"));
     }
-    let is_of_group = whose(path, &data, None, of_anybody)?;
+    let caution = whose(path, &data, None, of_anybody)?;
     for beside in ["-wal", "-shm", JOURNAL].map(|end| beside(&real, end)) {
         match fs::symlink_metadata(&beside) {
             Ok(of_it) if !of_it.is_file() => return Err(no_file(&beside)),
@@ -48,7 +48,7 @@ pub(super) fn look(path: &Path, settings: &SqliteSettings) -> Result<bool, Error
         }
     }
     names_no_other(&beside(&real, JOURNAL))?;
-    Ok(is_of_group)
+    Ok(caution)
 }
 
 /// Where SQLite keeps what stands beside the file: it follows links first, if it may.
@@ -150,9 +150,14 @@ pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
     beside.into()
 }
 
-/// Whether the file's group can write to it, too; what is beside a file may be that one's owner's, and a writer's of its group.
+/// What is to be said of others who can write to it or read it; what is beside a file may be that one's owner's, and a writer's of its group.
 #[cfg(unix)]
-fn whose(path: &Path, data: &fs::Metadata, of: Option<&fs::Metadata>, of_anybody: bool) -> Result<bool, Error> {
+fn whose(
+    path: &Path,
+    data: &fs::Metadata,
+    of: Option<&fs::Metadata>,
+    of_anybody: bool,
+) -> Result<Option<&'static str>, Error> {
     use std::os::unix::fs::MetadataExt;
     let (owner, ours) = (data.uid(), rustix::process::geteuid().as_raw());
     let refused = |what: String, hint: &'static str| Err(Error::new(ErrorKind::Refused, what).hint(hint));
@@ -165,7 +170,15 @@ fn whose(path: &Path, data: &fs::Metadata, of: Option<&fs::Metadata>, of_anybody
         let what = format!("the store's file {} can be written by everybody", show(path));
         return refused(what, "chmod o-w FILE, and look at what is in it; `?owner=any` believes it");
     }
-    Ok(data.mode() & 0o020 != 0)
+    Ok(match data.mode() & 0o066 {
+        0 => None,
+        rights if rights & 0o022 != 0 => {
+            Some("The file's group can write to it: it decides what was done already (chmod g-w).")
+        }
+        _ => Some(
+            "Others can read the file: who can may hold its locks, and hold up all who use the store (chmod go-r).",
+        ),
+    })
 }
 
 #[cfg(unix)]
@@ -180,8 +193,8 @@ fn has_another_name(_: &fs::Metadata) -> bool {
 
 /// Whose it is is known on Unix only.
 #[cfg(not(unix))]
-fn whose(_: &Path, _: &fs::Metadata, _: Option<&fs::Metadata>, _: bool) -> Result<bool, Error> {
-    Ok(false)
+fn whose(_: &Path, _: &fs::Metadata, _: Option<&fs::Metadata>, _: bool) -> Result<Option<&'static str>, Error> {
+    Ok(None)
 }
 
 /// A part of a store that lies where others may write, and belongs to nobody who may write to the store.

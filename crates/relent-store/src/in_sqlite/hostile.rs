@@ -375,9 +375,14 @@ async fn a_file_that_others_decide_about_is_not_believed() {
     let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
     let believing = format!("sqlite:{}?owner=any", path.display());
 
-    mode(0o660);
-    let cautions = Store::new(Sqlite::open(&path).unwrap()).about().await.unwrap().cautions;
-    assert!(cautions.iter().any(|caution| caution.contains("group")), "{cautions:?}");
+    let cautions = async || Store::new(Sqlite::open(&path).unwrap()).about().await.unwrap().cautions;
+    assert_eq!(cautions().await.len(), 1, "that it is for one machine");
+    for (open, said) in
+        [(0o660, "group can write"), (0o664, "group can write"), (0o640, "can read"), (0o604, "can read")]
+    {
+        mode(open);
+        assert!(cautions().await.iter().any(|caution| caution.contains(said)), "{open:o}");
+    }
     mode(0o602);
     let error = Sqlite::open(&path).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused);

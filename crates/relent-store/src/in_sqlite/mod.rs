@@ -72,7 +72,7 @@ struct Inner {
     clock: Clock,
     durability: Durability,
     path: PathBuf,
-    is_of_group: bool,
+    caution: Option<&'static str>,
 }
 
 impl fmt::Debug for Sqlite {
@@ -150,13 +150,11 @@ impl SqliteSettings {
     /// file that is not to be believed or used: see [`any_owner`](SqliteSettings::any_owner) and what follows it.
     pub fn open(self, path: &Path) -> Result<Sqlite, Error> {
         crate::settings::check_prefix(&self.prefix)?;
-        let (opened, is_of_group) = Opened::new(self.clone(), path)?;
+        let (opened, caution) = Opened::new(self.clone(), path)?;
         let reader = Arc::new(Reader::new(self.clone(), path.to_owned()));
         let SqliteSettings { durability, prefix, clock, .. } = self;
         let (writer, names) = (Writer::new(opened, reader.clone(), clock.clone())?, Arc::new(Names::new(&prefix)));
-        Ok(Sqlite {
-            inner: Arc::new(Inner { writer, reader, names, clock, durability, path: path.into(), is_of_group }),
-        })
+        Ok(Sqlite { inner: Arc::new(Inner { writer, reader, names, clock, durability, path: path.into(), caution }) })
     }
 }
 
