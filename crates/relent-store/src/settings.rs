@@ -22,12 +22,18 @@ pub(crate) fn check_once(query: &str, names: &[&str]) -> Result<(), Error> {
     Ok(())
 }
 
-/// A path that stands in a URL, where `%2B` is a plus, and a plus is one, too.
+/// A path that stands in a URL.
 #[cfg(any(feature = "redis", feature = "postgres"))]
 pub(crate) fn path(value: &str) -> std::path::PathBuf {
+    text(value).into()
+}
+
+/// What stands in a URL with percent signs, where `%2B` is a plus, and a plus is one, too.
+#[cfg(any(feature = "redis", feature = "postgres"))]
+pub(crate) fn text(value: &str) -> String {
     let plain = value.replace('+', "%2B").replace('&', "%26").replace('=', "%3D");
     let decoded = url::form_urlencoded::parse(plain.as_bytes()).next();
-    decoded.map_or_else(|| value.into(), |(path, _)| path.into_owned().into())
+    decoded.map_or_else(|| value.into(), |(text, _)| text.into_owned())
 }
 
 /// There is no store, and none was to be made.

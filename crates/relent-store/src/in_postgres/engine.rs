@@ -269,7 +269,7 @@ impl Engine for Postgres {
         about.cautions.extend(self.found().await?.open.map(|schema| {
             format!(
                 "Others may make functions in the schema {schema}, and ones that fit better than Postgres' own would run as this user: \
-                REVOKE CREATE ON SCHEMA, or a schema of one's own."
+                REVOKE CREATE ON SCHEMA, or a schema of one's own; `owner=NAME` in the store's URL believes one role more."
             )
         }));
         about.cautions.push("A failover to an asynchronous replica may lose what was accepted last.".into());

@@ -103,6 +103,8 @@ async fn another_user_on_a_socket_is_told_nothing_unless_it_owns_the_folder() {
     for (name, user, owner, mode, any, is_asked) in [
         ("shared", OTHER, 0, 0o1777, "", false),
         ("believed", OTHER, 0, 0o1777, "&owner=any", true),
+        // A role of the database is no user of the machine.
+        ("role", OTHER, 0, 0o1777, "&owner=nobody", false),
         ("theirs", OTHER, OTHER, 0o2775, "", true),
         ("ours", 0, 0, 0o1777, "", true),
     ] {

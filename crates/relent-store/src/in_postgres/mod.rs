@@ -78,6 +78,8 @@ struct Inner {
     /// Whether connections keep the statements that they were asked.
     is_prepared: bool,
     prefix: String,
+    /// The role that made the store, if the URL names one.
+    owner: Option<String>,
     begins: Gather<Begin>,
     completions: Gather<Completion>,
     ears: Ears,
@@ -110,8 +112,9 @@ impl Postgres {
     /// folder of the socket, unless `owner=any` believes all: in a folder like `/tmp` anybody could wait there.
     ///
     /// What the store's functions do is done with the rights of the user of the URL. So the store is refused if its tables and functions, and what
-    /// these call, belong to somebody else in the database than this user, a role that it is a member of, a superuser, the owner of
-    /// the database or of the schema, or whoever alone may make something in that schema, where this user may not; unless `owner=any` believes all.
+    /// these call, belong to somebody else in the database than this user, a role that it is a member of, a superuser or the owner of
+    /// the database. `owner=NAME` believes one role more, as that of migrations, which made them, and `owner=any` believes all; who listens on a
+    /// socket is nothing that `owner=NAME` says.
     ///
     /// With `make=no` nothing is made and nothing brought up to date, for who only wants to look.
     ///
@@ -123,8 +126,8 @@ impl Postgres {
     pub async fn open_url(url: &str) -> Result<Postgres, Error> {
         let (server, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut prefix, mut connections, mut is_prepared, mut rest) = ("relent_", CONNECTIONS, false, vec![]);
-        let (mut ssl, mut believes_all, mut is_made) = (Ssl::default(), false, true);
-        crate::settings::check_once(query, &["prefix", "connections", "prepared", "sslmode", "sslrootcert"])?;
+        let (mut ssl, mut believes_all, mut owner, mut is_made) = (Ssl::default(), false, None, true);
+        crate::settings::check_once(query, &["prefix", "connections", "prepared", "sslmode", "sslrootcert", "owner"])?;
         for (name, value) in crate::settings::pairs(query) {
             match name {
                 "prefix" => prefix = value,
@@ -151,7 +154,7 @@ impl Postgres {
                 }
                 "sslrootcert" => ssl.roots(crate::settings::path(value)),
                 "owner" if value == "any" => believes_all = true,
-                "owner" => return Err(crate::settings::unknown(name, "owner=any")),
+                "owner" => owner = Some(whose::role(value)?),
                 "make" if value == "no" => is_made = false,
                 "make" => return Err(crate::settings::unknown(name, "make=no")),
                 _ => rest.push(format!("{name}={value}")),
@@ -180,6 +183,7 @@ impl Postgres {
                 wire,
                 is_prepared,
                 prefix: prefix.into(),
+                owner,
                 begins: Gather::default(),
                 completions: Gather::default(),
                 ears: Ears::default(),

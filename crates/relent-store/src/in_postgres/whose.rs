@@ -4,7 +4,10 @@
 //! by a function or an operator that fits better than one of Postgres' own, they are called by the store's functions.
 //! So it is looked whose all that is, by one question, before anything of it is asked.
 
-use super::{Postgres, STEPS, rows::get};
+use super::{
+    Postgres, STEPS,
+    rows::{Param, get},
+};
 use crate::{Error, ErrorKind};
 use std::collections::BTreeMap;
 use tokio_postgres::types::Type;
@@ -64,12 +67,23 @@ impl Postgres {
         };
         let (tables, functions) = (of(false), of(true));
         let client = self.client().await?;
-        let sql = if self.inner.wire.believes_all { THERE } else { WHOSE };
         let names = [&tables[..], &functions[..], CALLED];
-        let params = [(&names[0], Type::NAME_ARRAY), (&names[1], Type::NAME_ARRAY), (&names[2], Type::NAME_ARRAY)];
-        let params =
-            params.each_ref().map(|(names, kind)| (*names as &(dyn tokio_postgres::types::ToSql + Sync), kind.clone()));
+        let owner = self.inner.owner.as_deref();
+        let mut params: Vec<Param<'_>> = names.iter().map(|names| (names as _, Type::NAME_ARRAY)).collect();
+        let sql = match self.inner.wire.believes_all {
+            true => THERE,
+            false => {
+                params.push((&owner, Type::NAME));
+                WHOSE
+            }
+        };
         let rows = client.query_typed(sql, &params).await.map_err(|err| self.fault(&err))?;
+        for row in &rows {
+            if get::<&str>(row, 0)? == "nobody" {
+                return Err(Error::new(ErrorKind::Invalid, "the `owner` in the store's URL is no role of the server")
+                    .hint(OWNER));
+            }
+        }
         let mut found = Found { kinds: all.keys().map(|name| (name.clone(), None)).collect(), open: None };
         let mut is_another_kind = None;
         for row in &rows {
@@ -116,8 +130,26 @@ impl Postgres {
 fn strangers(what: &str) -> Error {
     Error::new(ErrorKind::Refused, format!("{what} another user of the database")).hint(
         "what they put there would run as this user: use a schema of one's own (`options=-c%20search_path%3DNAME`), \
-             or give what is there to this user, to the schema's owner or to the database's; `owner=any` believes them",
+             or give what is there to this user or to the database's owner; `owner=NAME` believes the role that made it, \
+             `owner=any` everybody",
     )
+}
+
+const OWNER: &str = "`owner=NAME` names the role that made the store's tables, as Postgres writes it, in small letters unless it was quoted";
+
+/// A role that a URL names as the owner of its store. Whether there is one is for the server to say.
+///
+/// # Errors
+///
+/// No role is called like that.
+pub(super) fn role(value: &str) -> Result<String, Error> {
+    /// As many bytes as a name has there.
+    const LONGEST: usize = 63;
+    let name = crate::settings::text(value);
+    match (1..=LONGEST).contains(&name.len()) && !name.contains(['\0', '\u{fffd}']) {
+        true => Ok(name),
+        false => Err(crate::settings::unknown("owner", "owner=any|NAME")),
+    }
 }
 
 #[cfg(test)]

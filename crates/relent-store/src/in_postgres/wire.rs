@@ -102,7 +102,8 @@ pub(super) struct Wire {
     is_nonsense: Arc<AtomicBool>,
     /// Those of this machine that are asked, if any is.
     pub(super) sockets: Arc<[PathBuf]>,
-    /// Whether it does not matter who listens there, nor whose the tables and functions are.
+    /// Whether it does not matter who listens there, nor whose the tables and functions are. A role that is named as the store's owner is
+    /// believed about the latter alone: it is none of this machine's users.
     pub(super) believes_all: bool,
 }
 

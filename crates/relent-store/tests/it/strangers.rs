@@ -24,7 +24,11 @@ fn url(server: &PostgresServer, user: &str) -> String {
 
 /// Does something with the store: reads and writes.
 async fn uses(server: &PostgresServer, user: &str) -> Result<(), relent_store::Error> {
-    let store = Store::new(Postgres::open_url(&url(server, user)).await?);
+    uses_with(server, user, "").await
+}
+
+async fn uses_with(server: &PostgresServer, user: &str, query: &str) -> Result<(), relent_store::Error> {
+    let store = Store::new(Postgres::open_url(&format!("{}{query}", url(server, user))).await?);
     let key = Key::new(user).unwrap();
     let version = store.read(&key).await?.version;
     let _ = store.replace(&key, version, Some(b"x")).await?;
@@ -126,14 +130,14 @@ async fn nothing_of_another_user_of_the_database_runs_as_the_one_who_opens_a_sto
     assert!(cautions.iter().any(|caution| caution.contains("may make functions in the schema public")), "{cautions:?}");
 }
 
-/// Whoever made the store need not be who uses it.
+/// Whoever made the store need not be who uses it: believed are those who may do what they like anyway, and who is named.
 #[tokio::test]
-async fn a_store_in_postgres_that_another_role_has_made_goes_on_where_that_role_was_chosen_to() {
+async fn a_store_in_postgres_that_another_role_has_made_goes_on_where_that_role_is_named() {
     let server = PostgresServer::start_with(|_| vec!["fsync=off".into()]);
     let admin = client(&server, "relent").await;
     admin
         .batch_execute(
-            "CREATE ROLE mallory LOGIN; CREATE ROLE app LOGIN; CREATE ROLE migrator LOGIN; CREATE ROLE team;
+            "CREATE ROLE mallory LOGIN; CREATE ROLE app LOGIN; CREATE ROLE migrator LOGIN; CREATE ROLE team; CREATE ROLE \"The Team\";
             REVOKE ALL ON SCHEMA public FROM PUBLIC; GRANT USAGE ON SCHEMA public TO PUBLIC",
         )
         .await
@@ -141,41 +145,64 @@ async fn a_store_in_postgres_that_another_role_has_made_goes_on_where_that_role_
     let give = |schema: &str| {
         ["TABLES", "SEQUENCES"].map(|what| format!("GRANT ALL ON ALL {what} IN SCHEMA {schema} TO app")).join("; ")
     };
-    let is_refused = async |user: &str| {
-        let refused = uses(&server, user).await.unwrap_err();
+    let is_refused = async |user: &str, query: &str| {
+        let refused = uses_with(&server, user, query).await.unwrap_err();
         assert!(refused.kind() == ErrorKind::Refused && refused.to_string().contains("belongs to"), "{refused:?}");
+        assert!(refused.hint_text().is_some_and(|hint| hint.contains("owner=NAME")), "{refused:?}");
     };
     let run = async |sql: &str| admin.batch_execute(sql).await.unwrap_or_else(|error| panic!("{error:?}: {sql}"));
-    // The only one who may make something there.
+    let cautions = async |query: &str| {
+        let store = Store::open(&format!("{}{query}", url(&server, "app"))).await.unwrap();
+        let cautions = store.about().await.unwrap().cautions;
+        cautions.into_iter().find(|caution| caution.contains("may make functions in the schema"))
+    };
+    // The only one who may make something there was not chosen by who asks, unless they say so.
     run("GRANT CREATE ON SCHEMA public TO migrator").await;
     uses(&server, "migrator").await.unwrap();
     run(&give("public")).await;
-    uses(&server, "app").await.unwrap();
-    let cautions = Store::open(&url(&server, "app")).await.unwrap().about().await.unwrap().cautions;
-    assert!(!cautions.iter().any(|caution| caution.contains("may make functions")), "{cautions:?}");
-    // Another may, too: nobody knows which of them is believed.
+    is_refused("app", "").await;
+    is_refused("relent", "").await;
+    is_refused("app", "?owner=team").await;
+    uses_with(&server, "app", "?owner=migrator").await.unwrap();
+    uses_with(&server, "relent", "?owner=%6Digrator").await.unwrap();
+    assert_eq!(cautions("?owner=migrator").await, None);
+    // It is one role, whoever else may do what it may.
     run("GRANT CREATE ON SCHEMA public TO mallory").await;
-    is_refused("app").await;
-    run("REVOKE CREATE ON SCHEMA public FROM mallory; GRANT CREATE ON SCHEMA public TO app").await;
-    is_refused("app").await;
-    is_refused("relent").await;
-    // Of the database's owner, then of the schema's.
+    uses_with(&server, "app", "?owner=migrator").await.unwrap();
+    assert!(cautions("?owner=migrator").await.is_some_and(|caution| caution.contains("owner=NAME")));
+    let mallory = client(&server, "mallory").await;
+    let better = "CREATE FUNCTION public.nextval(text) RETURNS bigint LANGUAGE sql AS 'SELECT 7::bigint'";
+    mallory.batch_execute(better).await.unwrap();
+    is_refused("app", "?owner=migrator").await;
+    run("DROP FUNCTION public.nextval(text); REVOKE CREATE ON SCHEMA public FROM mallory").await;
+    // A role that is not there is not taken for nobody, nor what is no name for one.
+    for (query, says) in [
+        ("?owner=Migrator", "no role of the server"),
+        ("?owner=migrator'%20OR%20true--", "no role of the server"),
+        ("?owner=", "makes no sense"),
+        ("?owner=a%00", "makes no sense"),
+        (&format!("?owner={}", "m".repeat(64)), "makes no sense"),
+        ("?owner=any&owner=migrator", "twice"),
+    ] {
+        let error = uses_with(&server, "app", query).await.unwrap_err();
+        assert!(error.kind() == ErrorKind::Invalid && error.to_string().contains(says), "{query}: {error:?}");
+    }
+    // Of the database's owner; who owns the schema is nobody special.
     run("ALTER DATABASE postgres OWNER TO migrator").await;
     uses(&server, "app").await.unwrap();
     run("ALTER DATABASE postgres OWNER TO relent; ALTER SCHEMA public OWNER TO migrator").await;
-    uses(&server, "app").await.unwrap();
-    uses(&server, "relent").await.unwrap();
+    is_refused("app", "").await;
     run("ALTER SCHEMA public OWNER TO relent").await;
-    is_refused("app").await;
-    // Of a role that both are members of.
+    // Of a role that both are members of, or that is named as Postgres writes it.
     run("GRANT team TO app; REASSIGN OWNED BY migrator TO team").await;
     uses(&server, "app").await.unwrap();
-    is_refused("relent").await;
-    run("REVOKE team FROM app").await;
-    is_refused("app").await;
-    run("GRANT team TO migrator; GRANT migrator TO app").await;
+    is_refused("relent", "").await;
+    run("REVOKE team FROM app; REASSIGN OWNED BY team TO \"The Team\"").await;
+    is_refused("app", "?owner=team").await;
+    uses_with(&server, "app", "?owner=The%20Team").await.unwrap();
+    run("GRANT \"The Team\" TO migrator; GRANT migrator TO app").await;
     uses(&server, "app").await.unwrap();
-    run("REVOKE migrator FROM app; REASSIGN OWNED BY team TO relent").await;
+    run("REVOKE migrator FROM app; REASSIGN OWNED BY \"The Team\" TO relent").await;
     uses(&server, "app").await.unwrap();
     // In a schema of their own, with a trigger of the owner's.
     run("DROP SCHEMA public CASCADE; CREATE SCHEMA jobs AUTHORIZATION migrator; GRANT USAGE ON SCHEMA jobs TO app;
@@ -192,31 +219,67 @@ async fn a_store_in_postgres_that_another_role_has_made_goes_on_where_that_role_
         .await
         .unwrap();
     run(&give("jobs")).await;
-    uses(&server, "app").await.unwrap();
+    is_refused("app", "").await;
+    uses_with(&server, "app", "?owner=migrator").await.unwrap();
     // A view of somebody else's upon a table of the store is no part of it.
     run("GRANT SELECT ON jobs.relent_lease TO mallory; GRANT USAGE ON SCHEMA jobs TO mallory; CREATE SCHEMA theirs AUTHORIZATION mallory").await;
-    client(&server, "mallory")
-        .await
+    mallory
         .batch_execute(
             "CREATE FUNCTION theirs.plain(bytea) RETURNS bytea LANGUAGE sql AS 'SELECT $1';
             CREATE VIEW theirs.leases AS SELECT theirs.plain(name) FROM jobs.relent_lease",
         )
         .await
         .unwrap();
-    uses(&server, "app").await.unwrap();
+    uses_with(&server, "app", "?owner=migrator").await.unwrap();
     // Who may make schemas may have made one that is called like a user, where its names are looked for first.
     run("ALTER ROLE app RESET search_path; GRANT CREATE ON DATABASE postgres TO mallory").await;
-    let mallory = client(&server, "mallory").await;
     mallory.batch_execute("CREATE SCHEMA app; GRANT ALL ON SCHEMA app TO PUBLIC; SET search_path = app").await.unwrap();
     let theirs = format!("{}?options=-c%20search_path%3Dapp", url(&server, "mallory"));
     assert!(Store::open(&theirs).await.is_ok());
-    is_refused("app").await;
-    // Also for a role that may make none, of which they are a member.
+    is_refused("app", "").await;
+    // Also for a role that may make none, of which they are a member, or as the only ones who may make something in it.
     run("CREATE ROLE devs; GRANT devs TO mallory; ALTER SCHEMA app OWNER TO devs; REASSIGN OWNED BY mallory TO devs")
         .await;
-    is_refused("app").await;
-    // Who names it means it.
+    is_refused("app", "").await;
+    run("ALTER SCHEMA app OWNER TO mallory; REVOKE ALL ON SCHEMA app FROM PUBLIC; GRANT USAGE ON SCHEMA app TO PUBLIC; GRANT CREATE ON SCHEMA app TO devs")
+        .await;
+    is_refused("app", "").await;
+    // That the path is named says nothing of whose it is.
     run(&give("app")).await;
-    let named = format!("{}?options=-c%20search_path%3Dapp", url(&server, "app"));
+    is_refused("app", "?options=-c%20search_path%3Dapp").await;
+    let named = format!("{}?options=-c%20search_path%3Dapp&owner=devs", url(&server, "app"));
     Store::open(&named).await.unwrap();
+}
+
+/// With the default search path, what others may make in `public` is found from a schema of one's own, too.
+#[tokio::test]
+async fn whoever_may_make_something_in_public_is_not_believed_where_the_store_is_elsewhere() {
+    let server = PostgresServer::start_with(|_| vec!["fsync=off".into()]);
+    let admin = client(&server, "relent").await;
+    let caution = async || {
+        let cautions = Store::open(&url(&server, "app")).await.unwrap().about().await.unwrap().cautions;
+        cautions.iter().any(|caution| caution.contains("may make functions in the schema public"))
+    };
+    let better = "CREATE FUNCTION public.nextval(text) RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT 7::bigint'";
+    let start = "CREATE ROLE app LOGIN; CREATE ROLE mallory LOGIN; CREATE SCHEMA app AUTHORIZATION app; REVOKE CREATE ON SCHEMA public FROM PUBLIC";
+    admin.batch_execute(start).await.unwrap();
+    uses(&server, "app").await.unwrap();
+    // The database's owner's, though it is called otherwise.
+    let same = "ALTER SCHEMA public OWNER TO pg_database_owner";
+    if admin.batch_execute(same).await.is_ok() {
+        assert!(!caution().await);
+    }
+    // As the only one who may; then as the owner, where it was dropped.
+    for rights in [
+        "GRANT CREATE ON SCHEMA public TO mallory",
+        "DROP SCHEMA public CASCADE; CREATE SCHEMA public AUTHORIZATION mallory; GRANT USAGE ON SCHEMA public TO PUBLIC",
+    ] {
+        admin.batch_execute(rights).await.unwrap();
+        uses(&server, "app").await.unwrap();
+        assert!(caution().await, "{rights}");
+        client(&server, "mallory").await.batch_execute(better).await.unwrap();
+        let refused = uses(&server, "app").await.unwrap_err();
+        let is_told = refused.to_string().contains("the function 'nextval' belongs to another user");
+        assert!(refused.kind() == ErrorKind::Refused && is_told, "{rights}: {refused:?}");
+    }
 }
