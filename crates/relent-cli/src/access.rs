@@ -63,8 +63,22 @@ fn belong(users: &str, group: u32, own: u32) -> bool {
 
 /// Whether a folder is one like `/tmp`: others may make something in it, and nobody moves what is not theirs.
 pub(crate) fn is_shared(folder: &Metadata, path: &Path) -> bool {
+    is_sticky(folder) && is_open(folder, path)
+}
+
+/// Whether others may put something else in the place of what is in a folder, whosever that is.
+pub(crate) fn may_be_exchanged(folder: &Metadata, path: &Path) -> bool {
+    !is_sticky(folder) && is_open(folder, path)
+}
+
+fn is_sticky(folder: &Metadata) -> bool {
+    folder.mode() & 0o1000 != 0
+}
+
+/// Whether others than its owner may write to it: everybody, a group that is not the caller's alone, or who is in an access list.
+fn is_open(folder: &Metadata, path: &Path) -> bool {
     let by_a_group = || folder.mode() & 0o020 != 0 && (!is_own_group(folder.gid()) || path_has_list(path));
-    folder.mode() & 0o1000 != 0 && (folder.mode() & 0o002 != 0 || by_a_group())
+    folder.mode() & 0o002 != 0 || by_a_group()
 }
 
 /// Whether a file has one.

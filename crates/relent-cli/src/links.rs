@@ -49,6 +49,23 @@ impl Step<'_> {
         let is_ours = access::is_own(self.folder.uid()) || self.folder.uid() == 0;
         !self.data.is_dir() && self.data.nlink() > 1 && (!is_ours || self.folder.mode() & 0o022 != 0)
     }
+
+    /// What there is to say against a link or a file that is read though nobody named it: it must be of somebody who is `believed`.
+    pub(crate) fn is_strange(&self, believed: &dyn Fn(&Metadata) -> bool) -> Option<&'static str> {
+        let is_theirs = !self.data.is_dir() && !believed(self.data);
+        (is_theirs || self.may_be_another_name()).then_some("it belongs to somebody else")
+    }
+
+    /// The same against the folder that it stands in: who can put another in its place, or give another file of ours its name, decides
+    /// what is read.
+    pub(crate) fn is_exchangeable(&self, believed: &dyn Fn(&Metadata) -> bool) -> Option<&'static str> {
+        match self.data.is_dir() {
+            true => None,
+            false if !believed(self.folder) => Some("its folder belongs to somebody else"),
+            false => access::may_be_exchanged(self.folder, self.path.parent().unwrap_or(self.path))
+                .then_some("others can write to its folder"),
+        }
+    }
 }
 
 /// Follows a path, and asks of each folder, file and link what there is to say against it: where it leads, which is the path

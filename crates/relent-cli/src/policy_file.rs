@@ -2,12 +2,13 @@
 //!
 //! A file is *named* by `--policy`, or *found*: `relent.toml` in the working folder, or what `RELENT_CONFIG` says
 //! (`none`: no file at all). One that is found steers commands without being asked, so it is believed only if nobody
-//! else can have written it, it is named when it is used, and none of its lines is ever quoted: it may be a file that
+//! else can have written it, or given another its name in the working folder, it is named when it is used, and none of its lines is ever quoted: it may be a file that
 //! is secret, under a name that is not.
 
 use crate::{
     access,
     escape::escape,
+    links::Step,
     redact, regular,
     talk::{Fault, plain},
     typed::typed,
@@ -98,7 +99,7 @@ fn of_the_found_one(name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
         Fault::new(format!("--policy #{name} needs a file, and {VARIABLE} says none"))
             .hint("--policy FILE#NAME names one")
     })?;
-    let text = match believable(&place.path) {
+    let text = match believable(&place) {
         Ok(None) => Err("there is no such file".to_owned()),
         Ok(Some(file)) => text_of(file),
         Err(problem) => {
@@ -158,7 +159,7 @@ fn chosen(config: Config, shown: &str, name: &str, beside: Beside) -> Result<Pol
 fn found(beside: Beside) -> Result<PolicyFile, Fault> {
     let Some(place) = place() else { return Ok(PolicyFile::default()) };
     let shown = place.shown();
-    let text = match believable(&place.path) {
+    let text = match believable(&place) {
         Ok(Some(file)) => text_of(file).map_err(|problem| cannot_read(&shown, &problem))?,
         Ok(None) if place.is_here => return Ok(PolicyFile::default()),
         Ok(None) => return Err(cannot_read(&shown, "there is no such file").hint(format!("{VARIABLE}=none uses none"))),
@@ -256,10 +257,16 @@ impl fmt::Display for Place {
 }
 
 /// The file, `None` if there is none, or why it is not believed.
-fn believable(path: &Path) -> Result<Option<File>, String> {
-    // By no link of somebody else's, nor one that comes meanwhile.
-    let file = match regular::read_led_by(path, &is_ours) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && path.symlink_metadata().is_err() => return Ok(None),
+fn believable(place: &Place) -> Result<Option<File>, String> {
+    // By no link of somebody else's, nor one that comes meanwhile. Whoever says where the file is has chosen the folder.
+    let objects = |step: &Step<'_>| match step.is_strange(&is_ours) {
+        None if place.is_here => step.is_exchangeable(&is_ours),
+        strange => strange,
+    };
+    let file = match regular::read_unless(&place.path, &objects) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && place.path.symlink_metadata().is_err() => {
+            return Ok(None);
+        }
         file => file.map_err(|error| plain(&error))?,
     };
     let data = file.metadata().map_err(|error| plain(&error))?;
@@ -333,6 +340,7 @@ mod tests {
             return;
         }
         fs::write(&path, "ours").unwrap();
+        let place = Place { path: path.clone(), is_here: true };
         let is_over = AtomicBool::new(false);
         let mut believed = 0;
         std::thread::scope(|scope| {
@@ -345,7 +353,7 @@ mod tests {
                 }
             });
             for _ in 0..5_000 {
-                if let Ok(Some(file)) = believable(&path) {
+                if let Ok(Some(file)) = believable(&place) {
                     let text = text_of(file).unwrap();
                     believed += u32::from(text == "ours");
                     assert!(text == "ours" || is_over.swap(true, Relaxed), "{text}");

@@ -5,7 +5,7 @@ use crate::{
     access,
     at_once::AtOnce,
     ear::Undisturbed,
-    links::{self, Place},
+    links::{self, Place, Step},
     size::Size,
 };
 use nix::{
@@ -47,16 +47,13 @@ pub fn read(path: &Path) -> io::Result<File> {
     check(read_anything(path)?, Or::Nothing)
 }
 
-/// Opens a regular file for reading to which no link leads but such as are `believed`, however quick others exchange what is there.
+/// Opens a regular file for reading, if there is nothing to say against what is met on the way there, however quick others exchange that.
 ///
 /// # Errors
 ///
-/// As [`read`], or a link is another's.
-pub(crate) fn read_led_by(path: &Path, believed: &dyn Fn(&Metadata) -> bool) -> io::Result<File> {
-    let place = links::follow(path, &|step| {
-        let is_theirs = (step.data.is_symlink() && !believed(step.data)) || step.may_be_another_name();
-        is_theirs.then_some("it belongs to somebody else")
-    })?;
+/// As [`read`], or there was something to say.
+pub(crate) fn read_unless(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static str>) -> io::Result<File> {
+    let place = links::follow(path, objects)?;
     // What has no path is found by the system.
     let Some(place) = place else { return read(path) };
     let file = OpenOptions::new().read(true).custom_flags(at_once() | nix::libc::O_NOFOLLOW).open(place.way())?;

@@ -1,10 +1,12 @@
 //! A systemd unit, and the drop-ins beside it (`UNIT.d/*.conf`) in the order in which they hold, as in systemd.
 //!
-//! Nobody has named the drop-ins, so they and their folder must belong to who owns the unit, to the caller or to root; what does not, or
-//! cannot be read, is told of.
+//! Nobody has named the drop-ins, so they and their folder must belong to who owns the unit, to the caller or to root, and nobody else may
+//! put others there; what does not, or cannot be read, is told of.
 
 use crate::{
-    access, regular,
+    access,
+    links::Step,
+    regular,
     talk::{Fault, HushArgs, plain},
 };
 use std::{
@@ -68,8 +70,12 @@ pub(super) fn read(path: &Path, hush: HushArgs) -> Result<(Named, Vec<Named>), F
 fn beside(unit: &Path, is_believed: &dyn Fn(&Metadata) -> bool, hush: HushArgs) -> Option<Vec<PathBuf>> {
     let mut folder = OsString::from(unit);
     folder.push(".d");
-    if fs::metadata(&folder).is_ok_and(|data| !is_believed(&data)) {
-        hush.note(ignored("folder", Path::new(&folder), &not_ours()));
+    let problem = fs::metadata(&folder).ok().and_then(|data| match is_believed(&data) {
+        false => Some(not_ours()),
+        true => access::may_be_exchanged(&data, Path::new(&folder)).then(|| denied("others can write to it")),
+    });
+    if let Some(problem) = problem {
+        hush.note(ignored("folder", Path::new(&folder), &problem));
         return Some(Vec::new());
     }
     let (mut paths, mut others, mut more) = (Vec::new(), Vec::new(), 0);
@@ -97,12 +103,17 @@ fn beside(unit: &Path, is_believed: &dyn Fn(&Metadata) -> bool, hush: HushArgs) 
 
 /// Opens a drop-in, if it is to be believed.
 fn open(path: &Path, is_believed: &dyn Fn(&Metadata) -> bool) -> io::Result<File> {
-    let file = regular::read_led_by(path, is_believed)?;
+    let objects = |step: &Step<'_>| step.is_strange(is_believed).or_else(|| step.is_exchangeable(is_believed));
+    let file = regular::read_unless(path, &objects)?;
     if is_believed(&file.metadata()?) { Ok(file) } else { Err(not_ours()) }
 }
 
 fn not_ours() -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to somebody else")
+    denied("it belongs to somebody else")
+}
+
+fn denied(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, why)
 }
 
 fn ignored(what: &str, path: &Path, why: &io::Error) -> String {

@@ -211,12 +211,9 @@ fn follow(path: &Path) -> io::Result<Option<links::Place>> {
 /// In a sticky folder others can make something, and move nothing. A group that is the user's own may write, as it may to
 /// all that is theirs.
 fn believed(data: &Metadata, path: &Path) -> Result<(), &'static str> {
-    let is_sticky = data.mode() & 0o1000 != 0;
-    let is_the_groups = || access::is_own_group(data.gid()) && !access::path_has_list(path);
-    let by_others = data.mode() & 0o002 != 0 || (data.mode() & 0o020 != 0 && !is_the_groups());
     match data.uid() {
         owner if owner != 0 && !access::is_own(owner) => Err("on the way there something belongs to somebody else"),
-        _ if !data.is_symlink() && by_others && !is_sticky => Err("on the way there others can write"),
+        _ if !data.is_symlink() && access::may_be_exchanged(data, path) => Err("on the way there others can write"),
         _ => Ok(()),
     }
 }

@@ -157,7 +157,7 @@ fn a_unit_and_its_drop_ins_are_not_read_without_end() {
 /// Nobody has named what lies beside a unit, and in a shared folder anybody can lay something there.
 #[test]
 fn a_drop_in_of_another_user_is_ignored_with_a_note() {
-    use std::os::unix::fs::{chown, symlink};
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
     let folder = Folder::new().file("my.service", UNIT).file("my.service.d/w.conf", "[Service]\nRestart=no\n");
     let at = |name: &str| folder.path().join(name);
     let own = folder.relent(&["explain", "--systemd", "my.service", "--no-plot"]).stdout;
@@ -210,6 +210,10 @@ fn a_drop_in_of_another_user_is_ignored_with_a_note() {
     chown(at("my.service.d"), Some(65534), None).expect(root);
     (0..600).for_each(|number| chown(at(&format!("my.service.d/{number:03}.conf")), Some(0), None).unwrap());
     ignores(1, "note: the folder my.service.d is ignored: it belongs to somebody else");
+    // Nor in one where others may put what is root's.
+    chown(at("my.service.d"), Some(0), None).unwrap();
+    fs::set_permissions(at("my.service.d"), PermissionsExt::from_mode(0o777)).unwrap();
+    ignores(1, "note: the folder my.service.d is ignored: others can write to it");
     fs::remove_dir_all(at("my.service.d")).unwrap();
     fs::create_dir(at("my.service.d")).unwrap();
     // Who owns the unit may own what belongs to it.

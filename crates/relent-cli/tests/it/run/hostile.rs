@@ -214,6 +214,39 @@ fn a_policy_file_that_another_user_may_write_to_is_ignored() {
     }
 }
 
+/// Whoever has a group of their own lets it write to their folders.
+#[test]
+fn a_policy_file_in_a_folder_that_another_user_may_write_to_is_ignored() {
+    const ALONE: &str = "54321";
+    let place = shared();
+    let folder = place.0.path().join("own");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("relent.toml"), "[policy]\nmax_attempts = 1\n").unwrap();
+    Command::new("chown").args(["-R", &format!("{ALONE}:{ALONE}")]).arg(&folder).status().unwrap();
+    for (owner, group, mode, problem) in [
+        (ALONE, ALONE, 0o775, None),
+        (ALONE, "100", 0o755, None),
+        (ALONE, "100", 0o775, Some("others can write to its folder")),
+        (ALONE, "100", 0o1775, None),
+        ("0", "0", 0o1777, None),
+        ("0", "0", 0o777, Some("others can write to its folder")),
+        (OTHER, OTHER, 0o755, Some("its folder belongs to somebody else")),
+    ] {
+        Command::new("chown").arg(format!("{owner}:{group}")).arg(&folder).status().unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", ALONE, "--regid", ALONE, "--clear-groups", "../relent", "run", "--", "true"]);
+        command.current_dir(&folder).env("TMPDIR", place.0.path().join("tmp")).env_remove("RELENT_KEY");
+        let output = command.env("HOME", "/dev/null").stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let expected = match problem {
+            Some(problem) => format!("relent: relent.toml, found in this folder, is ignored: {problem}\n"),
+            None => "relent: the policy of relent.toml, found in this folder\n".to_owned(),
+        };
+        assert_eq!((output.status.code(), &*said), (Some(0), &*expected), "{owner}:{group} {mode:o}");
+    }
+}
+
 /// What belongs to another user is refused before it is touched.
 #[test]
 fn a_report_does_not_empty_the_file_of_another_user() {

@@ -241,6 +241,52 @@ fn what_others_can_write_is_ignored_with_a_note() {
     pipe.relent(&["run", "--", "true"]).is(0, "", said);
 }
 
+/// Who may move what is in a folder gives what we wrote there, as a download, the name of a policy file.
+#[test]
+fn a_policy_file_of_ours_in_the_folder_of_another_user_is_ignored_with_a_note() {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    let place = Place::new().file("relent.toml", "[policy]\nmax_attempts = 2\nbase = '1ms'\n");
+    let folder = place.0.path();
+    let is = |owner: u32, group: u32, mode: u32| {
+        chown(folder, Some(owner), Some(group))
+            .expect("only root can give a folder away: cargo xtask test --without root");
+        fs::set_permissions(folder, PermissionsExt::from_mode(mode)).unwrap();
+        place.relent(&["run", "--", "true"]).stderr
+    };
+    let used = "relent: the policy of relent.toml, found in this folder\n";
+    let ignored = |why: &str| format!("relent: relent.toml, found in this folder, is ignored: {why}\n");
+    let (theirs, open) = (ignored("its folder belongs to somebody else"), ignored("others can write to its folder"));
+    for (owner, group, mode, said) in [
+        (0, 0, 0o755, used),
+        (0, 0, 0o775, used),
+        (0, 100, 0o755, used),
+        (0, 100, 0o775, &open),
+        (0, 0, 0o777, &open),
+        // What is in a folder like `/tmp` stays where it is.
+        (0, 0, 0o1777, used),
+        (0, 100, 0o1775, used),
+        (65534, 65534, 0o1777, &theirs),
+        (65534, 65534, 0o755, &theirs),
+    ] {
+        assert_eq!(is(owner, group, mode), said, "{owner}:{group} {mode:o}");
+    }
+    let refused = "error: relent.toml, found in this folder, is not used: its folder belongs to somebody else\n\
+                   hint: --policy ./relent.toml says that it is meant all the same\n";
+    place.relent(&["run", "--policy", "#", "--", "true"]).is(125, "", refused);
+    // Who says where it is means it.
+    place.relent(&["run", "--policy", "./relent.toml", "--", "true"]).is(0, "", "");
+    let mut by_variable = place.command(&["run", "--", "true"]);
+    let said = "relent: the policy of ./relent.toml, which RELENT_CONFIG names\n";
+    place.outcome(by_variable.env("RELENT_CONFIG", "./relent.toml")).is(0, "", said);
+    // A link of ours leads to what is in their folder.
+    let ours = Place::new();
+    symlink(folder.join("relent.toml"), ours.0.path().join("relent.toml")).unwrap();
+    let outcome = ours.relent(&["run", "--", "true"]);
+    assert!(outcome.stderr.contains("is ignored: its folder belongs to somebody else: "), "{}", outcome.stderr);
+    assert_eq!(is(0, 0, 0o755), used);
+    ours.relent(&["run", "--", "true"]).is(0, "", used);
+}
+
 #[test]
 fn what_belongs_to_another_user_is_ignored_with_a_note() {
     let foreign = Place::new().file("relent.toml", "[policy]\nmax_attempts = 2\nbase = '1ms'\n");
