@@ -72,15 +72,19 @@ impl Rate {
     /// All of these rates together until a time in seconds.
     pub(crate) fn sum(rates: &[Rate], until: f64) -> Rate {
         let pieces: Vec<Vec<(f64, f64, f64, f64)>> = rates.iter().map(|rate| rate.pieces(until)).collect();
+        let mut rest: Vec<&[(f64, f64, f64, f64)]> = pieces.iter().map(Vec::as_slice).collect();
         let mut times: Vec<f64> = pieces.iter().flatten().flat_map(|piece| [piece.0, piece.2]).collect();
         times.sort_by(f64::total_cmp);
         times.dedup();
         let mut points = Vec::new();
         for pair in times.windows(2) {
             let middle = f64::midpoint(pair[0], pair[1]);
-            let over = pieces.iter().filter_map(|own| own.iter().find(|piece| piece.0 <= middle && middle < piece.2));
             let (mut from, mut to) = (0.0, 0.0);
-            for (t0, r0, t1, r1) in over {
+            for own in &mut rest {
+                // No piece is looked at again that is over: rates have as many as a file has room for.
+                let over = own.iter().take_while(|piece| piece.2 <= middle).count();
+                *own = &own[over..];
+                let Some((t0, r0, t1, r1)) = own.first().filter(|piece| piece.0 <= middle) else { continue };
                 let at = |time: f64| r0 + (r1 - r0) * (time - t0) / (t1 - t0);
                 from += at(pair[0]);
                 to += at(pair[1]);
@@ -174,5 +178,14 @@ mod tests {
         assert_eq!([4.9, 5.0, 6.9, 7.1].map(|t| rate.at(t)), [10.0, 30.0, 30.0, 10.0]);
         assert!((rate.total(10.0) - 140.0).abs() < 1e-9);
         assert_eq!(rate.most(10.0), 30.0);
+    }
+
+    /// Were all points of each rate looked at between any two of all, it would take minutes.
+    #[test]
+    fn rates_of_many_points_are_added_up() {
+        let rate = |nth: u32| Rate::lines((0..20_000).map(|i| (f64::from(i * 100 + nth), f64::from(nth))).collect());
+        let sum = Rate::sum(&(0..20).map(rate).collect::<Vec<_>>(), 2e6);
+        assert_eq!(sum.points().len(), 2 * 20 * 20_000);
+        assert_eq!([0.0, 5050.5, 1_999_999.5].map(|time| sum.at(time)), [190.0; 3]);
     }
 }

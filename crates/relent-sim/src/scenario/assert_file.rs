@@ -16,9 +16,9 @@ pub(super) fn asserts(root: &Table<'_>, contenders: &[Contender]) -> Result<Vec<
             asserts.push(bound(&table, subject, value, None)?);
             continue;
         }
-        let apart: Vec<String> =
-            contenders.iter().flat_map(Contender::apart).map(|population| population.name).collect();
-        if !contenders.iter().any(|contender| contender.name == name) && !apart.iter().any(|own| own == name) {
+        if !contenders.iter().any(|contender| contender.has_record(name)) {
+            let apart: Vec<String> =
+                contenders.iter().flat_map(Contender::apart).map(|population| population.name).collect();
             let mut names: Vec<&str> = contenders.iter().map(|contender| contender.name.as_str()).collect();
             names.extend(apart.iter().map(String::as_str));
             names.extend(Figure::ALL.map(Figure::name));

@@ -40,10 +40,10 @@ pub struct Layer {
     pub rtt: Duration,
 }
 
-/// The most layers of a chain.
-const MOST: usize = 8;
-
 impl Layer {
+    /// The most of a chain.
+    pub(super) const MOST: usize = 8;
+
     /// A layer with the policy of the contender, that waits as long as it takes and passes nothing on.
     pub fn new(name: impl Into<String>) -> Layer {
         Layer {
@@ -90,8 +90,8 @@ impl Service {
         let layers = &contender.layers;
         let Some(last) = layers.last() else { return Ok(()) };
         let fail = |problem: String, hint: &str| Err(Problem::new("layer", problem, hint));
-        if layers.len() > MOST {
-            return fail(format!("there are more than {MOST} layers"), "fewer say as much");
+        if layers.len() > Layer::MOST {
+            return fail(format!("there are more than {} layers", Layer::MOST), "fewer say as much");
         }
         if let Some(twice) = (1..layers.len()).find(|i| layers[..*i].iter().any(|layer| layer.name == layers[*i].name))
         {

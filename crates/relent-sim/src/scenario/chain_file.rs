@@ -10,7 +10,7 @@ use std::time::Duration;
 /// All `[[layer]]` of a file, from the client to the server.
 pub(super) fn layers(root: &Table<'_>, config: &Config) -> Result<Vec<Layer>> {
     let mut layers = Vec::new();
-    for value in root.list("layer") {
+    for value in root.bounded_list("layer", Layer::MOST, "tables [[layer]]")? {
         let table = root.table_of("a layer", value)?;
         let Some(name) = table.text("name")? else {
             return Err(table.wrong(value.span(), "a layer has no name", "name = \"gateway\""));

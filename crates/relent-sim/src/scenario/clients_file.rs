@@ -2,7 +2,7 @@
 
 use super::{
     Arrivals, Network, Rate, Writes,
-    table::{Result, Table},
+    table::{MOST_OF_A_LIST, Result, Table},
 };
 use std::time::Duration;
 use toml::de::DeValue;
@@ -71,7 +71,7 @@ pub(super) fn arrivals(clients: &Table<'_>) -> Result<Arrivals> {
         }
         _ => Rate::constant(clients.number_of(rate)?),
     };
-    for spike in clients.list("spikes") {
+    for spike in clients.bounded_list("spikes", MOST_OF_A_LIST, "spikes")? {
         let table = clients.table_of("a spike", spike)?;
         let at = table.duration("at")?.unwrap_or(Duration::ZERO);
         let lasts = table.duration("for")?.unwrap_or(Duration::from_secs(1));

@@ -60,12 +60,13 @@ pub enum Part {
     Own(Arrivals, Duration),
 }
 
-/// The most populations of a service.
-const MOST: usize = 64;
 /// Shares may miss one by this: thirds have no end.
 const ROUNDING: f64 = 1e-6;
 
 impl Population {
+    /// The most of a service.
+    pub(super) const MOST: usize = 64;
+
     /// A share of the clients, 0 to 1, under a policy of its own.
     pub fn share(name: impl Into<String>, share: f64, policy: Policy) -> Population {
         Population::new(name, Part::Share(share), policy)
@@ -185,6 +186,12 @@ impl Contender {
         }
     }
 
+    /// Whether it, or one of its populations, is called so in the outcome.
+    pub(super) fn has_record(&self, name: &str) -> bool {
+        let own = |rest: &str| self.populations.iter().any(|population| population.name == rest);
+        name.strip_prefix(&self.name).is_some_and(|rest| rest.is_empty() || rest.strip_prefix(": ").is_some_and(own))
+    }
+
     /// Its populations as contenders of their own, under the names that they have in the outcome.
     pub fn apart(&self) -> impl Iterator<Item = Contender> {
         self.populations.iter().map(|population| Contender {
@@ -212,8 +219,9 @@ impl Service {
         }
         let name = &contender.name;
         let fail = |problem: String, hint: &str| Err(Problem::new("population", problem, hint));
-        if populations.len() > MOST {
-            return fail(format!("{name:?} has more than {MOST} populations"), "fewer say as much");
+        if populations.len() > Population::MOST {
+            let problem = format!("{name:?} has more than {} populations", Population::MOST);
+            return fail(problem, "fewer say as much");
         }
         if let Some(twice) =
             (1..populations.len()).find(|i| populations[..*i].iter().any(|p| p.name == populations[*i].name))

@@ -7,7 +7,8 @@ use super::{
     table::{Result, Table},
 };
 use relent::config::{BadSetting, Config};
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
+use toml::{Spanned, de::DeValue};
 
 /// A population as it stands in the file, before it is known which run it is in.
 pub(super) struct Draft {
@@ -42,7 +43,7 @@ const KEYS: [&str; 18] = [
 pub(super) fn populations(root: &Table<'_>, config: &Config) -> Result<Vec<Draft>> {
     let mut drafts = Vec::new();
     let (mut left, mut rest) = (1.0, None);
-    for value in root.list("population") {
+    for value in root.bounded_list("population", Population::MOST, "tables [[population]]")? {
         let table = root.table_of("a population", value)?;
         table.known(&KEYS)?;
         let Some(name) = table.text("name")? else {
@@ -106,19 +107,13 @@ pub(super) fn together(drafts: &[Draft]) -> Option<Arrivals> {
     populations.iter().any(Population::is_own).then(|| Arrivals::together(&populations))
 }
 
-/// Whether every population has a policy of its own, so that nobody has that of a run.
-pub(super) fn all_have_policies(drafts: &[Draft]) -> bool {
-    !drafts.is_empty() && drafts.iter().all(|draft| draft.has_policy)
-}
-
 /// The policies that populations and layers have, whatever the run.
-pub(super) fn is_taken(root: &Table<'_>, policy: &str) -> bool {
-    let named = |value: &&toml::Spanned<toml::de::DeValue<'_>>| {
-        let table = value.get_ref().as_table();
-        let own = table.and_then(|table| table.get("policy"));
-        own.is_some_and(|own| matches!(own.get_ref(), toml::de::DeValue::String(name) if name == policy))
+pub(super) fn taken<'a>(root: &Table<'a>) -> BTreeSet<&'a str> {
+    let named = |value: &'a Spanned<DeValue<'a>>| match value.get_ref().as_table()?.get("policy")?.get_ref() {
+        DeValue::String(name) => Some(name.as_ref()),
+        _ => None,
     };
-    root.list("population").iter().chain(&root.list("layer")).any(named)
+    root.list("population").into_iter().chain(root.list("layer")).filter_map(named).collect()
 }
 
 /// The contender among these populations: who names no policy has that of the contender.
@@ -134,11 +129,12 @@ pub(super) fn among(mut contender: Contender, drafts: &[Draft]) -> Contender {
     contender
 }
 
-/// All populations as they are, under all of their names.
+/// Who is called as all populations together and has none of them yet, if each has a policy of its own, so that nobody has that
+/// of a run.
 pub(super) fn alone(drafts: &[Draft], server: &Protection) -> Option<Contender> {
+    let first = drafts.first().filter(|_| drafts.iter().all(|draft| draft.has_policy))?;
     let names: Vec<&str> = drafts.iter().map(|draft| draft.population.name.as_str()).collect();
-    let policy = drafts.first()?.population.policy;
-    Some(among(Contender::new(names.join(" + "), policy).protected(*server), drafts))
+    Some(Contender::new(names.join(" + "), first.population.policy).protected(*server))
 }
 
 /// What a run says besides: `rollout = { share = 0.2, policy = "new" }`, and `populations = { batch = "new" }`.

@@ -5,9 +5,13 @@ use super::{
     population_file::Draft,
     protection_file as protection,
     server_file::retry_after,
-    table::{Result, Table},
+    table::{MOST_OF_A_LIST, Result, Table},
 };
 use relent::config::Config;
+use std::collections::BTreeSet;
+
+/// The most populations and layers of all who are compared, each of whom has all of them.
+const MOST_OF_ALL: usize = 10_000;
 
 /// The policies that run: those of `[[run]]`, or all of them in the order of the file.
 pub(super) fn contenders(
@@ -18,10 +22,21 @@ pub(super) fn contenders(
 ) -> Result<Vec<Contender>> {
     let mut contenders = Vec::new();
     let layers = chain::layers(root, config)?;
-    for value in root.bounded_list("run")? {
+    let check_all = |count: usize| {
+        let each = all.len() + layers.len();
+        if count * each <= MOST_OF_ALL {
+            return Ok(());
+        }
+        let problem = format!("{count} runs of {each} populations and layers each are more than {MOST_OF_ALL} in all");
+        Err(root.wrong(root.span("population"), problem, "compare fewer at a time"))
+    };
+    let alone = population::alone(all, server);
+    let runs = root.bounded_list("run", MOST_OF_A_LIST, "tables [[run]]")?;
+    check_all(runs.len())?;
+    for value in runs {
         let table = root.table_of("a run", value)?;
-        let (own, alone) = (table.text("name")?, population::alone(all, server));
-        let mut contender = match (table.text("policy")?, alone) {
+        let own = table.text("name")?;
+        let mut contender = match (table.text("policy")?, &alone) {
             (Some(name), _) => {
                 let span = table.span("policy");
                 let policy = config.policy(name).map_err(|bad| table.wrong(span, bad.problem, bad.hint))?;
@@ -30,10 +45,9 @@ pub(super) fn contenders(
                 population::of_run(&table, config, contender, name, all)?
             }
             // Who there is has policies already.
-            (None, Some(together)) if population::all_have_policies(all) => {
-                let named = Contender { populations: Vec::new(), ..together };
+            (None, Some(alone)) => {
                 let protection = protection::of_run(&table, config, "", server)?;
-                let named = Contender { name: own.unwrap_or(&named.name).to_owned(), protection, ..named };
+                let named = Contender::new(own.unwrap_or(&alone.name), alone.policy).protected(protection);
                 population::of_run(&table, config, named, "", all)?
             }
             _ => return Err(table.wrong(value.span(), "a run names no policy", "policy = \"NAME\"")),
@@ -48,16 +62,21 @@ pub(super) fn contenders(
     if !contenders.is_empty() {
         return Ok(contenders);
     }
-    if population::all_have_policies(all) {
-        return Ok(population::alone(all, server).into_iter().collect());
+    if let Some(alone) = alone {
+        return Ok(vec![population::among(alone, all)]);
     }
     let Some(table) = root.table("policy")? else { return Ok(contenders) };
-    for (name, _, span) in table.entries() {
-        if config.names().any(|known| known == name) && !population::is_taken(root, name) {
-            let policy = config.policy(name).map_err(|bad| table.wrong(span, bad.problem, bad.hint))?;
-            let contender = Contender::new(name, policy).protected(protection::of_policy(config, Some(name), server));
-            contenders.push(Contender { layers: layers.clone(), ..population::among(contender, all) });
-        }
+    let (named, taken): (BTreeSet<&str>, _) = (config.names().collect(), population::taken(root));
+    let mut compared = table.entries();
+    compared.retain(|(name, ..)| named.contains(name) && !taken.contains(name));
+    if let Some((.., span)) = compared.get(MOST_OF_A_LIST) {
+        return Err(table.too_many(span.clone(), MOST_OF_A_LIST, "policies, and no [[run]] says which are compared"));
+    }
+    check_all(compared.len())?;
+    for (name, _, span) in compared {
+        let policy = config.policy(name).map_err(|bad| table.wrong(span, bad.problem, bad.hint))?;
+        let contender = Contender::new(name, policy).protected(protection::of_policy(config, Some(name), server));
+        contenders.push(Contender { layers: layers.clone(), ..population::among(contender, all) });
     }
     if contenders.is_empty() {
         let unnamed = config.draft(None).and_then(|draft| draft.policy());

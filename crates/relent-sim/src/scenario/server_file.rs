@@ -2,7 +2,7 @@
 
 use super::{
     RateLimit, RetryAfter, Server, Trouble, TroubleKind,
-    table::{Result, Table},
+    table::{MOST_OF_A_LIST, Result, Table},
 };
 use relent::config::BadSetting;
 use std::time::Duration;
@@ -114,7 +114,7 @@ impl RetryAfter {
 
 pub(super) fn troubles(root: &Table<'_>) -> Result<Vec<Trouble>> {
     let mut troubles = Vec::new();
-    for value in root.bounded_list("trouble")? {
+    for value in root.bounded_list("trouble", MOST_OF_A_LIST, "tables [[trouble]]")? {
         let table = root.table_of("a trouble", value)?;
         let words = [
             ("stall", TroubleKind::Stall),

@@ -18,8 +18,8 @@ pub(super) struct Table<'a> {
     read: RefCell<BTreeSet<&'static str>>,
 }
 
-/// The most runs, and the most troubles.
-const MOST_OF_A_LIST: usize = 1000;
+/// The most runs and troubles, and the most of all else that nobody has so many of.
+pub(super) const MOST_OF_A_LIST: usize = 1000;
 
 /// The most characters of a text: each run has its names, and so has each row of what comes of it.
 pub(super) const MOST_OF_A_TEXT: usize = 1000;
@@ -182,17 +182,24 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The tables of a [`list`](Table::list), of which there are not more than anybody looks at.
-    pub(super) fn bounded_list(&self, key: &'static str) -> Result<Vec<&'a Spanned<DeValue<'a>>>> {
+    /// The items of a [`list`](Table::list) that has not more than so many of `what`: others multiply what is made of it.
+    pub(super) fn bounded_list(
+        &self,
+        key: &'static str,
+        most: usize,
+        what: &str,
+    ) -> Result<Vec<&'a Spanned<DeValue<'a>>>> {
         let list = self.list(key);
-        match list.get(MOST_OF_A_LIST) {
-            Some(value) => Err(self.wrong(
-                value.span(),
-                format!("there are more than {MOST_OF_A_LIST} tables [[{key}]]"),
-                "put the others into a file of their own",
-            )),
+        match list.get(most) {
+            Some(value) => Err(self.too_many(value.span(), most, what)),
             None => Ok(list),
         }
+    }
+
+    /// That there are more than so many of something.
+    pub(super) fn too_many(&self, span: Range<usize>, most: usize, what: &str) -> Box<ConfigError> {
+        let problem = format!("there are more than {most} {what}");
+        self.wrong(span, problem, "fewer say as much, or put the others into a file of their own")
     }
 
     /// All keys and values, in the order of the file.

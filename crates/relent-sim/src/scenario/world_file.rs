@@ -5,7 +5,7 @@ use super::{
     clients_file::{arrivals, clients_table, count, network, writes},
     protection_file as protection,
     server_file::{server, troubles},
-    table::{Result, Table},
+    table::{MOST_OF_A_LIST, Result, Table},
 };
 use relent::config::BadSetting;
 use std::{sync::OnceLock, time::Duration};
@@ -126,7 +126,7 @@ pub(super) fn world(root: &Table<'_>, own: Option<Arrivals>) -> Result<World> {
 
 fn batch(table: Table<'_>) -> Result<World> {
     let mut windows = Vec::new();
-    for value in table.list("window") {
+    for value in table.bounded_list("window", MOST_OF_A_LIST, "window strategies")? {
         let name = table.text_of(value)?;
         windows.push(Windows::parse(name).ok_or_else(|| {
             let bad =

@@ -186,7 +186,7 @@ const A_TRACE: u64 = 12_000;
 /// A run that would not fit is refused before it starts; the bytes that it needs, about.
 fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) -> Result<u64, Problem> {
     let jobs = plans.len() * scenario.seeds as usize;
-    let most = plans.iter().map(|plan| plan::memory(scenario, plan)).max().unwrap_or(0);
+    let most = plan::memory(scenario, plans);
     let at_once = most.saturating_mul(threads.clamp(1, jobs.max(1)) as u64);
     let traces = u64::from(scenario.seeds.min(MOST_TRACES)).saturating_mul(A_TRACE);
     let drawn = (plans.len() as u64).saturating_mul(A_PLOT.saturating_add(traces));

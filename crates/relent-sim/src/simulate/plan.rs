@@ -89,9 +89,18 @@ fn clients(scenario: &Scenario) -> u64 {
     }
 }
 
-/// The bytes that a run of a contender needs, about.
-pub(crate) fn memory(scenario: &Scenario, plan: &Plan) -> u64 {
-    for_clients(scenario, plan).saturating_add(for_time(scenario))
+/// The bytes that a run of any contender needs, about. What depends on all contenders is reckoned once, not for each of them.
+pub(crate) fn memory(scenario: &Scenario, plans: &[Plan]) -> u64 {
+    const FIXED: u64 = 16 << 20;
+    let counted = plans.iter().filter_map(|plan| match plan {
+        Plan::Count(levels, grid) | Plan::Fluid(levels, grid) => {
+            Some(grid.slots.saturating_mul(8 * levels.len() as u64))
+        }
+        Plan::Exact => None,
+    });
+    let exact = plans.iter().any(|plan| matches!(plan, Plan::Exact)).then(|| for_clients(scenario));
+    let most = counted.chain(exact).max().unwrap_or(0);
+    FIXED.saturating_add(most).saturating_add(for_time(scenario))
 }
 
 /// What is kept of each stretch of a stream, once for all and once for each population; a list that grows takes twice its room.
@@ -107,23 +116,20 @@ fn layers(scenario: &Scenario) -> u64 {
     scenario.contenders.iter().map(|contender| contender.layers.len() as u64).max().unwrap_or(0)
 }
 
-fn for_clients(scenario: &Scenario, plan: &Plan) -> u64 {
-    const FIXED: u64 = 16 << 20;
-    let per_client = match (&scenario.world, plan) {
-        (_, Plan::Count(levels, grid) | Plan::Fluid(levels, grid)) => {
-            return FIXED.saturating_add(grid.slots.saturating_mul(8 * levels.len() as u64));
-        }
-        (World::Service(service), _) if scenario.contenders.iter().any(Contender::has_upstream) => {
+/// The clients of a run that is simulated exactly, and their upstreams.
+fn for_clients(scenario: &Scenario) -> u64 {
+    let per_client = match &scenario.world {
+        World::Service(service) if scenario.contenders.iter().any(Contender::has_upstream) => {
             let processes = scenario.contenders.iter().map(|contender| cast::processes(service, contender)).max();
             let upstreams = processes.unwrap_or(0).saturating_mul(size_of::<relent::Upstream>() as u64);
-            return FIXED.saturating_add(upstreams).saturating_add((service.clients() * 320.0) as u64);
+            return upstreams.saturating_add((service.clients() * 320.0) as u64);
         }
-        (World::Service(service), _) if layers(scenario) > 0 => {
-            return FIXED.saturating_add(chain::memory(service.clients() as u64, layers(scenario)));
+        World::Service(service) if layers(scenario) > 0 => {
+            return chain::memory(service.clients() as u64, layers(scenario));
         }
-        (World::Service(service), _) if service.layers > 1 => 40 + 64 * u64::from(service.layers),
-        (World::Layers(layers), _) => 64 * u64::from(layers.depth),
-        (World::Batch(_) | World::Saturated(_), _) => 48,
+        World::Service(service) if service.layers > 1 => 40 + 64 * u64::from(service.layers),
+        World::Layers(layers) => 64 * u64::from(layers.depth),
+        World::Batch(_) | World::Saturated(_) => 48,
         _ => 40,
     };
     let clients = match &scenario.world {
@@ -134,12 +140,27 @@ fn for_clients(scenario: &Scenario, plan: &Plan) -> u64 {
         World::Ethernet(ethernet) => 3.0 * ethernet.stations as f64,
         World::Saturated(saturated) => saturated.stations as f64,
     };
-    FIXED.saturating_add((clients * per_client as f64) as u64)
+    (clients * per_client as f64) as u64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// For each contender again it would take a quarter of an hour.
+    #[test]
+    fn what_many_contenders_need_is_reckoned_once() {
+        let points: Vec<String> = (0..500).map(|time| format!("[\"{time}s\", 1]")).collect();
+        let points = points.join(",");
+        let text = format!(
+            "[clients]\nrate = [{points}]\nfor = \"500s\"\n[server]\ncapacity = 10\n[upstream.u]\nbudget = \"aws-2.1\"\n\
+             [policy.a]\nupstream = \"u\"\n[[population]]\nname = \"m\"\nshare = 0.5\n[[population]]\nname = \"n\"\n"
+        );
+        let mut scenario = Scenario::parse(&text).unwrap();
+        let one = memory(&scenario, &[Plan::Exact]);
+        scenario.contenders = vec![scenario.contenders[0].clone(); 6000];
+        assert_eq!(memory(&scenario, &vec![Plan::Exact; 6000]), one);
+    }
 
     /// Each process has an upstream of its own, and each population processes of its own.
     #[test]
@@ -151,7 +172,7 @@ mod tests {
             );
             let scenario = Scenario::parse(&text).unwrap();
             let plan = plan(&scenario, &scenario.contenders[0]).unwrap();
-            memory(&scenario, &plan) / size_of::<relent::Upstream>() as u64
+            memory(&scenario, &[plan]) / size_of::<relent::Upstream>() as u64
         };
         let stream = "rate = 5000\nfor = \"100s\"";
         let one = needed(stream, "");

@@ -11,6 +11,7 @@ mod engines;
 mod herd;
 mod input;
 mod layers;
+mod many;
 mod open;
 mod populations;
 mod protection;

@@ -125,9 +125,10 @@ pub(crate) fn processes(service: &Service, contender: &Contender) -> u64 {
     if contender.populations.is_empty() {
         return service.processes();
     }
+    let all = service.clients();
     let of = |population: &Population| {
         let clients = match &population.part {
-            Part::Share(share) => service.clients() * share,
+            Part::Share(share) => all * share,
             Part::Own(arrivals, _) => arrivals.clients(),
         };
         population.processes(service, clients as u64 + 1)
