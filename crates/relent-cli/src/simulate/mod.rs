@@ -21,15 +21,7 @@ use clap::Subcommand;
 use relent_sim::{
     Control, Effort, Engine, Outcome, Picture, Pictures, Problem, Scenario, advise, draw_pictures, simulate_with,
 };
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    mem,
-    path::PathBuf,
-    process::ExitCode,
-    sync::Arc,
-    thread,
-    time::Duration,
-};
+use std::{collections::BTreeMap, mem, path::PathBuf, process::ExitCode, sync::Arc, thread, time::Duration};
 use worlds::{Aws, BatchArgs, Channel, EthernetArgs, Herd, LayersArgs, Open};
 
 /// Exit code for an assertion that does not hold.
@@ -269,9 +261,9 @@ fn fit(scenario: &mut Scenario) {
     scenario.asserts.iter_mut().filter_map(|assert| assert.policy.as_mut()).for_each(|name| *name = names.fit(name));
 }
 
-/// Names as they are told, by those that were given, and all that are told.
+/// Names as they are told, by those that were given, and all that are told, with the last number that was tried behind each.
 #[derive(Default)]
-struct Names(BTreeMap<String, String>, BTreeSet<String>);
+struct Names(BTreeMap<String, String>, BTreeMap<String, usize>);
 
 impl Names {
     /// One name is told in one way, and two in two ways.
@@ -280,10 +272,14 @@ impl Names {
             return told.clone();
         }
         let told = redact::name(name);
-        let numbered = (2..).map(|nth| format!("{told} {nth}"));
-        let mut all = std::iter::once(told.clone()).chain(numbered);
-        let free = all.find(|told| !self.1.contains(told)).unwrap_or_default();
-        self.1.insert(free.clone());
+        let mut free = told.clone();
+        let mut last = self.1.get(&told).copied().unwrap_or(1);
+        while self.1.contains_key(&free) {
+            last += 1;
+            free = format!("{told} {last}");
+        }
+        self.1.insert(free.clone(), 1);
+        self.1.insert(told, last);
         self.0.insert(name.to_owned(), free.clone());
         free
     }
@@ -395,4 +391,24 @@ fn flag(world: Option<&WorldArgs>, key: &str) -> Option<String> {
         _ => key.rsplit('.').next()?,
     };
     Some(name.replace('_', "-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_told_alike_are_told_apart() {
+        let mut names = Names::default();
+        let given =
+            ["a", "kennwort=x", "kennwort=y", "a 2", "kennwort=x", "kennwort=z", "kennwort=*** 5", "kennwort=*** 4"];
+        let told = given.map(|name| names.fit(name));
+        let hidden = "kennwort=***";
+        assert_eq!(told[..6], ["a", hidden, "kennwort=*** 2", "a 2", hidden, "kennwort=*** 3"]);
+        let all: std::collections::BTreeSet<&String> = told.iter().collect();
+        assert_eq!(all.len(), given.len() - 1, "{told:?}");
+        for nth in 0..20_000 {
+            assert!(names.fit(&format!("kennwort=word{nth}x")).starts_with(hidden));
+        }
+    }
 }

@@ -15,7 +15,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
     time::timeout,
 };
@@ -109,17 +109,21 @@ struct Answer {
     body: usize,
 }
 
-async fn read(stream: &mut TcpStream) -> io::Result<Answer> {
+async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Answer> {
     let mut bytes = Vec::with_capacity(512);
     loop {
-        if stream.read_buf(&mut bytes).await? == 0 {
-            return Err(io::Error::new(ErrorKind::UnexpectedEof, "the connection was closed without an answer"));
-        }
         match parse(&bytes)? {
-            Some((length, answer)) if answer.status.is_informational() => drop(bytes.drain(..length)),
+            // What is final may have come with it.
+            Some((length, answer)) if answer.status.is_informational() => {
+                bytes.drain(..length);
+                continue;
+            }
             Some((_, answer)) => return Ok(answer),
             None if bytes.len() > LONGEST => return Err(no_http()),
             None => {}
+        }
+        if stream.read_buf(&mut bytes).await? == 0 {
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "the connection was closed without an answer"));
         }
     }
 }
@@ -193,5 +197,13 @@ mod tests {
         let told = wire::verdict(answer.status, &answer.headers, Duration::ZERO);
         assert_eq!(told, Some(Verdict::Turn(Duration::from_millis(1500))));
         assert!(parse(b"SSH-2.0-OpenSSH\r\n\r\n").is_err());
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_read_though_another_came_with_it() {
+        let text = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n";
+        assert_eq!(read(&mut text.as_bytes()).await.unwrap().status, StatusCode::NO_CONTENT);
+        let cut = read(&mut &text.as_bytes()[..text.len() - 30]).await.unwrap_err();
+        assert_eq!(cut.kind(), ErrorKind::UnexpectedEof);
     }
 }
