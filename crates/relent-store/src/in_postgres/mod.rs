@@ -112,7 +112,7 @@ impl Postgres {
     /// folder of the socket, unless `owner=any` believes all: in a folder like `/tmp` anybody could wait there.
     ///
     /// What the store's functions do is done with the rights of the user of the URL. So the store is refused if its tables and functions, and what
-    /// these call, belong to somebody else in the database than this user, a role that it is a member of, a superuser or the owner of
+    /// these call, belong to somebody else in the database than this user, a superuser or the owner of
     /// the database. `owner=NAME` believes one role more, as that of migrations, which made them, and `owner=any` believes all; who listens on a
     /// socket is nothing that `owner=NAME` says.
     ///

@@ -1,22 +1,16 @@
 -- What is there of a store, and what there is of other users that would run as this one. $1: the names of the store's tables and of its
 -- sequence; $2: those of its functions; $3: those of Postgres' own functions that these call; $4: a role that is believed, or null.
 -- Everything is asked so that nothing in another schema than pg_catalog fits better, since it runs before it is known whose that is.
-WITH RECURSIVE me (role) AS (
-    SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolname = current_user
-    UNION
-    -- Also of a superuser only what was given, and nothing that is there to be given on alone (since Postgres 16).
-    SELECT m.roleid FROM pg_catalog.pg_auth_members m JOIN me ON m.member = me.role
-        WHERE (pg_catalog.to_jsonb(m) OPERATOR(pg_catalog.->>) 'inherit_option'::text) IS DISTINCT FROM 'false'::text
-        OR (pg_catalog.to_jsonb(m) OPERATOR(pg_catalog.->>) 'set_option'::text) IS DISTINCT FROM 'false'::text
-), place (oid, name, owner, rights) AS (
+WITH place (oid, name, owner, rights) AS (
     SELECT n.oid, n.nspname, n.nspowner, n.nspacl FROM pg_catalog.pg_namespace n
         WHERE n.nspname = ANY (pg_catalog.current_schemas(true)) AND n.nspname <> 'pg_catalog'::name
 ), maker (place, role) AS (
     SELECT p.oid, p.owner FROM place p
     UNION ALL SELECT p.oid, a.grantee FROM place p, pg_catalog.aclexplode(p.rights) a WHERE a.privilege_type = 'CREATE'::text
--- Nobody is believed for what they may do in a schema, nor for its being theirs: that is given to whoever makes one.
+-- Nobody is believed for what they may do in a schema, nor for its being theirs: that is given to whoever makes one; nor a role because
+-- this user is a member of it: until Postgres 16 anybody can make others members of themselves.
 ), believed (role) AS (
-    SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolsuper OR r.oid IN (SELECT me.role FROM me)
+    SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolsuper OR r.rolname = current_user
         OR r.oid = (SELECT d.datdba FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())
         -- Its one member is the database's owner.
         OR r.rolname = 'pg_database_owner'::name
