@@ -273,7 +273,7 @@ async fn ask(
 }
 
 async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken> {
-    line.client.connects_to(&hop.url, hop.number > 0)?;
+    line.client.connects_to(&hop.url, hop.led())?;
     head::tell(terms.talk, || head::sent(hop));
     let mut sending =
         line.client.for_hop(hop).request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
@@ -294,7 +294,7 @@ async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken>
         None if body.is_some() || expects_one => sending.header(header::CONTENT_LENGTH, 0),
         None => sending,
     };
-    let cannot = |why| failure::not_sent(why, &line.client.way(&hop.url, hop.number > 0));
+    let cannot = |why| failure::not_sent(why, &line.client.way(&hop.url, hop.led()));
     let beside = line.client.beside().map_err(cannot)?;
     let sent = terms.patience.wait(&line.pulse, beside.run(sending.send())).await.map(|sent| {
         sent.map(|mut response| {
@@ -302,7 +302,7 @@ async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken>
             whole::checked(response)
         })
     });
-    let way = line.client.way(&hop.url, hop.number > 0);
+    let way = line.client.way(&hop.url, hop.led());
     match sent {
         Some(Ok(response)) if terms.compressed && !is_a_rest(&response) => Ok(coding::undone(response)),
         Some(Ok(response)) => Ok(response),

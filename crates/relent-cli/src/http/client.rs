@@ -5,7 +5,7 @@ use super::{
     beside::Beside,
     failure::{self, Broken, Way},
     proxy::Proxies,
-    redirect::Hop,
+    redirect::{Hop, Led},
     request::Request,
     resolve::Resolver,
     tls,
@@ -32,8 +32,8 @@ pub(super) struct Client {
     /// The same without the caller's certificate, which is for one origin; `None` if there is none.
     bare: Option<reqwest::Client>,
     home: Origin,
-    /// Where the request under way goes, and whether a redirect led there: then one was sent and answered before.
-    hop: RefCell<Option<(Url, bool)>>,
+    /// Where the request under way goes, and what led there: before one that a redirect leads to, one was sent and answered.
+    hop: RefCell<Option<(Url, Led)>>,
     /// Where the connection under way is read.
     beside: RefCell<Option<Beside>>,
     /// Which proxy leads where.
@@ -175,17 +175,17 @@ impl Client {
     }
 
     /// The way to `url`, as far as it has come.
-    pub(super) fn way<'a>(&'a self, url: &'a Url, is_redirected: bool) -> Way<'a> {
+    pub(super) fn way<'a>(&'a self, url: &'a Url, led: Led) -> Way<'a> {
         let (connected, http2_alone) = (self.watch.is_connected(), self.http2_alone);
-        Way { url, is_redirected, connected, http2_alone, proxies: &self.proxies }
+        Way { url, led, connected, http2_alone, proxies: &self.proxies }
     }
 
     /// What has become of the request that is under way when its time is over; `first` is where the call goes.
     pub(super) fn late(&self, limit: Duration, first: &Url) -> Broken {
         self.hang_up();
         match &*self.hop.borrow() {
-            Some((url, is_redirected)) => failure::late(limit, &self.way(url, *is_redirected)),
-            None => failure::late(limit, &self.way(first, false)),
+            Some((url, led)) => failure::late(limit, &self.way(url, *led)),
+            None => failure::late(limit, &self.way(first, Led::default())),
         }
     }
 
@@ -195,9 +195,9 @@ impl Client {
         self.hop.take();
     }
 
-    /// A request to `url` is next, whether a redirect leads there or not.
-    pub(super) fn connects_to(&self, url: &Url, is_redirected: bool) -> Result<(), Fault> {
-        self.hop.replace(Some((url.clone(), is_redirected)));
+    /// A request to `url` is next, and this led there.
+    pub(super) fn connects_to(&self, url: &Url, led: Led) -> Result<(), Fault> {
+        self.hop.replace(Some((url.clone(), led)));
         let proxy = self.proxies.to(url)?;
         self.watch.reset();
         self.resolver

@@ -4,6 +4,7 @@ use super::{
     body::DataError,
     idle::Patience,
     proxy::{self, Proxies},
+    redirect::Led,
     resolve::Unresolved,
 };
 use crate::{
@@ -112,8 +113,8 @@ impl Failure {
 pub(super) struct Way<'a> {
     /// Where the request was to go.
     pub(super) url: &'a Url,
-    /// A redirect led there.
-    pub(super) is_redirected: bool,
+    /// What led there.
+    pub(super) led: Led,
     /// A connection was made.
     pub(super) connected: bool,
     /// HTTP/2 is spoken without having been agreed on.
@@ -125,7 +126,7 @@ pub(super) struct Way<'a> {
 impl Way<'_> {
     /// What was connected to, the proxy included.
     fn shown(&self) -> String {
-        let authority = authority(self.url);
+        let authority = if self.led.by_a_secret { redact::HIDDEN.to_owned() } else { authority(self.url) };
         match self.proxies.to(self.url) {
             Ok(Some(proxy)) => format!("{authority} through the proxy {}", proxy::shown(proxy)),
             _ => authority,
@@ -134,7 +135,7 @@ impl Way<'_> {
 
     /// Whether a failure may have come after the request was sent. What a redirect led away from was sent before.
     fn finish(&self, mut failure: Failure, was_refused: bool) -> Broken {
-        failure.left = failure.left || self.is_redirected || (self.connected && !was_refused);
+        failure.left = failure.left || self.led.by_a_redirect || (self.connected && !was_refused);
         Broken::Failed(Box::new(failure))
     }
 }
@@ -181,8 +182,12 @@ const PATIENCE_HINT: &str = "--idle-timeout gives it more time, or unlimited";
 
 fn fault_before_head(error: &reqwest::Error, way: &Way<'_>) -> (Fault, Failure) {
     if let Some(Unresolved(name)) = find(error) {
-        let of_whom = if way.url.host_str() == Some(name) { "host" } else { "the proxy's host" };
-        of(Fault::Resolve, format!("cannot find {of_whom} {}", escape(name)))
+        let (of_whom, name) = match way.url.host_str() == Some(name) {
+            true if way.led.by_a_secret => ("host", redact::HIDDEN.into()),
+            true => ("host", escape(name)),
+            false => ("the proxy's host", escape(name)),
+        };
+        of(Fault::Resolve, format!("cannot find {of_whom} {name}"))
     } else if let Some(tls) = find::<rustls::Error>(error) {
         of_tls(tls, &way.shown())
     } else if error.is_connect() || !way.connected {

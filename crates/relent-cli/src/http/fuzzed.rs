@@ -120,7 +120,7 @@ fn follows(status: StatusCode, headers: &HeaderMap) {
     let secret = |name| (name, HeaderValue::from_static(PASSWORD));
     let given = [secret(header::AUTHORIZATION), secret(header::COOKIE), secret(header::HOST)].into_iter().collect();
     let url = Url::parse("https://a.example/b/c?d").expect("it is one");
-    let hop = Hop { method: Method::POST, url, headers: given, has_body: true, number: 3 };
+    let hop = Hop { method: Method::POST, url, headers: given, has_body: true, number: 3, says_a_secret: false };
     match hop.next(status, headers) {
         Ok(None) => {}
         Ok(Some(next)) => {
@@ -174,7 +174,14 @@ fn says(status: StatusCode, headers: &HeaderMap, now: u64) {
     let printed = head::printed(&response(), true);
     String::from_utf8_lossy(&printed).lines().for_each(is_plain);
     let url = Url::parse("https://a.example/b/c?d").expect("it is one");
-    let hop = Hop { method: Method::GET, url: url.clone(), headers: HeaderMap::new(), has_body: false, number: 0 };
+    let hop = Hop {
+        method: Method::GET,
+        url: url.clone(),
+        headers: HeaderMap::new(),
+        has_body: false,
+        number: 0,
+        says_a_secret: false,
+    };
     let seen = Seen::of(&response(), &hop);
     let end = End {
         seen: Some(&seen),

@@ -7,7 +7,10 @@ use crate::{
     talk::TalkArgs,
 };
 use percent_encoding::{CONTROLS, utf8_percent_encode};
-use reqwest::{Response, header::HOST};
+use reqwest::{
+    Response,
+    header::{HOST, HeaderName, HeaderValue},
+};
 use std::io::Write;
 
 /// Tells what goes over the wire, with `--verbose`. A name of a header may be a secret, too, or a value may be one since something was left out.
@@ -20,16 +23,22 @@ pub(super) fn tell(talk: TalkArgs, head: impl FnOnce() -> String) {
 
 /// The request's head, each line after `> `; what lets others in is not shown.
 pub(super) fn sent(hop: &Hop) -> String {
+    if hop.says_a_secret {
+        return format!("> {} {}", hop.method, redact::HIDDEN) + &headers(hop);
+    }
     let url = redact::path(&hop.url[url::Position::BeforePath..]);
     let mut text = format!("> {} {}", hop.method, escape(&url));
     if let Some(host) = hop.url.host_str().filter(|_| !hop.headers.contains_key(HOST)) {
         let port = hop.url.port().map(|port| format!(":{port}")).unwrap_or_default();
         text.push_str(&format!("\n> host: {host}{port}"));
     }
-    for (name, value) in &hop.headers {
-        text.push_str(&format!("\n> {name}: {}", shown(name.as_str(), value.as_bytes())));
-    }
-    text
+    text + &headers(hop)
+}
+
+fn headers(hop: &Hop) -> String {
+    let line =
+        |(name, value): (&HeaderName, &HeaderValue)| format!("\n> {name}: {}", shown(name.as_str(), value.as_bytes()));
+    hop.headers.iter().map(line).collect()
 }
 
 /// The response's head, each line after `< `; what lets others in is not shown.

@@ -31,9 +31,23 @@ pub(super) struct Hop {
     pub(super) has_body: bool,
     /// How many redirects led here.
     pub(super) number: usize,
+    /// Whether where it goes to is made of a secret that somebody was sent: the parser of URLs has made another text of it.
+    pub(super) says_a_secret: bool,
+}
+
+/// What led to where a request goes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Led {
+    pub(super) by_a_redirect: bool,
+    pub(super) by_a_secret: bool,
 }
 
 impl Hop {
+    /// What led to where it goes.
+    pub(super) fn led(&self) -> Led {
+        Led { by_a_redirect: self.number > 0, by_a_secret: self.says_a_secret }
+    }
+
     /// The request after a response with this status and head; `None` if it is no redirect.
     pub(super) fn next(&self, status: StatusCode, head: &HeaderMap) -> Result<Option<Hop>, Box<Failure>> {
         let Some(location) = location(status, head) else { return Ok(None) };
@@ -55,14 +69,13 @@ impl Hop {
                 url.as_str().len()
             )));
         }
-        // A number becomes an address, and a part of a name a path, which say the same.
-        if redact::without_secrets(&location) != location {
-            let parts = [url.host_str().unwrap_or_default(), url.path()];
-            redact::know_secrets(parts.map(str::to_owned).into_iter());
-        }
         // Both are there to be removed, or there is nothing to remove.
         let _ = (url.set_username(""), url.set_password(None));
-        let mut hop = Hop { url, number: self.number + 1, ..self.clone() };
+        // Of a query nothing is shown but what is harmless.
+        let where_to = location.split(['?', '#']).next().unwrap_or_default();
+        let is_said = redact::without_secrets(where_to) != where_to;
+        let says_a_secret = is_said || (self.says_a_secret && url.origin() == self.url.origin());
+        let mut hop = Hop { url, number: self.number + 1, says_a_secret, ..self.clone() };
         if becomes_get(status, &self.method) {
             hop.method = Method::GET;
             hop.has_body = false;
@@ -171,7 +184,14 @@ mod tests {
             ("x-macaroon", "m"),
         ];
         let headers = pairs.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
-        Hop { method, url: Url::parse(url).unwrap(), headers: headers.into_iter().collect(), has_body: true, number: 0 }
+        Hop {
+            method,
+            url: Url::parse(url).unwrap(),
+            headers: headers.into_iter().collect(),
+            has_body: true,
+            number: 0,
+            says_a_secret: false,
+        }
     }
 
     fn after(status: u16, location: &str, method: Method) -> Result<Option<Hop>, Box<Failure>> {
