@@ -1,6 +1,6 @@
 //! Who else may do what a file's group may: with an access list (a POSIX ACL), anybody in it; without one, whoever is in the group.
 
-use nix::unistd::{Gid, Group, User, getegid, geteuid};
+use nix::unistd::{Gid, Group, Uid, User, getegid, geteuid};
 use std::{
     fs::{self, File, Metadata},
     os::unix::fs::MetadataExt,
@@ -41,15 +41,20 @@ fn maps(map: &str, user: u32) -> bool {
 /// Whether a group is the user's alone: it has the user's number, as many systems make one for each, root's included, and nobody else
 /// is in it. One that all users have in common is theirs as well.
 pub(crate) fn is_own_group(group: u32) -> bool {
-    group == getegid().as_raw() && group == geteuid().as_raw() && !has_others(group)
+    group == getegid().as_raw() && is_alone_in(group, geteuid().as_raw())
 }
 
-/// Whether anybody else is in a group, as far as the system lists its members and users.
-fn has_others(group: u32) -> bool {
-    let own = User::from_uid(geteuid()).ok().flatten().map(|user| user.name);
+/// The same of another user.
+fn is_alone_in(group: u32, user: u32) -> bool {
+    group == user && !has_others(group, user)
+}
+
+/// Whether anybody else is in a user's group, as far as the system lists its members and users.
+fn has_others(group: u32, user: u32) -> bool {
+    let own = User::from_uid(Uid::from_raw(user)).ok().flatten().map(|user| user.name);
     let listed = Group::from_gid(Gid::from_raw(group)).ok().flatten();
     let is_listed = listed.is_some_and(|group| group.mem.iter().any(|name| Some(name) != own.as_ref()));
-    is_listed || fs::read_to_string("/etc/passwd").is_ok_and(|users| belong(&users, group, geteuid().as_raw()))
+    is_listed || fs::read_to_string("/etc/passwd").is_ok_and(|users| belong(&users, group, user))
 }
 
 /// Whether a user with another number belongs to a group from the beginning.
@@ -66,9 +71,11 @@ pub(crate) fn is_shared(folder: &Metadata, path: &Path) -> bool {
     is_sticky(folder) && is_open(folder, path)
 }
 
-/// Whether others may put something else in the place of what is in a folder, whosever that is.
+/// Whether others than the caller and a folder's owner may put something else in the place of what is in it, whosever that is.
 pub(crate) fn may_be_exchanged(folder: &Metadata, path: &Path) -> bool {
-    !is_sticky(folder) && is_open(folder, path)
+    let is_the_owners =
+        || folder.mode() & 0o002 == 0 && is_alone_in(folder.gid(), folder.uid()) && !path_has_list(path);
+    !is_sticky(folder) && is_open(folder, path) && !is_the_owners()
 }
 
 fn is_sticky(folder: &Metadata) -> bool {
@@ -166,6 +173,27 @@ mod tests {
     fn who_belongs_to_a_group_from_the_beginning_is_in_it() {
         let users = "root:x:0:0:root:/root:/bin/sh\nsync:x:5:0:sync:/sbin:/bin/sync\nann:x:7:7::/:/bin/sh\nbroken\n";
         assert!(belong(users, 0, 0) && !belong(users, 7, 7) && belong(users, 7, 8) && !belong(users, 9, 9));
+    }
+
+    /// What a mask of 002 makes, which is that of users who have a group for themselves.
+    #[test]
+    fn a_folder_of_another_user_is_not_exchanged_by_that_ones_own_group() {
+        use std::os::unix::fs::{PermissionsExt, chown};
+        const ALONE: u32 = 41_234;
+        let folder = tempfile::tempdir().unwrap();
+        for (owner, group, mode, is) in [
+            (ALONE, ALONE, 0o775, false),
+            (ALONE, ALONE + 1, 0o775, true),
+            (ALONE, ALONE, 0o777, true),
+            (ALONE, ALONE + 1, 0o755, false),
+            (ALONE, ALONE + 1, 0o1777, false),
+        ] {
+            chown(folder.path(), Some(owner), Some(group)).expect("only root can be another user, too");
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let data = fs::metadata(folder.path()).unwrap();
+            assert_eq!(may_be_exchanged(&data, folder.path()), is, "{owner} {group} {mode:o}");
+        }
+        chown(folder.path(), Some(0), Some(0)).unwrap();
     }
 
     #[test]

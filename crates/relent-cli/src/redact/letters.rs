@@ -41,7 +41,7 @@ fn written_out(text: &[u8]) -> Option<(char, usize)> {
     };
     match text {
         [b'\\', b'u', b'{', ..] => until(3, b'}', 16),
-        [b'\\', b'u', ..] => exactly(2, 4, 16),
+        [b'\\' | b'%', b'u', ..] => exactly(2, 4, 16),
         [b'\\', b'x', ..] => exactly(2, 2, 16),
         [b'\\', b'n' | b'r' | b't' | b'b' | b'f', ..] => Some((OTHER, 2)),
         [b'\\', ..] => exactly(1, 3, 8),
@@ -71,6 +71,7 @@ mod tests {
             (r"a\nb\tc\\d\'e", "abcde"),
             ("a&amp;b&#x27;c&#246;d&ouml;&#101;f&frac14;g", "abcdefg"),
             ("aöb\u{fffd}c", "abc"),
+            ("a%u002fb%u0063", "abc"),
             // What only looks like that is as it is.
             (r"a\u00g\x1\8\", "au00gx18"),
             ("a&b&#c;&#;&verylongname;d&", "abcverylongnamed"),

@@ -1,6 +1,6 @@
 //! Secrets that a text says again.
 
-use super::{HIDDEN, letters::letters, undone::undone, words::is_ours};
+use super::{HIDDEN, letters::letters, undone::undone, words::are_ours};
 use std::{
     borrow::Cow,
     collections::{BTreeSet, HashMap},
@@ -31,7 +31,7 @@ pub(super) struct Table {
 impl Table {
     /// Adds secrets, which are [`undone`], and those of which they are parts.
     pub(super) fn add(&mut self, secrets: impl Iterator<Item = String>, wholes: impl Iterator<Item = String>) {
-        let is_looked_for = |secret: &String| secret.trim().len() >= LONG_PIECE && !is_ours(secret.trim());
+        let is_looked_for = |secret: &String| secret.trim().len() >= LONG_PIECE && !are_ours(secret);
         let put = |into: &mut Begins, secret: String| {
             into.entry(row(secret.as_bytes())).or_default().insert(secret);
         };
@@ -87,7 +87,7 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table]) -> Cow<'a, str> {
         ranges.extend(longest.map(|(length, sign)| places[at]..places[at + length + sign]));
     }
     // Where nothing can be written out, both are the same.
-    let ways = if undone.contains(['\\', '&']) { &[false, true][..] } else { &[false] };
+    let ways = if undone.contains(['\\', '&', '%']) { &[false, true][..] } else { &[false] };
     for &as_written in ways {
         let (letters, stand) = letters(&undone, as_written);
         for (at, begin) in letters.as_bytes().windows(LONG_PIECE).enumerate() {
@@ -174,6 +174,9 @@ mod tests {
             ("(403 Forbidden)", "Forbidden"),
             ("(500 Internal Server Error)", "internal"),
             ("--max-size takes more, or unlimited", "unlimited"),
+            ("permanent failure (404 Not Found)", "NotFound"),
+            ("gave up: out of attempts (502 Bad Gateway)", "out_of_attempts"),
+            ("cannot connect: Connection refused", "connection-refused"),
         ] {
             assert_eq!(told(text, &[secret]), text);
         }

@@ -1,14 +1,50 @@
 //! The words that messages have.
 //!
 //! People choose words for users and passwords. To leave one of these out wherever it stands would tell it by what is missing, and of an
-//! answer as common as "503 Service Unavailable" to whoever reads a log.
+//! answer as common as "503 Service Unavailable" to whoever reads a log. The same holds of several, however they are put together.
 
 use std::{collections::HashSet, sync::LazyLock};
 
-/// All words of eight letters or more in the texts of relent, of the system's errors and of the reasons of statuses, in small letters.
-static ALL: LazyLock<HashSet<&str>> = LazyLock::new(|| include_str!("words.txt").lines().collect());
+/// All words of three letters or more in the texts of relent, of the system's errors and of the reasons of statuses, in small letters, and
+/// shorter ones that stand between them.
+static ALL: LazyLock<HashSet<&str>> = LazyLock::new(|| include_str!("words.txt").lines().chain(SHORT).collect());
 
-/// Whether a text is such a word.
-pub(super) fn is_ours(text: &str) -> bool {
-    ALL.contains(text.to_ascii_lowercase().as_str())
+const SHORT: [&str; 17] =
+    ["an", "as", "at", "be", "by", "do", "if", "in", "is", "it", "no", "of", "on", "or", "so", "to", "up"];
+
+/// The longest text that is looked at, and the longest word.
+const LONGEST: (usize, usize) = (64, 24);
+
+/// Whether the letters of a text are such words, one behind the other, and it has nothing beside them but signs.
+pub(super) fn are_ours(text: &str) -> bool {
+    if text.len() > 2 * LONGEST.0 || text.contains(|c: char| c.is_ascii_digit() || !c.is_ascii()) {
+        return false;
+    }
+    let letters: String = text.chars().filter(char::is_ascii_alphabetic).map(|c| c.to_ascii_lowercase()).collect();
+    if letters.is_empty() || letters.len() > LONGEST.0 {
+        return false;
+    }
+    // Whether words end here.
+    let mut ends = vec![true];
+    for end in 1..=letters.len() {
+        let begins = end.saturating_sub(LONGEST.1)..end;
+        let is_end = begins.into_iter().any(|begin| ends[begin] && ALL.contains(&letters[begin..end]));
+        ends.push(is_end);
+    }
+    ends[letters.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_known_however_they_are_put_together() {
+        for text in ["unavailable", "NotFound", "bad_gateway", "connection refused", "out-of-attempts", "PostgreSQL"] {
+            assert!(are_ours(text), "{text}");
+        }
+        for text in ["", "12345678", "hunter2", "correct horse battery", "postgres1", "Wörter", &"not".repeat(50)] {
+            assert!(!are_ours(text), "{text}");
+        }
+    }
 }

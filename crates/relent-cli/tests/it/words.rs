@@ -42,8 +42,10 @@ fn all_words_of_messages_are_known() {
         (100..600).filter_map(|code| Some(http::StatusCode::from_u16(code).ok()?.canonical_reason()?.to_owned())),
     );
     all.extend((1..134).map(|code| io::Error::from_raw_os_error(code).to_string()));
-    let words =
-        all.iter().flat_map(|text| text.split(|c: char| !c.is_ascii_alphabetic())).filter(|word| word.len() >= 8);
+    let words = all
+        .iter()
+        .flat_map(|text| text.split(|c: char| !c.is_ascii_alphabetic()))
+        .filter(|word| (3..=24).contains(&word.len()));
     let words: BTreeSet<String> = words.map(str::to_ascii_lowercase).collect();
     let known = fs::read_to_string(list()).unwrap_or_default();
     let known: BTreeSet<String> = known.lines().map(str::to_owned).collect();

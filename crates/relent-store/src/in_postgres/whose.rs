@@ -101,9 +101,9 @@ impl Postgres {
                 }
                 "open" => found.open = Some(name.chars().take(63).collect()),
                 "trigger" => {
+                    let name = known.unwrap_or("?");
                     let what = format!(
-                        "a trigger of '{}' has a condition or arguments, and may be that of",
-                        known.unwrap_or("?")
+                        "'{name}' has a trigger with a condition or arguments, or a table that refers to it, which may be of"
                     );
                     return Err(strangers(&what));
                 }

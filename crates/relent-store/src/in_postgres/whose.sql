@@ -43,8 +43,9 @@ UNION ALL SELECT 'part'::text, k.name::text, ''::text FROM kept k
         AND calls.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass::oid
     JOIN pg_catalog.pg_proc f ON f.oid = calls.refobjid
     WHERE NOT EXISTS (SELECT 1 FROM believed b WHERE b.role = f.proowner)
--- Who may lay a trigger on a table need not own it, and by conditions and arguments the functions of others do what they like.
+-- Who may lay a trigger on a table need not own it, and by conditions and arguments the functions of others do what they like. A foreign key
+-- that refers to it is one, too, by which rows of theirs are deleted, and triggers run.
 UNION ALL SELECT 'trigger'::text, k.name::text, ''::text FROM kept k JOIN pg_catalog.pg_trigger t ON t.tgrelid = k.oid
-    WHERE NOT t.tgisinternal AND (t.tgqual IS NOT NULL OR t.tgnargs <> 0::smallint)
+    WHERE t.tgisinternal OR t.tgqual IS NOT NULL OR t.tgnargs <> 0::smallint
 UNION ALL SELECT 'open'::text, p.name::text, ''::text FROM place p JOIN maker m ON m.place = p.oid
     WHERE NOT EXISTS (SELECT 1 FROM believed b WHERE b.role = m.role)
