@@ -3,9 +3,9 @@
 use super::{
     args::Args,
     beside::Beside,
-    failure::{self, Broken, Way},
+    failure::{self, Broken, Led, Way},
     proxy::Proxies,
-    redirect::{Hop, Led},
+    redirect::Hop,
     request::Request,
     resolve::Resolver,
     tls,

@@ -4,7 +4,6 @@ use super::{
     body::DataError,
     idle::Patience,
     proxy::{self, Proxies},
-    redirect::Led,
     resolve::Unresolved,
 };
 use crate::{
@@ -107,6 +106,13 @@ impl Failure {
             timed_out: false,
         }
     }
+}
+
+/// What led to where a request goes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Led {
+    pub(super) by_a_redirect: bool,
+    pub(super) by_a_secret: bool,
 }
 
 /// The way that a request took, and how far it came.

@@ -6,7 +6,7 @@
 
 use super::{
     address::{can_be_asked_for, has_no_port_behind_its_colon},
-    failure::Failure,
+    failure::{Failure, Led},
 };
 use crate::{escape::escape, redact};
 use http::{HeaderMap, HeaderName, Method, StatusCode, header};
@@ -33,13 +33,6 @@ pub(super) struct Hop {
     pub(super) number: usize,
     /// Whether where it goes to is made of a secret that somebody was sent: the parser of URLs has made another text of it.
     pub(super) says_a_secret: bool,
-}
-
-/// What led to where a request goes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Led {
-    pub(super) by_a_redirect: bool,
-    pub(super) by_a_secret: bool,
 }
 
 impl Hop {
