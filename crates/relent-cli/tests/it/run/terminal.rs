@@ -173,11 +173,12 @@ fn control_z_stops_the_script_around_relent_too() {
     }
 }
 
-/// As in `$(..)` of a shell that people type into: nobody is stopped there for asking.
+/// As in `$(..)` of a shell that people type into: nobody is stopped there for asking. Who asks within the first moment, before the terminal
+/// is lent, still reads an error.
 #[test]
 fn a_command_that_cannot_be_stopped_for_asking_is_answered() {
     let place = Place::new();
-    let line = "trap '' TTIN; x=$(relent run -q -- sh -c ': > up; read a; echo got $a'); echo $x";
+    let line = "trap '' TTIN; x=$(relent run -q -- sh -c ': > up; sleep 0.2; read a; echo got $a'); echo $x";
     let (child, mut stdin) = in_a_shell(&place, line);
     until("it asks", || place.has("up"));
     stdin.write_all(b"you\n").unwrap();
