@@ -22,17 +22,18 @@ pub(super) fn contenders(
 ) -> Result<Vec<Contender>> {
     let mut contenders = Vec::new();
     let layers = chain::layers(root, config)?;
-    let check_all = |count: usize| {
+    let check_all = |count: usize, what: &str| {
         let each = all.len() + layers.len();
         if count * each <= MOST_OF_ALL {
             return Ok(());
         }
-        let problem = format!("{count} runs of {each} populations and layers each are more than {MOST_OF_ALL} in all");
+        let problem =
+            format!("{count} {what} of {each} populations and layers each are more than {MOST_OF_ALL} in all");
         Err(root.wrong(root.span("population"), problem, "compare fewer at a time"))
     };
     let alone = population::alone(all, server);
     let runs = root.bounded_list("run", MOST_OF_A_LIST, "tables [[run]]")?;
-    check_all(runs.len())?;
+    check_all(runs.len(), "runs")?;
     for value in runs {
         let table = root.table_of("a run", value)?;
         let own = table.text("name")?;
@@ -72,7 +73,7 @@ pub(super) fn contenders(
     if let Some((.., span)) = compared.get(MOST_OF_A_LIST) {
         return Err(table.too_many(span.clone(), MOST_OF_A_LIST, "policies, and no [[run]] says which are compared"));
     }
-    check_all(compared.len())?;
+    check_all(compared.len(), "policies")?;
     for (name, _, span) in compared {
         let policy = config.policy(name).map_err(|bad| table.wrong(span, bad.problem, bad.hint))?;
         let contender = Contender::new(name, policy).protected(protection::of_policy(config, Some(name), server));
