@@ -114,6 +114,6 @@ fn pacer(bytes: &mut Bytes<'_>) {
         hedge.observe(bytes.time());
         let mut call = hedge.start(now);
         call.begun(now);
-        call.on_failure(Verdict::from(bytes.number() & 1 == 1));
+        call.on_failure(now, Verdict::from(bytes.number() & 1 == 1));
     }
 }

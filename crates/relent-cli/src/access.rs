@@ -54,7 +54,19 @@ fn has_others(group: u32, user: u32) -> bool {
     let own = User::from_uid(Uid::from_raw(user)).ok().flatten().map(|user| user.name);
     let listed = Group::from_gid(Gid::from_raw(group)).ok().flatten();
     let is_listed = listed.is_some_and(|group| group.mem.iter().any(|name| Some(name) != own.as_ref()));
-    is_listed || fs::read_to_string("/etc/passwd").is_ok_and(|users| belong(&users, group, user))
+    // Of several groups that have one number the system names the first.
+    is_listed
+        || fs::read_to_string("/etc/group").is_ok_and(|groups| has_members(&groups, group, own.as_deref()))
+        || fs::read_to_string("/etc/passwd").is_ok_and(|users| belong(&users, group, user))
+}
+
+/// Whether any group of a number has members but this one.
+fn has_members(groups: &str, number: u32, own: Option<&str>) -> bool {
+    let of_number = groups.lines().map(|line| line.split(':').skip(2).collect::<Vec<_>>());
+    let mut lists = of_number.filter(|parts| parts.first().and_then(|gid| gid.parse().ok()) == Some(number));
+    lists.any(|parts| {
+        parts.get(1).is_some_and(|names| names.split(',').any(|name| !name.is_empty() && Some(name) != own))
+    })
 }
 
 /// Whether a user with another number belongs to a group from the beginning.
@@ -173,6 +185,15 @@ mod tests {
     fn who_belongs_to_a_group_from_the_beginning_is_in_it() {
         let users = "root:x:0:0:root:/root:/bin/sh\nsync:x:5:0:sync:/sbin:/bin/sync\nann:x:7:7::/:/bin/sh\nbroken\n";
         assert!(belong(users, 0, 0) && !belong(users, 7, 7) && belong(users, 7, 8) && !belong(users, 9, 9));
+    }
+
+    #[test]
+    fn a_group_has_the_members_of_all_that_have_its_number() {
+        let groups = "ann:x:7:\nbroken\nteam:x:7:ann,eve\nalone:x:8:ann\nnone:x:9\nx:x:y:eve\n";
+        assert!(
+            has_members(groups, 7, Some("ann")) && !has_members(groups, 8, Some("ann")) && has_members(groups, 8, None)
+        );
+        assert!(!has_members(groups, 9, None) && !has_members(groups, 10, None));
     }
 
     /// What a mask of 002 makes, which is that of users who have a group for themselves.

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// What a file says beside these flags, and what of it is left out. An attempt has an end of relent's own in some commands.
 pub(crate) fn within(file: &PolicyFile, flags: &Draft, attempt: Option<Duration>) -> (Draft, Vec<String>) {
     let (mut draft, mut left_out) = (file.draft.clone(), Vec::new());
-    if !file.is_unasked(None) {
+    if !file.is_by_chance {
         return (draft, left_out);
     }
     // What holds without the file: a profile that a flag names has its own.

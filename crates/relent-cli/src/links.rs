@@ -41,6 +41,8 @@ pub(crate) struct Step<'a> {
     pub(crate) folder: &'a Metadata,
     /// Whether the way ends here, unless this is a link.
     pub(crate) is_last: bool,
+    /// Whether a link has led there.
+    pub(crate) is_behind_a_link: bool,
 }
 
 impl Step<'_> {
@@ -57,9 +59,9 @@ impl Step<'_> {
     }
 
     /// The same against the folder that it stands in: who can put another in its place, or give another file of ours its name, decides
-    /// what is read.
+    /// what is read. The folders above are the caller's to choose, but for those that only a link leads through.
     pub(crate) fn is_exchangeable(&self, believed: &dyn Fn(&Metadata) -> bool) -> Option<&'static str> {
-        match self.data.is_dir() {
+        match self.data.is_dir() && !self.is_behind_a_link {
             true => None,
             false if !believed(self.folder) => Some("its folder belongs to somebody else"),
             false => access::may_be_exchanged(self.folder, self.path.parent().unwrap_or(self.path))
@@ -95,7 +97,7 @@ pub(crate) fn follow(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static
                     if left.is_empty() && !is_folder {
                         return Ok(None);
                     }
-                    here.enter_a_process(name, next, objects)?;
+                    here.enter_a_process(name, next, links > 0, objects)?;
                     continue;
                 }
                 let is_last = left.is_empty();
@@ -105,11 +107,12 @@ pub(crate) fn follow(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static
                             return Err(Errno::ISDIR.into());
                         }
                         let path = if links == 0 { path.to_owned() } else { next };
-                        return Ok(Some(here.place(name.to_owned(), path, None)));
+                        return Ok(Some(here.place(name.to_owned(), path, None, None)));
                     }
                     found => found?,
                 };
-                let step = Step { path: &next, data: &data, folder: &here.data()?, is_last };
+                let is_behind_a_link = links > 0;
+                let step = Step { path: &next, data: &data, folder: &here.data()?, is_last, is_behind_a_link };
                 if let Some(problem) = objects(&step) {
                     let is_named = links == 0 && is_last;
                     let text = if is_named { problem.into() } else { format!("{problem}: {}", next.display()) };
@@ -121,7 +124,7 @@ pub(crate) fn follow(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static
                             return Err(Errno::NOTDIR.into());
                         }
                         let path = if links == 0 { path.to_owned() } else { next };
-                        return Ok(Some(here.place(name.to_owned(), path, Some(data))));
+                        return Ok(Some(here.place(name.to_owned(), path, Some(data), Some(found))));
                     }
                     here.enter(found, next, &data)?;
                     continue;
@@ -140,7 +143,7 @@ pub(crate) fn follow(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static
     // The root, or a folder by `.` or `..`.
     let data = here.data()?;
     let path = if links == 0 { path.to_owned() } else { here.path.clone() };
-    Ok(Some(here.place(".".into(), path, Some(data))))
+    Ok(Some(here.place(".".into(), path, Some(data), None)))
 }
 
 /// What was gone through, each folder opened in the one before.
@@ -156,7 +159,7 @@ impl Way {
             return Way::root();
         }
         let here = env::current_dir()?;
-        way_here(&here, objects)?;
+        way_here(&here, false, objects)?;
         Ok(Way { path: here, folders: vec![openat(CWD, ".", FOLDER, Mode::empty())?.into()] })
     }
 
@@ -198,6 +201,7 @@ impl Way {
         &mut self,
         name: &OsStr,
         path: PathBuf,
+        is_behind_a_link: bool,
         objects: &dyn Fn(&Step<'_>) -> Option<&'static str>,
     ) -> io::Result<()> {
         let flags = FOLDER.difference(OFlags::NOFOLLOW);
@@ -205,15 +209,15 @@ impl Way {
         self.path = path;
         if is_of_a_process(&self.path) {
             self.path = path_of(&folder)?;
-            way_here(&self.path, objects)?;
+            way_here(&self.path, is_behind_a_link, objects)?;
             self.folders.clear();
         }
         self.folders.push(folder);
         Ok(())
     }
 
-    fn place(mut self, name: OsString, path: PathBuf, found: Option<Metadata>) -> Place {
-        Place { folder: self.folders.pop().expect("it begins somewhere"), name, path, found }
+    fn place(mut self, name: OsString, path: PathBuf, found: Option<Metadata>, looked_at: Option<File>) -> Place {
+        Place { folder: self.folders.pop().expect("it begins somewhere"), name, path, found, looked_at }
     }
 }
 
@@ -277,7 +281,11 @@ fn path_of(folder: &File) -> io::Result<PathBuf> {
 
 /// Asks of each folder on the way to the working folder what there is to say against it. It has no links. What may not be looked at
 /// from here, as the folder of whoever has changed the user, is not asked about: it is gone through already.
-fn way_here(here: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static str>) -> io::Result<()> {
+fn way_here(
+    here: &Path,
+    is_behind_a_link: bool,
+    objects: &dyn Fn(&Step<'_>) -> Option<&'static str>,
+) -> io::Result<()> {
     let seen = |folder: &Path| match fs::symlink_metadata(folder) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
         data => data.map(Some),
@@ -285,7 +293,8 @@ fn way_here(here: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static str>) ->
     let folders: Vec<&Path> = here.ancestors().collect();
     for pair in folders.windows(2).rev().filter(|pair| !pair[0].starts_with("/proc")) {
         let (Some(data), Some(folder)) = (seen(pair[0])?, seen(pair[1])?) else { continue };
-        if let Some(problem) = objects(&Step { path: pair[0], data: &data, folder: &folder, is_last: false }) {
+        let step = Step { path: pair[0], data: &data, folder: &folder, is_last: false, is_behind_a_link };
+        if let Some(problem) = objects(&step) {
             let text = format!("{problem}: {}", pair[0].display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }
@@ -302,17 +311,17 @@ pub(crate) fn to_write(path: &Path) -> io::Result<Option<Place>> {
     follow(path, &theirs)
 }
 
-/// Whether who listens at a socket can be told what is meant for it: it is there, and is no neighbour's trap.
+/// A socket that is there, and is no neighbour's trap: who listens there can be told what is meant for it. `None`: the system alone finds it.
 ///
 /// # Errors
 ///
 /// As [`to_write`], or it is not there: somebody else could make it next.
-pub(crate) fn to_connect(path: &Path) -> io::Result<()> {
+pub(crate) fn to_connect(path: &Path) -> io::Result<Option<File>> {
     match to_write(path) {
         Ok(Some(place)) if place.found().is_none() => Err(Errno::NOENT.into()),
         // In another namespace, behind a link of a process's: what is above it there cannot be asked about here.
-        Err(error) if error.kind() == io::ErrorKind::NotFound && error.raw_os_error().is_none() => Ok(()),
-        looked => looked.map(drop),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && error.raw_os_error().is_none() => Ok(None),
+        looked => Ok(looked?.and_then(Place::looked_at)),
     }
 }
 

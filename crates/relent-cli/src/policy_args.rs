@@ -276,7 +276,7 @@ impl PolicyArgs {
                 .hint("--max-attempts N or unlimited beside it says that it is meant"));
         }
         let file = self.read_file()?;
-        let Some(origin) = file.origin.as_deref().filter(|_| file.is_unasked(None)) else { return Ok(()) };
+        let Some(origin) = file.origin.as_deref().filter(|_| file.is_by_chance) else { return Ok(()) };
         let shown = escape(file.shown.as_deref().unwrap_or_default());
         let refused = |what: &str, flag: &str| {
             Err(Fault::new(format!("{shown}, found in this folder, {what}"))

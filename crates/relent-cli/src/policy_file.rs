@@ -48,15 +48,15 @@ pub(crate) struct PolicyFile {
     pub(crate) shown: Option<String>,
     /// Which policy of it is used, if it was named.
     pub(crate) name: Option<String>,
-    /// Whether it happens to be in the working folder, and nobody named it.
+    /// Whether it happens to be in the working folder, and nobody named it: then nobody has said that its stores and its hedges are
+    /// meant. Where a store is decides what is opened, made and connected to. To name a policy or an upstream of it is no word about that.
     pub(crate) is_by_chance: bool,
 }
 
 impl PolicyFile {
-    /// Whether nobody has said that its stores and its hedges are meant. Where a store is decides what is opened, made and
-    /// connected to: a file that nobody named does not, unless the upstream was named.
-    pub(crate) fn is_unasked(&self, upstream: Option<&str>) -> bool {
-        self.is_by_chance && upstream.is_none()
+    /// Why it is used, if no flag names it.
+    pub(crate) fn why(&self) -> String {
+        why(self.is_by_chance)
     }
 
     /// Reads what `--policy` says, or what is found beside these flags.
@@ -251,9 +251,13 @@ impl Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = if self.is_here { "found in this folder".to_owned() } else { format!("which {VARIABLE} names") };
-        write!(f, "{}, {why}", self.path.display())
+        write!(f, "{}, {}", self.path.display(), why(self.is_here))
     }
+}
+
+/// Why a file is used that no flag names.
+fn why(is_here: bool) -> String {
+    if is_here { "found in this folder".to_owned() } else { format!("which {VARIABLE} names") }
 }
 
 /// The file, `None` if there is none, or why it is not believed.

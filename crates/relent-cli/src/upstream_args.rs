@@ -47,6 +47,8 @@ pub(crate) struct Described {
     pub(crate) flags: UpstreamDraft,
     /// The file, if it says anything.
     pub(crate) origin: Option<String>,
+    /// That the file is used, if nobody named it, and it is used for this alone.
+    pub(crate) used: Option<String>,
     /// The store by which processes share it, if the file names one.
     pub(crate) store: Option<String>,
     /// That its store is left out, since nobody named the file.
@@ -59,8 +61,16 @@ impl Described {
     /// An upstream that nothing is said about.
     pub(crate) fn nothing() -> Described {
         let draft = UpstreamDraft::default();
-        let (name, origin, store) = ("upstream".to_owned(), None, None);
-        Described { name, draft, flags: draft, origin, store, no_store: None, no_hedge: None }
+        Described {
+            name: "upstream".to_owned(),
+            draft,
+            flags: draft,
+            origin: None,
+            used: None,
+            store: None,
+            no_store: None,
+            no_hedge: None,
+        }
     }
 
     /// What of the file is left out, for people.
@@ -94,24 +104,23 @@ impl UpstreamArgs {
             };
             Fault::new(format!("--upstream {}: {}", typed(name), bad.problem)).hint(hint)
         })?;
-        let is_unasked = file.is_unasked(self.upstream.as_deref());
         let shown = file.shown.as_deref().unwrap_or_default();
         let note = |part: &str| {
-            let (typed, file) = (typed(name), typed(file.origin.as_deref().unwrap_or(shown)));
-            format!(
-                "the {part} of upstream {name:?} in {shown} is left out: --upstream {typed} or --policy {file} uses it"
-            )
+            let file = typed(file.origin.as_deref().unwrap_or(shown));
+            format!("the {part} of upstream {name:?} in {shown} is left out: --policy {file} uses it")
         };
-        let store = file.config.store_of(name).map(str::to_owned).filter(|_| !is_unasked);
+        let store = file.config.store_of(name).map(str::to_owned).filter(|_| !file.is_by_chance);
         let no_store = (store.is_none() && file.config.store_of(name).is_some()).then(|| note("store"));
         let mut under = *under;
-        let is_too_much = is_unasked && flags.hedge == Part::Unsaid && is_storm(under.hedge);
+        let is_too_much = file.is_by_chance && flags.hedge == Part::Unsaid && is_storm(under.hedge);
         if is_too_much {
             under.hedge = Part::Unsaid;
         }
         let no_hedge = is_too_much.then(|| note("hedge, which asks for many attempts at once,"));
+        let is_found = file.used.is_none() && policy.policy.is_none();
+        let used = is_found.then(|| format!("upstream {name:?} of {shown}, {}", file.why()));
         let (name, draft) = (name.to_owned(), flags.over(under));
-        Ok(Some(Described { name, draft, flags, origin: file.shown.clone(), store, no_store, no_hedge }))
+        Ok(Some(Described { name, draft, flags, origin: file.shown.clone(), used, store, no_store, no_hedge }))
     }
 
     /// What the flags alone say.

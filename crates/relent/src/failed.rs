@@ -1,5 +1,6 @@
 //! How an attempt failed, before anybody has said what that means.
 
+use crate::Verdict;
 use core::time::Duration;
 
 /// How an attempt failed.
@@ -7,7 +8,8 @@ pub(crate) enum Fault<E> {
     Error(E),
     /// As `Error`, and somebody has asked already what it means.
     #[cfg(feature = "std")]
-    Judged(E, crate::Verdict),
-    TimedOut(Duration),
+    Judged(E, Verdict),
+    /// At its limit, and what that means.
+    TimedOut(Duration, Verdict),
     Cancelled,
 }

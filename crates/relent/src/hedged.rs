@@ -40,7 +40,7 @@ impl<F, Z: Future, G> Flight<F, Z, G> {
             return Poll::Ready(result.map_err(Fault::Error));
         }
         match &mut self.end {
-            Some((end, limit)) => end.as_mut().poll(cx).map(|_| Err(Fault::TimedOut(*limit))),
+            Some((end, limit)) => end.as_mut().poll(cx).map(|_| Err(Fault::TimedOut(*limit, Verdict::Transient))),
             None => Poll::Pending,
         }
     }
@@ -91,15 +91,21 @@ where
                 return Ok(value);
             }
             Turn::Ended(nth, Err(fault)) => {
-                let (fault, verdict, outcome) = match fault {
+                let (verdict, outcome) = match &fault {
                     Fault::Error(error) => {
-                        let verdict = judge(&error);
-                        (Fault::Judged(error, verdict), verdict, Outcome::Failure(verdict))
+                        let verdict = judge(error);
+                        (verdict, Outcome::Failure(verdict))
                     }
-                    fault => (fault, Verdict::Transient, Outcome::TimedOut),
+                    _ => (Verdict::Transient, Outcome::TimedOut),
                 };
                 flights.swap_remove(nth).guard.outcome(now, outcome, retry.draw());
-                let step = plan.as_mut().map_or(HedgeStep::Fail, |plan| plan.on_failure(verdict));
+                let step = plan.as_mut().map_or(HedgeStep::Fail, |plan| plan.on_failure(now, verdict));
+                let verdict = plan.map_or(verdict, |plan| plan.verdict(now, verdict));
+                let fault = match fault {
+                    Fault::Error(error) => Fault::Judged(error, verdict),
+                    Fault::TimedOut(limit, _) => Fault::TimedOut(limit, verdict),
+                    fault => fault,
+                };
                 match step {
                     HedgeStep::Wait => continue,
                     HedgeStep::Fail => {

@@ -130,7 +130,7 @@ impl<W, N> Ears<'_, W, N> {
     {
         let (verdict, timed_out) = match fault {
             Fault::Cancelled => return Err(retry.cancelled(last.take())),
-            Fault::TimedOut(limit) => (Verdict::Transient, Some(limit)),
+            Fault::TimedOut(limit, verdict) => (verdict, Some(limit)),
             #[cfg(feature = "std")]
             Fault::Judged(error, verdict) => {
                 *last = Some(error);
@@ -457,7 +457,7 @@ async fn bounded<T: Timer, V, E>(
             return Poll::Ready(result.map_err(Fault::Error));
         }
         match (end.as_mut().as_pin_mut(), limit) {
-            (Some(end), Some(limit)) => end.poll(cx).map(|_| Err(Fault::TimedOut(limit))),
+            (Some(end), Some(limit)) => end.poll(cx).map(|_| Err(Fault::TimedOut(limit, Verdict::Transient))),
             _ => Poll::Pending,
         }
     })

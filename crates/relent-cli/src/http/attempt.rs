@@ -13,6 +13,7 @@ use super::{
     resume::{Resume, is_whole, part_length},
     sink::Sink,
     whole,
+    word::Word,
     write_out::Seen,
 };
 use crate::{
@@ -24,6 +25,7 @@ use http::{HeaderMap, Method, StatusCode, header};
 use relent::wire::{self, Rules};
 use reqwest::Response;
 use std::{
+    cell::RefCell,
     io::{self, IsTerminal},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -63,6 +65,15 @@ pub(super) struct Line {
     pub(super) client: Client,
     /// What has moved of the request's body.
     pub(super) pulse: Pulse,
+    /// What the head of the answer says of trying again, once it is there.
+    word: RefCell<Option<Word>>,
+}
+
+impl Line {
+    /// By which nothing has been sent yet.
+    pub(super) fn of(client: Client) -> Line {
+        Line { client, pulse: Pulse::default(), word: RefCell::default() }
+    }
 }
 
 /// What came on the way to an answer.
@@ -157,19 +168,25 @@ pub(super) async fn answer(
     limit: Option<Duration>,
     trail: &mut Trail,
 ) -> Result<Answer, Broken> {
-    let asked = ask(terms, line, headers(terms, attempt), None, trail);
-    within(limit, limit, (terms, line), asked).await.and_then(|answer| judged(terms, answer, 0))
+    let asked = async { judged(terms, ask(terms, line, headers(terms, attempt), None, trail).await?, 0) };
+    within(limit, limit, (terms, line), asked).await
 }
 
-/// What comes of it, unless it is not over within what is `left` of its `limit`.
+/// What comes of it, unless it is not over within what is `left` of its `limit`. However it fails, what the head of an answer that is
+/// there says of trying again counts.
 pub(super) async fn within<T>(
     limit: Option<Duration>,
     left: Option<Duration>,
     (terms, line): (&Terms, &Line),
     work: impl Future<Output = Result<T, Broken>>,
 ) -> Result<T, Broken> {
-    let Some((limit, left)) = limit.zip(left) else { return work.await };
-    time::timeout(left, work).await.unwrap_or_else(|_| Err(line.client.late(limit, &terms.request.url)))
+    let ended = match limit.zip(left) {
+        Some((limit, left)) => {
+            time::timeout(left, work).await.unwrap_or_else(|_| Err(line.client.late(limit, &terms.request.url)))
+        }
+        None => work.await,
+    };
+    ended.map_err(|broken| broken.judged_by(&*line.word.borrow()))
 }
 
 /// Receives what an answer brings, of which so much is there already.
@@ -254,10 +271,13 @@ async fn ask(
     let mut hop = terms.request.hop(headers);
     line.client.begins();
     loop {
+        line.word.take();
         if let Some((resume, have)) = rest {
             resume.ask_at(&hop.url, have, &mut hop.headers);
         }
         let response = send(terms, line, &hop).await?;
+        let at = unix_time();
+        line.word.replace(Some(Word::of_head(terms.rules, response.status(), response.headers(), at)));
         head::tell(terms.talk, || head::received(&response));
         trail.seen = Some(Seen::of(&response, &hop));
         if terms.include && hop.method != Method::HEAD {
@@ -266,7 +286,7 @@ async fn ask(
         }
         let next = if terms.redirects { hop.next(response.status(), response.headers()) } else { Ok(None) };
         match next.map_err(Broken::Failed)? {
-            None => return Ok(Answer { response, hop, at: unix_time() }),
+            None => return Ok(Answer { response, hop, at }),
             Some(next) => hop = next,
         }
     }

@@ -8,13 +8,14 @@ use super::{
     redirect::Hop,
     request::Request,
     resolve::Resolver,
+    socket::Socket,
     tls,
 };
-use crate::{links, talk::Fault};
+use crate::talk::Fault;
 use rustls::{ClientConfig, pki_types::CertificateDer};
 use std::{
     cell::RefCell,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -100,7 +101,8 @@ impl Recipe {
 
     /// A client, which one request at a time is sent by.
     pub(super) fn client(&self) -> Result<Client, Fault> {
-        let (watch, resolver) = (Watch::of(self.unix_socket.as_deref()), self.resolver.apart());
+        let socket = self.unix_socket.as_deref().map(Socket::new).map(Arc::new);
+        let (watch, resolver) = (Watch { socket, ..Watch::default() }, self.resolver.apart());
         let http = self.http(&self.tls, &watch, &resolver)?;
         let bare = self.bare.as_ref().map(|tls| self.http(tls, &watch, &resolver)).transpose()?;
         let (proxies, home) = (self.proxies.clone(), self.home.clone());
@@ -136,8 +138,8 @@ impl Recipe {
             .connect_timeout(self.connect_timeout)
             .connector_layer(watch.clone())
             .user_agent(concat!("relent/", env!("CARGO_PKG_VERSION")));
-        let builder = match &self.unix_socket {
-            Some(path) => builder.unix_socket(path.clone()),
+        let builder = match &watch.socket {
+            Some(socket) => builder.unix_socket(socket.way()),
             None => builder,
         };
         let builder = match (self.http1, self.http2) {
@@ -208,17 +210,13 @@ impl Client {
 
 /// Sees when a connection has been made, TLS included: before that nothing of a request can have left. Of a socket of the file system it is
 /// seen before whose it is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
     is_connected: Arc<AtomicBool>,
-    socket: Option<Arc<Path>>,
+    socket: Option<Arc<Socket>>,
 }
 
 impl Watch {
-    fn of(socket: Option<&Path>) -> Watch {
-        Watch { is_connected: Arc::default(), socket: socket.map(Arc::from) }
-    }
-
     fn reset(&self) {
         self.is_connected.store(false, Ordering::Relaxed);
     }
@@ -260,9 +258,7 @@ where
     }
 
     fn call(&mut self, target: T) -> Self::Future {
-        // In a folder like `/tmp` anybody could listen in the place of a server that is not up. What is ours or root's there, nobody else
-        // can take away; what is not there is not asked, since somebody may make it meanwhile.
-        if let Some(Err(error)) = self.watch.socket.as_deref().map(links::to_connect) {
+        if let Some(Err(error)) = self.watch.socket.as_deref().map(Socket::look) {
             return Box::pin(async move { Err(error.into()) });
         }
         let connecting = self.inner.call(target);

@@ -261,9 +261,10 @@ impl Engine {
         };
         let (terms, recipe) = (&self.terms, &self.recipe);
         let most = self.policy.settings().max_attempts;
-        let mut race = Race { terms, recipe, call, most, limit: &limit, now, guard, narrator, hedges: 0 };
+        let mut race =
+            Race { terms, recipe, call, most, limit: &limit, now, guard, narrator, hedges: 0, said: Vec::new() };
         let won = race.run(plan, &self.line).await;
-        let hedges = race.hedges;
+        let Race { hedges, said, .. } = race;
         // Hedges are attempts like others.
         for _ in 0..hedges {
             let _ = call.on_failure(now(), Verdict::Transient);
@@ -271,7 +272,7 @@ impl Engine {
         let Won { answer, trail, line, permit, start, end } = won.map_err(|(broken, trail, lost)| {
             received.trail = trail;
             narrator.has_lost(lost);
-            broken
+            broken.judged_by(&said)
         })?;
         received.trail = trail;
         let line = line.as_ref().unwrap_or(&self.line);
@@ -282,10 +283,10 @@ impl Engine {
         if let Some(outcome) = outcome(&ended) {
             guard.ended_by(permit, now(), outcome);
         }
-        if ended.is_err() {
+        ended.map_err(|broken| {
             narrator.has_lost(Some(start.lost()));
-        }
-        ended
+            broken.judged_by(&said)
+        })
     }
 
     /// The longest of an attempt that starts now. What ends the whole call ends the attempt too, and says so better.
@@ -314,10 +315,11 @@ impl Engine {
         let to_its_place = success.status.is_success() || success.had_all;
         let is_wanted = success.status == StatusCode::NOT_MODIFIED && self.asks_on_a_condition();
         let is_left_out = !to_its_place && sink.is_for_a_file() && !is_wanted;
-        let mut written = match to_its_place && sink.is_for_a_file() {
+        let mut written = match (to_its_place, sink.is_for_a_file()) {
             // It waits for nobody, and is not left half done.
-            true => sink.finish()?,
-            false => blocking(move || if to_its_place { sink.finish() } else { sink.finish_on_stdout() }).await?,
+            (true, true) => sink.finish()?,
+            (true, false) => blocking(move || sink.finish()).await?,
+            (false, _) => blocking(sink.for_stdout()?).await?,
         };
         if written == Written::Whole {
             written = self.end(narrator, received, length, 0).await?;

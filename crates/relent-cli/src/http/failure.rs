@@ -5,19 +5,15 @@ use super::{
     idle::Patience,
     proxy::{self, Proxies},
     resolve::Unresolved,
+    word::{Word, told},
 };
 use crate::{
-    brief,
     escape::escape,
     redact,
     talk::{Fault as Ours, plain},
 };
-use http::{HeaderMap, StatusCode};
-use relent::{
-    Outcome, Verdict,
-    duration::Human,
-    wire::{DIALECTS, Fault, Pushback},
-};
+use http::StatusCode;
+use relent::{Outcome, Verdict, duration::Human, wire::Fault};
 use relent_tls::Flaw;
 use std::{error::Error, io, time::Duration};
 use url::Url;
@@ -57,8 +53,18 @@ impl From<Ours> for Broken {
     }
 }
 
+impl Broken {
+    /// Judged by this as well: of a failure the strictest word counts.
+    pub(super) fn judged_by<'a>(mut self, words: impl IntoIterator<Item = &'a Word>) -> Broken {
+        if let Broken::Failed(failure) = &mut self {
+            words.into_iter().for_each(|word| failure.judge_by(word));
+        }
+        self
+    }
+}
+
 impl Failure {
-    /// A failure without a response.
+    /// A failure without a response. One that is made while there is one is judged by its head where the attempt ends.
     pub(super) fn of(fault: Fault, text: String) -> Failure {
         Failure {
             text,
@@ -80,6 +86,18 @@ impl Failure {
     /// As a reason for a retry, of which the response is not asked any more.
     pub(super) fn without_response(self) -> Failure {
         Failure { response: None, ..self }
+    }
+
+    /// What it says of trying again, now.
+    pub(super) fn word(&self) -> Word {
+        Word::said(self.verdict, self.told.clone())
+    }
+
+    fn judge_by(&mut self, word: &Word) {
+        let verdict = self.verdict.stricter(word.verdict());
+        if verdict != self.verdict {
+            (self.verdict, self.told) = (verdict, word.told().map(str::to_owned));
+        }
     }
 
     /// What an upstream is told of it.
@@ -415,41 +433,6 @@ fn status_hint(status: StatusCode) -> Option<String> {
     }
 }
 
-/// The header behind a pushback: `Retry-After: 30`.
-fn told(headers: &HeaderMap, verdict: Verdict, now: Duration) -> Option<String> {
-    let said = match verdict {
-        Verdict::After(wait) => Pushback::NotBefore(wait),
-        Verdict::Turn(turn) => Pushback::Turn(turn),
-        Verdict::Overloaded => Pushback::Never,
-        _ => return None,
-    };
-    DIALECTS.iter().find_map(|dialect| {
-        let mut values = headers.get_all(dialect.name).iter();
-        let value = values.find(|value| {
-            let read = relent::wire::pushback(&only(dialect.name, value, headers), now);
-            read == Some(said)
-        })?;
-        let value = redact::header(dialect.name, value.to_str().unwrap_or("?"));
-        Some(format!("{}: {}", title(dialect.name), brief::first(&value, 40)))
-    })
-}
-
-/// One header by itself, with the date that it is compared with.
-fn only(name: &'static str, value: &http::HeaderValue, headers: &HeaderMap) -> HeaderMap {
-    let mut map = HeaderMap::new();
-    if let Some(date) = headers.get(http::header::DATE) {
-        map.insert(http::header::DATE, date.clone());
-    }
-    map.insert(name, value.clone());
-    map
-}
-
-/// A header's name as people write it: `Retry-After`.
-fn title(name: &str) -> String {
-    let word = |word: &str| word[..1].to_ascii_uppercase() + &word[1..];
-    name.split('-').filter(|part| !part.is_empty()).map(word).collect::<Vec<_>>().join("-")
-}
-
 /// The errors from the outermost to the innermost. What an `io::Error` wraps is looked into as well.
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| {
@@ -469,26 +452,11 @@ fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
 
     #[test]
     fn statuses_without_a_name_have_a_number() {
         assert_eq!(status_text(StatusCode::BAD_GATEWAY), "502 Bad Gateway");
         assert_eq!(status_text(StatusCode::from_u16(599).unwrap()), "status 599");
-    }
-
-    #[test]
-    fn the_header_that_told_is_named() {
-        let mut headers = HeaderMap::new();
-        headers.append("retry-after", HeaderValue::from_static("1"));
-        headers.append("retry-after", HeaderValue::from_static("30"));
-        let after = |seconds| told(&headers, Verdict::After(Duration::from_secs(seconds)), Duration::ZERO);
-        assert_eq!(after(30).as_deref(), Some("Retry-After: 30"));
-        assert_eq!(after(7), None);
-        assert_eq!(told(&headers, Verdict::Transient, Duration::ZERO), None);
-        headers.append("x-should-retry", HeaderValue::from_static("false"));
-        let never = told(&headers, Verdict::Overloaded, Duration::ZERO);
-        assert_eq!(never.as_deref(), Some("X-Should-Retry: false"));
     }
 
     #[test]

@@ -7,8 +7,8 @@ use super::{
     attempt::{self, Answer, Line, Terms, Trail},
     client::Recipe,
     failure::{Broken, Failure},
-    idle::Pulse,
     narrator::{Lost, Narrator, Start},
+    word::Word,
 };
 use crate::guard::{Guard, Permit};
 use http::{HeaderMap, Method};
@@ -40,6 +40,8 @@ pub(super) struct Race<'a> {
     pub(super) narrator: &'a mut Narrator,
     /// How many attempts there were besides the first.
     pub(super) hedges: u32,
+    /// What those that failed were told.
+    pub(super) said: Vec<Word>,
 }
 
 /// Who won.
@@ -98,8 +100,9 @@ impl<'a> Race<'a> {
                         Err(Broken::Ours(fault)) => return Err((Broken::Ours(fault), trail, None)),
                         Err(Broken::Failed(failure)) => {
                             let lost = start.lost();
+                            self.said.push(failure.word());
                             self.guard.ended_by(permit, (self.now)(), failure.outcome());
-                            match plan.on_failure(failure.verdict) {
+                            match plan.on_failure((self.now)(), failure.verdict) {
                                 HedgeStep::Fail => {
                                     flights.into_iter().for_each(|lost| self.guard.give_back(lost.permit));
                                     return Err((Broken::Failed(failure), trail, Some(lost)));
@@ -121,7 +124,7 @@ impl<'a> Race<'a> {
                         self.narrator.failed_beside(*lost, failure);
                     }
                     let own = match self.recipe.client() {
-                        Ok(client) => Line { client, pulse: Pulse::default() },
+                        Ok(client) => Line::of(client),
                         Err(fault) => return Err((Broken::Ours(fault), Trail::default(), None)),
                     };
                     self.hedges += 1;

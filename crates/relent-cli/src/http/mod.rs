@@ -33,11 +33,13 @@ mod resolve;
 mod resume;
 mod signals;
 mod sink;
+mod socket;
 mod sparse;
 mod stop;
 mod target;
 mod tls;
 mod whole;
+mod word;
 mod write_out;
 
 pub(crate) use args::Args;
@@ -126,7 +128,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
             patience,
             talk: args.talk,
         },
-        line: attempt::Line { client, pulse: idle::Pulse::default() },
+        line: attempt::Line::of(client),
         recipe,
         ear,
         output,
@@ -173,7 +175,9 @@ fn file(args: &Args, url: &Url) -> Result<Option<PathBuf>, Fault> {
 fn source(args: &Args, request: &request::Request, recipe: &client::Recipe) -> String {
     let mut digest = Sha256::new();
     digest.update(request.url.as_str());
-    digest.update(format!("\0{:?}\0{}", (&args.resolve, &args.unix_socket), recipe.proxies()));
+    // One name leads to another socket from another folder.
+    let socket = args.unix_socket.as_deref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    digest.update(format!("\0{:?}\0{}", (&args.resolve, socket), recipe.proxies()));
     // Who asks, and who is believed: what came unchecked is not handed on as what was checked.
     digest.update(format!("\0{:?}", (args.insecure, &args.cacert)));
     for certificates in recipe.who() {

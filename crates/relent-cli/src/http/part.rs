@@ -4,12 +4,15 @@
 //! finds (`.FILE.part`), and a second file beside it (`.FILE.part.from`) says what it is a part of: the validator and
 //! the length without which nothing may be joined to it. Both are used only if they are regular files of the user's own,
 //! the part only if nobody else can read it, and the other if nobody else can write to it.
+//!
+//! The second file goes before the part changes, and comes when the part is of what it says. Only the run that holds the
+//! part, and only while its name leads there, touches either.
 
 use super::{
     exit, most,
     resume::Resume,
     sparse,
-    target::{Target, unwritable},
+    target::{Target, moved, unwritable},
 };
 use crate::{
     access,
@@ -54,6 +57,8 @@ pub(super) struct Kept {
     about: OsString,
     place: Arc<Place>,
     source: String,
+    /// What this run knows to stand in the second file.
+    said: Option<String>,
 }
 
 /// What bounds the time and the room that a part takes before anything is asked for.
@@ -99,17 +104,21 @@ impl Part {
         target.dress(self.file()).map_err(|error| unwritable(path, &error))?;
         match self {
             Part::Passing(part) => part.persist(&way).map(drop).map_err(|error| error.error),
-            Part::Kept(part) => {
-                let renamed = fs::rename(part.way(), &way);
-                // What it was a part of says nothing any more. One that others could read by now is a part no more, either.
-                let _ = fs::remove_file(part.way_to_about());
-                renamed.inspect_err(|_| {
-                    let _ = fs::remove_file(part.way());
-                })
+            Part::Kept(mut part) => {
+                // One that others could read by now is a part no more.
+                part.forget()?;
+                fs::rename(part.way(), &way)
             }
         }
-        .map_err(|error| unwritable(path, &error))?;
-        Ok(())
+        .map_err(|error| unwritable(path, &error))
+    }
+
+    /// The file alone, which nobody will go on with; its name goes.
+    pub(super) fn into_file(self) -> io::Result<File> {
+        match self {
+            Part::Passing(part) => Ok(part.into_file()),
+            Part::Kept(part) => part.file.try_clone(),
+        }
     }
 }
 
@@ -119,13 +128,21 @@ impl Kept {
     pub(super) fn find(target: &Target, source: String, bounds: &Bounds<'_>) -> Result<(Kept, Option<Resume>), Fault> {
         let (name, about) = (beside(target.name(), ".", ".part"), beside(target.name(), ".", ".part.from"));
         let place = target.place.clone();
-        let (file, is_new) = open(&place.beside(&name), &folder_of(place.path()).join(&name))?;
-        let mut kept = Kept { file, name, about, place, source };
-        let resume = if is_new { None } else { kept.remembered() };
+        let (way, path) = (place.beside(&name), folder_of(place.path()).join(&name));
+        let mut kept = Kept { file: open(&way, &path)?, name, about, place, source, said: None };
+        let is_private = kept.file.metadata().map(|data| data.mode() & 0o077 == 0);
+        if !is_private.map_err(|error| refused(&path, &error))? {
+            // It was to become FILE, and did not. Whoever may read it may have it open, and would read on.
+            kept.forget()?;
+            fs::remove_file(&way).map_err(|error| refused(&path, &error))?;
+            kept.file = open(&way, &path)?;
+        }
+        let resume = kept.remembered();
         if resume.is_some() {
             return Ok((kept, resume));
         }
-        kept.file.set_len(0).map_err(|error| unwritable(&kept.path(), &error))?;
+        kept.forget()?;
+        kept.file.set_len(0).map_err(|error| unwritable(&path, &error))?;
         let resume = kept.take_over(target, bounds)?;
         Ok((kept, resume))
     }
@@ -139,12 +156,19 @@ impl Kept {
         self.place.beside(&self.name)
     }
 
+    fn path_to_about(&self) -> PathBuf {
+        folder_of(self.place.path()).join(&self.about)
+    }
+
     fn way_to_about(&self) -> PathBuf {
         self.place.beside(&self.about)
     }
 
-    /// What the part is a part of, if it was left by a download from the same place.
-    fn remembered(&self) -> Option<Resume> {
+    /// What the part is a part of, if it was left by a download from the same place. One without a byte is a part of nothing.
+    fn remembered(&mut self) -> Option<Resume> {
+        if self.file.metadata().ok()?.len() == 0 {
+            return None;
+        }
         let mut text = String::new();
         open_ours(OpenOptions::new().read(true), &self.way_to_about())
             .ok()?
@@ -152,7 +176,9 @@ impl Kept {
             .read_to_string(&mut text)
             .ok()?;
         let (source, rest) = text.split_once('\n')?;
-        (source == self.source).then(|| Resume::from_text(rest))?
+        let resume = (source == self.source).then(|| Resume::from_text(rest))??;
+        self.said = Some(text);
+        Some(resume)
     }
 
     /// A FILE that is there already is the part, since the user says so. After a signal, or too late, nobody wants it any more.
@@ -172,30 +198,47 @@ impl Kept {
     }
 
     /// Remembers what the part is a part of; without anything it cannot be gone on with.
-    pub(super) fn is_part_of(&self, resume: Option<&Resume>) -> Result<(), Fault> {
-        let about = self.way_to_about();
-        let _ = fs::remove_file(&about);
-        let Some(text) = resume.and_then(Resume::to_text) else { return Ok(()) };
-        let made = open_ours(OpenOptions::new().write(true).create_new(true), &about);
-        let written = made.and_then(|mut file| file.write_all(format!("{}\n{text}", self.source).as_bytes()));
-        written.map_err(|error| unwritable(&folder_of(self.place.path()).join(&self.about), &error))
+    pub(super) fn is_part_of(&mut self, resume: Option<&Resume>) -> Result<(), Fault> {
+        let text = resume.and_then(Resume::to_text).map(|text| format!("{}\n{text}", self.source));
+        if text.is_some() && text == self.said {
+            return Ok(());
+        }
+        self.forget()?;
+        let Some(text) = text else { return Ok(()) };
+        let made = open_ours(OpenOptions::new().write(true).create_new(true), &self.way_to_about());
+        let written = made.and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(|error| unwritable(&self.path_to_about(), &error))?;
+        self.said = Some(text);
+        Ok(())
+    }
+
+    /// Nothing says any more what the part is a part of.
+    fn forget(&mut self) -> Result<(), Fault> {
+        if !leads_to(&self.way(), &self.file) {
+            return Err(unwritable(&self.path(), &moved()));
+        }
+        match fs::remove_file(self.way_to_about()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(refused(&self.path_to_about(), &error)),
+            _ => {
+                self.said = None;
+                Ok(())
+            }
+        }
     }
 
     /// Whether there is something to go on with, and where.
     pub(super) fn left(&self) -> Option<(String, u64)> {
         let length = self.file.metadata().ok()?.len();
-        (length > 0 && self.way_to_about().exists()).then(|| (shown(&self.path()), length))
+        let is_known = self.said.is_some() && self.way_to_about().exists() && leads_to(&self.way(), &self.file);
+        (length > 0 && is_known).then(|| (shown(&self.path()), length))
     }
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
         // After `persist` there is nothing of this name, or it is another run's.
-        let is_this = fs::symlink_metadata(self.way())
-            .is_ok_and(|there| self.file.metadata().is_ok_and(|ours| is_one(&ours, &there)));
-        if is_this && self.left().is_none() {
+        if self.left().is_none() && self.forget().is_ok() {
             let _ = fs::remove_file(self.way());
-            let _ = fs::remove_file(self.way_to_about());
         }
     }
 }
@@ -218,34 +261,50 @@ fn beside(name: &OsStr, before: &str, after: &str) -> OsString {
     beside
 }
 
-/// Opens a part, or makes it, and keeps other runs out; and whether it is new.
-fn open(way: &Path, path: &Path) -> Result<(File, bool), Fault> {
-    let refused = |error: &io::Error| {
-        Fault::new(format!("cannot use {}: {}", shown(path), plain(error))).hint("remove it, or leave out -C")
-    };
-    let old = match open_own(OpenOptions::new().read(true).write(true), way) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        old => Some(old.and_then(|file| Ok((file.metadata()?.mode(), file))).map_err(|error| refused(&error))?),
-    };
-    if let Some((mode, file)) = old {
-        lock(&file, path)?;
-        if mode & 0o077 == 0 {
-            return Ok((file, false));
+/// How often what is gone when it could be had is looked for again.
+const TRIES: usize = 16;
+
+/// Opens a part, or makes it, and keeps other runs out.
+fn open(way: &Path, path: &Path) -> Result<File, Fault> {
+    for _ in 0..TRIES {
+        let file = match open_own(OpenOptions::new().read(true).write(true), way) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                match open_own(OpenOptions::new().read(true).write(true).create_new(true), way) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                    made => made.map_err(|error| unwritable(path, &error))?,
+                }
+            }
+            there => there.map_err(|error| refused(path, &error))?,
+        };
+        if hold(&file, way, path)? {
+            return Ok(file);
         }
-        // It was to become FILE, and did not. Whoever may read it may have it open, and would read on.
-        fs::remove_file(way).map_err(|error| refused(&error))?;
     }
-    let made = open_own(OpenOptions::new().read(true).write(true).create_new(true), way);
-    let file = made.map_err(|error| unwritable(path, &error))?;
-    lock(&file, path)?;
-    Ok((file, true))
+    Err(busy(path))
 }
 
-fn lock(file: &File, path: &Path) -> Result<(), Fault> {
-    flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-        Fault::new(format!("another relent is writing {}", shown(path)))
-            .hint("wait for it, or choose another place with -o")
-    })
+/// Keeps other runs out of what was opened under this name, and whether the name leads there yet: who held it until now may have
+/// made FILE of it.
+fn hold(file: &File, way: &Path, path: &Path) -> Result<bool, Fault> {
+    flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy(path))?;
+    let is_there = leads_to(way, file);
+    if is_there {
+        is_ours_alone(file).map_err(|error| refused(path, &error))?;
+    }
+    Ok(is_there)
+}
+
+fn leads_to(way: &Path, file: &File) -> bool {
+    fs::symlink_metadata(way).is_ok_and(|there| file.metadata().is_ok_and(|data| is_one(&data, &there)))
+}
+
+fn busy(path: &Path) -> Fault {
+    Fault::new(format!("another relent is writing {}", shown(path)))
+        .hint("wait for it, or choose another place with -o")
+}
+
+fn refused(path: &Path, error: &io::Error) -> Fault {
+    Fault::new(format!("cannot use {}: {}", shown(path), plain(error))).hint("remove it, or leave out -C")
 }
 
 /// Opens a file without following a link or waiting for anybody, and refuses what others can write.
@@ -261,9 +320,14 @@ fn open_ours(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let file = options.mode(0o600).custom_flags(flags.bits()).open(path)?;
+    is_ours_alone(&file).map(|()| file)
+}
+
+fn is_ours_alone(file: &File) -> io::Result<()> {
     let data = file.metadata()?;
-    let is_ours = data.is_file() && access::is_own(data.uid()) && data.nlink() == 1;
-    if is_ours { Ok(file) } else { Err(io::Error::other("it is no regular file of yours alone")) }
+    // One that has lost its name meanwhile is nobody else's either.
+    let is_ours = data.is_file() && access::is_own(data.uid()) && data.nlink() <= 1;
+    if is_ours { Ok(()) } else { Err(io::Error::other("it is no regular file of yours alone")) }
 }
 
 /// Goes to the end, from where it grows.
@@ -276,144 +340,4 @@ fn shown(path: &Path) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::http::target::Found;
-    use std::{
-        fs::Permissions,
-        os::unix::fs::{PermissionsExt, symlink},
-    };
-
-    fn target(path: &Path) -> Target {
-        match Target::find(path).unwrap() {
-            Found::File(target) => target,
-            Found::Special(_) => panic!("it is a file"),
-        }
-    }
-
-    fn bounds(ear: &Ear) -> Bounds<'_> {
-        Bounds { ear, ends: None, max_size: None }
-    }
-
-    /// What `-C -` begins with, once something has happened meanwhile.
-    fn taken_over(path: &Path, meanwhile: impl FnOnce()) -> Result<String, String> {
-        let target = target(path);
-        meanwhile();
-        let (mut part, _) =
-            Kept::find(&target, "source".into(), &bounds(&Ear::default())).map_err(|fault| fault.shown().0)?;
-        let mut text = String::new();
-        part.file.rewind().and_then(|()| part.file.read_to_string(&mut text)).unwrap();
-        Ok(text)
-    }
-
-    /// What stands beside it would have a name that is too long.
-    #[test]
-    fn a_file_may_have_the_longest_name() {
-        let folder = tempfile::tempdir().unwrap();
-        for last in ["x", "y"] {
-            let file = folder.path().join("a".repeat(254) + last);
-            let target = target(&file);
-            let Part::Passing(passing) = Part::passing(&target).unwrap() else { panic!("it goes with the run") };
-            assert!(passing.path().exists());
-            let (mut kept, _) = Kept::find(&target, "source".into(), &bounds(&Ear::default()))
-                .map_err(|fault| fault.shown().0)
-                .unwrap();
-            kept.file.write_all(last.as_bytes()).unwrap();
-            kept.is_part_of(Resume::from_text("\"v1\"\n10\n\n").as_ref()).unwrap();
-        }
-        for last in ["x", "y"] {
-            let target = target(&folder.path().join("a".repeat(254) + last));
-            let (mut kept, resume) = Kept::find(&target, "source".into(), &bounds(&Ear::default()))
-                .map_err(|fault| fault.shown().0)
-                .unwrap();
-            let mut text = String::new();
-            kept.file.rewind().and_then(|()| kept.file.read_to_string(&mut text)).unwrap();
-            assert!(resume.is_some() && text == last, "{text}: each has a part of its own");
-        }
-        assert_eq!(beside("ä".repeat(127).as_ref(), ".", ".part").len(), 1 + 120 + 17 + 5);
-        assert_eq!(beside("x".repeat(240).as_ref(), ".", ".part.from").len(), 251);
-    }
-
-    /// Until it is in place, and if it never is.
-    #[test]
-    fn a_part_is_for_nobody_else() {
-        let folder = tempfile::tempdir().unwrap();
-        let (file, part) = (folder.path().join("file"), folder.path().join(".file.part"));
-        let target = target(&file);
-        let find =
-            || Kept::find(&target, "source".into(), &bounds(&Ear::default())).map_err(|fault| fault.shown().0).unwrap();
-        let (mut kept, _) = find();
-        kept.file.write_all(b"whole").unwrap();
-        kept.is_part_of(Resume::from_text("\"v1\"\n10\n\n").as_ref()).unwrap();
-        // A neighbour's folder is in its place by now.
-        fs::create_dir(&file).unwrap();
-        assert!(Part::Kept(kept).persist(&target).is_err());
-        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
-        assert!(
-            !part.exists() && !folder.path().join(".file.part.from").exists(),
-            "who has it open reads nothing more"
-        );
-        // One that was left in between.
-        for left in [0o644, 0o664] {
-            fs::write(&part, "left").unwrap();
-            fs::set_permissions(&part, Permissions::from_mode(left)).unwrap();
-            let held = File::open(&part).unwrap();
-            let (mut kept, resume) = find();
-            kept.file.write_all(b"next").unwrap();
-            assert!(resume.is_none() && mode(&part) == 0o600, "{left:o}");
-            assert!(
-                !is_one(&held.metadata().unwrap(), &fs::metadata(&part).unwrap()),
-                "{left:o}: who has it open reads on"
-            );
-        }
-        // What says what it is a part of is not another's word.
-        fs::write(folder.path().join(".file.part.from"), "source\n\"v1\"\n10\n\n").unwrap();
-        fs::set_permissions(folder.path().join(".file.part.from"), Permissions::from_mode(0o666)).unwrap();
-        fs::write(&part, "part").unwrap();
-        fs::set_permissions(&part, Permissions::from_mode(0o600)).unwrap();
-        fs::remove_dir(&file).unwrap();
-        assert!(find().1.is_none());
-    }
-
-    /// As a neighbour may put there who waits for the moment.
-    #[test]
-    fn only_what_was_looked_at_is_gone_on_with() {
-        let folder = tempfile::tempdir().unwrap();
-        let (file, secret) = (folder.path().join("file"), folder.path().join("secret"));
-        fs::write(&secret, "secret").unwrap();
-        assert_eq!(taken_over(&file, || symlink(&secret, &file).unwrap()), Ok(String::new()));
-        fs::remove_file(&file).unwrap();
-        assert_eq!(taken_over(&file, || fs::write(&file, "theirs").unwrap()), Ok(String::new()));
-        fs::write(&file, "own").unwrap();
-        assert_eq!(taken_over(&file, || {}), Ok("own".into()));
-        let refused = |why: &str| Err(format!("cannot go on with {}: {why}", file.display()));
-        let exchanged = || {
-            fs::remove_file(&file).unwrap();
-            symlink(&secret, &file).unwrap();
-        };
-        assert_eq!(taken_over(&file, exchanged), refused("Too many levels of symbolic links"));
-        fs::remove_file(&file).unwrap();
-        fs::write(&file, "own").unwrap();
-        assert_eq!(taken_over(&file, || fs::rename(&secret, &file).unwrap()), refused("it is being moved"));
-    }
-
-    /// Before anything is asked for, too.
-    #[test]
-    fn what_is_copied_is_bounded() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("file");
-        fs::write(&file, "own").unwrap();
-        let target = target(&file);
-        let (deaf, told) = (Ear::default(), Ear::default());
-        told.hear(nix::sys::signal::Signal::SIGTERM);
-        let found = |bounds: &Bounds<'_>| Kept::find(&target, "source".into(), bounds).map_err(|fault| fault.shown().0);
-        for (ear, ends, copied) in [(&deaf, None, 3), (&told, None, 0), (&deaf, Some(Instant::now()), 0)] {
-            let (kept, resume) = found(&Bounds { ends, ..bounds(ear) }).unwrap();
-            assert_eq!((kept.file.metadata().unwrap().len(), resume.is_some()), (copied, copied > 0));
-        }
-        assert!(found(&Bounds { max_size: Some(Size(3)), ..bounds(&deaf) }).is_ok());
-        let refused = format!("cannot go on with {}: the body is larger than the --max-size of 2B", file.display());
-        assert_eq!(found(&Bounds { max_size: Some(Size(2)), ..bounds(&deaf) }).err(), Some(refused));
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left of it");
-    }
-}
+mod tests;

@@ -1,8 +1,8 @@
 //! Where a redirect leads, and what is sent on.
 //!
 //! A 303 is asked for with GET, as is a 301 or 302 that answers a POST (as all browsers and curl do); all else keeps
-//! its method and its body. To another scheme, host or port goes no header that lets others in: none whose name says
-//! that it is secret, and no `Host`. A user in the new URL is not taken.
+//! its method and its body. To another scheme, host or port go those headers alone that everybody knows, and of which nothing is
+//! hidden where they are shown; no `Host`. Nobody can list the names of all that let others in. A user in the new URL is not taken.
 
 use super::{
     address::{can_be_asked_for, has_no_port_behind_its_colon},
@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use percent_encoding::{CONTROLS, utf8_percent_encode};
 use relent::wire::Fault;
 use std::borrow::Cow;
-use url::Url;
+use url::{Host, Url};
 
 /// The most redirects that are followed in one attempt.
 pub(super) const MOST: usize = 10;
@@ -66,7 +66,7 @@ impl Hop {
         let _ = (url.set_username(""), url.set_password(None));
         // Of a query nothing is shown but what is harmless.
         let where_to = location.split(['?', '#']).next().unwrap_or_default();
-        let is_said = redact::without_secrets(where_to) != where_to;
+        let is_said = redact::without_secrets(where_to) != where_to || is_an_address_in_disguise(&url, where_to);
         let says_a_secret = is_said || (self.says_a_secret && url.origin() == self.url.origin());
         let mut hop = Hop { url, number: self.number + 1, says_a_secret, ..self.clone() };
         if becomes_get(status, &self.method) {
@@ -76,14 +76,21 @@ impl Hop {
         }
         if hop.url.origin() != self.url.origin() {
             let given = hop.headers.clone();
-            let is_secret = |name: &HeaderName| {
+            let is_plain = |name: &HeaderName| {
                 let mut values = given.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
-                values.any(|value| redact::is_secret_header(name.as_str(), &value))
+                redact::is_known_header(name.as_str())
+                    && values.all(|value| redact::hidden_of_header(name.as_str(), &value).is_empty())
             };
-            remove(&mut hop.headers, |name| *name == header::HOST || is_secret(name));
+            remove(&mut hop.headers, |name| *name == header::HOST || !is_plain(name));
         }
         Ok(Some(hop))
     }
+}
+
+/// Whether a URL has an address for a host that is written in another way there: in one number, which may be a secret, or in digits of
+/// another script.
+fn is_an_address_in_disguise(url: &Url, location: &str) -> bool {
+    matches!(url.host(), Some(Host::Ipv4(address)) if !location.contains(&address.to_string()))
 }
 
 /// Where a response leads, if it is a redirect that can be followed.
@@ -100,6 +107,7 @@ pub(super) fn shown(from: &Url, location: &str) -> String {
     let leads = url.as_ref().filter(|url| url.origin() != from.origin());
     // What is written out afterwards is known no more, nor is what an address was made of.
     let leads = match redact::without_secrets(location) {
+        _ if leads.is_some_and(|url| is_an_address_in_disguise(url, location)) => Cow::Borrowed(redact::HIDDEN),
         Cow::Borrowed(location) => redact::without_secrets(leads.map_or(location, Url::as_str)),
         hidden => hidden,
     };

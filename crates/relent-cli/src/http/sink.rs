@@ -169,13 +169,14 @@ impl Sink {
 
     /// Forgets what is there.
     pub(super) fn clear(&mut self) -> Result<(), Fault> {
+        self.is_part_of(None)?;
         let cleared = match &mut self.output {
             Output::Replace { part, .. } => part.file().set_len(0).and_then(|()| part.file().rewind()),
             _ => self.spool.set_len(0).and_then(|()| self.spool.rewind()),
         };
         cleared.map_err(|error| self.fault(&error))?;
         (self.head, self.length) = (0, 0);
-        self.is_part_of(None)
+        Ok(())
     }
 
     /// Forgets what follows so much of it.
@@ -192,8 +193,8 @@ impl Sink {
     }
 
     /// The body that grows is a part of this, which a later run may go on with.
-    pub(super) fn is_part_of(&self, resume: Option<&Resume>) -> Result<(), Fault> {
-        match &self.output {
+    pub(super) fn is_part_of(&mut self, resume: Option<&Resume>) -> Result<(), Fault> {
+        match &mut self.output {
             Output::Replace { part: Part::Kept(part), .. } => part.is_part_of(resume),
             _ => Ok(()),
         }
@@ -218,14 +219,23 @@ impl Sink {
         }
     }
 
-    /// A body that is no success: to stdout, whatever `-o` says. What was meant for a file may be no text for a terminal.
-    pub(super) fn finish_on_stdout(mut self) -> Result<Written, Fault> {
+    /// A body that is no success: what writes it to stdout, whatever `-o` says. That may wait for ever, and leaves nothing behind
+    /// if it does. What was meant for a file may be no text for a terminal.
+    pub(super) fn for_stdout(mut self) -> Result<impl FnOnce() -> Result<Written, Fault> + Send, Fault> {
         let was_for_a_file = !matches!(self.output, Output::Stdout { .. });
-        let head = (was_for_a_file && io::stdout().is_terminal()).then_some(self.head);
-        match &mut self.output {
-            Output::Replace { part, .. } => to_stdout(part.file(), head),
-            _ => to_stdout(&mut self.spool, head),
-        }
+        let mut file = match self.output {
+            Output::Replace { target, part, .. } => {
+                Some(part.into_file().map_err(|error| unwritable(target.place.path(), &error))?)
+            }
+            Output::Stdout { .. } | Output::Into(..) => None,
+        };
+        Ok(move || {
+            let head = (was_for_a_file && io::stdout().is_terminal()).then_some(self.head);
+            match &mut file {
+                Some(file) => to_stdout(file, head),
+                None => to_stdout(&mut self.spool, head),
+            }
+        })
     }
 
     fn fault(&self, error: &io::Error) -> Fault {

@@ -138,7 +138,8 @@ impl Target {
     }
 }
 
-fn moved() -> io::Error {
+/// Somebody else puts something in its place.
+pub(super) fn moved() -> io::Error {
     io::Error::other("it is being moved")
 }
 

@@ -16,6 +16,7 @@ pub(crate) struct Place {
     pub(super) name: OsString,
     pub(super) path: PathBuf,
     pub(super) found: Option<Metadata>,
+    pub(super) looked_at: Option<File>,
 }
 
 impl Place {
@@ -27,6 +28,11 @@ impl Place {
     /// What was there, if anything was.
     pub(crate) fn found(&self) -> Option<&Metadata> {
         self.found.as_ref()
+    }
+
+    /// The very thing that was there, opened just to be looked at, where the system can do so (Linux).
+    pub(super) fn looked_at(self) -> Option<File> {
+        self.looked_at.filter(|_| cfg!(target_os = "linux"))
     }
 
     /// The folder that it stands in.
@@ -47,7 +53,9 @@ impl Place {
         if !is_one(&fs::symlink_metadata(self.way())?, opened) {
             return Err(moved());
         }
-        match theirs(&Step { path: &self.path, data: opened, folder: &self.folder()?, is_last: true }) {
+        let folder = self.folder()?;
+        let step = Step { path: &self.path, data: opened, folder: &folder, is_last: true, is_behind_a_link: false };
+        match theirs(&step) {
             Some(problem) => Err(io::Error::new(io::ErrorKind::PermissionDenied, problem)),
             None => Ok(()),
         }

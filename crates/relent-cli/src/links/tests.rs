@@ -44,8 +44,11 @@ fn a_way_is_followed_as_the_system_does() {
 #[test]
 fn a_working_folder_that_is_not_where_it_was_is_none() {
     let folder = tempfile::tempdir().unwrap();
-    assert!(way_here(folder.path(), &|_| None).is_ok());
-    assert_eq!(way_here(&folder.path().join("gone/here"), &|_| None).unwrap_err().kind(), io::ErrorKind::NotFound);
+    assert!(way_here(folder.path(), false, &|_| None).is_ok());
+    assert_eq!(
+        way_here(&folder.path().join("gone/here"), false, &|_| None).unwrap_err().kind(),
+        io::ErrorKind::NotFound
+    );
 }
 
 /// It takes root to give something away. No setting of the system has to protect links.

@@ -24,7 +24,7 @@ const URL_HEADERS: [&str; 4] = ["location", "content-location", "referer", "refr
 const WITH_URLS: [&str; 5] = ["link", "alt-svc", "origin", "access-control-allow-origin", "host"];
 
 /// Headers whose value has a grammar of its own, and is no secret.
-const KNOWN: [&str; 53] = [
+const KNOWN: [&str; 54] = [
     "accept",
     "accept-charset",
     "accept-encoding",
@@ -64,6 +64,7 @@ const KNOWN: [&str; 53] = [
     "range",
     "ratelimit",
     "ratelimit-policy",
+    "relent-attempt",
     "retry-after",
     "server",
     "server-timing",

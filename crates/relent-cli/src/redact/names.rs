@@ -127,7 +127,7 @@ pub(super) fn is_token(word: &str) -> bool {
 }
 
 /// Whether a header lets others in: its name says so, or its value.
-pub(crate) fn is_secret_header(name: &str, value: &str) -> bool {
+pub(super) fn is_secret_header(name: &str, value: &str) -> bool {
     is_secret(name) || is_credential(name, value)
 }
 

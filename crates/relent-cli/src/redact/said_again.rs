@@ -50,9 +50,7 @@ impl Table {
     pub(super) fn add(&mut self, secrets: impl Iterator<Item = String>, wholes: impl Iterator<Item = String>) {
         let is_looked_for = |secret: &String| secret.trim().len() >= LONG_PIECE && !are_ours(secret);
         for secret in secrets.filter(is_looked_for) {
-            for letters in
-                [false, true].map(|as_written| letters(&secret, as_written).0).into_iter().filter(is_looked_for)
-            {
+            for (letters, _) in letters(&secret).into_iter().filter(|(letters, _)| is_looked_for(letters)) {
                 self.letters.put(letters);
             }
             self.begins.put(secret);
@@ -100,10 +98,7 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table]) -> Cow<'a, str> {
         let longest = secrets.filter_map(|secret| said(secret, &undone[at..], |same| undone.get(at + same..))).max();
         ranges.extend(longest.map(|(length, sign)| places[at]..places[at + length + sign]));
     }
-    // Where nothing can be written out, both are the same.
-    let ways = if undone.contains(['\\', '&', '%']) { &[false, true][..] } else { &[false] };
-    for &as_written in ways {
-        let (letters, stand) = letters(&undone, as_written);
+    for (letters, stand) in letters(&undone) {
         for (at, begin) in letters.as_bytes().windows(LONG_PIECE).enumerate() {
             let secrets = tables.iter().filter_map(|table| table.letters.get(begin)).flatten();
             let behind = |same: usize| undone.get(stand[at + same - 1].end..);

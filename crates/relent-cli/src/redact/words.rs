@@ -1,7 +1,8 @@
 //! The words that messages have.
 //!
 //! People choose words for users and passwords. To leave one of these out wherever it stands would tell it by what is missing, and of an
-//! answer as common as "503 Service Unavailable" to whoever reads a log. The same holds of several, however they are put together.
+//! answer as common as "503 Service Unavailable" to whoever reads a log. The same holds of two or three, however they are put together; of
+//! more, as in a pass phrase, no message is made.
 
 use std::{collections::HashSet, sync::LazyLock};
 
@@ -15,7 +16,10 @@ const SHORT: [&str; 17] =
 /// The longest text that is looked at, and the longest word.
 const LONGEST: (usize, usize) = (64, 24);
 
-/// Whether the letters of a text are such words, one behind the other, and it has nothing beside them but signs.
+/// The most words.
+const MOST: usize = 3;
+
+/// Whether the letters of a text are a few such words, one behind the other, and it has nothing beside them but signs.
 pub(super) fn are_ours(text: &str) -> bool {
     if text.len() > 2 * LONGEST.0 || text.contains(|c: char| c.is_ascii_digit() || !c.is_ascii()) {
         return false;
@@ -24,14 +28,14 @@ pub(super) fn are_ours(text: &str) -> bool {
     if letters.is_empty() || letters.len() > LONGEST.0 {
         return false;
     }
-    // Whether words end here.
-    let mut ends = vec![true];
+    // How few words can end here.
+    let mut ends = vec![0];
     for end in 1..=letters.len() {
         let begins = end.saturating_sub(LONGEST.1)..end;
-        let is_end = begins.into_iter().any(|begin| ends[begin] && ALL.contains(&letters[begin..end]));
-        ends.push(is_end);
+        let before = begins.filter(|begin| ALL.contains(&letters[*begin..end])).map(|begin| ends[begin]);
+        ends.push(before.min().map_or(usize::MAX, |words: usize| words.saturating_add(1)));
     }
-    ends[letters.len()]
+    ends[letters.len()] <= MOST
 }
 
 #[cfg(test)]
@@ -43,7 +47,16 @@ mod tests {
         for text in ["unavailable", "NotFound", "bad_gateway", "connection refused", "out-of-attempts", "PostgreSQL"] {
             assert!(are_ours(text), "{text}");
         }
-        for text in ["", "12345678", "hunter2", "correct horse battery", "postgres1", "Wörter", &"not".repeat(50)] {
+        for text in [
+            "",
+            "12345678",
+            "hunter2",
+            "correct horse battery",
+            "open-window-behind-machine",
+            "postgres1",
+            "Wörter",
+            &"not".repeat(50),
+        ] {
             assert!(!are_ours(text), "{text}");
         }
     }

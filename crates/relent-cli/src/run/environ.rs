@@ -32,8 +32,31 @@ fn read(folder: &Path) -> io::Result<Vec<u8>> {
     Ok(environment)
 }
 
+/// Whether anything in it is a variable.
+pub(super) fn has_variables(environment: &[u8]) -> bool {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    environment.split(|byte| *byte == 0).any(|entry| {
+        let name = entry.iter().take_while(|byte| is_name(byte)).count();
+        name > 0 && entry.get(name) == Some(&b'=')
+    })
+}
+
 /// The values that a variable has in it.
 pub(super) fn values<'a>(environment: &'a [u8], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
     let entries = environment.split(|byte| *byte == 0);
     entries.filter_map(move |entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_no_environment() {
+        for text in ["", "\0\0", "nginx: master process nginx -c n.conf", "nginx: worker x=y\0\0", "=x\0"] {
+            assert!(!has_variables(text.as_bytes()), "{text:?}");
+        }
+        assert!(has_variables(b"A=1\0") && has_variables(b"\0PATH=/bin\0"));
+        assert_eq!(values(b"A=1\0AB=2\0", "A").collect::<Vec<_>>(), [b"1"]);
+    }
 }

@@ -437,11 +437,12 @@ impl Mark {
         Mark(key.map(|(_, key)| key.clone()).unwrap_or_default())
     }
 
-    /// Whether a process has another environment. One that shows none may have cleared it.
+    /// Whether a process has another environment. One that shows none may have cleared it, or written a title over it, as servers do.
+    /// One that makes a key of its own of this one (`$RELENT_KEY-mails`) is of this call, too.
     fn is_missing(&self, pid: Pid) -> bool {
         let environment = environ::of(pid);
-        let has_key = environ::values(&environment, outer::KEY).any(|key| key == self.0.as_bytes());
+        let has_key = environ::values(&environment, outer::KEY).any(|key| key.starts_with(self.0.as_bytes()));
         let is_of_one = has_key && environ::values(&environment, "RELENT_ATTEMPT").next().is_some();
-        !environment.is_empty() && !is_of_one
+        environ::has_variables(&environment) && !is_of_one
     }
 }

@@ -98,7 +98,7 @@ fn of_the_file(to: &StoreArgs, policy: Option<&str>, name: Option<&str>) -> Resu
     }
     let file = PolicyFile::read(policy, Beside::Upstreams)?;
     let config = &file.config;
-    if file.is_unasked(None) && config.upstreams().any(|upstream| config.store_of(upstream).is_some()) {
+    if file.is_by_chance && config.upstreams().any(|upstream| config.store_of(upstream).is_some()) {
         let shown = file.shown.as_deref().unwrap_or_default();
         return Err(Fault::new(format!(
             "{shown} names a store, and nobody has named {shown}: it was found in this folder"
@@ -138,8 +138,8 @@ pub(crate) fn sharing_of(
 ) -> Result<Option<Sharing>, Fault> {
     let Some(described) = described else { return Ok(None) };
     let no_store = described.no_store.as_deref().filter(|_| flag.is_none());
-    for left_out in no_store.into_iter().chain(described.no_hedge.as_deref()) {
-        talk::remark(talk, left_out);
+    for said in described.used.as_deref().into_iter().chain(no_store).chain(described.no_hedge.as_deref()) {
+        talk::remark(talk, said);
     }
     let Some(url) = flag.or(described.store.as_deref()) else { return Ok(None) };
     let name = &described.name;

@@ -233,7 +233,7 @@ fn the_store_of_a_file_that_was_found_is_left_out() {
     let file = "[policy]\nmax_attempts = 2\nbase = '1ms'\nupstream = 'bank'\n\
                 [upstream.bank]\nbudget = 'sre'\nstore = 'sqlite:state.db'\n";
     let folder = Folder::new().file("relent.toml", file);
-    let said = "relent: the store of upstream \"bank\" in relent.toml is left out: --upstream bank or --policy relent.toml uses it\n";
+    let said = "relent: the store of upstream \"bank\" in relent.toml is left out: --policy relent.toml uses it\n";
     for args in [&["run", "--", "false"][..], &["http", "[::1]:1"]] {
         let outcome = folder.relent(args);
         assert!(outcome.stderr.contains(said), "{args:?}: {}", outcome.stderr);
@@ -243,12 +243,18 @@ fn the_store_of_a_file_that_was_found_is_left_out() {
     assert!(by_its_name.stderr.contains(said) && folder.names() == ["relent.toml"], "{by_its_name:?}");
     let quiet = folder.relent(&["run", "-q", "--", "false"]);
     assert_eq!((quiet.stderr.as_str(), folder.names().len()), ("", 1));
-    for meant in [&["--policy", "relent.toml"][..], &["--upstream", "bank"]] {
-        let folder = Folder::new().file("relent.toml", file);
-        let outcome = folder.relent(&[&["run"], meant, &["--", "false"]].concat());
-        assert!(!outcome.stderr.contains("left out"), "{outcome:?}");
-        assert!(folder.names().contains(&"state.db".to_owned()), "{meant:?}: {outcome:?}");
-    }
+    let upstream = folder.relent(&["run", "--upstream", "bank", "--", "false"]);
+    assert!(upstream.stderr.contains(said) && folder.names() == ["relent.toml"], "{upstream:?}");
+    // A policy of it is used, too, which is said, or none.
+    let alone = Folder::new().file("relent.toml", "[upstream.bank]\nbudget = 'sre'\nstore = 'sqlite:state.db'\n");
+    let used = format!("relent: upstream \"bank\" of relent.toml, found in this folder\n{said}");
+    assert_eq!(alone.relent(&["run", "--upstream", "bank", "--", "true"]).stderr, used);
+    assert_eq!(alone.relent(&["run", "--policy", "relent.toml", "--upstream", "bank", "--", "true"]).stderr, "");
+    assert!(alone.names().contains(&"state.db".to_owned()));
+    let outcome = folder.relent(&["run", "--policy", "relent.toml", "--", "false"]);
+    assert!(!outcome.stderr.contains("left out"), "{outcome:?}");
+    assert!(folder.names().contains(&"state.db".to_owned()), "{outcome:?}");
+    let folder = Folder::new().file("relent.toml", file);
     let by_variable = folder.command(&["run", "--", "false"]).env("RELENT_CONFIG", "./relent.toml").output().unwrap();
     assert!(folder.names().contains(&"state.db".to_owned()), "{by_variable:?}");
 }
@@ -272,7 +278,7 @@ fn no_breaker_is_held_in_the_store_of_a_file_that_was_found() {
 #[test]
 fn a_hedge_of_a_file_that_was_found_is_no_storm() {
     let said = "relent: the hedge, which asks for many attempts at once, of upstream \"bank\" in relent.toml is left out: \
-                --upstream bank or --policy relent.toml uses it\n";
+                --policy relent.toml uses it\n";
     for (hedge, is_left_out) in [
         ("after = '1ns', at_most = 2", true),
         ("after = '50ms', at_most = 9", true),
@@ -285,8 +291,8 @@ fn a_hedge_of_a_file_that_was_found_is_no_storm() {
         let folder = Folder::new().file("relent.toml", &file);
         let found = folder.relent(&["http", "[::1]:1"]);
         assert_eq!(found.stderr.contains(said), is_left_out, "{hedge}: {found:?}");
-        for meant in [&["--policy", "relent.toml"][..], &["--upstream", "bank"], &["--hedge", "after=50ms"]] {
-            let outcome = folder.relent(&[&["http", "[::1]:1"], meant].concat());
+        for meant in [["--policy", "relent.toml"], ["--hedge", "after=50ms"]] {
+            let outcome = folder.relent(&[&["http", "[::1]:1"][..], &meant].concat());
             assert!(!outcome.stderr.contains("left out"), "{meant:?}: {outcome:?}");
         }
     }

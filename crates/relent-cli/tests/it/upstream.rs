@@ -101,12 +101,12 @@ fn the_numbers_of_other_systems() {
 fn explain_says_what_of_a_file_is_left_out() {
     let file = "[policy]\nupstream = 'bank'\n[upstream.bank]\nstore = 'sqlite:s.db'\nhedge = { after = '1us' }\n";
     let folder = Folder::new().file("relent.toml", file);
-    let uses = "of upstream \"bank\" in relent.toml is left out: --upstream bank or --policy relent.toml uses it\n";
+    let uses = "of upstream \"bank\" in relent.toml is left out: --policy relent.toml uses it\n";
     let said = format!("note: the store {uses}note: the hedge, which asks for many attempts at once, {uses}");
     let outcome = folder.relent(&["explain", "--no-plot"]);
     assert_eq!((outcome.stderr.as_str(), outcome.code), (said.as_str(), Some(0)), "{outcome:?}");
     assert!(!outcome.stdout.contains("hedge"), "{outcome:?}");
-    for args in [&["explain", "-q"][..], &["explain", "--policy", "relent.toml"], &["explain", "--upstream", "bank"]] {
+    for args in [&["explain", "-q"][..], &["explain", "--policy", "relent.toml"]] {
         assert_eq!(folder.relent(args).stderr, "", "{args:?}");
     }
 }
@@ -195,10 +195,10 @@ fn a_hint_shows_no_password() {
 /// What is proposed for typing does what it says and nothing else, whatever somebody has called a thing.
 #[test]
 fn a_name_in_what_is_proposed_is_one_word_of_a_shell() {
-    let text = "[policy]\nupstream = \"x y; touch pwned\"\n[upstream.\"x y; touch pwned\"]\nstore = \"sqlite:s.db\"\n";
+    let text = "[policy.\"x y; touch pwned\"]\nupstream = \"bank\"\n[upstream.bank]\nstore = \"sqlite:s.db\"\n";
     let folder = Folder::new().file("relent.toml", text);
-    let told = folder.relent(&["run", "--", "true"]).stderr;
-    assert!(told.contains(": --upstream 'x y; touch pwned' or --policy relent.toml uses it\n"), "{told}");
+    let told = folder.relent(&["run", "--policy", "#x y; touch pwned", "--", "true"]).stderr;
+    assert!(told.contains(": --policy 'relent.toml#x y; touch pwned' uses it\n"), "{told}");
     let held = folder.relent(&["upstream", "open", "it's; touch b", "--store", "sqlite:s.db"]);
     assert_eq!(held.code, Some(0), "{}", held.stderr);
     assert!(

@@ -3,7 +3,7 @@
 use crate::{
     outcome::{Outcome, advice::Storm},
     scenario::Figure,
-    write::object::is_hostile,
+    write::object::{is_hostile, is_line_break},
 };
 use std::time::Duration;
 
@@ -76,14 +76,14 @@ fn number(value: Option<f64>) -> String {
 const FORMULAS: [char; 8] = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
 
 /// What ends a field in some language or other, or by choice, whatever quotes are around it.
-const ENDS: [char; 6] = [';', '\t', '|', '"', '\r', '\n'];
+const ENDS: [char; 4] = [';', '\t', '|', '"'];
 
 /// A text as a field. What a spreadsheet would take for a formula gets an apostrophe in front, which shows it as it is, behind what may
-/// end a field, too; what moves a cursor or turns the reading order around is written out. One with a semicolon or a tab is quoted.
+/// end a field, too; what moves a cursor, begins a line or turns the reading order around is written out. One with a semicolon or a tab is quoted.
 fn field(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     // What is skipped before a formula may stand there, too.
-    let mut is_begin = !text.starts_with(['\t', '\r', '\n']);
+    let mut is_begin = !text.starts_with('\t');
     if !is_begin {
         out.push('\'');
     }
@@ -93,9 +93,11 @@ fn field(text: &str) -> String {
         }
         is_begin = ENDS.contains(&c) || (is_begin && c == ' ');
         // What a terminal would obey that shows the file.
-        match is_hostile(c) && !matches!(c, '\t' | '\r') {
-            true => out.extend(c.escape_unicode()),
-            false => out.push(c),
+        match c {
+            '\n' | '\r' => out.extend(c.escape_default()),
+            '\t' => out.push(c),
+            _ if is_hostile(c) || is_line_break(c) => out.extend(c.escape_unicode()),
+            _ => out.push(c),
         }
     }
     match out.contains(',') || out.contains(ENDS) {
@@ -115,10 +117,11 @@ mod tests {
         let formulas = ["=1+1", "+1", "-1", "@a", "\t=1", "=a,b", " =1"].map(field);
         assert_eq!(field("a\u{1b}[2J\u{9b}\u{202e}"), r"a\u{1b}[2J\u{9b}\u{202e}");
         assert_eq!(formulas, ["'=1+1", "'+1", "'-1", "'@a", "\"'\t'=1\"", "\"'=a,b\"", " '=1"]);
-        let wide = ["\u{ff1d}1", "\u{ff0b}1", "\u{ff0d}1", "\u{ff20}a", "\n=1", "\r\n=1"].map(field);
-        assert_eq!(wide, ["'\u{ff1d}1", "'\u{ff0b}1", "'\u{ff0d}1", "'\u{ff20}a", "\"'\n'=1\"", "\"'\r\n'=1\""]);
+        let wide = ["\u{ff1d}1", "\u{ff0b}1", "\u{ff0d}1", "\u{ff20}a"].map(field);
+        assert_eq!(wide, ["'\u{ff1d}1", "'\u{ff0b}1", "'\u{ff0d}1", "'\u{ff20}a"]);
+        assert_eq!(field("a\r\nerror: b\u{2028}c"), r"a\r\nerror: b\u{2028}c");
         // A cell of its own, where these end one.
-        for end in [";", "\t", "|", "; ", "\n", ";;"] {
+        for end in [";", "\t", "|", "; ", ";;"] {
             assert_eq!(field(&format!("a{end}@SUM(1)")), format!("\"a{end}'@SUM(1)\""));
         }
         assert_eq!(field("a\"=1"), "\"a\"\"'=1\"");

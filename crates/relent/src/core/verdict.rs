@@ -55,6 +55,45 @@ impl Verdict {
             Verdict::Transient | Verdict::Permanent | Verdict::Overloaded => None,
         }
     }
+
+    /// The same when so much time has passed since it was said: what is left of a wait.
+    ///
+    /// ```
+    /// use relent::Verdict;
+    /// use std::time::Duration;
+    ///
+    /// let second = Duration::from_secs(1);
+    /// assert_eq!(Verdict::After(60 * second).less(second), Verdict::After(59 * second));
+    /// assert_eq!(Verdict::Overloaded.less(second), Verdict::Overloaded);
+    /// ```
+    #[must_use]
+    pub const fn less(self, passed: Duration) -> Verdict {
+        match self {
+            Verdict::After(wait) => Verdict::After(wait.saturating_sub(passed)),
+            Verdict::Turn(turn) => Verdict::Turn(turn.saturating_sub(passed)),
+            Verdict::Transient | Verdict::Permanent | Verdict::Overloaded => self,
+        }
+    }
+
+    /// The stricter of two words about one call: an end counts more than a wait, and a longer wait more than a shorter one. Of
+    /// two that are as strict, this.
+    ///
+    /// ```
+    /// use relent::Verdict;
+    /// use std::time::Duration;
+    ///
+    /// let wait = Verdict::After(Duration::from_secs(1));
+    /// assert_eq!(Verdict::Transient.stricter(wait), wait);
+    /// assert_eq!(Verdict::Permanent.stricter(wait), Verdict::Permanent);
+    /// ```
+    #[must_use]
+    pub fn stricter(self, other: Verdict) -> Verdict {
+        let is_stricter = match (self.reason(), other.reason()) {
+            (None, None) => other.pushback().unwrap_or_default() > self.pushback().unwrap_or_default(),
+            (mine, _) => mine.is_none(),
+        };
+        if is_stricter { other } else { self }
+    }
 }
 
 /// The verdict as logs and JSON write it: `transient`, `after 30s`.

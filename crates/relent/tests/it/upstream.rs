@@ -394,6 +394,30 @@ async fn a_transient_failure_starts_the_next_and_a_permanent_one_ends_all() {
     assert_eq!(far.snapshot().limit.unwrap().in_flight, Some(0));
 }
 
+/// The last to fail need not be the one that was told something; what has passed meanwhile is not waited for again.
+#[tokio::test(start_paused = true)]
+async fn who_was_told_to_wait_waits_whichever_attempt_fails_last() {
+    let far = Upstream::new("far").hedge(Hedge::after(50 * MS));
+    let told = |err: &&str| if *err == "busy" { Verdict::After(60 * SEC) } else { Verdict::Transient };
+    for last in [Some(SEC), None] {
+        let begin = Instant::now();
+        let call = FIVE.jitter(Jitter::None).attempt_timeout(2 * SEC).on(&far).hedged().when(told);
+        let third = call.retry(async |attempt| {
+            let (takes, fails) = match attempt.number() {
+                1 => (Some(500 * MS), "busy"),
+                2 => (last, "down"),
+                _ => return Ok(begin.elapsed()),
+            };
+            match takes {
+                Some(takes) => tokio::time::sleep(takes).await,
+                None => std::future::pending().await,
+            }
+            Err(fails)
+        });
+        assert_eq!(third.await.unwrap(), 60 * SEC + 500 * MS, "{last:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn hedges_stay_within_the_attempts_of_the_policy() {
     let far = Arc::new(Upstream::new("far").hedge(Hedge::after(50 * MS).at_most(9)));

@@ -169,9 +169,11 @@ pub(crate) fn watch(signal: Option<&str>, form: Option<&str>) -> ExitCode {
         matches!(poll(&mut [PollFd::new(input.as_fd(), PollFlags::POLLIN)], most), Ok(0) | Err(Errno::EINTR))
     };
     loop {
-        // Who was stopped for a while has much to read, of which the last counts: nothing is done on what is old.
+        // Who was stopped for a while has much to read, of which the last counts: nothing is done on what is old. So the clock is asked
+        // first: who is stopped after that knows of no time that has passed.
+        let now = Moment::now();
         if state.is_alone || is_silent(&input, PollTimeout::ZERO) {
-            let next = state.act(Moment::now(), &mut hands);
+            let next = state.act(now, &mut hands);
             if state.is_done {
                 return ExitCode::SUCCESS;
             }

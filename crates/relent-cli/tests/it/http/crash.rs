@@ -7,6 +7,7 @@ use super::{
 use crate::binary::Folder;
 use std::{
     fs,
+    io::Read as _,
     process::{Child, Stdio},
     thread,
     time::{Duration, Instant},
@@ -130,6 +131,46 @@ fn a_signal_leaves_the_part_only_if_it_is_of_use() {
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
         assert_eq!(stopped.wait().unwrap().code(), Some(143));
         assert_eq!(folder.names(), left);
+    }
+}
+
+/// FILE is the user's word for what this run asks for; what an earlier run said of another part is not true of it.
+#[test]
+fn what_was_said_of_another_part_is_said_no_more() {
+    for (is_removed, path) in [(false, "/other"), (true, "/")] {
+        let server = Server::with(|k, _| match k {
+            0 => Reply::new(200, &[TAG], body()).cut(100_000),
+            _ => Reply::new(503, &[], ""),
+        });
+        let folder = Folder::new();
+        let get = |path: &str| http_in(&folder, &["--max-attempts=1", "-C", "-", "-o", "file", &server.url(path)]);
+        assert!(get("/").stderr.contains("100000 bytes are kept"));
+        assert_eq!(folder.names(), [".file.part", ".file.part.from"]);
+        fs::write(folder.path().join("file"), "old").unwrap();
+        if is_removed {
+            fs::remove_file(folder.path().join(".file.part")).unwrap();
+        }
+        let stopped = get(path);
+        assert_eq!((stopped.code, stopped.stderr.contains("kept")), (Some(1), false), "{}", stopped.stderr);
+        assert_eq!((folder.names(), folder.read("file")), (vec!["file".to_owned()], "old".to_owned()));
+        assert_eq!(server.requests()[1].header("if-range"), None);
+    }
+}
+
+#[test]
+fn a_part_that_goes_to_stdout_is_left_to_nobody_who_waits_for_its_reader() {
+    for flags in [&[][..], &["-C", "-"]] {
+        let server = Server::new(vec![Reply::new(302, &["Location: /"], "x".repeat(2 << 20))]);
+        let folder = Folder::new();
+        let url = server.url("/");
+        let mut command = command(&folder, &[&["http", "-q"], flags, &["-o", "file", &url]].concat());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        assert!(folder.names().is_empty(), "{flags:?}: {:?}", folder.names());
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(143));
+        assert!(folder.names().is_empty(), "{flags:?}: {:?}", folder.names());
     }
 }
 

@@ -239,3 +239,34 @@ fn no_failure_is_told_twice() {
     let events = exact_events(&args);
     assert_eq!(events.iter().map(told).collect::<Vec<_>>(), [(Some(1), Some(503), None)]);
 }
+
+/// A server that was asked twice at once says to one when to come back, and fails the other.
+#[test]
+fn who_was_told_to_wait_waits_whichever_attempt_fails_last() {
+    let told = |header| Reply::new(503, &[header], "").late(Duration::from_millis(300));
+    let late = Duration::from_millis(700);
+    let lasts = [
+        Reply::status(503).late(late),
+        Reply::nothing().late(late),
+        Reply::ok("half of it\n").cut(5).late(late),
+        Reply::new(503, &["Retry-After: 1"], "").late(late),
+        slow(),
+    ];
+    let args = ["--jitter=none", "--attempt-timeout=1s", HEDGE];
+    for last in lasts {
+        let server = Server::new(vec![told("Retry-After: 3000"), last.clone(), Reply::ok("too early\n")]);
+        let outcome = quickly(|| http(&[&args, &[server.url("/").as_str()][..]].concat()));
+        assert_eq!((outcome.code, server.count()), (Some(5), 2), "{last:?}: {outcome:?}");
+        assert!(outcome.stderr.contains("told to wait 49m59."), "what has passed is not waited for: {outcome:?}");
+        assert!(outcome.stderr.contains(" (Retry-After: 3000), longer than the max_pushback of 2m"), "{outcome:?}");
+    }
+    let server = Server::new(vec![told("Retry-After-Ms: 1500"), Reply::nothing().late(late), Reply::ok("in time\n")]);
+    let began = Instant::now();
+    let outcome = quickly(|| http(&[&args, &[server.url("/").as_str()][..]].concat()));
+    assert_eq!((outcome.code, outcome.stdout.as_str(), server.count()), (Some(0), "in time\n", 3), "{outcome:?}");
+    assert!(began.elapsed() >= Duration::from_millis(1800), "{:?}", began.elapsed());
+
+    let server = Server::new(vec![told("Retry-After-Ms: 200"), Reply::nothing().late(late), Reply::ok("late\n")]);
+    let outcome = quickly(|| http(&[&args, &[server.url("/").as_str()][..]].concat()));
+    assert!(outcome.stderr.contains("before the answer, transient; next in 20ms\n"), "it has passed: {outcome:?}");
+}

@@ -157,6 +157,45 @@ fn told_not_to_come_back() {
     }
 }
 
+/// A head that came is heard, for whatever reason the attempt fails then.
+#[test]
+fn what_is_said_counts_whatever_fails() {
+    const TAG: &str = "ETag: \"v1\"";
+    const LATE: Duration = Duration::from_secs(30);
+    let broken = || Reply::new(200, &[TAG], "0123456789").cut(6);
+    type Answer = fn(&str) -> Reply;
+    let answers: [(&str, Option<Reply>, u16, Answer); 8] = [
+        ("another rest", Some(broken()), 416, |word| Reply::new(416, &["Content-Range: bytes */7", word], "")),
+        ("another part", Some(broken()), 206, |word| Reply::new(206, &["Content-Range: bytes 1-2/7", word], "12")),
+        ("no rest", Some(broken()), 302, |word| Reply::new(302, &["Location: /wait", word], "")),
+        ("not asked for", None, 206, |word| Reply::new(206, &["Content-Range: bytes 0-1/7", word], "01")),
+        ("breaks off", None, 200, |word| Reply::new(200, &[word], "0123456789").cut(6)),
+        ("is silent", None, 200, |word| Reply::new(200, &[word], "0123456789").cut(6).hang()),
+        ("is late", None, 200, |word| Reply::new(200, &[word], "0123456789").paused(6, LATE)),
+        ("gzip that ends", None, 200, |word| {
+            Reply::raw(format!("HTTP/1.1 200 X\r\n{word}\r\nContent-Encoding: gzip\r\n\r\n\x1f"))
+        }),
+    ];
+    for (what, before, status, answer) in answers {
+        let stop = format!("--stop-on-status={status}");
+        for (word, more, code, said) in [
+            ("Retry-After: 3000", None, 5, "told to wait "),
+            ("Relent-Retry: no", None, 4, "told not to retry (Relent-Retry: no)"),
+            ("X: y", Some(stop.as_str()), 3, "permanent failure"),
+        ] {
+            let replies = before.clone().into_iter().chain([answer(word), Reply::ok("too early\n")]).collect();
+            let server = Server::new(replies);
+            let url = server.url("/");
+            let limits = if what == "is silent" { "--idle-timeout=300ms" } else { "--attempt-timeout=600ms" };
+            let args: Vec<_> = [limits, "--compressed", &url].into_iter().chain(more).collect();
+            let outcome = http(&args);
+            let count = 1 + usize::from(before.is_some());
+            assert_eq!((outcome.code, server.count()), (Some(code), count), "{what}, {word}: {outcome:?}");
+            assert!(outcome.stderr.contains(said), "{what}, {word}: {outcome:?}");
+        }
+    }
+}
+
 #[test]
 fn a_long_pushback_lifts_no_limit() {
     let server = Server::new(vec![Reply::new(503, &["Retry-After-Ms: 20"], "")]);

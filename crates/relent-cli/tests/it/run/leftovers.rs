@@ -58,16 +58,19 @@ fn nor_is_what_was_there_before_known_by_having_been_a_child() {
     let helper = "while [ ! -e started ]; do sleep 0.01; done; setsid sleep 45 & echo $! > theirs";
     let script = "touch started; while [ ! -s theirs ]; do sleep 0.01; done; sleep 0.1; \
                   setsid sleep 46 & echo $! > ours; \
-                  RELENT_ATTEMPT=7 RELENT_ELAPSED_MS=7 setsid sleep 47 & echo $! > within; exit 3";
+                  RELENT_ATTEMPT=7 RELENT_ELAPSED_MS=7 setsid sleep 47 & echo $! > within; \
+                  RELENT_KEY=$RELENT_KEY-mails setsid sleep 48 & echo $! > mails; \
+                  setsid perl -e \"\\$0 = q(title ) x 9000; open F, q(>up); sleep 49\" & echo $! > titled; \
+                  until [ -e up ]; do sleep 0.01; done; exit 3";
     let flags = "-q --max-attempts 1 --grace 100ms";
     let script = format!("sh -c '{helper}' & exec relent run {flags} -- sh -c '{script}'");
     let mut shell = tool("sh");
     shell.args(["-c", &script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
     let mut child = shell.spawn().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(3));
-    let is_left = ["theirs", "ours", "within"].map(|name| is_running(&place.0.read(name)));
+    let is_left = ["theirs", "ours", "within", "mails", "titled"].map(|name| is_running(&place.0.read(name)));
     Command::new("kill").args(["-9", place.0.read("theirs").trim()]).status().unwrap();
-    assert_eq!(is_left, [true, false, false]);
+    assert_eq!(is_left, [true, false, false, false, false]);
 }
 
 #[test]

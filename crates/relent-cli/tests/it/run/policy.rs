@@ -285,6 +285,25 @@ fn a_policy_file_of_ours_in_the_folder_of_another_user_is_ignored_with_a_note() 
     assert!(outcome.stderr.contains("is ignored: its folder belongs to somebody else: "), "{}", outcome.stderr);
     assert_eq!(is(0, 0, 0o755), used);
     ours.relent(&["run", "--", "true"]).is(0, "", used);
+    // Who can put another folder of ours in the place of the one that it leads through decides as well.
+    let (inner, link) = (folder.join("conf"), ours.0.path().join("relent.toml"));
+    fs::create_dir(&inner).unwrap();
+    fs::rename(folder.join("relent.toml"), inner.join("relent.toml")).unwrap();
+    fs::remove_file(&link).unwrap();
+    symlink(inner.join("relent.toml"), &link).unwrap();
+    for (owner, group, mode, why) in [
+        (0, 0, 0o755, None),
+        (65534, 65534, 0o755, Some("its folder belongs to somebody else: ")),
+        (0, 100, 0o775, Some("others can write to its folder: ")),
+        (0, 100, 0o1775, None),
+    ] {
+        is(owner, group, mode);
+        let said = ours.relent(&["run", "--", "true"]).stderr;
+        match why {
+            Some(why) => assert!(said.contains(why), "{owner}:{group} {mode:o}: {said}"),
+            None => assert_eq!(said, used, "{owner}:{group} {mode:o}"),
+        }
+    }
 }
 
 #[test]

@@ -509,9 +509,15 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
     }
 
     #[inline(always)]
-    fn failed(&mut self, now: u64, client: u32, outcome: Outcome, verdict: Verdict) {
+    fn failed(&mut self, now: u64, client: u32, mut outcome: Outcome, mut verdict: Verdict) {
         if !PLAIN && let Some(hedging) = self.held.hedging() {
-            match hedging.machine.on_failure(verdict) {
+            let time = Timestamp::from_nanos(now);
+            let step = hedging.machine.on_failure(time, verdict);
+            verdict = hedging.machine.verdict(time, verdict);
+            if let Outcome::Failure(failure) = &mut outcome {
+                *failure = verdict;
+            }
+            match step {
                 HedgeStep::Start if hedging.second.is_none() => {
                     if self.hedge(now, client) {
                         return;

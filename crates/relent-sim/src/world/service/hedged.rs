@@ -194,7 +194,9 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
         let second = match end.fate {
             _ if end.noticed > due => due,
             Fate::Success => return self.ended(caller, None, &[end]),
-            failed if call.on_failure(failed.verdict()) == HedgeStep::Start => end.noticed,
+            failed if call.on_failure(Timestamp::from_nanos(end.noticed), failed.verdict()) == HedgeStep::Start => {
+                end.noticed
+            }
             _ => return self.ended(caller, None, &[end]),
         };
         let Caller { client, failures, .. } = caller;
@@ -225,7 +227,7 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
         // What is noticed before a second attempt starts beside it has failed.
         let is_alone = noticed <= now;
         if is_alone {
-            call.on_failure(fate.verdict());
+            call.on_failure(Timestamp::from_nanos(noticed), fate.verdict());
             if !PLAIN {
                 self.server.meter.tell(caller.place, |meter| meter.judged(sent, failures == 0, false));
             }
@@ -268,9 +270,10 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
             if succeeded {
                 return self.connected(noticed, caller);
             }
-            let verdict = fate.verdict();
-            let waits = call.as_mut().is_some_and(|call| call.on_failure(verdict) == HedgeStep::Wait);
+            let (time, verdict) = (Timestamp::from_nanos(noticed), fate.verdict());
+            let waits = call.as_mut().is_some_and(|call| call.on_failure(time, verdict) == HedgeStep::Wait);
             if !waits {
+                let verdict = call.map_or(verdict, |call| call.verdict(time, verdict));
                 return self.failed(noticed, caller, verdict);
             }
         }

@@ -12,8 +12,8 @@ use core::time::Duration;
 /// let (hedge, now) = (Hedge::after(Duration::from_millis(50)), Timestamp::ZERO);
 /// let mut call = hedge.start(now);
 /// call.begun(now);
-/// assert_eq!(call.on_failure(Verdict::Transient), HedgeStep::Wait, "the other is still in flight");
-/// assert_eq!(call.on_failure(Verdict::Transient), HedgeStep::Fail, "that was the last");
+/// assert_eq!(call.on_failure(now, Verdict::Transient), HedgeStep::Wait, "the other is still in flight");
+/// assert_eq!(call.on_failure(now, Verdict::Transient), HedgeStep::Fail, "that was the last");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HedgeStep {
@@ -22,7 +22,7 @@ pub enum HedgeStep {
     Start,
     /// Wait for the attempts that are still in flight.
     Wait,
-    /// Drop the others: the call has failed with this failure.
+    /// Drop the others: the call has failed with this failure, and [`HedgedCall::verdict`] says what that means.
     Fail,
 }
 
@@ -46,7 +46,7 @@ pub enum HedgeStep {
 /// // The budget does not pay for it: there will be no other, and two are in flight.
 /// assert!(call.refused());
 /// assert_eq!(call.due(), None);
-/// assert_eq!(call.on_failure(Verdict::Permanent), HedgeStep::Fail);
+/// assert_eq!(call.on_failure(due, Verdict::Permanent), HedgeStep::Fail);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HedgedCall {
@@ -54,11 +54,14 @@ pub struct HedgedCall {
     due: Option<Timestamp>,
     left: u32,
     in_flight: u32,
+    /// The strictest word of the attempts that failed, and when that was.
+    said: (Verdict, Timestamp),
 }
 
 impl HedgedCall {
     pub(super) fn new(delay: Option<Duration>, now: Timestamp, at_most: u32) -> HedgedCall {
-        HedgedCall { delay, due: delay.map(|delay| now + delay), left: at_most, in_flight: 1 }
+        let said = (Verdict::Transient, now);
+        HedgedCall { delay, due: delay.map(|delay| now + delay), left: at_most, in_flight: 1, said }
     }
 
     /// When the next hedge is due: ask the budget then. `None`: none will be.
@@ -85,8 +88,9 @@ impl HedgedCall {
         self.due = Some(now + wait);
     }
 
-    /// An attempt failed.
-    pub fn on_failure(&mut self, verdict: Verdict) -> HedgeStep {
+    /// An attempt failed at `now`.
+    pub fn on_failure(&mut self, now: Timestamp, verdict: Verdict) -> HedgeStep {
+        self.said = (self.verdict(now, verdict), now);
         self.in_flight = self.in_flight.saturating_sub(1);
         if !matches!(verdict, Verdict::Transient) {
             self.left = 0;
@@ -98,6 +102,27 @@ impl HedgedCall {
             _ if self.in_flight > 0 => HedgeStep::Wait,
             _ => HedgeStep::Fail,
         }
+    }
+
+    /// What it means that the call has failed at `now`, if this is what the last failure means: the strictest word of all its
+    /// failed attempts, less the time that has passed since it was said.
+    ///
+    /// ```
+    /// use relent::{Hedge, HedgeStep, Timestamp, Verdict};
+    /// use std::time::Duration;
+    ///
+    /// let second = Duration::from_secs(1);
+    /// let mut call = Hedge::after(second).start(Timestamp::ZERO);
+    /// let now = Timestamp::ZERO + second;
+    /// call.begun(now);
+    /// assert_eq!(call.on_failure(now, Verdict::After(60 * second)), HedgeStep::Wait);
+    /// let now = now + second;
+    /// assert_eq!(call.on_failure(now, Verdict::Transient), HedgeStep::Fail);
+    /// assert_eq!(call.verdict(now, Verdict::Transient), Verdict::After(59 * second));
+    /// ```
+    pub fn verdict(&self, now: Timestamp, last: Verdict) -> Verdict {
+        let (said, at) = self.said;
+        last.stricter(said.less(now.since(at)))
     }
 
     /// How many attempts are in flight.

@@ -39,7 +39,7 @@ use core::{fmt, time::Duration};
 /// call.begun(due); // The budget has paid: a second attempt starts.
 ///
 /// // One of the two fails: the next starts at once, if the budget pays for it.
-/// assert_eq!(call.on_failure(Verdict::Transient), HedgeStep::Start);
+/// assert_eq!(call.on_failure(due, Verdict::Transient), HedgeStep::Start);
 /// ```
 ///
 /// ```compile_fail

@@ -16,9 +16,9 @@ fn at_most_n_hedges_each_after_the_one_before() {
         call.begun(now);
     }
     assert_eq!((call.due(), call.in_flight()), (None, 3));
-    assert_eq!(call.on_failure(Verdict::Transient), HedgeStep::Wait);
-    assert_eq!(call.on_failure(Verdict::Transient), HedgeStep::Wait);
-    assert_eq!(call.on_failure(Verdict::Transient), HedgeStep::Fail);
+    assert_eq!(call.on_failure(now, Verdict::Transient), HedgeStep::Wait);
+    assert_eq!(call.on_failure(now, Verdict::Transient), HedgeStep::Wait);
+    assert_eq!(call.on_failure(now, Verdict::Transient), HedgeStep::Fail);
 }
 
 #[test]
@@ -26,20 +26,41 @@ fn at_most_n_hedges_each_after_the_one_before() {
 fn a_failure_of_one_means_something_for_the_others() {
     let hedge = Hedge::after(10 * MS).at_most(2);
     let mut call = hedge.start(Timestamp::ZERO);
-    assert_eq!(call.on_failure(Verdict::Transient), HedgeStep::Start, "the next at once");
+    assert_eq!(call.on_failure(Timestamp::ZERO, Verdict::Transient), HedgeStep::Start, "the next at once");
     assert!(!call.refused(), "nothing is in flight and the budget does not pay: the call fails");
     for verdict in [Verdict::Permanent, Verdict::Overloaded] {
         let mut call = hedge.start(Timestamp::ZERO);
         call.begun(Timestamp::ZERO);
-        assert_eq!(call.on_failure(verdict), HedgeStep::Fail, "ends all");
+        assert_eq!(call.on_failure(Timestamp::ZERO, verdict), HedgeStep::Fail, "ends all");
     }
     let mut call = hedge.start(Timestamp::ZERO);
     call.begun(Timestamp::ZERO);
-    assert_eq!(call.on_failure(Verdict::After(MS)), HedgeStep::Wait);
+    assert_eq!(call.on_failure(Timestamp::ZERO, Verdict::After(MS)), HedgeStep::Wait);
     assert_eq!(call.due(), None);
     let mut call = hedge.start(Timestamp::ZERO);
     assert!(call.refused(), "the first attempt goes on");
     assert_eq!(call.due(), None);
+}
+
+#[test]
+fn the_strictest_word_of_all_attempts_counts() {
+    let meant = |said: Verdict, last: Verdict| {
+        let mut call = Hedge::after(10 * MS).start(Timestamp::ZERO);
+        call.begun(Timestamp::ZERO);
+        assert_eq!(call.on_failure(Timestamp::ZERO, said), HedgeStep::Wait);
+        let now = Timestamp::ZERO + 5 * MS;
+        assert_eq!(call.on_failure(now, last), HedgeStep::Fail);
+        call.verdict(now, last)
+    };
+    let (after, turn) = (|ms| Verdict::After(ms * MS), |ms| Verdict::Turn(ms * MS));
+    assert_eq!(meant(after(60), Verdict::Transient), after(55));
+    assert_eq!(meant(turn(60), Verdict::Transient), turn(55));
+    assert_eq!(meant(after(60), turn(20)), after(55), "the longer of both");
+    assert_eq!(meant(after(60), turn(56)), turn(56));
+    assert_eq!(meant(after(5), Verdict::Transient), Verdict::Transient, "its time has passed");
+    for end in [Verdict::Permanent, Verdict::Overloaded] {
+        assert_eq!(meant(after(60), end), end);
+    }
 }
 
 #[test]
@@ -66,7 +87,7 @@ fn nothing_panics_at_the_ends() {
     let mut call = hedge.start(Timestamp::MAX);
     for _ in 0..300 {
         call.begun(Timestamp::MAX);
-        call.on_failure(Verdict::Transient);
+        call.on_failure(Timestamp::MAX, Verdict::Transient);
         call.push_back(Timestamp::MAX, Duration::MAX);
     }
     for quantile in [0.0, 1.0, -1.0, f64::NAN] {

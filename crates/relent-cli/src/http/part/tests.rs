@@ -1,0 +1,192 @@
+use super::*;
+use crate::http::target::Found;
+use std::{
+    fs::Permissions,
+    os::unix::fs::{PermissionsExt, symlink},
+};
+
+fn target(path: &Path) -> Target {
+    match Target::find(path).unwrap() {
+        Found::File(target) => target,
+        Found::Special(_) => panic!("it is a file"),
+    }
+}
+
+fn bounds(ear: &Ear) -> Bounds<'_> {
+    Bounds { ear, ends: None, max_size: None }
+}
+
+/// What `-C -` begins with, once something has happened meanwhile.
+fn taken_over(path: &Path, meanwhile: impl FnOnce()) -> Result<String, String> {
+    let target = target(path);
+    meanwhile();
+    let (mut part, _) =
+        Kept::find(&target, "source".into(), &bounds(&Ear::default())).map_err(|fault| fault.shown().0)?;
+    let mut text = String::new();
+    part.file.rewind().and_then(|()| part.file.read_to_string(&mut text)).unwrap();
+    Ok(text)
+}
+
+/// What stands beside it would have a name that is too long.
+#[test]
+fn a_file_may_have_the_longest_name() {
+    let folder = tempfile::tempdir().unwrap();
+    for last in ["x", "y"] {
+        let file = folder.path().join("a".repeat(254) + last);
+        let target = target(&file);
+        let Part::Passing(passing) = Part::passing(&target).unwrap() else { panic!("it goes with the run") };
+        assert!(passing.path().exists());
+        let (mut kept, _) =
+            Kept::find(&target, "source".into(), &bounds(&Ear::default())).map_err(|fault| fault.shown().0).unwrap();
+        kept.file.write_all(last.as_bytes()).unwrap();
+        kept.is_part_of(Resume::from_text("\"v1\"\n10\n\n").as_ref()).unwrap();
+    }
+    for last in ["x", "y"] {
+        let target = target(&folder.path().join("a".repeat(254) + last));
+        let (mut kept, resume) =
+            Kept::find(&target, "source".into(), &bounds(&Ear::default())).map_err(|fault| fault.shown().0).unwrap();
+        let mut text = String::new();
+        kept.file.rewind().and_then(|()| kept.file.read_to_string(&mut text)).unwrap();
+        assert!(resume.is_some() && text == last, "{text}: each has a part of its own");
+    }
+    assert_eq!(beside("ä".repeat(127).as_ref(), ".", ".part").len(), 1 + 120 + 17 + 5);
+    assert_eq!(beside("x".repeat(240).as_ref(), ".", ".part.from").len(), 251);
+}
+
+/// Until it is in place, and if it never is.
+#[test]
+fn a_part_is_for_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, part) = (folder.path().join("file"), folder.path().join(".file.part"));
+    let target = target(&file);
+    let find =
+        || Kept::find(&target, "source".into(), &bounds(&Ear::default())).map_err(|fault| fault.shown().0).unwrap();
+    let (mut kept, _) = find();
+    kept.file.write_all(b"whole").unwrap();
+    kept.is_part_of(Resume::from_text("\"v1\"\n10\n\n").as_ref()).unwrap();
+    // A neighbour's folder is in its place by now.
+    fs::create_dir(&file).unwrap();
+    assert!(Part::Kept(kept).persist(&target).is_err());
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    assert!(!part.exists() && !folder.path().join(".file.part.from").exists(), "who has it open reads nothing more");
+    // One that was left in between.
+    for left in [0o644, 0o664] {
+        fs::write(&part, "left").unwrap();
+        fs::set_permissions(&part, Permissions::from_mode(left)).unwrap();
+        let held = File::open(&part).unwrap();
+        let (mut kept, resume) = find();
+        kept.file.write_all(b"next").unwrap();
+        assert!(resume.is_none() && mode(&part) == 0o600, "{left:o}");
+        assert!(
+            !is_one(&held.metadata().unwrap(), &fs::metadata(&part).unwrap()),
+            "{left:o}: who has it open reads on"
+        );
+    }
+    // What says what it is a part of is not another's word.
+    fs::write(folder.path().join(".file.part.from"), "source\n\"v1\"\n10\n\n").unwrap();
+    fs::set_permissions(folder.path().join(".file.part.from"), Permissions::from_mode(0o666)).unwrap();
+    fs::write(&part, "part").unwrap();
+    fs::set_permissions(&part, Permissions::from_mode(0o600)).unwrap();
+    fs::remove_dir(&file).unwrap();
+    assert!(find().1.is_none());
+}
+
+/// Who held it has made FILE of it, removed it, or begun anew, between the moment when another run opened it and that when it could be had.
+#[test]
+fn only_what_has_its_name_yet_is_held() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, part) = (folder.path().join("file"), folder.path().join(".file.part"));
+    let held = |opened: &File| hold(opened, &part, &part).map_err(|fault| fault.shown().0);
+    let meanwhile: [&dyn Fn(); 4] = [
+        &|| fs::rename(&part, &file).unwrap(),
+        &|| fs::remove_file(&part).unwrap(),
+        &|| {
+            fs::rename(&part, &file).unwrap();
+            fs::write(&part, "next").unwrap();
+        },
+        &|| {},
+    ];
+    for (nth, meanwhile) in meanwhile.iter().enumerate() {
+        let opened = open(&part, &part).map_err(|fault| fault.shown().0).unwrap();
+        let late = open_own(OpenOptions::new().read(true).write(true), &part).unwrap();
+        assert_eq!(held(&late), Err(format!("another relent is writing {}", part.display())), "{nth}");
+        meanwhile();
+        drop(opened);
+        assert_eq!(held(&late), Ok(nth == 3), "{nth}");
+        drop(late);
+        let _ = (fs::remove_file(&part), fs::remove_file(&file));
+    }
+    // One that has got a second name is not the part alone.
+    let late = open(&part, &part).map_err(|fault| fault.shown().0).unwrap();
+    fs::hard_link(&part, &file).unwrap();
+    assert!(held(&late).is_err());
+}
+
+/// A cleaner has removed a part that was being written, and another run has begun anew.
+#[test]
+fn a_part_of_another_run_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, part) = (folder.path().join("file"), folder.path().join(".file.part"));
+    let target = target(&file);
+    let find = |source: &str| {
+        Kept::find(&target, source.into(), &bounds(&Ear::default())).map_err(|fault| fault.shown().0).unwrap()
+    };
+    let resume = |tag| Resume::from_text(&format!("\"{tag}\"\n10\n\n"));
+    let (mut first, _) = find("first");
+    first.is_part_of(resume("v1").as_ref()).unwrap();
+    first.file.write_all(b"first").unwrap();
+    assert!(first.left().is_some());
+    fs::remove_file(&part).unwrap();
+    assert_eq!(first.left(), None, "the next run finds nothing");
+    let (mut second, _) = find("second");
+    second.is_part_of(resume("v2").as_ref()).unwrap();
+    second.file.write_all(b"sec").unwrap();
+    assert!(first.is_part_of(resume("v3").as_ref()).is_err());
+    assert!(Part::Kept(first).persist(&target).is_err());
+    assert!(!file.exists(), "half of it");
+    drop(second);
+    assert_eq!(fs::read_to_string(&part).unwrap(), "sec");
+    assert_eq!(find("second").1, resume("v2"));
+}
+
+/// As a neighbour may put there who waits for the moment.
+#[test]
+fn only_what_was_looked_at_is_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, secret) = (folder.path().join("file"), folder.path().join("secret"));
+    fs::write(&secret, "secret").unwrap();
+    assert_eq!(taken_over(&file, || symlink(&secret, &file).unwrap()), Ok(String::new()));
+    fs::remove_file(&file).unwrap();
+    assert_eq!(taken_over(&file, || fs::write(&file, "theirs").unwrap()), Ok(String::new()));
+    fs::write(&file, "own").unwrap();
+    assert_eq!(taken_over(&file, || {}), Ok("own".into()));
+    let refused = |why: &str| Err(format!("cannot go on with {}: {why}", file.display()));
+    let exchanged = || {
+        fs::remove_file(&file).unwrap();
+        symlink(&secret, &file).unwrap();
+    };
+    assert_eq!(taken_over(&file, exchanged), refused("Too many levels of symbolic links"));
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, "own").unwrap();
+    assert_eq!(taken_over(&file, || fs::rename(&secret, &file).unwrap()), refused("it is being moved"));
+}
+
+/// Before anything is asked for, too.
+#[test]
+fn what_is_copied_is_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "own").unwrap();
+    let target = target(&file);
+    let (deaf, told) = (Ear::default(), Ear::default());
+    told.hear(nix::sys::signal::Signal::SIGTERM);
+    let found = |bounds: &Bounds<'_>| Kept::find(&target, "source".into(), bounds).map_err(|fault| fault.shown().0);
+    for (ear, ends, copied) in [(&deaf, None, 3), (&told, None, 0), (&deaf, Some(Instant::now()), 0)] {
+        let (kept, resume) = found(&Bounds { ends, ..bounds(ear) }).unwrap();
+        assert_eq!((kept.file.metadata().unwrap().len(), resume.is_some()), (copied, copied > 0));
+    }
+    assert!(found(&Bounds { max_size: Some(Size(3)), ..bounds(&deaf) }).is_ok());
+    let refused = format!("cannot go on with {}: the body is larger than the --max-size of 2B", file.display());
+    assert_eq!(found(&Bounds { max_size: Some(Size(2)), ..bounds(&deaf) }).err(), Some(refused));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left of it");
+}
