@@ -1,6 +1,9 @@
 //! Who else may do what a file's group may: with an access list (a POSIX ACL), anybody in it; without one, whoever is in the group.
 
-use nix::unistd::{Gid, Group, Uid, User, getegid, geteuid};
+use nix::{
+    sys::stat::{Mode, umask},
+    unistd::{Gid, Group, Uid, User, getegid, geteuid},
+};
 use std::{
     fs::{self, File, Metadata},
     os::unix::fs::MetadataExt,
@@ -90,6 +93,12 @@ pub(crate) fn may_be_exchanged(folder: &Metadata, path: &Path) -> bool {
     !is_sticky(folder) && is_open(folder, path) && !is_the_owners()
 }
 
+/// Whether others than the caller and a folder's owner may put something into it: where nothing there can be exchanged, it may have come
+/// from a folder of theirs.
+pub(crate) fn is_open_to_others(folder: &Metadata, path: &Path) -> bool {
+    may_be_exchanged(folder, path) || is_shared(folder, path)
+}
+
 fn is_sticky(folder: &Metadata) -> bool {
     folder.mode() & 0o1000 != 0
 }
@@ -98,6 +107,29 @@ fn is_sticky(folder: &Metadata) -> bool {
 fn is_open(folder: &Metadata, path: &Path) -> bool {
     let by_a_group = || folder.mode() & 0o020 != 0 && (!is_own_group(folder.gid()) || path_has_list(path));
     folder.mode() & 0o002 != 0 || by_a_group()
+}
+
+/// What others may do with a file of ours to which somebody may have given its name, in a folder like `/tmp`: no more than with a new one,
+/// and the group, whichever it is, no more than everybody.
+pub(crate) fn anew(mode: u32) -> u32 {
+    as_everybody(mode & !mask())
+}
+
+/// Permissions by which the group may do no more than everybody.
+pub(crate) fn as_everybody(mode: u32) -> u32 {
+    mode & (0o7707 | (mode & 0o007) << 3)
+}
+
+/// What new files are not allowed. Where the system does not tell, it is asked by setting it.
+pub(crate) fn mask() -> u32 {
+    let told = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let told = told.lines().find_map(|line| u32::from_str_radix(line.strip_prefix("Umask:")?.trim(), 8).ok());
+    if let Some(mask) = told {
+        return mask;
+    }
+    let mask = umask(Mode::from_bits_truncate(0o077));
+    umask(mask);
+    mask.bits()
 }
 
 /// Whether a file has one.

@@ -21,6 +21,7 @@ pub mod fuzzed;
 mod guard;
 mod http;
 mod ignored;
+mod inherited;
 pub mod json;
 mod links;
 mod loopback;

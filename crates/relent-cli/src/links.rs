@@ -31,7 +31,7 @@ use std::{
 };
 
 /// As many links as the system follows.
-const MOST: u32 = 40;
+pub(crate) const MOST: u32 = 40;
 
 /// What is met on a way.
 pub(crate) struct Step<'a> {
@@ -61,11 +61,16 @@ impl Step<'_> {
     /// The same against the folder that it stands in: who can put another in its place, or give another file of ours its name, decides
     /// what is read. The folders above are the caller's to choose, but for those that only a link leads through.
     pub(crate) fn is_exchangeable(&self, believed: &dyn Fn(&Metadata) -> bool) -> Option<&'static str> {
-        match self.data.is_dir() && !self.is_behind_a_link {
+        let (is_folder, path) = (self.data.is_dir(), self.path.parent().unwrap_or(self.path));
+        // What is in a folder like `/tmp` stays there, but a file of ours may come there from a folder of theirs. A folder of ours cannot.
+        let is_open = || match is_folder {
+            true => access::may_be_exchanged(self.folder, path),
+            false => access::is_open_to_others(self.folder, path),
+        };
+        match is_folder && !self.is_behind_a_link {
             true => None,
             false if !believed(self.folder) => Some("its folder belongs to somebody else"),
-            false => access::may_be_exchanged(self.folder, self.path.parent().unwrap_or(self.path))
-                .then_some("others can write to its folder"),
+            false => is_open().then_some("others can write to its folder"),
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::{
     access,
     at_once::AtOnce,
     ear::Undisturbed,
+    inherited,
     links::{self, Place, Step},
     size::Size,
 };
@@ -16,11 +17,11 @@ use nix::{
 };
 use relent::duration::Human;
 use std::{
-    fs::{self, File, Metadata, OpenOptions},
+    fs::{self, File, Metadata, OpenOptions, Permissions},
     io::{self, IsTerminal, Read, Write},
     os::{
         fd::AsFd,
-        unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
+        unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     },
     path::Path,
     time::{Duration, Instant},
@@ -194,21 +195,30 @@ fn wait_for_more(file: File) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file for writing, at once, and empties it; a new one only its owner can read and write. One that belongs to
-/// somebody else stays as it is.
+/// Opens a file for writing, at once, and empties it; only its owner can read and write it. One of ours that others could read makes room for a
+/// new one, since who has it open would read on. One that belongs to somebody else stays as it is; what is open here already
+/// (`/dev/stderr`) is written to as it is.
 ///
 /// # Errors
 ///
 /// It cannot be opened, is somebody else's, or is no regular file and nothing else that was allowed.
 pub fn write_private(path: &Path, or: Or) -> io::Result<File> {
-    let file = check(to_write(path, OpenOptions::new().write(true).create(true).mode(0o600))?, or)?;
+    let Opened { file, is_inherited } = to_write(path, OpenOptions::new().write(true).create(true).mode(0o600))?;
+    let file = check(file, or)?;
     let data = file.metadata()?;
-    if data.is_file() {
-        if !access::is_own(data.uid()) {
-            return Err(io::Error::other("it belongs to somebody else"));
-        }
-        file.set_len(0)?;
+    if !data.is_file() || is_inherited {
+        return Ok(file);
     }
+    if !access::is_own(data.uid()) {
+        return Err(io::Error::other("it belongs to somebody else"));
+    }
+    if data.mode() & 0o077 != 0 {
+        if let Some(new) = in_place_of(path, &data)? {
+            return Ok(new);
+        }
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    file.set_len(0)?;
     Ok(file)
 }
 
@@ -238,7 +248,7 @@ pub fn append(path: &Path) -> io::Result<File> {
 /// # Errors
 ///
 /// It is another file by now, or its folder takes no new one.
-pub fn in_place_of(path: &Path, old: &Metadata) -> io::Result<Option<File>> {
+fn in_place_of(path: &Path, old: &Metadata) -> io::Result<Option<File>> {
     let Some(place) = links::to_write(path)? else { return Ok(None) };
     place.is_where_it_was(old)?;
     let _undisturbed = Undisturbed::begin();
@@ -261,7 +271,12 @@ fn new_in(place: &Place) -> io::Result<NamedTempFile> {
 ///
 /// It cannot be written, or is something else.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = wait_for_more(check(to_write(path, OpenOptions::new().write(true).create(true))?, Or::Pipe)?)?;
+    let Opened { file, is_inherited } = to_write(path, OpenOptions::new().write(true).create(true))?;
+    let mut file = check(file, Or::Pipe)?;
+    if is_inherited {
+        return file.write_all(bytes);
+    }
+    let mut file = wait_for_more(file)?;
     let data = file.metadata()?;
     if data.is_file() {
         if data.mode() & SPECIAL != 0 {
@@ -294,25 +309,40 @@ fn beside(path: &Path, old: &Metadata, bytes: &[u8]) -> io::Result<bool> {
     Ok(true)
 }
 
+/// What is open to be written to.
+struct Opened {
+    file: File,
+    /// Whether it was open here already: it goes on where it stands.
+    is_inherited: bool,
+}
+
 /// Opens what a path leads to, and follows nothing that a neighbour could have put there, before or meanwhile.
-fn to_write(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    // What has no path of its own, as `/dev/stdout`, is found by the system.
+fn to_write(path: &Path, options: &mut OpenOptions) -> io::Result<Opened> {
     let Some(place) = links::to_write(path)? else {
-        return options.custom_flags(at_once()).open(path).map_err(unread);
+        // What has no path of its own, as `/dev/stdout`, is found by the system.
+        return match inherited::named(path)? {
+            Some(file) => Ok(Opened { file, is_inherited: true }),
+            None => {
+                let file = options.custom_flags(at_once()).open(path).map_err(unread)?;
+                Ok(Opened { file, is_inherited: false })
+            }
+        };
     };
     let file = options.custom_flags(at_once() | nix::libc::O_NOFOLLOW).open(place.way()).map_err(unread)?;
     let data = file.metadata()?;
     place.is_where_it_was(&data)?;
-    let is_shared = access::is_shared(&place.folder()?, &place.way_to_folder());
-    // Where links are not protected, anybody may have given a file of ours this name.
-    if data.is_file() && data.nlink() > 1 && is_shared {
-        return Err(io::Error::other("it has another name elsewhere, in a folder that others may write to"));
+    place.has_no_other_name(&data)?;
+    if data.is_file() && access::is_own(data.uid()) && place.is_shared()? {
+        let mode = access::anew(data.mode() & 0o7777);
+        if mode != data.mode() & 0o7777 {
+            file.set_permissions(Permissions::from_mode(mode))?;
+        }
     }
     // Whoever holds it open need not ever read.
     if data.file_type().is_fifo() && !access::is_own(data.uid()) && data.uid() != 0 {
         return Err(io::Error::other("it is a named pipe of somebody else's"));
     }
-    Ok(file)
+    Ok(Opened { file, is_inherited: false })
 }
 
 /// The bits of a file that lend its rights to whoever runs it.

@@ -72,7 +72,7 @@ fn beside(unit: &Path, is_believed: &dyn Fn(&Metadata) -> bool, hush: HushArgs) 
     folder.push(".d");
     let problem = fs::metadata(&folder).ok().and_then(|data| match is_believed(&data) {
         false => Some(not_ours()),
-        true => access::may_be_exchanged(&data, Path::new(&folder)).then(|| denied("others can write to it")),
+        true => access::is_open_to_others(&data, Path::new(&folder)).then(|| denied("others can write to it")),
     });
     if let Some(problem) = problem {
         hush.note(ignored("folder", Path::new(&folder), &problem));

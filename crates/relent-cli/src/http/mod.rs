@@ -48,7 +48,7 @@ use crate::{
     dumps,
     ear::Ear,
     guard, outer, redact,
-    talk::{Fault, plain},
+    talk::{self, Fault, plain},
     upstream,
 };
 use base64::prelude::{BASE64_STANDARD, Engine as _};
@@ -108,7 +108,11 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
     let ear = Ear::open().map_err(|error| Fault::new(format!("cannot catch signals: {}", plain(&error))))?;
     let max_size = most::given(args.max_size.as_deref())?;
     let bounds = part::Bounds { ear: &ear, ends: limit.ends(), max_size };
+    let wants_to_go_on = goes_on.is_some();
     let output = sink::Output::prepare(file.as_deref(), goes_on, &bounds)?;
+    if wants_to_go_on && output.begins_anew() {
+        talk::remark(args.talk, "-C - begins anew: in a folder that others may write to, what is there may be theirs");
+    }
     let is_stdout = matches!(output, sink::Output::Stdout { .. });
     Ok(engine::Engine {
         policy,

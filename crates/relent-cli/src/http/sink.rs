@@ -69,7 +69,7 @@ const IN_MEMORY: usize = 1 << 20;
 
 impl Output {
     /// Finds out now whether the body can be written later. `goes_on` with the URL, as it may be written down, if what
-    /// an earlier run left is to be used.
+    /// an earlier run left is to be used. In a folder like `/tmp` it is not: what is ours there, somebody else may have put together.
     pub(super) fn prepare(path: Option<&Path>, goes_on: Option<String>, bounds: &Bounds<'_>) -> Result<Output, Fault> {
         let Some(path) = path else { return Ok(Output::Stdout { anything: false }) };
         if path == Path::new("-") {
@@ -79,7 +79,8 @@ impl Output {
             Found::Special(file) => return Ok(Output::Into(file, path.to_owned())),
             Found::File(target) => target,
         };
-        let (part, resume) = match goes_on {
+        let is_shared = target.place.is_shared().map_err(|error| unwritable(path, &error))?;
+        let (part, resume) = match goes_on.filter(|_| !is_shared) {
             None => (Part::passing(&target)?, None),
             Some(source) => {
                 let (part, resume) = Kept::find(&target, source, bounds)?;
@@ -87,6 +88,11 @@ impl Output {
             }
         };
         Ok(Output::Replace { target, part, resume })
+    }
+
+    /// Whether a file is made anew, whatever is there of it.
+    pub(super) fn begins_anew(&self) -> bool {
+        matches!(self, Output::Replace { part: Part::Passing(_), .. })
     }
 
     /// Whether it is shown on a terminal, which obeys what it is sent.

@@ -7,13 +7,13 @@
 use crate::{
     access,
     escape::escape,
+    inherited,
     links::{self, Place, is_one},
     talk::{Fault, plain},
     typed::typed,
 };
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
-    sys::stat::Mode,
     unistd::{AccessFlags, Gid, Uid, access, fchown, geteuid},
 };
 use std::{
@@ -39,7 +39,7 @@ pub(super) struct Target {
 pub(super) enum Found {
     /// A file.
     File(Target),
-    /// Something that cannot be replaced, open for writing: a device, a pipe.
+    /// Something that cannot be replaced, open for writing: a device, a pipe, or a file that was open already.
     Special(File),
 }
 
@@ -60,12 +60,16 @@ impl Target {
             Some(place) => place,
             None => match look(path).map_err(|error| cannot(&error))? {
                 (_, data) if !data.is_file() => return special(path, path, &data, None),
-                // What the system has found has a place of its own.
-                (real, data) => links::to_write(&real)
-                    .and_then(|place| {
-                        place.filter(|place| place.found().is_some_and(|found| is_one(found, &data))).ok_or_else(moved)
-                    })
-                    .map_err(|error| cannot(&error))?,
+                (real, data) => match inherited::named(path).map_err(|error| cannot(&error))? {
+                    Some(open) => return Ok(Found::Special(open)),
+                    // What the system has found has a place of its own.
+                    None => links::to_write(&real)
+                        .and_then(|place| {
+                            let is_it = |place: &Place| place.found().is_some_and(|found| is_one(found, &data));
+                            place.filter(is_it).ok_or_else(moved)
+                        })
+                        .map_err(|error| cannot(&error))?,
+                },
             },
         };
         match place.found() {
@@ -73,7 +77,7 @@ impl Target {
                 .hint("-o wants the name of a file")),
             Some(data) if !data.is_file() => special(path, &place.way(), data, Some(&place)),
             Some(_) => Target::existing(path, place).map(Found::File),
-            None => Ok(Found::File(Target { place: Arc::new(place), mode: 0o666 & !umask(), owner: None })),
+            None => Ok(Found::File(Target { place: Arc::new(place), mode: 0o666 & !access::mask(), owner: None })),
         }
     }
 
@@ -81,11 +85,12 @@ impl Target {
         let cannot = |error: &io::Error| unwritable(given, error);
         let shown = shown(given);
         let data = place.found().ok_or_else(|| cannot(&moved()))?;
+        place.has_no_other_name(data).map_err(|error| cannot(&error))?;
         let (uid, gid, mode) = (Uid::from_raw(data.uid()), Gid::from_raw(data.gid()), data.mode());
         let is_ours = access::is_own(data.uid());
         let folder = place.folder().map_err(|error| cannot(&error))?;
-        if !is_ours && access::is_shared(&folder, &place.way_to_folder()) && !access::is_same(data.uid(), folder.uid())
-        {
+        let is_shared = place.is_shared().map_err(|error| cannot(&error))?;
+        if !is_ours && is_shared && !access::is_same(data.uid(), folder.uid()) {
             return Err(Fault::new(format!(
                 "cannot write to {shown}: it belongs to somebody else, in a folder that others may write to"
             ))
@@ -100,6 +105,8 @@ impl Target {
         access(&place.way(), AccessFlags::W_OK).map_err(|error| cannot(&error.into()))?;
         // With an access list, which is not kept, what stands in the group's place is the most for all of the list.
         let mode = mode & if access::path_has_list(&place.way()) { 0o707 } else { 0o777 };
+        // What others may do with a file of ours that they have brought here is for us to say anew.
+        let mode = if is_shared { access::anew(mode) } else { mode };
         Ok(Target { place: Arc::new(place), mode, owner: Some((uid, gid)) })
     }
 
@@ -130,8 +137,7 @@ impl Target {
                 fchown(part, Some(uid), None)?;
             }
             if data.gid() != gid.as_raw() && fchown(part, None, Some(gid)).is_err() {
-                // The group that the file has now may do no more than everybody.
-                mode &= 0o707 | (mode & 0o007) << 3;
+                mode = access::as_everybody(mode);
             }
         }
         part.set_permissions(Permissions::from_mode(mode))
@@ -187,13 +193,6 @@ fn special(given: &Path, path: &Path, data: &Metadata, place: Option<&Place>) ->
     Ok(Found::Special(file))
 }
 
-/// What new files are not allowed, asked by setting it; no other thread runs yet.
-fn umask() -> u32 {
-    let mask = nix::sys::stat::umask(Mode::from_bits_truncate(0o077));
-    nix::sys::stat::umask(mask);
-    mask.bits()
-}
-
 fn shown(path: &Path) -> String {
     escape(&path.to_string_lossy()).into_owned()
 }
@@ -233,14 +232,16 @@ mod tests {
     /// The list kept the group from more than reading; its mask is not the group's.
     #[test]
     fn what_an_access_list_allows_is_not_the_groups() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        file.as_file().set_permissions(Permissions::from_mode(0o664)).unwrap();
-        let mode = || match Target::find(file.path()).unwrap() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o664)).unwrap();
+        let mode = || match Target::find(&file).unwrap() {
             Found::File(target) => target.mode,
             Found::Special(_) => panic!("it is a file"),
         };
         assert_eq!(mode(), 0o664);
-        if let Err(error) = access::give_list(file.path(), 6) {
+        if let Err(error) = access::give_list(&file, 6) {
             eprintln!("SKIPPED what_an_access_list_allows_is_not_the_groups: {error}");
             return;
         }

@@ -1,6 +1,7 @@
 //! Where a way ends: a place that was looked at, and how it is reached after that.
 
 use super::{Step, theirs};
+use crate::access;
 use std::{
     ffi::{OsStr, OsString},
     fs::{self, File, Metadata},
@@ -58,6 +59,27 @@ impl Place {
         match theirs(&step) {
             Some(problem) => Err(io::Error::new(io::ErrorKind::PermissionDenied, problem)),
             None => Ok(()),
+        }
+    }
+
+    /// Whether its folder is one like `/tmp`: what is ours there, others may have brought from a folder of theirs.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be asked about.
+    pub(crate) fn is_shared(&self) -> io::Result<bool> {
+        Ok(access::is_shared(&self.folder()?, &self.way_to_folder()))
+    }
+
+    /// Looks whether a file that is there has this name alone, where anybody may have given it this one.
+    ///
+    /// # Errors
+    ///
+    /// It has another name elsewhere.
+    pub(crate) fn has_no_other_name(&self, data: &Metadata) -> io::Result<()> {
+        match data.is_file() && data.nlink() > 1 && self.is_shared()? {
+            true => Err(io::Error::other("it has another name elsewhere, in a folder that others may write to")),
+            false => Ok(()),
         }
     }
 

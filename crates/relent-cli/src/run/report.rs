@@ -11,9 +11,9 @@ use relent::{Reason, Verdict};
 use std::{
     collections::VecDeque,
     ffi::OsString,
-    fs::{File, Metadata, Permissions},
+    fs::{File, Metadata},
     io::{self, Write},
-    os::unix::fs::{MetadataExt, PermissionsExt},
+    os::unix::fs::MetadataExt,
     path::Path,
     time::Duration,
 };
@@ -82,7 +82,8 @@ impl Report {
     /// Opens the file at once, so that a wrong path is known before the command has run.
     pub(super) fn new(path: Option<&Path>) -> Result<Report, Fault> {
         let create = |path: &Path| {
-            private(path).map_err(|error| {
+            // The command line and the key are in it.
+            regular::write_private(path, Or::Device).map_err(|error| {
                 let is_ours = |data: &Metadata| data.is_file() && crate::access::is_own(data.uid());
                 let is_open = path.metadata().is_ok_and(|data| is_ours(&data) && data.mode() & 0o077 != 0);
                 let hint = match is_open {
@@ -113,21 +114,6 @@ impl Report {
         let text = end.to_json(&self.rows);
         writeln!(file, "{text}").map_err(|error| Fault::new(format!("cannot write the report: {}", plain(&error))))
     }
-}
-
-/// The file, which only we can read: the command line and the key are in it.
-fn private(path: &Path) -> io::Result<File> {
-    let file = regular::write_private(path, Or::Device)?;
-    let data = file.metadata()?;
-    if !data.is_file() || data.mode() & 0o077 == 0 {
-        return Ok(file);
-    }
-    // Whoever could read it may have it open, and would read on.
-    if let Some(new) = regular::in_place_of(path, &data)? {
-        return Ok(new);
-    }
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    Ok(file)
 }
 
 /// What there is to say about a run as a whole.

@@ -1,7 +1,12 @@
 //! The files that a simulation leaves for people: the report and its plots.
 
 use super::OutputArgs;
-use crate::{escape::shell, links, redact, regular, report::Report, talk::Fault};
+use crate::{
+    escape::shell,
+    links, redact, regular,
+    report::Report,
+    talk::{Fault, plain},
+};
 use relent_sim::{Contender, Outcome, Scenario};
 use std::{env, io, path::Path};
 
@@ -83,7 +88,7 @@ fn with_populations(scenario: &Scenario, outcome: &Outcome) -> (Scenario, Outcom
 }
 
 fn cannot(what: &str, path: &Path, error: &io::Error) -> Fault {
-    Fault::new(format!("cannot write {what} to {}: {error}", path.display()))
+    Fault::new(format!("cannot write {what} to {}: {}", path.display(), plain(error)))
         .hint("--html takes a file, --svg a folder, where you may write")
 }
 

@@ -208,7 +208,7 @@ fn what_cannot_be_written_is_said() {
     assert_eq!(outcome.code, Some(125));
     assert_eq!(
         outcome.stderr,
-        "error: cannot write the report to no/such/folder.html: No such file or directory (os error 2)\n\
+        "error: cannot write the report to no/such/folder.html: No such file or directory\n\
          hint: --html takes a file, --svg a folder, where you may write\n"
     );
 }

@@ -58,8 +58,73 @@ fn a_file_of_another_user_is_refused() {
     fs::write(folder.path().join(".own.part"), "evil").unwrap();
     chown(folder.path().join(".own.part"), Some(NOBODY), None).unwrap();
     let outcome = http_in(&folder, &["-q", "-C", "-", "-o", "own", &server.url("/")]);
-    assert_eq!(outcome.code, Some(125), "{}", outcome.stderr);
+    assert_eq!((outcome.code, folder.read("own").as_str()), (Some(0), "new"), "{}", outcome.stderr);
     assert_eq!(as_nobody(&folder, &["-o", "mine", &server.url("/")]).code, Some(0), "a file of one's own is fine");
+}
+
+/// What we have downloaded into a folder of theirs is ours, and they may move it, or give it another name.
+#[test]
+fn what_is_ours_in_a_folder_like_tmp_may_have_been_brought_there() {
+    let folder = Folder::new().file("seed", "EVIL");
+    let (server, path) = (Server::new(vec![Reply::ok("WHOLE")]), |name: &str| folder.path().join(name));
+    let mode = |name: &str| fs::metadata(path(name)).unwrap().mode() & 0o7777;
+    let is = |mode: u32| fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+    let url = server.url("/");
+    let args = ["--base", "1ms", "--max-attempts", "1", "-C", "-", "-o", "file", &url];
+    // What a run that broke off leaves says what it is a part of; it would be gone on with.
+    let broken = Server::new(vec![Reply::raw(
+        b"HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nAccept-Ranges: bytes\r\nContent-Length: 5\r\n\r\nEVI",
+    )]);
+    let to_broken = broken.url("/");
+    let left = || http_in(&folder, &["-q", "--max-attempts", "1", "-C", "-", "-o", "file", &to_broken]);
+    assert_eq!(left().code, Some(1));
+    assert_eq!(folder.names(), [".file.part", ".file.part.from", "seed"]);
+    is(0o1777);
+    assert_eq!(left().code, Some(1));
+    assert_eq!(broken.requests()[1].header("range"), None, "nothing is gone on with");
+    fs::rename(path("seed"), path("file")).unwrap();
+    fs::set_permissions(path("file"), Permissions::from_mode(0o666)).unwrap();
+    let said = "relent: -C - begins anew: in a folder that others may write to, what is there may be theirs\n";
+    expect(&http_in(&folder, &args), 0, "", said);
+    assert_eq!(server.requests()[0].header("range"), None);
+    assert_eq!(folder.read("file"), "WHOLE");
+    assert_eq!(mode("file"), 0o644, "as a new one, however many may write to what was there");
+    // A group of theirs gets no more than everybody.
+    for (before, after) in [(0o660, 0o600), (0o755, 0o755), (0o664, 0o644), (0o600, 0o600)] {
+        fs::set_permissions(path("file"), Permissions::from_mode(before)).unwrap();
+        expect(&http_in(&folder, &["-o", "file", &url]), 0, "", "");
+        assert_eq!(mode("file"), after, "{before:o}");
+    }
+    fs::hard_link(path("file"), path("other")).unwrap();
+    let refused = http_in(&folder, &["-o", "other", &url]);
+    assert_eq!(refused.code, Some(125), "{}", refused.stderr);
+    assert!(refused.stderr.contains("it has another name elsewhere, in a folder that others may write to"));
+    // Where nobody else writes, all stays as it was.
+    is(0o755);
+    fs::set_permissions(path("file"), Permissions::from_mode(0o664)).unwrap();
+    expect(&http_in(&folder, &["-o", "file", &url]), 0, "", "");
+    assert_eq!(mode("file"), 0o664);
+}
+
+/// It is a log of a cron job's more often than a terminal.
+#[test]
+fn a_file_that_is_open_already_is_written_to_where_it_stands() {
+    let server = Server::new(vec![Reply::ok("body;")]);
+    let folder = Folder::new();
+    let script = format!(
+        "{{ printf 'before;'; relent http -o /dev/stdout {url}; printf 'between;'; relent http -o /dev/fd/3 {url}; \
+         relent run --report /dev/stderr -- true; printf 'after\n'; }} >log 3>&1 2>&1; \
+         relent explain --svg /dev/stdout --base 1s >>log",
+        url = server.url("/")
+    );
+    let mut command = crate::binary::tool("sh");
+    command.args(["-c", &format!("umask 022; {script}")]).current_dir(folder.path());
+    expect(&super::finish(command), 0, "", "");
+    let log = folder.read("log");
+    assert!(log.starts_with("before;body;between;body;{\"command\":"), "{log}");
+    assert!(log.contains("}\nafter\n") && log.contains("</svg>"), "{log}");
+    assert_eq!(fs::metadata(folder.path().join("log")).unwrap().mode() & 0o777, 0o644);
+    assert_eq!(folder.names(), ["log"]);
 }
 
 #[test]

@@ -197,6 +197,7 @@ fn a_report_in_a_folder_of_another_user_has_a_hint() {
 fn a_policy_file_that_another_user_may_write_to_is_ignored() {
     let place = shared();
     let file = place.0.path().join("relent.toml");
+    fs::set_permissions(place.0.path(), fs::Permissions::from_mode(0o755)).unwrap();
     // A user whom nobody else shares a group with, as nobody may do.
     const ALONE: &str = "54321";
     for (group, is_used) in [("100", false), (ALONE, true)] {
@@ -227,8 +228,8 @@ fn a_policy_file_in_a_folder_that_another_user_may_write_to_is_ignored() {
         (ALONE, ALONE, 0o775, None),
         (ALONE, "100", 0o755, None),
         (ALONE, "100", 0o775, Some("others can write to its folder")),
-        (ALONE, "100", 0o1775, None),
-        ("0", "0", 0o1777, None),
+        (ALONE, "100", 0o1775, Some("others can write to its folder")),
+        ("0", "0", 0o1777, Some("others can write to its folder")),
         ("0", "0", 0o777, Some("others can write to its folder")),
         (OTHER, OTHER, 0o755, Some("its folder belongs to somebody else")),
     ] {

@@ -262,9 +262,9 @@ fn a_policy_file_of_ours_in_the_folder_of_another_user_is_ignored_with_a_note() 
         (0, 100, 0o755, used),
         (0, 100, 0o775, &open),
         (0, 0, 0o777, &open),
-        // What is in a folder like `/tmp` stays where it is.
-        (0, 0, 0o1777, used),
-        (0, 100, 0o1775, used),
+        // What is in a folder like `/tmp` stays where it is, but what we wrote in a folder of theirs they may bring here.
+        (0, 0, 0o1777, &open),
+        (0, 100, 0o1775, &open),
         (65534, 65534, 0o1777, &theirs),
         (65534, 65534, 0o755, &theirs),
     ] {
