@@ -64,7 +64,7 @@ fn what_was_there_stays_until_the_new_one_is_whole() {
     let folder = tempfile::tempdir().unwrap();
     let (path, link) = (folder.path().join("a"), folder.path().join("link"));
     fs::write(&path, "old").unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
     std::os::unix::fs::symlink("a", &link).unwrap();
     let mut held = read(&path).unwrap();
     replace(&link, b"new").unwrap();
@@ -90,7 +90,7 @@ fn a_link_with_another_name_leads_to_nothing_that_is_believed() {
     fs::write(&file, "text").unwrap();
     std::os::unix::fs::symlink("file", &link).unwrap();
     let is_read = |mode: u32| {
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
         read_unless(&link, &|step| step.is_strange(&|_| true)).is_ok()
     };
     assert!(is_read(0o755) && is_read(0o1777));
@@ -122,7 +122,7 @@ fn a_pipe_of_somebody_else_is_not_waited_for() {
 fn behind_what_a_file_holds_is_written_where_it_is_ones_own() {
     let folder = tempfile::tempdir_in(std::env::temp_dir().canonicalize().unwrap()).unwrap();
     let [path, link, other] = ["a", "link", "b"].map(|name| folder.path().join(name));
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
     assert_eq!(append(&path).unwrap_err().kind(), io::ErrorKind::NotFound, "none is made");
     fs::write(&path, "old ").unwrap();
     append(&path).unwrap().write_all(b"new").unwrap();
@@ -137,7 +137,7 @@ fn behind_what_a_file_holds_is_written_where_it_is_ones_own() {
     std::os::unix::fs::symlink(".", folder.path().join("here")).unwrap();
     assert!(append(&link).is_err() && append(&folder.path().join("here/a")).is_err(), "nor by a link");
     for (mode, is_written) in [(0o755, false), (0o1777, false), (0o770, false), (0o700, true)] {
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
         assert_eq!(append(&path).is_ok(), is_written, "{mode:o}");
     }
     if std::os::unix::fs::chown(&path, Some(65_534), None).is_err() {
@@ -156,13 +156,13 @@ fn what_takes_the_place_of_a_file_is_nobody_elses_either() {
     let lets_in = |path: &Path| (access::path_has_list(path), fs::metadata(path).unwrap().mode() & 0o7777);
     for path in [&path, &set_group] {
         fs::write(path, "old").unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o660)).unwrap();
+        fs::set_permissions(path, Permissions::from_mode(0o660)).unwrap();
     }
     let own = fs::metadata(&path).unwrap().gid();
     if std::os::unix::fs::chown(folder.path(), None, Some(65_534)).is_err() {
         eprintln!("SKIPPED what_takes_the_place_of_a_file_is_nobody_elses_either in part: it takes root");
     }
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o2770)).unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o2770)).unwrap();
     replace(&set_group, b"new").unwrap();
     assert_eq!(fs::metadata(&set_group).unwrap().gid(), own);
     if let Err(error) = access::give_list_to_new(folder.path(), 7) {
