@@ -51,7 +51,7 @@ mod tests {
     use super::*;
     use std::{
         fs,
-        io::{Seek, SeekFrom, Write},
+        io::{Seek, Write},
         os::fd::AsRawFd,
     };
 
@@ -69,7 +69,7 @@ mod tests {
         }
         log.write_all(b" after").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "before xxxx after");
-        assert_eq!(log.seek(SeekFrom::Current(0)).unwrap(), 17);
+        assert_eq!(log.stream_position().unwrap(), 17);
     }
 
     #[test]

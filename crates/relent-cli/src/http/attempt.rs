@@ -244,11 +244,20 @@ fn judged(terms: &Terms, answer: Answer, have: u64) -> Result<Answer, Broken> {
     }
 }
 
-/// What was done to a body on its way that nobody undoes (RFC 9112, 7): a server must ask before, by what a request says in `TE`.
+/// What was done to a body on its way that nobody undoes (RFC 9112, 7): a server must ask before, by what a request says in `TE`. Where it is
+/// not plain how a body is framed, nobody knows where it ends (RFC 9112, 6.3).
 fn foreign_coding(head: &HeaderMap) -> Option<String> {
+    if !head.contains_key(header::TRANSFER_ENCODING) {
+        return None;
+    }
     let all = coding::listed(head, header::TRANSFER_ENCODING);
-    let is_known = |name: &str| name.eq_ignore_ascii_case("chunked") || name.eq_ignore_ascii_case("identity");
-    (!all.iter().all(|name| is_known(name))).then(|| escape(&all.join(", ")).into_owned())
+    let is_plain = match all.as_slice() {
+        [one] if one.eq_ignore_ascii_case("chunked") => true,
+        // As servers said of old that there is none: the body ends with the connection.
+        [one] if one.eq_ignore_ascii_case("identity") => !head.contains_key(header::CONTENT_LENGTH),
+        _ => false,
+    };
+    (!is_plain).then(|| escape(&format!("{:?}", all.join(", "))).into_owned())
 }
 
 fn headers(terms: &Terms, attempt: u32) -> HeaderMap {
@@ -322,14 +331,15 @@ async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken>
             whole::checked(response)
         })
     });
-    let way = line.client.way(&hop.url, hop.led());
+    let way = || line.client.way(&hop.url, hop.led());
     match sent {
         Some(Ok(response)) if terms.compressed && !is_a_rest(&response) => Ok(coding::undone(response)),
         Some(Ok(response)) => Ok(response),
-        Some(Err(error)) => Err(failure::before_head(&error, &way)),
+        Some(Err(error)) => Err(failure::before_head(&error, &way())),
         None => {
+            // After that nothing leaves.
             line.client.hang_up();
-            Err(failure::silent(terms.patience, &way))
+            Err(failure::silent(terms.patience, &way()))
         }
     }
 }

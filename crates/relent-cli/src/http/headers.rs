@@ -6,6 +6,7 @@ use crate::{
     talk::{Fault, plain},
 };
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use relent::wire::{IDEMPOTENCY_KEY, has_idempotency_key};
 
 /// The headers that the flags give, in order. Nothing of a line is told again but a name: it may be a secret.
 pub(super) fn resolve(lines: &[String]) -> Result<HeaderMap, Fault> {
@@ -24,6 +25,10 @@ pub(super) fn resolve(lines: &[String]) -> Result<HeaderMap, Fault> {
                 }
             }
         }
+    }
+    if headers.contains_key(IDEMPOTENCY_KEY) && !has_idempotency_key(&headers) {
+        return Err(Fault::new(format!("the header {IDEMPOTENCY_KEY} is no key"))
+            .hint("it is given once, and has 1 to 255 printable characters of ASCII; is a variable in it not set?"));
     }
     Ok(headers)
 }
@@ -103,6 +108,19 @@ mod tests {
             assert!(resolve(&[line.to_owned()]).is_err(), "{line:?}");
         }
         assert!(resolve(&["Host: a".to_owned(), "host: b".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn a_key_that_is_none_is_refused() {
+        let is_taken =
+            |lines: &[&str]| resolve(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>()).is_ok();
+        for one in ["order-17", "\"order-17\"", "a:b=c"] {
+            assert!(is_taken(&[&format!("Idempotency-Key: {one}")]), "{one}");
+        }
+        for none in ["", " ", "\"\"", "\"a", "\u{e4}"] {
+            assert!(!is_taken(&[&format!("Idempotency-Key: {none}")]), "{none}");
+        }
+        assert!(!is_taken(&["Idempotency-Key: a", "idempotency-key: b"]), "two");
     }
 
     #[test]

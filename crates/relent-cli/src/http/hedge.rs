@@ -12,7 +12,7 @@ use super::{
 };
 use crate::guard::{Guard, Permit};
 use http::{HeaderMap, Method};
-use relent::{Call, HedgeStep, HedgedCall, Policy, Timestamp, wire::IDEMPOTENCY_KEY};
+use relent::{Call, HedgeStep, HedgedCall, Policy, Timestamp, wire};
 use std::{
     future::{self, Future, poll_fn},
     pin::{Pin, pin},
@@ -23,7 +23,7 @@ use tokio::time;
 
 /// Whether a request may run twice at once: one that changes nothing, or whose server knows that it is the same.
 pub(super) fn is_allowed(method: &Method, headers: &HeaderMap) -> bool {
-    method.is_safe() || headers.contains_key(IDEMPOTENCY_KEY)
+    method.is_safe() || wire::has_idempotency_key(headers)
 }
 
 /// What a race is run with.
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn only_what_may_run_twice_at_once_is_hedged() {
         let (none, mut keyed) = (HeaderMap::new(), HeaderMap::new());
-        keyed.insert(IDEMPOTENCY_KEY, HeaderValue::from_static("k"));
+        keyed.insert(wire::IDEMPOTENCY_KEY, HeaderValue::from_static("k"));
         for method in [Method::GET, Method::HEAD, Method::OPTIONS] {
             assert!(is_allowed(&method, &none), "{method}");
         }

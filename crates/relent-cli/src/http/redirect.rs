@@ -11,7 +11,7 @@ use super::{
 use crate::{escape::escape, redact};
 use http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use percent_encoding::{CONTROLS, utf8_percent_encode};
-use relent::wire::Fault;
+use relent::wire::{Fault, IDEMPOTENCY_KEY};
 use std::borrow::Cow;
 use url::{Host, Url};
 
@@ -78,8 +78,10 @@ impl Hop {
             let given = hop.headers.clone();
             let is_plain = |name: &HeaderName| {
                 let mut values = given.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
-                redact::is_known_header(name.as_str())
-                    && values.all(|value| redact::hidden_of_header(name.as_str(), &value).is_empty())
+                SAYS_WHAT_IS_MEANT.contains(name)
+                    || ABOUT_THE_BODY.contains(name)
+                    || redact::is_known_header(name.as_str())
+                        && values.all(|value| redact::hidden_of_header(name.as_str(), &value).is_empty())
             };
             remove(&mut hop.headers, |name| *name == header::HOST || !is_plain(name));
         }
@@ -128,6 +130,18 @@ const ABOUT_THE_BODY: [HeaderName; 5] = [
     header::CONTENT_LANGUAGE,
     header::CONTENT_LOCATION,
     header::CONTENT_RANGE,
+];
+
+/// What makes another request of it if it is missing, and lets nobody in, whatever its value looks like: a key without which the server takes
+/// it for a new one, conditions without which it is carried out in any case.
+const SAYS_WHAT_IS_MEANT: [HeaderName; 7] = [
+    IDEMPOTENCY_KEY,
+    header::IF_MATCH,
+    header::IF_NONE_MATCH,
+    header::IF_MODIFIED_SINCE,
+    header::IF_UNMODIFIED_SINCE,
+    header::IF_RANGE,
+    header::RANGE,
 ];
 
 fn becomes_get(status: StatusCode, method: &Method) -> bool {

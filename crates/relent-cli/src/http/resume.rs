@@ -121,7 +121,9 @@ impl Resume {
     /// Whether a 416 with these headers says that the `have` bytes are all there is (RFC 9110 15.5.17).
     pub(super) fn is_all(&self, have: u64, headers: &HeaderMap) -> bool {
         let total = bytes(headers).and_then(|range| number(range.strip_prefix("*/")?));
-        total == Some(have) && self.total.is_none_or(|known| known == have) && self.is_unchanged(headers)
+        let says_which = headers.contains_key(header::ETAG) || headers.contains_key(header::LAST_MODIFIED);
+        let is_same = self.validator.as_ref().is_none_or(|known| !says_which || is_known_by(known, headers));
+        is_same && total == Some(have) && self.total.is_none_or(|known| known == have) && self.is_unchanged(headers)
     }
 
     fn is_unchanged(&self, headers: &HeaderMap) -> bool {
@@ -139,15 +141,16 @@ impl Resume {
 /// A strong `ETag`, or a `Last-Modified` that is strong because the response was made at least a second later
 /// (RFC 9110 8.8.2.2).
 fn validator(headers: &HeaderMap, now: i64) -> Option<HeaderValue> {
-    match headers.get(header::ETAG) {
-        Some(tag) => is_tag(tag).then(|| tag.clone()),
-        None => {
-            let date = |name| http_date(headers.get(name)?.to_str().ok()?, now);
-            let modified = date(header::LAST_MODIFIED)?;
-            let made = date(header::DATE)?;
-            (made > modified).then(|| headers[header::LAST_MODIFIED].clone())
-        }
+    // Of two nobody knows which is true.
+    let one = |name| {
+        let mut values = headers.get_all(name).iter();
+        values.next().filter(|_| values.next().is_none())
+    };
+    if headers.contains_key(header::ETAG) {
+        return one(header::ETAG).filter(|tag| is_tag(tag)).cloned();
     }
+    let date = |name| http_date(one(name)?.to_str().ok()?, now);
+    (date(header::DATE)? > date(header::LAST_MODIFIED)?).then(|| headers[header::LAST_MODIFIED].clone())
 }
 
 /// Whether a part says of itself that it is of what is known by this, and by nothing else (RFC 9110 15.3.7.3): a server that does
@@ -217,6 +220,9 @@ mod tests {
         assert!(of(&[("etag", "W/\"v1\"")]).is_none(), "weak");
         assert!(of(&[("etag", "v1")]).is_none(), "not quoted");
         assert!(of(&[]).is_none());
+        let mut both = headers(&[("etag", "\"v1\"")]);
+        both.append("etag", HeaderValue::from_static("\"v2\""));
+        assert!(Resume::of(StatusCode::OK, &both, Some(10), NOW).is_none(), "two that differ");
         assert!(of(&[("etag", "\"v1\""), ("accept-ranges", "none")]).is_none());
         assert!(of(&[("etag", "\"v1\""), ("content-encoding", "gzip")]).is_none());
         assert!(Resume::of(StatusCode::OK, &headers(&[("etag", "\"v1\"")]), None, NOW).is_none());
@@ -292,6 +298,8 @@ mod tests {
             assert!(Resume::of_part(&ranges(&[whole, "bytes 0-4/5"]), NOW).is_none(), "{whole}");
             assert!(resume.is_all(10, &ranges(&[all])) && !resume.is_all(10, &ranges(&[all, "bytes */11"])), "{all}");
         }
+        let of_another = |etag| headers(&[("content-range", "bytes */10"), ("etag", etag)]);
+        assert!(resume.is_all(10, &of_another("\"v1\"")) && !resume.is_all(10, &of_another("\"v2\"")));
         for part in ["bytes 1-9/10", "bytes 0-8/10", "bytes 0-9/*", "bytes */10", "0-9/10", "items 0-9/10", "bytes"] {
             assert!(!is_whole(&ranges(&[part])), "{part}");
         }

@@ -36,3 +36,31 @@ fn what_does_not_fit_into_the_limit_of_a_process_is_refused() {
     assert_eq!(code, Some(125), "{stderr}");
     assert!(stderr.starts_with("error: this takes more memory than is free"), "{stderr}");
 }
+
+/// Of many populations in many runs it is most of what there is.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_page_that_does_not_fit_is_refused_before_it_is_made() {
+    let mut text = "[clients]\nrate=10\nfor='100s'\n[server]\ncapacity=5000\n[policy.a]\nbase='1ms'\n".to_owned();
+    for population in 0..63 {
+        let _ = write!(text, "[[population]]\nname='p{population}'\nshare=0.015\n");
+    }
+    text.push_str("[[population]]\nname='z'\n");
+    for run in 0..12 {
+        let _ = write!(text, "[[run]]\nname='r{run}'\npolicy='a'\n");
+    }
+    let folder = Folder::new().file("page.toml", &text);
+    let limited = "ulimit -v \"$1\"; exec \"$0\" simulate --advice never --threads 1 page.toml --html page.html";
+    // Whatever there is, it is refused or done.
+    let ends: Vec<_> = (1..=8)
+        .map(|tenth| {
+            let kib = (tenth * 100_000).to_string();
+            let mut command = Command::new("sh");
+            command.args(["-c", limited, env!("CARGO_BIN_EXE_relent"), &kib]).current_dir(folder.path());
+            let output = command.output().unwrap();
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        })
+        .collect();
+    assert!(ends.iter().all(|(code, _)| matches!(code, Some(0 | 125))), "{ends:?}");
+    assert!(ends[1].1.contains("hint: compare fewer policies at a time") && ends[7].0 == Some(0), "{ends:?}");
+}

@@ -178,8 +178,8 @@ fn noted<'a>(world: &World, runs: impl Iterator<Item = &'a Run>) -> Vec<(String,
 const A_RESULT: u64 = 4096;
 /// What is kept of a layer of a run, but for its name.
 const A_NOTE: u64 = 128;
-/// What the first run of a policy leaves behind, of which plots are drawn: load over time, waits, sampled clients.
-const A_PLOT: u64 = 250_000;
+/// What the first run of a policy leaves behind, of which plots are drawn: load over time, waits, sampled clients; and their part of a page.
+const A_PLOT: u64 = 650_000;
 /// What is kept of each of the first runs of a policy, of which bands are drawn.
 const A_TRACE: u64 = 12_000;
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     engine::{
-        control::{Control, INTERRUPTED, most_attempts, past, past_attempts},
+        control::{Control, INTERRUPTED, TICK, most_attempts, past, past_attempts},
         draws::{Draws, Purpose},
     },
     outcome::run::Run,
@@ -45,12 +45,17 @@ pub(crate) fn run(
         meter: Meter::new(clients, false),
         last: 0,
     };
+    let mut stopped = None;
     for client in 0..clients as u32 {
+        if u64::from(client).is_multiple_of(TICK) && control.is_over() {
+            stopped = Some(INTERRUPTED.to_owned());
+            break;
+        }
         let spread = contender.policy.call(Timestamp::ZERO, draws.call(u64::from(client))).spread();
         let time = crate::time::nanos(spread).saturating_add(row.delay(client, 1, Purpose::Out));
         row.coming.push(Reverse((time, client, 0, false)));
     }
-    let stopped = row.messages(limit, control);
+    let stopped = stopped.or_else(|| row.messages(limit, control));
     let (calls, last) = (row.meter.attempts, row.last);
     let mut run = row.meter.finish(&Judge::default(), clients, 0, None, stopped);
     run.figures = run.figures.with(Figure::Calls, calls as f64).with(Figure::TimeMs, last as f64 / 1e6);
@@ -77,19 +82,23 @@ impl Row<'_> {
     }
 
     fn messages(&mut self, limit: u64, control: &Control) -> Option<String> {
-        const TICK: u64 = 1 << 12;
         let most = most_attempts(self.writers.clients);
+        let (mut messages, mut told) = (0_u64, 0);
         while let Some(Reverse((now, client, failures, writes))) = self.coming.pop() {
+            // Reads are work as well, and all of them may come before the first write.
+            if messages.is_multiple_of(TICK) {
+                if !control.tick(self.meter.attempts - told) {
+                    return Some(INTERRUPTED.to_owned());
+                }
+                told = self.meter.attempts;
+            }
+            messages += 1;
             if now > limit {
                 return Some(past(limit));
             }
-            if !writes {
-                self.read(now, client, failures);
-                continue;
-            }
-            self.write(now, client, failures);
-            if self.meter.attempts.is_multiple_of(TICK) && !control.tick(TICK) {
-                return Some(INTERRUPTED.to_owned());
+            match writes {
+                true => self.write(now, client, failures),
+                false => self.read(now, client, failures),
             }
             if self.meter.attempts >= most {
                 return Some(past_attempts(most));
@@ -126,5 +135,23 @@ impl Row<'_> {
             }
             Decision::GiveUp(reason) => self.meter.gave_up(reply, reason, failures + 1),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{presets, scenario::World};
+
+    /// All of them read before the first of them writes.
+    #[test]
+    fn who_stops_it_waits_for_no_client() {
+        let scenario = presets::aws(100_000);
+        let World::OptimisticWriters(writers) = &scenario.world else { panic!("it is that world") };
+        let control = Control::default();
+        control.stop();
+        let run = run(writers, &scenario.contenders[0], Draws::new(1, None), u64::MAX, &control);
+        assert_eq!(run.stopped.as_deref(), Some(INTERRUPTED));
+        assert_eq!(run.figures.get(Figure::Calls), Some(0.0));
     }
 }

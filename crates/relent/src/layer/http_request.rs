@@ -141,7 +141,7 @@ fn put_back(mut headers: HeaderMap) {
 }
 
 pub(crate) fn is_idempotent(method: &Method, headers: &HeaderMap) -> bool {
-    wire::is_idempotent(method) || headers.contains_key(IDEMPOTENCY_KEY)
+    wire::is_idempotent(method) || wire::has_idempotency_key(headers)
 }
 
 pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
@@ -188,7 +188,7 @@ pub(crate) fn announce(headers: &mut HeaderMap, said: &Said) {
         headers.insert(RELENT_ATTEMPTS, histogram.clone());
     }
     if let Some(key) = &said.key
-        && !headers.contains_key(IDEMPOTENCY_KEY)
+        && !wire::has_idempotency_key(headers)
     {
         headers.insert(IDEMPOTENCY_KEY, key.clone());
     }

@@ -4,7 +4,7 @@
 //! Many servers (Stripe's among them) read the value as it stands; the quotes are then part of the key, the same in all
 //! attempts, and do no harm.
 
-use http::{HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use std::{
     error, fmt,
     hash::{BuildHasher, RandomState},
@@ -20,6 +20,22 @@ pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key
 
 /// The longest key accepted, in bytes: what Stripe takes. Others take less (AWS client tokens: 64).
 const LONGEST: usize = 255;
+
+/// Whether a request carries a key, so that a server can tell when it comes again: one, and one that is a key. An empty header, as a
+/// variable makes that is not set, is none.
+///
+/// ```
+/// use http::{HeaderMap, HeaderValue};
+/// use relent::wire::{IDEMPOTENCY_KEY, has_idempotency_key};
+///
+/// let headers = |value| HeaderMap::from_iter([(IDEMPOTENCY_KEY, HeaderValue::from_static(value))]);
+/// assert!(has_idempotency_key(&headers("order-17")) && has_idempotency_key(&headers("\"order-17\"")));
+/// assert!(!has_idempotency_key(&headers("")) && !has_idempotency_key(&headers("\"\"")));
+/// ```
+pub fn has_idempotency_key(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
+    matches!((values.next(), values.next()), (Some(value), None) if IdempotencyKey::read(value).is_some())
+}
 
 /// An idempotency key: 1 to 255 printable ASCII characters.
 ///

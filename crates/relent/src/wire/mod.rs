@@ -83,7 +83,7 @@ pub use dialect::{
     RELENT_RETRY, RELENT_TURN,
 };
 pub use fault::Fault;
-pub use idempotency::{BadKey, IDEMPOTENCY_KEY, IdempotencyKey};
+pub use idempotency::{BadKey, IDEMPOTENCY_KEY, IdempotencyKey, has_idempotency_key};
 pub use pushback::pushback;
 pub use refusal::refusal;
 #[cfg(feature = "tower")]

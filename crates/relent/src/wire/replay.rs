@@ -1,6 +1,6 @@
 //! May a request be sent again? The rule, and which part of it decided.
 
-use super::{IDEMPOTENCY_KEY, METHODS};
+use super::{METHODS, has_idempotency_key};
 use http::{HeaderMap, Method};
 use std::fmt;
 
@@ -79,7 +79,7 @@ pub fn replay(request: &Request<'_>) -> Replay {
         Replay::Idempotent
     } else if !request.left {
         Replay::NeverLeft
-    } else if request.headers.contains_key(IDEMPOTENCY_KEY) {
+    } else if has_idempotency_key(request.headers) {
         Replay::Keyed
     } else if request.unsafe_too {
         Replay::UserSaysSo
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(replay(&Request { left: false, ..post }), Replay::NeverLeft);
         assert_eq!(replay(&Request { unsafe_too: true, ..post }), Replay::UserSaysSo);
         let mut keyed = HeaderMap::new();
-        keyed.insert(IDEMPOTENCY_KEY, HeaderValue::from_static("\"k\""));
+        keyed.insert(crate::wire::IDEMPOTENCY_KEY, HeaderValue::from_static("\"k\""));
         assert_eq!(replay(&Request { headers: &keyed, ..post }), Replay::Keyed);
         assert_eq!(replay(&Request { method: &Method::PUT, ..post }), Replay::Idempotent);
     }

@@ -155,9 +155,27 @@ fn a_transfer_coding_that_was_not_asked_for_is_a_failure() {
         let folder = Folder::new();
         let outcome = http_in(&folder, &["-o", "file", &server.url("/")]);
         assert_eq!((outcome.code, folder.names()), (Some(3), Vec::<String>::new()), "{}", outcome.stderr);
-        let said = format!("the body has a transfer coding that was not asked for: {coding}");
+        let said = format!("the body has a transfer coding that was not asked for: {coding:?}");
         assert!(outcome.stderr.contains(&said), "{}", outcome.stderr);
     }
+    // Nor does anybody know where it ends, whatever else says so.
+    for (lines, sent) in [
+        ("Transfer-Encoding: identity", "abc"),
+        ("Transfer-Encoding:", "abc"),
+        ("Transfer-Encoding: ,", "abc"),
+        ("Transfer-Encoding: chunked, identity", "3\r\nabc\r\n"),
+        ("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", "3\r\nabc\r\n"),
+        ("Transfer-Encoding: chunked, chunked", "3\r\nabc\r\n0\r\n\r\n"),
+    ] {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n{lines}\r\n\r\n");
+        let server = Server::new(vec![Reply::raw(head + sent)]);
+        let folder = Folder::new().file("file", "old");
+        let outcome = http_in(&folder, &["-q", "--max-attempts", "1", "-o", "file", &server.url("/")]);
+        assert!(matches!(outcome.code, Some(1 | 3)), "{lines:?}: {}", outcome.stderr);
+        assert_eq!(folder.read("file"), "old", "{lines:?}");
+    }
+    let of_old = "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nabc";
+    expect(&http(&[&Server::new(vec![Reply::raw(of_old)]).url("/")]), 0, "abc", "");
     let known = "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
     expect(&http(&[&Server::new(vec![Reply::raw(known)]).url("/")]), 0, "abc", "");
 }

@@ -71,6 +71,57 @@ fn the_users_own_header_counts_as_well() {
     assert_eq!(server.requests()[1].header("idempotency-key"), Some("bare"));
 }
 
+/// As a variable makes that is not set. The server would carry out each of them.
+#[test]
+fn a_key_that_is_empty_is_refused() {
+    let server = Server::new(vec![Reply::status(503)]);
+    for header in ["Idempotency-Key:", "Idempotency-Key: \"\""] {
+        let outcome = http(&["-d", "order", "-H", header, "--hedge", "after=50ms", &server.url("/")]);
+        let said = "error: the header idempotency-key is no key\n\
+                    hint: it is given once, and has 1 to 255 printable characters of ASCII; is a variable in it not set?\n";
+        expect(&outcome, 125, "", said);
+    }
+    assert_eq!(server.count(), 0);
+}
+
+/// Without it, whoever a redirect names takes each attempt for a new order; and without its condition, a change is made in any case.
+#[test]
+fn what_a_request_means_goes_wherever_it_goes() {
+    let conditions = ["\"Q2hlY2s=\"", "\"a@b\"", "\"k:v\", \"w\""];
+    for key in [
+        "order-17",
+        "order:17",
+        "user-1:charge-2",
+        "q83vEjRWeJCrze8SNFZ4kA==",
+        "job@host",
+        "Token 5",
+        "ghp_0a1b2c3d4e5f",
+    ] {
+        let other = Server::new(vec![Reply::status(503), Reply::ok("done\n")]);
+        let server = Server::new(vec![Reply::new(308, &[&format!("Location: {}", other.url("/"))], "")]);
+        for condition in conditions {
+            let sent = [
+                "-L",
+                "-q",
+                "--base=1ms",
+                "-d",
+                "order",
+                &format!("--idempotency-key={key}"),
+                "-H",
+                &format!("If-Match: {condition}"),
+                &server.url("/"),
+            ]
+            .map(str::to_owned);
+            let _ = http(&sent.each_ref().map(String::as_str));
+            let last = other.requests().pop().unwrap();
+            let quoted = format!("\"{key}\"");
+            assert_eq!(last.header("idempotency-key"), Some(quoted.as_str()));
+            assert_eq!(last.header("if-match"), Some(condition), "{key}");
+        }
+        assert_eq!(other.count(), 1 + conditions.len(), "{key}");
+    }
+}
+
 #[test]
 fn on_the_users_word_it_is_sent_again() {
     let server = Server::new(vec![Reply::status(503), Reply::ok("done\n")]);
