@@ -11,13 +11,23 @@ use std::{fs::File, io, path::Path};
 #[cfg(target_os = "linux")]
 pub(crate) fn named(path: &Path) -> io::Result<Option<File>> {
     use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
-    use std::{fs, os::fd::AsFd};
+    use std::{
+        fs::{self, OpenOptions},
+        os::fd::AsFd,
+    };
     let is_file = || fs::metadata(path).is_ok_and(|data| data.is_file());
     let Some(number) = number(path).filter(|_| is_file()) else { return Ok(None) };
     let found = match number {
         1 => io::stdout().as_fd().try_clone_to_owned()?,
         2 => io::stderr().as_fd().try_clone_to_owned()?,
-        number => pidfd_getfd(pidfd_open(getpid(), PidfdFlags::empty())?, number, PidfdGetfdFlags::empty())?,
+        number => {
+            let got = || pidfd_getfd(pidfd_open(getpid(), PidfdFlags::empty())?, number, PidfdGetfdFlags::empty());
+            // Some containers forbid it: then it is written to at its end.
+            match got() {
+                Ok(found) => found,
+                Err(_) => return OpenOptions::new().append(true).open(path).map(Some),
+            }
+        }
     };
     Ok(Some(found.into()))
 }
