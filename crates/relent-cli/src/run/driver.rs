@@ -4,7 +4,7 @@
 use super::{
     args::Args,
     attempt,
-    ended::{Ended, How, died_by},
+    ended::{Ended, How, NOT_NOW, died_by},
     group::Ways,
     input::Input,
     judge::{Judged, judge},
@@ -387,8 +387,6 @@ impl Driver<'_> {
 fn exit_code(outcome: Outcome, last: Option<&How>) -> u8 {
     const OUT_OF_TIME: u8 = 124;
     const NOT_AS_ASKED: u8 = 1;
-    /// EX_TEMPFAIL of sysexits.h: it may go better the next time.
-    const NOT_NOW: u8 = 75;
     match (outcome, last) {
         (Outcome::Success | Outcome::Skipped, _) => 0,
         (Outcome::Held | Outcome::LeaseLost, _) => NOT_NOW,

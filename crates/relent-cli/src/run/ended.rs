@@ -46,6 +46,8 @@ pub(super) enum How {
     /// By this signal.
     Died(i32),
     TimedOut,
+    /// It was told to end since its lease could not be kept, or may have been.
+    LeaseLost,
     CannotRun(CannotRun),
 }
 
@@ -56,6 +58,7 @@ impl How {
             How::Exited(code) => *code,
             How::Died(signal) => died_by(*signal),
             How::TimedOut => 124,
+            How::LeaseLost => NOT_NOW,
             How::CannotRun(CannotRun { not_found: false, .. }) => 126,
             How::CannotRun(CannotRun { not_found: true, .. }) => 127,
         }
@@ -68,6 +71,9 @@ impl How {
         }
     }
 }
+
+/// EX_TEMPFAIL of sysexits.h: it may go better the next time.
+pub(super) const NOT_NOW: u8 = 75;
 
 /// The exit code of a death by signal.
 pub(super) fn died_by(signal: i32) -> u8 {

@@ -66,6 +66,7 @@ fn happened(ended: &Ended) -> String {
             Some(name) => format!("killed by {name}"),
             None => format!("killed by signal {number}"),
         },
+        How::LeaseLost => "told to end, since its lease was lost".to_owned(),
         How::TimedOut => format!("timed out after {:.1}", Human(ended.ran)),
         How::CannotRun(why) => why.problem.clone(),
     }

@@ -274,6 +274,11 @@ impl<'a> Running<'a> {
         })
     }
 
+    /// Whether the command was told to end because of its lease, by us or by who watches over that.
+    fn is_lease_lost(&self) -> bool {
+        self.whole_lease.is_some_and(|lease| self.lease.is_none() || lease.may_have_ended_it())
+    }
+
     /// Ends what the command has left, which has ended: relent itself has failed.
     pub(super) fn give_up(mut self, signals: &Signals) {
         let _ = self.group.sweep(self.interrupted, self.ways, signals);
@@ -295,6 +300,7 @@ impl<'a> Running<'a> {
             ));
         }
         let (mut timed_out, mut interrupted, mut cut) = (self.timed_out, self.interrupted, None);
+        let (lease, mut is_lost) = (self.whole_lease, self.is_lease_lost());
         // Nobody waits for a reader, or for a search, longer than for the command.
         let mut waits = |out: Option<BorrowedFd<'_>>| {
             interrupted = interrupted.or_else(|| signals.take().find(|signal| is_ending(*signal)));
@@ -302,10 +308,12 @@ impl<'a> Running<'a> {
             if self.times_out.is_some_and(|at| at <= now) {
                 timed_out = timed_out.or(Some(now));
             }
-            let goes_on = interrupted.is_none() && timed_out.is_none();
+            is_lost |= lease.is_some_and(Leased::is_lost);
+            let goes_on = interrupted.is_none() && timed_out.is_none() && !is_lost;
             if goes_on && let Some(out) = out {
                 let mut fds = [PollFd::new(out, PollFlags::POLLOUT), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
-                let _ = poll(&mut fds, poll_timeout(self.times_out.map(|at| at.duration_since(now))));
+                let next = self.times_out.into_iter().chain(lease.map(Leased::tell_at)).min();
+                let _ = poll(&mut fds, poll_timeout(next.map(|at| at.saturating_duration_since(now))));
             }
             cut = interrupted.filter(|_| !goes_on);
             goes_on
@@ -323,6 +331,7 @@ impl<'a> Running<'a> {
         };
         let how = match cut {
             _ if timed_out.is_some() => How::TimedOut,
+            _ if is_lost => How::LeaseLost,
             // Whatever the command says: its output is not whole.
             Some(signal) => How::Died(signal as i32),
             None => How::of(status),

@@ -8,6 +8,7 @@ mod environment;
 mod hostile;
 mod inherited;
 mod lease;
+mod lease_lost;
 mod leftovers;
 mod of_another_user;
 mod output;

@@ -14,7 +14,7 @@ const SHORT: Duration = Duration::from_secs(3);
 const GLANCE: Duration = Duration::from_secs(1);
 
 /// How late relent may be before it counts as stopped.
-const LATE: Duration = Duration::from_millis(50);
+pub(super) const LATE: Duration = Duration::from_millis(50);
 
 /// What is done to the command.
 pub(super) trait Hands {

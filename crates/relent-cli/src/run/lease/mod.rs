@@ -24,6 +24,7 @@ use crate::{
     talk::{Fault, plain},
 };
 use args::IfHeld;
+use duty::LATE;
 use keeper::{Keeper, LET_GO, News, Order, Wish};
 use nix::{sys::signal::Signal, unistd::Pid};
 use relent::{Policy, Reason, duration::Human};
@@ -190,6 +191,12 @@ impl Leased {
         }
         self.state.borrow_mut().is_lost = true;
         true
+    }
+
+    /// Whether the watchman may have told the command to end, as it does where relent itself was stopped for so long.
+    pub(super) fn may_have_ended_it(&self) -> bool {
+        self.look();
+        self.state.borrow().asked.plus(self.times.tell()).plus(LATE) <= Moment::now()
     }
 
     /// Says, once, that it is lost and why.

@@ -17,12 +17,12 @@ fn args<'a>(flags: &[&'a str], script: &'a str) -> Vec<&'a str> {
     [&QUICK[..], &LEASE[..], flags, &["--", "sh", "-c", script]].concat()
 }
 
-fn start(place: &Place, flags: &[&str], script: &str) -> Child {
+pub(super) fn start(place: &Place, flags: &[&str], script: &str) -> Child {
     let mut command = place.command(&args(flags, script));
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary was built")
 }
 
-fn wait(child: Child) -> Outcome {
+pub(super) fn wait(child: Child) -> Outcome {
     let output = child.wait_with_output().unwrap();
     Outcome {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -31,7 +31,7 @@ fn wait(child: Child) -> Outcome {
     }
 }
 
-fn signal(name: &str, pid: &str) {
+pub(super) fn signal(name: &str, pid: &str) {
     assert!(Command::new("kill").args([&format!("-{name}"), pid.trim()]).status().unwrap().success());
 }
 
@@ -196,7 +196,7 @@ fn has_open(run: &Child, name: &str) -> bool {
 }
 
 /// Somebody has the whole store, until this is dropped.
-fn lock(place: &Place) -> rusqlite::Connection {
+pub(super) fn lock(place: &Place) -> rusqlite::Connection {
     let lock = rusqlite::Connection::open(place.0.path().join("state.db")).unwrap();
     lock.busy_timeout(Duration::from_secs(5)).unwrap();
     lock.execute_batch("BEGIN IMMEDIATE").unwrap();

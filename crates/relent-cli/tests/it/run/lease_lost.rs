@@ -1,0 +1,57 @@
+//! A lease that is lost while its command runs, and what becomes of all of the command.
+
+use super::{
+    Place, is_running,
+    lease::{lock, signal, start, wait},
+    until,
+};
+use std::time::Duration;
+
+/// A process that heeds no TERM, and says where it is.
+const STUBBORN: &str = "sh -c 'trap \"\" TERM; echo $$ > left.new; mv left.new left; while :; do sleep 0.02; done'";
+
+/// What the command says of its end is about a work that was cut off; what it has left would run beside the next holder's.
+#[test]
+fn a_command_that_ends_well_for_its_lease_being_lost_has_not_succeeded() {
+    let place = Place::new();
+    let script =
+        format!("{STUBBORN} & trap 'echo half; echo > told; exit 0' TERM; echo > up; while :; do sleep 0.01; done");
+    let run = start(&place, &["--lease-ttl", "1s", "--grace", "200ms"], &script);
+    until("it runs", || place.has("up") && place.has("left"));
+    let lock = lock(&place);
+    until("it was told", || place.has("told"));
+    drop(lock);
+    let outcome = wait(run);
+    assert_eq!(outcome.code, Some(75), "{outcome:?}");
+    assert!(outcome.stderr.ends_with(": the lease was lost\n"), "{outcome:?}");
+    assert!(!is_running(&place.0.read("left")), "it is left running: {outcome:?}");
+}
+
+/// It is told to end by the second process then.
+#[test]
+fn nor_has_one_that_ends_well_while_relent_is_stopped() {
+    let place = Place::new();
+    let script = "trap 'exit 0' TERM; echo $$ > pid; echo > up; while :; do sleep 0.01; done";
+    let run = start(&place, &["--lease-ttl", "1s"], script);
+    until("it runs", || place.has("up"));
+    signal("STOP", &run.id().to_string());
+    until("it has ended", || !is_running(&place.0.read("pid")));
+    signal("CONT", &run.id().to_string());
+    let outcome = wait(run);
+    assert_eq!(outcome.code, Some(75), "{outcome:?}");
+}
+
+/// A success is one: nobody told it to end.
+#[test]
+fn a_command_that_ends_by_itself_before_its_lease_is_lost_has_succeeded() {
+    let place = Place::new();
+    let script = "echo > up; while [ ! -e go ]; do sleep 0.01; done";
+    let run = start(&place, &["--lease-ttl", "10s"], script);
+    until("it runs", || place.has("up"));
+    let lock = lock(&place);
+    std::fs::write(place.0.path().join("go"), "").unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    drop(lock);
+    let outcome = wait(run);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{outcome:?}");
+}
