@@ -240,23 +240,24 @@ impl Driver<'_> {
     fn attempt(&mut self, call: &Call<&Policy>, history: &History) -> Result<Ended, Fault> {
         self.verdicts.renew();
         let limit = call.attempt_limit(self.now());
-        let say = |text: &str| self.narrator.remark(text);
+        let lease = self.lease.as_deref();
+        let (say, latest) = (|text: &str| self.narrator.remark(text), || latest(lease));
         let plan = Plan {
             command: &self.args.command,
             environment: self.environment(call.attempt(), limit, history),
             limit,
-            ways: self.ways(&say),
+            ways: self.ways(&say, &latest),
             stream: self.stream,
             most: self.args.streams.max_kept.0,
             patterns: &self.patterns,
             had_children: self.had_children,
-            lease: self.lease.as_deref(),
+            lease,
         };
         attempt::run(&plan, &mut self.input, self.signals)
     }
 
-    fn ways<'a>(&self, say: &'a dyn Fn(&str)) -> Ways<'a> {
-        Ways { first: self.args.time.signal, grace: self.args.time.grace, say }
+    fn ways<'a>(&self, say: &'a dyn Fn(&str), latest: &'a dyn Fn() -> Option<Instant>) -> Ways<'a> {
+        Ways { first: self.args.time.signal, grace: self.args.time.grace, latest, say }
     }
 
     fn environment(&self, attempt: u32, limit: Option<Duration>, history: &History) -> Vec<(&'static str, OsString)> {
@@ -326,8 +327,9 @@ impl Driver<'_> {
             && history.successes == 0
             && let Some(group) = &mut ended.group
         {
-            let say = |text: &str| self.narrator.remark(text);
-            history.swept = group.sweep(ended.interrupted, self.ways(&say), self.signals);
+            let lease = self.lease.as_deref();
+            let (say, latest) = (|text: &str| self.narrator.remark(text), || latest(lease));
+            history.swept = group.sweep(ended.interrupted, self.ways(&say, &latest), self.signals);
         }
         if let (Some(lease), Some(group)) = (&self.lease, &ended.group) {
             lease.is_over(group);
@@ -382,6 +384,11 @@ impl Driver<'_> {
     fn now(&self) -> Timestamp {
         Timestamp::ZERO + self.started.elapsed()
     }
+}
+
+/// When all of a command has to be gone: once its lease is lost, before somebody else can have that.
+fn latest(lease: Option<&Leased>) -> Option<Instant> {
+    lease.filter(|lease| lease.is_lost()).map(Leased::kill_at)
 }
 
 fn exit_code(outcome: Outcome, last: Option<&How>) -> u8 {

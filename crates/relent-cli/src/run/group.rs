@@ -78,6 +78,8 @@ pub(super) struct Ways<'a> {
     pub(super) first: Signal,
     /// How long it has from then on.
     pub(super) grace: Duration,
+    /// When it has to be gone, whatever the grace, as far as is known now: a lease may be lost meanwhile.
+    pub(super) latest: &'a dyn Fn() -> Option<Instant>,
     /// Where it is said what takes long, or cannot be.
     pub(super) say: &'a dyn Fn(&str),
 }
@@ -250,8 +252,8 @@ impl Group {
         }
     }
 
-    /// Ends whatever is left of an attempt whose leader has ended: it is told, and killed after the grace, or when a
-    /// second signal comes. `caught` is the one that came before. Returns the one that came to relent meanwhile.
+    /// Ends whatever is left of an attempt whose leader has ended: it is told, and killed after the grace, when it has to be gone, or when
+    /// a second signal comes. `caught` is the one that came before. Returns the one that came to relent meanwhile.
     pub(super) fn sweep(&mut self, caught: Option<Signal>, ways: Ways<'_>, signals: &Signals) -> Option<Signal> {
         if orphans::are_hidden() {
             (ways.say)("what has left the command's group cannot be seen here (/proc), and stays if there is any");
@@ -280,13 +282,17 @@ impl Group {
         signals: &Signals,
     ) -> Option<Signal> {
         let (mut caught, mut is_said) = (None, false);
-        while !self.is_hurried && began.elapsed() < ways.grace {
+        let time_left = || {
+            let grace = ways.grace.saturating_sub(began.elapsed());
+            (ways.latest)().map_or(grace, |latest| grace.min(latest.saturating_duration_since(Instant::now())))
+        };
+        while !self.is_hurried && !time_left().is_zero() {
             let left = self.left();
             if left.is_empty() {
                 break;
             }
             if !is_said && began.elapsed() >= SAY_AFTER {
-                let time = relent::duration::Human(ways.grace.saturating_sub(began.elapsed()));
+                let time = relent::duration::Human(time_left());
                 let who = processes::names(&left);
                 (ways.say)(&format!("waiting for what the attempt left running: {who}; killed in {time:.0} at most"));
                 is_said = true;

@@ -35,7 +35,9 @@ pub(super) struct State {
     group: Option<Pid>,
     /// Whether a command may run of whose group nothing was heard yet.
     is_starting: bool,
-    /// When the command is to be told to end, unless it was.
+    /// When a command is to be told to end, and killed, as was heard last.
+    times: Option<(Moment, Moment)>,
+    /// When this one is, unless it was.
     tell: Option<Moment>,
     kill: Option<Moment>,
     /// Whether relent is gone.
@@ -62,13 +64,13 @@ const KILL_FOR: Duration = Duration::from_secs(5);
 
 impl State {
     pub(super) fn new(signal: Signal) -> State {
-        let (group, tell, kill) = (None, None, None);
         State {
             signal,
-            group,
+            group: None,
             is_starting: false,
-            tell,
-            kill,
+            times: None,
+            tell: None,
+            kill: None,
             is_alone: false,
             has_left: false,
             was_told: false,
@@ -83,15 +85,22 @@ impl State {
         let words: Vec<&str> = line.split(' ').collect();
         let moment = |text: &str| text.parse().ok().map(Moment::from_millis);
         match words[..] {
-            ["starts"] => self.is_starting = true,
+            ["starts"] => {
+                self.is_starting = true;
+                self.begin_anew();
+            }
             ["group", id] => {
                 self.is_starting = false;
                 self.begin_anew();
                 self.group = id.parse().ok().filter(|id| *id > 1).map(Pid::from_raw);
             }
             ["lease", tell, kill] => {
-                self.begin_anew();
-                (self.tell, self.kill) = (moment(tell).map(|tell| tell.plus(LATE)), moment(kill));
+                let times = moment(tell).map(|tell| tell.plus(LATE)).zip(moment(kill));
+                // What was done goes on as long as it is not renewed.
+                if self.times != times {
+                    self.times = times;
+                    self.begin_anew();
+                }
             }
             ["told"] => self.tell = None,
             ["leaves"] => self.has_left = true,
@@ -103,6 +112,7 @@ impl State {
     /// What was done to a command before is over.
     fn begin_anew(&mut self) {
         (self.killed, self.kills, self.looks) = (None, 0, 0);
+        (self.tell, self.kill) = self.times.unzip();
     }
 
     /// Takes note of whether anybody was seen.
@@ -309,6 +319,25 @@ mod tests {
         state.hear("told");
         assert_eq!(state.act(at(700), &mut noted), Some(200 * MS));
         assert!(noted.sent.is_empty());
+    }
+
+    /// As long as it cannot be renewed, it is said again and again how long it holds.
+    #[test]
+    fn what_was_done_for_a_lease_is_not_done_once_more_for_the_same() {
+        let (mut state, mut noted) = holding();
+        noted.dies_after = Some(1);
+        state.hear("told");
+        for millis in [700, 800, 900, 900, 1000, 1100] {
+            state.hear("lease 600 900");
+            state.act(at(millis), &mut noted);
+        }
+        assert!(noted.sent.iter().all(|sent| *sent == Signal::SIGKILL), "{:?}", noted.sent);
+        assert_eq!(noted.said.len(), 1, "{:?}", noted.said);
+        // The next command is ended for it, too.
+        let kills = noted.sent.len();
+        state.hear("starts");
+        state.act(at(1200), &mut noted);
+        assert!(noted.sent.len() > kills);
     }
 
     #[test]

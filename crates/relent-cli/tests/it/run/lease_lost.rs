@@ -5,7 +5,7 @@ use super::{
     lease::{lock, signal, start, wait},
     until,
 };
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A process that heeds no TERM, and says where it is.
 const STUBBORN: &str = "sh -c 'trap \"\" TERM; echo $$ > left.new; mv left.new left; while :; do sleep 0.02; done'";
@@ -54,4 +54,24 @@ fn a_command_that_ends_by_itself_before_its_lease_is_lost_has_succeeded() {
     drop(lock);
     let outcome = wait(run);
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{outcome:?}");
+}
+
+/// Who has cleared the environment is known to relent alone, which may be ending it already when the lease is lost.
+#[test]
+fn what_a_command_has_left_has_no_more_time_than_the_lease() {
+    for end in ["sleep 60", "until [ -e left ]; do sleep 0.01; done; exit 1"] {
+        let place = Place::new();
+        let script = format!("env -i PATH=$PATH setsid {STUBBORN} & {end}");
+        let run = start(&place, &["--lease-ttl", "1s", "--grace", "15s"], &script);
+        until("it runs", || place.has("left"));
+        let left = place.0.read("left");
+        let lock = lock(&place);
+        let began = Instant::now();
+        until("it is killed", || !is_running(&left));
+        let took = began.elapsed();
+        drop(lock);
+        let outcome = wait(run);
+        assert!(took < Duration::from_secs(5), "{end}: {took:?}: {outcome:?}");
+        assert_eq!(outcome.code, Some(75), "{end}: {outcome:?}");
+    }
 }
