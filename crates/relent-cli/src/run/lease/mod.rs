@@ -74,6 +74,8 @@ struct State {
     /// When its last renewal was asked for.
     asked: Moment,
     is_lost: bool,
+    /// Whether it was renewed so late that the watchman may have told the command to end.
+    is_late: bool,
     /// Whether the store says so.
     is_fenced: bool,
     /// Why it cannot be renewed, if it cannot.
@@ -119,6 +121,8 @@ impl Leased {
         let mark = format!("{:032x}", u128::from_be_bytes(Nonce::random().0));
         let watchman = Watchman::start(terms.signal, &mark, narrator.is_json());
         let line = watchman.as_ref().map_err(plain).and_then(|watchman| {
+            // At once: the command may be there before the keeper comes to that, and relent stopped.
+            watchman.line.holds(asked.plus(times.tell()), asked.plus(times.kill()));
             let line = watchman.line.try_clone();
             line.map_err(|error| plain(&error))
         });
@@ -131,7 +135,7 @@ impl Leased {
         narrator.lease("held", &asking.is_held(fence), &|event| {
             event.text("lease", &counted::told(&name, name.as_bytes())).number("fence", fence);
         });
-        let state = State { asked, is_lost: false, is_fenced: false, trouble: None, ended: None };
+        let state = State { asked, is_lost: false, is_late: false, is_fenced: false, trouble: None, ended: None };
         Ok(Some(Taken::Leased(Box::new(Leased {
             name,
             url,
@@ -193,10 +197,17 @@ impl Leased {
         true
     }
 
-    /// Whether the watchman may have told the command to end, as it does where relent itself was stopped for so long.
+    /// Whether the watchman may have told the command to end, as it does where relent itself was stopped for so long. Then it is lost.
     pub(super) fn may_have_ended_it(&self) -> bool {
         self.look();
-        self.state.borrow().asked.plus(self.times.tell()).plus(LATE) <= Moment::now()
+        let mut state = self.state.borrow_mut();
+        let is_so = state.is_late || self.watchman_tells(state.asked) <= Moment::now();
+        state.is_lost |= is_so;
+        is_so
+    }
+
+    fn watchman_tells(&self, asked: Moment) -> Moment {
+        asked.plus(self.times.tell()).plus(LATE)
     }
 
     /// Says, once, that it is lost and why.
@@ -215,6 +226,9 @@ impl Leased {
     /// A command is about to start.
     pub(super) fn starts(&self, say: &dyn Fn(&str)) {
         self.is_under_way.set(true);
+        self.look();
+        // Whoever was told then is none of this one.
+        self.state.borrow_mut().is_late = false;
         self.tell(Line::starts);
         if self.is_deaf.get() && !self.is_deaf_said.replace(true) {
             say("nobody watches over the lease any more: if relent is killed, the command goes on");
@@ -269,7 +283,10 @@ impl Leased {
         let mut state = self.state.borrow_mut();
         for news in self.keeper.news.try_iter() {
             match news {
-                News::Renewed(asked) => (state.asked, state.trouble) = (asked, None),
+                News::Renewed(asked) => {
+                    state.is_late |= self.watchman_tells(state.asked) <= asked;
+                    (state.asked, state.trouble) = (asked, None);
+                }
                 News::Away(error) => state.trouble = Some(error.to_string()),
                 News::Lost => (state.is_lost, state.is_fenced) = (true, true),
                 News::Ended(ended) => state.ended = Some(ended),
