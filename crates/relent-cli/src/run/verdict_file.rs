@@ -16,7 +16,10 @@ use std::{
     ffi::CStr,
     fs::{self, File, Permissions},
     io::{self, Read, Seek, SeekFrom},
-    os::unix::fs::{MetadataExt, PermissionsExt},
+    os::{
+        fd::OwnedFd,
+        unix::fs::{MetadataExt, PermissionsExt},
+    },
     path::{Path, PathBuf},
 };
 
@@ -41,11 +44,10 @@ impl VerdictFile {
         // By its name it would be removed with all that is in it, whosever that is by then.
         let folder = folder.keep();
         let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_RDONLY;
-        let made = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_CLOEXEC;
         let handle = Dir::open(&folder, flags, Mode::empty()).and_then(|mut handle| {
             // Where everybody may move what is there, another folder can have taken its name meanwhile.
             as_good_as_new(&mut handle)?;
-            openat(&handle, NAME, made, Mode::S_IRUSR | Mode::S_IWUSR)?;
+            make(&handle)?;
             Ok(handle)
         });
         match handle {
@@ -63,12 +65,19 @@ impl VerdictFile {
     }
 
     /// Sees to it that it is there for the next attempt: not every cleaner of temporary folders asks what is in use, and a run may
-    /// take weeks. Where no other can be made, this one stays as it is.
+    /// take weeks. Where no other folder can be made, this one stays as it is.
+    ///
+    /// What was left of the attempt before may have said something while it was ended, or have the file open: another takes its place.
     pub(super) fn renew(&mut self) {
         if !self.is_there()
             && let Ok(another) = VerdictFile::create()
         {
             *self = another;
+            return;
+        }
+        match unlinkat(&self.handle, NAME, UnlinkatFlags::NoRemoveDir) {
+            Ok(()) | Err(Errno::ENOENT) => drop(make(&self.handle)),
+            Err(_) => drop(self.open().map(|file| file.set_len(0))),
         }
     }
 
@@ -88,12 +97,7 @@ impl VerdictFile {
     ///
     /// A file that is gone or cannot be read, and what is no file, says nothing.
     pub(super) fn take(&self, exit: u8) -> Option<Result<Verdict, String>> {
-        let flags = OFlag::O_RDWR | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
-        let mut file = File::from(openat(&self.handle, NAME, flags, Mode::empty()).ok()?);
-        // One with another name somewhere is no file of ours: it would be emptied.
-        if !file.metadata().is_ok_and(|data| data.is_file() && data.nlink() == 1) {
-            return None;
-        }
+        let mut file = self.open()?;
         let mut bytes = Vec::new();
         // The last line counts; of a line that begins before what is read, nothing does.
         let start = file.metadata().ok()?.len().saturating_sub(LONGEST);
@@ -109,6 +113,19 @@ impl VerdictFile {
             _ => last(&text, exit).map(|said| said.map_err(|word| if start > 0 { "...".to_owned() } else { word })),
         }
     }
+
+    /// The file, if it is one, to be read and emptied: not one with another name somewhere, which is no file of ours.
+    fn open(&self) -> Option<File> {
+        let flags = OFlag::O_RDWR | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+        let file = File::from(openat(&self.handle, NAME, flags, Mode::empty()).ok()?);
+        file.metadata().is_ok_and(|data| data.is_file() && data.nlink() == 1).then_some(file)
+    }
+}
+
+/// Makes the file, which is not there.
+fn make(folder: &Dir) -> nix::Result<OwnedFd> {
+    let made = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_CLOEXEC;
+    openat(folder, NAME, made, Mode::S_IRUSR | Mode::S_IWUSR)
 }
 
 /// Whether the folder is the caller's, nobody else can enter it, and there is nothing in it: as the one that was made, if not that one.
@@ -163,6 +180,7 @@ fn parse(word: &str) -> Option<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     /// Where everybody may move what is there, another can take the place of the one that was made before it is opened: a neighbour's,
     /// or one of ours with something in it.
@@ -220,6 +238,36 @@ mod tests {
         assert!(!second.parent().unwrap().exists());
         assert_eq!(fs::read_to_string(&first).unwrap(), "kept");
         fs::remove_dir_all(first.parent().unwrap()).unwrap();
+    }
+
+    /// What is left of an attempt may speak while it is ended, and later where it could not be.
+    #[test]
+    fn what_was_said_too_late_is_not_of_the_next_attempt() {
+        let mut file = VerdictFile::create().unwrap();
+        let path = file.path().unwrap().to_owned();
+        let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        late.write_all(b"permanent\n").unwrap();
+        file.renew();
+        assert_eq!(file.path(), Some(&*path), "it has the same name");
+        assert_eq!(file.take(0), None);
+        late.write_all(b"permanent\n").unwrap();
+        assert_eq!(file.take(0), None);
+        // Whatever has taken its place goes, and what cannot, as a folder, is none.
+        let other = tempfile::NamedTempFile::new().unwrap();
+        fs::write(other.path(), "permanent").unwrap();
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(other.path(), &path).unwrap();
+        file.renew();
+        assert!(fs::symlink_metadata(&path).unwrap().is_file());
+        assert_eq!(fs::read_to_string(other.path()).unwrap(), "permanent");
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        file.renew();
+        assert_eq!(file.take(0), None);
+        fs::remove_dir(&path).unwrap();
+        file.renew();
+        fs::write(&path, "transient").unwrap();
+        assert_eq!(file.take(1), Some(Ok(Verdict::Transient)));
     }
 
     /// In a temporary folder without the sticky bit.

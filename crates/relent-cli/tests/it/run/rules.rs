@@ -180,6 +180,20 @@ fn the_command_can_give_its_own_verdict() {
     );
 }
 
+/// The next attempt has done what it was for, and would do it once more.
+#[test]
+fn what_is_left_of_an_attempt_gives_no_verdict_on_the_next() {
+    for verdict in ["transient", "permanent"] {
+        let place = Place::new();
+        let late = format!("trap 'echo {verdict} > $RELENT_VERDICT; exit' TERM; : > up; while :; do sleep 0.02; done");
+        let script = format!(
+            "echo x >> runs; [ $RELENT_ATTEMPT = 2 ] || {{ ( {late} ) 2>/dev/null & until [ -e up ]; do sleep 0.01; done; exit 1; }}"
+        );
+        assert_eq!(place.sh(&["-q"], &script).code, Some(0), "{verdict}");
+        assert_eq!(place.0.read("runs"), "x\nx\n", "{verdict}");
+    }
+}
+
 #[test]
 fn after_is_waited_for_and_no_longer_than_allowed() {
     let started = Instant::now();
