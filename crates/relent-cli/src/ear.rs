@@ -1,7 +1,10 @@
 //! Whether this process was told to end, for whoever waits where signals are not looked at: for a store.
 
 use crate::ignored::Ignored;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use nix::{
+    sys::signal::{SigSet, SigmaskHow, Signal},
+    unistd::getpid,
+};
 use signal_hook::flag;
 use std::{
     io,
@@ -52,7 +55,7 @@ impl Ear {
     pub(crate) fn open() -> io::Result<Ear> {
         let ear = Ear::default();
         Ear::heeded().try_for_each(|signal| {
-            flag::register_conditional_default(signal as i32, ear.is_over.clone())?;
+            ends_once(signal, ear.is_over.clone())?;
             ear.listen(signal)
         })?;
         Ok(ear)
@@ -109,6 +112,21 @@ impl Ear {
             }
         }
     }
+}
+
+/// A signal ends this process as soon as that is so, as it does any program.
+pub(crate) fn ends_once(signal: Signal, is_so: Arc<AtomicBool>) -> io::Result<()> {
+    let number = signal as i32;
+    let registered = match is_process_1() {
+        true => flag::register_conditional_shutdown(number, 128 + number, is_so),
+        false => flag::register_conditional_default(number, is_so),
+    };
+    registered.map(drop)
+}
+
+/// Whether this is process 1 of a container, which no signal ends that is not caught: it exits with the code that says so.
+pub(crate) fn is_process_1() -> bool {
+    getpid().as_raw() == 1
 }
 
 /// As long as it is there, signals that end a program wait: what is made under another name first is not left behind.

@@ -42,6 +42,7 @@ pub(crate) use lease::{
 
 use crate::{
     dumps,
+    ear::is_process_1,
     guard::{self, Guard},
     outer, output,
     stderr::PIECE,
@@ -131,6 +132,7 @@ fn exit(finished: &Finished, signals: &Signals, times_out: Option<Instant>) -> R
     });
     if let Outcome::Interrupted(signal @ Signal::SIGINT) = finished.outcome
         && io::stderr().is_terminal()
+        && !is_process_1()
     {
         // A shell's loop around us is to end by Ctrl-C too, which it does when we die by the signal.
         let _ = signal_hook::low_level::emulate_default_handler(signal as i32);

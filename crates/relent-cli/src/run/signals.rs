@@ -4,7 +4,7 @@
 //! plain shell) stays ignored.
 
 use crate::{
-    ear::{ENDING, Ear},
+    ear::{ENDING, Ear, ends_once},
     ignored::{Ignored, outlive_limits_of_files},
 };
 use nix::{
@@ -67,7 +67,7 @@ impl Signals {
         for signal in ENDING.iter().copied().chain(PASSED).filter(|signal| !ignored.has(*signal)) {
             let (number, caught) = (signal as i32, Arc::new(AtomicBool::new(false)));
             if ENDING.contains(&signal) {
-                flag::register_conditional_default(number, Arc::clone(&finishing))?;
+                ends_once(signal, Arc::clone(&finishing))?;
             }
             flag::register(number, Arc::clone(&caught))?;
             if ENDING.contains(&signal) {

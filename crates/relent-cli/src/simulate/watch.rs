@@ -1,11 +1,13 @@
 //! What happens beside a simulation: progress on a terminal after a second, and Ctrl-C, which ends it early.
 
 use crate::{
+    ear::ends_once,
     stderr,
     talk::{Fault, HushArgs},
 };
+use nix::sys::signal::Signal;
 use relent_sim::Control;
-use signal_hook::{consts::SIGINT, flag};
+use signal_hook::flag;
 use std::{
     io::{self, IsTerminal, Write},
     sync::{
@@ -49,8 +51,8 @@ impl Watch {
         // Where the system has no thread to give, Ctrl-C ends the process.
         let Ok(thread) = thread::Builder::new().spawn(watch) else { return Ok(Watch { over, watched: None }) };
         // When it is over, Ctrl-C ends the process again.
-        flag::register_conditional_default(SIGINT, over.clone())
-            .and_then(|_| flag::register(SIGINT, interrupted))
+        ends_once(Signal::SIGINT, over.clone())
+            .and_then(|()| flag::register(Signal::SIGINT as i32, interrupted))
             .map_err(|error| Fault::new(format!("cannot watch for Ctrl-C: {error}")))?;
         Ok(Watch { over, watched: Some(thread) })
     }

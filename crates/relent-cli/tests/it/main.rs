@@ -15,6 +15,7 @@ mod fuzzed;
 mod http;
 mod memory;
 mod pages;
+mod process_1;
 mod report;
 mod run;
 mod secrets;
