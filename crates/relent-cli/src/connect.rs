@@ -25,6 +25,7 @@ use self::{
     wait::{Clock, wait},
 };
 use crate::{
+    ear,
     guard::{self, Guard},
     outer,
     policy_args::CallArgs,
@@ -132,6 +133,7 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 }
 
 fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
+    ear::be_ended().map_err(|error| Fault::new(format!("cannot catch signals: {}", plain(&error))))?;
     if args.targets.len() > MOST_TARGETS {
         return Err(Fault::new(format!("{} targets are too many", args.targets.len()))
             .hint(format!("up to {MOST_TARGETS} are waited for at once")));

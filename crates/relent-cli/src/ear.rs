@@ -129,6 +129,17 @@ pub(crate) fn is_process_1() -> bool {
     getpid().as_raw() == 1
 }
 
+/// Signals end this process, which catches none, also if it is process 1. What takes its place by `exec` is none of that.
+///
+/// # Errors
+///
+/// The system does not let them be caught.
+pub(crate) fn be_ended() -> io::Result<()> {
+    let at_once = Arc::new(AtomicBool::new(true));
+    let heeded = is_process_1().then(Ear::heeded).into_iter().flatten();
+    heeded.into_iter().try_for_each(|signal| ends_once(signal, at_once.clone()))
+}
+
 /// As long as it is there, signals that end a program wait: what is made under another name first is not left behind.
 pub(crate) struct Undisturbed(Option<SigSet>);
 

@@ -14,7 +14,7 @@ use self::{
     herd::{CAPACITY, CLIENTS, Counted, SPAN},
     stage::Stage,
 };
-use crate::{descriptors, loopback::OTHERS, talk::Fault};
+use crate::{descriptors, ear, loopback::OTHERS, talk::Fault};
 use relent::{Jitter, Policy, duration::Human};
 use std::{io, process::ExitCode, time::Duration};
 
@@ -60,6 +60,7 @@ pub(crate) fn run() -> Result<ExitCode, Fault> {
 }
 
 fn acts() -> Result<(), Stop> {
+    ear::be_ended()?;
     let mut stage = Stage::new();
     stage.heading("1. A service that is down, then busy, then slow, then healthy")?;
     stage.line("")?;

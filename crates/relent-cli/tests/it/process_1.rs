@@ -1,5 +1,6 @@
 //! relent as process 1 of a container: no signal ends it that it does not catch. It takes root to be one.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
 
 use crate::binary::{Folder, tool};
 use nix::{
@@ -8,7 +9,7 @@ use nix::{
 };
 use std::{
     fs,
-    io::{PipeReader, pipe},
+    io::{BufRead, BufReader, PipeReader, Read, pipe},
     process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
@@ -18,12 +19,8 @@ use std::{
 const NAMESPACE: [&str; 3] = ["-pf", "--mount-proc", "--kill-child"];
 
 /// Whether it can be one here.
-fn can_be(test: &str) -> bool {
-    let is_so = tool("unshare").args(NAMESPACE).arg("true").stderr(Stdio::null()).status().is_ok_and(|it| it.success());
-    if !is_so {
-        eprintln!("SKIPPED {test}: there can be no namespace of processes");
-    }
-    is_so
+fn can_be() -> bool {
+    tool("unshare").args(NAMESPACE).arg("true").stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
 fn process_1(folder: &Folder, args: &[&str]) -> Command {
@@ -50,10 +47,35 @@ fn end(outer: &mut Child, signal: Signal, what: &str) -> ExitStatus {
     }
 }
 
+#[test]
+fn a_signal_ends_what_waits_as_process_1() {
+    if !can_be() {
+        eprintln!("SKIPPED a_signal_ends_what_waits_as_process_1: there can be no namespace of processes");
+        return;
+    }
+    let waits = ["--max-attempts", "unlimited", "--curve", "constant", "--base", "30s", "--jitter", "none"];
+    let folder = Folder::new();
+    for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130), (Signal::SIGHUP, 129)] {
+        for (command, what) in
+            [("connect", &["127.0.0.1:1"][..]), ("http", &["http://127.0.0.1:1/"]), ("run", &["--", "false"])]
+        {
+            let mut outer = process_1(&folder, &[&[command][..], &waits, what].concat()).spawn().unwrap();
+            let mut said = String::new();
+            BufReader::new(outer.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
+            assert!(said.contains("attempt 1"), "{command}: {said}");
+            assert_eq!(end(&mut outer, signal, command).code(), Some(code), "{command}");
+        }
+        let mut outer = process_1(&folder, &["demo"]).spawn().unwrap();
+        outer.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        assert_eq!(end(&mut outer, signal, "demo").code(), Some(code), "demo");
+    }
+}
+
 /// A signal is no more caught then: nothing is left but to write.
 #[test]
 fn a_signal_ends_process_1_whose_output_nobody_reads() {
-    if !can_be("a_signal_ends_process_1_whose_output_nobody_reads") {
+    if !can_be() {
+        eprintln!("SKIPPED a_signal_ends_process_1_whose_output_nobody_reads: there can be no namespace of processes");
         return;
     }
     let folder = Folder::new();
@@ -79,7 +101,8 @@ fn standing_in(pipe: &PipeReader) -> u64 {
 
 #[test]
 fn control_c_ends_process_1_with_its_exit_code() {
-    if !can_be("control_c_ends_process_1_with_its_exit_code") {
+    if !can_be() {
+        eprintln!("SKIPPED control_c_ends_process_1_with_its_exit_code: there can be no namespace of processes");
         return;
     }
     let folder = Folder::new();
