@@ -336,7 +336,14 @@ impl<'a> Running<'a> {
             Some(signal) => How::Died(signal as i32),
             None => How::of(status),
         };
-        let hung_up = self.hung_up.filter(|at| at.elapsed() <= self.ways.grace).map(|_| Signal::SIGHUP);
+        // The system tells the group that had it, and not ours; who means to outlive that ignores it.
+        let is_gone = self.lent.is_some() && terminal::is_gone() && signals.heeds(Signal::SIGHUP);
+        let was_told = || how == How::Died(Signal::SIGHUP as i32) || terminal::is_session_over();
+        if is_gone && self.hung_up.is_none() && self.told.is_none() && was_told() {
+            signals.tell_the_others(Signal::SIGHUP);
+        }
+        let is_told = self.hung_up.is_some_and(|at| at.elapsed() <= self.ways.grace);
+        let hung_up = (is_told || is_gone).then_some(Signal::SIGHUP);
         let typed = self.lent.and_then(|_| from_the_keyboard(&how));
         if let Some(signal) = typed {
             signals.was_heard(signal);

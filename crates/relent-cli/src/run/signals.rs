@@ -179,6 +179,11 @@ impl Signals {
         is_sent && self.has(Signal::SIGCONT)
     }
 
+    /// Whether one is caught, and not ignored.
+    pub(super) fn heeds(&self, signal: Signal) -> bool {
+        self.pending.iter().any(|(one, _)| *one == signal)
+    }
+
     /// Takes one, if it is there.
     fn has(&self, signal: Signal) -> bool {
         self.pending.iter().any(|(one, caught)| *one == signal && caught.swap(false, Ordering::SeqCst))

@@ -13,7 +13,7 @@ use nix::{
         signal::{Signal, killpg},
         wait::{Id, WaitPidFlag, WaitStatus, waitid},
     },
-    unistd::{Pid, getpgrp, getpid, tcgetpgrp, tcsetpgrp},
+    unistd::{Pid, getpgrp, getpid, getsid, tcgetpgrp, tcsetpgrp},
 };
 use std::{
     fs::{File, OpenOptions},
@@ -139,6 +139,23 @@ pub(super) fn on_demand(group: &Group, signals: &Signals) -> Result<Option<Lent>
 /// Whether the terminal is our group's.
 fn is_ours() -> bool {
     foreground() == Some(getpgrp())
+}
+
+/// Whether there is no terminal any more, where there was one: it was closed, or the connection that it came by.
+pub(super) fn is_gone() -> bool {
+    foreground().is_none()
+}
+
+/// Whether the first of our session has ended: the system has told those then that had the terminal, a moment before.
+pub(super) fn is_session_over() -> bool {
+    let Some(first) = getsid(None).ok().filter(|first| first.as_raw() > 0) else { return false };
+    for _ in 0..5 {
+        if processes::has_ended(first) {
+            return true;
+        }
+        thread::sleep(MOMENT);
+    }
+    false
 }
 
 /// The group that has the terminal.

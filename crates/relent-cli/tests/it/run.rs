@@ -10,6 +10,7 @@ mod inherited;
 mod lease;
 mod lease_lost;
 mod leftovers;
+mod lent;
 mod of_another_user;
 mod output;
 mod policy;

@@ -127,7 +127,7 @@ fn write_line(pipe: &std::path::Path) -> fs::File {
 }
 
 /// Starts a script of bash on a terminal, where it may have job control.
-fn in_a_shell(place: &Place, line: &str) -> (Child, ChildStdin) {
+pub(super) fn in_a_shell(place: &Place, line: &str) -> (Child, ChildStdin) {
     fs::write(place.0.path().join("job.sh"), line).unwrap();
     let mut command = tool("script");
     command.args(["-qec", "bash job.sh", "/dev/null"]).current_dir(place.0.path()).env("TERM", "xterm");
