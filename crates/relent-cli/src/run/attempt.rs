@@ -44,7 +44,7 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
         lease.group(Some(group.leader()));
     }
     // Who ignores what stops those who ask (in `$(..)` of a shell that people type into) reads an error instead, and never asks.
-    let is_lent = terminal && (io::stdout().is_terminal() || Ignored::now().has(Signal::SIGTTIN));
+    let is_lent = terminal && !plan.shares_group && (io::stdout().is_terminal() || Ignored::now().has(Signal::SIGTTIN));
     let lent = if is_lent { Lent::to(&group) } else { None };
     let mut running = Running::new(plan, &mut child, input, group, lent, started);
     match running.follow(&mut child, signals) {
@@ -82,7 +82,10 @@ fn spawn(command: &mut Command, plan: &Plan<'_>, input: &mut Input) -> Result<io
     let (out, err) = outputs(plan);
     let environment = plan.environment.iter().map(|(name, value)| (name, value));
     // That of a run around this one is not the command's: the first attempt has none before it.
-    command.env_remove(LAST_EXIT).envs(environment).stdin(input.stdio()?).stdout(out).stderr(err).process_group(0);
+    command.env_remove(LAST_EXIT).envs(environment).stdin(input.stdio()?).stdout(out).stderr(err);
+    if !plan.shares_group {
+        command.process_group(0);
+    }
     Ok(command.spawn())
 }
 

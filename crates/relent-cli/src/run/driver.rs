@@ -15,7 +15,7 @@ use super::{
     report::{End, Outcome, Report, Row},
     signals::Signals,
     spool::Spool,
-    stream,
+    stream, terminal,
     verdict_file::VerdictFile,
     wait::wait,
 };
@@ -251,6 +251,7 @@ impl Driver<'_> {
             most: self.args.streams.max_kept.0,
             patterns: &self.patterns,
             had_children: self.had_children,
+            shares_group: terminal::is_of_others(),
             lease,
         };
         attempt::run(&plan, &mut self.input, self.signals)

@@ -18,6 +18,8 @@ pub(super) struct Plan<'a> {
     pub(super) patterns: &'a Patterns,
     /// Whether relent had children when it began, whose own come to it as the attempt's do.
     pub(super) had_children: bool,
+    /// Whether it stays in our group, which has the terminal or not.
+    pub(super) shares_group: bool,
     /// What the command may only run under.
     pub(super) lease: Option<&'a Leased>,
 }

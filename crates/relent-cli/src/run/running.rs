@@ -31,6 +31,8 @@ pub(super) struct Running<'a> {
     pub(super) group: Group,
     ways: Ways<'a>,
     lent: Option<Lent>,
+    /// Whether the command is in our group: then it has what the terminal sends.
+    shares_group: bool,
     feed: Option<Feed<'a>>,
     /// What was taken of our standard input, and may not have been read by the command.
     taken: Taken,
@@ -64,6 +66,7 @@ impl<'a> Running<'a> {
             group,
             ways: plan.ways,
             lent,
+            shares_group: plan.shares_group,
             feed: input.feed(child.stdin.take()),
             taken: Taken::default(),
             out: child.stdout.take().map(|pipe| Stream::new(pipe.into(), out_to, plan.patterns)),
@@ -97,6 +100,7 @@ impl<'a> Running<'a> {
                 return Ok(status);
             }
             self.lent = match self.lent.take() {
+                None if self.shares_group => None,
                 Some(lent) => lent.follow_stop(&self.group, signals),
                 None => match terminal::on_demand(&self.group, signals) {
                     Ok(lent) => lent,
@@ -121,6 +125,10 @@ impl<'a> Running<'a> {
 
     fn hear(&mut self, signal: Signal, signals: &Signals) -> Result<(), Fault> {
         match signal {
+            Signal::SIGTSTP if self.shares_group => {
+                signals.stop();
+                Ok(())
+            }
             // Who is not to end need not hear it.
             Signal::SIGTSTP => {
                 let _ = self.group.pass_on(signal);
@@ -149,6 +157,10 @@ impl<'a> Running<'a> {
             signal if !is_from_people(signal) && self.interrupted.is_some() => Ok(()),
             signal => {
                 self.interrupted = Some(signal);
+                if self.shares_group && [Signal::SIGINT, Signal::SIGQUIT].contains(&signal) {
+                    self.has_told(Instant::now());
+                    return Ok(());
+                }
                 self.tell(if is_from_people(signal) { signal } else { self.ways.first })
             }
         }
@@ -166,11 +178,15 @@ impl<'a> Running<'a> {
     }
 
     fn tell(&mut self, signal: Signal) -> Result<(), Fault> {
-        let now = Instant::now();
-        self.told.get_or_insert((now, false));
-        self.kill = self.kill.or(now.checked_add(self.ways.grace));
+        self.has_told(Instant::now());
         let told = self.group.tell(signal);
         self.heard(told)
+    }
+
+    /// It was told to end, by us or by the terminal.
+    fn has_told(&mut self, now: Instant) {
+        self.told.get_or_insert((now, false));
+        self.kill = self.kill.or(now.checked_add(self.ways.grace));
     }
 
     fn keep_time(&mut self, now: Instant) -> Result<(), Fault> {

@@ -6,6 +6,9 @@
 //!
 //! In a pipeline (`relent run -- make | less`) the terminal belongs to the other programs of the pipeline too, so there
 //! it is lent only to a command that has asked for it and was stopped for that.
+//!
+//! Where our group is one of another namespace, it has no number here by which it could be given the terminal back. There the command
+//! stays in our group, and what one has the other has.
 
 use super::{group::Group, processes, signals::Signals, unstopped::Unstopped};
 use nix::{
@@ -134,6 +137,11 @@ pub(super) fn on_demand(group: &Group, signals: &Signals) -> Result<Option<Lent>
     }
     let _ = group.pass_on(Signal::SIGCONT);
     Ok(None)
+}
+
+/// Whether there is a terminal, and our group is of another namespace of processes: all of those are the same here.
+pub(super) fn is_of_others() -> bool {
+    getpgrp().as_raw() == 0 && terminal().is_some()
 }
 
 /// Whether the terminal is our group's.

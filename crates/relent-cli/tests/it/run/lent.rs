@@ -1,7 +1,17 @@
 //! A terminal that is lent to the command, and what others make of it meanwhile.
 
-use super::{Place, is_running, terminal::in_a_shell, until};
-use std::{fs, time::Duration};
+use super::{
+    Place, is_running,
+    terminal::{in_a_shell, shown},
+    until,
+};
+use crate::binary::tool;
+use std::{
+    fs,
+    io::Write,
+    process::Stdio,
+    time::{Duration, Instant},
+};
 
 /// The system tells it to the group that has the terminal, which is the command's: nobody tries again without one.
 #[test]
@@ -21,4 +31,88 @@ fn a_terminal_that_is_closed_ends_the_run_and_the_script_around_it() {
             assert_eq!((place.0.read("runs").as_str(), place.has("after")), ("x\n", false), "{script}: {end}");
         }
     }
+}
+
+/// In a namespace of processes, of whose groups none has the terminal: what it is given it cannot give back to those outside. It takes root
+/// to make one.
+const NAMESPACE: &str = "unshare -pf --mount-proc --kill-child";
+
+fn is_there_one() -> bool {
+    let mut unshare = tool("sh");
+    unshare.args(["-c", &format!("{NAMESPACE} true")]).stderr(Stdio::null());
+    unshare.status().is_ok_and(|status| status.success())
+}
+
+#[test]
+fn a_background_job_in_a_namespace_takes_the_terminal_from_nobody() {
+    if !is_there_one() {
+        eprintln!("SKIPPED a_background_job_in_a_namespace_takes_the_terminal_from_nobody: there can be none");
+        return;
+    }
+    let place = Place::new();
+    let command = "sh -c ': > up; until [ -e go ]; do sleep 0.02; done'";
+    // The shell takes the terminal back after each program that it runs, and so runs none.
+    nix::unistd::mkfifo(&place.0.path().join("idle"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let waits = "until [ -e up ]; do :; done; read -t 0.2 x <> idle";
+    let line = format!("set -m; {NAMESPACE} relent run -q -- {command} & {waits}; read x; echo got $x; : > go; wait");
+    let (child, mut stdin) = in_a_shell(&place, &line);
+    until("it runs", || place.has("up"));
+    stdin.write_all(b"you\n").unwrap();
+    let (_, text) = shown(child);
+    assert!(text.contains("got you\n"), "{text}");
+}
+
+/// While the command runs, and between attempts.
+#[test]
+fn control_c_ends_a_run_in_a_namespace() {
+    if !is_there_one() {
+        eprintln!("SKIPPED control_c_ends_a_run_in_a_namespace: there can be none");
+        return;
+    }
+    for command in ["sh -c ': > up; exec sleep 30'", "sh -c ': > up; exit 1'"] {
+        let place = Place::new();
+        let line = format!("exec {NAMESPACE} relent run -q --curve constant --base 30s --jitter none -- {command}");
+        let (child, mut stdin) = in_a_shell(&place, &line);
+        until("it runs", || place.has("up"));
+        std::thread::sleep(Duration::from_millis(100));
+        stdin.write_all(b"\x03").unwrap();
+        assert_eq!(shown(child).0, Some(130), "{command}");
+    }
+}
+
+/// The command is of the group that has the terminal, and so are others outside.
+#[test]
+fn a_command_in_a_namespace_is_answered_and_has_control_c_once() {
+    if !is_there_one() {
+        eprintln!("SKIPPED a_command_in_a_namespace_is_answered_and_has_control_c_once: there can be none");
+        return;
+    }
+    let place = Place::new();
+    let asks =
+        "read x; echo got $x; trap \"echo x >> ints; sleep 0.1; exit 3\" INT; : > up; while :; do sleep 0.02; done";
+    let line = format!("exec {NAMESPACE} relent run -q -- sh -c '{asks}'");
+    let (child, mut stdin) = in_a_shell(&place, &line);
+    stdin.write_all(b"you\n").unwrap();
+    until("it is answered", || place.has("up"));
+    std::thread::sleep(Duration::from_millis(50));
+    stdin.write_all(b"\x03").unwrap();
+    let (code, text) = shown(child);
+    assert_eq!((code, place.0.read("ints").as_str()), (Some(130), "x\n"), "{text}");
+    assert!(text.contains("got you\n"), "{text}");
+}
+
+/// All of it, though it has no group of its own.
+#[test]
+fn a_limit_of_time_ends_a_command_in_a_namespace() {
+    if !is_there_one() {
+        eprintln!("SKIPPED a_limit_of_time_ends_a_command_in_a_namespace: there can be none");
+        return;
+    }
+    let place = Place::new();
+    let command = "sh -c 'sleep 30 & : > up; sleep 30; :'";
+    let line = format!("exec {NAMESPACE} relent run -q --attempt-timeout 300ms --max-attempts 2 -- {command}");
+    let began = Instant::now();
+    let (child, _stdin) = in_a_shell(&place, &line);
+    assert_eq!(shown(child).0, Some(124));
+    assert!(place.has("up") && began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
 }

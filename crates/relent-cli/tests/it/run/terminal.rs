@@ -21,7 +21,7 @@ fn typing(place: &Place, flags: &[&str], shell: &str) -> (Child, ChildStdin) {
     (child, stdin)
 }
 
-fn shown(child: Child) -> (Option<i32>, String) {
+pub(super) fn shown(child: Child) -> (Option<i32>, String) {
     let output = child.wait_with_output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"))
 }
