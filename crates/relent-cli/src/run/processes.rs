@@ -69,6 +69,11 @@ pub(super) fn has_ended(pid: Pid) -> bool {
     })
 }
 
+/// Whether a process is stopped, where that is shown.
+pub(super) fn is_stopped(pid: Pid) -> bool {
+    stat(pid).is_some_and(|stat| stat.starts_with('T'))
+}
+
 /// Whether a process is a descendant of another. `false` where nothing is shown.
 pub(super) fn is_below(mut pid: Pid, above: Pid) -> bool {
     const DEEPEST: usize = 1000;
@@ -84,9 +89,13 @@ pub(super) fn is_below(mut pid: Pid, above: Pid) -> bool {
 
 /// Who has started a process or taken it in, where that is shown.
 fn parent(pid: Pid) -> Option<Pid> {
+    stat(pid)?.split(' ').nth(1)?.parse().ok().map(Pid::from_raw)
+}
+
+/// What is shown of a process behind its name, which may have anything in it: the state, and more.
+fn stat(pid: Pid) -> Option<String> {
     let stat = fs::read_to_string(folder(pid)?.join("stat")).ok()?;
-    // Behind the name, which may have anything in it, and the state.
-    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok().map(Pid::from_raw)
+    stat.rsplit_once(") ").map(|(_, rest)| rest.to_owned())
 }
 
 /// `sleep (12), process 13`: with names where the system tells them. Of a group that nobody leads any more, `process group 14`.

@@ -13,7 +13,7 @@
 use super::{group::Group, processes, signals::Signals, unstopped::Unstopped};
 use nix::{
     sys::{
-        signal::{Signal, killpg},
+        signal::{Signal, kill, killpg},
         wait::{Id, WaitPidFlag, WaitStatus, waitid},
     },
     unistd::{Pid, getpgrp, getpid, getsid, tcgetpgrp, tcsetpgrp},
@@ -34,6 +34,8 @@ const MOMENT: Duration = Duration::from_millis(20);
 pub(super) struct Lent {
     ours: Pid,
     to: Pid,
+    /// Those of our group whom somebody has stopped before.
+    stopped: Vec<Pid>,
     /// What relent says meanwhile it says from the background, which stops nobody.
     _quiet: Unstopped,
 }
@@ -54,7 +56,9 @@ impl Lent {
         if !is_ours() && foreground().is_none_or(processes::is_anybody_in) {
             return None;
         }
-        let lent = Lent { ours, to: group.leader(), _quiet: Unstopped::now() };
+        let members = processes::of_group(ours).unwrap_or_default();
+        let stopped = members.into_iter().filter(|pid| processes::is_stopped(*pid)).collect();
+        let lent = Lent { ours, to: group.leader(), stopped, _quiet: Unstopped::now() };
         give(lent.to);
         Some(lent)
     }
@@ -92,7 +96,12 @@ impl Drop for Lent {
             give(self.ours);
         }
         // Others of our group may have wanted it meanwhile, and been stopped for that.
-        let _ = killpg(self.ours, Signal::SIGCONT);
+        match processes::of_group(self.ours).filter(|_| !self.stopped.is_empty()) {
+            None => drop(killpg(self.ours, Signal::SIGCONT)),
+            Some(members) => members.iter().filter(|pid| !self.stopped.contains(pid)).for_each(|pid| {
+                let _ = kill(*pid, Signal::SIGCONT);
+            }),
+        }
     }
 }
 

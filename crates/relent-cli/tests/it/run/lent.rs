@@ -33,6 +33,18 @@ fn a_terminal_that_is_closed_ends_the_run_and_the_script_around_it() {
     }
 }
 
+/// A helper of the script, that somebody has stopped for a reason.
+#[test]
+fn who_was_stopped_before_the_terminal_was_lent_stays_so() {
+    let place = Place::new();
+    let stopped = "until [ $(cut -d' ' -f3 /proc/$!/stat) = T ]; do :; done";
+    let runs = "relent run -q --base 1ms --max-attempts 2 -- false";
+    let line = format!("sleep 30 & kill -STOP $!; {stopped}; {runs}; cut -d' ' -f3 /proc/$!/stat > state; kill -9 $!");
+    let (child, _stdin) = in_a_shell(&place, &line);
+    let (_, text) = shown(child);
+    assert_eq!(place.0.read("state"), "T\n", "{text}");
+}
+
 /// In a namespace of processes, of whose groups none has the terminal: what it is given it cannot give back to those outside. It takes root
 /// to make one.
 const NAMESPACE: &str = "unshare -pf --mount-proc --kill-child";
