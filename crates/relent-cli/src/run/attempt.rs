@@ -2,9 +2,10 @@
 
 use super::{
     ended::{Ended, How},
-    group::{Group, Mark},
+    group::Group,
     input::Input,
     lease::Leased,
+    mark::Mark,
     orphans,
     plan::Plan,
     running::Running,

@@ -5,10 +5,11 @@
 //! (`PR_SET_CHILD_SUBREAPER`). They come one by one, so they are looked for until none is left.
 
 use super::{
-    environ, leader, orphans, processes,
+    leader,
+    mark::Mark,
+    orphans, processes,
     signals::{Signals, is_from_people},
 };
-use crate::outer;
 use nix::{
     errno::Errno,
     sys::signal::{Signal, kill, killpg},
@@ -16,9 +17,7 @@ use nix::{
 };
 use std::{
     collections::HashSet,
-    ffi::OsString,
     io,
-    os::unix::ffi::OsStrExt,
     process::Child,
     thread,
     time::{Duration, Instant},
@@ -429,26 +428,5 @@ impl Drop for Group {
         if self.state == State::Kept {
             leader::let_go(self.leader);
         }
-    }
-}
-
-/// What the processes of an attempt have in their environment: the key of the call, which a run within hands on, and that there is
-/// an attempt.
-#[derive(Debug)]
-pub(super) struct Mark(OsString);
-
-impl Mark {
-    pub(super) fn of(environment: &[(&'static str, OsString)]) -> Mark {
-        let key = environment.iter().find(|(name, _)| *name == outer::KEY);
-        Mark(key.map(|(_, key)| key.clone()).unwrap_or_default())
-    }
-
-    /// Whether a process has another environment. One that shows none may have cleared it, or written a title over it, as servers do.
-    /// One that makes a key of its own of this one (`$RELENT_KEY-mails`) is of this call, too.
-    fn is_missing(&self, pid: Pid) -> bool {
-        let environment = environ::of(pid);
-        let has_key = environ::values(&environment, outer::KEY).any(|key| key.starts_with(self.0.as_bytes()));
-        let is_of_one = has_key && environ::values(&environment, "RELENT_ATTEMPT").next().is_some();
-        environ::has_variables(&environment) && !is_of_one
     }
 }

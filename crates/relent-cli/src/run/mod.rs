@@ -19,6 +19,7 @@ mod input;
 mod judge;
 mod leader;
 mod lease;
+mod mark;
 mod narrator;
 mod orphans;
 mod patterns;

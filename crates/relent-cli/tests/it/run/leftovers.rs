@@ -73,6 +73,25 @@ fn nor_is_what_was_there_before_known_by_having_been_a_child() {
     assert_eq!(is_left, [true, false, false, false, false]);
 }
 
+/// A script within another run, whose key and attempt it has from there.
+#[test]
+fn nor_is_what_was_there_before_by_what_a_run_around_it_has_set() {
+    let place = Place::new();
+    let helper = "while [ ! -e started ]; do sleep 0.01; done; setsid sleep 45 & echo $! > theirs";
+    let within = "relent run -q -- sh -c 'setsid sleep 47 >/dev/null 2>&1 & echo $! > within'";
+    let command = format!(
+        "touch started; while [ ! -s theirs ]; do sleep 0.01; done; sleep 0.05; setsid sleep 46 & echo $! > ours; {within}; exit 3"
+    );
+    let place = Place(place.0.file("helper.sh", helper).file("command.sh", &command));
+    let inner = "sh helper.sh & exec relent run -q --max-attempts 1 --grace 100ms -- sh command.sh";
+    let place = Place(place.0.file("inner.sh", inner));
+    let outcome = place.sh(&["-q", "--max-attempts", "1"], "sh inner.sh; echo $? > code");
+    assert_eq!((outcome.code, place.0.read("code").as_str()), (Some(0), "3\n"), "{outcome:?}");
+    let is_left = ["theirs", "ours", "within"].map(|name| is_running(&place.0.read(name)));
+    Command::new("kill").args(["-9", place.0.read("theirs").trim()]).status().unwrap();
+    assert_eq!(is_left, [true, false, false]);
+}
+
 #[test]
 fn orphans_do_not_pile_up_while_a_command_runs() {
     let place = Place::new();
