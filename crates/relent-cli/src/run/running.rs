@@ -360,12 +360,12 @@ impl<'a> Running<'a> {
         }
         let is_told = self.hung_up.is_some_and(|at| at.elapsed() <= self.ways.grace);
         let hung_up = (is_told || is_gone).then_some(Signal::SIGHUP);
-        let typed = self.lent.and_then(|_| from_the_keyboard(&how));
+        // What we have told the command, somebody told us, or a limit did.
+        let typed = self.lent.filter(|_| self.told.is_none()).and_then(|_| from_the_keyboard(&how));
         if let Some(signal) = typed {
             signals.was_heard(signal);
             // Who says so by an exit status alone may have meant to live: a script around us goes on then, as without relent.
-            // What we have told the command, somebody told us, and meant no script.
-            if how == How::Died(signal as i32) && interrupted.is_none() && self.told.is_none() {
+            if how == How::Died(signal as i32) && interrupted.is_none() {
                 signals.tell_the_others(signal);
             }
         }

@@ -3,6 +3,7 @@
 use super::{
     Place, is_running,
     lease::{lock, signal, start, wait},
+    terminal::{shown, typing},
     until,
 };
 use std::time::{Duration, Instant};
@@ -74,4 +75,19 @@ fn what_a_command_has_left_has_no_more_time_than_the_lease() {
         assert!(took < Duration::from_secs(5), "{end}: {took:?}: {outcome:?}");
         assert_eq!(outcome.code, Some(75), "{end}: {outcome:?}");
     }
+}
+
+/// By `--signal INT` it dies as by Ctrl-C, which nobody has typed.
+#[test]
+fn what_is_told_for_a_lease_on_a_terminal_is_not_taken_for_control_c() {
+    let place = Place::new();
+    let flags = ["--store=sqlite:state.db", "--lease=nightly", "--lease-ttl=1s", "--signal=INT"];
+    let (child, _stdin) = typing(&place, &flags, "echo $$ > pid; : > up; exec sleep 30");
+    until("it runs", || place.has("up"));
+    let lock = lock(&place);
+    until("it has ended", || !is_running(&place.0.read("pid")));
+    drop(lock);
+    let (code, text) = shown(child);
+    assert_eq!(code, Some(75), "{text}");
+    assert!(text.ends_with(": the lease was lost\n"), "{text}");
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// Starts relent on a terminal of its own; what is typed goes into its standard input.
-fn typing(place: &Place, flags: &[&str], shell: &str) -> (Child, ChildStdin) {
+pub(super) fn typing(place: &Place, flags: &[&str], shell: &str) -> (Child, ChildStdin) {
     let quoted = shell.replace('\'', "'\\''");
     let line = format!("relent {} {} -- sh -c '{quoted}'", QUICK.join(" "), flags.join(" "));
     let mut command = tool("script");
