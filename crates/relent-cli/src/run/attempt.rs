@@ -34,7 +34,10 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
     if let Some(lease) = plan.lease {
         lease.starts(plan.ways.say);
     }
-    let mut child = match start(plan, input)? {
+    let begun = plan.starting.begins(plan.limit.and_then(|limit| started.checked_add(limit)), &others);
+    let child = start(plan, input);
+    drop(begun);
+    let mut child = match child? {
         Ok(child) => child,
         Err(how) => return Ok(Ended::without_start(how)),
     };

@@ -15,6 +15,7 @@ use super::{
     report::{End, Outcome, Report, Row},
     signals::Signals,
     spool::Spool,
+    starting::Starting,
     stream, terminal,
     verdict_file::VerdictFile,
     wait::wait,
@@ -44,6 +45,7 @@ pub(super) struct Driver<'a> {
     /// Whether there were children before any attempt was made.
     pub(super) had_children: bool,
     pub(super) signals: &'a Signals,
+    pub(super) starting: Starting,
     pub(super) input: Input,
     pub(super) patterns: Patterns,
     pub(super) stream: bool,
@@ -244,6 +246,7 @@ impl Driver<'_> {
         let (say, latest) = (|text: &str| self.narrator.remark(text), || latest(lease));
         let plan = Plan {
             command: &self.args.command,
+            starting: &self.starting,
             environment: self.environment(call.attempt(), limit, history),
             limit,
             ways: self.ways(&say, &latest),

@@ -29,6 +29,7 @@ mod report;
 mod running;
 mod signals;
 mod spool;
+mod starting;
 mod stream;
 mod terminal;
 mod unstopped;
@@ -59,6 +60,7 @@ use patterns::Patterns;
 use report::{Outcome, Report};
 use signals::Signals;
 use spool::Spool;
+use starting::Starting;
 use std::{
     env,
     ffi::OsString,
@@ -96,6 +98,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     orphans::adopt();
     // Those of a shell that became relent.
     let had_children = !orphans::all().is_ok_and(|all| all.is_empty());
+    let is_limited = limit.or(policy.settings().attempt_timeout).is_some() || args.lease.name.is_some();
     let narrator = Narrator::new(args.talk, args.time.heartbeat, &policy, started);
     narrator.begins(&policy, seed);
     let driver = Driver {
@@ -106,6 +109,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         started,
         had_children,
         signals: &signals,
+        starting: Starting::new(is_limited.then(|| signals.asked_to_end())),
         input: Input::new(args.streams.stdin, args.streams.max_kept.0),
         patterns: Patterns { retry: args.failure.retry_on_output.clone(), until: args.failure.until_output.clone() },
         // A supervised service must be heard while it runs.

@@ -1,11 +1,13 @@
 //! What an attempt needs to know.
 
-use super::{group::Ways, lease::Leased, patterns::Patterns};
+use super::{group::Ways, lease::Leased, patterns::Patterns, starting::Starting};
 use std::{ffi::OsString, time::Duration};
 
 /// What an attempt needs to know.
 pub(super) struct Plan<'a> {
     pub(super) command: &'a [OsString],
+    /// What sees to it that it starts in time, or not at all.
+    pub(super) starting: &'a Starting,
     pub(super) environment: Vec<(&'static str, OsString)>,
     /// The longest it may take.
     pub(super) limit: Option<Duration>,

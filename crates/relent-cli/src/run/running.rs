@@ -84,6 +84,8 @@ impl<'a> Running<'a> {
     }
 
     pub(super) fn follow(&mut self, child: &mut Child, signals: &Signals) -> Result<ExitStatus, Fault> {
+        // To start it may have taken all the time.
+        self.keep_time(Instant::now())?;
         loop {
             for signal in signals.take() {
                 self.hear(signal, signals)?;

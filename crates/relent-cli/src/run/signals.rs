@@ -90,6 +90,13 @@ impl Signals {
         self.waker.try_clone()
     }
 
+    /// Whether one that ends a run is there and not taken yet, for who is on another thread.
+    pub(super) fn asked_to_end(&self) -> impl Fn() -> bool + Send + 'static {
+        let ending = self.pending.iter().filter(|(signal, _)| is_ending(*signal));
+        let ending: Vec<_> = ending.map(|(_, caught)| Arc::clone(caught)).collect();
+        move || ending.iter().any(|caught| caught.load(Ordering::SeqCst))
+    }
+
     /// What hears those that end a run, whoever takes them.
     pub(super) fn ear(&self) -> Ear {
         self.ear.clone()

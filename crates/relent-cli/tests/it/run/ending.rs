@@ -196,3 +196,42 @@ fn another_signal_that_comes_at_once_is_passed_on_too() {
     assert_eq!(end(child), (130, String::new()));
     assert!(place.has("clean"));
 }
+
+/// Whoever holds a lease on a file is asked before it is opened, as who looks at programs first is; a file system may hang as well.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_does_not_start_is_ended_in_time_and_never_runs() {
+    const HOLDS: &str = "$SIG{IO} = 'IGNORE'; open F, '+<', 'cmd.sh'; \
+                         open U, '>', fcntl(F, 1024, 1) ? 'held' : 'unheld'; close U; sleep 20";
+    for (flags, signal, code) in [
+        (&["--timeout", "300ms"][..], None, 124),
+        (&["--attempt-timeout", "300ms", "--max-attempts", "1"], None, 124),
+        (&["--timeout", "1m"], Some(Signal::SIGTERM), 143),
+        (&["--timeout", "1m"], Some(Signal::SIGHUP), 129),
+    ] {
+        let place = Place::new().file("cmd.sh", "#!/bin/sh\ntouch ran\n");
+        let script = place.0.path().join("cmd.sh");
+        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let mut holder = tool("perl").args(["-e", HOLDS]).current_dir(place.0.path()).spawn().unwrap();
+        until("it is held", || place.has("held") || place.has("unheld"));
+        let began = Instant::now();
+        let relent = place.command(&[&["run", "-q"], flags, &["--", "./cmd.sh"]].concat()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        if let Some(signal) = signal.filter(|_| place.has("held")) {
+            send(&relent, signal);
+        }
+        let ended = end(relent);
+        if place.has("unheld") {
+            eprintln!("SKIPPED what_does_not_start_is_ended_in_time_and_never_runs: this file system has no leases");
+            holder.kill().unwrap();
+            holder.wait().unwrap();
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(5), "{flags:?} {signal:?}: {:?}", began.elapsed());
+        assert_eq!(ended.0, code, "{flags:?} {signal:?}");
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(!place.has("ran"), "{flags:?} {signal:?}");
+    }
+}

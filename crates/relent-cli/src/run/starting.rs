@@ -1,0 +1,116 @@
+//! A command that does not start. Whoever starts a program waits until the system has it, and a file system that hangs, or somebody who
+//! looks at programs first, may take as long as they like. So where time is limited a thread beside kills it then, or for a signal:
+//! none of it has run.
+
+use super::{group::LOOK, processes};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::{Pid, getpid},
+};
+use std::{
+    fs,
+    path::PathBuf,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The thread, from outside.
+pub(super) struct Starting(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    news: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// What is being started.
+    start: Option<Start>,
+    is_over: bool,
+}
+
+struct Start {
+    began: Instant,
+    limit: Option<Instant>,
+    /// Children that relent had before.
+    others: Vec<Pid>,
+}
+
+/// As long as it is there, a command is being started.
+pub(super) struct Begun<'a>(&'a Shared);
+
+/// What takes no longer is about to run, and told as any command is.
+const MOMENT: Duration = Duration::from_millis(200);
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Starting {
+    /// `is_asked` says whether there is a signal that ends the run. Without it nobody looks.
+    pub(super) fn new(is_asked: Option<impl Fn() -> bool + Send + 'static>) -> Starting {
+        let shared = Arc::new(Shared::default());
+        let of_thread = shared.clone();
+        if let Some(is_asked) = is_asked.filter(|_| cfg!(target_os = "linux")) {
+            // Where there is no thread more, it is waited for.
+            let _ = thread::Builder::new().name("starting".into()).spawn(move || watch(&of_thread, is_asked));
+        }
+        Starting(shared)
+    }
+
+    /// A command is about to be started, which has time until then.
+    pub(super) fn begins(&self, limit: Option<Instant>, others: &[Pid]) -> Begun<'_> {
+        self.0.lock().start = Some(Start { began: Instant::now(), limit, others: others.to_vec() });
+        self.0.news.notify_all();
+        Begun(&self.0)
+    }
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.0.lock().start = None;
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        self.0.lock().is_over = true;
+        self.0.news.notify_all();
+    }
+}
+
+fn watch(shared: &Shared, is_asked: impl Fn() -> bool) {
+    let mut state = shared.lock();
+    while !state.is_over {
+        let Some(start) = &state.start else {
+            state = shared.news.wait(state).unwrap_or_else(PoisonError::into_inner);
+            continue;
+        };
+        let is_late = start.limit.is_some_and(|limit| limit <= Instant::now());
+        if start.began.elapsed() >= MOMENT && (is_late || is_asked()) {
+            // Under the lock: what is over is killed by nobody.
+            start.kill();
+        }
+        state = shared.news.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+    }
+}
+
+impl Start {
+    /// Kills those children that are not a program of their own yet: this one is what they are known as.
+    fn kill(&self) {
+        let Some(folder) = processes::folder(getpid()) else { return };
+        let own = getpid().to_string();
+        let children = fs::read_to_string(folder.join("task").join(own).join("children")).unwrap_or_default();
+        let children = children.split_whitespace().filter_map(|pid| pid.parse().ok().map(Pid::from_raw));
+        let name = |folder: PathBuf| fs::read(folder.join("cmdline")).ok();
+        let ours = name(folder);
+        let is_none_yet = |pid: &Pid| ours.is_some() && processes::folder(*pid).and_then(name) == ours;
+        for pid in children.filter(|pid| !self.others.contains(pid) && is_none_yet(pid)) {
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+    }
+}
