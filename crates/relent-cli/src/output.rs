@@ -14,7 +14,7 @@ use std::{
 };
 
 /// Puts something that only reads, nothing, in the place of a standard input and output that are closed. It is for the time
-/// before `main`: it opens a file, and does nothing else.
+/// before `main`: it opens a file, or a pipe, and does nothing else.
 pub fn hold() {
     for _ in 0..2 {
         // The lowest free number is given, so it tells what was closed.
@@ -22,8 +22,18 @@ pub fn hold() {
             Ok(null) if null.as_raw_fd() < 2 => {
                 let _ = null.into_raw_fd();
             }
-            _ => return,
+            Ok(_) => return,
+            Err(_) => return hold_without_devices(),
         }
+    }
+}
+
+/// Where there is no such device, as in a bare root, by a pipe that nobody writes to; standard error, too, since Rust would end the process.
+fn hold_without_devices() {
+    while let Ok((end, _)) = rustix::pipe::pipe()
+        && end.as_raw_fd() <= 2
+    {
+        let _ = end.into_raw_fd();
     }
 }
 

@@ -92,7 +92,10 @@ impl Input {
     pub(super) fn stdio(&mut self) -> Result<Stdio, Fault> {
         match self {
             Input::Ours { .. } => Ok(Stdio::inherit()),
-            Input::Null => Ok(Stdio::null()),
+            Input::Null => File::open("/dev/null").map(Stdio::from).map_err(|error| {
+                Fault::new(format!("--stdin null: cannot open /dev/null: {}", plain(&error)))
+                    .hint("a root made by hand needs it: mknod -m 666 /dev/null c 1 3")
+            }),
             Input::Pipe(_) => Ok(Stdio::piped()),
             Input::File(file, start) => {
                 file.seek(SeekFrom::Start(*start))

@@ -104,3 +104,32 @@ fn a_body_that_cannot_be_printed_is_an_error_and_one_in_a_file_none() {
         assert_eq!(folder.read("file"), "hello\n");
     }
 }
+
+/// As in a root that somebody has made by hand. It takes root to take devices away.
+#[test]
+#[cfg(target_os = "linux")]
+fn where_there_are_no_devices_all_is_said() {
+    let folder = Folder::new();
+    let bare = |what: &str| {
+        let mut command = tool("unshare");
+        let line = format!("mount -t tmpfs none /dev && relent {what}");
+        command.args(["-m", "sh", "-c", &line]).current_dir(folder.path()).stdin(Stdio::null());
+        let output = command.output().expect("util-linux is there");
+        (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.code())
+    };
+    if bare("--version").1 != Some(0) {
+        eprintln!("SKIPPED where_there_are_no_devices_all_is_said: nothing can be mounted");
+        return;
+    }
+    for (closed, code) in [("<&-", 0), ("<&- 2>&-", 0), (">&-", 125), ("<&- >&- 2>&-", 125)] {
+        let (said, ended) = bare(&format!("run -q -- echo there {closed}"));
+        assert_eq!(ended, Some(code), "{closed}: {said}");
+        assert!(said == if code == 0 || closed.contains("2>&-") { "" } else { CLOSED }, "{closed}: {said}");
+    }
+    let (said, code) = bare("run --stdin null -- true");
+    assert!(
+        said.starts_with("error: --stdin null: cannot open /dev/null: No such file or directory\nhint: "),
+        "{said}"
+    );
+    assert_eq!(code, Some(125));
+}
