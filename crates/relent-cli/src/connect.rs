@@ -25,7 +25,7 @@ use self::{
     wait::{Clock, wait},
 };
 use crate::{
-    ear,
+    dumps, ear,
     guard::{self, Guard},
     outer,
     policy_args::CallArgs,
@@ -141,6 +141,10 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
     let policy = args.policy.policy_said_within(ATTEMPT_TIMEOUT, args.talk)?;
     let whole = args.policy.whole();
     let described = guard::unhedged(&args.upstream, &whole, args.talk, "a target is called once at a time")?;
+    if described.as_ref().is_some_and(|described| described.store.is_some()) {
+        // Of the file, which others share: `connect` asks no store, and becomes what may be dumped.
+        dumps::forbid();
+    }
     let tls = match args.targets.iter().any(Target::is_tls) && !args.invert {
         true => Tls::new(args.cacert.as_deref(), args.insecure)?,
         false => Tls::none(),
