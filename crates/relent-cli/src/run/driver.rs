@@ -10,6 +10,7 @@ use super::{
     judge::{Judged, judge},
     lease::{Leased, Taken, Terms},
     narrator::Narrator,
+    orphans,
     patterns::Patterns,
     plan::Plan,
     report::{End, Outcome, Report, Row},
@@ -254,7 +255,7 @@ impl Driver<'_> {
             most: self.args.streams.max_kept.0,
             patterns: &self.patterns,
             had_children: self.had_children,
-            shares_group: terminal::is_of_others(),
+            shares_group: terminal::is_of_others() && orphans::are_listed(),
             lease,
         };
         attempt::run(&plan, &mut self.input, self.signals)

@@ -8,7 +8,7 @@
 //! it is lent only to a command that has asked for it and was stopped for that.
 //!
 //! Where our group is one of another namespace, it has no number here by which it could be given the terminal back. There the command
-//! stays in our group, and what one has the other has.
+//! stays in our group, and what one has the other has, if what it leaves can be found without a group of its own.
 
 use super::{group::Group, processes, signals::Signals, unstopped::Unstopped};
 use nix::{
@@ -53,7 +53,7 @@ impl Lent {
     fn to_silent(group: &Group) -> Option<Lent> {
         let ours = getpgrp();
         // Who had it last, may be, is there no more.
-        if !is_ours() && foreground().is_none_or(processes::is_anybody_in) {
+        if is_of_others() || !is_ours() && foreground().is_none_or(processes::is_anybody_in) {
             return None;
         }
         let members = processes::of_group(ours).unwrap_or_default();
@@ -129,6 +129,9 @@ pub(super) struct Unattainable;
 /// stops too, so that the shell sees what it would see without relent, and both go on when the job is called.
 pub(super) fn on_demand(group: &Group, signals: &Signals) -> Result<Option<Lent>, Unattainable> {
     let Some(signal @ (Signal::SIGTTIN | Signal::SIGTTOU)) = stopped_by(group) else { return Ok(None) };
+    if is_of_others() {
+        return Err(Unattainable);
+    }
     if is_ours() {
         return Ok(Lent::to(group));
     }

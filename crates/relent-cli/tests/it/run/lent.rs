@@ -49,6 +49,9 @@ fn who_was_stopped_before_the_terminal_was_lent_stays_so() {
 /// to make one.
 const NAMESPACE: &str = "unshare -pf --mount-proc --kill-child";
 
+/// One whose `/proc` is that of those outside.
+const UNSEEN: &str = "unshare -pf --kill-child";
+
 fn is_there_one() -> bool {
     let mut unshare = tool("sh");
     unshare.args(["-c", &format!("{NAMESPACE} true")]).stderr(Stdio::null());
@@ -61,17 +64,20 @@ fn a_background_job_in_a_namespace_takes_the_terminal_from_nobody() {
         eprintln!("SKIPPED a_background_job_in_a_namespace_takes_the_terminal_from_nobody: there can be none");
         return;
     }
-    let place = Place::new();
-    let command = "sh -c ': > up; until [ -e go ]; do sleep 0.02; done'";
-    // The shell takes the terminal back after each program that it runs, and so runs none.
-    nix::unistd::mkfifo(&place.0.path().join("idle"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-    let waits = "until [ -e up ]; do :; done; read -t 0.2 x <> idle";
-    let line = format!("set -m; {NAMESPACE} relent run -q -- {command} & {waits}; read x; echo got $x; : > go; wait");
-    let (child, mut stdin) = in_a_shell(&place, &line);
-    until("it runs", || place.has("up"));
-    stdin.write_all(b"you\n").unwrap();
-    let (_, text) = shown(child);
-    assert!(text.contains("got you\n"), "{text}");
+    for namespace in [NAMESPACE, UNSEEN] {
+        let place = Place::new();
+        let command = "sh -c ': > up; until [ -e go ]; do sleep 0.02; done'";
+        // The shell takes the terminal back after each program that it runs, and so runs none.
+        nix::unistd::mkfifo(&place.0.path().join("idle"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let waits = "until [ -e up ]; do :; done; read -t 0.2 x <> idle";
+        let line =
+            format!("set -m; {namespace} relent run -q -- {command} & {waits}; read x; echo got $x; : > go; wait");
+        let (child, mut stdin) = in_a_shell(&place, &line);
+        until("it runs", || place.has("up"));
+        stdin.write_all(b"you\n").unwrap();
+        let (_, text) = shown(child);
+        assert!(text.contains("got you\n"), "{text}");
+    }
 }
 
 /// While the command runs, and between attempts.
@@ -111,6 +117,21 @@ fn a_command_in_a_namespace_is_answered_and_has_control_c_once() {
     let (code, text) = shown(child);
     assert_eq!((code, place.0.read("ints").as_str()), (Some(130), "x\n"), "{text}");
     assert!(text.contains("got you\n"), "{text}");
+}
+
+/// Without a group of its own what it leaves could not be found.
+#[test]
+fn who_asks_for_the_terminal_where_nobody_is_seen_is_told_to_end() {
+    if !is_there_one() {
+        eprintln!("SKIPPED who_asks_for_the_terminal_where_nobody_is_seen_is_told_to_end: there can be none");
+        return;
+    }
+    let place = Place::new();
+    let line = format!("exec {UNSEEN} relent run --max-attempts 1 -- sh -c 'sleep 30 & read x; echo got $x'");
+    let (child, _stdin) = in_a_shell(&place, &line);
+    let (code, text) = shown(child);
+    assert_eq!(code, Some(143), "{text}");
+    assert!(text.contains("relent: the command wants the terminal, which others have, "), "{text}");
 }
 
 /// All of it, though it has no group of its own.
