@@ -134,9 +134,9 @@ impl<'a> Running<'a> {
             // Who is not to end need not hear it.
             Signal::SIGTSTP => {
                 let _ = self.group.pass_on(signal);
-                let was_lent = self.lent.take().is_some();
+                let before = self.lent.take().map(Lent::give_back);
                 signals.stop();
-                self.lent = if was_lent { Lent::to(&self.group) } else { None };
+                self.lent = before.and_then(|before| Lent::again(&self.group, before));
                 let _ = self.group.pass_on(Signal::SIGCONT);
                 Ok(())
             }

@@ -34,7 +34,7 @@ const MOMENT: Duration = Duration::from_millis(20);
 pub(super) struct Lent {
     ours: Pid,
     to: Pid,
-    /// Those of our group whom somebody has stopped before.
+    /// Those of our group whom somebody has stopped before it was lent first.
     stopped: Vec<Pid>,
     /// What relent says meanwhile it says from the background, which stops nobody.
     _quiet: Unstopped,
@@ -43,37 +43,45 @@ pub(super) struct Lent {
 impl Lent {
     /// Lends it to a group, if it is ours to lend.
     pub(super) fn to(group: &Group) -> Option<Lent> {
-        let lent = Lent::to_silent(group)?;
+        let members = processes::of_group(getpgrp()).unwrap_or_default();
+        Lent::again(group, members.into_iter().filter(|pid| processes::is_stopped(*pid)).collect())
+    }
+
+    /// Lends it once more, after it was [given back](Lent::give_back).
+    pub(super) fn again(group: &Group, stopped: Vec<Pid>) -> Option<Lent> {
+        let lent = Lent::to_silent(group, stopped)?;
         // It may have asked for the terminal before it was given it, and been stopped for that.
         let _ = group.pass_on(Signal::SIGCONT);
         Some(lent)
     }
 
     /// Lends it, and leaves who is stopped as it is.
-    fn to_silent(group: &Group) -> Option<Lent> {
+    fn to_silent(group: &Group, stopped: Vec<Pid>) -> Option<Lent> {
         let ours = getpgrp();
         // Who had it last, may be, is there no more.
         if is_of_others() || !is_ours() && foreground().is_none_or(processes::is_anybody_in) {
             return None;
         }
-        let members = processes::of_group(ours).unwrap_or_default();
-        let stopped = members.into_iter().filter(|pid| processes::is_stopped(*pid)).collect();
         let lent = Lent { ours, to: group.leader(), stopped, _quiet: Unstopped::now() };
         give(lent.to);
         Some(lent)
+    }
+
+    /// Takes it back for now.
+    pub(super) fn give_back(self) -> Vec<Pid> {
+        self.stopped.clone()
     }
 
     /// If the command was stopped (Ctrl-Z), stops relent with it, and goes on with it when it is told to: without the terminal, if
     /// that is somebody else's by then (`bg`).
     pub(super) fn follow_stop(self, group: &Group, signals: &Signals) -> Option<Lent> {
         let Some(signal) = stopped_by(group) else { return Some(self) };
-        // Gives it back.
-        drop(self);
+        let before = self.give_back();
         // Without relent it would be of our group, which Ctrl-Z stops as a whole: a script around us, too. By whichever signal: relents
         // within, and other programs, answer Ctrl-Z by stopping themselves.
         signals.tell_the_others(Signal::SIGTSTP);
         let was_stopped = signals.stop();
-        let lent = Lent::to_silent(group);
+        let lent = Lent::to_silent(group, before);
         // Where nobody looks after us, Ctrl-Z stops nobody; but what can be refused by nobody was meant by somebody.
         if was_stopped || signal != Signal::SIGSTOP {
             let _ = group.pass_on(Signal::SIGCONT);
