@@ -167,9 +167,16 @@ impl Signals {
 
     /// Stops relent, as Ctrl-Z stops any program: not where nobody would call it back. Whether it was stopped, and has gone on.
     pub(super) fn stop(&self) -> bool {
-        // The signal of Ctrl-Z itself is caught. This one is not, and the system stops nobody by it whom no shell looks after.
-        let signal = if is_looked_after() { Signal::SIGSTOP } else { Signal::SIGTTIN };
-        self.is_stopped_by(|| raise(signal))
+        self.is_stopped_by(halt)
+    }
+
+    /// The same with all of our group. A shell that has seen the others stop may call all of them back before relent has stopped.
+    pub(super) fn stop_all(&self) -> bool {
+        self.is_stopped_by(|| {
+            self.tell_the_others(Signal::SIGTSTP);
+            let is_called_back = self.is_there(Signal::SIGCONT);
+            if is_called_back { Ok(()) } else { halt() }
+        })
     }
 
     /// Tells the others of our group what the terminal told the command, which had it in our place.
@@ -191,6 +198,10 @@ impl Signals {
         self.pending.iter().any(|(one, _)| *one == signal)
     }
 
+    fn is_there(&self, signal: Signal) -> bool {
+        self.pending.iter().any(|(one, caught)| *one == signal && caught.load(Ordering::SeqCst))
+    }
+
     /// Takes one, if it is there.
     fn has(&self, signal: Signal) -> bool {
         self.pending.iter().any(|(one, caught)| *one == signal && caught.swap(false, Ordering::SeqCst))
@@ -206,6 +217,11 @@ impl Signals {
     pub(super) fn let_through(&self) {
         self.finishing.store(true, Ordering::SeqCst);
     }
+}
+
+fn halt() -> nix::Result<()> {
+    // The signal of Ctrl-Z itself is caught. This one is not, and the system stops nobody by it whom no shell looks after.
+    raise(if is_looked_after() { Signal::SIGSTOP } else { Signal::SIGTTIN })
 }
 
 /// Whether our parent is a shell, or what is as one, that sees when we are stopped: of our session, and not of our group. There may be

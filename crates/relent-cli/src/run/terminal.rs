@@ -79,8 +79,7 @@ impl Lent {
         let before = self.give_back();
         // Without relent it would be of our group, which Ctrl-Z stops as a whole: a script around us, too. By whichever signal: relents
         // within, and other programs, answer Ctrl-Z by stopping themselves.
-        signals.tell_the_others(Signal::SIGTSTP);
-        let was_stopped = signals.stop();
+        let was_stopped = signals.stop_all();
         let lent = Lent::to_silent(group, before);
         // Where nobody looks after us, Ctrl-Z stops nobody; but what can be refused by nobody was meant by somebody.
         if was_stopped || signal != Signal::SIGSTOP {
