@@ -9,7 +9,7 @@ use super::{
     parts::parts,
     plain,
     said_again::{self, LONG_PIECE, Table},
-    undone::undone,
+    undone::{decoded, undone},
     value::as_shown,
 };
 use crate::escape::escape;
@@ -17,8 +17,8 @@ use percent_encoding::percent_decode_str;
 use std::{
     borrow::Cow,
     collections::BTreeSet,
-    env,
-    sync::{LazyLock, PoisonError, RwLock},
+    env, iter,
+    sync::{LazyLock, OnceLock, PoisonError, RwLock},
 };
 
 /// A value that is not shown as it is.
@@ -26,10 +26,12 @@ use std::{
 struct Given {
     /// The value, as messages may write it, with what is shown in its place.
     forms: Vec<(String, String)>,
-    /// What it says itself to be a secret, [`undone`].
+    /// What it says itself to be a secret.
     secrets: Vec<String>,
     /// What may be one, and may be a part of a script that happens to be a word of ours, too.
     others: Vec<String>,
+    /// The same as it is looked for, once the value was told.
+    table: OnceLock<Table>,
 }
 
 /// All that is known.
@@ -43,7 +45,7 @@ struct Known {
 impl Known {
     fn add(&mut self, given: impl Iterator<Item = Given>) {
         for given in given {
-            self.secrets.add(given.secrets.iter().cloned(), given.secrets.iter().cloned());
+            learn(&mut self.secrets, &given.secrets);
             self.given.push(given);
         }
     }
@@ -90,10 +92,8 @@ pub(crate) fn know_secrets(secrets: impl Iterator<Item = String>) {
     let mut all: Vec<String> = secrets.collect();
     all.extend(all.clone().iter().filter_map(|secret| basic::undone(secret)));
     all.retain(|secret| secret.len() >= LONG_PIECE);
-    let parts = all_undone(all.iter().flat_map(|secret| parts(secret)).flat_map(written));
-    let wholes = all_undone(all.iter().flat_map(|secret| written(secret)));
     if !all.is_empty() {
-        GIVEN.write().unwrap_or_else(PoisonError::into_inner).secrets.add(parts.into_iter(), wholes.into_iter());
+        learn(&mut GIVEN.write().unwrap_or_else(PoisonError::into_inner).secrets, &all);
     }
 }
 
@@ -149,11 +149,14 @@ fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
         }
         told.push(is_told);
     }
-    let mut others = Table::default();
-    for (given, _) in all.iter().zip(&told).filter(|(_, is_told)| **is_told) {
-        others.add(given.others.iter().cloned(), given.others.iter().cloned());
-    }
-    let tables = [&known.secrets, &others];
+    let of_told = all.iter().zip(&told).filter(|(_, is_told)| **is_told).map(|(given, _)| {
+        given.table.get_or_init(|| {
+            let mut table = Table::default();
+            learn(&mut table, &given.others);
+            table
+        })
+    });
+    let tables: Vec<&Table> = iter::once(&known.secrets).chain(of_told).collect();
     if let Cow::Owned(less) = said_again::without(&out, &tables) {
         out = Cow::Owned(less);
     }
@@ -251,8 +254,9 @@ fn of_value(value: &str, is_name: bool) -> Option<Given> {
             *shown = escape(shown).escape_debug().to_string();
         }
     });
-    let secrets = missing(&narrow, &without_secrets);
-    Some(Given { forms, secrets, others: missing(&narrow, &shown) })
+    let missing = |shown: &str| hidden_parts(&narrow, shown).into_iter().map(str::to_owned).collect();
+    let (secrets, others) = (missing(&without_secrets), missing(&shown));
+    Some(Given { forms, secrets, others, table: OnceLock::new() })
 }
 
 /// The parts of a value that are hidden where it is shown so.
@@ -276,31 +280,19 @@ pub(super) fn hidden_parts<'a>(value: &'a str, shown: &str) -> Vec<&'a str> {
     hidden
 }
 
-/// What is looked for of a value that is shown so.
-fn missing(value: &str, shown: &str) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for part in hidden_parts(value, shown) {
-        all.push(part.to_owned());
-        // Who reads a value leaves signs away that stand around it, and takes it apart.
-        let bare = |part: &str| part.trim_matches(|c: char| c.is_whitespace() || "@<>\"'{}=:".contains(c)).to_owned();
-        let is_short = part.len() <= LONGEST_LIST;
-        all.extend(part.split([',', ';']).filter(|_| is_short).map(bare).filter(|piece| piece.len() >= LONG_PIECE));
-        all.extend(Some(bare(part)).filter(|piece| piece.len() >= LONG_PIECE));
-    }
-    all.retain(|part| !part.is_empty());
-    all.dedup();
-    all_undone(all.iter().flat_map(|part| written(part)))
+/// Adds to what is looked for what is hidden of what somebody gets: they may say it again, or a part of it, as it is or with its percent
+/// signs undone.
+fn learn(table: &mut Table, hidden: &[String]) {
+    let decoded: Vec<String> = hidden.iter().filter_map(|text| decoded(text)).collect();
+    let parts = hidden.iter().chain(&decoded).flat_map(|text| parts(text)).flat_map(written);
+    table.add(all_undone(parts), all_undone(hidden.iter().flat_map(|text| written(text))));
 }
 
 /// Texts as a text is when they are looked for in it, and one with percent signs as it is: a piece may end within one.
-fn all_undone(texts: impl Iterator<Item = String>) -> Vec<String> {
+fn all_undone(texts: impl Iterator<Item = String>) -> BTreeSet<String> {
     let with_signs = |text: String| [undone(&text).0, if text.contains('%') { text } else { String::new() }];
-    let all: BTreeSet<String> = texts.flat_map(with_signs).filter(|text| !text.is_empty()).collect();
-    all.into_iter().collect()
+    texts.flat_map(with_signs).filter(|text| !text.is_empty()).collect()
 }
-
-/// The longest text of which pieces are looked for.
-const LONGEST_LIST: usize = 1024;
 
 /// A text as messages write it: as it is, or as Rust or a terminal has it.
 fn written(text: &str) -> Vec<String> {
@@ -331,6 +323,26 @@ mod tests {
         assert_eq!(without_secrets("id=hunter2known"), "id=***");
         assert_eq!(without_secrets("id=hunter2known; id=hunter2other"), "***");
         assert_eq!(without("it says hunter2other"), "it says ***");
+    }
+
+    /// Who gets a value undoes what is written out in it, and takes it apart then.
+    #[test]
+    fn what_is_written_out_is_known_in_parts() {
+        for sent in [
+            "Hunter2Longer",
+            "s%3AHunter2Longer.Sig12%2Bx",
+            "s%253AHunter2Longer.Sig12%252Bx",
+            "%7B%22user%22%3A%22ann%22%2C%22token%22%3A%22Hunter2Longer%22%7D",
+            "{\"user\":\"ann\",\"token\":\"Hunter2Longer\"}",
+            "12%7CHunter2Longer%7Cabcdefgh",
+            "ann%3AHunter2Longer",
+            "a=1&b=Hunter2Longer&c=2",
+        ] {
+            let mut table = Table::default();
+            learn(&mut table, &[sent.to_owned()]);
+            let told = said_again::without("key Hunter2Longer is unknown", &[&table]).into_owned();
+            assert_eq!(told, "key *** is unknown", "{sent}");
+        }
     }
 
     #[test]
@@ -397,7 +409,7 @@ mod tests {
     fn many_secrets_are_looked_for_at_once() {
         let secrets: Vec<String> = (0..20_000).map(|nth| format!("k{nth}=hunter{nth}longer")).collect();
         let mut known = Known::default();
-        known.secrets.add(secrets.iter().cloned(), secrets.iter().cloned());
+        known.secrets.add(secrets.clone(), secrets);
         for nth in 0..20_000 {
             assert_eq!(hidden(&format!("x: {nth}"), &known), format!("x: {nth}"));
         }

@@ -4,25 +4,32 @@
 //! and the smallest pieces with it.
 
 use super::said_again::LONG_PIECE;
-use std::collections::HashSet;
+use std::{collections::HashSet, iter};
 
 /// How often a part is taken apart again.
 const DEEPEST: usize = 3;
 
+/// The longest part that has signs in it: of a longer one its pieces are known.
+const LONGEST: usize = 4096;
+
+/// How long all of them are.
+const MOST: usize = 1 << 18;
+
 /// The signs between which a part is one as a whole.
-const BETWEEN: [fn(char) -> bool; 5] = [|c| c == ';', |c| c == ',', |c| c == '&', |c| c == '|', char::is_whitespace];
+const BETWEEN: [fn(char) -> bool; 6] =
+    [|c| c == ';', |c| c == ',', |c| c == '&', |c| c == '|', |c| "\"".contains(c), char::is_whitespace];
 
 /// A secret and its parts that are long enough, but for the names of settings in it. Words of small letters are no parts of a part.
 pub(super) fn parts(secret: &str) -> Vec<&str> {
     let mut all = smallest(secret);
     let mut known: HashSet<&str> = all.iter().copied().collect();
     // However a secret is made, what is known of it grows no more than it does.
-    let mut left = 16 * secret.len() + 4096;
+    let mut left = (16 * secret.len() + 4096).min(MOST);
     let mut level = vec![secret];
     for _ in 0..DEEPEST {
         let mut next = Vec::new();
         for part in level.iter().flat_map(|text| taken_apart(text)).filter(|part| is_one(part)) {
-            if known.insert(part) {
+            if part.len() <= LONGEST && known.insert(part) {
                 let Some(rest) = left.checked_sub(part.len()) else { break };
                 left = rest;
                 next.push(part);
@@ -40,10 +47,11 @@ fn smallest(secret: &str) -> Vec<&str> {
     let (mut all, mut rest) = (vec![secret], secret);
     while !rest.is_empty() {
         let (part, behind) = rest.split_at(rest.find(is_sign).unwrap_or(rest.len()));
-        let set = behind.trim_start_matches(['"', '\'']).strip_prefix('=');
+        let set = || behind.trim_start_matches(['"', '\'']).strip_prefix('=');
         // A `=` may be the end of what is in base64.
-        let is_set = behind.starts_with("\":") || set.is_some_and(|value| !value.is_empty() && !value.starts_with('='));
-        if !is_set || part.contains(|c: char| c.is_ascii_digit()) {
+        let is_set =
+            || behind.starts_with("\":") || set().is_some_and(|value| !value.is_empty() && !value.starts_with('='));
+        if part.len() >= LONG_PIECE && (part.contains(|c: char| c.is_ascii_digit()) || !is_set()) {
             all.push(part);
             all.extend(part.split(|c: char| !c.is_alphanumeric()).filter(|word| *word != part && !is_small(word)));
         }
@@ -59,7 +67,7 @@ fn taken_apart(text: &str) -> Vec<&str> {
         let (at, sign) = text.char_indices().find(|(_, c)| is_first(*c))?;
         Some(bare(&text[at + sign.len_utf8()..]))
     };
-    let mut all: Vec<&str> = behind(&char::is_whitespace).into_iter().collect();
+    let mut all: Vec<&str> = iter::once(text).chain(behind(&char::is_whitespace)).collect();
     // A list of settings is no value of its first one.
     if !text.split_once(';').is_some_and(|(_, others)| others.contains('=')) {
         all.extend(behind(&|c| "=:".contains(c)));
@@ -105,7 +113,7 @@ mod tests {
     fn the_parts_of_a_secret_are_known_but_no_names_in_it() {
         assert_eq!(parts("short"), [""; 0]);
         assert_eq!(parts("Basic dXNlcjpwYXNz"), ["Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"]);
-        assert_eq!(parts("Basic dXNlcjpwYXM="), ["Basic dXNlcjpwYXM=", "dXNlcjpwYXM"]);
+        assert_eq!(parts("Basic dXNlcjpwYXM="), ["Basic dXNlcjpwYXM=", "dXNlcjpwYXM", "Basic dXNlcjpwYXM"]);
         assert_eq!(parts("username=1; session=hunter2longer")[1..], ["hunter2longer"]);
         for whole in
             ["id/hunter2longer", "v1.hunter2longer", "1|hunter2longer", "hunter2longer=x", "id+hunter2longer-x"]
@@ -139,6 +147,7 @@ mod tests {
                 format!("v1.id.{token}"),
                 format!("Token token=\"{token}\""),
                 format!("{{\"password\":\"{token}\"}}"),
+                format!("{{\"user\":\"ann\",\"password\":\"{token}\",\"x\":1}}"),
             ] {
                 assert!(parts(&whole).contains(&token), "{whole}: {:?}", parts(&whole));
             }

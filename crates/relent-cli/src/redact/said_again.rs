@@ -47,9 +47,9 @@ pub(super) struct Table {
 
 impl Table {
     /// Adds secrets, which are [`undone`], and those of which they are parts.
-    pub(super) fn add(&mut self, secrets: impl Iterator<Item = String>, wholes: impl Iterator<Item = String>) {
+    pub(super) fn add(&mut self, secrets: impl IntoIterator<Item = String>, wholes: impl IntoIterator<Item = String>) {
         let is_looked_for = |secret: &String| secret.trim().len() >= LONG_PIECE && !are_ours(secret);
-        for secret in secrets.filter(is_looked_for) {
+        for secret in secrets.into_iter().filter(is_looked_for) {
             for (letters, _) in letters(&secret).into_iter().filter(|(letters, _)| is_looked_for(letters)) {
                 self.letters.put(letters);
             }
@@ -152,7 +152,7 @@ mod tests {
     fn table(secrets: &[&str]) -> Table {
         let secrets: Vec<String> = secrets.iter().map(|secret| undone(secret).0).collect();
         let mut table = Table::default();
-        table.add(secrets.iter().cloned(), secrets.iter().cloned());
+        table.add(secrets.clone(), secrets);
         table
     }
 

@@ -5,16 +5,7 @@ use super::plain::narrowed;
 /// A text with its percent signs undone, however often they were written out (`%2F`, `%252F`), in small letters, wide signs as others, and
 /// without tabs and ends of lines; and where in it each of its bytes comes from.
 pub(super) fn undone(text: &str) -> (String, Vec<usize>) {
-    let (mut bytes, mut from, mut at) = (Vec::with_capacity(text.len()), Vec::with_capacity(text.len()), 0);
-    while let Some(byte) = text.as_bytes().get(at) {
-        let (byte, length) = match byte {
-            b'%' => sign(&text.as_bytes()[at + 1..]),
-            other => (*other, 1),
-        };
-        bytes.push(byte);
-        from.push(at);
-        at += length;
-    }
+    let (bytes, from) = bytes(text);
     let (mut undone, mut places, mut at) = (String::with_capacity(text.len()), Vec::with_capacity(text.len() + 1), 0);
     for chunk in bytes.utf8_chunks() {
         let bad = (!chunk.invalid().is_empty()).then_some(char::REPLACEMENT_CHARACTER);
@@ -27,6 +18,26 @@ pub(super) fn undone(text: &str) -> (String, Vec<usize>) {
     }
     places.push(text.len());
     (undone, places)
+}
+
+/// A text with its percent signs undone, however often they were written out, and otherwise as it is; `None` if it has none.
+pub(super) fn decoded(text: &str) -> Option<String> {
+    text.contains('%').then(|| String::from_utf8_lossy(&bytes(text).0).into_owned())
+}
+
+/// The bytes of a text with its percent signs undone, and where in it each of them comes from.
+fn bytes(text: &str) -> (Vec<u8>, Vec<usize>) {
+    let (mut bytes, mut from, mut at) = (Vec::with_capacity(text.len()), Vec::with_capacity(text.len()), 0);
+    while let Some(byte) = text.as_bytes().get(at) {
+        let (byte, length) = match byte {
+            b'%' => sign(&text.as_bytes()[at + 1..]),
+            other => (*other, 1),
+        };
+        bytes.push(byte);
+        from.push(at);
+        at += length;
+    }
+    (bytes, from)
 }
 
 /// The byte that a percent sign begins, and how long it is.

@@ -237,6 +237,8 @@ fn what_is_hidden_of_a_request_is_hidden_of_its_answer() {
         ["-H", "Referer: http://ann:hunter2longer@h/", &url],
         ["-H", "Referer: http://h/?x=hunter2longer", &url],
         ["-H", "X-Some: kennwort=hunter2longer", &url],
+        ["-H", "Cookie: connect.sid=s%3Ahunter2longer.Sig%2B12", &url],
+        ["-H", "Cookie: a=%7B%22token%22%3A%22hunter2longer%22%7D", &url],
         ["-x", &proxy, "http://far.test:4711/"],
     ] {
         let outcome = http(&[&["-v", "--max-attempts=1"], &given[..]].concat());
