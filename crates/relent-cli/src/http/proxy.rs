@@ -223,6 +223,7 @@ fn with_user(mut url: Url, user: Option<&str>) -> Named {
     let (name, password) = (decoded(url.username()), decoded(url.password().unwrap_or_default()));
     let sent = BASE64_STANDARD.encode(format!("{name}:{password}"));
     redact::know_secrets([format!("Basic {sent}"), sent].into_iter());
+    redact::know_host(url.host_str().unwrap_or_default());
     Ok(url)
 }
 

@@ -5,7 +5,8 @@
 //! coarse ([`value`]). Names in a file that was named are known in the same way.
 
 use super::{
-    HIDDEN, basic,
+    HIDDEN,
+    basic::{self, secrets_of_a_user},
     parts::parts,
     plain,
     said_again::{self, LONG_PIECE, Table},
@@ -34,18 +35,27 @@ struct Given {
     table: OnceLock<Table>,
 }
 
+impl Given {
+    /// What is shown in its place.
+    fn shown(&self) -> &str {
+        self.forms.first().map_or("", |(_, shown)| shown)
+    }
+}
+
 /// All that is known.
 #[derive(Debug, Default)]
 struct Known {
     given: Vec<Given>,
     /// What is secret of it, and what was sent.
     secrets: Table,
+    /// The hosts that are asked, in small letters.
+    hosts: Vec<String>,
 }
 
 impl Known {
     fn add(&mut self, given: impl Iterator<Item = Given>) {
         for given in given {
-            learn(&mut self.secrets, &given.secrets);
+            learn(&mut self.secrets, &given.secrets, given.shown());
             self.given.push(given);
         }
     }
@@ -73,7 +83,8 @@ pub(crate) fn without(text: &str) -> Cow<'_, str> {
 
 /// What others sent, without the secrets that they were sent, or that were given.
 pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
-    said_again::without(text, &[&GIVEN.read().unwrap_or_else(PoisonError::into_inner).secrets])
+    let known = GIVEN.read().unwrap_or_else(PoisonError::into_inner);
+    said_again::without(text, &[&known.secrets], &known.hosts)
 }
 
 /// Names and other values that a file has, of which messages may tell. Who wrote it has no say in what is hidden of our own words, so a name is
@@ -90,10 +101,18 @@ pub(crate) fn know<'a>(names: impl Iterator<Item = &'a str>, values: impl Iterat
 /// What lets somebody in, and is sent: whoever gets it may say it again, or a part of it.
 pub(crate) fn know_secrets(secrets: impl Iterator<Item = String>) {
     let mut all: Vec<String> = secrets.collect();
-    all.extend(all.clone().iter().filter_map(|secret| basic::undone(secret)));
+    let users: Vec<String> = all.iter().filter_map(|secret| basic::undone(secret)).collect();
+    all.extend(users.iter().flat_map(|user| secrets_of_a_user(user)));
     all.retain(|secret| secret.len() >= LONG_PIECE);
     if !all.is_empty() {
-        learn(&mut GIVEN.write().unwrap_or_else(PoisonError::into_inner).secrets, &all);
+        learn(&mut GIVEN.write().unwrap_or_else(PoisonError::into_inner).secrets, &all, "");
+    }
+}
+
+/// A host that is asked: a user is often called like it, and whoever reads a message has to know where something went wrong.
+pub(crate) fn know_host(host: &str) {
+    if !host.is_empty() {
+        GIVEN.write().unwrap_or_else(PoisonError::into_inner).hosts.push(host.to_lowercase());
     }
 }
 
@@ -152,12 +171,12 @@ fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
     let of_told = all.iter().zip(&told).filter(|(_, is_told)| **is_told).map(|(given, _)| {
         given.table.get_or_init(|| {
             let mut table = Table::default();
-            learn(&mut table, &given.others);
+            learn(&mut table, &given.others, given.shown());
             table
         })
     });
     let tables: Vec<&Table> = iter::once(&known.secrets).chain(of_told).collect();
-    if let Cow::Owned(less) = said_again::without(&out, &tables) {
+    if let Cow::Owned(less) = said_again::without(&out, &tables, &known.hosts) {
         out = Cow::Owned(less);
     }
     // Of a piece, some may be hidden already.
@@ -165,7 +184,8 @@ fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
         let undone = undone(piece).0;
         let is_of =
             |table: &Table| [piece, &undone].iter().any(|text| text.split(HIDDEN).all(|piece| table.has(piece)));
-        !is_hidden(piece) && tables.iter().any(|table| is_of(table))
+        let is_secret = tables.iter().any(|table| is_of(table));
+        is_secret && !is_hidden(piece) && !said_again::is_of_one(&known.hosts, piece)
     };
     if let Some(less) = without_quoted(&out, &|piece| is_of_one(piece).then(|| HIDDEN.to_owned())) {
         out = Cow::Owned(less);
@@ -280,12 +300,12 @@ pub(super) fn hidden_parts<'a>(value: &'a str, shown: &str) -> Vec<&'a str> {
     hidden
 }
 
-/// Adds to what is looked for what is hidden of what somebody gets: they may say it again, or a part of it, as it is or with its percent
-/// signs undone.
-fn learn(table: &mut Table, hidden: &[String]) {
+/// Adds to what is looked for what is hidden of what somebody gets, where this is shown: they may say it again, or a part of it, as it is
+/// or with its percent signs undone. What stands in what is shown as well is no secret, as a database that is called like its user.
+fn learn(table: &mut Table, hidden: &[String], shown: &str) {
     let decoded: Vec<String> = hidden.iter().filter_map(|text| decoded(text)).collect();
-    let parts = hidden.iter().chain(&decoded).flat_map(|text| parts(text)).flat_map(written);
-    table.add(all_undone(parts), all_undone(hidden.iter().flat_map(|text| written(text))));
+    let parts = hidden.iter().chain(&decoded).flat_map(|text| parts(text)).filter(|part| !shown.contains(part));
+    table.add(all_undone(parts.flat_map(written)), all_undone(hidden.iter().flat_map(|text| written(text))));
 }
 
 /// Texts as a text is when they are looked for in it, and one with percent signs as it is: a piece may end within one.
@@ -339,8 +359,8 @@ mod tests {
             "a=1&b=Hunter2Longer&c=2",
         ] {
             let mut table = Table::default();
-            learn(&mut table, &[sent.to_owned()]);
-            let told = said_again::without("key Hunter2Longer is unknown", &[&table]).into_owned();
+            learn(&mut table, &[sent.to_owned()], "");
+            let told = said_again::without("key Hunter2Longer is unknown", &[&table], &[]).into_owned();
             assert_eq!(told, "key *** is unknown", "{sent}");
         }
     }

@@ -356,3 +356,11 @@ fn a_password_that_is_a_word_of_ours_is_hidden_in_its_url_alone() {
     assert!(outcome.stderr.starts_with(told), "{outcome:?}");
     assert!(!outcome.stderr.contains(":postgres"), "{outcome:?}");
 }
+
+/// By default Postgres calls the database like the user.
+#[test]
+fn a_database_that_is_called_like_its_user_is_shown() {
+    let url = "postgres://Warehouse7:hunter2@127.0.0.1:1/Warehouse7";
+    let outcome = Folder::new().relent(&["store", "check", "--store", url]);
+    assert!(outcome.stderr.contains("store postgres://***@127.0.0.1:1/Warehouse7: "), "{outcome:?}");
+}

@@ -310,6 +310,38 @@ fn a_password_in_base64_is_hidden_where_it_is_said_again() {
     }
 }
 
+/// Services take a key for a user, with any password or none.
+#[test]
+fn a_key_that_is_a_user_is_hidden_where_it_is_said_again() {
+    let heads = ["Location: /u/Hunter2Longer", "WWW-Authenticate: Bearer error=\"Hunter2Longer is unknown\""];
+    let server = Server::new(vec![Reply::new(302, &heads, "")]);
+    let url = server.url("/");
+    let with_user = |user: &str| url.replace("//", &format!("//{user}@"));
+    // Hunter2Longer:x
+    let basic = "Authorization: Basic SHVudGVyMkxvbmdlcjp4";
+    for given in [
+        &["-u", "Hunter2Longer:x", &url][..],
+        &["-u", "Hunter2Longer:", &url],
+        &["-H", basic, &url],
+        &[&with_user("Hunter2Longer:x-oauth-basic")],
+        &[&with_user("Hunter2Longer")],
+        &["-x", &with_user("Hunter2Longer:x"), "http://far.test/"],
+        &["-x", &with_user("ann:Hunter2Longer"), "http://far.test/"],
+        &["-x", &url, "-U", "Hunter2Longer:x", "http://far.test/"],
+    ] {
+        for how in ["-v", "--seed=1", "--json"] {
+            let said = http(&[&[how, "--max-attempts=1"], given].concat()).stderr;
+            assert!(said.contains("302") && !said.contains("Longer"), "{given:?}: {said}");
+        }
+    }
+    // It may be called like the host, and whoever reads has to know which that is.
+    let (flags, url) = (["--max-attempts=1", "--connect-timeout=200ms"], "http://production.localhost:1/");
+    for sent in [["-u", "production:hunter2"], ["-H", "Authorization: Basic cHJvZHVjdGlvbjpodW50ZXIy"]] {
+        let said = http(&[&sent[..], &flags, &[url]].concat()).stderr;
+        assert!(said.contains("production.localhost:1") || said.contains("host production.localhost"), "{said}");
+    }
+}
+
 /// A quote in the wrong place makes a header a part of the URL.
 #[test]
 fn an_event_tells_no_more_of_the_command_line_than_a_line() {
