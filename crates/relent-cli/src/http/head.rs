@@ -16,8 +16,10 @@ use std::io::Write;
 /// Tells what goes over the wire, with `--verbose`. A name of a header may be a secret, too, or a value may be one since something was left out.
 pub(super) fn tell(talk: TalkArgs, head: impl FnOnce() -> String) {
     if talk.verbose && !talk.json {
+        // What is looked for takes no notice of the ends of lines, which are our own here.
+        let text: String = head().lines().map(|line| format!("{}\n", redact::without_secrets(line))).collect();
         // There is nobody left to tell when stderr is gone.
-        let _ = writeln!(stderr::open(), "{}", redact::without_secrets(&head()));
+        let _ = stderr::open().write_all(text.as_bytes());
     }
 }
 

@@ -418,6 +418,15 @@ fn a_short_secret_is_looked_for_in_no_words_of_ours() {
     }
 }
 
+/// What looks for it takes no notice of the end of a line.
+#[test]
+fn a_secret_takes_no_line_away() {
+    let server = Server::new(vec![Reply::new(302, &["Server: Hunter2Longe", "Location: /in"], "")]);
+    let header = "Authorization: Bearer Hunter2Longel";
+    let said = http(&["-v", "--max-attempts=1", "-H", header, &server.url("/")]).stderr;
+    assert!(said.contains("\n< server: Hunter2Longe\n< location: /in\n"), "{said}");
+}
+
 #[test]
 fn a_server_cannot_forge_a_line() {
     let server = Server::new(vec![Reply::new(302, &["Location: /\u{9b}2J\u{202e}x"], "")]);
