@@ -29,6 +29,7 @@ pub use headers::header;
 pub(crate) use headers::{hidden_of_header, is_known_header, is_of_urls};
 pub(crate) use lines::{is_beneath_a_secret, lines_of_a_file};
 pub use names::is_secret;
+pub(crate) use query::secrets_of_a_pair;
 pub use texts::text;
 pub use url::url;
 pub(crate) use url::{passwords, path};

@@ -33,6 +33,7 @@ impl Request {
         let of_the_url = take_user(&mut url);
         let user = args.user.clone().or(of_the_url);
         redact::know_host(url.host_str().unwrap_or_default());
+        redact::know_secrets(pairs(args, &url).flat_map(redact::secrets_of_a_pair));
         if let (Some(user), false) = (user, headers.contains_key(header::AUTHORIZATION)) {
             headers.insert(header::AUTHORIZATION, basic(&user)?);
         }
@@ -59,6 +60,14 @@ impl Request {
         let has_body = self.body.is_some();
         Hop { method: self.method.clone(), url: self.url.clone(), headers, has_body, number: 0, says_a_secret: false }
     }
+}
+
+/// The parameters that are sent, as names with values: of the path, of the query and of the body, where the flags say it.
+fn pairs<'a>(args: &'a Args, url: &'a Url) -> impl Iterator<Item = &'a str> {
+    let of_the_path = url.path().split(';').skip(1);
+    let data = args.data.iter().map(String::as_str).filter(|data| !data.starts_with('@'));
+    let of_queries = url.query().into_iter().chain(data).flat_map(|pairs| pairs.split('&'));
+    of_the_path.chain(of_queries).chain(args.form.iter().filter_map(|field| field.split(";type=").next()))
 }
 
 fn body(args: &Args, limit: Option<Duration>) -> Result<(Option<Body>, Option<HeaderValue>), Fault> {

@@ -7,7 +7,7 @@ use super::{
     HIDDEN, given,
     names::{SCHEMES, is_secret_header},
     plain,
-    query::{parameters, secret_parameters},
+    query::{BEFORE, parameters, secret_parameters},
     texts::text,
     url::{path, url},
     value::{self, is_odd},
@@ -180,5 +180,5 @@ fn of_a_word(word: &str) -> String {
     let (bare, end) = word.split_at(word.trim_end_matches([';', ',', '>', '"', '\'', ')']).len());
     let is_path = bare.trim_start_matches(['<', '"', '\'', '(']).starts_with(['/', '.', '?']);
     let has_query = bare.find('?').is_some_and(|query| bare[query..].contains('='));
-    if is_path || has_query { parameters(bare) + end } else { secret_parameters(word) }
+    if is_path || has_query { parameters(bare) + end } else { secret_parameters(word, &BEFORE) }
 }

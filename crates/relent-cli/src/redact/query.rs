@@ -2,9 +2,11 @@
 
 use super::{
     HIDDEN,
+    given::hidden_parts,
     names::{is_secret, is_token},
     plain::{self, up_to},
-    undone::undone,
+    undone::{decoded, undone},
+    value::as_shown,
 };
 use std::borrow::Cow;
 
@@ -69,17 +71,61 @@ fn is_hidden(text: &str) -> bool {
     without_end(text) == HIDDEN
 }
 
-/// Parameters anywhere, without the values of names that say themselves that they are secret.
-pub(super) fn secret_parameters(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for piece in text.split_inclusive(['?', '&', ';', '#', ',']) {
-        let pair = piece.trim_end_matches(['?', '&', ';', '#', ',']);
-        match pair.split_once('=') {
-            Some((name, value)) if is_secret(name) && !value.is_empty() => {
-                out.extend([name, "=", HIDDEN, &piece[pair.len()..]]);
-            }
-            _ => out.push_str(piece),
+/// What stands before the name of a parameter.
+pub(super) const BEFORE: [char; 5] = ['?', '&', ';', '#', ','];
+
+/// Parameters anywhere, without the values of names that say themselves that they are secret, each up to one of these signs.
+pub(super) fn secret_parameters(text: &str, ends: &[char]) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(end) = rest.find(['=', '?', '&', ';', '#', ',']) {
+        let (name, behind) = rest.split_at(end);
+        let value = behind.strip_prefix('=').filter(|_| is_secret(&plainly(name)));
+        let length = value.map_or(0, |value| value.find(ends).unwrap_or(value.len()));
+        out.extend([name, &behind[..1], if length > 0 { HIDDEN } else { "" }]);
+        rest = &behind[1 + length..];
+    }
+    out + rest
+}
+
+/// What is secret of a pair as queries and forms have it: the value, if its name says so, and else what says itself that it is a secret.
+pub(crate) fn secrets_of_a_pair(pair: &str) -> Vec<String> {
+    let (name, value) = pair.split_once('=').unwrap_or(("", pair));
+    if is_secret(&plainly(name)) {
+        return vec![value.to_owned()];
+    }
+    let value = plainly(value);
+    let narrow = plain::narrow(&value);
+    hidden_parts(&narrow, &as_shown(&narrow, false).1).into_iter().map(str::to_owned).collect()
+}
+
+/// Without percent signs, if it has any.
+fn plainly(text: &str) -> Cow<'_, str> {
+    decoded(text).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_says_itself_that_it_is_a_secret_is_found() {
+        for (given, shown) in [
+            ("/x?token=a,b;c?d#e&page=2", "/x?token=***&page=2"),
+            ("/x;sid=a,b?page=2&key=c&q=d", "/x;sid=***&key=***&q=d"),
+            ("/x?to%6ben=a&token=&q=a=b", "/x?to%6ben=***&token=&q=a=b"),
+        ] {
+            assert_eq!(secret_parameters(given, &['&']), shown);
+        }
+        assert_eq!(secret_parameters("a;token=b;c=d,key=e, f", &BEFORE), "a;token=***;c=d,key=***, f");
+        for (pair, secrets) in [
+            ("token=a&b", &["a&b"][..]),
+            ("to%6ben=%41", &["%41"]),
+            ("data=%7B%22password%22%3A%22a%22%7D", &["\"a\"}"]),
+            ("next=https%3A%2F%2Fh%2F%3Ftoken%3Da", &["a"]),
+            ("q=a", &[]),
+            ("q", &[]),
+        ] {
+            assert_eq!(secrets_of_a_pair(pair), secrets, "{pair}");
         }
     }
-    out
 }

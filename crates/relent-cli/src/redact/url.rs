@@ -42,7 +42,7 @@ pub(crate) fn passwords(url: &str) -> impl Iterator<Item = &str> {
 
 /// The same, but of parameters no more is hidden than what says itself that it is a secret.
 pub(super) fn url_without_secrets(text: &str) -> String {
-    url_as_it_is(text, secret_parameters)
+    url_as_it_is(text, |text| secret_parameters(text, &['&']))
 }
 
 /// What a text is shown as, if wide signs in it count as others do; a text that has nothing to hide stays as it is.

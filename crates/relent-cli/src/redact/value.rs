@@ -172,6 +172,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_says_itself_that_it_is_a_secret_ends_where_the_next_parameter_begins() {
+        assert_eq!(as_shown("http://h/?token=a,b?c&q=d", false).1, "http://h/?token=***&q=d");
+    }
+
+    #[test]
     fn values_are_shown_without_their_secrets() {
         for (given, is_shown) in [
             ("http://ann:pw@h/x", "http://***@h/x"),

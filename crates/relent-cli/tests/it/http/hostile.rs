@@ -342,6 +342,39 @@ fn a_key_that_is_a_user_is_hidden_where_it_is_said_again() {
     }
 }
 
+/// Whatever signs are in it, and in what stands beside it.
+#[test]
+fn a_secret_parameter_is_hidden_where_it_is_said_again() {
+    for secret in ["Hunter2Longer", "Hunter2L@m3ongerX", "Hunter2Lo,m3ngerXyz", "Hunt2;lo?n3/g#er4"] {
+        let heads = [format!("WWW-Authenticate: Bearer error=\"key {secret} is unknown\"")];
+        let server = Server::new(vec![Reply::new(401, &heads.each_ref().map(String::as_str), "")]);
+        let url = |rest: &str| server.url(&rest.replace("PW", secret));
+        let body = |text: &str| text.replace("PW", secret);
+        let in_a_query = secret.replace('#', "%23");
+        for given in [
+            &["-d", &body("client_id=x&client_secret=PW&grant_type=client_credentials")][..],
+            &["-d", &body("user=ann&key=PW&x=1")],
+            &["-d", &body("code=PW")],
+            &["-d", &body("a=1"), "-d", &body("code=PW")],
+            &["-d", &body("{\"user\":\"ann\",\"password\":\"PW\",\"x\":[1,2]}")],
+            &["-F", &body("pin=PW;type=text/plain")],
+            &[&url("/?token=PW").replace(secret, &in_a_query)],
+            &[&url("/?markers=color:red|label:A&key=PW&x=1").replace(secret, &in_a_query)],
+            &[&url("/?$filter=Name eq 'x'&sig=PW").replace(secret, &in_a_query)],
+            &[&url("/?to%6ben=PW&x=1").replace(secret, &in_a_query)],
+            &[&url("/?data=%7B%22password%22%3A%22PW%22%7D").replace(secret, &in_a_query)],
+        ] {
+            let url = if given[0].starts_with('-') { url("/") } else { String::new() };
+            let args = given.iter().copied().chain(Some(&*url).filter(|url| !url.is_empty()));
+            let said = http(&["-v", "--max-attempts=1"].into_iter().chain(args).collect::<Vec<_>>()).stderr;
+            assert!(said.contains("key *** is unknown"), "{given:?}: {said}");
+        }
+    }
+    let session = Server::new(vec![Reply::new(302, &["Location: /x/Hunter2Longer"], "")]);
+    let said = http(&["-v", "--max-attempts=1", &session.url("/a|b;jsessionid=Hunter2Longer;v=1/c")]).stderr;
+    assert!(said.contains("302") && !said.contains("Longer"), "{said}");
+}
+
 /// A quote in the wrong place makes a header a part of the URL.
 #[test]
 fn an_event_tells_no_more_of_the_command_line_than_a_line() {
