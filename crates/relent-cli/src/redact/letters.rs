@@ -2,7 +2,7 @@
 //! of them again by whoever quotes that (`&amp;#32;`).
 
 use super::plain::narrowed;
-use std::ops::Range;
+use std::{iter, ops::Range};
 
 /// How often what was written out is undone.
 const MOST: usize = 8;
@@ -10,99 +10,113 @@ const MOST: usize = 8;
 /// The longest number or name of a sign.
 const LONGEST: usize = 32;
 
-/// The letters and digits of ASCII in a text that is [undone](super::undone::undone), and where in it each of them stands: as it is, since
-/// a secret may look as if something were written out in it, and each time that something in it is undone.
-pub(super) fn letters(undone: &str) -> Vec<(String, Vec<Range<usize>>)> {
-    let bytes = undone.bytes().map(|byte| if byte.is_ascii() { byte } else { OTHER }).collect();
-    let mut reading = Reading { bytes, places: (0..undone.len()).map(|at| at..at + 1).collect() };
-    let mut all = vec![reading.letters()];
-    while let Some(next) = reading.undone().filter(|_| all.len() <= MOST) {
-        all.push(next.letters());
+/// Letters and digits, and where each of their bytes comes from.
+type Letters = (String, Vec<Range<usize>>);
+
+/// The letters and digits of a text that is [undone](super::undone::undone), and where in it each of them stands: as it is, since a secret
+/// may look as if something were written out in it, and each time that something in it is undone. Of a text with others than those of
+/// ASCII both are given, those alone and all, since who takes one alphabet for another makes something else of the others.
+pub(super) fn letters(undone: &str) -> Vec<Letters> {
+    let mut reading = Reading {
+        chars: undone.chars().collect(),
+        places: undone.char_indices().map(|(at, c)| at..at + c.len_utf8()).collect(),
+    };
+    let mut all = reading.letters();
+    for _ in 0..MOST {
+        let Some(next) = reading.undone() else { break };
+        all.extend(next.letters());
         reading = next;
     }
     all
 }
 
-/// A text as somebody reads it, and where each of its bytes comes from.
+/// A text as somebody reads it, and where each of its characters comes from.
 struct Reading {
-    bytes: Vec<u8>,
+    chars: Vec<char>,
     places: Vec<Range<usize>>,
 }
 
 impl Reading {
-    fn letters(&self) -> (String, Vec<Range<usize>>) {
-        let all = self.bytes.iter().zip(&self.places).filter(|(byte, _)| byte.is_ascii_alphanumeric());
-        all.map(|(byte, place)| (char::from(byte.to_ascii_lowercase()), place.clone())).unzip()
+    fn letters(&self) -> Vec<Letters> {
+        let has_others = self.chars.iter().any(|c| !c.is_ascii() && c.is_alphanumeric());
+        let others = has_others.then(|| self.those(char::is_alphanumeric));
+        iter::once(self.those(|c| c.is_ascii_alphanumeric())).chain(others).collect()
+    }
+
+    fn those(&self, is_one: fn(char) -> bool) -> Letters {
+        let (mut letters, mut places) = (String::with_capacity(self.chars.len()), Vec::with_capacity(self.chars.len()));
+        for (c, place) in self.chars.iter().zip(&self.places).filter(|(c, _)| is_one(**c)) {
+            letters.extend(c.to_lowercase());
+            places.resize(letters.len(), place.clone());
+        }
+        (letters, places)
     }
 
     /// What is written out in it read as what it stands for, if anything is.
     fn undone(&self) -> Option<Reading> {
-        if !self.bytes.iter().any(|byte| BEGINS.contains(byte)) {
+        if !self.chars.iter().any(|c| BEGINS.contains(c)) {
             return None;
         }
         let mut next =
-            Reading { bytes: Vec::with_capacity(self.bytes.len()), places: Vec::with_capacity(self.bytes.len()) };
+            Reading { chars: Vec::with_capacity(self.chars.len()), places: Vec::with_capacity(self.chars.len()) };
         let mut at = 0;
-        while at < self.bytes.len() {
-            let (byte, length) = written_out(&self.bytes[at..]).unwrap_or((self.bytes[at], 1));
-            next.bytes.push(byte);
+        while at < self.chars.len() {
+            let (c, length) = written_out(&self.chars[at..]).unwrap_or((self.chars[at], 1));
+            next.chars.push(c);
             next.places.push(self.places[at].start..self.places[at + length - 1].end);
             at += length;
         }
-        (next.bytes.len() < self.bytes.len()).then_some(next)
+        (next.chars.len() < self.chars.len()).then_some(next)
     }
 }
 
 /// What begins something that is written out.
-const BEGINS: [u8; 3] = [b'\\', b'&', b'%'];
+const BEGINS: [char; 3] = ['\\', '&', '%'];
 
-/// The byte that a text in small letters begins with, as JSON, programs (`\u00f6`, `\U000000f6`, `\x{f6}`, `\xf6`, `\366`, `\n`) or pages (`&#246;`,
+/// The character that a text in small letters begins with, as JSON, programs (`\u00f6`, `\U000000f6`, `\x{f6}`, `\xf6`, `\366`, `\n`) or pages (`&#246;`,
 /// `&#xf6;`, `&ouml;`) write it, and how long it is there.
-fn written_out(text: &[u8]) -> Option<(u8, usize)> {
+fn written_out(text: &[char]) -> Option<(char, usize)> {
     // So many digits behind so many signs, and what ends them.
-    let number = |begin: usize, most: usize, radix: u32, end: &[u8]| {
-        let digits = text.get(begin..)?.iter().take(most).take_while(|byte| char::from(**byte).is_digit(radix)).count();
-        let behind = &text[begin + digits..];
-        let code = std::str::from_utf8(&text[begin..begin + digits]).ok().filter(|digits| !digits.is_empty())?;
-        let code = u32::from_str_radix(code, radix).ok().and_then(char::from_u32);
-        Some((code.map_or(OTHER, sign), digits, begin + digits + if behind.starts_with(end) { end.len() } else { 0 }))
+    let number = |begin: usize, most: usize, radix: u32, end: &[char]| {
+        let digits = || text[begin..].iter().take(most).map_while(|c| c.to_digit(radix));
+        let (code, length) =
+            (digits().try_fold(0_u32, |code, digit| code.checked_mul(radix)?.checked_add(digit)), digits().count());
+        let behind = begin + length;
+        let c = code.and_then(char::from_u32).map_or(OTHER, narrowed);
+        (length > 0).then_some((c, length, behind + if text[behind..].starts_with(end) { end.len() } else { 0 }))
     };
-    let any = |begin, most, radix, end: &[u8]| number(begin, most, radix, end).map(|(byte, _, length)| (byte, length));
+    let any = |begin, most, radix, end: &[char]| number(begin, most, radix, end).map(|(c, _, length)| (c, length));
     let exactly = |begin, digits, radix| {
-        number(begin, digits, radix, b"").filter(|found| found.1 == digits).map(|(byte, _, length)| (byte, length))
+        number(begin, digits, radix, &[]).filter(|found| found.1 == digits).map(|(c, _, length)| (c, length))
     };
     match text {
-        [b'\\', b'u' | b'x', b'{', ..] => any(3, LONGEST, 16, b"}"),
+        ['\\', 'u' | 'x', '{', ..] => any(3, LONGEST, 16, &['}']),
         // The capital is a small letter by now, and nobody writes the signs that these would be else.
-        [b'\\', b'u', b'0', b'0', b'0', b'0' | b'1', ..] => exactly(2, 8, 16).or_else(|| exactly(2, 4, 16)),
-        [b'\\' | b'%', b'u', ..] => exactly(2, 4, 16),
-        [b'\\', b'x', ..] => exactly(2, 2, 16),
-        [b'%', ..] => exactly(1, 2, 16),
-        [b'\\', b'n' | b'r' | b't' | b'b' | b'f', ..] => Some((OTHER, 2)),
-        [b'\\', ..] => any(1, 3, 8, b""),
-        [b'&', b'#', b'x', ..] => any(3, LONGEST, 16, b";"),
-        [b'&', b'#', ..] => any(2, LONGEST, 10, b";"),
-        [b'&', b'a', b'm', b'p', b';', ..] => Some((b'&', 5)),
+        ['\\', 'u', '0', '0', '0', '0' | '1', ..] => exactly(2, 8, 16).or_else(|| exactly(2, 4, 16)),
+        ['\\' | '%', 'u', ..] => exactly(2, 4, 16),
+        ['\\', 'x', ..] => exactly(2, 2, 16),
+        ['%', ..] => exactly(1, 2, 16),
+        ['\\', 'n' | 'r' | 't' | 'b' | 'f', ..] => Some((OTHER, 2)),
+        ['\\', ..] => any(1, 3, 8, &[]),
+        ['&', '#', 'x', ..] => any(3, LONGEST, 16, &[';']),
+        ['&', '#', ..] => any(2, LONGEST, 10, &[';']),
+        ['&', 'a', 'm', 'p', ';', ..] => Some(('&', 5)),
         // Whatever it is called, it is no letter of ASCII and no digit.
-        [b'&', b'a'..=b'z', ..] => {
-            let name = text[1..].iter().take(LONGEST).take_while(|byte| byte.is_ascii_alphanumeric()).count();
-            (text.get(1 + name) == Some(&b';')).then_some((OTHER, name + 2))
+        ['&', 'a'..='z', ..] => {
+            let name = text[1..].iter().take(LONGEST).take_while(|c| c.is_ascii_alphanumeric()).count();
+            (text.get(1 + name) == Some(&';')).then_some((OTHER, name + 2))
         }
         _ => None,
     }
 }
 
-/// A character of ASCII, and wide ones as those that they look like.
-fn sign(c: char) -> u8 {
-    u8::try_from(narrowed(c)).ok().filter(u8::is_ascii).unwrap_or(OTHER)
-}
-
-/// What is no letter of ASCII, no digit, and begins nothing.
-const OTHER: u8 = 0;
+/// What is no letter, no digit, and begins nothing.
+const OTHER: char = '\0';
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::redact::undone;
 
     #[test]
     fn what_is_written_out_is_undone() {
@@ -125,12 +139,31 @@ mod tests {
             (r"\u{110000}\ud800&#9999999999;", ""),
             ("", ""),
         ] {
-            let (letters, places) = letters(text).pop().unwrap();
+            let (letters, places) = letters(text).into_iter().rfind(|(letters, _)| letters.is_ascii()).unwrap();
             assert_eq!((letters.as_str(), letters.len()), (told, places.len()), "{text}");
             assert!(places.is_sorted_by(|a, b| a.end <= b.start) && places.iter().all(|place| place.end <= text.len()));
         }
         let all: Vec<String> = letters(r"a\u0041&amp;amp;ö").into_iter().map(|(letters, _)| letters).collect();
-        assert_eq!(all, ["au0041ampamp", "aaamp", "aa"]);
+        assert_eq!(all, ["au0041ampamp", "au0041ampampö", "aaamp", "aaampö", "aa", "aaö"]);
+    }
+
+    /// All that JSON, programs and pages write out of it.
+    #[test]
+    fn letters_of_other_scripts_are_letters() {
+        for text in [
+            "пароль, 20/24 wört",
+            r"\u043f\u0430\u0440\u043e\u043b\u044c, 20\/24 w\xf6rt",
+            r"\u041F\u0410\u0420\u041E\u041B\u042C2024w\xd6RT",
+            r"\u{43f}\u{430}\u{440}\u{43e}\u{43b}\u{44c}2024w\u{f6}rt",
+            "&#1087;&#1072;&#x440;&#x43E;&amp;#1083;&#1100;2024w&#246;rt",
+            "%u043f%u0430%u0440%u043e%u043b%u044c2024w%u00f6rt",
+        ] {
+            let all = letters(&undone::undone(text).0);
+            let (letters, places) = all.last().unwrap();
+            assert_eq!((letters.as_str(), letters.len()), ("пароль2024wört", places.len()), "{text}");
+            assert!(all.iter().any(|(letters, _)| letters == "2024wrt"), "{text}");
+        }
+        assert_eq!(letters("abc").len(), 1);
     }
 
     #[test]

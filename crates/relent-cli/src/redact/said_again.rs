@@ -213,6 +213,18 @@ mod tests {
             assert_eq!(told(&format!("a=\"{said}\", b"), &[secret]).replace(['<', '>'], ""), "a=\"***\", b", "{said}");
         }
         assert_eq!(told("Horse9+Stable7+H...", &["Horse9 Stable7 Hay5"]), "***...");
+        for said in [
+            r"\u041f\u0430\u0440\u043e\u043b\u044c2024\u0421",
+            "&#1055;&#1072;&#1088;&#1086;&#1083;&#1100;2024&#x421;",
+            r"\u{41f}\u{430}\u{440}\u{43e}\u{43b}\u{44c}2024\u{421}",
+            "%D0%9Fароль2024С",
+        ] {
+            assert_eq!(
+                told(&format!("key {said} is, or {said}..."), &["Пароль2024С"]),
+                "key *** is, or ***...",
+                "{said}"
+            );
+        }
         // One that looks as if something were written out in it.
         for secret in [r"pw\123\x4142", "pw&amper;sand"] {
             let doubled = secret.replace('\\', r"\\").replace('&', "&amp;");

@@ -221,6 +221,23 @@ fn a_secret_is_not_told_by_an_answer_that_has_it_written_out() {
     }
 }
 
+/// As JSON, programs and pages write what is not of ASCII.
+#[test]
+fn a_secret_of_another_script_is_not_told_by_an_answer_that_has_it_written_out() {
+    for said in [
+        r"\u041f\u0430\u0440\u043e\u043b\u044c2024",
+        r"\u{41f}\u{430}\u{440}\u{43e}\u{43b}\u{44c}2024",
+        "&#1055;&#1072;&#1088;&#1086;&#1083;&#1100;2024",
+    ] {
+        let heads = [&format!("Location: /x/{said}"), &*format!("Server: a {said}")];
+        let server = Server::new(vec![Reply::new(302, &heads, "")]);
+        for how in ["-v", "--seed=1"] {
+            let told = http(&[how, "--max-attempts=1", "-u", "ann:Пароль2024", &server.url("/")]).stderr;
+            assert!(told.contains("302") && !told.contains("2024"), "{told}");
+        }
+    }
+}
+
 /// What is hidden where it is sent is hidden where it is said again, and a file is for secrets.
 #[test]
 fn what_is_hidden_of_a_request_is_hidden_of_its_answer() {
