@@ -113,6 +113,7 @@ pub(super) fn shown(text: &str) -> usize {
             // Nothing but a port follows an address.
             ']' if behind.starts_with(is_of_a_word) => return at + 1,
             ' ' if at - word == 2 && text[word..at].starts_with('-') => return at + 1,
+            '-' if is_begin(text, at) && has_a_value(behind, text) => return at + 2,
             c if is_of_a_word(c) || ":=%#],*!^()?&@ ".contains(c) => {}
             _ => return at,
         }
@@ -123,6 +124,19 @@ pub(super) fn shown(text: &str) -> usize {
         }
     }
     at
+}
+
+/// Whether a word of a command line begins there.
+fn is_begin(text: &str, at: usize) -> bool {
+    text[..at].chars().next_back().is_none_or(char::is_whitespace)
+}
+
+/// Whether a value touches the letter of a flag, as in `-uroot`, in what is a command line: several flags are a few small letters.
+fn has_a_value(flag: &str, line: &str) -> bool {
+    let word = flag.split(char::is_whitespace).next().unwrap_or_default();
+    let Some(value) = word.strip_prefix(|c: char| c.is_ascii_alphabetic()) else { return false };
+    let is_short = value.len() <= 1 || (value.len() <= 3 && value.bytes().all(|byte| byte.is_ascii_lowercase()));
+    !is_short && line.contains(char::is_whitespace)
 }
 
 /// A text that is hidden from a place on.
@@ -272,6 +286,10 @@ mod tests {
             "h:443:127.0.0.1",
             "name:",
             "--retry many",
+            "tar -xzf a.tar b",
+            "make -j4 all",
+            "rm -rf a-b --dry-run",
+            "-pword",
         ] {
             assert_eq!(shown(same), same.len(), "{same}");
         }
@@ -292,6 +310,10 @@ mod tests {
             ("h:1 x", 2),
             ("--kennwort=x", 11),
             ("-p x", 3),
+            ("mysql -uroot -pHunter2 shop", 8),
+            ("mysql -pHunter2 shop", 8),
+            ("-pHunter2 shop", 2),
+            ("a\t-pword1 b", 1),
             ("[::1]x", 5),
         ] {
             assert_eq!(shown(given), length, "{given}");

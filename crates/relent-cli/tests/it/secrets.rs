@@ -144,6 +144,18 @@ fn explain_and_simulations_tell_no_password() {
     tells(&commands, false);
 }
 
+/// In a command line that was quoted as a whole.
+#[test]
+fn a_password_that_touches_its_flag_is_not_told() {
+    for given in ["mysql -uroot -pHunter2 shop", "mysql -pHunter2 shop", "-pHunter2 shop"] {
+        for how in ["--seed=1", "--json", "-v"] {
+            let outcome = Folder::new().relent(&["run", how, "--max-attempts", "1", "--", given]);
+            let told = outcome.stdout + &outcome.stderr;
+            assert!(told.contains("***") && !told.contains("Hunter"), "{given}: {told}");
+        }
+    }
+}
+
 /// A slip in the line of a store's URL quotes the line.
 #[test]
 fn a_broken_policy_file_tells_no_password() {
