@@ -138,9 +138,11 @@ fn of_arguments(arguments: &[String]) -> impl Iterator<Item = Given> {
     let is_chosen = move |nth: usize| {
         let before = nth.checked_sub(1).map_or("", |nth| arguments[nth].as_str());
         let is_one = |name: &str| arguments[nth].strip_prefix(name).is_some_and(|rest| rest.starts_with('='));
+        let is_flag = before != "--" && arguments[nth].starts_with('-');
+        let is_behind_a_flag = before != "--" && before.starts_with('-') && !before.contains('=');
         NAMES.contains(&before)
             || NAMES.iter().any(|name| is_one(name))
-            || (of_names && nth > 1 && (!before.starts_with('-') || before == "--" || before.contains('=')))
+            || (of_names && nth > 1 && !is_flag && !is_behind_a_flag)
     };
     (0..arguments.len()).flat_map(move |nth| of(&arguments[nth], is_chosen(nth) && is_name(&arguments[nth])))
 }
@@ -380,6 +382,9 @@ mod tests {
             assert_eq!(told(words, "lease backup:shop: held"), "lease backup:shop: held", "{words:?}");
         }
         assert_eq!(told(&["run", "--policy", "backup:shop"], "no file backup:shop"), "no file backup:***");
+        let flag = ["upstream", "open", "--timeout=backup:shop", "x"];
+        assert_eq!(told(&flag, "the value 'backup:shop' of"), "the value 'backup:***' of");
+        assert_eq!(told(&["upstream", "open", "--", "-backup:shop"], "upstream -backup:shop"), "upstream -backup:shop");
         for name in ["password pw", "http：//ann:pw＠h", "ann:pw@h", "postgres://h?kennwort=pw", "kennwort=pw"] {
             let text = told(&["run", "--lease", name], &format!("lease {name}: held"));
             assert!(text.contains(HIDDEN) && !text.contains("pw"), "{text}");
