@@ -5,7 +5,7 @@
 //! hidden where they are shown; no `Host`. Nobody can list the names of all that let others in. A user in the new URL is not taken.
 
 use super::{
-    address::{can_be_asked_for, has_no_port_behind_its_colon},
+    address::{can_be_asked_for, has_a_host, has_no_port_behind_its_colon},
     failure::{Failure, Led},
 };
 use crate::{escape::escape, redact};
@@ -55,6 +55,9 @@ impl Hop {
             self.url.join(&location).map_err(|error| failure(format!("the redirect to {shown} is no URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(failure(format!("the redirect leads to {}:, which is not supported", url.scheme())));
+        }
+        if !has_a_host(&url) {
+            return Err(failure(format!("the redirect to {shown} has no host that there could be")));
         }
         if !can_be_asked_for(&url) {
             return Err(failure(format!(
@@ -121,7 +124,7 @@ pub(super) fn shown(from: &Url, location: &str) -> String {
 /// Whether `-L` could follow it.
 pub(super) fn is_followable(from: &Url, location: &str) -> bool {
     !has_no_port_behind_its_colon(location)
-        && from.join(location).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+        && from.join(location).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && has_a_host(&url))
 }
 
 const ABOUT_THE_BODY: [HeaderName; 5] = [

@@ -593,6 +593,20 @@ fn redirects_with_a_user_or_nonsense_in_them() {
     }
 }
 
+/// The parser takes signs for a part of a host that no name has.
+#[test]
+fn a_redirect_to_no_name_is_not_followed() {
+    for host in ["h.invalid;jsessionid=hunter2", "h.invalid&token=hunter2"] {
+        for flags in [&["-L"][..], &["-L", "-v"], &["-L", "-v", "--json"], &[], &["-v"]] {
+            let outcome = answered(Reply::new(302, &[&format!("Location: http://{host}/")], ""), flags);
+            let is_asked = outcome.stderr.contains("> host: h.") || outcome.stderr.contains("cannot find");
+            assert_eq!(outcome.code, Some(if flags.contains(&"-L") { 3 } else { 0 }), "{host}: {}", outcome.stderr);
+            assert!(!is_asked && !outcome.stderr.contains("hunter2"), "{host} {flags:?}: {}", outcome.stderr);
+            assert!(!outcome.stderr.contains("-L follows it"), "{}", outcome.stderr);
+        }
+    }
+}
+
 /// A name that looks like another one is shown as what it is.
 #[test]
 fn a_redirect_to_a_name_that_looks_like_another() {
