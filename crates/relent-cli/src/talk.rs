@@ -243,6 +243,12 @@ pub fn wrap(text: &str, width: usize) -> String {
     out
 }
 
+/// The same for one line with a name in it that somebody chose: what goes on below is set in by two, so that a part of the name begins no
+/// line.
+pub fn wrap_named(line: &str, width: usize) -> String {
+    wrap(line, width.saturating_sub(2)).trim_end().replace('\n', "\n  ") + "\n"
+}
+
 /// What there is to say when standard output cannot be written to.
 pub(crate) fn unwritten(error: &io::Error) -> Fault {
     let fault = Fault::new(format!("cannot write to standard output: {}", plain(error)));

@@ -1,7 +1,11 @@
 //! What to do, at the end of the output: who recovers, how safe that is, and a policy to paste.
 
 use super::{View, curves};
-use crate::{escape::escape, report::advice, talk::wrap};
+use crate::{
+    escape::escape,
+    report::advice,
+    talk::{wrap, wrap_named},
+};
 use relent_sim::{Outcome, Record, Safety, Scenario};
 use std::fmt::Write;
 
@@ -20,7 +24,7 @@ pub(super) fn draw(scenario: &Scenario, outcome: &Outcome, view: View) -> String
     for ((record, safety), own) in safeties.iter().zip(&sentences) {
         let Some(verdict) = advice::verdict(scenario, record, Some(safety)) else { continue };
         let runs = advice::confidence(record).map_or_else(String::new, |runs| format!(" ({runs})"));
-        out.push_str(&wrap(&format!("{}: {verdict}{runs}", escape(&record.policy)), width));
+        out.push_str(&wrap_named(&format!("{}: {verdict}{runs}", escape(&record.policy)), width));
         for sentence in own.iter().filter(|sentence| !common(sentence)) {
             out.push_str(&indented(sentence, width));
         }

@@ -32,6 +32,31 @@ title = "t\u001b[2J\nerror: forged"
     }
 }
 
+/// A name that is too long for a line goes on below, and does not begin one there.
+#[test]
+fn a_part_of_a_name_begins_no_line() {
+    let name = "payments as agreed upon error: the store is corrupt, run relent store migrate now";
+    let world = "seeds = 1\n[clients]\nrate = 60\nfor = '9s'\ntimeout = '1s'\n[server]\ncapacity = 100\n[[trouble]]\nat = '3s'\nfor = '1s'\n\
+                 kind = 'stall'\n";
+    let policy = format!("[policy.\"{name}\"]\nbase = '1s'\nmax_attempts = 5\n");
+    let upstream = format!("upstream = \"{name}\"\n[upstream.\"{name}\"]\nbudget = {{ ratio = 0.1 }}\n");
+    let folder = Folder::new()
+        .file("s.toml", &format!("{world}{policy}[policy.other]\nbase = '2s'\n"))
+        .file("p.toml", &(policy + &upstream));
+    for args in [
+        &["simulate", "s.toml", "--advice", "never"][..],
+        &["simulate", "s.toml"],
+        &["explain", "--policy", "p.toml", "--load", "1000"],
+    ] {
+        for columns in 24..90 {
+            let mut command = folder.command(args);
+            let output = command.env("COLUMNS", columns.to_string()).output().expect("it is built");
+            let told = String::from_utf8(output.stdout).expect("it is text");
+            assert!(told.contains("payments as agreed") && !told.contains("\nerror:"), "{columns}: {told}");
+        }
+    }
+}
+
 /// A name of a file may be any bytes.
 #[test]
 #[cfg(target_os = "linux")]

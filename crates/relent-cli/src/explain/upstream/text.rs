@@ -1,7 +1,12 @@
 //! An upstream explained to people.
 
 use super::{OnUpstream, allowed, figure, opened, plot};
-use crate::{escape::escape, plot::terminal, redact, talk::wrap};
+use crate::{
+    escape::escape,
+    plot::terminal,
+    redact,
+    talk::{wrap, wrap_named},
+};
 use relent::{BudgetSettings, HedgeSettings, LimitSettings, UpstreamSettings, config::Part, duration::Human};
 use std::{fmt::Write, time::Duration};
 
@@ -22,11 +27,11 @@ pub(in crate::explain) fn explain(on: &OnUpstream, width: usize, has_plot: bool)
     if has_plot && let Some(chart) = plot::chart(on) {
         let first = chart.series.first().map_or("", |series| series.name.as_str());
         let lines = match chart.series.get(1) {
-            Some(second) => format!("{}: {} above, {} below.\n", chart.y_name, escape(first), escape(&second.name)),
-            None => format!("{}.\n", chart.y_name),
+            Some(second) => format!("{}: {} above, {} below.", chart.y_name, escape(first), escape(&second.name)),
+            None => format!("{}.", chart.y_name),
         };
         out.push('\n');
-        out.push_str(&wrap(&lines, width));
+        out.push_str(&wrap_named(&lines, width));
         out.push_str(&terminal::draw(&chart, width.min(crate::explain::text::MOST_WIDTH), 2));
         let _ = writeln!(out, "{:>1$}", chart.x_name, chart.x_name.len() + 5);
     }
