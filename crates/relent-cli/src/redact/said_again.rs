@@ -137,16 +137,19 @@ fn said<'a>(secret: &str, text: &str, behind: impl Fn(usize) -> Option<&'a str>)
         return Some((same, 0));
     }
     let behind = behind(same)?;
-    // A quote may stand between, too.
-    let sign = behind
-        .strip_prefix(['%', '\\'])
-        .map_or(behind, |rest| rest.trim_start_matches(|c: char| c.is_ascii_hexdigit()));
-    let end = sign.trim_start_matches(['"', '\'', '`', ')', ']', ' ']);
-    CUT.iter().any(|mark| end.starts_with(mark)).then_some((same, behind.len() - sign.len()))
+    if is_cut(behind) {
+        return Some((same, 0));
+    }
+    let sign = behind.strip_prefix(['%', '\\'])?.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+    is_cut(sign).then_some((same, behind.len() - sign.len()))
 }
 
-/// What stands behind a text that somebody cut.
-const CUT: [&str; 3] = ["...", "\u{2026}", "[truncated"];
+/// Whether a text begins with what stands behind one that somebody cut, perhaps behind a quote and in brackets.
+fn is_cut(text: &str) -> bool {
+    const MARKS: [&str; 8] = ["...", "\u{2026}", r"\u2026", "&hellip;", "&#8230;", "&#x2026;", "truncated", HIDDEN];
+    let text = text.trim_start_matches(['"', '\'', '`', ')', ']', ' ', '(', '[', '<']);
+    MARKS.iter().any(|mark| text.starts_with(mark))
+}
 
 #[cfg(test)]
 mod tests {
@@ -242,6 +245,13 @@ mod tests {
             ("hunter2%2Flon%4...", "***..."),
             ("\"hunter2/l\"...", "\"***\"..."),
             ("hunter2/longer\u{2026}", "***\u{2026}"),
+            ("hunter2long[...]", "***[...]"),
+            ("hunter2long [\u{2026}]", "*** [\u{2026}]"),
+            ("hunter2long (truncated)", "*** (truncated)"),
+            ("hunter2long<truncated>", "***<truncated>"),
+            ("hunter2long&hellip;", "***&hellip;"),
+            (r"hunter2long\u2026", r"***\u2026"),
+            ("hunter2long****", "*******"),
             ("hunter2...", "hunter2..."),
             ("hunter2/l and ...", "hunter2/l and ..."),
             ("ähunter2/ä...", "ä***..."),
