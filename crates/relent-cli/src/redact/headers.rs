@@ -140,7 +140,12 @@ fn header_as_it_is<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
         Cow::Owned(if is_path { parameters(&value) } else { url(&value) })
     } else if !is_known_header(name) {
         let is_path = value.starts_with('/') && !value[1..].starts_with(['/', '\\']) && !value.contains(is_odd);
-        Cow::Owned(if is_path { path(value) } else { value::shown(value) })
+        let is_part_of_a_url = value.starts_with(['/', '?', '#']);
+        Cow::Owned(match (is_path, is_part_of_a_url) {
+            (true, _) => path(value),
+            (_, true) => value::shown(&url(value)),
+            _ => value::shown(value),
+        })
     } else {
         match text(value) {
             Cow::Borrowed(value) => inside(name, value),
@@ -158,7 +163,11 @@ fn inside<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
         let (before, word) = rest.split_at(start);
         let (word, after) = word.split_at(word.find(char::is_whitespace).unwrap_or(word.len()));
         out.push_str(before);
-        out.push_str(&if word.contains("://") { Cow::Borrowed(word) } else { Cow::Owned(of_a_word(word)) });
+        out.push_str(&if word.contains("://") {
+            Cow::Borrowed(word)
+        } else {
+            Cow::Owned(word.split_inclusive(",<").map(of_a_word).collect())
+        });
         let last = &word[word.trim_end_matches(is_word).len()..];
         let begins = word[..word.len() - last.len()].chars().next_back();
         let is_scheme = SCHEMES.iter().chain(&OTHER_SCHEMES).any(|scheme| last.eq_ignore_ascii_case(scheme))
@@ -177,8 +186,15 @@ fn inside<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
 
 /// What is shown of a word with parameters: of a path no more than of a URL.
 fn of_a_word(word: &str) -> String {
-    let (bare, end) = word.split_at(word.trim_end_matches([';', ',', '>', '"', '\'', ')']).len());
-    let is_path = bare.trim_start_matches(['<', '"', '\'', '(']).starts_with(['/', '.', '?']);
+    let (bare, end) = word.split_at(word.trim_end_matches([';', ',', '<', '>', '"', '\'', ')']).len());
+    let (begin, bare) = bare.split_at(bare.len() - bare.trim_start_matches(['<', '"', '\'', '(']).len());
     let has_query = bare.find('?').is_some_and(|query| bare[query..].contains('='));
-    if is_path || has_query { parameters(bare) + end } else { secret_parameters(word, &BEFORE) }
+    // A host may follow two slashes of either kind.
+    if bare.starts_with(['/', '\\']) && bare[1..].starts_with(['/', '\\']) {
+        format!("{begin}{}{end}", url(bare))
+    } else if bare.starts_with(['/', '.', '?']) || has_query {
+        format!("{begin}{}{end}", parameters(bare))
+    } else {
+        secret_parameters(word, &BEFORE)
+    }
 }
