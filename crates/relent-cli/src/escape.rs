@@ -18,12 +18,17 @@ use std::{borrow::Cow, fmt::Write};
 /// assert_eq!(escape("lamp"), "lamp");
 /// ```
 pub fn escape(text: &str) -> Cow<'_, str> {
-    written(text, |c| is_hostile(c) || is_line_break(c))
+    written(text, |c| is_obeyed(c) || is_line_break(c))
 }
 
 /// The same for a text of several lines, whose line breaks (`\n`) are relent's own.
 pub fn escape_lines(text: &str) -> Cow<'_, str> {
-    written(text, |c| c != '\n' && (is_hostile(c) || is_line_break(c)))
+    written(text, |c| c != '\n' && (is_obeyed(c) || is_line_break(c)))
+}
+
+/// What a terminal obeys, or what nobody sees and makes two texts look like one. Words of some languages have joiners in them.
+fn is_obeyed(c: char) -> bool {
+    is_hostile(c) || matches!(c, '\u{200b}' | '\u{2060}'..='\u{2064}')
 }
 
 /// The same for bytes that may not be UTF-8, which then show the replacement character.
@@ -86,9 +91,13 @@ mod tests {
     #[test]
     fn no_line_can_be_forged_and_no_reading_order_turned() {
         assert_eq!(escape("x\nerror: y\u{2028}z\u{85}"), "x\\nerror: y\\u{2028}z\\u{85}");
-        for mark in ["\u{202e}", "\u{2066}", "\u{200f}", "\u{61c}", "\u{feff}", "\u{e0041}"] {
+        for mark in ["\u{202e}", "\u{2066}", "\u{200f}", "\u{61c}", "\u{feff}", "\u{e0041}", "\u{200b}", "\u{2060}"] {
             assert!(escape(mark).starts_with("\\u{"), "{mark:?}");
         }
+        assert_eq!(
+            escape("\u{646}\u{627}\u{645}\u{647}\u{200c}\u{647}\u{627}"),
+            "\u{646}\u{627}\u{645}\u{647}\u{200c}\u{647}\u{627}"
+        );
     }
 
     #[test]
