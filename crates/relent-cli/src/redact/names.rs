@@ -104,7 +104,7 @@ pub(super) fn is_password(name: &str) -> bool {
 
 /// Whether a word is a token of a service that marks its own.
 pub(super) fn is_token(word: &str) -> bool {
-    const MARKS: [&str; 16] = [
+    const MARKS: [&str; 21] = [
         "AKIA",
         "ASIA",
         "AIza",
@@ -112,18 +112,26 @@ pub(super) fn is_token(word: &str) -> bool {
         "eyJ",
         "ghp_",
         "gho_",
+        "ghr_",
         "ghs_",
+        "ghu_",
         "github_pat_",
         "glpat-",
         "hvs.",
         "npm_",
         "pypi-",
         "rk_live_",
+        "shpat_",
+        "shpss_",
         "sk_live_",
+        "whsec_",
         "xox",
     ];
-    let is_marked = || MARKS.iter().any(|mark| word.strip_prefix(mark).is_some_and(|rest| rest.len() >= 6));
-    !word.contains('/') && is_marked()
+    // What a word may begin with as well.
+    const SHORT: [&str; 2] = ["hf_", "sk-"];
+    let rest = |marks: &[&str]| marks.iter().find_map(|mark| word.strip_prefix(mark)).unwrap_or_default();
+    let is_long = || rest(&SHORT).len() >= 20 && !word.contains('.') && word.contains(|c: char| c.is_ascii_digit());
+    !word.contains('/') && (rest(&MARKS).len() >= 6 || is_long())
 }
 
 /// Whether a header lets others in: its name says so, or its value.
@@ -162,4 +170,23 @@ fn in_words(name: &str) -> String {
         out.push(if c == '_' { '-' } else { c.to_ascii_lowercase() });
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_known_by_their_marks() {
+        for token in
+            ["ghu_hunter2", "shpat_hunter2", "whsec_hunter2", "sk-hunter2hunter2hunter2", "hf_hunter2hunter2hunter2"]
+        {
+            assert!(is_token(token), "{token}");
+        }
+        for word in
+            ["ghu_", "sk-hunter2", "sk-server12.staging.example.com", "sk-a-word-of-small-letters", "hf_models_2"]
+        {
+            assert!(!is_token(word), "{word}");
+        }
+    }
 }
