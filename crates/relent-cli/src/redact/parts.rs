@@ -16,8 +16,18 @@ const LONGEST: usize = 4096;
 const MOST: usize = 1 << 18;
 
 /// The signs between which a part is one as a whole.
-const BETWEEN: [fn(char) -> bool; 6] =
-    [|c| c == ';', |c| c == ',', |c| c == '&', |c| c == '|', |c| "\"".contains(c), char::is_whitespace];
+const BETWEEN: [fn(char) -> bool; 9] = [
+    |c| c == ';',
+    |c| c == ',',
+    |c| c == '&',
+    |c| c == '|',
+    |c| c == '.',
+    |c| "\"".contains(c),
+    |c| "<>".contains(c),
+    char::is_whitespace,
+    // A key in groups.
+    |c| !c.is_alphanumeric() && !"-_".contains(c),
+];
 
 /// A secret and its parts that are long enough, but for the names of settings in it. Words of small letters are no parts of a part.
 pub(super) fn parts(secret: &str) -> Vec<&str> {
@@ -121,6 +131,7 @@ mod tests {
             assert!(parts(whole).contains(&"hunter2longer"), "{whole}");
         }
         assert_eq!(parts("word/sentences"), ["word/sentences"; 2]);
+        assert!(parts("v1/a1b2c3-d4e5-f6g7/x").contains(&"a1b2c3-d4e5-f6g7"));
         assert_eq!(parts("{\"password\":\"hunter2longer\"}")[1..], ["hunter2longer"]);
     }
 
@@ -137,6 +148,7 @@ mod tests {
             "ab=cd=ef=gh=ij",
             "a1.b2-c3_d4+e5",
             "Horse=Batter7",
+            "a1b2c3-d4e5-f6g7",
         ] {
             for whole in [
                 format!("Bearer {token}"),
@@ -151,8 +163,13 @@ mod tests {
             ] {
                 assert!(parts(&whole).contains(&token), "{whole}: {:?}", parts(&whole));
             }
-            for whole in [format!("sid={token}; b=c"), format!("b=c; sid={token}")] {
-                assert!(token.contains(';') || parts(&whole).contains(&token), "{whole}: {:?}", parts(&whole));
+            for (whole, sign) in [
+                (format!("sid={token}; b=c"), ';'),
+                (format!("b=c; sid={token}"), ';'),
+                (format!("s:{token}.Sig12+/"), '.'),
+                (format!("{token}</password></login>"), '='),
+            ] {
+                assert!(token.contains(sign) || parts(&whole).contains(&token), "{whole}: {:?}", parts(&whole));
             }
         }
     }

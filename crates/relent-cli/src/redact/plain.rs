@@ -171,7 +171,9 @@ pub(super) fn secret(text: &str, has_to_be: bool) -> Option<usize> {
             return Some(start);
         }
         let bare = behind.trim_start_matches(['"', '\'', '\\', ' ', '\t']);
-        let sign = bare.chars().next().filter(|c| "=:".contains(*c));
+        // Between brackets, as XML has it.
+        let is_tag = text[..start].ends_with('<');
+        let sign = bare.chars().next().filter(|c| "=:".contains(*c) || (is_tag && *c == '>'));
         let after = sign.map_or(bare, |sign| &bare[sign.len_utf8()..]);
         // A host of such a name loses its port, but not where all of a value is hidden that is told elsewhere.
         let is_host = has_to_be && behind.starts_with(':') && is_number(after);
@@ -317,6 +319,18 @@ mod tests {
             ("[::1]x", 5),
         ] {
             assert_eq!(shown(given), length, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_secret_stands_behind_its_name() {
+        for (text, place) in [
+            ("<a><password>x</password>", Some(13)),
+            ("a=b password=x", Some(13)),
+            ("a <b>password>x", None),
+            ("password>file", None),
+        ] {
+            assert_eq!(secret(text, true), place, "{text}");
         }
     }
 
