@@ -172,8 +172,8 @@ pub(super) fn secret(text: &str, has_to_be: bool) -> Option<usize> {
         }
         let bare = behind.trim_start_matches(['"', '\'', '\\', ' ', '\t']);
         // Between brackets, as XML has it.
-        let is_tag = text[..start].ends_with('<');
-        let sign = bare.chars().next().filter(|c| "=:".contains(*c) || (is_tag && *c == '>'));
+        let is_open = text[..start].ends_with('<');
+        let sign = bare.chars().next().filter(|c| "=:".contains(*c) || (is_open && *c == '>'));
         let after = sign.map_or(bare, |sign| &bare[sign.len_utf8()..]);
         // A host of such a name loses its port, but not where all of a value is hidden that is told elsewhere.
         let is_host = has_to_be && behind.starts_with(':') && is_number(after);

@@ -144,12 +144,16 @@ fn said<'a>(secret: &str, text: &str, behind: impl Fn(usize) -> Option<&'a str>)
     is_cut(sign).then_some((same, behind.len() - sign.len()))
 }
 
-/// Whether a text begins with what stands behind one that somebody cut, perhaps behind a quote and in brackets.
+/// Whether a text begins with what stands behind one that somebody cut, perhaps behind a few signs of it, a quote and a bracket.
 fn is_cut(text: &str) -> bool {
     const MARKS: [&str; 8] = ["...", "\u{2026}", r"\u2026", "&hellip;", "&#8230;", "&#x2026;", "truncated", HIDDEN];
-    let text = text.trim_start_matches(['"', '\'', '`', ')', ']', ' ', '(', '[', '<']);
-    MARKS.iter().any(|mark| text.starts_with(mark))
+    let signs = text.find(char::is_alphanumeric).unwrap_or(text.len());
+    let mut places = text[..signs].char_indices().map(|(at, _)| at).chain([signs]).take(MOST_SIGNS + 1);
+    places.any(|at| MARKS.iter().any(|mark| text[at..].starts_with(mark)))
 }
+
+/// The most signs that stand between what was cut and the mark.
+const MOST_SIGNS: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -252,6 +256,7 @@ mod tests {
             ("hunter2long&hellip;", "***&hellip;"),
             (r"hunter2long\u2026", r"***\u2026"),
             ("hunter2long****", "*******"),
+            ("hunter2long#\"[...]", "***#\"[...]"),
             ("hunter2...", "hunter2..."),
             ("hunter2/l and ...", "hunter2/l and ..."),
             ("ähunter2/ä...", "ä***..."),
