@@ -83,6 +83,8 @@ fn taken_apart(text: &str) -> Vec<&str> {
         all.extend(behind(&|c| "=:".contains(c)));
         all.extend(behind(&|c| !c.is_alphanumeric()));
     }
+    // Behind the last point there may be a signature.
+    all.extend(text.rsplit_once('.').map(|(signed, _)| bare(signed)));
     let kinds = BETWEEN.iter().filter(|is_between| text.contains(**is_between));
     all.extend(kinds.flat_map(|is_between| text.split(*is_between).map(bare)).filter(|part| !is_setting(part, 0)));
     all
@@ -166,7 +168,7 @@ mod tests {
             for (whole, sign) in [
                 (format!("sid={token}; b=c"), ';'),
                 (format!("b=c; sid={token}"), ';'),
-                (format!("s:{token}.Sig12+/"), '.'),
+                (format!("s:{token}.Sig12+/"), '='),
                 (format!("{token}</password></login>"), '='),
             ] {
                 assert!(token.contains(sign) || parts(&whole).contains(&token), "{whole}: {:?}", parts(&whole));
