@@ -1,7 +1,7 @@
 //! A text as nothing but its letters and digits: what stands between them is written in many ways (`+`, `%20`, `\u0020`, `&#32;`), and each
 //! of them again by whoever quotes that (`&amp;#32;`).
 
-use super::plain::narrowed;
+use super::{plain::narrowed, undone::push_small};
 use std::{iter, ops::Range};
 
 /// How often what was written out is undone.
@@ -46,7 +46,7 @@ impl Reading {
     fn those(&self, is_one: fn(char) -> bool) -> Letters {
         let (mut letters, mut places) = (String::with_capacity(self.chars.len()), Vec::with_capacity(self.chars.len()));
         for (c, place) in self.chars.iter().zip(&self.places).filter(|(c, _)| is_one(**c)) {
-            letters.extend(c.to_lowercase());
+            push_small(&mut letters, *c);
             places.resize(letters.len(), place.clone());
         }
         (letters, places)

@@ -10,14 +10,23 @@ pub(super) fn undone(text: &str) -> (String, Vec<usize>) {
     for chunk in bytes.utf8_chunks() {
         let bad = (!chunk.invalid().is_empty()).then_some(char::REPLACEMENT_CHARACTER);
         for (begin, c) in chunk.valid().char_indices().chain(bad.map(|c| (chunk.valid().len(), c))) {
-            let small = narrowed(c).to_lowercase().filter(|c| !['\t', '\r', '\n'].contains(c));
-            undone.extend(small);
+            if !['\t', '\r', '\n'].contains(&c) {
+                push_small(&mut undone, narrowed(c));
+            }
             places.resize(undone.len(), from[at + begin]);
         }
         at += chunk.valid().len() + chunk.invalid().len();
     }
     places.push(text.len());
     (undone, places)
+}
+
+/// Adds a letter as small ones, of which some are others or more once they were capitals, as ß is SS.
+pub(super) fn push_small(text: &mut String, c: char) {
+    match c.is_ascii() {
+        true => text.push(c.to_ascii_lowercase()),
+        false => text.extend(c.to_lowercase().flat_map(char::to_uppercase).flat_map(char::to_lowercase)),
+    }
 }
 
 /// A text with its percent signs undone, however often they were written out, and otherwise as it is; `None` if it has none.
@@ -65,6 +74,7 @@ mod tests {
             ("%2525", "%"),
             ("%zz%C3%A4ä%ffx", "%zzää\u{fffd}x"),
             ("A\t\u{212a}Ｂ＠%41%09\n", "akb@a"),
+            ("ßẞ\u{17f}\u{fb01}ςİ", "sssssfiσi\u{307}"),
             ("", ""),
         ] {
             let (undone, places) = undone(text);
