@@ -48,8 +48,8 @@ struct Known {
     given: Vec<Given>,
     /// What is secret of it, and what was sent.
     secrets: Table,
-    /// The hosts that are asked, in small letters.
-    hosts: Vec<String>,
+    /// What is told all the same, in small letters: hosts that are asked, and names that somebody chose.
+    told: Vec<String>,
 }
 
 impl Known {
@@ -59,12 +59,6 @@ impl Known {
             self.given.push(given);
         }
     }
-
-    fn of(given: impl Iterator<Item = Given>) -> Known {
-        let mut known = Known::default();
-        known.add(given);
-        known
-    }
 }
 
 /// What was given, and the names that files have since.
@@ -73,7 +67,9 @@ static GIVEN: LazyLock<RwLock<Known>> = LazyLock::new(|| {
     let is_ours = |name: &str| name.starts_with("RELENT_") || name.to_ascii_lowercase().ends_with("_proxy");
     let variables = env::vars_os().filter(|(name, _)| is_ours(&name.to_string_lossy()));
     let values = variables.map(|(_, value)| value.to_string_lossy().into_owned());
-    RwLock::new(Known::of(of_arguments(&arguments).chain(values.flat_map(|value| of(&value, false)))))
+    let mut known = of_arguments(&arguments);
+    known.add(values.flat_map(|value| of(&value, false)));
+    RwLock::new(known)
 });
 
 /// A text without what was given and lets others in.
@@ -84,7 +80,7 @@ pub(crate) fn without(text: &str) -> Cow<'_, str> {
 /// What others sent, without the secrets that they were sent, or that were given.
 pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
     let known = GIVEN.read().unwrap_or_else(PoisonError::into_inner);
-    said_again::without(text, &[&known.secrets], &known.hosts)
+    said_again::without(text, &[&known.secrets], &known.told)
 }
 
 /// Names and other values that a file has, of which messages may tell. Who wrote it has no say in what is hidden of our own words, so a name is
@@ -112,7 +108,7 @@ pub(crate) fn know_secrets(secrets: impl Iterator<Item = String>) {
 /// A host that is asked: a user is often called like it, and whoever reads a message has to know where something went wrong.
 pub(crate) fn know_host(host: &str) {
     if !host.is_empty() {
-        GIVEN.write().unwrap_or_else(PoisonError::into_inner).hosts.push(host.to_lowercase());
+        GIVEN.write().unwrap_or_else(PoisonError::into_inner).told.push(host.to_lowercase());
     }
 }
 
@@ -130,21 +126,28 @@ fn is_name(text: &str) -> bool {
     !plain::narrow(text).contains("://")
 }
 
-/// What is hidden of a command line. Names that somebody has chosen may have signs in them (`backup:shop`).
-fn of_arguments(arguments: &[String]) -> impl Iterator<Item = Given> {
+/// What is known of a command line. Names that somebody has chosen may have signs in them (`backup:shop`), and stand in what is secret of a
+/// command (`PASSWORD=pw ./backup`).
+fn of_arguments(arguments: &[String]) -> Known {
+    let chosen: Vec<Option<&str>> = (0..arguments.len()).map(|nth| chosen(arguments, nth)).collect();
+    let is_one = |name: Option<&str>| name.is_some_and(is_name);
+    let mut known = Known::default();
+    known.add(arguments.iter().zip(&chosen).flat_map(|(argument, chosen)| of(argument, is_one(*chosen))));
+    known.told.extend(chosen.into_iter().flatten().filter(|text| name(text) == *text).map(str::to_lowercase));
+    known
+}
+
+/// The name that somebody chose, if such a one stands there.
+fn chosen(arguments: &[String], nth: usize) -> Option<&str> {
     const NAMES: [&str; 2] = ["--lease", "--upstream"];
     let word = |nth: usize| arguments.get(nth).map_or("", String::as_str);
     let of_names = word(0) == "upstream" && ["open", "close", "release"].contains(&word(1));
-    let is_chosen = move |nth: usize| {
-        let before = nth.checked_sub(1).map_or("", |nth| arguments[nth].as_str());
-        let is_one = |name: &str| arguments[nth].strip_prefix(name).is_some_and(|rest| rest.starts_with('='));
-        let is_flag = before != "--" && arguments[nth].starts_with('-');
-        let is_behind_a_flag = before != "--" && before.starts_with('-') && !before.contains('=');
-        NAMES.contains(&before)
-            || NAMES.iter().any(|name| is_one(name))
-            || (of_names && nth > 1 && !is_flag && !is_behind_a_flag)
-    };
-    (0..arguments.len()).flat_map(move |nth| of(&arguments[nth], is_chosen(nth) && is_name(&arguments[nth])))
+    let (text, before) = (word(nth), nth.checked_sub(1).map_or("", word));
+    let is_flag = before != "--" && text.starts_with('-');
+    let is_behind_a_flag = before != "--" && before.starts_with('-') && !before.contains('=');
+    let set = NAMES.iter().find_map(|name| text.strip_prefix(name)?.strip_prefix('='));
+    let is_one = NAMES.contains(&before) || (of_names && nth > 1 && !is_flag && !is_behind_a_flag);
+    set.or(is_one.then_some(text))
 }
 
 fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
@@ -178,7 +181,7 @@ fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
         })
     });
     let tables: Vec<&Table> = iter::once(&known.secrets).chain(of_told).collect();
-    if let Cow::Owned(less) = said_again::without(&out, &tables, &known.hosts) {
+    if let Cow::Owned(less) = said_again::without(&out, &tables, &known.told) {
         out = Cow::Owned(less);
     }
     // Of a piece, some may be hidden already.
@@ -187,7 +190,7 @@ fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
         let is_of =
             |table: &Table| [piece, &undone].iter().any(|text| text.split(HIDDEN).all(|piece| table.has(piece)));
         let is_secret = tables.iter().any(|table| is_of(table));
-        is_secret && !is_hidden(piece) && !said_again::is_of_one(&known.hosts, piece)
+        is_secret && !is_hidden(piece) && !said_again::is_of_one(&known.told, piece)
     };
     if let Some(less) = without_quoted(&out, &|piece| is_of_one(piece).then(|| HIDDEN.to_owned())) {
         out = Cow::Owned(less);
@@ -339,6 +342,12 @@ fn written(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
+    fn known(value: &str) -> Known {
+        let mut known = Known::default();
+        known.add(of(value, false).into_iter());
+        known
+    }
+
     #[test]
     fn what_was_sent_is_known_as_a_whole_and_in_parts() {
         know_secrets(["id=hunter2known; id=hunter2other".to_owned()].into_iter());
@@ -371,7 +380,7 @@ mod tests {
     fn names_that_somebody_chose_have_signs() {
         let told = |words: &[&str], text: &str| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            hidden(text, &Known::of(of_arguments(&words))).into_owned()
+            hidden(text, &of_arguments(&words)).into_owned()
         };
         for words in [
             &["run", "--lease", "backup:shop", "--", "true"][..],
@@ -382,6 +391,11 @@ mod tests {
             assert_eq!(told(words, "lease backup:shop: held"), "lease backup:shop: held", "{words:?}");
         }
         assert_eq!(told(&["run", "--policy", "backup:shop"], "no file backup:shop"), "no file backup:***");
+        let command =
+            ["run", "--lease", "invoice-mailer7", "--", "sh", "-c", "PASSWORD=hunter2longer ./invoice-mailer7"];
+        let said = "lease invoice-mailer7: held, \"invoice-mailer7\", by hunter2longer";
+        assert_eq!(told(&command, said), "lease invoice-mailer7: held, \"invoice-mailer7\", by ***");
+        assert_eq!(told(&["run", "--lease", "ann:Hunter2Longer@h"], "by Hunter2Longer"), "by ***");
         let flag = ["upstream", "open", "--timeout=backup:shop", "x"];
         assert_eq!(told(&flag, "the value 'backup:shop' of"), "the value 'backup:***' of");
         assert_eq!(told(&["upstream", "open", "--", "-backup:shop"], "upstream -backup:shop"), "upstream -backup:shop");
@@ -422,7 +436,7 @@ mod tests {
             json,
         ] {
             let value = word.repeat(128 * 1024 / word.len());
-            let all = Known::of(of(&value, false).into_iter());
+            let all = known(&value);
             for said in ["attempt 1 of 8: exit 1".to_owned(), format!("cannot find {value:?}")] {
                 assert!(!hidden(&said, &all).is_empty(), "{word}");
             }
@@ -467,7 +481,7 @@ mod tests {
                 format!("X-Api-Key: {secret}"),
                 format!("Authorization: Bearer {secret}"),
             ] {
-                let all = Known::of(of(&value, false).into_iter());
+                let all = known(&value);
                 let part = &value[value.find(secret).unwrap()..];
                 let part = &part[..secret.len()];
                 for said in [

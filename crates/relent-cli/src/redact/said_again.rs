@@ -86,8 +86,8 @@ fn row(text: &[u8]) -> [u8; LONG_PIECE] {
     row
 }
 
-/// A text without the secrets of these tables, but for what is a part of one of these hosts, which are told.
-pub(super) fn without<'a>(text: &'a str, tables: &[&Table], hosts: &[String]) -> Cow<'a, str> {
+/// A text without the secrets of these tables, but for what is a part of one of these, which are told all the same.
+pub(super) fn without<'a>(text: &'a str, tables: &[&Table], told: &[String]) -> Cow<'a, str> {
     if tables.iter().all(|table| table.begins.all.is_empty()) {
         return Cow::Borrowed(text);
     }
@@ -107,7 +107,7 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table], hosts: &[String]) ->
             ranges.extend(longest.map(|longest| places[stand[at].start]..places[end(longest)]));
         }
     }
-    ranges.retain(|place| !is_of_one(hosts, &text[place.clone()]));
+    ranges.retain(|place| !is_of_one(told, &text[place.clone()]));
     ranges.sort_unstable_by_key(|range| range.start);
     if ranges.is_empty() {
         return Cow::Borrowed(text);
@@ -123,10 +123,10 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table], hosts: &[String]) ->
     Cow::Owned(out + &text[at..])
 }
 
-/// Whether a text is a part of one of these hosts.
-pub(super) fn is_of_one(hosts: &[String], text: &str) -> bool {
+/// Whether a text is a part of one of these.
+pub(super) fn is_of_one(all: &[String], text: &str) -> bool {
     let small = text.to_lowercase();
-    hosts.iter().any(|host| host.contains(&small))
+    all.iter().any(|one| one.contains(&small))
 }
 
 /// How much of a secret a text begins with that begins as it does: all of it, or what somebody left of it who cut the text off, and
