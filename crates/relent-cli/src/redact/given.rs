@@ -290,16 +290,17 @@ pub(super) fn hidden_parts<'a>(value: &'a str, shown: &str) -> Vec<&'a str> {
         return vec![];
     }
     // What is left of it stands there as it was.
-    let mut pieces = shown.split(HIDDEN);
+    let mut pieces = shown.split(HIDDEN).peekable();
     let (mut hidden, mut at) = (Vec::new(), pieces.next().map_or(0, str::len));
-    for piece in pieces {
-        let Some(left) = value.get(at..) else { break };
-        let Some(next) = left.find(piece).map(|next| at + next).filter(|_| !piece.is_empty()) else {
+    while let (Some(piece), Some(left)) = (pieces.next(), value.get(at..)) {
+        // The last of them ends it, and may stand in a secret as well.
+        let next = if pieces.peek().is_none() { left.rfind(piece) } else { left.find(piece) };
+        let Some(next) = next.filter(|_| !piece.is_empty()) else {
             hidden.push(left);
             break;
         };
-        hidden.push(&value[at..next]);
-        at = next + piece.len();
+        hidden.push(&left[..next]);
+        at += next + piece.len();
     }
     hidden.retain(|part| !part.is_empty());
     hidden
@@ -374,6 +375,15 @@ mod tests {
             let told = said_again::without("key Hunter2Longer is unknown", &[&table], &[]).into_owned();
             assert_eq!(told, "key *** is unknown", "{sent}");
         }
+    }
+
+    #[test]
+    fn what_is_hidden_ends_where_something_is_shown_again() {
+        assert_eq!(hidden_parts("a=b&c=d", "a=***&c=***"), ["b", "d"]);
+        assert_eq!(hidden_parts("{'a':'b}'}", "{'a':***}"), ["'b}'"]);
+        assert_eq!(hidden_parts("a=b}c", "a=***"), ["b}c"]);
+        assert_eq!(hidden_parts("abc", "***"), ["abc"]);
+        assert_eq!(hidden_parts("abc", "abc"), [""; 0]);
     }
 
     #[test]

@@ -128,10 +128,10 @@ mod tests {
         for (pair, secrets) in [
             ("token=a&b", &["a&b"][..]),
             ("to%6ben=%41", &["%41"]),
-            ("data=%7B%22password%22%3A%22a%22%7D", &["\"a\"}"]),
+            ("data=%7B%22password%22%3A%22a%22%7D", &["\"a\""]),
             ("next=https%3A%2F%2Fh%2F%3Ftoken%3Da", &["a"]),
             ("next=https%3A%2F%2Fh%2F%3Fcode%3Da%2526b", &["a", "a%26b"]),
-            ("data=%257B%2522password%2522%253A%2522a%2522%257D", &["\"a\"}"]),
+            ("data=%257B%2522password%2522%253A%2522a%2522%257D", &["\"a\""]),
             ("next=https%3A%2F%2Fh%2F%3Fcode%3Da%257B", &["a%7B", "a{"]),
             ("q=a", &[]),
             ("q", &[]),

@@ -53,8 +53,8 @@ fn value(text: &str) -> usize {
     if let Some(quote) = quote {
         return quoted(text, quote.len(), quote);
     }
-    if text.starts_with('{') {
-        return quoted(text, 1, "}");
+    if let Some((_, end)) = [('{', "}"), ('[', "]")].into_iter().find(|(begin, _)| text.starts_with(*begin)) {
+        return quoted(text, 1, end);
     }
     if let Some(after) = text.strip_prefix(HIDDEN)
         && after.starts_with(|c: char| !c.is_alphanumeric())
@@ -116,6 +116,7 @@ mod tests {
             (r#"{"password":"p w","a":"b"}"#, r#"{"password":***,"a":"b"}"#),
             (r#""{\"api_key\": \"p\\\"w\", \"a\": 1}""#, r#""{\"api_key\": ***, \"a\": 1}""#),
             ("{'auth': 'p w'}", "{'auth': ***}"),
+            ("{\"key\": [\"p\", \"w\"], \"a\": [1]}", "{\"key\": ***, \"a\": [1]}"),
             ("password: pw", "password: ***"),
             // None of these is one.
             ("token:8080 refuses", "token:8080 refuses"),

@@ -41,7 +41,7 @@ fn with_signs(text: &str) -> Cow<'_, str> {
 }
 
 /// The same for a text of which nothing is known.
-fn as_it_looks(text: &str) -> Cow<'_, str> {
+pub(super) fn as_it_looks(text: &str) -> Cow<'_, str> {
     if !text.contains("://") {
         // A password may have an `@` in it.
         return match settings(text) {

@@ -7,7 +7,9 @@ use super::{
     AT, HIDDEN,
     names::{is_secret, is_token},
     plain::{self, up_to},
-    query::parameters,
+    query::{parameters, secret_parameters},
+    texts::as_it_looks,
+    undone::decoded,
     url::{is_url, scheme, url, url_without_secrets, wide},
     users::{Behind, behind_a_user, without_user},
 };
@@ -48,6 +50,49 @@ pub(super) fn shown(value: &str) -> String {
 
 /// A value as it is shown, and as it would be if nothing were a secret but what says so. Names that somebody chose may have signs in them.
 pub(super) fn as_shown(value: &str, is_name: bool) -> (String, String) {
+    let (shown, without_secrets) = as_a_whole(value, is_name);
+    match shown == value {
+        true => (shown, without_secrets),
+        false => (shown, in_its_parts(value).unwrap_or(without_secrets)),
+    }
+}
+
+/// A value without what says that it is a secret, where it is plain what ends where: in JSON, and in a form as it is sent.
+fn in_its_parts(value: &str) -> Option<String> {
+    if is_json(value) {
+        let without = as_it_looks(value);
+        // What ends a list may stand in a text of it.
+        return is_json(&without.replace(HIDDEN, "1")).then(|| without.into_owned());
+    }
+    (value.contains('&') && value.split('&').all(is_pair)).then(|| secret_parameters(value, &['&']))
+}
+
+/// Whether a pair of a form stands there, and nothing that may have a secret in it but the value of a name that says so.
+fn is_pair(text: &str) -> bool {
+    let (name, value) = text.split_once('=').unwrap_or_default();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_.-[]".contains(c);
+    let is_plain = |text: &str| text.chars().all(|c| plain::is_of_a_word(c) || ":,".contains(c));
+    let value = value.trim_end_matches('=');
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(is_name)
+        && !value.contains(['=', ' '])
+        && (is_secret(name) || is_plain(&decoded(value).unwrap_or_else(|| value.to_owned())))
+}
+
+/// Whether a text is JSON as far as its quotes tell, and no token is in it.
+fn is_json(text: &str) -> bool {
+    let pieces = || text.trim().split("\"");
+    let is_string = |nth: usize| nth % 2 == 1;
+    // Signs, numbers, `true`, `false` and `null`.
+    let is_outside = |c: char| c.is_ascii_digit() || c.is_whitespace() || "{}[]:,+-.E true false null".contains(c);
+    let mut all = pieces().enumerate();
+    text.trim().starts_with(['{', '['])
+        && !is_string(pieces().count() - 1)
+        && all.all(|(nth, piece)| if is_string(nth) { !is_token(piece) } else { piece.chars().all(is_outside) })
+}
+
+/// The same of a value of which nobody can say what ends where.
+fn as_a_whole(value: &str, is_name: bool) -> (String, String) {
     let same = |text: String| (text.clone(), text);
     if is_token(value) {
         return same(HIDDEN.to_owned());
@@ -66,7 +111,7 @@ pub(super) fn as_shown(value: &str, is_name: bool) -> (String, String) {
     }
     // A path may have all signs in it but this one.
     if let Some(query) = value.find('?').filter(|_| value.starts_with("sqlite:") || value.starts_with("memory:")) {
-        let (shown, without_secrets) = as_shown(&value[..query], is_name);
+        let (shown, without_secrets) = as_a_whole(&value[..query], is_name);
         let query = parameters(&value[query..]);
         return (shown + &query, without_secrets + &query);
     }
@@ -174,6 +219,30 @@ mod tests {
     #[test]
     fn what_says_itself_that_it_is_a_secret_ends_where_the_next_parameter_begins() {
         assert_eq!(as_shown("http://h/?token=a,b?c&q=d", false).1, "http://h/?token=***&q=d");
+    }
+
+    #[test]
+    fn what_stands_beside_a_secret_is_none_where_it_is_plain_what_ends_where() {
+        for (given, without) in [
+            (r#"{"a":"b","password":"a}","url":"//h"}"#, r#"{"a":"b","password":***,"url":"//h"}"#),
+            (r#"[{"token": ["a", "b"], "x": true}, 1]"#, r#"[{"token": ***, "x": true}, 1]"#),
+            (r#"{"url":"m://ann:pw@h/x","token":"a"}"#, r#"{"url":"m://***@h/x","token":***}"#),
+            ("a-b=c&client_secret=p:w@&url=http://h&x=y%2Fz==", "a-b=c&client_secret=***&url=http://h&x=y%2Fz=="),
+            // It is not in these.
+            (r#"{"password":"a"b","url":"//h"}"#, r#"{"password":***"#),
+            (r#"{"password":"a\"b","url":"//h"}"#, r#"{"password":***"#),
+            (r#"{"password":["a]b"],"url":"//h"}"#, r#"{"password":***"#),
+            ("{password:a, b}", "{password:***"),
+            (r#"{"a":"glpat-secret7"}"#, r#"{"a":"***"#),
+            ("Server=h;Pwd=a&b=c", "Server=h;Pwd=***"),
+            ("pwd=a&b", "pwd=***"),
+            ("--pwd=a&b=c", "--pwd=***"),
+            ("pwd=a&b=%7B%22c", "pwd=***"),
+            ("pwd=a&b=ann:pw@h", "pwd=***"),
+            ("pwd=a b&c=d", "pwd=***"),
+        ] {
+            assert_eq!(as_shown(given, false).1, without, "{given}");
+        }
     }
 
     #[test]

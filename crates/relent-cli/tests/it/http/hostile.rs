@@ -387,6 +387,15 @@ fn a_secret_parameter_is_hidden_where_it_is_said_again() {
             assert!(said.contains("key *** is unknown"), "{given:?}: {said}");
         }
     }
+    // What stands beside one is told.
+    let body = r#"{"password":"Hunter2Longer","client":"Production7","url":"https://login7.example/x"}"#;
+    let heads = ["Server: Production7", "Location: https://login7.example/x"];
+    let server = Server::new(vec![Reply::new(302, &heads, "")]);
+    let form = "password=Hunter2Longer&client=Production7&url=https://login7.example/x";
+    for body in [body, form] {
+        let said = http(&["-v", "--max-attempts=1", "-d", body, &server.url("/")]).stderr;
+        assert!(said.contains("< server: Production7\n") && said.contains("to https://login7.example/x;"), "{said}");
+    }
     let session = Server::new(vec![Reply::new(302, &["Location: /x/Hunter2Longer"], "")]);
     let said = http(&["-v", "--max-attempts=1", &session.url("/a|b;jsessionid=Hunter2Longer;v=1/c")]).stderr;
     assert!(said.contains("302") && !said.contains("Longer"), "{said}");
