@@ -5,10 +5,10 @@
 
 use super::{
     AT, HIDDEN,
+    looks::as_it_looks,
     names::{is_secret, is_token},
     plain::{self, up_to},
     query::{parameters, secret_parameters},
-    texts::as_it_looks,
     undone::decoded,
     url::{is_url, scheme, url, url_without_secrets, wide},
     users::{Behind, behind_a_user, without_user},
