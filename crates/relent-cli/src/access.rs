@@ -44,7 +44,7 @@ fn maps(map: &str, user: u32) -> bool {
 /// Whether a group is the user's alone: it has the user's number, as many systems make one for each, root's included, and nobody else
 /// is in it. One that all users have in common is theirs as well.
 pub(crate) fn is_own_group(group: u32) -> bool {
-    group == getegid().as_raw() && is_alone_in(group, geteuid().as_raw())
+    is_alone_in(group, geteuid().as_raw())
 }
 
 /// The same of another user.
@@ -110,9 +110,11 @@ fn is_open(folder: &Metadata, path: &Path) -> bool {
 }
 
 /// What others may do with a file of ours to which somebody may have given its name, in a folder like `/tmp`: no more than with a new one,
-/// and the group, whichever it is, no more than everybody.
-pub(crate) fn anew(mode: u32) -> u32 {
-    as_everybody(mode & !mask())
+/// and a group that a new one would not get no more than everybody.
+pub(crate) fn anew(file: &Metadata, folder: &Metadata) -> u32 {
+    let of_new_ones = if folder.mode() & 0o2000 != 0 { folder.gid() } else { getegid().as_raw() };
+    let mode = file.mode() & 0o777 & !mask();
+    if file.gid() == of_new_ones { mode } else { as_everybody(mode) }
 }
 
 /// Permissions by which the group may do no more than everybody.

@@ -1,35 +1,75 @@
-//! Files that a path names by a descriptor of this process, as `/dev/stdout` and `/dev/fd/3` do: who opened them has chosen where they are
-//! written to. Opened once more, they would be written from their beginning.
+//! What a path names by a descriptor of this process, as `/dev/stdout` and `/dev/fd/3` do: who opened it has chosen where it is
+//! written to. Opened once more, a file would be written from its beginning, and what another user has opened, or a socket, not at all.
 
 use std::{fs::File, io, path::Path};
 
-/// The regular file that this process has open by a descriptor that a path names, as it is open there. `None`: it names no such thing.
+/// What this process has open by a descriptor that a path names, to be written to: a file where it stands, a pipe or a terminal by a
+/// descriptor of our own, where the system opens it once more. `None`: the path names no such thing.
 ///
 /// # Errors
 ///
-/// The system does not hand it out.
+/// It is closed or open for reading alone, nobody reads from the pipe, or the system does not hand it out.
 #[cfg(target_os = "linux")]
-pub(crate) fn named(path: &Path) -> io::Result<Option<File>> {
-    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+pub(crate) fn to_write(path: &Path) -> io::Result<Option<File>> {
+    use nix::{errno::Errno, fcntl::OFlag};
     use std::{
         fs::{self, OpenOptions},
-        os::fd::AsFd,
+        os::unix::fs::{FileTypeExt, OpenOptionsExt},
     };
-    let is_file = || fs::metadata(path).is_ok_and(|data| data.is_file());
-    let Some(number) = number(path).filter(|_| is_file()) else { return Ok(None) };
-    let found = match number {
-        1 => io::stdout().as_fd().try_clone_to_owned()?,
-        2 => io::stderr().as_fd().try_clone_to_owned()?,
-        number => {
-            let got = || pidfd_getfd(pidfd_open(getpid(), PidfdFlags::empty())?, number, PidfdGetfdFlags::empty());
-            // Some containers forbid it: then it is written to at its end.
-            match got() {
-                Ok(found) => found,
-                Err(_) => return OpenOptions::new().append(true).open(path).map(Some),
-            }
+    let Some(number) = number(path) else { return Ok(None) };
+    let way = format!("/proc/self/fd/{number}");
+    let Ok(data) = fs::metadata(&way) else { return Ok(None) };
+    let flags = flags(number)?;
+    if flags & OFlag::O_ACCMODE == OFlag::O_RDONLY {
+        return Err(io::Error::other("it is closed, or open for reading alone"));
+    }
+    let kind = data.file_type();
+    if kind.is_file() {
+        return match handed_out(number) {
+            // Wherever it stands, what is written goes to its end.
+            Err(_) if flags.contains(OFlag::O_APPEND) => OpenOptions::new().append(true).open(way).map(Some),
+            found => found.map(Some),
+        };
+    }
+    let at_once = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    match OpenOptions::new().write(true).custom_flags(at_once.bits()).open(way) {
+        Err(error) if kind.is_fifo() && error.raw_os_error() == Some(Errno::ENXIO as i32) => Err(error),
+        Err(_) => handed_out(number).map(Some),
+        Ok(again) => {
+            // Writing waits for the reader as it does elsewhere.
+            rustix::fs::fcntl_setfl(&again, rustix::fs::OFlags::empty())?;
+            Ok(Some(again))
         }
+    }
+}
+
+/// How it is open here.
+#[cfg(target_os = "linux")]
+fn flags(number: i32) -> io::Result<nix::fcntl::OFlag> {
+    let told = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}"))?;
+    let flags = told.lines().find_map(|line| i32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
+    flags
+        .map(nix::fcntl::OFlag::from_bits_retain)
+        .ok_or_else(|| io::Error::other("the system does not say how it is open"))
+}
+
+/// The very thing that is open here, to be written to where that stands.
+#[cfg(target_os = "linux")]
+fn handed_out(number: i32) -> io::Result<File> {
+    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+    use std::os::fd::AsFd;
+    let found = match number {
+        1 => io::stdout().as_fd().try_clone_to_owned(),
+        2 => io::stderr().as_fd().try_clone_to_owned(),
+        number => pidfd_open(getpid(), PidfdFlags::empty())
+            .and_then(|us| pidfd_getfd(us, number, PidfdGetfdFlags::empty()))
+            .map_err(|_| {
+                io::Error::other(
+                    "the system does not hand out what is open (as in some containers); name the file itself",
+                )
+            }),
     };
-    Ok(Some(found.into()))
+    Ok(found?.into())
 }
 
 /// Which descriptor of ours it is. The last link is the system's alone to follow.
@@ -52,7 +92,7 @@ fn number(path: &Path) -> Option<i32> {
 
 /// Elsewhere such paths are devices, which the system duplicates.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn named(_path: &Path) -> io::Result<Option<File>> {
+pub(crate) fn to_write(_path: &Path) -> io::Result<Option<File>> {
     Ok(None)
 }
 
@@ -61,8 +101,8 @@ mod tests {
     use super::*;
     use std::{
         fs,
-        io::{Seek, Write},
-        os::fd::AsRawFd,
+        io::{Read, Seek, Write},
+        os::{fd::AsRawFd, unix::net::UnixStream},
     };
 
     #[test]
@@ -75,22 +115,47 @@ mod tests {
         std::os::unix::fs::symlink(format!("/dev/fd/{fd}"), &link).unwrap();
         let ways = [format!("/dev/fd/{fd}"), format!("/proc/self/fd/{fd}"), format!("/proc/thread-self/fd/{fd}")];
         for way in ways.iter().map(Path::new).chain([link.as_path()]) {
-            named(way).unwrap().unwrap_or_else(|| panic!("{}", way.display())).write_all(b"x").unwrap();
+            to_write(way).unwrap().unwrap_or_else(|| panic!("{}", way.display())).write_all(b"x").unwrap();
         }
         log.write_all(b" after").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "before xxxx after");
         assert_eq!(log.stream_position().unwrap(), 17);
     }
 
+    /// A socket is opened by nobody, and a pipe has settings that others share.
     #[test]
-    fn what_names_no_file_of_ours_is_none() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let (pipe, _other) = io::pipe().unwrap();
-        let way = format!("/dev/fd/{}", pipe.as_raw_fd());
-        for path in
-            [&file.path().display().to_string(), &way, "/dev/null", "/dev/fd/9999", "/proc/1/fd/1", "/dev/fd", ""]
-        {
-            assert!(named(Path::new(path)).unwrap().is_none(), "{path}");
+    fn so_are_pipes_and_sockets() {
+        let (reader, writer) = io::pipe().unwrap();
+        let (near, far) = UnixStream::pair().unwrap();
+        let ends: [(std::os::fd::OwnedFd, Box<dyn Read>); 2] =
+            [(writer.into(), Box::new(reader)), (near.into(), Box::new(far))];
+        for (end, mut other) in ends {
+            let way = format!("/dev/fd/{}", end.as_raw_fd());
+            to_write(Path::new(&way)).unwrap().unwrap().write_all(b"text").unwrap();
+            let mut text = [0; 4];
+            other.read_exact(&mut text).unwrap();
+            assert_eq!(&text, b"text");
         }
+    }
+
+    #[test]
+    fn what_names_nothing_of_ours_is_none_and_what_is_only_read_an_error() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for path in [&file.path().display().to_string(), "/dev/null", "/dev/fd/9999", "/proc/1/fd/1", "/dev/fd", ""] {
+            assert!(to_write(Path::new(path)).unwrap().is_none(), "{path}");
+        }
+        let (pipe, _writer) = io::pipe().unwrap();
+        let read = File::open(file.path()).unwrap();
+        for fd in [pipe.as_raw_fd(), read.as_raw_fd()] {
+            let error = to_write(Path::new(&format!("/dev/fd/{fd}"))).unwrap_err();
+            assert_eq!(error.to_string(), "it is closed, or open for reading alone");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let named = folder.path().join("pipe");
+        nix::unistd::mkfifo(&named, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let both = File::options().read(true).write(true).open(&named).unwrap();
+        let writer = File::options().write(true).open(&named).unwrap();
+        drop(both);
+        assert!(to_write(Path::new(&format!("/dev/fd/{}", writer.as_raw_fd()))).is_err(), "nobody reads");
     }
 }

@@ -52,6 +52,7 @@ mod trust;
 pub mod typed;
 mod upstream;
 mod upstream_args;
+mod whole_file;
 
 use nix::sys::signal::Signal;
 use std::{ffi::OsString, process::ExitCode};

@@ -49,7 +49,8 @@ impl Step<'_> {
     /// Whether it is a file or a link to which somebody else may have given this name, where those are not protected.
     pub(crate) fn may_be_another_name(&self) -> bool {
         let is_ours = access::is_own(self.folder.uid()) || self.folder.uid() == 0;
-        !self.data.is_dir() && self.data.nlink() > 1 && (!is_ours || self.folder.mode() & 0o022 != 0)
+        let may_be = || !is_ours || access::is_open_to_others(self.folder, self.path.parent().unwrap_or(self.path));
+        !self.data.is_dir() && self.data.nlink() > 1 && may_be()
     }
 
     /// What there is to say against a link or a file that is read though nobody named it: it must be of somebody who is `believed`.

@@ -267,10 +267,12 @@ fn believable(place: &Place) -> Result<Option<File>, String> {
         None if place.is_here => step.is_exchangeable(&is_ours),
         strange => strange,
     };
+    // Nothing is found in a folder that may not be entered, as that of whoever has changed the user.
+    let is_no_place =
+        |kind| kind == io::ErrorKind::NotFound || (kind == io::ErrorKind::PermissionDenied && place.is_here);
+    let is_none = || place.path.symlink_metadata().is_err_and(|error| is_no_place(error.kind()));
     let file = match regular::read_unless(&place.path, &objects) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && place.path.symlink_metadata().is_err() => {
-            return Ok(None);
-        }
+        Err(error) if is_no_place(error.kind()) && is_none() => return Ok(None),
         file => file.map_err(|error| plain(&error))?,
     };
     let data = file.metadata().map_err(|error| plain(&error))?;

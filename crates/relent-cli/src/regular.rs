@@ -4,8 +4,6 @@
 use crate::{
     access,
     at_once::AtOnce,
-    ear::Undisturbed,
-    inherited,
     links::{self, Place, Step},
     size::Size,
 };
@@ -13,20 +11,18 @@ use nix::{
     errno::Errno,
     fcntl::{FcntlArg, OFlag, fcntl},
     poll::{PollFd, PollFlags, PollTimeout, poll},
-    unistd::{fchown, getegid},
 };
 use relent::duration::Human;
 use std::{
-    fs::{self, File, Metadata, OpenOptions, Permissions},
-    io::{self, IsTerminal, Read, Write},
+    fs::{self, File, OpenOptions},
+    io::{self, IsTerminal, Read},
     os::{
         fd::AsFd,
-        unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+        unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
     },
     path::Path,
     time::{Duration, Instant},
 };
-use tempfile::NamedTempFile;
 
 /// What else may be meant where a file is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,41 +191,15 @@ fn wait_for_more(file: File) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file for writing, at once, and empties it; only its owner can read and write it. One of ours that others could read makes room for a
-/// new one, since who has it open would read on. One that belongs to somebody else stays as it is; what is open here already
-/// (`/dev/stderr`) is written to as it is.
-///
-/// # Errors
-///
-/// It cannot be opened, is somebody else's, or is no regular file and nothing else that was allowed.
-pub fn write_private(path: &Path, or: Or) -> io::Result<File> {
-    let Opened { file, is_inherited } = to_write(path, OpenOptions::new().write(true).create(true).mode(0o600))?;
-    let file = check(file, or)?;
-    let data = file.metadata()?;
-    if !data.is_file() || is_inherited {
-        return Ok(file);
-    }
-    if !access::is_own(data.uid()) {
-        return Err(io::Error::other("it belongs to somebody else"));
-    }
-    if data.mode() & 0o077 != 0 {
-        if let Some(new) = in_place_of(path, &data)? {
-            return Ok(new);
-        }
-        file.set_permissions(Permissions::from_mode(0o600))?;
-    }
-    file.set_len(0)?;
-    Ok(file)
-}
-
 /// Opens a file of one's own that is there, in a folder of one's own that is shut to others, to write behind what it holds.
 ///
 /// # Errors
 ///
-/// It is not there, somebody else's or something else, or somebody else has a say in where it is; or a link leads there.
+/// It is not there, somebody else's or something else, or others have a say in what is in its folder; or a link leads there.
 pub fn append(path: &Path) -> io::Result<File> {
     let refused = || io::Error::other("others have a say in where it is");
-    let place = links::to_write(path)?.filter(|place| place.path() == path).ok_or_else(refused)?;
+    // Whoever moves the folder can put none but our own in its place.
+    let place = links::follow(path, &|_| None)?.filter(|place| place.path() == path).ok_or_else(refused)?;
     let folder = place.folder()?;
     let flags = at_once() | nix::libc::O_NOFOLLOW;
     let file = OpenOptions::new().append(true).custom_flags(flags).open(place.way())?;
@@ -242,111 +212,31 @@ pub fn append(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Puts a new, empty file in the place of one of our own, so that nobody has it open; only its owner can read and write it.
-/// `None`: where that one is has no path.
+/// Opens what the system finds behind a path for writing, at once, or makes it.
 ///
 /// # Errors
 ///
-/// It is another file by now, or its folder takes no new one.
-fn in_place_of(path: &Path, old: &Metadata) -> io::Result<Option<File>> {
-    let Some(place) = links::to_write(path)? else { return Ok(None) };
-    place.is_where_it_was(old)?;
-    let _undisturbed = Undisturbed::begin();
-    let replaced = new_in(&place).and_then(|new| new.persist(place.way()).map_err(|error| error.error));
-    let new = replaced.map_err(|error| {
-        let text = format!("others can read it, and it cannot be replaced: {}", crate::talk::plain(&error));
-        io::Error::new(error.kind(), text)
-    })?;
-    Ok(Some(new))
+/// It cannot be opened, or is a named pipe that nobody reads.
+pub(crate) fn to_write(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).custom_flags(at_once()).open(path).map_err(unread)
 }
 
-/// A new file in the folder of a place, to take that one's.
-fn new_in(place: &Place) -> io::Result<NamedTempFile> {
-    tempfile::Builder::new().prefix(".relent-").tempfile_in(place.way_to_folder())
-}
-
-/// Writes a file that others may read, in place of what it held; a device, or a pipe that is read, gets it as it is.
+/// Opens what was found in a place for writing, at once, and nothing that a neighbour has put there since.
 ///
 /// # Errors
 ///
-/// It cannot be written, or is something else.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let Opened { file, is_inherited } = to_write(path, OpenOptions::new().write(true).create(true))?;
-    let mut file = check(file, Or::Pipe)?;
-    if is_inherited {
-        return file.write_all(bytes);
-    }
-    let mut file = wait_for_more(file)?;
-    let data = file.metadata()?;
-    if data.is_file() {
-        if data.mode() & SPECIAL != 0 {
-            return Err(io::Error::other("it is a program that runs with another's rights (setuid or setgid)"));
-        }
-        if beside(path, &data, bytes)? {
-            return Ok(());
-        }
-        file.set_len(0)?;
-    }
-    file.write_all(bytes)
-}
-
-/// Writes a new file, which takes the place of one of our own when it is whole: what was there outlasts a disk that is full. Not
-/// done, if it would be another file to somebody: with another name, an access list, or in a folder that takes no new one.
-fn beside(path: &Path, old: &Metadata, bytes: &[u8]) -> io::Result<bool> {
-    let Some(place) = links::to_write(path)? else { return Ok(false) };
-    let is_ours = access::is_own(old.uid()) && old.gid() == getegid().as_raw() && old.nlink() == 1;
-    if !is_ours || old.len() == 0 || access::path_has_list(&place.way()) {
-        return Ok(false);
-    }
-    let _undisturbed = Undisturbed::begin();
-    let Ok(mut new) = new_in(&place) else { return Ok(false) };
-    new.write_all(bytes)?;
-    access::take_list(new.as_file())?;
-    fchown(new.as_file(), None, Some(old.gid().into()))?;
-    new.as_file().set_permissions(old.permissions())?;
-    place.is_where_it_was(old)?;
-    new.persist(place.way()).map_err(|error| error.error)?;
-    Ok(true)
-}
-
-/// What is open to be written to.
-struct Opened {
-    file: File,
-    /// Whether it was open here already: it goes on where it stands.
-    is_inherited: bool,
-}
-
-/// Opens what a path leads to, and follows nothing that a neighbour could have put there, before or meanwhile.
-fn to_write(path: &Path, options: &mut OpenOptions) -> io::Result<Opened> {
-    let Some(place) = links::to_write(path)? else {
-        // What has no path of its own, as `/dev/stdout`, is found by the system.
-        return match inherited::named(path)? {
-            Some(file) => Ok(Opened { file, is_inherited: true }),
-            None => {
-                let file = options.custom_flags(at_once()).open(path).map_err(unread)?;
-                Ok(Opened { file, is_inherited: false })
-            }
-        };
-    };
-    let file = options.custom_flags(at_once() | nix::libc::O_NOFOLLOW).open(place.way()).map_err(unread)?;
+/// It cannot be opened, is another by now, or is a named pipe that nobody reads, or of somebody else's.
+pub(crate) fn to_write_in(place: &Place) -> io::Result<File> {
+    let flags = at_once() | nix::libc::O_NOFOLLOW;
+    let file = OpenOptions::new().write(true).custom_flags(flags).open(place.way()).map_err(unread)?;
     let data = file.metadata()?;
     place.is_where_it_was(&data)?;
-    place.has_no_other_name(&data)?;
-    if data.is_file() && access::is_own(data.uid()) && place.is_shared()? {
-        let mode = access::anew(data.mode() & 0o7777);
-        if mode != data.mode() & 0o7777 {
-            file.set_permissions(Permissions::from_mode(mode))?;
-        }
-    }
     // Whoever holds it open need not ever read.
     if data.file_type().is_fifo() && !access::is_own(data.uid()) && data.uid() != 0 {
         return Err(io::Error::other("it is a named pipe of somebody else's"));
     }
-    Ok(Opened { file, is_inherited: false })
+    Ok(file)
 }
-
-/// The bits of a file that lend its rights to whoever runs it.
-const SPECIAL: u32 = 0o6000;
 
 /// Why a named pipe cannot be opened for writing.
 fn unread(error: io::Error) -> io::Error {
@@ -361,7 +251,7 @@ fn at_once() -> i32 {
     nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY
 }
 
-fn check(file: File, or: Or) -> io::Result<File> {
+pub(crate) fn check(file: File, or: Or) -> io::Result<File> {
     let kind = file.metadata()?.file_type();
     let what = match () {
         () if kind.is_file() || (kind.is_char_device() && or != Or::Nothing) => return Ok(file),

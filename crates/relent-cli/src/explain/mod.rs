@@ -25,8 +25,9 @@ use crate::{
     json::Object,
     plot::svg,
     policy_args::CallArgs,
-    regular, screen,
+    screen,
     talk::{Fault, HushArgs, plain, write_out},
+    whole_file,
 };
 use std::{
     borrow::Cow,
@@ -205,7 +206,7 @@ fn subjects(args: &Args) -> Result<Vec<Subject>, Fault> {
 }
 
 fn write_svg(path: &Path, drawn: &str) -> Result<(), Fault> {
-    regular::replace(path, drawn.as_bytes()).map_err(|error| {
+    whole_file::replace(path, drawn.as_bytes()).map_err(|error| {
         Fault::new(format!("cannot write the plot to {}: {}", path.display(), plain(&error)))
             .hint("the folder must exist and be writable; --svg - writes to stdout")
     })

@@ -58,10 +58,11 @@ impl Target {
         let cannot = |error: &io::Error| unwritable(path, error);
         let place = match real {
             Some(place) => place,
-            None => match look(path).map_err(|error| cannot(&error))? {
-                (_, data) if !data.is_file() => return special(path, path, &data, None),
-                (real, data) => match inherited::named(path).map_err(|error| cannot(&error))? {
+            None => {
+                let (real, data) = look(path).map_err(|error| cannot(&error))?;
+                match inherited::to_write(path).map_err(|error| unread(path, &error))? {
                     Some(open) => return Ok(Found::Special(open)),
+                    None if !data.is_file() => return special(path, path, &data, None),
                     // What the system has found has a place of its own.
                     None => links::to_write(&real)
                         .and_then(|place| {
@@ -69,8 +70,8 @@ impl Target {
                             place.filter(is_it).ok_or_else(moved)
                         })
                         .map_err(|error| cannot(&error))?,
-                },
-            },
+                }
+            }
         };
         match place.found() {
             Some(data) if data.is_dir() => Err(Fault::new(format!("cannot write to {}: it is a folder", shown(path)))
@@ -103,10 +104,10 @@ impl Target {
             .hint(format!("remove it first, or write into it: relent http ... > {}", typed(&shown))));
         }
         access(&place.way(), AccessFlags::W_OK).map_err(|error| cannot(&error.into()))?;
+        // What others may do with a file of ours that they have brought here is for us to say anew.
+        let mode = if is_shared { access::anew(data, &folder) } else { mode };
         // With an access list, which is not kept, what stands in the group's place is the most for all of the list.
         let mode = mode & if access::path_has_list(&place.way()) { 0o707 } else { 0o777 };
-        // What others may do with a file of ours that they have brought here is for us to say anew.
-        let mode = if is_shared { access::anew(mode) } else { mode };
         Ok(Target { place: Arc::new(place), mode, owner: Some((uid, gid)) })
     }
 
@@ -180,17 +181,23 @@ fn special(given: &Path, path: &Path, data: &Metadata, place: Option<&Place>) ->
     let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY | follows;
     let opened = OpenOptions::new().write(true).custom_flags(flags.bits()).open(path);
     let file = opened.map_err(|error| match data.file_type().is_fifo() {
-        true if error.raw_os_error() == Some(nix::libc::ENXIO) => {
-            Fault::new(format!("cannot write to {}: nobody reads from this pipe", shown(given)))
-                .hint("start the reader first")
-        }
-        _ => unwritable(given, &error),
+        true => unread(given, &error),
+        false => unwritable(given, &error),
     })?;
     let is_it = || place.map_or(Ok(()), |place| place.is_where_it_was(&file.metadata()?));
     is_it().map_err(|error| unwritable(given, &error))?;
     // Writing waits for the reader as it does elsewhere.
     fcntl(&file, FcntlArg::F_SETFL(OFlag::empty())).map_err(|error| unwritable(given, &error.into()))?;
     Ok(Found::Special(file))
+}
+
+/// Nothing can be written to a pipe, or to what is open here already.
+fn unread(path: &Path, error: &io::Error) -> Fault {
+    match error.raw_os_error() {
+        Some(nix::libc::ENXIO) => Fault::new(format!("cannot write to {}: nobody reads from this pipe", shown(path)))
+            .hint("start the reader first"),
+        _ => unwritable(path, error),
+    }
 }
 
 fn shown(path: &Path) -> String {

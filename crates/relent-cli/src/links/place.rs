@@ -62,6 +62,12 @@ impl Place {
         }
     }
 
+    /// Whether what was found is there still.
+    pub(crate) fn is_there_as_it_was(&self) -> bool {
+        let now = fs::symlink_metadata(self.way());
+        self.found.as_ref().is_some_and(|found| now.is_ok_and(|now| is_one(found, &now)))
+    }
+
     /// Whether its folder is one like `/tmp`: what is ours there, others may have brought from a folder of theirs.
     ///
     /// # Errors

@@ -1,4 +1,5 @@
 use super::*;
+use crate::whole_file::{self, WholeFile};
 use std::{
     os::{
         fd::AsRawFd,
@@ -71,8 +72,8 @@ fn what_a_neighbour_left_in_a_shared_folder_is_not_written_to() {
     for name in ["link", "folder/victim", "nowhere", "theirs"] {
         let refused = to_write(&at(name)).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied, "{name}: {refused}");
-        assert!(crate::regular::write_private(&at(name), crate::regular::Or::Nothing).is_err(), "{name}");
-        assert!(crate::regular::replace(&at(name), b"new").is_err(), "{name}");
+        assert!(WholeFile::private(&at(name)).and_then(|file| file.write(b"new")).is_err(), "{name}");
+        assert!(whole_file::replace(&at(name), b"new").is_err(), "{name}");
     }
     assert!(made(&at("folder/new/er")).is_err());
     // Whoever owns a folder makes links in it that the system follows for everybody.
@@ -81,7 +82,7 @@ fn what_a_neighbour_left_in_a_shared_folder_is_not_written_to() {
     chown(at("pics"), Some(65_534), Some(65_534)).unwrap();
     assert!(to_write(&at("pics/plot.svg")).is_err() && to_write(&at("pics/new.svg")).is_err());
     assert!(made(&at("pics")).is_err() && made(&at("pics/new")).is_err());
-    assert!(crate::regular::replace(&at("pics/plot.svg"), b"new").is_err());
+    assert!(whole_file::replace(&at("pics/plot.svg"), b"new").is_err());
     assert!(made(&at("new/er")).is_ok() && made(&at("new/../new/er/est")).is_ok() && at("new/er/est").is_dir());
     assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
     assert_eq!(fs::read_to_string(at("theirs")).unwrap(), "theirs");
@@ -158,8 +159,8 @@ fn a_link_of_who_owns_a_shared_folder_is_not_written_through() {
         return;
     }
     chown(&shared, nobody, nobody).unwrap();
-    assert!(crate::regular::write_private(&link, crate::regular::Or::Nothing).is_err());
-    assert!(crate::regular::replace(&link, b"new").is_err());
+    assert!(WholeFile::private(&link).and_then(|file| file.write(b"new")).is_err());
+    assert!(whole_file::replace(&link, b"new").is_err());
     assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
     assert!(to_write(&shared.join("new")).is_ok());
 }
@@ -223,8 +224,8 @@ fn a_link_that_comes_and_goes_is_not_written_through() {
         let _ = fs::remove_file(&report);
     };
     in_spite_of(exchange, || {
-        let _ = crate::regular::replace(&report, b"new");
-        let _ = crate::regular::write_private(&report, crate::regular::Or::Nothing);
+        let _ = whole_file::replace(&report, b"new");
+        let _ = WholeFile::private(&report).and_then(|file| file.write(b"new"));
     });
     assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
 }
@@ -246,8 +247,8 @@ fn a_folder_that_becomes_a_link_is_not_written_through() {
     let is_written = AtomicBool::new(false);
     let write = || {
         let out = sub.join("out");
-        let is_replaced = crate::regular::replace(&out, b"new").is_ok();
-        let is_private = crate::regular::write_private(&out, crate::regular::Or::Nothing).is_ok();
+        let is_replaced = whole_file::replace(&out, b"new").is_ok();
+        let is_private = WholeFile::private(&out).and_then(|file| file.write(b"new")).is_ok();
         let is_made = made(&sub.join("new")).is_ok();
         is_written.fetch_or(is_replaced || is_private || is_made, Relaxed);
     };

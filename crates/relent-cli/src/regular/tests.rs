@@ -1,5 +1,5 @@
 use super::*;
-use std::{os::unix::fs::PermissionsExt, thread};
+use std::{fs::Permissions, io::Write, os::unix::fs::PermissionsExt, thread};
 
 #[test]
 fn devices_without_an_end_are_no_input() {
@@ -30,56 +30,8 @@ fn special_files_are_refused_at_once() {
     let pipe = folder.path().join("pipe");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert_eq!(read(&pipe).unwrap_err().to_string(), "it is a named pipe, and no file");
-    let unread = write_private(&pipe, Or::Device).unwrap_err().to_string();
-    assert_eq!(unread, "it is a named pipe that nobody reads");
     assert_eq!(read(folder.path()).unwrap_err().to_string(), "it is a folder, and no file");
     assert_eq!(read(Path::new("/dev/null")).unwrap_err().to_string(), "it is a device, and no file");
-    assert!(write_private(Path::new("/dev/null"), Or::Device).is_ok());
-    assert!(write_private(Path::new("/dev/null"), Or::Nothing).is_err());
-}
-
-#[test]
-fn a_file_for_others_takes_the_place_of_what_was_there() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a");
-    fs::write(&path, "longer than what comes").unwrap();
-    replace(&path, b"new").unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), "new");
-    replace(Path::new("/dev/null"), b"new").unwrap();
-    assert!(replace(folder.path(), b"new").is_err());
-    let pipe = folder.path().join("pipe");
-    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert_eq!(replace(&pipe, b"new").unwrap_err().to_string(), "it is a named pipe that nobody reads");
-    let mut reader = OpenOptions::new().read(true).custom_flags(at_once()).open(&pipe).unwrap();
-    replace(&pipe, b"new").unwrap();
-    let mut text = String::new();
-    reader.read_to_string(&mut text).unwrap();
-    assert_eq!(text, "new");
-    assert!(read_or_pipe(Path::new("/dev/zero")).is_err());
-}
-
-/// The new one is there at once and as a whole, with the rights of the old; who has the old one open still reads it.
-#[test]
-fn what_was_there_stays_until_the_new_one_is_whole() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, link) = (folder.path().join("a"), folder.path().join("link"));
-    fs::write(&path, "old").unwrap();
-    fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
-    std::os::unix::fs::symlink("a", &link).unwrap();
-    let mut held = read(&path).unwrap();
-    replace(&link, b"new").unwrap();
-    let mut text = String::new();
-    held.read_to_string(&mut text).unwrap();
-    assert_eq!((text.as_str(), fs::read_to_string(&path).unwrap().as_str()), ("old", "new"));
-    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o640);
-    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    // One with two names stays one.
-    fs::hard_link(&path, folder.path().join("b")).unwrap();
-    replace(&path, b"both").unwrap();
-    assert_eq!(fs::read_to_string(folder.path().join("b")).unwrap(), "both");
-    let mut names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    names.sort();
-    assert_eq!(names, ["a", "b", "link"]);
 }
 
 /// Where links are not protected anybody gives one of ours another name.
@@ -101,21 +53,6 @@ fn a_link_with_another_name_leads_to_nothing_that_is_believed() {
     assert!(is_read(0o1777));
     fs::hard_link(&file, &other).unwrap();
     assert!(is_read(0o755) && !is_read(0o1777) && !is_read(0o777), "nor does a file with another name");
-}
-
-/// It takes root to give something away.
-#[test]
-fn a_pipe_of_somebody_else_is_not_waited_for() {
-    let folder = tempfile::tempdir().unwrap();
-    let pipe = folder.path().join("pipe");
-    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    let _held = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
-    replace(&pipe, b"new").unwrap();
-    if std::os::unix::fs::chown(&pipe, Some(65_534), None).is_err() {
-        eprintln!("SKIPPED a_pipe_of_somebody_else_is_not_waited_for: it takes root");
-        return;
-    }
-    assert_eq!(replace(&pipe, b"new").unwrap_err().to_string(), "it is a named pipe of somebody else's");
 }
 
 #[test]
@@ -145,34 +82,6 @@ fn behind_what_a_file_holds_is_written_where_it_is_ones_own() {
         return;
     }
     assert!(append(&path).is_err());
-}
-
-/// Whatever the folder gives to all that is made in it.
-#[test]
-#[cfg(target_os = "linux")]
-fn what_takes_the_place_of_a_file_is_nobody_elses_either() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, set_group) = (folder.path().join("a"), folder.path().join("b"));
-    let lets_in = |path: &Path| (access::path_has_list(path), fs::metadata(path).unwrap().mode() & 0o7777);
-    for path in [&path, &set_group] {
-        fs::write(path, "old").unwrap();
-        fs::set_permissions(path, Permissions::from_mode(0o660)).unwrap();
-    }
-    let own = fs::metadata(&path).unwrap().gid();
-    if std::os::unix::fs::chown(folder.path(), None, Some(65_534)).is_err() {
-        eprintln!("SKIPPED what_takes_the_place_of_a_file_is_nobody_elses_either in part: it takes root");
-    }
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o2770)).unwrap();
-    replace(&set_group, b"new").unwrap();
-    assert_eq!(fs::metadata(&set_group).unwrap().gid(), own);
-    if let Err(error) = access::give_list_to_new(folder.path(), 7) {
-        eprintln!("SKIPPED what_takes_the_place_of_a_file_is_nobody_elses_either: {error}");
-        return;
-    }
-    fs::write(folder.path().join("new"), "").unwrap();
-    assert!(lets_in(&folder.path().join("new")).0, "what is new has one");
-    replace(&path, b"new").unwrap();
-    assert_eq!((lets_in(&path), fs::read_to_string(&path).unwrap()), ((false, 0o660), "new".into()));
 }
 
 #[test]
@@ -240,17 +149,4 @@ fn standard_input_that_somebody_holds_open_is_not_read_without_end() {
     (&write).write_all(b"a: b").unwrap();
     drop(write);
     assert_eq!(of_standard_input(input(), 100, SHORT).unwrap(), b"a: b");
-}
-
-#[test]
-fn a_new_file_is_private_and_an_old_one_is_emptied() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a");
-    let new = write_private(&path, Or::Nothing).unwrap();
-    assert_eq!(new.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    fs::write(&path, "longer than before").unwrap();
-    write_private(&path, Or::Nothing).unwrap();
-    let mut text = String::new();
-    read(&path).unwrap().read_to_string(&mut text).unwrap();
-    assert_eq!(text, "");
 }

@@ -3,19 +3,13 @@
 use crate::{
     json::{Object, array, millis},
     outer,
-    regular::{self, Or},
     talk::{Fault, plain},
+    whole_file::WholeFile,
 };
 use nix::sys::signal::Signal;
 use relent::{Reason, Verdict};
 use std::{
-    collections::VecDeque,
-    ffi::OsString,
-    fs::{File, Metadata},
-    io::{self, Write},
-    os::unix::fs::MetadataExt,
-    path::Path,
-    time::Duration,
+    collections::VecDeque, ffi::OsString, fs::Metadata, io, os::unix::fs::MetadataExt, path::Path, time::Duration,
 };
 
 /// How many attempts are kept; of a longer run, the last ones.
@@ -74,16 +68,16 @@ impl Outcome {
 
 /// The report of a run, if one is wanted.
 pub(super) struct Report {
-    file: Option<File>,
+    file: Option<WholeFile>,
     rows: VecDeque<Row>,
 }
 
 impl Report {
-    /// Opens the file at once, so that a wrong path is known before the command has run.
+    /// Looks at the file at once, so that a wrong path is known before the command has run.
     pub(super) fn new(path: Option<&Path>) -> Result<Report, Fault> {
-        let create = |path: &Path| {
+        let find = |path: &Path| {
             // The command line and the key are in it.
-            regular::write_private(path, Or::Device).map_err(|error| {
+            WholeFile::private(path).map_err(|error| {
                 let is_ours = |data: &Metadata| data.is_file() && crate::access::is_own(data.uid());
                 let is_open = path.metadata().is_ok_and(|data| is_ours(&data) && data.mode() & 0o077 != 0);
                 let hint = match is_open {
@@ -96,7 +90,7 @@ impl Report {
                 Fault::new(format!("cannot write the report {}: {}", path.display(), plain(&error))).hint(hint)
             })
         };
-        Ok(Report { file: path.map(create).transpose()?, rows: VecDeque::new() })
+        Ok(Report { file: path.map(find).transpose()?, rows: VecDeque::new() })
     }
 
     pub(super) fn add(&mut self, row: Row) {
@@ -110,9 +104,9 @@ impl Report {
 
     /// Writes it.
     pub(super) fn write(mut self, end: &End<'_>) -> Result<(), Fault> {
-        let Some(mut file) = self.file.take() else { return Ok(()) };
-        let text = end.to_json(&self.rows);
-        writeln!(file, "{text}").map_err(|error| Fault::new(format!("cannot write the report: {}", plain(&error))))
+        let Some(file) = self.file.take() else { return Ok(()) };
+        let text = end.to_json(&self.rows) + "\n";
+        file.write(text.as_bytes()).map_err(|error| Fault::new(format!("cannot write the report: {}", plain(&error))))
     }
 }
 

@@ -3,9 +3,10 @@
 use super::OutputArgs;
 use crate::{
     escape::shell,
-    links, redact, regular,
+    links, redact,
     report::Report,
     talk::{Fault, plain},
+    whole_file,
 };
 use relent_sim::{Contender, Outcome, Scenario};
 use std::{env, io, path::Path};
@@ -33,14 +34,14 @@ pub(crate) fn write_report(
     let (scenario, outcome) = with_recommended(scenario, outcome);
     let report = Report { scenario: &scenario, outcome: &outcome, command: &command };
     if let Some(file) = html {
-        regular::replace(file, report.html().as_bytes()).map_err(|error| cannot("the report", file, &error))?;
+        whole_file::replace(file, report.html().as_bytes()).map_err(|error| cannot("the report", file, &error))?;
     }
     if let Some(folder) = svg {
         let made = links::make_folders(folder, rustix::fs::Mode::from_raw_mode(0o777), &links::to_write);
         made.map_err(|error| cannot("the plots", folder, &error))?;
         for picture in report.pictures() {
             let file = folder.join(picture.name).with_extension("svg");
-            regular::replace(&file, picture.svg.as_bytes()).map_err(|error| cannot("a plot", &file, &error))?;
+            whole_file::replace(&file, picture.svg.as_bytes()).map_err(|error| cannot("a plot", &file, &error))?;
         }
     }
     Ok(())

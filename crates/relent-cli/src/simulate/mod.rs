@@ -16,6 +16,7 @@ use crate::{
     escape::{escape, escape_lines},
     redact, regular, screen,
     talk::{self, Fault, HushArgs, plain},
+    whole_file,
 };
 use clap::Subcommand;
 use relent_sim::{
@@ -300,7 +301,7 @@ fn cores() -> usize {
 
 fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<(), Fault> {
     if let Some(path) = &output.csv {
-        regular::replace(path, outcome.to_csv().as_bytes()).map_err(|error| {
+        whole_file::replace(path, outcome.to_csv().as_bytes()).map_err(|error| {
             Fault::new(format!("cannot write {}: {}", escape(&path.to_string_lossy()), plain(&error)))
         })?;
     }

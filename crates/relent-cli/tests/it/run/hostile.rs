@@ -226,12 +226,13 @@ fn a_policy_file_that_another_user_may_write_to_is_ignored() {
     fs::set_permissions(place.0.path(), fs::Permissions::from_mode(0o755)).unwrap();
     // A user whom nobody else shares a group with, as nobody may do.
     const ALONE: &str = "54321";
-    for (group, is_used) in [("100", false), (ALONE, true)] {
+    // Nor does it matter which of their groups they are in now.
+    for (now, group, is_used) in [("100", "100", false), (ALONE, ALONE, true), ("100", ALONE, true)] {
         fs::write(&file, "[policy]\nmax_attempts = 1\n").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o664)).unwrap();
         Command::new("chown").arg(format!("{ALONE}:{group}")).arg(&file).status().unwrap();
         let mut command = Command::new("setpriv");
-        command.args(["--reuid", ALONE, "--regid", group, "--clear-groups", "./relent", "run", "--", "true"]);
+        command.args(["--reuid", ALONE, "--regid", now, "--clear-groups", "./relent", "run", "--", "true"]);
         command.current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp")).env("HOME", "/dev/null");
         let output = command.stdin(Stdio::null()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
@@ -272,6 +273,56 @@ fn a_policy_file_in_a_folder_that_another_user_may_write_to_is_ignored() {
         };
         assert_eq!((output.status.code(), &*said), (Some(0), &*expected), "{owner}:{group} {mode:o}");
     }
+    // Two names of their own are two of theirs.
+    Command::new("chown").arg(format!("{ALONE}:{ALONE}")).arg(&folder).status().unwrap();
+    fs::hard_link(folder.join("relent.toml"), folder.join("other.toml")).unwrap();
+    for (mode, is_used) in [(0o775, true), (0o777, false)] {
+        fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", ALONE, "--regid", ALONE, "--clear-groups", "../relent", "run", "--", "true"]);
+        command.current_dir(&folder).env("TMPDIR", place.0.path().join("tmp")).env("HOME", "/dev/null");
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(said.contains("the policy of relent.toml"), is_used, "{mode:o}: {said}");
+    }
+}
+
+/// As `sudo -u` leaves somebody in a folder of root's.
+#[test]
+fn nothing_is_found_in_a_folder_that_another_user_has_shut() {
+    let place = shared();
+    let shut = place.0.path().join("shut");
+    fs::create_dir(&shut).unwrap();
+    fs::set_permissions(&shut, fs::Permissions::from_mode(0o700)).unwrap();
+    let relent = place.0.path().join("relent").display().to_string();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", &relent, "run", "--", "echo", "text"]);
+    command.current_dir(&shut).env("TMPDIR", place.0.path().join("tmp")).env_remove("RELENT_KEY");
+    let output = command.env("HOME", "/dev/null").stdin(Stdio::null()).output().unwrap();
+    assert_eq!((&*output.stdout, &*output.stderr), (&b"text\n"[..], &b""[..]));
+    let named = Command::new("setpriv")
+        .args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", &relent, "run", "--", "true"])
+        .env("RELENT_CONFIG", shut.join("relent.toml"))
+        .current_dir("/")
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&named.stderr).contains("is ignored: Permission denied"), "{named:?}");
+}
+
+/// Three attempts around three are no nine, wherever the folder for temporary files is.
+#[test]
+fn what_a_run_inside_says_is_heard_in_a_folder_of_another_user() {
+    let place = shared();
+    let tmp = place.0.path().join("theirs");
+    fs::create_dir(&tmp).unwrap();
+    Command::new("chown").arg(NOBODY).arg(&tmp).status().unwrap();
+    let relent = env!("CARGO_BIN_EXE_relent");
+    let inner = format!("{relent} run -q --max-attempts 3 --base 1ms -- sh -c 'echo x; exit 1'");
+    let mut command =
+        place.command(&["run", "-q", "--max-attempts", "3", "--base", "1ms", "--stream", "--", "sh", "-c", &inner]);
+    let output = command.env("TMPDIR", &tmp).output().unwrap();
+    // The run inside passes on the output of its last attempt.
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 1, "{output:?}");
 }
 
 /// What belongs to another user is refused before it is touched.

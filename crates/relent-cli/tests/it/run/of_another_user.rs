@@ -188,7 +188,8 @@ fn a_command_of_another_user_that_is_not_shown_is_watched_over() {
     let is_over = |pid: &str| until("it has ended", || !is_running(pid));
     for (is_own, expected) in [(false, goes_on), (true, is_told)] {
         let place = shared();
-        fs::write(place.0.path().join("up.sh"), "echo $$ > up.new; mv up.new up; exec sleep 40").unwrap();
+        // By then the watchman was told of the command.
+        fs::write(place.0.path().join("up.sh"), "sleep 0.3; echo $$ > up.new; mv up.new up; exec sleep 40").unwrap();
         let line = match is_own {
             true => "exec ./relent run --store sqlite:own/inner.db --lease inner -- sh up.sh".to_owned(),
             false => format!("exec {} sh up.sh", sudo(&place)),

@@ -1,0 +1,295 @@
+//! Files that are written once all of what they will hold is there: until then what was there stays, and who has that open goes on
+//! reading it. Nothing is left of one that was not written: the new file is made, filled and put in its place in one go.
+
+use crate::{
+    access,
+    ear::Undisturbed,
+    inherited,
+    links::{self, Place},
+    regular::{self, Or, check},
+    stderr::{PATIENCE, PIECE, has_room},
+    talk::plain,
+};
+use nix::{
+    errno::Errno,
+    poll::PollTimeout,
+    unistd::{AccessFlags, access, fchown, geteuid},
+};
+use std::{
+    fs::{self, File, Metadata, Permissions},
+    io::{self, Write},
+    os::{
+        fd::AsFd,
+        unix::fs::{MetadataExt, PermissionsExt},
+    },
+    path::Path,
+};
+use tempfile::NamedTempFile;
+
+/// A file that will be written.
+#[derive(Debug)]
+pub(crate) struct WholeFile {
+    way: Way,
+    /// Whether only its owner may read and write it.
+    is_private: bool,
+}
+
+#[derive(Debug)]
+enum Way {
+    /// A new file takes its place; or, where none can be made by then, what is there is written to, if that may be.
+    Beside(Box<Place>, Option<File>),
+    /// A file that stays the one that it is, as it has another name, or an access list, or nothing can take its place.
+    Kept(File),
+    /// What is written to as it comes: a device, a pipe, and what is open here already, where it stands.
+    Through(File),
+}
+
+impl WholeFile {
+    /// One that only its owner reads. If others can read the one that is there, a new one takes its place.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written, is somebody else's, or no regular file, device or pipe of ours.
+    pub(crate) fn private(path: &Path) -> io::Result<WholeFile> {
+        WholeFile::find(path, true)
+    }
+
+    fn find(path: &Path, is_private: bool) -> io::Result<WholeFile> {
+        let or = if is_private { Or::Device } else { Or::Pipe };
+        let as_it_is = |way| Ok(WholeFile { way, is_private });
+        let Some(place) = links::to_write(path)? else {
+            // What has no path of its own, as `/dev/stdout`, is found by the system.
+            let Some(open) = inherited::to_write(path)? else {
+                let file = check(regular::to_write(path)?, or)?;
+                let data = file.metadata()?;
+                return match data.is_file() {
+                    true if is_private && !access::is_own(data.uid()) => Err(of_somebody_else()),
+                    true => as_it_is(Way::Kept(file)),
+                    false => as_it_is(Way::Through(file)),
+                };
+            };
+            return as_it_is(Way::Through(open));
+        };
+        let Some(found) = place.found() else {
+            takes_new_ones(&place)?;
+            return as_it_is(Way::Beside(place.into(), None));
+        };
+        let file = check(regular::to_write_in(&place)?, or)?;
+        if !found.is_file() {
+            return as_it_is(Way::Through(file));
+        }
+        place.has_no_other_name(found)?;
+        let way = match is_private {
+            true => of_a_private_one(place, file)?,
+            false => of_a_public_one(place, file)?,
+        };
+        as_it_is(way)
+    }
+
+    /// Writes it. Who reads a pipe of a private one slowly is not waited for without end: its process has something to end with.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written, or somebody else has put something in its place. A file that was there stays then, but for one that stays the
+    /// one that it is.
+    pub(crate) fn write(self, bytes: &[u8]) -> io::Result<()> {
+        match self.way {
+            Way::Through(file) => through(&file, bytes, self.is_private),
+            Way::Kept(file) => over(&file, bytes, self.is_private),
+            Way::Beside(place, old) => match beside(&place, bytes, self.is_private) {
+                Err(error) if !is_for_want_of_room(&error) => match old.filter(|_| place.is_there_as_it_was()) {
+                    Some(file) => over(&file, bytes, self.is_private),
+                    None => Err(error),
+                },
+                written => written,
+            },
+        }
+    }
+}
+
+/// Writes a file that others may read, as they may the one that is there, if there is one.
+///
+/// # Errors
+///
+/// It cannot be written, lends somebody's rights, or is no regular file, device or pipe.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    WholeFile::find(path, false)?.write(bytes)
+}
+
+/// Others could read it, and who has it open would read on.
+fn of_a_private_one(place: Place, file: File) -> io::Result<Way> {
+    let data = file.metadata()?;
+    if !access::is_own(data.uid()) {
+        return Err(of_somebody_else());
+    }
+    let is_read_by_others = data.mode() & 0o077 != 0;
+    match may_be_replaced(&place, &file) {
+        Err(error) if is_read_by_others => Err(irreplaceable("others can read it", &error)),
+        Ok(()) if is_read_by_others => Ok(Way::Beside(place.into(), None)),
+        Ok(()) if data.nlink() == 1 => Ok(Way::Beside(place.into(), Some(file))),
+        _ => Ok(Way::Kept(file)),
+    }
+}
+
+/// What others may do with one of ours that they may have brought here is for us to say anew, and they may have it open.
+fn of_a_public_one(place: Place, file: File) -> io::Result<Way> {
+    let data = file.metadata()?;
+    if data.mode() & SPECIAL != 0 {
+        return Err(io::Error::other("it is a program that runs with another's rights (setuid or setgid)"));
+    }
+    let is_own = access::is_own(data.uid());
+    let may_be = may_be_replaced(&place, &file);
+    if is_own && place.is_shared()? {
+        return match may_be {
+            Ok(()) => Ok(Way::Beside(place.into(), None)),
+            // Whoever may mount something may do anything.
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                file.set_permissions(Permissions::from_mode(access::anew(&data, &place.folder()?)))?;
+                Ok(Way::Kept(file))
+            }
+            Err(error) => Err(irreplaceable("others may have it open", &error)),
+        };
+    }
+    let is_kept = !is_own && !geteuid().is_root() || data.nlink() > 1 || access::path_has_list(&place.way());
+    Ok(if is_kept || may_be.is_err() { Way::Kept(file) } else { Way::Beside(place.into(), Some(file)) })
+}
+
+/// The bits of a file that lend its rights to whoever runs it.
+const SPECIAL: u32 = 0o6000;
+
+fn irreplaceable(why: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{why}, and it cannot be replaced: {}", plain(error)))
+}
+
+/// Whether a new file can be made in the folder of a place.
+fn takes_new_ones(place: &Place) -> io::Result<()> {
+    Ok(access(&place.way_to_folder(), AccessFlags::W_OK | AccessFlags::X_OK)?)
+}
+
+/// Whether another file can be put in the place of one.
+fn may_be_replaced(place: &Place, file: &File) -> io::Result<()> {
+    if is_mounted(file) {
+        return Err(Errno::EBUSY.into());
+    }
+    takes_new_ones(place)
+}
+
+/// Whether a file itself is mounted where it is, as containers have it.
+#[cfg(target_os = "linux")]
+fn is_mounted(file: &File) -> bool {
+    use rustix::fs::{AtFlags, StatxAttributes, StatxFlags, statx};
+    statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::empty())
+        .is_ok_and(|data| data.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+}
+
+/// Elsewhere none is.
+#[cfg(not(target_os = "linux"))]
+fn is_mounted(_file: &File) -> bool {
+    false
+}
+
+fn of_somebody_else() -> io::Error {
+    io::Error::other("it belongs to somebody else")
+}
+
+/// Writes a new file, and puts it in its place.
+fn beside(place: &Place, bytes: &[u8], is_private: bool) -> io::Result<()> {
+    let _undisturbed = Undisturbed::begin();
+    let found = place.found();
+    let of_new_ones = Permissions::from_mode(if is_private || found.is_some() { 0o600 } else { 0o666 });
+    let mut new =
+        tempfile::Builder::new().prefix(".relent-").permissions(of_new_ones).tempfile_in(place.way_to_folder())?;
+    new.write_all(bytes)?;
+    match found {
+        None => match new.persist_noclobber(place.way()) {
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => over_what_came(place, error.file),
+            put => put.map(drop).map_err(Into::into),
+        },
+        Some(old) => {
+            if !is_private {
+                dress(new.as_file(), old, place)?;
+            }
+            over_what_came(place, new)
+        }
+    }
+}
+
+/// Puts a new file in the place of what is there by now: another run of ours may have been there meanwhile, but nobody else.
+fn over_what_came(place: &Place, new: NamedTempFile) -> io::Result<()> {
+    let data = fs::symlink_metadata(place.way());
+    if data.is_ok_and(|data| !data.is_file() || !(access::is_own(data.uid()) || place.is_there_as_it_was())) {
+        return Err(io::Error::other("it is being moved"));
+    }
+    new.persist(place.way()).map(drop).map_err(Into::into)
+}
+
+/// Gives a new file the owner and the permissions of the old, which, of one with an access list, are not the group's.
+fn dress(new: &File, old: &Metadata, place: &Place) -> io::Result<()> {
+    let mode = if place.is_shared()? { access::anew(old, &place.folder()?) } else { old.mode() & 0o777 };
+    let mode = mode & if access::path_has_list(&place.way()) { 0o707 } else { 0o777 };
+    access::take_list(new)?;
+    fchown(new, Some(old.uid().into()), Some(old.gid().into()))?;
+    new.set_permissions(Permissions::from_mode(mode))
+}
+
+/// Whether a disk, or what may be on it, is full: then what is there is kept.
+fn is_for_want_of_room(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    [FileTooLarge, QuotaExceeded, StorageFull].contains(&error.kind())
+}
+
+/// Writes over what a file holds, once there is room for all of it.
+fn over(mut file: &File, bytes: &[u8], is_private: bool) -> io::Result<()> {
+    if is_private {
+        if !access::is_own(file.metadata()?.uid()) {
+            return Err(of_somebody_else());
+        }
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    reserve(file, bytes.len() as u64)?;
+    let written = file.write_all(bytes);
+    // What is no more the one, nor yet the other, is nothing.
+    file.set_len(if written.is_ok() { bytes.len() as u64 } else { 0 })?;
+    written
+}
+
+/// Takes the room that so many bytes need, where the file system can.
+#[cfg(target_os = "linux")]
+fn reserve(file: &File, length: u64) -> io::Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    let old = file.metadata()?.len();
+    match fallocate(file, FallocateFlags::KEEP_SIZE, 0, length.max(1)).map_err(io::Error::from) {
+        Err(error) if is_for_want_of_room(&error) => {
+            file.set_len(old)?;
+            Err(error)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Elsewhere nobody can.
+#[cfg(not(target_os = "linux"))]
+fn reserve(_file: &File, _length: u64) -> io::Result<()> {
+    Ok(())
+}
+
+/// Writes to who takes it as it comes.
+fn through(mut file: &File, bytes: &[u8], is_patience_short: bool) -> io::Result<()> {
+    let patience = if is_patience_short { PATIENCE.try_into().unwrap_or(PollTimeout::MAX) } else { PollTimeout::NONE };
+    let mut left = bytes;
+    while !left.is_empty() {
+        match has_room(file.as_fd(), patience) {
+            Some(false) => return Err(io::Error::new(io::ErrorKind::TimedOut, "nobody reads it")),
+            Some(true) => match file.write(&left[..left.len().min(PIECE)]) {
+                Err(error) if [io::ErrorKind::Interrupted, io::ErrorKind::WouldBlock].contains(&error.kind()) => {}
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                written => left = &left[written?..],
+            },
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
