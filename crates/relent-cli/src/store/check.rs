@@ -3,8 +3,7 @@
 use super::{
     args::StoreArgs,
     open::{IfMissing, with},
-    owners::{self, is_in_shared_folder},
-    place,
+    owners, place,
 };
 use crate::{
     escape::escape,
@@ -97,11 +96,7 @@ impl Checked {
     fn cautions(&self) -> Vec<String> {
         let mut cautions: Vec<String> =
             self.about.cautions.iter().map(|text| redact::text(text).into_owned()).collect();
-        if place::file_of(&self.url).is_some_and(is_in_shared_folder) {
-            let text = "A group or an access list may write to its folder, or to one on the way there, and put there what it is read from (chmod g-w, setfacl -b).";
-            cautions.push(text.into());
-        }
-        cautions.extend(place::file_of(&self.url).and_then(owners::of_a_folder));
+        cautions.extend(place::file_of(&self.url).into_iter().flat_map(owners::of_all));
         if self.about.skew_ms.unsigned_abs() >= SKEW_MS {
             cautions.insert(
                 0,
@@ -177,13 +172,17 @@ mod tests {
             );
             return;
         }
-        assert!(is_in_shared_folder(&file));
+        assert!(is_shared(&file));
         let cautions = checked(&file).cautions();
         assert!(cautions.iter().any(|caution| caution.contains("setfacl -b")), "{cautions:?}");
         // The list says what is given at most, and that is no writing.
         mode(0o750);
-        assert!(!is_in_shared_folder(&file));
+        assert!(!is_shared(&file));
         assert_eq!(checked(&file).cautions(), Vec::<String>::new());
+    }
+
+    fn is_shared(file: &Path) -> bool {
+        owners::of_a_group(file).is_some()
     }
 
     #[cfg(target_os = "linux")]
@@ -228,18 +227,18 @@ mod tests {
         let mode = |mode| fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
         let file = folder.path().join("state.db");
         mode(0o770);
-        assert_eq!(is_in_shared_folder(&file), !access::is_own_group(getegid().as_raw()));
+        assert_eq!(is_shared(&file), !access::is_own_group(getegid().as_raw()));
         if std::os::unix::fs::chown(folder.path(), None, Some(65_534)).is_err() {
             eprintln!("SKIPPED a_folder_that_a_group_may_write_to_is_told_of: it takes root");
             return;
         }
         mode(0o770);
-        assert!(is_in_shared_folder(&file));
+        assert!(is_shared(&file));
         fs::create_dir(folder.path().join("a")).unwrap();
-        assert!(is_in_shared_folder(&folder.path().join("a/state.db")), "somebody else can exchange a");
+        assert!(is_shared(&folder.path().join("a/state.db")), "somebody else can exchange a");
         mode(0o1770);
-        assert!(is_in_shared_folder(&file) && !is_in_shared_folder(&folder.path().join("a/state.db")));
+        assert!(is_shared(&file) && !is_shared(&folder.path().join("a/state.db")));
         mode(0o750);
-        assert!(!is_in_shared_folder(&file));
+        assert!(!is_shared(&file));
     }
 }

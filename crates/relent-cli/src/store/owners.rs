@@ -3,17 +3,16 @@
 //! They are believed, as whoever runs the machine has arranged it, and told of.
 
 use crate::{access, links, talk::plain};
-use std::{
-    cell::{Cell, RefCell},
-    fs::{self, Metadata},
-    io,
-    os::unix::fs::MetadataExt,
-    path::Path,
-};
+use std::{cell::RefCell, fs, io, os::unix::fs::MetadataExt, path::Path};
+
+/// What there is to say of them.
+pub(crate) fn of_all(file: &Path) -> impl Iterator<Item = String> {
+    of_a_folder(file).into_iter().chain(of_a_group(file))
+}
 
 /// That a folder on the way to a file is neither the caller's nor root's, or that nobody knows, for people. Folders that are not there
 /// are not looked at.
-pub(crate) fn of_a_folder(file: &Path) -> Option<String> {
+fn of_a_folder(file: &Path) -> Option<String> {
     // Also those that links are in: of where these lead, their owners decide.
     let first = RefCell::new(None);
     let found = std::path::absolute(file).and_then(|file| {
@@ -37,25 +36,29 @@ pub(crate) fn of_a_folder(file: &Path) -> Option<String> {
     }
 }
 
-/// Whether a group or an access list may make something beside a file, since what SQLite puts there is believed as the file is, or may
-/// put another folder in the place of one on the way there.
-pub(super) fn is_in_shared_folder(file: &Path) -> bool {
-    let by_others = |data: &Metadata, folder: &Path| {
-        data.mode() & 0o020 != 0 && (!access::is_own_group(data.gid()) || access::path_has_list(folder))
-    };
-    let Ok(file) = std::path::absolute(file) else { return false };
+/// That others than its owner, as a group or an access list, may write to a folder on the way to a file, and put another in the place of
+/// what is in it, or may make something beside the file, since what SQLite puts there is believed as the file is; for people.
+pub(super) fn of_a_group(file: &Path) -> Option<String> {
+    let file = std::path::absolute(file).ok()?;
+    let first = RefCell::new(None);
     // Also those that links are in, and that they lead through.
-    let is_on_the_way = Cell::new(false);
     let real = links::walk(&file, &|step| {
-        let is_sticky = step.data.mode() & 0o1000 != 0;
-        if step.data.is_dir() && !is_sticky && by_others(step.data, step.path) {
-            is_on_the_way.set(true);
+        let is_theirs = step.data.is_dir() && access::may_be_exchanged(step.data, step.path);
+        if is_theirs && first.borrow().is_none() {
+            first.replace(Some(step.path.to_owned()));
         }
         None
     });
     let real = real.ok().flatten().unwrap_or(file);
     let last = real.ancestors().skip(1).find_map(|folder| Some((folder, fs::metadata(folder).ok()?)));
-    is_on_the_way.get() || last.is_some_and(|(folder, data)| by_others(&data, folder))
+    let last =
+        last.filter(|(folder, data)| access::is_open_to_others(data, folder)).map(|(folder, _)| folder.to_owned());
+    first.into_inner().or(last).map(|folder| {
+        format!(
+            "others may write to {}, who can take the store away, or put another in its place (chmod g-w, setfacl -b)",
+            folder.display()
+        )
+    })
 }
 
 #[cfg(test)]

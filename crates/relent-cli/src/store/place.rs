@@ -260,7 +260,8 @@ fn leads_to(path: &Path, believes_all: bool) -> io::Result<Option<PathBuf>> {
     }
 }
 
-/// Whether somebody else can exchange what is met on the way to a store, or nobody knows whose it is.
+/// Whether anybody can exchange what is met on the way to a store, or nobody knows whose it is. Who owns a folder there, or is in a group
+/// that may write to one, is believed, and told of.
 fn of_others(step: &Step<'_>) -> Option<&'static str> {
     let (owner, mode) = (step.data.uid(), step.folder.mode());
     let is_theirs = !access::is_own(owner) && !access::is_same(owner, step.folder.uid()) && owner != 0;
@@ -287,9 +288,9 @@ fn is_made_as_it_is_read(file: &Path) -> io::Result<bool> {
 }
 
 /// What there is to say of who else decides about the store, unless its URL says that all are believed.
-pub(crate) fn caution(url: &str) -> Option<String> {
-    let file = file_of(url).filter(|_| !believes_all(url))?;
-    owners::of_a_folder(file).map(|caution| format!("store {}: {caution}", shown(url)))
+pub(crate) fn cautions(url: &str) -> impl Iterator<Item = String> {
+    let file = file_of(url).filter(|_| !believes_all(url));
+    file.into_iter().flat_map(owners::of_all).map(|caution| format!("store {}: {caution}", shown(url)))
 }
 
 /// Whether the URL of a file says that whoever can write to it is believed.

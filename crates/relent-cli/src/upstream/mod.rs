@@ -145,7 +145,7 @@ pub(crate) fn sharing_of(
     let name = &described.name;
     let key = Key::new(name).map_err(|error| Fault::new(format!("upstream {name:?}: {error}")))?;
     let url = place::url(Some(url))?;
-    place::caution(&url).iter().for_each(|caution| talk::remark(talk, caution));
+    place::cautions(&url).for_each(|caution| talk::remark(talk, &caution));
     let sharing = Sharing::start(url, key, Rules::of(&described.draft.settings()), deadline);
     sharing.map(Some).map_err(|error| Fault::new(format!("cannot share an upstream: {}", plain(&error))))
 }

@@ -17,6 +17,7 @@ mod policy;
 mod rules;
 mod said;
 mod stdin;
+mod store_of_a_team;
 mod terminal;
 
 use crate::binary::{Folder, Outcome};

@@ -107,7 +107,7 @@ impl Leased {
     pub(super) fn take(terms: &Terms<'_>, signals: &Signals, narrator: &Narrator) -> Result<Option<Taken>, Fault> {
         let Some(name) = terms.args.name.clone() else { return Ok(None) };
         let url = place::url(terms.args.store.as_deref())?;
-        place::caution(&url).iter().for_each(|caution| narrator.remark(caution));
+        place::cautions(&url).for_each(|caution| narrator.remark(&caution));
         let times = Times { ttl: terms.args.ttl(), grace: terms.grace };
         let (policy, held) = (waiting(terms.policy, times.ttl), terms.args.held());
         let wish = Wish { url: url.clone(), name: name.clone(), times, policy, seed: terms.seed, held };
