@@ -205,6 +205,16 @@ pub(super) fn strangers(part: &Path, owner: u32) -> Error {
         .hint("who may not write to the store has laid it there: remove it, if nobody uses the store")
 }
 
+/// A file that can only be read, where something can be made beside it.
+#[cfg(unix)]
+pub(super) fn only_read(path: &Path) -> Error {
+    let what = format!(
+        "the store's file {} cannot be written, and who only reads it would leave files beside it that shut out who may write",
+        show(path)
+    );
+    Error::new(ErrorKind::Refused, what).hint("chmod u+w FILE, or ask as who may write to it")
+}
+
 /// A path as one line.
 fn show(path: &Path) -> String {
     path.display().to_string().escape_debug().to_string()

@@ -236,8 +236,8 @@ fn of_url(url: &str) -> Result<(SqliteSettings, &Path), Error> {
 
 /// Whether the file that a URL names is the database of another program: it has tables, and none of a store's. To open it would put
 /// those beside the others, as somebody may want who keeps both in one transaction; whoever only named a file may have named the wrong
-/// one. Makes and changes nothing, but for the empty parts that SQLite would make beside it, where somebody else could put others there; a
-/// file that is not there is nobody's.
+/// one. Makes and changes nothing, unless somebody is at it: then what SQLite needs beside it is made if it is not there. A file that is
+/// not there is nobody's.
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();

@@ -144,15 +144,41 @@ impl Beside {
     }
 }
 
-/// Whether a file that is there has tables, and none of ours. Reads alone, and waits for a second if somebody has locked it.
+/// Whether a file that is there has tables, and none of ours. Reads alone. Where nobody is at it, it is read as it lies there, and SQLite
+/// makes nothing beside it; else it waits for a second if somebody has locked it.
 pub(super) fn is_of_others(settings: &SqliteSettings, path: &Path) -> Result<bool, Error> {
     file::look(path, settings)?;
-    let mut conn = open(settings, path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    conn.busy_timeout(Duration::from_secs(1)).map_err(fault::of)?;
-    bounds::set(&mut conn)?;
-    let is_theirs = schema::is_of_others(&conn, &settings.prefix);
-    bounds::end();
-    is_theirs
+    let ask = |mut conn: Connection| {
+        conn.busy_timeout(Duration::from_secs(1)).map_err(fault::of)?;
+        bounds::set(&mut conn)?;
+        let is_theirs = schema::is_of_others(&conn, &settings.prefix);
+        bounds::end();
+        is_theirs
+    };
+    if !parts::is_in_use(path, settings) {
+        let asked = as_it_lies(settings, path).and_then(ask);
+        // Who has come meanwhile may have changed what was read.
+        if !parts::is_in_use(path, settings) {
+            return asked;
+        }
+    }
+    ask(open(settings, path, OpenFlags::SQLITE_OPEN_READ_ONLY)?)
+}
+
+/// A file that nobody is at, opened as one that nobody changes: with no lock, and nothing beside it.
+fn as_it_lies(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut url = String::from("file://");
+    for &byte in whole.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => url.push(char::from(byte)),
+            byte => url.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    url.push_str("?immutable=1");
+    let conn = connection(settings, Path::new(&url), OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI)?;
+    file::look(path, settings)?;
+    Ok(conn)
 }
 
 /// A connection to a file that was looked at, and is looked at again: what is beside it may have come meanwhile.
@@ -165,11 +191,16 @@ fn looked_at(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error
 /// Opens a file of which nothing is read yet, and looks at it once more before that is. What SQLite will open beside it is there then, if
 /// somebody else could put something in its place.
 fn open(settings: &SqliteSettings, path: &Path, how: OpenFlags) -> Result<Connection, Error> {
+    parts::shut_nobody_out(path, settings)?;
     make(settings, path, parts::LOG)?;
-    let links = if settings.no_links { OpenFlags::SQLITE_OPEN_NOFOLLOW } else { OpenFlags::empty() };
-    let conn = Connection::open_with_flags(path, how | links | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(fault::of)?;
+    let conn = connection(settings, path, how)?;
     file::look(path, settings)?;
     Ok(conn)
+}
+
+fn connection(settings: &SqliteSettings, name: &Path, how: OpenFlags) -> Result<Connection, Error> {
+    let links = if settings.no_links { OpenFlags::SQLITE_OPEN_NOFOLLOW } else { OpenFlags::empty() };
+    Connection::open_with_flags(name, how | links | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(fault::of)
 }
 
 /// How the file is written to.

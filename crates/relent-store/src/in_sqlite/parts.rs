@@ -5,14 +5,49 @@
 //! what was not there: in a folder with the sticky bit nobody else can take away what is the caller's. SQLite takes an empty part for
 //! none, and gives it the file's mode and owner.
 
+use super::{SqliteSettings, file};
 use crate::Error;
-use std::path::Path;
+use std::{fs, path::Path};
 
 /// What there is beside a file whose log is written ahead.
 pub(super) const LOG: &[&str] = &["-wal", "-shm"];
 
 /// What there is beside one that is not, while it is written to.
 pub(super) const JOURNAL: &[&str] = &["-journal"];
+
+/// Whether somebody has the file open, or has left what belongs to it.
+pub(super) fn is_in_use(file: &Path, settings: &SqliteSettings) -> bool {
+    let real = file::real(file, settings).unwrap_or_else(|_| file.to_owned());
+    ["-wal", "-journal"].iter().any(|end| fs::symlink_metadata(file::beside(&real, end)).is_ok())
+}
+
+/// That what SQLite may make beside the file can be used by all who may write to it. It gets the file's mode, and belongs to who opens it
+/// and so may have to make it, even to read: of who may not write to the file it would shut out who may.
+///
+/// # Errors
+///
+/// The file cannot be written to, and its folder can.
+#[cfg(unix)]
+pub(super) fn shut_nobody_out(file: &Path, settings: &SqliteSettings) -> Result<(), Error> {
+    use rustix::{
+        fs::{Access, AtFlags, CWD, accessat},
+        io::Errno,
+    };
+    let may_write = |path: &Path| accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS);
+    // What cannot be found or asked about is told by who looks at it.
+    let Ok(real) = file::real(file, settings) else { return Ok(()) };
+    let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match may_write(&real) {
+        Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) if may_write(folder).is_ok() => Err(file::only_read(file)),
+        _ => Ok(()),
+    }
+}
+
+/// Elsewhere nothing is known of whose it would be.
+#[cfg(not(unix))]
+pub(super) fn shut_nobody_out(_: &Path, _: &SqliteSettings) -> Result<(), Error> {
+    Ok(())
+}
 
 /// In a folder where others may write, makes these parts of a file that is there, if they are not there, and sees that strangers made none of
 /// them, whoever is believed: what the file's owner or another writer of it put there is as good as the file. Elsewhere it does
@@ -53,7 +88,7 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
         }
         let is_a_writers = of_part.st_uid == of_file.st_uid || of_file.st_mode & 0o022 != 0;
         if !is_a_writers && of_part.st_uid != ours && of_part.st_uid != 0 {
-            return Err(super::file::strangers(&super::file::beside(file, end), of_part.st_uid));
+            return Err(file::strangers(&file::beside(file, end), of_part.st_uid));
         }
     }
     Ok(true)
@@ -69,12 +104,8 @@ pub(super) fn make(_: &Path, _: &[&str]) -> Result<bool, Error> {
 #[cfg(target_os = "linux")]
 mod tests {
     use super::*;
-    use crate::{
-        ErrorKind,
-        in_sqlite::{Sqlite, SqliteSettings},
-    };
+    use crate::{ErrorKind, in_sqlite::Sqlite};
     use std::{
-        fs,
         os::unix::fs::{MetadataExt, PermissionsExt, chown},
         path::PathBuf,
     };
@@ -128,7 +159,7 @@ mod tests {
         mode(folder.path(), 0o1777);
         let file = folder.path().join("state.db");
         let laid = |end: &str| -> Option<PathBuf> {
-            let part = crate::in_sqlite::file::beside(&file, end);
+            let part = file::beside(&file, end);
             fs::write(&part, "").unwrap();
             chown(&part, Some(65_534), None).ok().map(|()| part)
         };
@@ -157,7 +188,7 @@ mod tests {
             fs::remove_file(&part).unwrap();
             drop(crate::in_sqlite::opened::unread(&believing(), &file).unwrap());
             for end in LOG {
-                let data = fs::symlink_metadata(crate::in_sqlite::file::beside(&file, end)).unwrap();
+                let data = fs::symlink_metadata(file::beside(&file, end)).unwrap();
                 assert_eq!((data.uid(), data.nlink(), data.len()), (65_534, 1, 0), "{end}: whose the file is");
             }
             assert!(believing().open(&file).is_ok(), "{end}, of the file's owner");

@@ -360,3 +360,20 @@ fn effects_and_what_was_seen_are_committed_together_or_not_at_all() {
     assert_eq!(keep_last(&tx, &scope, 4, 100).unwrap(), 0);
     tx.commit().unwrap();
 }
+
+/// What is in the log is in the database, and where there is none nothing is made to read it.
+#[test]
+fn whose_a_database_is_is_found_while_it_is_used_and_when_it_is_not() {
+    let folder = folder();
+    let path = folder.path().join("a%3f b#c&d=e+\u{fc}.db");
+    let url = format!("sqlite:{}", path.display());
+    let app = Connection::open(&path).unwrap();
+    app.execute_batch("PRAGMA journal_mode = WAL; VACUUM").unwrap();
+    assert!(!is_of_others(&url).unwrap(), "it is empty");
+    app.execute_batch("CREATE TABLE places (url TEXT)").unwrap();
+    assert!(is_of_others(&url).unwrap(), "its table is in the log");
+    drop(app);
+    assert!(is_of_others(&url).unwrap());
+    assert!(is_of_others(&format!("{url}?links=no")).unwrap());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is beside it");
+}

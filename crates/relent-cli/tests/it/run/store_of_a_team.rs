@@ -7,11 +7,13 @@ use super::{
 use std::{
     fs,
     os::unix::fs::{PermissionsExt, chown},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-/// The group of a team.
+/// Who is with [`NOBODY`] in a team.
+const MATE: &str = "65532";
+/// The group of both.
 const TEAM: u32 = 65_533;
 
 /// A folder that nobody but root writes to, with relent in it.
@@ -45,6 +47,20 @@ fn said(user: &str, place: &Place, args: &[&str]) -> (bool, String) {
     (output.status.success(), said.concat())
 }
 
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Opens a store. When that is closed as the last, what a run left beside it is gone.
+fn opened(file: &Path) -> rusqlite::Connection {
+    let conn = rusqlite::Connection::open(file).unwrap();
+    conn.execute("UPDATE relent_meta SET value = value", []).unwrap();
+    conn
+}
+
 /// Whoever may rename a folder on the way to a store can put another in its place, and with it another store.
 #[test]
 fn another_user_whose_group_may_exchange_a_folder_is_told_of() {
@@ -70,4 +86,68 @@ fn another_user_whose_group_may_exchange_a_folder_is_told_of() {
         assert!(is_well && checked.contains(&caution) == is_told, "{mode:o}: {checked}");
     }
     assert_eq!(run("", &["-q"]), (true, String::new()));
+}
+
+/// What SQLite makes beside a file belongs to who has it open, and stays when that is somebody who may only read it.
+#[test]
+fn who_only_reads_a_store_of_another_user_shuts_nobody_out() {
+    let place = place();
+    let team = folder(&place, "team", 65_534, TEAM, 0o2775);
+    let file = team.join("s.db");
+    let (own, theirs) = (format!("sqlite:{}", file.display()), format!("sqlite:{}?owner=any", file.display()));
+    let run = ["run", "-q", "--lease", "a", "--store", &own, "--", "true"];
+    assert_eq!(said(NOBODY, &place, &run), (true, String::new()));
+    let mode = |mode| fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+    let run_theirs = ["run", "-q", "--lease", "b", "--store", &theirs, "--", "true"];
+    let looks: [&[&str]; 4] = [&["store", "show"], &["store", "check"], &["upstream"], &["store", "migrate"]];
+    let why = format!(
+        "error: store {theirs}: the store's file {} cannot be written, and who only reads it would leave files beside it \
+         that shut out who may write\nhint: chmod u+w FILE, or ask as who may write to it\n",
+        file.display()
+    );
+    for (user, of_file) in [(MATE, 0o644), (NOBODY, 0o444)] {
+        drop(opened(&file));
+        mode(of_file);
+        let asks = looks.map(|look| [look, &["--store", &theirs]].concat());
+        for ask in asks.iter().map(Vec::as_slice).chain([&run_theirs[..]]) {
+            assert_eq!(said(user, &place, ask), (false, why.clone()), "{user} {ask:?}");
+            assert_eq!(names(&team), ["s.db"], "{user} {ask:?}");
+        }
+        mode(0o644);
+        assert_eq!(said(NOBODY, &place, &run), (true, String::new()), "after {user}");
+    }
+    drop(opened(&file));
+    // Where nothing can be made, nothing is in anybody's way. What somebody has open is read.
+    fs::set_permissions(&team, fs::Permissions::from_mode(0o755)).unwrap();
+    let (is_well, told) = said(MATE, &place, &["store", "show", "--store", &theirs]);
+    assert!(!is_well && told.contains("the store cannot be written"), "{told}");
+    let held = opened(&file);
+    let (is_well, told) = said(MATE, &place, &["store", "show", "--store", &theirs]);
+    assert!(is_well && told.starts_with("leases     0\n"), "{told}");
+    drop(held);
+    assert_eq!(names(&team), ["s.db"]);
+}
+
+/// A database in the other way of SQLite to write, which takes two files beside it even to be read.
+#[test]
+fn nothing_is_left_beside_the_database_of_a_program_of_another_user() {
+    let place = place();
+    let team = folder(&place, "team", 65_534, TEAM, 0o2775);
+    let file = team.join("app.db");
+    let app = rusqlite::Connection::open(&file).unwrap();
+    app.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE places (url TEXT)").unwrap();
+    drop(app);
+    let url = format!("sqlite:{}?owner=any", file.display());
+    for (user, owner, mode) in
+        [(MATE, 65_534, 0o644), (MATE, 65_534, 0o664), (NOBODY, 65_534, 0o600), ("0", 65_534, 0o600)]
+    {
+        chown(&file, Some(owner), Some(TEAM)).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let before = fs::read(&file).unwrap();
+        for ask in [&["store", "check", "--store", &url][..], &["run", "--lease", "a", "--store", &url, "--", "true"]] {
+            let (is_well, told) = said(user, &place, ask);
+            assert!(!is_well && told.contains("it is the database of another program"), "{user} {ask:?}: {told}");
+            assert_eq!((names(&team), fs::read(&file).unwrap() == before), (vec!["app.db".to_owned()], true), "{user}");
+        }
+    }
 }
