@@ -3,7 +3,7 @@
 //! SQLite opens it by name, and makes it if it is not there. In a folder where others may write, somebody could put another file of the
 //! caller's there by a link after it was looked that nothing is there, and SQLite would write over that. So it is made beforehand, as
 //! what was not there: in a folder with the sticky bit nobody else can take away what is the caller's. SQLite takes an empty part for
-//! none, and gives it the file's mode and owner.
+//! none, and gives it the file's mode; root's, the file's owner, too.
 
 use super::{SqliteSettings, file};
 use crate::Error;
@@ -80,11 +80,12 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
             continue;
         };
         let Ok(of_part) = statat(&there, "", AtFlags::EMPTY_PATH) else { continue };
-        // Else who may use the file could not use what root left beside it; what somebody has exchanged for it stays whose it is.
-        let is_as_made = made.is_ok() && of_part.st_uid == 0 && of_part.st_nlink == 1 && of_part.st_size == 0;
-        if is_as_made && of_file.st_uid != 0 {
-            let (owner, group) = (Uid::from_raw(of_file.st_uid), Gid::from_raw(of_file.st_gid));
-            let _ = chownat(&there, "", Some(owner), Some(group), AtFlags::EMPTY_PATH);
+        // Else who may use the file could not use what is left beside it; what somebody has exchanged for it stays whose it is. Root gives
+        // it to the file's owner, and everybody to the file's group, if they are in it.
+        let is_as_made = made.is_ok() && of_part.st_uid == ours && of_part.st_nlink == 1 && of_part.st_size == 0;
+        if is_as_made && (of_part.st_uid, of_part.st_gid) != (of_file.st_uid, of_file.st_gid) {
+            let owner = (ours == 0).then(|| Uid::from_raw(of_file.st_uid));
+            let _ = chownat(&there, "", owner, Some(Gid::from_raw(of_file.st_gid)), AtFlags::EMPTY_PATH);
         }
         let is_a_writers = of_part.st_uid == of_file.st_uid || of_file.st_mode & 0o022 != 0;
         if !is_a_writers && of_part.st_uid != ours && of_part.st_uid != 0 {

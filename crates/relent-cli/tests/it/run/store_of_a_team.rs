@@ -3,6 +3,7 @@
 use super::{
     Place,
     hostile::{NOBODY, shared},
+    until,
 };
 use std::{
     fs,
@@ -126,6 +127,28 @@ fn who_only_reads_a_store_of_another_user_shuts_nobody_out() {
     assert!(is_well && told.starts_with("leases     0\n"), "{told}");
     drop(held);
     assert_eq!(names(&team), ["s.db"]);
+}
+
+/// Also in a folder that gives its group to nothing that is made in it.
+#[test]
+fn who_may_write_to_a_store_of_another_user_shuts_nobody_out() {
+    let place = place();
+    let team = folder(&place, "team", 65_534, TEAM, 0o770);
+    let (file, up, ok) = (team.join("s.db"), team.join("up"), team.join("ok"));
+    let url = format!("sqlite:{}?owner=any", file.display());
+    let run = ["run", "-q", "--lease", "a", "--store", &url, "--", "true"];
+    assert_eq!(said(NOBODY, &place, &run), (true, String::new()));
+    drop(opened(&file));
+    chown(&file, None, Some(TEAM)).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o660)).unwrap();
+    let wait = format!("touch {}; until test -e {}; do sleep 0.01; done", up.display(), ok.display());
+    let holds = ["run", "-q", "--lease", "b", "--store", &url, "--", "sh", "-c", &wait];
+    let mut held = by(MATE, &place, &holds).spawn().unwrap();
+    until("it has the store open", || up.exists());
+    let told = said(NOBODY, &place, &run);
+    fs::write(ok, "").unwrap();
+    assert!(held.wait().unwrap().success());
+    assert_eq!(told, (true, String::new()));
 }
 
 /// A database in the other way of SQLite to write, which takes two files beside it even to be read.
