@@ -70,15 +70,41 @@ impl Any {
     /// [`ErrorKind::Invalid`], [`ErrorKind::Unsupported`], or what the engine says. Never shows the URL, which may hold
     /// credentials.
     pub async fn open(url: &str) -> Result<Any, Error> {
-        let scheme = url.split(':').next().unwrap_or_default();
-        match scheme {
-            "memory" if url == "memory:" => Ok(Any::Memory(Memory::new())),
+        Any::check(url)?;
+        match url.split(':').next().unwrap_or_default() {
             #[cfg(feature = "sqlite")]
             "sqlite" => aside(url.to_owned()).await.map(Any::Sqlite),
             #[cfg(feature = "redis")]
             "redis" | "rediss" => crate::in_redis::Redis::open_url(url).await.map(Any::Redis),
             #[cfg(feature = "postgres")]
             "postgres" | "postgresql" => crate::in_postgres::Postgres::open_url(url).await.map(Any::Postgres),
+            _ => Ok(Any::Memory(Memory::new())),
+        }
+    }
+
+    /// Whether a URL names an engine that this build has, and of a file whether its settings are any, without opening it: what is wrong
+    /// with that will be wrong later, too.
+    ///
+    /// ```
+    /// use relent_store::Any;
+    ///
+    /// assert!(Any::check("sqlite:state.db").is_ok());
+    /// assert_eq!(Any::check("sqlit:state.db").unwrap_err().to_string(), "the store's URL names no engine");
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] or [`ErrorKind::Unsupported`]. Never shows the URL, which may hold credentials.
+    pub fn check(url: &str) -> Result<(), Error> {
+        let scheme = url.split(':').next().unwrap_or_default();
+        match scheme {
+            "memory" if url == "memory:" => Ok(()),
+            #[cfg(feature = "sqlite")]
+            "sqlite" => crate::in_sqlite::check(url),
+            #[cfg(feature = "redis")]
+            "redis" | "rediss" => Ok(()),
+            #[cfg(feature = "postgres")]
+            "postgres" | "postgresql" => Ok(()),
             known if ["sqlite", "redis", "rediss", "postgres", "postgresql"].contains(&known) => {
                 let what = format!("this build has no engine for {scheme} stores");
                 Err(Error::new(ErrorKind::Unsupported, what).hint("build relent-store with that feature"))

@@ -14,7 +14,7 @@ use crate::{
     redact,
     store::{
         args::StoreArgs,
-        counted,
+        counted, fault,
         open::{IfMissing, with},
         place,
     },
@@ -129,7 +129,7 @@ fn of_the_file(to: &StoreArgs, policy: Option<&str>, name: Option<&str>) -> Resu
 ///
 /// # Errors
 ///
-/// There is no place for the store, or no thread to ask it.
+/// There is no place for the store, its URL names none, or there is no thread to ask it.
 pub(crate) fn sharing_of(
     described: Option<&Described>,
     flag: Option<&str>,
@@ -145,6 +145,8 @@ pub(crate) fn sharing_of(
     let name = &described.name;
     let key = Key::new(name).map_err(|error| Fault::new(format!("upstream {name:?}: {error}")))?;
     let url = place::url(Some(url))?;
+    // One that is away may come back, and one that is none never.
+    relent_store::Any::check(&url).map_err(|error| fault(&url, &error))?;
     place::cautions(&url).for_each(|caution| talk::remark(talk, &caution));
     let sharing = Sharing::start(url, key, Rules::of(&described.draft.settings()), deadline);
     sharing.map(Some).map_err(|error| Fault::new(format!("cannot share an upstream: {}", plain(&error))))

@@ -333,6 +333,27 @@ fn a_store_of_flags_and_bad_ones() {
     assert_eq!((none.stdout.as_str(), none.code), ("no process has told sqlite:a.db of an upstream\n", Some(0)));
 }
 
+/// One that is away may come back.
+#[test]
+fn a_url_that_names_no_store_is_an_error_and_not_one_that_is_away() {
+    let folder = folder();
+    let run = |url: &str| {
+        folder.relent(&["run", "--policy", "relent.toml#pay", "--upstream", "bank", "--store", url, "--", "true"])
+    };
+    for (url, problem) in
+        [("sqlit:x", "store sqlit:***: the store's URL names no engine"), ("sqlite:x?ownr=any", "store sqlite:x?ownr=")]
+    {
+        let outcome = run(url);
+        assert_eq!((outcome.code, outcome.stderr.contains(problem)), (Some(125), true), "{outcome:?}");
+        let file = format!("[upstream.bank]\nbudget = \"sre\"\nstore = \"{url}\"\n");
+        let args = ["http", "--policy", "a.toml", "--upstream", "bank", "--max-attempts", "1", "http://127.0.0.1:1"];
+        let named = Folder::new().file("a.toml", &file).relent(&args);
+        assert_eq!((named.code, named.stderr.contains(problem)), (Some(125), true), "{named:?}");
+    }
+    let away = run("redis://127.0.0.1:1");
+    assert_eq!((away.code, away.stderr.contains("its store is away, going on alone")), (Some(0), true), "{away:?}");
+}
+
 #[test]
 fn the_help_of_upstreams() {
     let outcome = relent(&["upstream", "--help"]);

@@ -209,6 +209,11 @@ pub fn file_of(url: &str) -> Option<&Path> {
     Some(&path[more..]).filter(|path| !path.is_empty()).map(Path::new)
 }
 
+/// Whether the URL of a file makes sense.
+pub(crate) fn check(url: &str) -> Result<(), Error> {
+    of_url(url).map(drop)
+}
+
 /// What the URL of a file says.
 fn of_url(url: &str) -> Result<(SqliteSettings, &Path), Error> {
     let Some(path) = file_of(url).filter(|path| *path != Path::new(":memory:")) else {

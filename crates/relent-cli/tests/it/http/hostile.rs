@@ -94,7 +94,7 @@ fn what_is_ours_in_a_folder_like_tmp_may_have_been_brought_there() {
     for (group, before, after) in
         [(own, 0o660, 0o640), (own, 0o755, 0o755), (own, 0o664, 0o644), (own, 0o600, 0o600), (12_345, 0o660, 0o600)]
     {
-        if std::os::unix::fs::chown(path("file"), None, Some(group)).is_err() {
+        if chown(path("file"), None, Some(group)).is_err() {
             eprintln!("SKIPPED what_is_ours_in_a_folder_like_tmp_may_have_been_brought_there in part: it takes root");
             continue;
         }
@@ -102,7 +102,7 @@ fn what_is_ours_in_a_folder_like_tmp_may_have_been_brought_there() {
         expect(&http_in(&folder, &["-o", "file", &url]), 0, "", "");
         assert_eq!(mode("file"), after, "{before:o}");
     }
-    let _ = std::os::unix::fs::chown(path("file"), None, Some(own));
+    let _ = chown(path("file"), None, Some(own));
     fs::hard_link(path("file"), path("other")).unwrap();
     let refused = http_in(&folder, &["-o", "other", &url]);
     assert_eq!(refused.code, Some(125), "{}", refused.stderr);
