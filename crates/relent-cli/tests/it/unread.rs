@@ -2,7 +2,7 @@
 
 use crate::binary::Folder;
 use std::{
-    io::{PipeReader, Read, pipe},
+    io::{PipeReader, Read, Write, pipe},
     net::TcpListener,
     os::fd::OwnedFd,
     process::{Child, Command, ExitStatus, Stdio},
@@ -119,6 +119,61 @@ fn a_terminal_that_nobody_reads_holds_nobody_up() {
         drop(command);
         assert_eq!(end(&mut child, &args.join(" ")).code(), Some(124), "{args:?}");
         drop(terminal.master);
+    }
+}
+
+/// A server of a body that pauses once, for longer than a bar waits before it shows itself, and never comes to its end.
+fn slow_body() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there are ports");
+    let url = format!("http://{}/", listener.local_addr().expect("it is bound"));
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            thread::spawn(move || {
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+                let _ = stream.write_all(&[b'x'; 50_000]);
+                thread::sleep(Duration::from_millis(700));
+                let _ = stream.write_all(&[b'x'; 40_000]);
+                thread::sleep(Duration::from_secs(60));
+            });
+        }
+    });
+    url
+}
+
+/// Stopped by Ctrl-S, a terminal takes nothing, and there is a bar to be drawn on it.
+#[test]
+fn a_bar_on_a_terminal_that_is_stopped_holds_up_neither_a_limit_nor_a_signal() {
+    use nix::sys::signal::{Signal, kill};
+    let url = slow_body();
+    for (flags, signal, code) in [
+        (&["-o", "file", "--timeout", "2500ms"][..], None, 124),
+        (&["-o", "file", "--attempt-timeout", "2500ms", "--max-attempts", "1"], None, 1),
+        (&["--timeout", "2500ms"], None, 124),
+        (&["-o", "file"], Some(Signal::SIGTERM), 143),
+        (&["-o", "file"], Some(Signal::SIGINT), 130),
+    ] {
+        let folder = Folder::new();
+        let terminal = nix::pty::openpty(None, None).unwrap();
+        let mut master = std::fs::File::from(terminal.master);
+        master.write_all(b"\x13").unwrap();
+        let mut command = folder.command(&[&["http"], flags, &[&url]].concat());
+        command.env("TERM", "xterm").stdin(Stdio::null());
+        command.stdout(terminal.slave.try_clone().unwrap()).stderr(terminal.slave);
+        let mut child = command.spawn().expect("it is built");
+        drop(command);
+        if let Some(signal) = signal {
+            let parts =
+                || std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
+            while parts().all(|length| length < 90_000) {
+                thread::sleep(Duration::from_millis(5));
+            }
+            // The bar is drawn right after that.
+            thread::sleep(Duration::from_millis(50));
+            kill(nix::unistd::Pid::from_raw(child.id() as i32), signal).unwrap();
+        }
+        assert_eq!(end(&mut child, &format!("{flags:?}")).code(), Some(code), "{flags:?}");
+        drop(master);
     }
 }
 
