@@ -8,10 +8,10 @@ use super::{
     times::{Moment, Times},
     watchman::Line,
 };
-use relent::{Decision, Policy, Timestamp, Verdict};
+use relent::{Decision, Policy, Timestamp, Verdict, duration::Human};
 use relent_store::{Acquired, Any, Engine, Error, Heed, Holding, Kept, Key, Lease, Nonce, Owner, Renewed, Store};
 use std::{
-    future::Future,
+    future::{Future, ready},
     io::Write,
     os::unix::net::UnixStream,
     pin::pin,
@@ -167,14 +167,31 @@ async fn take(engine: &Any, wish: &Wish, desk: &mut Desk) -> Result<Option<(Hold
     let began = Instant::now();
     let now = || Timestamp::ZERO + began.elapsed();
     let mut waiting = wish.policy.call(Timestamp::ZERO, wish.seed);
-    let (mut heed, mut told) = (Heed::default(), None);
+    let (mut heed, mut told, mut late) = (Heed::default(), None, 0);
     loop {
-        let asked = Moment::now();
+        let mut asked = Moment::now();
+        let ask = || {
+            asked = Moment::now();
+            engine.acquire(&lease)
+        };
         // Not given up half way: who was granted a lease has to let it go.
-        let (by, left) = match patiently(|| engine.acquire(&lease)).await? {
+        let (by, left) = match patiently(ask).await? {
             Acquired::Acquired { fence, .. } => {
+                let holding = Holding { name: lease.name.clone(), fence };
+                let is_over = |time| asked.plus(time) <= Moment::now();
+                let is_wanted = desk.unless_ended(ready(())).await.is_some();
+                if is_wanted && is_over(wish.times.renew()) && late < TIMES_LATE {
+                    // It is time to renew it already: who holds it and asks for it does that.
+                    late += 1;
+                    continue;
+                }
+                if is_wanted && is_over(wish.times.tell()) {
+                    let _ = let_go(engine, wish, &holding, None).await;
+                    let text = format!("it takes too long to answer for a lease of {}", Human(ttl));
+                    return Err(Error::new(relent_store::ErrorKind::Timeout, text));
+                }
                 desk.tell(News::Taken { fence: fence.0, asked });
-                return Ok(Some((Holding { name: lease.name, fence }, asked)));
+                return Ok(Some((holding, asked)));
             }
             Acquired::Held { by, left } => (by.as_str().to_owned(), left),
         };
@@ -269,6 +286,9 @@ async fn let_go(engine: &Any, wish: &Wish, holding: &Holding, keep: Option<Durat
 
 /// How long letting go may take: nobody waits longer for a store that is away, since a lease ends by itself.
 pub(super) const LET_GO: Duration = Duration::from_secs(3);
+
+/// How often a lease that was granted late is asked for again.
+const TIMES_LATE: u32 = 3;
 
 /// How an operation on the store is tried again.
 const PATIENCE: Policy = Policy::exponential(Duration::from_millis(10))

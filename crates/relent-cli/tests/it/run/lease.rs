@@ -190,7 +190,7 @@ fn a_store_that_is_away_ends_the_command_before_the_lease() {
     assert!(outcome.stderr.contains("stopped after 1 attempt in "), "{outcome:?}");
 }
 
-fn has_open(run: &Child, name: &str) -> bool {
+pub(super) fn has_open(run: &Child, name: &str) -> bool {
     let open = fs::read_dir(format!("/proc/{}/fd", run.id())).into_iter().flatten().flatten();
     open.filter_map(|fd| fs::read_link(fd.path()).ok()).any(|file| file.ends_with(name))
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Place, is_running,
-    lease::{lock, signal, start, wait},
+    lease::{has_open, lock, signal, start, wait},
     terminal::{shown, typing},
     until,
 };
@@ -55,6 +55,21 @@ fn a_command_that_ends_by_itself_before_its_lease_is_lost_has_succeeded() {
     drop(lock);
     let outcome = wait(run);
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{outcome:?}");
+}
+
+/// The time that a lease was waited for is none of it: nobody else has it, and relent was not stopped.
+#[test]
+fn a_lease_that_is_granted_late_is_not_lost() {
+    let place = Place::new();
+    let migrated = place.relent(&["store", "migrate", "--store", "sqlite:state.db"]);
+    assert_eq!(migrated.code, Some(0), "{migrated:?}");
+    let lock = lock(&place);
+    let run = start(&place, &["--lease-ttl", "1s"], "echo ran");
+    until("it has the store open", || has_open(&run, "state.db"));
+    std::thread::sleep(Duration::from_millis(750));
+    drop(lock);
+    let outcome = wait(run);
+    assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (Some(0), "ran\n", ""), "{outcome:?}");
 }
 
 /// Who has cleared the environment is known to relent alone, which may be ending it already when the lease is lost.
