@@ -254,6 +254,7 @@ impl Driver<'_> {
             stream: self.stream,
             most: self.args.streams.max_kept.0,
             patterns: &self.patterns,
+            verdicts: &self.verdicts,
             had_children: self.had_children,
             shares_group: terminal::is_of_others() && orphans::are_listed(),
             lease,
@@ -289,7 +290,7 @@ impl Driver<'_> {
 
     /// What the attempt came to, as a row of the report. What a failed attempt left running is ended here.
     fn judge(&mut self, mut ended: Ended, attempt: u32, began: Timestamp, history: &mut History) -> Row {
-        let said = self.verdicts.take(ended.how.code()).and_then(|said| {
+        let said = ended.said.about(ended.how.code()).and_then(|said| {
             let no_verdict = |word: &String| {
                 let word = quoted(word);
                 self.narrator.remark(format_args!("{word} in RELENT_VERDICT is no verdict"));

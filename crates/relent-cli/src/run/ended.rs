@@ -1,6 +1,6 @@
 //! How an attempt went, and how its command ended.
 
-use super::{group::Group, patterns::Found, spool::Spool};
+use super::{group::Group, patterns::Found, spool::Spool, verdict_file::Said};
 use crate::program::CannotRun;
 use nix::sys::signal::Signal;
 use std::{os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
@@ -13,6 +13,8 @@ pub(super) struct Ended {
     /// Its standard output, unless that was passed on.
     pub(super) output: Spool,
     pub(super) found: Found,
+    /// What it wrote to `RELENT_VERDICT`.
+    pub(super) said: Said,
     /// Whether nobody reads what it writes.
     pub(super) nobody_reads: bool,
     /// Whether there can be no other attempt, since its output is out already.
@@ -31,6 +33,7 @@ impl Ended {
             ran: Duration::ZERO,
             output: Spool::default(),
             found: Found::default(),
+            said: Said::default(),
             nobody_reads: false,
             went_out: false,
             interrupted: None,

@@ -354,8 +354,8 @@ fn other_end(_sink: &ChildStdin) -> Option<OwnedFd> {
     None
 }
 
-/// How much stands in the command's pipe.
-fn unread(pipe: impl AsFd) -> usize {
+/// How much stands in a pipe.
+pub(super) fn unread(pipe: impl AsFd) -> usize {
     rustix::io::ioctl_fionread(pipe).ok().and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
 }
 

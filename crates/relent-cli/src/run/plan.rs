@@ -1,6 +1,6 @@
 //! What an attempt needs to know.
 
-use super::{group::Ways, lease::Leased, patterns::Patterns, starting::Starting};
+use super::{group::Ways, lease::Leased, patterns::Patterns, starting::Starting, verdict_file::VerdictFile};
 use std::{ffi::OsString, time::Duration};
 
 /// What an attempt needs to know.
@@ -18,6 +18,8 @@ pub(super) struct Plan<'a> {
     /// How much of it is kept else.
     pub(super) most: u64,
     pub(super) patterns: &'a Patterns,
+    /// Where it says what its failure means.
+    pub(super) verdicts: &'a VerdictFile,
     /// Whether relent had children when it began, whose own come to it as the attempt's do.
     pub(super) had_children: bool,
     /// Whether it stays in our group, which has the terminal or not.

@@ -13,6 +13,7 @@ use super::{
     spool::Spool,
     stream::{Heard, Stream, Target},
     terminal::{self, Lent, Unattainable},
+    verdict_file::Said,
 };
 use crate::talk::{Fault, plain};
 use nix::{
@@ -305,7 +306,14 @@ impl<'a> Running<'a> {
         }
     }
 
-    pub(super) fn ended(mut self, status: ExitStatus, signals: &Signals) -> Result<Ended, Fault> {
+    /// How much the command, which has ended, has left in its pipes.
+    pub(super) fn left(&self) -> Left {
+        let of = |stream: &Option<Stream<'_>>| stream.as_ref().map_or(0, Stream::left);
+        Left { out: of(&self.out), err: of(&self.err) }
+    }
+
+    /// What came of it, with what it has left.
+    pub(super) fn ended(mut self, status: ExitStatus, left: Left, signals: &Signals) -> Result<Ended, Fault> {
         let ran = self.timed_out.unwrap_or_else(Instant::now).duration_since(self.started);
         if let Err(fault) = self.end_feed() {
             self.give_up(signals);
@@ -336,11 +344,11 @@ impl<'a> Running<'a> {
             cut = interrupted.filter(|_| !goes_on);
             goes_on
         };
-        let mut heard = |stream: Option<Stream<'_>>| match stream {
-            Some(stream) => stream.finish(self.ways.say, &mut waits),
+        let mut heard = |stream: Option<Stream<'_>>, left| match stream {
+            Some(stream) => stream.finish(left, self.ways.say, &mut waits),
             None => Ok(Heard::default()),
         };
-        let (out, err) = match (heard(self.out.take()), heard(self.err.take())) {
+        let (out, err) = match (heard(self.out.take(), left.out), heard(self.err.take(), left.err)) {
             (Ok(out), Ok(err)) => (out, err),
             (Err(fault), _) | (_, Err(fault)) => {
                 self.give_up(signals);
@@ -377,6 +385,7 @@ impl<'a> Running<'a> {
             ran,
             output: out.output.unwrap_or_default(),
             found: out.found.or(err.found),
+            said: Said::default(),
             nobody_reads: out.nobody_reads,
             went_out: out.went_out,
             interrupted,
@@ -388,6 +397,12 @@ impl<'a> Running<'a> {
 /// A command that has the terminal gets Ctrl-C in our place; its death by it is meant for us too.
 fn from_the_keyboard(how: &How) -> Option<Signal> {
     [Signal::SIGINT, Signal::SIGQUIT].into_iter().find(|signal| how.code() == died_by(*signal as i32))
+}
+
+/// How much a command has left in its pipes.
+pub(super) struct Left {
+    out: usize,
+    err: usize,
 }
 
 struct Ready {

@@ -1,7 +1,7 @@
 //! One of the command's output streams: read as it comes, searched, and kept or passed on.
 
 use super::{
-    input::{is_later, make_nonblocking},
+    input::{is_later, make_nonblocking, unread},
     patterns::{Found, Patterns, Search},
     spool::{Kept, Spool},
 };
@@ -100,7 +100,7 @@ impl<'a> Stream<'a> {
     /// Writes what there is room for, or else searches what was read, and reads a piece.
     pub(super) fn step(&mut self, say: &dyn Fn(&str)) -> Result<(), Fault> {
         if self.out().is_none() && self.search_some() {
-            self.read_some(say)?;
+            self.read_some(PIECE, say)?;
         }
         while let Some(out) = self.out()
             && has_room(out, PollTimeout::ZERO) == Some(true)
@@ -180,9 +180,10 @@ impl<'a> Stream<'a> {
         self.unsearched.is_empty()
     }
 
-    /// Reads a piece, if there is one; how many bytes it was. All of the last one was searched.
-    fn read_some(&mut self, say: &dyn Fn(&str)) -> Result<usize, Fault> {
-        match self.pipe.read(&mut self.piece) {
+    /// Reads a piece of so many bytes at most, if there is one; how many it was. All of the last one was searched.
+    fn read_some(&mut self, most: usize, say: &dyn Fn(&str)) -> Result<usize, Fault> {
+        let most = most.min(self.piece.len());
+        match self.pipe.read(&mut self.piece[..most]) {
             Ok(0) => self.is_open = false,
             Ok(count) => {
                 let mut piece = std::mem::take(&mut self.piece);
@@ -200,14 +201,19 @@ impl<'a> Stream<'a> {
         Ok(0)
     }
 
+    /// How much there is to be read.
+    pub(super) fn left(&self) -> usize {
+        if self.is_open { unread(&self.pipe) } else { 0 }
+    }
+
     /// The command is over: reads what it has left in the pipe, and not what others go on writing to it. It goes out, and is
     /// searched, while there is somebody who waits until there is room, or for that.
     pub(super) fn finish(
         mut self,
+        mut left: usize,
         say: &dyn Fn(&str),
         mut waits: impl FnMut(Option<BorrowedFd<'_>>) -> bool,
     ) -> Result<Heard, Fault> {
-        let mut left = capacity(&self.pipe);
         loop {
             while let Some(out) = self.out() {
                 let is_written = has_room(out, PollTimeout::ZERO) == Some(true) && self.write_some()?;
@@ -226,7 +232,7 @@ impl<'a> Stream<'a> {
             if !self.is_open || left == 0 {
                 break;
             }
-            match self.read_some(say)? {
+            match self.read_some(left, say)? {
                 0 => break,
                 count => left = left.saturating_sub(count),
             }
@@ -313,19 +319,6 @@ pub(super) fn is_pipe(fd: impl AsFd) -> bool {
     let file = fd.as_fd().try_clone_to_owned().map(File::from);
     let kind = file.and_then(|file| file.metadata()).map(|data| data.file_type());
     kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
-}
-
-/// How much a pipe holds at most.
-#[cfg(target_os = "linux")]
-fn capacity(pipe: &File) -> usize {
-    use nix::fcntl::{FcntlArg, fcntl};
-    fcntl(pipe, FcntlArg::F_GETPIPE_SZ).ok().and_then(|size| usize::try_from(size).ok()).unwrap_or(PIECE)
-}
-
-/// How much a pipe holds at most.
-#[cfg(not(target_os = "linux"))]
-fn capacity(_pipe: &File) -> usize {
-    PIECE
 }
 
 fn cannot_keep(error: io::Error) -> Fault {

@@ -92,11 +92,14 @@ impl VerdictFile {
         named.zip(ours).is_some_and(|(named, ours)| (named.dev(), named.ino()) == (ours.st_dev, ours.st_ino))
     }
 
-    /// What the command wrote since the last time, of what is about this exit code: nothing, a verdict, or something
-    /// that is none.
+    /// What the command wrote since the last time.
     ///
     /// A file that is gone or cannot be read, and what is no file, says nothing.
-    pub(super) fn take(&self, exit: u8) -> Option<Result<Verdict, String>> {
+    pub(super) fn take(&self) -> Said {
+        self.read().unwrap_or_default()
+    }
+
+    fn read(&self) -> Option<Said> {
         let mut file = self.open()?;
         let mut bytes = Vec::new();
         // The last line counts; of a line that begins before what is read, nothing does.
@@ -106,12 +109,7 @@ impl VerdictFile {
         if !bytes.is_empty() {
             file.set_len(0).ok()?;
         }
-        let text = String::from_utf8_lossy(&bytes);
-        match text.split_once('\n') {
-            Some((_, rest)) if start > 0 && !rest.trim().is_empty() => last(rest, exit),
-            // Nobody knows what the end of a longer line is a part of.
-            _ => last(&text, exit).map(|said| said.map_err(|word| if start > 0 { "...".to_owned() } else { word })),
-        }
+        Some(Said { text: String::from_utf8_lossy(&bytes).into_owned(), is_an_end: start > 0 })
     }
 
     /// The file, if it is one, to be read and emptied: not one with another name somewhere, which is no file of ours.
@@ -119,6 +117,26 @@ impl VerdictFile {
         let flags = OFlag::O_RDWR | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
         let file = File::from(openat(&self.handle, NAME, flags, Mode::empty()).ok()?);
         file.metadata().is_ok_and(|data| data.is_file() && data.nlink() == 1).then_some(file)
+    }
+}
+
+/// What a command has said.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    text: String,
+    /// Whether there was more before it.
+    is_an_end: bool,
+}
+
+impl Said {
+    /// What of it is about this exit code: nothing, a verdict, or something that is none.
+    pub(super) fn about(&self, exit: u8) -> Option<Result<Verdict, String>> {
+        match self.text.split_once('\n') {
+            Some((_, rest)) if self.is_an_end && !rest.trim().is_empty() => last(rest, exit),
+            // Nobody knows what the end of a longer line is a part of.
+            _ => last(&self.text, exit)
+                .map(|said| said.map_err(|word| if self.is_an_end { "...".to_owned() } else { word })),
+        }
     }
 }
 
@@ -230,7 +248,7 @@ mod tests {
         file.renew();
         let second = file.path().unwrap().to_owned();
         fs::write(&second, "permanent").unwrap();
-        assert_eq!(file.take(1), Some(Ok(Verdict::Permanent)));
+        assert_eq!(file.take().about(1), Some(Ok(Verdict::Permanent)));
         // One that is not ours has taken the name: it stays as it is.
         fs::create_dir(first.parent().unwrap()).unwrap();
         fs::write(&first, "kept").unwrap();
@@ -249,9 +267,9 @@ mod tests {
         late.write_all(b"permanent\n").unwrap();
         file.renew();
         assert_eq!(file.path(), Some(&*path), "it has the same name");
-        assert_eq!(file.take(0), None);
+        assert_eq!(file.take().about(0), None);
         late.write_all(b"permanent\n").unwrap();
-        assert_eq!(file.take(0), None);
+        assert_eq!(file.take().about(0), None);
         // Whatever has taken its place goes, and what cannot, as a folder, is none.
         let other = tempfile::NamedTempFile::new().unwrap();
         fs::write(other.path(), "permanent").unwrap();
@@ -263,11 +281,11 @@ mod tests {
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         file.renew();
-        assert_eq!(file.take(0), None);
+        assert_eq!(file.take().about(0), None);
         fs::remove_dir(&path).unwrap();
         file.renew();
         fs::write(&path, "transient").unwrap();
-        assert_eq!(file.take(1), Some(Ok(Verdict::Transient)));
+        assert_eq!(file.take().about(1), Some(Ok(Verdict::Transient)));
     }
 
     /// In a temporary folder without the sticky bit.
@@ -317,14 +335,14 @@ mod tests {
     fn the_last_line_counts_and_is_taken_once() {
         let verdict = VerdictFile::create().unwrap();
         let path = verdict.path().unwrap().to_owned();
-        assert_eq!(verdict.take(1), None);
+        assert_eq!(verdict.take().about(1), None);
         fs::write(&path, "transient\npermanent\n\n").unwrap();
-        assert_eq!(verdict.take(1), Some(Ok(Verdict::Permanent)));
-        assert_eq!(verdict.take(1), None);
+        assert_eq!(verdict.take().about(1), Some(Ok(Verdict::Permanent)));
+        assert_eq!(verdict.take().about(1), None);
         fs::write(&path, "perhaps").unwrap();
-        assert_eq!(verdict.take(1), Some(Err("perhaps".to_owned())));
+        assert_eq!(verdict.take().about(1), Some(Err("perhaps".to_owned())));
         fs::remove_file(&path).unwrap();
-        assert_eq!(verdict.take(1), None);
+        assert_eq!(verdict.take().about(1), None);
         drop(verdict);
         assert!(!path.exists() && !path.parent().unwrap().exists());
     }
@@ -335,11 +353,11 @@ mod tests {
         let verdict = VerdictFile::create().unwrap();
         for (times, last) in [(500, "permanent\n"), (455, "permanent"), (5000, "exit 1: permanent\n\n")] {
             fs::write(verdict.path().unwrap(), "transient\n".repeat(times) + last).unwrap();
-            assert_eq!(verdict.take(1), Some(Ok(Verdict::Permanent)), "{times}");
-            assert_eq!(verdict.take(1), None);
+            assert_eq!(verdict.take().about(1), Some(Ok(Verdict::Permanent)), "{times}");
+            assert_eq!(verdict.take().about(1), None);
         }
         fs::write(verdict.path().unwrap(), "x".repeat(10_000)).unwrap();
-        assert_eq!(verdict.take(1), Some(Err("...".to_owned())));
+        assert_eq!(verdict.take().about(1), Some(Err("...".to_owned())));
     }
 
     #[test]
@@ -347,7 +365,7 @@ mod tests {
         let verdict = VerdictFile::create().unwrap();
         let says = |text: &str| {
             fs::write(verdict.path().unwrap(), text).unwrap();
-            verdict.take(22)
+            verdict.take().about(22)
         };
         assert_eq!(says("exit 22: permanent\n"), Some(Ok(Verdict::Permanent)));
         assert_eq!(says("exit 7: permanent\n"), None);
@@ -366,13 +384,13 @@ mod tests {
         fs::write(other.path(), "permanent").unwrap();
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink(other.path(), &path).unwrap();
-        assert_eq!(verdict.take(1), None);
+        assert_eq!(verdict.take().about(1), None);
         assert_eq!(fs::read_to_string(other.path()).unwrap(), "permanent");
         fs::remove_file(&path).unwrap();
         nix::unistd::mkfifo(&path, Mode::S_IRWXU).unwrap();
-        assert_eq!(verdict.take(1), None);
+        assert_eq!(verdict.take().about(1), None);
         fs::remove_file(&path).unwrap();
         fs::write(&path, "permanent").unwrap();
-        assert_eq!(verdict.take(1), Some(Ok(Verdict::Permanent)), "an atomic write by rename is one");
+        assert_eq!(verdict.take().about(1), Some(Ok(Verdict::Permanent)), "an atomic write by rename is one");
     }
 }

@@ -7,6 +7,7 @@ mod ending;
 mod environment;
 mod hostile;
 mod inherited;
+mod late;
 mod lease;
 mod lease_lost;
 mod leftovers;
