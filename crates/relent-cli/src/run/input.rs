@@ -208,7 +208,7 @@ impl Feed<'_> {
 
     fn pass_on(&mut self) -> Result<(), Fault> {
         let record = &self.recording.record;
-        let mut piece = vec![0; PIECE];
+        let mut piece = room(PIECE);
         let piece = match record.is_given_up() {
             false => {
                 let count = record.read_at(self.at, &mut piece).map_err(cannot_record)?;
@@ -299,7 +299,7 @@ impl Taken {
 impl Recording {
     /// Takes at most this much of what is there now.
     fn take_some(&mut self, most: usize) -> Result<Vec<u8>, Fault> {
-        let mut piece = vec![0; most];
+        let mut piece = room(most);
         let count = match self.source.read(&mut piece) {
             Ok(0) => {
                 self.ended = true;
@@ -357,6 +357,17 @@ fn other_end(_sink: &ChildStdin) -> Option<OwnedFd> {
 /// How much stands in a pipe.
 pub(super) fn unread(pipe: impl AsFd) -> usize {
     rustix::io::ioctl_fionread(pipe).ok().and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
+}
+
+/// Room for so many bytes, or for fewer where the system gives no memory for them.
+fn room(most: usize) -> Vec<u8> {
+    const LEAST: usize = 1 << 12;
+    let (mut room, mut size) = (Vec::new(), most);
+    while size > LEAST && room.try_reserve_exact(size).is_err() {
+        size /= 2;
+    }
+    room.resize(size, 0);
+    room
 }
 
 /// Reads and writes of a pipe that is ours alone return at once from now on.

@@ -55,7 +55,7 @@ impl Spool {
             self.file = None;
             return Ok(if is_new { Kept::TooMuch(Size(self.most)) } else { Kept::All });
         }
-        if self.file.is_none() && self.memory.len() + bytes.len() > MEMORY {
+        if self.file.is_none() && !self.has_memory(bytes.len()) {
             let file = tempfile::tempfile()?;
             file.write_all_at(&self.memory, 0)?;
             self.memory = Vec::new();
@@ -69,6 +69,11 @@ impl Spool {
         let half = self.most / 2;
         let is_half = before < half && after >= half && half >= MEMORY as u64;
         Ok(if is_half { Kept::NearlyTooMuch(Size(self.most)) } else { Kept::All })
+    }
+
+    /// Whether so many more bytes are kept in memory: not where the system gives none.
+    fn has_memory(&mut self, count: usize) -> bool {
+        self.memory.len() + count <= MEMORY && self.memory.try_reserve(count).is_ok()
     }
 
     /// The most that is kept.

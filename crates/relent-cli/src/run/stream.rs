@@ -188,7 +188,9 @@ impl<'a> Stream<'a> {
             Ok(count) => {
                 let mut piece = std::mem::take(&mut self.piece);
                 let passed = self.pass_on(&piece[..count], say);
-                if count == piece.len() {
+                let is_full = count == piece.len();
+                // Without memory for more it goes on with what it has.
+                if is_full && piece.try_reserve_exact(PIECE - count).is_ok() {
                     piece.resize(PIECE, 0);
                 }
                 self.piece = piece;
@@ -265,6 +267,8 @@ impl<'a> Stream<'a> {
                 if let Target::Out = self.target {
                     output::open().map(drop).map_err(|error| talk::unwritten(&error))?;
                 }
+                let none = |_| Fault::new("cannot pass on the command's output: there is no memory for it");
+                self.rest.try_reserve(piece.len()).map_err(none)?;
                 self.rest.extend_from_slice(piece);
                 Ok(())
             }

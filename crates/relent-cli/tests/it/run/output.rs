@@ -88,6 +88,26 @@ fn kill(pid: &str) {
     let _ = std::process::Command::new("kill").args(["-9", pid.trim()]).stderr(Stdio::null()).status();
 }
 
+/// The command takes relent's memory away while that runs (`ulimit -v`).
+#[cfg(target_os = "linux")]
+#[test]
+fn what_there_is_no_memory_for_is_kept_in_a_file() {
+    let limit = "size=$(sed -n 's/^VmSize:[^0-9]*\\([0-9]*\\) kB/\\1/p' /proc/$PPID/status); \
+        prlimit --pid $PPID --as=$(((size + 256) * 1024)): || exit 9; ";
+    let place = Place::new();
+    let outcome = place.sh(&[], &format!("{limit} head -c 3000000 /dev/zero"));
+    assert_eq!((outcome.code, outcome.stdout.len(), outcome.stderr.as_str()), (Some(0), 3_000_000, ""));
+
+    let script = format!("{limit} [ $(wc -c) = 3000000 ] && [ $RELENT_ATTEMPT = 2 ]");
+    let mut command = place.command(&super::script_args(&["-q"], &script));
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut input, &vec![0; 3_000_000]).unwrap();
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    place.is_clean();
+}
+
 #[test]
 fn a_reader_that_goes_away_ends_it_quietly() {
     let place = Place::new();
