@@ -75,14 +75,14 @@ impl Hop {
         if becomes_get(status, &self.method) {
             hop.method = Method::GET;
             hop.has_body = false;
-            remove(&mut hop.headers, |name| ABOUT_THE_BODY.contains(name));
+            remove(&mut hop.headers, is_about_the_body);
         }
         if hop.url.origin() != self.url.origin() {
             let given = hop.headers.clone();
             let is_plain = |name: &HeaderName| {
                 let mut values = given.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
-                SAYS_WHAT_IS_MEANT.contains(name)
-                    || ABOUT_THE_BODY.contains(name)
+                says_what_is_meant(name)
+                    || is_about_the_body(name)
                     || redact::is_known_header(name.as_str())
                         && values.all(|value| redact::hidden_of_header(name.as_str(), &value).is_empty())
             };
@@ -127,25 +127,39 @@ pub(super) fn is_followable(from: &Url, location: &str) -> bool {
         && from.join(location).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && has_a_host(&url))
 }
 
-const ABOUT_THE_BODY: [HeaderName; 5] = [
-    header::CONTENT_TYPE,
-    header::CONTENT_ENCODING,
-    header::CONTENT_LANGUAGE,
-    header::CONTENT_LOCATION,
-    header::CONTENT_RANGE,
-];
+fn is_about_the_body(name: &HeaderName) -> bool {
+    const NAMES: [&str; 10] = [
+        "content-type",
+        "content-encoding",
+        "content-language",
+        "content-location",
+        "content-range",
+        "content-disposition",
+        "content-md5",
+        "content-digest",
+        "repr-digest",
+        "digest",
+    ];
+    NAMES.contains(&name.as_str())
+}
 
 /// What makes another request of it if it is missing, and lets nobody in, whatever its value looks like: a key without which the server takes
-/// it for a new one, conditions without which it is carried out in any case.
-const SAYS_WHAT_IS_MEANT: [HeaderName; 7] = [
-    IDEMPOTENCY_KEY,
-    header::IF_MATCH,
-    header::IF_NONE_MATCH,
-    header::IF_MODIFIED_SINCE,
-    header::IF_UNMODIFIED_SINCE,
-    header::IF_RANGE,
-    header::RANGE,
-];
+/// it for a new one, what is asked for or changed of something, and conditions without which it is carried out in any case. A lock that
+/// `If` names is known to all who may look (RFC 4918, 6.4).
+fn says_what_is_meant(name: &HeaderName) -> bool {
+    *name == IDEMPOTENCY_KEY
+        || matches!(name.as_str(), "range" | "depth" | "overwrite")
+        || is_a_condition(name.as_str())
+}
+
+/// Those of the standards, and of stores of objects and blobs: `x-goog-if-generation-match`, `x-amz-copy-source-if-match`, `x-ms-if-tags`.
+fn is_a_condition(name: &str) -> bool {
+    let Some(asked) = name.strip_prefix("if-").or_else(|| name.split_once("-if-").map(|(_, asked)| asked)) else {
+        return name == "if" || name.starts_with("x-ms-blob-condition-");
+    };
+    let is_compared = asked.split('-').any(|word| matches!(word, "match" | "since"));
+    is_compared || matches!(asked, "range" | "tags") || asked.starts_with("sequence-number-")
+}
 
 fn becomes_get(status: StatusCode, method: &Method) -> bool {
     match status.as_u16() {
@@ -269,6 +283,24 @@ mod tests {
             after(302, "https://ann:pw@a.example/", Method::GET).unwrap().unwrap().url.as_str(),
             "https://a.example/"
         );
+    }
+
+    #[test]
+    fn conditions_and_what_is_said_about_a_body_go_anywhere() {
+        let meant = "depth if if-match if-schedule-tag-match overwrite x-amz-copy-source-if-none-match \
+                     x-goog-if-generation-match x-ms-blob-condition-maxsize x-ms-if-sequence-number-le x-ms-if-tags";
+        let body = "content-digest content-disposition content-md5 repr-digest";
+        let others = "if-token x-gif-match x-if-secret x-only-if";
+        let all = [meant, body, others].join(" ");
+        let headers = all.split(' ').map(|name| (name.parse().unwrap(), HeaderValue::from_static("k3y==")));
+        let from = Hop { headers: headers.collect(), ..hop(Method::PUT, "https://a.example/") };
+        let head = [(header::LOCATION, HeaderValue::from_static("https://b.example/"))].into_iter().collect();
+        let next = from.next(StatusCode::TEMPORARY_REDIRECT, &head).unwrap().unwrap();
+        let mut goes: Vec<&str> = meant.split(' ').chain(body.split(' ')).collect();
+        goes.sort_unstable();
+        assert_eq!(names(&next), goes.join(" "));
+        let next = from.next(StatusCode::SEE_OTHER, &head).unwrap().unwrap();
+        assert_eq!(names(&next), meant);
     }
 
     #[test]
