@@ -43,13 +43,13 @@ pub(super) fn url(text: &str) -> Result<Url, Fault> {
         return Err(Fault::new(format!("{shown:?} has no port behind its colon"))
             .hint("in a password, / is written %2F, ? %3F and # %23"));
     }
-    if !can_be_asked_for(&url) {
-        return Err(Fault::new(format!("the URL is too long to be asked for: {} bytes", url.as_str().len()))
-            .hint("up to 65534 bytes are; -d sends more"));
-    }
     if !has_a_host(&url) {
         return Err(Fault::new(format!("{shown:?} has no host that there could be"))
             .hint("hosts are letters, digits, dots and -, or addresses"));
+    }
+    if !can_be_asked_for(&url) {
+        return Err(Fault::new(format!("the URL is too long to be asked for: {} bytes", url.as_str().len()))
+            .hint("up to 65534 bytes are; -d sends more"));
     }
     match url.scheme() {
         "http" | "https" => Ok(url),
@@ -84,7 +84,7 @@ pub(super) fn has_no_port_behind_its_colon(text: &str) -> bool {
     host.ends_with(':') && rest.contains(['@', '\u{ff20}', '\u{fe6b}'])
 }
 
-/// Whether a request can be made of a URL: its own limit is shorter than that of the parser.
+/// Whether a request can be made of a URL that has a host: its own limit is shorter than that of the parser.
 pub(super) fn can_be_asked_for(url: &Url) -> bool {
     url.as_str().parse::<http::Uri>().is_ok()
 }
@@ -126,6 +126,22 @@ mod tests {
             assert!(fault.contains("has no port behind its colon") && !fault.contains("hunter2"), "{bad}: {fault}");
         }
         assert!(url("http://h:/x").is_ok() && url("http://ann:%23pw@h:/x").is_ok());
+    }
+
+    #[test]
+    fn a_url_is_too_long_only_for_its_length() {
+        for bad in ["http://{host}/x", "http://\"db\"/x", "http://a|b/", "{host}:80"] {
+            let told = url(bad).unwrap_err().shown().0;
+            assert!(told.contains("has no host that there could be") || told.contains("is no URL"), "{bad}: {told}");
+        }
+        for c in (' '..'\u{a1}').filter(|c| !"/?#\\@:".contains(*c)) {
+            let text = format!("http://a{c}n:p{c}w@h/x{c}y;a={c}z/?a{c}b={c}#{c}z");
+            assert!(can_be_asked_for(&Url::parse(&text).unwrap()), "{text}");
+        }
+        let long = |length: usize| format!("http://h/{}", "x".repeat(length - "http://h/".len()));
+        assert!(url(&long(65534)).is_ok());
+        let told = url(&long(65535)).unwrap_err().shown().0;
+        assert_eq!(told, "the URL is too long to be asked for: 65535 bytes");
     }
 
     #[test]
