@@ -211,7 +211,7 @@ pub(super) async fn accept(
     let location = redirect::location(response.status(), response.headers());
     let location = location.map(|to| (redirect::shown(&hop.url, &to), redirect::is_followable(&hop.url, &to)));
     let encodings = coding::named(response.headers());
-    let is_asked_for = encodings.is_empty() || hop.headers.contains_key(header::ACCEPT_ENCODING);
+    let is_asked_for = encodings.is_empty() || coding::is_any_asked_for(&hop.headers);
     let encoding = (!is_asked_for).then(|| escape(&encodings.join(", ")).into_owned());
     let success = Success { status: response.status(), location, had_all: false, encoding };
     if hop.method == Method::HEAD {

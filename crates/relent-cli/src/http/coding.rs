@@ -50,6 +50,18 @@ pub(super) fn listed(head: &HeaderMap, name: HeaderName) -> Vec<String> {
     lines.flat_map(split).filter(|part| !part.is_empty()).collect()
 }
 
+/// Whether a request asks for something to be done to the body: it names more than it as it is, and what it will not have (`gzip;q=0`).
+pub(super) fn is_any_asked_for(head: &HeaderMap) -> bool {
+    let is_none = |weight: &str| weight.parse::<f32>().is_ok_and(|weight| weight <= 0.0);
+    listed(head, header::ACCEPT_ENCODING).iter().any(|element| {
+        let mut parts = element.split(';').map(str::trim);
+        let is_as_it_is = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("identity"));
+        let mut weights =
+            parts.filter_map(|part| part.split_once('=')).map(|(name, weight)| (name.trim(), weight.trim()));
+        !is_as_it_is && !weights.any(|(name, weight)| name.eq_ignore_ascii_case("q") && is_none(weight))
+    })
+}
+
 /// That a body comes without its encodings: what its head says of bytes is of those that were sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undone;

@@ -111,6 +111,27 @@ fn what_is_not_undone_is_said() {
     expect(&unpacked(&[&format!("Content-Encoding: {six}")], "as it is"), 0, "as it is", &note(&six));
 }
 
+/// To ask for a body as it is asks for none of the others, be it the user or what goes on with a part that does so.
+#[test]
+fn what_comes_packed_though_it_was_to_come_as_it_is_is_said() {
+    let note = "note: the body is encoded (zstd), which was not asked for\n";
+    let packed = || Reply::new(200, &["ETag: \"2\"", "Content-Encoding: zstd"], "packed");
+    let of = |asked: &str| {
+        let server = Server::new(vec![packed()]);
+        http(&["-H", &format!("Accept-Encoding: {asked}"), &server.url("/")])
+    };
+    for asked in ["identity", "Identity;q=1, zstd;q=0", "zstd ; Q=0.000"] {
+        expect(&of(asked), 0, "packed", note);
+    }
+    for asked in ["zstd", "identity, zstd;q=0.001", "*"] {
+        expect(&of(asked), 0, "packed", "");
+    }
+    let server = Server::new(vec![Reply::new(200, &["ETag: \"1\""], "0123456789").cut(4), packed()]);
+    let outcome = http(&[&server.url("/")]);
+    assert_eq!(server.requests()[1].header("accept-encoding"), Some("identity"));
+    assert!(outcome.code == Some(0) && outcome.stdout == "packed" && outcome.stderr.ends_with(note), "{outcome:?}");
+}
+
 #[test]
 fn nothing_is_nothing_however_it_was_packed() {
     for encoding in ["gzip", "br", "gzip, gzip"] {
