@@ -120,7 +120,15 @@ fn follows(status: StatusCode, headers: &HeaderMap) {
     let secret = |name| (name, HeaderValue::from_static(PASSWORD));
     let given = [secret(header::AUTHORIZATION), secret(header::COOKIE), secret(header::HOST)].into_iter().collect();
     let url = Url::parse("https://a.example/b/c?d").expect("it is one");
-    let hop = Hop { method: Method::POST, url, headers: given, has_body: true, number: 3, says_a_secret: false };
+    let hop = Hop {
+        method: Method::POST,
+        url,
+        headers: given,
+        has_body: true,
+        number: 3,
+        says_a_secret: false,
+        host_says_a_secret: false,
+    };
     match hop.next(status, headers) {
         Ok(None) => {}
         Ok(Some(next)) => {
@@ -181,6 +189,7 @@ fn says(status: StatusCode, headers: &HeaderMap, now: u64) {
         has_body: false,
         number: 0,
         says_a_secret: false,
+        host_says_a_secret: false,
     };
     let seen = Seen::of(&response(), &hop);
     let end = End {

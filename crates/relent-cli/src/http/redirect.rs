@@ -33,12 +33,14 @@ pub(super) struct Hop {
     pub(super) number: usize,
     /// Whether where it goes to is made of a secret that somebody was sent: the parser of URLs has made another text of it.
     pub(super) says_a_secret: bool,
+    /// The same of its host and port alone.
+    pub(super) host_says_a_secret: bool,
 }
 
 impl Hop {
     /// What led to where it goes.
     pub(super) fn led(&self) -> Led {
-        Led { by_a_redirect: self.number > 0, by_a_secret: self.says_a_secret }
+        Led { by_a_redirect: self.number > 0, by_a_secret: self.host_says_a_secret }
     }
 
     /// The request after a response with this status and head; `None` if it is no redirect.
@@ -69,9 +71,12 @@ impl Hop {
         let _ = (url.set_username(""), url.set_password(None));
         // Of a query nothing is shown but what is harmless.
         let where_to = location.split(['?', '#']).next().unwrap_or_default();
-        let is_said = redact::without_secrets(where_to) != where_to || is_an_address_in_disguise(&url, where_to);
-        let says_a_secret = is_said || (self.says_a_secret && url.origin() == self.url.origin());
-        let mut hop = Hop { url, number: self.number + 1, says_a_secret, ..self.clone() };
+        let hidden = redact::without_secrets(where_to);
+        let (is_disguised, is_at_home) = (is_an_address_in_disguise(&url, where_to), url.origin() == self.url.origin());
+        let says_a_secret = hidden != where_to || is_disguised || (self.says_a_secret && is_at_home);
+        let host_says_a_secret =
+            !hidden.starts_with(up_to_the_path(where_to)) || is_disguised || (self.host_says_a_secret && is_at_home);
+        let mut hop = Hop { url, number: self.number + 1, says_a_secret, host_says_a_secret, ..self.clone() };
         if becomes_get(status, &self.method) {
             hop.method = Method::GET;
             hop.has_body = false;
@@ -89,6 +94,21 @@ impl Hop {
             remove(&mut hop.headers, |name| *name == header::HOST || !is_plain(name));
         }
         Ok(Some(hop))
+    }
+}
+
+/// What stands before the path of where something leads, its host and port among it: nothing, if there is but a path. What is not plain
+/// counts: a tab, which the parser leaves out, or a scheme without slashes.
+fn up_to_the_path(location: &str) -> &str {
+    let slashes: &[char] = &['/', '\\'];
+    let begins = location.get(..4).is_some_and(|begin| begin.eq_ignore_ascii_case("http"));
+    let scheme = location.find(':').filter(|_| begins).map_or(0, |colon| colon + 1);
+    let rest = location[scheme..].trim_start_matches(slashes);
+    let host = location.len() - rest.len();
+    match host {
+        _ if location.contains(['\t', '\r', '\n']) => location,
+        0 | 1 => "",
+        host => &location[..host + rest.find(slashes).unwrap_or(rest.len())],
     }
 }
 
@@ -223,6 +243,7 @@ mod tests {
             has_body: true,
             number: 0,
             says_a_secret: false,
+            host_says_a_secret: false,
         }
     }
 
@@ -283,6 +304,23 @@ mod tests {
             after(302, "https://ann:pw@a.example/", Method::GET).unwrap().unwrap().url.as_str(),
             "https://a.example/"
         );
+    }
+
+    #[test]
+    fn a_host_stands_before_the_path() {
+        for (location, before) in [
+            ("http://h:1/x/y", "http://h:1"),
+            ("HTTPS:\\\\u@h\\x", "HTTPS:\\\\u@h"),
+            ("//h/x", "//h"),
+            ("///h", "///h"),
+            ("http:h/x", "http:h"),
+            ("/x/y", ""),
+            ("x:/y", ""),
+            ("", ""),
+            ("/\t/h/x", "/\t/h/x"),
+        ] {
+            assert_eq!(up_to_the_path(location), before, "{location:?}");
+        }
     }
 
     #[test]

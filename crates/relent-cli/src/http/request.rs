@@ -58,7 +58,15 @@ impl Request {
     /// The first request of an attempt.
     pub(super) fn hop(&self, headers: HeaderMap) -> Hop {
         let has_body = self.body.is_some();
-        Hop { method: self.method.clone(), url: self.url.clone(), headers, has_body, number: 0, says_a_secret: false }
+        Hop {
+            method: self.method.clone(),
+            url: self.url.clone(),
+            headers,
+            has_body,
+            number: 0,
+            says_a_secret: false,
+            host_says_a_secret: false,
+        }
     }
 }
 

@@ -318,6 +318,19 @@ fn a_secret_that_a_redirect_is_made_of_is_hidden_where_the_url_is_told() {
     }
 }
 
+/// A user's own folder is asked for, and where that failed is no secret.
+#[test]
+fn a_host_is_told_though_the_path_behind_it_is_made_of_a_secret() {
+    for location in ["http://127.0.0.1:1/deploy-bot7/x", "//127.0.0.1:1/Hunter2Longer", "\\\\127.0.0.1:1\\deploy-bot7"]
+    {
+        let server = Server::new(vec![Reply::new(307, &[&format!("Location: {location}")], "")]);
+        let flags = ["-v", "-L", "--max-attempts=1", "-u", "deploy-bot7:Hunter2Longer", &server.url("/")];
+        let said = http(&flags).stderr;
+        assert!(said.contains("cannot connect to HOST: Connection refused"), "{location}: {said}");
+        assert!(said.contains("> GET ***\n") && !said.contains("bot7") && !said.contains("Longer"), "{said}");
+    }
+}
+
 /// Whoever gets a user and a password in base64 knows both.
 #[test]
 fn a_password_in_base64_is_hidden_where_it_is_said_again() {
