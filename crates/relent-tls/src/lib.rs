@@ -21,6 +21,7 @@ mod authorities;
 mod fields;
 mod files;
 mod flaw;
+mod identity;
 mod signers;
 mod verifier;
 mod version1;
@@ -29,5 +30,6 @@ pub use crate::{
     authorities::{Nobody, system},
     files::certificates,
     flaw::Flaw,
+    identity::identity,
     verifier::{Verifier, is_readable, provider},
 };

@@ -4,8 +4,9 @@ use super::{args::Args, proxy::Proxies};
 use crate::{talk::Fault, trust};
 use relent_tls::{Verifier, provider};
 use rustls::{
-    ClientConfig, RootCertStore,
+    ClientConfig, InconsistentKeys, RootCertStore,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    sign::SingleCertAndKey,
 };
 use std::{path::Path, sync::Arc};
 use url::Url;
@@ -29,10 +30,10 @@ pub(super) fn config(
     };
     let mut config = match identity {
         None => builder.with_no_client_auth(),
-        Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|error| {
-            Fault::new(format!("--cert: {}", super::failure::tls_words(&error)))
-                .hint("the certificate and its key (--key FILE, or in the same file) must belong together")
-        })?,
+        Some((chain, key)) => {
+            let shown = relent_tls::identity(chain, key).map_err(unfit)?;
+            builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(shown)))
+        }
     };
     let protocols: &[&[u8]] = match (http1, args.http2) {
         (true, _) => &[b"http/1.1"],
@@ -41,6 +42,16 @@ pub(super) fn config(
     };
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     Ok(config)
+}
+
+fn unfit(error: rustls::Error) -> Fault {
+    let fault = Fault::new(format!("--cert: {}", super::failure::tls_words(&error)));
+    match error {
+        rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
+            fault.hint("the certificate and its key (--key FILE, or in the same file) must belong together")
+        }
+        _ => fault,
+    }
 }
 
 /// Who judges certificates; `None` if there will be none.

@@ -1,4 +1,4 @@
-use crate::{Verifier, is_readable, provider};
+use crate::{Verifier, identity, is_readable, provider};
 use rcgen::{CertificateParams, DnType, KeyPair, date_time_ymd as day};
 use rustls::{
     ClientConfig, ClientConnection, ServerConfig, ServerConnection, SupportedProtocolVersion,
@@ -117,4 +117,20 @@ fn one_of_version_1_that_is_trusted_is_so_for_its_common_name_and_time() {
         let stranger = old("localhost", 3001, &other);
         assert!(shaken(trusts(), &stranger, &other, "localhost").unwrap_err().contains("UnsupportedCertVersion"));
     }
+}
+
+#[test]
+fn whose_certificate_is_old_shows_it_with_its_own_key_alone() {
+    let (key, other) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+    let of = |key: &KeyPair| key.serialize_der().try_into().unwrap();
+    let certificate = old("ann", 2099, &key);
+    let shown = identity(vec![certificate.clone()], of(&key)).unwrap();
+    assert_eq!(shown.cert, std::slice::from_ref(&certificate));
+    let mismatch = rustls::Error::from(rustls::InconsistentKeys::KeyMismatch);
+    assert_eq!(identity(vec![certificate], of(&other)).unwrap_err(), mismatch);
+    let new = CertificateParams::new(Vec::new()).unwrap().self_signed(&key).unwrap();
+    assert!(identity(vec![new.der().clone()], of(&key)).is_ok());
+    assert_eq!(identity(vec![new.der().clone()], of(&other)).unwrap_err(), mismatch);
+    assert!(identity(vec![vec![0x30, 0x03, 0, 0, 0].into()], of(&key)).is_err());
+    assert!(identity(Vec::new(), of(&key)).is_err());
 }

@@ -132,6 +132,28 @@ fn a_certificate_of_the_clients() {
     assert!(outcome.stderr.starts_with("error: --cert: the certificate would be shown to the proxy"), "{outcome:?}");
 }
 
+/// What `openssl x509 -req` makes, without extensions.
+#[test]
+fn a_certificate_of_the_clients_may_be_of_version_1() {
+    let folder = Folder::new().file("www/file", "secret\n");
+    for request in [
+        SELF_SIGNED,
+        OTHER,
+        "req -x509 -newkey rsa:2048 -nodes -subj /CN=ca -keyout ca.key -out client.pem",
+        "req -newkey rsa:2048 -nodes -subj /CN=ann -keyout ann.key -out ann.csr",
+        "x509 -req -in ann.csr -CA client.pem -CAkey ca.key -set_serial 7 -out ann.pem",
+    ] {
+        openssl(&folder, request);
+    }
+    let nginx = Nginx::start_in(folder, "", &format!("{TLS} {ASKS}"));
+    let (folder, url) = (nginx.folder(), nginx.tls_url("/file"));
+    let (trusted, cert) = (flag("cacert", folder, "cert.pem"), flag("cert", folder, "ann.pem"));
+    expect(&http(&[&trusted, &cert, &flag("key", folder, "ann.key"), &url]), 0, "secret\n", "");
+    let outcome = http(&[&trusted, &cert, &flag("key", folder, "other.key"), &url]);
+    assert_eq!(outcome.code, Some(125), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("must belong together"), "{}", outcome.stderr);
+}
+
 fn path(folder: &Folder, file: &str) -> String {
     folder.path().join(file).display().to_string()
 }
