@@ -304,11 +304,10 @@ async fn ask(
 async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken> {
     line.client.connects_to(&hop.url, hop.led())?;
     head::tell(terms.talk, || head::sent(hop));
-    let mut sending =
-        line.client.for_hop(hop).request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
+    let mut headers = hop.headers.clone();
     let asked = hop.headers.get(header::ACCEPT_ENCODING);
     if terms.compressed && asked.is_none() {
-        sending = sending.header(header::ACCEPT_ENCODING, coding::ACCEPTED);
+        headers.insert(header::ACCEPT_ENCODING, coding::ACCEPTED);
     }
     // The rest of a body is asked for as it is, and what it says of bytes is of those that are sent.
     let is_a_rest = |response: &Response| {
@@ -317,15 +316,14 @@ async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken>
     let body = terms.request.body.as_ref().filter(|_| hop.has_body);
     let expects_one = [Method::POST, Method::PUT, Method::PATCH].contains(&hop.method);
     let opened = body.map(|body| body.open(&line.pulse)).transpose()?;
-    sending = match opened.flatten() {
-        Some(opened) => sending.body(opened),
-        // The client says nothing of an empty body; servers that are not told wait for one, or answer 411 (RFC 9110 8.6).
-        None if body.is_some() || expects_one => sending.header(header::CONTENT_LENGTH, 0),
-        None => sending,
-    };
+    let opened = opened.flatten();
+    // The client says nothing of an empty body; servers that are not told wait for one, or answer 411 (RFC 9110 8.6).
+    if opened.is_none() && (body.is_some() || expects_one) {
+        headers.insert(header::CONTENT_LENGTH, 0.into());
+    }
     let cannot = |why| failure::not_sent(why, &line.client.way(&hop.url, hop.led()));
     let beside = line.client.beside().map_err(cannot)?;
-    let sent = terms.patience.wait(&line.pulse, beside.run(sending.send())).await.map(|sent| {
+    let sent = terms.patience.wait(&line.pulse, beside.run(line.client.ask(hop, headers, opened))).await.map(|sent| {
         sent.map(|mut response| {
             response.extensions_mut().insert(beside.clone());
             whole::checked(response)

@@ -3,8 +3,10 @@
 use super::{
     args::Args,
     beside::Beside,
+    exchange::{Asked, Place, USER_AGENT, Unanswered, exchange},
     failure::{self, Broken, Led, Way},
-    proxy::Proxies,
+    patient::Stream,
+    proxy::{self, Proxies},
     redirect::Hop,
     request::Request,
     resolve::Resolver,
@@ -12,6 +14,9 @@ use super::{
     tls,
 };
 use crate::talk::Fault;
+use http::{HeaderMap, Request as Message};
+use hyper_util::client::legacy::connect::Connection;
+use reqwest::Response;
 use rustls::{ClientConfig, pki_types::CertificateDer};
 use std::{
     cell::RefCell,
@@ -130,14 +135,12 @@ impl Recipe {
             // Redirects are followed by `attempt`, which knows what may be sent on.
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
-            .http1_max_headers(MOST_HEADERS)
-            .http2_max_header_list_size(MOST_HEADER_BYTES)
             .no_proxy()
             .proxy(reqwest::Proxy::custom(move |url| chosen.to(url).ok().flatten().cloned()))
             .dns_resolver(Arc::new(resolver.clone()))
             .connect_timeout(self.connect_timeout)
             .connector_layer(watch.clone())
-            .user_agent(concat!("relent/", env!("CARGO_PKG_VERSION")));
+            .user_agent(USER_AGENT);
         let builder = match &watch.socket {
             Some(socket) => builder.unix_socket(socket.way()),
             None => builder,
@@ -151,16 +154,26 @@ impl Recipe {
     }
 }
 
-/// The most headers of a response.
-const MOST_HEADERS: usize = 1000;
-
-/// The most bytes of them in HTTP/2. In HTTP/1 it is the client's buffer that has a limit, of about 400 kB.
-const MOST_HEADER_BYTES: u32 = 256 << 10;
-
 impl Client {
-    /// What a request is sent by: the caller's certificate is shown to nobody else than whom the URL names.
-    pub(super) fn for_hop(&self, hop: &Hop) -> &reqwest::Client {
-        self.bare.as_ref().filter(|_| hop.url.origin() != self.home).unwrap_or(&self.http)
+    /// Sends a request with these headers, and hears its answer. The caller's certificate is shown to nobody else than whom the URL names.
+    pub(super) fn ask(
+        &self,
+        hop: &Hop,
+        headers: HeaderMap,
+        body: Option<reqwest::Body>,
+    ) -> impl Future<Output = Result<Response, Unanswered>> + Send + use<> {
+        let client = self.bare.as_ref().filter(|_| hop.url.origin() != self.home).unwrap_or(&self.http);
+        let mut request = Message::new(body.unwrap_or_default());
+        *request.method_mut() = hop.method.clone();
+        *request.headers_mut() = headers;
+        let proxy = self.proxies.to(&hop.url).ok().flatten();
+        exchange(Asked {
+            client: client.clone(),
+            url: hop.url.clone(),
+            request,
+            to_proxy: proxy.and_then(proxy::authorization),
+            http2_alone: self.http2_alone,
+        })
     }
 
     /// A thread for the connection of the request that is next; that of the last one ends, unless its answer is still read.
@@ -208,8 +221,8 @@ impl Client {
     }
 }
 
-/// Sees when a connection has been made, TLS included: before that nothing of a request can have left. Of a socket of the file system it is
-/// seen before whose it is.
+/// Sees when a connection has been made, TLS included: before that nothing of a request can have left. It is taken for the request then. Of a
+/// socket of the file system it is seen before whose it is.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
     is_connected: Arc<AtomicBool>,
@@ -246,7 +259,7 @@ impl<S, T> tower_service::Service<T> for Watched<S>
 where
     S: tower_service::Service<T>,
     S::Future: Send + 'static,
-    S::Response: 'static,
+    S::Response: Stream + Connection + 'static,
     S::Error: Into<BoxError> + 'static,
 {
     type Response = S::Response;
@@ -262,11 +275,11 @@ where
             return Box::pin(async move { Err(error.into()) });
         }
         let connecting = self.inner.call(target);
-        let watch = self.watch.clone();
+        let (watch, place) = (self.watch.clone(), Place::here());
         Box::pin(async move {
-            let connected = connecting.await.map_err(Into::into);
-            watch.is_connected.fetch_or(connected.is_ok(), Ordering::Relaxed);
-            connected
+            let connection = connecting.await.map_err(Into::into)?;
+            watch.is_connected.store(true, Ordering::Relaxed);
+            Err(place.take(connection))
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     body::DataError,
+    exchange::Unanswered,
     idle::Patience,
     proxy::{self, Proxies},
     resolve::Unresolved,
@@ -165,7 +166,7 @@ impl Way<'_> {
 }
 
 /// The client's error before the response's head was there.
-pub(super) fn before_head(error: &reqwest::Error, way: &Way<'_>) -> Broken {
+pub(super) fn before_head(error: &Unanswered, way: &Way<'_>) -> Broken {
     if let Some(data) = find::<DataError>(error) {
         return data.fault().into();
     }
@@ -204,7 +205,7 @@ pub(super) fn stalled(have: u64, total: Option<u64>, patience: Patience) -> Brok
 const PROXY_USER_HINT: &str = "--proxy-user USER:PASSWORD, if the proxy wants one";
 const PATIENCE_HINT: &str = "--idle-timeout gives it more time, or unlimited";
 
-fn fault_before_head(error: &reqwest::Error, way: &Way<'_>) -> (Fault, Failure) {
+fn fault_before_head(error: &Unanswered, way: &Way<'_>) -> (Fault, Failure) {
     if let Some(Unresolved(name)) = find(error) {
         let (of_whom, name) = match way.url.host_str() == Some(name) {
             true if way.led.by_a_secret => ("host", redact::HIDDEN.into()),
@@ -214,7 +215,7 @@ fn fault_before_head(error: &reqwest::Error, way: &Way<'_>) -> (Fault, Failure) 
         of(Fault::Resolve, format!("cannot find {of_whom} {name}"))
     } else if let Some(tls) = find::<rustls::Error>(error) {
         of_tls(tls, &way.shown())
-    } else if error.is_connect() || !way.connected {
+    } else if let Unanswered::Unconnected(error) = error {
         let why = if error.is_timeout() { "out of time".into() } else { innermost(error) };
         let said = proxy::Said::of(&why);
         let (fault, failure) = of(Fault::Connect, format!("cannot connect to {}: {}", way.shown(), said.words));
@@ -298,7 +299,7 @@ pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
 }
 
 /// A connection that was made, and failed.
-fn of_connection(error: &reqwest::Error, way: &Way<'_>) -> (Fault, Failure) {
+fn of_connection(error: &Unanswered, way: &Way<'_>) -> (Fault, Failure) {
     if let Some(h2) = find::<h2::Error>(error) {
         if h2.is_library() && matches!(h2.reason(), Some(h2::Reason::FRAME_SIZE_ERROR | h2::Reason::PROTOCOL_ERROR)) {
             let (fault, failure) = of(Fault::Protocol, format!("the answer is not HTTP/2: {}", reason(h2)));

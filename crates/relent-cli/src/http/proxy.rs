@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{redact, talk::Fault};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use http::HeaderValue;
 use hyper_util::client::proxy::matcher::Matcher;
 use percent_encoding::percent_decode_str;
 use std::{env, sync::Arc};
@@ -219,12 +220,25 @@ fn with_user(mut url: Url, user: Option<&str>) -> Named {
         let _ = url.set_username(name);
         let _ = url.set_password(Some(password));
     }
-    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let (name, password) = (decoded(url.username()), decoded(url.password().unwrap_or_default()));
-    let sent = BASE64_STANDARD.encode(format!("{name}:{password}"));
+    let sent = in_base64(&url);
     redact::know_secrets([format!("Basic {sent}"), sent].into_iter());
     redact::know_host(url.host_str().unwrap_or_default());
     Ok(url)
+}
+
+/// A proxy's user and password (RFC 7617).
+fn in_base64(proxy: &Url) -> String {
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let (name, password) = (decoded(proxy.username()), decoded(proxy.password().unwrap_or_default()));
+    BASE64_STANDARD.encode(format!("{name}:{password}"))
+}
+
+/// `Proxy-Authorization`, if it has a user.
+pub(super) fn authorization(proxy: &Url) -> Option<HeaderValue> {
+    let has_user = !proxy.username().is_empty() || proxy.password().is_some();
+    let mut value = HeaderValue::try_from(format!("Basic {}", in_base64(proxy))).ok().filter(|_| has_user)?;
+    value.set_sensitive(true);
+    Some(value)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod crash;
 mod curl;
 mod cut_off;
 mod download;
+mod early;
 mod encodings;
 mod floods;
 mod frames;

@@ -1,0 +1,159 @@
+//! A request and its answer, over a connection of their own. The client makes the connection (names, proxies, TLS); it is taken from it then,
+//! and what is said on it is said here, so that an answer is heard whenever it comes.
+
+use super::patient::{Patient, Speaks, Stream};
+use http::{HeaderValue, Request, Uri, header};
+use hyper::{
+    body::Incoming,
+    client::conn::{http1, http2},
+};
+use hyper_util::{
+    client::legacy::connect::{Connected, Connection},
+    rt::TokioExecutor,
+};
+use reqwest::Response;
+use std::{
+    error::Error,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+use url::{Position, Url};
+
+type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Who asks.
+pub(super) const USER_AGENT: &str = concat!("relent/", env!("CARGO_PKG_VERSION"));
+
+/// The most headers of a response.
+const MOST_HEADERS: usize = 1000;
+
+/// The most bytes of them in HTTP/2. In HTTP/1 it is the client's buffer that has a limit, of about 400 kB.
+const MOST_HEADER_BYTES: u32 = 256 << 10;
+
+tokio::task_local! {
+    /// Where the connection goes that is made for the request of this task.
+    static PLACE: Place;
+}
+
+/// A place for a connection that is made.
+#[derive(Clone, Default)]
+pub(super) struct Place(Arc<Mutex<Option<Made>>>);
+
+struct Made {
+    stream: Box<dyn Stream>,
+    about: Connected,
+}
+
+impl Place {
+    /// That of the request of this task.
+    pub(super) fn here() -> Place {
+        PLACE.try_with(Place::clone).unwrap_or_default()
+    }
+
+    /// Takes a connection from whoever made it, who gets an error for it.
+    pub(super) fn take<T: Stream + Connection + 'static>(&self, connection: T) -> BoxError {
+        let about = connection.connected();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).replace(Made { stream: Box::new(connection), about });
+        "the connection is somebody else's now".into()
+    }
+
+    fn taken(&self) -> Option<Made> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// What is asked, and over what.
+pub(super) struct Asked {
+    pub(super) client: reqwest::Client,
+    pub(super) url: Url,
+    /// The method, the headers and the body.
+    pub(super) request: Request<reqwest::Body>,
+    /// What a proxy is told that is sent the request itself, and not asked for a tunnel.
+    pub(super) to_proxy: Option<HeaderValue>,
+    /// HTTP/2 is spoken without having been agreed on.
+    pub(super) http2_alone: bool,
+}
+
+/// There is no answer.
+#[derive(Debug)]
+pub(super) enum Unanswered {
+    /// There was no connection.
+    Unconnected(reqwest::Error),
+    /// There was one.
+    Broken(hyper::Error),
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unanswered::Unconnected(error) => error.fmt(f),
+            Unanswered::Broken(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for Unanswered {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(match self {
+            Unanswered::Unconnected(error) => error,
+            Unanswered::Broken(error) => error,
+        })
+    }
+}
+
+impl From<hyper::Error> for Unanswered {
+    fn from(error: hyper::Error) -> Unanswered {
+        Unanswered::Broken(error)
+    }
+}
+
+/// Makes the connection, and asks.
+pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
+    let Asked { client, url, mut request, to_proxy, http2_alone } = asked;
+    let place = Place::default();
+    let connecting = PLACE.scope(place.clone(), client.get(url.clone()).send()).await;
+    let made = match (place.taken(), connecting) {
+        (Some(made), _) => made,
+        (None, Err(error)) => return Err(Unanswered::Unconnected(error)),
+        (None, Ok(_)) => unreachable!("all connections are taken"),
+    };
+    let uri: Uri = url.as_str().parse().expect("what is none of a request is refused before");
+    let headers = request.headers_mut();
+    headers.entry(header::ACCEPT).or_insert(HeaderValue::from_static("*/*"));
+    headers.entry(header::USER_AGENT).or_insert(HeaderValue::from_static(USER_AGENT));
+    if let Some(user) = to_proxy.filter(|_| made.about.is_proxied()) {
+        headers.entry(header::PROXY_AUTHORIZATION).or_insert(user);
+    }
+    let mut answer = if http2_alone || made.about.is_negotiated_h2() {
+        *request.uri_mut() = uri;
+        over_http2(Patient::new(made.stream, Speaks::Http2), request).await?
+    } else {
+        let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
+        headers.entry(header::HOST).or_insert(host.expect("hosts are looked at before"));
+        *request.uri_mut() = match (made.about.is_proxied(), uri.path_and_query()) {
+            (false, Some(path)) => path.clone().into(),
+            _ => uri,
+        };
+        over_http1(Patient::new(made.stream, Speaks::Http1), request).await?
+    };
+    made.about.get_extras(answer.extensions_mut());
+    Ok(Response::from(answer.map(reqwest::Body::wrap)))
+}
+
+async fn over_http1(stream: Patient, request: Request<reqwest::Body>) -> hyper::Result<http::Response<Incoming>> {
+    let (mut sender, connection) = http1::Builder::new().max_headers(MOST_HEADERS).handshake(stream).await?;
+    let connection = tokio::spawn(connection.with_upgrades());
+    if let Err(error) = sender.ready().await {
+        // It knows why.
+        return Err(connection.await.ok().and_then(Result::err).unwrap_or(error));
+    }
+    sender.send_request(request).await
+}
+
+async fn over_http2(stream: Patient, request: Request<reqwest::Body>) -> hyper::Result<http::Response<Incoming>> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    let (mut sender, connection) = builder.max_header_list_size(MOST_HEADER_BYTES).handshake(stream).await?;
+    tokio::spawn(connection);
+    sender.ready().await?;
+    sender.send_request(request).await
+}

@@ -1,0 +1,248 @@
+//! A connection on which an answer is heard whenever it comes: before the request is there, while it is sent, and after the server has
+//! stopped reading it. A server that is overloaded, or refuses a large body, answers and hangs up; what it said is in the system's buffer
+//! then, and the client would never look, since nothing can be written any more, or since nothing was asked yet.
+
+use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
+use std::{
+    io::{self, ErrorKind, IoSlice},
+    pin::Pin,
+    task::{Context, Poll, Waker, ready},
+};
+
+/// Whatever leads to a server.
+pub(super) trait Stream: Read + Write + Send + Unpin {}
+
+impl<T: Read + Write + Send + Unpin> Stream for T {}
+
+/// A connection that is read to its end, though nothing can be written to it any more.
+pub(super) struct Patient {
+    stream: Box<dyn Stream>,
+    speaks: Speaks,
+    /// Whether the request has begun.
+    has_begun: bool,
+    /// Who wants to read before that.
+    reader: Option<Waker>,
+    /// Why nothing can be written any more.
+    broken: Option<io::Error>,
+}
+
+/// What is spoken on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Speaks {
+    /// A request and its answer: what comes before the request is read when it is sent, and what is left of a request that nobody takes
+    /// is not sent.
+    Http1,
+    /// Frames: what nobody takes is thrown away, since who cannot write does not read either. No more is made of a body than the server has
+    /// room for.
+    Http2,
+}
+
+impl Patient {
+    pub(super) fn new(stream: Box<dyn Stream>, speaks: Speaks) -> Patient {
+        Patient { stream, speaks, has_begun: false, reader: None, broken: None }
+    }
+
+    /// Writes, or flushes, unless nobody reads it any more; as if it were `all`.
+    fn write(
+        &mut self,
+        all: usize,
+        write: impl FnOnce(Pin<&mut dyn Stream>) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if self.broken.is_none() {
+            match write(Pin::new(&mut *self.stream)) {
+                Poll::Ready(Err(error)) if is_gone(&error) => self.broken = Some(error),
+                written => return written,
+            }
+        }
+        match self.speaks {
+            // Whoever reads sees how it ends.
+            Speaks::Http1 => Poll::Pending,
+            Speaks::Http2 => Poll::Ready(Ok(all)),
+        }
+    }
+
+    /// Lets read who wants to, if the request has begun.
+    fn has_written(&mut self, written: &Poll<io::Result<usize>>) {
+        self.has_begun |= self.broken.is_some() || written.is_ready();
+        if let Some(reader) = self.reader.take_if(|_| self.has_begun) {
+            reader.wake();
+        }
+    }
+}
+
+/// Whether a server has hung up.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted)
+}
+
+impl Read for Patient {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        mut into: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.has_begun && self.speaks == Speaks::Http1 {
+            self.reader = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        if self.broken.is_none() {
+            return Pin::new(&mut *self.stream).poll_read(context, into);
+        }
+        let mut space = [0; 4 << 10];
+        let length = space.len().min(into.remaining());
+        let mut piece = ReadBuf::new(&mut space[..length]);
+        ready!(Pin::new(&mut *self.stream).poll_read(context, piece.unfilled()))?;
+        match piece.filled() {
+            // That it is over does not mean that it is whole.
+            [] => match &self.broken {
+                Some(error) if length > 0 => Poll::Ready(Err(again(error))),
+                _ => Poll::Ready(Ok(())),
+            },
+            filled => {
+                into.put_slice(filled);
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+}
+
+/// The same error once more.
+fn again(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+}
+
+impl Write for Patient {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = self.write(bytes.len(), |stream| stream.poll_write(context, bytes));
+        self.has_written(&written);
+        written
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let all = pieces.iter().map(|piece| piece.len()).sum();
+        let written = self.write(all, |stream| stream.poll_write_vectored(context, pieces));
+        self.has_written(&written);
+        written
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.write(0, |stream| stream.poll_flush(context).map_ok(|()| 0)).map_ok(|_| ())
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.broken {
+            Some(_) => Poll::Ready(Ok(())),
+            None => Pin::new(&mut *self.stream).poll_shutdown(context),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        sync::{
+            Arc,
+            atomic::{AtomicBool, Ordering},
+        },
+        task::Wake,
+    };
+
+    /// What a server has left: a piece of an answer. Nothing is taken from whoever writes.
+    struct Gone(&'static [u8]);
+
+    impl Read for Gone {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            mut into: ReadBufCursor<'_>,
+        ) -> Poll<io::Result<()>> {
+            let (piece, left) = self.0.split_at(self.0.len().min(into.remaining()).min(5));
+            into.put_slice(piece);
+            self.0 = left;
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    impl Write for Gone {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Ready(if bytes == b"more" { Err(ErrorKind::BrokenPipe.into()) } else { Ok(bytes.len()) })
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Err(ErrorKind::NotConnected.into()))
+        }
+    }
+
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn read(stream: &mut Patient, context: &mut Context<'_>) -> Poll<Result<Vec<u8>, ErrorKind>> {
+        let mut space = [0; 16];
+        let mut piece = ReadBuf::new(&mut space);
+        let read = Pin::new(stream).poll_read(context, piece.unfilled());
+        read.map(|read| read.map(|()| piece.filled().to_vec()).map_err(|error| error.kind()))
+    }
+
+    fn write(stream: &mut Patient, context: &mut Context<'_>, bytes: &[u8]) -> Option<usize> {
+        match Pin::new(stream).poll_write(context, bytes) {
+            Poll::Ready(written) => Some(written.unwrap()),
+            Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn what_was_left_is_read_and_does_not_end_well() {
+        let waker = Arc::new(Woken::default()).into();
+        let mut context = Context::from_waker(&waker);
+        for (speaks, written) in [(Speaks::Http1, None), (Speaks::Http2, Some(4))] {
+            let mut stream = Patient::new(Box::new(Gone(b"503 later")), speaks);
+            assert_eq!(write(&mut stream, &mut context, b"head"), Some(4));
+            for _ in 0..2 {
+                assert_eq!(write(&mut stream, &mut context, b"more"), written);
+            }
+            assert_eq!(Pin::new(&mut stream).poll_flush(&mut context).is_ready(), written.is_some());
+            assert_eq!(read(&mut stream, &mut context), Poll::Ready(Ok(b"503 l".to_vec())));
+            assert_eq!(read(&mut stream, &mut context), Poll::Ready(Ok(b"ater".to_vec())));
+            for _ in 0..2 {
+                assert_eq!(read(&mut stream, &mut context), Poll::Ready(Err(ErrorKind::BrokenPipe)));
+            }
+            assert!(matches!(Pin::new(&mut stream).poll_shutdown(&mut context), Poll::Ready(Ok(()))));
+        }
+    }
+
+    #[test]
+    fn what_comes_before_a_request_waits_for_it() {
+        let woken = Arc::new(Woken::default());
+        let waker = woken.clone().into();
+        let mut context = Context::from_waker(&waker);
+        let mut stream = Patient::new(Box::new(Gone(b"503")), Speaks::Http1);
+        assert!(Pin::new(&mut stream).poll_flush(&mut context).is_ready());
+        assert_eq!(read(&mut stream, &mut context), Poll::Pending);
+        assert!(!woken.0.load(Ordering::Relaxed));
+        write(&mut stream, &mut context, b"head");
+        assert!(woken.0.load(Ordering::Relaxed));
+        assert_eq!(read(&mut stream, &mut context), Poll::Ready(Ok(b"503".to_vec())));
+        assert_eq!(read(&mut stream, &mut context), Poll::Ready(Ok(Vec::new())), "nobody has hung up too early");
+        let mut stream = Patient::new(Box::new(Gone(b"SETTINGS")), Speaks::Http2);
+        assert!(read(&mut stream, &mut context).is_ready(), "a server of HTTP/2 may begin");
+    }
+}

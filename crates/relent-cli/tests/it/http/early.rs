@@ -1,0 +1,74 @@
+//! Answers that come before their request is there: all of them are heard, and nothing that was cut off is whole.
+
+use super::{http, http_in};
+use crate::binary::{Folder, Outcome};
+use std::{
+    fs::File,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+/// A server that does this with each connection and hangs up, whatever there is to read. Where it is, and how many it had.
+fn hasty(answer: impl Fn(&mut TcpStream) + Send + 'static) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let count = Arc::new(AtomicUsize::new(0));
+    let seen = count.clone();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            seen.fetch_add(1, Ordering::Relaxed);
+            answer(&mut stream);
+        }
+    });
+    (url, count)
+}
+
+/// The same for one that reads a part of a large request.
+fn uploaded(head: &'static str, flags: &[&str]) -> (Outcome, usize) {
+    let folder = Folder::new();
+    File::create_new(folder.path().join("large")).unwrap().set_len(30 << 20).unwrap();
+    let (url, count) = hasty(move |stream| {
+        let _ = stream.read(&mut [0; 64 << 10]).map(|_| stream.write_all(head.as_bytes()));
+    });
+    let outcome = http_in(&folder, &[flags, &["-d", "@large", &url]].concat());
+    (outcome, count.load(Ordering::Relaxed))
+}
+
+#[test]
+fn a_server_that_hangs_up_on_a_large_body_is_heard() {
+    for (head, code, what) in [
+        ("HTTP/1.1 503 S\r\nRelent-Retry: no\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", 4, "Relent-Retry: no"),
+        ("HTTP/1.1 503 S\r\nRetry-After: 86400\r\nConnection: close\r\n\r\nlater", 5, "Retry-After: 86400"),
+        ("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n", 3, "413 Payload Too Large"),
+    ] {
+        for method in ["PUT", "POST", "PUT"] {
+            let (outcome, count) = uploaded(head, &[method]);
+            assert_eq!((outcome.code, count), (Some(code), 1), "{method}: {outcome:?}");
+            assert!(outcome.stderr.contains(what), "{outcome:?}");
+        }
+    }
+    // It has said what is to be done.
+    let (outcome, count) = uploaded("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok", &["PUT"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str(), count), (Some(0), "ok", 1), "{outcome:?}");
+}
+
+#[test]
+fn a_body_without_a_length_is_not_whole_where_the_server_hung_up() {
+    let (outcome, count) = uploaded("HTTP/1.1 200 OK\r\n\r\nhalf", &["PUT"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str(), count), (Some(1), "", 4), "{outcome:?}");
+}
+
+#[test]
+fn a_server_that_answers_whoever_connects_is_heard() {
+    let refusal = b"HTTP/1.1 503 S\r\nRelent-Retry: no\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let (url, count) = hasty(|stream| stream.write_all(refusal).unwrap());
+    for asked in 1..=20 {
+        let outcome = http(&[&url]);
+        assert_eq!((outcome.code, count.load(Ordering::Relaxed)), (Some(4), asked), "{outcome:?}");
+    }
+}
