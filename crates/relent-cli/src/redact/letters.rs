@@ -1,5 +1,5 @@
 //! A text as nothing but its letters and digits: what stands between them is written in many ways (`+`, `%20`, `\u0020`, `&#32;`), and each
-//! of them again by whoever quotes that (`&amp;#32;`).
+//! of them again by whoever quotes that (`&amp;#32;`). And a text with its signs, where it has too few others.
 
 use super::{plain::narrowed, undone::push_small};
 use std::{iter, ops::Range};
@@ -11,20 +11,30 @@ const MOST: usize = 8;
 const LONGEST: usize = 32;
 
 /// Letters and digits, and where each of their bytes comes from.
-type Letters = (String, Vec<Range<usize>>);
+pub(super) type Letters = (String, Vec<Range<usize>>);
 
 /// The letters and digits of a text that is [undone](super::undone::undone), and where in it each of them stands: as it is, since a secret
 /// may look as if something were written out in it, and each time that something in it is undone. Of a text with others than those of
 /// ASCII both are given, those alone and all, since who takes one alphabet for another makes something else of the others.
 pub(super) fn letters(undone: &str) -> Vec<Letters> {
+    each(undone, Reading::letters)
+}
+
+/// The same with the signs in it, but for backslashes, which stand before signs, and for what nobody can see. A plus may be a space.
+pub(super) fn signs(undone: &str) -> Vec<Letters> {
+    each(undone, |reading| vec![reading.signs()])
+}
+
+/// Each reading of a text.
+fn each(undone: &str, read: fn(&Reading) -> Vec<Letters>) -> Vec<Letters> {
     let mut reading = Reading {
         chars: undone.chars().collect(),
         places: undone.char_indices().map(|(at, c)| at..at + c.len_utf8()).collect(),
     };
-    let mut all = reading.letters();
+    let mut all = read(&reading);
     for _ in 0..MOST {
         let Some(next) = reading.undone() else { break };
-        all.extend(next.letters());
+        all.extend(read(&next));
         reading = next;
     }
     all
@@ -39,17 +49,27 @@ struct Reading {
 impl Reading {
     fn letters(&self) -> Vec<Letters> {
         let has_others = self.chars.iter().any(|c| !c.is_ascii() && c.is_alphanumeric());
-        let others = has_others.then(|| self.those(char::is_alphanumeric));
-        iter::once(self.those(|c| c.is_ascii_alphanumeric())).chain(others).collect()
+        let others = has_others.then(|| self.those(|c| c.is_alphanumeric().then_some(c)));
+        iter::once(self.those(|c| c.is_ascii_alphanumeric().then_some(c))).chain(others).collect()
     }
 
-    fn those(&self, is_one: fn(char) -> bool) -> Letters {
-        let (mut letters, mut places) = (String::with_capacity(self.chars.len()), Vec::with_capacity(self.chars.len()));
-        for (c, place) in self.chars.iter().zip(&self.places).filter(|(c, _)| is_one(**c)) {
-            push_small(&mut letters, *c);
-            places.resize(letters.len(), place.clone());
+    fn signs(&self) -> Letters {
+        self.those(|c| match c {
+            '\\' | OTHER => None,
+            '+' | '\u{a0}' => Some(' '),
+            c => (!c.is_control()).then_some(c),
+        })
+    }
+
+    /// Its characters as they are read, if they are.
+    fn those(&self, read: fn(char) -> Option<char>) -> Letters {
+        let (mut text, mut places) = (String::with_capacity(self.chars.len()), Vec::with_capacity(self.chars.len()));
+        for (c, place) in self.chars.iter().zip(&self.places) {
+            let Some(c) = read(*c) else { continue };
+            push_small(&mut text, c);
+            places.resize(text.len(), place.clone());
         }
-        (letters, places)
+        (text, places)
     }
 
     /// What is written out in it read as what it stands for, if anything is.
@@ -100,14 +120,59 @@ fn written_out(text: &[char]) -> Option<(char, usize)> {
         ['\\', ..] => any(1, 3, 8, &[]),
         ['&', '#', 'x', ..] => any(3, LONGEST, 16, &[';']),
         ['&', '#', ..] => any(2, LONGEST, 10, &[';']),
-        ['&', 'a', 'm', 'p', ';', ..] => Some(('&', 5)),
         // Whatever it is called, it is no letter of ASCII and no digit.
         ['&', 'a'..='z', ..] => {
             let name = text[1..].iter().take(LONGEST).take_while(|c| c.is_ascii_alphanumeric()).count();
-            (text.get(1 + name) == Some(&';')).then_some((OTHER, name + 2))
+            (text.get(1 + name) == Some(&';')).then(|| (named(&text[1..=name]), name + 2))
         }
         _ => None,
     }
+}
+
+/// The sign that pages call so, but for the backslash, of which nothing is left in the end.
+fn named(name: &[char]) -> char {
+    const NAMES: [(&str, char); 38] = [
+        ("amp", '&'),
+        ("apos", '\''),
+        ("ast", '*'),
+        ("colon", ':'),
+        ("comma", ','),
+        ("commat", '@'),
+        ("dollar", '$'),
+        ("equals", '='),
+        ("excl", '!'),
+        ("grave", '`'),
+        ("gt", '>'),
+        ("hat", '^'),
+        ("lbrace", '{'),
+        ("lbrack", '['),
+        ("lcub", '{'),
+        ("lowbar", '_'),
+        ("lpar", '('),
+        ("lsqb", '['),
+        ("lt", '<'),
+        ("midast", '*'),
+        ("nbsp", ' '),
+        ("num", '#'),
+        ("percnt", '%'),
+        ("period", '.'),
+        ("plus", '+'),
+        ("quest", '?'),
+        ("quot", '"'),
+        ("rbrace", '}'),
+        ("rbrack", ']'),
+        ("rcub", '}'),
+        ("rpar", ')'),
+        ("rsqb", ']'),
+        ("semi", ';'),
+        ("sol", '/'),
+        ("underbar", '_'),
+        ("verbar", '|'),
+        ("vert", '|'),
+        ("verticalline", '|'),
+    ];
+    let is_it = |(known, _): &&(&str, char)| known.chars().eq(name.iter().copied());
+    NAMES.iter().find(is_it).map_or(OTHER, |(_, sign)| *sign)
 }
 
 /// What is no letter, no digit, and begins nothing.
@@ -145,6 +210,24 @@ mod tests {
         }
         let all: Vec<String> = letters(r"a\u0041&amp;amp;ö").into_iter().map(|(letters, _)| letters).collect();
         assert_eq!(all, ["au0041ampamp", "au0041ampampö", "aaamp", "aaampö", "aa", "aaö"]);
+    }
+
+    #[test]
+    fn signs_stay_what_they_are() {
+        for text in [
+            "k7&m!<2$/\"p9% {x}",
+            "k7&amp;m!&lt;2&dollar;&sol;&quot;p9&percnt;&nbsp;&lcub;x&rcub;",
+            "k7&amp;amp;m&#33;&amp;lt;2$/&#34;p9%+{x}",
+            r#"k7\u0026m!\u003c2$\/\"p9%\u0020{x}"#,
+            r#"k7\\u0026m!\\u003c2$\\\/\\\"p9% {x}"#,
+            "k7\u{0}&m!&lt;2$&bsol;/\"p9% {x}",
+        ] {
+            let all = signs(text);
+            let (signs, places) = all.last().unwrap();
+            assert_eq!((signs.as_str(), signs.len()), ("k7&m!<2$/\"p9% {x}", places.len()), "{text}");
+        }
+        let all: Vec<String> = signs("ö&lt;é").into_iter().map(|(signs, _)| signs).collect();
+        assert_eq!(all, ["ö&lt;é", "ö<é"]);
     }
 
     /// All that JSON, programs and pages write out of it.

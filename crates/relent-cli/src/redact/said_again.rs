@@ -1,6 +1,11 @@
 //! Secrets that a text says again.
 
-use super::{HIDDEN, letters::letters, undone::undone, words::are_ours};
+use super::{
+    HIDDEN,
+    letters::{Letters, letters, signs},
+    undone::undone,
+    words::are_ours,
+};
 use std::{
     borrow::Cow,
     collections::{BTreeSet, HashMap},
@@ -39,6 +44,8 @@ pub(super) struct Table {
     begins: Begins,
     /// The letters and digits of those that have enough of them: who says one again writes the rest in many ways.
     letters: Begins,
+    /// Those that have signs, with these: fewer letters would stand in many words.
+    signs: Begins,
     /// Those that hold all of them.
     wholes: Vec<String>,
     /// What stands in these anywhere, so many bytes in a row, in order.
@@ -52,6 +59,10 @@ impl Table {
         for secret in secrets.into_iter().filter(is_looked_for) {
             for (letters, _) in letters(&secret).into_iter().filter(|(letters, _)| is_looked_for(letters)) {
                 self.letters.put(letters);
+            }
+            let has_signs = |text: &str| text.contains(|c: char| !c.is_alphanumeric());
+            for (signs, _) in signs(&secret).into_iter().filter(|(text, _)| has_signs(text) && is_looked_for(text)) {
+                self.signs.put(signs);
             }
             self.begins.put(secret);
         }
@@ -98,15 +109,22 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table], told: &[String]) -> 
         let longest = secrets.filter_map(|secret| said(secret, &undone[at..], |same| undone.get(at + same..))).max();
         ranges.extend(longest.map(|(length, sign)| places[at]..places[at + length + sign]));
     }
-    for (letters, stand) in letters(&undone) {
-        for (at, begin) in letters.as_bytes().windows(LONG_PIECE).enumerate() {
-            let secrets = tables.iter().filter_map(|table| table.letters.get(begin)).flatten();
-            let behind = |same: usize| undone.get(stand[at + same - 1].end..);
-            let longest = secrets.filter_map(|secret| said(secret, &letters[at..], behind)).max();
-            let end = |(length, sign): (usize, usize)| stand[at + length - 1].end + sign;
-            ranges.extend(longest.map(|longest| places[stand[at].start]..places[end(longest)]));
+    let mut look = |begins: fn(&Table) -> &Begins, read: fn(&str) -> Vec<Letters>| {
+        if tables.iter().all(|table| begins(table).all.is_empty()) {
+            return;
         }
-    }
+        for (text, stand) in read(&undone) {
+            for (at, begin) in text.as_bytes().windows(LONG_PIECE).enumerate() {
+                let secrets = tables.iter().filter_map(|table| begins(table).get(begin)).flatten();
+                let behind = |same: usize| undone.get(stand[at + same - 1].end..);
+                let longest = secrets.filter_map(|secret| said(secret, &text[at..], behind)).max();
+                let end = |(length, sign): (usize, usize)| stand[at + length - 1].end + sign;
+                ranges.extend(longest.map(|longest| places[stand[at].start]..places[end(longest)]));
+            }
+        }
+    };
+    look(|table| &table.letters, letters);
+    look(|table| &table.signs, signs);
     ranges.retain(|place| !is_of_one(told, &text[place.clone()]));
     ranges.sort_unstable_by_key(|range| range.start);
     if ranges.is_empty() {
@@ -240,6 +258,29 @@ mod tests {
         }
         // Of few letters: they would stand in many words.
         assert_eq!(told("p-w-1-2-3-4-x pw1234x", &["p.w.1.2.3.4.x"]), "p-w-1-2-3-4-x pw1234x");
+    }
+
+    /// Its letters alone would stand in many words, so its signs are read as well.
+    #[test]
+    fn a_secret_of_few_letters_is_hidden_whatever_its_signs_are_written_as() {
+        let secret = r#"K7&m!<2$/"p9%"#;
+        for said in [
+            secret,
+            "K7&amp;m!&lt;2$/&quot;p9%",
+            "K7&amp;m!&lt;2$/&#34;p9%",
+            "K7&amp;amp;m!&amp;lt;2$/&amp;#x22;p9%",
+            "K7&AMP;m&excl;&LT;2&dollar;&sol;&QUOT;p9&percnt;",
+            r#"K7\u0026m!\u003c2$/\"p9%"#,
+            r#"K7&m!<2$\/\"p9%"#,
+            r#"K7&m!<2$\\\/\\\"p9%"#,
+            "K7%26m%21%3C2%24%2F%22p9%25",
+        ] {
+            assert_eq!(told(&format!("key {said} given"), &[secret]), "key *** given", "{said}");
+        }
+        assert_eq!(told("key K7&amp;m!&lt;2$/... given", &[secret]), "key ***... given");
+        assert_eq!(told("a+b!c+d$e, a%20b!c+d%24e", &["a b!c d$e"]), "***, ***");
+        assert_eq!(told(r"a\\b!c\\d$e7", &[r"a\b!c\d$e7"]), "***");
+        assert_eq!(told("kmp k7m2p9 k7 m 2 p9", &[secret]), "kmp k7m2p9 k7 m 2 p9");
     }
 
     /// Whoever cut it did not know that it is one.

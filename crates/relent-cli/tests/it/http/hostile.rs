@@ -246,6 +246,23 @@ fn a_secret_of_another_script_is_not_told_by_an_answer_that_has_it_written_out()
     }
 }
 
+/// Its letters alone are too few to be looked for.
+#[test]
+fn a_password_of_signs_is_hidden_as_pages_and_json_write_it() {
+    let password = "K7&m!<2$/p9%";
+    let folder = Folder::new().file("headers", &format!("X-Api-Key: {password}\n"));
+    let file = format!("@{}", folder.path().join("headers").display());
+    for said in [password, "K7&amp;m!&lt;2$/p9%", r"K7\u0026m!\u003c2$/p9%", r"K7&m!<2$\/p9%"] {
+        let head = format!("WWW-Authenticate: Bearer error_description=\"unknown key {said} given\"");
+        let server = Server::new(vec![Reply::new(401, &[&head], "")]);
+        let header = format!("Authorization: Bearer {password}");
+        for given in [["-u", &format!("ann:{password}")], ["-H", &header], ["-H", &file]] {
+            let told = http(&[&["-v", "--max-attempts=1"], &given[..], &[&server.url("/")]].concat()).stderr;
+            assert!(told.contains("unknown key *** given"), "{given:?}: {told}");
+        }
+    }
+}
+
 /// What is hidden where it is sent is hidden where it is said again, and a file is for secrets.
 #[test]
 fn what_is_hidden_of_a_request_is_hidden_of_its_answer() {
