@@ -147,12 +147,21 @@ impl HushArgs {
     /// With `--verbose`: a policy in a line.
     pub(crate) fn policy(self, name: &str, policy: &relent::Policy) {
         if self.verbose {
-            let keys = relent::config::Draft::from(*policy).to_string();
-            let keys: Vec<String> = keys.lines().map(|line| line.replace(" = ", "=")).collect();
-            let text = format!("policy {name}: {}", keys.join(" "));
+            let text = format!("policy {name}: {}", keys(*policy));
             let _ = writeln!(stderr::open(), "relent: {}", escape(&text));
         }
     }
+}
+
+/// The line of a policy. It is made of numbers and words of ours, so nothing in it is hidden, whatever secret has the same in it.
+pub(crate) fn policy(policy: relent::Policy, seed: u64) -> String {
+    format!("relent: policy {} seed={seed}", keys(policy))
+}
+
+fn keys(policy: relent::Policy) -> String {
+    let keys = relent::config::Draft::from(policy).to_string();
+    let keys: Vec<String> = keys.lines().map(|line| line.replace(" = ", "=")).collect();
+    keys.join(" ")
 }
 
 /// What is wrong, without the number that only the system knows.

@@ -84,9 +84,7 @@ impl Teller<'_> {
     /// With `--verbose`: the policy.
     pub(super) fn begins(&self, seed: u64) {
         if self.args.talk.verbose && !self.args.talk.json {
-            let keys = relent::config::Draft::from(*self.policy).to_string();
-            let keys: Vec<String> = keys.lines().map(|line| line.replace(" = ", "=")).collect();
-            self.say(&format!("policy {} seed={seed}", keys.join(" ")));
+            let _ = writeln!(stderr::open(), "{}", talk::policy(*self.policy, seed));
         }
     }
 

@@ -103,9 +103,7 @@ impl Narrator {
     /// With `--verbose`: the policy.
     pub(super) fn begins(&self, seed: u64) {
         if self.talk.verbose && !self.talk.json {
-            let keys = relent::config::Draft::from(self.policy).to_string();
-            let keys: Vec<String> = keys.lines().map(|line| line.replace(" = ", "=")).collect();
-            self.say(format_args!("policy {} seed={seed}", keys.join(" ")));
+            write_line(&talk::policy(self.policy, seed));
         }
     }
 

@@ -184,12 +184,12 @@ fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
     if let Cow::Owned(less) = said_again::without(&out, &tables, &known.told) {
         out = Cow::Owned(less);
     }
-    // Of a piece, some may be hidden already.
+    // Of a piece, some may be hidden already. Of a value that the message tells any piece is one.
     let is_of_one = |piece: &str| {
         let undone = undone(piece).0;
-        let is_of =
-            |table: &Table| [piece, &undone].iter().any(|text| text.split(HIDDEN).all(|piece| table.has(piece)));
-        let is_secret = tables.iter().any(|table| is_of(table));
+        let is_said = |says: &dyn Fn(&str) -> bool| [piece, &undone].iter().any(|text| text.split(HIDDEN).all(says));
+        let is_secret = is_said(&|piece| known.secrets.says(piece))
+            || tables[1..].iter().any(|table| is_said(&|piece| table.has(piece)));
         is_secret && !is_hidden(piece) && !said_again::is_of_one(&known.told, piece)
     };
     if let Some(less) = without_quoted(&out, &|piece| is_of_one(piece).then(|| HIDDEN.to_owned())) {
@@ -470,15 +470,15 @@ mod tests {
     #[test]
     fn what_was_given_is_hidden_wherever_it_is_quoted() {
         let secrets = [
-            "hunter2",
-            "hun ter2",
-            "hun\"ter2",
-            "hun'ter2",
-            "h}}unter2",
-            "hun\tter2",
-            "hun\\ter2",
-            "1/hunter2",
-            "hunter2%40",
+            "zunter2",
+            "zun ter2",
+            "zun\"ter2",
+            "zun'ter2",
+            "z}}unter2",
+            "zun\tter2",
+            "zun\\ter2",
+            "1/zunter2",
+            "zunter2%40",
         ];
         for secret in secrets {
             for value in [

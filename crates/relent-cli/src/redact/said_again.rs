@@ -3,12 +3,13 @@
 use super::{
     HIDDEN,
     letters::{Letters, letters, signs},
+    plain::is_short_amount,
     undone::undone,
     words::are_ours,
 };
 use std::{
     borrow::Cow,
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     ops::Range,
     sync::OnceLock,
 };
@@ -50,6 +51,8 @@ pub(super) struct Table {
     wholes: Vec<String>,
     /// What stands in these anywhere, so many bytes in a row, in order.
     rows: OnceLock<Vec<[u8; LONG_PIECE]>>,
+    /// What is too short to be looked for anywhere, and is hidden where a message quotes nothing else.
+    short: OnceLock<HashSet<[u8; LONG_PIECE]>>,
 }
 
 impl Table {
@@ -68,6 +71,7 @@ impl Table {
         }
         self.wholes.extend(wholes);
         self.rows = OnceLock::new();
+        self.short = OnceLock::new();
     }
 
     /// Whether a text is a part of a secret: all that stands in a row in it stands so in one.
@@ -88,6 +92,37 @@ impl Table {
             false => text.as_bytes().windows(LONG_PIECE).all(is_there),
         }
     }
+
+    /// Whether a text says so much of a secret that nothing is left of it where a message quotes it: one that is short, what stands between
+    /// signs in one, or a long piece. Words of ours are none.
+    pub(super) fn says(&self, text: &str) -> bool {
+        if text.len() >= LONG_PIECE {
+            return !are_ours(text) && self.has(text);
+        }
+        let short = self.short.get_or_init(|| {
+            let wholes = self.wholes.iter().map(String::as_str).filter(|whole| whole.len() < LONG_PIECE);
+            let parts = self.wholes.iter().flat_map(|whole| short_parts(whole));
+            wholes.chain(parts).map(|text| row(text.as_bytes())).collect()
+        });
+        text.is_empty() || short.contains(&row(text.as_bytes()))
+    }
+}
+
+/// The parts of a secret that are no words of ours and no amounts, from where letters, digits or signs begin or end up to where they do. Any
+/// other short piece stands in a long secret by chance.
+fn short_parts(secret: &str) -> impl Iterator<Item = &str> {
+    const LEAST: usize = 4;
+    let kind = |c: char| (c.is_alphabetic(), c.is_numeric());
+    let is_end = |c: char, next: char| kind(c) != kind(next) || !c.is_alphanumeric();
+    let pairs = secret.char_indices().zip(secret.chars().skip(1));
+    let mut ends = vec![0];
+    ends.extend(pairs.filter(|((_, c), next)| is_end(*c, *next)).map(|((at, c), _)| at + c.len_utf8()));
+    ends.push(secret.len());
+    let pairs = ends.clone().into_iter().enumerate().flat_map(move |(nth, begin)| {
+        let ends: Vec<usize> = ends[nth..].iter().copied().take_while(|end| end - begin < LONG_PIECE).collect();
+        ends.into_iter().filter(move |end| end - begin >= LEAST).map(move |end| begin..end)
+    });
+    pairs.map(|place| &secret[place]).filter(|part| !are_ours(part) && !is_short_amount(part))
 }
 
 /// The first bytes of a text, filled up where it has fewer.
@@ -326,5 +361,19 @@ mod tests {
             assert!(!table.has(other), "{other}");
         }
         assert!(!Table::default().has("a"));
+    }
+
+    /// Any short text stands somewhere in a long secret.
+    #[test]
+    fn a_short_text_says_a_secret_only_if_it_is_one_or_stands_between_signs_in_it() {
+        let token = table(&["QK1sPz2mTfullW0sexponential9", "p1/hay5x/30s.next-hor2se7", "pw", "full7"]);
+        for said in ["pw", "full7", "hay5x", "hay5", "p1/hay", "hor2se", "QK1sPz2mTf", "w0sexponen"] {
+            assert!(token.says(&said.to_lowercase()), "{said}");
+        }
+        for word in
+            ["p", "1s", "2m", "full", "exponential", "30s", "next", "ayx5", "hor", "ay5x", "p1", "Tful", "q", "0", "w"]
+        {
+            assert!(!token.says(&word.to_lowercase()), "{word}");
+        }
     }
 }

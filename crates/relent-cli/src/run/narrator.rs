@@ -67,9 +67,7 @@ impl Narrator {
     /// With `--verbose`: the policy.
     pub(super) fn begins(&self, policy: &Policy, seed: u64) {
         if self.args.verbose && !self.args.json {
-            let keys = relent::config::Draft::from(*policy).to_string();
-            let keys: Vec<String> = keys.lines().map(|line| line.replace(" = ", "=")).collect();
-            self.say(format_args!("policy {} seed={seed}", keys.join(" ")));
+            let _ = writeln!(stderr::open(), "{}", talk::policy(*policy, seed));
         }
     }
 

@@ -263,6 +263,24 @@ fn a_password_of_signs_is_hidden_as_pages_and_json_write_it() {
     }
 }
 
+/// A long token has any short word in it somewhere.
+#[test]
+fn what_relent_says_itself_is_told_whatever_token_is_sent() {
+    let head = ["Link: </x>; rel=\"next\"", "WWW-Authenticate: Bearer error=\"expired\""];
+    let server = Server::new(vec![Reply::new(401, &head, "")]);
+    let policy = |flags: &[&str]| {
+        let said = http(&[&["-v", "--max-attempts=1", "--seed=1"], flags, &[&server.url("/")]].concat()).stderr;
+        assert!(said.contains("rel=\"next\"") && said.contains("error=\"expired\""), "{said}");
+        said.lines().next().unwrap_or_default().to_owned()
+    };
+    let header = "Authorization: Bearer QK1sPz2mTfullW0sexponential9.Anextexpired7.2m.100ms_fulb";
+    assert_eq!(policy(&["-H", header]), policy(&[]));
+    let wrong = http(&["-H", header, "--jitter=fulb", &server.url("/")]).stderr;
+    assert!(wrong.contains("\"full\"") || wrong.contains("full"), "{wrong}");
+    let wrong = http(&["-H", header, "--max-size=1sp", &server.url("/")]).stderr;
+    assert!(wrong.contains("1sp"), "{wrong}");
+}
+
 /// What is hidden where it is sent is hidden where it is said again, and a file is for secrets.
 #[test]
 fn what_is_hidden_of_a_request_is_hidden_of_its_answer() {
