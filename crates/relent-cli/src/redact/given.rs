@@ -366,6 +366,7 @@ mod tests {
             "s%253AHunter2Longer.Sig12%252Bx",
             "%7B%22user%22%3A%22ann%22%2C%22token%22%3A%22Hunter2Longer%22%7D",
             "{\"user\":\"ann\",\"token\":\"Hunter2Longer\"}",
+            "{\"a\":\"b\\\"c\",\"token\":\"Hunter2\\u004conger\"}",
             "12%7CHunter2Longer%7Cabcdefgh",
             "ann%3AHunter2Longer",
             "a=1&b=Hunter2Longer&c=2",

@@ -72,7 +72,7 @@ fn smallest(secret: &str) -> Vec<&str> {
 
 /// What stands between the signs of one kind, and behind the first of some.
 fn taken_apart(text: &str) -> Vec<&str> {
-    let text = bare(text);
+    let (strings, text) = (strings(text), bare(text));
     let behind = |is_first: &dyn Fn(char) -> bool| {
         let (at, sign) = text.char_indices().find(|(_, c)| is_first(*c))?;
         Some(bare(&text[at + sign.len_utf8()..]))
@@ -85,8 +85,27 @@ fn taken_apart(text: &str) -> Vec<&str> {
     }
     // Behind the last point there may be a signature.
     all.extend(text.rsplit_once('.').map(|(signed, _)| bare(signed)));
+    all.extend(strings);
     let kinds = BETWEEN.iter().filter(|is_between| text.contains(**is_between));
     all.extend(kinds.flat_map(|is_between| text.split(*is_between).map(bare)).filter(|part| !is_setting(part, 0)));
+    all
+}
+
+/// The strings of JSON, in which a quote has a backslash before it.
+fn strings(text: &str) -> Vec<&str> {
+    let (mut all, mut begin, mut is_written_out) = (Vec::new(), None, false);
+    for (at, c) in text.char_indices() {
+        match begin {
+            _ if is_written_out => is_written_out = false,
+            _ if c == '\\' => is_written_out = true,
+            Some(begun) if c == '"' => {
+                all.push(&text[begun..at]);
+                begin = None;
+            }
+            None if c == '"' => begin = Some(at + 1),
+            _ => {}
+        }
+    }
     all
 }
 
@@ -174,6 +193,19 @@ mod tests {
                 assert!(token.contains(sign) || parts(&whole).contains(&token), "{whole}: {:?}", parts(&whole));
             }
         }
+    }
+
+    /// A quote within it ends nothing.
+    #[test]
+    fn strings_of_json_are_known_as_wholes() {
+        for (secret, string) in [
+            (r#"{"password":"D4r,rG\"wqBeu","user":"ann"}"#, r#"D4r,rG\"wqBeu"#),
+            (r#""D4r,rG\"wqBeu","user":"ann"}"#, r#"D4r,rG\"wqBeu"#),
+            (r#"{"user":"ann","a":[{"key":"Hunt2\\er\"Long3"}]}"#, r#"Hunt2\\er\"Long3"#),
+        ] {
+            assert!(parts(secret).contains(&string), "{secret}: {:?}", parts(secret));
+        }
+        assert_eq!(strings(r#"{"a\\":"b""#), [r"a\\", "b"]);
     }
 
     /// Whatever a secret is made of.

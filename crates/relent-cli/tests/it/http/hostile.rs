@@ -281,6 +281,27 @@ fn what_relent_says_itself_is_told_whatever_token_is_sent() {
     assert!(wrong.contains("1sp"), "{wrong}");
 }
 
+/// As JSON writes it, and as whoever reads that says it again.
+#[test]
+fn a_password_with_a_quote_is_hidden_where_it_is_said_again() {
+    let sent = r#"D4r,rG\"wqBeu"#;
+    for (head, shown) in [
+        (r#"WWW-Authenticate: Bearer error_description="key D4r,rG"wqBeu is unknown""#, "key *** is unknown"),
+        (r#"Server: a D4r,rG\"wqBeu"#, "a ***"),
+    ] {
+        let server = Server::new(vec![Reply::new(401, &[head], "")]);
+        for given in [
+            ["-d", &format!(r#"{{"password":"{sent}","user":"ann"}}"#)],
+            ["-d", &format!(r#"{{"user":"ann","password":"{sent}"}}"#)],
+            ["-d", &format!(r#"{{"auth":{{"user":"ann","password":"{sent}"}},"x":[1,"b"]}}"#)],
+            ["-H", &format!(r#"X-Auth: {{"key":"{sent}","user":"ann","n":1}}"#)],
+        ] {
+            let said = http(&[&["-v", "--max-attempts=1"], &given[..], &[&server.url("/")]].concat()).stderr;
+            assert!(said.contains(shown) && !said.contains("wqBeu"), "{given:?}: {said}");
+        }
+    }
+}
+
 /// What is hidden where it is sent is hidden where it is said again, and a file is for secrets.
 #[test]
 fn what_is_hidden_of_a_request_is_hidden_of_its_answer() {
