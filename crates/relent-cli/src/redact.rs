@@ -7,6 +7,7 @@
 //! What is left may still hold characters that a terminal obeys: [`escape`](crate::escape) comes after this.
 
 mod basic;
+mod chosen;
 mod given;
 mod headers;
 mod letters;
@@ -26,6 +27,7 @@ mod users;
 mod value;
 mod words;
 
+pub(crate) use chosen::file_of_a_field;
 pub(crate) use given::{know, know_host, know_secrets, name, without as without_given, without_secrets};
 pub use headers::header;
 pub(crate) use headers::{hidden_of_header, is_known_header, is_of_urls};

@@ -70,12 +70,14 @@ impl Request {
     }
 }
 
-/// The parameters that are sent, as names with values: of the path, of the query and of the body, where the flags say it.
+/// The parameters that are sent, as names with values: of the path, of the query and of the body, where the flags say it. The name of a file
+/// is none.
 fn pairs<'a>(args: &'a Args, url: &'a Url) -> impl Iterator<Item = &'a str> {
     let of_the_path = url.path().split(';').skip(1);
     let data = args.data.iter().map(String::as_str).filter(|data| !data.starts_with('@'));
     let of_queries = url.query().into_iter().chain(data).flat_map(|pairs| pairs.split('&'));
-    of_the_path.chain(of_queries).chain(args.form.iter().filter_map(|field| field.split(";type=").next()))
+    let fields = args.form.iter().filter(|field| redact::file_of_a_field(field).is_none());
+    of_the_path.chain(of_queries).chain(fields.filter_map(|field| field.split(";type=").next()))
 }
 
 fn body(args: &Args, limit: Option<Duration>) -> Result<(Option<Body>, Option<HeaderValue>), Fault> {

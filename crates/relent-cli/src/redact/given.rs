@@ -7,6 +7,7 @@
 use super::{
     HIDDEN,
     basic::{self, secrets_of_a_user},
+    chosen,
     parts::parts,
     plain,
     said_again::{self, LONG_PIECE, Table},
@@ -129,25 +130,16 @@ fn is_name(text: &str) -> bool {
 /// What is known of a command line. Names that somebody has chosen may have signs in them (`backup:shop`), and stand in what is secret of a
 /// command (`PASSWORD=pw ./backup`).
 fn of_arguments(arguments: &[String]) -> Known {
-    let chosen: Vec<Option<&str>> = (0..arguments.len()).map(|nth| chosen(arguments, nth)).collect();
+    let chosen: Vec<Option<&str>> = (0..arguments.len()).map(|nth| chosen::name(arguments, nth)).collect();
     let is_one = |name: Option<&str>| name.is_some_and(is_name);
     let mut known = Known::default();
-    known.add(arguments.iter().zip(&chosen).flat_map(|(argument, chosen)| of(argument, is_one(*chosen))));
+    let all = arguments.iter().zip(&chosen).enumerate();
+    known.add(all.flat_map(|(nth, (argument, chosen))| match chosen::file(arguments, nth) {
+        Some(file) => of_value(file, false).into_iter().collect(),
+        None => of(argument, is_one(*chosen)),
+    }));
     known.told.extend(chosen.into_iter().flatten().filter(|text| name(text) == *text).map(str::to_lowercase));
     known
-}
-
-/// The name that somebody chose, if such a one stands there.
-fn chosen(arguments: &[String], nth: usize) -> Option<&str> {
-    const NAMES: [&str; 2] = ["--lease", "--upstream"];
-    let word = |nth: usize| arguments.get(nth).map_or("", String::as_str);
-    let of_names = word(0) == "upstream" && ["open", "close", "release"].contains(&word(1));
-    let (text, before) = (word(nth), nth.checked_sub(1).map_or("", word));
-    let is_flag = before != "--" && text.starts_with('-');
-    let is_behind_a_flag = before != "--" && before.starts_with('-') && !before.contains('=');
-    let set = NAMES.iter().find_map(|name| text.strip_prefix(name)?.strip_prefix('='));
-    let is_one = NAMES.contains(&before) || (of_names && nth > 1 && !is_flag && !is_behind_a_flag);
-    set.or(is_one.then_some(text))
 }
 
 fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
@@ -414,6 +406,17 @@ mod tests {
             let text = told(&["run", "--lease", name], &format!("lease {name}: held"));
             assert!(text.contains(HIDDEN) && !text.contains("pw"), "{text}");
         }
+    }
+
+    #[test]
+    fn the_file_of_a_form_is_quoted() {
+        for field in ["doc=@my report 7.pdf", "token=@my report 7.pdf;filename=r.pdf", "a=<my report 7.pdf"] {
+            let words = ["http", "-F", field].map(str::to_owned);
+            let said = "cannot read my report 7.pdf: gone";
+            assert_eq!(hidden(said, &of_arguments(&words)), said, "{field}");
+        }
+        let words = ["http", "-F", "doc=@ann:Hunter2Longer@h"].map(str::to_owned);
+        assert_eq!(hidden("cannot read ann:Hunter2Longer@h", &of_arguments(&words)), "cannot read ***@h");
     }
 
     #[test]

@@ -281,6 +281,18 @@ fn what_relent_says_itself_is_told_whatever_token_is_sent() {
     assert!(wrong.contains("1sp"), "{wrong}");
 }
 
+/// Whatever its field is called, and as it is told by others.
+#[test]
+fn a_file_of_a_form_that_is_missing_is_named() {
+    for field in ["doc=@report.pdf", "photo=@my photo.jpg", "token=<report.pdf", "doc=@report.pdf;filename=r.pdf"] {
+        let file = field.split(['@', '<']).nth(1).unwrap().split(';').next().unwrap();
+        for given in [&["-F", field][..], &[&format!("--form={field}")], &[&format!("-F{field}")]] {
+            let said = http(&[given, &["http://127.0.0.1:1/"]].concat()).stderr;
+            assert!(said.contains(&format!("cannot read {file}: ")), "{given:?}: {said}");
+        }
+    }
+}
+
 /// As JSON writes it, and as whoever reads that says it again.
 #[test]
 fn a_password_with_a_quote_is_hidden_where_it_is_said_again() {

@@ -1,0 +1,63 @@
+//! What of a command line is quoted as it is: names that somebody chose, and files of forms.
+
+use super::plain;
+
+/// The name that somebody chose, if such a one stands there.
+pub(super) fn name(arguments: &[String], nth: usize) -> Option<&str> {
+    const NAMES: [&str; 2] = ["--lease", "--upstream"];
+    let of_names = word(arguments, 0) == "upstream" && ["open", "close", "release"].contains(&word(arguments, 1));
+    let (text, before) = (word(arguments, nth), before(arguments, nth));
+    let is_flag = before != "--" && text.starts_with('-');
+    let is_behind_a_flag = before != "--" && before.starts_with('-') && !before.contains('=');
+    let set = NAMES.iter().find_map(|name| text.strip_prefix(name)?.strip_prefix('='));
+    let is_one = NAMES.contains(&before) || (of_names && nth > 1 && !is_flag && !is_behind_a_flag);
+    set.or(is_one.then_some(text))
+}
+
+/// The file of a field of a form, if such a one stands there: nothing else in it is a secret.
+pub(super) fn file(arguments: &[String], nth: usize) -> Option<&str> {
+    let (text, before) = (word(arguments, nth), before(arguments, nth));
+    let set = || text.strip_prefix("--form=").or_else(|| Some(text.strip_prefix("-F")?.trim_start_matches('=')));
+    let field = if ["-F", "--form"].contains(&before) { Some(text) } else { set() };
+    field.filter(|_| word(arguments, 0) == "http").and_then(file_of_a_field)
+}
+
+/// The file in `name=@FILE;type=text/csv`.
+pub(crate) fn file_of_a_field(field: &str) -> Option<&str> {
+    let (name, value) = field.split_once('=')?;
+    value.strip_prefix(['@', '<']).filter(|_| plain::is_word(name))?.split(';').next()
+}
+
+fn word(arguments: &[String], nth: usize) -> &str {
+    arguments.get(nth).map_or("", String::as_str)
+}
+
+fn before(arguments: &[String], nth: usize) -> &str {
+    nth.checked_sub(1).map_or("", |nth| word(arguments, nth))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_forms_are_found() {
+        let found = |words: &[&str], nth| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            file(&words, nth).map(str::to_owned)
+        };
+        for words in [
+            &["http", "-F", "doc=@a b.pdf;filename=c.pdf"][..],
+            &["http", "--form", "token=<a b.pdf"],
+            &["http", "-v", "--form=doc=@a b.pdf"],
+            &["http", "-v", "-Fdoc=@a b.pdf;type=a/b"],
+        ] {
+            assert_eq!(found(words, 2).as_deref(), Some("a b.pdf"), "{words:?}");
+        }
+        for words in
+            [&["http", "-F", "doc=a@b"][..], &["http", "-d", "doc=@b"], &["run", "-F", "token=@b"], &["http", "-F"]]
+        {
+            assert_eq!(found(words, 2), None, "{words:?}");
+        }
+    }
+}
