@@ -20,6 +20,7 @@ mod plain;
 mod query;
 mod said_again;
 mod settings;
+mod signed;
 mod texts;
 mod undone;
 mod url;

@@ -11,6 +11,7 @@ use super::{
     parts::parts,
     plain,
     said_again::{self, LONG_PIECE, Table},
+    signed::{is_of_the_request, of_the_request, others},
     undone::{decoded, undone},
     value::as_shown,
 };
@@ -299,11 +300,24 @@ pub(super) fn hidden_parts<'a>(value: &'a str, shown: &str) -> Vec<&'a str> {
 }
 
 /// Adds to what is looked for what is hidden of what somebody gets, where this is shown: they may say it again, or a part of it, as it is
-/// or with its percent signs undone. What stands in what is shown as well is no secret, as a database that is called like its user.
+/// or with its percent signs undone. What stands in what is shown as well is no secret, as a database that is called like its user, and
+/// neither is what a signed request says of itself.
 fn learn(table: &mut Table, hidden: &[String], shown: &str) {
-    let decoded: Vec<String> = hidden.iter().filter_map(|text| decoded(text)).collect();
-    let parts = hidden.iter().chain(&decoded).flat_map(|text| parts(text)).filter(|part| !shown.contains(part));
-    table.add(all_undone(parts.flat_map(written)), all_undone(hidden.iter().flat_map(|text| written(text))));
+    let (mut all, mut wholes) = (Vec::new(), Vec::new());
+    for text in hidden {
+        let decoded = decoded(text);
+        let mut left = others(text, &of_the_request(text));
+        for (nth, text) in iter::once(text).chain(&decoded).enumerate() {
+            let said = of_the_request(text);
+            let is_secret = |part: &&str| !shown.contains(*part) && !is_of_the_request(text, &said, part);
+            all.extend(parts(text).into_iter().filter(is_secret).flat_map(written));
+            if nth == 1 && !said.is_empty() {
+                left = others(text, &said);
+            }
+        }
+        wholes.extend(left.into_iter().flat_map(written));
+    }
+    table.add(all_undone(all.into_iter()), all_undone(wholes.into_iter()));
 }
 
 /// Texts as a text is when they are looked for in it, and one with percent signs as it is: a piece may end within one.
@@ -367,6 +381,33 @@ mod tests {
             learn(&mut table, &[sent.to_owned()], "");
             let told = said_again::without("key Hunter2Longer is unknown", &[&table], &[]).into_owned();
             assert_eq!(told, "key *** is unknown", "{sent}");
+        }
+    }
+
+    /// Hosts and paths are called like what is signed.
+    #[test]
+    fn of_a_signed_request_what_it_says_of_itself_is_no_secret() {
+        for (sent, said, told) in [
+            (
+                "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7/20261125/eu-west-1/s3/aws4_request, SignedHeaders=host;x-amz-date, Signature=f00dcafe42",
+                "no host \"b.s3.eu-west-1.amazonaws.com\" (\"eu-west-1\", x-amz-date) for AKIAIOSFODNN7, f00dcafe42",
+                "no host \"b.s3.eu-west-1.amazonaws.com\" (\"eu-west-1\", x-amz-date) for ***, ***",
+            ),
+            (
+                "AKIAIOSFODNN7%2F20261125%2Feu-west-1%2Fs3%2Faws4_request",
+                "no host b.s3.eu-west-1.amazonaws.com (\"eu-west-1\") for AKIAIOSFODNN7",
+                "no host b.s3.eu-west-1.amazonaws.com (\"eu-west-1\") for ***",
+            ),
+            (
+                "Digest username=\"ann\", realm=\"Backup store 7\", nonce=\"dcd98b7102dd\", uri=\"/api/v2/orders\", response=\"8ca523f5e950\"",
+                "no way to http://h/api/v2/orders, \"/api/v2/orders\": realm=\"Backup store 7\", nonce dcd98b7102dd, 8ca523f5e950",
+                "no way to http://h/api/v2/orders, \"/api/v2/orders\": realm=\"Backup store 7\", nonce ***, ***",
+            ),
+        ] {
+            let mut known = Known::default();
+            learn(&mut known.secrets, &[sent.to_owned()], "");
+            assert_eq!(hidden(said, &known), told);
+            assert_eq!(hidden(&format!("it was {sent}!"), &known), "it was ***!");
         }
     }
 

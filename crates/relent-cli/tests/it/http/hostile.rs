@@ -281,6 +281,20 @@ fn what_relent_says_itself_is_told_whatever_token_is_sent() {
     assert!(wrong.contains("1sp"), "{wrong}");
 }
 
+/// It is called so because of the host, the region and the path, and no secret.
+#[test]
+fn where_a_signed_request_goes_is_told() {
+    let aws = "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7/20261125/eu-west-1/s3/aws4_request, SignedHeaders=host, Signature=f00dcafe42";
+    let server = Server::new(vec![Reply::new(307, &["Location: http://b.s3.eu-west-1.localhost:1/"], "")]);
+    let header = format!("Authorization: {aws}");
+    let said = http(&["-L", "--max-attempts=1", "--connect-timeout=1s", "-H", &header, &server.url("/")]).stderr;
+    assert!(said.contains("b.s3.eu-west-1.localhost") && !said.contains("AKIA"), "{said}");
+    let digest = "Authorization: Digest username=\"ann\", realm=\"r\", nonce=\"dcd98b71\", uri=\"/api/v2/orders\", response=\"f00dcafe\"";
+    let server = Server::new(vec![Reply::new(404, &["Server: f00dcafe"], "")]);
+    let said = http(&["-v", "--max-attempts=1", "-H", digest, &server.url("/api/v2/orders")]).stderr;
+    assert!(said.contains("GET /api/v2/orders") && !said.contains("f00dcafe"), "{said}");
+}
+
 /// Whatever its field is called, and as it is told by others.
 #[test]
 fn a_file_of_a_form_that_is_missing_is_named() {

@@ -1,0 +1,104 @@
+//! What a signed request says of itself: with `Digest` its path and how it is signed, with signatures like AWS's where it goes (the day, the
+//! region, the service) and which of its headers are signed. It stands in a header that is secret, and is none: hosts, paths and headers
+//! are called so.
+
+use std::ops::Range;
+
+/// What `Digest` says so (RFC 7616).
+const OF_DIGEST: [&str; 5] = ["uri", "realm", "algorithm", "qop", "nc"];
+
+/// What ends the place that AWS and its like sign for: `20261125/eu-west-1/s3/aws4_request`.
+const END: &str = "_request";
+
+/// Where in a secret it stands, in order.
+pub(super) fn of_the_request(secret: &str) -> Vec<Range<usize>> {
+    let begin = secret.len() - secret.trim_start().len();
+    let scheme = begin..begin + secret[begin..].find(char::is_whitespace).unwrap_or(secret.len() - begin);
+    let mut all: Vec<_> = secret.match_indices(END).filter_map(|(at, end)| place(secret, at + end.len())).collect();
+    if !all.is_empty() {
+        all.extend(Some(scheme).filter(|scheme| secret[scheme.clone()].contains("-SHA")));
+        all.extend(value(secret, "signedheaders"));
+    } else if secret[scheme].eq_ignore_ascii_case("digest") {
+        all.extend(OF_DIGEST.iter().filter_map(|name| value(secret, name)));
+    }
+    all.sort_unstable_by_key(|range| range.start);
+    all
+}
+
+/// Whether a part of a secret is one of these, perhaps with its name.
+pub(super) fn is_of_the_request(secret: &str, all: &[Range<usize>], part: &str) -> bool {
+    let value = part.split_once('=').map_or(part, |(_, value)| value.trim_matches('"'));
+    all.iter().any(|place| [part, value].iter().any(|text| secret[place.clone()].contains(text)))
+}
+
+/// What is left of a secret without these.
+pub(super) fn others<'a>(secret: &'a str, all: &[Range<usize>]) -> Vec<&'a str> {
+    let begins = [0].into_iter().chain(all.iter().map(|range| range.end));
+    let ends = all.iter().map(|range| range.start).chain([secret.len()]);
+    begins.zip(ends).filter_map(|(begin, end)| secret.get(begin..end)).filter(|text| !text.is_empty()).collect()
+}
+
+/// The place that ends there, which begins with a day behind the id of a key.
+fn place(text: &str, end: usize) -> Option<Range<usize>> {
+    let is_one = |c: char| c.is_ascii_alphanumeric() || "/_-.+".contains(c);
+    let begin = text[..end].trim_end_matches(is_one).len();
+    let (id, place) = text[begin..end].split_once('/')?;
+    let day = place.split('/').next().unwrap_or_default();
+    let is_day = day.len() >= 8 && day.chars().all(|c| c.is_ascii_digit() || c == '-');
+    is_day.then_some(begin + id.len() + 1..end)
+}
+
+/// The value that stands under a name, up to the query of a path.
+fn value(text: &str, name: &str) -> Option<Range<usize>> {
+    let small = text.to_ascii_lowercase();
+    let is_name = |at: &usize| !small[..*at].ends_with(|c: char| c.is_alphanumeric() || "-_".contains(c));
+    let named = format!("{name}=");
+    let at = small.match_indices(&named).map(|(at, _)| at).find(is_name)? + named.len();
+    let (begin, ends): (_, &[char]) =
+        if text[at..].starts_with('"') { (at + 1, &['"', '?']) } else { (at, &[',', ' ', '\t', '?']) };
+    let end = text[begin..].find(ends).map_or(text.len(), |length| begin + length);
+    (begin < end).then_some(begin..end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_request_says_of_itself_is_found() {
+        for (secret, said) in [
+            (
+                "AWS4-HMAC-SHA256 Credential=AKID7/20261125/eu-west-1/s3/aws4_request, SignedHeaders=host;x-amz-date, Signature=f00",
+                &["AWS4-HMAC-SHA256", "20261125/eu-west-1/s3/aws4_request", "host;x-amz-date"][..],
+            ),
+            (
+                " TC3-HMAC-SHA256 Credential=AKID7/2026-11-25/cvm/tc3_request,SignedHeaders=host,Signature=f00",
+                &["TC3-HMAC-SHA256", "2026-11-25/cvm/tc3_request", "host"],
+            ),
+            ("AKID7/20261125/eu-west-1/s3/aws4_request", &["20261125/eu-west-1/s3/aws4_request"]),
+            (
+                "Digest username=\"ann\", realm=\"a b\", nonce=\"n\", uri=\"/a/b?c=d\", qop=auth, nc=00000001, cnonce=\"c\", response=\"r\"",
+                &["a b", "/a/b", "auth", "00000001"],
+            ),
+            ("Digest uri=\"", &[]),
+            ("Bearer my_request", &[]),
+            ("a/b/my_request", &[]),
+            ("hunter2", &[]),
+            ("", &[]),
+        ] {
+            let all = of_the_request(secret);
+            assert!(all.iter().map(|place| &secret[place.clone()]).eq(said.iter().copied()), "{secret}: {all:?}");
+            let others = others(secret, &all);
+            assert_eq!(others.concat().len() + said.concat().len(), secret.len(), "{secret}: {others:?}");
+        }
+    }
+
+    #[test]
+    fn what_belongs_to_it_has_its_name_or_none() {
+        let secret = "Digest username=\"hunter2x\", realm=\"a b\", uri=\"/a/b\"";
+        let all = of_the_request(secret);
+        for (part, is_one) in [("/a/b", true), ("/a", true), ("realm=\"a b", true), ("hunter2x", false)] {
+            assert_eq!(is_of_the_request(secret, &all, part), is_one, "{part}");
+        }
+    }
+}
