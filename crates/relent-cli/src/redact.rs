@@ -8,6 +8,7 @@
 
 mod basic;
 mod chosen;
+mod cut;
 mod given;
 mod headers;
 mod letters;

@@ -2,6 +2,7 @@
 
 use super::{
     HIDDEN,
+    cut::{piece, said},
     letters::{Letters, letters, signs},
     plain::is_short_amount,
     undone::undone,
@@ -47,6 +48,8 @@ pub(super) struct Table {
     letters: Begins,
     /// Those that have signs, with these: fewer letters would stand in many words.
     signs: Begins,
+    /// The long ones from their end on.
+    ends: Begins,
     /// Those that hold all of them.
     wholes: Vec<String>,
     /// What stands in these anywhere, so many bytes in a row, in order.
@@ -67,6 +70,7 @@ impl Table {
             for (signs, _) in signs(&secret).into_iter().filter(|(text, _)| has_signs(text) && is_looked_for(text)) {
                 self.signs.put(signs);
             }
+            self.ends.put(secret.chars().rev().collect());
             self.begins.put(secret);
         }
         self.wholes.extend(wholes);
@@ -141,8 +145,19 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table], told: &[String]) -> 
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for (at, begin) in undone.as_bytes().windows(LONG_PIECE).enumerate() {
         let secrets = tables.iter().filter_map(|table| table.begins.get(begin)).flatten();
-        let longest = secrets.filter_map(|secret| said(secret, &undone[at..], |same| undone.get(at + same..))).max();
+        let much = |secret: &String| {
+            let text = &undone[at..];
+            said(secret, text, |same| text.get(same..)).or_else(|| Some((piece(secret, text)?, 0)))
+        };
+        let longest = secrets.filter_map(much).max();
         ranges.extend(longest.map(|(length, sign)| places[at]..places[at + length + sign]));
+    }
+    let reversed: String = undone.chars().rev().collect();
+    for (at, begin) in reversed.as_bytes().windows(LONG_PIECE).enumerate() {
+        let secrets = tables.iter().filter_map(|table| table.ends.get(begin)).flatten();
+        let longest = secrets.filter_map(|secret| piece(secret, &reversed[at..])).max();
+        let end = undone.len() - at;
+        ranges.extend(longest.map(|length| places[end - length]..places[end]));
     }
     let mut look = |begins: fn(&Table) -> &Begins, read: fn(&str) -> Vec<Letters>| {
         if tables.iter().all(|table| begins(table).all.is_empty()) {
@@ -181,32 +196,6 @@ pub(super) fn is_of_one(all: &[String], text: &str) -> bool {
     let small = text.to_lowercase();
     all.iter().any(|one| one.contains(&small))
 }
-
-/// How much of a secret a text begins with that begins as it does: all of it, or what somebody left of it who cut the text off, and
-/// how long the sign is of which they left a part. `behind` is what stands behind so much of it.
-fn said<'a>(secret: &str, text: &str, behind: impl Fn(usize) -> Option<&'a str>) -> Option<(usize, usize)> {
-    let same = secret.bytes().zip(text.bytes()).take_while(|(one, other)| one == other).count();
-    if same == secret.len() {
-        return Some((same, 0));
-    }
-    let behind = behind(same)?;
-    if is_cut(behind) {
-        return Some((same, 0));
-    }
-    let sign = behind.strip_prefix(['%', '\\'])?.trim_start_matches(|c: char| c.is_ascii_hexdigit());
-    is_cut(sign).then_some((same, behind.len() - sign.len()))
-}
-
-/// Whether a text begins with what stands behind one that somebody cut, perhaps behind a few signs of it, a quote and a bracket.
-fn is_cut(text: &str) -> bool {
-    const MARKS: [&str; 8] = ["...", "\u{2026}", r"\u2026", "&hellip;", "&#8230;", "&#x2026;", "truncated", HIDDEN];
-    let signs = text.find(char::is_alphanumeric).unwrap_or(text.len());
-    let mut places = text[..signs].char_indices().map(|(at, _)| at).chain([signs]).take(MOST_SIGNS + 1);
-    places.any(|at| MARKS.iter().any(|mark| text[at..].starts_with(mark)))
-}
-
-/// The most signs that stand between what was cut and the mark.
-const MOST_SIGNS: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -335,10 +324,42 @@ mod tests {
             ("hunter2long****", "*******"),
             ("hunter2long#\"[...]", "***#\"[...]"),
             ("hunter2...", "hunter2..."),
-            ("hunter2/l and ...", "hunter2/l and ..."),
+            ("hunter2/ and ...", "hunter2/ and ..."),
             ("ähunter2/ä...", "ä***..."),
         ] {
             assert_eq!(told(text, &["hunter2/longer/ä", "hunter2long/longer", "hunter2/äö"]), shown);
+        }
+    }
+
+    /// At either end, without a mark or with one that nobody knows.
+    #[test]
+    fn a_piece_of_a_long_secret_is_hidden() {
+        let secret = "Zq7RtYpLm3Xc9VbK8wQ2";
+        for (text, shown) in [
+            ("token Zq7RtYpLm3Xc9Vb", "token ***"),
+            ("token Zq7RtYpLm3Xc, etc.", "token ***, etc."),
+            ("\"Zq7RtYpLm3\"[REDACTED] <Zq7RtYpLm3Xc9>", "\"***\"[REDACTED] <***>"),
+            ("Zq7RtYpLm\u{2022}\u{2022} Zq7RtYpLmxxxxxxx Zq7RtYpLm###", "***\u{2022}\u{2022} ***xxxxxxx ***###"),
+            ("ending in Xc9VbK8wQ2, *****Xc9VbK8wQ2", "ending in ***, ********"),
+            ("\u{e4}-Zq7%52tYpLm\u{2025}Xc9VbK8%77Q2\u{e4}", "\u{e4}-***\u{2025}***\u{e4}"),
+            ("Zq7RtYp Zq7RtYpLmO m3Xc9VbK RtYpLm3Xc", "Zq7RtYp Zq7RtYpLmO m3Xc9VbK RtYpLm3Xc"),
+        ] {
+            assert_eq!(told(text, &[secret]), shown);
+        }
+        // Words, hosts and days in one are told where they stand elsewhere.
+        let secrets = [
+            "productionKey7Qz9Lm",
+            "app7.internal.example.com/x9",
+            "AKIA7/2026-11-25T10:00/eu-west-1/s3",
+            "Zq7RtYpLm3Xc",
+        ];
+        for text in [
+            "production, production7",
+            "app7.internal.example.org, app7.internal",
+            "2026-11-25, eu-west-1/s3, west-1/s3",
+            "Zq7RtYpLm",
+        ] {
+            assert_eq!(told(text, &secrets), text);
         }
     }
 
