@@ -16,7 +16,7 @@ pub(super) fn resolve(lines: &[String]) -> Result<HeaderMap, Fault> {
             None => add(&mut headers, line, &format!("the header of -H number {number}"))?,
             Some(file) => {
                 let text = read(file)?;
-                // A file is for secrets, whatever they are called.
+                // A file is for secrets, whatever they are called, but for headers that are known to be harmless.
                 let pairs = text.lines().filter_map(|line| line.split_once(':'));
                 let others = pairs.filter(|(name, _)| !redact::is_known_header(name.trim()));
                 redact::know_secrets(others.map(|(_, value)| value.trim().to_owned()));
