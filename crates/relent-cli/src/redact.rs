@@ -11,6 +11,7 @@ mod chosen;
 mod cut;
 mod given;
 mod headers;
+mod learnt;
 mod letters;
 mod lines;
 mod looks;

@@ -8,18 +8,16 @@ use super::{
     HIDDEN,
     basic::{self, secrets_of_a_user},
     chosen,
-    parts::parts,
+    learnt::{learn, written},
     plain,
     said_again::{self, LONG_PIECE, Table},
-    signed::{is_of_the_request, of_the_request, others},
-    undone::{decoded, undone},
+    undone::undone,
     value::as_shown,
 };
 use crate::escape::escape;
 use percent_encoding::percent_decode_str;
 use std::{
     borrow::Cow,
-    collections::BTreeSet,
     env, iter,
     sync::{LazyLock, OnceLock, PoisonError, RwLock},
 };
@@ -299,52 +297,6 @@ pub(super) fn hidden_parts<'a>(value: &'a str, shown: &str) -> Vec<&'a str> {
     hidden
 }
 
-/// Adds to what is looked for what is hidden of what somebody gets, where this is shown: they may say it again, or a part of it, as it is
-/// or with its percent signs undone. What stands in what is shown as well is no secret, as a database that is called like its user, and
-/// neither is what a signed request says of itself.
-fn learn(table: &mut Table, hidden: &[String], shown: &str) {
-    let (mut all, mut wholes) = (Vec::new(), Vec::new());
-    for text in hidden {
-        let decoded = decoded(text);
-        let mut left = others(text, &of_the_request(text));
-        for (nth, text) in iter::once(text).chain(&decoded).enumerate() {
-            let said = of_the_request(text);
-            let is_secret = |part: &&str| !shown.contains(*part) && !is_of_the_request(text, &said, part);
-            all.extend(parts(text).into_iter().filter(is_secret).flat_map(written));
-            if nth == 1 && !said.is_empty() {
-                left = others(text, &said);
-            }
-        }
-        wholes.extend(left.into_iter().flat_map(written));
-    }
-    table.add(all_undone(all.into_iter()), all_undone(wholes.into_iter()));
-}
-
-/// Texts as a text is when they are looked for in it, and one with percent signs as it is: a piece may end within one.
-fn all_undone(texts: impl Iterator<Item = String>) -> BTreeSet<String> {
-    let with_signs = |text: String| [undone(&text).0, if text.contains('%') { text } else { String::new() }];
-    texts.flat_map(with_signs).filter(|text| !text.is_empty()).collect()
-}
-
-/// A text as messages write it: as it is, or as Rust or a terminal has it.
-fn written(text: &str) -> Vec<String> {
-    let debug = format!("{text:?}");
-    let mut all = vec![text.to_owned()];
-    // The last is how keys of a store are shown.
-    let others = [
-        debug[1..debug.len() - 1].to_owned(),
-        text.escape_debug().to_string(),
-        escape(text).into_owned(),
-        text.as_bytes().escape_ascii().to_string(),
-    ];
-    for other in others {
-        if !all.contains(&other) {
-            all.push(other);
-        }
-    }
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -361,27 +313,6 @@ mod tests {
         assert_eq!(without_secrets("id=hunter2known"), "id=***");
         assert_eq!(without_secrets("id=hunter2known; id=hunter2other"), "***");
         assert_eq!(without("it says hunter2other"), "it says ***");
-    }
-
-    /// Who gets a value undoes what is written out in it, and takes it apart then.
-    #[test]
-    fn what_is_written_out_is_known_in_parts() {
-        for sent in [
-            "Hunter2Longer",
-            "s%3AHunter2Longer.Sig12%2Bx",
-            "s%253AHunter2Longer.Sig12%252Bx",
-            "%7B%22user%22%3A%22ann%22%2C%22token%22%3A%22Hunter2Longer%22%7D",
-            "{\"user\":\"ann\",\"token\":\"Hunter2Longer\"}",
-            "{\"a\":\"b\\\"c\",\"token\":\"Hunter2\\u004conger\"}",
-            "12%7CHunter2Longer%7Cabcdefgh",
-            "ann%3AHunter2Longer",
-            "a=1&b=Hunter2Longer&c=2",
-        ] {
-            let mut table = Table::default();
-            learn(&mut table, &[sent.to_owned()], "");
-            let told = said_again::without("key Hunter2Longer is unknown", &[&table], &[]).into_owned();
-            assert_eq!(told, "key *** is unknown", "{sent}");
-        }
     }
 
     /// Hosts and paths are called like what is signed.
