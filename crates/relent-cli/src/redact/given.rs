@@ -94,12 +94,14 @@ pub(crate) fn know<'a>(names: impl Iterator<Item = &'a str>, values: impl Iterat
     }
 }
 
-/// What lets somebody in, and is sent: whoever gets it may say it again, or a part of it.
+/// What lets somebody in, and is sent: whoever gets it may say it again, or a part of it. A short name of a user stands in many messages.
 pub(crate) fn know_secrets(secrets: impl Iterator<Item = String>) {
     let mut all: Vec<String> = secrets.collect();
     let users: Vec<String> = all.iter().filter_map(|secret| basic::undone(secret)).collect();
-    all.extend(users.iter().flat_map(|user| secrets_of_a_user(user)));
-    all.retain(|secret| secret.len() >= LONG_PIECE);
+    let is_short_name = |user: &str, text: &str| text.len() < LONG_PIECE && user.starts_with(&format!("{text}:"));
+    let of_users = users.iter().flat_map(|user| secrets_of_a_user(user).filter(|text| !is_short_name(user, text)));
+    all.extend(of_users);
+    all.retain(|secret| !secret.is_empty());
     if !all.is_empty() {
         learn(&mut GIVEN.write().unwrap_or_else(PoisonError::into_inner).secrets, &all, "");
     }
@@ -313,6 +315,14 @@ mod tests {
         assert_eq!(without_secrets("id=hunter2known"), "id=***");
         assert_eq!(without_secrets("id=hunter2known; id=hunter2other"), "***");
         assert_eq!(without("it says hunter2other"), "it says ***");
+    }
+
+    #[test]
+    fn a_short_secret_is_hidden_where_a_message_quotes_nothing_else() {
+        // qan:qp7
+        know_secrets(["zq3x".to_owned(), "Basic cWFuOnFwNw==".to_owned()].into_iter());
+        let said = r#"no key "zq3x" of "qan", "qan:qp7", "QP7", zq3x, "a zq3x""#;
+        assert_eq!(without(said), r#"no key "***" of "qan", "***", "***", zq3x, "a zq3x""#);
     }
 
     /// Hosts and paths are called like what is signed.
