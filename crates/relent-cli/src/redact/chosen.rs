@@ -1,6 +1,9 @@
 //! What of a command line is quoted as it is: names that somebody chose, and files of forms.
 
-use super::plain;
+use super::{
+    names::{is_password, is_secret},
+    plain,
+};
 
 /// The name that somebody chose, if such a one stands there.
 pub(super) fn name(arguments: &[String], nth: usize) -> Option<&str> {
@@ -22,10 +25,11 @@ pub(super) fn file(arguments: &[String], nth: usize) -> Option<&str> {
     field.filter(|_| word(arguments, 0) == "http").and_then(file_of_a_field)
 }
 
-/// The file in `name=@FILE;type=text/csv`.
+/// The file in `name=@FILE;type=text/csv`. A password may begin with the same sign, so behind the name of one there is none.
 pub(crate) fn file_of_a_field(field: &str) -> Option<&str> {
     let (name, value) = field.split_once('=')?;
-    value.strip_prefix(['@', '<']).filter(|_| plain::is_word(name))?.split(';').next()
+    let is_one = plain::is_word(name) && !is_secret(name) && !is_password(name);
+    value.strip_prefix(['@', '<']).filter(|_| is_one)?.split(';').next()
 }
 
 fn word(arguments: &[String], nth: usize) -> &str {
@@ -48,15 +52,19 @@ mod tests {
         };
         for words in [
             &["http", "-F", "doc=@a b.pdf;filename=c.pdf"][..],
-            &["http", "--form", "token=<a b.pdf"],
+            &["http", "--form", "a.b=<a b.pdf"],
             &["http", "-v", "--form=doc=@a b.pdf"],
             &["http", "-v", "-Fdoc=@a b.pdf;type=a/b"],
         ] {
             assert_eq!(found(words, 2).as_deref(), Some("a b.pdf"), "{words:?}");
         }
-        for words in
-            [&["http", "-F", "doc=a@b"][..], &["http", "-d", "doc=@b"], &["run", "-F", "token=@b"], &["http", "-F"]]
-        {
+        for words in [
+            &["http", "-F", "doc=a@b"][..],
+            &["http", "-F", "token=@b"],
+            &["http", "-d", "doc=@b"],
+            &["run", "-F", "token=@b"],
+            &["http", "-F"],
+        ] {
             assert_eq!(found(words, 2), None, "{words:?}");
         }
     }

@@ -392,13 +392,16 @@ mod tests {
 
     #[test]
     fn the_file_of_a_form_is_quoted() {
-        for field in ["doc=@my report 7.pdf", "token=@my report 7.pdf;filename=r.pdf", "a=<my report 7.pdf"] {
+        for field in ["doc=@my report 7.pdf", "photo=@my report 7.pdf;filename=r.pdf", "a=<my report 7.pdf"] {
             let words = ["http", "-F", field].map(str::to_owned);
             let said = "cannot read my report 7.pdf: gone";
             assert_eq!(hidden(said, &of_arguments(&words)), said, "{field}");
         }
-        let words = ["http", "-F", "doc=@ann:Hunter2Longer@h"].map(str::to_owned);
-        assert_eq!(hidden("cannot read ann:Hunter2Longer@h", &of_arguments(&words)), "cannot read ***@h");
+        for (field, told) in [("doc=@ann:Hunter2Longer@h", "***@h"), ("password=@Hunter2Longer", "***")] {
+            let words = ["http", "-F", field].map(str::to_owned);
+            let said = format!("cannot read {}", field.split_once("=@").unwrap().1);
+            assert_eq!(hidden(&said, &of_arguments(&words)), format!("cannot read {told}"));
+        }
     }
 
     #[test]

@@ -295,10 +295,10 @@ fn where_a_signed_request_goes_is_told() {
     assert!(said.contains("GET /api/v2/orders") && !said.contains("f00dcafe"), "{said}");
 }
 
-/// Whatever its field is called, and as it is told by others.
+/// As others that cannot be read are, but behind the name of a secret.
 #[test]
 fn a_file_of_a_form_that_is_missing_is_named() {
-    for field in ["doc=@report.pdf", "photo=@my photo.jpg", "token=<report.pdf", "doc=@report.pdf;filename=r.pdf"] {
+    for field in ["doc=@report.pdf", "photo=@my photo.jpg", "a=<report.pdf", "doc=@report.pdf;filename=r.pdf"] {
         let file = field.split(['@', '<']).nth(1).unwrap().split(';').next().unwrap();
         for given in [&["-F", field][..], &[&format!("--form={field}")], &[&format!("-F{field}")]] {
             let said = http(&[given, &["http://127.0.0.1:1/"]].concat()).stderr;
