@@ -19,6 +19,12 @@ pub fn columns() -> Option<usize> {
     said.or_else(asked).filter(|columns| *columns > 0)
 }
 
+/// The columns that stderr has now, if it is a terminal.
+pub fn columns_of_stderr() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 /// Whether stderr is a terminal on which a line can be written anew.
 pub fn is_lively() -> bool {
     io::stderr().is_terminal() && unicode() && !is_dumb()

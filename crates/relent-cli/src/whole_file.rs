@@ -97,6 +97,10 @@ impl WholeFile {
             Way::Through(file) => through(&file, bytes, self.is_private),
             Way::Kept(file) => over(&file, bytes, self.is_private),
             Way::Beside(place, old) => match beside(&place, bytes, self.is_private) {
+                // Somebody has made the folder anew.
+                Err(_) if place.folder().is_ok_and(|folder| folder.nlink() == 0) => {
+                    WholeFile::find(place.path(), self.is_private)?.write(bytes)
+                }
                 Err(error) if !is_for_want_of_room(&error) => match old.filter(|_| place.is_there_as_it_was()) {
                     Some(file) => over(&file, bytes, self.is_private),
                     None => Err(error),

@@ -3,6 +3,7 @@
 use super::{
     client::Client,
     coding,
+    exchange::Sending,
     failure::{self, Broken, Failure},
     head,
     idle::{Patience, Pulse},
@@ -118,6 +119,8 @@ pub(super) struct Success {
     pub(super) had_all: bool,
     /// An encoding of the body that was not asked for, and is not undone.
     pub(super) encoding: Option<String>,
+    /// The server has not taken all of the request's body.
+    pub(super) had_enough: bool,
 }
 
 impl Received {
@@ -200,7 +203,13 @@ pub(super) async fn accept(
     received.sink.write_head(&std::mem::take(&mut received.trail.heads))?;
     let part = if have > 0 { accept_part(&answer, have, received)? } else { Part::Follows };
     if let Part::IsAll = part {
-        return Ok(Success { status: answer.response.status(), location: None, had_all: true, encoding: None });
+        return Ok(Success {
+            status: answer.response.status(),
+            location: None,
+            had_all: true,
+            encoding: None,
+            had_enough: false,
+        });
     }
     let Answer { response, hop, at } = judged(terms, answer, have)?;
     if let Part::IsNone = part {
@@ -213,13 +222,20 @@ pub(super) async fn accept(
     let encodings = coding::named(response.headers());
     let is_asked_for = encodings.is_empty() || coding::is_any_asked_for(&hop.headers);
     let encoding = (!is_asked_for).then(|| escape(&encodings.join(", ")).into_owned());
-    let success = Success { status: response.status(), location, had_all: false, encoding };
+    let sending = response.extensions().get::<Sending>().cloned().filter(|_| hop.has_body);
+    let status = response.status();
     if hop.method == Method::HEAD {
         received.sink.write_head(&head::printed(&response, terms.to_terminal))?;
+        drop(response);
     } else {
         receive(terms, line, (response, &hop.url), at, received).await?;
     }
-    Ok(success)
+    // Who answers early may go on reading.
+    let had_enough = match sending {
+        Some(sending) => terms.patience.wait(&line.pulse, sending.ends()).await != Some(true),
+        None => false,
+    };
+    Ok(Success { status, location, had_all: false, encoding, had_enough })
 }
 
 /// The same answer, unless its head says that it is a failure, or not what was asked for.

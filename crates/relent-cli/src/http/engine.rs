@@ -191,6 +191,8 @@ impl Engine {
                 Next::Again(delay, why) if guard.pay(now(), failure.outcome()) => {
                     narrator.retries(&failure, why, delay);
                     last = Some((*failure).without_response());
+                    // What is left of the request is sent to nobody who wants to be left alone.
+                    self.line.client.hang_up();
                     narrator.wait(delay).await;
                 }
                 next => {

@@ -2,7 +2,9 @@
 //! and what is said on it is said here, so that an answer is heard whenever it comes.
 
 use super::patient::{Patient, Speaks, Stream};
+use bytes::Bytes;
 use http::{HeaderValue, Request, Uri, header};
+use http_body::{Body, Frame, SizeHint};
 use hyper::{
     body::Incoming,
     client::conn::{http1, http2},
@@ -15,8 +17,14 @@ use reqwest::Response;
 use std::{
     error::Error,
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, ready},
 };
+use tokio::sync::watch;
 use url::{Position, Url};
 
 type BoxError = Box<dyn Error + Send + Sync>;
@@ -59,6 +67,50 @@ impl Place {
 
     fn taken(&self) -> Option<Made> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The request that an answer came to, which may be under way still.
+#[derive(Clone, Debug)]
+pub(super) struct Sending {
+    told: watch::Receiver<bool>,
+    is_handed_over: Arc<AtomicBool>,
+}
+
+impl Sending {
+    /// Waits until all of it is sent, or cannot be: whether it is.
+    pub(super) async fn ends(mut self) -> bool {
+        // The connection ends by itself when there is nothing more to say on it.
+        while !*self.told.borrow() && self.told.changed().await.is_ok() {}
+        self.is_handed_over.load(Ordering::Relaxed) && !*self.told.borrow()
+    }
+}
+
+/// A body of which is known whether all of it was taken.
+struct Handed {
+    body: reqwest::Body,
+    is_all: Arc<AtomicBool>,
+}
+
+impl Body for Handed {
+    type Data = Bytes;
+    type Error = reqwest::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, reqwest::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        self.is_all.fetch_or(frame.is_none() || self.body.is_end_stream(), Ordering::Relaxed);
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -109,7 +161,9 @@ impl From<hyper::Error> for Unanswered {
 
 /// Makes the connection, and asks.
 pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
-    let Asked { client, url, mut request, to_proxy, http2_alone } = asked;
+    let Asked { client, url, request, to_proxy, http2_alone } = asked;
+    let is_handed_over = Arc::new(AtomicBool::new(request.body().is_end_stream()));
+    let mut request = request.map(|body| Handed { body, is_all: is_handed_over.clone() });
     let place = Place::default();
     let connecting = PLACE.scope(place.clone(), client.get(url.clone()).send()).await;
     let made = match (place.taken(), connecting) {
@@ -124,9 +178,10 @@ pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
     if let Some(user) = to_proxy.filter(|_| made.about.is_proxied()) {
         headers.entry(header::PROXY_AUTHORIZATION).or_insert(user);
     }
-    let mut answer = if http2_alone || made.about.is_negotiated_h2() {
+    let (mut answer, told) = if http2_alone || made.about.is_negotiated_h2() {
         *request.uri_mut() = uri;
-        over_http2(Patient::new(made.stream, Speaks::Http2), request).await?
+        let (stream, told) = Patient::new(made.stream, Speaks::Http2);
+        (over_http2(stream, request).await?, told)
     } else {
         let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
         headers.entry(header::HOST).or_insert(host.expect("hosts are looked at before"));
@@ -134,13 +189,15 @@ pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
             (false, Some(path)) => path.clone().into(),
             _ => uri,
         };
-        over_http1(Patient::new(made.stream, Speaks::Http1), request).await?
+        let (stream, told) = Patient::new(made.stream, Speaks::Http1);
+        (over_http1(stream, request).await?, told)
     };
     made.about.get_extras(answer.extensions_mut());
+    answer.extensions_mut().insert(Sending { told, is_handed_over });
     Ok(Response::from(answer.map(reqwest::Body::wrap)))
 }
 
-async fn over_http1(stream: Patient, request: Request<reqwest::Body>) -> hyper::Result<http::Response<Incoming>> {
+async fn over_http1(stream: Patient, request: Request<Handed>) -> hyper::Result<http::Response<Incoming>> {
     let (mut sender, connection) = http1::Builder::new().max_headers(MOST_HEADERS).handshake(stream).await?;
     let connection = tokio::spawn(connection.with_upgrades());
     if let Err(error) = sender.ready().await {
@@ -150,7 +207,7 @@ async fn over_http1(stream: Patient, request: Request<reqwest::Body>) -> hyper::
     sender.send_request(request).await
 }
 
-async fn over_http2(stream: Patient, request: Request<reqwest::Body>) -> hyper::Result<http::Response<Incoming>> {
+async fn over_http2(stream: Patient, request: Request<Handed>) -> hyper::Result<http::Response<Incoming>> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     let (mut sender, connection) = builder.max_header_list_size(MOST_HEADER_BYTES).handshake(stream).await?;
     tokio::spawn(connection);

@@ -267,6 +267,9 @@ impl Narrator {
             let tip = if ["gzip", "br"].contains(&encoding.as_str()) { "; --compressed undoes it" } else { "" };
             talk::note(format!("the body is encoded ({encoding}), which was not asked for{tip}"));
         }
+        if success.had_enough {
+            talk::note("the server answered before it had all of the request's body, and has not taken the rest");
+        }
         if success.had_all {
             talk::note("all of it was there already");
         }

@@ -8,6 +8,7 @@ use std::{
     pin::Pin,
     task::{Context, Poll, Waker, ready},
 };
+use tokio::sync::watch;
 
 /// Whatever leads to a server.
 pub(super) trait Stream: Read + Write + Send + Unpin {}
@@ -24,6 +25,8 @@ pub(super) struct Patient {
     reader: Option<Waker>,
     /// Why nothing can be written any more.
     broken: Option<io::Error>,
+    /// Tells that, and by its end that of the connection.
+    told: watch::Sender<bool>,
 }
 
 /// What is spoken on it.
@@ -38,8 +41,10 @@ pub(super) enum Speaks {
 }
 
 impl Patient {
-    pub(super) fn new(stream: Box<dyn Stream>, speaks: Speaks) -> Patient {
-        Patient { stream, speaks, has_begun: false, reader: None, broken: None }
+    /// With what becomes of it: whether nothing could be written any more, until it ends.
+    pub(super) fn new(stream: Box<dyn Stream>, speaks: Speaks) -> (Patient, watch::Receiver<bool>) {
+        let (told, hears) = watch::channel(false);
+        (Patient { stream, speaks, has_begun: false, reader: None, broken: None, told }, hears)
     }
 
     /// Writes, or flushes, unless nobody reads it any more; as if it were `all`.
@@ -50,7 +55,10 @@ impl Patient {
     ) -> Poll<io::Result<usize>> {
         if self.broken.is_none() {
             match write(Pin::new(&mut *self.stream)) {
-                Poll::Ready(Err(error)) if is_gone(&error) => self.broken = Some(error),
+                Poll::Ready(Err(error)) if is_gone(&error) => {
+                    self.broken = Some(error);
+                    let _ = self.told.send(true);
+                }
                 written => return written,
             }
         }
@@ -214,7 +222,7 @@ mod tests {
         let waker = Arc::new(Woken::default()).into();
         let mut context = Context::from_waker(&waker);
         for (speaks, written) in [(Speaks::Http1, None), (Speaks::Http2, Some(4))] {
-            let mut stream = Patient::new(Box::new(Gone(b"503 later")), speaks);
+            let (mut stream, told) = Patient::new(Box::new(Gone(b"503 later")), speaks);
             assert_eq!(write(&mut stream, &mut context, b"head"), Some(4));
             for _ in 0..2 {
                 assert_eq!(write(&mut stream, &mut context, b"more"), written);
@@ -226,6 +234,9 @@ mod tests {
                 assert_eq!(read(&mut stream, &mut context), Poll::Ready(Err(ErrorKind::BrokenPipe)));
             }
             assert!(matches!(Pin::new(&mut stream).poll_shutdown(&mut context), Poll::Ready(Ok(()))));
+            assert!(*told.borrow() && told.has_changed().is_ok());
+            drop(stream);
+            assert!(told.has_changed().is_err());
         }
     }
 
@@ -234,7 +245,7 @@ mod tests {
         let woken = Arc::new(Woken::default());
         let waker = woken.clone().into();
         let mut context = Context::from_waker(&waker);
-        let mut stream = Patient::new(Box::new(Gone(b"503")), Speaks::Http1);
+        let (mut stream, told) = Patient::new(Box::new(Gone(b"503")), Speaks::Http1);
         assert!(Pin::new(&mut stream).poll_flush(&mut context).is_ready());
         assert_eq!(read(&mut stream, &mut context), Poll::Pending);
         assert!(!woken.0.load(Ordering::Relaxed));
@@ -242,7 +253,8 @@ mod tests {
         assert!(woken.0.load(Ordering::Relaxed));
         assert_eq!(read(&mut stream, &mut context), Poll::Ready(Ok(b"503".to_vec())));
         assert_eq!(read(&mut stream, &mut context), Poll::Ready(Ok(Vec::new())), "nobody has hung up too early");
-        let mut stream = Patient::new(Box::new(Gone(b"SETTINGS")), Speaks::Http2);
+        assert!(!*told.borrow());
+        let (mut stream, _) = Patient::new(Box::new(Gone(b"SETTINGS")), Speaks::Http2);
         assert!(read(&mut stream, &mut context).is_ready(), "a server of HTTP/2 may begin");
     }
 }

@@ -14,7 +14,6 @@ pub(super) struct Progress {
     began: Instant,
     /// When it is drawn next.
     due: Instant,
-    columns: usize,
     is_shown: bool,
 }
 
@@ -29,14 +28,8 @@ impl Progress {
         if !wanted || !screen::is_lively() {
             return None;
         }
-        let (began, columns) = (Instant::now(), screen::columns().unwrap_or(80));
-        Some(Progress {
-            body: Body { before: have, have, total },
-            began,
-            due: began + PATIENCE,
-            columns,
-            is_shown: false,
-        })
+        let began = Instant::now();
+        Some(Progress { body: Body { before: have, have, total }, began, due: began + PATIENCE, is_shown: false })
     }
 
     /// This many bytes are there now.
@@ -50,7 +43,8 @@ impl Progress {
         self.is_shown = true;
         let (bar, text) = (self.body.bar(), self.body.text(now - self.began));
         // What is longer than a line could not be erased.
-        let fits = |line: &String| line.chars().count() < self.columns;
+        let columns = screen::columns_of_stderr().unwrap_or(80);
+        let fits = |line: &String| line.chars().count() < columns;
         let line = [bar + &text, text].into_iter().find(fits).unwrap_or_default();
         let _ = write!(stderr::open(), "\r\x1b[K{line}");
     }

@@ -62,6 +62,8 @@ pub(super) struct Finished {
     pub(super) outcome: Outcome,
     pub(super) exit: u8,
     pub(super) output: Spool,
+    /// Why there is no report, if one is wanted.
+    pub(super) unreported: Option<Fault>,
 }
 
 /// What has happened so far.
@@ -89,7 +91,7 @@ impl Driver<'_> {
         }
         let mut history = History::default();
         if !call.may_start(self.now()) {
-            return self.finish(Outcome::GaveUp(Reason::Elapsed), history);
+            return Ok(self.finish(Outcome::GaveUp(Reason::Elapsed), history));
         }
         self.narrator.first_in(call.spread());
         let outcome = match wait(call.spread(), 1, self.signals, &mut self.narrator, None) {
@@ -107,7 +109,7 @@ impl Driver<'_> {
                 },
             },
         };
-        self.finish(outcome, history)
+        Ok(self.finish(outcome, history))
     }
 
     /// Takes the lease, if one is wanted; what the run comes to without it.
@@ -359,7 +361,7 @@ impl Driver<'_> {
         }
     }
 
-    fn finish(mut self, outcome: Outcome, history: History) -> Result<Finished, Fault> {
+    fn finish(mut self, outcome: Outcome, history: History) -> Finished {
         let fence = self.lease.as_ref().map(|lease| lease.fence());
         if let Some(lease) = self.lease.take() {
             if outcome == Outcome::LeaseLost {
@@ -375,7 +377,7 @@ impl Driver<'_> {
             self.narrator.upstream(&told);
         }
         self.narrator.ended(&outcome, history.last.as_ref(), history.attempts, exit);
-        self.report.write(&End {
+        let reported = self.report.write(&End {
             command: &self.args.command,
             key: &self.key.to_string_lossy(),
             outcome,
@@ -383,8 +385,8 @@ impl Driver<'_> {
             attempts: history.attempts,
             exit,
             elapsed: self.started.elapsed(),
-        })?;
-        Ok(Finished { outcome, exit, output: history.output })
+        });
+        Finished { outcome, exit, output: history.output, unreported: reported.err() }
     }
 
     fn now(&self) -> Timestamp {

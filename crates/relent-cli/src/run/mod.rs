@@ -121,11 +121,11 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         lease: None,
     };
     let finished = driver.run(seed)?;
-    exit(&finished, &signals, limit.and_then(|limit| started.checked_add(limit)))
+    exit(finished, &signals, limit.and_then(|limit| started.checked_add(limit)))
 }
 
 /// Writes out what the last attempt wrote, and says what to exit with.
-fn exit(finished: &Finished, signals: &Signals, times_out: Option<Instant>) -> Result<ExitCode, Fault> {
+fn exit(finished: Finished, signals: &Signals, times_out: Option<Instant>) -> Result<ExitCode, Fault> {
     signals.let_through();
     let (over, cut) = match finished.outcome {
         Outcome::Interrupted(_) => (Some(Instant::now()), finished.exit),
@@ -135,6 +135,9 @@ fn exit(finished: &Finished, signals: &Signals, times_out: Option<Instant>) -> R
         End::Unread => cut,
         End::NobodyReads => died_by(Signal::SIGPIPE as i32),
     });
+    if let Some(fault) = finished.unreported {
+        return Err(fault);
+    }
     if let Outcome::Interrupted(signal @ Signal::SIGINT) = finished.outcome
         && io::stderr().is_terminal()
         && !is_process_1()

@@ -9,8 +9,10 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
+        mpsc,
     },
     thread,
+    time::Duration,
 };
 
 /// A server that does this with each connection and hangs up, whatever there is to read. Where it is, and how many it had.
@@ -31,7 +33,7 @@ fn hasty(answer: impl Fn(&mut TcpStream) + Send + 'static) -> (String, Arc<Atomi
 /// The same for one that reads a part of a large request.
 fn uploaded(head: &'static str, flags: &[&str]) -> (Outcome, usize) {
     let folder = Folder::new();
-    File::create_new(folder.path().join("large")).unwrap().set_len(30 << 20).unwrap();
+    File::create_new(folder.path().join("large")).unwrap().set_len(LARGE as u64).unwrap();
     let (url, count) = hasty(move |stream| {
         let _ = stream.read(&mut [0; 64 << 10]).map(|_| stream.write_all(head.as_bytes()));
     });
@@ -55,6 +57,48 @@ fn a_server_that_hangs_up_on_a_large_body_is_heard() {
     // It has said what is to be done.
     let (outcome, count) = uploaded("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok", &["PUT"]);
     assert_eq!((outcome.code, outcome.stdout.as_str(), count), (Some(0), "ok", 1), "{outcome:?}");
+    assert!(outcome.stderr.contains("the server answered before it had all of the request's body"), "{outcome:?}");
+}
+
+/// How much of an upload a server had that answered after the head, waited a moment, and read on.
+fn read_on(head: &'static str, attempts: usize, flags: &[&str]) -> (Outcome, Vec<usize>) {
+    let folder = Folder::new();
+    File::create_new(folder.path().join("large")).unwrap().set_len(LARGE as u64).unwrap();
+    let (tell, told) = mpsc::channel();
+    let (url, _) = hasty(move |stream| {
+        let mut piece = vec![0; 64 << 10];
+        let mut all = stream.read(&mut piece).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        // So long that who hangs up has done so.
+        thread::sleep(Duration::from_millis(100));
+        while let Ok(count @ 1..) = stream.read(&mut piece) {
+            all += count;
+        }
+        let _ = tell.send(all);
+    });
+    let outcome = http_in(&folder, &[flags, &["-d", "@large", &url]].concat());
+    let had = |_| told.recv_timeout(Duration::from_secs(20)).unwrap_or_else(|_| panic!("not so many: {outcome:?}"));
+    let counts = (0..attempts).map(had).collect();
+    (outcome, counts)
+}
+
+const LARGE: usize = 30 << 20;
+
+#[test]
+fn who_answers_early_and_reads_on_gets_all_of_the_body() {
+    for method in ["PUT", "POST"] {
+        let (outcome, counts) = read_on("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 1, &[method]);
+        assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (Some(0), "ok", ""));
+        assert!(counts[0] > LARGE, "{counts:?}");
+    }
+}
+
+#[test]
+fn who_refuses_is_sent_nothing_while_they_are_waited_for() {
+    let flags = ["PUT", "--max-attempts=2", "--jitter=none", "--base=400ms", "--cap=1s"];
+    let (outcome, counts) = read_on("HTTP/1.1 503 S\r\nContent-Length: 0\r\n\r\n", 2, &flags);
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    assert!(counts.iter().all(|count| *count < LARGE), "{counts:?}");
 }
 
 #[test]

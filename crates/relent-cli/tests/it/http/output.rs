@@ -112,6 +112,27 @@ fn on_a_terminal_a_long_wait_is_counted_down_and_a_long_body_has_a_bar() {
     assert!(super::filtered(&shown).ends_with("relent: succeeded after 2 attempts in TIME\r\n"), "{shown:?}");
 }
 
+/// Of the terminal that it is shown on, wherever the body goes.
+#[test]
+fn the_bar_is_shorter_than_a_line() {
+    let server = Server::new(vec![Reply::ok("x".repeat(100_000)).paused(50_000, Duration::from_millis(700))]);
+    let size = nix::pty::Winsize { ws_row: 24, ws_col: 60, ws_xpixel: 0, ws_ypixel: 0 };
+    let terminal = nix::pty::openpty(&size, None).unwrap();
+    let folder = Folder::new();
+    let mut command = super::command(&folder, &["http", &server.url("/")]);
+    command.env("TERM", "xterm").stderr(Stdio::from(terminal.slave)).stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut shown = Vec::new();
+    let _ = fs::File::from(terminal.master).read_to_end(&mut shown);
+    let shown = String::from_utf8_lossy(&shown);
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{shown}");
+    assert!(shown.contains("/97.66 KiB"), "{shown:?}");
+    for frame in shown.split("\r\u{1b}[K") {
+        assert!(frame.chars().count() < 60, "{frame:?}");
+    }
+}
+
 /// What a terminal of its own shows of the standard output, and what to exit with.
 fn on_a_terminal(folder: &Folder, args: &[&str]) -> (String, Option<i32>) {
     let terminal = nix::pty::openpty(None, None).unwrap();

@@ -451,6 +451,22 @@ fn a_report_is_the_old_one_until_the_new_one_is_there() {
     assert_eq!((command("inner"), command("report")), ("true".to_owned(), "sh".to_owned()), "one of two runs each");
 }
 
+/// What a command has done is done, whatever becomes of the report, and builds make their folder anew.
+#[test]
+fn output_outlasts_a_report_that_cannot_be_written() {
+    let place = Place::new();
+    let run = |command: &str| place.relent(&["run", "-q", "--report", "build/report", "--", "sh", "-c", command]);
+    fs::create_dir(place.0.path().join("build")).unwrap();
+    run("rm -r build; mkdir build; echo done").is(0, "done\n", "");
+    assert!(place.0.read("build/report").starts_with("{\"command\":"));
+    for command in ["rm -r build; echo done", "rm -f build/report; mkdir build/report; echo done"] {
+        fs::create_dir_all(place.0.path().join("build")).unwrap();
+        let lost = run(command);
+        assert_eq!((lost.code, lost.stdout.as_str()), (Some(125), "done\n"), "{lost:?}");
+        assert!(lost.stderr.starts_with("error: cannot write the report: "), "{lost:?}");
+    }
+}
+
 /// Which is a pipe in CI and in containers; what is closed is an error, though another thing stands in its place.
 #[test]
 #[cfg(target_os = "linux")]
