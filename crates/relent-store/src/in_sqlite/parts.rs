@@ -58,7 +58,8 @@ pub(super) fn shut_nobody_out(_: &Path, _: &SqliteSettings) -> Result<(), Error>
 /// There is one of a stranger's.
 #[cfg(target_os = "linux")]
 pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
-    use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Uid, chownat, mknodat, open, openat, statat};
+    use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Uid, chmodat, chownat, mknodat, open, openat, statat};
+    use std::os::fd::AsRawFd;
     let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return Ok(false) };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let ours = rustix::process::geteuid().as_raw();
@@ -75,17 +76,23 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
         let mut part = name.to_owned();
         part.push(end);
         // Neither opened nor followed: to close what SQLite has open elsewhere in this process would let go of its locks.
-        let made = mknodat(&folder, &part, FileType::RegularFile, Mode::from_raw_mode(of_file.st_mode & 0o666), 0);
+        let mode = Mode::from_raw_mode(of_file.st_mode & 0o666);
+        let made = mknodat(&folder, &part, FileType::RegularFile, mode, 0);
         let Ok(there) = openat(&folder, &part, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) else {
             continue;
         };
         let Ok(of_part) = statat(&there, "", AtFlags::EMPTY_PATH) else { continue };
         // Else who may use the file could not use what is left beside it; what somebody has exchanged for it stays whose it is. Root gives
-        // it to the file's owner, and everybody to the file's group, if they are in it.
+        // it to the file's owner, and everybody to the file's group, if they are in it. The caller's mask counts for nothing, as it does
+        // not with SQLite: what is made stays also where nothing comes of the opening, since somebody may have it open by then.
         let is_as_made = made.is_ok() && of_part.st_uid == ours && of_part.st_nlink == 1 && of_part.st_size == 0;
         if is_as_made && (of_part.st_uid, of_part.st_gid) != (of_file.st_uid, of_file.st_gid) {
             let owner = (ours == 0).then(|| Uid::from_raw(of_file.st_uid));
             let _ = chownat(&there, "", owner, Some(Gid::from_raw(of_file.st_gid)), AtFlags::EMPTY_PATH);
+        }
+        if is_as_made && Mode::from_raw_mode(of_part.st_mode) != mode {
+            // By its descriptor, which `fchmod` does not take.
+            let _ = chmodat(CWD, format!("/proc/self/fd/{}", there.as_raw_fd()), mode, AtFlags::empty());
         }
         let is_a_writers = of_part.st_uid == of_file.st_uid || of_file.st_mode & 0o022 != 0;
         if !is_a_writers && of_part.st_uid != ours && of_part.st_uid != 0 {
@@ -150,6 +157,23 @@ mod tests {
             }
             let left = names(folder.path());
             assert!(left.iter().all(|name| !name.ends_with("-journal")), "{shared:o}: {left:?}");
+        }
+    }
+
+    /// One that its group may not write to shuts out who may write to the file.
+    #[test]
+    fn parts_have_the_files_mode_whatever_the_mask_of_who_makes_them() {
+        for of_file in [0o660, 0o666, 0o600, 0o640] {
+            let folder = tempfile::tempdir().unwrap();
+            mode(folder.path(), 0o777);
+            let file = folder.path().join("state.db");
+            drop(believing().open(&file).unwrap());
+            mode(&file, of_file);
+            drop(crate::in_sqlite::opened::unread(&believing(), &file).unwrap());
+            for end in LOG {
+                let data = fs::symlink_metadata(file::beside(&file, end)).unwrap();
+                assert_eq!((data.mode() & 0o7777, data.len()), (of_file, 0), "{of_file:o}, {end}");
+            }
         }
     }
 

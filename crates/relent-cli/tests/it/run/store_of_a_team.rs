@@ -7,7 +7,7 @@ use super::{
 };
 use std::{
     fs,
-    os::unix::fs::{PermissionsExt, chown},
+    os::unix::fs::{MetadataExt, PermissionsExt, chown},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -149,6 +149,32 @@ fn who_may_write_to_a_store_of_another_user_shuts_nobody_out() {
     fs::write(ok, "").unwrap();
     assert!(held.wait().unwrap().success());
     assert_eq!(told, (true, String::new()));
+}
+
+/// Whoever was shut out by what is left of a run that was killed shuts out nobody by trying.
+#[test]
+fn who_cannot_open_a_store_of_another_user_shuts_nobody_out() {
+    let place = place();
+    let team = folder(&place, "team", 65_534, TEAM, 0o2770);
+    let (file, log, index) = (team.join("s.db"), team.join("s.db-wal"), team.join("s.db-shm"));
+    let url = format!("sqlite:{}?owner=any", file.display());
+    let run = ["run", "-q", "--lease", "a", "--store", &url, "--", "true"];
+    assert_eq!(said(NOBODY, &place, &run), (true, String::new()));
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o660)).unwrap();
+    drop(opened(&file));
+    fs::write(&log, "what is no log").unwrap();
+    chown(&log, Some(65_534), Some(TEAM)).unwrap();
+    fs::set_permissions(&log, fs::Permissions::from_mode(0o600)).unwrap();
+    let masked = by(MATE, &place, &run);
+    let mut tries = Command::new("sh");
+    tries.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(masked.get_program()).args(masked.get_args());
+    let tried = tries.current_dir(place.0.path()).env("HOME", "/dev/null").output().unwrap();
+    assert_eq!(tried.status.code(), Some(125), "{tried:?}");
+    let left = fs::symlink_metadata(&index).unwrap();
+    assert_eq!((left.uid(), left.gid(), left.mode() & 0o777), (65_532, TEAM, 0o660), "if anything is left");
+    for user in [NOBODY, MATE] {
+        assert_eq!(said(user, &place, &run), (true, String::new()), "{user}");
+    }
 }
 
 /// A database in the other way of SQLite to write, which takes two files beside it even to be read.
