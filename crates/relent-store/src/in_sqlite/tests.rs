@@ -68,6 +68,29 @@ async fn what_gathers_while_somebody_writes_is_committed_together() {
     assert!(frames < 40, "200 operations in {frames} pages");
 }
 
+/// Also while a thread writes: a process that ends then leaves no log that others might not read.
+#[tokio::test]
+async fn who_lets_go_of_a_store_as_the_last_has_closed_the_file() {
+    let folder = folder();
+    let path = folder.path().join("state.db");
+    let store = Sqlite::open(&path).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let clone = store.clone();
+    let asks = tokio::spawn(async move {
+        let _ = clone.replace(&Key::new("7").unwrap(), Version::ABSENT, Some(b"x"), Nonce::random()).await;
+    });
+    for _ in 0..5 {
+        tokio::task::yield_now().await;
+    }
+    asks.abort();
+    assert!(asks.await.unwrap_err().is_cancelled());
+    drop(other);
+    drop(store);
+    let left = fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name());
+    assert_eq!(left.collect::<Vec<_>>(), ["state.db"]);
+}
+
 #[tokio::test]
 async fn who_goes_away_before_it_began_has_not_asked() {
     let folder = folder();

@@ -9,13 +9,13 @@ use super::{bounds, fault, opened::Opened, reader::Reader, tx::Tx};
 use crate::{Clock, Error, ErrorKind, race::yield_once};
 use relent::{SystemTimer, Timer, rng};
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     collections::VecDeque,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
-    thread,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 use tokio::sync::oneshot;
@@ -38,6 +38,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 thread_local! {
     /// Until when this thread may wait for another process; `None` is not at all.
     static WAITS_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// Whether nobody is there any more for whom it does.
+    static IS_LEFT: RefCell<Arc<AtomicBool>> = RefCell::default();
 }
 
 trait Job: Send + Sync {
@@ -85,6 +87,8 @@ struct Shared {
     reader: Arc<Reader>,
     queue: Mutex<Queue>,
     arrived: Condvar,
+    /// Whether nobody can ask any more.
+    is_closed: Arc<AtomicBool>,
     clock: Clock,
     /// Whether the last commit took long: then it is nothing for the thread of whoever asks.
     is_slow: AtomicBool,
@@ -95,10 +99,9 @@ struct Shared {
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Arc<dyn Job>>,
-    has_thread: bool,
+    thread: Option<JoinHandle<()>>,
     /// Whether the thread waits to be woken, which is a call of the system.
     is_idle: bool,
-    is_closed: bool,
 }
 
 impl Writer {
@@ -109,6 +112,7 @@ impl Writer {
             reader,
             queue: Mutex::default(),
             arrived: Condvar::new(),
+            is_closed: Arc::default(),
             clock,
             is_slow: AtomicBool::new(false),
             lonely: AtomicU32::new(0),
@@ -148,10 +152,20 @@ fn gone() -> Error {
     Error::new(ErrorKind::Unavailable, "the store was closed").maybe_happened()
 }
 
+/// The thread is waited for, which finishes what it is at: else a process that ends next would end while the file is closed, and leave
+/// SQLite's log. For another process nobody waits any more.
 impl Drop for Writer {
     fn drop(&mut self) {
-        lock(&self.0.queue).is_closed = true;
+        let thread = {
+            let mut queue = lock(&self.0.queue);
+            self.0.is_closed.store(true, Ordering::Relaxed);
+            queue.thread.take()
+        };
         self.0.arrived.notify_all();
+        // Whoever is woken by an answer may be the last to let go, and that on this very thread.
+        if let Some(thread) = thread.filter(|thread| thread.thread().id() != thread::current().id()) {
+            let _ = thread.join();
+        }
     }
 }
 
@@ -208,11 +222,11 @@ impl Shared {
     /// Wakes the thread, which is started when it is first needed.
     fn kick(self: &Arc<Shared>) -> Result<(), Error> {
         let mut queue = lock(&self.queue);
-        if !queue.has_thread {
+        if queue.thread.is_none() {
             let shared = self.clone();
             let thread = thread::Builder::new().name("relent-store".into()).spawn(move || shared.write());
-            thread.map_err(|_| Error::new(ErrorKind::Unavailable, "no thread can be started"))?;
-            queue.has_thread = true;
+            let none = |_| Error::new(ErrorKind::Unavailable, "no thread can be started");
+            queue.thread = Some(thread.map_err(none)?);
         }
         if std::mem::take(&mut queue.is_idle) {
             self.arrived.notify_one();
@@ -221,11 +235,12 @@ impl Shared {
     }
 
     fn write(&self) {
+        IS_LEFT.set(self.is_closed.clone());
         loop {
             {
                 let mut queue = lock(&self.queue);
                 while queue.jobs.is_empty() {
-                    if queue.is_closed {
+                    if self.is_closed.load(Ordering::Relaxed) {
                         return;
                     }
                     queue.is_idle = true;
@@ -330,7 +345,7 @@ impl From<Undone> for Error {
 /// Sleeps a little while another process writes: longer each time, and not in step with others.
 fn wait_for_others(times: i32) -> bool {
     let Some(until) = WAITS_UNTIL.get() else { return false };
-    if Instant::now() >= until {
+    if Instant::now() >= until || IS_LEFT.with_borrow(|is_left| is_left.load(Ordering::Relaxed)) {
         return false;
     }
     let most = 200_000_u64.saturating_mul(1 << times.clamp(0, 5));
