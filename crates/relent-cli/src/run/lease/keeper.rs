@@ -60,6 +60,8 @@ pub(super) enum News {
     Lost,
     /// The end: what came of letting go.
     Ended(Result<Kept, Error>),
+    /// The store is closed, after it was let go.
+    Closed,
     /// The store cannot be asked.
     Failed(Error),
 }
@@ -139,24 +141,38 @@ async fn keep(wish: Wish, mut desk: Desk) {
         Some(Err(error)) => return desk.tell(News::Failed(error)),
         None => return,
     };
-    let engine = store.engine();
-    match take(engine, &wish, &mut desk).await {
+    if holds(store.engine(), &wish, &mut desk).await {
+        // Who ends before the file is closed leaves SQLite's log beside it, which others may not be able to read.
+        drop(store);
+        desk.tell(News::Closed);
+    }
+}
+
+/// Takes the lease, holds it, and lets it go. Whether it was taken.
+async fn holds(engine: &Any, wish: &Wish, desk: &mut Desk) -> bool {
+    match take(engine, wish, desk).await {
         Ok(Some((holding, asked))) => {
             let kept = match desk.end {
-                None => hold(engine, &wish, &holding, asked, &mut desk).await,
+                None => hold(engine, wish, &holding, asked, desk).await,
                 Some(_) => Held::Still,
             };
-            if kept == Held::Lost {
-                desk.tell(News::Lost);
-                // There is nothing to let go.
-                while desk.unless_ended(std::future::pending::<()>()).await.is_some() {}
-                return desk.tell(News::Ended(Ok(Kept::Fenced)));
-            }
-            let ended = let_go(engine, &wish, &holding, desk.end.flatten()).await;
+            let ended = match kept {
+                Held::Lost => {
+                    desk.tell(News::Lost);
+                    // There is nothing to let go.
+                    while desk.unless_ended(std::future::pending::<()>()).await.is_some() {}
+                    Ok(Kept::Fenced)
+                }
+                Held::Still => let_go(engine, wish, &holding, desk.end.flatten()).await,
+            };
             desk.tell(News::Ended(ended));
+            true
         }
-        Ok(None) => {}
-        Err(error) => desk.tell(News::Failed(error)),
+        Ok(None) => false,
+        Err(error) => {
+            desk.tell(News::Failed(error));
+            false
+        }
     }
 }
 

@@ -81,6 +81,7 @@ struct State {
     /// Why it cannot be renewed, if it cannot.
     trouble: Option<String>,
     ended: Option<Result<Kept, relent_store::Error>>,
+    is_closed: bool,
 }
 
 /// What a lease is asked for with.
@@ -135,7 +136,15 @@ impl Leased {
         narrator.lease("held", &asking.is_held(fence), &|event| {
             event.text("lease", &counted::told(&name, name.as_bytes())).number("fence", fence);
         });
-        let state = State { asked, is_lost: false, is_late: false, is_fenced: false, trouble: None, ended: None };
+        let state = State {
+            asked,
+            is_lost: false,
+            is_late: false,
+            is_fenced: false,
+            trouble: None,
+            ended: None,
+            is_closed: false,
+        };
         Ok(Some(Taken::Leased(Box::new(Leased {
             name,
             url,
@@ -290,12 +299,14 @@ impl Leased {
                 News::Away(error) => state.trouble = Some(error.to_string()),
                 News::Lost => (state.is_lost, state.is_fenced) = (true, true),
                 News::Ended(ended) => state.ended = Some(ended),
+                News::Closed => state.is_closed = true,
                 _ => {}
             }
         }
     }
 
-    /// Lets it go, unless it is to be kept for longer or something of the command goes on, and says so if that fails.
+    /// Lets it go, unless it is to be kept for longer or something of the command goes on, and says so if that fails. The store is closed
+    /// then, unless that takes too long.
     pub(super) fn end(mut self, signals: &Signals, narrator: &Narrator) {
         let left = self.at_least.map(|least| least.saturating_sub(Moment::now().after(self.taken)));
         let going = self.goes_on().then_some(self.times.ttl);
@@ -304,7 +315,7 @@ impl Leased {
         self.is_let_go = true;
         self.keeper.order(Order::End(keep));
         let mut latest = store::latest(LET_GO + Duration::from_secs(1), self.deadline);
-        while self.state.borrow().ended.is_none() && !self.keeper.is_over() && Instant::now() < latest {
+        while !self.state.borrow().is_closed && !self.keeper.is_over() && Instant::now() < latest {
             let most = latest.saturating_duration_since(Instant::now()).min(Duration::from_millis(100));
             if signals.wait(most).is_some() {
                 latest = store::latest(LET_GO, Some(Instant::now())).min(latest);
@@ -408,8 +419,15 @@ impl Asking<'_> {
                         self.waits(&by, left);
                         holder = Some((by, left));
                     }
-                    News::Refused { by, left } => return Ok(Err(self.refused(terms, &by, left))),
-                    News::Failed(error) => return Err(store::fault(self.url, &error)),
+                    News::Refused { by, left } => {
+                        let outcome = self.refused(terms, &by, left);
+                        self.closes(out_of_time, signals);
+                        return Ok(Err(outcome));
+                    }
+                    News::Failed(error) => {
+                        self.closes(out_of_time, signals);
+                        return Err(store::fault(self.url, &error));
+                    }
                     _ => {}
                 }
             }
@@ -439,6 +457,11 @@ impl Asking<'_> {
                 return Ok(Err(outcome));
             }
         }
+    }
+
+    /// Waits until the store is closed, though not for long.
+    fn closes(&self, deadline: Option<Instant>, signals: &Signals) {
+        leave(self.keeper, None, deadline, &signals.ear());
     }
 
     fn waits(&self, by: &str, left: Duration) {

@@ -374,6 +374,39 @@ fn a_lease_can_be_kept_for_longer_than_the_command_takes() {
     assert_eq!((second.code, fences(&place).len()), (Some(0), 1), "{second:?}");
 }
 
+/// A log would be left beside it otherwise, which shuts out who may use the store but not read that.
+#[test]
+fn a_run_ends_when_the_store_is_closed() {
+    let place = Place::new();
+    let is_alone = || {
+        let left = fs::read_dir(place.0.path()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+        let left: Vec<String> = left.filter(|name| name.starts_with("state.db")).collect();
+        assert_eq!(left, ["state.db"]);
+    };
+    for code in [0, 1] {
+        let script = format!("touch up; until rm go 2> /dev/null; do sleep 0.01; done; exit {code}");
+        let run = start(&place, &["-q", "--max-attempts", "1"], &script);
+        until("it is held", || place.has("up"));
+        // A log that is long, and not so long that it is written into the file with what comes next.
+        let other = rusqlite::Connection::open(place.0.path().join("state.db")).unwrap();
+        other.execute_batch("PRAGMA wal_autocheckpoint = 0; CREATE TABLE IF NOT EXISTS long (of_it)").unwrap();
+        other.execute("INSERT INTO long VALUES (zeroblob(3900000))", []).unwrap();
+        drop(other);
+        fs::remove_file(place.0.path().join("up")).unwrap();
+        fs::write(place.0.path().join("go"), "").unwrap();
+        assert_eq!(wait(run).code, Some(code));
+        is_alone();
+    }
+    let kept = wait(start(&place, &["-q", "--lease-at-least", "1h"], "true"));
+    assert_eq!(kept.code, Some(0), "{kept:?}");
+    is_alone();
+    for (how, code) in [("skip", 0), ("fail", 75)] {
+        let refused = wait(start(&place, &["-q", "--lease-held", how], "true"));
+        assert_eq!(refused.code, Some(code), "{refused:?}");
+        is_alone();
+    }
+}
+
 /// Who knows the mark can have processes of theirs taken for the command's.
 #[test]
 fn nobody_can_list_what_the_command_is_known_by() {
