@@ -2,7 +2,7 @@
 
 use super::{
     HIDDEN,
-    cut::{piece, said},
+    cut::Search,
     letters::{Letters, letters, signs},
     plain::is_short_amount,
     undone::undone,
@@ -10,6 +10,7 @@ use super::{
 };
 use std::{
     borrow::Cow,
+    cmp::Reverse,
     collections::{BTreeSet, HashMap, HashSet},
     ops::Range,
     sync::OnceLock,
@@ -142,41 +143,42 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table], told: &[String]) -> 
         return Cow::Borrowed(text);
     }
     let (undone, places) = undone(text);
-    let mut ranges: Vec<Range<usize>> = Vec::new();
-    for (at, begin) in undone.as_bytes().windows(LONG_PIECE).enumerate() {
-        let secrets = tables.iter().filter_map(|table| table.begins.get(begin)).flatten();
-        let much = |secret: &String| {
-            let text = &undone[at..];
-            said(secret, text, |same| text.get(same..)).or_else(|| Some((piece(secret, text)?, 0)))
-        };
-        let longest = secrets.filter_map(much).max();
-        ranges.extend(longest.map(|(length, sign)| places[at]..places[at + length + sign]));
-    }
+    let begins = |of: fn(&Table) -> &Begins| tables.iter().map(|table| of(table)).collect::<Vec<_>>();
+    let much = |secret: &mut Search, at| {
+        secret.said(at, |same| undone.get(at + same..)).or_else(|| Some((secret.piece(at)?, 0)))
+    };
+    let found = most(&undone, &begins(|table| &table.begins), much).into_iter();
+    let mut ranges: Vec<_> = found.map(|(at, (length, sign))| places[at]..places[at + length + sign]).collect();
     let reversed: String = undone.chars().rev().collect();
-    for (at, begin) in reversed.as_bytes().windows(LONG_PIECE).enumerate() {
-        let secrets = tables.iter().filter_map(|table| table.ends.get(begin)).flatten();
-        let longest = secrets.filter_map(|secret| piece(secret, &reversed[at..])).max();
+    let piece = |secret: &mut Search, at| Some((secret.piece(at)?, 0));
+    for (at, (length, _)) in most(&reversed, &begins(|table| &table.ends), piece) {
         let end = undone.len() - at;
-        ranges.extend(longest.map(|length| places[end - length]..places[end]));
+        ranges.push(places[end - length]..places[end]);
     }
-    let mut look = |begins: fn(&Table) -> &Begins, read: fn(&str) -> Vec<Letters>| {
-        if tables.iter().all(|table| begins(table).all.is_empty()) {
+    let mut look = |of: fn(&Table) -> &Begins, read: fn(&str) -> Vec<Letters>| {
+        let begins = begins(of);
+        if begins.iter().all(|begins| begins.all.is_empty()) {
             return;
         }
         for (text, stand) in read(&undone) {
-            for (at, begin) in text.as_bytes().windows(LONG_PIECE).enumerate() {
-                let secrets = tables.iter().filter_map(|table| begins(table).get(begin)).flatten();
-                let behind = |same: usize| undone.get(stand[at + same - 1].end..);
-                let longest = secrets.filter_map(|secret| said(secret, &text[at..], behind)).max();
-                let end = |(length, sign): (usize, usize)| stand[at + length - 1].end + sign;
-                ranges.extend(longest.map(|longest| places[stand[at].start]..places[end(longest)]));
+            let behind = |end: usize| undone.get(stand[end - 1].end..);
+            let much = |secret: &mut Search, at| secret.said(at, |same| behind(at + same));
+            for (at, (length, sign)) in most(&text, &begins, much) {
+                ranges.push(places[stand[at].start]..places[stand[at + length - 1].end + sign]);
             }
         }
     };
     look(|table| &table.letters, letters);
     look(|table| &table.signs, signs);
+    ranges.sort_unstable_by_key(|range| (range.start, Reverse(range.end)));
+    // One that is within another says nothing more.
+    let mut end = 0;
+    ranges.retain(|range| {
+        let is_farther = range.end > end;
+        end = end.max(range.end);
+        is_farther
+    });
     ranges.retain(|place| !is_of_one(told, &text[place.clone()]));
-    ranges.sort_unstable_by_key(|range| range.start);
     if ranges.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -191,10 +193,40 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table], told: &[String]) -> 
     Cow::Owned(out + &text[at..])
 }
 
-/// Whether a text is a part of one of these.
+/// How much is found, at most, of a secret at each place of a text where it begins as one does. The longest are asked first, and those that
+/// have no more than was found are not.
+fn most<'a>(
+    text: &'a str,
+    begins: &[&'a Begins],
+    found: impl Fn(&mut Search<'a>, usize) -> Option<(usize, usize)>,
+) -> Vec<(usize, (usize, usize))> {
+    let mut all: HashMap<&[u8], Vec<Search>> = HashMap::new();
+    let found = |(at, begin)| {
+        let mut secrets = begins.iter().filter_map(|begins| begins.get(begin)).flatten().peekable();
+        secrets.peek()?;
+        let all = all.entry(begin).or_insert_with(|| {
+            let mut all: Vec<&String> = secrets.collect();
+            all.sort_by_key(|secret| Reverse(secret.len()));
+            all.into_iter().map(|secret| Search::new(secret, text)).collect()
+        });
+        let mut most = None;
+        for secret in all {
+            if most.is_some_and(|(length, _)| length >= secret.len()) {
+                break;
+            }
+            most = most.max(found(secret, at));
+        }
+        Some((at, most?))
+    };
+    text.as_bytes().windows(LONG_PIECE).enumerate().filter_map(found).collect()
+}
+
+/// Whether a text is a part of one of these, which are in small letters.
 pub(super) fn is_of_one(all: &[String], text: &str) -> bool {
-    let small = text.to_lowercase();
-    all.iter().any(|one| one.contains(&small))
+    // There are no less small letters than there are others, and each has four bytes at most.
+    let mut all = all.iter().filter(|one| text.len() <= 4 * one.len()).peekable();
+    let small = all.peek().map(|_| text.to_lowercase());
+    small.is_some_and(|small| all.any(|one| one.contains(&small)))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What is shown of URLs and headers.
 
 use super::*;
+use std::iter;
 
 #[test]
 fn what_was_hidden_is_shown_as_it_is() {
@@ -294,4 +295,29 @@ fn headers_that_say_so_are_hidden() {
     assert_eq!(header("X-Upstream", "Bearer\tabc"), HIDDEN);
     assert_eq!(header("WWW-Authenticate", "Basic realm=x"), "Basic realm=x");
     assert_eq!(header("X-Title", "Basic"), "Basic");
+}
+
+/// Whoever answers chooses how often it is said.
+#[test]
+fn a_secret_that_repeats_itself_is_looked_for_once() {
+    const LONG: usize = 380_000;
+    let without = |text: &str, secrets: &[&str]| {
+        let mut table = said_again::Table::default();
+        table.add(secrets.iter().map(|secret| undone::undone(secret).0), []);
+        said_again::without(text, &[&table], &[]).into_owned()
+    };
+    let others = ["a", "aB1-", "1a.", "ä1", "!", "%"].map(|unit| (unit, LONG / 8));
+    for (unit, long) in iter::once(("ab1", LONG)).chain(others) {
+        let repeated = |length: usize| unit.repeat(length / unit.len());
+        let (text, secret) = (repeated(long), repeated(long / 4));
+        assert_eq!(without(&text, &[&secret]), HIDDEN, "{unit}");
+        // It goes on, or somebody cut it, or all but cut it.
+        for behind in ["9z-", "...", "-", "...-z"] {
+            let longer = [secret.clone() + "9z", format!("z9{secret}"), repeated(2 * long)];
+            let secrets: Vec<&str> = longer.iter().map(String::as_str).collect();
+            assert!(!without(&format!("{text}{behind}"), &secrets).is_empty(), "{unit}{behind}");
+        }
+        let (short, digits) = (repeated(long / 2), "f".repeat(long / 2));
+        assert!(!without(&format!("{short}\\{digits}"), &[&text]).is_empty(), "{unit}");
+    }
 }
