@@ -212,13 +212,13 @@ pub fn append(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens what the system finds behind a path for writing, at once, or makes it.
+/// Opens what the system finds behind a path for writing, at once.
 ///
 /// # Errors
 ///
 /// It cannot be opened, or is a named pipe that nobody reads.
 pub(crate) fn to_write(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).custom_flags(at_once()).open(path).map_err(unread)
+    OpenOptions::new().write(true).custom_flags(at_once()).open(path).map_err(unread)
 }
 
 /// Opens what was found in a place for writing, at once, and nothing that a neighbour has put there since.

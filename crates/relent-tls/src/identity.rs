@@ -14,8 +14,14 @@ use rustls::{
 /// the certificate must say. A certificate of version 1, as `openssl x509 -req` makes it, is shown as others are: whoever is shown it judges it.
 ///
 /// ```
-/// let key = vec![0; 3].try_into();
-/// assert!(key.is_err() || relent_tls::identity(Vec::new(), key.unwrap()).is_err());
+/// use rcgen::{CertificateParams, KeyPair};
+///
+/// let (key, other) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+/// let certificate = CertificateParams::new(Vec::new()).unwrap().self_signed(&key).unwrap().der().clone();
+/// let identity = |key: &KeyPair| relent_tls::identity(vec![certificate.clone()], key.serialize_der().try_into().unwrap());
+///
+/// assert_eq!(identity(&key).unwrap().cert, [certificate.clone()]);
+/// assert!(identity(&other).is_err(), "they do not belong together");
 /// ```
 ///
 /// # Errors

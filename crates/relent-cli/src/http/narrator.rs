@@ -268,7 +268,7 @@ impl Narrator {
             talk::note(format!("the body is encoded ({encoding}), which was not asked for{tip}"));
         }
         if success.had_enough {
-            talk::note("the server answered before it had all of the request's body, and has not taken the rest");
+            talk::note("the server answered before it had all of the request's body, and may not have taken the rest");
         }
         if success.had_all {
             talk::note("all of it was there already");

@@ -49,15 +49,15 @@ mod tests {
     #[test]
     fn whose_a_process_is() {
         let mark = |around: Option<&str>| Mark { key: "k".into(), around: around.map(Into::into) };
-        let (alone, within) = (mark(None), mark(Some("/tmp/a/verdict")));
+        let (alone, within) = (mark(None), mark(Some("/v/a/verdict")));
         for (environment, is_missing, is_missing_within) in [
             ("", false, false),
             ("nginx: worker", false, false),
             ("PATH=/bin", true, true),
             ("RELENT_KEY=k", true, true),
             ("RELENT_KEY=k\0RELENT_ATTEMPT=1", false, false),
-            ("RELENT_KEY=k-mails\0RELENT_ATTEMPT=1\0RELENT_VERDICT=/tmp/b/verdict", false, false),
-            ("RELENT_KEY=k\0RELENT_ATTEMPT=1\0RELENT_VERDICT=/tmp/a/verdict", false, true),
+            ("RELENT_KEY=k-mails\0RELENT_ATTEMPT=1\0RELENT_VERDICT=/v/b/verdict", false, false),
+            ("RELENT_KEY=k\0RELENT_ATTEMPT=1\0RELENT_VERDICT=/v/a/verdict", false, true),
         ] {
             let answers = [&alone, &within].map(|mark| mark.is_missing_in(environment.as_bytes()));
             assert_eq!(answers, [is_missing, is_missing_within], "{environment:?}");

@@ -97,16 +97,10 @@ fn on_a_terminal_a_long_wait_is_counted_down_and_a_long_body_has_a_bar() {
     let slow = Reply::ok("x".repeat(100_000)).paused(50_000, Duration::from_millis(1200));
     let server = Server::new(vec![late, slow]);
     let folder = Folder::new();
-    let terminal = nix::pty::openpty(None, None).unwrap();
     let mut command = super::command(&folder, &["http", "--jitter=none", "-o", "file", &server.url("/")]);
-    command.env("TERM", "xterm").stderr(Stdio::from(terminal.slave));
-    let mut child = command.spawn().unwrap();
-    // The terminal ends when nobody has it open for writing any more.
-    drop(command);
-    let mut shown = Vec::new();
-    let _ = fs::File::from(terminal.master).read_to_end(&mut shown);
-    let shown = String::from_utf8_lossy(&shown);
-    assert_eq!(child.wait().unwrap().code(), Some(0), "{shown}");
+    command.env("TERM", "xterm");
+    let (shown, code) = shown_on(None, |terminal| command.stderr(terminal));
+    assert_eq!(code, Some(0), "{shown}");
     assert!(shown.contains("\r\u{1b}[Krelent: next attempt in 1s"), "{shown:?}");
     assert!(shown.contains("/97.66 KiB"), "a bar: {shown:?}");
     assert!(super::filtered(&shown).ends_with("relent: succeeded after 2 attempts in TIME\r\n"), "{shown:?}");
@@ -117,32 +111,38 @@ fn on_a_terminal_a_long_wait_is_counted_down_and_a_long_body_has_a_bar() {
 fn the_bar_is_shorter_than_a_line() {
     let server = Server::new(vec![Reply::ok("x".repeat(100_000)).paused(50_000, Duration::from_millis(700))]);
     let size = nix::pty::Winsize { ws_row: 24, ws_col: 60, ws_xpixel: 0, ws_ypixel: 0 };
-    let terminal = nix::pty::openpty(&size, None).unwrap();
     let folder = Folder::new();
     let mut command = super::command(&folder, &["http", &server.url("/")]);
-    command.env("TERM", "xterm").stderr(Stdio::from(terminal.slave)).stdout(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    drop(command);
-    let mut shown = Vec::new();
-    let _ = fs::File::from(terminal.master).read_to_end(&mut shown);
-    let shown = String::from_utf8_lossy(&shown);
-    assert_eq!(child.wait().unwrap().code(), Some(0), "{shown}");
+    command.env("TERM", "xterm").stdout(Stdio::null());
+    let (shown, code) = shown_on(Some(&size), |terminal| command.stderr(terminal));
+    assert_eq!(code, Some(0), "{shown}");
     assert!(shown.contains("/97.66 KiB"), "{shown:?}");
     for frame in shown.split("\r\u{1b}[K") {
         assert!(frame.chars().count() < 60, "{frame:?}");
     }
 }
 
-/// What a terminal of its own shows of the standard output, and what to exit with.
-fn on_a_terminal(folder: &Folder, args: &[&str]) -> (String, Option<i32>) {
-    let terminal = nix::pty::openpty(None, None).unwrap();
-    let mut command = super::command(folder, &[&["http", "-q", "--max-attempts=1"], args].concat());
-    command.stdout(Stdio::from(terminal.slave)).stderr(Stdio::null());
+/// What a terminal shows of a command that has it for an output, and what that exits with.
+fn shown_on<'a>(
+    size: Option<&nix::pty::Winsize>,
+    give: impl FnOnce(Stdio) -> &'a mut std::process::Command,
+) -> (String, Option<i32>) {
+    let terminal = nix::pty::openpty(size, None).unwrap();
+    let command = give(Stdio::from(terminal.slave));
     let mut child = command.spawn().unwrap();
-    drop(command);
+    // The terminal ends when nobody has it open for writing any more.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut shown = Vec::new();
     let _ = fs::File::from(terminal.master).read_to_end(&mut shown);
-    (String::from_utf8_lossy(&shown).replace("\r\n", "\n"), child.wait().unwrap().code())
+    (String::from_utf8_lossy(&shown).into_owned(), child.wait().unwrap().code())
+}
+
+/// What a terminal of its own shows of the standard output, and what to exit with.
+fn on_a_terminal(folder: &Folder, args: &[&str]) -> (String, Option<i32>) {
+    let mut command = super::command(folder, &[&["http", "-q", "--max-attempts=1"], args].concat());
+    command.stderr(Stdio::null());
+    let (shown, code) = shown_on(None, |terminal| command.stdout(terminal));
+    (shown.replace("\r\n", "\n"), code)
 }
 
 /// A body that was meant for a file, or of which nobody thought that it would be shown, is one for a terminal now.
