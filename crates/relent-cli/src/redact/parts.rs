@@ -109,10 +109,10 @@ fn strings(text: &str) -> Vec<&str> {
     all
 }
 
-/// Without what stands around a value.
+/// Without what stands around a value, but for a `=`, which may be the end of what is in base64.
 fn bare(text: &str) -> &str {
     let is_around = |c: char| c.is_whitespace() || "\"'{}[]()<>=;,".contains(c);
-    text.trim_matches(is_around).trim_start_matches(|c| is_around(c) || c == ':')
+    text.trim_end_matches(|c| is_around(c) && c != '=').trim_start_matches(|c| is_around(c) || c == ':')
 }
 
 /// Whether a part is long enough and says something, and is no setting of which the value is known by itself.
@@ -144,7 +144,7 @@ mod tests {
     fn the_parts_of_a_secret_are_known_but_no_names_in_it() {
         assert_eq!(parts("short"), [""; 0]);
         assert_eq!(parts("Basic dXNlcjpwYXNz"), ["Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"]);
-        assert_eq!(parts("Basic dXNlcjpwYXM="), ["Basic dXNlcjpwYXM=", "dXNlcjpwYXM", "Basic dXNlcjpwYXM"]);
+        assert_eq!(parts("Basic dXNlcjpwYXM="), ["Basic dXNlcjpwYXM=", "dXNlcjpwYXM", "dXNlcjpwYXM="]);
         assert_eq!(parts("username=1; session=hunter2longer")[1..], ["hunter2longer"]);
         for whole in
             ["id/hunter2longer", "v1.hunter2longer", "1|hunter2longer", "hunter2longer=x", "id+hunter2longer-x"]

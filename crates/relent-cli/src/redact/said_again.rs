@@ -3,7 +3,7 @@
 use super::{
     HIDDEN,
     cut::Search,
-    letters::{Letters, letters, signs},
+    letters::{letters, signs},
     plain::is_short_amount,
     undone::undone,
     words::are_ours,
@@ -47,10 +47,12 @@ pub(super) struct Table {
     begins: Begins,
     /// The letters and digits of those that have enough of them: who says one again writes the rest in many ways.
     letters: Begins,
-    /// Those that have signs, with these: fewer letters would stand in many words.
+    /// All with their signs, as they are read: fewer letters would stand in many words, and a word ends at a sign.
     signs: Begins,
     /// The long ones from their end on.
     ends: Begins,
+    /// The same as they are read.
+    sign_ends: Begins,
     /// Those that hold all of them.
     wholes: Vec<String>,
     /// What stands in these anywhere, so many bytes in a row, in order.
@@ -67,11 +69,11 @@ impl Table {
             for (letters, _) in letters(&secret).into_iter().filter(|(letters, _)| is_looked_for(letters)) {
                 self.letters.put(letters);
             }
-            let has_signs = |text: &str| text.contains(|c: char| !c.is_alphanumeric());
-            for (signs, _) in signs(&secret).into_iter().filter(|(text, _)| has_signs(text) && is_looked_for(text)) {
+            for (signs, _) in signs(&secret).into_iter().filter(|(text, _)| is_looked_for(text)) {
+                self.sign_ends.put(reversed(&signs));
                 self.signs.put(signs);
             }
-            self.ends.put(secret.chars().rev().collect());
+            self.ends.put(reversed(&secret));
             self.begins.put(secret);
         }
         self.wholes.extend(wholes);
@@ -143,33 +145,29 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table], told: &[String]) -> 
         return Cow::Borrowed(text);
     }
     let (undone, places) = undone(text);
+    let mut ranges = Vec::new();
     let begins = |of: fn(&Table) -> &Begins| tables.iter().map(|table| of(table)).collect::<Vec<_>>();
-    let much = |secret: &mut Search, at| {
-        secret.said(at, |same| undone.get(at + same..)).or_else(|| Some((secret.piece(at)?, 0)))
-    };
-    let found = most(&undone, &begins(|table| &table.begins), much).into_iter();
-    let mut ranges: Vec<_> = found.map(|(at, (length, sign))| places[at]..places[at + length + sign]).collect();
-    let reversed: String = undone.chars().rev().collect();
-    let piece = |secret: &mut Search, at| Some((secret.piece(at)?, 0));
-    for (at, (length, _)) in most(&reversed, &begins(|table| &table.ends), piece) {
-        let end = undone.len() - at;
-        ranges.push(places[end - length]..places[end]);
+    let readings = signs(&undone);
+    // Mostly the first of them is the text itself.
+    if readings.first().is_none_or(|(text, _)| *text != undone) {
+        let (all, ends) = (begins(|table| &table.begins), begins(|table| &table.ends));
+        for place in of_a_reading(&undone, &all, &ends) {
+            ranges.push(places[place.start]..places[place.end]);
+        }
     }
-    let mut look = |of: fn(&Table) -> &Begins, read: fn(&str) -> Vec<Letters>| {
-        let begins = begins(of);
-        if begins.iter().all(|begins| begins.all.is_empty()) {
-            return;
+    let (all, ends) = (begins(|table| &table.signs), begins(|table| &table.sign_ends));
+    for (text, stand) in readings {
+        for place in of_a_reading(&text, &all, &ends) {
+            ranges.push(places[stand[place.start].start]..places[stand[place.end - 1].end]);
         }
-        for (text, stand) in read(&undone) {
-            let behind = |end: usize| undone.get(stand[end - 1].end..);
-            let much = |secret: &mut Search, at| secret.said(at, |same| behind(at + same));
-            for (at, (length, sign)) in most(&text, &begins, much) {
-                ranges.push(places[stand[at].start]..places[stand[at + length - 1].end + sign]);
-            }
+    }
+    let all = begins(|table| &table.letters);
+    for (text, stand) in letters(&undone).into_iter().filter(|_| all.iter().any(|begins| !begins.all.is_empty())) {
+        let much = |secret: &mut Search, at| secret.said(at, |same| undone.get(stand[at + same - 1].end..));
+        for (at, (length, sign)) in most(&text, &all, much) {
+            ranges.push(places[stand[at].start]..places[stand[at + length - 1].end + sign]);
         }
-    };
-    look(|table| &table.letters, letters);
-    look(|table| &table.signs, signs);
+    }
     ranges.sort_unstable_by_key(|range| (range.start, Reverse(range.end)));
     // One that is within another says nothing more.
     let mut end = 0;
@@ -191,6 +189,23 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table], told: &[String]) -> 
         at = at.max(end);
     }
     Cow::Owned(out + &text[at..])
+}
+
+/// Where a text says one of these again, or a piece of one that was cut off.
+fn of_a_reading(text: &str, all: &[&Begins], ends: &[&Begins]) -> Vec<Range<usize>> {
+    let much = |secret: &mut Search, at| {
+        secret.said(at, |same| text.get(at + same..)).or_else(|| Some((secret.piece(at)?, 0)))
+    };
+    let found = most(text, all, much).into_iter();
+    let mut ranges: Vec<_> = found.map(|(at, (length, sign))| at..at + length + sign).collect();
+    let piece = |secret: &mut Search, at| Some((secret.piece(at)?, 0));
+    let found = most(&reversed(text), ends, piece).into_iter();
+    ranges.extend(found.map(|(at, (length, _))| text.len() - at - length..text.len() - at));
+    ranges
+}
+
+fn reversed(text: &str) -> String {
+    text.chars().rev().collect()
 }
 
 /// How much is found, at most, of a secret at each place of a text where it begins as one does. The longest are asked first, and those that
