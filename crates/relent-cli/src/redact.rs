@@ -23,6 +23,7 @@ mod query;
 mod said_again;
 mod settings;
 mod signed;
+mod table;
 mod texts;
 mod undone;
 mod url;

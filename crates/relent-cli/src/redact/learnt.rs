@@ -2,8 +2,8 @@
 
 use super::{
     parts::parts,
-    said_again::Table,
     signed::{is_of_the_request, of_the_request, others},
+    table::Table,
     undone::{decoded, undone},
 };
 use crate::escape::escape;

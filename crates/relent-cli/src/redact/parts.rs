@@ -3,7 +3,7 @@
 //! Where a token ends nobody has to know: what stands behind a scheme, between two signs and behind the first of them is known at every level,
 //! and the smallest pieces with it.
 
-use super::said_again::LONG_PIECE;
+use super::table::LONG_PIECE;
 use std::{collections::HashSet, iter};
 
 /// How often a part is taken apart again.

@@ -302,7 +302,7 @@ fn headers_that_say_so_are_hidden() {
 fn a_secret_that_repeats_itself_is_looked_for_once() {
     const LONG: usize = 380_000;
     let without = |text: &str, secrets: &[&str]| {
-        let mut table = said_again::Table::default();
+        let mut table = table::Table::default();
         table.add(secrets.iter().map(|secret| undone::undone(secret).0), []);
         said_again::without(text, &[&table], &[]).into_owned()
     };

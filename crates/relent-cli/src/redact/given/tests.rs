@@ -1,0 +1,190 @@
+//! What is hidden of what was given, and of what was sent.
+
+use super::*;
+
+fn known(value: &str) -> Known {
+    let mut known = Known::default();
+    known.add(of(value, false).into_iter());
+    known
+}
+
+#[test]
+fn what_was_sent_is_known_as_a_whole_and_in_parts() {
+    know_secrets(["id=hunter2known; id=hunter2other".to_owned()].into_iter());
+    assert_eq!(without_secrets("id=hunter2known"), "id=***");
+    assert_eq!(without_secrets("id=hunter2known; id=hunter2other"), "***");
+    assert_eq!(without("it says hunter2other"), "it says ***");
+}
+
+#[test]
+fn a_short_secret_is_hidden_where_a_message_quotes_nothing_else() {
+    // qan:qp7
+    know_secrets(["zq3x".to_owned(), "Basic cWFuOnFwNw==".to_owned()].into_iter());
+    let said = r#"no key "zq3x" of "qan", "qan:qp7", "QP7", zq3x, "a zq3x""#;
+    assert_eq!(without(said), r#"no key "***" of "qan", "***", "***", zq3x, "a zq3x""#);
+}
+
+/// Hosts and paths are called like what is signed.
+#[test]
+fn of_a_signed_request_what_it_says_of_itself_is_no_secret() {
+    for (sent, said, told) in [
+        (
+            "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7/20261125/eu-west-1/s3/aws4_request, SignedHeaders=host;x-amz-date, Signature=f00dcafe42",
+            "no host \"b.s3.eu-west-1.amazonaws.com\" (\"eu-west-1\", x-amz-date) for AKIAIOSFODNN7, f00dcafe42",
+            "no host \"b.s3.eu-west-1.amazonaws.com\" (\"eu-west-1\", x-amz-date) for ***, ***",
+        ),
+        (
+            "AKIAIOSFODNN7%2F20261125%2Feu-west-1%2Fs3%2Faws4_request",
+            "no host b.s3.eu-west-1.amazonaws.com (\"eu-west-1\") for AKIAIOSFODNN7",
+            "no host b.s3.eu-west-1.amazonaws.com (\"eu-west-1\") for ***",
+        ),
+        (
+            "Digest username=\"ann\", realm=\"Backup store 7\", nonce=\"dcd98b7102dd\", uri=\"/api/v2/orders\", response=\"8ca523f5e950\"",
+            "no way to http://h/api/v2/orders, \"/api/v2/orders\": realm=\"Backup store 7\", nonce dcd98b7102dd, 8ca523f5e950",
+            "no way to http://h/api/v2/orders, \"/api/v2/orders\": realm=\"Backup store 7\", nonce ***, ***",
+        ),
+    ] {
+        let mut known = Known::default();
+        learn(&mut known.secrets, &[sent.to_owned()], "");
+        assert_eq!(hidden(said, &known), told);
+        assert_eq!(hidden(&format!("it was {sent}!"), &known), "it was ***!");
+    }
+}
+
+#[test]
+fn what_is_hidden_ends_where_something_is_shown_again() {
+    assert_eq!(hidden_parts("a=b&c=d", "a=***&c=***"), ["b", "d"]);
+    assert_eq!(hidden_parts("{'a':'b}'}", "{'a':***}"), ["'b}'"]);
+    assert_eq!(hidden_parts("a=b}c", "a=***"), ["b}c"]);
+    assert_eq!(hidden_parts("abc", "***"), ["abc"]);
+    assert_eq!(hidden_parts("abc", "abc"), [""; 0]);
+}
+
+#[test]
+fn names_that_somebody_chose_have_signs() {
+    let told = |words: &[&str], text: &str| {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        hidden(text, &of_arguments(&words)).into_owned()
+    };
+    for words in [
+        &["run", "--lease", "backup:shop", "--", "true"][..],
+        &["run", "--lease=backup:shop"],
+        &["upstream", "open", "backup:shop"],
+        &["upstream", "open", "--store=sqlite:s.db", "backup:shop"],
+    ] {
+        assert_eq!(told(words, "lease backup:shop: held"), "lease backup:shop: held", "{words:?}");
+    }
+    assert_eq!(told(&["run", "--policy", "backup:shop"], "no file backup:shop"), "no file backup:***");
+    let command = ["run", "--lease", "invoice-mailer7", "--", "sh", "-c", "PASSWORD=hunter2longer ./invoice-mailer7"];
+    let said = "lease invoice-mailer7: held, \"invoice-mailer7\", by hunter2longer";
+    assert_eq!(told(&command, said), "lease invoice-mailer7: held, \"invoice-mailer7\", by ***");
+    assert_eq!(told(&["run", "--lease", "ann:Hunter2Longer@h"], "by Hunter2Longer"), "by ***");
+    let flag = ["upstream", "open", "--timeout=backup:shop", "x"];
+    assert_eq!(told(&flag, "the value 'backup:shop' of"), "the value 'backup:***' of");
+    assert_eq!(told(&["upstream", "open", "--", "-backup:shop"], "upstream -backup:shop"), "upstream -backup:shop");
+    for name in ["password pw", "http：//ann:pw＠h", "ann:pw@h", "postgres://h?kennwort=pw", "kennwort=pw"] {
+        let text = told(&["run", "--lease", name], &format!("lease {name}: held"));
+        assert!(text.contains(HIDDEN) && !text.contains("pw"), "{text}");
+    }
+}
+
+#[test]
+fn the_file_of_a_form_is_quoted() {
+    for field in ["doc=@my report 7.pdf", "photo=@my report 7.pdf;filename=r.pdf", "a=<my report 7.pdf"] {
+        let words = ["http", "-F", field].map(str::to_owned);
+        let said = "cannot read my report 7.pdf: gone";
+        assert_eq!(hidden(said, &of_arguments(&words)), said, "{field}");
+    }
+    for (field, told) in [("doc=@ann:Hunter2Longer@h", "***@h"), ("password=@Hunter2Longer", "***")] {
+        let words = ["http", "-F", field].map(str::to_owned);
+        let said = format!("cannot read {}", field.split_once("=@").unwrap().1);
+        assert_eq!(hidden(&said, &of_arguments(&words)), format!("cannot read {told}"));
+    }
+}
+
+#[test]
+fn names_of_a_file_are_known_like_those() {
+    let names = ["shop", "backup:shop", "ann:known1@h", "kennwort=known2", "m://h?kennwort=known3", "x%3Dknown4"];
+    know(names.into_iter(), ["redis://:pw?known5@h/0"].into_iter());
+    assert_eq!(without("it has 'known5@h/0', \"known5@h/0\""), "it has 'known5@h/0', \"***\"");
+    let said = "shop, backup:shop, ann:known1@h: away; kennwort=known2; m://h?kennwort=known3; \"x%3Dknown4\"";
+    let told = without(said);
+    assert!(!told.contains("known") && told.starts_with("shop, backup:shop, ***@h: away; kennwort=***"), "{told}");
+}
+
+/// What takes four times as long for twice as much takes minutes for these.
+#[test]
+fn long_arguments_are_looked_at_once() {
+    let json = "{\"id\":1,\"name\":\"x\"},";
+    for word in
+        ["x ", "a:", "a=", "key:1", "\"", "\" \"", " ", "@", "a:b@", "pw", "password=x ", "://", "http://a:b@h ", json]
+    {
+        let value = word.repeat(128 * 1024 / word.len());
+        let all = known(&value);
+        for said in ["attempt 1 of 8: exit 1".to_owned(), format!("cannot find {value:?}")] {
+            assert!(!hidden(&said, &all).is_empty(), "{word}");
+        }
+    }
+}
+
+/// Whoever answers chooses how many texts are looked at, and how much they quote: looking through all that is known for each would take minutes.
+#[test]
+fn many_secrets_are_looked_for_at_once() {
+    let secrets: Vec<String> = (0..20_000).map(|nth| format!("k{nth}=hunter{nth}longer")).collect();
+    let mut known = Known::default();
+    known.secrets.add(secrets.clone(), secrets);
+    for nth in 0..20_000 {
+        assert_eq!(hidden(&format!("x: {nth}"), &known), format!("x: {nth}"));
+    }
+    let quoted = "\"hunter99\" \"hunter-1\" ".repeat(10_000);
+    assert_eq!(hidden(&quoted, &known), "\"***\" \"hunter-1\" ".repeat(10_000));
+}
+
+/// However a message writes it, and whichever part.
+#[test]
+fn what_was_given_is_hidden_wherever_it_is_quoted() {
+    let secrets = [
+        "zunter2",
+        "zun ter2",
+        "zun\"ter2",
+        "zun'ter2",
+        "z}}unter2",
+        "zun\tter2",
+        "zun\\ter2",
+        "1/zunter2",
+        "zunter2%40",
+    ];
+    for secret in secrets {
+        for value in [
+            format!("postgres://ann:{secret}@h/db"),
+            format!("ann:{secret}@h"),
+            format!("redis://:{secret}@h"),
+            format!("host=h password='{secret}'"),
+            format!("Server=h;Pwd={{{secret}}};"),
+            format!("{{\"password\":\"{secret}\"}}"),
+            format!("X-Api-Key: {secret}"),
+            format!("Authorization: Bearer {secret}"),
+        ] {
+            let all = known(&value);
+            let part = &value[value.find(secret).unwrap()..];
+            let part = &part[..secret.len()];
+            for said in [
+                format!("cannot read {value}: gone"),
+                format!("cannot read {value:?}: gone"),
+                format!("invalid value '{value}': there is no service {part:?}"),
+                format!("{:?} is no port", &part[..part.len() - 1]),
+                format!("no command {}", escape(&value)),
+                format!("{:?} has no port", format!("{}***", &part[..part.len() - 1])),
+            ] {
+                let told = hidden(&said, &all);
+                let secret = [
+                    secret.to_owned(),
+                    escape(secret).into_owned(),
+                    format!("{secret:?}").trim_matches('"').to_owned(),
+                ];
+                let is_told = secret.iter().any(|secret| told.contains(secret)) || told.contains("unter");
+                assert!(!is_told, "{value}: {said}: {told}");
+            }
+        }
+    }
+}
