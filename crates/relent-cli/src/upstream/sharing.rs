@@ -303,13 +303,18 @@ impl Sharing {
     }
 }
 
-/// Tells what is left to tell.
+/// Tells what is left to tell, and ends when the store is closed: a log of SQLite's that is left shuts out others. One that is away is not
+/// waited for.
 impl Drop for Sharing {
     fn drop(&mut self) {
         self.back += u32::from(self.booked.take().is_some());
+        let until = latest(AT_THE_ENDS, self.deadline);
         if self.untold.successes + self.untold.failures > 0 || self.back > 0 {
-            let _ = self.tell_until(latest(AT_THE_ENDS, self.deadline), Duration::from_secs(1), Told::default());
+            let _ = self.tell_until(until, Duration::from_secs(1), Told::default());
         }
+        // The thread ends when nobody can ask it any more.
+        self.asks = channel().0;
+        while self.away.is_none() && self.ear.wait(&self.answers, until).is_ok() {}
     }
 }
 

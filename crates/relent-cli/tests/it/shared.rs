@@ -59,6 +59,28 @@ fn wait(child: Child) -> Outcome {
     Outcome { stdout: text(output.stdout), stderr: text(output.stderr), code: output.status.code() }
 }
 
+/// A log would be left beside it otherwise, which shuts out who may use the store but not read that.
+#[test]
+fn a_command_ends_when_the_store_is_closed() {
+    let folder = folder();
+    let near = TcpListener::bind("127.0.0.1:0").expect("loopback has a port");
+    let target = near.local_addr().expect("it has an address").to_string();
+    let url = format!("http://{target}/");
+    for (args, code) in [
+        (&["run", "--policy", "./relent.toml#call", "--", "true"][..], 0),
+        (&["run", "--policy", "./relent.toml#call", "--", "false"], 1),
+        (&["run", "--policy", "./relent.toml#send", "--", "true"], 0),
+        (&["connect", "--policy", "./relent.toml#send", &target], 0),
+        (&["http", "--policy", "./relent.toml#send", "--attempt-timeout", "1ms", &url], 1),
+    ] {
+        let outcome = folder.relent(args);
+        assert_eq!(outcome.code, Some(code), "{args:?}: {outcome:?}");
+        let mut left: Vec<String> = folder.names().into_iter().filter(|name| name.starts_with("state.db")).collect();
+        left.sort();
+        assert_eq!(left, ["state.db"], "{args:?}");
+    }
+}
+
 /// Alone, each would make eight attempts: 400. Together they may retry once for ten calls.
 #[test]
 fn fifty_runs_against_what_fails_retry_five_times_in_all() {
