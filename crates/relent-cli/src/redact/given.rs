@@ -300,7 +300,4 @@ pub(super) fn hidden_parts<'a>(value: &'a str, shown: &str) -> Vec<&'a str> {
 }
 
 #[cfg(test)]
-mod echoes;
-
-#[cfg(test)]
 mod tests;

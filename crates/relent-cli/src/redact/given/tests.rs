@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod echoes;
+
 fn known(value: &str) -> Known {
     let mut known = Known::default();
     known.add(of(value, false).into_iter());
