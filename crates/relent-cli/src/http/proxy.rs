@@ -222,7 +222,7 @@ fn with_user(mut url: Url, user: Option<&str>) -> Named {
     }
     let sent = in_base64(&url);
     redact::know_secrets([format!("Basic {sent}"), sent].into_iter());
-    redact::know_host(url.host_str().unwrap_or_default());
+    redact::know_place(&url);
     Ok(url)
 }
 

@@ -32,7 +32,7 @@ impl Request {
         let mut headers = headers::resolve(&args.headers)?;
         let of_the_url = take_user(&mut url);
         let user = args.user.clone().or(of_the_url);
-        redact::know_host(url.host_str().unwrap_or_default());
+        redact::know_place(&url);
         redact::know_secrets(pairs(args, &url).flat_map(redact::secrets_of_a_pair));
         if let (Some(user), false) = (user, headers.contains_key(header::AUTHORIZATION)) {
             headers.insert(header::AUTHORIZATION, basic(&user)?);

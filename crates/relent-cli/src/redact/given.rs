@@ -21,6 +21,7 @@ use std::{
     env, iter,
     sync::{LazyLock, OnceLock, PoisonError, RwLock},
 };
+use url::{Position, Url};
 
 /// A value that is not shown as it is.
 #[derive(Debug)]
@@ -107,10 +108,13 @@ pub(crate) fn know_secrets(secrets: impl Iterator<Item = String>) {
     }
 }
 
-/// A host that is asked: a user is often called like it, and whoever reads a message has to know where something went wrong.
-pub(crate) fn know_host(host: &str) {
-    if !host.is_empty() {
-        GIVEN.write().unwrap_or_else(PoisonError::into_inner).told.push(host.to_lowercase());
+/// Where a URL leads, which is asked: a user is often called like a host, a header names where one comes from, and whoever reads a message
+/// has to know where something went wrong.
+pub(crate) fn know_place(url: &Url) {
+    let place = &url[Position::BeforeHost..Position::AfterPort];
+    if !place.is_empty() {
+        let place = format!("{}://{place}/", url.scheme()).to_lowercase();
+        GIVEN.write().unwrap_or_else(PoisonError::into_inner).told.push(place);
     }
 }
 
@@ -157,9 +161,7 @@ fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
             // A short one that says nothing of itself is a part of many words.
             let less = match !given.secrets.is_empty() || form.len() >= LONG_PIECE {
                 true => out.replace(form, shown),
-                false => QUOTES.iter().fold(out.clone().into_owned(), |text, quote| {
-                    text.replace(&format!("{quote}{form}{quote}"), &format!("{quote}{shown}{quote}"))
-                }),
+                false => replace_a_word(&out, form, shown),
             };
             is_told |= less != *out;
             out = Cow::Owned(less);
@@ -208,6 +210,26 @@ fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
     }
 }
 
+/// A text with something else in the place of what stands between quotes in it, or between spaces and the sign at the end of a phrase.
+fn replace_a_word(text: &str, word: &str, other: &str) -> String {
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for (begin, _) in text.match_indices(word) {
+        let (before, behind) = (&text[at..begin], &text[begin + word.len()..]);
+        let quote = text[..begin].chars().next_back().filter(|c| QUOTES.contains(c));
+        let begins = text[..begin].chars().next_back().is_none_or(char::is_whitespace);
+        let ends = behind.trim_start_matches([':', ',', '.', ';', ')']);
+        let is_one = match quote {
+            Some(quote) => behind.starts_with(quote),
+            None => begins && ends.chars().next().is_none_or(char::is_whitespace),
+        };
+        if is_one {
+            out.extend([before, other]);
+            at = begin + word.len();
+        }
+    }
+    out + &text[at..]
+}
+
 fn is_hidden(text: &str) -> bool {
     text.split(HIDDEN).all(str::is_empty)
 }
@@ -238,16 +260,20 @@ fn without_quoted(text: &str, instead: &dyn Fn(&str) -> Option<String>) -> Optio
     is_one.then_some(out)
 }
 
-/// What is hidden of an argument: of itself, and of its value if it is a flag with one.
+/// What is hidden of an argument: of itself, and of its value if it is a flag with one. What only begins like a flag, as the key in a file
+/// of keys does, is told of up to its first `=`.
 fn of(argument: &str, is_name: bool) -> Vec<Given> {
     let mut values = vec![argument];
     match argument.split_once('=') {
-        Some((flag, value)) if flag.starts_with("--") => values.push(value),
-        _ if argument.starts_with('-') && !argument.starts_with("--") => values.extend(argument.get(2..)),
+        Some((flag, value)) if flag.starts_with("--") => values.extend([flag, value]),
+        // Letters of others may stand before it, as in `-kLoFILE`.
+        _ if argument.starts_with('-') && !argument.starts_with("--") => {
+            values.extend((2..=4).filter_map(|letters| argument.get(letters..)));
+        }
         _ => {}
     }
-    // As `-d @FILE` has it.
-    values.extend(values.clone().into_iter().filter_map(|value| value.strip_prefix('@')));
+    // As `-d @FILE` has it, or `-o=FILE`.
+    values.extend(values.clone().into_iter().filter_map(|value| value.strip_prefix(['@', '='])));
     values.into_iter().filter_map(|value| of_value(value, is_name)).collect()
 }
 

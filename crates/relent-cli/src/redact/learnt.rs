@@ -15,19 +15,28 @@ use std::{collections::BTreeSet, iter};
 pub(super) fn learn(table: &mut Table, hidden: &[String], shown: &str) {
     let (mut all, mut wholes) = (Vec::new(), Vec::new());
     for text in hidden {
-        let decoded = decoded(text);
-        let mut left = others(text, &of_the_request(text));
-        for (nth, text) in iter::once(text).chain(&decoded).enumerate() {
+        let (decoded, unquoted) = (decoded(text), unquoted(text));
+        for text in iter::once(text).chain(&decoded).chain(&unquoted) {
             let said = of_the_request(text);
             let is_secret = |part: &&str| !shown.contains(*part) && !is_of_the_request(text, &said, part);
             all.extend(parts(text).into_iter().filter(is_secret).flat_map(written));
-            if nth == 1 && !said.is_empty() {
-                left = others(text, &said);
-            }
         }
-        wholes.extend(left.into_iter().flat_map(written));
+        let signed = decoded.iter().find(|text| !of_the_request(text).is_empty()).unwrap_or(text);
+        wholes.extend(others(signed, &of_the_request(signed)).into_iter().flat_map(written));
     }
     table.add(all_undone(all.into_iter()), all_undone(wholes.into_iter()));
+}
+
+/// A text without the backslashes that JSON writes before some signs, if there are any.
+fn unquoted(text: &str) -> Option<String> {
+    let (mut out, mut is_written_out) = (String::with_capacity(text.len()), false);
+    for c in text.chars() {
+        is_written_out = c == '\\' && !is_written_out;
+        if !is_written_out {
+            out.push(c);
+        }
+    }
+    (out.len() < text.len()).then_some(out)
 }
 
 /// Texts as a text is when they are looked for in it, and one with percent signs as it is: a piece may end within one.

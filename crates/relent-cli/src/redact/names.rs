@@ -130,8 +130,9 @@ pub(super) fn is_token(word: &str) -> bool {
     // What a word may begin with as well.
     const SHORT: [&str; 2] = ["hf_", "sk-"];
     let rest = |marks: &[&str]| marks.iter().find_map(|mark| word.strip_prefix(mark)).unwrap_or_default();
+    let is_of_two = || word.strip_prefix("SG.").is_some_and(|rest| rest.len() >= 40 && rest.contains('.'));
     let is_long = || rest(&SHORT).len() >= 20 && !word.contains('.') && word.contains(|c: char| c.is_ascii_digit());
-    !word.contains('/') && (rest(&MARKS).len() >= 6 || is_long())
+    !word.contains('/') && (rest(&MARKS).len() >= 6 || is_long() || is_of_two())
 }
 
 /// Whether a header lets others in: its name says so, or its value.

@@ -102,12 +102,16 @@ fn most<'a>(
     text.as_bytes().windows(LONG_PIECE).enumerate().filter_map(found).collect()
 }
 
-/// Whether a text is a part of one of these, which are in small letters.
+/// Whether a text is a part of one of these, which are in small letters, or hardly more.
 pub(super) fn is_of_one(all: &[String], text: &str) -> bool {
     // There are no less small letters than there are others, and each has four bytes at most.
     let mut all = all.iter().filter(|one| text.len() <= 4 * one.len()).peekable();
     let small = all.peek().map(|_| text.to_lowercase());
-    small.is_some_and(|small| all.any(|one| one.contains(&small)))
+    // Of an address that is told there may stand more.
+    let begins = |small: &str, one: &str| {
+        one.contains("://") && small.strip_prefix(one).is_some_and(|rest| rest.len() < LONG_PIECE)
+    };
+    small.is_some_and(|small| all.any(|one| one.contains(&small) || begins(&small, one)))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ const END: &str = "_request";
 /// Where in a secret it stands, in order.
 pub(super) fn of_the_request(secret: &str) -> Vec<Range<usize>> {
     let begin = secret.len() - secret.trim_start().len();
-    let scheme = begin..begin + secret[begin..].find(char::is_whitespace).unwrap_or(secret.len() - begin);
+    let scheme = begin..begin + secret[begin..].find(char::is_whitespace).unwrap_or(0);
     let mut all: Vec<_> = secret.match_indices(END).filter_map(|(at, end)| place(secret, at + end.len())).collect();
     if !all.is_empty() {
         all.extend(Some(scheme).filter(|scheme| secret[scheme.clone()].contains("-SHA")));
@@ -48,15 +48,17 @@ fn place(text: &str, end: usize) -> Option<Range<usize>> {
     is_day.then_some(begin + id.len() + 1..end)
 }
 
-/// The value that stands under a name, up to the query of a path.
+/// The value that stands under a name, up to the query of a path, or to the next name.
 fn value(text: &str, name: &str) -> Option<Range<usize>> {
     let small = text.to_ascii_lowercase();
     let is_name = |at: &usize| !small[..*at].ends_with(|c: char| c.is_alphanumeric() || "-_".contains(c));
     let named = format!("{name}=");
     let at = small.match_indices(&named).map(|(at, _)| at).find(is_name)? + named.len();
     let (begin, ends): (_, &[char]) =
-        if text[at..].starts_with('"') { (at + 1, &['"', '?']) } else { (at, &[',', ' ', '\t', '?']) };
+        if text[at..].starts_with('"') { (at + 1, &['"', '?']) } else { (at, &[',', ' ', '\t', '?', '&', '=']) };
     let end = text[begin..].find(ends).map_or(text.len(), |length| begin + length);
+    // A list has the same sign in it as stands before a name.
+    let end = if text[end..].starts_with('=') { begin + text[begin..end].rfind(';')? } else { end };
     (begin < end).then_some(begin..end)
 }
 
@@ -79,6 +81,14 @@ mod tests {
             (
                 "Digest username=\"ann\", realm=\"a b\", nonce=\"n\", uri=\"/a/b?c=d\", qop=auth, nc=00000001, cnonce=\"c\", response=\"r\"",
                 &["a b", "/a/b", "auth", "00000001"],
+            ),
+            (
+                "AWS4-HMAC-SHA256 Credential=AKID7/20261125/eu-west-1/s3/aws4_request;SignedHeaders=host;x-a;Signature=f00",
+                &["AWS4-HMAC-SHA256", "20261125/eu-west-1/s3/aws4_request", "host;x-a"],
+            ),
+            (
+                "https://b/k?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKID7/20261125/eu-west-1/s3/aws4_request&X-Amz-SignedHeaders=host&X-Amz-Signature=f00",
+                &["20261125/eu-west-1/s3/aws4_request"],
             ),
             ("Digest uri=\"", &[]),
             ("Bearer my_request", &[]),

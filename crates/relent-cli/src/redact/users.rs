@@ -36,7 +36,8 @@ pub(super) fn behind_a_user(value: &str, begin: usize, at: usize) -> Behind {
         };
     }
     let plain = plain::shown(value);
-    let is_set = value[..plain].ends_with('=') || (value[..plain].ends_with(':') && value[plain..].starts_with(' '));
+    let is_set = value[..plain].strip_suffix('=').is_some_and(ends_with_a_name)
+        || (value[..plain].ends_with(':') && value[plain..].starts_with(' '));
     let named = plain::secret(value, false).filter(|end| *end <= at);
     match named.into_iter().chain((is_set && plain <= at).then_some(plain)).min() {
         Some(end) if end <= plain && !value[..end].contains(AT) => Behind::Setting(end),
@@ -45,9 +46,16 @@ pub(super) fn behind_a_user(value: &str, begin: usize, at: usize) -> Behind {
     }
 }
 
+/// Whether the last word of a text is like the name of a setting or of a variable, and not like a token that ends with a `=`.
+fn ends_with_a_name(text: &str) -> bool {
+    let word = text.rsplit(|c: char| !plain::is_of_a_word(c)).next().unwrap_or_default();
+    let is_of = |is_one: fn(&char) -> bool| word.chars().all(|c| is_one(&c) || "_-.".contains(c));
+    is_of(char::is_ascii_lowercase) || is_of(char::is_ascii_uppercase)
+}
+
 /// Whether a user and a password stand there, and nothing that may be a part of something else.
 fn is_user(text: &str) -> bool {
     let (name, password) = text.split_once(':').unwrap_or((text, ""));
     let is_name = |c: char| c.is_alphanumeric() || "_.+-~\\/, *".contains(c);
-    name.chars().all(is_name) && !password.contains(['=', '{', '}', '<', '>', '"', '\'', '|'])
+    name.trim_end_matches('=').chars().all(is_name) && !password.contains(['=', '{', '}', '<', '>', '"', '\'', '|'])
 }

@@ -90,6 +90,45 @@ fn names_that_somebody_chose_have_signs() {
     }
 }
 
+/// As a flag, or a program, is told of that is none.
+#[test]
+fn what_is_told_up_to_a_sign_of_it_is_known() {
+    let told = |word: &str, text: &str| hidden(text, &of_arguments(&["run".into(), word.into()])).into_owned();
+    let key = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIDFYL5htX7lA==\n-----END EC PRIVATE KEY-----";
+    let said = format!("unexpected argument '{}' found", key.split('=').next().unwrap());
+    assert!(!told(key, &said).contains("MHc"), "{}", told(key, &said));
+    assert!(!told(key, &escape(&said)).contains("MHc"), "{}", told(key, &escape(&said)));
+    let said = "unexpected argument '--token dG9rZW4tdG9rZW4' found";
+    assert_eq!(told("--token dG9rZW4tdG9rZW4=", said), "unexpected argument '--token ***' found");
+    assert_eq!(told("-kotok=Secret7/x", "cannot write to tok=Secret7/x: gone"), "cannot write to tok=***: gone");
+    assert_eq!(told("-o=n/tok=Secret7/x", "cannot write to n/tok=Secret7/x"), "cannot write to n/tok=***");
+    for (word, shown) in [("T=9kQ2z", "T=***"), ("u:Ab1x2", "u:***"), ("key=Ab1", "key=***")] {
+        for place in ["cannot find the command {}", "cannot read the unit {}: gone", "at {}, or ({})", "'{}'"] {
+            let said = place.replace("{}", word);
+            let other = told(word, &said);
+            assert_eq!(
+                other.matches(shown).count(),
+                place.matches(" {}").count() + place.matches("'{}").count(),
+                "{said}: {other}"
+            );
+        }
+        // What is a part of something else is by chance.
+        assert_eq!(told(word, &format!("x{word} {word}x")), format!("x{word} {word}x"));
+    }
+}
+
+#[test]
+fn the_place_that_is_asked_is_told() {
+    know_place(&Url::parse("http://Svc7.internal:8080/cart?x=1").unwrap());
+    know_secrets(
+        ["http://svc7.internal:8080/page?k=Hunter2Place".to_owned(), "http://svc7.internal:8080/".to_owned()]
+            .into_iter(),
+    );
+    let said = "GET http://svc7.internal:8080/cart, host: svc7.internal:8080, \"http://svc7.internal:8080/\"";
+    assert_eq!(without(said), said);
+    assert_eq!(without("http://svc7.internal:8080/page?k=Hunter2Place"), "***");
+}
+
 #[test]
 fn the_file_of_a_form_is_quoted() {
     for field in ["doc=@my report 7.pdf", "photo=@my report 7.pdf;filename=r.pdf", "a=<my report 7.pdf"] {
