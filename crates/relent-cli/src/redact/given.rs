@@ -97,15 +97,21 @@ pub(crate) fn know<'a>(names: impl Iterator<Item = &'a str>, values: impl Iterat
 
 /// What lets somebody in, and is sent: whoever gets it may say it again, or a part of it. A short name of a user stands in many messages.
 pub(crate) fn know_secrets(secrets: impl Iterator<Item = String>) {
+    let all = with_users(secrets);
+    if !all.is_empty() {
+        learn(&mut GIVEN.write().unwrap_or_else(PoisonError::into_inner).secrets, &all, "");
+    }
+}
+
+/// Secrets, and what those say that are a user in base64.
+fn with_users(secrets: impl Iterator<Item = String>) -> Vec<String> {
     let mut all: Vec<String> = secrets.collect();
     let users: Vec<String> = all.iter().filter_map(|secret| basic::undone(secret)).collect();
     let is_short_name = |user: &str, text: &str| text.len() < LONG_PIECE && user.starts_with(&format!("{text}:"));
     let of_users = users.iter().flat_map(|user| secrets_of_a_user(user).filter(|text| !is_short_name(user, text)));
     all.extend(of_users);
     all.retain(|secret| !secret.is_empty());
-    if !all.is_empty() {
-        learn(&mut GIVEN.write().unwrap_or_else(PoisonError::into_inner).secrets, &all, "");
-    }
+    all
 }
 
 /// Where a URL leads, which is asked: a user is often called like a host, a header names where one comes from, and whoever reads a message

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::redact::{hidden_of_header, text};
+use base64::{Engine, prelude::BASE64_STANDARD};
 
 const SECRETS: [&str; 12] = [
     "Hunter2Longer",
@@ -19,8 +20,8 @@ const SECRETS: [&str; 12] = [
     "0123456789abcdef0123456789abcdef",
 ];
 
-/// Headers that are sent with one.
-const HEADERS: [(&str, &str); 9] = [
+/// Headers that are sent with one, of which `Basic` is in base64.
+const HEADERS: [(&str, &str); 10] = [
     ("Authorization", "Bearer {}"),
     ("Authorization", "token {}"),
     ("Authorization", "{}"),
@@ -30,10 +31,14 @@ const HEADERS: [(&str, &str); 9] = [
     ("Cookie", "sid={}"),
     ("X-Custom", "{\"user\":\"ann\",\"token\":\"{}\"}"),
     ("X-Custom", "key={}"),
+    ("Authorization", "Basic ann:{}"),
 ];
 
 /// Arguments that are given with one, which is no word that stands alone.
-const ARGUMENTS: [&str; 18] = [
+const ARGUMENTS: [&str; 21] = [
+    "{}@db.example:5432",
+    "https//{}@h/x",
+    "ann/{}@db",
     "ann:{}",
     "Authorization: Bearer {}",
     "PGPASSWORD={}",
@@ -122,7 +127,7 @@ fn written_in(way: fn(char) -> String, signs: &[char]) -> String {
 /// What is known where a header was sent.
 fn known_of(name: &str, value: &str) -> Known {
     let mut known = Known::default();
-    learn(&mut known.secrets, &hidden_of_header(name, value), "");
+    learn(&mut known.secrets, &with_users(hidden_of_header(name, value).into_iter()), "");
     known
 }
 
@@ -140,7 +145,11 @@ fn what_was_sent_is_hidden_however_it_is_said_again() {
             // In JSON it is sent as JSON writes it.
             let sent =
                 if value.starts_with('{') && value.len() > 2 { written_in(json, &signs) } else { secret.to_owned() };
-            let known = known_of(name, &value.replace("{}", &sent));
+            let sent = value.replace("{}", &sent);
+            let sent = sent
+                .strip_prefix("Basic ")
+                .map_or(sent.clone(), |user| format!("Basic {}", BASE64_STANDARD.encode(user)));
+            let known = known_of(name, &sent);
             for way in WAYS {
                 for place in PLACES {
                     let said = place.replace("{}", &written_in(way, &signs));
