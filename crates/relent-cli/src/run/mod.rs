@@ -124,11 +124,13 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     exit(finished, &signals, limit.and_then(|limit| started.checked_add(limit)))
 }
 
-/// Writes out what the last attempt wrote, and says what to exit with.
+/// Writes out what the last attempt wrote, and says what to exit with. A signal that has not ended the run, since the command has
+/// succeeded or the run was over, ends the wait for a reader.
 fn exit(finished: Finished, signals: &Signals, times_out: Option<Instant>) -> Result<ExitCode, Fault> {
+    // First: what comes from now on ends relent by itself, and what came before is asked for.
     signals.let_through();
-    let (over, cut) = match finished.outcome {
-        Outcome::Interrupted(_) => (Some(Instant::now()), finished.exit),
+    let (over, cut) = match (finished.outcome, signals.ending()) {
+        (Outcome::Interrupted(signal), _) | (_, Some(signal)) => (Some(Instant::now()), died_by(signal as i32)),
         _ => (times_out, How::TimedOut.code()),
     };
     let written = write_out(&finished.output, over)?.map(|end| match end {

@@ -89,6 +89,50 @@ fn a_signal_ends_a_run_that_nobody_reads() {
     }
 }
 
+/// Its command was told, and has succeeded all the same; or there was nothing to tell any more, since its store was waited for.
+#[test]
+fn nor_does_one_that_has_succeeded_wait_for_a_reader_after_a_signal() {
+    use nix::sys::signal::{Signal, kill};
+    let folder = Folder::new();
+    let store = folder.path().join("state.db");
+    let upstream = format!(
+        "upstream = \"bank\"\n[upstream.bank]\nbudget = {{ ratio = 0.1 }}\nstore = \"sqlite:{}\"\n",
+        store.display()
+    );
+    let folder = folder.file("bank.toml", &format!("[policy]\n{upstream}"));
+    assert_eq!(folder.relent(&["run", "-q", "--policy", "bank.toml", "--", "true"]).code, Some(0));
+    let url = format!("sqlite:{}", store.display());
+    let lock = rusqlite::Connection::open(&store).unwrap();
+    let catches = "trap 'head -c 200000 /dev/zero; exit 0' TERM; touch ready; while :; do sleep 0.02; done";
+    let waits = "touch ready; until [ -e go ]; do sleep 0.01; done; head -c 200000 /dev/zero; touch over";
+    let is_there = |name: &str| {
+        let until = Instant::now() + Duration::from_secs(20);
+        while !folder.path().join(name).exists() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    for (flags, script) in
+        [(&[][..], catches), (&["--policy", "bank.toml"], waits), (&["--lease", "nightly", "--store", &url], waits)]
+    {
+        let args = [&["run", "-q"], flags, &["--", "sh", "-c", script]].concat();
+        let (mut child, _unread) = start(&folder, &Full::Out, &args);
+        is_there("ready");
+        if script == waits {
+            lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+            std::fs::write(folder.path().join("go"), "").unwrap();
+            is_there("over");
+            // It may be seen to be over.
+            thread::sleep(Duration::from_millis(300));
+        }
+        kill(nix::unistd::Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
+        assert_eq!(end(&mut child, &args.join(" ")).code(), Some(143), "{args:?}");
+        let _ = lock.execute_batch("ROLLBACK");
+        for name in ["ready", "go", "over"] {
+            let _ = std::fs::remove_file(folder.path().join(name));
+        }
+    }
+}
+
 /// A terminal that is open and not looked at: a hung connection, a stopped multiplexer.
 #[test]
 fn a_terminal_that_nobody_reads_holds_nobody_up() {
