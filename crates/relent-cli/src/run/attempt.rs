@@ -5,7 +5,6 @@ use super::{
     group::Group,
     input::Input,
     lease::Leased,
-    mark::Mark,
     orphans,
     plan::Plan,
     running::Running,
@@ -41,7 +40,7 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
         Ok(child) => child,
         Err(how) => return Ok(Ended::without_start(how)),
     };
-    let mark = plan.had_children.then(|| Mark::of(&plan.environment));
+    let mark = plan.had_children.then(|| plan.mark.clone());
     let watchman = plan.lease.and_then(Leased::watchman);
     let group = Group::of(child.id(), others, mark, watchman);
     if let Some(lease) = plan.lease {

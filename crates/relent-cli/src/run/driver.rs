@@ -9,6 +9,7 @@ use super::{
     input::Input,
     judge::{Judged, judge},
     lease::{Leased, Taken, Terms},
+    mark::Mark,
     narrator::Narrator,
     orphans,
     patterns::Patterns,
@@ -40,6 +41,8 @@ pub(super) struct Driver<'a> {
     pub(super) args: &'a Args,
     pub(super) policy: &'a Policy,
     pub(super) key: OsString,
+    /// What the processes of all attempts are known by.
+    pub(super) mark: Mark,
     /// How long all of it may take.
     pub(super) limit: Option<Duration>,
     pub(super) started: Instant,
@@ -119,7 +122,7 @@ impl Driver<'_> {
         let end = settings.max_elapsed.into_iter().chain(self.limit).min();
         let left = end.map(|end| end.saturating_sub(self.started.elapsed()));
         let (args, policy, grace, signal) = (&self.args.lease, self.policy, time.grace, time.signal);
-        let terms = Terms { args, policy, seed, grace, signal, left, deadline: self.deadline() };
+        let terms = Terms { args, policy, seed, grace, signal, mark: &self.mark, left, deadline: self.deadline() };
         Ok(match Leased::take(&terms, self.signals, &self.narrator)? {
             None => None,
             Some(Taken::Leased(lease)) => {
@@ -251,6 +254,7 @@ impl Driver<'_> {
             command: &self.args.command,
             starting: &self.starting,
             environment: self.environment(call.attempt(), limit, history),
+            mark: &self.mark,
             limit,
             ways: self.ways(&say, &latest),
             stream: self.stream,
@@ -277,12 +281,13 @@ impl Driver<'_> {
             ("RELENT_ELAPSED_MS", millis(self.started.elapsed()).to_string().into()),
             // Named and empty where there is none: that of a run around this one is not the command's.
             (outer::VERDICT, self.verdicts.path().map(Into::into).unwrap_or_default()),
+            self.mark.variable(),
         ];
         if let Some(limit) = limit {
             environment.push((outer::DEADLINE_MS, outer::millis(limit)));
         }
         if let Some(lease) = &self.lease {
-            environment.extend(lease.environment());
+            environment.push(lease.environment());
         }
         if let Some((how, _)) = &history.last {
             environment.push((attempt::LAST_EXIT, how.code().to_string().into()));

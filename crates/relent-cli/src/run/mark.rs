@@ -1,66 +1,109 @@
-//! What tells the processes of an attempt from children that relent had before, as of a script that became relent.
+//! What the processes of a run are known by: a number of its own in their environment, behind those of the runs around it, to which
+//! they belong as well.
+//!
+//! It tells the processes of an attempt from children that relent had before, as of a script that became relent, and from what such
+//! children leave; and a watchman knows by it whom to end.
 
 use super::environ;
-use crate::outer;
 use nix::unistd::Pid;
-use std::{
-    env,
-    ffi::{OsStr, OsString},
-    os::unix::ffi::OsStrExt,
-};
+use relent_store::Nonce;
+use std::{env, ffi::OsString};
 
-/// What the processes of an attempt have in their environment: the key of the call, which a run within hands on, and that there is
-/// an attempt.
-#[derive(Debug)]
-pub(super) struct Mark {
-    key: OsString,
-    /// The file for verdicts that a run around this one has named: whoever has that is of the script there.
-    around: Option<OsString>,
-}
+/// The variable that has them, with colons in between.
+pub(super) const MARKS: &str = "RELENT_RUN_ID";
+
+/// The number of one run, which no other has.
+#[derive(Clone, Debug)]
+pub(super) struct Mark(String);
 
 impl Mark {
-    pub(super) fn of(environment: &[(&'static str, OsString)]) -> Mark {
-        let key = environment.iter().find(|(name, _)| *name == outer::KEY);
-        let around = env::var_os(outer::VERDICT).filter(|path| !path.is_empty());
-        Mark { key: key.map(|(_, key)| key.clone()).unwrap_or_default(), around }
+    pub(super) fn new() -> Mark {
+        Mark(format!("{:032x}", u128::from_be_bytes(Nonce::random().0)))
     }
 
-    /// Whether a process has another environment.
+    /// That of another process, as [`as_str`](Mark::as_str) has it there.
+    pub(super) fn of(text: &str) -> Mark {
+        Mark(text.to_owned())
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The variable for the command, which is a part of what runs around this one run, too.
+    pub(super) fn variable(&self) -> (&'static str, OsString) {
+        (MARKS, self.beneath(env::var_os(MARKS)).into())
+    }
+
+    fn beneath(&self, outer: Option<OsString>) -> String {
+        let mark = &self.0;
+        let is_one = |outer: &String| {
+            let is_mark = |c: char| c.is_ascii_hexdigit() || c == ':';
+            outer.len() <= LONGEST && !outer.is_empty() && outer.chars().all(is_mark)
+        };
+        match outer.and_then(|outer| outer.into_string().ok()).filter(is_one) {
+            Some(outer) => format!("{outer}:{mark}"),
+            None => mark.clone(),
+        }
+    }
+
+    /// Whether a process is known to be of this run, as far as the system shows its environment.
+    pub(super) fn marks(&self, pid: Pid) -> bool {
+        self.is_in(&environ::of(pid))
+    }
+
+    /// Whether a process is known not to be of this run.
     pub(super) fn is_missing(&self, pid: Pid) -> bool {
         self.is_missing_in(&environ::of(pid))
     }
 
-    /// One that shows none may have cleared it, or written a title over it, as servers do. One that makes a key of its own of this one
-    /// (`$RELENT_KEY-mails`) is of this call, too.
+    fn is_in(&self, environment: &[u8]) -> bool {
+        let is_mark = |one: &[u8]| one == self.0.as_bytes();
+        environ::values(environment, MARKS).any(|marks| marks.split(|byte| *byte == b':').any(is_mark))
+    }
+
+    /// One that shows no environment may have cleared it, or written a title over it, as servers do.
     fn is_missing_in(&self, environment: &[u8]) -> bool {
-        let has = |name, is_so: &dyn Fn(&[u8]) -> bool| environ::values(environment, name).any(is_so);
-        let has_key = has(outer::KEY, &|key| key.starts_with(self.key.as_bytes()));
-        let is_of_one = has_key && has("RELENT_ATTEMPT", &|_| true);
-        let around = self.around.as_deref().map(OsStr::as_bytes);
-        let is_outside = around.is_some_and(|path| has(outer::VERDICT, &|one| one == path));
-        environ::has_variables(environment) && (!is_of_one || is_outside)
+        environ::has_variables(environment) && !self.is_in(environment)
     }
 }
+
+/// What those of the runs around have at most, which anybody may have set.
+const LONGEST: usize = 10_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn a_command_beneath_another_has_both_marks() {
+        let beneath = |outer: &str| Mark::of("abc").beneath(Some(OsString::from(outer)));
+        assert_eq!(Mark::of("abc").beneath(None), "abc");
+        assert_eq!(beneath("0f"), "0f:abc");
+        assert_eq!(beneath("0f:1e"), "0f:1e:abc");
+        for nonsense in ["", "x y", "\u{e9}", &"0".repeat(20_000)] {
+            assert_eq!(beneath(nonsense), "abc", "{nonsense:?}");
+        }
+        assert_ne!(Mark::new().as_str(), Mark::new().as_str());
+    }
+
+    #[test]
     fn whose_a_process_is() {
-        let mark = |around: Option<&str>| Mark { key: "k".into(), around: around.map(Into::into) };
-        let (alone, within) = (mark(None), mark(Some("/v/a/verdict")));
-        for (environment, is_missing, is_missing_within) in [
+        let mark = Mark::of("abc");
+        for (environment, is_in, is_missing) in [
             ("", false, false),
             ("nginx: worker", false, false),
-            ("PATH=/bin", true, true),
-            ("RELENT_KEY=k", true, true),
-            ("RELENT_KEY=k\0RELENT_ATTEMPT=1", false, false),
-            ("RELENT_KEY=k-mails\0RELENT_ATTEMPT=1\0RELENT_VERDICT=/v/b/verdict", false, false),
-            ("RELENT_KEY=k\0RELENT_ATTEMPT=1\0RELENT_VERDICT=/v/a/verdict", false, true),
+            ("PATH=/bin", false, true),
+            ("RELENT_KEY=k\0RELENT_ATTEMPT=1", false, true),
+            ("RELENT_RUN_ID=", false, true),
+            ("RELENT_RUN_ID=abcd", false, true),
+            ("RELENT_RUN_ID=0f", false, true),
+            ("RELENT_RUN_ID=0f:1e", false, true),
+            ("RELENT_RUN_ID=abc", true, false),
+            ("PATH=/bin\0RELENT_RUN_ID=0f:abc:1e", true, false),
         ] {
-            let answers = [&alone, &within].map(|mark| mark.is_missing_in(environment.as_bytes()));
-            assert_eq!(answers, [is_missing, is_missing_within], "{environment:?}");
+            let answers = (mark.is_in(environment.as_bytes()), mark.is_missing_in(environment.as_bytes()));
+            assert_eq!(answers, (is_in, is_missing), "{environment:?}");
         }
     }
 }

@@ -54,6 +54,7 @@ use crate::{
 use driver::{Driver, Finished};
 use ended::{How, died_by};
 use input::Input;
+use mark::Mark;
 use narrator::Narrator;
 use nix::sys::signal::Signal;
 use patterns::Patterns;
@@ -105,6 +106,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         args,
         policy: &policy,
         key: key(),
+        mark: Mark::new(),
         limit,
         started,
         had_children,

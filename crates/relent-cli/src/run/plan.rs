@@ -1,6 +1,8 @@
 //! What an attempt needs to know.
 
-use super::{group::Ways, lease::Leased, patterns::Patterns, starting::Starting, verdict_file::VerdictFile};
+use super::{
+    group::Ways, lease::Leased, mark::Mark, patterns::Patterns, starting::Starting, verdict_file::VerdictFile,
+};
 use std::{ffi::OsString, time::Duration};
 
 /// What an attempt needs to know.
@@ -9,6 +11,8 @@ pub(super) struct Plan<'a> {
     /// What sees to it that it starts in time, or not at all.
     pub(super) starting: &'a Starting,
     pub(super) environment: Vec<(&'static str, OsString)>,
+    /// What its processes are known by.
+    pub(super) mark: &'a Mark,
     /// The longest it may take.
     pub(super) limit: Option<Duration>,
     /// How it is ended.

@@ -15,7 +15,7 @@ pub(crate) mod watchman;
 pub(super) use args::LeaseArgs;
 pub(crate) use args::help;
 
-use super::{group::Group, narrator::Narrator, processes, report::Outcome, signals::Signals};
+use super::{group::Group, mark::Mark, narrator::Narrator, processes, report::Outcome, signals::Signals};
 use crate::{
     ear::Ear,
     json::millis,
@@ -28,10 +28,9 @@ use duty::LATE;
 use keeper::{Keeper, LET_GO, News, Order, Wish};
 use nix::{sys::signal::Signal, unistd::Pid};
 use relent::{Policy, Reason, duration::Human};
-use relent_store::{Kept, Key, Nonce};
+use relent_store::{Kept, Key};
 use std::{
     cell::{Cell, RefCell},
-    env,
     ffi::OsString,
     sync::mpsc::RecvTimeoutError,
     time::{Duration, Instant},
@@ -47,8 +46,6 @@ pub(super) struct Leased {
     times: Times,
     at_least: Option<Duration>,
     fence: u64,
-    /// What the command's processes are known by.
-    mark: String,
     taken: Moment,
     keeper: Keeper,
     watchman: Option<Watchman>,
@@ -91,6 +88,8 @@ pub(super) struct Terms<'a> {
     pub(super) seed: u64,
     pub(super) grace: Duration,
     pub(super) signal: Signal,
+    /// What the command's processes are known by.
+    pub(super) mark: &'a Mark,
     /// How long it may be waited for: the rest of the call's time.
     pub(super) left: Option<Duration>,
     /// When that time is over, attempts under way included.
@@ -119,8 +118,7 @@ impl Leased {
             Ok(taken) => taken,
             Err(outcome) => return Ok(Some(Taken::Not(outcome))),
         };
-        let mark = format!("{:032x}", u128::from_be_bytes(Nonce::random().0));
-        let watchman = Watchman::start(terms.signal, &mark, narrator.is_json());
+        let watchman = Watchman::start(terms.signal, terms.mark, narrator.is_json());
         let line = watchman.as_ref().map_err(plain).and_then(|watchman| {
             // At once: the command may be there before the keeper comes to that, and relent stopped.
             watchman.line.holds(asked.plus(times.tell()), asked.plus(times.kill()));
@@ -151,7 +149,6 @@ impl Leased {
             times,
             at_least: terms.args.at_least,
             fence,
-            mark,
             taken: asked,
             keeper,
             watchman: watchman.ok(),
@@ -173,11 +170,8 @@ impl Leased {
     }
 
     /// What the command is told.
-    pub(super) fn environment(&self) -> [(&'static str, OsString); 2] {
-        [
-            ("RELENT_FENCE", self.fence.to_string().into()),
-            (watchman::MARK, watchman::beneath(env::var_os(watchman::MARK), &self.mark).into()),
-        ]
+    pub(super) fn environment(&self) -> (&'static str, OsString) {
+        ("RELENT_FENCE", self.fence.to_string().into())
     }
 
     /// From when on the command has to be told to end, as far as is known now.
@@ -535,6 +529,7 @@ mod tests {
             seed: 7,
             grace: Duration::ZERO,
             signal: Signal::SIGTERM,
+            mark: &Mark::new(),
             left: None,
             deadline: None,
         };

@@ -3,7 +3,7 @@
 //! It reads something of every process there is, and takes as long as others like: whoever has many processes with large
 //! environments holds it up. So nobody waits for it for longer than a moment, and what it finds is told as it is found.
 
-use crate::run::{environ, processes};
+use crate::run::{mark::Mark, processes};
 use nix::{
     errno::Errno,
     sys::signal::{Signal, kill},
@@ -17,9 +17,6 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-
-/// The variable that marks the processes of a command.
-pub(super) const MARK: &str = "RELENT_LEASE_ID";
 
 /// Whether processes of the command are there.
 ///
@@ -82,10 +79,10 @@ impl Shared {
 
 impl Search {
     /// A search that is done as soon as it is asked for.
-    pub(super) fn new(mark: String) -> Search {
+    pub(super) fn new(mark: Mark) -> Search {
         let shared = Arc::new(Shared::default());
         let of_thread = shared.clone();
-        let look = move || run(&of_thread, candidates, |pid| has(pid, &mark));
+        let look = move || run(&of_thread, candidates, |pid| mark.marks(pid));
         if thread::Builder::new().name("search".into()).spawn(look).is_err() {
             // Where there is no thread more, nobody is found. The group is still told.
             shared.lock().is_done = true;
@@ -217,15 +214,10 @@ fn listed(is_wanted: &dyn Fn(&Pid) -> bool) -> Vec<Pid> {
     all
 }
 
-/// Whether a process has this mark in its environment, as far as the system shows it.
-fn has(pid: Pid, mark: &str) -> bool {
-    let environment = environ::of(pid);
-    environ::values(&environment, MARK).any(|marks| marks.split(|byte| *byte == b':').any(|one| one == mark.as_bytes()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::mark::MARKS;
     use std::{
         io::Read,
         process::{Child, Command, Stdio},
@@ -235,7 +227,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(20);
 
     fn sleeper(mark: &str) -> Child {
-        Command::new("sleep").arg("60").env(MARK, mark).spawn().unwrap()
+        Command::new("sleep").arg("60").env(MARKS, mark).spawn().unwrap()
     }
 
     fn pid(child: &Child) -> Pid {
@@ -250,7 +242,7 @@ mod tests {
         }
         let mark = format!("test-{}", std::process::id());
         let mut sleeper = sleeper(&mark);
-        let mut search = Search::new(mark);
+        let mut search = Search::new(Mark::of(&mark));
         // The system shows an environment a moment after a process has begun.
         let (began, mut seen) = (Instant::now(), Sight::Nowhere);
         while seen != Sight::There && began.elapsed() < Duration::from_secs(5) {

@@ -7,8 +7,6 @@
 //! the command's processes by a mark in their environment, too, where the system shows that (Linux): those that left the
 //! group, and one that was started in the very moment in which the first process died.
 
-pub(super) use super::search::MARK;
-
 use super::{
     duty::{Hands, LOOK, State},
     search::{Search, Sight},
@@ -17,7 +15,11 @@ use super::{
 use crate::{
     dumps,
     ear::ENDING,
-    run::{processes, unstopped::Unstopped},
+    run::{
+        mark::{MARKS, Mark},
+        processes,
+        unstopped::Unstopped,
+    },
     talk::{TalkArgs, plain, remark},
 };
 use nix::{
@@ -28,7 +30,6 @@ use nix::{
     unistd::Pid,
 };
 use std::{
-    ffi::OsString,
     fs::File,
     io::{self, Read, Write},
     os::{
@@ -108,7 +109,7 @@ impl Watchman {
     /// arguments, so it is not told the mark by them.
     ///
     /// Under another lease it is none of that one's command: it outlives whoever that one's watchman ends.
-    pub(super) fn start(signal: Signal, mark: &str, is_json: bool) -> io::Result<Watchman> {
+    pub(super) fn start(signal: Signal, mark: &Mark, is_json: bool) -> io::Result<Watchman> {
         let link = Path::new("/proc/self/exe");
         // The link leads to this program even if its file was replaced.
         let program = if link.exists() { link.to_owned() } else { std::env::current_exe().unwrap_or_default() };
@@ -118,13 +119,13 @@ impl Watchman {
             .args([WORD, signal.as_str()])
             .args(is_json.then_some(JSON))
             .process_group(0)
-            .env_remove(MARK);
+            .env_remove(MARKS);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
         let pipe = process.stdin.take().ok_or_else(|| io::Error::other("it has no input"))?;
         // One that does not read is not waited for. A line is written as a whole or not at all.
         fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         let line = Line { pipe: OwnedFd::from(pipe).into(), process: Pid::from_raw(process.id().cast_signed()) };
-        line.say(&format!("mark {mark}\n"));
+        line.say(&format!("mark {}\n", mark.as_str()));
         Ok(Watchman { line, process })
     }
 
@@ -196,7 +197,7 @@ pub(crate) fn watch(signal: Option<&str>, form: Option<&str>) -> ExitCode {
                     let line: Vec<u8> = unread.drain(..=end).collect();
                     let line = String::from_utf8_lossy(&line);
                     match line.trim().strip_prefix("mark ") {
-                        Some(mark) => hands.search = Some(Search::new(mark.to_owned())),
+                        Some(mark) => hands.search = Some(Search::new(Mark::of(mark))),
                         None => state.hear(line.trim()),
                     }
                 }
@@ -257,36 +258,5 @@ fn left_of(group: Pid) -> Sight {
     match processes::of_group(group) {
         Some(left) => left.iter().map(|pid| Sight::of(kill(*pid, None))).max().unwrap_or(Sight::Nowhere),
         None => Sight::of(killpg(group, None)),
-    }
-}
-
-/// The mark of a command whose relent is marked already: the command is a part of what that one runs.
-pub(super) fn beneath(outer: Option<OsString>, mark: &str) -> String {
-    let is_one = |outer: &String| {
-        let is_mark = |c: char| c.is_ascii_hexdigit() || c == ':';
-        outer.len() <= LONGEST && !outer.is_empty() && outer.chars().all(is_mark)
-    };
-    match outer.and_then(|outer| outer.into_string().ok()).filter(is_one) {
-        Some(outer) => format!("{outer}:{mark}"),
-        None => mark.to_owned(),
-    }
-}
-
-/// What an outer mark has at most, which anybody may have set.
-const LONGEST: usize = 1000;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_beneath_another_has_both_marks() {
-        let beneath = |outer: &str| beneath(Some(OsString::from(outer)), "abc");
-        assert_eq!(super::beneath(None, "abc"), "abc");
-        assert_eq!(beneath("0f"), "0f:abc");
-        assert_eq!(beneath("0f:1e"), "0f:1e:abc");
-        for nonsense in ["", "x y", "\u{e9}", &"0".repeat(2000)] {
-            assert_eq!(beneath(nonsense), "abc", "{nonsense:?}");
-        }
     }
 }

@@ -411,7 +411,7 @@ fn a_run_ends_when_the_store_is_closed() {
 #[test]
 fn nobody_can_list_what_the_command_is_known_by() {
     let place = Place::new();
-    let run = start(&place, &[], "echo $RELENT_LEASE_ID > mark; touch up; while [ ! -e go ]; do sleep 0.01; done");
+    let run = start(&place, &[], "echo $RELENT_RUN_ID > mark; touch up; while [ ! -e go ]; do sleep 0.01; done");
     until("it runs", || place.has("up"));
     let mark = place.0.read("mark").trim().to_owned();
     let is_listed = |word: &str| {

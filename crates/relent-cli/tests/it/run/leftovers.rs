@@ -76,6 +76,13 @@ fn nor_is_what_was_there_before_known_by_having_been_a_child() {
 /// A script within another run, whose key and attempt it has from there.
 #[test]
 fn nor_is_what_was_there_before_by_what_a_run_around_it_has_set() {
+    // It may tell the run around nothing, or not be able to.
+    for becomes in ["", "env -u RELENT_VERDICT", "env RELENT_VERDICT="] {
+        what_a_run_around_has_set_is_no_mark(becomes);
+    }
+}
+
+fn what_a_run_around_has_set_is_no_mark(becomes: &str) {
     let place = Place::new();
     let helper = "while [ ! -e started ]; do sleep 0.01; done; setsid sleep 45 & echo $! > theirs";
     let within = "relent run -q -- sh -c 'setsid sleep 47 >/dev/null 2>&1 & echo $! > within'";
@@ -83,13 +90,36 @@ fn nor_is_what_was_there_before_by_what_a_run_around_it_has_set() {
         "touch started; while [ ! -s theirs ]; do sleep 0.01; done; sleep 0.05; setsid sleep 46 & echo $! > ours; {within}; exit 3"
     );
     let place = Place(place.0.file("helper.sh", helper).file("command.sh", &command));
-    let inner = "sh helper.sh & exec relent run -q --max-attempts 1 --grace 100ms -- sh command.sh";
-    let place = Place(place.0.file("inner.sh", inner));
+    let inner = format!("sh helper.sh & exec {becomes} relent run -q --max-attempts 1 --grace 100ms -- sh command.sh");
+    let place = Place(place.0.file("inner.sh", &inner));
     let outcome = place.sh(&["-q", "--max-attempts", "1"], "sh inner.sh; echo $? > code");
     assert_eq!((outcome.code, place.0.read("code").as_str()), (Some(0), "3\n"), "{outcome:?}");
     let is_left = ["theirs", "ours", "within"].map(|name| is_running(&place.0.read(name)));
     Command::new("kill").args(["-9", place.0.read("theirs").trim()]).status().unwrap();
-    assert_eq!(is_left, [true, false, false]);
+    assert_eq!(is_left, [true, false, false], "{becomes}");
+}
+
+/// A script has a daemon started by a run, and becomes another, which adopts it: both have the key of the script.
+#[test]
+fn nor_is_what_another_run_has_left_on_purpose() {
+    let daemon = "relent run -q -- sh -c 'until [ -e started ]; do sleep 0.01; done; setsid sleep 45 >/dev/null 2>&1 & echo $! > theirs; until [ -s theirs ]; do sleep 0.01; done; sleep 0.1'";
+    let command = "touch started; until [ -e over ]; do sleep 0.01; done; setsid sleep 46 & echo $! > ours; exit 3";
+    let script =
+        format!("({daemon}; touch over) & exec relent run -q --max-attempts 1 --grace 100ms -- sh -c '{command}'");
+    for is_within in [false, true] {
+        let place = Place(Place::new().0.file("script.sh", &script));
+        if is_within {
+            let outcome = place.sh(&["-q", "--max-attempts", "1"], "sh script.sh; echo $? > code");
+            assert_eq!((outcome.code, place.0.read("code").as_str()), (Some(0), "3\n"), "{outcome:?}");
+        } else {
+            let mut shell = tool("sh");
+            shell.arg("script.sh").current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
+            assert_eq!(shell.env("RELENT_KEY", "order-17").status().unwrap().code(), Some(3));
+        }
+        let is_left = ["theirs", "ours"].map(|name| is_running(&place.0.read(name)));
+        Command::new("kill").args(["-9", place.0.read("theirs").trim()]).status().unwrap();
+        assert_eq!(is_left, [true, false], "within: {is_within}");
+    }
 }
 
 #[test]
