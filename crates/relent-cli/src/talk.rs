@@ -14,7 +14,7 @@ use std::{
     fmt::Display,
     io::{self, Write},
     process::ExitCode,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// What `relent` exits with when it failed itself: wrong flags, an unreadable policy file.
@@ -276,7 +276,20 @@ pub fn write_out(data: &[u8]) -> Result<(), Fault> {
     if data.is_empty() {
         return Ok(());
     }
-    match output::open().and_then(|mut stdout| stdout.write_all(data).and_then(|()| stdout.flush())) {
+    is_written(output::open().and_then(|mut stdout| stdout.write_all(data).and_then(|()| stdout.flush())))
+}
+
+/// The same of what was done until a signal came, which was heard: a reader that does not read does not get the rest.
+///
+/// # Errors
+///
+/// As [`write_out`].
+pub(crate) fn write_out_at_once(data: &[u8]) -> Result<(), Fault> {
+    is_written(output::write_until(data, Some(Instant::now())).map(drop))
+}
+
+fn is_written(written: io::Result<()>) -> Result<(), Fault> {
+    match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(unwritten(&error)),
         _ => Ok(()),
     }

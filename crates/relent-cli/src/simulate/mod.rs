@@ -196,8 +196,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Fault> {
         };
         (outcome, missing)
     });
-    watch.end();
-    let (outcome, missing) = outcome?;
+    let is_interrupted = watch.end();
+    let (mut outcome, missing) = outcome?;
+    outcome.interrupted |= is_interrupted;
     for picture in missing.into_iter().filter(|_| !outcome.interrupted) {
         output.hush.warn(format!("there is no picture {:?}: {}", picture.name(), why_not(picture)));
     }
@@ -324,7 +325,8 @@ fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<
     };
     // Every name is escaped where it is put in; this is for the one that is forgotten.
     let text = if output.json { text } else { escape_lines(&text).into_owned() };
-    talk::write_out(text.as_bytes())?;
+    let write_out = if outcome.interrupted { talk::write_out_at_once } else { talk::write_out };
+    write_out(text.as_bytes())?;
     for record in outcome.records.iter().filter(|record| !output.json && record.stopped.is_some()) {
         let reason = record.stopped.as_deref().unwrap_or_default();
         output.hush.warn(format!("{}: {reason}", escape(&record.policy)));

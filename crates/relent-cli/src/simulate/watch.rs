@@ -21,6 +21,7 @@ use std::{
 /// A thread that looks after a simulation.
 pub(super) struct Watch {
     over: Arc<AtomicBool>,
+    interrupted: Arc<AtomicBool>,
     watched: Option<JoinHandle<()>>,
 }
 
@@ -49,20 +50,25 @@ impl Watch {
             }
         };
         // Where the system has no thread to give, Ctrl-C ends the process.
-        let Ok(thread) = thread::Builder::new().spawn(watch) else { return Ok(Watch { over, watched: None }) };
+        let Ok(thread) = thread::Builder::new().spawn(watch) else {
+            return Ok(Watch { over, interrupted, watched: None });
+        };
         // When it is over, Ctrl-C ends the process again.
         ends_once(Signal::SIGINT, over.clone())
-            .and_then(|()| flag::register(Signal::SIGINT as i32, interrupted))
+            .and_then(|()| flag::register(Signal::SIGINT as i32, interrupted.clone()))
             .map_err(|error| Fault::new(format!("cannot watch for Ctrl-C: {error}")))?;
-        Ok(Watch { over, watched: Some(thread) })
+        Ok(Watch { over, interrupted, watched: Some(thread) })
     }
 
-    pub(super) fn end(self) {
-        self.over.store(true, Ordering::Relaxed);
-        let Some(thread) = self.watched else { return };
-        thread.thread().unpark();
-        // The thread only prints; if it has died of that, there is nobody to tell.
-        let _ = thread.join();
+    /// Whether there was a Ctrl-C until now; from now on one ends the process.
+    pub(super) fn end(self) -> bool {
+        self.over.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.watched {
+            thread.thread().unpark();
+            // The thread only prints; if it has died of that, there is nobody to tell.
+            let _ = thread.join();
+        }
+        self.interrupted.load(Ordering::SeqCst)
     }
 }
 

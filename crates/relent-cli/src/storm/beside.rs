@@ -49,9 +49,9 @@ pub(super) fn tell(args: &Args, plan: &Plan, measured: Measured, round_trip: Dur
     let (both, outcome) = side_by_side(&scenario, &measured, simulated.as_ref());
     files::write_report(args.html.as_deref(), args.svg.as_deref(), &both, &outcome)?;
     let unlike = simulated.as_ref().and_then(|simulated| differ(&measured, simulated));
-    if args.json {
+    let text = if args.json {
         let none = Outcome { records: Vec::new(), ..measured.clone() };
-        talk::write_out(measured.to_json_beside(simulated.as_ref().unwrap_or(&none)).as_bytes())?;
+        measured.to_json_beside(simulated.as_ref().unwrap_or(&none))
     } else {
         let view = View { columns: screen::columns(), unicode: screen::unicode() };
         let mut text = talk::wrap(&measured.title, view.columns.unwrap_or(usize::MAX));
@@ -59,8 +59,10 @@ pub(super) fn tell(args: &Args, plan: &Plan, measured: Measured, round_trip: Dur
         text.push_str(&table(&measured, simulated.as_ref(), view));
         text.push('\n');
         text.push_str(&words(&measured, simulated.as_ref(), unlike.as_ref(), (round_trip, window), view));
-        talk::write_out(text.as_bytes())?;
-    }
+        text
+    };
+    let write_out = if measured.interrupted { talk::write_out_at_once } else { talk::write_out };
+    write_out(text.as_bytes())?;
     Ok(agreement(args, unlike))
 }
 

@@ -71,9 +71,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
     })?;
     let ear = Ear::open().map_err(|error| cannot("watch for Ctrl-C", &error))?;
     let round_trip = round_trip().map_err(|error| cannot("call a server on loopback", &error))?;
-    let measured = Storm::start(&plan, besides).map_err(|error| cannot("start", &error))?.watch(args, &plan, &ear);
-    // Nothing is left but to tell it, and whoever reads may take as long as they like.
+    let mut measured = Storm::start(&plan, besides).map_err(|error| cannot("start", &error))?.watch(args, &plan, &ear);
+    // Nothing is left but to tell it, and whoever reads may take as long as they like, unless a signal came before.
     ear.let_through();
+    measured.is_interrupted = ear.heard().is_some();
     for (contender, why) in plan.contenders.iter().zip(&measured.broken) {
         if let Some((count, why)) = why {
             args.hush.warn(format!("{}: {count} attempts did not come through: {why}", contender.name));
@@ -185,7 +186,7 @@ impl Storm {
         // Its tasks end at once; if it has died, what was seen is all there is.
         let _ = self.clients.join();
         let broken = tallies.iter().map(|tally| tally.why.clone().map(|why| (tally.broken, why))).collect();
-        Measured { seen, stopped, broken, is_interrupted: ear.heard().is_some() }
+        Measured { seen, stopped, broken, is_interrupted: false }
     }
 
     fn note(&self, plan: &Plan, sight: Sight, tallies: &mut [Tally], seen: &mut [Vec<(Duration, relent_sim::Seen)>]) {

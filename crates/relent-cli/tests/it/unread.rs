@@ -133,6 +133,38 @@ fn nor_does_one_that_has_succeeded_wait_for_a_reader_after_a_signal() {
     }
 }
 
+/// What was measured or simulated until then is told, to who reads.
+#[test]
+fn nor_do_a_storm_and_a_simulation_that_are_told_to_end() {
+    use nix::sys::signal::{Signal, kill};
+    let folder = Folder::new();
+    let catches = |child: &Child, signal: Signal| {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        u64::from_str_radix(caught.trim(), 16).unwrap() & (1 << (signal as i32 - 1)) != 0
+    };
+    let storm = ["storm", "--clients", "50", "--limit", "5m", "--capacity", "1", "--queue", "1"];
+    let simulate = ["simulate", "herd", "--clients", "10000", "--capacity", "500", "--seeds", "100000"];
+    for (args, signal) in [(&storm[..], Signal::SIGTERM), (&storm, Signal::SIGINT), (&simulate, Signal::SIGINT)] {
+        for form in [&[][..], &["--json"]] {
+            let args = [args, form].concat();
+            let (reader, mut writer) = pipe().expect("there are pipes");
+            // What is told is less than a pipe holds: it is full already.
+            nix::fcntl::fcntl(&writer, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK)).unwrap();
+            while writer.write(&[b'x'; 4096]).is_ok() {}
+            nix::fcntl::fcntl(&writer, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::empty())).unwrap();
+            let mut command = folder.command(&args);
+            let mut child = command.stdout(writer).stderr(Stdio::null()).spawn().expect("it is built");
+            while !catches(&child, signal) {
+                thread::sleep(Duration::from_millis(5));
+            }
+            kill(nix::unistd::Pid::from_raw(child.id() as i32), signal).unwrap();
+            assert_eq!(end(&mut child, &args.join(" ")).code(), Some(130), "{args:?}");
+            drop(reader);
+        }
+    }
+}
+
 /// A terminal that is open and not looked at: a hung connection, a stopped multiplexer.
 #[test]
 fn a_terminal_that_nobody_reads_holds_nobody_up() {
