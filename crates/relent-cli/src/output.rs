@@ -4,7 +4,7 @@
 //! is written for one that swallows it. So it is held still earlier by something that refuses ([`hold`]), which commands that
 //! inherit it notice, too, as they would without relent; and whoever writes here asks first (`open`).
 
-use crate::stderr::{PATIENCE, PIECE, has_room, write_some};
+use crate::stderr::{PATIENCE, PIECE, can_be_written_to, has_room, write_some};
 use nix::poll::PollTimeout;
 use rustix::fs::{self, Mode, OFlags};
 use std::{
@@ -47,9 +47,9 @@ pub(crate) fn open() -> io::Result<StdoutLock<'static>> {
 }
 
 fn check() -> io::Result<()> {
-    match fs::fcntl_getfl(io::stdout()) {
-        Ok(flags) if flags & OFlags::ACCMODE != OFlags::RDONLY => Ok(()),
-        _ => Err(io::Error::other("it is closed")),
+    match can_be_written_to(io::stdout().as_fd()) {
+        true => Ok(()),
+        false => Err(io::Error::other("it is closed")),
     }
 }
 

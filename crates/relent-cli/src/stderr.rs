@@ -10,7 +10,10 @@ use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
     unistd::write,
 };
-use rustix::net::{SendFlags, send};
+use rustix::{
+    fs::{self, OFlags},
+    net::{SendFlags, send},
+};
 use std::{
     fmt::Arguments,
     fs::{File, OpenOptions},
@@ -42,6 +45,9 @@ pub(crate) struct Said(StderrLock<'static>);
 
 impl Write for Said {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !can_be_written_to(self.0.as_fd()) {
+            return Ok(bytes.len());
+        }
         static IS_DEAF: AtomicBool = AtomicBool::new(false);
         let patience = if IS_DEAF.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
         let began = Instant::now();
@@ -132,6 +138,11 @@ fn way(out: BorrowedFd<'_>) -> &'static Way {
             None => Way::Plain,
         }
     })
+}
+
+/// Whether it is open for more than reading. Of the end of a pipe that is not, the system never says that there is room.
+pub(crate) fn can_be_written_to(out: BorrowedFd<'_>) -> bool {
+    fs::fcntl_getfl(out).is_ok_and(|flags| flags & OFlags::ACCMODE != OFlags::RDONLY)
 }
 
 /// Whether something can be written without waiting, or fails at once; `None` if a signal came first.

@@ -15,12 +15,13 @@ use super::{
 use crate::{
     ignored::Ignored,
     program::{self, CannotRun},
+    stderr::can_be_written_to,
     talk::Fault,
 };
 use nix::sys::signal::Signal;
 use std::{
     io::{self, IsTerminal},
-    os::unix::process::CommandExt,
+    os::{fd::AsFd, unix::process::CommandExt},
     process::{Child, Command, Stdio},
     time::Instant,
 };
@@ -99,9 +100,11 @@ fn spawn(command: &mut Command, plan: &Plan<'_>, input: &mut Input) -> Result<io
 /// Its standard output and standard error.
 ///
 /// What is neither kept nor searched the command gets as it is, but for a standard error that is a pipe: what it leaves
-/// running would hold that open, and whoever reads it would wait for more after relent has ended.
+/// running would hold that open, and whoever reads it would wait for more after relent has ended. One that nothing can be written to is
+/// the command's to notice.
 fn outputs(plan: &Plan<'_>) -> (Stdio, Stdio) {
     let searched = !plan.patterns.is_empty();
     let piped = |yes: bool| if yes { Stdio::piped() } else { Stdio::inherit() };
-    (piped(searched || !plan.stream), piped(searched || (!plan.stream && is_pipe(io::stderr()))))
+    let is_read = is_pipe(io::stderr()) && can_be_written_to(io::stderr().as_fd());
+    (piped(searched || !plan.stream), piped(searched || (!plan.stream && is_read)))
 }

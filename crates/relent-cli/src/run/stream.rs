@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     output,
-    stderr::{PIECE as ROOM, has_room, write_some},
+    stderr::{PIECE as ROOM, can_be_written_to, has_room, write_some},
     talk::{self, Fault, plain},
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -263,6 +263,8 @@ impl<'a> Stream<'a> {
                 }
                 Ok(())
             }
+            // Nobody hears it, as without relent; the command is to go on.
+            Target::Err if !can_be_written_to(self.stderr.as_fd()) => Ok(()),
             Target::Out | Target::Err => {
                 if let Target::Out = self.target {
                     output::open().map(drop).map_err(|error| talk::unwritten(&error))?;

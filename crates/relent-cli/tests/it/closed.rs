@@ -63,6 +63,24 @@ fn machines_hear_of_it_in_their_words() {
     assert_eq!(code, Some(125));
 }
 
+/// Such a standard error is as good as none, and nobody waits for room in it.
+#[test]
+fn a_standard_error_that_can_only_be_read_holds_nobody_up() {
+    let folder = Folder::new();
+    for (command, code) in [
+        ("run -- sh -c 'echo e >&2; exit 0'", 0),
+        ("run --max-attempts 2 --base 1ms -- sh -c 'echo e >&2; exit 3'", 3),
+        ("run --retry-on-output never -- sh -c 'head -c 200000 /dev/zero >&2; exit 0'", 0),
+        ("run --stream -- sh -c 'echo e >&2; exit 0'", 0),
+        ("explain --nonsense", 125),
+    ] {
+        // It has a writer, who says nothing.
+        let script = format!("mkfifo p; exec 9<>p 8<p; timeout 20 relent {command} 2<&8; echo $? >code; rm p");
+        line(&folder, &script);
+        assert_eq!(folder.read("code"), format!("{code}\n"), "{command}");
+    }
+}
+
 /// Whoever throws it away has said so.
 #[test]
 fn a_device_that_swallows_everything_is_no_closed_one() {
