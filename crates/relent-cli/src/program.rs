@@ -1,7 +1,10 @@
 //! The program that a command line names: found, and started as `env` and `timeout` start theirs, so that a script
 //! without `#!` is run by the shell; and what is said when it cannot be.
 
-use crate::{regular, talk::plain};
+use crate::{
+    regular,
+    talk::{hint, plain},
+};
 use nix::{
     libc::{E2BIG, EMFILE, ENFILE, ENOEXEC, ETXTBSY},
     unistd::{AccessFlags, access},
@@ -40,10 +43,11 @@ impl CannotRun {
             _ => {
                 let hint = match error.raw_os_error() {
                     Some(ETXTBSY) => "somebody has it open for writing",
-                    Some(EMFILE | ENFILE) => "ulimit -n says how many files may be open",
                     Some(E2BIG) => "arguments and environment together are too long; xargs splits them",
                     Some(ENOEXEC) => "it is built for another kind of machine, or is no program at all",
-                    _ if may_pass => "the system has no room for another process; ulimit -u says how many there may be",
+                    _ if may_pass => {
+                        hint(error, "the system has no room for another process; ulimit -u says how many there may be")
+                    }
                     _ => "it has to be a program, or a script",
                 };
                 (format!("cannot execute {name}: {}", plain(error)), hint.to_owned())

@@ -9,6 +9,7 @@ use crate::{
     json::Object,
     output, redact, screen, stderr,
 };
+use nix::libc::{EMFILE, ENFILE};
 use std::{
     borrow::Cow,
     fmt::Display,
@@ -170,6 +171,14 @@ pub fn plain(error: &io::Error) -> String {
     match text.split_once(" (os error") {
         Some((text, _)) => text.to_owned(),
         None => text,
+    }
+}
+
+/// What to do about it: of what the system itself says is missing, that; else what is `likely`.
+pub(crate) fn hint(error: &io::Error, likely: &'static str) -> &'static str {
+    match error.raw_os_error() {
+        Some(EMFILE | ENFILE) => "ulimit -n says how many files may be open",
+        _ => likely,
     }
 }
 

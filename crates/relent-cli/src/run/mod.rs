@@ -194,5 +194,5 @@ fn key() -> OsString {
 
 fn no_verdict_file(error: &io::Error) -> Fault {
     Fault::new(format!("cannot create a file in {}: {}", env::temp_dir().display(), plain(error)))
-        .hint("name a folder that can be written in TMPDIR")
+        .hint(talk::hint(error, "name a folder that can be written in TMPDIR"))
 }

@@ -8,7 +8,7 @@ use crate::{
     links::{self, Step},
     redact, regular,
     store::owners,
-    talk::{Fault, plain},
+    talk::{self, Fault, plain},
 };
 pub(crate) use relent_store::in_sqlite::file_of;
 use rustix::fs::Mode;
@@ -114,7 +114,7 @@ fn found(given: Option<&str>, is_made: bool) -> Result<String, Fault> {
         let Some(file) = file_of(&url) else { return Ok(url) };
         let real = alone(file, believes_all(&url)).map_err(|error| {
             Fault::new(format!("store {}: {}", shown(&url), plain(&error)))
-                .hint("name a file in a folder of your own, which mktemp -d makes, too")
+                .hint(talk::hint(&error, "name a file in a folder of your own, which mktemp -d makes, too"))
         })?;
         let query = url.find('?').map_or("", |at| &url[at..]);
         return match url_of(&real, query) {

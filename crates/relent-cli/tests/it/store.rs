@@ -1,6 +1,6 @@
 //! `relent store`: what a store promises and what is in it, and what is said when there is none.
 
-use crate::binary::{Folder, Outcome, golden, relent};
+use crate::binary::{Folder, Outcome, golden, relent, tool};
 use std::{
     fs,
     time::{Duration, Instant},
@@ -264,4 +264,22 @@ fn the_help_of_stores() {
     for line in outcome.stdout.lines() {
         assert!(line.chars().count() <= 100, "{line}");
     }
+}
+
+/// Whatever it is that lacks one.
+#[test]
+fn who_may_open_no_more_files_is_told_so() {
+    let folder = Folder::new();
+    let mut told = 0;
+    for most in 12..40 {
+        let script = format!(
+            "ulimit -n {most}; exec relent run -q --max-attempts 1 --lease a --lease-held fail --store sqlite:s.db -- true"
+        );
+        let output = tool("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let lacks = said.contains("Too many open files") || said.contains("cannot be opened");
+        assert!(!lacks || !said.contains("hint: ") || said.contains("ulimit -n"), "{most}: {said}");
+        told += u32::from(lacks && said.contains("ulimit -n"));
+    }
+    assert!(told > 0, "there is no number that is too small");
 }

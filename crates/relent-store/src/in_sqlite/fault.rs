@@ -31,7 +31,7 @@ pub(super) fn of(err: rusqlite::Error) -> Error {
             Error::new(ErrorKind::ReadOnly, "the store cannot be written").hint("whose is the file, and its folder?")
         }
         ErrorCode::CannotOpen => Error::new(ErrorKind::Refused, "the store's file cannot be opened")
-            .hint("does its folder exist, and may it be written?"),
+            .hint("does its folder exist, may it be written, and may one more be open (ulimit -n)?"),
         ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => corrupt("the file is no store, or is damaged"),
         ErrorCode::SystemIoFailure => Error::new(ErrorKind::Unavailable, "the disk failed").maybe_happened(),
         ErrorCode::TooBig => Error::new(ErrorKind::Invalid, "a value has more bytes than a store keeps"),

@@ -2,6 +2,8 @@
 
 use super::SqliteSettings;
 use crate::{Error, ErrorKind, at_once};
+#[cfg(unix)]
+use rustix::io::Errno;
 use std::{
     fs,
     io::{self, Read, Seek, SeekFrom},
@@ -231,5 +233,12 @@ fn cannot(path: &Path, what: &str, err: &io::Error) -> Error {
         _ => ErrorKind::Refused,
     };
     let what = format!("the store's file {} cannot {what}: {err}", path.display());
-    Error::new(kind, what).hint("does its folder exist, and may it be written?")
+    let hint = match err.raw_os_error() {
+        #[cfg(unix)]
+        Some(code) if [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error).contains(&code) => {
+            "ulimit -n says how many files may be open"
+        }
+        _ => "does its folder exist, and may it be written?",
+    };
+    Error::new(kind, what).hint(hint)
 }
