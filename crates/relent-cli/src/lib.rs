@@ -4,6 +4,7 @@
 //! writer ([`json`]); what others wrote is printed by way of [`escape`] and [`redact`]; the flags, `--help`, the completions and the man page all come from one table, [`cli`].
 
 mod access;
+mod arrived;
 mod at_once;
 mod brief;
 pub mod cli;
@@ -77,6 +78,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         (Some(text), _) => talk::write_out(text.as_bytes()).map(|()| ExitCode::SUCCESS),
         (None, Ok(command)) => command.run(),
         (None, Err(error)) => cli::usage::tell(&error, &args),
+    };
+    let outcome = match outcome {
+        Ok(code) if code == ExitCode::SUCCESS => {
+            output::has_arrived().map(|()| code).map_err(|error| talk::unwritten(&error))
+        }
+        ended => ended,
     };
     outcome.unwrap_or_else(|fault| fault.tell())
 }

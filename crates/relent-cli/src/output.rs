@@ -4,7 +4,10 @@
 //! is written for one that swallows it. So it is held still earlier by something that refuses ([`hold`]), which commands that
 //! inherit it notice, too, as they would without relent; and whoever writes here asks first (`open`).
 
-use crate::stderr::{PATIENCE, PIECE, can_be_written_to, has_room, write_some};
+use crate::{
+    arrived,
+    stderr::{PATIENCE, PIECE, can_be_written_to, has_room, write_some},
+};
 use nix::poll::PollTimeout;
 use rustix::fs::{self, Mode, OFlags};
 use std::{
@@ -44,6 +47,15 @@ fn hold_without_devices() {
 /// It cannot be: it is closed, or open for reading alone.
 pub(crate) fn open() -> io::Result<StdoutLock<'static>> {
     check().map(|()| io::stdout().lock())
+}
+
+/// Looks whether what was written there has arrived, as far as the system tells.
+///
+/// # Errors
+///
+/// It has not: its file system took it, and had no room for it.
+pub(crate) fn has_arrived() -> io::Result<()> {
+    arrived::check(io::stdout())
 }
 
 fn check() -> io::Result<()> {

@@ -2,7 +2,7 @@
 //! reading it. Nothing is left of one that was not written: the new file is made, filled and put in its place in one go.
 
 use crate::{
-    access,
+    access, arrived,
     ear::Undisturbed,
     inherited,
     links::{self, Place},
@@ -204,6 +204,7 @@ fn beside(place: &Place, bytes: &[u8], is_private: bool) -> io::Result<()> {
     let mut new =
         tempfile::Builder::new().prefix(".relent-").permissions(of_new_ones).tempfile_in(place.way_to_folder())?;
     new.write_all(bytes)?;
+    arrived::check(new.as_file())?;
     match found {
         None => match new.persist_noclobber(place.way()) {
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => over_what_came(place, error.file),
@@ -251,9 +252,12 @@ fn over(mut file: &File, bytes: &[u8], is_private: bool) -> io::Result<()> {
         file.set_permissions(Permissions::from_mode(0o600))?;
     }
     reserve(file, bytes.len() as u64)?;
-    let written = file.write_all(bytes);
-    // What is no more the one, nor yet the other, is nothing.
-    file.set_len(if written.is_ok() { bytes.len() as u64 } else { 0 })?;
+    let written =
+        file.write_all(bytes).and_then(|()| file.set_len(bytes.len() as u64)).and_then(|()| arrived::check(file));
+    if written.is_err() {
+        // What is no more the one, nor yet the other, is nothing.
+        file.set_len(0)?;
+    }
     written
 }
 
@@ -292,7 +296,7 @@ fn through(mut file: &File, bytes: &[u8], is_patience_short: bool) -> io::Result
             None => {}
         }
     }
-    Ok(())
+    arrived::check(file)
 }
 
 #[cfg(test)]

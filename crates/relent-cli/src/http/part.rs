@@ -15,7 +15,7 @@ use super::{
     target::{Target, moved, unwritable},
 };
 use crate::{
-    access,
+    access, arrived,
     ear::Ear,
     escape::escape,
     links::{Place, folder_of, is_one},
@@ -101,6 +101,13 @@ impl Part {
     /// Puts it in place.
     pub(super) fn persist(mut self, target: &Target) -> Result<(), Fault> {
         let (path, way) = (target.place.path(), target.place.way());
+        if let Err(error) = arrived::check(self.file()) {
+            // What has not arrived is nothing to go on with.
+            if let Part::Kept(part) = &mut self {
+                let _ = part.forget();
+            }
+            return Err(unwritable(path, &error));
+        }
         target.dress(self.file()).map_err(|error| unwritable(path, &error))?;
         match self {
             Part::Passing(part) => part.persist(&way).map(drop).map_err(|error| error.error),
@@ -230,7 +237,15 @@ impl Kept {
     pub(super) fn left(&self) -> Option<(String, u64)> {
         let length = self.file.metadata().ok()?.len();
         let is_known = self.said.is_some() && self.way_to_about().exists() && leads_to(&self.way(), &self.file);
-        (length > 0 && is_known).then(|| (shown(&self.path()), length))
+        if length == 0 || !is_known {
+            return None;
+        }
+        if arrived::check(&self.file).is_err() {
+            // Some systems say that once.
+            let _ = fs::remove_file(self.way_to_about());
+            return None;
+        }
+        Some((shown(&self.path()), length))
     }
 }
 

@@ -10,6 +10,7 @@ use super::{
     target::{Found, Target, unwritable},
 };
 use crate::{
+    arrived,
     escape::{escape, escape_lines},
     output,
     size::Size,
@@ -281,7 +282,7 @@ fn to_stdout(body: &mut (impl Read + Seek), head: Option<u64>) -> Result<Written
     }
     loop {
         match body.read(&mut piece).map_err(fault)? {
-            0 => return Ok(Written::Whole),
+            0 => return output::has_arrived().map(|()| Written::Whole).map_err(|error| talk::unwritten(&error)),
             read => match print(&piece[..read])? {
                 Written::Whole => {}
                 gone => return Ok(gone),
@@ -305,7 +306,7 @@ pub(super) fn print(data: &[u8]) -> Result<Written, Fault> {
 fn into(target: &mut File, body: &mut (impl Read + Seek)) -> io::Result<()> {
     body.seek(SeekFrom::Start(0))?;
     io::copy(body, target)?;
-    target.flush()
+    arrived::check(target)
 }
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ fn write_out(kept: &Spool, over: Option<Instant>) -> Result<Option<End>, Fault> 
         let (mut piece, mut at) = ([0; PIECE], 0);
         loop {
             match kept.read_at(at, &mut piece)? {
-                0 => return Ok(true),
+                0 => return output::has_arrived().map(|()| true),
                 count if output::write_until(&piece[..count], over)? => at += count as u64,
                 _ => return Ok(false),
             }

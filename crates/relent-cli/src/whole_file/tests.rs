@@ -1,4 +1,5 @@
 use super::*;
+use crate::arrived::tests::refused;
 use std::{
     fs::OpenOptions,
     io::Read,
@@ -275,4 +276,29 @@ fn nothing_that_came_meanwhile_is_overwritten() {
         assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
         fs::remove_file(&path).unwrap();
     }
+}
+
+/// Its file system took all of it, and says only at the end that there was no room.
+#[test]
+fn what_has_not_arrived_takes_the_place_of_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, other] = ["a", "b"].map(|name| folder.path().join(name));
+    let is_refused = |write: &dyn Fn() -> io::Result<()>| {
+        assert_eq!(refused(write).unwrap_err().kind(), io::ErrorKind::QuotaExceeded);
+    };
+    let private = || WholeFile::private(&path)?.write(b"new");
+    let public = || replace(&path, b"new");
+    for write in [&private as &dyn Fn() -> _, &public] {
+        is_refused(write);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+    fs::write(&path, "old").unwrap();
+    for write in [&private as &dyn Fn() -> _, &public] {
+        is_refused(write);
+        assert_eq!((texts(folder.path()).len(), fs::read_to_string(&path).unwrap()), (1, "old".into()));
+    }
+    // What stays the file that it is is neither the old nor the new one.
+    fs::hard_link(&path, &other).unwrap();
+    is_refused(&public);
+    assert_eq!(fs::read_to_string(&other).unwrap(), "");
 }

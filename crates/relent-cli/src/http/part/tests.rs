@@ -1,5 +1,5 @@
 use super::*;
-use crate::http::target::Found;
+use crate::{arrived::tests::refused, http::target::Found};
 use std::{
     fs::Permissions,
     os::unix::fs::{PermissionsExt, symlink},
@@ -189,4 +189,34 @@ fn what_is_copied_is_bounded() {
     let refused = format!("cannot go on with {}: the body is larger than the --max-size of 2B", file.display());
     assert_eq!(found(&Bounds { max_size: Some(Size(2)), ..bounds(&deaf) }).err(), Some(refused));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left of it");
+}
+
+/// Its file system took all of it, and says only at the end that there was no room.
+#[test]
+fn what_has_not_arrived_takes_no_place_and_is_not_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    fs::write(&path, "old").unwrap();
+    let names = || fs::read_dir(folder.path()).unwrap().count();
+    let kept = || {
+        let found = Kept::find(&target(&path), "source".into(), &bounds(&Ear::default()));
+        let (mut kept, _) = found.map_err(|fault| fault.shown().0).unwrap();
+        kept.file.write_all(b"new").unwrap();
+        kept.is_part_of(Resume::from_text("\"v1\"\n10\n\n").as_ref()).unwrap();
+        kept
+    };
+    for is_kept in [false, true] {
+        let target = target(&path);
+        let part = if is_kept { Part::Kept(kept()) } else { Part::passing(&target).unwrap() };
+        let fault = refused(|| part.persist(&target)).unwrap_err().shown().0;
+        assert!(fault.starts_with("cannot write to ") && fault.ends_with(": quota exceeded"), "{fault}");
+        assert_eq!((fs::read_to_string(&path).unwrap().as_str(), names()), ("old", 1));
+    }
+    let broken_off = kept();
+    assert_eq!(refused(|| broken_off.left()), None);
+    // A system may say it once.
+    drop(broken_off);
+    assert_eq!(names(), 1);
+    drop(kept());
+    assert_eq!(names(), 3, "what has arrived is gone on with");
 }

@@ -1,0 +1,64 @@
+//! Whether what was written has arrived: some file systems (NFS, CIFS, FUSE, with a quota or a full disk) take each write and say only when
+//! a file is closed that there was no room for it. No disk is waited for where the system itself would not wait for it at the end.
+
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd},
+};
+
+/// Looks whether what was written to a file, by this descriptor or another, has arrived: by closing a second one of it, which tells what
+/// closing the first would.
+///
+/// # Errors
+///
+/// It has not; or there is no second descriptor.
+pub(crate) fn check(file: impl AsFd) -> io::Result<()> {
+    undisturbed(|| close_another(file.as_fd()))
+}
+
+fn close_another(file: BorrowedFd<'_>) -> io::Result<()> {
+    #[cfg(test)]
+    if tests::REFUSES.get() {
+        return Err(io::ErrorKind::QuotaExceeded.into());
+    }
+    Ok(nix::unistd::close(file.try_clone_to_owned()?)?)
+}
+
+/// A signal that came meanwhile says nothing of what arrives.
+fn undisturbed(mut close: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    loop {
+        match close() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            closed => return closed,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    thread_local! {
+        /// Whether closing is refused, for a test.
+        pub(crate) static REFUSES: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    }
+
+    /// What comes of this where a file system says so late that it has no room.
+    pub(crate) fn refused<T>(work: impl FnOnce() -> T) -> T {
+        REFUSES.set(true);
+        let done = work();
+        REFUSES.set(false);
+        done
+    }
+
+    #[test]
+    fn what_closing_says_is_heard_and_signals_are_none_of_that() {
+        let mut answers = vec![Err(io::ErrorKind::QuotaExceeded), Err(io::ErrorKind::Interrupted)];
+        let mut close = || answers.pop().unwrap_or(Ok(())).map_err(io::Error::from);
+        assert_eq!(undisturbed(&mut close).unwrap_err().kind(), io::ErrorKind::QuotaExceeded);
+        assert!(undisturbed(close).is_ok());
+        let file = tempfile::tempfile().unwrap();
+        assert!(check(&file).is_ok() && check(&file).is_ok(), "the file itself stays open");
+        assert!(file.metadata().is_ok());
+    }
+}
