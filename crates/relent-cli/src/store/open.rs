@@ -1,10 +1,16 @@
 //! A store, opened for a command that is there for the store alone: asked a few times, and not for long.
 
 use super::{args::StoreArgs, place};
-use crate::talk::{Fault, plain};
+use crate::{
+    ear::Ear,
+    talk::{Fault, plain},
+};
 use relent::{Policy, duration::Human};
 use relent_store::{Any, Error, ErrorKind, Store};
-use std::{future::Future, time::Duration};
+use std::{
+    future::Future,
+    time::{Duration, Instant},
+};
 
 /// What there is to say when a store could not be asked.
 pub(crate) fn fault(url: &str, error: &Error) -> Fault {
@@ -31,11 +37,17 @@ pub(crate) fn with<T, F: Future<Output = Result<T, Error>>>(
     missing: IfMissing,
     work: impl FnOnce(String, Store) -> F,
 ) -> Result<T, Fault> {
-    let url = match missing {
-        IfMissing::MakeAnywhere => place::any_url(args.store.as_deref())?,
-        IfMissing::Make => place::url(args.store.as_deref())?,
-        IfMissing::Say => place::url_to_look(args.store.as_deref())?,
+    let until = Instant::now().checked_add(args.timeout);
+    let given = args.store.clone();
+    let look = move || match missing {
+        IfMissing::MakeAnywhere => place::any_url(given.as_deref()),
+        IfMissing::Make => place::url(given.as_deref()),
+        IfMissing::Say => place::url_to_look(given.as_deref()),
     };
+    // Signals end who asks by hand at once.
+    let found = place::in_time(look, until, &Ear::default())?;
+    let named = args.store.as_deref().unwrap_or(place::DEFAULT);
+    let url = found.ok_or_else(|| fault(named, &slow(args.timeout)))??;
     let cannot = |error| Fault::new(format!("cannot ask the store: {}", plain(&error)));
     let runtime = crate::runtime::builder().and_then(|mut builder| builder.build()).map_err(cannot)?;
     let done = runtime.block_on(async {

@@ -5,6 +5,7 @@
 
 use crate::{
     access,
+    ear::Ear,
     links::{self, Step},
     redact, regular,
     store::owners,
@@ -22,14 +23,14 @@ use std::{
     path::{Path, PathBuf},
     sync::mpsc,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// The variable that names another store.
 pub(crate) const VARIABLE: &str = "RELENT_STORE";
 
 /// What stands for the file in the user's state folder; what is behind a `?` counts for it.
-const DEFAULT: &str = "sqlite:";
+pub(super) const DEFAULT: &str = "sqlite:";
 
 /// The URL of the store that is meant. Makes the folder of the default one.
 ///
@@ -50,6 +51,45 @@ pub(crate) fn url_to_look(given: Option<&str>) -> Result<String, Fault> {
     let has_tables = file_of(&url).is_some() || url.starts_with("postgres:") || url.starts_with("postgresql:");
     Ok(if has_tables { with(url, NO_MAKING) } else { url })
 }
+
+/// The URL of the store that is meant, and what there is to say of who else decides about it.
+///
+/// # Errors
+///
+/// As of [`url`].
+pub(crate) fn url_and_cautions(given: Option<&str>) -> Result<(String, Vec<String>), Fault> {
+    let url = url(given)?;
+    let cautions = cautions(&url).collect();
+    Ok((url, cautions))
+}
+
+/// Looks for a store on a thread that is left alone when it is too late, or a moment after a signal: a file system that is silent, as one
+/// of a server's may be, holds up neither. `None`: it was not found by then.
+///
+/// # Errors
+///
+/// There is no thread.
+pub(crate) fn in_time<T: Send + 'static>(
+    look: impl FnOnce() -> T + Send + 'static,
+    until: Option<Instant>,
+    ear: &Ear,
+) -> Result<Option<T>, Fault> {
+    let (tell, told) = mpsc::channel();
+    let begun = thread::Builder::new().name("look".into()).spawn(move || tell.send(look()));
+    begun.map_err(|error| Fault::new(format!("cannot look for the store: {}", plain(&error))))?;
+    let now = Instant::now();
+    // One that is well is found in that.
+    let until = until.map_or(now + FOR_EVER, |until| until.max(now + AT_ONCE));
+    Ok(ear.wait(&told, until).ok())
+}
+
+/// What to say of a store that was not found in time.
+pub(crate) fn silent(given: Option<&str>) -> Fault {
+    Fault::new(format!("store {}: it does not answer", shown(given.unwrap_or(DEFAULT))))
+}
+
+/// Longer than any run.
+const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 
 /// A store's URL, if it is not that of a file in which another program keeps something.
 fn of_ours(url: String) -> Result<String, Fault> {
@@ -288,7 +328,7 @@ fn is_made_as_it_is_read(file: &Path) -> io::Result<bool> {
 }
 
 /// What there is to say of who else decides about the store, unless its URL says that all are believed.
-pub(crate) fn cautions(url: &str) -> impl Iterator<Item = String> {
+fn cautions(url: &str) -> impl Iterator<Item = String> {
     let file = file_of(url).filter(|_| !believes_all(url));
     file.into_iter().flat_map(owners::of_all).map(|caution| format!("store {}: {caution}", shown(url)))
 }

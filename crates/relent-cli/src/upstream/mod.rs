@@ -9,6 +9,7 @@ pub(crate) use args::Args;
 
 use crate::{
     dumps,
+    ear::Ear,
     escape::escape,
     policy_file::{Beside, PolicyFile},
     redact,
@@ -124,6 +125,9 @@ fn of_the_file(to: &StoreArgs, policy: Option<&str>, name: Option<&str>) -> Resu
     Ok(StoreArgs { store: store.map(str::to_owned), ..to.clone() })
 }
 
+/// What a call exits with whose time is over.
+const OUT_OF_TIME: u8 = 124;
+
 /// What is shared of an upstream with other processes, if a flag or the file names a store for it, by a call that ends at
 /// the deadline.
 ///
@@ -144,10 +148,12 @@ pub(crate) fn sharing_of(
     let Some(url) = flag.or(described.store.as_deref()) else { return Ok(None) };
     let name = &described.name;
     let key = Key::new(name).map_err(|error| Fault::new(format!("upstream {name:?}: {error}")))?;
-    let url = place::url(Some(url))?;
+    let given = url.to_owned();
+    let found = place::in_time(move || place::url_and_cautions(Some(&given)), deadline, &Ear::default())?;
+    let (url, cautions) = found.ok_or_else(|| place::silent(Some(url)).exit(OUT_OF_TIME))??;
     // One that is away may come back, and one that is none never.
     relent_store::Any::check(&url).map_err(|error| fault(&url, &error))?;
-    place::cautions(&url).for_each(|caution| talk::remark(talk, &caution));
+    cautions.iter().for_each(|caution| talk::remark(talk, caution));
     let sharing = Sharing::start(url, key, Rules::of(&described.draft.settings()), deadline);
     sharing.map(Some).map_err(|error| Fault::new(format!("cannot share an upstream: {}", plain(&error))))
 }

@@ -106,8 +106,11 @@ impl Leased {
     /// Takes the lease, if one is wanted.
     pub(super) fn take(terms: &Terms<'_>, signals: &Signals, narrator: &Narrator) -> Result<Option<Taken>, Fault> {
         let Some(name) = terms.args.name.clone() else { return Ok(None) };
-        let url = place::url(terms.args.store.as_deref())?;
-        place::cautions(&url).for_each(|caution| narrator.remark(&caution));
+        let (url, cautions) = match found(terms, signals, narrator)? {
+            Ok(found) => found,
+            Err(outcome) => return Ok(Some(Taken::Not(outcome))),
+        };
+        cautions.iter().for_each(|caution| narrator.remark(caution));
         let times = Times { ttl: terms.args.ttl(), grace: terms.grace };
         let (policy, held) = (waiting(terms.policy, times.ttl), terms.args.held());
         let wish = Wish { url: url.clone(), name: name.clone(), times, policy, seed: terms.seed, held };
@@ -383,6 +386,31 @@ fn leave(keeper: &Keeper, keep: Option<Duration>, deadline: Option<Instant>, ear
             Ok(_) => {}
             Err(ended) => return ended == RecvTimeoutError::Disconnected,
         }
+    }
+}
+
+/// The store's URL, and what there is to say of who else decides about it; or what the run comes to if a signal or a limit of time comes
+/// before it is found.
+fn found(
+    terms: &Terms<'_>,
+    signals: &Signals,
+    narrator: &Narrator,
+) -> Result<Result<(String, Vec<String>), Outcome>, Fault> {
+    let (began, given) = (Instant::now(), terms.args.store.clone());
+    let end = |limit: Option<Duration>| limit.and_then(|limit| began.checked_add(limit));
+    let (out_of_time, out_of_patience) = (end(terms.left), end(terms.args.wait));
+    let until = [out_of_time, out_of_patience].into_iter().flatten().min();
+    if let Some(found) = place::in_time(move || place::url_and_cautions(given.as_deref()), until, &signals.ear())? {
+        return found.map(Ok);
+    }
+    let fault = place::silent(terms.args.store.as_deref());
+    match signals.wait(Duration::ZERO) {
+        Some(signal) => Ok(Err(Outcome::Interrupted(signal))),
+        None if out_of_time.is_some() && out_of_time == until => {
+            narrator.remark(fault.shown().0);
+            Ok(Err(Outcome::GaveUp(Reason::Elapsed)))
+        }
+        None => Err(fault),
     }
 }
 

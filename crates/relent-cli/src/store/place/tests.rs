@@ -280,3 +280,23 @@ fn credentials_are_not_shown() {
     assert_eq!(shown("redis://:p?w@h/0"), "redis://***@h/0");
     assert!(!shown("redis:pw@host").contains("pw"));
 }
+
+/// As that of a server that is gone.
+#[test]
+fn a_file_system_that_is_silent_holds_up_no_signal_and_no_limit_of_time() {
+    let (heard, deaf, now) = (Ear::default(), Ear::default(), Instant::now());
+    let soon = now.checked_add(Duration::from_millis(1));
+    let (speak, hears) = mpsc::channel::<()>();
+    let (hears, held) = (std::sync::Arc::new(std::sync::Mutex::new(hears)), Instant::now() + Duration::from_secs(60));
+    let silent = || {
+        let hears = hears.clone();
+        move || hears.lock().unwrap().recv().is_ok()
+    };
+    assert_eq!(in_time(silent(), soon, &deaf).unwrap(), None);
+    heard.hear(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(in_time(silent(), None, &heard).unwrap(), None);
+    assert!(Instant::now() < held);
+    drop(speak);
+    assert_eq!(in_time(|| 7, None, &deaf).unwrap(), Some(7));
+    assert_eq!(in_time(|| 7, Some(now), &deaf).unwrap(), Some(7), "who answers at once is heard");
+}
