@@ -5,8 +5,8 @@ use nix::{
     unistd::{Gid, Group, Uid, User, getegid, geteuid},
 };
 use std::{
-    fs::{self, File, Metadata},
-    os::unix::fs::MetadataExt,
+    fs::{self, File, Metadata, Permissions},
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::Path,
     sync::OnceLock,
 };
@@ -149,6 +149,10 @@ pub(crate) fn path_has_list(path: &Path) -> bool {
 #[cfg(target_os = "linux")]
 const NAME: &str = "system.posix_acl_access";
 
+/// That which a folder gives to all that is made in it.
+#[cfg(target_os = "linux")]
+const OF_NEW_ONES: &str = "system.posix_acl_default";
+
 /// One that is too long is one, and so is what cannot be asked about, but for want of lists.
 #[cfg(target_os = "linux")]
 fn is_one(length: rustix::io::Result<usize>) -> bool {
@@ -163,11 +167,28 @@ fn is_one(length: rustix::io::Result<usize>) -> bool {
 /// It stays.
 #[cfg(target_os = "linux")]
 pub(crate) fn take_list(file: &File) -> std::io::Result<()> {
+    take(file, NAME)
+}
+
+#[cfg(target_os = "linux")]
+fn take(file: &File, name: &str) -> std::io::Result<()> {
     use rustix::io::Errno;
-    match rustix::fs::fremovexattr(file, NAME) {
+    match rustix::fs::fremovexattr(file, name) {
         Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The same of a folder, which hands its list on, too: it has these permissions then, as far as the mask allows.
+///
+/// # Errors
+///
+/// They stay.
+pub(crate) fn take_lists_of_a_folder(folder: &File, mode: u32) -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    take(folder, OF_NEW_ONES)?;
+    take_list(folder)?;
+    folder.set_permissions(Permissions::from_mode(mode & !mask()))
 }
 
 /// Elsewhere nobody is asked.
@@ -197,7 +218,7 @@ pub(crate) fn give_list(path: &Path, rights: u16) -> rustix::io::Result<()> {
 /// Gives a folder one for all that is made in it.
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) fn give_list_to_new(folder: &Path, rights: u16) -> rustix::io::Result<()> {
-    give_list_as("system.posix_acl_default", folder, rights)
+    give_list_as(OF_NEW_ONES, folder, rights)
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -244,7 +265,7 @@ mod tests {
             (ALONE, ALONE + 1, 0o1777, false),
         ] {
             chown(folder.path(), Some(owner), Some(group)).expect("only root can be another user, too");
-            fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+            fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
             let data = fs::metadata(folder.path()).unwrap();
             assert_eq!(may_be_exchanged(&data, folder.path()), is, "{owner} {group} {mode:o}");
         }

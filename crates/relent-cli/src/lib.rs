@@ -12,6 +12,7 @@ mod completions;
 pub mod connect;
 mod demo;
 mod descriptors;
+mod dress;
 mod dumps;
 mod ear;
 pub mod escape;

@@ -375,15 +375,26 @@ pub(crate) fn make_folders(
     place.is_where_it_was(&File::from(here.try_clone()?).metadata()?)?;
     for part in missing.components() {
         let name = part.as_os_str();
-        if let Component::Normal(name) = part {
-            match mkdirat(&here, name, mode) {
-                Err(Errno::EXIST) | Ok(()) => {}
+        let is_made = match part {
+            Component::Normal(name) => match mkdirat(&here, name, mode) {
+                Ok(()) => true,
+                Err(Errno::EXIST) => false,
                 Err(error) => return Err(error.into()),
-            }
+            },
+            _ => false,
+        };
+        let above = File::from(here);
+        here = openat(&above, name, FOLDER, Mode::empty())?;
+        let (owner, data) = (File::from(here.try_clone()?).metadata()?.uid(), above.metadata()?);
+        let is_shared = access::is_shared(&data, Path::new(&format!("/proc/self/fd/{}", above.as_raw_fd())));
+        // On some shares all belongs to one user, whoever makes it.
+        let is_the_systems = is_made && !is_shared && access::is_same(owner, data.uid());
+        if access::is_own(owner) && is_made && is_shared {
+            // Who owns a folder like `/tmp` has no say in who may do what in this one.
+            let made = openat(&here, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+            access::take_lists_of_a_folder(&File::from(made), mode.bits())?;
         }
-        here = openat(&here, name, FOLDER, Mode::empty())?;
-        let owner = File::from(here.try_clone()?).metadata()?.uid();
-        if !access::is_own(owner) && owner != 0 {
+        if !access::is_own(owner) && owner != 0 && !is_the_systems {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
                 "somebody else was quicker to make a folder there",

@@ -3,6 +3,7 @@
 
 use crate::{
     access, arrived,
+    dress::{self, Dress},
     ear::Undisturbed,
     inherited,
     links::{self, Place},
@@ -13,10 +14,10 @@ use crate::{
 use nix::{
     errno::Errno,
     poll::PollTimeout,
-    unistd::{AccessFlags, access, fchown, geteuid},
+    unistd::{AccessFlags, access, geteuid},
 };
 use std::{
-    fs::{self, File, Metadata, Permissions},
+    fs::{self, File, Permissions},
     io::{self, Write},
     os::{
         fd::AsFd,
@@ -123,7 +124,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Others could read it, and who has it open would read on.
 fn of_a_private_one(place: Place, file: File) -> io::Result<Way> {
     let data = file.metadata()?;
-    if !access::is_own(data.uid()) {
+    if !dress::is_as_own(&place, data.uid()) {
         return Err(of_somebody_else());
     }
     let is_read_by_others = data.mode() & 0o077 != 0;
@@ -200,22 +201,26 @@ fn of_somebody_else() -> io::Error {
 fn beside(place: &Place, bytes: &[u8], is_private: bool) -> io::Result<()> {
     let _undisturbed = Undisturbed::begin();
     let found = place.found();
-    let of_new_ones = Permissions::from_mode(if is_private || found.is_some() { 0o600 } else { 0o666 });
+    // What takes the place of nothing is as any new file is, but in a folder like `/tmp`.
+    let is_as_any = !is_private && found.is_none() && !place.is_shared()?;
+    let of_new_ones = Permissions::from_mode(if is_as_any { 0o666 } else { 0o600 });
     let mut new =
         tempfile::Builder::new().prefix(".relent-").permissions(of_new_ones).tempfile_in(place.way_to_folder())?;
     new.write_all(bytes)?;
     arrived::check(new.as_file())?;
+    if !is_private && !is_as_any {
+        let has_group = Dress::of(place)?.put_on(new.as_file())?;
+        // One that others may have brought is replaced in any case.
+        if !has_group && !place.is_shared()? {
+            return Err(Errno::EPERM.into());
+        }
+    }
     match found {
         None => match new.persist_noclobber(place.way()) {
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => over_what_came(place, error.file),
             put => put.map(drop).map_err(Into::into),
         },
-        Some(old) => {
-            if !is_private {
-                dress(new.as_file(), old, place)?;
-            }
-            over_what_came(place, new)
-        }
+        Some(_) => over_what_came(place, new),
     }
 }
 
@@ -226,15 +231,6 @@ fn over_what_came(place: &Place, new: NamedTempFile) -> io::Result<()> {
         return Err(io::Error::other("it is being moved"));
     }
     new.persist(place.way()).map(drop).map_err(Into::into)
-}
-
-/// Gives a new file the owner and the permissions of the old, which, of one with an access list, are not the group's.
-fn dress(new: &File, old: &Metadata, place: &Place) -> io::Result<()> {
-    let mode = if place.is_shared()? { access::anew(old, &place.folder()?) } else { old.mode() & 0o777 };
-    let mode = mode & if access::path_has_list(&place.way()) { 0o707 } else { 0o777 };
-    access::take_list(new)?;
-    fchown(new, Some(old.uid().into()), Some(old.gid().into()))?;
-    new.set_permissions(Permissions::from_mode(mode))
 }
 
 /// Whether a disk, or what may be on it, is full: then what is there is kept.

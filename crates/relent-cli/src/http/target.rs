@@ -6,6 +6,7 @@
 
 use crate::{
     access,
+    dress::{self, Dress},
     escape::escape,
     inherited,
     links::{self, Place, is_one},
@@ -14,13 +15,13 @@ use crate::{
 };
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
-    unistd::{AccessFlags, Gid, Uid, access, fchown, geteuid},
+    unistd::{AccessFlags, access, geteuid},
 };
 use std::{
     ffi::OsStr,
-    fs::{self, File, Metadata, OpenOptions, Permissions},
+    fs::{self, File, Metadata, OpenOptions},
     io,
-    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -30,8 +31,7 @@ use std::{
 pub(super) struct Target {
     /// Where it is, links followed.
     pub(super) place: Arc<Place>,
-    mode: u32,
-    owner: Option<(Uid, Gid)>,
+    dress: Dress,
 }
 
 /// What `-o` names.
@@ -78,7 +78,10 @@ impl Target {
                 .hint("-o wants the name of a file")),
             Some(data) if !data.is_file() => special(path, &place.way(), data, Some(&place)),
             Some(_) => Target::existing(path, place).map(Found::File),
-            None => Ok(Found::File(Target { place: Arc::new(place), mode: 0o666 & !access::mask(), owner: None })),
+            None => {
+                let dress = Dress::of(&place).map_err(|error| cannot(&error))?;
+                Ok(Found::File(Target { place: Arc::new(place), dress }))
+            }
         }
     }
 
@@ -87,7 +90,6 @@ impl Target {
         let shown = shown(given);
         let data = place.found().ok_or_else(|| cannot(&moved()))?;
         place.has_no_other_name(data).map_err(|error| cannot(&error))?;
-        let (uid, gid, mode) = (Uid::from_raw(data.uid()), Gid::from_raw(data.gid()), data.mode());
         let is_ours = access::is_own(data.uid());
         let folder = place.folder().map_err(|error| cannot(&error))?;
         let is_shared = place.is_shared().map_err(|error| cannot(&error))?;
@@ -97,18 +99,15 @@ impl Target {
             ))
             .hint("choose a folder of your own; its owner could change what you download"));
         }
-        if !is_ours && !geteuid().is_root() {
+        if !is_ours && !geteuid().is_root() && !dress::is_as_own(&place, data.uid()) {
             return Err(Fault::new(format!(
                 "cannot replace {shown}: it belongs to somebody else, and would be yours then"
             ))
             .hint(format!("remove it first, or write into it: relent http ... > {}", typed(&shown))));
         }
         access(&place.way(), AccessFlags::W_OK).map_err(|error| cannot(&error.into()))?;
-        // What others may do with a file of ours that they have brought here is for us to say anew.
-        let mode = if is_shared { access::anew(data, &folder) } else { mode };
-        // With an access list, which is not kept, what stands in the group's place is the most for all of the list.
-        let mode = mode & if access::path_has_list(&place.way()) { 0o707 } else { 0o777 };
-        Ok(Target { place: Arc::new(place), mode, owner: Some((uid, gid)) })
+        let dress = Dress::of(&place).map_err(|error| cannot(&error))?;
+        Ok(Target { place: Arc::new(place), dress })
     }
 
     /// What is there, to be read: the very file that was looked at, and none that somebody has put in its place, or where there was
@@ -130,18 +129,7 @@ impl Target {
 
     /// Gives the complete file the owner and the permissions that it will have.
     pub(super) fn dress(&self, part: &File) -> io::Result<()> {
-        let data = part.metadata()?;
-        let mut mode = self.mode;
-        if let Some((uid, gid)) = self.owner {
-            access::take_list(part)?;
-            if data.uid() != uid.as_raw() {
-                fchown(part, Some(uid), None)?;
-            }
-            if data.gid() != gid.as_raw() && fchown(part, None, Some(gid)).is_err() {
-                mode = access::as_everybody(mode);
-            }
-        }
-        part.set_permissions(Permissions::from_mode(mode))
+        self.dress.put_on(part).map(drop)
     }
 }
 
@@ -212,46 +200,4 @@ pub(super) fn unwritable(path: &Path, error: &io::Error) -> Fault {
         _ => "choose another place with -o",
     };
     Fault::new(format!("cannot write to {}: {}", shown(path), plain(error))).hint(hint)
-}
-
-#[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use super::*;
-
-    /// A part is a new file, to which its folder gives a list.
-    #[test]
-    fn what_replaces_a_file_has_no_list_of_its_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
-        fs::write(&old, "old").unwrap();
-        fs::set_permissions(&old, Permissions::from_mode(0o660)).unwrap();
-        if let Err(error) = access::give_list_to_new(folder.path(), 7) {
-            eprintln!("SKIPPED what_replaces_a_file_has_no_list_of_its_folder: {error}");
-            return;
-        }
-        let Found::File(target) = Target::find(&old).unwrap() else { panic!("it is a file") };
-        let part = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).unwrap();
-        assert!(access::has_list(&part));
-        target.dress(&part).unwrap();
-        assert_eq!((access::has_list(&part), part.metadata().unwrap().mode() & 0o777), (false, 0o660));
-    }
-
-    /// The list kept the group from more than reading; its mask is not the group's.
-    #[test]
-    fn what_an_access_list_allows_is_not_the_groups() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("file");
-        fs::write(&file, "old").unwrap();
-        fs::set_permissions(&file, Permissions::from_mode(0o664)).unwrap();
-        let mode = || match Target::find(&file).unwrap() {
-            Found::File(target) => target.mode,
-            Found::Special(_) => panic!("it is a file"),
-        };
-        assert_eq!(mode(), 0o664);
-        if let Err(error) = access::give_list(&file, 6) {
-            eprintln!("SKIPPED what_an_access_list_allows_is_not_the_groups: {error}");
-            return;
-        }
-        assert_eq!(mode(), 0o704);
-    }
 }

@@ -280,3 +280,45 @@ fn a_link_with_two_names_is_not_followed_in_a_shared_folder() {
     fs::remove_file(&link).unwrap();
     assert!(to_write(&out).is_ok());
 }
+
+/// A folder that is made gets a list from the one that it is made in, and hands it on.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_made_in_a_shared_folder_has_no_list_of_its_owners() {
+    let folder = tempfile::tempdir().unwrap();
+    if let Err(error) = access::give_list_to_new(folder.path(), 7) {
+        eprintln!("SKIPPED what_is_made_in_a_shared_folder_has_no_list_of_its_owners: {error}");
+        return;
+    }
+    for (mode, has_list) in [(0o1777, false), (0o755, true)] {
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let (plots, page) =
+            (folder.path().join(format!("plots-{mode:o}")), folder.path().join(format!("page-{mode:o}")));
+        made(&plots.join("deeper")).unwrap();
+        let [plot, deep] = ["plot", "deeper/plot"].map(|name| plots.join(name));
+        for file in [&plot, &deep, &page] {
+            whole_file::replace(file, b"new").unwrap();
+        }
+        for path in [&plots, &plots.join("deeper"), &plot, &deep, &page] {
+            assert_eq!(access::path_has_list(path), has_list, "{mode:o} {}", path.display());
+        }
+        if !has_list {
+            let mode_of = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+            let mask = access::mask();
+            assert_eq!([&plots, &plot, &page].map(|path| mode_of(path)), [0o700, 0o666, 0o666].map(|all| all & !mask));
+        }
+    }
+}
+
+/// On a share whose files all belong to one user, that one was not quicker.
+#[test]
+#[cfg(target_os = "linux")]
+fn folders_are_made_on_a_share() {
+    let Some((_folder, share)) = crate::dress::tests::share("folders_are_made_on_a_share") else { return };
+    for (mode, is_made) in [(0o755, true), (0o1777, false)] {
+        fs::set_permissions(&share, fs::Permissions::from_mode(mode)).unwrap();
+        let plots = share.join(format!("plots-{mode:o}/deeper"));
+        let made = crate::dress::tests::on_a_share(move || made(&plots).map_err(|error| error.to_string()));
+        assert_eq!(made.is_ok(), is_made, "{mode:o}: {made:?}");
+    }
+}

@@ -302,3 +302,17 @@ fn what_has_not_arrived_takes_the_place_of_nothing() {
     is_refused(&public);
     assert_eq!(fs::read_to_string(&other).unwrap(), "");
 }
+
+/// On a share whose files all belong to one user, that is nobody else.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_report_on_a_share_is_written_again() {
+    let Some((_folder, share)) = dress::tests::share("a_report_on_a_share_is_written_again") else { return };
+    let path = share.join("a");
+    for text in ["first", "second"] {
+        let path = path.clone();
+        dress::tests::on_a_share(move || WholeFile::private(&path).unwrap().write(text.as_bytes()).unwrap());
+        assert_eq!(texts(&share), [("a".to_owned(), 0o600, text.to_owned())]);
+    }
+    assert_eq!(fs::metadata(&path).unwrap().uid(), 65_534);
+}

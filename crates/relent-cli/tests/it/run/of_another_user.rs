@@ -11,7 +11,7 @@ use nix::{
 };
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{MetadataExt, PermissionsExt, chown},
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
@@ -237,5 +237,28 @@ fn what_goes_on_with_a_command_of_another_user_is_not_killed() {
         assert_eq!(output.status.code(), Some(code), "{said}");
         assert!(is_left, "{signal}: the helper is killed: {said}");
         assert_eq!(said.contains("it is left running"), code == 125, "{said}");
+    }
+}
+
+/// As root made it, or a group that its owner has left.
+#[test]
+fn a_group_that_another_user_is_not_in_keeps_that_one_from_no_file_of_theirs() {
+    const GROUP: u32 = 65_532;
+    let place = shared();
+    let user: u32 = NOBODY.parse().unwrap();
+    let own = place.0.path().join("own");
+    fs::create_dir(&own).unwrap();
+    chown(&own, Some(user), Some(user)).unwrap();
+    // In a folder like `/tmp` others may have brought it; elsewhere it is written over, and stays the group's.
+    for (name, after) in [("picture", (user, user, 0o644)), ("own/picture", (user, GROUP, 0o664))] {
+        let file = place.0.path().join(name);
+        fs::write(&file, "old").unwrap();
+        chown(&file, Some(user), Some(GROUP)).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o664)).unwrap();
+        let output = by(NOBODY, &place, &["explain", "-q", "--svg", name]).output().unwrap();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let data = fs::metadata(&file).unwrap();
+        assert!(fs::read_to_string(&file).unwrap().starts_with("<svg"), "{name}");
+        assert_eq!((data.uid(), data.gid(), data.mode() & 0o777), after, "{name}");
     }
 }

@@ -1,0 +1,85 @@
+//! What a new file is dressed in before it is put in its place: the owner, the group and the permissions of the one that was there, or what
+//! the mask leaves of a new one's.
+
+use crate::{access, ear::Undisturbed, links::Place};
+use nix::unistd::fchown;
+use std::{
+    fs::{File, Permissions},
+    io,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+};
+
+/// What a file will have.
+#[derive(Debug)]
+pub(crate) struct Dress {
+    mode: u32,
+    /// The owner and the group of the one that was there.
+    of: Option<(u32, u32)>,
+    /// Whether it has no list that its folder gives to new ones.
+    has_no_list: bool,
+}
+
+impl Dress {
+    /// What there is in a place now is replaced; of one with an access list, which is not kept, the group gets nothing. A new one gets the
+    /// list of its folder, but for one like `/tmp`: whose that is has no say in who reads it.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be asked about.
+    pub(crate) fn of(place: &Place) -> io::Result<Dress> {
+        let is_shared = place.is_shared()?;
+        let Some(old) = place.found() else {
+            return Ok(Dress { mode: 0o666 & !access::mask(), of: None, has_no_list: is_shared });
+        };
+        // What others may do with a file of ours that they may have brought here is for us to say anew.
+        let mode = if is_shared { access::anew(old, &place.folder()?) } else { old.mode() & 0o777 };
+        // With a list, what stands in the group's place is the most for all of the list.
+        let mode = mode & if access::path_has_list(&place.way()) { 0o707 } else { 0o777 };
+        Ok(Dress { mode, of: Some((old.uid(), old.gid())), has_no_list: true })
+    }
+
+    /// Dresses a file that was just made, which nobody else may read until then. Whether it has the group as well; without, its own may do
+    /// no more than everybody.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be given to the owner, or its permissions stay what they are though it is ours.
+    pub(crate) fn put_on(&self, file: &File) -> io::Result<bool> {
+        let (made, mut mode, mut has_group) = (file.metadata()?, self.mode, true);
+        // Some shares say themselves whose all is that is made there, and who may do what with it.
+        let as_far_as_it_is_ours = |done: io::Result<()>| match done {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !access::is_own(made.uid()) => Ok(()),
+            done => done,
+        };
+        if self.has_no_list {
+            as_far_as_it_is_ours(access::take_list(file))?;
+        }
+        if let Some((owner, group)) = self.of {
+            if made.uid() != owner {
+                fchown(file, Some(owner.into()), None)?;
+            }
+            if made.gid() != group && fchown(file, None, Some(group.into())).is_err() {
+                (mode, has_group) = (access::as_everybody(mode), false);
+            }
+        }
+        as_far_as_it_is_ours(file.set_permissions(Permissions::from_mode(mode)))?;
+        Ok(has_group)
+    }
+}
+
+/// Whether what belongs to a user is as good as the caller's own in a place: it is, or what the caller makes there belongs to that user, as
+/// on some shares. In a folder like `/tmp` that is nobody's word.
+pub(crate) fn is_as_own(place: &Place, owner: u32) -> bool {
+    access::is_own(owner) || place.is_shared().is_ok_and(|is_shared| !is_shared) && of_new_ones(place) == Some(owner)
+}
+
+/// Whom a new file belongs to.
+fn of_new_ones(place: &Place) -> Option<u32> {
+    let _undisturbed = Undisturbed::begin();
+    let new = tempfile::Builder::new().prefix(".relent-").tempfile_in(place.way_to_folder()).ok()?;
+    Some(new.as_file().metadata().ok()?.uid())
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+pub(crate) mod tests;

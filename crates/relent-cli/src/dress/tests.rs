@@ -1,0 +1,125 @@
+use super::*;
+use crate::links;
+use std::{
+    fs::{self, OpenOptions},
+    os::unix::fs::{OpenOptionsExt, chown},
+    path::{Path, PathBuf},
+    thread,
+};
+
+/// A folder for one, of that user's. `None`, which is said: it takes root.
+pub(crate) fn share(test: &str) -> Option<(tempfile::TempDir, PathBuf)> {
+    let folder = tempfile::tempdir().unwrap();
+    let share = folder.path().join("share");
+    fs::create_dir(&share).unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    if chown(&share, Some(65_534), None).is_err() {
+        eprintln!("SKIPPED {test}: it takes root");
+        return None;
+    }
+    Some((folder, share))
+}
+
+/// Does something as on a share where whatever is made belongs to user 65534: all that this thread makes does. It takes root.
+pub(crate) fn on_a_share<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let of_the_share = move || {
+        nix::unistd::setfsuid(65_534.into());
+        work()
+    };
+    thread::spawn(of_the_share).join().unwrap()
+}
+
+fn place(path: &Path) -> Place {
+    links::to_write(path).unwrap().unwrap()
+}
+
+fn dressed(path: &Path) -> (bool, u32) {
+    let dress = Dress::of(&place(path)).unwrap();
+    let new = path.with_extension("new");
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).unwrap();
+    dress.put_on(&file).unwrap();
+    fs::remove_file(new).unwrap();
+    (access::has_list(&file), file.metadata().unwrap().mode() & 0o777)
+}
+
+/// A new file gets a list from its folder.
+#[test]
+fn what_replaces_a_file_has_no_list_of_its_folder_nor_has_a_new_one_in_a_folder_like_tmp() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = folder.path().join("old");
+    fs::write(&old, "old").unwrap();
+    fs::set_permissions(&old, Permissions::from_mode(0o660)).unwrap();
+    if let Err(error) = access::give_list_to_new(folder.path(), 7) {
+        eprintln!(
+            "SKIPPED what_replaces_a_file_has_no_list_of_its_folder_nor_has_a_new_one_in_a_folder_like_tmp: {error}"
+        );
+        return;
+    }
+    let of_new_ones = 0o666 & !access::mask();
+    assert_eq!(dressed(&old), (false, 0o660));
+    assert_eq!(dressed(&folder.path().join("none")), (true, of_new_ones));
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o1777)).unwrap();
+    assert_eq!(dressed(&folder.path().join("none")), (false, of_new_ones));
+}
+
+/// The list kept the group from more than reading; its mask is not the group's.
+#[test]
+fn what_an_access_list_allows_is_not_the_groups() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "old").unwrap();
+    fs::set_permissions(&file, Permissions::from_mode(0o664)).unwrap();
+    assert_eq!(dressed(&file).1, 0o664);
+    if let Err(error) = access::give_list(&file, 6) {
+        eprintln!("SKIPPED what_an_access_list_allows_is_not_the_groups: {error}");
+        return;
+    }
+    assert_eq!(dressed(&file).1, 0o704);
+}
+
+#[test]
+fn what_a_share_says_of_a_new_file_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
+    fs::write(&old, "old").unwrap();
+    let (dress, of_new) = (Dress::of(&place(&old)).unwrap(), Dress::of(&place(&new)).unwrap());
+    let file = File::create(&new).unwrap();
+    fs::set_permissions(&new, Permissions::from_mode(0o770)).unwrap();
+    let owner = file.metadata().unwrap().uid();
+    if chown(&new, Some(65_533), None).is_err() {
+        eprintln!("SKIPPED what_a_share_says_of_a_new_file_stays: it takes root");
+        return;
+    }
+    let file = on_a_share(move || {
+        of_new.put_on(&file).unwrap();
+        assert!(dress.put_on(&file).is_err(), "it cannot be the owner's of the old one");
+        file
+    });
+    assert_eq!((file.metadata().unwrap().mode() & 0o777, owner), (0o770, 0));
+}
+
+#[test]
+fn what_a_share_gives_to_another_is_as_ones_own_there() {
+    let Some((_folder, share)) = share("what_a_share_gives_to_another_is_as_ones_own_there") else { return };
+    for (mode, is) in [(0o700, true), (0o1777, false)] {
+        fs::set_permissions(&share, Permissions::from_mode(mode)).unwrap();
+        let place = place(&share.join("file"));
+        let owners = on_a_share(move || [65_534, 65_533].map(|owner| is_as_own(&place, owner)));
+        assert_eq!(owners, [is, false], "{mode:o}");
+    }
+}
+
+/// It takes root to give something away.
+#[test]
+fn what_belongs_to_another_is_not_as_ones_own_where_new_files_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert!(is_as_own(&place(&file), fs::metadata(&file).unwrap().uid()));
+    if chown(&file, Some(65_534), None).is_err() {
+        eprintln!("SKIPPED what_belongs_to_another_is_not_as_ones_own_where_new_files_are: it takes root");
+        return;
+    }
+    assert!(!is_as_own(&place(&file), 65_534));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
