@@ -267,8 +267,13 @@ fn beside(name: &OsStr, before: &str, after: &str) -> OsString {
         bytes if bytes.len() > LONGEST => {
             let digest: String = Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
             // Half a character would be none.
-            let cut = String::from_utf8_lossy(&bytes[..LONGEST / 2]);
-            beside.push(format!("{}~{digest}", cut.trim_end_matches('\u{fffd}')));
+            let cut = &bytes[..LONGEST / 2];
+            let end = match std::str::from_utf8(cut) {
+                Err(error) if error.error_len().is_none() => error.valid_up_to(),
+                _ => cut.len(),
+            };
+            beside.push(OsStr::from_bytes(&cut[..end]));
+            beside.push(format!("~{digest}"));
         }
         _ => beside.push(name),
     }
@@ -283,12 +288,10 @@ const TRIES: usize = 16;
 fn open(way: &Path, path: &Path) -> Result<File, Fault> {
     for _ in 0..TRIES {
         let file = match open_own(OpenOptions::new().read(true).write(true), way) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                match open_own(OpenOptions::new().read(true).write(true).create_new(true), way) {
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                    made => made.map_err(|error| unwritable(path, &error))?,
-                }
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => match make(way) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                made => made.map_err(|error| unwritable(path, &error))?,
+            },
             there => there.map_err(|error| refused(path, &error))?,
         };
         if hold(&file, way, path)? {
@@ -296,6 +299,22 @@ fn open(way: &Path, path: &Path) -> Result<File, Fault> {
         }
     }
     Err(busy(path))
+}
+
+/// Makes one. What is somebody else's as soon as it is made, as on some shares, is not left to be in the way of the next run.
+fn make(way: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let file =
+        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).custom_flags(flags.bits()).open(way)?;
+    match is_ours_alone(&file) {
+        Err(_) if leads_to(way, &file) => {
+            fs::remove_file(way)?;
+            Err(io::Error::other(
+                "what is made in this folder belongs to somebody else, and -C goes on with your own alone",
+            ))
+        }
+        is_ours => is_ours.map(|()| file),
+    }
 }
 
 /// Keeps other runs out of what was opened under this name, and whether the name leads there yet: who held it until now may have

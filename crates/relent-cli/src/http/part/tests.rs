@@ -27,10 +27,25 @@ fn taken_over(path: &Path, meanwhile: impl FnOnce()) -> Result<String, String> {
     Ok(text)
 }
 
-/// What stands beside it would have a name that is too long.
+/// What stands beside it would have a name that is too long, and in other letters than UTF-8's, too.
 #[test]
 fn a_file_may_have_the_longest_name() {
     let folder = tempfile::tempdir().unwrap();
+    let latin_1 = [&[0xe9; 60][..], &[b'a'; 195]].concat();
+    for (name, cut) in [
+        (&latin_1[..], 120),
+        ("\u{e9}".repeat(125).as_bytes(), 120),
+        ("a\u{20ac}".repeat(63).as_bytes(), 120),
+        ("aa\u{20ac}".repeat(50).as_bytes(), 120),
+    ] {
+        let beside = beside(OsStr::from_bytes(name), ".", ".part");
+        let wanted = [b".", &name[..cut], b"~"].concat();
+        assert!(beside.as_bytes().starts_with(&wanted) && beside.len() < 255, "{beside:?}");
+        let target = target(&folder.path().join(OsStr::from_bytes(name)));
+        assert!(Part::passing(&target).is_ok(), "{beside:?}");
+    }
+    let halved = beside(OsStr::new(&("a".to_owned() + &"\u{e9}".repeat(122))), ".", ".part");
+    assert!(halved.to_str().unwrap().starts_with(&format!(".a{}~", "\u{e9}".repeat(59))), "no half of a character");
     for last in ["x", "y"] {
         let file = folder.path().join("a".repeat(254) + last);
         let target = target(&file);
@@ -219,4 +234,17 @@ fn what_has_not_arrived_takes_no_place_and_is_not_gone_on_with() {
     assert_eq!(names(), 1);
     drop(kept());
     assert_eq!(names(), 3, "what has arrived is gone on with");
+}
+
+/// On a share whose files all belong to one user, one is nobody's to go on with, and in nobody's way.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_part_that_a_share_gives_to_another_is_not_left() {
+    let Some((_folder, share)) = crate::dress::tests::share("a_part_that_a_share_gives_to_another_is_not_left") else {
+        return;
+    };
+    let path = share.join("file");
+    let said = crate::dress::tests::on_a_share(move || taken_over(&path, || ()).unwrap_err());
+    assert!(said.ends_with("belongs to somebody else, and -C goes on with your own alone"), "{said}");
+    assert_eq!(fs::read_dir(&share).unwrap().count(), 0);
 }
