@@ -183,10 +183,30 @@ fn as_it_lies(settings: &SqliteSettings, path: &Path) -> Result<Connection, Erro
 
 /// A connection to a file that was looked at, and is looked at again: what is beside it may have come meanwhile.
 fn looked_at(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {
-    let conn = connect(settings, path)?;
+    let mut left = TRIES;
+    let conn = loop {
+        match connect(settings, path) {
+            // Somebody else has just made the log anew, and has not given it to the file's group yet.
+            Err(error)
+                if left > 0
+                    && matches!(error.kind(), ErrorKind::Refused | ErrorKind::ReadOnly)
+                    && make(settings, path, &[]).unwrap_or_default() =>
+            {
+                left -= 1;
+                std::thread::sleep(SOON);
+            }
+            connected => break connected?,
+        }
+    };
     file::look(path, settings)?;
     Ok(conn)
 }
+
+/// How often a file that cannot be opened where others may write is tried again.
+const TRIES: u32 = 5;
+
+/// After how long.
+const SOON: Duration = Duration::from_millis(10);
 
 /// Opens a file of which nothing is read yet, and looks at it once more before that is. What SQLite will open beside it is there then, if
 /// somebody else could put something in its place.
@@ -225,12 +245,21 @@ fn make(settings: &SqliteSettings, path: &Path, ends: &[&str]) -> Result<bool, E
     parts::make(&real, ends)
 }
 
+/// Gives the log that SQLite has open to all who may write to the file.
+fn give(settings: &SqliteSettings, path: &Path) {
+    if let Ok(real) = file::real(path, settings) {
+        parts::give(&real, parts::LOG);
+    }
+}
+
 fn connect(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {
     let mut conn = open(settings, path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     // While it is set up, the default is good enough; then the writer has its own way to wait.
     conn.busy_timeout(Duration::from_secs(5)).map_err(fault::of)?;
     bounds::set(&mut conn)?;
-    if settings.no_others && schema::is_of_others(&conn, &settings.prefix)? {
+    let is_of_others = settings.no_others && schema::is_of_others(&conn, &settings.prefix)?;
+    give(settings, path);
+    if is_of_others {
         return Err(Error::new(ErrorKind::Refused, "it is the database of another program").hint(
             "name a file of its own; relent store migrate with the same --store puts relent's tables beside the others",
         ));
@@ -247,6 +276,7 @@ fn connect(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> 
         let what = format!("the file's journal is '{mode}', and cannot be made a write-ahead log");
         return Err(Error::new(ErrorKind::Unsupported, what).hint("is it on a network file system?"));
     }
+    give(settings, path);
     let synchronous = if settings.durability == Durability::Machine { "FULL" } else { "NORMAL" };
     conn.pragma_update(None, "synchronous", synchronous).map_err(fault::of)?;
     conn.set_prepared_statement_cache_capacity(64);

@@ -102,6 +102,55 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
     Ok(true)
 }
 
+/// Sees, once the file was read, that the parts that SQLite has open can be used by all who may write to the file: whoever closed it last may
+/// have removed those that were made before, and then SQLite has made others, of the caller's own group. They get the file's group and
+/// mode. Elsewhere than where others may write it does nothing.
+#[cfg(target_os = "linux")]
+pub(super) fn give(file: &Path, ends: &[&str]) {
+    use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, chmodat, chownat, open, statat};
+    use std::os::fd::AsRawFd;
+    let ours = rustix::process::geteuid().as_raw();
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_open_to_others = statat(CWD, folder, AtFlags::empty()).is_ok_and(|data| data.st_mode & 0o022 != 0);
+    let Ok(of_file) = statat(CWD, file, AtFlags::SYMLINK_NOFOLLOW) else { return };
+    for end in ends.iter().filter(|_| is_open_to_others) {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(part) = open(file::beside(file, end), flags, Mode::empty()) else { continue };
+        let Ok(data) = statat(&part, "", AtFlags::EMPTY_PATH) else { continue };
+        let mode = Mode::from_raw_mode(of_file.st_mode & 0o666);
+        let is_as_the_file = data.st_gid == of_file.st_gid && Mode::from_raw_mode(data.st_mode) == mode;
+        let is_ours = data.st_uid == ours && data.st_nlink == 1 && FileType::from_raw_mode(data.st_mode).is_file();
+        // What somebody has exchanged for it stays whose it is.
+        if is_as_the_file || !is_ours || !is_open_here(data.st_dev, data.st_ino) {
+            continue;
+        }
+        if data.st_gid != of_file.st_gid
+            && chownat(&part, "", None, Some(Gid::from_raw(of_file.st_gid)), AtFlags::EMPTY_PATH).is_err()
+        {
+            continue;
+        }
+        let _ = chmodat(CWD, format!("/proc/self/fd/{}", part.as_raw_fd()), mode, AtFlags::empty());
+    }
+}
+
+/// Whether this process has a file open otherwise than to be looked at.
+#[cfg(target_os = "linux")]
+fn is_open_here(device: u64, number: u64) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let is_it = |data: fs::Metadata| (data.dev(), data.ino()) == (device, number);
+    let is_for_more = |number: &std::ffi::OsStr| {
+        let told = fs::read_to_string(Path::new("/proc/self/fdinfo").join(number)).unwrap_or_default();
+        let flags = told.lines().find_map(|line| u32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
+        flags.is_some_and(|flags| flags & rustix::fs::OFlags::PATH.bits() == 0)
+    };
+    let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    open.into_iter().any(|entry| fs::metadata(entry.path()).is_ok_and(is_it) && is_for_more(&entry.file_name()))
+}
+
+/// Elsewhere nobody is asked.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn give(_: &Path, _: &[&str]) {}
+
 /// Elsewhere than on Linux nothing is known of a way to make a file without opening it.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn make(_: &Path, _: &[&str]) -> Result<bool, Error> {
@@ -219,5 +268,42 @@ mod tests {
             assert!(believing().open(&file).is_ok(), "{end}, of the file's owner");
             let _ = fs::remove_file(&part);
         }
+    }
+
+    /// SQLite makes it anew where somebody has closed the file, and removed it, after it was made. It takes root to give something away.
+    #[test]
+    fn a_log_that_sqlite_has_made_anew_is_given_to_the_files_group() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("state.db");
+        drop(believing().open(&file).unwrap());
+        if chown(&file, None, Some(12_345)).is_err() {
+            eprintln!("SKIPPED a_log_that_sqlite_has_made_anew_is_given_to_the_files_group: it takes root");
+            return;
+        }
+        mode(&file, 0o660);
+        let of = |end: &str| {
+            let data = fs::metadata(file::beside(&file, end)).unwrap();
+            (data.gid(), data.mode() & 0o777)
+        };
+        for (folders, now) in [(0o770, (12_345, 0o660)), (0o700, (54_321, 0o600))] {
+            mode(folder.path(), folders);
+            let conn = rusqlite::Connection::open(&file).unwrap();
+            let _: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
+            for end in LOG {
+                chown(file::beside(&file, end), None, Some(54_321)).unwrap();
+                mode(&file::beside(&file, end), 0o600);
+            }
+            give(&file, LOG);
+            assert_eq!([LOG[0], LOG[1]].map(of), [now; 2], "{folders:o}");
+        }
+        // What nobody has open here was laid there.
+        mode(folder.path(), 0o770);
+        for end in LOG {
+            fs::write(file::beside(&file, end), "private").unwrap();
+            mode(&file::beside(&file, end), 0o600);
+        }
+        let before = [LOG[0], LOG[1]].map(of);
+        give(&file, LOG);
+        assert_eq!([LOG[0], LOG[1]].map(of), before);
     }
 }
