@@ -374,6 +374,17 @@ mod tests {
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
     }
 
+    /// Its file system took all of it, and says only at the end that there was no room.
+    #[test]
+    fn what_is_written_into_or_to_standard_output_has_arrived_or_is_an_error() {
+        let into = sink(Path::new("/dev/null"));
+        let to_stdout = Sink::new(Output::Stdout { anything: false }, None).unwrap();
+        for (sink, what) in [(into, "/dev/null"), (to_stdout, STDOUT)] {
+            let fault = arrived::tests::refused(|| sink.finish()).unwrap_err().shown().0;
+            assert_eq!(fault, format!("cannot write to {what}: quota exceeded"));
+        }
+    }
+
     #[test]
     fn a_device_is_written_into() {
         let mut null = sink(Path::new("/dev/null"));
