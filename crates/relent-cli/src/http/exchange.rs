@@ -1,7 +1,10 @@
 //! A request and its answer, over a connection of their own. The client makes the connection (names, proxies, TLS); it is taken from it then,
 //! and what is said on it is said here, so that an answer is heard whenever it comes.
 
-use super::patient::{Patient, Speaks, Stream};
+use super::{
+    frames::Frames,
+    patient::{Fate, Patient, Speaks, Stream},
+};
 use bytes::Bytes;
 use http::{HeaderValue, Request, Uri, header};
 use http_body::{Body, Frame, SizeHint};
@@ -73,23 +76,23 @@ impl Place {
 /// The request that an answer came to, which may be under way still.
 #[derive(Clone, Debug)]
 pub(super) struct Sending {
-    told: watch::Receiver<bool>,
-    is_handed_over: Arc<AtomicBool>,
+    told: watch::Receiver<Fate>,
 }
 
 impl Sending {
     /// Waits until all of it is sent, or cannot be: whether it is.
     pub(super) async fn ends(mut self) -> bool {
         // The connection ends by itself when there is nothing more to say on it.
-        while !*self.told.borrow() && self.told.changed().await.is_ok() {}
-        self.is_handed_over.load(Ordering::Relaxed) && !*self.told.borrow()
+        while !self.told.borrow().is_broken && self.told.changed().await.is_ok() {}
+        let fate = self.told.borrow();
+        fate.is_written && !fate.is_broken
     }
 }
 
-/// A body of which is known whether all of it was taken.
+/// A body of which is known whether all of it was made.
 struct Handed {
     body: reqwest::Body,
-    is_all: Arc<AtomicBool>,
+    is_made: Arc<AtomicBool>,
 }
 
 impl Body for Handed {
@@ -101,7 +104,7 @@ impl Body for Handed {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, reqwest::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        self.is_all.fetch_or(frame.is_none() || self.body.is_end_stream(), Ordering::Relaxed);
+        self.is_made.fetch_or(frame.is_none() || self.body.is_end_stream(), Ordering::Relaxed);
         Poll::Ready(frame)
     }
 
@@ -162,8 +165,8 @@ impl From<hyper::Error> for Unanswered {
 /// Makes the connection, and asks.
 pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
     let Asked { client, url, request, to_proxy, http2_alone } = asked;
-    let is_handed_over = Arc::new(AtomicBool::new(request.body().is_end_stream()));
-    let mut request = request.map(|body| Handed { body, is_all: is_handed_over.clone() });
+    let is_made = Arc::new(AtomicBool::new(request.body().is_end_stream()));
+    let mut request = request.map(|body| Handed { body, is_made: is_made.clone() });
     let place = Place::default();
     let connecting = PLACE.scope(place.clone(), client.get(url.clone()).send()).await;
     let made = match (place.taken(), connecting) {
@@ -180,7 +183,7 @@ pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
     }
     let (mut answer, told) = if http2_alone || made.about.is_negotiated_h2() {
         *request.uri_mut() = uri;
-        let (stream, told) = Patient::new(made.stream, Speaks::Http2);
+        let (stream, told) = Patient::new(made.stream, Speaks::Http2(Frames::default()));
         (over_http2(stream, request).await?, told)
     } else {
         let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
@@ -189,11 +192,11 @@ pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
             (false, Some(path)) => path.clone().into(),
             _ => uri,
         };
-        let (stream, told) = Patient::new(made.stream, Speaks::Http1);
+        let (stream, told) = Patient::new(made.stream, Speaks::Http1(is_made));
         (over_http1(stream, request).await?, told)
     };
     made.about.get_extras(answer.extensions_mut());
-    answer.extensions_mut().insert(Sending { told, is_handed_over });
+    answer.extensions_mut().insert(Sending { told });
     Ok(Response::from(answer.map(reqwest::Body::wrap)))
 }
 

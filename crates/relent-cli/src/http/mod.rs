@@ -16,6 +16,7 @@ mod exchange;
 mod exit;
 mod failure;
 mod form;
+mod frames;
 #[doc(hidden)]
 pub mod fuzzed;
 mod head;

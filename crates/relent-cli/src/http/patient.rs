@@ -2,10 +2,15 @@
 //! stopped reading it. A server that is overloaded, or refuses a large body, answers and hangs up; what it said is in the system's buffer
 //! then, and the client would never look, since nothing can be written any more, or since nothing was asked yet.
 
+use super::frames::Frames;
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use std::{
     io::{self, ErrorKind, IoSlice},
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll, Waker, ready},
 };
 use tokio::sync::watch;
@@ -25,25 +30,33 @@ pub(super) struct Patient {
     reader: Option<Waker>,
     /// Why nothing can be written any more.
     broken: Option<io::Error>,
-    /// Tells that, and by its end that of the connection.
-    told: watch::Sender<bool>,
+    /// Tells what becomes of it, and by its end that of the connection.
+    told: watch::Sender<Fate>,
 }
 
 /// What is spoken on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Speaks {
     /// A request and its answer: what comes before the request is read when it is sent, and what is left of a request that nobody takes
-    /// is not sent.
-    Http1,
-    /// Frames: what nobody takes is thrown away, since who cannot write does not read either. No more is made of a body than the server has
-    /// room for.
-    Http2,
+    /// is not sent. Whoever makes the body says that all of it is made.
+    Http1(Arc<AtomicBool>),
+    /// Frames: what nobody takes is thrown away, since who cannot write does not read either. That all of a body is made does not mean that
+    /// it is written: the server may have no room for it, or end the stream before.
+    Http2(Frames),
+}
+
+/// What has become of a request.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fate {
+    /// All of it was written.
+    pub(super) is_written: bool,
+    /// Nothing can be written any more.
+    pub(super) is_broken: bool,
 }
 
 impl Patient {
-    /// With what becomes of it: whether nothing could be written any more, until it ends.
-    pub(super) fn new(stream: Box<dyn Stream>, speaks: Speaks) -> (Patient, watch::Receiver<bool>) {
-        let (told, hears) = watch::channel(false);
+    /// With what becomes of it, until it ends.
+    pub(super) fn new(stream: Box<dyn Stream>, speaks: Speaks) -> (Patient, watch::Receiver<Fate>) {
+        let (told, hears) = watch::channel(Fate::default());
         (Patient { stream, speaks, has_begun: false, reader: None, broken: None, told }, hears)
     }
 
@@ -57,23 +70,43 @@ impl Patient {
             match write(Pin::new(&mut *self.stream)) {
                 Poll::Ready(Err(error)) if is_gone(&error) => {
                     self.broken = Some(error);
-                    let _ = self.told.send(true);
+                    self.told.send_modify(|fate| fate.is_broken = true);
                 }
                 written => return written,
             }
         }
         match self.speaks {
             // Whoever reads sees how it ends.
-            Speaks::Http1 => Poll::Pending,
-            Speaks::Http2 => Poll::Ready(Ok(all)),
+            Speaks::Http1(_) => Poll::Pending,
+            Speaks::Http2(_) => Poll::Ready(Ok(all)),
         }
     }
 
-    /// Lets read who wants to, if the request has begun.
-    fn has_written(&mut self, written: &Poll<io::Result<usize>>) {
+    /// Follows what is written of these, and lets read who wants to, if the request has begun.
+    fn has_written(&mut self, pieces: &[IoSlice<'_>], written: &Poll<io::Result<usize>>) {
+        if let (Speaks::Http2(frames), Poll::Ready(Ok(count))) = (&mut self.speaks, written) {
+            let mut left = *count;
+            for piece in pieces {
+                let written = left.min(piece.len());
+                left -= written;
+                frames.follow(&piece[..written]);
+            }
+        }
         self.has_begun |= self.broken.is_some() || written.is_ready();
         if let Some(reader) = self.reader.take_if(|_| self.has_begun) {
             reader.wake();
+        }
+    }
+
+    /// What was written has left.
+    fn has_flushed(&self) {
+        let is_all = match &self.speaks {
+            // It is flushed when nothing is kept back.
+            Speaks::Http1(is_made) => self.has_begun && is_made.load(Ordering::Relaxed),
+            Speaks::Http2(frames) => frames.has_ended(),
+        };
+        if is_all && self.broken.is_none() && !self.told.borrow().is_written {
+            self.told.send_modify(|fate| fate.is_written = true);
         }
     }
 }
@@ -89,7 +122,7 @@ impl Read for Patient {
         context: &mut Context<'_>,
         mut into: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        if !self.has_begun && self.speaks == Speaks::Http1 {
+        if !self.has_begun && matches!(self.speaks, Speaks::Http1(_)) {
             self.reader = Some(context.waker().clone());
             return Poll::Pending;
         }
@@ -122,7 +155,7 @@ fn again(error: &io::Error) -> io::Error {
 impl Write for Patient {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = self.write(bytes.len(), |stream| stream.poll_write(context, bytes));
-        self.has_written(&written);
+        self.has_written(&[IoSlice::new(bytes)], &written);
         written
     }
 
@@ -133,7 +166,7 @@ impl Write for Patient {
     ) -> Poll<io::Result<usize>> {
         let all = pieces.iter().map(|piece| piece.len()).sum();
         let written = self.write(all, |stream| stream.poll_write_vectored(context, pieces));
-        self.has_written(&written);
+        self.has_written(pieces, &written);
         written
     }
 
@@ -142,7 +175,9 @@ impl Write for Patient {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.write(0, |stream| stream.poll_flush(context).map_ok(|()| 0)).map_ok(|_| ())
+        ready!(self.write(0, |stream| stream.poll_flush(context).map_ok(|()| 0)))?;
+        self.has_flushed();
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -156,13 +191,7 @@ impl Write for Patient {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{
-        sync::{
-            Arc,
-            atomic::{AtomicBool, Ordering},
-        },
-        task::Wake,
-    };
+    use std::task::Wake;
 
     /// What a server has left: a piece of an answer. Nothing is taken from whoever writes.
     struct Gone(&'static [u8]);
@@ -217,11 +246,15 @@ mod tests {
         }
     }
 
+    fn http1() -> Speaks {
+        Speaks::Http1(Arc::default())
+    }
+
     #[test]
     fn what_was_left_is_read_and_does_not_end_well() {
         let waker = Arc::new(Woken::default()).into();
         let mut context = Context::from_waker(&waker);
-        for (speaks, written) in [(Speaks::Http1, None), (Speaks::Http2, Some(4))] {
+        for (speaks, written) in [(http1(), None), (Speaks::Http2(Frames::default()), Some(4))] {
             let (mut stream, told) = Patient::new(Box::new(Gone(b"503 later")), speaks);
             assert_eq!(write(&mut stream, &mut context, b"head"), Some(4));
             for _ in 0..2 {
@@ -234,7 +267,7 @@ mod tests {
                 assert_eq!(read(&mut stream, &mut context), Poll::Ready(Err(ErrorKind::BrokenPipe)));
             }
             assert!(matches!(Pin::new(&mut stream).poll_shutdown(&mut context), Poll::Ready(Ok(()))));
-            assert!(*told.borrow() && told.has_changed().is_ok());
+            assert!(told.borrow().is_broken && !told.borrow().is_written && told.has_changed().is_ok());
             drop(stream);
             assert!(told.has_changed().is_err());
         }
@@ -245,7 +278,7 @@ mod tests {
         let woken = Arc::new(Woken::default());
         let waker = woken.clone().into();
         let mut context = Context::from_waker(&waker);
-        let (mut stream, told) = Patient::new(Box::new(Gone(b"503")), Speaks::Http1);
+        let (mut stream, told) = Patient::new(Box::new(Gone(b"503")), http1());
         assert!(Pin::new(&mut stream).poll_flush(&mut context).is_ready());
         assert_eq!(read(&mut stream, &mut context), Poll::Pending);
         assert!(!woken.0.load(Ordering::Relaxed));
@@ -253,8 +286,8 @@ mod tests {
         assert!(woken.0.load(Ordering::Relaxed));
         assert_eq!(read(&mut stream, &mut context), Poll::Ready(Ok(b"503".to_vec())));
         assert_eq!(read(&mut stream, &mut context), Poll::Ready(Ok(Vec::new())), "nobody has hung up too early");
-        assert!(!*told.borrow());
-        let (mut stream, _) = Patient::new(Box::new(Gone(b"SETTINGS")), Speaks::Http2);
+        assert!(!told.borrow().is_broken);
+        let (mut stream, _) = Patient::new(Box::new(Gone(b"SETTINGS")), Speaks::Http2(Frames::default()));
         assert!(read(&mut stream, &mut context).is_ready(), "a server of HTTP/2 may begin");
     }
 }

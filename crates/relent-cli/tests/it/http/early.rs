@@ -1,6 +1,9 @@
 //! Answers that come before their request is there: all of them are heard, and nothing that was cut off is whole.
 
-use super::{http, http_in};
+use super::{
+    frames::{DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, frame, go_on, listen},
+    http, http_in,
+};
 use crate::binary::{Folder, Outcome};
 use std::{
     fs::File,
@@ -114,5 +117,30 @@ fn a_server_that_answers_whoever_connects_is_heard() {
     for asked in 1..=20 {
         let outcome = http(&[&url]);
         assert_eq!((outcome.code, count.load(Ordering::Relaxed)), (Some(4), asked), "{outcome:?}");
+    }
+}
+
+/// A success of HTTP/2: the second of the names and values that everybody knows (RFC 7541, A) that are statuses, and a body.
+fn ok() -> Vec<u8> {
+    [frame(HEADERS, END_HEADERS, 1, &[0x88]), frame(DATA, END_STREAM, 1, b"ok")].concat()
+}
+
+const NOTE: &str =
+    "note: the server answered before it had all of the request's body, and may not have taken the rest\n";
+
+#[test]
+fn what_a_server_of_http2_does_not_take_is_told() {
+    const NO_ERROR: [u8; 4] = [0; 4];
+    let folder = Folder::new().bytes("large", &[b'x'; 100_000]);
+    let (url, count) = hasty(|stream| {
+        let greeted = listen(stream, &[(HEADERS, END_HEADERS)]);
+        let enough = frame(RST_STREAM, 0, 1, &NO_ERROR);
+        let answered = greeted.and_then(|()| stream.write_all(&[ok(), enough].concat()));
+        let _ = answered.and_then(|()| go_on(stream, &[(DATA, END_STREAM)]));
+    });
+    for (asked, method) in (1..).zip(["PUT", "POST"]) {
+        let outcome = http_in(&folder, &["--http2", "--max-attempts=1", method, "-d", "@large", &url]);
+        assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (Some(0), "ok", NOTE));
+        assert_eq!(count.load(Ordering::Relaxed), asked);
     }
 }
