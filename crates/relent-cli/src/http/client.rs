@@ -5,7 +5,7 @@ use super::{
     beside::Beside,
     exchange::{Asked, Place, USER_AGENT, Unanswered, exchange},
     failure::{self, Broken, Led, Way},
-    patient::Stream,
+    linger::Stream,
     proxy::{self, Proxies},
     redirect::Hop,
     request::Request,

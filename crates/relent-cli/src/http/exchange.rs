@@ -3,10 +3,11 @@
 
 use super::{
     frames::Frames,
-    patient::{Fate, Patient, Speaks, Stream},
+    linger::Stream,
+    patient::{Course, Fate, Patient, Speaks},
 };
 use bytes::Bytes;
-use http::{HeaderValue, Request, Uri, header};
+use http::{HeaderValue, Request, Uri, Version, header};
 use http_body::{Body, Frame, SizeHint};
 use hyper::{
     body::Incoming,
@@ -21,10 +22,7 @@ use std::{
     error::Error,
     fmt,
     pin::Pin,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
     task::{Context, Poll, ready},
 };
 use tokio::sync::watch;
@@ -77,22 +75,31 @@ impl Place {
 #[derive(Clone, Debug)]
 pub(super) struct Sending {
     told: watch::Receiver<Fate>,
+    /// It was written when the answer began.
+    was_written: bool,
+    /// The server may have taken a part of it by then, and has something to say of it when it takes the rest.
+    may_be_under_way: bool,
 }
 
+/// What a server of HTTP/2 has room for before it says more (RFC 9113, 6.9.2).
+const ROOM: u64 = 65_535;
+
 impl Sending {
-    /// Waits until all of it is sent, or cannot be: whether it is.
+    /// Waits until all of it is sent and the server has had the time to take it, or until it cannot be sent: whether it is.
     pub(super) async fn ends(mut self) -> bool {
+        if self.was_written && !self.may_be_under_way {
+            return true;
+        }
         // The connection ends by itself when there is nothing more to say on it.
         while !self.told.borrow().is_broken && self.told.changed().await.is_ok() {}
-        let fate = self.told.borrow();
-        fate.is_written && !fate.is_broken
+        self.told.borrow().is_written
     }
 }
 
 /// A body of which is known whether all of it was made.
 struct Handed {
     body: reqwest::Body,
-    is_made: Arc<AtomicBool>,
+    course: Arc<Course>,
 }
 
 impl Body for Handed {
@@ -104,7 +111,7 @@ impl Body for Handed {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, reqwest::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        self.is_made.fetch_or(frame.is_none() || self.body.is_end_stream(), Ordering::Relaxed);
+        self.course.is_made.fetch_or(frame.is_none() || self.body.is_end_stream(), Ordering::Relaxed);
         Poll::Ready(frame)
     }
 
@@ -165,8 +172,9 @@ impl From<hyper::Error> for Unanswered {
 /// Makes the connection, and asks.
 pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
     let Asked { client, url, request, to_proxy, http2_alone } = asked;
-    let is_made = Arc::new(AtomicBool::new(request.body().is_end_stream()));
-    let mut request = request.map(|body| Handed { body, is_made: is_made.clone() });
+    let course = Arc::new(Course { is_made: request.body().is_end_stream().into(), ..Course::default() });
+    let is_long = request.body().size_hint().lower() > ROOM;
+    let mut request = request.map(|body| Handed { body, course: course.clone() });
     let place = Place::default();
     let connecting = PLACE.scope(place.clone(), client.get(url.clone()).send()).await;
     let made = match (place.taken(), connecting) {
@@ -183,7 +191,7 @@ pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
     }
     let (mut answer, told) = if http2_alone || made.about.is_negotiated_h2() {
         *request.uri_mut() = uri;
-        let (stream, told) = Patient::new(made.stream, Speaks::Http2(Frames::default()));
+        let (stream, told) = Patient::new(made.stream, Speaks::Http2(Frames::default()), course.clone());
         (over_http2(stream, request).await?, told)
     } else {
         let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
@@ -192,11 +200,14 @@ pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
             (false, Some(path)) => path.clone().into(),
             _ => uri,
         };
-        let (stream, told) = Patient::new(made.stream, Speaks::Http1(is_made));
+        let (stream, told) = Patient::new(made.stream, Speaks::Http1, course.clone());
         (over_http1(stream, request).await?, told)
     };
     made.about.get_extras(answer.extensions_mut());
-    answer.extensions_mut().insert(Sending { told });
+    let was_written = told.borrow().is_written;
+    course.is_early.store(!was_written, Ordering::Relaxed);
+    let may_be_under_way = is_long && answer.version() == Version::HTTP_2;
+    answer.extensions_mut().insert(Sending { told, was_written, may_be_under_way });
     Ok(Response::from(answer.map(reqwest::Body::wrap)))
 }
 

@@ -24,6 +24,7 @@ mod headers;
 mod hedge;
 pub(crate) mod hints;
 mod idle;
+mod linger;
 mod most;
 mod narrator;
 mod part;

@@ -2,10 +2,15 @@
 //! stopped reading it. A server that is overloaded, or refuses a large body, answers and hangs up; what it said is in the system's buffer
 //! then, and the client would never look, since nothing can be written any more, or since nothing was asked yet.
 
-use super::frames::Frames;
+use super::{
+    frames::Frames,
+    linger::{self, Stream},
+};
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
+use hyper_util::rt::TokioIo;
 use std::{
     io::{self, ErrorKind, IoSlice},
+    mem,
     pin::Pin,
     sync::{
         Arc,
@@ -13,17 +18,13 @@ use std::{
     },
     task::{Context, Poll, Waker, ready},
 };
-use tokio::sync::watch;
-
-/// Whatever leads to a server.
-pub(super) trait Stream: Read + Write + Send + Unpin {}
-
-impl<T: Read + Write + Send + Unpin> Stream for T {}
+use tokio::{runtime::Handle, sync::watch};
 
 /// A connection that is read to its end, though nothing can be written to it any more.
 pub(super) struct Patient {
     stream: Box<dyn Stream>,
     speaks: Speaks,
+    course: Arc<Course>,
     /// Whether the request has begun.
     has_begun: bool,
     /// Who wants to read before that.
@@ -37,11 +38,20 @@ pub(super) struct Patient {
 /// What is spoken on it.
 pub(super) enum Speaks {
     /// A request and its answer: what comes before the request is read when it is sent, and what is left of a request that nobody takes
-    /// is not sent. Whoever makes the body says that all of it is made.
-    Http1(Arc<AtomicBool>),
+    /// is not sent.
+    Http1,
     /// Frames: what nobody takes is thrown away, since who cannot write does not read either. That all of a body is made does not mean that
     /// it is written: the server may have no room for it, or end the stream before.
     Http2(Frames),
+}
+
+/// What is known elsewhere of what is said on it.
+#[derive(Debug, Default)]
+pub(super) struct Course {
+    /// All of the request's body is made.
+    pub(super) is_made: AtomicBool,
+    /// The answer began before all of the request was written.
+    pub(super) is_early: AtomicBool,
 }
 
 /// What has become of a request.
@@ -55,9 +65,13 @@ pub(super) struct Fate {
 
 impl Patient {
     /// With what becomes of it, until it ends.
-    pub(super) fn new(stream: Box<dyn Stream>, speaks: Speaks) -> (Patient, watch::Receiver<Fate>) {
+    pub(super) fn new(
+        stream: Box<dyn Stream>,
+        speaks: Speaks,
+        course: Arc<Course>,
+    ) -> (Patient, watch::Receiver<Fate>) {
         let (told, hears) = watch::channel(Fate::default());
-        (Patient { stream, speaks, has_begun: false, reader: None, broken: None, told }, hears)
+        (Patient { stream, speaks, course, has_begun: false, reader: None, broken: None, told }, hears)
     }
 
     /// Writes, or flushes, unless nobody reads it any more; as if it were `all`.
@@ -77,7 +91,7 @@ impl Patient {
         }
         match self.speaks {
             // Whoever reads sees how it ends.
-            Speaks::Http1(_) => Poll::Pending,
+            Speaks::Http1 => Poll::Pending,
             Speaks::Http2(_) => Poll::Ready(Ok(all)),
         }
     }
@@ -102,12 +116,30 @@ impl Patient {
     fn has_flushed(&self) {
         let is_all = match &self.speaks {
             // It is flushed when nothing is kept back.
-            Speaks::Http1(is_made) => self.has_begun && is_made.load(Ordering::Relaxed),
+            Speaks::Http1 => self.has_begun && self.course.is_made.load(Ordering::Relaxed),
             Speaks::Http2(frames) => frames.has_ended(),
         };
         if is_all && self.broken.is_none() && !self.told.borrow().is_written {
             self.told.send_modify(|fate| fate.is_written = true);
         }
+    }
+}
+
+impl Drop for Patient {
+    /// Who is sent all of a request is given the time to take it.
+    fn drop(&mut self) {
+        let (true, Ok(runtime)) = (self.told.borrow().is_written && self.broken.is_none(), Handle::try_current())
+        else {
+            return;
+        };
+        let stream = mem::replace(&mut self.stream, Box::new(TokioIo::new(tokio::io::empty())));
+        let told = self.told.clone();
+        // GOAWAY was the last that was said in HTTP/2. Who reads on would take more for the end of the request as well.
+        let knows = matches!(self.speaks, Speaks::Http2(_)) && self.course.is_early.load(Ordering::Relaxed);
+        runtime.spawn(async move {
+            linger::until_closed(stream, knows).await;
+            drop(told);
+        });
     }
 }
 
@@ -122,7 +154,7 @@ impl Read for Patient {
         context: &mut Context<'_>,
         mut into: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        if !self.has_begun && matches!(self.speaks, Speaks::Http1(_)) {
+        if !self.has_begun && matches!(self.speaks, Speaks::Http1) {
             self.reader = Some(context.waker().clone());
             return Poll::Pending;
         }
@@ -181,9 +213,10 @@ impl Write for Patient {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.broken {
-            Some(_) => Poll::Ready(Ok(())),
-            None => Pin::new(&mut *self.stream).poll_shutdown(context),
+        // Of what is written whole the end is said afterwards.
+        match self.broken.is_some() || self.told.borrow().is_written {
+            true => Poll::Ready(Ok(())),
+            false => Pin::new(&mut *self.stream).poll_shutdown(context),
         }
     }
 }
@@ -246,16 +279,12 @@ mod tests {
         }
     }
 
-    fn http1() -> Speaks {
-        Speaks::Http1(Arc::default())
-    }
-
     #[test]
     fn what_was_left_is_read_and_does_not_end_well() {
         let waker = Arc::new(Woken::default()).into();
         let mut context = Context::from_waker(&waker);
-        for (speaks, written) in [(http1(), None), (Speaks::Http2(Frames::default()), Some(4))] {
-            let (mut stream, told) = Patient::new(Box::new(Gone(b"503 later")), speaks);
+        for (speaks, written) in [(Speaks::Http1, None), (Speaks::Http2(Frames::default()), Some(4))] {
+            let (mut stream, told) = Patient::new(Box::new(Gone(b"503 later")), speaks, Arc::default());
             assert_eq!(write(&mut stream, &mut context, b"head"), Some(4));
             for _ in 0..2 {
                 assert_eq!(write(&mut stream, &mut context, b"more"), written);
@@ -278,7 +307,7 @@ mod tests {
         let woken = Arc::new(Woken::default());
         let waker = woken.clone().into();
         let mut context = Context::from_waker(&waker);
-        let (mut stream, told) = Patient::new(Box::new(Gone(b"503")), http1());
+        let (mut stream, told) = Patient::new(Box::new(Gone(b"503")), Speaks::Http1, Arc::default());
         assert!(Pin::new(&mut stream).poll_flush(&mut context).is_ready());
         assert_eq!(read(&mut stream, &mut context), Poll::Pending);
         assert!(!woken.0.load(Ordering::Relaxed));
@@ -287,7 +316,8 @@ mod tests {
         assert_eq!(read(&mut stream, &mut context), Poll::Ready(Ok(b"503".to_vec())));
         assert_eq!(read(&mut stream, &mut context), Poll::Ready(Ok(Vec::new())), "nobody has hung up too early");
         assert!(!told.borrow().is_broken);
-        let (mut stream, _) = Patient::new(Box::new(Gone(b"SETTINGS")), Speaks::Http2(Frames::default()));
+        let (mut stream, _) =
+            Patient::new(Box::new(Gone(b"SETTINGS")), Speaks::Http2(Frames::default()), Arc::default());
         assert!(read(&mut stream, &mut context).is_ready(), "a server of HTTP/2 may begin");
     }
 }

@@ -1,13 +1,13 @@
 //! Answers that come before their request is there: all of them are heard, and nothing that was cut off is whole.
 
 use super::{
-    frames::{DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, frame, go_on, listen},
+    frames::{DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, go_on, listen},
     http, http_in,
 };
 use crate::binary::{Folder, Outcome};
 use std::{
     fs::File,
-    io::{Read, Write},
+    io::{self, Read, Write},
     net::{TcpListener, TcpStream},
     sync::{
         Arc,
@@ -142,5 +142,48 @@ fn what_a_server_of_http2_does_not_take_is_told() {
         let outcome = http_in(&folder, &["--http2", "--max-attempts=1", method, "-d", "@large", &url]);
         assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (Some(0), "ok", NOTE));
         assert_eq!(count.load(Ordering::Relaxed), asked);
+    }
+}
+
+/// Gives a client of HTTP/2 room for everything, answers when the head is there, and reads on, with a word whenever something came: how
+/// much of a body that was.
+fn taken(stream: &mut TcpStream) -> io::Result<usize> {
+    const INITIAL_WINDOW_SIZE: u8 = 4;
+    let most = u32::MAX >> 1;
+    let room = frame(SETTINGS, 0, 0, &[&[0, INITIAL_WINDOW_SIZE][..], &most.to_be_bytes()].concat());
+    let more = frame(WINDOW_UPDATE, 0, 0, &(most - 65_535).to_be_bytes());
+    listen(stream, &[(HEADERS, END_HEADERS)])?;
+    stream.write_all(&[room, more, ok()].concat())?;
+    let mut all = 0;
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head)?;
+        let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+        stream.read_exact(&mut payload)?;
+        if head[3] == DATA {
+            all += payload.len();
+            // So long that who hangs up has done so, and is told of it.
+            thread::sleep(Duration::from_millis(1));
+            stream.write_all(&frame(PING, 0, 0, &[0; 8]))?;
+            if head[4] & END_STREAM != 0 {
+                return Ok(all);
+            }
+        }
+    }
+}
+
+#[test]
+fn who_speaks_http2_and_reads_on_gets_the_end_of_the_body() {
+    const LONG: usize = 3_000_000;
+    let folder = Folder::new();
+    File::create_new(folder.path().join("long")).unwrap().set_len(LONG as u64).unwrap();
+    let (tell, told) = mpsc::channel();
+    let (url, _) = hasty(move |stream| {
+        let _ = tell.send(taken(stream).map_err(|error| error.kind()));
+    });
+    for method in ["PUT", "POST"] {
+        let outcome = http_in(&folder, &["--http2", "--max-attempts=1", method, "-d", "@long", &url]);
+        assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (Some(0), "ok", ""));
+        assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(Ok(LONG)));
     }
 }
