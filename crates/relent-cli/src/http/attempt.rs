@@ -119,6 +119,8 @@ pub(super) struct Success {
     pub(super) had_all: bool,
     /// An encoding of the body that was not asked for, and is not undone.
     pub(super) encoding: Option<String>,
+    /// The request, if it has a body: all of it may not be sent yet.
+    pub(super) sending: Option<Sending>,
     /// The server has not taken all of the request's body.
     pub(super) had_enough: bool,
 }
@@ -208,6 +210,7 @@ pub(super) async fn accept(
             location: None,
             had_all: true,
             encoding: None,
+            sending: None,
             had_enough: false,
         });
     }
@@ -230,12 +233,7 @@ pub(super) async fn accept(
     } else {
         receive(terms, line, (response, &hop.url), at, received).await?;
     }
-    // Who answers early may go on reading.
-    let had_enough = match sending {
-        Some(sending) => terms.patience.wait(&line.pulse, sending.ends()).await != Some(true),
-        None => false,
-    };
-    Ok(Success { status, location, had_all: false, encoding, had_enough })
+    Ok(Success { status, location, had_all: false, encoding, sending, had_enough: false })
 }
 
 /// The same answer, unless its head says that it is a failure, or not what was asked for.

@@ -7,7 +7,7 @@ use super::{
     failure::{Broken, Failure},
     hedge::{self, Race, Won},
     narrator::Narrator,
-    signals,
+    rest, signals,
     sink::{Output, Sink, Written, print},
     stop::Stop,
     write_out::{End, WriteOut},
@@ -76,6 +76,12 @@ impl Limit {
     /// When that is, if there is an end.
     pub(super) fn ends(&self) -> Option<Instant> {
         self.began.checked_add(self.given?)
+    }
+
+    /// When the rest of a request has had its time: what has come in answer to it must be written by that end.
+    fn is_near(&self) -> Option<time::Instant> {
+        let margin = (self.given? / 10).min(Duration::from_secs(1));
+        self.ends()?.checked_sub(margin).map(Into::into)
     }
 
     async fn is_over(&self) -> Duration {
@@ -254,12 +260,14 @@ impl Engine {
         let limit = || self.attempt_limit(call, now());
         let may = have == 0 && hedge::is_allowed(&self.terms.request.method, &self.terms.request.headers);
         let Some(plan) = guard.hedged(now()).filter(|_| may) else {
+            let limit = limit();
+            let end = limit.and_then(|limit| time::Instant::now().checked_add(limit));
             let once = attempt::once(&self.terms, &self.line, call.attempt(), have, received);
-            let ended = attempt::within(limit(), limit(), (&self.terms, &self.line), once).await;
+            let ended = attempt::within(limit, limit, (&self.terms, &self.line), once).await;
             if let Some(outcome) = outcome(&ended) {
                 guard.ended(now(), outcome);
             }
-            return ended;
+            return rest::sent(ended?, (&self.terms, &self.line), [end, self.limit.is_near()]).await;
         };
         let (terms, recipe) = (&self.terms, &self.recipe);
         let most = self.policy.settings().max_attempts;
@@ -278,17 +286,18 @@ impl Engine {
         })?;
         received.trail = trail;
         let line = line.as_ref().unwrap_or(&self.line);
-        let (left, limit) =
-            end.map(|(end, limit)| (end.saturating_duration_since(time::Instant::now()), limit)).unzip();
+        let (end, limit) = end.unzip();
+        let left = end.map(|end| end.saturating_duration_since(time::Instant::now()));
         let accepted = attempt::accept(terms, line, answer, 0, received);
         let ended = attempt::within(limit, left, (terms, line), accepted).await;
         if let Some(outcome) = outcome(&ended) {
             guard.ended_by(permit, now(), outcome);
         }
-        ended.map_err(|broken| {
+        let success = ended.map_err(|broken| {
             narrator.has_lost(Some(start.lost()));
             broken.judged_by(&said)
-        })
+        })?;
+        rest::sent(success, (terms, line), [end, self.limit.is_near()]).await
     }
 
     /// The longest of an attempt that starts now. What ends the whole call ends the attempt too, and says so better.

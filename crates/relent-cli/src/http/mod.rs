@@ -34,6 +34,7 @@ mod proxy;
 mod redirect;
 mod request;
 mod resolve;
+mod rest;
 mod resume;
 mod signals;
 mod sink;

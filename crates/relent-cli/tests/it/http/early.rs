@@ -187,3 +187,26 @@ fn who_speaks_http2_and_reads_on_gets_the_end_of_the_body() {
         assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(Ok(LONG)));
     }
 }
+
+#[test]
+fn a_success_that_is_there_outlasts_what_is_left_of_its_request() {
+    let folder = Folder::new();
+    File::create_new(folder.path().join("large")).unwrap().set_len(LARGE as u64).unwrap();
+    let answer = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok";
+    let (url, count) = hasty(move |stream| {
+        stream.read_exact(&mut [0; 100]).unwrap();
+        stream.write_all(answer).unwrap();
+        // Nothing of the rest is taken.
+        let mut other = stream.try_clone().unwrap();
+        thread::spawn(move || {
+            thread::sleep(Duration::from_secs(60));
+            let _ = other.flush();
+        });
+    });
+    for (asked, limit) in (1..).zip(["--attempt-timeout=1s", "--timeout=3s", "--idle-timeout=1s"]) {
+        let flags = ["POST", limit, "--idempotency-key", "-d", "@large", "-o", "new", &url];
+        let outcome = http_in(&folder, &flags);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), NOTE), "{limit}");
+        assert_eq!((folder.read("new").as_str(), count.load(Ordering::Relaxed)), ("ok", asked), "{limit}");
+    }
+}

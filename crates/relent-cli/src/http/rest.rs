@@ -1,0 +1,22 @@
+//! What is left of a request when its answer is whole. The attempt has succeeded by then: whatever ends the wait for the rest ends that alone.
+
+use super::{
+    attempt::{Line, Success, Terms},
+    failure::Broken,
+};
+use tokio::time::{self, Instant};
+
+/// The same success, when the rest of its request is sent, cannot be, or has had its time.
+pub(super) async fn sent(
+    mut success: Success,
+    (terms, line): (&Terms, &Line),
+    ends: impl IntoIterator<Item = Option<Instant>>,
+) -> Result<Success, Broken> {
+    let Some(sending) = success.sending.take() else { return Ok(success) };
+    let sent = terms.patience.wait(&line.pulse, sending.ends());
+    let is_sent = match ends.into_iter().flatten().min() {
+        Some(end) => time::timeout_at(end, sent).await.unwrap_or_default(),
+        None => sent.await,
+    };
+    Ok(Success { had_enough: is_sent != Some(true), ..success })
+}
