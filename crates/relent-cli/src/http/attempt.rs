@@ -1,6 +1,7 @@
 //! One attempt: send, follow, judge, receive.
 
 use super::{
+    body::Unread,
     client::Client,
     coding,
     exchange::Sending,
@@ -66,6 +67,8 @@ pub(super) struct Line {
     pub(super) client: Client,
     /// What has moved of the request's body.
     pub(super) pulse: Pulse,
+    /// What could not be read of it.
+    pub(super) unread: Unread,
     /// What the head of the answer says of trying again, once it is there.
     word: RefCell<Option<Word>>,
 }
@@ -73,7 +76,7 @@ pub(super) struct Line {
 impl Line {
     /// By which nothing has been sent yet.
     pub(super) fn of(client: Client) -> Line {
-        Line { client, pulse: Pulse::default(), word: RefCell::default() }
+        Line { client, pulse: Pulse::default(), unread: Unread::default(), word: RefCell::default() }
     }
 }
 
@@ -177,8 +180,8 @@ pub(super) async fn answer(
     within(limit, limit, (terms, line), asked).await
 }
 
-/// What comes of it, unless it is not over within what is `left` of its `limit`. However it fails, what the head of an answer that is
-/// there says of trying again counts.
+/// What comes of it, unless it is not over within what is `left` of its `limit`. However it fails, it is our side that failed if the data could
+/// not be read; else what the head of an answer that is there says of trying again counts.
 pub(super) async fn within<T>(
     limit: Option<Duration>,
     left: Option<Duration>,
@@ -191,7 +194,10 @@ pub(super) async fn within<T>(
         }
         None => work.await,
     };
-    ended.map_err(|broken| broken.judged_by(&*line.word.borrow()))
+    ended.map_err(|broken| match line.unread.take() {
+        Some(fault) => Broken::Ours(fault),
+        None => broken.judged_by(&*line.word.borrow()),
+    })
 }
 
 /// Receives what an answer brings, of which so much is there already.
@@ -295,6 +301,7 @@ async fn ask(
     line.client.begins();
     loop {
         line.word.take();
+        line.unread.take();
         if let Some((resume, have)) = rest {
             resume.ask_at(&hop.url, have, &mut hop.headers);
         }
@@ -329,7 +336,7 @@ async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken>
     };
     let body = terms.request.body.as_ref().filter(|_| hop.has_body);
     let expects_one = [Method::POST, Method::PUT, Method::PATCH].contains(&hop.method);
-    let opened = body.map(|body| body.open(&line.pulse)).transpose()?;
+    let opened = body.map(|body| body.open(&line.pulse, &line.unread)).transpose()?;
     let opened = opened.flatten();
     // The client says nothing of an empty body; servers that are not told wait for one, or answer 411 (RFC 9110 8.6).
     if opened.is_none() && (body.is_some() || expects_one) {

@@ -14,7 +14,7 @@ use std::{
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     pin::Pin,
-    sync::{Arc, mpsc},
+    sync::{Arc, Mutex, PoisonError, mpsc},
     task::{Context, Poll},
     thread,
     time::Duration,
@@ -77,7 +77,7 @@ impl Body {
     }
 
     /// The body of one attempt, unless there is nothing in what was opened for it.
-    pub(super) fn open(&self, pulse: &Pulse) -> Result<Option<reqwest::Body>, Fault> {
+    pub(super) fn open(&self, pulse: &Pulse, unread: &Unread) -> Result<Option<reqwest::Body>, Fault> {
         let text = |text: &Bytes| Ok(Source::Text(text.clone()));
         let file = |path: &PathBuf| {
             let opened = regular::read(path).and_then(|file| Source::file(Arc::new(file)));
@@ -97,7 +97,7 @@ impl Body {
                 })
                 .collect(),
         };
-        let stream = Stream { sources: sources?, pulse: pulse.clone() };
+        let stream = Stream { sources: sources?, pulse: pulse.clone(), unread: unread.clone() };
         Ok((stream.left() > 0).then(|| reqwest::Body::wrap(stream)))
     }
 }
@@ -193,12 +193,21 @@ fn keep(mut pipe: impl Read) -> io::Result<Body> {
 
 /// The data could not be read while it was sent: our side's failure, not the server's.
 #[derive(Debug)]
-pub(super) struct DataError(io::Error);
+struct DataError(io::Error);
 
-impl DataError {
-    /// What to tell the user.
-    pub(super) fn fault(&self) -> Fault {
-        unreadable("the data", &self.0)
+/// Keeps that, since a client may make something else of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Unread(Arc<Mutex<Option<Fault>>>);
+
+impl Unread {
+    /// What to tell the user, if the data could not be read.
+    pub(super) fn take(&self) -> Option<Fault> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn put(&self, error: io::Error) -> DataError {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(unreadable("the data", &error));
+        DataError(error)
     }
 }
 
@@ -214,6 +223,7 @@ impl std::error::Error for DataError {}
 struct Stream {
     sources: VecDeque<Source>,
     pulse: Pulse,
+    unread: Unread,
 }
 
 /// One thing to read from.
@@ -286,7 +296,8 @@ impl http_body::Body for Stream {
 
     fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, DataError>>> {
         // A file on disk answers at once; nothing else runs on this thread that it could hold up.
-        Poll::Ready(self.next().transpose().map(|piece| piece.map(Frame::data).map_err(DataError)))
+        let next = self.next().map_err(|error| self.unread.put(error));
+        Poll::Ready(next.transpose().map(|piece| piece.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -303,7 +314,11 @@ mod tests {
     use super::*;
 
     fn read(file: Arc<File>) -> Vec<u8> {
-        let mut stream = Stream { sources: [Source::file(file).unwrap()].into(), pulse: Pulse::default() };
+        let mut stream = Stream {
+            sources: [Source::file(file).unwrap()].into(),
+            pulse: Pulse::default(),
+            unread: Unread::default(),
+        };
         let mut all = Vec::new();
         while let Some(piece) = stream.next().unwrap() {
             assert!(piece.len() as u64 <= CHUNK);
@@ -346,7 +361,11 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         (&file).write_all(&[1; 100]).unwrap();
         let file = Arc::new(file);
-        let mut stream = Stream { sources: [Source::file(file.clone()).unwrap()].into(), pulse: Pulse::default() };
+        let mut stream = Stream {
+            sources: [Source::file(file.clone()).unwrap()].into(),
+            pulse: Pulse::default(),
+            unread: Unread::default(),
+        };
         file.set_len(0).unwrap();
         assert!(stream.next().is_err());
     }

@@ -1,7 +1,6 @@
 //! What went wrong in an attempt: the client's error told apart into the faults that `relent::wire` judges.
 
 use super::{
-    body::DataError,
     exchange::Unanswered,
     idle::Patience,
     proxy::{self, Proxies},
@@ -167,9 +166,6 @@ impl Way<'_> {
 
 /// The client's error before the response's head was there.
 pub(super) fn before_head(error: &Unanswered, way: &Way<'_>) -> Broken {
-    if let Some(data) = find::<DataError>(error) {
-        return data.fault().into();
-    }
     let (fault, failure) = fault_before_head(error, way);
     way.finish(failure, fault == Fault::Refused)
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use tokio::time::{self, Instant};
 
-/// The same success, when the rest of its request is sent, cannot be, or has had its time.
+/// The same success, when the rest of its request is sent, cannot be, or has had its time, unless it cannot be read.
 pub(super) async fn sent(
     mut success: Success,
     (terms, line): (&Terms, &Line),
@@ -18,5 +18,8 @@ pub(super) async fn sent(
         Some(end) => time::timeout_at(end, sent).await.unwrap_or_default(),
         None => sent.await,
     };
-    Ok(Success { had_enough: is_sent != Some(true), ..success })
+    match line.unread.take() {
+        Some(fault) => Err(fault.into()),
+        None => Ok(Success { had_enough: is_sent != Some(true), ..success }),
+    }
 }

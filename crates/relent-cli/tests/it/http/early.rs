@@ -210,3 +210,40 @@ fn a_success_that_is_there_outlasts_what_is_left_of_its_request() {
         assert_eq!((folder.read("new").as_str(), count.load(Ordering::Relaxed)), ("ok", asked), "{limit}");
     }
 }
+
+#[test]
+fn data_that_cannot_be_read_is_no_fault_of_a_server() {
+    const ROOM: [u8; 4] = (1_u32 << 30).to_be_bytes();
+    let folder = Folder::new();
+    let data = File::create_new(folder.path().join("large")).unwrap();
+    for is_early in [true, false] {
+        let shortened = data.try_clone().unwrap();
+        let (http2, of_http2) = hasty(move |stream| {
+            listen(stream, &[(HEADERS, END_HEADERS)]).unwrap();
+            shortened.set_len(1000).unwrap();
+            let room = [frame(WINDOW_UPDATE, 0, 0, &ROOM), frame(WINDOW_UPDATE, 0, 1, &ROOM)].concat();
+            let said = if is_early { [ok(), room].concat() } else { room };
+            stream.write_all(&said).unwrap();
+            let _ = go_on(stream, &[(DATA, END_STREAM), (RST_STREAM, 0)]);
+        });
+        let shortened = data.try_clone().unwrap();
+        let (http1, of_http1) = hasty(move |stream| {
+            stream.read_exact(&mut [0; 100]).unwrap();
+            shortened.set_len(1000).unwrap();
+            if is_early {
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
+            }
+            let _ = io::copy(stream, &mut io::sink());
+        });
+        for (url, flags, count) in [(&http2, &["--http2"][..], of_http2), (&http1, &[], of_http1)] {
+            for (asked, method) in (1..).zip(["PUT", "POST"]) {
+                data.set_len(LARGE as u64).unwrap();
+                let outcome = http_in(&folder, &[flags, &["--base=1ms", method, "-d", "@large", url]].concat());
+                let expected = (Some(125), "", asked);
+                let was = (outcome.code, outcome.stdout.as_str(), count.load(Ordering::Relaxed));
+                assert_eq!(was, expected, "early: {is_early}, {flags:?} {method}: {outcome:?}");
+                assert!(outcome.stderr.contains("the data file became shorter while it was sent"), "{outcome:?}");
+            }
+        }
+    }
+}
