@@ -259,7 +259,12 @@ fn judged(terms: &Terms, answer: Answer, have: u64) -> Result<Answer, Broken> {
         return Err(Broken::Failed(Box::new(Failure::of(wire::Fault::EarlyEnd, text))));
     }
     match terms.rules.verdict(response.status(), response.headers(), answer.at) {
-        Some(verdict) => Err(Broken::Failed(Box::new(Failure::status(answer.response, verdict, answer.at)))),
+        Some(verdict) => {
+            if let Some(sending) = response.extensions().get::<Sending>() {
+                sending.is_refused();
+            }
+            Err(Broken::Failed(Box::new(Failure::status(answer.response, verdict, answer.at))))
+        }
         None => Ok(answer),
     }
 }

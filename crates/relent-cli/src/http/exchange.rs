@@ -75,6 +75,7 @@ impl Place {
 #[derive(Clone, Debug)]
 pub(super) struct Sending {
     told: watch::Receiver<Fate>,
+    course: Arc<Course>,
     /// It was written when the answer began.
     was_written: bool,
     /// The server may have taken a part of it by then, and has something to say of it when it takes the rest.
@@ -85,6 +86,11 @@ pub(super) struct Sending {
 const ROOM: u64 = 65_535;
 
 impl Sending {
+    /// Nothing more is made of its body: it is refused, and why is still read.
+    pub(super) fn is_refused(&self) {
+        self.course.is_refused.store(true, Ordering::Relaxed);
+    }
+
     /// Waits until all of it is sent and the server has had the time to take it, or until it cannot be sent: whether it is.
     pub(super) async fn ends(mut self) -> bool {
         if self.was_written && !self.may_be_under_way {
@@ -110,6 +116,9 @@ impl Body for Handed {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, reqwest::Error>>> {
+        if self.course.is_refused.load(Ordering::Relaxed) {
+            return Poll::Pending;
+        }
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         self.course.is_made.fetch_or(frame.is_none() || self.body.is_end_stream(), Ordering::Relaxed);
         Poll::Ready(frame)
@@ -207,7 +216,7 @@ pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
     let was_written = told.borrow().is_written;
     course.is_early.store(!was_written, Ordering::Relaxed);
     let may_be_under_way = is_long && answer.version() == Version::HTTP_2;
-    answer.extensions_mut().insert(Sending { told, was_written, may_be_under_way });
+    answer.extensions_mut().insert(Sending { told, course, was_written, may_be_under_way });
     Ok(Response::from(answer.map(reqwest::Body::wrap)))
 }
 

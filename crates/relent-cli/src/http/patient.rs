@@ -52,6 +52,8 @@ pub(super) struct Course {
     pub(super) is_made: AtomicBool,
     /// The answer began before all of the request was written.
     pub(super) is_early: AtomicBool,
+    /// The answer is a failure.
+    pub(super) is_refused: AtomicBool,
 }
 
 /// What has become of a request.

@@ -247,3 +247,45 @@ fn data_that_cannot_be_read_is_no_fault_of_a_server() {
         }
     }
 }
+
+/// What comes, after a moment, until nothing does for a while.
+fn until_silent(stream: &mut TcpStream) -> usize {
+    thread::sleep(Duration::from_millis(100));
+    stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    let mut piece = vec![0; 64 << 10];
+    let mut all = 0;
+    while let Ok(count @ 1..) = stream.read(&mut piece) {
+        all += count;
+    }
+    all
+}
+
+#[test]
+fn who_refuses_is_sent_no_more_while_their_page_is_read() {
+    const ROOM: [u8; 4] = (1_u32 << 30).to_be_bytes();
+    let folder = Folder::new();
+    File::create_new(folder.path().join("large")).unwrap().set_len(LARGE as u64).unwrap();
+    let (tell, told) = mpsc::channel();
+    let tells = tell.clone();
+    let (http1, _) = hasty(move |stream| {
+        stream.read_exact(&mut [0; 100]).unwrap();
+        stream.write_all(b"HTTP/1.1 400 No\r\nContent-Length: 8\r\n\r\nhalf").unwrap();
+        tells.send(until_silent(stream)).unwrap();
+        stream.write_all(b"page").unwrap();
+    });
+    let (http2, _) = hasty(move |stream| {
+        listen(stream, &[(HEADERS, END_HEADERS)]).unwrap();
+        // 400, as everybody knows it (RFC 7541, A).
+        let head = [frame(HEADERS, END_HEADERS, 1, &[0x8c]), frame(DATA, 0, 1, b"half")].concat();
+        let room = [frame(WINDOW_UPDATE, 0, 0, &ROOM), frame(WINDOW_UPDATE, 0, 1, &ROOM)].concat();
+        stream.write_all(&[head, room].concat()).unwrap();
+        tell.send(until_silent(stream)).unwrap();
+        stream.write_all(&frame(DATA, END_STREAM, 1, b"page")).unwrap();
+    });
+    for (url, flags) in [(http1, &["--http1.1"][..]), (http2, &["--http2"])] {
+        let outcome = http_in(&folder, &[flags, &["--fail-with-body", "PUT", "-d", "@large", &url]].concat());
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(3), "halfpage"), "{flags:?}: {outcome:?}");
+        let had = told.recv_timeout(Duration::from_secs(20)).unwrap();
+        assert!(had < LARGE / 2, "{flags:?}: {had}");
+    }
+}
