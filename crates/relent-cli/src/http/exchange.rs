@@ -152,6 +152,8 @@ pub(super) enum Unanswered {
     Unconnected(reqwest::Error),
     /// There was one.
     Broken(hyper::Error),
+    /// There was one, and TLS ended it.
+    Insecure(rustls::Error),
 }
 
 impl fmt::Display for Unanswered {
@@ -159,6 +161,7 @@ impl fmt::Display for Unanswered {
         match self {
             Unanswered::Unconnected(error) => error.fmt(f),
             Unanswered::Broken(error) => error.fmt(f),
+            Unanswered::Insecure(error) => error.fmt(f),
         }
     }
 }
@@ -168,13 +171,8 @@ impl Error for Unanswered {
         Some(match self {
             Unanswered::Unconnected(error) => error,
             Unanswered::Broken(error) => error,
+            Unanswered::Insecure(error) => error,
         })
-    }
-}
-
-impl From<hyper::Error> for Unanswered {
-    fn from(error: hyper::Error) -> Unanswered {
-        Unanswered::Broken(error)
     }
 }
 
@@ -198,10 +196,10 @@ pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
     if let Some(user) = to_proxy.filter(|_| made.about.is_proxied()) {
         headers.entry(header::PROXY_AUTHORIZATION).or_insert(user);
     }
-    let (mut answer, told) = if http2_alone || made.about.is_negotiated_h2() {
+    let (answer, told) = if http2_alone || made.about.is_negotiated_h2() {
         *request.uri_mut() = uri;
         let (stream, told) = Patient::new(made.stream, Speaks::Http2(Frames::default()), course.clone());
-        (over_http2(stream, request).await?, told)
+        (over_http2(stream, request).await, told)
     } else {
         let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
         headers.entry(header::HOST).or_insert(host.expect("hosts are looked at before"));
@@ -210,8 +208,12 @@ pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
             _ => uri,
         };
         let (stream, told) = Patient::new(made.stream, Speaks::Http1, course.clone());
-        (over_http1(stream, request).await?, told)
+        (over_http1(stream, request).await, told)
     };
+    let mut answer = answer.map_err(|error| match told.borrow().tls.clone() {
+        Some(tls) => Unanswered::Insecure(tls),
+        None => Unanswered::Broken(error),
+    })?;
     made.about.get_extras(answer.extensions_mut());
     let was_written = told.borrow().is_written;
     course.is_early.store(!was_written, Ordering::Relaxed);

@@ -63,6 +63,8 @@ pub(super) struct Fate {
     pub(super) is_written: bool,
     /// Nothing can be written any more.
     pub(super) is_broken: bool,
+    /// What TLS has against it, which comes after the handshake where a certificate is asked for (RFC 8446, 4.6.2).
+    pub(super) tls: Option<rustls::Error>,
 }
 
 impl Patient {
@@ -114,6 +116,13 @@ impl Patient {
         }
     }
 
+    /// Keeps what TLS says, of which whoever speaks HTTP/2 keeps no more than the words.
+    fn has_failed(&self, error: &io::Error) {
+        if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+            self.told.send_modify(|fate| fate.tls = Some(tls.clone()));
+        }
+    }
+
     /// What was written has left.
     fn has_flushed(&self) {
         let is_all = match &self.speaks {
@@ -161,12 +170,14 @@ impl Read for Patient {
             return Poll::Pending;
         }
         if self.broken.is_none() {
-            return Pin::new(&mut *self.stream).poll_read(context, into);
+            let read = ready!(Pin::new(&mut *self.stream).poll_read(context, into));
+            return Poll::Ready(read.inspect_err(|error| self.has_failed(error)));
         }
         let mut space = [0; 4 << 10];
         let length = space.len().min(into.remaining());
         let mut piece = ReadBuf::new(&mut space[..length]);
-        ready!(Pin::new(&mut *self.stream).poll_read(context, piece.unfilled()))?;
+        ready!(Pin::new(&mut *self.stream).poll_read(context, piece.unfilled()))
+            .inspect_err(|error| self.has_failed(error))?;
         match piece.filled() {
             // That it is over does not mean that it is whole.
             [] => match &self.broken {

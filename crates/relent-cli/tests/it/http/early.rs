@@ -5,6 +5,7 @@ use super::{
     http, http_in,
 };
 use crate::binary::{Folder, Outcome};
+use rustls::{RootCertStore, ServerConfig, ServerConnection, pki_types::PrivateKeyDer, server::WebPkiClientVerifier};
 use std::{
     fs::File,
     io::{self, Read, Write},
@@ -287,5 +288,36 @@ fn who_refuses_is_sent_no_more_while_their_page_is_read() {
         assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(3), "halfpage"), "{flags:?}: {outcome:?}");
         let had = told.recv_timeout(Duration::from_secs(20)).unwrap();
         assert!(had < LARGE / 2, "{flags:?}: {had}");
+    }
+}
+
+#[test]
+fn a_certificate_that_is_wanted_after_the_handshake_is_wanted_in_the_next_attempt_too() {
+    let own = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    let folder = Folder::new().file("ca.pem", &own.cert.pem());
+    let mut roots = RootCertStore::empty();
+    roots.add(own.cert.der().clone()).unwrap();
+    let provider = relent_tls::provider();
+    let wanted = WebPkiClientVerifier::builder_with_provider(roots.into(), provider.clone()).build().unwrap();
+    let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(&[&rustls::version::TLS13]);
+    let builder = builder.unwrap().with_client_cert_verifier(wanted);
+    let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap();
+    let config = builder.with_single_cert(vec![own.cert.der().clone()], key).unwrap();
+    for version in ["http/1.1", "h2"] {
+        let mut config = config.clone();
+        config.alpn_protocols = vec![version.into()];
+        let config = Arc::new(config);
+        let (url, count) = hasty(move |stream| {
+            let mut tls = ServerConnection::new(config.clone()).unwrap();
+            assert!(tls.complete_io(stream).is_err());
+            // What was said is not lost.
+            let _ = io::copy(stream, &mut io::sink());
+        });
+        let url = url.replace("http:", "https:");
+        for (asked, flags) in (1..).zip([&[][..], &["-d", "data"]]) {
+            let outcome = http_in(&folder, &[flags, &["--cacert=ca.pem", "--base=1ms", &url]].concat());
+            assert_eq!((outcome.code, count.load(Ordering::Relaxed)), (Some(3), asked), "{version}: {outcome:?}");
+            assert!(outcome.stderr.contains("the other side says: certificate required"), "{version}: {outcome:?}");
+        }
     }
 }
