@@ -78,8 +78,19 @@ pub(super) struct Sending {
     course: Arc<Course>,
     /// It was written when the answer began.
     was_written: bool,
-    /// The server may have taken a part of it by then, and has something to say of it when it takes the rest.
-    may_be_under_way: bool,
+    /// The length of its body.
+    size: Size,
+}
+
+/// How much there is of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Size {
+    /// The system takes it, or says that the server does not.
+    Any,
+    /// In HTTP/2, no more than a server has room for without a word.
+    Short,
+    /// In HTTP/2, more: the server may have taken a part of it when it answers, and says so when it takes the rest.
+    Long,
 }
 
 /// What a server of HTTP/2 has room for before it says more (RFC 9113, 6.9.2).
@@ -93,12 +104,15 @@ impl Sending {
 
     /// Waits until all of it is sent and the server has had the time to take it, or until it cannot be sent: whether it is.
     pub(super) async fn ends(mut self) -> bool {
-        if self.was_written && !self.may_be_under_way {
+        if self.was_written && self.size != Size::Long {
             return true;
         }
         // The connection ends by itself when there is nothing more to say on it.
         while !self.told.borrow().is_broken && self.told.changed().await.is_ok() {}
-        self.told.borrow().is_written
+        let fate = self.told.borrow();
+        // What is short goes right behind the head. Who answers before that and wants no more has not read on, and nobody asks them to.
+        let is_short = self.size == Size::Short && self.course.is_made.load(Ordering::Relaxed);
+        fate.is_written || (is_short && !fate.is_broken)
     }
 }
 
@@ -217,8 +231,12 @@ pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
     made.about.get_extras(answer.extensions_mut());
     let was_written = told.borrow().is_written;
     course.is_early.store(!was_written, Ordering::Relaxed);
-    let may_be_under_way = is_long && answer.version() == Version::HTTP_2;
-    answer.extensions_mut().insert(Sending { told, course, was_written, may_be_under_way });
+    let size = match answer.version() {
+        Version::HTTP_2 if is_long => Size::Long,
+        Version::HTTP_2 => Size::Short,
+        _ => Size::Any,
+    };
+    answer.extensions_mut().insert(Sending { told, course, was_written, size });
     Ok(Response::from(answer.map(reqwest::Body::wrap)))
 }
 
