@@ -102,13 +102,17 @@ impl Sending {
         self.course.is_refused.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until all of it is sent and the server has had the time to take it, or until it cannot be sent: whether it is.
-    pub(super) async fn ends(mut self) -> bool {
+    /// Waits until all of it is sent and the server has had the time to take it, or until it cannot be sent.
+    pub(super) async fn ends(&mut self) {
         if self.was_written && self.size != Size::Long {
-            return true;
+            return;
         }
         // The connection ends by itself when there is nothing more to say on it.
         while !self.told.borrow().is_broken && self.told.changed().await.is_ok() {}
+    }
+
+    /// Whether all of it is sent.
+    pub(super) fn is_sent(&self) -> bool {
         let fate = self.told.borrow();
         // What is short goes right behind the head. Who answers before that and wants no more has not read on, and nobody asks them to.
         let is_short = self.size == Size::Short && self.course.is_made.load(Ordering::Relaxed);

@@ -12,14 +12,14 @@ pub(super) async fn sent(
     (terms, line): (&Terms, &Line),
     ends: impl IntoIterator<Item = Option<Instant>>,
 ) -> Result<Success, Broken> {
-    let Some(sending) = success.sending.take() else { return Ok(success) };
-    let sent = terms.patience.wait(&line.pulse, sending.ends());
-    let is_sent = match ends.into_iter().flatten().min() {
-        Some(end) => time::timeout_at(end, sent).await.unwrap_or_default(),
-        None => sent.await,
+    let Some(mut sending) = success.sending.take() else { return Ok(success) };
+    let wait = terms.patience.wait(&line.pulse, sending.ends());
+    let _ = match ends.into_iter().flatten().min() {
+        Some(end) => time::timeout_at(end, wait).await.unwrap_or_default(),
+        None => wait.await,
     };
     match line.unread.take() {
         Some(fault) => Err(fault.into()),
-        None => Ok(Success { had_enough: is_sent != Some(true), ..success }),
+        None => Ok(Success { had_enough: !sending.is_sent(), ..success }),
     }
 }
