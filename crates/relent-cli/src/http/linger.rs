@@ -14,9 +14,17 @@ impl<T: Read + Write + Send + Unpin> Stream for T {}
 /// The longest without a byte. Who keeps a connection open after its end was said is not waited for longer.
 const ENOUGH: Duration = Duration::from_secs(2);
 
-/// Waits until the other side has closed it, or says nothing for too long. That nothing more comes is said at once, or only then where they
-/// have been told before and could take it for the end of what they have not looked at.
-pub(super) async fn until_closed(mut stream: Box<dyn Stream>, knows: bool) {
+/// The longest in all, since nobody wants what comes.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Waits until the other side has closed it, or says nothing for too long, or something for much too long. That nothing more comes is said at
+/// once, or only then where they have been told before and could take it for the end of what they have not looked at.
+pub(super) async fn until_closed(stream: Box<dyn Stream>, knows: bool) {
+    // What it leaves undone is done by dropping it.
+    let _ = time::timeout(LONGEST, closed(stream, knows)).await;
+}
+
+async fn closed(mut stream: Box<dyn Stream>, knows: bool) {
     if knows && is_over(&mut *stream).await {
         return;
     }
@@ -48,6 +56,24 @@ mod tests {
     fn paused<F: Future>(test: F) -> F::Output {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         runtime.unwrap().block_on(test)
+    }
+
+    #[test]
+    fn who_goes_on_for_ever_is_left() {
+        for knows in [false, true] {
+            paused(async {
+                let (ours, mut theirs) = duplex(64);
+                let began = time::Instant::now();
+                let says = async {
+                    while theirs.write_all(&[7]).await.is_ok() {
+                        time::sleep(Duration::from_secs(1)).await;
+                    }
+                };
+                let lingers = until_closed(Box::new(TokioIo::new(ours)), knows);
+                tokio::join!(lingers, says);
+                assert_eq!(began.elapsed(), LONGEST, "{knows}");
+            });
+        }
     }
 
     #[test]
