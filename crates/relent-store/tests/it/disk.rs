@@ -208,7 +208,7 @@ async fn child() {
             let error = Sqlite::open(folder.join("state.db")).unwrap_err();
             // SQLite cannot make what it needs beside the file.
             assert_eq!(error.kind(), ErrorKind::Refused, "{error:?}");
-            assert!(error.hint_text().is_some_and(|hint| hint.contains("may it be written?")), "{error:?}");
+            assert!(error.hint_text().is_some_and(|hint| hint.contains("may it be written")), "{error:?}");
             let error = Sqlite::open(folder.join("new.db")).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::ReadOnly, "{error:?}");
         }
