@@ -12,15 +12,24 @@ pub(super) fn secrets_of_a_user(user: &str) -> impl Iterator<Item = String> {
     [user, name, password].into_iter().map(str::to_owned)
 }
 
-/// The user and the password that a header says in base64 behind `Basic`.
-pub(super) fn undone(value: &str) -> Option<String> {
-    let (scheme, encoded) = value.trim().split_once(char::is_whitespace)?;
-    let decoded = |alphabet: &Alphabet| {
+/// The users and passwords that a text says in base64, each behind a `Basic`, and whatever signs there are in between.
+pub(super) fn undone(text: &str) -> Vec<String> {
+    const NAME: &str = "basic";
+    let decoded = |encoded: &str, alphabet: &Alphabet| {
         let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
-        GeneralPurpose::new(alphabet, config.with_decode_allow_trailing_bits(true)).decode(encoded.trim()).ok()
+        GeneralPurpose::new(alphabet, config.with_decode_allow_trailing_bits(true)).decode(encoded).ok()
     };
-    let user = scheme.eq_ignore_ascii_case("basic").then(|| decoded(&STANDARD).or_else(|| decoded(&URL_SAFE)))??;
-    Some(String::from_utf8_lossy(&user).into_owned())
+    let small = text.to_ascii_lowercase();
+    let all = small.match_indices(NAME).filter_map(|(at, _)| {
+        let behind = &text[at + NAME.len()..];
+        let encoded = behind.trim_start_matches(|c: char| c.is_whitespace() || ":=\"'".contains(c));
+        let is_one = encoded.len() < behind.len() && !text[..at].ends_with(|c: char| c.is_alphanumeric());
+        let end = encoded.find(|c: char| !c.is_ascii_alphanumeric() && !"+/-_=".contains(c)).unwrap_or(encoded.len());
+        let encoded = Some(&encoded[..end]).filter(|encoded| is_one && !encoded.is_empty())?;
+        let user = decoded(encoded, &STANDARD).or_else(|| decoded(encoded, &URL_SAFE))?;
+        Some(String::from_utf8_lossy(&user).into_owned())
+    });
+    all.collect()
 }
 
 #[cfg(test)]
@@ -36,11 +45,14 @@ mod tests {
             ("Basic OnA6dz8_fg==", ":p:w??~"),
             ("Basic OnA6dz8/fg==", ":p:w??~"),
             ("Basic aHVudGVyMg==", "hunter2"),
+            ("Authorization: Basic aHVudGVyMg==, Bearer abc", "hunter2"),
+            ("{\"authorization\":\"Basic aHVudGVyMg==\"}", "hunter2"),
+            ("auth='Basic:aHVudGVyMg'; basics=1", "hunter2"),
         ] {
-            assert_eq!(undone(value).as_deref(), Some(user), "{value}");
+            assert_eq!(undone(value), [user], "{value}");
         }
         for other in ["Bearer YW5uOg==", "Basic", "Basic !", "", "YW5uOg=="] {
-            assert_eq!(undone(other), None, "{other}");
+            assert!(undone(other).is_empty(), "{other}");
         }
     }
 

@@ -11,7 +11,7 @@ use super::{
     learnt::{learn, written},
     plain, said_again,
     table::{LONG_PIECE, Table},
-    undone::undone,
+    undone::{decoded, undone},
     value::as_shown,
 };
 use crate::escape::escape;
@@ -106,7 +106,8 @@ pub(crate) fn know_secrets(secrets: impl Iterator<Item = String>) {
 /// Secrets, and what those say that are a user in base64.
 fn with_users(secrets: impl Iterator<Item = String>) -> Vec<String> {
     let mut all: Vec<String> = secrets.collect();
-    let users: Vec<String> = all.iter().filter_map(|secret| basic::undone(secret)).collect();
+    let decoded: Vec<String> = all.iter().filter_map(|secret| decoded(secret)).collect();
+    let users: Vec<String> = all.iter().chain(&decoded).flat_map(|secret| basic::undone(secret)).collect();
     let is_short_name = |user: &str, text: &str| text.len() < LONG_PIECE && user.starts_with(&format!("{text}:"));
     let of_users = users.iter().flat_map(|user| secrets_of_a_user(user).filter(|text| !is_short_name(user, text)));
     all.extend(of_users);
@@ -224,6 +225,12 @@ fn replace_a_word(text: &str, word: &str, other: &str) -> String {
         let quote = text[..begin].chars().next_back().filter(|c| QUOTES.contains(c));
         let begins = text[..begin].chars().next_back().is_none_or(char::is_whitespace);
         let ends = behind.trim_start_matches([':', ',', '.', ';', ')']);
+        // A line and a column.
+        let ends = if behind.starts_with(':') {
+            ends.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':')
+        } else {
+            ends
+        };
         let is_one = match quote {
             Some(quote) => behind.starts_with(quote),
             None => begins && ends.chars().next().is_none_or(char::is_whitespace),
@@ -274,14 +281,20 @@ fn of(argument: &str, is_name: bool) -> Vec<Given> {
         Some((flag, value)) if flag.starts_with("--") => values.extend([flag, value]),
         // Letters of others may stand before it, as in `-kLoFILE`.
         _ if argument.starts_with('-') && !argument.starts_with("--") => {
-            values.extend((2..=4).filter_map(|letters| argument.get(letters..)));
+            let letters = argument[1..].bytes().take_while(u8::is_ascii_alphabetic).count().min(MOST_LETTERS);
+            values.extend((2..=1 + letters).filter_map(|at| argument.get(at..)));
         }
         _ => {}
     }
     // As `-d @FILE` has it, or `-o=FILE`.
     values.extend(values.clone().into_iter().filter_map(|value| value.strip_prefix(['@', '='])));
+    // Of a store's URL the file is told of.
+    values.extend(values.clone().into_iter().filter_map(|value| value.strip_prefix("sqlite:")));
     values.into_iter().filter_map(|value| of_value(value, is_name)).collect()
 }
+
+/// The most letters of flags in a row.
+const MOST_LETTERS: usize = 9;
 
 fn of_value(value: &str, is_name: bool) -> Option<Given> {
     let narrow = plain::narrow(value);

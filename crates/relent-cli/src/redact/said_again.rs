@@ -34,7 +34,7 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table], told: &[String]) -> 
     let all = begins(|table| &table.letters);
     for (text, stand) in letters(&undone).into_iter().filter(|_| all.iter().any(|begins| !begins.all.is_empty())) {
         let much = |secret: &mut Search, at| secret.said(at, |same| undone.get(stand[at + same - 1].end..));
-        for (at, (length, sign)) in most(&text, &all, much) {
+        for (at, (length, sign)) in most(&text, &all, |_| 0, much) {
             ranges.push(places[stand[at].start]..places[stand[at + length - 1].end + sign]);
         }
     }
@@ -46,7 +46,8 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table], told: &[String]) -> 
         end = end.max(range.end);
         is_farther
     });
-    ranges.retain(|place| !is_of_one(told, &text[place.clone()]));
+    ranges.iter_mut().for_each(|place| place.start += length_of_a_place(told, &text[place.clone()]));
+    ranges.retain(|place| !place.is_empty() && !is_of_one(told, &text[place.clone()]));
     if ranges.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -66,30 +67,43 @@ fn of_a_reading(text: &str, all: &[&Begins], ends: &[&Begins]) -> Vec<Range<usiz
     let much = |secret: &mut Search, at| {
         secret.said(at, |same| text.get(at + same..)).or_else(|| Some((secret.piece(at)?, 0)))
     };
-    let found = most(text, all, much).into_iter();
+    let found = most(text, all, word, much).into_iter();
     let mut ranges: Vec<_> = found.map(|(at, (length, sign))| at..at + length + sign).collect();
     let piece = |secret: &mut Search, at| Some((secret.piece(at)?, 0));
-    let found = most(&reversed(text), ends, piece).into_iter();
+    let found = most(&reversed(text), ends, word, piece).into_iter();
     ranges.extend(found.map(|(at, (length, _))| text.len() - at - length..text.len() - at));
     ranges
 }
 
 /// How much is found, at most, of a secret at each place of a text where it begins as one does. The longest are asked first, and those that
-/// have no more than was found are not.
+/// have no more than was found are not. Of too many the rest of a `word` is found.
 fn most<'a>(
     text: &'a str,
     begins: &[&'a Begins],
+    word: fn(&str) -> usize,
     found: impl Fn(&mut Search<'a>, usize) -> Option<(usize, usize)>,
 ) -> Vec<(usize, (usize, usize))> {
-    let mut all: HashMap<&[u8], Vec<Search>> = HashMap::new();
+    let (mut all, mut hidden) = (HashMap::<&[u8], Result<Vec<Search>, &[u8]>>::new(), 0);
     let found = |(at, begin)| {
         let mut secrets = begins.iter().filter_map(|begins| begins.get(begin)).flatten().peekable();
         secrets.peek()?;
         let all = all.entry(begin).or_insert_with(|| {
             let mut all: Vec<&String> = secrets.collect();
             all.sort_by_key(|secret| Reverse(secret.len()));
-            all.into_iter().map(|secret| Search::new(secret, text)).collect()
+            match all.len() <= MANY {
+                true => Ok(all.into_iter().map(|secret| Search::new(secret, text)).collect()),
+                false => Err(in_common(&all)),
+            }
         });
+        let all = match all {
+            Ok(all) => all,
+            // What is within a word that is hidden says nothing more.
+            Err(begin) if at >= hidden && text.as_bytes()[at..].starts_with(begin) => {
+                hidden = at + begin.len() + text.get(at + begin.len()..).map_or(0, word);
+                return Some((at, (hidden - at, 0)));
+            }
+            Err(_) => return None,
+        };
         let mut most = None;
         for secret in all {
             if most.is_some_and(|(length, _)| length >= secret.len()) {
@@ -102,16 +116,38 @@ fn most<'a>(
     text.as_bytes().windows(LONG_PIECE).enumerate().filter_map(found).collect()
 }
 
-/// Whether a text is a part of one of these, which are in small letters, or hardly more.
+/// How all of them begin, as far as that is looked at.
+fn in_common<'a>(all: &[&'a String]) -> &'a [u8] {
+    const LONGEST: usize = 64;
+    let Some((first, others)) = all.split_first() else { return &[] };
+    let same = |other: &&String| first.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
+    let length = others.iter().map(same).min().unwrap_or(first.len());
+    &first.as_bytes()[..length.min(LONGEST)]
+}
+
+/// How long what is left of a word is.
+fn word(text: &str) -> usize {
+    text.find(|c: char| c.is_whitespace() || "\"'`<>".contains(c)).unwrap_or(text.len())
+}
+
+/// How long the address is with which a text begins, if it is told: what stands behind it may be secret all the same.
+fn length_of_a_place(told: &[String], text: &str) -> usize {
+    let begins = |one: &&String| {
+        one.contains("://") && text.get(..one.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(one))
+    };
+    told.iter().filter(begins).map(String::len).max().unwrap_or(0)
+}
+
+/// How many secrets that begin alike are told apart: of more, a word that begins so is hidden whole, since asking each of them at each place
+/// takes long.
+const MANY: usize = 32;
+
+/// Whether a text is a part of one of these, which are in small letters.
 pub(super) fn is_of_one(all: &[String], text: &str) -> bool {
     // There are no less small letters than there are others, and each has four bytes at most.
     let mut all = all.iter().filter(|one| text.len() <= 4 * one.len()).peekable();
     let small = all.peek().map(|_| text.to_lowercase());
-    // Of an address that is told there may stand more.
-    let begins = |small: &str, one: &str| {
-        one.contains("://") && small.strip_prefix(one).is_some_and(|rest| rest.len() < LONG_PIECE)
-    };
-    small.is_some_and(|small| all.any(|one| one.contains(&small) || begins(&small, one)))
+    small.is_some_and(|small| all.any(|one| one.contains(&small)))
 }
 
 #[cfg(test)]
@@ -126,6 +162,22 @@ mod tests {
         let mut table = Table::default();
         table.add(secrets.iter().map(|secret| undone(secret).0), []);
         table
+    }
+
+    /// Who answers may know what begins many of them.
+    #[test]
+    fn of_many_secrets_that_begin_alike_the_word_is_hidden() {
+        let many = |begin: &str| (0..4000).map(|nth| format!("{begin}{nth:04}")).collect::<Vec<_>>();
+        let all: Vec<String> =
+            ["hunter2x", "aaaaaaaa", "\u{e4}\u{e4}\u{e4}\u{e4}"].into_iter().flat_map(many).collect();
+        let secrets: Vec<&str> = all.iter().map(String::as_str).collect();
+        assert_eq!(told("a \"hunter2x0007\", hunter2x, Hunter2X12.", &secrets), "a \"***\", *** ***");
+        assert_eq!(told(&"a".repeat(400_000), &secrets), "***");
+        assert_eq!(told(&"\u{e4}".repeat(200_000), &secrets), "***");
+        assert_eq!(told("hunter2 hunter2y", &secrets), "hunter2 hunter2y");
+        let of_one_place = many("https://h/?t=");
+        let of_one_place: Vec<&str> = of_one_place.iter().map(String::as_str).collect();
+        assert_eq!(told("https://h/x https://h/?t=0007", &of_one_place), "https://h/x ***");
     }
 
     #[test]

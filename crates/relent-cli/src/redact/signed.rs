@@ -2,7 +2,7 @@
 //! region, the service) and which of its headers are signed. It stands in a header that is secret, and is none: hosts, paths and headers
 //! are called so.
 
-use std::ops::Range;
+use std::{cmp::Reverse, ops::Range};
 
 /// What `Digest` says so (RFC 7616).
 const OF_DIGEST: [&str; 5] = ["uri", "realm", "algorithm", "qop", "nc"];
@@ -10,18 +10,33 @@ const OF_DIGEST: [&str; 5] = ["uri", "realm", "algorithm", "qop", "nc"];
 /// What ends the place that AWS and its like sign for: `20261125/eu-west-1/s3/aws4_request`.
 const END: &str = "_request";
 
+/// The longest that it says of one thing: what is longer is no place, and would be looked for long.
+const LONGEST: usize = 1024;
+
+/// The most that it says.
+const MOST: usize = 8;
+
 /// Where in a secret it stands, in order.
 pub(super) fn of_the_request(secret: &str) -> Vec<Range<usize>> {
     let begin = secret.len() - secret.trim_start().len();
     let scheme = begin..begin + secret[begin..].find(char::is_whitespace).unwrap_or(0);
-    let mut all: Vec<_> = secret.match_indices(END).filter_map(|(at, end)| place(secret, at + end.len())).collect();
+    let ends = secret.match_indices(END).map(|(at, end)| at + end.len());
+    let mut all: Vec<_> = ends.take(MOST).filter_map(|end| place(secret, end)).collect();
     if !all.is_empty() {
         all.extend(Some(scheme).filter(|scheme| secret[scheme.clone()].contains("-SHA")));
         all.extend(value(secret, "signedheaders"));
     } else if secret[scheme].eq_ignore_ascii_case("digest") {
         all.extend(OF_DIGEST.iter().filter_map(|name| value(secret, name)));
     }
-    all.sort_unstable_by_key(|range| range.start);
+    all.retain(|range| range.len() <= LONGEST);
+    all.sort_unstable_by_key(|range| (range.start, Reverse(range.end)));
+    // One may be the beginning of another.
+    let mut end = 0;
+    all.retain(|range| {
+        let is_new = range.start >= end;
+        end = end.max(range.end);
+        is_new
+    });
     all
 }
 
@@ -101,6 +116,17 @@ mod tests {
             let others = others(secret, &all);
             assert_eq!(others.concat().len() + said.concat().len(), secret.len(), "{secret}: {others:?}");
         }
+    }
+
+    /// Who wrote it may have made it to take long.
+    #[test]
+    fn what_is_said_of_a_request_is_short_and_no_more_than_a_few_things() {
+        let nested = format!("AKID/20261125{}", "/a_request".repeat(10_000));
+        assert_eq!(of_the_request(&nested).len(), 1);
+        let place = "AKID7/20261125/eu/s3/aws4_request ";
+        let all = of_the_request(&place.repeat(10_000));
+        assert!(all.len() == MOST && all.windows(2).all(|two| two[0].end <= two[1].start), "{all:?}");
+        assert!(of_the_request(&format!("A/20261125/{}/aws4_request", "x".repeat(LONGEST))).is_empty());
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(super) fn behind_a_user(value: &str, begin: usize, at: usize) -> Behind {
         };
     }
     let plain = plain::shown(value);
-    let is_set = value[..plain].strip_suffix('=').is_some_and(ends_with_a_name)
+    let is_set = (ends_with_a_name(&value[..plain]) && !ends_with_a_token(&value[..at]))
         || (value[..plain].ends_with(':') && value[plain..].starts_with(' '));
     let named = plain::secret(value, false).filter(|end| *end <= at);
     match named.into_iter().chain((is_set && plain <= at).then_some(plain)).min() {
@@ -46,16 +46,23 @@ pub(super) fn behind_a_user(value: &str, begin: usize, at: usize) -> Behind {
     }
 }
 
-/// Whether the last word of a text is like the name of a setting or of a variable, and not like a token that ends with a `=`.
+/// Whether a text ends with the name of a setting or of a variable, and its `=`.
 fn ends_with_a_name(text: &str) -> bool {
+    let Some(text) = text.strip_suffix('=') else { return false };
     let word = text.rsplit(|c: char| !plain::is_of_a_word(c)).next().unwrap_or_default();
-    let is_of = |is_one: fn(&char) -> bool| word.chars().all(|c| is_one(&c) || "_-.".contains(c));
+    let is_of = |is_one: fn(&char) -> bool| word.chars().all(|c| is_one(&c) || "_-.0123456789".contains(c));
     is_of(char::is_ascii_lowercase) || is_of(char::is_ascii_uppercase)
+}
+
+/// Whether a text ends like what is in base32 or base64, up to the `=` that fill it up.
+fn ends_with_a_token(text: &str) -> bool {
+    let word = text.rsplit(|c: char| !plain::is_of_a_word(c) && c != '=').next().unwrap_or_default();
+    word.ends_with('=') && word.len() >= 12 && word.len().is_multiple_of(4)
 }
 
 /// Whether a user and a password stand there, and nothing that may be a part of something else.
 fn is_user(text: &str) -> bool {
     let (name, password) = text.split_once(':').unwrap_or((text, ""));
     let is_name = |c: char| c.is_alphanumeric() || "_.+-~\\/, *".contains(c);
-    name.trim_end_matches('=').chars().all(is_name) && !password.contains(['=', '{', '}', '<', '>', '"', '\'', '|'])
+    name.chars().all(is_name) && !password.contains(['=', '{', '}', '<', '>', '"', '\'', '|'])
 }

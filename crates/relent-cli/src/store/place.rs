@@ -25,6 +25,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+use url::Url;
 
 /// The variable that names another store.
 pub(crate) const VARIABLE: &str = "RELENT_STORE";
@@ -150,6 +151,9 @@ fn found(given: Option<&str>, is_made: bool) -> Result<String, Fault> {
     let url = named.unwrap_or_else(|| DEFAULT.to_owned());
     // Whose server it is may say it again.
     redact::know_secrets(redact::passwords(&url).map(str::to_owned));
+    if let Ok(url) = Url::parse(&url) {
+        redact::know_place(&url);
+    }
     let Some(query) = url.strip_prefix(DEFAULT).filter(|rest| rest.is_empty() || rest.starts_with('?')) else {
         let Some(file) = file_of(&url) else { return Ok(url) };
         let real = alone(file, believes_all(&url)).map_err(|error| {

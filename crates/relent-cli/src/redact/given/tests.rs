@@ -101,6 +101,12 @@ fn what_is_told_up_to_a_sign_of_it_is_known() {
     let said = "unexpected argument '--token dG9rZW4tdG9rZW4' found";
     assert_eq!(told("--token dG9rZW4tdG9rZW4=", said), "unexpected argument '--token ***' found");
     assert_eq!(told("-kotok=Secret7/x", "cannot write to tok=Secret7/x: gone"), "cannot write to tok=***: gone");
+    assert_eq!(told("-kLvon/backup:Secret7", "cannot write to n/backup:Secret7"), "cannot write to n/backup:***");
+    assert_eq!(
+        told("sqlite:n/tok=Secret7", "store sqlite:n/tok=***: n/tok=Secret7: no"),
+        "store sqlite:n/tok=***: n/tok=***: no"
+    );
+    assert_eq!(told("T=9kQ2z", " --> T=9kQ2z:1:3"), " --> T=***:1:3");
     assert_eq!(told("-o=n/tok=Secret7/x", "cannot write to n/tok=Secret7/x"), "cannot write to n/tok=***");
     for (word, shown) in [("T=9kQ2z", "T=***"), ("u:Ab1x2", "u:***"), ("key=Ab1", "key=***")] {
         for place in ["cannot find the command {}", "cannot read the unit {}: gone", "at {}, or ({})", "'{}'"] {
@@ -126,7 +132,10 @@ fn the_place_that_is_asked_is_told() {
     );
     let said = "GET http://svc7.internal:8080/cart, host: svc7.internal:8080, \"http://svc7.internal:8080/\"";
     assert_eq!(without(said), said);
-    assert_eq!(without("http://svc7.internal:8080/page?k=Hunter2Place"), "***");
+    for secret in ["http://svc7.internal:8080/page?k=Hunter2Place", "http://svc7.internal:8080/aB3dE9x"] {
+        know_secrets([secret.to_owned()].into_iter());
+        assert_eq!(without(&format!("at {secret}!")), "at http://svc7.internal:8080/***!");
+    }
 }
 
 #[test]
