@@ -191,6 +191,34 @@ pub(crate) fn take_lists_of_a_folder(folder: &File, mode: u32) -> std::io::Resul
     folder.set_permissions(Permissions::from_mode(mode & !mask()))
 }
 
+/// What others may do with a new file in a folder, as the system has it: the folder's list for new ones says it, or the mask.
+pub(crate) fn of_new_ones(folder: &Path) -> u32 {
+    #[cfg(target_os = "linux")]
+    {
+        // Longer ones are there, but hardly for files that anybody may read.
+        let mut list = [0; 4096];
+        let length = rustix::fs::getxattr(folder, OF_NEW_ONES, &mut list).unwrap_or_default();
+        if let Some(mode) = mode_of_a_list(&list[..length]) {
+            return mode & 0o666;
+        }
+    }
+    let _ = folder;
+    0o666 & !mask()
+}
+
+/// What a list comes to: of the group, what is the most for it and for all who are named.
+#[cfg(target_os = "linux")]
+fn mode_of_a_list(list: &[u8]) -> Option<u32> {
+    let entries: Vec<(u16, u32)> = list
+        .get(4..)?
+        .chunks_exact(8)
+        .map(|entry| (u16::from_le_bytes([entry[0], entry[1]]), u32::from(u16::from_le_bytes([entry[2], entry[3]]))))
+        .collect();
+    let rights = |tag: u16| entries.iter().find(|(one, _)| *one == tag).map(|(_, rights)| rights & 7);
+    let (owner, group, others) = (rights(1)?, rights(16).or_else(|| rights(4))?, rights(32)?);
+    Some(owner << 6 | group << 3 | others)
+}
+
 /// Elsewhere nobody is asked.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn take_list(_file: &File) -> std::io::Result<()> {

@@ -2,7 +2,7 @@
 //! the mask leaves of a new one's.
 
 use crate::{access, ear::Undisturbed, links::Place};
-use nix::unistd::fchown;
+use nix::unistd::{fchown, getegid, geteuid, getgroups};
 use std::{
     fs::{File, Permissions},
     io,
@@ -29,13 +29,25 @@ impl Dress {
     pub(crate) fn of(place: &Place) -> io::Result<Dress> {
         let is_shared = place.is_shared()?;
         let Some(old) = place.found() else {
-            return Ok(Dress { mode: 0o666 & !access::mask(), of: None, has_no_list: is_shared });
+            let mode = if is_shared { 0o666 & !access::mask() } else { access::of_new_ones(&place.way_to_folder()) };
+            return Ok(Dress { mode, of: None, has_no_list: is_shared });
         };
         // What others may do with a file of ours that they may have brought here is for us to say anew.
         let mode = if is_shared { access::anew(old, &place.folder()?) } else { old.mode() & 0o777 };
         // With a list, what stands in the group's place is the most for all of the list.
         let mode = mode & if access::path_has_list(&place.way()) { 0o707 } else { 0o777 };
         Ok(Dress { mode, of: Some((old.uid(), old.gid())), has_no_list: true })
+    }
+
+    /// Whether the group will be another, which may do less then: who is not in it cannot give it anything.
+    pub(crate) fn loses_its_group(&self, place: &Place) -> bool {
+        let is_given = |group: u32| {
+            let of_the_folder =
+                || place.folder().is_ok_and(|folder| folder.mode() & 0o2000 != 0 && folder.gid() == group);
+            let is_in = || getgroups().is_ok_and(|groups| groups.contains(&group.into()));
+            geteuid().is_root() || getegid().as_raw() == group || is_in() || of_the_folder()
+        };
+        self.of.is_some_and(|(_, group)| !is_given(group)) && access::as_everybody(self.mode) != self.mode
     }
 
     /// Dresses a file that was just made, which nobody else may read until then. Whether it has the group as well; without, its own may do

@@ -129,15 +129,25 @@ pub(crate) fn is_process_1() -> bool {
     getpid().as_raw() == 1
 }
 
-/// Signals end this process, which catches none, also if it is process 1. What takes its place by `exec` is none of that.
+/// Signals end this process, which catches none yet, also if it is process 1. What takes its place by `exec` is none of that.
 ///
 /// # Errors
 ///
 /// The system does not let them be caught.
-pub(crate) fn be_ended() -> io::Result<()> {
-    let at_once = Arc::new(AtomicBool::new(true));
+pub(crate) fn be_ended() -> io::Result<Ended> {
+    let ended = Ended(Arc::new(AtomicBool::new(true)));
     let heeded = is_process_1().then(Ear::heeded).into_iter().flatten();
-    heeded.into_iter().try_for_each(|signal| ends_once(signal, at_once.clone()))
+    heeded.into_iter().try_for_each(|signal| ends_once(signal, ended.0.clone()))?;
+    Ok(ended)
+}
+
+/// That signals end this process, until somebody else hears them.
+pub(crate) struct Ended(Arc<AtomicBool>);
+
+impl Ended {
+    pub(crate) fn no_more(self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
 }
 
 /// As long as it is there, signals that end a program wait: what is made under another name first is not left behind.

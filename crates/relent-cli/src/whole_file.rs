@@ -226,8 +226,12 @@ fn beside(place: &Place, bytes: &[u8], is_private: bool) -> io::Result<()> {
 
 /// Puts a new file in the place of what is there by now: another run of ours may have been there meanwhile, but nobody else.
 fn over_what_came(place: &Place, new: NamedTempFile) -> io::Result<()> {
+    // Some shares say themselves whose all is that is made there.
+    let maker = new.as_file().metadata()?.uid();
+    let is_shared = place.is_shared()?;
+    let is_ours = |owner| access::is_own(owner) || !is_shared && owner == maker;
     let data = fs::symlink_metadata(place.way());
-    if data.is_ok_and(|data| !data.is_file() || !(access::is_own(data.uid()) || place.is_there_as_it_was())) {
+    if data.is_ok_and(|data| !data.is_file() || !(is_ours(data.uid()) || place.is_there_as_it_was())) {
         return Err(io::Error::other("it is being moved"));
     }
     new.persist(place.way()).map(drop).map_err(Into::into)

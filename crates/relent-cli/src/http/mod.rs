@@ -51,7 +51,7 @@ pub(crate) use args::Args;
 
 use crate::{
     dumps,
-    ear::Ear,
+    ear::{self, Ear},
     guard, outer, redact,
     talk::{self, Fault, plain},
     upstream,
@@ -90,6 +90,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
 /// Everything that can be wrong before a byte is sent is found here.
 fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
     dumps::forbid();
+    let deaf = |error| Fault::new(format!("cannot catch signals: {}", plain(&error)));
+    // What is read here may be a pipe, or lie on a file system that is silent.
+    let ended = ear::be_ended().map_err(deaf)?;
     let policy = args.policy.policy_said(args.talk)?;
     let limit = limit(args, &policy, began);
     let patience = idle::Patience(patience(args)?);
@@ -110,13 +113,20 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
     let sharing = upstream::sharing_of(described.as_ref(), None, limit.ends(), args.talk)?;
     let file = file(args, &request.url)?;
     let goes_on = goes_on(args, &request, &recipe, file.as_deref())?;
-    let ear = Ear::open().map_err(|error| Fault::new(format!("cannot catch signals: {}", plain(&error))))?;
+    let ear = Ear::open().map_err(deaf)?;
+    ended.no_more();
     let max_size = most::given(args.max_size.as_deref())?;
     let bounds = part::Bounds { ear: &ear, ends: limit.ends(), max_size };
     let wants_to_go_on = goes_on.is_some();
     let output = sink::Output::prepare(file.as_deref(), goes_on, &bounds)?;
     if wants_to_go_on && output.begins_anew() {
         talk::remark(args.talk, "-C - begins anew: in a folder that others may write to, what is there may be theirs");
+    }
+    if output.loses_its_group() {
+        talk::remark(
+            args.talk,
+            "the file's group is one that you are not in: the new one gets yours, which may do no more than everybody",
+        );
     }
     let is_stdout = matches!(output, sink::Output::Stdout { .. });
     Ok(engine::Engine {

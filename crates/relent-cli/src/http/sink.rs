@@ -96,6 +96,11 @@ impl Output {
         matches!(self, Output::Replace { part: Part::Passing(_), .. })
     }
 
+    /// Whether the file's group will be another, and may do less.
+    pub(super) fn loses_its_group(&self) -> bool {
+        matches!(self, Output::Replace { target, .. } if target.loses_its_group())
+    }
+
     /// Whether it is shown on a terminal, which obeys what it is sent.
     pub(super) fn is_terminal(&self) -> bool {
         match self {

@@ -122,6 +122,11 @@ impl Target {
         Ok(Some(file))
     }
 
+    /// Whether its group will be another, and may do less.
+    pub(super) fn loses_its_group(&self) -> bool {
+        self.dress.loses_its_group(&self.place)
+    }
+
     /// Its name.
     pub(super) fn name(&self) -> &OsStr {
         self.place.path().file_name().unwrap_or_default()

@@ -44,7 +44,7 @@ pub(crate) use lease::{
 
 use crate::{
     dumps,
-    ear::is_process_1,
+    ear::{self, is_process_1},
     guard::{self, Guard},
     outer, output,
     stderr::PIECE,
@@ -84,6 +84,8 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     if args.lease.name.is_some() {
         dumps::forbid();
     }
+    let deaf = |error| Fault::new(format!("cannot catch signals: {}", plain(&error)));
+    let ended = ear::be_ended().map_err(deaf)?;
     let policy = args.policy.policy_said(args.talk)?;
     let seed = args.policy.seed();
     let described = guard::unhedged(&args.upstream, &args.policy.whole(), args.talk, "a command runs once at a time")?;
@@ -95,7 +97,8 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     if sharing.is_some() {
         dumps::forbid();
     }
-    let signals = Signals::catch().map_err(|error| Fault::new(format!("cannot catch signals: {}", plain(&error))))?;
+    let signals = Signals::catch().map_err(deaf)?;
+    ended.no_more();
     orphans::adopt();
     // Those of a shell that became relent.
     let had_children = !orphans::all().is_ok_and(|all| all.is_empty());

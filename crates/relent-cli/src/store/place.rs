@@ -125,8 +125,8 @@ fn is_of_others(url: &str) -> bool {
         && told.recv_timeout(AT_ONCE).unwrap_or_default()
 }
 
-/// How long it is looked what is in a file.
-const AT_ONCE: Duration = Duration::from_millis(200);
+/// How long it is looked what is in a file, and asked whoever answers at once.
+pub(crate) const AT_ONCE: Duration = Duration::from_millis(200);
 
 /// What a file's URL ends with once all links on the way were looked at, and followed: none that comes meanwhile is. It is not shown.
 const NO_LINKS: &str = "links=no";

@@ -71,6 +71,25 @@ fn a_signal_ends_what_waits_as_process_1() {
     }
 }
 
+#[test]
+fn a_signal_ends_process_1_while_what_it_sends_is_read() {
+    if !can_be() {
+        eprintln!(
+            "SKIPPED a_signal_ends_process_1_while_what_it_sends_is_read: there can be no namespace of processes"
+        );
+        return;
+    }
+    let folder = Folder::new();
+    let pipe = folder.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for flags in [&["-d", "@pipe"][..], &["-H", "@pipe"], &["--cacert", "pipe"]] {
+        let mut outer = process_1(&folder, &[&["http"], flags, &["http://127.0.0.1:1/"]].concat()).spawn().unwrap();
+        // It is there once who reads it is.
+        let _writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+        assert_eq!(end(&mut outer, Signal::SIGTERM, flags[0]).code(), Some(143), "{flags:?}");
+    }
+}
+
 /// A signal is no more caught then: nothing is left but to write.
 #[test]
 fn a_signal_ends_process_1_whose_output_nobody_reads() {

@@ -427,9 +427,12 @@ impl Asking<'_> {
     fn run(&self, terms: &Terms<'_>, signals: &Signals) -> Result<Result<(u64, Moment), Outcome>, Fault> {
         let began = Instant::now();
         let end = |limit: Option<Duration>| limit.and_then(|limit| began.checked_add(limit));
-        let (out_of_time, out_of_patience) = (end(terms.left), end(terms.args.wait));
+        let out_of_time = end(terms.left);
         let mut holder = None;
         loop {
+            // Who holds it is asked once, however short the patience is.
+            let patience = terms.args.wait.map(|wait| if holder.is_none() { wait.max(place::AT_ONCE) } else { wait });
+            let out_of_patience = end(patience);
             let next = [out_of_time, out_of_patience].into_iter().flatten().min();
             let wait = next.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()));
             let signal = signals.wait(wait);
@@ -454,12 +457,13 @@ impl Asking<'_> {
                 }
             }
             let outcome = match () {
-                () if signal.is_some() => signal.map(Outcome::Interrupted),
-                () if out_of_time.is_some_and(|at| at <= Instant::now()) => Some(Outcome::GaveUp(Reason::Elapsed)),
-                () if out_of_patience.is_some_and(|at| at <= Instant::now()) => {
-                    let (by, left) = holder.clone().unwrap_or_default();
-                    Some(self.refused(terms, &by, left))
-                }
+                () if signal.is_some() => signal.map(Outcome::Interrupted).map(Ok),
+                () if out_of_time.is_some_and(|at| at <= Instant::now()) => Some(Ok(Outcome::GaveUp(Reason::Elapsed))),
+                () if out_of_patience.is_some_and(|at| at <= Instant::now()) => match &holder {
+                    Some((by, left)) => Some(Ok(self.refused(terms, by, *left))),
+                    // Nobody is said to hold it.
+                    None => Some(Err(place::silent(Some(self.url)))),
+                },
                 () if self.keeper.is_over() => {
                     return Err(Fault::new(format!("the lease {} was not taken", self.name)));
                 }
@@ -473,10 +477,10 @@ impl Asking<'_> {
                     self.narrator.remark(format_args!(
                         "store {store}: it does not answer; if it grants lease {name} yet, that ends by itself within {ttl}"
                     ));
-                } else if outcome == Outcome::GaveUp(Reason::Elapsed) && holder.is_none() {
+                } else if outcome == Ok(Outcome::GaveUp(Reason::Elapsed)) && holder.is_none() {
                     self.narrator.remark(format_args!("store {store}: it does not answer"));
                 }
-                return Ok(Err(outcome));
+                return outcome.map(Err);
             }
         }
     }

@@ -62,6 +62,30 @@ fn a_file_of_another_user_is_refused() {
     assert_eq!(as_nobody(&folder, &["-o", "mine", &server.url("/")]).code, Some(0), "a file of one's own is fine");
 }
 
+/// Who is not in a group can give it nothing, and is told so before.
+#[test]
+fn a_group_that_is_lost_is_told_of() {
+    assert!(is_root(), "only root can be another user, too: cargo xtask test --without root");
+    let server = Server::new(vec![Reply::ok("new")]);
+    let folder = Folder::new().file("file", "old");
+    let path = folder.path().join("file");
+    chown(folder.path(), Some(NOBODY), None).unwrap();
+    for (mode, new, is_told) in
+        [(0o640, 0o600, true), (0o664, 0o644, true), (0o644, 0o644, false), (0o600, 0o600, false)]
+    {
+        fs::write(&path, "old").unwrap();
+        chown(&path, Some(NOBODY), Some(0)).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", env!("CARGO_BIN_EXE_relent"), "http"]);
+        command.args(["-o", "file", &server.url("/")]).current_dir(folder.path());
+        let outcome = super::finish(command);
+        let data = fs::metadata(&path).unwrap();
+        assert_eq!((outcome.code, data.mode() & 0o777, data.gid()), (Some(0), new, NOBODY), "{}", outcome.stderr);
+        assert_eq!(outcome.stderr.contains("one that you are not in"), is_told, "{mode:o}: {}", outcome.stderr);
+    }
+}
+
 /// What we have downloaded into a folder of theirs is ours, and they may move it, or give it another name.
 #[test]
 fn what_is_ours_in_a_folder_like_tmp_may_have_been_brought_there() {

@@ -343,6 +343,23 @@ fn who_does_not_wait_is_told_who_holds_it() {
     assert_eq!(wait(holder).code, Some(0));
 }
 
+/// Nobody holds what nobody was asked about.
+#[test]
+fn a_store_that_does_not_answer_is_no_holder() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let store = format!("redis://{}", silent.local_addr().unwrap());
+    for held in ["wait", "skip", "fail"] {
+        let place = Place::new();
+        let flags = ["run", "--lease", "nightly", "--store", &store, "--lease-wait", "50ms", "--lease-held", held];
+        let outcome = place.relent(&[&flags[..], &["--", "touch", "ran"]].concat());
+        assert_eq!((outcome.code, place.has("ran")), (Some(125), false), "{outcome:?}");
+        assert!(outcome.stderr.contains("does not answer") && !outcome.stderr.contains("holds"), "{outcome:?}");
+    }
+    let place = Place::new();
+    let at_once = wait(start(&place, &["--lease-wait", "0s"], "touch ran"));
+    assert_eq!((at_once.code, place.has("ran")), (Some(0), true), "{at_once:?}");
+}
+
 #[test]
 fn a_wait_ends_with_a_signal_and_takes_nothing() {
     let place = Place::new();
