@@ -6,6 +6,8 @@ use std::{
     fs::{self, File},
     io::{self, Read},
     path::Path,
+    thread,
+    time::Duration,
 };
 
 /// What Linux gives a program at most, arguments and environment together. A process can make its own look larger, and
@@ -24,6 +26,24 @@ pub(super) fn of(pid: Pid) -> Vec<u8> {
     let threads = fs::read_dir(folder.join("task")).into_iter().flatten().flatten();
     let mut shown = threads.filter_map(|thread| read(&thread.path()).ok());
     shown.find(|environment| !environment.is_empty()).unwrap_or_default()
+}
+
+/// The same of one that may be becoming another program: it shows neither that nor its command line for a moment, and is looked at again
+/// then, but not for long.
+pub(super) fn settled(pid: Pid) -> Vec<u8> {
+    const LOOKS: u32 = 50;
+    // Between two looks it may have become another.
+    let mut left_with_a_line = 5;
+    for _ in 0..LOOKS {
+        let environment = of(pid);
+        if !environment.is_empty() || left_with_a_line == 0 || processes::has_ended(pid) {
+            return environment;
+        }
+        let line = processes::folder(pid).map(|folder| fs::read(folder.join("cmdline")));
+        left_with_a_line -= u32::from(!matches!(line, Some(Ok(line)) if line.is_empty()));
+        thread::sleep(Duration::from_micros(200));
+    }
+    Vec::new()
 }
 
 fn read(folder: &Path) -> io::Result<Vec<u8>> {
@@ -50,6 +70,21 @@ pub(super) fn values<'a>(environment: &'a [u8], name: &'a str) -> impl Iterator<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A process that becomes one program after another shows the environment of one, whenever it is looked at.
+    #[test]
+    fn who_becomes_another_program_is_looked_at_again() {
+        let script = "n=${n:-0}; [ $n = 300 ] || n=$((n+1)) exec sh -c \"$0\" \"$0\"; exec sleep 60";
+        let mut child =
+            std::process::Command::new("sh").args(["-c", script, script]).env("RELENT_TEST", "x").spawn().unwrap();
+        let pid = Pid::from_raw(child.id().try_into().unwrap());
+        for _ in 0..20_000 {
+            assert!(has_variables(&settled(pid)));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(settled(pid).is_empty(), "who has ended shows nothing, and is not waited for");
+    }
 
     #[test]
     fn a_title_is_no_environment() {

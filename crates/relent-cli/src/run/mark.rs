@@ -54,7 +54,7 @@ impl Mark {
 
     /// Whether a process is known not to be of this run.
     pub(super) fn is_missing(&self, pid: Pid) -> bool {
-        self.is_missing_in(&environ::of(pid))
+        self.is_missing_in(&environ::settled(pid))
     }
 
     fn is_in(&self, environment: &[u8]) -> bool {

@@ -311,6 +311,12 @@ impl Leased {
         self.fails(narrator);
         self.is_let_go = true;
         self.keeper.order(Order::End(keep));
+        // Nothing is left to be ended, however long the store takes.
+        if !self.goes_on()
+            && let Some(watchman) = self.watchman.take()
+        {
+            watchman.dismiss();
+        }
         let mut latest = store::latest(LET_GO + Duration::from_secs(1), self.deadline);
         while !self.state.borrow().is_closed && !self.keeper.is_over() && Instant::now() < latest {
             let most = latest.saturating_duration_since(Instant::now()).min(Duration::from_millis(100));

@@ -310,6 +310,28 @@ fn a_signal_ends_the_wait_for_a_lease_to_be_let_go() {
     drop(locked);
 }
 
+/// Its command is through: nothing is left to be ended, whatever becomes of relent.
+#[test]
+fn what_a_successful_command_leaves_stays_if_relent_is_killed_while_the_store_is_waited_for() {
+    let place = Place::new();
+    let script = "setsid sh -c 'echo $$ > daemon; exec sleep 60' >&- 2>&- & exec >&- 2>&-
+        until [ -s daemon ] && [ -e go ]; do sleep 0.01; done; echo $$ > last";
+    let mut run = start(&place, &["--max-attempts", "1"], script);
+    until("it runs", || place.has("daemon"));
+    let locked = lock(&place);
+    fs::write(place.0.path().join("go"), "").unwrap();
+    until("the command is through", || place.has("last") && !is_running(place.0.read("last").trim()));
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(run.try_wait().unwrap().is_none(), "the store is waited for");
+    signal("KILL", &run.id().to_string());
+    wait(run);
+    std::thread::sleep(Duration::from_millis(300));
+    let daemon = place.0.read("daemon");
+    assert!(is_running(daemon.trim()));
+    signal("KILL", daemon.trim());
+    drop(locked);
+}
+
 #[test]
 fn who_does_not_wait_is_told_who_holds_it() {
     let place = Place::new();
