@@ -102,6 +102,12 @@ impl Sending {
         self.course.is_refused.store(true, Ordering::Relaxed);
     }
 
+    /// Waits until all of it has left, or until it cannot leave.
+    pub(super) async fn leaves(&mut self) {
+        let has_left = |fate: &Fate| fate.is_written || fate.is_broken;
+        while !has_left(&self.told.borrow()) && self.told.changed().await.is_ok() {}
+    }
+
     /// Waits until all of it is sent and the server has had the time to take it, or until it cannot be sent.
     pub(super) async fn ends(&mut self) {
         if self.was_written && self.size != Size::Long {
@@ -111,12 +117,13 @@ impl Sending {
         while !self.told.borrow().is_broken && self.told.changed().await.is_ok() {}
     }
 
-    /// Whether all of it is sent.
-    pub(super) fn is_sent(&self) -> bool {
+    /// Whether all of it is sent, and was waited for to its end where a close of ours could lose some of it.
+    pub(super) fn is_sent(&self, has_ended: bool) -> bool {
         let fate = self.told.borrow();
         // What is short goes right behind the head. Who answers before that and wants no more has not read on, and nobody asks them to.
         let is_short = self.size == Size::Short && self.course.is_made.load(Ordering::Relaxed);
-        fate.is_written || (is_short && !fate.is_broken)
+        let is_safe = has_ended || self.was_written || self.size != Size::Long;
+        (fate.is_written && is_safe) || (is_short && !fate.is_broken)
     }
 }
 

@@ -13,13 +13,18 @@ pub(super) async fn sent(
     ends: impl IntoIterator<Item = Option<Instant>>,
 ) -> Result<Success, Broken> {
     let Some(mut sending) = success.sending.take() else { return Ok(success) };
-    let wait = terms.patience.wait(&line.pulse, sending.ends());
-    let _ = match ends.into_iter().flatten().min() {
+    let wait = async {
+        terms.patience.wait(&line.pulse, sending.leaves()).await?;
+        // What ends the connection has limits of its own.
+        sending.ends().await;
+        Some(())
+    };
+    let ended = match ends.into_iter().flatten().min() {
         Some(end) => time::timeout_at(end, wait).await.unwrap_or_default(),
         None => wait.await,
     };
     match line.unread.take() {
         Some(fault) => Err(fault.into()),
-        None => Ok(Success { had_enough: !sending.is_sent(), ..success }),
+        None => Ok(Success { had_enough: !sending.is_sent(ended.is_some()), ..success }),
     }
 }

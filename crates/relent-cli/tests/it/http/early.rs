@@ -189,6 +189,40 @@ fn who_speaks_http2_and_reads_on_gets_the_end_of_the_body() {
     }
 }
 
+/// Answers early, gives room then for all of the body, and takes nothing of it for a while, in which it says something all the time: whether
+/// it had all of it at last.
+fn taken_late(stream: &mut TcpStream) -> bool {
+    const ROOM: [u8; 4] = (1_u32 << 30).to_be_bytes();
+    let said = listen(stream, &[(HEADERS, END_HEADERS)]).and_then(|()| stream.write_all(&ok()));
+    said.unwrap();
+    thread::sleep(Duration::from_millis(100));
+    stream.write_all(&[frame(WINDOW_UPDATE, 0, 0, &ROOM), frame(WINDOW_UPDATE, 0, 1, &ROOM)].concat()).unwrap();
+    for _ in 0..20 {
+        thread::sleep(Duration::from_millis(100));
+        if stream.write_all(&frame(PING, 0, 0, &[0; 8])).is_err() {
+            return false;
+        }
+    }
+    go_on(stream, &[(DATA, END_STREAM)]).is_ok()
+}
+
+#[test]
+fn a_limit_that_ends_the_wait_for_who_still_reads_is_told() {
+    let folder = Folder::new().bytes("large", &[b'x'; 200_000]);
+    let (tell, told) = mpsc::channel();
+    let (url, _) = hasty(move |stream| {
+        let _ = tell.send(taken_late(stream));
+    });
+    for (limit, note, has_all) in
+        [("--attempt-timeout=1s", NOTE, false), ("--timeout=1500ms", NOTE, false), ("--idle-timeout=1s", "", true)]
+    {
+        let flags = ["--http2", "--max-attempts=1", limit, "PUT", "-d", "@large", &url];
+        let outcome = http_in(&folder, &flags);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), note), "{limit}");
+        assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(has_all), "{limit}");
+    }
+}
+
 #[test]
 fn a_success_that_is_there_outlasts_what_is_left_of_its_request() {
     let folder = Folder::new();
