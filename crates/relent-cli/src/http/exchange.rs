@@ -78,23 +78,16 @@ pub(super) struct Sending {
     course: Arc<Course>,
     /// It was written when the answer began.
     was_written: bool,
-    /// The length of its body.
-    size: Size,
-}
-
-/// How much there is of a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Size {
-    /// The system takes it, or says that the server does not.
-    Any,
-    /// In HTTP/2, no more than a server has room for without a word.
-    Short,
-    /// In HTTP/2, more: the server may have taken a part of it when it answers, and says so when it takes the rest.
-    Long,
+    /// In HTTP/2, the length of its body.
+    length: Option<u64>,
 }
 
 /// What a server of HTTP/2 has room for before it says more (RFC 9113, 6.9.2).
 const ROOM: u64 = 65_535;
+
+/// What a frame has at most that a server of HTTP/2 takes without having said more (RFC 9113, 4.2). Of what is longer it may have taken a part
+/// when it answers, and say so when it takes the rest.
+const ONE_FRAME: u64 = 16_384;
 
 impl Sending {
     /// Nothing more is made of its body: it is refused, and why is still read.
@@ -110,7 +103,7 @@ impl Sending {
 
     /// Waits until all of it is sent and the server has had the time to take it, or until it cannot be sent.
     pub(super) async fn ends(&mut self) {
-        if self.was_written && self.size != Size::Long {
+        if self.was_written && !self.may_be_lost() {
             return;
         }
         // The connection ends by itself when there is nothing more to say on it.
@@ -121,9 +114,14 @@ impl Sending {
     pub(super) fn is_sent(&self, has_ended: bool) -> bool {
         let fate = self.told.borrow();
         // What is short goes right behind the head. Who answers before that and wants no more has not read on, and nobody asks them to.
-        let is_short = self.size == Size::Short && self.course.is_made.load(Ordering::Relaxed);
-        let is_safe = has_ended || self.was_written || self.size != Size::Long;
-        (fate.is_written && is_safe) || (is_short && !fate.is_broken)
+        let is_short = self.length.is_some_and(|length| length <= ROOM) && self.course.is_made.load(Ordering::Relaxed);
+        let is_cut = !has_ended && !self.was_written && self.may_be_lost();
+        !is_cut && (fate.is_written || (is_short && !fate.is_broken))
+    }
+
+    /// Whether a close of ours can lose some of it that was written.
+    fn may_be_lost(&self) -> bool {
+        self.length.is_some_and(|length| length > ONE_FRAME)
     }
 }
 
@@ -205,7 +203,7 @@ impl Error for Unanswered {
 pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
     let Asked { client, url, request, to_proxy, http2_alone } = asked;
     let course = Arc::new(Course { is_made: request.body().is_end_stream().into(), ..Course::default() });
-    let is_long = request.body().size_hint().lower() > ROOM;
+    let length = request.body().size_hint().lower();
     let mut request = request.map(|body| Handed { body, course: course.clone() });
     let place = Place::default();
     let connecting = PLACE.scope(place.clone(), client.get(url.clone()).send()).await;
@@ -242,12 +240,8 @@ pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
     made.about.get_extras(answer.extensions_mut());
     let was_written = told.borrow().is_written;
     course.is_early.store(!was_written, Ordering::Relaxed);
-    let size = match answer.version() {
-        Version::HTTP_2 if is_long => Size::Long,
-        Version::HTTP_2 => Size::Short,
-        _ => Size::Any,
-    };
-    answer.extensions_mut().insert(Sending { told, course, was_written, size });
+    let length = (answer.version() == Version::HTTP_2).then_some(length);
+    answer.extensions_mut().insert(Sending { told, course, was_written, length });
     Ok(Response::from(answer.map(reqwest::Body::wrap)))
 }
 

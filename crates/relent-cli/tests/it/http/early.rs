@@ -146,9 +146,9 @@ fn what_a_server_of_http2_does_not_take_is_told() {
     }
 }
 
-/// Gives a client of HTTP/2 room for everything, answers when the head is there, and reads on, with a word whenever something came: how
-/// much of a body that was.
-fn taken(stream: &mut TcpStream) -> io::Result<usize> {
+/// Gives a client of HTTP/2 room for everything, answers when the head is there, and reads on, with a word and a pause whenever something
+/// came: how much of a body that was.
+fn taken(stream: &mut TcpStream, pause: Duration) -> io::Result<usize> {
     const INITIAL_WINDOW_SIZE: u8 = 4;
     let most = u32::MAX >> 1;
     let room = frame(SETTINGS, 0, 0, &[&[0, INITIAL_WINDOW_SIZE][..], &most.to_be_bytes()].concat());
@@ -164,7 +164,7 @@ fn taken(stream: &mut TcpStream) -> io::Result<usize> {
         if head[3] == DATA {
             all += payload.len();
             // So long that who hangs up has done so, and is told of it.
-            thread::sleep(Duration::from_millis(1));
+            thread::sleep(pause);
             stream.write_all(&frame(PING, 0, 0, &[0; 8]))?;
             if head[4] & END_STREAM != 0 {
                 return Ok(all);
@@ -175,17 +175,20 @@ fn taken(stream: &mut TcpStream) -> io::Result<usize> {
 
 #[test]
 fn who_speaks_http2_and_reads_on_gets_the_end_of_the_body() {
-    const LONG: usize = 3_000_000;
-    let folder = Folder::new();
-    File::create_new(folder.path().join("long")).unwrap().set_len(LONG as u64).unwrap();
-    let (tell, told) = mpsc::channel();
-    let (url, _) = hasty(move |stream| {
-        let _ = tell.send(taken(stream).map_err(|error| error.kind()));
-    });
-    for method in ["PUT", "POST"] {
-        let outcome = http_in(&folder, &["--http2", "--max-attempts=1", method, "-d", "@long", &url]);
-        assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (Some(0), "ok", ""));
-        assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(Ok(LONG)));
+    // The shorter one has all left when the answer comes.
+    for (length, pause) in [(3_000_000, 1), (40_000, 100)] {
+        let folder = Folder::new();
+        File::create_new(folder.path().join("long")).unwrap().set_len(length).unwrap();
+        let (tell, told) = mpsc::channel();
+        let (url, _) = hasty(move |stream| {
+            let all = taken(stream, Duration::from_millis(pause));
+            let _ = tell.send(all.map_err(|error| error.kind()));
+        });
+        for method in ["PUT", "POST"] {
+            let outcome = http_in(&folder, &["--http2", "--max-attempts=1", method, "-d", "@long", &url]);
+            assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (Some(0), "ok", ""));
+            assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(Ok(length as usize)));
+        }
     }
 }
 
