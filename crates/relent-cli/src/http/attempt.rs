@@ -96,6 +96,8 @@ pub(super) struct Answer {
     hop: Hop,
     /// When it was there, since 1970.
     at: Duration,
+    /// A redirect led there before all of a body was sent, which is sent to nobody any more.
+    had_enough: bool,
 }
 
 /// What the attempts of a call leave to the next.
@@ -220,7 +222,7 @@ pub(super) async fn accept(
             had_enough: false,
         });
     }
-    let Answer { response, hop, at } = judged(terms, answer, have)?;
+    let Answer { response, hop, at, had_enough } = judged(terms, answer, have)?;
     if let Part::IsNone = part {
         let status = failure::status_text(response.status());
         let text = format!("the rest of the body was asked for, and {status} came, which is none");
@@ -239,7 +241,7 @@ pub(super) async fn accept(
     } else {
         receive(terms, line, (response, &hop.url), at, received).await?;
     }
-    Ok(Success { status, location, had_all: false, encoding, sending, had_enough: false })
+    Ok(Success { status, location, had_all: false, encoding, sending, had_enough })
 }
 
 /// The same answer, unless its head says that it is a failure, or not what was asked for.
@@ -303,6 +305,7 @@ async fn ask(
     trail: &mut Trail,
 ) -> Result<Answer, Broken> {
     let mut hop = terms.request.hop(headers);
+    let mut had_enough = false;
     line.client.begins();
     loop {
         line.word.take();
@@ -321,8 +324,13 @@ async fn ask(
         }
         let next = if terms.redirects { hop.next(response.status(), response.headers()) } else { Ok(None) };
         match next.map_err(Broken::Failed)? {
-            None => return Ok(Answer { response, hop, at }),
-            Some(next) => hop = next,
+            None => return Ok(Answer { response, hop, at, had_enough }),
+            Some(next) => {
+                let sending = response.extensions().get::<Sending>();
+                let is_left = hop.has_body && !next.has_body;
+                had_enough |= is_left && sending.is_some_and(|sending| !sending.is_sent(false));
+                hop = next;
+            }
         }
     }
 }

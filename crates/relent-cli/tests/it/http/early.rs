@@ -11,7 +11,7 @@ use std::{
     io::{self, Read, Write},
     net::{TcpListener, TcpStream},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
         mpsc,
     },
@@ -94,6 +94,33 @@ fn who_answers_early_and_reads_on_gets_all_of_the_body() {
         let (outcome, counts) = read_on("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 1, &[method]);
         assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (Some(0), "ok", ""));
         assert!(counts[0] > LARGE, "{counts:?}");
+    }
+}
+
+#[test]
+fn a_body_that_is_left_for_where_a_redirect_leads_is_told() {
+    let folder = Folder::new();
+    File::create_new(folder.path().join("large")).unwrap().set_len(LARGE as u64).unwrap();
+    let kept = Mutex::new(Vec::new());
+    let (url, count) = hasty(move |stream| {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        let answer = match head.starts_with(b"POST") {
+            true => &b"HTTP/1.1 303 S\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"[..],
+            false => b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        };
+        stream.write_all(answer).unwrap();
+        // Whoever hung up would be noticed.
+        kept.lock().unwrap().push(stream.try_clone().unwrap());
+    });
+    for (asked, (data, note)) in (1..).zip([("@large", NOTE), ("small", "")]) {
+        let outcome = http_in(&folder, &["-L", "--max-attempts=1", "POST", "-d", data, &url]);
+        assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (Some(0), "ok", note), "{data}");
+        assert_eq!(count.load(Ordering::Relaxed), 2 * asked);
     }
 }
 
