@@ -8,7 +8,7 @@ use super::{
     failure::{self, Broken, Failure},
     head,
     idle::{Patience, Pulse},
-    most,
+    linger, most,
     progress::Progress,
     redirect::{self, Hop},
     request::Request,
@@ -489,28 +489,34 @@ fn fits(sink: &Sink, length: u64) -> Result<(), Broken> {
     Err(Broken::Failed(Box::new(Failure::of(wire::Fault::Protocol, problem).hint(most::HINT))))
 }
 
-/// Reads the body of a failed response, as far as it comes and as much as may be kept.
+/// Reads the body of a failed response, as far as it comes and as much as may be kept: whether that is all of it. Who waits for the rest of a
+/// request before they go on, which they are not sent, is not waited for long.
 pub(super) async fn failed_body(
     terms: &Terms,
     line: &Line,
     mut response: Response,
     sink: &mut Sink,
-) -> Result<(), Fault> {
+) -> Result<bool, Fault> {
     if terms.include || terms.request.method == Method::HEAD {
         sink.write_head(&head::printed(&response, io::stdout().is_terminal()))?;
     }
     if terms.include && terms.request.method != Method::HEAD {
         sink.write_head(b"\n")?;
     }
-    while let Some(Ok(Some(piece))) = terms.patience.wait(&line.pulse, piece(&mut response)).await {
+    let is_kept_back = response.extensions().get::<Sending>().is_some_and(Sending::is_kept_back);
+    let patience = if is_kept_back { terms.patience.at_most(linger::ENOUGH) } else { terms.patience };
+    loop {
+        let piece = match patience.wait(&line.pulse, piece(&mut response)).await {
+            Some(Ok(Some(piece))) => piece,
+            ended => return Ok(matches!(ended, Some(Ok(None)))),
+        };
         let room = sink.most().0.saturating_sub(sink.length());
         let length = usize::try_from(room).unwrap_or(usize::MAX).min(piece.len());
         sink.write(&piece[..length])?;
         if length < piece.len() {
-            break;
+            return Ok(false);
         }
     }
-    Ok(())
 }
 
 fn unix_time() -> Duration {

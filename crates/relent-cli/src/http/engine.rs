@@ -364,10 +364,9 @@ impl Engine {
             let limit = call.attempt_limit(now).unwrap_or(Duration::MAX);
             let mut sink = Sink::new(self.other_output(), self.max_size)?;
             // What has come by then is shown.
-            if let Ok(read) =
-                time::timeout(limit, attempt::failed_body(&self.terms, &self.line, response, &mut sink)).await
-            {
-                read?;
+            let read = attempt::failed_body(&self.terms, &self.line, response, &mut sink);
+            if !time::timeout(limit, read).await.unwrap_or(Ok(false))? {
+                narrator.page_is_cut();
             }
             length = sink.length();
             written = blocking(move || sink.finish()).await?;

@@ -95,6 +95,11 @@ impl Sending {
         self.course.is_refused.store(true, Ordering::Relaxed);
     }
 
+    /// Whether some of its body, which is refused, is kept back.
+    pub(super) fn is_kept_back(&self) -> bool {
+        !self.course.is_made.load(Ordering::Relaxed)
+    }
+
     /// Waits until all of it has left, or until it cannot leave.
     pub(super) async fn leaves(&mut self) {
         let has_left = |fate: &Fate| fate.is_written || fate.is_broken;

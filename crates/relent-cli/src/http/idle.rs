@@ -44,6 +44,11 @@ impl Patience {
         }
     }
 
+    /// The shorter one.
+    pub(super) fn at_most(self, most: Duration) -> Patience {
+        Patience(Some(self.0.map_or(most, |limit| limit.min(most))))
+    }
+
     /// `for 60s`.
     pub(super) fn shown(self) -> String {
         self.0.map_or_else(String::new, |limit| format!("for {}", Human(limit)))

@@ -12,7 +12,7 @@ pub(super) trait Stream: Read + Write + Send + Unpin {}
 impl<T: Read + Write + Send + Unpin> Stream for T {}
 
 /// The longest without a byte. Who keeps a connection open after its end was said is not waited for longer.
-const ENOUGH: Duration = Duration::from_secs(2);
+pub(super) const ENOUGH: Duration = Duration::from_secs(2);
 
 /// The longest in all, since nobody wants what comes.
 const LONGEST: Duration = Duration::from_secs(30);

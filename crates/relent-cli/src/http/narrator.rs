@@ -275,6 +275,13 @@ impl Narrator {
         }
     }
 
+    /// The body of a failure has not come to its end.
+    pub(super) fn page_is_cut(&self) {
+        if !self.talk.quiet && !self.talk.json {
+            talk::note("the body of the answer has not come to its end");
+        }
+    }
+
     /// There is no more time for the call.
     pub(super) fn out_of_time(&self, limit: Duration, is_ours: bool, exit: u8) {
         if self.talk.json {

@@ -356,6 +356,21 @@ fn who_refuses_is_sent_no_more_while_their_page_is_read() {
 }
 
 #[test]
+fn who_refuses_and_ends_their_page_only_when_they_have_all_is_not_waited_for() {
+    let folder = Folder::new();
+    File::create_new(folder.path().join("large")).unwrap().set_len(LARGE as u64).unwrap();
+    let (url, _) = hasty(|stream| {
+        stream.read_exact(&mut [0; 100]).unwrap();
+        stream.write_all(b"HTTP/1.1 400 No\r\nContent-Length: 8\r\n\r\nhalf").unwrap();
+        thread::sleep(Duration::from_millis(100));
+        let _ = io::copy(stream, &mut io::sink());
+    });
+    let outcome = http_in(&folder, &["--fail-with-body", "--timeout=30s", "PUT", "-d", "@large", &url]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(3), "half"), "{outcome:?}");
+    assert!(outcome.stderr.starts_with("note: the body of the answer has not come to its end\n"), "{outcome:?}");
+}
+
+#[test]
 fn a_certificate_that_is_wanted_after_the_handshake_is_wanted_in_the_next_attempt_too() {
     let own = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
     let folder = Folder::new().file("ca.pem", &own.cert.pem());
