@@ -349,7 +349,7 @@ async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken>
     };
     let body = terms.request.body.as_ref().filter(|_| hop.has_body);
     let expects_one = [Method::POST, Method::PUT, Method::PATCH].contains(&hop.method);
-    let opened = body.map(|body| body.open(&line.pulse, &line.unread)).transpose()?;
+    let opened = body.map(|body| body.open(&line.unread)).transpose()?;
     let opened = opened.flatten();
     // The client says nothing of an empty body; servers that are not told wait for one, or answer 411 (RFC 9110 8.6).
     if opened.is_none() && (body.is_some() || expects_one) {
@@ -357,7 +357,8 @@ async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken>
     }
     let cannot = |why| failure::not_sent(why, &line.client.way(&hop.url, hop.led()));
     let beside = line.client.beside().map_err(cannot)?;
-    let sent = terms.patience.wait(&line.pulse, beside.run(line.client.ask(hop, headers, opened))).await.map(|sent| {
+    let asked = line.client.ask(hop, headers, opened, &line.pulse);
+    let sent = terms.patience.wait(&line.pulse, beside.run(asked)).await.map(|sent| {
         sent.map(|mut response| {
             response.extensions_mut().insert(beside.clone());
             whole::checked(response)

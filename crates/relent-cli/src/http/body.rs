@@ -2,7 +2,6 @@
 //!
 //! What can be read only once (stdin, a pipe) is kept first, in memory up to a megabyte and on disk beyond that.
 
-use super::idle::Pulse;
 use crate::{escape::escape, regular, size::Size, talk::Fault};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
@@ -77,7 +76,7 @@ impl Body {
     }
 
     /// The body of one attempt, unless there is nothing in what was opened for it.
-    pub(super) fn open(&self, pulse: &Pulse, unread: &Unread) -> Result<Option<reqwest::Body>, Fault> {
+    pub(super) fn open(&self, unread: &Unread) -> Result<Option<reqwest::Body>, Fault> {
         let text = |text: &Bytes| Ok(Source::Text(text.clone()));
         let file = |path: &PathBuf| {
             let opened = regular::read(path).and_then(|file| Source::file(Arc::new(file)));
@@ -97,7 +96,7 @@ impl Body {
                 })
                 .collect(),
         };
-        let stream = Stream { sources: sources?, pulse: pulse.clone(), unread: unread.clone() };
+        let stream = Stream { sources: sources?, unread: unread.clone() };
         Ok((stream.left() > 0).then(|| reqwest::Body::wrap(stream)))
     }
 }
@@ -222,7 +221,6 @@ impl std::error::Error for DataError {}
 /// What is read in turn, a piece at a time.
 struct Stream {
     sources: VecDeque<Source>,
-    pulse: Pulse,
     unread: Unread,
 }
 
@@ -279,7 +277,6 @@ impl Stream {
     }
 
     fn next(&mut self) -> io::Result<Option<Bytes>> {
-        self.pulse.beat();
         while let Some(source) = self.sources.front_mut() {
             if source.left() > 0 {
                 return source.next().map(Some);
@@ -314,11 +311,7 @@ mod tests {
     use super::*;
 
     fn read(file: Arc<File>) -> Vec<u8> {
-        let mut stream = Stream {
-            sources: [Source::file(file).unwrap()].into(),
-            pulse: Pulse::default(),
-            unread: Unread::default(),
-        };
+        let mut stream = Stream { sources: [Source::file(file).unwrap()].into(), unread: Unread::default() };
         let mut all = Vec::new();
         while let Some(piece) = stream.next().unwrap() {
             assert!(piece.len() as u64 <= CHUNK);
@@ -361,11 +354,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         (&file).write_all(&[1; 100]).unwrap();
         let file = Arc::new(file);
-        let mut stream = Stream {
-            sources: [Source::file(file.clone()).unwrap()].into(),
-            pulse: Pulse::default(),
-            unread: Unread::default(),
-        };
+        let mut stream = Stream { sources: [Source::file(file.clone()).unwrap()].into(), unread: Unread::default() };
         file.set_len(0).unwrap();
         assert!(stream.next().is_err());
     }

@@ -5,6 +5,7 @@ use super::{
     beside::Beside,
     exchange::{Asked, Place, USER_AGENT, Unanswered, exchange},
     failure::{self, Broken, Led, Way},
+    idle::Pulse,
     linger::Stream,
     proxy::{self, Proxies},
     redirect::Hop,
@@ -161,6 +162,7 @@ impl Client {
         hop: &Hop,
         headers: HeaderMap,
         body: Option<reqwest::Body>,
+        pulse: &Pulse,
     ) -> impl Future<Output = Result<Response, Unanswered>> + Send + use<> {
         let client = self.bare.as_ref().filter(|_| hop.url.origin() != self.home).unwrap_or(&self.http);
         let mut request = Message::new(body.unwrap_or_default());
@@ -173,6 +175,7 @@ impl Client {
             request,
             to_proxy: proxy.and_then(proxy::authorization),
             http2_alone: self.http2_alone,
+            pulse: pulse.clone(),
         })
     }
 

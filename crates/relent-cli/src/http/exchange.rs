@@ -3,6 +3,7 @@
 
 use super::{
     frames::Frames,
+    idle::Pulse,
     linger::Stream,
     patient::{Course, Fate, Patient, Speaks},
 };
@@ -171,6 +172,8 @@ pub(super) struct Asked {
     pub(super) to_proxy: Option<HeaderValue>,
     /// HTTP/2 is spoken without having been agreed on.
     pub(super) http2_alone: bool,
+    /// Beats when something of it is taken.
+    pub(super) pulse: Pulse,
 }
 
 /// There is no answer.
@@ -206,8 +209,8 @@ impl Error for Unanswered {
 
 /// Makes the connection, and asks.
 pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
-    let Asked { client, url, request, to_proxy, http2_alone } = asked;
-    let course = Arc::new(Course { is_made: request.body().is_end_stream().into(), ..Course::default() });
+    let Asked { client, url, request, to_proxy, http2_alone, pulse } = asked;
+    let course = Arc::new(Course { is_made: request.body().is_end_stream().into(), pulse, ..Course::default() });
     let length = request.body().size_hint().lower();
     let mut request = request.map(|body| Handed { body, course: course.clone() });
     let place = Place::default();

@@ -2,26 +2,23 @@
 
 use relent::duration::Human;
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
-use tokio::time;
+use tokio::time::{self, Instant};
 
-/// Counts what has moved of a request's body.
+/// When something of a request has moved last.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pulse(Arc<AtomicU64>);
+pub(super) struct Pulse(Arc<Mutex<Option<Instant>>>);
 
 impl Pulse {
     /// Something moves.
     pub(super) fn beat(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).replace(Instant::now());
     }
 
-    fn count(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+    fn last(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -34,13 +31,12 @@ impl Patience {
     pub(super) async fn wait<F: Future>(self, pulse: &Pulse, next: F) -> Option<F::Output> {
         let Some(limit) = self.0 else { return Some(next.await) };
         let mut next = std::pin::pin!(next);
+        let mut since = Instant::now();
         loop {
-            let before = pulse.count();
-            match time::timeout(limit, &mut next).await {
-                Ok(came) => return Some(came),
-                Err(_) if pulse.count() != before => {}
-                Err(_) => return None,
+            if let Ok(came) = time::timeout(limit.saturating_sub(since.elapsed()), &mut next).await {
+                return Some(came);
             }
+            since = pulse.last().filter(|last| *last > since)?;
         }
     }
 
@@ -69,7 +65,7 @@ mod tests {
         let patience = Patience(Some(Duration::from_secs(60)));
         paused(async {
             let pulse = Pulse::default();
-            let began = time::Instant::now();
+            let began = Instant::now();
             assert_eq!(patience.wait(&pulse, std::future::pending::<()>()).await, None);
             assert_eq!(began.elapsed(), Duration::from_secs(60));
             let slow = async {
@@ -80,6 +76,14 @@ mod tests {
                 7
             };
             assert_eq!(patience.wait(&pulse, slow).await, Some(7));
+            let began = Instant::now();
+            let ends = async {
+                time::sleep(Duration::from_secs(10)).await;
+                pulse.beat();
+                std::future::pending::<()>().await;
+            };
+            assert_eq!(patience.wait(&pulse, ends).await, None);
+            assert_eq!(began.elapsed(), Duration::from_secs(70), "from the last byte on");
             let late = async { time::sleep(Duration::from_secs(1000)).await };
             assert_eq!(Patience(None).wait(&pulse, late).await, Some(()));
         });

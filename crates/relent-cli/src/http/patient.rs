@@ -4,6 +4,7 @@
 
 use super::{
     frames::Frames,
+    idle::Pulse,
     linger::{self, Stream},
 };
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
@@ -48,6 +49,8 @@ pub(super) enum Speaks {
 /// What is known elsewhere of what is said on it.
 #[derive(Debug, Default)]
 pub(super) struct Course {
+    /// Beats when something of the request is taken that is no answer to what the server says.
+    pub(super) pulse: Pulse,
     /// All of the request's body is made.
     pub(super) is_made: AtomicBool,
     /// The answer began before all of the request was written.
@@ -102,12 +105,18 @@ impl Patient {
 
     /// Follows what is written of these, and lets read who wants to, if the request has begun.
     fn has_written(&mut self, pieces: &[IoSlice<'_>], written: &Poll<io::Result<usize>>) {
-        if let (Speaks::Http2(frames), Poll::Ready(Ok(count))) = (&mut self.speaks, written) {
+        if let (Poll::Ready(Ok(count @ 1..)), None) = (written, &self.broken) {
             let mut left = *count;
             for piece in pieces {
                 let written = left.min(piece.len());
                 left -= written;
-                frames.follow(&piece[..written]);
+                let moves = match &mut self.speaks {
+                    Speaks::Http1 => true,
+                    Speaks::Http2(frames) => frames.follow(&piece[..written]),
+                };
+                if moves {
+                    self.course.pulse.beat();
+                }
             }
         }
         self.has_begun |= self.broken.is_some() || written.is_ready();

@@ -371,6 +371,28 @@ fn who_refuses_and_ends_their_page_only_when_they_have_all_is_not_waited_for() {
 }
 
 #[test]
+fn a_body_that_moves_is_not_silent_wherever_it_comes_from() {
+    const LENGTH: usize = 65_535 + 15 * 1000;
+    let folder = Folder::new().bytes("body", &[b'x'; LENGTH]);
+    let (url, _) = hasty(|stream| {
+        listen(stream, &[(HEADERS, END_HEADERS)]).unwrap();
+        // As little room as makes it take longer than it may be silent.
+        for _ in 0..15 {
+            thread::sleep(Duration::from_millis(100));
+            let room = 1000_u32.to_be_bytes();
+            stream.write_all(&[frame(WINDOW_UPDATE, 0, 0, &room), frame(WINDOW_UPDATE, 0, 1, &room)].concat()).unwrap();
+        }
+        let _ = go_on(stream, &[(DATA, END_STREAM)]).and_then(|()| stream.write_all(&ok()));
+    });
+    let text = "x".repeat(LENGTH);
+    for data in ["@body", &text] {
+        let flags = ["--http2", "--max-attempts=1", "--idle-timeout=1s", "PUT", "-d", data, &url];
+        let outcome = http_in(&folder, &flags);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), "ok"), "{}: {outcome:?}", &data[..5]);
+    }
+}
+
+#[test]
 fn a_certificate_that_is_wanted_after_the_handshake_is_wanted_in_the_next_attempt_too() {
     let own = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
     let folder = Folder::new().file("ca.pem", &own.cert.pem());
