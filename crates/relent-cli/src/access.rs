@@ -30,8 +30,8 @@ pub(crate) fn is_known(owner: u32) -> bool {
     }) != Some(owner)
 }
 
-/// Whether a namespace has a user of this number.
-fn maps(map: &str, user: u32) -> bool {
+/// Whether a namespace has a user, or a group, of this number.
+pub(crate) fn maps(map: &str, user: u32) -> bool {
     map.lines().any(|line| {
         let mut numbers = line.split_whitespace().map(str::parse::<u32>);
         let (Some(Ok(first)), Some(Ok(_)), Some(Ok(count))) = (numbers.next(), numbers.next(), numbers.next()) else {
@@ -195,11 +195,13 @@ pub(crate) fn take_lists_of_a_folder(folder: &File, mode: u32) -> std::io::Resul
 pub(crate) fn of_new_ones(folder: &Path) -> u32 {
     #[cfg(target_os = "linux")]
     {
-        // Longer ones are there, but hardly for files that anybody may read.
-        let mut list = [0; 4096];
-        let length = rustix::fs::getxattr(folder, OF_NEW_ONES, &mut list).unwrap_or_default();
-        if let Some(mode) = mode_of_a_list(&list[..length]) {
-            return mode & 0o666;
+        use rustix::io::Errno;
+        // The most that one can have.
+        let mut list = vec![0; 64 << 10];
+        match rustix::fs::getxattr(folder, OF_NEW_ONES, &mut list[..]) {
+            Ok(0) | Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => {}
+            // One that is not understood may give others nothing.
+            found => return found.ok().and_then(|length| mode_of_a_list(&list[..length])).unwrap_or(0o600) & 0o666,
         }
     }
     let _ = folder;

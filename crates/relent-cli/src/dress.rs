@@ -4,7 +4,7 @@
 use crate::{access, ear::Undisturbed, links::Place};
 use nix::unistd::{fchown, getegid, geteuid, getgroups};
 use std::{
-    fs::{File, Permissions},
+    fs::{self, File, Permissions},
     io,
     os::unix::fs::{MetadataExt, PermissionsExt},
 };
@@ -45,7 +45,9 @@ impl Dress {
             let of_the_folder =
                 || place.folder().is_ok_and(|folder| folder.mode() & 0o2000 != 0 && folder.gid() == group);
             let is_in = || getgroups().is_ok_and(|groups| groups.contains(&group.into()));
-            geteuid().is_root() || getegid().as_raw() == group || is_in() || of_the_folder()
+            // In a namespace of users root gives those that it has.
+            let has_not = || fs::read_to_string("/proc/self/gid_map").is_ok_and(|map| !access::maps(&map, group));
+            geteuid().is_root() && !has_not() || getegid().as_raw() == group || is_in() || of_the_folder()
         };
         self.of.is_some_and(|(_, group)| !is_given(group)) && access::as_everybody(self.mode) != self.mode
     }

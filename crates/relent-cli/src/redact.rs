@@ -32,7 +32,7 @@ mod value;
 mod words;
 
 pub(crate) use chosen::file_of_a_field;
-pub(crate) use given::{know, know_place, know_secrets, name, without as without_given, without_secrets};
+pub(crate) use given::{get_ready, know, know_place, know_secrets, name, without as without_given, without_secrets};
 pub use headers::header;
 pub(crate) use headers::{hidden_of_header, is_known_header, is_of_urls};
 pub(crate) use lines::{is_beneath_a_secret, lines_of_a_file};

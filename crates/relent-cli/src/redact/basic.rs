@@ -20,17 +20,31 @@ pub(super) fn undone(text: &str) -> Vec<String> {
         GeneralPurpose::new(alphabet, config.with_decode_allow_trailing_bits(true)).decode(encoded).ok()
     };
     let small = text.to_ascii_lowercase();
-    let all = small.match_indices(NAME).filter_map(|(at, _)| {
-        let behind = &text[at + NAME.len()..];
-        let encoded = behind.trim_start_matches(|c: char| c.is_whitespace() || ":=\"'".contains(c));
-        let is_one = encoded.len() < behind.len() && !text[..at].ends_with(|c: char| c.is_alphanumeric());
-        let end = encoded.find(|c: char| !c.is_ascii_alphanumeric() && !"+/-_=".contains(c)).unwrap_or(encoded.len());
-        let encoded = Some(&encoded[..end]).filter(|encoded| is_one && !encoded.is_empty())?;
-        let user = decoded(encoded, &STANDARD).or_else(|| decoded(encoded, &URL_SAFE))?;
-        Some(String::from_utf8_lossy(&user).into_owned())
-    });
-    all.collect()
+    let (mut all, mut at) = (Vec::new(), 0);
+    while let Some(begin) = small[at..].find(NAME).map(|begin| at + begin).filter(|_| all.len() < MOST) {
+        at = begin + NAME.len();
+        let behind = &text[at..];
+        let spaced = behind.strip_prefix("\\u0020").unwrap_or(behind);
+        let encoded = spaced.trim_start_matches(|c: char| c.is_whitespace() || "+:=\"'".contains(c));
+        if encoded.len() == behind.len() || text[..begin].ends_with(|c: char| c.is_alphanumeric()) {
+            continue;
+        }
+        let end = encoded.find(|c: char| !c.is_ascii_alphanumeric() && !"+/-_".contains(c)).unwrap_or(encoded.len());
+        let (encoded, rest) = encoded.split_at(end);
+        let filled = rest.len() - rest.trim_start_matches('=').len();
+        at = text.len() - rest.len() + filled;
+        if (1..=LONGEST).contains(&encoded.len()) {
+            all.extend(decoded(encoded, &STANDARD).or_else(|| decoded(encoded, &URL_SAFE)));
+        }
+    }
+    all.into_iter().map(|user| String::from_utf8_lossy(&user).into_owned()).collect()
 }
+
+/// The most users in one text.
+const MOST: usize = 16;
+
+/// The longest of them in base64.
+const LONGEST: usize = 64 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -48,11 +62,20 @@ mod tests {
             ("Authorization: Basic aHVudGVyMg==, Bearer abc", "hunter2"),
             ("{\"authorization\":\"Basic aHVudGVyMg==\"}", "hunter2"),
             ("auth='Basic:aHVudGVyMg'; basics=1", "hunter2"),
+            ("auth=Basic+OnA6dz8/fg", ":p:w??~"),
+            ("Basic\\u0020aHVudGVyMg", "hunter2"),
         ] {
             assert_eq!(undone(value), [user], "{value}");
         }
         for other in ["Bearer YW5uOg==", "Basic", "Basic !", "", "YW5uOg=="] {
             assert!(undone(other).is_empty(), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_looked_at_once() {
+        for word in ["basic=", "basic/", "basic aa=", "basic ", "=basic:"] {
+            assert!(undone(&word.repeat((1 << 20) / word.len())).len() <= MOST, "{word}");
         }
     }
 

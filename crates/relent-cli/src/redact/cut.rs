@@ -25,10 +25,14 @@ impl<'a> Search<'a> {
         for at in 1..most {
             again.push(same(begin, &again, begin, at, &mut seen));
         }
-        let digit = begin.iter().position(u8::is_ascii_digit);
-        let letter = secret.char_indices().take_while(|(at, _)| *at < most).find(|(_, c)| c.is_alphabetic());
-        let both = digit.zip(letter).map_or(usize::MAX, |(digit, (letter, _))| digit.max(letter) + 1);
-        Search { secret, text, again, both, seen: 0..0 }
+        Search { secret, text, again, both: both(secret, most), seen: 0..0 }
+    }
+
+    /// One of which it is known how much of it stands at one place, where alone it is asked.
+    pub(super) fn from(secret: &'a str, text: &'a str, at: usize, same: usize) -> Self {
+        // Of one that is there whole no piece is looked for, and of a long one its beginning has both, or hardly any piece has.
+        let both = if same == secret.len() { usize::MAX } else { both(secret, same.min(256)) };
+        Search { secret, text, again: vec![secret.len()], both, seen: at..at + same }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -72,6 +76,13 @@ impl<'a> Search<'a> {
         let is_cut = !behind.starts_with(char::is_alphanumeric) || behind.starts_with(MASK);
         (is_within_a_word && is_cut && same >= self.both).then_some(same)
     }
+}
+
+/// From which length on a piece of a secret has both letters and digits, as far as it is looked at.
+fn both(secret: &str, most: usize) -> usize {
+    let digit = secret.as_bytes()[..most].iter().position(u8::is_ascii_digit);
+    let letter = secret.char_indices().take_while(|(at, _)| *at < most).find(|(_, c)| c.is_alphabetic());
+    digit.zip(letter).map_or(usize::MAX, |(digit, (letter, _))| digit.max(letter) + 1)
 }
 
 /// How much of a secret stands at a place of a text, if so much of it stands in it `again` and it was `seen` at a place before. Nothing that was

@@ -8,7 +8,7 @@ use super::{
     HIDDEN,
     basic::{self, secrets_of_a_user},
     chosen,
-    learnt::{learn, written},
+    learnt::{learn, unquoted, written},
     plain, said_again,
     table::{LONG_PIECE, Table},
     undone::{decoded, undone},
@@ -73,6 +73,14 @@ static GIVEN: LazyLock<RwLock<Known>> = LazyLock::new(|| {
     RwLock::new(known)
 });
 
+/// Looks at what was given, if it is long: who tells of something has no time for that.
+pub(crate) fn get_ready() {
+    const LONG: usize = 16 << 10;
+    if env::args_os().map(|word| word.len()).sum::<usize>() > LONG {
+        LazyLock::force(&GIVEN);
+    }
+}
+
 /// A text without what was given and lets others in.
 pub(crate) fn without(text: &str) -> Cow<'_, str> {
     hidden(text, &GIVEN.read().unwrap_or_else(PoisonError::into_inner))
@@ -106,8 +114,13 @@ pub(crate) fn know_secrets(secrets: impl Iterator<Item = String>) {
 /// Secrets, and what those say that are a user in base64.
 fn with_users(secrets: impl Iterator<Item = String>) -> Vec<String> {
     let mut all: Vec<String> = secrets.collect();
-    let decoded: Vec<String> = all.iter().filter_map(|secret| decoded(secret)).collect();
-    let users: Vec<String> = all.iter().chain(&decoded).flat_map(|secret| basic::undone(secret)).collect();
+    // In JSON within JSON twice.
+    let readings = |secret: &String| {
+        let once = unquoted(secret);
+        let twice = once.as_deref().and_then(unquoted);
+        [Some(secret.clone()), decoded(secret), once, twice]
+    };
+    let users: Vec<String> = all.iter().flat_map(readings).flatten().flat_map(|text| basic::undone(&text)).collect();
     let is_short_name = |user: &str, text: &str| text.len() < LONG_PIECE && user.starts_with(&format!("{text}:"));
     let of_users = users.iter().flat_map(|user| secrets_of_a_user(user).filter(|text| !is_short_name(user, text)));
     all.extend(of_users);
@@ -279,7 +292,8 @@ fn of(argument: &str, is_name: bool) -> Vec<Given> {
     let mut values = vec![argument];
     match argument.split_once('=') {
         Some((flag, value)) if flag.starts_with("--") => values.extend([flag, value]),
-        // Letters of others may stand before it, as in `-kLoFILE`.
+        // Letters of others may stand before it, as in `-kLoFILE`. What is longer names no file.
+        _ if argument.starts_with('-') && argument.len() > LONGEST_NAME => values.extend(argument.get(2..)),
         _ if argument.starts_with('-') && !argument.starts_with("--") => {
             let letters = argument[1..].bytes().take_while(u8::is_ascii_alphabetic).count().min(MOST_LETTERS);
             values.extend((2..=1 + letters).filter_map(|at| argument.get(at..)));
@@ -292,6 +306,9 @@ fn of(argument: &str, is_name: bool) -> Vec<Given> {
     values.extend(values.clone().into_iter().filter_map(|value| value.strip_prefix("sqlite:")));
     values.into_iter().filter_map(|value| of_value(value, is_name)).collect()
 }
+
+/// The longest name of a file that systems know, and the letters before it.
+const LONGEST_NAME: usize = 4096 + MOST_LETTERS;
 
 /// The most letters of flags in a row.
 const MOST_LETTERS: usize = 9;

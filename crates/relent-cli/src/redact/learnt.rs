@@ -28,7 +28,7 @@ pub(super) fn learn(table: &mut Table, hidden: &[String], shown: &str) {
 }
 
 /// A text without the backslashes that JSON writes before some signs, if there are any.
-fn unquoted(text: &str) -> Option<String> {
+pub(super) fn unquoted(text: &str) -> Option<String> {
     let (mut out, mut is_written_out) = (String::with_capacity(text.len()), false);
     for c in text.chars() {
         is_written_out = c == '\\' && !is_written_out;

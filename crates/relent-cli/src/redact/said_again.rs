@@ -34,7 +34,7 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table], told: &[String]) -> 
     let all = begins(|table| &table.letters);
     for (text, stand) in letters(&undone).into_iter().filter(|_| all.iter().any(|begins| !begins.all.is_empty())) {
         let much = |secret: &mut Search, at| secret.said(at, |same| undone.get(stand[at + same - 1].end..));
-        for (at, (length, sign)) in most(&text, &all, |_| 0, much) {
+        for (at, (length, sign)) in most(&text, &all, much) {
             ranges.push(places[stand[at].start]..places[stand[at + length - 1].end + sign]);
         }
     }
@@ -67,42 +67,42 @@ fn of_a_reading(text: &str, all: &[&Begins], ends: &[&Begins]) -> Vec<Range<usiz
     let much = |secret: &mut Search, at| {
         secret.said(at, |same| text.get(at + same..)).or_else(|| Some((secret.piece(at)?, 0)))
     };
-    let found = most(text, all, word, much).into_iter();
+    let found = most(text, all, much).into_iter();
     let mut ranges: Vec<_> = found.map(|(at, (length, sign))| at..at + length + sign).collect();
     let piece = |secret: &mut Search, at| Some((secret.piece(at)?, 0));
-    let found = most(&reversed(text), ends, word, piece).into_iter();
+    let found = most(&reversed(text), ends, piece).into_iter();
     ranges.extend(found.map(|(at, (length, _))| text.len() - at - length..text.len() - at));
     ranges
 }
 
 /// How much is found, at most, of a secret at each place of a text where it begins as one does. The longest are asked first, and those that
-/// have no more than was found are not. Of too many the rest of a `word` is found.
+/// have no more than was found are not. Of many the few are asked that are near.
 fn most<'a>(
     text: &'a str,
     begins: &[&'a Begins],
-    word: fn(&str) -> usize,
     found: impl Fn(&mut Search<'a>, usize) -> Option<(usize, usize)>,
 ) -> Vec<(usize, (usize, usize))> {
-    let (mut all, mut hidden) = (HashMap::<&[u8], Result<Vec<Search>, &[u8]>>::new(), 0);
+    let mut all = HashMap::<&[u8], Result<Vec<Search>, Vec<&String>>>::new();
     let found = |(at, begin)| {
         let mut secrets = begins.iter().filter_map(|begins| begins.get(begin)).flatten().peekable();
         secrets.peek()?;
         let all = all.entry(begin).or_insert_with(|| {
             let mut all: Vec<&String> = secrets.collect();
-            all.sort_by_key(|secret| Reverse(secret.len()));
-            match all.len() <= MANY {
-                true => Ok(all.into_iter().map(|secret| Search::new(secret, text)).collect()),
-                false => Err(in_common(&all)),
+            if all.len() > MANY {
+                all.sort_unstable();
+                return Err(all);
             }
+            all.sort_by_key(|secret| Reverse(secret.len()));
+            Ok(all.into_iter().map(|secret| Search::new(secret, text)).collect())
         });
         let all = match all {
             Ok(all) => all,
-            // What is within a word that is hidden says nothing more.
-            Err(begin) if at >= hidden && text.as_bytes()[at..].starts_with(begin) => {
-                hidden = at + begin.len() + text.get(at + begin.len()..).map_or(0, word);
-                return Some((at, (hidden - at, 0)));
+            Err(all) => {
+                return Some((
+                    at,
+                    near(all, text, at).into_iter().filter_map(|mut secret| found(&mut secret, at)).max()?,
+                ));
             }
-            Err(_) => return None,
         };
         let mut most = None;
         for secret in all {
@@ -116,18 +116,30 @@ fn most<'a>(
     text.as_bytes().windows(LONG_PIECE).enumerate().filter_map(found).collect()
 }
 
-/// How all of them begin, as far as that is looked at.
-fn in_common<'a>(all: &[&'a String]) -> &'a [u8] {
-    const LONGEST: usize = 64;
-    let Some((first, others)) = all.split_first() else { return &[] };
-    let same = |other: &&String| first.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
-    let length = others.iter().map(same).min().unwrap_or(first.len());
-    &first.as_bytes()[..length.min(LONGEST)]
+/// Those of many secrets, in order, that a text may say from a place on: the longest of which it says all, and the two that it says most of.
+fn near<'a>(all: &[&'a String], text: &'a str, at: usize) -> Vec<Search<'a>> {
+    let rest = &text.as_bytes()[at..];
+    let same = |secret: &str| alike(secret.as_bytes(), rest);
+    let mut behind = all.partition_point(|secret| secret.as_bytes() <= rest);
+    let mut found: Vec<&'a String> = all.get(behind).into_iter().chain(all[..behind].last()).copied().collect();
+    for _ in 0..MANY {
+        let Some(secret) = all[..behind].last() else { break };
+        let length = same(secret);
+        if length == secret.len() {
+            found.push(secret);
+            break;
+        }
+        behind = all[..behind].partition_point(|secret| secret.as_bytes() <= &rest[..length]);
+    }
+    found.into_iter().map(|secret| Search::from(secret, text, at, same(secret))).collect()
 }
 
-/// How long what is left of a word is.
-fn word(text: &str) -> usize {
-    text.find(|c: char| c.is_whitespace() || "\"'`<>".contains(c)).unwrap_or(text.len())
+/// How long the beginning is that two texts have in common.
+fn alike(one: &[u8], other: &[u8]) -> usize {
+    const PIECE: usize = 64;
+    let pieces = one.chunks_exact(PIECE).zip(other.chunks_exact(PIECE));
+    let begin = PIECE * pieces.take_while(|(one, other)| one == other).count();
+    begin + one[begin..].iter().zip(&other[begin..]).take_while(|(one, other)| one == other).count()
 }
 
 /// How long the address is with which a text begins, if it is told: what stands behind it may be secret all the same.
@@ -138,8 +150,7 @@ fn length_of_a_place(told: &[String], text: &str) -> usize {
     told.iter().filter(begins).map(String::len).max().unwrap_or(0)
 }
 
-/// How many secrets that begin alike are told apart: of more, a word that begins so is hidden whole, since asking each of them at each place
-/// takes long.
+/// How many secrets that begin alike are each asked at each place: with more that takes long.
 const MANY: usize = 32;
 
 /// Whether a text is a part of one of these, which are in small letters.
@@ -166,18 +177,32 @@ mod tests {
 
     /// Who answers may know what begins many of them.
     #[test]
-    fn of_many_secrets_that_begin_alike_the_word_is_hidden() {
-        let many = |begin: &str| (0..4000).map(|nth| format!("{begin}{nth:04}")).collect::<Vec<_>>();
-        let all: Vec<String> =
-            ["hunter2x", "aaaaaaaa", "\u{e4}\u{e4}\u{e4}\u{e4}"].into_iter().flat_map(many).collect();
-        let secrets: Vec<&str> = all.iter().map(String::as_str).collect();
-        assert_eq!(told("a \"hunter2x0007\", hunter2x, Hunter2X12.", &secrets), "a \"***\", *** ***");
-        assert_eq!(told(&"a".repeat(400_000), &secrets), "***");
-        assert_eq!(told(&"\u{e4}".repeat(200_000), &secrets), "***");
-        assert_eq!(told("hunter2 hunter2y", &secrets), "hunter2 hunter2y");
-        let of_one_place = many("https://h/?t=");
-        let of_one_place: Vec<&str> = of_one_place.iter().map(String::as_str).collect();
-        assert_eq!(told("https://h/x https://h/?t=0007", &of_one_place), "https://h/x ***");
+    fn many_secrets_that_begin_alike_are_told_apart() {
+        let many = |begin: &str, end: &str| (0..4000).map(|nth| format!("{begin}{nth:04}{end}")).collect::<Vec<_>>();
+        let table = |all: &[Vec<String>]| {
+            let all: Vec<String> = all.concat();
+            table(&all.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        let told = |text: &str, table: &Table| without(text, &[table], &[]).into_owned();
+        let words =
+            table(&[many("hunter2x", " q7Z!k9"), many("https://h/?t=", ""), many("aaaaaaaa", ""), many("ääää", "\"ö")]);
+        for secret in
+            ["hunter2x0007 q7Z!k9", "https://h/?t=3999", "aaaaaaaa0000", "ääää1234\"ö", "Hunter2X0007%20q7z!K9"]
+        {
+            assert_eq!(told(&format!("a {secret}, {secret}."), &words), "a ***, ***.", "{secret}");
+        }
+        assert_eq!(told("hunter2x0007 q7... hunter2x000", &words), "***... ***");
+        let same = "hunter2 https://h/x https://h/? aaaaaaaa ääää123 hunter3x0007 q7Z!k9";
+        assert_eq!(told(same, &words), same);
+        // What is cut within a word is hidden as of few.
+        let long = table(&[many("hunter2x", "longerthanthat")]);
+        assert_eq!(told("hunter2x0007lon hunter2x12", &long), "*** ***");
+        assert_eq!(told("...07longerthanthat", &long), "...***");
+        // Some begin others, and stand in each other.
+        let nested = table(&[(8..200).map(|length| "ab".repeat(length)).collect()]);
+        assert_eq!(told(&format!("{}c {}", "ab".repeat(100), "ab".repeat(8)), &nested), "***c ***");
+        assert_eq!(told(&"a".repeat(40_000), &words).len(), 40_000);
+        assert!(!told(&"aaaaaaaa0007".repeat(3000), &words).contains("0007"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::processes;
 use nix::{errno::Errno, unistd::Pid};
 use std::{
+    cell::Cell,
     fs::{self, File},
     io::{self, Read},
     path::Path,
@@ -29,21 +30,29 @@ pub(super) fn of(pid: Pid) -> Vec<u8> {
 }
 
 /// The same of one that may be becoming another program: it shows neither that nor its command line for a moment, and is looked at again
-/// then, but not for long.
-pub(super) fn settled(pid: Pid) -> Vec<u8> {
-    const LOOKS: u32 = 50;
+/// then, so many times for all that are looked at together.
+pub(super) fn settled(pid: Pid, looks: &Cell<u32>) -> Vec<u8> {
     // Between two looks it may have become another.
-    let mut left_with_a_line = 5;
-    for _ in 0..LOOKS {
-        let environment = of(pid);
-        if !environment.is_empty() || left_with_a_line == 0 || processes::has_ended(pid) {
+    for _ in 0..3 {
+        let mut environment = of(pid);
+        while environment.is_empty() && looks.get() > 0 && has_no_line(pid) && !processes::has_ended(pid) {
+            looks.set(looks.get() - 1);
+            thread::sleep(Duration::from_micros(200));
+            environment = of(pid);
+        }
+        if !environment.is_empty() {
             return environment;
         }
-        let line = processes::folder(pid).map(|folder| fs::read(folder.join("cmdline")));
-        left_with_a_line -= u32::from(!matches!(line, Some(Ok(line)) if line.is_empty()));
-        thread::sleep(Duration::from_micros(200));
     }
     Vec::new()
+}
+
+/// How many looks there are for all.
+pub(super) const LOOKS: u32 = 50;
+
+fn has_no_line(pid: Pid) -> bool {
+    let line = processes::folder(pid).map(|folder| fs::read(folder.join("cmdline")));
+    matches!(line, Some(Ok(line)) if line.is_empty())
 }
 
 fn read(folder: &Path) -> io::Result<Vec<u8>> {
@@ -79,11 +88,12 @@ mod tests {
             std::process::Command::new("sh").args(["-c", script, script]).env("RELENT_TEST", "x").spawn().unwrap();
         let pid = Pid::from_raw(child.id().try_into().unwrap());
         for _ in 0..20_000 {
-            assert!(has_variables(&settled(pid)));
+            assert!(has_variables(&settled(pid, &Cell::new(LOOKS))));
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(settled(pid).is_empty(), "who has ended shows nothing, and is not waited for");
+        let looks = Cell::new(LOOKS);
+        assert!(settled(pid, &looks).is_empty() && looks.get() == LOOKS, "who has ended is not waited for");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! (`PR_SET_CHILD_SUBREAPER`). They come one by one, so they are looked for until none is left.
 
 use super::{
-    leader,
+    environ, leader,
     mark::Mark,
     orphans, processes,
     signals::{Signals, is_from_people},
@@ -16,6 +16,7 @@ use nix::{
     unistd::{Pid, getpgid},
 };
 use std::{
+    cell::Cell,
     collections::HashSet,
     io,
     process::Child,
@@ -409,8 +410,9 @@ impl Group {
     fn orphans(&self) -> io::Result<Vec<Pid>> {
         let mut orphans = orphans::all()?;
         let is_of_the_group = |pid: Pid| !self.is_gone() && getpgid(Some(pid)) == Ok(self.leader);
+        let looks = Cell::new(environ::LOOKS);
         let is_anothers =
-            |pid: Pid| self.mark.as_ref().is_some_and(|mark| mark.is_missing(pid)) && !is_of_the_group(pid);
+            |pid: Pid| self.mark.as_ref().is_some_and(|mark| mark.is_missing(pid, &looks)) && !is_of_the_group(pid);
         let is_known = |pid: &Pid| {
             *pid == self.leader
                 || Some(*pid) == self.watchman

@@ -46,7 +46,7 @@ use crate::{
     dumps,
     ear::{self, is_process_1},
     guard::{self, Guard},
-    outer, output,
+    outer, output, redact,
     stderr::PIECE,
     talk::{self, Fault, plain},
     upstream,
@@ -86,6 +86,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     }
     let deaf = |error| Fault::new(format!("cannot catch signals: {}", plain(&error)));
     let ended = ear::be_ended().map_err(deaf)?;
+    redact::get_ready();
     let policy = args.policy.policy_said(args.talk)?;
     let seed = args.policy.seed();
     let described = guard::unhedged(&args.upstream, &args.policy.whole(), args.talk, "a command runs once at a time")?;
