@@ -1,6 +1,6 @@
 //! `relent connect` to what speaks TLS, with certificates of the tests' own.
 
-use crate::binary::{Folder, relent};
+use crate::binary::{Folder, Outcome, relent};
 use std::{io::Write, net::TcpListener, thread};
 
 /// A server that answers in TLS is there when the handshake is done, and one that does not is not.
@@ -49,7 +49,9 @@ fn authorities_are_those_of_http() {
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let pem = itself.pem();
     let writer = thread::spawn(move || std::fs::write(pipe, pem));
-    let piped = connect("pipe", "localhost");
+    // Until the writer is there, nobody is.
+    let is_early = |outcome: &Outcome| outcome.stderr.contains("a pipe that nobody writes to");
+    let piped = (0..1000).map(|_| connect("pipe", "localhost")).find(|outcome| !is_early(outcome)).unwrap();
     // Whoever reads the pipe lets the writer go, whatever comes of it.
     assert_eq!((piped.stderr.as_str(), piped.code), ("", Some(0)), "of a pipe");
     writer.join().unwrap().unwrap();
