@@ -52,10 +52,11 @@ impl Patience {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn paused<F: Future>(test: F) -> F::Output {
+    /// Runs it by a clock that goes on when nothing else does.
+    pub(in crate::http) fn paused<F: Future>(test: F) -> F::Output {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         runtime.unwrap().block_on(test)
     }

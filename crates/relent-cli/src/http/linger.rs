@@ -50,13 +50,9 @@ async fn is_over(stream: &mut dyn Stream) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::idle::tests::paused;
     use hyper_util::rt::TokioIo;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
-
-    fn paused<F: Future>(test: F) -> F::Output {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-        runtime.unwrap().block_on(test)
-    }
 
     #[test]
     fn who_goes_on_for_ever_is_left() {

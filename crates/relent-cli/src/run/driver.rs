@@ -120,9 +120,10 @@ impl Driver<'_> {
         let time = &self.args.time;
         let settings = self.policy.settings();
         let end = settings.max_elapsed.into_iter().chain(self.limit).min();
-        let left = end.map(|end| end.saturating_sub(self.started.elapsed()));
+        let until = end.and_then(|end| self.started.checked_add(end));
         let (args, policy, grace, signal) = (&self.args.lease, self.policy, time.grace, time.signal);
-        let terms = Terms { args, policy, seed, grace, signal, mark: &self.mark, left, deadline: self.deadline() };
+        let (since, deadline) = (Instant::now(), self.deadline());
+        let terms = Terms { args, policy, seed, grace, signal, mark: &self.mark, since, until, deadline };
         Ok(match Leased::take(&terms, self.signals, &self.narrator)? {
             None => None,
             Some(Taken::Leased(lease)) => {

@@ -8,6 +8,7 @@ use super::{
     times::{Moment, Times},
     watchman::Line,
 };
+use crate::{ear::Ear, store};
 use relent::{Decision, Policy, Timestamp, Verdict, duration::Human};
 use relent_store::{Acquired, Any, Engine, Error, Heed, Holding, Kept, Key, Lease, Nonce, Owner, Renewed, Store};
 use std::{
@@ -15,7 +16,7 @@ use std::{
     io::Write,
     os::unix::net::UnixStream,
     pin::pin,
-    sync::mpsc,
+    sync::mpsc::{self, RecvTimeoutError},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -93,6 +94,25 @@ impl Keeper {
     /// Whether its thread has ended.
     pub(super) fn is_over(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Lets go, or keeps it for so long, and waits for that, though not for long: after a signal only for a store that answers. Whether
+    /// nothing is left to do.
+    pub(super) fn leave(&self, keep: Option<Duration>, deadline: Option<Instant>, ear: &Ear) -> bool {
+        self.order(Order::End(keep));
+        let mut latest = store::latest(LET_GO, deadline);
+        let mut ear = ear.clone();
+        loop {
+            match ear.wait(&self.news, latest) {
+                Ok(News::Taken { .. }) => {
+                    // Who has just answered is given the time to hear that it is let go.
+                    latest = store::latest(LET_GO, ear.heard().map(|_| Instant::now()).or(deadline));
+                    ear = Ear::default();
+                }
+                Ok(_) => {}
+                Err(ended) => return ended == RecvTimeoutError::Disconnected,
+            }
+        }
     }
 }
 

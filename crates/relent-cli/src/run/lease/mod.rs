@@ -5,6 +5,7 @@
 //! store is opened, unless a lease is asked for.
 
 mod args;
+mod asking;
 mod duty;
 mod keeper;
 mod search;
@@ -14,25 +15,23 @@ pub(crate) mod watchman;
 
 pub(super) use args::LeaseArgs;
 pub(crate) use args::help;
+pub(super) use asking::Terms;
 
-use super::{group::Group, mark::Mark, narrator::Narrator, processes, report::Outcome, signals::Signals};
+use super::{group::Group, narrator::Narrator, processes, report::Outcome, signals::Signals};
 use crate::{
     ear::Ear,
-    json::millis,
-    redact,
     store::{self, counted, place},
     talk::{Fault, plain},
 };
-use args::IfHeld;
+use asking::{Asking, found};
 use duty::LATE;
 use keeper::{Keeper, LET_GO, News, Order, Wish};
-use nix::{sys::signal::Signal, unistd::Pid};
-use relent::{Policy, Reason, duration::Human};
+use nix::unistd::Pid;
+use relent::duration::Human;
 use relent_store::{Kept, Key};
 use std::{
     cell::{Cell, RefCell},
     ffi::OsString,
-    sync::mpsc::RecvTimeoutError,
     time::{Duration, Instant},
 };
 use times::{Moment, Times};
@@ -79,21 +78,6 @@ struct State {
     trouble: Option<String>,
     ended: Option<Result<Kept, relent_store::Error>>,
     is_closed: bool,
-}
-
-/// What a lease is asked for with.
-pub(super) struct Terms<'a> {
-    pub(super) args: &'a LeaseArgs,
-    pub(super) policy: &'a Policy,
-    pub(super) seed: u64,
-    pub(super) grace: Duration,
-    pub(super) signal: Signal,
-    /// What the command's processes are known by.
-    pub(super) mark: &'a Mark,
-    /// How long it may be waited for: the rest of the call's time.
-    pub(super) left: Option<Duration>,
-    /// When that time is over, attempts under way included.
-    pub(super) deadline: Option<Instant>,
 }
 
 /// What became of the wish.
@@ -368,213 +352,10 @@ impl Drop for Leased {
             if keep.is_some() {
                 self.tell(Line::leaves);
             }
-            leave(&self.keeper, keep, self.deadline, &self.ear);
+            self.keeper.leave(keep, self.deadline, &self.ear);
         }
         if let Some(watchman) = self.watchman.take().filter(|_| !self.is_let_go && !self.is_under_way.get()) {
             watchman.dismiss();
         }
-    }
-}
-
-/// Lets go, or keeps it for so long, and waits for that, though not for long: after a signal only for a store that answers. Whether
-/// nothing is left to do.
-fn leave(keeper: &Keeper, keep: Option<Duration>, deadline: Option<Instant>, ear: &Ear) -> bool {
-    keeper.order(Order::End(keep));
-    let mut latest = store::latest(LET_GO, deadline);
-    let mut ear = ear.clone();
-    loop {
-        match ear.wait(&keeper.news, latest) {
-            Ok(News::Taken { .. }) => {
-                // Who has just answered is given the time to hear that it is let go.
-                latest = store::latest(LET_GO, ear.heard().map(|_| Instant::now()).or(deadline));
-                ear = Ear::default();
-            }
-            Ok(_) => {}
-            Err(ended) => return ended == RecvTimeoutError::Disconnected,
-        }
-    }
-}
-
-/// The store's URL, and what there is to say of who else decides about it; or what the run comes to if a signal or a limit of time comes
-/// before it is found.
-fn found(
-    terms: &Terms<'_>,
-    signals: &Signals,
-    narrator: &Narrator,
-) -> Result<Result<(String, Vec<String>), Outcome>, Fault> {
-    let (began, given) = (Instant::now(), terms.args.store.clone());
-    let end = |limit: Option<Duration>| limit.and_then(|limit| began.checked_add(limit));
-    let (out_of_time, out_of_patience) = (end(terms.left), end(terms.args.wait));
-    let until = [out_of_time, out_of_patience].into_iter().flatten().min();
-    if let Some(found) = place::in_time(move || place::url_and_cautions(given.as_deref()), until, &signals.ear())? {
-        return found.map(Ok);
-    }
-    let fault = place::silent(terms.args.store.as_deref());
-    match signals.wait(Duration::ZERO) {
-        Some(signal) => Ok(Err(Outcome::Interrupted(signal))),
-        None if out_of_time.is_some() && out_of_time == until => {
-            narrator.remark(fault.shown().0);
-            Ok(Err(Outcome::GaveUp(Reason::Elapsed)))
-        }
-        None => Err(fault),
-    }
-}
-
-/// A wish that is under way.
-struct Asking<'a> {
-    name: &'a Key,
-    url: &'a str,
-    keeper: &'a Keeper,
-    narrator: &'a Narrator,
-}
-
-impl Asking<'_> {
-    /// The fence, and when it was asked for; or what the run comes to without it.
-    fn run(&self, terms: &Terms<'_>, signals: &Signals) -> Result<Result<(u64, Moment), Outcome>, Fault> {
-        let began = Instant::now();
-        let end = |limit: Option<Duration>| limit.and_then(|limit| began.checked_add(limit));
-        let out_of_time = end(terms.left);
-        let mut holder = None;
-        loop {
-            // Who holds it is asked once, however short the patience is.
-            let patience = terms.args.wait.map(|wait| if holder.is_none() { wait.max(place::AT_ONCE) } else { wait });
-            let out_of_patience = end(patience);
-            let next = [out_of_time, out_of_patience].into_iter().flatten().min();
-            let wait = next.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()));
-            let signal = signals.wait(wait);
-            // Nothing that comes with a signal is worth more.
-            for news in signal.is_none().then(|| self.keeper.news.try_iter()).into_iter().flatten() {
-                match news {
-                    News::Taken { fence, asked } => return Ok(Ok((fence, asked))),
-                    News::Held { by, left } => {
-                        self.waits(&by, left);
-                        holder = Some((by, left));
-                    }
-                    News::Refused { by, left } => {
-                        let outcome = self.refused(terms, &by, left);
-                        self.closes(out_of_time, signals);
-                        return Ok(Err(outcome));
-                    }
-                    News::Failed(error) => {
-                        self.closes(out_of_time, signals);
-                        return Err(store::fault(self.url, &error));
-                    }
-                    _ => {}
-                }
-            }
-            let outcome = match () {
-                () if signal.is_some() => signal.map(Outcome::Interrupted).map(Ok),
-                () if out_of_time.is_some_and(|at| at <= Instant::now()) => Some(Ok(Outcome::GaveUp(Reason::Elapsed))),
-                () if out_of_patience.is_some_and(|at| at <= Instant::now()) => match &holder {
-                    Some((by, left)) => Some(Ok(self.refused(terms, by, *left))),
-                    // Nobody is said to hold it.
-                    None => Some(Err(place::silent(Some(self.url)))),
-                },
-                () if self.keeper.is_over() => {
-                    return Err(Fault::new(format!("the lease {} was not taken", self.name)));
-                }
-                () => None,
-            };
-            if let Some(outcome) = outcome {
-                let is_left = leave(self.keeper, None, out_of_time, &signals.ear());
-                let store = place::shown(self.url);
-                if !is_left {
-                    let (name, ttl) = (self.name, Human(terms.args.ttl()));
-                    self.narrator.remark(format_args!(
-                        "store {store}: it does not answer; if it grants lease {name} yet, that ends by itself within {ttl}"
-                    ));
-                } else if outcome == Ok(Outcome::GaveUp(Reason::Elapsed)) && holder.is_none() {
-                    self.narrator.remark(format_args!("store {store}: it does not answer"));
-                }
-                return outcome.map(Err);
-            }
-        }
-    }
-
-    /// Waits until the store is closed, though not for long.
-    fn closes(&self, deadline: Option<Instant>, signals: &Signals) {
-        leave(self.keeper, None, deadline, &signals.ear());
-    }
-
-    fn waits(&self, by: &str, left: Duration) {
-        let name = self.name;
-        let text = format!("waiting for lease {name}, which {by} holds ({:.0} left unless renewed)", Human(left));
-        self.narrator.lease("waiting", &text, &|event| {
-            event
-                .text("lease", &counted::told(name, name.as_bytes()))
-                .text("by", &redact::text(by))
-                .number("left_ms", millis(left));
-        });
-    }
-
-    fn refused(&self, terms: &Terms<'_>, by: &str, left: Duration) -> Outcome {
-        let name = self.name;
-        let (outcome, what) = match terms.args.held() {
-            IfHeld::Skip => (Outcome::Skipped, "skipped"),
-            IfHeld::Wait | IfHeld::Fail => (Outcome::Held, "not run"),
-        };
-        let who = if by.is_empty() { "somebody else" } else { by };
-        let text = format!("{what}: {who} holds lease {name} ({:.0} left unless renewed)", Human(left));
-        self.narrator.lease(outcome.name(), &text, &|event| {
-            event
-                .text("lease", &counted::told(name, name.as_bytes()))
-                .text("by", &redact::text(by))
-                .number("left_ms", millis(left));
-        });
-        outcome
-    }
-
-    fn is_held(&self, fence: u64) -> String {
-        format!("lease {}: held, fence {fence}", self.name)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::talk::TalkArgs;
-    use clap::Parser;
-    use nix::{
-        poll::{PollFd, PollFlags, PollTimeout, poll},
-        sys::signal::raise,
-    };
-    use std::os::fd::AsFd;
-
-    #[derive(Parser)]
-    struct Flags {
-        #[command(flatten)]
-        lease: LeaseArgs,
-        #[command(flatten)]
-        talk: TalkArgs,
-    }
-
-    /// However close they come: nobody hears the signal later, if it is taken for nothing.
-    #[test]
-    fn a_lease_that_comes_with_a_signal_is_not_taken() {
-        let folder = tempfile::tempdir().unwrap();
-        let url = format!("sqlite:{}", folder.path().join("state.db").display());
-        let signals = Signals::catch().unwrap();
-        let Flags { lease: args, talk } = Flags::parse_from(["relent", "--lease", "nightly", "-q"]);
-        let (policy, name) = (Policy::default(), args.name.clone().unwrap());
-        let narrator = Narrator::new(talk, None, &policy, Instant::now());
-        let times = Times { ttl: args.ttl(), grace: Duration::ZERO };
-        let wish = Wish { url: url.clone(), name: name.clone(), times, policy, seed: 7, held: args.held() };
-        let keeper = Keeper::start(wish, signals.waker().unwrap()).unwrap();
-        let asking = Asking { name: &name, url: &url, keeper: &keeper, narrator: &narrator };
-        let terms = Terms {
-            args: &args,
-            policy: &policy,
-            seed: 7,
-            grace: Duration::ZERO,
-            signal: Signal::SIGTERM,
-            mark: &Mark::new(),
-            left: None,
-            deadline: None,
-        };
-        // It is granted.
-        poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE).unwrap();
-        raise(Signal::SIGTERM).unwrap();
-        assert_eq!(asking.run(&terms, &signals).unwrap(), Err(Outcome::Interrupted(Signal::SIGTERM)));
-        assert!(keeper.news.iter().next().is_none(), "and let go");
     }
 }
