@@ -125,7 +125,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
     if output.loses_its_group() {
         talk::remark(
             args.talk,
-            "the file's group is one that you are not in: the new one gets yours, which may do no more than everybody",
+            "the file's group is one that you are not in: the new one gets that of new files, which may do no more than everybody",
         );
     }
     let is_stdout = matches!(output, sink::Output::Stdout { .. });
