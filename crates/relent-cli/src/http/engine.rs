@@ -124,9 +124,15 @@ impl Engine {
         // What has to go goes before signals end us again.
         drop(sink);
         self.ear.let_through();
+        let is_for_machines = self.talk.json;
+        let tell_left = || left.iter().for_each(|left| narrator.left(left));
+        // For machines the end is the last event, for people what is to be done next the last line.
+        if is_for_machines {
+            tell_left();
+        }
         let ended = self.tell(&narrator, ended, &trail);
-        if let Some(left) = &left {
-            narrator.left(left);
+        if !is_for_machines {
+            tell_left();
         }
         ended.map(ExitCode::from)
     }

@@ -6,7 +6,8 @@
 //! place of the delay if there is no next attempt. At the end: `{"event":"end","outcome":"success","attempts":2,
 //! "status":200,"bytes":512,"exit":0,"elapsed_ms":2110,"reason":null}`, the outcome being `success`, `gave_up` or
 //! `interrupted`. Of hedges: `{"event":"hedge","attempt":2,"hedge":1,"elapsed_ms":50}` when one starts, an `attempt` with
-//! neither delay nor reason when one of several fails, and `{"event":"answered","attempt":2,"elapsed_ms":71}`. When relent itself fails: `{"event":"error","error":"..","hint":"..","code":125}`.
+//! neither delay nor reason when one of several fails, and `{"event":"answered","attempt":2,"elapsed_ms":71}`. What is a note for people is `{"event":"remark","remark":".."}`, before the end. When relent itself fails:
+//! `{"event":"error","error":"..","hint":"..","code":125}`.
 
 use super::{
     attempt::Success,
@@ -249,37 +250,32 @@ impl Narrator {
 
     /// The call succeeded, with a body of `bytes`.
     pub(super) fn succeeded(&self, success: &Success, bytes: u64) {
-        if self.talk.json {
-            let mut event = self.end("success", Some(success.status), 0, None);
-            return self.event(event.number("bytes", bytes));
-        }
-        if self.attempt > 1 || self.talk.verbose {
+        if !self.talk.json && (self.attempt > 1 || self.talk.verbose) {
             self.say(format_args!("succeeded {}", self.after()));
-        }
-        if self.talk.quiet {
-            return;
         }
         if let Some((location, is_followable)) = &success.location {
             let tip = if *is_followable { "; -L follows it" } else { "" };
-            talk::note(format!("{}, to {location}{tip}", status_text(success.status)));
+            self.note(format_args!("{}, to {location}{tip}", status_text(success.status)));
         }
         if let Some(encoding) = &success.encoding {
             let tip = if ["gzip", "br"].contains(&encoding.as_str()) { "; --compressed undoes it" } else { "" };
-            talk::note(format!("the body is encoded ({encoding}), which was not asked for{tip}"));
+            self.note(format_args!("the body is encoded ({encoding}), which was not asked for{tip}"));
         }
         if success.had_enough {
-            talk::note("the server answered before it had all of the request's body, and may not have taken the rest");
+            self.note("the server answered before it had all of the request's body, and may not have taken the rest");
         }
         if success.had_all {
-            talk::note("all of it was there already");
+            self.note("all of it was there already");
+        }
+        if self.talk.json {
+            let mut event = self.end("success", Some(success.status), 0, None);
+            self.event(event.number("bytes", bytes));
         }
     }
 
     /// The body of a failure has not come to its end.
     pub(super) fn page_is_cut(&self) {
-        if !self.talk.quiet && !self.talk.json {
-            talk::note("the body of the answer has not come to its end");
-        }
+        self.note("the body of the answer has not come to its end");
     }
 
     /// There is no more time for the call.
@@ -307,9 +303,7 @@ impl Narrator {
 
     /// What a later run finds.
     pub(super) fn left(&self, (place, bytes): &(String, u64)) {
-        if !self.talk.quiet && !self.talk.json {
-            talk::note(format!("{bytes} bytes are kept in {place}; the same command goes on with them"));
-        }
+        self.note(format_args!("{bytes} bytes are kept in {place}; the same command goes on with them"));
     }
 
     /// How many attempts there were, and how long they took.
@@ -457,6 +451,15 @@ impl Narrator {
     fn event(&self, event: &mut Object) {
         if !self.talk.quiet {
             write_line(&event.finish());
+        }
+    }
+
+    /// What the user should know of what came: a note, or the event of a remark.
+    fn note(&self, text: impl Display) {
+        match self.talk.json {
+            true => self.remark(&text.to_string()),
+            false if self.talk.quiet => {}
+            false => talk::note(text),
         }
     }
 

@@ -171,6 +171,10 @@ fn what_a_server_of_http2_does_not_take_is_told() {
         assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (Some(0), "ok", NOTE));
         assert_eq!(count.load(Ordering::Relaxed), asked);
     }
+    let outcome = http_in(&folder, &["--http2", "--json", "PUT", "-d", "@large", &url]);
+    let (remark, end) = outcome.stderr.split_once('\n').unwrap();
+    assert_eq!(remark, format!(r#"{{"event":"remark","remark":"{}"}}"#, NOTE.trim_start_matches("note: ").trim_end()));
+    assert!(end.starts_with(r#"{"event":"end","outcome":"success","#), "{end}");
 }
 
 /// Gives a client of HTTP/2 room for everything, answers when the head is there, and reads on, with a word and a pause whenever something
