@@ -53,10 +53,9 @@ pub struct Args {
         value_name = "KEY",
         help_heading = "What is retried",
         num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = ""
+        require_equals = true
     )]
-    pub idempotency_key: Option<String>,
+    pub idempotency_key: Option<Option<String>>,
 
     /// Retry POST, PATCH and other unsafe methods as if they were safe.
     #[arg(long, help_heading = "What is retried")]

@@ -72,7 +72,8 @@ impl Hop {
         // Of a query nothing is shown but what is harmless.
         let where_to = location.split(['?', '#']).next().unwrap_or_default();
         let hidden = redact::without_secrets(where_to);
-        let (is_disguised, is_at_home) = (is_an_address_in_disguise(&url, where_to), url.origin() == self.url.origin());
+        let is_at_home = url.origin() == self.url.origin();
+        let is_disguised = !is_at_home && is_an_address_in_disguise(&url, where_to);
         let says_a_secret = hidden != where_to || is_disguised || (self.says_a_secret && is_at_home);
         let host_says_a_secret =
             !hidden.starts_with(up_to_the_path(where_to)) || is_disguised || (self.host_says_a_secret && is_at_home);
@@ -220,6 +221,22 @@ mod tests {
         )]);
         let refused = hop(Method::GET, "http://h/").next(StatusCode::FOUND, &head).unwrap_err();
         assert!(format!("{refused:?}").is_ascii(), "{refused:?}");
+    }
+
+    /// Where it leads, and its host, is told, but for an address that is another way to write a secret.
+    #[test]
+    fn a_path_at_an_address_is_told() {
+        for (from, location, hides) in [
+            ("127.0.0.1", "/echo", false),
+            ("127.0.0.1", "x?q=1", false),
+            ("127.0.0.1", "//127.0.0.1:81/x", false),
+            ("127.0.0.2", "http://2130706433/", true),
+        ] {
+            let head = HeaderMap::from_iter([(header::LOCATION, HeaderValue::from_static(location))]);
+            let from = hop(Method::GET, &format!("http://{from}/"));
+            let hop = from.next(StatusCode::FOUND, &head).unwrap().unwrap();
+            assert_eq!((hop.says_a_secret, hop.host_says_a_secret), (hides, hides), "{location}");
+        }
     }
 
     fn hop(method: Method, url: &str) -> Hop {

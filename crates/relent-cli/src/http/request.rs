@@ -41,7 +41,7 @@ impl Request {
             redact::hidden_of_header(name.as_str(), &String::from_utf8_lossy(value.as_bytes()))
         }));
         if let Some(key) = &args.idempotency_key {
-            headers.insert(IDEMPOTENCY_KEY, idempotency_key(key)?.value());
+            headers.insert(IDEMPOTENCY_KEY, idempotency_key(key.as_deref())?.value());
         }
         let (body, kind) = body(args, limit)?;
         if let (Some(kind), false) = (kind, headers.contains_key(header::CONTENT_TYPE)) {
@@ -198,15 +198,20 @@ fn method(given: &str, args: &Args) -> Result<Method, Fault> {
     Ok(method)
 }
 
-fn idempotency_key(key: &str) -> Result<IdempotencyKey, Fault> {
-    if key.is_empty() {
+fn idempotency_key(key: Option<&str>) -> Result<IdempotencyKey, Fault> {
+    let Some(key) = key else {
         // All that happens inside of one call of `relent run` is one piece of work, whichever attempt it is.
         let Some(given) = outer::key() else { return Ok(IdempotencyKey::from_random(random_bits())) };
         // One that is left out for another would be another in each attempt.
         return IdempotencyKey::new(given.to_string_lossy())
             .map_err(|bad| Fault::new(format!("RELENT_KEY: {bad}")).hint("use 1 to 255 letters, digits and signs"));
-    }
-    IdempotencyKey::new(key).map_err(|bad| Fault::new(bad.to_string()).hint("use 1 to 255 letters, digits and signs"))
+    };
+    let hint = if key.is_empty() {
+        "is a variable in it not set? --idempotency-key alone makes one"
+    } else {
+        "use 1 to 255 letters, digits and signs"
+    };
+    IdempotencyKey::new(key).map_err(|bad| Fault::new(bad.to_string()).hint(hint))
 }
 
 /// Bits of the system's: never of `--seed`, which would make the same key in the next run.

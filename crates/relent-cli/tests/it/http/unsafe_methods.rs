@@ -81,6 +81,10 @@ fn a_key_that_is_empty_is_refused() {
                     hint: it is given once, and has 1 to 255 printable characters of ASCII; is a variable in it not set?\n";
         expect(&outcome, 125, "", said);
     }
+    let outcome = http(&["-d", "order", "--idempotency-key=", &server.url("/")]);
+    let said = "error: the idempotency key is empty\n\
+                hint: is a variable in it not set? --idempotency-key alone makes one\n";
+    expect(&outcome, 125, "", said);
     assert_eq!(server.count(), 0);
 }
 
