@@ -103,7 +103,8 @@ const ABOUT: &str = "\
 A lease is a lock in a store that ends by itself. relent takes it before the first attempt, renews
 it three times in its time to live for as long as attempts and waits between them last, and releases
 it at the end. While somebody else holds it, it is asked for again by the delays of the policy
-flags, at least twice in its time to live; --timeout and --max-elapsed count that wait too.
+flags, at least twice in its time to live and at most twenty times a second; --timeout and
+--max-elapsed count that wait too.
 
 The command gets RELENT_FENCE, a number that is greater for each holder than for all before. What
 the command changes should refuse lower ones than it has seen: that is what makes a lease safe,

@@ -176,7 +176,7 @@ impl Asking<'_> {
 mod tests {
     use super::*;
     use crate::{
-        run::lease::{keeper::Wish, times::Times},
+        run::lease::{keeper::Wish, times::Times, waiting::Delays},
         talk::TalkArgs,
     };
     use clap::Parser;
@@ -204,7 +204,8 @@ mod tests {
         let (policy, name) = (Policy::default(), args.name.clone().unwrap());
         let narrator = Narrator::new(talk, None, &policy, Instant::now());
         let times = Times { ttl: args.ttl(), grace: Duration::ZERO };
-        let wish = Wish { url: url.clone(), name: name.clone(), times, policy, seed: 7, held: args.held() };
+        let delays = Delays::new(&policy, times.ttl, 7);
+        let wish = Wish { url: url.clone(), name: name.clone(), times, held: args.held(), delays };
         let keeper = Keeper::start(wish, signals.waker().unwrap()).unwrap();
         let asking = Asking { name: &name, url: &url, keeper: &keeper, narrator: &narrator };
         let terms = Terms {

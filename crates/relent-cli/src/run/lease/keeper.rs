@@ -6,10 +6,11 @@
 use super::{
     args::IfHeld,
     times::{Moment, Times},
+    waiting::Delays,
     watchman::Line,
 };
 use crate::{ear::Ear, store};
-use relent::{Decision, Policy, Timestamp, Verdict, duration::Human};
+use relent::{Policy, duration::Human};
 use relent_store::{Acquired, Any, Engine, Error, Heed, Holding, Kept, Key, Lease, Nonce, Owner, Renewed, Store};
 use std::{
     future::{Future, ready},
@@ -30,10 +31,9 @@ pub(super) struct Wish {
     pub(super) url: String,
     pub(super) name: Key,
     pub(super) times: Times,
-    /// By which it is waited for.
-    pub(super) policy: Policy,
-    pub(super) seed: u64,
     pub(super) held: IfHeld,
+    /// By which it is waited for.
+    pub(super) delays: Delays,
 }
 
 /// What the keeper is told.
@@ -155,13 +155,13 @@ impl Desk {
     }
 }
 
-async fn keep(wish: Wish, mut desk: Desk) {
+async fn keep(mut wish: Wish, mut desk: Desk) {
     let store = match desk.unless_ended(Store::open(&wish.url)).await {
         Some(Ok(store)) => store,
         Some(Err(error)) => return desk.tell(News::Failed(error)),
         None => return,
     };
-    if holds(store.engine(), &wish, &mut desk).await {
+    if holds(store.engine(), &mut wish, &mut desk).await {
         // Who ends before the file is closed leaves SQLite's log beside it, which others may not be able to read.
         drop(store);
         desk.tell(News::Closed);
@@ -169,7 +169,7 @@ async fn keep(wish: Wish, mut desk: Desk) {
 }
 
 /// Takes the lease, holds it, and lets it go. Whether it was taken.
-async fn holds(engine: &Any, wish: &Wish, desk: &mut Desk) -> bool {
+async fn holds(engine: &Any, wish: &mut Wish, desk: &mut Desk) -> bool {
     match take(engine, wish, desk).await {
         Ok(Some((holding, asked))) => {
             let kept = match desk.end {
@@ -197,12 +197,9 @@ async fn holds(engine: &Any, wish: &Wish, desk: &mut Desk) -> bool {
 }
 
 /// Takes the lease. `None` if it is not waited for any more.
-async fn take(engine: &Any, wish: &Wish, desk: &mut Desk) -> Result<Option<(Holding, Moment)>, Error> {
+async fn take(engine: &Any, wish: &mut Wish, desk: &mut Desk) -> Result<Option<(Holding, Moment)>, Error> {
     let (owner, nonce, ttl) = (Owner::here(), Nonce::random(), wish.times.ttl);
     let lease = Lease { name: wish.name.clone(), owner, nonce, ttl };
-    let began = Instant::now();
-    let now = || Timestamp::ZERO + began.elapsed();
-    let mut waiting = wish.policy.call(Timestamp::ZERO, wish.seed);
     let (mut heed, mut told, mut late) = (Heed::default(), None, 0);
     loop {
         let mut asked = Moment::now();
@@ -237,13 +234,9 @@ async fn take(engine: &Any, wish: &Wish, desk: &mut Desk) -> Result<Option<(Hold
         }
         if told.as_ref() != Some(&by) {
             desk.tell(News::Held { by: by.clone(), left });
-            told = Some(by.clone());
+            told = Some(by);
         }
-        let Decision::Retry(delay) = waiting.on_failure(now(), Verdict::Transient) else {
-            desk.tell(News::Refused { by, left });
-            return Ok(None);
-        };
-        if desk.unless_ended(heed.freed(engine, &wish.name, delay)).await.is_none() {
+        if desk.unless_ended(heed.freed(engine, &wish.name, wish.delays.next())).await.is_none() {
             return Ok(None);
         }
     }

@@ -35,7 +35,7 @@ use std::{
     time::{Duration, Instant},
 };
 use times::{Moment, Times};
-use waiting::waiting;
+use waiting::Delays;
 use watchman::{Line, Watchman};
 
 /// A lease that was taken.
@@ -96,8 +96,8 @@ impl Leased {
         };
         cautions.iter().for_each(|caution| narrator.remark(caution));
         let times = Times { ttl: terms.args.ttl(), grace: terms.grace };
-        let (policy, held) = (waiting(terms.policy, times.ttl), terms.args.held());
-        let wish = Wish { url: url.clone(), name: name.clone(), times, policy, seed: terms.seed, held };
+        let delays = Delays::new(terms.policy, times.ttl, terms.seed);
+        let wish = Wish { url: url.clone(), name: name.clone(), times, held: terms.args.held(), delays };
         let no_thread = |error| Fault::new(format!("cannot keep a lease: {}", plain(&error)));
         let keeper = Keeper::start(wish, signals.waker().map_err(no_thread)?).map_err(no_thread)?;
         let asking = Asking { name: &name, url: &url, keeper: &keeper, narrator };

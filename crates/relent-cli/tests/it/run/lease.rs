@@ -59,6 +59,23 @@ fn of_ten_at_once_no_two_run_together_and_fences_grow() {
     assert!(fences.len() == 10 && fences.is_sorted_by(|a, b| a < b), "{fences:?}");
 }
 
+/// The delays of the policy say how often, and neither they nor the attempts for how long.
+#[test]
+fn a_list_of_delays_that_comes_to_its_end_does_not_end_the_wait() {
+    let place = Place::new();
+    let holder = start(&place, &[], "touch held; while [ ! -e go ]; do sleep 0.01; done");
+    until("it is held", || place.has("held"));
+    let flags = ["run", "--store", "sqlite:state.db", "--lease", "nightly", "--delays", "1ms", "--max-attempts", "1"];
+    let mut next = place.command(&[&flags[..], &["--", "true"]].concat());
+    let mut next = next.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(next.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.contains("waiting for lease nightly"), "{line}");
+    fs::write(place.0.path().join("go"), "").unwrap();
+    assert_eq!((wait(holder).code, next.wait().unwrap().code()), (Some(0), Some(0)));
+}
+
 #[test]
 fn the_lease_is_one_for_all_attempts_and_let_go_after_them() {
     let place = Place::new();
