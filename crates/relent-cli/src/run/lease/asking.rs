@@ -36,11 +36,19 @@ pub(in crate::run) struct Terms<'a> {
 }
 
 impl Terms<'_> {
-    /// When the patience is over, if it is this.
-    fn out_of(&self, patience: Option<Duration>) -> Option<Instant> {
-        patience.and_then(|patience| self.since.checked_add(patience))
+    /// When the patience with who holds it is over, if it has an end.
+    fn out_of_patience(&self) -> Option<Instant> {
+        self.args.wait.and_then(|wait| self.since.checked_add(wait))
+    }
+
+    /// The same with a store that has to say that yet, asked at this time: however short the patience is, it has a moment of its own.
+    fn out_of_patience_with(&self, asked: Instant) -> Option<Instant> {
+        self.out_of_patience().map(|at| at.max(asked + A_MOMENT))
     }
 }
+
+/// How long a store of a busy machine may take to say whether somebody holds a lease.
+const A_MOMENT: Duration = Duration::from_secs(1);
 
 /// The store's URL, and what there is to say of who else decides about it; or what the run comes to if a signal or a limit of time comes
 /// before it is found.
@@ -50,7 +58,7 @@ pub(super) fn found(
     narrator: &Narrator,
 ) -> Result<Result<(String, Vec<String>), Outcome>, Fault> {
     let given = terms.args.store.clone();
-    let until = [terms.until, terms.out_of(terms.args.wait)].into_iter().flatten().min();
+    let until = [terms.until, terms.out_of_patience_with(Instant::now())].into_iter().flatten().min();
     if let Some(found) = place::in_time(move || place::url_and_cautions(given.as_deref()), until, &signals.ear())? {
         return found.map(Ok);
     }
@@ -76,12 +84,13 @@ pub(super) struct Asking<'a> {
 impl Asking<'_> {
     /// The fence, and when it was asked for; or what the run comes to without it.
     pub(super) fn run(&self, terms: &Terms<'_>, signals: &Signals) -> Result<Result<(u64, Moment), Outcome>, Fault> {
-        let out_of_time = terms.until;
+        let (out_of_time, asked) = (terms.until, Instant::now());
         let mut holder = None;
         loop {
-            // Who holds it is asked once, however short the patience is.
-            let patience = terms.args.wait.map(|wait| if holder.is_none() { wait.max(place::AT_ONCE) } else { wait });
-            let out_of_patience = terms.out_of(patience);
+            let out_of_patience = match &holder {
+                None => terms.out_of_patience_with(asked),
+                Some(_) => terms.out_of_patience(),
+            };
             let next = [out_of_time, out_of_patience].into_iter().flatten().min();
             let wait = next.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()));
             let signal = signals.wait(wait);
@@ -176,7 +185,11 @@ impl Asking<'_> {
 mod tests {
     use super::*;
     use crate::{
-        run::lease::{keeper::Wish, times::Times, waiting::Delays},
+        run::lease::{
+            keeper::{self, Wish},
+            times::Times,
+            waiting::Delays,
+        },
         talk::TalkArgs,
     };
     use clap::Parser;
@@ -194,13 +207,14 @@ mod tests {
         talk: TalkArgs,
     }
 
-    /// However close they come: nobody hears the signal later, if it is taken for nothing.
-    #[test]
-    fn a_lease_that_comes_with_a_signal_is_not_taken() {
+    /// What comes of asking with these flags for a lease that is free and was wanted so long ago, after something was done as soon as there
+    /// are news; and whether there was more of them.
+    fn asked(flags: &[&str], ago: Duration, then: impl FnOnce(&Signals)) -> (Result<(u64, Moment), Outcome>, bool) {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("state.db").display());
         let signals = Signals::catch().unwrap();
-        let Flags { lease: args, talk } = Flags::parse_from(["relent", "--lease", "nightly", "-q"]);
+        let flags = ["relent", "--lease", "nightly", "-q"].iter().chain(flags);
+        let Flags { lease: args, talk } = Flags::parse_from(flags);
         let (policy, name) = (Policy::default(), args.name.clone().unwrap());
         let narrator = Narrator::new(talk, None, &policy, Instant::now());
         let times = Times { ttl: args.ttl(), grace: Duration::ZERO };
@@ -215,14 +229,32 @@ mod tests {
             grace: Duration::ZERO,
             signal: Signal::SIGTERM,
             mark: &Mark::new(),
-            since: Instant::now(),
+            since: Instant::now().checked_sub(ago).unwrap(),
             until: None,
             deadline: None,
         };
-        // It is granted.
-        poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE).unwrap();
-        raise(Signal::SIGTERM).unwrap();
-        assert_eq!(asking.run(&terms, &signals).unwrap(), Err(Outcome::Interrupted(Signal::SIGTERM)));
-        assert!(keeper.news.iter().next().is_none(), "and let go");
+        then(&signals);
+        let came = asking.run(&terms, &signals).unwrap();
+        keeper.order(keeper::Order::End(None));
+        (came, keeper.news.iter().next().is_some())
+    }
+
+    /// However close they come: nobody hears the signal later, if it is taken for nothing.
+    #[test]
+    fn a_lease_that_comes_with_a_signal_is_not_taken() {
+        let (came, is_more) = asked(&[], Duration::ZERO, |signals| {
+            // It is granted.
+            poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE).unwrap();
+            raise(Signal::SIGTERM).unwrap();
+        });
+        assert_eq!(came, Err(Outcome::Interrupted(Signal::SIGTERM)));
+        assert!(!is_more, "and let go");
+    }
+
+    /// On a busy machine all that comes before takes its time.
+    #[test]
+    fn a_store_that_is_asked_late_is_heard() {
+        let (came, _) = asked(&["--lease-wait", "0s"], Duration::from_secs(10), |_| {});
+        assert_eq!(came.map(|(fence, _)| fence), Ok(1));
     }
 }
