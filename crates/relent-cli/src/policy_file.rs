@@ -102,11 +102,8 @@ fn of_the_found_one(name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
     let text = match believable(&place) {
         Ok(None) => Err("there is no such file".to_owned()),
         Ok(Some(file)) => text_of(file),
-        Err(problem) => {
-            let file = place.named(name);
-            return Err(Fault::new(format!("{place}, is not used: {problem}"))
-                .hint(format!("--policy {} says that it is meant all the same", typed(&file))));
-        }
+        Err(Problem::Strange(problem)) => return Err(place.is_not_used(name, &problem)),
+        Err(Problem::Unreadable(problem)) => Err(problem),
     };
     let text = text.map_err(|problem| cannot_read(&place.shown(), &problem))?;
     let config = Config::parse(&text).map_err(|error| place.no_policy_file(&unquoted(&error)))?;
@@ -163,7 +160,11 @@ fn found(beside: Beside) -> Result<PolicyFile, Fault> {
         Ok(Some(file)) => text_of(file).map_err(|problem| cannot_read(&shown, &problem))?,
         Ok(None) if place.is_here => return Ok(PolicyFile::default()),
         Ok(None) => return Err(cannot_read(&shown, "there is no such file").hint(format!("{VARIABLE}=none uses none"))),
-        Err(problem) => return Ok(ignored(&place, &problem)),
+        Err(Problem::Unreadable(problem)) => {
+            return Err(cannot_read(&shown, &problem).hint(format!("{VARIABLE}=none uses none")));
+        }
+        Err(Problem::Strange(problem)) if place.is_here => return Ok(ignored(&place, &problem)),
+        Err(Problem::Strange(problem)) => return Err(place.is_not_used("", &problem)),
     };
     let error = match Config::parse(&text) {
         Ok(config) => {
@@ -242,6 +243,12 @@ impl Place {
         format!("{here}{}{}{name}", self.shown(), if name.is_empty() { "" } else { "#" })
     }
 
+    /// Others have a say in it.
+    fn is_not_used(&self, name: &str, problem: &str) -> Fault {
+        Fault::new(format!("{self}, is not used: {problem}"))
+            .hint(format!("--policy {} says that it is meant all the same", typed(&self.named(name))))
+    }
+
     /// It was found, and nobody has said that its lines may be shown.
     fn no_policy_file(&self, problem: &str) -> Fault {
         Fault::new(format!("{self}, is no policy file: {problem}"))
@@ -260,8 +267,26 @@ fn why(is_here: bool) -> String {
     if is_here { "found in this folder".to_owned() } else { format!("which {VARIABLE} names") }
 }
 
+/// Why a file is not believed that is there.
+#[derive(Debug)]
+enum Problem {
+    /// Others have a say in it, or it is no file.
+    Strange(String),
+    /// What it says may be meant, and is not known: the system does not let it be read.
+    Unreadable(String),
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Problem {
+        match error.raw_os_error() {
+            Some(_) => Problem::Unreadable(plain(&error)),
+            None => Problem::Strange(plain(&error)),
+        }
+    }
+}
+
 /// The file, `None` if there is none, or why it is not believed.
-fn believable(place: &Place) -> Result<Option<File>, String> {
+fn believable(place: &Place) -> Result<Option<File>, Problem> {
     // By no link of somebody else's, nor one that comes meanwhile. Whoever says where the file is has chosen the folder.
     let objects = |step: &Step<'_>| match step.is_strange(&is_ours) {
         None if place.is_here => step.is_exchangeable(&is_ours),
@@ -273,15 +298,15 @@ fn believable(place: &Place) -> Result<Option<File>, String> {
     let is_none = || place.path.symlink_metadata().is_err_and(|error| is_no_place(error.kind()));
     let file = match regular::read_unless(&place.path, &objects) {
         Err(error) if is_no_place(error.kind()) && is_none() => return Ok(None),
-        file => file.map_err(|error| plain(&error))?,
+        file => file?,
     };
-    let data = file.metadata().map_err(|error| plain(&error))?;
+    let data = file.metadata()?;
     if !is_ours(&data) {
-        return Err("it belongs to somebody else".to_owned());
+        return Err(Problem::Strange("it belongs to somebody else".to_owned()));
     }
     let by_group = data.mode() & 0o020 != 0 && (!access::is_own_group(data.gid()) || access::has_list(&file));
     if data.mode() & 0o002 != 0 || by_group {
-        return Err("others can write to it".to_owned());
+        return Err(Problem::Strange("others can write to it".to_owned()));
     }
     Ok(Some(file))
 }

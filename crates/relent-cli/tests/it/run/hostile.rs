@@ -306,7 +306,42 @@ fn nothing_is_found_in_a_folder_that_another_user_has_shut() {
         .current_dir("/")
         .output()
         .unwrap();
-    assert!(String::from_utf8_lossy(&named.stderr).contains("is ignored: Permission denied"), "{named:?}");
+    let said = String::from_utf8_lossy(&named.stderr);
+    assert!(
+        said.starts_with("error: cannot read the policy file ") && said.contains(": Permission denied\n"),
+        "{named:?}"
+    );
+}
+
+/// What it says is not known, so that nothing else can stand for it.
+#[test]
+fn a_policy_file_that_cannot_be_read_is_an_error_and_no_other_policy_takes_its_place() {
+    let place = shared();
+    let folder = place.0.path().join("roots");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    let file = folder.join("relent.toml");
+    fs::write(&file, "[policy]\nmax_attempts = 1\n").unwrap();
+    let relent = place.0.path().join("relent").display().to_string();
+    let run = |flags: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", &relent, "run", "-q", "--base", "1ms"]);
+        command.args(flags).args(["--", "sh", "-c", "echo x; exit 1"]).stdin(Stdio::null());
+        command.current_dir(&folder).env("TMPDIR", place.0.path().join("tmp")).env("HOME", "/dev/null");
+        command
+    };
+    let cannot = "error: cannot read the policy file ";
+    for (mode, stdout, error) in [(0o600, "", cannot), (0o644, "x\n", "")] {
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let found = run(&[]).output().unwrap();
+        let named = run(&[]).current_dir("/").env("RELENT_CONFIG", &file).output().unwrap();
+        let of_it = run(&["--policy", "#"]).output().unwrap();
+        for output in [found, named, of_it] {
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(String::from_utf8_lossy(&output.stdout), stdout, "{mode:o}: {said}");
+            assert!(said.starts_with(error) && said.is_empty() == error.is_empty(), "{mode:o}: {said}");
+        }
+    }
 }
 
 /// Three attempts around three are no nine, wherever the folder for temporary files is.

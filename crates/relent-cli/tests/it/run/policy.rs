@@ -325,6 +325,8 @@ fn what_belongs_to_another_user_is_ignored_with_a_note() {
     let refused = "error: ./relent.toml, which RELENT_CONFIG names, is not used: it belongs to somebody else\n\
                    hint: --policy ./relent.toml says that it is meant all the same\n";
     foreign.outcome(by_variable.env("RELENT_CONFIG", "./relent.toml")).is(125, "", refused);
+    let mut by_variable = foreign.command(&["run", "--", "true"]);
+    foreign.outcome(by_variable.env("RELENT_CONFIG", "./relent.toml")).is(125, "", refused);
     foreign.relent(&["run", "--policy", "./relent.toml", "--", "true"]).is(0, "", "");
 }
 
