@@ -183,26 +183,24 @@ fn as_it_lies(settings: &SqliteSettings, path: &Path) -> Result<Connection, Erro
 
 /// A connection to a file that was looked at, and is looked at again: what is beside it may have come meanwhile.
 fn looked_at(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {
-    let mut left = TRIES;
-    let conn = loop {
-        match connect(settings, path) {
-            // Somebody else has just made the log anew, and has not given it to the file's group yet.
-            Err(error)
-                if left > 0
-                    && matches!(error.kind(), ErrorKind::Refused | ErrorKind::ReadOnly)
-                    && make(settings, path, &[]).unwrap_or_default() =>
-            {
-                left -= 1;
-                std::thread::sleep(SOON);
-            }
-            connected => break connected?,
-        }
-    };
+    let conn = as_soon_as_given(|| connect(settings, path))?;
     file::look(path, settings)?;
     Ok(conn)
 }
 
-/// How often a file that cannot be opened where others may write is tried again.
+/// Somebody else may have made the log anew, root, too, and not given it to the file's owner and group yet: that is waited for, wherever
+/// the file is.
+fn as_soon_as_given<T>(mut connect: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    for _ in 0..TRIES {
+        match connect() {
+            Err(error) if matches!(error.kind(), ErrorKind::Refused | ErrorKind::ReadOnly) => std::thread::sleep(SOON),
+            connected => return connected,
+        }
+    }
+    connect()
+}
+
+/// How often a file that cannot be opened is tried again.
 const TRIES: u32 = 5;
 
 /// After how long.
@@ -283,4 +281,23 @@ fn connect(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> 
     schema::migrate(&mut conn, &settings.prefix)?;
     bounds::end();
     Ok(conn)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_opened_yet_is_tried_again_and_what_is_damaged_is_not() {
+        for (kind, times) in [(ErrorKind::Refused, 6), (ErrorKind::ReadOnly, 6), (ErrorKind::Corrupt, 1)] {
+            let mut tried = 0;
+            let mut tries = |good: u32| {
+                tried += 1;
+                if tried == good { Ok(()) } else { Err(Error::new(kind, "it cannot be opened")) }
+            };
+            assert_eq!(as_soon_as_given(|| tries(times)).map_err(|error| error.kind()), Ok(()), "{kind:?}");
+            assert_eq!(as_soon_as_given(|| tries(u32::MAX)).map_err(|error| error.kind()), Err(kind));
+            assert_eq!(tried, 2 * times);
+        }
+    }
 }
