@@ -17,6 +17,8 @@ mod fences;
 mod file;
 #[cfg(test)]
 mod hostile;
+#[cfg(target_os = "linux")]
+mod lists;
 mod names;
 mod opened;
 mod parts;

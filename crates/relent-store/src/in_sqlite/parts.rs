@@ -5,6 +5,8 @@
 //! what was not there: in a folder with the sticky bit nobody else can take away what is the caller's. SQLite takes an empty part for
 //! none, and gives it the file's mode; root's, the file's owner, too.
 
+#[cfg(target_os = "linux")]
+use super::lists;
 use super::{SqliteSettings, file};
 use crate::Error;
 use std::{fs, path::Path};
@@ -94,6 +96,9 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
             // By its descriptor, which `fchmod` does not take.
             let _ = chmodat(CWD, format!("/proc/self/fd/{}", there.as_raw_fd()), mode, AtFlags::empty());
         }
+        if is_as_made {
+            lists::give(&there, file, &of_file);
+        }
         let is_a_writers = of_part.st_uid == of_file.st_uid || of_file.st_mode & 0o022 != 0;
         if !is_a_writers && of_part.st_uid != ours && of_part.st_uid != 0 {
             return Err(file::strangers(&file::beside(file, end), of_part.st_uid));
@@ -103,8 +108,8 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
 }
 
 /// Sees, once the file was read, that the parts that SQLite has open can be used by all who may write to the file: whoever closed it last may
-/// have removed those that were made before, and then SQLite has made others, of the caller's own group. They get the file's group and
-/// mode. Elsewhere than where others may write it does nothing.
+/// have removed those that were made before, and then SQLite has made others, of the caller's own group. They get the file's group, mode
+/// and access list. Elsewhere than where others may write it does nothing.
 #[cfg(target_os = "linux")]
 pub(super) fn give(file: &Path, ends: &[&str]) {
     use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, chmodat, chownat, open, statat};
@@ -121,15 +126,16 @@ pub(super) fn give(file: &Path, ends: &[&str]) {
         let is_as_the_file = data.st_gid == of_file.st_gid && Mode::from_raw_mode(data.st_mode) == mode;
         let is_ours = data.st_uid == ours && data.st_nlink == 1 && FileType::from_raw_mode(data.st_mode).is_file();
         // What somebody has exchanged for it stays whose it is.
-        if is_as_the_file || !is_ours || !is_open_here(data.st_dev, data.st_ino) {
+        let is_well = is_as_the_file && lists::missing(&part, file, &of_file).is_none();
+        if is_well || !is_ours || !is_open_here(data.st_dev, data.st_ino) {
             continue;
         }
-        if data.st_gid != of_file.st_gid
-            && chownat(&part, "", None, Some(Gid::from_raw(of_file.st_gid)), AtFlags::EMPTY_PATH).is_err()
-        {
-            continue;
+        let is_given = data.st_gid == of_file.st_gid
+            || chownat(&part, "", None, Some(Gid::from_raw(of_file.st_gid)), AtFlags::EMPTY_PATH).is_ok();
+        if is_given {
+            let _ = chmodat(CWD, format!("/proc/self/fd/{}", part.as_raw_fd()), mode, AtFlags::empty());
         }
-        let _ = chmodat(CWD, format!("/proc/self/fd/{}", part.as_raw_fd()), mode, AtFlags::empty());
+        lists::give(&part, file, &of_file);
     }
 }
 

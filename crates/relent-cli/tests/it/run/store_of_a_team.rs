@@ -151,6 +151,48 @@ fn who_may_write_to_a_store_of_another_user_shuts_nobody_out() {
     assert_eq!(told, (true, String::new()));
 }
 
+/// As `setfacl -m u:65532:rwx` gives it.
+fn shared_by_a_list(path: &Path, rights: u16) -> rustix::io::Result<()> {
+    let entries =
+        [(1, rights, u32::MAX), (2, rights, 65_532), (4, 0, u32::MAX), (16, rights, u32::MAX), (32, 0, u32::MAX)];
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (tag, rights, who) in entries {
+        list.extend(u16::to_le_bytes(tag).into_iter().chain(u16::to_le_bytes(rights)).chain(who.to_le_bytes()));
+    }
+    rustix::fs::setxattr(path, "system.posix_acl_access", &list, rustix::fs::XattrFlags::empty())
+}
+
+/// What somebody makes beside a file whom its access list names is for its owner, too, and for the others who are named.
+#[test]
+fn who_may_write_to_a_store_of_another_user_by_a_list_shuts_nobody_out() {
+    let place = place();
+    let own = folder(&place, "own", 65_534, 65_534, 0o700);
+    let (file, log) = (own.join("s.db"), own.join("s.db-wal"));
+    let url = format!("sqlite:{}?owner=any", file.display());
+    let (is_made, told) = said(NOBODY, &place, &["store", "migrate", "--store", &url]);
+    assert!(is_made, "{told}");
+    if let Err(error) = shared_by_a_list(&own, 7).and_then(|()| shared_by_a_list(&file, 6)) {
+        eprintln!(
+            "SKIPPED who_may_write_to_a_store_of_another_user_by_a_list_shuts_nobody_out: the folder takes none: {error}"
+        );
+        return;
+    }
+    let run = ["run", "-q", "--lease", "a", "--store", &url, "--", "true"];
+    for (holder, other, owner) in [(MATE, NOBODY, 65_532), (NOBODY, MATE, 65_534)] {
+        let (up, ok) = ["up", "ok"].map(|name| place.0.path().join("tmp").join(format!("{name}-{holder}"))).into();
+        let wait = format!("touch {}; until test -e {}; do sleep 0.01; done", up.display(), ok.display());
+        let holds = ["run", "-q", "--lease", "b", "--store", &url, "--", "sh", "-c", &wait];
+        let mut held = by(holder, &place, &holds).spawn().unwrap();
+        until("it has the store open", || up.exists());
+        let of_log = fs::metadata(&log).unwrap();
+        let told = said(other, &place, &run);
+        fs::write(ok, "").unwrap();
+        assert!(held.wait().unwrap().success());
+        assert_eq!(told, (true, String::new()), "{other}");
+        assert_eq!((of_log.uid(), of_log.mode() & 0o007), (owner, 0), "for nobody else");
+    }
+}
+
 /// Whoever was shut out by what is left of a run that was killed shuts out nobody by trying.
 #[test]
 fn who_cannot_open_a_store_of_another_user_shuts_nobody_out() {

@@ -1,0 +1,174 @@
+//! The access list of what is beside a file that has one: who may use the file may use it.
+//!
+//! Without one of its own, what somebody makes whom the file's list names is their own, and shuts out the file's owner.
+
+use rustix::fs::{AtFlags, Stat, XattrFlags, lgetxattr, setxattr, statat};
+use std::{
+    collections::BTreeMap,
+    os::fd::{AsRawFd, OwnedFd},
+    path::{Path, PathBuf},
+};
+
+const NAME: &str = "system.posix_acl_access";
+
+/// The most bytes that one can have.
+const MOST: usize = 64 << 10;
+
+/// How a list begins: which way of writing it is.
+const VERSION: [u8; 4] = 2_u32.to_le_bytes();
+
+// Whom an entry is about: the owner, a user, the owning group, a group; the most for all but the owner and the rest; the rest.
+const OWNER: u16 = 1;
+const USER: u16 = 2;
+const GROUP_OF_IT: u16 = 4;
+const GROUP: u16 = 8;
+const MASK: u16 = 16;
+const REST: u16 = 32;
+
+/// What an entry has for a number that is about nobody by number.
+const NO_NUMBER: u32 = u32::MAX;
+
+/// Whose something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Whose {
+    user: u32,
+    group: u32,
+}
+
+impl Whose {
+    fn of(data: &Stat) -> Whose {
+        Whose { user: data.st_uid, group: data.st_gid }
+    }
+}
+
+/// The list that a part should have, and has not: none if the file has none. `part` is open to be looked at.
+pub(super) fn missing(part: &OwnedFd, file: &Path, of_file: &Stat) -> Option<Vec<u8>> {
+    let of_part = statat(part, "", AtFlags::EMPTY_PATH).ok()?;
+    let list = of_part_by(&read(file)?, Whose::of(of_file), Whose::of(&of_part))?;
+    (read_of(part).as_ref() != Some(&list)).then_some(list)
+}
+
+/// Gives a part the list that it should have.
+pub(super) fn give(part: &OwnedFd, file: &Path, of_file: &Stat) {
+    if let Some(list) = missing(part, file, of_file) {
+        // By its descriptor, which `fsetxattr` does not take.
+        let _ = setxattr(by_number(part), NAME, &list, XattrFlags::empty());
+    }
+}
+
+fn by_number(part: &OwnedFd) -> PathBuf {
+    format!("/proc/self/fd/{}", part.as_raw_fd()).into()
+}
+
+fn read_of(part: &OwnedFd) -> Option<Vec<u8>> {
+    let mut list = vec![0; MOST];
+    let length = rustix::fs::getxattr(by_number(part), NAME, &mut list[..]).ok()?;
+    list.truncate(length);
+    Some(list)
+}
+
+fn read(file: &Path) -> Option<Vec<u8>> {
+    let mut list = vec![0; MOST];
+    let length = lgetxattr(file, NAME, &mut list[..]).ok()?;
+    list.truncate(length);
+    Some(list)
+}
+
+/// By a file's list, that of a part of somebody else's: the file's owner and group are named there, and nobody may do more with it than with
+/// the file.
+fn of_part_by(list: &[u8], file: Whose, part: Whose) -> Option<Vec<u8>> {
+    let entries: Vec<(u16, u16, u32)> = list
+        .strip_prefix(&VERSION)?
+        .chunks_exact(8)
+        .map(|entry| {
+            let number = u32::from_le_bytes([entry[4], entry[5], entry[6], entry[7]]);
+            (u16::from_le_bytes([entry[0], entry[1]]), u16::from_le_bytes([entry[2], entry[3]]) & 6, number)
+        })
+        .collect();
+    let rights = |tag: u16| entries.iter().find(|entry| entry.0 == tag).map(|entry| entry.1);
+    let (owner, rest, most) = (rights(OWNER)?, rights(REST)?, rights(MASK).unwrap_or(6));
+    let group = rights(GROUP_OF_IT)? & most;
+    let named = |tag: u16| -> BTreeMap<u32, u16> {
+        let of_tag = entries.iter().filter(|entry| entry.0 == tag);
+        of_tag.map(|&(_, rights, number)| (number, rights & most)).collect()
+    };
+    let (mut users, mut groups) = (named(USER), named(GROUP));
+    if file.user != part.user {
+        users.insert(file.user, owner);
+    }
+    let mut group_of_it = group;
+    if file.group != part.group {
+        groups.insert(file.group, group);
+        group_of_it = 0;
+    }
+    let most = users.values().chain(groups.values()).fold(group_of_it, |most, rights| most | rights);
+    let mut out = VERSION.to_vec();
+    let mut write = |tag: u16, rights: u16, number: u32| {
+        out.extend(tag.to_le_bytes());
+        out.extend(rights.to_le_bytes());
+        out.extend(number.to_le_bytes());
+    };
+    write(OWNER, owner, NO_NUMBER);
+    users.iter().for_each(|(number, rights)| write(USER, *rights, *number));
+    write(GROUP_OF_IT, group_of_it, NO_NUMBER);
+    groups.iter().for_each(|(number, rights)| write(GROUP, *rights, *number));
+    write(MASK, most, NO_NUMBER);
+    write(REST, rest, NO_NUMBER);
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(entries: &[(u16, u16, u32)]) -> Vec<u8> {
+        let mut list = VERSION.to_vec();
+        for (tag, rights, number) in entries {
+            list.extend(tag.to_le_bytes());
+            list.extend(rights.to_le_bytes());
+            list.extend(number.to_le_bytes());
+        }
+        list
+    }
+
+    #[test]
+    fn a_part_is_for_all_that_the_file_is_for_and_for_nobody_else() {
+        let no = NO_NUMBER;
+        let (file, of_a_friend) = (Whose { user: 7, group: 70 }, Whose { user: 9, group: 90 });
+        // The mask takes from the group and from those who are named, and not from the owner.
+        let of_file = list(&[
+            (OWNER, 6, no),
+            (USER, 7, 8),
+            (USER, 6, 9),
+            (GROUP_OF_IT, 4, no),
+            (GROUP, 5, 60),
+            (MASK, 4, no),
+            (REST, 0, no),
+        ]);
+        let same = [
+            (OWNER, 6, no),
+            (USER, 4, 8),
+            (USER, 4, 9),
+            (GROUP_OF_IT, 4, no),
+            (GROUP, 4, 60),
+            (MASK, 4, no),
+            (REST, 0, no),
+        ];
+        assert_eq!(of_part_by(&of_file, file, file), Some(list(&same)));
+        let of_friends = [
+            (OWNER, 6, no),
+            (USER, 6, 7),
+            (USER, 4, 8),
+            (USER, 4, 9),
+            (GROUP_OF_IT, 0, no),
+            (GROUP, 4, 60),
+            (GROUP, 4, 70),
+            (MASK, 6, no),
+            (REST, 0, no),
+        ];
+        assert_eq!(of_part_by(&of_file, file, of_a_friend), Some(list(&of_friends)));
+        for none in [&b""[..], &VERSION, &[1, 0, 0, 0], &of_file[1..]] {
+            assert_eq!(of_part_by(none, file, of_a_friend), None, "{none:?}");
+        }
+    }
+}
