@@ -128,7 +128,7 @@ fn of_a_private_one(place: Place, file: File) -> io::Result<Way> {
         return Err(of_somebody_else());
     }
     let is_read_by_others = data.mode() & 0o077 != 0;
-    match may_be_replaced(&place, &file) {
+    match may_be_replaced(&place) {
         Err(error) if is_read_by_others => Err(irreplaceable("others can read it", &error)),
         Ok(()) if is_read_by_others => Ok(Way::Beside(place.into(), None)),
         Ok(()) if data.nlink() == 1 => Ok(Way::Beside(place.into(), Some(file))),
@@ -143,7 +143,7 @@ fn of_a_public_one(place: Place, file: File) -> io::Result<Way> {
         return Err(io::Error::other("it is a program that runs with another's rights (setuid or setgid)"));
     }
     let is_own = access::is_own(data.uid());
-    let may_be = may_be_replaced(&place, &file);
+    let may_be = may_be_replaced(&place);
     if is_own && place.is_shared()? {
         return match may_be {
             Ok(()) => Ok(Way::Beside(place.into(), None)),
@@ -172,25 +172,11 @@ fn takes_new_ones(place: &Place) -> io::Result<()> {
 }
 
 /// Whether another file can be put in the place of one.
-fn may_be_replaced(place: &Place, file: &File) -> io::Result<()> {
-    if is_mounted(file) {
+fn may_be_replaced(place: &Place) -> io::Result<()> {
+    if place.is_mounted() {
         return Err(Errno::EBUSY.into());
     }
     takes_new_ones(place)
-}
-
-/// Whether a file itself is mounted where it is, as containers have it.
-#[cfg(target_os = "linux")]
-fn is_mounted(file: &File) -> bool {
-    use rustix::fs::{AtFlags, StatxAttributes, StatxFlags, statx};
-    statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::empty())
-        .is_ok_and(|data| data.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
-}
-
-/// Elsewhere none is.
-#[cfg(not(target_os = "linux"))]
-fn is_mounted(_file: &File) -> bool {
-    false
 }
 
 fn of_somebody_else() -> io::Error {

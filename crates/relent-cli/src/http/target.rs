@@ -99,11 +99,15 @@ impl Target {
             ))
             .hint("choose a folder of your own; its owner could change what you download"));
         }
+        let into_it = || format!("write into it: relent http ... > {}", typed(&shown));
         if !is_ours && !geteuid().is_root() && !dress::is_as_own(&place, data.uid()) {
             return Err(Fault::new(format!(
                 "cannot replace {shown}: it belongs to somebody else, and would be yours then"
             ))
-            .hint(format!("remove it first, or write into it: relent http ... > {}", typed(&shown))));
+            .hint(format!("remove it first, or {}", into_it())));
+        }
+        if place.is_mounted() {
+            return Err(Fault::new(format!("cannot replace {shown}: it is mounted by itself")).hint(into_it()));
         }
         access(&place.way(), AccessFlags::W_OK).map_err(|error| cannot(&error.into()))?;
         let dress = Dress::of(&place).map_err(|error| cannot(&error))?;

@@ -68,6 +68,20 @@ impl Place {
         self.found.as_ref().is_some_and(|found| now.is_ok_and(|now| is_one(found, &now)))
     }
 
+    /// Whether what is there is mounted by itself, as containers have it: nothing else takes its place.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn is_mounted(&self) -> bool {
+        use rustix::fs::{AtFlags, StatxAttributes, StatxFlags, statx};
+        statx(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty())
+            .is_ok_and(|data| data.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+    }
+
+    /// Elsewhere nothing is.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn is_mounted(&self) -> bool {
+        false
+    }
+
     /// Whether its folder is one like `/tmp`: what is ours there, others may have brought from a folder of theirs.
     ///
     /// # Errors

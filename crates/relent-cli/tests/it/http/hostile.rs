@@ -86,6 +86,24 @@ fn a_group_that_is_lost_is_told_of() {
     }
 }
 
+/// As a container has a file of its host.
+#[test]
+fn a_file_that_is_mounted_is_refused_before_anything_is_sent() {
+    let server = Server::new(vec![Reply::ok("new")]);
+    let folder = Folder::new().file("file", "old").file("host", "old");
+    let mut command = Command::new("unshare");
+    let line = "mount --bind host file || exit 99; exec \"$0\" http POST -o file \"$1\"";
+    command.args(["-m", "sh", "-c", line, env!("CARGO_BIN_EXE_relent"), &server.url("/")]).current_dir(folder.path());
+    let outcome = super::finish(command);
+    if outcome.code == Some(99) || outcome.stderr.contains("unshare:") {
+        eprintln!("SKIPPED a_file_that_is_mounted_is_refused_before_anything_is_sent: it takes root");
+        return;
+    }
+    let refused = "error: cannot replace file: it is mounted by itself\nhint: write into it: relent http ... > file\n";
+    expect(&outcome, 125, "", refused);
+    assert_eq!((server.count(), folder.read("host")), (0, "old".into()));
+}
+
 /// What we have downloaded into a folder of theirs is ours, and they may move it, or give it another name.
 #[test]
 fn what_is_ours_in_a_folder_like_tmp_may_have_been_brought_there() {
