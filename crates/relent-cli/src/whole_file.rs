@@ -202,9 +202,10 @@ fn beside(place: &Place, bytes: &[u8], is_private: bool) -> io::Result<()> {
         }
     }
     match found {
+        // Something has come meanwhile; or the file system cannot tell, as it knows no second names.
         None => match new.persist_noclobber(place.way()) {
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => over_what_came(place, error.file),
-            put => put.map(drop).map_err(Into::into),
+            Err(error) => over_what_came(place, error.file),
+            Ok(_) => Ok(()),
         },
         Some(_) => over_what_came(place, new),
     }

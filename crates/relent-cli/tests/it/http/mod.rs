@@ -26,6 +26,7 @@ mod proxies;
 mod pushback;
 mod real;
 mod server;
+mod shares;
 mod socks;
 mod unsafe_methods;
 
