@@ -2,7 +2,10 @@
 //! the mask leaves of a new one's.
 
 use crate::{access, ear::Undisturbed, links::Place};
-use nix::unistd::{fchown, getegid, geteuid, getgroups};
+use nix::{
+    errno::Errno,
+    unistd::{fchown, getegid, geteuid, getgroups},
+};
 use std::{
     fs::{self, File, Permissions},
     io,
@@ -52,21 +55,16 @@ impl Dress {
         self.of.is_some_and(|(_, group)| !is_given(group)) && access::as_everybody(self.mode) != self.mode
     }
 
-    /// Dresses a file that was just made, which nobody else may read until then. Whether it has the group as well; without, its own may do
-    /// no more than everybody.
+    /// Dresses a file that was just made, which nobody else may read until then. Whether all is as it was to be: without the group, its own
+    /// may do no more than everybody.
     ///
     /// # Errors
     ///
     /// It cannot be given to the owner, or its permissions stay what they are though it is ours.
     pub(crate) fn put_on(&self, file: &File) -> io::Result<bool> {
         let (made, mut mode, mut has_group) = (file.metadata()?, self.mode, true);
-        // Some shares say themselves whose all is that is made there, and who may do what with it.
-        let as_far_as_it_is_ours = |done: io::Result<()>| match done {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !access::is_own(made.uid()) => Ok(()),
-            done => done,
-        };
         if self.has_no_list {
-            as_far_as_it_is_ours(access::take_list(file))?;
+            as_far_as_it_is_ours(access::take_list(file), made.uid())?;
         }
         if let Some((owner, group)) = self.of {
             if made.uid() != owner {
@@ -76,8 +74,18 @@ impl Dress {
                 (mode, has_group) = (access::as_everybody(mode), false);
             }
         }
-        as_far_as_it_is_ours(file.set_permissions(Permissions::from_mode(mode)))?;
-        Ok(has_group)
+        as_far_as_it_is_ours(file.set_permissions(Permissions::from_mode(mode)), made.uid())?;
+        Ok(has_group && file.metadata()?.mode() & 0o777 == mode)
+    }
+}
+
+/// Some shares say themselves whose all is that is made there, and who may do what with it; and some file systems know no permissions.
+fn as_far_as_it_is_ours(done: io::Result<()>, owner: u32) -> io::Result<()> {
+    let error = done.as_ref().err().and_then(io::Error::raw_os_error).map(Errno::from_raw);
+    match error {
+        Some(Errno::EPERM | Errno::EACCES) if !access::is_own(owner) => Ok(()),
+        Some(Errno::EOPNOTSUPP | Errno::ENOSYS) => Ok(()),
+        _ => done,
     }
 }
 

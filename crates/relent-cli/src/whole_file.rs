@@ -195,9 +195,9 @@ fn beside(place: &Place, bytes: &[u8], is_private: bool) -> io::Result<()> {
     new.write_all(bytes)?;
     arrived::check(new.as_file())?;
     if !is_private && !is_as_any {
-        let has_group = Dress::of(place)?.put_on(new.as_file())?;
+        let has_all = Dress::of(place)?.put_on(new.as_file())?;
         // One that others may have brought is replaced in any case.
-        if !has_group && !place.is_shared()? {
+        if !has_all && !place.is_shared()? {
             return Err(Errno::EPERM.into());
         }
     }

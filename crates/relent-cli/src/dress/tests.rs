@@ -103,6 +103,23 @@ fn what_a_share_says_of_a_new_file_stays() {
     assert_eq!((file.metadata().unwrap().mode() & 0o777, owner), (0o770, 0));
 }
 
+/// As where gvfs or ntfs-3g has what is mounted.
+#[test]
+fn where_there_are_no_permissions_none_are_given_and_that_is_no_error() {
+    let own = geteuid().as_raw();
+    let of = |error: Errno, owner| as_far_as_it_is_ours(Err(error.into()), owner).is_ok();
+    assert!(as_far_as_it_is_ours(Ok(()), own).is_ok());
+    for (error, ours, theirs) in [
+        (Errno::EOPNOTSUPP, true, true),
+        (Errno::ENOSYS, true, true),
+        (Errno::EPERM, false, true),
+        (Errno::EACCES, false, true),
+        (Errno::EIO, false, false),
+    ] {
+        assert_eq!((of(error, own), of(error, own + 1)), (ours, theirs), "{error}");
+    }
+}
+
 #[test]
 fn what_a_share_gives_to_another_is_as_ones_own_there() {
     let Some((_folder, share)) = share("what_a_share_gives_to_another_is_as_ones_own_there") else { return };

@@ -251,3 +251,20 @@ fn where_no_file_has_two_names_new_ones_are_written_all_the_same() {
     let all = (outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str());
     assert_eq!(all, (Some(0), "600 report\nfile\npage\nreport\ntable\n", ""));
 }
+
+#[test]
+fn where_there_are_no_permissions_a_download_is_kept() {
+    let server = Server::new(vec![Reply::ok("new")]);
+    let lacks = Lacks { permissions: true, ..Lacks::default() };
+    let script = "\
+        chmod 644 . 2>/dev/null && echo it has permissions\n\
+        \"$0\" http -q -o file \"$1\" && \"$0\" http -q -o file \"$1\" && \"$0\" http -q -C - -o other \"$1\" || exit\n\
+        umask 022; table() { \"$0\" simulate herd --clients 5 --seeds 1 -q --csv table >/dev/null; }\n\
+        table && table && stat -c '%a' table && ls -A";
+    let test = "where_there_are_no_permissions_a_download_is_kept";
+    let Some(outcome) = on_one_that(lacks, test, script, &server.url("/")) else { return };
+    assert_eq!(
+        (outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()),
+        (Some(0), "644\nfile\nother\ntable\n", "")
+    );
+}
