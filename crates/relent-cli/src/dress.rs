@@ -2,15 +2,13 @@
 //! the mask leaves of a new one's.
 
 use crate::{access, ear::Undisturbed, links::Place};
-use nix::{
-    errno::Errno,
-    unistd::{fchown, getegid, geteuid, getgroups},
-};
+use nix::{errno::Errno, unistd::fchown};
 use std::{
-    fs::{self, File, Permissions},
+    fs::{File, Metadata, Permissions},
     io,
     os::unix::fs::{MetadataExt, PermissionsExt},
 };
+use tempfile::NamedTempFile;
 
 /// What a file will have.
 #[derive(Debug)]
@@ -42,17 +40,19 @@ impl Dress {
         Ok(Dress { mode, of: Some((old.uid(), old.gid())), has_no_list: true })
     }
 
-    /// Whether the group will be another, which may do less then: who is not in it cannot give it anything.
-    pub(crate) fn loses_its_group(&self, place: &Place) -> bool {
-        let is_given = |group: u32| {
-            let of_the_folder =
-                || place.folder().is_ok_and(|folder| folder.mode() & 0o2000 != 0 && folder.gid() == group);
-            let is_in = || getgroups().is_ok_and(|groups| groups.contains(&group.into()));
-            // In a namespace of users root gives those that it has.
-            let has_not = || fs::read_to_string("/proc/self/gid_map").is_ok_and(|map| !access::maps(&map, group));
-            geteuid().is_root() && !has_not() || getegid().as_raw() == group || is_in() || of_the_folder()
-        };
-        self.of.is_some_and(|(_, group)| !is_given(group)) && access::as_everybody(self.mode) != self.mode
+    /// Whether the group will be another, which may do less then. Who may give what to whom is the system's to say: what is not as `made`
+    /// already is tried on a new file, which goes at once.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be given to the owner, or otherwise dressed.
+    pub(crate) fn loses_its_group(&self, place: &Place, made: &Metadata) -> io::Result<bool> {
+        if self.of.is_none_or(|of| of == (made.uid(), made.gid())) {
+            return Ok(false);
+        }
+        let _undisturbed = Undisturbed::begin();
+        let has_all = self.put_on(new_one(place)?.as_file())?;
+        Ok(!has_all && access::as_everybody(self.mode) != self.mode)
     }
 
     /// Dresses a file that was just made, which nobody else may read until then. Whether all is as it was to be: without the group, its own
@@ -92,14 +92,19 @@ fn as_far_as_it_is_ours(done: io::Result<()>, owner: u32) -> io::Result<()> {
 /// Whether what belongs to a user is as good as the caller's own in a place: it is, or what the caller makes there belongs to that user, as
 /// on some shares. In a folder like `/tmp` that is nobody's word.
 pub(crate) fn is_as_own(place: &Place, owner: u32) -> bool {
-    access::is_own(owner) || place.is_shared().is_ok_and(|is_shared| !is_shared) && of_new_ones(place) == Some(owner)
+    access::is_own(owner)
+        || place.is_shared().is_ok_and(|is_shared| !is_shared)
+            && of_new_ones(place).is_some_and(|new| new.uid() == owner)
 }
 
-/// Whom a new file belongs to.
-fn of_new_ones(place: &Place) -> Option<u32> {
+/// Whom a new file belongs to that is to be for nobody else, and what others may do with it.
+pub(crate) fn of_new_ones(place: &Place) -> Option<Metadata> {
     let _undisturbed = Undisturbed::begin();
-    let new = tempfile::Builder::new().prefix(".relent-").tempfile_in(place.way_to_folder()).ok()?;
-    Some(new.as_file().metadata().ok()?.uid())
+    new_one(place).ok()?.as_file().metadata().ok()
+}
+
+fn new_one(place: &Place) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new().prefix(".relent-").tempfile_in(place.way_to_folder())
 }
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ fn what_a_share_says_of_a_new_file_stays() {
 /// As where gvfs or ntfs-3g has what is mounted.
 #[test]
 fn where_there_are_no_permissions_none_are_given_and_that_is_no_error() {
-    let own = geteuid().as_raw();
+    let own = nix::unistd::geteuid().as_raw();
     let of = |error: Errno, owner| as_far_as_it_is_ours(Err(error.into()), owner).is_ok();
     assert!(as_far_as_it_is_ours(Ok(()), own).is_ok());
     for (error, ours, theirs) in [

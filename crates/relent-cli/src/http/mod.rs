@@ -118,14 +118,14 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
     let max_size = most::given(args.max_size.as_deref())?;
     let bounds = part::Bounds { ear: &ear, ends: limit.ends(), max_size };
     let wants_to_go_on = goes_on.is_some();
-    let output = sink::Output::prepare(file.as_deref(), goes_on, &bounds)?;
+    let mut output = sink::Output::prepare(file.as_deref(), goes_on, &bounds)?;
     if wants_to_go_on && output.begins_anew() {
         talk::remark(args.talk, "-C - begins anew: in a folder that others may write to, what is there may be theirs");
     }
-    if output.loses_its_group() {
+    if output.loses_its_group()? {
         talk::remark(
             args.talk,
-            "the file's group is one that you are not in: the new one gets that of new files, which may do no more than everybody",
+            "the file's group is one that you cannot give: the new one gets that of new files, which may do no more than everybody",
         );
     }
     let is_stdout = matches!(output, sink::Output::Stdout { .. });

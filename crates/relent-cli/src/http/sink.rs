@@ -96,9 +96,10 @@ impl Output {
         matches!(self, Output::Replace { part: Part::Passing(_), .. })
     }
 
-    /// Whether the file's group will be another, and may do less.
-    pub(super) fn loses_its_group(&self) -> bool {
-        matches!(self, Output::Replace { target, .. } if target.loses_its_group())
+    /// Whether the file's group will be another, and may do less. A file that cannot be what the old one was is an error now.
+    pub(super) fn loses_its_group(&mut self) -> Result<bool, Fault> {
+        let Output::Replace { target, part, .. } = self else { return Ok(false) };
+        target.loses_its_group(part.file()).map_err(|error| unwritable(target.place.path(), &error))
     }
 
     /// Whether it is shown on a terminal, which obeys what it is sent.

@@ -126,9 +126,9 @@ impl Target {
         Ok(Some(file))
     }
 
-    /// Whether its group will be another, and may do less.
-    pub(super) fn loses_its_group(&self) -> bool {
-        self.dress.loses_its_group(&self.place)
+    /// Whether the group of what will be made of a part will be another, and may do less.
+    pub(super) fn loses_its_group(&self, part: &File) -> io::Result<bool> {
+        self.dress.loses_its_group(&self.place, &part.metadata()?)
     }
 
     /// Its name.

@@ -82,8 +82,43 @@ fn a_group_that_is_lost_is_told_of() {
         let outcome = super::finish(command);
         let data = fs::metadata(&path).unwrap();
         assert_eq!((outcome.code, data.mode() & 0o777, data.gid()), (Some(0), new, NOBODY), "{}", outcome.stderr);
-        assert_eq!(outcome.stderr.contains("one that you are not in"), is_told, "{mode:o}: {}", outcome.stderr);
+        assert_eq!(
+            outcome.stderr.contains("the file's group is one that you cannot give"),
+            is_told,
+            "{mode:o}: {}",
+            outcome.stderr
+        );
     }
+}
+
+/// As containers and services have it (`--cap-drop`, `CapabilityBoundingSet=`).
+#[test]
+fn root_that_may_give_nothing_away_is_told_so_before_anything_is_sent() {
+    assert!(is_root(), "only root can be another user, too: cargo xtask test --without root");
+    let server = Server::new(vec![Reply::ok("new")]);
+    let folder = Folder::new().file("file", "old");
+    let path = folder.path().join("file");
+    let is_of = |owner, mode| {
+        chown(&path, Some(owner), Some(NOBODY)).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+    };
+    let http = || {
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set=-chown", "--inh-caps=-chown", env!("CARGO_BIN_EXE_relent"), "http", "POST"]);
+        command.args(["-o", "file", &server.url("/")]).current_dir(folder.path());
+        super::finish(command)
+    };
+    is_of(NOBODY, 0o666);
+    let refused = "error: cannot write to file: Operation not permitted\nhint: choose another place with -o\n";
+    expect(&http(), 125, "", refused);
+    assert_eq!((server.count(), folder.read("file"), folder.names()), (0, "old".into(), vec!["file".to_owned()]));
+    is_of(0, 0o640);
+    let said = "\
+relent: the file's group is one that you cannot give: the new one gets that of new files, which may do no more than everybody
+";
+    expect(&http(), 0, "", said);
+    let data = fs::metadata(&path).unwrap();
+    assert_eq!((data.mode() & 0o777, data.gid(), folder.names().len()), (0o600, 0, 1));
 }
 
 /// As a container has a file of its host.
