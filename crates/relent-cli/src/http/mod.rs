@@ -119,8 +119,8 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
     let bounds = part::Bounds { ear: &ear, ends: limit.ends(), max_size };
     let wants_to_go_on = goes_on.is_some();
     let mut output = sink::Output::prepare(file.as_deref(), goes_on, &bounds)?;
-    if wants_to_go_on && output.begins_anew() {
-        talk::remark(args.talk, "-C - begins anew: in a folder that others may write to, what is there may be theirs");
+    if let Some(why) = output.begins_anew().filter(|_| wants_to_go_on) {
+        talk::remark(args.talk, &format!("-C - begins anew: {why}"));
     }
     if output.loses_its_group()? {
         talk::remark(

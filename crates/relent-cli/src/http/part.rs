@@ -5,6 +5,9 @@
 //! the length without which nothing may be joined to it. Both are used only if they are regular files of the user's own,
 //! the part only if nobody else can read it, and the other if nobody else can write to it.
 //!
+//! Where a file system lets nobody keep a part to themselves (what is made there is another user's, others can write to it, or
+//! nothing can be locked), a part goes with the run, as in a folder like `/tmp`.
+//!
 //! The second file goes before the part changes, and comes when the part is of what it says. Only the run that holds the
 //! part, and only while its name leads there, touches either.
 
@@ -15,7 +18,7 @@ use super::{
     target::{Target, moved, unwritable},
 };
 use crate::{
-    access, arrived,
+    access, arrived, dress,
     ear::Ear,
     escape::escape,
     links::{Place, folder_of, is_one},
@@ -23,7 +26,10 @@ use crate::{
     talk::{Fault, plain},
 };
 use nix::fcntl::OFlag;
-use rustix::fs::{FlockOperation, flock};
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
 use sha2::{Digest, Sha256};
 use std::{
     ffi::{OsStr, OsString},
@@ -60,6 +66,9 @@ pub(super) struct Kept {
     /// What this run knows to stand in the second file.
     said: Option<String>,
 }
+
+/// A part, with what it can be gone on with.
+type Found = (Kept, Option<Resume>);
 
 /// What bounds the time and the room that a part takes before anything is asked for.
 #[derive(Debug)]
@@ -131,27 +140,36 @@ impl Part {
 
 impl Kept {
     /// The part that an earlier run left, or a new one; with it what it can be gone on with. `source` is the URL as it
-    /// may be written down.
-    pub(super) fn find(target: &Target, source: String, bounds: &Bounds<'_>) -> Result<(Kept, Option<Resume>), Fault> {
+    /// may be written down. `None`: nobody can keep one there.
+    pub(super) fn find(target: &Target, source: String, bounds: &Bounds<'_>) -> Result<Option<Found>, Fault> {
         let (name, about) = (beside(target.name(), ".", ".part"), beside(target.name(), ".", ".part.from"));
         let place = target.place.clone();
         let (way, path) = (place.beside(&name), folder_of(place.path()).join(&name));
-        let mut kept = Kept { file: open(&way, &path)?, name, about, place, source, said: None };
-        let is_private = kept.file.metadata().map(|data| data.mode() & 0o077 == 0);
-        if !is_private.map_err(|error| refused(&path, &error))? {
+        let Some(file) = open(&way, &path)? else { return Ok(None) };
+        let mut kept = Kept { file, name, about, place, source, said: None };
+        if !kept.is_private().map_err(|error| refused(&path, &error))? {
             // It was to become FILE, and did not. Whoever may read it may have it open, and would read on.
             kept.forget()?;
             fs::remove_file(&way).map_err(|error| refused(&path, &error))?;
-            kept.file = open(&way, &path)?;
+            let Some(file) = open(&way, &path)? else { return Ok(None) };
+            kept.file = file;
         }
         let resume = kept.remembered();
         if resume.is_some() {
-            return Ok((kept, resume));
+            return Ok(Some((kept, resume)));
         }
         kept.forget()?;
         kept.file.set_len(0).map_err(|error| unwritable(&path, &error))?;
         let resume = kept.take_over(target, bounds)?;
-        Ok((kept, resume))
+        Ok(Some((kept, resume)))
+    }
+
+    /// Whether nobody else may read it; or, where the file system says who may, no more than any that is made there. Nobody else
+    /// writes to it in any case.
+    fn is_private(&self) -> io::Result<bool> {
+        let mode = self.file.metadata()?.mode();
+        let as_any = || dress::of_new_ones(&self.place).is_some_and(|new| (new.mode() ^ mode) & 0o077 == 0);
+        Ok(mode & 0o077 == 0 || mode & 0o022 == 0 && as_any())
     }
 
     /// Where it is, for people.
@@ -284,48 +302,64 @@ fn beside(name: &OsStr, before: &str, after: &str) -> OsString {
 /// How often what is gone when it could be had is looked for again.
 const TRIES: usize = 16;
 
-/// Opens a part, or makes it, and keeps other runs out.
-fn open(way: &Path, path: &Path) -> Result<File, Fault> {
+/// Opens a part, or makes it, and keeps other runs out. `None`: it cannot be kept from others.
+fn open(way: &Path, path: &Path) -> Result<Option<File>, Fault> {
     for _ in 0..TRIES {
-        let file = match open_own(OpenOptions::new().read(true).write(true), way) {
+        let (file, is_new) = match open_own(OpenOptions::new().read(true).write(true), way) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => match make(way) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                made => made.map_err(|error| unwritable(path, &error))?,
+                made => (made.map_err(|error| unwritable(path, &error))?, true),
             },
-            there => there.map_err(|error| refused(path, &error))?,
+            there => (there.map_err(|error| refused(path, &error))?, false),
         };
-        if hold(&file, way, path)? {
-            return Ok(file);
+        let held = match is_new && !is_kept_from_others(&file) {
+            true => Held::Never,
+            false => hold(&file, way, path)?,
+        };
+        match held {
+            Held::Alone => return Ok(Some(file)),
+            Held::Elsewhere => {}
+            Held::Never => {
+                // What was made is not left to be in the way of the next run.
+                if is_new && leads_to(way, &file) {
+                    fs::remove_file(way).map_err(|error| unwritable(path, &error))?;
+                }
+                return Ok(None);
+            }
         }
     }
     Err(busy(path))
 }
 
-/// Makes one. What is somebody else's as soon as it is made, as on some shares, is not left to be in the way of the next run.
 fn make(way: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-    let file =
-        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).custom_flags(flags.bits()).open(way)?;
-    match is_ours_alone(&file) {
-        Err(_) if leads_to(way, &file) => {
-            fs::remove_file(way)?;
-            Err(io::Error::other(
-                "what is made in this folder belongs to somebody else, and -C goes on with your own alone",
-            ))
-        }
-        is_ours => is_ours.map(|()| file),
-    }
+    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).custom_flags(flags.bits()).open(way)
 }
 
-/// Keeps other runs out of what was opened under this name, and whether the name leads there yet: who held it until now may have
-/// made FILE of it.
-fn hold(file: &File, way: &Path, path: &Path) -> Result<bool, Fault> {
-    flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy(path))?;
-    let is_there = leads_to(way, file);
-    if is_there {
-        is_ours_alone(file).map_err(|error| refused(path, &error))?;
+/// Whether what was just made is the caller's, and nobody else can write to it. Some shares say that themselves.
+fn is_kept_from_others(file: &File) -> bool {
+    is_ours_alone(file).is_ok() && file.metadata().is_ok_and(|data| data.mode() & 0o022 == 0)
+}
+
+/// What became of a part that was opened.
+#[derive(Debug, PartialEq)]
+enum Held {
+    /// It is this run's.
+    Alone,
+    /// Who held it until now has made FILE of it, or removed it.
+    Elsewhere,
+    /// Nothing can be locked there.
+    Never,
+}
+
+/// Keeps other runs out of what was opened under this name.
+fn hold(file: &File, way: &Path, path: &Path) -> Result<Held, Fault> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) if !leads_to(way, file) => Ok(Held::Elsewhere),
+        Ok(()) => is_ours_alone(file).map(|()| Held::Alone).map_err(|error| refused(path, &error)),
+        Err(Errno::WOULDBLOCK) => Err(busy(path)),
+        Err(_) => Ok(Held::Never),
     }
-    Ok(is_there)
 }
 
 fn leads_to(way: &Path, file: &File) -> bool {

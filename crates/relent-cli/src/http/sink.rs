@@ -81,19 +81,24 @@ impl Output {
             Found::File(target) => target,
         };
         let is_shared = target.place.is_shared().map_err(|error| unwritable(path, &error))?;
-        let (part, resume) = match goes_on.filter(|_| !is_shared) {
+        let kept = match goes_on.filter(|_| !is_shared) {
+            Some(source) => Kept::find(&target, source, bounds)?,
+            None => None,
+        };
+        let (part, resume) = match kept {
+            Some((part, resume)) => (Part::Kept(part), resume.map(Box::new)),
             None => (Part::passing(&target)?, None),
-            Some(source) => {
-                let (part, resume) = Kept::find(&target, source, bounds)?;
-                (Part::Kept(part), resume.map(Box::new))
-            }
         };
         Ok(Output::Replace { target, part, resume })
     }
 
-    /// Whether a file is made anew, whatever is there of it.
-    pub(super) fn begins_anew(&self) -> bool {
-        matches!(self, Output::Replace { part: Part::Passing(_), .. })
+    /// Why a file is made anew, whatever is there of it, if it is.
+    pub(super) fn begins_anew(&self) -> Option<&'static str> {
+        let Output::Replace { part: Part::Passing(_), target, .. } = self else { return None };
+        Some(match target.place.is_shared() {
+            Ok(false) => "what is made in this folder cannot be kept from others",
+            _ => "in a folder that others may write to, what is there may be theirs",
+        })
     }
 
     /// Whether the file's group will be another, and may do less. A file that cannot be what the old one was is an error now.

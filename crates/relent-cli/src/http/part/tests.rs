@@ -1,5 +1,5 @@
 use super::*;
-use crate::{arrived::tests::refused, http::target::Found};
+use crate::{arrived::tests::refused, http::target};
 use std::{
     fs::Permissions,
     os::unix::fs::{PermissionsExt, symlink},
@@ -7,8 +7,8 @@ use std::{
 
 fn target(path: &Path) -> Target {
     match Target::find(path).unwrap() {
-        Found::File(target) => target,
-        Found::Special(_) => panic!("it is a file"),
+        target::Found::File(target) => target,
+        target::Found::Special(_) => panic!("it is a file"),
     }
 }
 
@@ -16,12 +16,16 @@ fn bounds(ear: &Ear) -> Bounds<'_> {
     Bounds { ear, ends: None, max_size: None }
 }
 
+fn found(target: &Target, source: &str) -> Result<Found, String> {
+    let found = Kept::find(target, source.into(), &bounds(&Ear::default())).map_err(|fault| fault.shown().0)?;
+    Ok(found.expect("it can be kept from others"))
+}
+
 /// What `-C -` begins with, once something has happened meanwhile.
 fn taken_over(path: &Path, meanwhile: impl FnOnce()) -> Result<String, String> {
     let target = target(path);
     meanwhile();
-    let (mut part, _) =
-        Kept::find(&target, "source".into(), &bounds(&Ear::default())).map_err(|fault| fault.shown().0)?;
+    let (mut part, _) = found(&target, "source")?;
     let mut text = String::new();
     part.file.rewind().and_then(|()| part.file.read_to_string(&mut text)).unwrap();
     Ok(text)
@@ -51,15 +55,13 @@ fn a_file_may_have_the_longest_name() {
         let target = target(&file);
         let Part::Passing(passing) = Part::passing(&target).unwrap() else { panic!("it goes with the run") };
         assert!(passing.path().exists());
-        let (mut kept, _) =
-            Kept::find(&target, "source".into(), &bounds(&Ear::default())).map_err(|fault| fault.shown().0).unwrap();
+        let (mut kept, _) = found(&target, "source").unwrap();
         kept.file.write_all(last.as_bytes()).unwrap();
         kept.is_part_of(Resume::from_text("\"v1\"\n10\n\n").as_ref()).unwrap();
     }
     for last in ["x", "y"] {
         let target = target(&folder.path().join("a".repeat(254) + last));
-        let (mut kept, resume) =
-            Kept::find(&target, "source".into(), &bounds(&Ear::default())).map_err(|fault| fault.shown().0).unwrap();
+        let (mut kept, resume) = found(&target, "source").unwrap();
         let mut text = String::new();
         kept.file.rewind().and_then(|()| kept.file.read_to_string(&mut text)).unwrap();
         assert!(resume.is_some() && text == last, "{text}: each has a part of its own");
@@ -74,8 +76,7 @@ fn a_part_is_for_nobody_else() {
     let folder = tempfile::tempdir().unwrap();
     let (file, part) = (folder.path().join("file"), folder.path().join(".file.part"));
     let target = target(&file);
-    let find =
-        || Kept::find(&target, "source".into(), &bounds(&Ear::default())).map_err(|fault| fault.shown().0).unwrap();
+    let find = || found(&target, "source").unwrap();
     let (mut kept, _) = find();
     kept.file.write_all(b"whole").unwrap();
     kept.is_part_of(Resume::from_text("\"v1\"\n10\n\n").as_ref()).unwrap();
@@ -122,17 +123,17 @@ fn only_what_has_its_name_yet_is_held() {
         &|| {},
     ];
     for (nth, meanwhile) in meanwhile.iter().enumerate() {
-        let opened = open(&part, &part).map_err(|fault| fault.shown().0).unwrap();
+        let opened = open(&part, &part).map_err(|fault| fault.shown().0).unwrap().unwrap();
         let late = open_own(OpenOptions::new().read(true).write(true), &part).unwrap();
         assert_eq!(held(&late), Err(format!("another relent is writing {}", part.display())), "{nth}");
         meanwhile();
         drop(opened);
-        assert_eq!(held(&late), Ok(nth == 3), "{nth}");
+        assert_eq!(held(&late), Ok(if nth == 3 { Held::Alone } else { Held::Elsewhere }), "{nth}");
         drop(late);
         let _ = (fs::remove_file(&part), fs::remove_file(&file));
     }
     // One that has got a second name is not the part alone.
-    let late = open(&part, &part).map_err(|fault| fault.shown().0).unwrap();
+    let late = open(&part, &part).map_err(|fault| fault.shown().0).unwrap().unwrap();
     fs::hard_link(&part, &file).unwrap();
     assert!(held(&late).is_err());
 }
@@ -143,9 +144,7 @@ fn a_part_of_another_run_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let (file, part) = (folder.path().join("file"), folder.path().join(".file.part"));
     let target = target(&file);
-    let find = |source: &str| {
-        Kept::find(&target, source.into(), &bounds(&Ear::default())).map_err(|fault| fault.shown().0).unwrap()
-    };
+    let find = |source: &str| found(&target, source).unwrap();
     let resume = |tag| Resume::from_text(&format!("\"{tag}\"\n10\n\n"));
     let (mut first, _) = find("first");
     first.is_part_of(resume("v1").as_ref()).unwrap();
@@ -197,7 +196,7 @@ fn what_is_copied_is_bounded() {
     told.hear(nix::sys::signal::Signal::SIGTERM);
     let found = |bounds: &Bounds<'_>| Kept::find(&target, "source".into(), bounds).map_err(|fault| fault.shown().0);
     for (ear, ends, copied) in [(&deaf, None, 3), (&told, None, 0), (&deaf, Some(Instant::now()), 0)] {
-        let (kept, resume) = found(&Bounds { ends, ..bounds(ear) }).unwrap();
+        let (kept, resume) = found(&Bounds { ends, ..bounds(ear) }).unwrap().unwrap();
         assert_eq!((kept.file.metadata().unwrap().len(), resume.is_some()), (copied, copied > 0));
     }
     assert!(found(&Bounds { max_size: Some(Size(3)), ..bounds(&deaf) }).is_ok());
@@ -214,8 +213,7 @@ fn what_has_not_arrived_takes_no_place_and_is_not_gone_on_with() {
     fs::write(&path, "old").unwrap();
     let names = || fs::read_dir(folder.path()).unwrap().count();
     let kept = || {
-        let found = Kept::find(&target(&path), "source".into(), &bounds(&Ear::default()));
-        let (mut kept, _) = found.map_err(|fault| fault.shown().0).unwrap();
+        let (mut kept, _) = found(&target(&path), "source").unwrap();
         kept.file.write_all(b"new").unwrap();
         kept.is_part_of(Resume::from_text("\"v1\"\n10\n\n").as_ref()).unwrap();
         kept
@@ -240,11 +238,16 @@ fn what_has_not_arrived_takes_no_place_and_is_not_gone_on_with() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_part_that_a_share_gives_to_another_is_not_left() {
-    let Some((_folder, share)) = crate::dress::tests::share("a_part_that_a_share_gives_to_another_is_not_left") else {
+    let Some((_folder, share)) = dress::tests::share("a_part_that_a_share_gives_to_another_is_not_left") else {
         return;
     };
-    let path = share.join("file");
-    let said = crate::dress::tests::on_a_share(move || taken_over(&path, || ()).unwrap_err());
-    assert!(said.ends_with("belongs to somebody else, and -C goes on with your own alone"), "{said}");
+    let target = target(&share.join("file"));
+    let is_kept = dress::tests::on_a_share(move || {
+        Kept::find(&target, "source".into(), &bounds(&Ear::default()))
+            .map_err(|fault| fault.shown().0)
+            .unwrap()
+            .is_some()
+    });
+    assert!(!is_kept);
     assert_eq!(fs::read_dir(&share).unwrap().count(), 0);
 }

@@ -268,3 +268,47 @@ fn where_there_are_no_permissions_a_download_is_kept() {
         (Some(0), "644\nfile\nother\ntable\n", "")
     );
 }
+
+/// What breaks off after its first half, then the rest of it.
+fn halves() -> Server {
+    Server::with(|nth, request| match (nth, request.header("range")) {
+        (0, _) => Reply::new(200, &["ETag: \"v1\""], "01234567").cut(4),
+        (_, Some("bytes=4-")) => Reply::new(206, &["ETag: \"v1\"", "Content-Range: bytes 4-7/8"], "4567"),
+        _ => Reply::new(200, &["ETag: \"v1\""], "01234567"),
+    })
+}
+
+const TWICE: &str = "\
+    \"$0\" http -q --max-attempts 1 -C - -o file \"$1\" 2>/dev/null; ls -A\n\
+    \"$0\" http --max-attempts 1 -C - -o file \"$1\" && cat file && ls -A";
+
+#[test]
+fn where_nothing_can_be_kept_from_others_a_download_begins_anew() {
+    let test = "where_nothing_can_be_kept_from_others_a_download_begins_anew";
+    for lacks in [
+        Lacks { locks: true, ..Lacks::default() },
+        Lacks { but_one_mode: Some(0o777), ..Lacks::default() },
+        Lacks { but_one_mode: Some(0o775), ..Lacks::default() },
+    ] {
+        let server = halves();
+        let Some(outcome) = on_one_that(lacks, test, TWICE, &server.url("/")) else { return };
+        let said = "relent: -C - begins anew: what is made in this folder cannot be kept from others\n";
+        let all = (outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str());
+        assert_eq!(all, (Some(0), "01234567file\n", said));
+        assert_eq!(server.requests()[1].header("range"), None);
+    }
+}
+
+/// As any file there.
+#[test]
+fn where_the_share_says_who_may_read_a_download_goes_on() {
+    for mode in [0o755, 0o644, 0o700] {
+        let server = halves();
+        let lacks = Lacks { but_one_mode: Some(mode), ..Lacks::default() };
+        let test = "where_the_share_says_who_may_read_a_download_goes_on";
+        let Some(outcome) = on_one_that(lacks, test, TWICE, &server.url("/")) else { return };
+        let all = (outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str());
+        assert_eq!(all, (Some(0), ".file.part\n.file.part.from\n01234567file\n", ""), "{mode:o}");
+        assert_eq!(server.requests()[1].header("range"), Some("bytes=4-"), "{mode:o}");
+    }
+}
