@@ -276,10 +276,10 @@ impl Drop for Kept {
     }
 }
 
-/// `.FILE.part`. A FILE whose name is so long that no system would take this one is cut, and known by a digest of all of it.
+/// `.FILE.part`. A FILE whose name is so long that not every system would take this one is cut, and known by a digest of all of it.
 fn beside(name: &OsStr, before: &str, after: &str) -> OsString {
-    // 255 bytes without what stands before and behind it.
-    const LONGEST: usize = 240;
+    // Names have 255 bytes at most, and 143 where they are kept in cipher (eCryptfs); and some stands before and behind this.
+    const LONGEST: usize = 128;
     let mut beside = OsString::from(before);
     match name.as_bytes() {
         bytes if bytes.len() > LONGEST => {
