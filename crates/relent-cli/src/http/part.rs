@@ -33,11 +33,11 @@ use rustix::{
 use sha2::{Digest, Sha256};
 use std::{
     ffi::{OsStr, OsString},
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, Permissions},
     io::{self, Read, Seek, SeekFrom, Write},
     os::unix::{
         ffi::OsStrExt,
-        fs::{MetadataExt, OpenOptionsExt},
+        fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     },
     path::{Path, PathBuf},
     sync::Arc,
@@ -231,7 +231,10 @@ impl Kept {
         self.forget()?;
         let Some(text) = text else { return Ok(()) };
         let made = open_ours(OpenOptions::new().write(true).create_new(true), &self.way_to_about());
-        let written = made.and_then(|mut file| file.write_all(text.as_bytes()));
+        let written = made.and_then(|mut file| {
+            unmasked(&file);
+            file.write_all(text.as_bytes())
+        });
         written.map_err(|error| unwritable(&self.path_to_about(), &error))?;
         self.said = Some(text);
         Ok(())
@@ -331,9 +334,19 @@ fn open(way: &Path, path: &Path) -> Result<Option<File>, Fault> {
     Err(busy(path))
 }
 
+/// Makes one, which its owner can open again, whatever the mask is.
 fn make(way: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).custom_flags(flags.bits()).open(way)
+    let file =
+        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).custom_flags(flags.bits()).open(way)?;
+    unmasked(&file);
+    Ok(file)
+}
+
+fn unmasked(file: &File) {
+    if file.metadata().is_ok_and(|data| data.mode() & 0o600 != 0o600) {
+        let _ = file.set_permissions(Permissions::from_mode(0o600));
+    }
 }
 
 /// Whether what was just made is the caller's, and nobody else can write to it. Some shares say that themselves.

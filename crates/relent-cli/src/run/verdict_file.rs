@@ -7,7 +7,7 @@ use nix::{
     dir::Dir,
     errno::Errno,
     fcntl::{OFlag, openat},
-    sys::stat::{Mode, fstat},
+    sys::stat::{Mode, fchmod, fstat},
     unistd::{UnlinkatFlags, geteuid, unlinkat},
 };
 use relent::{Verdict, duration::parse_duration};
@@ -17,7 +17,7 @@ use std::{
     fs::{self, File, Permissions},
     io::{self, Read, Seek, SeekFrom},
     os::{
-        fd::OwnedFd,
+        fd::AsFd,
         unix::fs::{MetadataExt, PermissionsExt},
     },
     path::{Path, PathBuf},
@@ -47,6 +47,7 @@ impl VerdictFile {
         let handle = Dir::open(&folder, flags, Mode::empty()).and_then(|mut handle| {
             // Where everybody may move what is there, another folder can have taken its name meanwhile.
             as_good_as_new(&mut handle)?;
+            unmasked(&handle, Mode::S_IRWXU);
             make(&handle)?;
             Ok(handle)
         });
@@ -141,9 +142,18 @@ impl Said {
 }
 
 /// Makes the file, which is not there.
-fn make(folder: &Dir) -> nix::Result<OwnedFd> {
-    let made = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_CLOEXEC;
-    openat(folder, NAME, made, Mode::S_IRUSR | Mode::S_IWUSR)
+fn make(folder: &Dir) -> nix::Result<()> {
+    let (made, mode) =
+        (OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::from_bits_truncate(0o600));
+    unmasked(&openat(folder, NAME, made, mode)?, mode);
+    Ok(())
+}
+
+/// What was made as a mask that is for files alone (0177) leaves it is for its owner all the same.
+fn unmasked(made: impl AsFd, mode: Mode) {
+    if fstat(&made).is_ok_and(|data| data.st_mode & mode.bits() != mode.bits()) {
+        let _ = fchmod(made, mode);
+    }
 }
 
 /// Whether the folder is the caller's, nobody else can enter it, and there is nothing in it: as the one that was made, if not that one.

@@ -1,14 +1,15 @@
 //! What is left when it ends without warning, and how the next run goes on with it.
 
 use super::{
-    command, expect, http_in,
+    command, expect, finish, http_in,
     server::{Reply, Request, Server},
 };
 use crate::binary::Folder;
 use std::{
-    fs,
+    fs::{self, Permissions},
     io::Read as _,
-    process::{Child, Stdio},
+    os::unix::fs::{PermissionsExt, chown},
+    process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -84,7 +85,7 @@ fn a_kill_between_the_part_and_what_is_known_about_it_starts_over() {
             fs::write(folder.path().join(".file.part.from"), about).unwrap();
         }
         for name in folder.names() {
-            fs::set_permissions(folder.path().join(name), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+            fs::set_permissions(folder.path().join(name), Permissions::from_mode(0o600)).unwrap();
         }
         expect(&http_in(&folder, &["-q", "-C", "-", "-o", "file", &server.url("/")]), 0, "", "");
         assert!(folder.read("file") == body(), "{about:?}");
@@ -98,7 +99,7 @@ fn a_part_that_is_longer_than_the_whole_starts_over() {
     let about = format!("{}\n\"v1\"\n200000\n", server.url("/"));
     let folder = Folder::new().file(".file.part", &"x".repeat(200_001)).file(".file.part.from", &about);
     for name in folder.names() {
-        fs::set_permissions(folder.path().join(name), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        fs::set_permissions(folder.path().join(name), Permissions::from_mode(0o600)).unwrap();
     }
     let outcome = http_in(&folder, &["-q", "-C", "-", "-o", "file", &server.url("/")]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
@@ -198,9 +199,9 @@ fn a_full_folder_keeps_the_part_for_later() {
     let folder = Folder::new();
     // A file that may not grow is what a full folder looks like, without having to fill one.
     let script = "ulimit -f 64; trap '' XFSZ; exec \"$0\" \"$@\"";
-    let mut command = std::process::Command::new("bash");
+    let mut command = Command::new("bash");
     command.args(["-c", script, env!("CARGO_BIN_EXE_relent"), "http", "-q", "-C", "-", "-o", "file", &server.url("/")]);
-    let full = super::finish({
+    let full = finish({
         command.current_dir(folder.path());
         command
     });
@@ -227,4 +228,31 @@ fn a_folder_that_goes_away_is_told() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(125), "{stderr}");
     assert!(stderr.starts_with("error: cannot write to inner/file: No such file"), "{stderr}");
+}
+
+/// Which root could do in any case.
+#[test]
+fn what_is_left_is_gone_on_with_whatever_the_mask_is() {
+    assert!(nix::unistd::geteuid().is_root(), "only root can be another user, too: cargo xtask test --without root");
+    for mask in ["0277", "0777"] {
+        let (folder, body) = (Folder::new(), body());
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        chown(folder.path(), Some(65_534), None).unwrap();
+        let server = Server::with(move |k, request| match k {
+            0 => Reply::new(200, &[TAG], &body).cut(100_000),
+            _ => rest(request, &body),
+        });
+        let run = || {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c"]);
+            command.arg(format!("umask {mask}; exec \"$@\"")).args(["sh", env!("CARGO_BIN_EXE_relent"), "http", "-q"]);
+            command.args(["--max-attempts", "1", "-C", "-", "-o", "file", &server.url("/")]);
+            command.current_dir(folder.path());
+            finish(command)
+        };
+        assert_eq!((run().code, folder.names()), (Some(1), [".file.part", ".file.part.from"].map(Into::into).to_vec()));
+        let second = run();
+        assert_eq!((second.code, folder.names()), (Some(0), vec!["file".to_owned()]), "{}", second.stderr);
+        assert_eq!(server.requests()[1].header("range"), Some("bytes=100000-"), "{mask}");
+    }
 }

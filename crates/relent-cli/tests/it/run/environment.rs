@@ -1,6 +1,11 @@
 //! What the command is told.
 
-use super::{Place, QUICK, sh};
+use super::{
+    Place, QUICK,
+    hostile::{NOBODY, by, shared},
+    sh,
+};
+use std::{fs, process::Command};
 
 const SHOW: &str = "echo $RELENT_ATTEMPT/$RELENT_MAX_ATTEMPTS ${RELENT_LAST_EXIT-none} >> seen; \
                     echo $RELENT_KEY >> keys; echo $RELENT_ELAPSED_MS >> elapsed; ";
@@ -46,4 +51,23 @@ fn a_key_that_is_there_is_kept() {
     let place = Place::new();
     let args = [&QUICK[..], &["--", "sh", "-c", "echo $RELENT_KEY"]].concat();
     place.outcome(place.command(&args).env("RELENT_KEY", "order-17")).is(0, "order-17\n", "");
+}
+
+/// One for files alone, as services have it (`UMask=0177`): root may do all in any case.
+#[test]
+fn a_verdict_is_heard_whatever_the_mask_is() {
+    let place = shared();
+    for mask in ["0177", "0277", "0377"] {
+        let said = "echo permanent > \"$RELENT_VERDICT\"; exit 3";
+        let masked = by(NOBODY, &place, &["run", "-q", "--base", "1ms", "--", "sh", "-c", said]);
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &format!("umask {mask}; exec \"$@\""), "sh"])
+            .arg(masked.get_program())
+            .args(masked.get_args());
+        let tmp = place.0.path().join("tmp");
+        let output = command.current_dir(place.0.path()).env("TMPDIR", &tmp).env("HOME", "/dev/null").output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(3), &b""[..]), "{mask}: {output:?}");
+        assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0);
+    }
 }
