@@ -21,6 +21,7 @@ use std::{
         unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
     },
     path::Path,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -53,7 +54,7 @@ pub(crate) fn read_unless(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'s
     let place = links::follow(path, objects)?;
     // What has no path is found by the system.
     let Some(place) = place else { return read(path) };
-    let file = OpenOptions::new().read(true).custom_flags(at_once() | nix::libc::O_NOFOLLOW).open(place.way())?;
+    let file = open(OpenOptions::new().read(true), nix::libc::O_NOFOLLOW, &place.way())?;
     place.is_where_it_was(&file.metadata()?)?;
     check(file, Or::Nothing)
 }
@@ -77,7 +78,7 @@ pub fn read_or_pipe(path: &Path) -> io::Result<File> {
 ///
 /// It cannot be opened.
 pub(crate) fn read_anything(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(at_once()).open(path)
+    open(OpenOptions::new().read(true), 0, path)
 }
 
 /// What was opened at once, to be read as it comes: a pipe as soon as somebody writes to it, a file or a terminal. Of devices only
@@ -201,8 +202,7 @@ pub fn append(path: &Path) -> io::Result<File> {
     // Whoever moves the folder can put none but our own in its place.
     let place = links::follow(path, &|_| None)?.filter(|place| place.path() == path).ok_or_else(refused)?;
     let folder = place.folder()?;
-    let flags = at_once() | nix::libc::O_NOFOLLOW;
-    let file = OpenOptions::new().append(true).custom_flags(flags).open(place.way())?;
+    let file = open(OpenOptions::new().append(true), nix::libc::O_NOFOLLOW, &place.way())?;
     let data = file.metadata()?;
     place.is_where_it_was(&data)?;
     let is_shut = access::is_own(folder.uid()) && folder.mode() & 0o077 == 0;
@@ -218,7 +218,7 @@ pub fn append(path: &Path) -> io::Result<File> {
 ///
 /// It cannot be opened, or is a named pipe that nobody reads.
 pub(crate) fn to_write(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).custom_flags(at_once()).open(path).map_err(unread)
+    open(OpenOptions::new().write(true), 0, path).map_err(unread)
 }
 
 /// Opens what was found in a place for writing, at once, and nothing that a neighbour has put there since.
@@ -227,8 +227,7 @@ pub(crate) fn to_write(path: &Path) -> io::Result<File> {
 ///
 /// It cannot be opened, is another by now, or is a named pipe that nobody reads, or of somebody else's.
 pub(crate) fn to_write_in(place: &Place) -> io::Result<File> {
-    let flags = at_once() | nix::libc::O_NOFOLLOW;
-    let file = OpenOptions::new().write(true).custom_flags(flags).open(place.way()).map_err(unread)?;
+    let file = open(OpenOptions::new().write(true), nix::libc::O_NOFOLLOW, &place.way()).map_err(unread)?;
     let data = file.metadata()?;
     place.is_where_it_was(&data)?;
     // Whoever holds it open need not ever read.
@@ -247,8 +246,26 @@ fn unread(error: io::Error) -> io::Error {
     }
 }
 
-fn at_once() -> i32 {
-    nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY
+/// How long it may take whoever holds a lease of a file (`fcntl(2)`), as servers of shares do for their clients, to give it back.
+const GIVEN_BACK: Duration = Duration::from_secs(2);
+
+/// Opens at once whatever it is. Of a file of which somebody holds a lease that asks for it; it is opened when they have given that back.
+///
+/// # Errors
+///
+/// It cannot be opened.
+pub(crate) fn open(options: &mut OpenOptions, flags: i32, path: &Path) -> io::Result<File> {
+    let began = Instant::now();
+    options.custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY | flags);
+    loop {
+        let opened = options.open(path);
+        let is_lent = opened.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+            && fs::metadata(path).is_ok_and(|data| data.is_file());
+        if !is_lent || began.elapsed() >= GIVEN_BACK {
+            return opened;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 pub(crate) fn check(file: File, or: Or) -> io::Result<File> {

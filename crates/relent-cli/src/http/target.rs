@@ -10,6 +10,7 @@ use crate::{
     escape::escape,
     inherited,
     links::{self, Place, is_one},
+    regular,
     talk::{Fault, plain},
     typed::typed,
 };
@@ -120,8 +121,7 @@ impl Target {
         if self.place.found().is_none() {
             return Ok(None);
         }
-        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-        let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(self.place.way())?;
+        let file = regular::open(OpenOptions::new().read(true), OFlag::O_NOFOLLOW.bits(), &self.place.way())?;
         self.place.is_where_it_was(&file.metadata()?)?;
         Ok(Some(file))
     }

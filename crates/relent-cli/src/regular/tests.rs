@@ -1,5 +1,10 @@
 use super::*;
-use std::{fs::Permissions, io::Write, os::unix::fs::PermissionsExt, thread};
+use std::{
+    fs::Permissions,
+    io::Write,
+    os::unix::fs::PermissionsExt,
+    process::{Command, Stdio},
+};
 
 #[test]
 fn devices_without_an_end_are_no_input() {
@@ -32,6 +37,42 @@ fn special_files_are_refused_at_once() {
     assert_eq!(read(&pipe).unwrap_err().to_string(), "it is a named pipe, and no file");
     assert_eq!(read(folder.path()).unwrap_err().to_string(), "it is a folder, and no file");
     assert_eq!(read(Path::new("/dev/null")).unwrap_err().to_string(), "it is a device, and no file");
+}
+
+/// As Samba and the system's server for NFS hold them.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_somebody_holds_a_lease_of_is_opened_when_they_have_given_it_back() {
+    // Of all who read or write (1), and of who writes (0): it is given back as soon as it is asked for.
+    const HOLDS: &str = "$| = 1; open F, '<', $ARGV[0]; $SIG{IO} = sub { fcntl F, 1024, 2; exit };
+        fcntl F, 1024, $ARGV[1] + 0 or exit 1; print \"held\\n\"; sleep 60";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    fs::write(&path, "text").unwrap();
+    let place = || links::to_write(&path).unwrap().unwrap();
+    let opened: [(&str, &dyn Fn() -> bool); 5] = [
+        ("1", &|| read(&path).is_ok()),
+        ("1", &|| read_unless(&path, &|_| None).is_ok()),
+        ("1", &|| bytes(&path, 4).is_ok_and(|bytes| bytes == b"text")),
+        ("0", &|| to_write(&path).is_ok()),
+        ("0", &|| to_write_in(&place()).is_ok()),
+    ];
+    for (nth, (kind, is_opened)) in opened.iter().enumerate() {
+        let mut holder = Command::new("perl");
+        let mut holder = holder.args(["-e", HOLDS]).arg(&path).arg(kind).stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = [0; 5];
+        let is_held = holder.stdout.take().unwrap().read_exact(&mut said).is_ok();
+        let is_opened = is_opened();
+        let _ = holder.kill();
+        holder.wait().unwrap();
+        if !is_held {
+            eprintln!(
+                "SKIPPED a_file_that_somebody_holds_a_lease_of_is_opened_when_they_have_given_it_back: there are no leases"
+            );
+            return;
+        }
+        assert!(is_opened, "{nth}");
+    }
 }
 
 /// Where links are not protected anybody gives one of ours another name.
@@ -89,7 +130,7 @@ fn what_is_in_a_pipe_is_read_though_nobody_writes_any_more() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    let _held = OpenOptions::new().read(true).custom_flags(at_once()).open(&pipe).unwrap();
+    let _held = read_anything(&pipe).unwrap();
     fs::write(&pipe, "text").unwrap();
     let mut text = String::new();
     read_or_pipe(&pipe).unwrap().read_to_string(&mut text).unwrap();
