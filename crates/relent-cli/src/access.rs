@@ -6,7 +6,10 @@ use nix::{
 };
 use std::{
     fs::{self, File, Metadata, Permissions},
-    os::unix::fs::{MetadataExt, PermissionsExt},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{MetadataExt, PermissionsExt},
+    },
     path::Path,
     sync::OnceLock,
 };
@@ -179,7 +182,7 @@ fn take(file: &File, name: &str) -> std::io::Result<()> {
     }
 }
 
-/// The same of a folder, which hands its list on, too: it has these permissions then, as far as the mask allows.
+/// The same of a folder, which hands its list on, too: it has these permissions then, others as far as the mask allows.
 ///
 /// # Errors
 ///
@@ -188,7 +191,17 @@ pub(crate) fn take_lists_of_a_folder(folder: &File, mode: u32) -> std::io::Resul
     #[cfg(target_os = "linux")]
     take(folder, OF_NEW_ONES)?;
     take_list(folder)?;
-    folder.set_permissions(Permissions::from_mode(mode & !mask()))
+    folder.set_permissions(Permissions::from_mode(mode & !(mask() & 0o077)))
+}
+
+/// Lets its owner into a folder that was made under a mask that is for files alone (0177), if it was opened just to be looked at, too.
+pub(crate) fn let_owner_in(folder: &File) {
+    if let Ok(data) = folder.metadata()
+        && data.mode() & 0o700 != 0o700
+    {
+        let way = format!("/proc/self/fd/{}", folder.as_raw_fd());
+        let _ = fs::set_permissions(way, Permissions::from_mode(data.mode() & 0o7777 | 0o700));
+    }
 }
 
 /// What others may do with a new file in a folder, as the system has it: the folder's list for new ones says it, or the mask.

@@ -385,10 +385,14 @@ pub(crate) fn make_folders(
         };
         let above = File::from(here);
         here = openat(&above, name, FOLDER, Mode::empty())?;
-        let (owner, data) = (File::from(here.try_clone()?).metadata()?.uid(), above.metadata()?);
+        let there = File::from(here.try_clone()?);
+        let (owner, data) = (there.metadata()?.uid(), above.metadata()?);
         let is_shared = access::is_shared(&data, Path::new(&format!("/proc/self/fd/{}", above.as_raw_fd())));
         // On some shares all belongs to one user, whoever makes it.
         let is_the_systems = is_made && !is_shared && access::is_same(owner, data.uid());
+        if access::is_own(owner) && is_made {
+            access::let_owner_in(&there);
+        }
         if access::is_own(owner) && is_made && is_shared {
             // Who owns a folder like `/tmp` has no say in who may do what in this one.
             let made = openat(&here, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;

@@ -5,7 +5,11 @@ use super::{
     hostile::{NOBODY, by, shared},
     sh,
 };
-use std::{fs, process::Command};
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, chown},
+    process::{Command, Output},
+};
 
 const SHOW: &str = "echo $RELENT_ATTEMPT/$RELENT_MAX_ATTEMPTS ${RELENT_LAST_EXIT-none} >> seen; \
                     echo $RELENT_KEY >> keys; echo $RELENT_ELAPSED_MS >> elapsed; ";
@@ -54,20 +58,40 @@ fn a_key_that_is_there_is_kept() {
 }
 
 /// One for files alone, as services have it (`UMask=0177`): root may do all in any case.
+fn masked(mask: &str, place: &Place, args: &[&str]) -> Output {
+    let masked = by(NOBODY, place, args);
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("umask {mask}; exec \"$@\""), "sh"]).arg(masked.get_program()).args(masked.get_args());
+    let tmp = place.0.path().join("tmp");
+    command.current_dir(place.0.path()).env("TMPDIR", &tmp).env("HOME", "/dev/null").output().unwrap()
+}
+
 #[test]
 fn a_verdict_is_heard_whatever_the_mask_is() {
     let place = shared();
     for mask in ["0177", "0277", "0377"] {
         let said = "echo permanent > \"$RELENT_VERDICT\"; exit 3";
-        let masked = by(NOBODY, &place, &["run", "-q", "--base", "1ms", "--", "sh", "-c", said]);
-        let mut command = Command::new("sh");
-        command
-            .args(["-c", &format!("umask {mask}; exec \"$@\""), "sh"])
-            .arg(masked.get_program())
-            .args(masked.get_args());
-        let tmp = place.0.path().join("tmp");
-        let output = command.current_dir(place.0.path()).env("TMPDIR", &tmp).env("HOME", "/dev/null").output().unwrap();
+        let output = masked(mask, &place, &["run", "-q", "--base", "1ms", "--", "sh", "-c", said]);
         assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(3), &b""[..]), "{mask}: {output:?}");
-        assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(place.0.path().join("tmp")).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn folders_that_are_made_can_be_entered_whatever_the_mask_is() {
+    let place = shared();
+    let own = place.0.path().join("own");
+    fs::create_dir(&own).unwrap();
+    chown(&own, Some(65_534), None).unwrap();
+    for (mask, mode) in [("0177", 0o700), ("0277", 0o700), ("0777", 0o700), ("0133", 0o744)] {
+        // In a folder like `/tmp` those are made without lists.
+        for folder in ["own", "tmp"] {
+            let plots = format!("{folder}/{mask}/plots");
+            let output =
+                masked(mask, &place, &["simulate", "herd", "--clients", "5", "--seeds", "1", "-q", "--svg", &plots]);
+            assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]), "{mask}: {output:?}");
+            let made = fs::metadata(place.0.path().join(plots)).unwrap();
+            assert_eq!(made.mode() & 0o777, mode, "{mask} {folder}");
+        }
     }
 }
