@@ -53,9 +53,9 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
     let mut running = Running::new(plan, &mut child, input, group, lent, started);
     match running.follow(&mut child, signals) {
         Ok(status) => {
-            // Both before anybody is waited for: what others write from now on is not the command's.
-            let (said, left) = (plan.verdicts.take(), running.left());
-            running.ended(status, left, signals).map(|ended| Ended { said, ..ended })
+            // Before anybody is waited for: what others write there from now on is not the command's.
+            let said = plan.verdicts.take();
+            running.ended(status, signals).map(|ended| Ended { said, ..ended })
         }
         Err(fault) => {
             // It may be nobody's to kill; then it is not waited for either.

@@ -6,6 +6,7 @@ use super::{
     attempt,
     ended::{Ended, How, NOT_NOW, died_by},
     group::Ways,
+    held,
     input::Input,
     judge::{Judged, judge},
     lease::{Leased, Taken, Terms},
@@ -312,6 +313,7 @@ impl Driver<'_> {
             }
             Judged::Success => {
                 history.successes += 1;
+                ended.is_held.then(|| self.narrator.remark(held::ENDS));
                 let enough = self.args.failure.consecutive;
                 let what = format!("success {} of {enough}", history.successes);
                 ((history.successes < enough).then_some(Verdict::Transient), what)

@@ -19,6 +19,8 @@ pub(super) struct Ended {
     pub(super) nobody_reads: bool,
     /// Whether there can be no other attempt, since its output is out already.
     pub(super) went_out: bool,
+    /// Whether something that it has left would write there yet.
+    pub(super) is_held: bool,
     /// The signal that came to relent, and was passed on.
     pub(super) interrupted: Option<Signal>,
     /// Its processes, to end what is left of them; none if it could not be started.
@@ -36,6 +38,7 @@ impl Ended {
             said: Said::default(),
             nobody_reads: false,
             went_out: false,
+            is_held: false,
             interrupted: None,
             group: None,
         }

@@ -15,6 +15,7 @@ mod exit_set;
 #[doc(hidden)]
 pub mod fuzzed;
 mod group;
+mod held;
 mod input;
 mod judge;
 mod leader;

@@ -5,6 +5,7 @@
 use super::{
     ended::{Ended, How, died_by},
     group::{Group, LOOK, SAY_AFTER, Ways},
+    held,
     input::{Feed, Input, Taken, Wants},
     leader,
     lease::Leased,
@@ -238,12 +239,8 @@ impl<'a> Running<'a> {
                 self.end_feed()?;
             }
         }
-        for (stream, is_ready) in [(&mut self.out, ready.out), (&mut self.err, ready.err)] {
-            if let Some(stream) = stream
-                && is_ready
-            {
-                stream.step(self.ways.say)?;
-            }
+        for (stream, _) in [(&mut self.out, ready.out), (&mut self.err, ready.err)].into_iter().filter(|(_, is)| *is) {
+            stream.as_mut().map_or(Ok(()), |stream| stream.step(self.ways.say))?;
         }
         Ok(())
     }
@@ -306,26 +303,45 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// How much the command, which has ended, has left in its pipes.
-    pub(super) fn left(&self) -> Left {
-        let of = |stream: &Option<Stream<'_>>| stream.as_ref().map_or(0, Stream::left);
-        Left { out: of(&self.out), err: of(&self.err) }
+    /// Hears what else comes of the output of a command that has ended by itself, while somebody holds that: the time of the attempt and
+    /// the lease may end meanwhile. The signal that has ended this.
+    fn read_on(&mut self, over: Instant, signals: &Signals) -> Result<Option<Signal>, Fault> {
+        if self.told.is_some() || self.interrupted.is_some() || self.hung_up.is_some() {
+            return Ok(self.interrupted);
+        }
+        let latest = self.times_out.into_iter().chain([over + held::MOMENT]).min();
+        let (lease, say) = (self.whole_lease, self.ways.say);
+        let until = || lease.map(Leased::tell_at).into_iter().chain(latest).min().unwrap_or(over);
+        let ending = held::read_on(self.streams().collect(), &until, signals, say)?;
+        self.streams().for_each(Stream::is_over);
+        Ok(ending)
+    }
+
+    fn streams(&mut self) -> impl Iterator<Item = &mut Stream<'a>> {
+        self.out.iter_mut().chain(&mut self.err)
     }
 
     /// What came of it, with what it has left.
-    pub(super) fn ended(mut self, status: ExitStatus, left: Left, signals: &Signals) -> Result<Ended, Fault> {
-        let ran = self.timed_out.unwrap_or_else(Instant::now).duration_since(self.started);
-        if let Err(fault) = self.end_feed() {
-            self.give_up(signals);
-            return Err(fault);
-        }
+    pub(super) fn ended(mut self, status: ExitStatus, signals: &Signals) -> Result<Ended, Fault> {
+        let over = Instant::now();
+        let ran = self.timed_out.unwrap_or(over).duration_since(self.started);
+        self.streams().for_each(Stream::is_over);
+        let read = self.end_feed().and_then(|()| self.read_on(over, signals));
+        let mut interrupted = match read {
+            Ok(signal) => signal,
+            Err(fault) => {
+                self.give_up(signals);
+                return Err(fault);
+            }
+        };
+        let is_held = self.streams().any(|stream| stream.is_open());
         let lost = self.taken.unread();
         if lost > 0 && status.success() {
             (self.ways.say)(&format!(
                 "took {lost} bytes of standard input that the command did not read; --stdin inherit leaves them"
             ));
         }
-        let (mut timed_out, mut interrupted, mut cut) = (self.timed_out, self.interrupted, None);
+        let (mut timed_out, mut cut) = (self.timed_out, None);
         let (lease, mut is_lost) = (self.whole_lease, self.is_lease_lost());
         // Nobody waits for a reader, or for a search, longer than for the command.
         let mut waits = |out: Option<BorrowedFd<'_>>| {
@@ -344,11 +360,11 @@ impl<'a> Running<'a> {
             cut = interrupted.filter(|_| !goes_on);
             goes_on
         };
-        let mut heard = |stream: Option<Stream<'_>>, left| match stream {
-            Some(stream) => stream.finish(left, self.ways.say, &mut waits),
+        let mut heard = |stream: Option<Stream<'_>>| match stream {
+            Some(stream) => stream.finish(self.ways.say, &mut waits),
             None => Ok(Heard::default()),
         };
-        let (out, err) = match (heard(self.out.take(), left.out), heard(self.err.take(), left.err)) {
+        let (out, err) = match (heard(self.out.take()), heard(self.err.take())) {
             (Ok(out), Ok(err)) => (out, err),
             (Err(fault), _) | (_, Err(fault)) => {
                 self.give_up(signals);
@@ -368,7 +384,7 @@ impl<'a> Running<'a> {
         if is_gone && self.hung_up.is_none() && self.told.is_none() && was_told() {
             signals.tell_the_others(Signal::SIGHUP);
         }
-        let is_told = self.hung_up.is_some_and(|at| at.elapsed() <= self.ways.grace);
+        let is_told = self.hung_up.is_some_and(|at| over.duration_since(at) <= self.ways.grace);
         let hung_up = (is_told || is_gone).then_some(Signal::SIGHUP);
         // What we have told the command, somebody told us, or a limit did.
         let typed = self.lent.filter(|_| self.told.is_none()).and_then(|_| from_the_keyboard(&how));
@@ -388,6 +404,7 @@ impl<'a> Running<'a> {
             said: Said::default(),
             nobody_reads: out.nobody_reads,
             went_out: out.went_out,
+            is_held,
             interrupted,
             group: Some(self.group),
         })
@@ -397,12 +414,6 @@ impl<'a> Running<'a> {
 /// A command that has the terminal gets Ctrl-C in our place; its death by it is meant for us too.
 fn from_the_keyboard(how: &How) -> Option<Signal> {
     [Signal::SIGINT, Signal::SIGQUIT].into_iter().find(|signal| how.code() == died_by(*signal as i32))
-}
-
-/// How much a command has left in its pipes.
-pub(super) struct Left {
-    out: usize,
-    err: usize,
 }
 
 struct Ready {

@@ -150,7 +150,12 @@ impl Signals {
 
     /// Waits for a signal that ends the run, at most this long. A child that changes ends the wait too.
     pub(super) fn wait(&self, most: Duration) -> Option<Signal> {
-        let mut fds = [PollFd::new(self.as_fd(), PollFlags::POLLIN)];
+        self.wait_beside(Vec::new(), most)
+    }
+
+    /// The same, and until there is something of what is polled.
+    pub(super) fn wait_beside<'a>(&'a self, mut fds: Vec<PollFd<'a>>, most: Duration) -> Option<Signal> {
+        fds.push(PollFd::new(self.as_fd(), PollFlags::POLLIN));
         // An interrupted wait has something to take.
         let _ = poll(&mut fds, poll_timeout(Some(most)));
         let mut ending = None;

@@ -38,6 +38,8 @@ pub(super) struct Stream<'a> {
     /// Where of the piece what was read begins and ends that was not searched yet.
     unsearched: Range<usize>,
     is_open: bool,
+    /// How much there is to be read yet, once it is known that there is no more.
+    left: usize,
     /// Whether nobody reads any more what goes out.
     nobody_reads: bool,
     /// Whether there was more than can be kept, so that it went out before the attempt was judged.
@@ -71,6 +73,7 @@ impl<'a> Stream<'a> {
             search: (!patterns.is_empty()).then(|| Search::new(patterns)),
             unsearched: 0..0,
             is_open: true,
+            left: 0,
             nobody_reads: false,
             went_out: false,
             piece: vec![0; FIRST_PIECE],
@@ -203,16 +206,20 @@ impl<'a> Stream<'a> {
         Ok(0)
     }
 
-    /// How much there is to be read.
-    pub(super) fn left(&self) -> usize {
-        if self.is_open { unread(&self.pipe) } else { 0 }
+    /// Whether somebody may write to it yet.
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open
     }
 
-    /// The command is over: reads what it has left in the pipe, and not what others go on writing to it. It goes out, and is
-    /// searched, while there is somebody who waits until there is room, or for that.
+    /// What is written to it from now on is neither passed on nor searched.
+    pub(super) fn is_over(&mut self) {
+        self.left = if self.is_open { unread(&self.pipe) } else { 0 };
+    }
+
+    /// Reads what was left in the pipe when it was [over](Stream::is_over). It goes out, and is searched, while there is somebody who
+    /// waits until there is room, or for that.
     pub(super) fn finish(
         mut self,
-        mut left: usize,
         say: &dyn Fn(&str),
         mut waits: impl FnMut(Option<BorrowedFd<'_>>) -> bool,
     ) -> Result<Heard, Fault> {
@@ -231,12 +238,12 @@ impl<'a> Stream<'a> {
                     (self.search, self.unsearched) = (None, 0..0);
                 }
             }
-            if !self.is_open || left == 0 {
+            if !self.is_open || self.left == 0 {
                 break;
             }
-            match self.read_some(left, say)? {
+            match self.read_some(self.left, say)? {
                 0 => break,
-                count => left = left.saturating_sub(count),
+                count => self.left = self.left.saturating_sub(count),
             }
         }
         let output = match self.target {

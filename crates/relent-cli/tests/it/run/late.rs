@@ -1,4 +1,5 @@
-//! What others write after the command has ended, while relent still waits for a reader: it is none of the command's.
+//! What others write when the command has ended, while relent still waits for a reader: it is none of the command's, but for output of
+//! the next moment.
 
 use super::{Place, script_args, until};
 use std::{
@@ -40,8 +41,8 @@ fn a_verdict_that_comes_when_the_command_has_ended_is_not_heard() {
 }
 
 #[test]
-fn output_that_comes_when_the_command_has_ended_is_not_searched() {
+fn output_that_comes_long_after_the_command_has_ended_is_not_searched() {
     let flags = ["--retry-on-output", "again"];
-    assert_eq!(with_a_late_one(&flags, "2", "echo again >&2"), (Some(0), 1));
-    assert_eq!(with_a_late_one(&[&flags[..], &["--stream"]].concat(), "1", "echo again"), (Some(0), 1));
+    assert_eq!(with_a_late_one(&flags, "2", "sleep 2; echo again >&2"), (Some(0), 1));
+    assert_eq!(with_a_late_one(&[&flags[..], &["--stream"]].concat(), "1", "sleep 2; echo again"), (Some(0), 1));
 }

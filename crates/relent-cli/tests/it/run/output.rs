@@ -69,15 +69,64 @@ fn output_may_be_any_bytes() {
 fn debian_retry_an_attempt_is_over_when_the_command_is_over() {
     let place = Place::new();
     let started = Instant::now();
-    place.sh(&[], "sleep 30 & echo $! > pid; echo out").is(0, "out\n", "");
+    place.sh(&[], "sleep 30 & echo $! > pid; echo out").is(0, "out\n", HELD);
     assert!(started.elapsed().as_secs() < 10);
     kill(&fs::read_to_string(place.0.path().join("pid")).unwrap());
+}
+
+/// What is said of a daemon whose next line would be an error to it.
+const HELD: &str = "relent: something that the command has started goes on and holds its output, which ends now: it needs one of its own \
+                    (> FILE), or --stream without patterns\n";
+
+#[test]
+fn who_stays_and_holds_no_output_or_is_ended_is_not_told_of() {
+    let place = Place::new();
+    for (flags, script) in [
+        (&[][..], "sleep 30 >/dev/null 2>&1 & echo $! > pid; echo out"),
+        (&["-q"], "sleep 30 & echo $! > pid; echo out"),
+        (&["-q", "--timeout", "300ms"], "sleep 30 & echo $! > pid; echo out"),
+    ] {
+        place.sh(flags, script).is(0, "out\n", "");
+        kill(&fs::read_to_string(place.0.path().join("pid")).unwrap());
+    }
+    sh(&["--max-attempts", "1"], "sleep 30 & echo out; exit 3").is(
+        3,
+        "out\n",
+        "relent: gave up after 1 attempt in [t]: out of attempts (exit 3)\n",
+    );
+}
+
+/// Of a script that logs by `exec > >(tee LOG) 2>&1` the shell ends before `tee` has written: here somebody who sees that relent has seen
+/// the end, since the command's standard input is closed then.
+#[test]
+fn what_others_write_for_it_just_after_its_end_is_its_output() {
+    let place = Place::new();
+    let run = |flags: &[&str], script: &str| {
+        let script = format!("exec 3<&0; (cat <&3; echo last; : > log) & echo first; {script}");
+        let mut child = place.command(&super::script_args(flags, &script));
+        let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let stdin = child.stdin.take();
+        let output = child.wait_with_output().unwrap();
+        drop(stdin);
+        place.is_clean();
+        assert!(place.has("log"), "it was not ended for writing");
+        fs::remove_file(place.0.path().join("log")).unwrap();
+        let said = super::without_times(&String::from_utf8_lossy(&output.stderr));
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), said)
+    };
+    let whole = || "first\nlast\n".to_owned();
+    assert_eq!(run(&[], "exit 0"), (Some(0), whole(), String::new()));
+    assert_eq!(run(&["-q", "--max-attempts", "1"], "exit 3"), (Some(3), whole(), String::new()));
+    let flags = ["-q", "--retry-on-output", "last", "--max-attempts", "2"];
+    assert_eq!(run(&flags, "exit 3"), (Some(3), whole(), String::new()));
+    let flags = ["-q", "--stream", "--until-output", "last", "--max-attempts", "2"];
+    assert_eq!(run(&flags, "exit 0"), (Some(0), whole(), String::new()));
 }
 
 #[test]
 fn a_grandchild_that_never_stops_writing_does_not_hold_up_the_end() {
     let place = Place::new();
-    let outcome = place.sh(&[], "yes & echo $! > pid; sleep 0.05");
+    let outcome = place.sh(&[], "while echo y; do sleep 0.001; done & echo $! > pid; sleep 0.05");
     assert_eq!(outcome.code, Some(0));
     assert!(outcome.stdout.starts_with("y\ny\n"));
     kill(&fs::read_to_string(place.0.path().join("pid")).unwrap());

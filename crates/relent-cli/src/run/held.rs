@@ -1,0 +1,42 @@
+//! Output that somebody holds yet when the command has ended: of a script that logs by `exec > >(tee LOG)` the last of it comes only
+//! then.
+
+use super::{signals::Signals, stream::Stream};
+use crate::talk::Fault;
+use nix::sys::signal::Signal;
+use std::time::{Duration, Instant};
+
+/// For how long that is read.
+pub(super) const MOMENT: Duration = Duration::from_secs(1);
+
+/// What is said of whoever does so for longer after a success, and stays.
+pub(super) const ENDS: &str = "something that the command has started goes on and holds its output, which ends now: \
+                               it needs one of its own (> FILE), or --stream without patterns";
+
+/// Reads on until nobody holds them any more, and at the longest until then. A signal that ends the run ends this, too, and is returned.
+pub(super) fn read_on(
+    mut streams: Vec<&mut Stream<'_>>,
+    until: &dyn Fn() -> Instant,
+    signals: &Signals,
+    say: &dyn Fn(&str),
+) -> Result<Option<Signal>, Fault> {
+    loop {
+        for stream in &mut streams {
+            stream.step(say)?;
+        }
+        let is_held = streams.iter().any(|stream| stream.is_open());
+        let left = until().saturating_duration_since(Instant::now());
+        if !is_held || left.is_zero() {
+            return Ok(None);
+        }
+        let mut fds = Vec::new();
+        for stream in &streams {
+            stream.poll(&mut fds);
+        }
+        let is_busy = streams.iter().any(|stream| stream.is_busy());
+        let ending = signals.wait_beside(fds, if is_busy { Duration::ZERO } else { left });
+        if ending.is_some() {
+            return Ok(ending);
+        }
+    }
+}
