@@ -9,6 +9,7 @@ mod hostile;
 mod inherited;
 mod late;
 mod lease;
+mod lease_failed;
 mod lease_lost;
 mod leftovers;
 mod lent;

@@ -57,6 +57,8 @@ pub(super) struct Leased {
     is_said: Cell<bool>,
     /// A command is there, or may be.
     is_under_way: Cell<bool>,
+    /// Whether any command was started: only then it is to be held for longer than that takes.
+    was_used: Cell<bool>,
     /// Those of commands that are over that nobody could end, and groups of which nobody is shown.
     left: RefCell<Vec<Pid>>,
     /// Whether the watchman was told something that it did not hear, and whether that was said.
@@ -144,6 +146,7 @@ impl Leased {
             is_let_go: false,
             is_said: Cell::new(false),
             is_under_way: Cell::new(false),
+            was_used: Cell::new(false),
             left: RefCell::default(),
             is_deaf: Cell::new(false),
             is_deaf_said: Cell::new(false),
@@ -228,6 +231,7 @@ impl Leased {
     /// The command runs in this group, or none does.
     pub(super) fn group(&self, group: Option<Pid>) {
         self.is_under_way.set(group.is_some());
+        self.was_used.set(self.was_used.get() || group.is_some());
         self.tell(|line| line.group(group));
     }
 
@@ -240,6 +244,14 @@ impl Leased {
     /// Whether anything of the command is known to go on: nobody else is to have the lease as long as it holds.
     fn goes_on(&self) -> bool {
         self.is_under_way.get() || !self.left.borrow().iter().all(|pid| processes::is_over(*pid))
+    }
+
+    /// How long it is to be kept when the run is over, if it is.
+    fn keeps(&self) -> Option<Duration> {
+        let least = self.at_least.filter(|_| self.was_used.get());
+        let left = least.map(|least| least.saturating_sub(Moment::now().after(self.taken)));
+        let going = self.goes_on().then_some(self.times.ttl);
+        left.into_iter().chain(going).max().filter(|left| !left.is_zero())
     }
 
     /// The run has failed: what becomes of the lease, if it is not let go.
@@ -289,9 +301,7 @@ impl Leased {
     /// Lets it go, unless it is to be kept for longer or something of the command goes on, and says so if that fails. The store is closed
     /// then, unless that takes too long.
     pub(super) fn end(mut self, signals: &Signals, narrator: &Narrator) {
-        let left = self.at_least.map(|least| least.saturating_sub(Moment::now().after(self.taken)));
-        let going = self.goes_on().then_some(self.times.ttl);
-        let keep = left.into_iter().chain(going).max().filter(|left| !left.is_zero());
+        let keep = self.keeps();
         self.fails(narrator);
         self.is_let_go = true;
         self.keeper.order(Order::End(keep));
@@ -343,16 +353,15 @@ impl Leased {
     }
 }
 
-/// A run that failed lets go, too, when what it had started was ended. Where something of it goes on, as after a panic, the lease holds
-/// for its time, and the watchman ends what it can, who sees that nobody is there any more.
+/// A run that failed lets go, too, when what it had started was ended, unless it is to be kept for longer. Where something of it goes on,
+/// as after a panic, the lease holds for its time, and the watchman ends what it can, who sees that nobody is there any more.
 impl Drop for Leased {
     fn drop(&mut self) {
         if !self.is_let_go {
-            let keep = self.goes_on().then_some(self.times.ttl);
-            if keep.is_some() {
+            if self.goes_on() {
                 self.tell(Line::leaves);
             }
-            self.keeper.leave(keep, self.deadline, &self.ear);
+            self.keeper.leave(self.keeps(), self.deadline, &self.ear);
         }
         if let Some(watchman) = self.watchman.take().filter(|_| !self.is_let_go && !self.is_under_way.get()) {
             watchman.dismiss();

@@ -13,7 +13,7 @@ use std::{
 /// Short waits, one store, a lease that a test can outwait.
 const LEASE: [&str; 6] = ["--store", "sqlite:state.db", "--lease", "nightly", "--cap", "20ms"];
 
-fn args<'a>(flags: &[&'a str], script: &'a str) -> Vec<&'a str> {
+pub(super) fn args<'a>(flags: &[&'a str], script: &'a str) -> Vec<&'a str> {
     [&QUICK[..], &LEASE[..], flags, &["--", "sh", "-c", script]].concat()
 }
 
