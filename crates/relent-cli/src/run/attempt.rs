@@ -37,9 +37,13 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
     let begun = plan.starting.begins(plan.limit.and_then(|limit| started.checked_add(limit)), &others);
     let child = start(plan, input);
     drop(begun);
-    let mut child = match child? {
-        Ok(child) => child,
-        Err(how) => return Ok(Ended::without_start(how)),
+    let mut child = match child {
+        Ok(Ok(child)) => child,
+        Ok(Err(how)) => return Ok(Ended::without_start(how)),
+        Err(fault) => {
+            plan.lease.inspect(|lease| lease.group(None));
+            return Err(fault);
+        }
     };
     let mark = plan.had_children.then(|| plan.mark.clone());
     let watchman = plan.lease.and_then(Leased::watchman);
