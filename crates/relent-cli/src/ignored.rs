@@ -4,6 +4,9 @@
 use nix::sys::signal::{SigSet, Signal};
 use std::{fs::File, io::Read, sync::Arc};
 
+/// More than a status has: 65,536 groups are the most there can be, of up to ten digits.
+const LARGEST: u64 = 1 << 20;
+
 /// A set of signals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ignored(u64);
@@ -11,10 +14,10 @@ pub(crate) struct Ignored(u64);
 impl Ignored {
     /// Those that this process ignores now, where the system tells it (Linux); none elsewhere.
     pub(crate) fn now() -> Ignored {
-        // In one read: the file is made anew for each.
-        let mut status = [0; 4096];
-        let length = File::open("/proc/self/status").and_then(|mut file| file.read(&mut status)).unwrap_or(0);
-        Ignored::read(&String::from_utf8_lossy(&status[..length]))
+        // To its end: who is in many groups has all of them before it.
+        let mut status = Vec::with_capacity(1 << 13);
+        let read = File::open("/proc/self/status").and_then(|file| file.take(LARGEST).read_to_end(&mut status));
+        read.map_or_else(|_| Ignored::default(), |_| Ignored::read(&String::from_utf8_lossy(&status)))
     }
 
     fn read(status: &str) -> Ignored {

@@ -1,4 +1,4 @@
-//! What whoever starts relent leaves it: limits, and signals that are blocked.
+//! What whoever starts relent leaves it: limits, groups, and signals that are blocked or ignored.
 
 use super::Place;
 use crate::binary::tool;
@@ -52,4 +52,21 @@ fn the_end_of_a_command_is_heard_whatever_was_blocked() {
     let args = ["run", "-q", "--", "sh", "-c", "kill -TERM $PPID; sleep 20"];
     let output = blocked(&place, "SIGTERM, SIGINT, SIGCHLD", &args).output().unwrap();
     assert_eq!(output.status.code(), Some(143), "{output:?}");
+}
+
+/// What says which signals are ignored stands behind all groups, and a domain can give a user hundreds.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_was_ignored_stays_so_however_many_groups_there_are() {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("SKIPPED what_was_ignored_stays_so_however_many_groups_there_are: it takes root");
+        return;
+    }
+    let place = Place::new();
+    let groups: Vec<String> = (1_600_200_001..1_600_201_001).map(|group| group.to_string()).collect();
+    let mut command = tool("setpriv");
+    let script = "trap '' HUP; exec relent run -q --max-attempts 1 -- sh -c 'kill -HUP $PPID; exit 3'";
+    command.args([&format!("--groups={}", groups.join(",")), "sh", "-c", script]).current_dir(place.0.path());
+    let output = command.env("TMPDIR", place.0.path().join("tmp")).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
 }
