@@ -3,12 +3,9 @@
 use super::processes;
 use nix::{errno::Errno, unistd::Pid};
 use std::{
-    cell::Cell,
     fs::{self, File},
     io::{self, Read},
     path::Path,
-    thread,
-    time::Duration,
 };
 
 /// What Linux gives a program at most, arguments and environment together. A process can make its own look larger, and
@@ -29,26 +26,20 @@ pub(super) fn of(pid: Pid) -> Vec<u8> {
     shown.find(|environment| !environment.is_empty()).unwrap_or_default()
 }
 
-/// The same of one that may be becoming another program: it shows neither that nor its command line for a moment, and is looked at again
-/// then, so many times for all that are looked at together.
-pub(super) fn settled(pid: Pid, looks: &Cell<u32>) -> Vec<u8> {
+/// The same, but `None` of one that is becoming another program: it shows neither that nor its command line for a moment.
+pub(super) fn settled(pid: Pid) -> Option<Vec<u8>> {
     // Between two looks it may have become another.
     for _ in 0..3 {
-        let mut environment = of(pid);
-        while environment.is_empty() && looks.get() > 0 && has_no_line(pid) && !processes::has_ended(pid) {
-            looks.set(looks.get() - 1);
-            thread::sleep(Duration::from_micros(200));
-            environment = of(pid);
-        }
+        let environment = of(pid);
         if !environment.is_empty() {
-            return environment;
+            return Some(environment);
+        }
+        if has_no_line(pid) && !processes::has_ended(pid) {
+            return None;
         }
     }
-    Vec::new()
+    Some(Vec::new())
 }
-
-/// How many looks there are for all.
-pub(super) const LOOKS: u32 = 50;
 
 fn has_no_line(pid: Pid) -> bool {
     let line = processes::folder(pid).map(|folder| fs::read(folder.join("cmdline")));
@@ -80,20 +71,19 @@ pub(super) fn values<'a>(environment: &'a [u8], name: &'a str) -> impl Iterator<
 mod tests {
     use super::*;
 
-    /// A process that becomes one program after another shows the environment of one, whenever it is looked at.
+    /// A process that becomes one program after another shows the environment of one, or it is known that it shows none yet.
     #[test]
-    fn who_becomes_another_program_is_looked_at_again() {
+    fn who_becomes_another_program_is_known() {
         let script = "n=${n:-0}; [ $n = 300 ] || n=$((n+1)) exec sh -c \"$0\" \"$0\"; exec sleep 60";
         let mut child =
             std::process::Command::new("sh").args(["-c", script, script]).env("RELENT_TEST", "x").spawn().unwrap();
         let pid = Pid::from_raw(child.id().try_into().unwrap());
         for _ in 0..20_000 {
-            assert!(has_variables(&settled(pid, &Cell::new(LOOKS))));
+            assert!(settled(pid).is_none_or(|environment| has_variables(&environment)));
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        let looks = Cell::new(LOOKS);
-        assert!(settled(pid, &looks).is_empty() && looks.get() == LOOKS, "who has ended is not waited for");
+        assert_eq!(settled(pid), Some(Vec::new()), "who has ended becomes nobody");
     }
 
     #[test]

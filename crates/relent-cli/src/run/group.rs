@@ -5,7 +5,8 @@
 //! (`PR_SET_CHILD_SUBREAPER`). They come one by one, so they are looked for until none is left.
 
 use super::{
-    environ, leader,
+    kin::Kin,
+    leader,
     mark::Mark,
     orphans, processes,
     signals::{Signals, is_from_people},
@@ -16,7 +17,6 @@ use nix::{
     unistd::{Pid, getpgid},
 };
 use std::{
-    cell::Cell,
     collections::HashSet,
     io,
     process::Child,
@@ -36,7 +36,7 @@ pub(super) struct Group {
     /// Who watches over the lease, and is waited for by whoever started it.
     watchman: Option<Pid>,
     /// What tells its orphans from those of others, where there may be such.
-    mark: Option<Mark>,
+    kin: Kin,
     /// Those that were told to end, and by what, so that each is told once: who ignores one signal may heed another.
     told: HashSet<(Pid, Signal)>,
     /// Those that are somebody else's: they changed their user, and cannot be told anything. The group itself is one where none of it is
@@ -94,7 +94,7 @@ impl Group {
             is_hurried: false,
             others,
             watchman,
-            mark,
+            kin: Kin::of(mark),
             told: HashSet::new(),
             denied: HashSet::new(),
             undying: Vec::new(),
@@ -358,7 +358,11 @@ impl Group {
         if self.is_gone() {
             self.state = State::Gone;
         }
-        let orphans = self.orphans();
+        let orphans = self.orphans().map(|mut orphans| {
+            let unknown: Vec<Pid> = self.kin.unknown().filter(|pid| !orphans.contains(pid)).collect();
+            orphans.extend(unknown);
+            orphans
+        });
         // Who is left of the group and is no orphan, as where its parent is another user's, or it is in another namespace.
         if self.state == State::Kept && orphans.as_ref().is_ok_and(Vec::is_empty) {
             self.let_go();
@@ -407,21 +411,16 @@ impl Group {
         left
     }
 
-    fn orphans(&self) -> io::Result<Vec<Pid>> {
+    /// Those orphans that are known to be the attempt's.
+    fn orphans(&mut self) -> io::Result<Vec<Pid>> {
         let mut orphans = orphans::all()?;
-        let is_of_the_group = |pid: Pid| !self.is_gone() && getpgid(Some(pid)) == Ok(self.leader);
-        let looks = Cell::new(environ::LOOKS);
-        let is_anothers =
-            |pid: Pid| self.mark.as_ref().is_some_and(|mark| mark.is_missing(pid, &looks)) && !is_of_the_group(pid);
         let is_known = |pid: &Pid| {
-            *pid == self.leader
-                || Some(*pid) == self.watchman
-                || self.others.contains(pid)
-                || self.denied.contains(pid)
-                || is_anothers(*pid)
+            *pid == self.leader || Some(*pid) == self.watchman || self.others.contains(pid) || self.denied.contains(pid)
         };
         orphans.retain(|orphan| !is_known(orphan));
-        Ok(orphans)
+        let group = self.leader;
+        let is_gone = self.is_gone();
+        Ok(self.kin.among(orphans, |pid| !is_gone && getpgid(Some(pid)) == Ok(group)))
     }
 }
 

@@ -7,7 +7,7 @@
 use super::environ;
 use nix::unistd::Pid;
 use relent_store::Nonce;
-use std::{cell::Cell, env, ffi::OsString};
+use std::{env, ffi::OsString};
 
 /// The variable that has them, with colons in between.
 pub(super) const MARKS: &str = "RELENT_RUN_ID";
@@ -52,9 +52,9 @@ impl Mark {
         self.is_in(&environ::of(pid))
     }
 
-    /// Whether a process is known not to be of this run, with so many [looks](environ::settled).
-    pub(super) fn is_missing(&self, pid: Pid, looks: &Cell<u32>) -> bool {
-        self.is_missing_in(&environ::settled(pid, looks))
+    /// Whether a process is known not to be of this run; `None` while it is [becoming another program](environ::settled).
+    pub(super) fn is_missing(&self, pid: Pid) -> Option<bool> {
+        environ::settled(pid).map(|environment| self.is_missing_in(&environment))
     }
 
     fn is_in(&self, environment: &[u8]) -> bool {

@@ -18,6 +18,7 @@ mod group;
 mod held;
 mod input;
 mod judge;
+mod kin;
 mod leader;
 mod lease;
 mod mark;

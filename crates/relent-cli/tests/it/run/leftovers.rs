@@ -73,6 +73,35 @@ fn nor_is_what_was_there_before_known_by_having_been_a_child() {
     assert_eq!(is_left, [true, false, false, false, false]);
 }
 
+/// For a moment, as who is becoming another program on a machine that is busy.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn who_shows_nothing_counts_as_the_attempts_only_after_a_while() {
+    // Its command line and its environment end where they begin (`PR_SET_MM_MAP`); of one of the two not for long.
+    let blank = "open S, q(/proc/self/stat); ($s = <S>) =~ s/.*\\) //; @f = split / /, $s; $brk = syscall(12, 0);
+        sub ends {
+            $map = pack q(Q12Ll), @f[23, 24, 42, 43, 44], $brk, @f[25, 45], $_[0], $f[47], $_[1], 0, 0, -1;
+            syscall(157, 35, 14, $map, length $map, 0) == 0 or open F, q(>cannot);
+        }
+        ends(@f[45, 47]); open F, qq(>$ARGV[0].new); print F $$; close F; rename qq($ARGV[0].new), $ARGV[0];
+        if ($ARGV[1]) { select undef, undef, undef, .4; ends(@f[46, 48]) } sleep 60";
+    let place = Place(Place::new().0.file("blank.pl", blank));
+    let helper = "until [ -e started ]; do sleep 0.01; done; setsid perl blank.pl theirs 1 >/dev/null 2>&1 &";
+    let script = "setsid perl blank.pl ours >/dev/null 2>&1 & until [ -s ours ]; do sleep 0.01; done; touch started; \
+                  until [ -s theirs ]; do sleep 0.01; done; exit 3";
+    let script = format!("sh -c '{helper}' & exec relent run -q --max-attempts 1 --grace 10s -- sh -c '{script}'");
+    let mut shell = tool("sh");
+    shell.args(["-c", &script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
+    assert_eq!(shell.status().unwrap().code(), Some(3));
+    let is_left = ["theirs", "ours"].map(|name| is_running(&place.0.read(name)));
+    Command::new("kill").args(["-9", place.0.read("theirs").trim()]).status().unwrap();
+    if place.has("cannot") {
+        eprintln!("SKIPPED who_shows_nothing_counts_as_the_attempts_only_after_a_while: nobody can show nothing here");
+        return;
+    }
+    assert_eq!(is_left, [true, false]);
+}
+
 /// A script within another run, whose key and attempt it has from there.
 #[test]
 fn nor_is_what_was_there_before_by_what_a_run_around_it_has_set() {
