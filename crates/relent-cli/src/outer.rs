@@ -5,7 +5,7 @@
 //! of our own calls is given up, it says so there, so that three attempts around three attempts stay three.
 //!
 //! What relent writes begins with the exit code that it is about (`exit 22: permanent`) and counts only if the attempt
-//! ends with that code: a script that copes with the failure and goes on is judged by its own end.
+//! ends with that code: a script that copes with the failure and goes on is judged by its own end, unless that has the same code.
 
 use crate::regular;
 use relent::{Reason, Verdict};

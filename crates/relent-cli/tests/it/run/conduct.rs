@@ -335,6 +335,12 @@ fn layers_do_not_multiply() {
     // A failure that was coped with is none, and says nothing about another one.
     let inner = "relent run -q --base 1ms --max-attempts 2 -- sh -c 'exit 7'";
     assert_eq!(place.sh(&["-q"], &format!("{inner} || echo instead")).stdout, "instead\n");
+    for (takes_back, attempts) in [("", 1), (": > \"$RELENT_VERDICT\"; ", 3)] {
+        let place = Place::new();
+        let same = format!("echo >> same; {inner}; {takes_back}exit 7");
+        assert_eq!(place.sh(&["-q", "--max-attempts", "3"], &same).code, Some(7));
+        assert_eq!(place.0.read("same").lines().count(), attempts, "{takes_back}");
+    }
     let other = place.sh(&["-q", "--max-attempts", "3"], &format!("{inner}; echo >> other; exit 1"));
     assert_eq!((other.code, place.0.read("other").len()), (Some(1), 3));
     let connect = place.sh(&["-q", "--max-attempts", "3"], "echo >> c; relent connect -q --max-attempts 1 127.0.0.1:1");
