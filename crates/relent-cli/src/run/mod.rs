@@ -12,6 +12,7 @@ mod driver;
 mod ended;
 mod environ;
 mod exit_set;
+mod forks;
 #[doc(hidden)]
 pub mod fuzzed;
 mod group;
@@ -108,6 +109,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     let is_limited = limit.or(policy.settings().attempt_timeout).is_some() || args.lease.name.is_some();
     let narrator = Narrator::new(args.talk, args.time.heartbeat, &policy, started);
     narrator.begins(&policy, seed);
+    forks::remark(&args.command).into_iter().for_each(|remark| narrator.remark(remark));
     let driver = Driver {
         args,
         policy: &policy,

@@ -123,3 +123,12 @@ fn the_report_has_every_attempt_and_wait_and_the_reason() {
          \"ran_ms\":0,\"delay_ms\":null,\"reason\":\"pushback_too_long\"}]}\n"
     );
 }
+
+#[test]
+fn a_command_that_does_not_wait_for_what_it_starts_is_told_of() {
+    let place = Place::new();
+    let said =
+        "relent: setsid ends at once, with 0, whatever becomes of what it starts: setsid --wait waits for that\n";
+    place.relent(&["run", "--", "setsid", "true"]).is(0, "", said);
+    place.relent(&["run", "--max-attempts", "1", "-q", "--", "setsid", "-w", "sh", "-c", "exit 3"]).is(3, "", "");
+}
