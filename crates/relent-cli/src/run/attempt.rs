@@ -62,10 +62,7 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
             running.ended(status, signals).map(|ended| Ended { said, ..ended })
         }
         Err(fault) => {
-            // It may be nobody's to kill; then it is not waited for either.
-            if running.group.kill_leader(&mut child, signals) {
-                running.give_up(signals);
-            }
+            running.fail(&mut child, signals);
             Err(fault)
         }
     }

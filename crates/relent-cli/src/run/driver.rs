@@ -5,7 +5,6 @@ use super::{
     args::Args,
     attempt,
     ended::{Ended, How, NOT_NOW, died_by},
-    group::Ways,
     held,
     input::Input,
     judge::{Judged, judge},
@@ -22,6 +21,7 @@ use super::{
     stream, terminal,
     verdict_file::VerdictFile,
     wait::wait,
+    ways::Ways,
 };
 use crate::{
     brief::quoted,

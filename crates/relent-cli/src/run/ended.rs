@@ -70,6 +70,11 @@ impl How {
         }
     }
 
+    /// A command that has the terminal gets Ctrl-C in our place; its death by it is meant for us too.
+    pub(super) fn typed(&self) -> Option<Signal> {
+        [Signal::SIGINT, Signal::SIGQUIT].into_iter().find(|signal| self.code() == died_by(*signal as i32))
+    }
+
     pub(super) fn of(status: ExitStatus) -> How {
         match (status.code(), status.signal()) {
             (Some(code), _) => How::Exited(code as u8),

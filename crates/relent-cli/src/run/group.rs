@@ -10,6 +10,7 @@ use super::{
     mark::Mark,
     orphans, processes,
     signals::{Signals, is_from_people},
+    ways::{LOOK, SAY_AFTER, Ways},
 };
 use nix::{
     errno::Errno,
@@ -62,27 +63,8 @@ enum State {
     Gone,
 }
 
-/// How often it is looked whether those that were told to end have ended.
-pub(super) const LOOK: Duration = Duration::from_millis(20);
-
-/// After this long it is said that somebody is waited for.
-pub(super) const SAY_AFTER: Duration = Duration::from_secs(1);
-
 /// How long processes are killed, one by one as they appear, before it is said that this does not end.
 const KILL_FOR: Duration = Duration::from_secs(5);
-
-/// How to end what is left.
-#[derive(Clone, Copy)]
-pub(super) struct Ways<'a> {
-    /// What it is told first.
-    pub(super) first: Signal,
-    /// How long it has from then on.
-    pub(super) grace: Duration,
-    /// When it has to be gone, whatever the grace, as far as is known now: a lease may be lost meanwhile.
-    pub(super) latest: &'a dyn Fn() -> Option<Instant>,
-    /// Where it is said what takes long, or cannot be.
-    pub(super) say: &'a dyn Fn(&str),
-}
 
 impl Group {
     /// The group that a child leads, started when there were `others` already.
@@ -155,11 +137,27 @@ impl Group {
         self.killed.is_some_and(|at| at.elapsed() > KILL_FOR)
     }
 
-    /// Kills the group and all orphans until the leader has ended, though not without end: somebody may trace it. Whether they are
-    /// ours to kill.
-    pub(super) fn kill_leader(&mut self, child: &mut Child, signals: &Signals) -> bool {
+    /// Ends the leader with the group and all orphans: it is told, if it was not yet, and from then on killed, though not without end:
+    /// somebody may trace it. Whether they are ours to end.
+    pub(super) fn end_leader(
+        &mut self,
+        child: &mut Child,
+        kill_at: Option<Instant>,
+        ways: Ways<'_>,
+        signals: &Signals,
+    ) -> bool {
+        let mut say_at = Some(Instant::now() + SAY_AFTER);
+        if self.since.is_none() && self.tell(ways.first).is_err() {
+            return false;
+        }
         loop {
-            if self.kill().is_err() {
+            let now = Instant::now();
+            let kill_at = (ways.latest)().into_iter().chain(kill_at).min();
+            let is_time = kill_at.is_some_and(|at| at <= now);
+            if say_at.take_if(|at| *at <= now).is_some() {
+                ways.say_waiting(kill_at);
+            }
+            if (self.is_hurried || is_time) && self.kill().is_err() || self.is_anothers() {
                 return false;
             }
             self.reap();
@@ -167,11 +165,17 @@ impl Group {
                 self.leader_has_ended();
                 return true;
             }
-            self.is_hurried |= signals.wait(LOOK).is_some();
             if self.is_hurried || self.does_not_die() {
                 return true;
             }
+            self.is_hurried = signals.wait(LOOK).is_some();
+            self.tell_orphans(ways.first);
         }
+    }
+
+    /// Whether the leader is another user's, and cannot be ended by us.
+    fn is_anothers(&self) -> bool {
+        self.state == State::Runs && kill(self.leader, None) == Err(Errno::EPERM)
     }
 
     /// Sends it to a leader that has left its group for another: it is still our child.
@@ -230,7 +234,7 @@ impl Group {
     /// Kills all of the group and all orphans that have left it, as far as they are there now: nobody of a command that goes on, since it
     /// is another user's.
     pub(super) fn kill(&mut self) -> Result<(), Errno> {
-        if self.state == State::Runs && kill(self.leader, None) == Err(Errno::EPERM) {
+        if self.is_anothers() {
             return Err(Errno::EPERM);
         }
         self.killed.get_or_insert_with(Instant::now);

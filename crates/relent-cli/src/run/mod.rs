@@ -38,6 +38,7 @@ mod terminal;
 mod unstopped;
 mod verdict_file;
 mod wait;
+mod ways;
 
 pub(crate) use args::Args;
 pub(crate) use lease::{

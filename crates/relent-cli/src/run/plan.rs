@@ -1,8 +1,6 @@
 //! What an attempt needs to know.
 
-use super::{
-    group::Ways, lease::Leased, mark::Mark, patterns::Patterns, starting::Starting, verdict_file::VerdictFile,
-};
+use super::{lease::Leased, mark::Mark, patterns::Patterns, starting::Starting, verdict_file::VerdictFile, ways::Ways};
 use std::{ffi::OsString, time::Duration};
 
 /// What an attempt needs to know.

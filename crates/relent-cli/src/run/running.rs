@@ -3,8 +3,8 @@
 //! The attempt is over when the command is over, whoever else still holds its output open.
 
 use super::{
-    ended::{Ended, How, died_by},
-    group::{Group, LOOK, SAY_AFTER, Ways},
+    ended::{Ended, How},
+    group::Group,
     held,
     input::{Feed, Input, Taken, Wants},
     leader,
@@ -15,6 +15,7 @@ use super::{
     stream::{Heard, Stream, Target},
     terminal::{self, Lent, Unattainable},
     verdict_file::Said,
+    ways::{LOOK, SAY_AFTER, Ways},
 };
 use crate::talk::{Fault, plain};
 use nix::{
@@ -25,7 +26,7 @@ use nix::{
 use std::{
     os::fd::{AsFd, BorrowedFd},
     process::{Child, ExitStatus},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 /// A command under way.
@@ -208,9 +209,7 @@ impl<'a> Running<'a> {
         if let Some((since, is_said)) = &mut self.told {
             if !*is_said && now.duration_since(*since) >= SAY_AFTER {
                 *is_said = true;
-                let left = self.kill.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
-                let left = relent::duration::Human(left);
-                (self.ways.say)(&format!("waiting for the command, which was told to end; killed in {left:.0}"));
+                self.ways.say_waiting(self.kill);
             }
             self.group.tell_orphans(self.ways.first);
         }
@@ -295,8 +294,17 @@ impl<'a> Running<'a> {
         self.whole_lease.is_some_and(|lease| self.lease.is_none() || lease.may_have_ended_it())
     }
 
+    /// Ends the command and what it has left: relent itself has failed.
+    pub(super) fn fail(mut self, child: &mut Child, signals: &Signals) {
+        let kill_at = self.kill.or_else(|| Instant::now().checked_add(self.ways.grace));
+        // It may be nobody's to end; then it is not waited for either.
+        if self.group.end_leader(child, kill_at, self.ways, signals) {
+            self.give_up(signals);
+        }
+    }
+
     /// Ends what the command has left, which has ended: relent itself has failed.
-    pub(super) fn give_up(mut self, signals: &Signals) {
+    fn give_up(mut self, signals: &Signals) {
         let _ = self.group.sweep(self.interrupted, self.ways, signals);
         if let Some(lease) = self.whole_lease {
             lease.is_over(&self.group);
@@ -387,7 +395,7 @@ impl<'a> Running<'a> {
         let is_told = self.hung_up.is_some_and(|at| over.duration_since(at) <= self.ways.grace);
         let hung_up = (is_told || is_gone).then_some(Signal::SIGHUP);
         // What we have told the command, somebody told us, or a limit did.
-        let typed = self.lent.filter(|_| self.told.is_none()).and_then(|_| from_the_keyboard(&how));
+        let typed = self.lent.filter(|_| self.told.is_none()).and_then(|_| how.typed());
         if let Some(signal) = typed {
             signals.was_heard(signal);
             // Who says so by an exit status alone may have meant to live: a script around us goes on then, as without relent.
@@ -409,11 +417,6 @@ impl<'a> Running<'a> {
             group: Some(self.group),
         })
     }
-}
-
-/// A command that has the terminal gets Ctrl-C in our place; its death by it is meant for us too.
-fn from_the_keyboard(how: &How) -> Option<Signal> {
-    [Signal::SIGINT, Signal::SIGQUIT].into_iter().find(|signal| how.code() == died_by(*signal as i32))
 }
 
 struct Ready {

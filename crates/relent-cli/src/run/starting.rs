@@ -2,7 +2,7 @@
 //! looks at programs first, may take as long as they like. So where time is limited a thread beside kills it then, or for a signal:
 //! none of it has run.
 
-use super::{group::LOOK, processes};
+use super::{processes, ways::LOOK};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::{Pid, getpid},

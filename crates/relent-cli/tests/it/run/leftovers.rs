@@ -358,6 +358,26 @@ fn what_a_run_that_fails_itself_leaves_is_ended() {
     }
 }
 
+#[test]
+#[cfg(target_os = "linux")]
+fn the_command_of_a_run_that_fails_itself_has_its_grace() {
+    let script = "trap 'sleep 0.2; echo > told; exit 0' TERM; echo x; while :; do sleep 0.01; done";
+    for (grace, told) in [("1m", true), ("50ms", false)] {
+        let place = Place::new();
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let args = ["run", "--stream", "--until-output", "zz", "--grace", grace, "--", "sh", "-c", script];
+        assert_eq!(place.command(&args).stdout(full).status().unwrap().code(), Some(125));
+        assert_eq!(place.has("told"), told, "{grace}");
+    }
+    let place = Place::new();
+    let stubborn = "trap '' TERM; echo x; while :; do sleep 0.01; done";
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let args = ["run", "--stream", "--until-output", "zz", "--grace", "1500ms", "--", "sh", "-c", stubborn];
+    let output = place.command(&args).stdout(full).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("relent: waiting for the command, which was told to end; killed in "), "{said}");
+}
+
 /// Whoever traces the command is told of its end first, and may not care: nobody else can reap it then. A command with much memory
 /// takes a moment to die, in which its tracer is no orphan yet.
 #[test]
