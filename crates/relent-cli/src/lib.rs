@@ -57,7 +57,7 @@ mod upstream_args;
 mod whole_file;
 
 use nix::sys::signal::Signal;
-use std::{ffi::OsString, process::ExitCode};
+use std::{env, ffi::OsString, path::Path, process::ExitCode};
 
 /// Runs the command line `args`, the program's name first, and says what to exit with.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -67,6 +67,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         *name = "relent".into();
     }
     ignored::hear_all();
+    // Empty is as none: what is temporary would stand in the working folder.
+    if env::var_os("TMPDIR").is_some_and(|folder| folder.is_empty()) {
+        let _ = tempfile::env::override_temp_dir(Path::new("/tmp"));
+    }
     // `run` sees to it itself.
     if args.get(1).is_none_or(|word| word != "run") && !ignored::Ignored::now().has(Signal::SIGXFSZ) {
         ignored::outlive_limits_of_files();

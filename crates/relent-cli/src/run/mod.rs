@@ -67,7 +67,6 @@ use signals::Signals;
 use spool::Spool;
 use starting::Starting;
 use std::{
-    env,
     ffi::OsString,
     hash::{BuildHasher, Hasher, RandomState},
     io::{self, IsTerminal},
@@ -202,6 +201,6 @@ fn key() -> OsString {
 }
 
 fn no_verdict_file(error: &io::Error) -> Fault {
-    Fault::new(format!("cannot create a file in {}: {}", env::temp_dir().display(), plain(error)))
+    Fault::new(format!("cannot create a file in {}: {}", tempfile::env::temp_dir().display(), plain(error)))
         .hint(talk::hint(error, "name a folder that can be written in TMPDIR"))
 }

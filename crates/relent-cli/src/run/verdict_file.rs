@@ -37,7 +37,7 @@ pub(super) struct VerdictFile {
 impl VerdictFile {
     pub(super) fn create() -> io::Result<VerdictFile> {
         // Who says something there follows no link.
-        let all = std::env::temp_dir();
+        let all = tempfile::env::temp_dir();
         let all = all.canonicalize().unwrap_or(all);
         let folder =
             tempfile::Builder::new().prefix("relent-").permissions(Permissions::from_mode(0o700)).tempdir_in(all)?;

@@ -3,7 +3,7 @@
 use super::{
     Place, QUICK,
     hostile::{NOBODY, by, shared},
-    sh,
+    script_args, sh,
 };
 use std::{
     fs,
@@ -94,4 +94,12 @@ fn folders_that_are_made_can_be_entered_whatever_the_mask_is() {
             assert_eq!(made.mode() & 0o777, mode, "{mask} {folder}");
         }
     }
+}
+
+#[test]
+fn an_empty_folder_for_what_is_temporary_is_none() {
+    let place = Place::new();
+    let args = script_args(&["-q"], "echo $RELENT_VERDICT; find . -name verdict");
+    let outcome = place.outcome(place.command(&args).env("TMPDIR", ""));
+    assert!(outcome.stdout.ends_with("/verdict\n") && outcome.stdout.lines().count() == 1, "{outcome:?}");
 }
