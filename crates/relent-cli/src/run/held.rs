@@ -21,10 +21,7 @@ pub(super) fn read_on(
     say: &dyn Fn(&str),
 ) -> Result<Option<Signal>, Fault> {
     loop {
-        for stream in &mut streams {
-            stream.step(say)?;
-        }
-        let is_held = streams.iter().any(|stream| stream.is_open());
+        let is_held = streams.iter().any(|stream| stream.is_held());
         let left = until().saturating_duration_since(Instant::now());
         if !is_held || left.is_zero() {
             return Ok(None);
@@ -37,6 +34,9 @@ pub(super) fn read_on(
         let ending = signals.wait_beside(fds, if is_busy { Duration::ZERO } else { left });
         if ending.is_some() {
             return Ok(ending);
+        }
+        for stream in &mut streams {
+            stream.step(say)?;
         }
     }
 }

@@ -314,7 +314,7 @@ impl<'a> Running<'a> {
     /// Hears what else comes of the output of a command that has ended by itself, while somebody holds that: the time of the attempt and
     /// the lease may end meanwhile. The signal that has ended this.
     fn read_on(&mut self, over: Instant, signals: &Signals) -> Result<Option<Signal>, Fault> {
-        if self.told.is_some() || self.interrupted.is_some() || self.hung_up.is_some() {
+        if self.told.is_some() || self.interrupted.is_some() || self.ends_by_hangup(over) {
             return Ok(self.interrupted);
         }
         let latest = self.times_out.into_iter().chain([over + held::MOMENT]).min();
@@ -323,6 +323,11 @@ impl<'a> Running<'a> {
         let ending = held::read_on(self.streams().collect(), &until, signals, say)?;
         self.streams().for_each(Stream::is_over);
         Ok(ending)
+    }
+
+    /// Whether it has ended for being told that the terminal is gone. Who goes on for longer has read its settings anew.
+    fn ends_by_hangup(&self, over: Instant) -> bool {
+        self.hung_up.is_some_and(|at| over.duration_since(at) <= self.ways.grace)
     }
 
     fn streams(&mut self) -> impl Iterator<Item = &mut Stream<'a>> {
@@ -342,7 +347,7 @@ impl<'a> Running<'a> {
                 return Err(fault);
             }
         };
-        let is_held = self.streams().any(|stream| stream.is_open());
+        let is_held = self.told.is_none() && interrupted.is_none() && self.streams().any(|stream| stream.is_held());
         let lost = self.taken.unread();
         if lost > 0 && status.success() {
             (self.ways.say)(&format!(
@@ -392,8 +397,7 @@ impl<'a> Running<'a> {
         if is_gone && self.hung_up.is_none() && self.told.is_none() && was_told() {
             signals.tell_the_others(Signal::SIGHUP);
         }
-        let is_told = self.hung_up.is_some_and(|at| over.duration_since(at) <= self.ways.grace);
-        let hung_up = (is_told || is_gone).then_some(Signal::SIGHUP);
+        let hung_up = (self.ends_by_hangup(over) || is_gone).then_some(Signal::SIGHUP);
         // What we have told the command, somebody told us, or a limit did.
         let typed = self.lent.filter(|_| self.told.is_none()).and_then(|_| how.typed());
         if let Some(signal) = typed {

@@ -206,9 +206,12 @@ impl<'a> Stream<'a> {
         Ok(0)
     }
 
-    /// Whether somebody may write to it yet.
-    pub(super) fn is_open(&self) -> bool {
-        self.is_open
+    /// Whether somebody may write to it yet, whatever of it is still to be read.
+    pub(super) fn is_held(&self) -> bool {
+        let mut fds = [PollFd::new(self.pipe.as_fd(), PollFlags::empty())];
+        let is_seen = poll(&mut fds, PollTimeout::ZERO).is_ok();
+        let is_left = is_seen && fds[0].revents().is_some_and(|seen| seen.contains(PollFlags::POLLHUP));
+        self.is_open && !is_left
     }
 
     /// What is written to it from now on is neither passed on nor searched.
@@ -337,4 +340,21 @@ pub(super) fn is_pipe(fd: impl AsFd) -> bool {
 fn cannot_keep(error: io::Error) -> Fault {
     Fault::new(format!("cannot keep the command's output: {}", plain(&error)))
         .hint("name a larger folder in TMPDIR, or use --stream")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Write, pipe};
+
+    #[test]
+    fn what_waits_for_a_reader_is_held_by_nobody() {
+        let patterns = Patterns { retry: None, until: None };
+        let (reader, mut writer) = pipe().unwrap();
+        writer.write_all(b"unread").unwrap();
+        let stream = Stream::new(reader.into(), Target::Err, &patterns);
+        assert!(stream.is_held());
+        drop(writer);
+        assert!(!stream.is_held());
+    }
 }
