@@ -44,7 +44,7 @@ pub(super) enum Piece {
 /// How much of a pipe is kept in memory.
 const IN_MEMORY: usize = 1 << 20;
 
-/// How much of a file is read at a time.
+/// How much of a body is sent at a time.
 const CHUNK: u64 = 64 << 10;
 
 /// How much is kept on disk of what can be read only once.
@@ -83,7 +83,7 @@ impl Body {
             opened.map_err(|error| unreadable(&path.to_string_lossy(), &error))
         };
         let sources: Result<VecDeque<Source>, Fault> = match self {
-            Body::Text(whole) => return Ok((!whole.is_empty()).then(|| whole.clone().into())),
+            Body::Text(whole) => [text(whole)].into_iter().collect(),
             Body::File(path) => [file(path)].into_iter().collect(),
             Body::Kept(kept) => {
                 [Source::file(kept.clone()).map_err(|error| unreadable("the data", &error))].into_iter().collect()
@@ -256,7 +256,7 @@ impl Source {
     fn next(&mut self) -> io::Result<Bytes> {
         let left = self.left();
         match self {
-            Source::Text(text) => Ok(std::mem::take(text)),
+            Source::Text(text) => Ok(text.split_to(left.min(CHUNK) as usize)),
             Source::File { file, at, .. } => {
                 let mut piece = vec![0; left.min(CHUNK) as usize];
                 let read = file.read_at(&mut piece, *at)?;

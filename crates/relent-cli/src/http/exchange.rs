@@ -40,6 +40,9 @@ const MOST_HEADERS: usize = 1000;
 /// The most bytes of them in HTTP/2. In HTTP/1 it is the client's buffer that has a limit, of about 400 kB.
 const MOST_HEADER_BYTES: u32 = 256 << 10;
 
+/// What is made of a body in HTTP/2 before it can be sent: this, and a piece. While nothing can be written, all of it is held.
+const MOST_SENT: usize = 64 << 10;
+
 tokio::task_local! {
     /// Where the connection goes that is made for the request of this task.
     static PLACE: Place;
@@ -145,7 +148,7 @@ impl Body for Handed {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, reqwest::Error>>> {
-        if self.course.is_refused.load(Ordering::Relaxed) {
+        if self.course.is_refused.load(Ordering::Relaxed) || self.course.gate.is_shut(context) {
             return Poll::Pending;
         }
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
@@ -265,7 +268,8 @@ async fn over_http1(stream: Patient, request: Request<Handed>) -> hyper::Result<
 
 async fn over_http2(stream: Patient, request: Request<Handed>) -> hyper::Result<http::Response<Incoming>> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
-    let (mut sender, connection) = builder.max_header_list_size(MOST_HEADER_BYTES).handshake(stream).await?;
+    let builder = builder.max_header_list_size(MOST_HEADER_BYTES).max_send_buf_size(MOST_SENT);
+    let (mut sender, connection) = builder.handshake(stream).await?;
     tokio::spawn(connection);
     sender.ready().await?;
     sender.send_request(request).await

@@ -22,6 +22,7 @@ pub mod fuzzed;
 mod head;
 mod headers;
 mod hedge;
+mod held;
 pub(crate) mod hints;
 mod idle;
 mod linger;

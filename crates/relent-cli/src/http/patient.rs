@@ -4,6 +4,7 @@
 
 use super::{
     frames::Frames,
+    held::{Gate, Held},
     idle::Pulse,
     linger::{self, Stream},
 };
@@ -30,6 +31,8 @@ pub(super) struct Patient {
     has_begun: bool,
     /// Who wants to read before that.
     reader: Option<Waker>,
+    /// What is written of HTTP/2 and has no way out yet.
+    held: Held,
     /// Why nothing can be written any more.
     broken: Option<io::Error>,
     /// Tells what becomes of it, and by its end that of the connection.
@@ -57,6 +60,8 @@ pub(super) struct Course {
     pub(super) is_early: AtomicBool,
     /// The answer is a failure.
     pub(super) is_refused: AtomicBool,
+    /// Shut while some of the request is held.
+    pub(super) gate: Gate,
 }
 
 /// What has become of a request.
@@ -78,7 +83,8 @@ impl Patient {
         course: Arc<Course>,
     ) -> (Patient, watch::Receiver<Fate>) {
         let (told, hears) = watch::channel(Fate::default());
-        (Patient { stream, speaks, course, has_begun: false, reader: None, broken: None, told }, hears)
+        let held = Held::default();
+        (Patient { stream, speaks, course, has_begun: false, reader: None, held, broken: None, told }, hears)
     }
 
     /// Writes, or flushes, unless nobody reads it any more; as if it were `all`.
@@ -123,6 +129,44 @@ impl Patient {
         if let Some(reader) = self.reader.take_if(|_| self.has_begun) {
             reader.wake();
         }
+    }
+
+    /// Writes what is held.
+    fn let_go(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.held.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        let mut held = mem::take(&mut self.held);
+        let ended = loop {
+            let first = held.first();
+            if first.is_empty() {
+                self.course.gate.open();
+                break Poll::Ready(Ok(()));
+            }
+            let written = self.write(first.len(), |stream| stream.poll_write(context, first));
+            self.has_written(&[IoSlice::new(first)], &written);
+            match written {
+                Poll::Ready(Ok(0)) => break Poll::Ready(Err(ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(count)) => held.forget(count),
+                Poll::Ready(Err(error)) => break Poll::Ready(Err(error)),
+                Poll::Pending => break Poll::Pending,
+            }
+        };
+        self.held = held;
+        ended
+    }
+
+    /// What cannot be written yet is held in HTTP/2, as far as there is room.
+    fn hold(&mut self, pieces: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        let count = match self.speaks {
+            Speaks::Http1 => 0,
+            Speaks::Http2(_) => self.held.keep(pieces),
+        };
+        if count == 0 {
+            return Poll::Pending;
+        }
+        self.course.gate.shut();
+        Poll::Ready(Ok(count))
     }
 
     /// Keeps what TLS says, of which whoever speaks HTTP/2 keeps no more than the words.
@@ -207,10 +251,8 @@ fn again(error: &io::Error) -> io::Error {
 }
 
 impl Write for Patient {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = self.write(bytes.len(), |stream| stream.poll_write(context, bytes));
-        self.has_written(&[IoSlice::new(bytes)], &written);
-        written
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(context, &[IoSlice::new(bytes)])
     }
 
     fn poll_write_vectored(
@@ -218,10 +260,16 @@ impl Write for Patient {
         context: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if self.let_go(context)?.is_pending() {
+            return self.hold(pieces);
+        }
         let all = pieces.iter().map(|piece| piece.len()).sum();
-        let written = self.write(all, |stream| stream.poll_write_vectored(context, pieces));
+        let written = self.write(all, |stream| match pieces {
+            [one] => stream.poll_write(context, one),
+            _ => stream.poll_write_vectored(context, pieces),
+        });
         self.has_written(pieces, &written);
-        written
+        if written.is_pending() { self.hold(pieces) } else { written }
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -229,6 +277,7 @@ impl Write for Patient {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.let_go(context))?;
         ready!(self.write(0, |stream| stream.poll_flush(context).map_ok(|()| 0)))?;
         self.has_flushed();
         Poll::Ready(Ok(()))
@@ -246,7 +295,7 @@ impl Write for Patient {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::task::Wake;
+    use std::{sync::Mutex, task::Wake};
 
     /// What a server has left: a piece of an answer. Nothing is taken from whoever writes.
     struct Gone(&'static [u8]);
@@ -341,5 +390,56 @@ mod tests {
         let (mut stream, _) =
             Patient::new(Box::new(Gone(b"SETTINGS")), Speaks::Http2(Frames::default()), Arc::default());
         assert!(read(&mut stream, &mut context).is_ready(), "a server of HTTP/2 may begin");
+    }
+    /// Takes nothing until it may.
+    struct Shut(Arc<Mutex<(bool, Vec<u8>)>>);
+
+    impl Read for Shut {
+        fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    impl Write for Shut {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            let mut shut = self.0.lock().unwrap();
+            if !shut.0 {
+                return Poll::Pending;
+            }
+            let count = bytes.len().min(1000);
+            shut.1.extend_from_slice(&bytes[..count]);
+            Poll::Ready(Ok(count))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[test]
+    fn who_reads_nothing_holds_up_no_frame_of_http2() {
+        let woken = Arc::new(Woken::default());
+        let waker = woken.clone().into();
+        let mut context = Context::from_waker(&waker);
+        let (taken, course) = (Arc::new(Mutex::new((false, Vec::new()))), Arc::new(Course::default()));
+        let shut = || Box::new(Shut(taken.clone()));
+        let (mut stream, _) = Patient::new(shut(), Speaks::Http1, course.clone());
+        assert_eq!(write(&mut stream, &mut context, b"head"), None);
+        assert!(!course.gate.is_shut(&context));
+        let (mut stream, _) = Patient::new(shut(), Speaks::Http2(Frames::default()), course.clone());
+        let frames: Vec<u8> = (0..100_000).map(|nth: u32| nth as u8).collect();
+        for frame in frames.chunks(16_384) {
+            assert_eq!(write(&mut stream, &mut context, frame), Some(frame.len()));
+            assert!(Pin::new(&mut stream).poll_flush(&mut context).is_pending());
+        }
+        assert!(course.gate.is_shut(&context), "no more is made of the body");
+        taken.lock().unwrap().0 = true;
+        assert!(Pin::new(&mut stream).poll_flush(&mut context).is_ready());
+        assert_eq!(taken.lock().unwrap().1, frames);
+        assert!(woken.0.load(Ordering::Relaxed) && !course.gate.is_shut(&context));
     }
 }

@@ -223,6 +223,32 @@ fn who_speaks_http2_and_reads_on_gets_the_end_of_the_body() {
     }
 }
 
+#[test]
+fn who_reads_nothing_of_a_body_is_heard_though_they_are_owed_an_answer() {
+    const ROOM: [u8; 4] = (1_u32 << 30).to_be_bytes();
+    // 500, and the name of `Retry-After`, as everybody knows them (RFC 7541, A).
+    const LATER: &[u8] = b"\x8e\x0f\x26\x0586400";
+    let folder = Folder::new();
+    File::create_new(folder.path().join("large")).unwrap().set_len(LARGE as u64).unwrap();
+    let kept = Mutex::new(Vec::new());
+    let (url, count) = hasty(move |stream| {
+        listen(stream, &[(HEADERS, END_HEADERS)]).unwrap();
+        let window = frame(SETTINGS, 0, 0, &[&[0, 4][..], &ROOM].concat());
+        stream.write_all(&[window, frame(WINDOW_UPDATE, 0, 0, &ROOM)].concat()).unwrap();
+        // So long that nothing more can be written.
+        thread::sleep(Duration::from_millis(500));
+        let owed = [frame(PING, 0, 0, &[0; 8]), frame(SETTINGS, 0, 0, &[])].concat();
+        stream.write_all(&owed).unwrap();
+        stream.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, 1, LATER)).unwrap();
+        kept.lock().unwrap().push(stream.try_clone().unwrap());
+    });
+    for (asked, method) in (1..).zip(["PUT", "POST"]) {
+        let flags = ["--http2", "--max-attempts=2", "--idle-timeout=3s", method, "-d", "@large", &url];
+        let outcome = http_in(&folder, &flags);
+        assert_eq!((outcome.code, count.load(Ordering::Relaxed)), (Some(5), asked), "{outcome:?}");
+    }
+}
+
 /// Answers early, gives room then for all of the body, and takes nothing of it for a while, in which it says something all the time: whether
 /// it had all of it at last.
 fn taken_late(stream: &mut TcpStream) -> bool {
