@@ -119,13 +119,16 @@ impl Sending {
         while !self.told.borrow().is_broken && self.told.changed().await.is_ok() {}
     }
 
-    /// Whether all of it is sent, and was waited for to its end where a close of ours could lose some of it.
+    /// Whether all of it is sent, and the server has taken it where a close of ours could lose some of it. What is short is sent, too, where the
+    /// server does not want it, if that is how it `has_ended`.
     pub(super) fn is_sent(&self, has_ended: bool) -> bool {
         let fate = self.told.borrow();
+        if fate.is_written {
+            return !self.may_be_lost() || fate.is_taken || fate.is_broken;
+        }
         // What is short goes right behind the head. Who answers before that and wants no more has not read on, and nobody asks them to.
         let is_short = self.length.is_some_and(|length| length <= ROOM) && self.course.is_made.load(Ordering::Relaxed);
-        let is_cut = !has_ended && !self.was_written && self.may_be_lost();
-        !is_cut && (fate.is_written || (is_short && !fate.is_broken))
+        is_short && !fate.is_broken && (has_ended || !self.may_be_lost())
     }
 
     /// Whether a close of ours can lose some of it that was written.
@@ -213,8 +216,9 @@ impl Error for Unanswered {
 /// Makes the connection, and asks.
 pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
     let Asked { client, url, request, to_proxy, http2_alone, pulse } = asked;
-    let course = Arc::new(Course { is_made: request.body().is_end_stream().into(), pulse, ..Course::default() });
     let length = request.body().size_hint().lower();
+    let (is_made, is_long) = (request.body().is_end_stream().into(), length > ONE_FRAME);
+    let course = Arc::new(Course { is_made, is_long, pulse, ..Course::default() });
     let mut request = request.map(|body| Handed { body, course: course.clone() });
     let place = Place::default();
     let connecting = PLACE.scope(place.clone(), client.get(url.clone()).send()).await;

@@ -17,30 +17,30 @@ pub(super) const ENOUGH: Duration = Duration::from_secs(2);
 /// The longest in all, since nobody wants what comes.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Waits until the other side has closed it, or says nothing for too long, or something for much too long. That nothing more comes is said at
-/// once, or only then where they have been told before and could take it for the end of what they have not looked at.
-pub(super) async fn until_closed(stream: Box<dyn Stream>, knows: bool) {
+/// Waits until the other side has closed it, or says nothing for too long, or something for much too long: whether they have closed it. That
+/// nothing more comes is said at once, or only then where they have been told before and could take it for the end of what they have not looked
+/// at. What they say is `heard`.
+pub(super) async fn until_closed(stream: Box<dyn Stream>, knows: bool, heard: impl FnMut(&[u8])) -> bool {
     // What it leaves undone is done by dropping it.
-    let _ = time::timeout(LONGEST, closed(stream, knows)).await;
+    time::timeout(LONGEST, closed(stream, knows, heard)).await.unwrap_or_default()
 }
 
-async fn closed(mut stream: Box<dyn Stream>, knows: bool) {
-    if knows && is_over(&mut *stream).await {
-        return;
+async fn closed(mut stream: Box<dyn Stream>, knows: bool, mut heard: impl FnMut(&[u8])) -> bool {
+    if knows && is_over(&mut *stream, &mut heard).await {
+        return true;
     }
-    if poll_fn(|context| Pin::new(&mut *stream).poll_shutdown(context)).await.is_ok() {
-        is_over(&mut *stream).await;
-    }
+    let said = poll_fn(|context| Pin::new(&mut *stream).poll_shutdown(context)).await;
+    said.is_err() || is_over(&mut *stream, &mut heard).await
 }
 
 /// Reads until the other side closes it, or says nothing for too long: whether they have closed it.
-async fn is_over(stream: &mut dyn Stream) -> bool {
+async fn is_over(stream: &mut dyn Stream, heard: &mut impl FnMut(&[u8])) -> bool {
     let mut space = vec![0; 16 << 10];
     loop {
         let mut piece = ReadBuf::new(&mut space);
         let read = poll_fn(|context| Pin::new(&mut *stream).poll_read(context, piece.unfilled()));
         match time::timeout(ENOUGH, read).await {
-            Ok(Ok(())) if !piece.filled().is_empty() => {}
+            Ok(Ok(())) if !piece.filled().is_empty() => heard(piece.filled()),
             Ok(_) => return true,
             Err(_) => return false,
         }
@@ -65,8 +65,9 @@ mod tests {
                         time::sleep(Duration::from_secs(1)).await;
                     }
                 };
-                let lingers = until_closed(Box::new(TokioIo::new(ours)), knows);
-                tokio::join!(lingers, says);
+                let lingers = until_closed(Box::new(TokioIo::new(ours)), knows, |_| ());
+                let (is_closed, ()) = tokio::join!(lingers, says);
+                assert!(!is_closed, "{knows}");
                 assert_eq!(began.elapsed(), LONGEST, "{knows}");
             });
         }
@@ -78,7 +79,8 @@ mod tests {
             paused(async {
                 let (ours, mut theirs) = duplex(64);
                 let began = time::Instant::now();
-                let lingers = until_closed(Box::new(TokioIo::new(ours)), knows);
+                let mut heard = 0;
+                let lingers = until_closed(Box::new(TokioIo::new(ours)), knows, |bytes| heard += bytes.len());
                 let reads = async {
                     if !knows {
                         assert_eq!(theirs.read(&mut [0]).await.unwrap(), 0, "the end is said");
@@ -93,7 +95,8 @@ mod tests {
                     }
                     (!closes).then_some(theirs)
                 };
-                let ((), _kept) = tokio::join!(lingers, reads);
+                let (is_closed, _kept) = tokio::join!(lingers, reads);
+                assert_eq!((is_closed, heard), (closes, 10_000), "{knows}");
                 let silent = if closes { 0 } else { 1 + u32::from(knows) };
                 let expected = (ENOUGH - Duration::from_millis(1)) * 10 + ENOUGH * silent;
                 assert_eq!(began.elapsed(), expected, "{closes} {knows}");

@@ -6,6 +6,7 @@
 
 mod address;
 mod args;
+mod asked;
 mod attempt;
 mod beside;
 mod body;

@@ -3,6 +3,7 @@
 //! then, and the client would never look, since nothing can be written any more, or since nothing was asked yet.
 
 use super::{
+    asked::{Asked, QUESTION},
     frames::Frames,
     held::{Gate, Held},
     idle::Pulse,
@@ -33,6 +34,8 @@ pub(super) struct Patient {
     reader: Option<Waker>,
     /// What is written of HTTP/2 and has no way out yet.
     held: Held,
+    /// Behind the end of a long request of HTTP/2, whether all of it was read.
+    asked: Option<Asked>,
     /// Why nothing can be written any more.
     broken: Option<io::Error>,
     /// Tells what becomes of it, and by its end that of the connection.
@@ -54,6 +57,8 @@ pub(super) enum Speaks {
 pub(super) struct Course {
     /// Beats when something of the request is taken that is no answer to what the server says.
     pub(super) pulse: Pulse,
+    /// All of the request is too long for a server of HTTP/2 to have it at once.
+    pub(super) is_long: bool,
     /// All of the request's body is made.
     pub(super) is_made: AtomicBool,
     /// The answer began before all of the request was written.
@@ -69,6 +74,8 @@ pub(super) struct Course {
 pub(super) struct Fate {
     /// All of it was written.
     pub(super) is_written: bool,
+    /// The server says that it has read all of it, or has closed the connection.
+    pub(super) is_taken: bool,
     /// Nothing can be written any more.
     pub(super) is_broken: bool,
     /// What TLS has against it, which comes after the handshake where a certificate is asked for (RFC 8446, 4.6.2).
@@ -84,7 +91,10 @@ impl Patient {
     ) -> (Patient, watch::Receiver<Fate>) {
         let (told, hears) = watch::channel(Fate::default());
         let held = Held::default();
-        (Patient { stream, speaks, course, has_begun: false, reader: None, held, broken: None, told }, hears)
+        (
+            Patient { stream, speaks, course, has_begun: false, reader: None, held, asked: None, broken: None, told },
+            hears,
+        )
     }
 
     /// Writes, or flushes, unless nobody reads it any more; as if it were `all`.
@@ -169,6 +179,22 @@ impl Patient {
         Poll::Ready(Ok(count))
     }
 
+    /// Asks behind the end of a long request, between two frames, whether all of it is read.
+    fn ask(&mut self) {
+        let has_ended = matches!(&self.speaks, Speaks::Http2(frames) if frames.has_ended());
+        if has_ended && self.course.is_long && self.asked.is_none() {
+            self.held.keep(&[IoSlice::new(&QUESTION)]);
+            self.asked = Some(Asked::default());
+        }
+    }
+
+    /// Looks for the answer.
+    fn hears(&mut self, bytes: &[u8]) {
+        if self.asked.as_mut().is_some_and(|asked| asked.hears(bytes)) {
+            self.told.send_modify(|fate| fate.is_taken = true);
+        }
+    }
+
     /// Keeps what TLS says, of which whoever speaks HTTP/2 keeps no more than the words.
     fn has_failed(&self, error: &io::Error) {
         if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
@@ -197,11 +223,19 @@ impl Drop for Patient {
             return;
         };
         let stream = mem::replace(&mut self.stream, Box::new(TokioIo::new(tokio::io::empty())));
-        let told = self.told.clone();
+        let (told, mut asked) = (self.told.clone(), self.asked.take().unwrap_or_default());
         // GOAWAY was the last that was said in HTTP/2. Who reads on would take more for the end of the request as well.
         let knows = matches!(self.speaks, Speaks::Http2(_)) && self.course.is_early.load(Ordering::Relaxed);
         runtime.spawn(async move {
-            linger::until_closed(stream, knows).await;
+            let is_taken = || told.send_modify(|fate| fate.is_taken = true);
+            let heard = |bytes: &[u8]| {
+                if asked.hears(bytes) {
+                    is_taken()
+                }
+            };
+            if linger::until_closed(stream, knows, heard).await {
+                is_taken();
+            }
             drop(told);
         });
     }
@@ -222,7 +256,7 @@ impl Read for Patient {
             self.reader = Some(context.waker().clone());
             return Poll::Pending;
         }
-        if self.broken.is_none() {
+        if self.broken.is_none() && (self.asked.is_none() || self.told.borrow().is_taken) {
             let read = ready!(Pin::new(&mut *self.stream).poll_read(context, into));
             return Poll::Ready(read.inspect_err(|error| self.has_failed(error)));
         }
@@ -238,6 +272,7 @@ impl Read for Patient {
                 _ => Poll::Ready(Ok(())),
             },
             filled => {
+                self.hears(filled);
                 into.put_slice(filled);
                 Poll::Ready(Ok(()))
             }
@@ -277,6 +312,9 @@ impl Write for Patient {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.let_go(context))?;
+        // Whoever speaks HTTP/2 flushes what ends with a frame.
+        self.ask();
         ready!(self.let_go(context))?;
         ready!(self.write(0, |stream| stream.poll_flush(context).map_ok(|()| 0)))?;
         self.has_flushed();
