@@ -8,6 +8,7 @@ use super::{
     failure::{self, Broken, Failure},
     head,
     idle::{Patience, Pulse},
+    left::Left,
     linger, most,
     progress::Progress,
     redirect::{self, Hop},
@@ -96,7 +97,9 @@ pub(super) struct Answer {
     hop: Hop,
     /// When it was there, since 1970.
     at: Duration,
-    /// A redirect led there before all of a body was sent, which is sent to nobody any more.
+    /// A redirect led there from a request with a body that may not be taken yet.
+    left: Option<Left>,
+    /// The same before all of it was sent, which is sent to nobody any more.
     had_enough: bool,
 }
 
@@ -124,8 +127,8 @@ pub(super) struct Success {
     pub(super) had_all: bool,
     /// An encoding of the body that was not asked for, and is not undone.
     pub(super) encoding: Option<String>,
-    /// The request, if it has a body: all of it may not be sent yet.
-    pub(super) sending: Option<Sending>,
+    /// The request that had a body, all of which may not be sent yet.
+    pub(super) left: Option<Left>,
     /// The server has not taken all of the request's body.
     pub(super) had_enough: bool,
 }
@@ -218,11 +221,11 @@ pub(super) async fn accept(
             location: None,
             had_all: true,
             encoding: None,
-            sending: None,
+            left: None,
             had_enough: false,
         });
     }
-    let Answer { response, hop, at, had_enough } = judged(terms, answer, have)?;
+    let Answer { response, hop, at, left, had_enough } = judged(terms, answer, have)?;
     if let Part::IsNone = part {
         let status = failure::status_text(response.status());
         let text = format!("the rest of the body was asked for, and {status} came, which is none");
@@ -234,6 +237,7 @@ pub(super) async fn accept(
     let is_asked_for = encodings.is_empty() || coding::is_any_asked_for(&hop.headers);
     let encoding = (!is_asked_for).then(|| escape(&encodings.join(", ")).into_owned());
     let sending = response.extensions().get::<Sending>().cloned().filter(|_| hop.has_body);
+    let left = sending.map(Left::of).or(left);
     let status = response.status();
     if hop.method == Method::HEAD {
         received.sink.write_head(&head::printed(&response, terms.to_terminal))?;
@@ -241,7 +245,7 @@ pub(super) async fn accept(
     } else {
         receive(terms, line, (response, &hop.url), at, received).await?;
     }
-    Ok(Success { status, location, had_all: false, encoding, sending, had_enough })
+    Ok(Success { status, location, had_all: false, encoding, left, had_enough })
 }
 
 /// The same answer, unless its head says that it is a failure, or not what was asked for.
@@ -305,7 +309,7 @@ async fn ask(
     trail: &mut Trail,
 ) -> Result<Answer, Broken> {
     let mut hop = terms.request.hop(headers);
-    let mut had_enough = false;
+    let (mut left, mut had_enough) = (None, false);
     line.client.begins();
     loop {
         line.word.take();
@@ -324,11 +328,11 @@ async fn ask(
         }
         let next = if terms.redirects { hop.next(response.status(), response.headers()) } else { Ok(None) };
         match next.map_err(Broken::Failed)? {
-            None => return Ok(Answer { response, hop, at, had_enough }),
+            None => return Ok(Answer { response, hop, at, left, had_enough }),
             Some(next) => {
-                let sending = response.extensions().get::<Sending>();
-                let is_left = hop.has_body && !next.has_body;
-                had_enough |= is_left && sending.is_some_and(|sending| !sending.is_sent(false));
+                if hop.has_body && !next.has_body {
+                    (left, had_enough) = Left::behind(response);
+                }
                 hop = next;
             }
         }

@@ -47,18 +47,21 @@ impl Beside {
         Ok(Beside(Arc::new(Thread { runtime: handle, _wanted: wanted })))
     }
 
-    /// What comes of it: it runs on the thread, as does what it starts by the way, and ends with whoever waits for it.
-    pub(super) async fn run<F>(&self, work: F) -> F::Output
+    /// What comes of it: it runs on the thread from now on, as does what it starts by the way, and ends with whoever waits for it.
+    pub(super) fn run<F>(&self, work: F) -> impl Future<Output = F::Output> + use<F>
     where
         F: Future<Output: Send> + Send + 'static,
     {
-        match Task(self.0.runtime.spawn(work)).await {
-            Ok(output) => output,
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                // The thread is there for as long as this is, and nobody else ends it.
-                Err(_) => std::future::pending().await,
-            },
+        let task = Task(self.0.runtime.spawn(work));
+        async {
+            match task.await {
+                Ok(output) => output,
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    // Nobody else ends it but the thread, when nobody has it any more.
+                    Err(_) => std::future::pending().await,
+                },
+            }
         }
     }
 }

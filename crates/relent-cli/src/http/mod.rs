@@ -26,6 +26,7 @@ mod hedge;
 mod held;
 pub(crate) mod hints;
 mod idle;
+mod left;
 mod linger;
 mod most;
 mod narrator;

@@ -12,11 +12,11 @@ pub(super) async fn sent(
     (terms, line): (&Terms, &Line),
     ends: impl IntoIterator<Item = Option<Instant>>,
 ) -> Result<Success, Broken> {
-    let Some(mut sending) = success.sending.take() else { return Ok(success) };
+    let Some(mut left) = success.left.take() else { return Ok(success) };
     let wait = async {
-        terms.patience.wait(&line.pulse, sending.leaves()).await?;
+        terms.patience.wait(&line.pulse, left.leaves()).await??;
         // What ends the connection has limits of its own.
-        sending.ends().await;
+        left.ends().await;
         Some(())
     };
     let ended = match ends.into_iter().flatten().min() {
@@ -25,6 +25,6 @@ pub(super) async fn sent(
     };
     match line.unread.take() {
         Some(fault) => Err(fault.into()),
-        None => Ok(Success { had_enough: success.had_enough || !sending.is_sent(ended.is_some()), ..success }),
+        None => Ok(Success { had_enough: success.had_enough || !left.is_sent(ended.is_some()), ..success }),
     }
 }

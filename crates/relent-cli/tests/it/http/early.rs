@@ -1,9 +1,7 @@
 //! Answers that come before their request is there: all of them are heard, and nothing that was cut off is whole.
 
 use super::{
-    frames::{
-        ACK, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, go_on, listen,
-    },
+    frames::{DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, go_on, listen},
     http, http_in,
 };
 use crate::binary::{Folder, Outcome};
@@ -22,7 +20,7 @@ use std::{
 };
 
 /// A server that does this with each connection and hangs up, whatever there is to read. Where it is, and how many it had.
-fn hasty(answer: impl Fn(&mut TcpStream) + Send + 'static) -> (String, Arc<AtomicUsize>) {
+pub(super) fn hasty(answer: impl Fn(&mut TcpStream) + Send + 'static) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let count = Arc::new(AtomicUsize::new(0));
@@ -88,7 +86,7 @@ fn read_on(head: &'static str, attempts: usize, flags: &[&str]) -> (Outcome, Vec
     (outcome, counts)
 }
 
-const LARGE: usize = 30 << 20;
+pub(super) const LARGE: usize = 30 << 20;
 
 #[test]
 fn who_answers_early_and_reads_on_gets_all_of_the_body() {
@@ -96,33 +94,6 @@ fn who_answers_early_and_reads_on_gets_all_of_the_body() {
         let (outcome, counts) = read_on("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 1, &[method]);
         assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (Some(0), "ok", ""));
         assert!(counts[0] > LARGE, "{counts:?}");
-    }
-}
-
-#[test]
-fn a_body_that_is_left_for_where_a_redirect_leads_is_told() {
-    let folder = Folder::new();
-    File::create_new(folder.path().join("large")).unwrap().set_len(LARGE as u64).unwrap();
-    let kept = Mutex::new(Vec::new());
-    let (url, count) = hasty(move |stream| {
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            stream.read_exact(&mut byte).unwrap();
-            head.push(byte[0]);
-        }
-        let answer = match head.starts_with(b"POST") {
-            true => &b"HTTP/1.1 303 S\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"[..],
-            false => b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
-        };
-        stream.write_all(answer).unwrap();
-        // Whoever hung up would be noticed.
-        kept.lock().unwrap().push(stream.try_clone().unwrap());
-    });
-    for (asked, (data, note)) in (1..).zip([("@large", NOTE), ("small", "")]) {
-        let outcome = http_in(&folder, &["-L", "--max-attempts=1", "POST", "-d", data, &url]);
-        assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (Some(0), "ok", note), "{data}");
-        assert_eq!(count.load(Ordering::Relaxed), 2 * asked);
     }
 }
 
@@ -151,11 +122,11 @@ fn a_server_that_answers_whoever_connects_is_heard() {
 }
 
 /// A success of HTTP/2: the second of the names and values that everybody knows (RFC 7541, A) that are statuses, and a body.
-fn ok() -> Vec<u8> {
+pub(super) fn ok() -> Vec<u8> {
     [frame(HEADERS, END_HEADERS, 1, &[0x88]), frame(DATA, END_STREAM, 1, b"ok")].concat()
 }
 
-const NOTE: &str =
+pub(super) const NOTE: &str =
     "note: the server answered before it had all of the request's body, and may not have taken the rest\n";
 
 #[test]
@@ -248,101 +219,6 @@ fn who_reads_nothing_of_a_body_is_heard_though_they_are_owed_an_answer() {
         let flags = ["--http2", "--max-attempts=2", "--idle-timeout=3s", method, "-d", "@large", &url];
         let outcome = http_in(&folder, &flags);
         assert_eq!((outcome.code, count.load(Ordering::Relaxed)), (Some(5), asked), "{outcome:?}");
-    }
-}
-
-/// Answers early, gives room then for all of the body, and takes nothing of it for a while, in which it says something all the time: whether
-/// it had all of it at last.
-fn taken_late(stream: &mut TcpStream) -> bool {
-    const ROOM: [u8; 4] = (1_u32 << 30).to_be_bytes();
-    let said = listen(stream, &[(HEADERS, END_HEADERS)]).and_then(|()| stream.write_all(&ok()));
-    said.unwrap();
-    thread::sleep(Duration::from_millis(100));
-    stream.write_all(&[frame(WINDOW_UPDATE, 0, 0, &ROOM), frame(WINDOW_UPDATE, 0, 1, &ROOM)].concat()).unwrap();
-    for _ in 0..20 {
-        thread::sleep(Duration::from_millis(100));
-        if stream.write_all(&frame(PING, 0, 0, &[0; 8])).is_err() {
-            return false;
-        }
-    }
-    go_on(stream, &[(DATA, END_STREAM)]).is_ok()
-}
-
-#[test]
-fn a_limit_that_ends_the_wait_for_who_still_reads_is_told() {
-    let folder = Folder::new().bytes("large", &[b'x'; 200_000]);
-    let (tell, told) = mpsc::channel();
-    let (url, _) = hasty(move |stream| {
-        let _ = tell.send(taken_late(stream));
-    });
-    for (limit, note, has_all) in
-        [("--attempt-timeout=1s", NOTE, false), ("--timeout=1500ms", NOTE, false), ("--idle-timeout=1s", "", true)]
-    {
-        let flags = ["--http2", "--max-attempts=1", limit, "PUT", "-d", "@large", &url];
-        let outcome = http_in(&folder, &flags);
-        assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), note), "{limit}");
-        assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(has_all), "{limit}");
-    }
-}
-
-/// What a client asks behind a long request of HTTP/2, and what is answered.
-const ALL_READ: &[u8; 8] = b"all read";
-
-/// A server of HTTP/2 that has room for all of a body, answers when all of it has left, and keeps the connection open; of those that read it
-/// first.
-fn with_room(reads: bool) -> String {
-    const ROOM: [u8; 4] = (1_u32 << 30).to_be_bytes();
-    let kept = Mutex::new(Vec::new());
-    let (url, _) = hasty(move |stream| {
-        let window = frame(SETTINGS, 0, 0, &[&[0, 4][..], &ROOM].concat());
-        listen(stream, &[(HEADERS, END_HEADERS)]).unwrap();
-        stream.write_all(&[window, frame(WINDOW_UPDATE, 0, 0, &ROOM)].concat()).unwrap();
-        if reads {
-            go_on(stream, &[(PING, 0)]).unwrap();
-            stream.write_all(&frame(PING, ACK, 0, ALL_READ)).unwrap();
-        } else {
-            thread::sleep(Duration::from_millis(300));
-        }
-        stream.write_all(&ok()).unwrap();
-        kept.lock().unwrap().push(stream.try_clone().unwrap());
-    });
-    url
-}
-
-#[test]
-fn who_answers_before_they_read_what_has_left_is_told_of_and_who_has_read_it_is_not() {
-    let folder = Folder::new().bytes("large", &[b'x'; 200_000]);
-    for (reads, note) in [(false, NOTE), (true, "")] {
-        let url = with_room(reads);
-        for limit in ["--attempt-timeout=1s", "--timeout=1s", "--idle-timeout=60s"] {
-            let flags = ["--http2", "--max-attempts=1", limit, "PUT", "-d", "@large", &url];
-            let outcome = http_in(&folder, &flags);
-            let expected = (Some(0), "ok", note);
-            assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), expected, "{limit} {reads}");
-        }
-    }
-}
-
-#[test]
-fn a_success_that_is_there_outlasts_what_is_left_of_its_request() {
-    let folder = Folder::new();
-    File::create_new(folder.path().join("large")).unwrap().set_len(LARGE as u64).unwrap();
-    let answer = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok";
-    let (url, count) = hasty(move |stream| {
-        stream.read_exact(&mut [0; 100]).unwrap();
-        stream.write_all(answer).unwrap();
-        // Nothing of the rest is taken.
-        let mut other = stream.try_clone().unwrap();
-        thread::spawn(move || {
-            thread::sleep(Duration::from_secs(60));
-            let _ = other.flush();
-        });
-    });
-    for (asked, limit) in (1..).zip(["--attempt-timeout=1s", "--timeout=3s", "--idle-timeout=1s"]) {
-        let flags = ["POST", limit, "--idempotency-key", "-d", "@large", "-o", "new", &url];
-        let outcome = http_in(&folder, &flags);
-        assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), NOTE), "{limit}");
-        assert_eq!((folder.read("new").as_str(), count.load(Ordering::Relaxed)), ("ok", asked), "{limit}");
     }
 }
 

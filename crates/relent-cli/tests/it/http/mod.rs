@@ -19,6 +19,7 @@ mod hedge;
 mod hostile;
 mod judgement;
 mod layers;
+mod left;
 mod limits;
 mod nginx;
 mod output;
