@@ -185,10 +185,13 @@ pub(super) fn not_sent(why: String, way: &Way<'_>) -> Broken {
     way.finish(Failure::not_sent(why), true)
 }
 
-/// Nothing came for too long.
+/// No head of an answer came for too long, whatever else did.
 pub(super) fn silent(patience: Patience, way: &Way<'_>) -> Broken {
-    let fault = if way.connected { Fault::Timeout } else { Fault::Connect };
-    let failure = Failure::of(fault, format!("nothing came from {} {}", way.shown(), patience.shown()));
+    let (fault, what) = match way.connected {
+        true => (Fault::Timeout, "no head of an answer"),
+        false => (Fault::Connect, "nothing"),
+    };
+    let failure = Failure::of(fault, format!("{what} came from {} {}", way.shown(), patience.shown()));
     way.finish(failure.hint(PATIENCE_HINT), false)
 }
 

@@ -263,5 +263,5 @@ fn a_head_that_drips() {
         }
     });
     let (code, stderr, _) = peak(&["--idle-timeout=1s", &url]);
-    assert!(code == Some(1) && stderr.contains("nothing came"), "{code:?} {stderr}");
+    assert!(code == Some(1) && stderr.contains("no head of an answer came"), "{code:?} {stderr}");
 }

@@ -757,7 +757,7 @@ fn answers_that_never_begin() {
     let outcome = answered(Reply::raw(flood).hang(), &["--idle-timeout=200ms"]);
     assert!(matches!(outcome.code, Some(1 | 124)), "{:?} {}", outcome.code, outcome.stderr);
     let outcome = answered(Reply::raw("HTTP/1.1 200 OK\r\nX: y\r\n").hang(), &["--idle-timeout=200ms"]);
-    assert!(outcome.code == Some(1) && outcome.stderr.contains("nothing came"), "{}", outcome.stderr);
+    assert!(outcome.code == Some(1) && outcome.stderr.contains("no head of an answer came"), "{}", outcome.stderr);
 }
 
 #[test]

@@ -44,8 +44,8 @@ fn the_time_that_the_caller_leaves_is_obeyed() {
 fn silence_ends_an_attempt_and_max_elapsed_cuts_nothing() {
     let server = silent();
     let stderr = "\
-relent: attempt 1 of 2: nothing came from HOST for 200ms, transient; next in 10ms
-error: gave up after 2 attempts in TIME: out of attempts (nothing came from HOST for 200ms)
+relent: attempt 1 of 2: no head of an answer came from HOST for 200ms, transient; next in 10ms
+error: gave up after 2 attempts in TIME: out of attempts (no head of an answer came from HOST for 200ms)
 hint: --idle-timeout gives it more time, or unlimited
 ";
     expect(&http(&["--idle-timeout=200ms", "--max-attempts=2", &server.url("/")]), 1, "", stderr);
