@@ -119,10 +119,10 @@ fn is_an_address_in_disguise(url: &Url, location: &str) -> bool {
     matches!(url.host(), Some(Host::Ipv4(address)) if !location.contains(&address.to_string()))
 }
 
-/// Where a response leads, if it is a redirect that can be followed.
+/// Where a response leads, if it is a redirect that can be followed. Nothing would lead to where it came from.
 pub(super) fn location(status: StatusCode, head: &HeaderMap) -> Option<String> {
     let redirects = matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308);
-    let location = head.get(header::LOCATION).filter(|_| redirects)?;
+    let location = head.get(header::LOCATION).filter(|to| redirects && !to.is_empty())?;
     Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
 }
 
@@ -293,6 +293,7 @@ mod tests {
         for status in [200, 300, 304, 305] {
             assert!(after(status, "new", Method::GET).unwrap().is_none());
         }
+        assert!(after(302, "", Method::GET).unwrap().is_none(), "it leads nowhere");
     }
 
     /// The parser would leave the port out, and what is behind it would be a path.
