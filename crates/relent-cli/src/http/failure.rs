@@ -304,8 +304,8 @@ fn of_connection(error: &Unanswered, way: &Way<'_>) -> (Fault, Failure) {
             let (fault, failure) = of(Fault::Protocol, format!("the answer is not HTTP/2: {}", reason(h2)));
             return (fault, failure.hint(HTTP1_HINT));
         }
-        let refused = h2.reason() == Some(h2::Reason::REFUSED_STREAM)
-            || (h2.is_go_away() && h2.is_remote() && h2.reason() == Some(h2::Reason::NO_ERROR));
+        // Of a stream that was looked at is said how the connection ended, and never that it was GOAWAY.
+        let refused = h2.reason() == Some(h2::Reason::REFUSED_STREAM) || (h2.is_go_away() && h2.is_remote());
         let fault = if refused { Fault::Refused } else { Fault::Reset };
         return of(fault, format!("the server ended the stream: {}", reason(h2)));
     }

@@ -34,8 +34,9 @@ fn a_post_is_sent_again_only_if_it_was_not_looked_at() {
         (0, NO_ERROR, 3, 1),
         (1, NO_ERROR, 1, 6),
         (u32::MAX >> 1, NO_ERROR, 1, 6),
-        (0, ENHANCE_YOUR_CALM, 1, 6),
+        (0, ENHANCE_YOUR_CALM, 3, 1),
         (1, ENHANCE_YOUR_CALM, 1, 6),
+        (u32::MAX >> 1, ENHANCE_YOUR_CALM, 1, 6),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
