@@ -3,6 +3,7 @@
 use super::{
     HIDDEN,
     names::{is_password, is_secret},
+    words::begin_a_message,
 };
 use std::borrow::Cow;
 
@@ -38,6 +39,10 @@ fn is_set(before: &str, is_colon: bool, after: &str) -> bool {
     let unquoted = bare.trim_end_matches(['"', '\'', '\\']);
     let name = unquoted.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "_-".contains(c));
     let name = &unquoted[name.len()..];
+    // A file, a command or a lease may have such a name, and a message goes on behind it.
+    if is_colon && begin_a_message(after.trim_start_matches(SPACES)) {
+        return false;
+    }
     match (is_colon, unquoted.len() < bare.len()) {
         (false, _) => is_password(name),
         (true, true) => is_secret(name),
@@ -119,11 +124,21 @@ mod tests {
             ("{\"key\": [\"p\", \"w\"], \"a\": [1]}", "{\"key\": ***, \"a\": [1]}"),
             ("password: pw", "password: ***"),
             // None of these is one.
+            ("cannot read /run/secrets/api_token: No such file or directory", ""),
+            ("the policy file \"/x/password\": permission denied", ""),
+            ("lease refresh_token: held, fence 41", ""),
+            ("lease refresh_token: released", ""),
+            ("unix:/x/password: up after 1 attempt in 2ms", ""),
+            ("password: up2after", "password: ***"),
+            ("password: hunter2 was refused", "password: *** was refused"),
+            ("password: is-hunter2 no", "password: *** no"),
+            ("{\"token\": \"open\"}", "{\"token\": ***}"),
             ("token:8080 refuses", "token:8080 refuses"),
             ("password =", "password ="),
             ("grpc=10,token_ratio=0.1", "grpc=10,token_ratio=0.1"),
             ("--idempotency-key=KEY and --key=FILE", "--idempotency-key=KEY and --key=FILE"),
         ] {
+            let shown = if shown.is_empty() { given } else { shown };
             assert_eq!(text(given), shown, "{given}");
             assert_eq!(text(shown), shown, "twice is once");
             assert!(!given.contains("://") || url(given) == shown);

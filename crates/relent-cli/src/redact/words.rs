@@ -4,6 +4,7 @@
 //! answer as common as "503 Service Unavailable" to whoever reads a log. The same holds of two or three, however they are put together; of
 //! more, as in a pass phrase, no message is made.
 
+use super::plain::is_short_amount;
 use std::{collections::HashSet, sync::LazyLock};
 
 /// All words of three letters or more in the texts of relent, of the system's errors and of the reasons of statuses, in small letters, and
@@ -38,9 +39,37 @@ pub(super) fn are_ours(text: &str) -> bool {
     ends[letters.len()] <= MOST
 }
 
+/// Whether a text begins as messages go on behind a name (`No such file`, `up after 1 attempt`): with such a word and, if there is a second, with
+/// another one or an amount.
+pub(super) fn begin_a_message(text: &str) -> bool {
+    let mut words = text.lines().next().unwrap_or_default().split(' ').map(bare);
+    words.next().is_some_and(is_ours) && words.next().is_none_or(|word| is_ours(word) || is_short_amount(word))
+}
+
+/// Whether it is one of them.
+fn is_ours(word: &str) -> bool {
+    ALL.contains(word.to_ascii_lowercase().as_str())
+}
+
+/// A word without the signs of a sentence around it.
+fn bare(word: &str) -> &str {
+    word.trim_start_matches('(').trim_end_matches([',', ';', ':', '.', ')'])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_begins_with_two_of_its_words() {
+        for text in ["No such file", "held, fence 41", "up after 1 attempt", "open; ask", "released", "attempt 1: x"] {
+            assert!(begin_a_message(text), "{text}");
+        }
+        for text in ["hunter2 was refused", "is hunter2", "1234 is wrong", "\"No such\"", "not-found7", "", " no such"]
+        {
+            assert!(!begin_a_message(text), "{text}");
+        }
+    }
 
     #[test]
     fn words_are_known_however_they_are_put_together() {
