@@ -32,15 +32,17 @@ mod value;
 mod words;
 
 pub(crate) use chosen::file_of_a_field;
-pub(crate) use given::{get_ready, know, know_place, know_secrets, name, without as without_given, without_secrets};
+pub(crate) use given::{
+    get_ready, know, know_place, know_secrets, know_store, name, without as without_given, without_secrets,
+};
 pub use headers::header;
 pub(crate) use headers::{hidden_of_header, is_known_header, is_of_urls};
 pub(crate) use lines::{is_beneath_a_secret, lines_of_a_file};
 pub use names::is_secret;
 pub(crate) use pairs::secrets_of_a_pair;
 pub use texts::text;
+pub(crate) use url::path;
 pub use url::url;
-pub(crate) use url::{passwords, path};
 pub use value::server;
 pub(crate) use value::value;
 

@@ -12,7 +12,9 @@ use super::{
     plain, said_again,
     table::{LONG_PIECE, Table},
     undone::{decoded, undone},
+    url::passwords,
     value::as_shown,
+    words::have_a_message,
 };
 use crate::escape::escape;
 use percent_encoding::percent_decode_str;
@@ -49,6 +51,8 @@ struct Known {
     given: Vec<Given>,
     /// What is secret of it, and what was sent.
     secrets: Table,
+    /// What is secret of the stores that are used, which a file may have chosen.
+    of_stores: Table,
     /// What is told all the same, in small letters: hosts that are asked, and names that somebody chose.
     told: Vec<String>,
 }
@@ -89,17 +93,29 @@ pub(crate) fn without(text: &str) -> Cow<'_, str> {
 /// What others sent, without the secrets that they were sent, or that were given.
 pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
     let known = GIVEN.read().unwrap_or_else(PoisonError::into_inner);
-    said_again::without(text, &[&known.secrets], &known.told)
+    said_again::without(text, &[&known.secrets], &known.of_stores, &known.told)
 }
 
-/// Names and other values that a file has, of which messages may tell. Who wrote it has no say in what is hidden of our own words, so a name is
-/// known as a whole only.
+/// Names and other values that a file has, of which messages may tell. Who wrote it has no say in what is hidden of our own words, so they are
+/// known as wholes only, and not at all if they are like a message.
 pub(crate) fn know<'a>(names: impl Iterator<Item = &'a str>, values: impl Iterator<Item = &'a str>) {
     let whole = |given: Given| Given { secrets: vec![], others: vec![], ..given };
-    let odd = names.filter_map(|name| of_value(name, is_name(name)).map(whole));
-    let odd: Vec<Given> = odd.chain(values.filter_map(|value| of_value(value, false))).collect();
+    let all = names.map(|name| (name, is_name(name))).chain(values.map(|value| (value, false)));
+    let odd = all.filter(|(text, _)| !have_a_message(text)).filter_map(|(text, is_name)| of_value(text, is_name));
+    let odd: Vec<Given> = odd.map(whole).collect();
     if !odd.is_empty() {
         GIVEN.write().unwrap_or_else(PoisonError::into_inner).add(odd.into_iter());
+    }
+}
+
+/// The URL of a store that is used: whose server it is may say again what is secret of it.
+pub(crate) fn know_store(url: &str) {
+    let narrow = plain::narrow(url);
+    let (shown, without_secrets) = as_shown(&narrow, false);
+    let hidden = hidden_parts(&narrow, &without_secrets).into_iter().chain(passwords(url));
+    let all = with_users(hidden.map(str::to_owned));
+    if !all.is_empty() {
+        learn(&mut GIVEN.write().unwrap_or_else(PoisonError::into_inner).of_stores, &all, &shown);
     }
 }
 
@@ -196,14 +212,14 @@ fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
         })
     });
     let tables: Vec<&Table> = iter::once(&known.secrets).chain(of_told).collect();
-    if let Cow::Owned(less) = said_again::without(&out, &tables, &known.told) {
+    if let Cow::Owned(less) = said_again::without(&out, &tables, &known.of_stores, &known.told) {
         out = Cow::Owned(less);
     }
     // Of a piece, some may be hidden already. Of a value that the message tells any piece is one.
     let is_of_one = |piece: &str| {
         let undone = undone(piece).0;
         let is_said = |says: &dyn Fn(&str) -> bool| [piece, &undone].iter().any(|text| text.split(HIDDEN).all(says));
-        let is_secret = is_said(&|piece| known.secrets.says(piece))
+        let is_secret = is_said(&|piece| known.secrets.says(piece) || known.of_stores.says(piece))
             || tables[1..].iter().any(|table| is_said(&|piece| table.has(piece)));
         is_secret && !is_hidden(piece) && !said_again::is_of_one(&known.told, piece)
     };

@@ -85,7 +85,8 @@ mod tests {
         ] {
             let mut table = Table::default();
             learn(&mut table, &[sent.to_owned()], "");
-            let told = said_again::without("key Hunter2Longer is unknown", &[&table], &[]).into_owned();
+            let told =
+                said_again::without("key Hunter2Longer is unknown", &[&table], &Table::default(), &[]).into_owned();
             assert_eq!(told, "key *** is unknown", "{sent}");
         }
     }

@@ -6,38 +6,20 @@ use super::{
     letters::{letters, signs},
     table::{Begins, LONG_PIECE, Table, reversed},
     undone::undone,
+    words::have_a_message,
 };
-use std::{borrow::Cow, cmp::Reverse, collections::HashMap, ops::Range};
+use std::{borrow::Cow, cmp::Reverse, collections::HashMap, iter, ops::Range};
 
-/// A text without the secrets of these tables, but for what is a part of one of these, which are told all the same.
-pub(super) fn without<'a>(text: &'a str, tables: &[&Table], told: &[String]) -> Cow<'a, str> {
-    if tables.iter().all(|table| table.begins.all.is_empty()) {
+/// A text without the secrets of these tables, but for what is a part of one of these, which are told all the same. Those that somebody else chose
+/// hide nothing of what relent says.
+pub(super) fn without<'a>(text: &'a str, tables: &[&Table], of_others: &Table, told: &[String]) -> Cow<'a, str> {
+    if iter::once(&of_others).chain(tables).all(|table| table.begins.all.is_empty()) {
         return Cow::Borrowed(text);
     }
-    let (undone, places) = undone(text);
-    let mut ranges = Vec::new();
-    let begins = |of: fn(&Table) -> &Begins| tables.iter().map(|table| of(table)).collect::<Vec<_>>();
-    let readings = signs(&undone);
-    // Mostly the first of them is the text itself.
-    if readings.first().is_none_or(|(text, _)| *text != undone) {
-        let (all, ends) = (begins(|table| &table.begins), begins(|table| &table.ends));
-        for place in of_a_reading(&undone, &all, &ends) {
-            ranges.push(places[place.start]..places[place.end]);
-        }
-    }
-    let (all, ends) = (begins(|table| &table.signs), begins(|table| &table.sign_ends));
-    for (text, stand) in readings {
-        for place in of_a_reading(&text, &all, &ends) {
-            ranges.push(places[stand[place.start].start]..places[stand[place.end - 1].end]);
-        }
-    }
-    let all = begins(|table| &table.letters);
-    for (text, stand) in letters(&undone).into_iter().filter(|_| all.iter().any(|begins| !begins.all.is_empty())) {
-        let much = |secret: &mut Search, at| secret.said(at, |same| undone.get(stand[at + same - 1].end..));
-        for (at, (length, sign)) in most(&text, &all, much) {
-            ranges.push(places[stand[at].start]..places[stand[at + length - 1].end + sign]);
-        }
-    }
+    let undone = undone(text);
+    let mut ranges = said(&undone, tables);
+    let is_ours = |place: &Range<usize>| have_a_message(with_its_words(text, place));
+    ranges.extend(said(&undone, &[of_others]).into_iter().filter(|place| !is_ours(place)));
     ranges.sort_unstable_by_key(|range| (range.start, Reverse(range.end)));
     // One that is within another says nothing more.
     let mut end = 0;
@@ -60,6 +42,44 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table], told: &[String]) -> 
         at = at.max(end);
     }
     Cow::Owned(out + &text[at..])
+}
+
+/// Where a text, of which each sign has its place, says secrets of these tables again.
+fn said((undone, places): &(String, Vec<usize>), tables: &[&Table]) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    if tables.iter().all(|table| table.begins.all.is_empty()) {
+        return ranges;
+    }
+    let begins = |of: fn(&Table) -> &Begins| tables.iter().map(|table| of(table)).collect::<Vec<_>>();
+    let readings = signs(undone);
+    // Mostly the first of them is the text itself.
+    if readings.first().is_none_or(|(text, _)| text != undone) {
+        let (all, ends) = (begins(|table| &table.begins), begins(|table| &table.ends));
+        for place in of_a_reading(undone, &all, &ends) {
+            ranges.push(places[place.start]..places[place.end]);
+        }
+    }
+    let (all, ends) = (begins(|table| &table.signs), begins(|table| &table.sign_ends));
+    for (text, stand) in readings {
+        for place in of_a_reading(&text, &all, &ends) {
+            ranges.push(places[stand[place.start].start]..places[stand[place.end - 1].end]);
+        }
+    }
+    let all = begins(|table| &table.letters);
+    for (text, stand) in letters(undone).into_iter().filter(|_| all.iter().any(|begins| !begins.all.is_empty())) {
+        let much = |secret: &mut Search, at| secret.said(at, |same| undone.get(stand[at + same - 1].end..));
+        for (at, (length, sign)) in most(&text, &all, much) {
+            ranges.push(places[stand[at].start]..places[stand[at + length - 1].end + sign]);
+        }
+    }
+    ranges
+}
+
+/// A place of a text with the words of which it has a part.
+fn with_its_words<'a>(text: &'a str, place: &Range<usize>) -> &'a str {
+    let begin = text[..place.start].rfind(' ').map_or(0, |space| space + 1);
+    let end = text[place.end..].find(' ').map_or(text.len(), |space| place.end + space);
+    &text[begin..end]
 }
 
 /// Where a text says one of these again, or a piece of one that was cut off.
@@ -166,7 +186,7 @@ mod tests {
     use super::*;
 
     fn told(text: &str, secrets: &[&str]) -> String {
-        without(text, &[&table(secrets)], &[]).into_owned()
+        without(text, &[&table(secrets)], &Table::default(), &[]).into_owned()
     }
 
     fn table(secrets: &[&str]) -> Table {
@@ -183,7 +203,7 @@ mod tests {
             let all: Vec<String> = all.concat();
             table(&all.iter().map(String::as_str).collect::<Vec<_>>())
         };
-        let told = |text: &str, table: &Table| without(text, &[table], &[]).into_owned();
+        let told = |text: &str, table: &Table| without(text, &[table], &Table::default(), &[]).into_owned();
         let words =
             table(&[many("hunter2x", " q7Z!k9"), many("https://h/?t=", ""), many("aaaaaaaa", ""), many("ääää", "\"ö")]);
         for secret in
@@ -223,6 +243,32 @@ mod tests {
         assert_eq!(told("a%41b%42c%43d%44 a%2541", &["a%41b%42c%43d%44"]), "*** a%2541");
         assert_eq!(told("hunter2known, hunter2known2", &["hunter2known", "hunter2known2", "ter2known2"]), "***, ***");
         assert_eq!(told("a shorter short", &["short", " shorter"]), "a shorter short");
+    }
+
+    /// In a policy file that the caller named.
+    #[test]
+    fn who_chooses_a_secret_hides_nothing_of_what_relent_says() {
+        let told = |text: &str, secret: &str| without(text, &[], &table(&[secret]), &[]).into_owned();
+        for secret in [
+            "gave up after 1 attempt in",
+            "gave-up-after-1-attempt-in-2.3ms",
+            "/x belongs to somebody else, who can take the store away",
+            "xbelongstosomebodyelse7",
+            "ongs to som",
+            "out of attempts (exit 1)",
+        ] {
+            for text in [
+                "store sqlite:/x/s.db: /x belongs to somebody else, who can take the store away",
+                "x belongs to somebody else 7 times",
+                "gave up after 1 attempt in 2.3ms: out of attempts (exit 1)",
+            ] {
+                assert_eq!(told(text, secret), text, "{secret}");
+            }
+        }
+        for secret in ["hunter2longer", "Horse9 Stable7 Hay5", "open/hunter2-up"] {
+            let text = format!("its store is away, going on alone: no such key '{secret}' is there");
+            assert_eq!(told(&text, secret), text.replace(secret, HIDDEN));
+        }
     }
 
     /// It would be told by what is missing.

@@ -304,7 +304,7 @@ fn a_secret_that_repeats_itself_is_looked_for_once() {
     let without = |text: &str, secrets: &[&str]| {
         let mut table = table::Table::default();
         table.add(secrets.iter().map(|secret| undone::undone(secret).0), []);
-        said_again::without(text, &[&table], &[]).into_owned()
+        said_again::without(text, &[&table], &table::Table::default(), &[]).into_owned()
     };
     let others = ["a", "aB1-", "1a.", "ä1", "!", "%"].map(|unit| (unit, LONG / 8));
     for (unit, long) in iter::once(("ab1", LONG)).chain(others) {

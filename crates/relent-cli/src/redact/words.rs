@@ -46,6 +46,15 @@ pub(super) fn begin_a_message(text: &str) -> bool {
     words.next().is_some_and(is_ours) && words.next().is_none_or(|word| is_ours(word) || is_short_amount(word))
 }
 
+/// Whether two such words stand in a row in a text, as in every message, or one beside an amount.
+pub(super) fn have_a_message(text: &str) -> bool {
+    let words: Vec<&str> = text.split(' ').map(bare).collect();
+    words.windows(2).any(|two| {
+        let [one, other] = [two[0], two[1]].map(is_ours);
+        (one && (other || is_short_amount(two[1]))) || (other && is_short_amount(two[0]))
+    })
+}
+
 /// Whether it is one of them.
 fn is_ours(word: &str) -> bool {
     ALL.contains(word.to_ascii_lowercase().as_str())
@@ -59,6 +68,16 @@ fn bare(word: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_has_two_of_its_words_in_a_row() {
+        for text in ["x belongs to y", "gave up", "7: 1 attempt.", "x (exit 1)", "at once, who"] {
+            assert!(have_a_message(text), "{text}");
+        }
+        for text in ["hunter2", "belongs", "x belongs y", "1 2", "1 x", "gave-up", "the  file", ""] {
+            assert!(!have_a_message(text), "{text}");
+        }
+    }
 
     #[test]
     fn a_message_begins_with_two_of_its_words() {

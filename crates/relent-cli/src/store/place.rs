@@ -150,7 +150,7 @@ fn found(given: Option<&str>, is_made: bool) -> Result<String, Fault> {
     };
     let url = named.unwrap_or_else(|| DEFAULT.to_owned());
     // Whose server it is may say it again.
-    redact::know_secrets(redact::passwords(&url).map(str::to_owned));
+    redact::know_store(&url);
     if let Ok(url) = Url::parse(&url) {
         redact::know_place(&url);
     }

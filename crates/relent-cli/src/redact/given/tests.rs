@@ -162,6 +162,24 @@ fn names_of_a_file_are_known_like_those() {
     assert!(!told.contains("known") && told.starts_with("shop, backup:shop, ***@h: away; kennwort=***"), "{told}");
 }
 
+/// Neither by a name nor by a store, used or not.
+#[test]
+fn who_writes_a_file_hides_nothing_of_what_relent_says() {
+    let said =
+        "store sqlite:/annd/s.db: /annd/secret belongs to somebody else, who can take it away; gave up after 1 attempt";
+    let place = "/annd/secret belongs to somebody else, who can take it away";
+    let stores =
+        [&format!("redis://:{place}@h/0"), "redis://:gave up after 1 attempt@h/0", "token=gave up after 1 attempt"];
+    know([place, "after 1 attempt"].into_iter(), stores.into_iter());
+    assert_eq!(without(said), said);
+    know_store(stores[0]);
+    know_store("redis://:gave-up-after-1-attempt@h/0?password=longer7known");
+    assert_eq!(without(said), said);
+    assert_eq!(without("the server says: no longer7known, or \"longer7\""), "the server says: no ***, or \"***\"");
+    know_store("redis://ann:longer8/known@h/0");
+    assert_eq!(without("no user longer8/known"), "no user ***");
+}
+
 /// What takes four times as long for twice as much takes minutes for these.
 #[test]
 fn long_arguments_are_looked_at_once() {
