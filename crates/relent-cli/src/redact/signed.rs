@@ -40,10 +40,14 @@ pub(super) fn of_the_request(secret: &str) -> Vec<Range<usize>> {
     all
 }
 
-/// Whether a part of a secret is one of these, perhaps with its name.
+/// Whether a part of a secret is one of these, or a piece of one, perhaps with its name.
 pub(super) fn is_of_the_request(secret: &str, all: &[Range<usize>], part: &str) -> bool {
-    let value = part.split_once('=').map_or(part, |(_, value)| value.trim_matches('"'));
-    all.iter().any(|place| [part, value].iter().any(|text| secret[place.clone()].contains(text)))
+    let named = part.split_once('=').map(|(name, value)| (&part[..=name.len()], value.trim_matches('"')));
+    all.iter().any(|place| {
+        let has_its_name = |name: &str| secret[..place.start].trim_end_matches('"').ends_with(name);
+        let says = |text: &str| secret[place.clone()].contains(text);
+        says(part) || named.is_some_and(|(name, value)| !value.is_empty() && has_its_name(name) && says(value))
+    })
 }
 
 /// What is left of a secret without these.
@@ -133,7 +137,15 @@ mod tests {
     fn what_belongs_to_it_has_its_name_or_none() {
         let secret = "Digest username=\"hunter2x\", realm=\"a b\", uri=\"/a/b\"";
         let all = of_the_request(secret);
-        for (part, is_one) in [("/a/b", true), ("/a", true), ("realm=\"a b", true), ("hunter2x", false)] {
+        for (part, is_one) in [
+            ("/a/b", true),
+            ("/a", true),
+            ("realm=\"a b", true),
+            ("hunter2x", false),
+            ("hunter2x=", false),
+            ("x=a b", false),
+            ("realm=", false),
+        ] {
             assert_eq!(is_of_the_request(secret, &all, part), is_one, "{part}");
         }
     }
