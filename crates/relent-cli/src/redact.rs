@@ -15,6 +15,7 @@ mod learnt;
 mod letters;
 mod lines;
 mod looks;
+mod most;
 mod names;
 mod pairs;
 mod parts;

@@ -3,6 +3,9 @@
 use super::HIDDEN;
 use std::{iter, ops::Range};
 
+/// From which length on a piece of a secret is one.
+pub(super) const LONG_SECRET: usize = 16;
+
 /// A secret as it is looked for in a text, from its beginning to its end. Where it repeats itself, it stands at many places that reach into
 /// each other: what is known of one is not compared again, so that a text costs its own length alone.
 #[derive(Debug)]
@@ -64,7 +67,6 @@ impl<'a> Search<'a> {
     /// known: so many letters and digits that nothing else has them. Of both texts either the beginning or, from there on, the end is
     /// looked at.
     pub(super) fn piece(&mut self, at: usize) -> Option<usize> {
-        const LONG_SECRET: usize = 16;
         const MASK: &str = "xxxx";
         if self.secret.len() < LONG_SECRET {
             return None;

@@ -4,11 +4,12 @@ use super::{
     HIDDEN,
     cut::Search,
     letters::{letters, signs},
-    table::{Begins, LONG_PIECE, Table, reversed},
+    most::most,
+    table::{Begins, Table, reversed},
     undone::undone,
     words::have_a_message,
 };
-use std::{borrow::Cow, cmp::Reverse, collections::HashMap, iter, ops::Range};
+use std::{borrow::Cow, cmp::Reverse, iter, ops::Range};
 
 /// A text without the secrets of these tables, but for what is a part of one of these, which are told all the same. Those that somebody else chose
 /// hide nothing of what relent says.
@@ -95,73 +96,6 @@ fn of_a_reading(text: &str, all: &[&Begins], ends: &[&Begins]) -> Vec<Range<usiz
     ranges
 }
 
-/// How much is found, at most, of a secret at each place of a text where it begins as one does. The longest are asked first, and those that
-/// have no more than was found are not. Of many the few are asked that are near.
-fn most<'a>(
-    text: &'a str,
-    begins: &[&'a Begins],
-    found: impl Fn(&mut Search<'a>, usize) -> Option<(usize, usize)>,
-) -> Vec<(usize, (usize, usize))> {
-    let mut all = HashMap::<&[u8], Result<Vec<Search>, Vec<&String>>>::new();
-    let found = |(at, begin)| {
-        let mut secrets = begins.iter().filter_map(|begins| begins.get(begin)).flatten().peekable();
-        secrets.peek()?;
-        let all = all.entry(begin).or_insert_with(|| {
-            let mut all: Vec<&String> = secrets.collect();
-            if all.len() > MANY {
-                all.sort_unstable();
-                return Err(all);
-            }
-            all.sort_by_key(|secret| Reverse(secret.len()));
-            Ok(all.into_iter().map(|secret| Search::new(secret, text)).collect())
-        });
-        let all = match all {
-            Ok(all) => all,
-            Err(all) => {
-                return Some((
-                    at,
-                    near(all, text, at).into_iter().filter_map(|mut secret| found(&mut secret, at)).max()?,
-                ));
-            }
-        };
-        let mut most = None;
-        for secret in all {
-            if most.is_some_and(|(length, _)| length >= secret.len()) {
-                break;
-            }
-            most = most.max(found(secret, at));
-        }
-        Some((at, most?))
-    };
-    text.as_bytes().windows(LONG_PIECE).enumerate().filter_map(found).collect()
-}
-
-/// Those of many secrets, in order, that a text may say from a place on: the longest of which it says all, and the two that it says most of.
-fn near<'a>(all: &[&'a String], text: &'a str, at: usize) -> Vec<Search<'a>> {
-    let rest = &text.as_bytes()[at..];
-    let same = |secret: &str| alike(secret.as_bytes(), rest);
-    let mut behind = all.partition_point(|secret| secret.as_bytes() <= rest);
-    let mut found: Vec<&'a String> = all.get(behind).into_iter().chain(all[..behind].last()).copied().collect();
-    for _ in 0..MANY {
-        let Some(secret) = all[..behind].last() else { break };
-        let length = same(secret);
-        if length == secret.len() {
-            found.push(secret);
-            break;
-        }
-        behind = all[..behind].partition_point(|secret| secret.as_bytes() <= &rest[..length]);
-    }
-    found.into_iter().map(|secret| Search::from(secret, text, at, same(secret))).collect()
-}
-
-/// How long the beginning is that two texts have in common.
-fn alike(one: &[u8], other: &[u8]) -> usize {
-    const PIECE: usize = 64;
-    let pieces = one.chunks_exact(PIECE).zip(other.chunks_exact(PIECE));
-    let begin = PIECE * pieces.take_while(|(one, other)| one == other).count();
-    begin + one[begin..].iter().zip(&other[begin..]).take_while(|(one, other)| one == other).count()
-}
-
 /// How long the address is with which a text begins, if it is told: what stands behind it may be secret all the same.
 fn length_of_a_place(told: &[String], text: &str) -> usize {
     let begins = |one: &&String| {
@@ -169,9 +103,6 @@ fn length_of_a_place(told: &[String], text: &str) -> usize {
     };
     told.iter().filter(begins).map(String::len).max().unwrap_or(0)
 }
-
-/// How many secrets that begin alike are each asked at each place: with more that takes long.
-const MANY: usize = 32;
 
 /// Whether a text is a part of one of these, which are in small letters.
 pub(super) fn is_of_one(all: &[String], text: &str) -> bool {
@@ -221,6 +152,13 @@ mod tests {
         // Some begin others, and stand in each other.
         let nested = table(&[(8..200).map(|length| "ab".repeat(length)).collect()]);
         assert_eq!(told(&format!("{}c {}", "ab".repeat(100), "ab".repeat(8)), &nested), "***c ***");
+        let nested = (0..60).map(|length| format!("Zq7RtYpLm3Xc9VbK.{}-a", "z".repeat(length))).collect();
+        let nested = table(&[nested, vec!["Zq7RtYpLm3Xc9VbK".to_owned()]]);
+        assert_eq!(told(&format!("Zq7RtYpLm3Xc9VbK.{}", "z".repeat(70)), &nested), format!("***.{}", "z".repeat(70)));
+        // Some that end before are no long ones.
+        let long = (10..60).map(|nth| format!("acmekey_{nth}T.c0ffee{nth}12345678")).collect();
+        let long = table(&[long, vec!["acmekey_7K4Qp9".to_owned(), "acmekey_7K4Qp9.Zp9Lm3Xc5VbK8wQ2".to_owned()]]);
+        assert_eq!(told("gw (acmekey_7K4Qp#### unknown)", &long), "gw (***#### unknown)");
         assert_eq!(told(&"a".repeat(40_000), &words).len(), 40_000);
         assert!(!told(&"aaaaaaaa0007".repeat(3000), &words).contains("0007"));
     }
