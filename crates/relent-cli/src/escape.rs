@@ -28,7 +28,7 @@ pub fn escape_lines(text: &str) -> Cow<'_, str> {
 
 /// What a terminal obeys, or what nobody sees and makes two texts look like one. Words of some languages have joiners in them.
 fn is_obeyed(c: char) -> bool {
-    is_hostile(c) || matches!(c, '\u{200b}' | '\u{2060}'..='\u{2064}')
+    is_hostile(c) || matches!(c, '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}')
 }
 
 /// The same for bytes that may not be UTF-8, which then show the replacement character.
@@ -91,7 +91,9 @@ mod tests {
     #[test]
     fn no_line_can_be_forged_and_no_reading_order_turned() {
         assert_eq!(escape("x\nerror: y\u{2028}z\u{85}"), "x\\nerror: y\\u{2028}z\\u{85}");
-        for mark in ["\u{202e}", "\u{2066}", "\u{200f}", "\u{61c}", "\u{feff}", "\u{e0041}", "\u{200b}", "\u{2060}"] {
+        for mark in
+            ["\u{202e}", "\u{2066}", "\u{200f}", "\u{61c}", "\u{feff}", "\u{e0041}", "\u{200b}", "\u{2060}", "\u{180e}"]
+        {
             assert!(escape(mark).starts_with("\\u{"), "{mark:?}");
         }
         assert_eq!(
