@@ -318,8 +318,9 @@ fn of(argument: &str, is_name: bool) -> Vec<Given> {
     }
     // As `-d @FILE` has it, or `-o=FILE`.
     values.extend(values.clone().into_iter().filter_map(|value| value.strip_prefix(['@', '='])));
-    // Of a store's URL the file is told of.
-    values.extend(values.clone().into_iter().filter_map(|value| value.strip_prefix("sqlite:")));
+    // Of a store's URL the file is told of, without its settings.
+    let files = values.clone().into_iter().filter_map(|value| value.strip_prefix("sqlite:"));
+    values.extend(files.filter_map(|file| file.split('?').next()));
     values.into_iter().filter_map(|value| of_value(value, is_name)).collect()
 }
 

@@ -320,6 +320,7 @@ mod tests {
             ("token_ratio = 12345", "token_ratio = 12345"),
             ("curve = \"expnential\"", "curve = \"expnential\""),
             ("budget.ratio = 1", "budget.ratio = 1"),
+            ("breaker = \"consecutve\"", "breaker = \"consecutve\""),
             ("[policy.\"read\"]", "[policy.\"read\"]"),
         ] {
             let told = lines_of_a_file(&format!("it is wrong\n --> p.toml:2:7\n  |\n2 | {line}\n  |       ^^"), "").0;

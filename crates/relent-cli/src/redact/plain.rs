@@ -13,7 +13,7 @@ use std::{
 };
 
 /// The settings whose values are words or numbers, and no secrets: relent's own, and those of stores that say where one is.
-const SETTINGS: [&str; 72] = [
+const SETTINGS: [&str; 74] = [
     "additive",
     "after",
     "aimd",
@@ -22,6 +22,8 @@ const SETTINGS: [&str; 72] = [
     "aws_adaptive",
     "aws_quota",
     "base",
+    "breaker",
+    "budget",
     "burst",
     "calls",
     "cap",
@@ -204,7 +206,8 @@ fn is_number(text: &str) -> bool {
 
 /// Whether what stands in a query under this name, or in a file, is plainly harmless: a short amount, or a setting of a store's.
 pub(super) fn is_harmless(name: &str, value: &str) -> bool {
-    const OF_STORES: [&str; 6] = ["connections", "durability", "owner", "prefix", "prepared", "sslmode"];
+    const OF_STORES: [&str; 9] =
+        ["connections", "durability", "links", "make", "others", "owner", "prefix", "prepared", "sslmode"];
     let is_setting = OF_STORES.contains(&name) && is_word(value) && !is_token(value);
     (is_setting || is_short_amount(value)) && !is_secret(name) && !is_password(name)
 }

@@ -125,7 +125,8 @@ fn as_a_whole(value: &str, is_name: bool) -> (String, String) {
         let (before, behind) = (&value[begin..*at], value[*at..].trim_start_matches(AT));
         let is_none = before.is_empty() || before.ends_with('/') || behind.starts_with('.');
         let is_of_a_name = is_name && plain::is_word(before);
-        !(is_none || is_of_a_name || value.starts_with("sqlite:"))
+        let is_of_a_path = is_a_path(value, *at);
+        !(is_none || is_of_a_name || is_of_a_path)
     };
     let at = value.rfind(AT).filter(|at| *at >= begin).filter(is_user);
     // A word may be one by chance, and stand elsewhere, too.
@@ -156,6 +157,13 @@ fn as_a_whole(value: &str, is_name: bool) -> (String, String) {
             (shown, format!("{head}{}", up_to(rest, secret(true))))
         }
     }
+}
+
+/// Whether an `@` stands in the path of a store's file or of a socket: a socket has no user, but what is meant as a server may have one.
+fn is_a_path(value: &str, at: usize) -> bool {
+    let path = value.strip_prefix("unix:").map(|_| &value["unix:".len()..at]);
+    value.starts_with("sqlite:")
+        || path.is_some_and(|path| path.starts_with('/') && !path.starts_with("//") && !path.contains(':'))
 }
 
 /// Whether a value is a host and its port, and nothing else, whatever the host is called.
@@ -274,6 +282,10 @@ mod tests {
             ("DATABASE_URL=p@w", "DATABASE_URL=***"),
             (":pw@h", "***@h"),
             ("redis://:pw", "redis://:***"),
+            ("unix://ann:pw@h", "unix:***@h"),
+            ("unix:ann:pw@h", "unix:***@h"),
+            ("unix://pw@h", "unix:***@h"),
+            ("unix:/ann:pw@h", "unix:***@h"),
             ("host=h password='p''w'", "host=h password=***"),
             ("Server=h;Pwd={p w};x=1", "Server=***"),
             ("{\"password\" : \"pw\"}", "***"),
@@ -348,6 +360,11 @@ mod tests {
             ("ann,pw@h", "***@h"),
             // None of these is one.
             ("sqlite:/home/ann@h/x.db", "sqlite:/home/ann@h/x.db"),
+            (
+                "sqlite:x.db?links=no&others=no&make=no&durability=process",
+                "sqlite:x.db?links=no&others=no&make=no&durability=process",
+            ),
+            ("unix:/run/user@1000.service/x.sock", "unix:/run/user@1000.service/x.sock"),
             ("getty@.service", "getty@.service"),
             ("@FILE", "@FILE"),
             ("tls://auth.example.com:5432", "tls://auth.example.com:5432"),

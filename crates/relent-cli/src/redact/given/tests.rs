@@ -106,6 +106,10 @@ fn what_is_told_up_to_a_sign_of_it_is_known() {
         told("sqlite:n/tok=Secret7", "store sqlite:n/tok=***: n/tok=Secret7: no"),
         "store sqlite:n/tok=***: n/tok=***: no"
     );
+    let store = "store sqlite:x.db?durability=process&links=no: it is locked";
+    assert_eq!(told("sqlite:x.db?durability=process&links=no", store), store);
+    let socket = "unix:/run/user@1000.service/x.sock: up after 1 attempt";
+    assert_eq!(told("unix:/run/user@1000.service/x.sock", socket), socket);
     assert_eq!(told("T=9kQ2z", " --> T=9kQ2z:1:3"), " --> T=***:1:3");
     assert_eq!(told("-o=n/tok=Secret7/x", "cannot write to n/tok=Secret7/x"), "cannot write to n/tok=***");
     for (word, shown) in [("T=9kQ2z", "T=***"), ("u:Ab1x2", "u:***"), ("key=Ab1", "key=***")] {
