@@ -34,7 +34,8 @@ mod words;
 
 pub(crate) use chosen::file_of_a_field;
 pub(crate) use given::{
-    get_ready, know, know_place, know_secrets, know_store, name, without as without_given, without_secrets,
+    get_ready, know, know_name_in_a_path, know_place, know_secrets, know_store, name, without as without_given,
+    without_secrets,
 };
 pub use headers::header;
 pub(crate) use headers::{hidden_of_header, is_known_header, is_of_urls};

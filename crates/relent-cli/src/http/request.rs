@@ -33,6 +33,7 @@ impl Request {
         let of_the_url = take_user(&mut url);
         let user = args.user.clone().or(of_the_url);
         redact::know_place(&url);
+        redact::know_name_in_a_path(user.as_deref().unwrap_or_default(), url.path());
         redact::know_secrets(pairs(args, &url).flat_map(redact::secrets_of_a_pair));
         if let (Some(user), false) = (user, headers.contains_key(header::AUTHORIZATION)) {
             headers.insert(header::AUTHORIZATION, basic(&user)?);

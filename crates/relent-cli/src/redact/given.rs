@@ -9,6 +9,7 @@ use super::{
     basic::{self, secrets_of_a_user},
     chosen,
     learnt::{learn, unquoted, written},
+    names::is_token,
     plain, said_again,
     table::{LONG_PIECE, Table},
     undone::{decoded, undone},
@@ -151,6 +152,17 @@ pub(crate) fn know_place(url: &Url) {
     if !place.is_empty() {
         let place = format!("{}://{place}/", url.scheme()).to_lowercase();
         GIVEN.write().unwrap_or_else(PoisonError::into_inner).told.push(place);
+    }
+}
+
+/// The name of a user (`ann:password`) that the path of a URL has, too, whose paths are shown: a repository is called like its owner. What may
+/// be the secret itself is none.
+pub(crate) fn know_name_in_a_path(user: &str, path: &str) {
+    let Some((name, password)) = user.split_once(':') else { return };
+    let (name_in_small, password) = (name.to_lowercase(), password.to_lowercase());
+    let is_secret = password.is_empty() || name_in_small.contains(&password) || is_token(name);
+    if !name.is_empty() && !is_secret && path.split('/').any(|part| part == name) {
+        GIVEN.write().unwrap_or_else(PoisonError::into_inner).told.push(name_in_small);
     }
 }
 

@@ -143,6 +143,18 @@ fn the_place_that_is_asked_is_told() {
 }
 
 #[test]
+fn the_name_of_a_user_in_the_path_that_is_asked_is_told() {
+    let path = "/repos/octocat7/longer77/";
+    for user in ["octocat7:known77x", "longer77:longer77", "octocat7:cat7", "longer77:", "repos"] {
+        know_name_in_a_path(user, path);
+        know_secrets([user.to_owned()].into_iter());
+    }
+    know_secrets(["octocat7".to_owned(), "known77x".to_owned()].into_iter());
+    let said = "GET /repos/octocat7/hello of octocat7 by known77x, longer77";
+    assert_eq!(without(said), "GET /repos/octocat7/hello of octocat7 by ***, ***");
+}
+
+#[test]
 fn the_file_of_a_form_is_quoted() {
     for field in ["doc=@my report 7.pdf", "photo=@my report 7.pdf;filename=r.pdf", "a=<my report 7.pdf"] {
         let words = ["http", "-F", field].map(str::to_owned);
