@@ -7,7 +7,7 @@ use super::{
     most::most,
     table::{Begins, Table, reversed},
     undone::undone,
-    words::have_a_message,
+    words::within_messages,
 };
 use std::{borrow::Cow, cmp::Reverse, iter, ops::Range};
 
@@ -19,7 +19,11 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table], of_others: &Table, t
     }
     let undone = undone(text);
     let mut ranges = said(&undone, tables);
-    let is_ours = |place: &Range<usize>| have_a_message(with_its_words(text, place));
+    let spaces = within_messages(text);
+    let is_ours = |place: &Range<usize>| {
+        let first = spaces.partition_point(|space| *space < place.start);
+        spaces.get(first).is_some_and(|space| *space < place.end)
+    };
     ranges.extend(said(&undone, &[of_others]).into_iter().filter(|place| !is_ours(place)));
     ranges.sort_unstable_by_key(|range| (range.start, Reverse(range.end)));
     // One that is within another says nothing more.
@@ -74,13 +78,6 @@ fn said((undone, places): &(String, Vec<usize>), tables: &[&Table]) -> Vec<Range
         }
     }
     ranges
-}
-
-/// A place of a text with the words of which it has a part.
-fn with_its_words<'a>(text: &'a str, place: &Range<usize>) -> &'a str {
-    let begin = text[..place.start].rfind(' ').map_or(0, |space| space + 1);
-    let end = text[place.end..].find(' ').map_or(text.len(), |space| place.end + space);
-    &text[begin..end]
 }
 
 /// Where a text says one of these again, or a piece of one that was cut off.
@@ -346,6 +343,7 @@ mod tests {
         for word in ["%", "%25", "%2", "a%41", "%ff", "ä", "hunter2known", "\\u", "&", "&#1", "h-"] {
             let text = word.repeat((1 << 20) / word.len());
             assert!(!told(&text, &["hunter2known"; 4]).is_empty());
+            assert!(!without(&text, &[], &table(&["hunter2known"]), &[]).is_empty());
         }
     }
 }

@@ -39,16 +39,14 @@ fn is_set(before: &str, is_colon: bool, after: &str) -> bool {
     let unquoted = bare.trim_end_matches(['"', '\'', '\\']);
     let name = unquoted.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "_-".contains(c));
     let name = &unquoted[name.len()..];
-    // A file, a command or a lease may have such a name, and a message goes on behind it.
-    if is_colon && begin_a_message(after.trim_start_matches(SPACES)) {
-        return false;
-    }
-    match (is_colon, unquoted.len() < bare.len()) {
+    let is_one = match (is_colon, unquoted.len() < bare.len()) {
         (false, _) => is_password(name),
         (true, true) => is_secret(name),
         // A host may have such a name, and a port.
         (true, false) => is_password(name) && after.starts_with(SPACES),
-    }
+    };
+    // A file, a command or a lease may have such a name, and a message goes on behind it.
+    is_one && !(is_colon && begin_a_message(after.trim_start_matches(SPACES)))
 }
 
 /// How long the value is that a text begins with, in quotes, in braces or neither. The quote around the whole setting is not a part of

@@ -42,22 +42,35 @@ pub(super) fn are_ours(text: &str) -> bool {
 /// Whether a text begins as messages go on behind a name (`No such file`, `up after 1 attempt`): with such a word and, if there is a second, with
 /// another one or an amount.
 pub(super) fn begin_a_message(text: &str) -> bool {
-    let mut words = text.lines().next().unwrap_or_default().split(' ').map(bare);
+    // No two words are longer, and a line may be as long as it likes.
+    let end = text.char_indices().take(LONGEST.0).find(|(_, c)| *c == '\n');
+    let end = end.or_else(|| text.char_indices().nth(LONGEST.0)).map_or(text.len(), |(at, _)| at);
+    let mut words = text[..end].split(' ').map(bare);
     words.next().is_some_and(is_ours) && words.next().is_none_or(|word| is_ours(word) || is_short_amount(word))
 }
 
 /// Whether two such words stand in a row in a text, as in every message, or one beside an amount.
 pub(super) fn have_a_message(text: &str) -> bool {
-    let words: Vec<&str> = text.split(' ').map(bare).collect();
-    words.windows(2).any(|two| {
-        let [one, other] = [two[0], two[1]].map(is_ours);
-        (one && (other || is_short_amount(two[1]))) || (other && is_short_amount(two[0]))
-    })
+    !within_messages(text).is_empty()
+}
+
+/// Where the spaces stand between such two.
+pub(super) fn within_messages(text: &str) -> Vec<usize> {
+    let (mut found, mut at, mut before) = (Vec::new(), 0, (false, false));
+    for word in text.split(' ') {
+        let now = (is_ours(bare(word)), is_short_amount(bare(word)));
+        if (before.0 && (now.0 || now.1)) || (before.1 && now.0) {
+            found.push(at - 1);
+        }
+        before = now;
+        at += word.len() + 1;
+    }
+    found
 }
 
 /// Whether it is one of them.
 fn is_ours(word: &str) -> bool {
-    ALL.contains(word.to_ascii_lowercase().as_str())
+    word.len() <= LONGEST.1 && ALL.contains(word.to_ascii_lowercase().as_str())
 }
 
 /// A word without the signs of a sentence around it.
