@@ -42,10 +42,8 @@ pub(super) fn are_ours(text: &str) -> bool {
 /// Whether a text begins as messages go on behind a name (`No such file`, `up after 1 attempt`): with such a word and, if there is a second, with
 /// another one or an amount.
 pub(super) fn begin_a_message(text: &str) -> bool {
-    // No two words are longer, and a line may be as long as it likes.
-    let end = text.char_indices().take(LONGEST.0).find(|(_, c)| *c == '\n');
-    let end = end.or_else(|| text.char_indices().nth(LONGEST.0)).map_or(text.len(), |(at, _)| at);
-    let mut words = text[..end].split(' ').map(bare);
+    // A quote stands around what is no word of ours.
+    let mut words = text.split(|c: char| c.is_whitespace() || "\"'".contains(c)).map(bare);
     words.next().is_some_and(is_ours) && words.next().is_none_or(|word| is_ours(word) || is_short_amount(word))
 }
 

@@ -200,9 +200,24 @@ fn who_writes_a_file_hides_nothing_of_what_relent_says() {
 #[test]
 fn long_arguments_are_looked_at_once() {
     let json = "{\"id\":1,\"name\":\"x\"},";
-    for word in
-        ["x ", "a:", "a=", "key:1", "\"", "\" \"", " ", "@", "a:b@", "pw", "password=x ", "://", "http://a:b@h ", json]
-    {
+    for word in [
+        "x ",
+        "a:",
+        "a=",
+        "key:1",
+        "\"",
+        "\" \"",
+        " ",
+        "@",
+        "a:b@",
+        "pw",
+        "password=x ",
+        "token: ",
+        "\"key\":",
+        "://",
+        "http://a:b@h ",
+        json,
+    ] {
         let value = word.repeat(128 * 1024 / word.len());
         let all = known(&value);
         for said in ["attempt 1 of 8: exit 1".to_owned(), format!("cannot find {value:?}")] {
