@@ -1,8 +1,9 @@
 //! The access list of what is beside a file that has one: who may use the file may use it.
 //!
-//! Without one of its own, what somebody makes whom the file's list names is their own, and shuts out the file's owner.
+//! Without one of its own, what somebody makes whom the file's list names is their own, and shuts out the file's owner. With one that the
+//! folder gives to all that is made there, it lets in who may not use the file.
 
-use rustix::fs::{AtFlags, Stat, XattrFlags, lgetxattr, setxattr, statat};
+use rustix::fs::{AtFlags, CWD, Mode, Stat, XattrFlags, chmodat, lgetxattr, removexattr, setxattr, statat};
 use std::{
     collections::BTreeMap,
     os::fd::{AsRawFd, OwnedFd},
@@ -10,6 +11,9 @@ use std::{
 };
 
 const NAME: &str = "system.posix_acl_access";
+
+/// That of a folder for all that is made in it.
+const OF_NEW_ONES: &str = "system.posix_acl_default";
 
 /// The most bytes that one can have.
 const MOST: usize = 64 << 10;
@@ -41,19 +45,34 @@ impl Whose {
     }
 }
 
-/// The list that a part should have, and has not: none if the file has none. `part` is open to be looked at.
-pub(super) fn missing(part: &OwnedFd, file: &Path, of_file: &Stat) -> Option<Vec<u8>> {
-    let of_part = statat(part, "", AtFlags::EMPTY_PATH).ok()?;
-    let list = of_part_by(&read(file)?, Whose::of(of_file), Whose::of(&of_part))?;
-    (read_of(part).as_ref() != Some(&list)).then_some(list)
+/// Whether all that is made in a folder gets a list there.
+pub(super) fn are_given_in(folder: &Path) -> bool {
+    rustix::fs::getxattr(folder, OF_NEW_ONES, &mut vec![0; MOST][..]).is_ok_and(|length| length > 0)
 }
 
-/// Gives a part the list that it should have.
-pub(super) fn give(part: &OwnedFd, file: &Path, of_file: &Stat) {
-    if let Some(list) = missing(part, file, of_file) {
-        // By its descriptor, which `fsetxattr` does not take.
-        let _ = setxattr(by_number(part), NAME, &list, XattrFlags::empty());
+/// Whether a part has the list that it should have: none if the file has none. `part` is open to be looked at.
+pub(super) fn is_well(part: &OwnedFd, file: &Path, of_file: &Stat) -> bool {
+    read_of(part) == wanted(part, file, of_file)
+}
+
+/// Gives a part the list that it should have, which says what its mode is; one without any gets this mode, when that of its folder is gone:
+/// what others may do would be the most for all of that list.
+pub(super) fn give(part: &OwnedFd, file: &Path, of_file: &Stat, mode: Mode) {
+    // By its descriptor, which neither `fsetxattr` nor `fchmod` takes.
+    let name = by_number(part);
+    if let Some(list) = wanted(part, file, of_file) {
+        let _ = setxattr(&name, NAME, &list, XattrFlags::empty());
+        return;
     }
+    let _ = removexattr(&name, NAME);
+    if read_of(part).is_none() {
+        let _ = chmodat(CWD, &name, mode, AtFlags::empty());
+    }
+}
+
+fn wanted(part: &OwnedFd, file: &Path, of_file: &Stat) -> Option<Vec<u8>> {
+    let of_part = statat(part, "", AtFlags::EMPTY_PATH).ok()?;
+    of_part_by(&read(file)?, Whose::of(of_file), Whose::of(&of_part))
 }
 
 fn by_number(part: &OwnedFd) -> PathBuf {
@@ -118,8 +137,15 @@ fn of_part_by(list: &[u8], file: Whose, part: Whose) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// Gives a folder a list by which user 65534 may do everything with all that is made there.
+    pub(in super::super) fn give_to_new(folder: &Path) -> rustix::io::Result<()> {
+        let no = NO_NUMBER;
+        let all = [(OWNER, 7, no), (USER, 7, 65_534), (GROUP_OF_IT, 7, no), (MASK, 7, no), (REST, 0, no)];
+        setxattr(folder, OF_NEW_ONES, &list(&all), XattrFlags::empty())
+    }
 
     fn list(entries: &[(u16, u16, u32)]) -> Vec<u8> {
         let mut list = VERSION.to_vec();

@@ -51,7 +51,16 @@ pub(super) fn shut_nobody_out(_: &Path, _: &SqliteSettings) -> Result<(), Error>
     Ok(())
 }
 
-/// In a folder where others may write, makes these parts of a file that is there, if they are not there, and sees that strangers made none of
+/// Whether others may put something into a folder, or all that is made there gets an access list of the folder's.
+#[cfg(target_os = "linux")]
+fn is_shared(folder: &Path) -> bool {
+    let (ours, data) = (rustix::process::geteuid().as_raw(), rustix::fs::stat(folder));
+    // What cannot be looked at here is not to be opened by SQLite either, which says why.
+    data.is_ok_and(|data| data.st_mode & 0o022 != 0 || data.st_uid != ours && data.st_uid != 0)
+        || lists::are_given_in(folder)
+}
+
+/// In a shared folder, makes these parts of a file that is there, if they are not there, and sees that strangers made none of
 /// them, whoever is believed: what the file's owner or another writer of it put there is as good as the file. Elsewhere it does
 /// nothing. Whether it is such a folder.
 ///
@@ -60,14 +69,11 @@ pub(super) fn shut_nobody_out(_: &Path, _: &SqliteSettings) -> Result<(), Error>
 /// There is one of a stranger's.
 #[cfg(target_os = "linux")]
 pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
-    use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Uid, chmodat, chownat, mknodat, open, openat, statat};
-    use std::os::fd::AsRawFd;
+    use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid, chownat, mknodat, open, openat, statat};
     let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return Ok(false) };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let ours = rustix::process::geteuid().as_raw();
-    // What cannot be looked at here is not to be opened by SQLite either, which says why.
-    let Ok(data) = statat(CWD, folder, AtFlags::empty()) else { return Ok(false) };
-    if data.st_mode & 0o022 == 0 && (data.st_uid == ours || data.st_uid == 0) {
+    if !is_shared(folder) {
         return Ok(false);
     }
     let Ok(folder) = open(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) else {
@@ -78,8 +84,8 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
         let mut part = name.to_owned();
         part.push(end);
         // Neither opened nor followed: to close what SQLite has open elsewhere in this process would let go of its locks.
-        let mode = Mode::from_raw_mode(of_file.st_mode & 0o666);
-        let made = mknodat(&folder, &part, FileType::RegularFile, mode, 0);
+        // With this mode, a list of the folder's lets nobody in before it is taken away.
+        let made = mknodat(&folder, &part, FileType::RegularFile, Mode::RUSR | Mode::WUSR, 0);
         let Ok(there) = openat(&folder, &part, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) else {
             continue;
         };
@@ -92,12 +98,8 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
             let owner = (ours == 0).then(|| Uid::from_raw(of_file.st_uid));
             let _ = chownat(&there, "", owner, Some(Gid::from_raw(of_file.st_gid)), AtFlags::EMPTY_PATH);
         }
-        if is_as_made && Mode::from_raw_mode(of_part.st_mode) != mode {
-            // By its descriptor, which `fchmod` does not take.
-            let _ = chmodat(CWD, format!("/proc/self/fd/{}", there.as_raw_fd()), mode, AtFlags::empty());
-        }
         if is_as_made {
-            lists::give(&there, file, &of_file);
+            lists::give(&there, file, &of_file, Mode::from_raw_mode(of_file.st_mode & 0o666));
         }
         let is_a_writers = of_part.st_uid == of_file.st_uid || of_file.st_mode & 0o022 != 0;
         if !is_a_writers && of_part.st_uid != ours && of_part.st_uid != 0 {
@@ -109,16 +111,15 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
 
 /// Sees, once the file was read, that the parts that SQLite has open can be used by all who may write to the file: whoever closed it last may
 /// have removed those that were made before, and then SQLite has made others, of the caller's own group. They get the file's group, mode
-/// and access list. Elsewhere than where others may write it does nothing.
+/// and access list. Elsewhere than in a shared folder it does nothing.
 #[cfg(target_os = "linux")]
 pub(super) fn give(file: &Path, ends: &[&str]) {
-    use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, chmodat, chownat, open, statat};
-    use std::os::fd::AsRawFd;
+    use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, chownat, open, statat};
     let ours = rustix::process::geteuid().as_raw();
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let is_open_to_others = statat(CWD, folder, AtFlags::empty()).is_ok_and(|data| data.st_mode & 0o022 != 0);
+    let is_shared = is_shared(folder);
     let Ok(of_file) = statat(CWD, file, AtFlags::SYMLINK_NOFOLLOW) else { return };
-    for end in ends.iter().filter(|_| is_open_to_others) {
+    for end in ends.iter().filter(|_| is_shared) {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(part) = open(file::beside(file, end), flags, Mode::empty()) else { continue };
         let Ok(data) = statat(&part, "", AtFlags::EMPTY_PATH) else { continue };
@@ -126,16 +127,14 @@ pub(super) fn give(file: &Path, ends: &[&str]) {
         let is_as_the_file = data.st_gid == of_file.st_gid && Mode::from_raw_mode(data.st_mode) == mode;
         let is_ours = data.st_uid == ours && data.st_nlink == 1 && FileType::from_raw_mode(data.st_mode).is_file();
         // What somebody has exchanged for it stays whose it is.
-        let is_well = is_as_the_file && lists::missing(&part, file, &of_file).is_none();
+        let is_well = is_as_the_file && lists::is_well(&part, file, &of_file);
         if is_well || !is_ours || !is_open_here(data.st_dev, data.st_ino) {
             continue;
         }
-        let is_given = data.st_gid == of_file.st_gid
-            || chownat(&part, "", None, Some(Gid::from_raw(of_file.st_gid)), AtFlags::EMPTY_PATH).is_ok();
-        if is_given {
-            let _ = chmodat(CWD, format!("/proc/self/fd/{}", part.as_raw_fd()), mode, AtFlags::empty());
+        if data.st_gid != of_file.st_gid {
+            let _ = chownat(&part, "", None, Some(Gid::from_raw(of_file.st_gid)), AtFlags::EMPTY_PATH);
         }
-        lists::give(&part, file, &of_file);
+        lists::give(&part, file, &of_file, mode);
     }
 }
 
@@ -273,6 +272,44 @@ mod tests {
             }
             assert!(believing().open(&file).is_ok(), "{end}, of the file's owner");
             let _ = fs::remove_file(&part);
+        }
+    }
+
+    /// Whom it names may not use the store.
+    #[test]
+    fn parts_have_no_list_that_the_folder_gives_to_all_that_is_made_there() {
+        for shared in [0o755, 0o777, 0o2771] {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("state.db");
+            drop(believing().open(&file).unwrap());
+            mode(&file, 0o660);
+            mode(folder.path(), shared);
+            if let Err(error) = lists::tests::give_to_new(folder.path()) {
+                eprintln!("SKIPPED parts_have_no_list_that_the_folder_gives_to_all_that_is_made_there: {error}");
+                return;
+            }
+            let of = |end: &str| {
+                let part = file::beside(&file, end);
+                let list = rustix::fs::getxattr(&part, "system.posix_acl_access", &mut [0; 256][..]);
+                (list.is_ok(), fs::metadata(&part).unwrap().mode() & 0o777)
+            };
+            let opened = crate::in_sqlite::opened::unread(&believing(), &file).unwrap();
+            assert_eq!([LOG[0], LOG[1]].map(of), [(false, 0o660); 2], "{shared:o}");
+            drop(opened);
+            for end in LOG {
+                fs::remove_file(file::beside(&file, end)).unwrap();
+            }
+            // SQLite has made them.
+            let conn = rusqlite::Connection::open(&file).unwrap();
+            let _: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
+            assert_eq!([LOG[0], LOG[1]].map(of), [(true, 0o660); 2], "{shared:o}");
+            give(&file, LOG);
+            assert_eq!([LOG[0], LOG[1]].map(of), [(false, 0o660); 2], "{shared:o}");
+            drop(conn);
+            let store = believing().open(&file).unwrap();
+            assert_eq!([LOG[0], LOG[1]].map(of), [(false, 0o660); 2], "{shared:o}");
+            drop(store);
+            assert_eq!(names(folder.path()), ["state.db"], "{shared:o}");
         }
     }
 
