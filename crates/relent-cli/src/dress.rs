@@ -55,12 +55,12 @@ impl Dress {
         Ok(!has_all && access::as_everybody(self.mode) != self.mode)
     }
 
-    /// Dresses a file that was just made, which nobody else may read until then. Whether all is as it was to be: without the group, its own
-    /// may do no more than everybody.
+    /// Dresses a file that was just made, for nobody else until then. Whether all is as it was to be: without the group, its own
+    /// may do no more than everybody, and permissions that cannot be changed are what the file system says of what is made for one alone.
     ///
     /// # Errors
     ///
-    /// It cannot be given to the owner, or its permissions stay what they are though it is ours.
+    /// It cannot be given to the owner, or its list stays though it is ours.
     pub(crate) fn put_on(&self, file: &File) -> io::Result<bool> {
         let (made, mut mode, mut has_group) = (file.metadata()?, self.mode, true);
         if self.has_no_list {
@@ -74,17 +74,21 @@ impl Dress {
                 (mode, has_group) = (access::as_everybody(mode), false);
             }
         }
-        as_far_as_it_is_ours(file.set_permissions(Permissions::from_mode(mode)), made.uid())?;
+        unless_it_is_not_let(file.set_permissions(Permissions::from_mode(mode)))?;
         Ok(has_group && file.metadata()?.mode() & 0o777 == mode)
     }
 }
 
-/// Some shares say themselves whose all is that is made there, and who may do what with it; and some file systems know no permissions.
+/// Some shares say themselves whose all is that is made there, and who may do what with it.
 fn as_far_as_it_is_ours(done: io::Result<()>, owner: u32) -> io::Result<()> {
+    if access::is_own(owner) { done } else { unless_it_is_not_let(done) }
+}
+
+/// Some file systems know no permissions, or say themselves what they are, and let nobody change them.
+fn unless_it_is_not_let(done: io::Result<()>) -> io::Result<()> {
     let error = done.as_ref().err().and_then(io::Error::raw_os_error).map(Errno::from_raw);
     match error {
-        Some(Errno::EPERM | Errno::EACCES) if !access::is_own(owner) => Ok(()),
-        Some(Errno::EOPNOTSUPP | Errno::ENOSYS) => Ok(()),
+        Some(Errno::EPERM | Errno::EACCES | Errno::EOPNOTSUPP | Errno::ENOSYS) => Ok(()),
         _ => done,
     }
 }

@@ -103,21 +103,49 @@ fn what_a_share_says_of_a_new_file_stays() {
     assert_eq!((file.metadata().unwrap().mode() & 0o777, owner), (0o770, 0));
 }
 
-/// As where gvfs or ntfs-3g has what is mounted.
+/// As where gvfs or ntfs-3g has what is mounted; on a share of another system's, and `/sdcard`, to change them is forbidden.
 #[test]
 fn where_there_are_no_permissions_none_are_given_and_that_is_no_error() {
     let own = nix::unistd::geteuid().as_raw();
-    let of = |error: Errno, owner| as_far_as_it_is_ours(Err(error.into()), owner).is_ok();
-    assert!(as_far_as_it_is_ours(Ok(()), own).is_ok());
-    for (error, ours, theirs) in [
-        (Errno::EOPNOTSUPP, true, true),
-        (Errno::ENOSYS, true, true),
-        (Errno::EPERM, false, true),
-        (Errno::EACCES, false, true),
-        (Errno::EIO, false, false),
+    let of_a_list = |error: Errno, owner| as_far_as_it_is_ours(Err(error.into()), owner).is_ok();
+    assert!(unless_it_is_not_let(Ok(())).is_ok() && as_far_as_it_is_ours(Ok(()), own).is_ok());
+    for (error, is_let) in [
+        (Errno::EOPNOTSUPP, true),
+        (Errno::ENOSYS, true),
+        (Errno::EPERM, true),
+        (Errno::EACCES, true),
+        (Errno::EIO, false),
     ] {
-        assert_eq!((of(error, own), of(error, own + 1)), (ours, theirs), "{error}");
+        assert_eq!(
+            (unless_it_is_not_let(Err(error.into())).is_ok(), of_a_list(error, own + 1)),
+            (is_let, is_let),
+            "{error}"
+        );
+        assert!(!of_a_list(error, own), "{error}: others could read ours");
     }
+}
+
+/// Nobody changes the permissions of what can only be added to. It takes root to make it that.
+#[test]
+fn what_keeps_its_permissions_is_as_it_was_made() {
+    use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
+    let folder = tempfile::tempdir().unwrap();
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.path().join("new")).unwrap();
+    let add = |is: bool| {
+        let mut flags = ioctl_getflags(&file)?;
+        flags.set(IFlags::APPEND, is);
+        ioctl_setflags(&file, flags)
+    };
+    if let Err(error) = add(true) {
+        eprintln!("SKIPPED what_keeps_its_permissions_is_as_it_was_made: it takes root: {error}");
+        return;
+    }
+    let dress = Dress { mode: 0o644, of: None, has_no_list: false };
+    let dressed = dress.put_on(&file);
+    add(false).unwrap();
+    assert!(!dressed.unwrap());
+    assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o600);
+    assert!(dress.put_on(&file).unwrap());
 }
 
 #[test]
