@@ -154,28 +154,35 @@ fn chosen(config: Config, shown: &str, name: &str, beside: Beside) -> Result<Pol
 
 /// The file that nobody named.
 fn found(beside: Beside) -> Result<PolicyFile, Fault> {
-    let Some(place) = place() else { return Ok(PolicyFile::default()) };
+    place().map_or_else(|| Ok(PolicyFile::default()), |place| found_in(&place, beside))
+}
+
+fn found_in(place: &Place, beside: Beside) -> Result<PolicyFile, Fault> {
     let shown = place.shown();
-    let text = match believable(&place) {
+    let text = match believable(place) {
         Ok(Some(file)) => text_of(file).map_err(|problem| cannot_read(&shown, &problem))?,
         Ok(None) if place.is_here => return Ok(PolicyFile::default()),
         Ok(None) => return Err(cannot_read(&shown, "there is no such file").hint(format!("{VARIABLE}=none uses none"))),
+        // As in a folder that does not answer: nothing was found.
+        Err(Problem::Unreadable(problem)) if place.is_here && place.path.symlink_metadata().is_err() => {
+            return Ok(PolicyFile { remarks: vec![format!("no {shown} is used: {problem}")], ..PolicyFile::default() });
+        }
         Err(Problem::Unreadable(problem)) => {
             return Err(cannot_read(&shown, &problem).hint(format!("{VARIABLE}=none uses none")));
         }
-        Err(Problem::Strange(problem)) if place.is_here => return Ok(ignored(&place, &problem)),
+        Err(Problem::Strange(problem)) if place.is_here => return Ok(ignored(place, &problem)),
         Err(Problem::Strange(problem)) => return Err(place.is_not_used("", &problem)),
     };
     let error = match Config::parse(&text) {
         Ok(config) => {
-            let only = only(&config, &place);
+            let only = only(&config, place);
             return Ok(PolicyFile { shown: Some(shown), config, is_by_chance: place.is_here, ..only });
         }
         Err(error) => error,
     };
     let problem = unquoted(&error);
     if beside == Beside::Flags && place.is_here {
-        return Ok(ignored(&place, &format!("it is no policy file: {problem}")));
+        return Ok(ignored(place, &format!("it is no policy file: {problem}")));
     }
     Err(place.no_policy_file(&problem))
 }
@@ -296,6 +303,10 @@ fn believable(place: &Place) -> Result<Option<File>, Problem> {
     let is_no_place =
         |kind| kind == io::ErrorKind::NotFound || (kind == io::ErrorKind::PermissionDenied && place.is_here);
     let is_none = || place.path.symlink_metadata().is_err_and(|error| is_no_place(error.kind()));
+    // The way to the working folder is not asked about for what is not in it. It may also go meanwhile.
+    if is_none() {
+        return Ok(None);
+    }
     let file = match regular::read_unless(&place.path, &objects) {
         Err(error) if is_no_place(error.kind()) && is_none() => return Ok(None),
         file => file?,
@@ -350,56 +361,4 @@ fn without_quotes(problem: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// However quick the neighbour is who may exchange it, since the folder is theirs.
-    #[test]
-    fn a_link_that_comes_and_goes_is_not_believed() {
-        use std::{
-            fs,
-            os::unix::fs::{lchown, symlink},
-            sync::atomic::{AtomicBool, Ordering::Relaxed},
-        };
-        let (folder, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let (path, secret) = (folder.path().join(FILE), own.path().join("secret"));
-        let (link, ours) = (own.path().join("link"), own.path().join("ours"));
-        fs::write(&secret, "secret").unwrap();
-        symlink(&secret, &link).unwrap();
-        if lchown(&link, Some(65_534), Some(65_534)).is_err() {
-            eprintln!("SKIPPED a_link_that_comes_and_goes_is_not_believed: it takes root");
-            return;
-        }
-        fs::write(&path, "ours").unwrap();
-        let place = Place { path: path.clone(), is_here: true };
-        let is_over = AtomicBool::new(false);
-        let mut believed = 0;
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !is_over.load(Relaxed) {
-                    fs::hard_link(&path, &ours).unwrap();
-                    fs::rename(&link, &path).unwrap();
-                    fs::rename(&path, &link).unwrap();
-                    fs::rename(&ours, &path).unwrap();
-                }
-            });
-            for _ in 0..5_000 {
-                if let Ok(Some(file)) = believable(&place) {
-                    let text = text_of(file).unwrap();
-                    believed += u32::from(text == "ours");
-                    assert!(text == "ours" || is_over.swap(true, Relaxed), "{text}");
-                }
-            }
-            is_over.store(true, Relaxed);
-        });
-        assert!(believed > 0);
-    }
-
-    #[test]
-    fn words_of_the_file_are_left_out() {
-        assert_eq!(without_quotes("there is no key \"root:x:0\" here"), "there is no key \"...\" here");
-        assert_eq!(without_quotes("no quotes"), "no quotes");
-        assert_eq!(without_quotes("an \"unended"), "an \"...");
-        assert_eq!(without_quotes(&format!("{:?} is {:?}", "a\"b\\", "c")), "\"...\" is \"...\"");
-    }
-}
+mod tests;

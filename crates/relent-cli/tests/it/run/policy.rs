@@ -330,6 +330,18 @@ fn what_belongs_to_another_user_is_ignored_with_a_note() {
     foreign.relent(&["run", "--policy", "./relent.toml", "--", "true"]).is(0, "", "");
 }
 
+/// Nobody can name such a folder, and who is in it can work there.
+#[test]
+fn nothing_is_found_in_a_folder_whose_path_is_too_long() {
+    let place = Place::new();
+    let script = "name=$(printf %0200d 0); for i in $(seq 25); do mkdir $name; cd -P $name || exit 9; done; \
+                  exec \"$0\" run -- echo text";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_relent")]).current_dir(place.0.path());
+    command.env("TMPDIR", place.0.path().join("tmp")).env_remove("RELENT_KEY").env_remove("RELENT_CONFIG");
+    place.outcome(&mut command).is(0, "text\n", "");
+}
+
 #[test]
 fn the_environment_names_another_file_or_none() {
     let place = Place::new()
