@@ -234,7 +234,6 @@ fn place() -> Option<Place> {
     match env::var_os(VARIABLE) {
         None => Some(Place { path: PathBuf::from(FILE), is_here: true }),
         Some(none) if none.is_empty() || none == "none" => None,
-        Some(path) if path == FILE => Some(Place { path: PathBuf::from(FILE), is_here: true }),
         Some(path) => Some(Place { path: PathBuf::from(path), is_here: false }),
     }
 }

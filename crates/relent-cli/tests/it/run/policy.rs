@@ -357,12 +357,16 @@ fn the_environment_names_another_file_or_none() {
     assert_eq!(with("none", &["--base", "1ms"]).0, 8);
     assert_eq!(with("", &["--base", "1ms"]).0, 8);
     assert_eq!(with("other.toml", &["--policy", "#y"]).0, 4);
-    let (_, missing) = with("missing.toml", &[]);
-    missing.is(
-        125,
-        "",
-        "error: cannot read the policy file missing.toml: there is no such file\nhint: RELENT_CONFIG=none uses none\n",
-    );
+    // By the name of the one that would be found, too.
+    let used = with("relent.toml", &[]).1.stderr;
+    assert!(used.starts_with("relent: the policy of relent.toml, which RELENT_CONFIG names\n"), "{used}");
+    fs::remove_file(place.0.path().join("relent.toml")).unwrap();
+    for name in ["missing.toml", "relent.toml"] {
+        let said = format!(
+            "error: cannot read the policy file {name}: there is no such file\nhint: RELENT_CONFIG=none uses none\n"
+        );
+        with(name, &[]).1.is(125, "", &said);
+    }
 }
 
 #[test]
