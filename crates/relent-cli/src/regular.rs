@@ -282,4 +282,4 @@ pub(crate) fn check(file: File, or: Or) -> io::Result<File> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

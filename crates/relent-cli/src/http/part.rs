@@ -22,6 +22,7 @@ use crate::{
     ear::Ear,
     escape::escape,
     links::{Place, folder_of, is_one},
+    regular,
     size::Size,
     talk::{Fault, plain},
 };
@@ -154,7 +155,7 @@ impl Kept {
             let Some(file) = open(&way, &path)? else { return Ok(None) };
             kept.file = file;
         }
-        let resume = kept.remembered();
+        let resume = kept.remembered()?;
         if resume.is_some() {
             return Ok(Some((kept, resume)));
         }
@@ -189,17 +190,21 @@ impl Kept {
         self.place.beside(&self.about)
     }
 
-    /// What the part is a part of, if it was left by a download from the same place. One without a byte is a part of nothing.
-    fn remembered(&mut self) -> Option<Resume> {
-        if self.file.metadata().ok()?.len() == 0 {
-            return None;
+    /// What the part is a part of, if it was left by a download from the same place. One without a byte is a part of nothing. Because
+    /// somebody does not give back what says it, nothing is thrown away.
+    fn remembered(&mut self) -> Result<Option<Resume>, Fault> {
+        if self.file.metadata().is_ok_and(|data| data.len() == 0) {
+            return Ok(None);
         }
+        match open_ours(OpenOptions::new().read(true), &self.way_to_about()) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(refused(&self.path_to_about(), &error)),
+            about => Ok(about.ok().and_then(|about| self.understood(about))),
+        }
+    }
+
+    fn understood(&mut self, about: File) -> Option<Resume> {
         let mut text = String::new();
-        open_ours(OpenOptions::new().read(true), &self.way_to_about())
-            .ok()?
-            .take(64 << 10)
-            .read_to_string(&mut text)
-            .ok()?;
+        about.take(64 << 10).read_to_string(&mut text).ok()?;
         let (source, rest) = text.split_once('\n')?;
         let resume = (source == self.source).then(|| Resume::from_text(rest))??;
         self.said = Some(text);
@@ -399,8 +404,7 @@ fn open_ours(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 
 /// The same, but for what others may do with it.
 fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-    let file = options.mode(0o600).custom_flags(flags.bits()).open(path)?;
+    let file = regular::open(options.mode(0o600), OFlag::O_NOFOLLOW.bits(), path)?;
     is_ours_alone(&file).map(|()| file)
 }
 

@@ -39,13 +39,25 @@ fn special_files_are_refused_at_once() {
     assert_eq!(read(Path::new("/dev/null")).unwrap_err().to_string(), "it is a device, and no file");
 }
 
-/// As Samba and the system's server for NFS hold them.
+/// Does something while somebody holds a lease of a file, as Samba and the system's server for NFS do, of all who read or write (1), or of
+/// who writes (0): it is given back as soon as it is asked for. `None`: there are no leases.
+#[cfg(target_os = "linux")]
+pub(crate) fn while_lent<T>(path: &Path, kind: &str, work: impl FnOnce() -> T) -> Option<T> {
+    const HOLDS: &str = "$| = 1; open F, '<', $ARGV[0]; $SIG{IO} = sub { fcntl F, 1024, 2; exit };
+        fcntl F, 1024, $ARGV[1] + 0 or exit 1; print \"held\\n\"; sleep 60";
+    let mut holder = Command::new("perl");
+    let mut holder = holder.args(["-e", HOLDS]).arg(path).arg(kind).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = [0; 5];
+    let is_held = holder.stdout.take().unwrap().read_exact(&mut said).is_ok();
+    let done = work();
+    let _ = holder.kill();
+    holder.wait().unwrap();
+    is_held.then_some(done)
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn a_file_that_somebody_holds_a_lease_of_is_opened_when_they_have_given_it_back() {
-    // Of all who read or write (1), and of who writes (0): it is given back as soon as it is asked for.
-    const HOLDS: &str = "$| = 1; open F, '<', $ARGV[0]; $SIG{IO} = sub { fcntl F, 1024, 2; exit };
-        fcntl F, 1024, $ARGV[1] + 0 or exit 1; print \"held\\n\"; sleep 60";
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
     fs::write(&path, "text").unwrap();
@@ -58,19 +70,12 @@ fn a_file_that_somebody_holds_a_lease_of_is_opened_when_they_have_given_it_back(
         ("0", &|| to_write_in(&place()).is_ok()),
     ];
     for (nth, (kind, is_opened)) in opened.iter().enumerate() {
-        let mut holder = Command::new("perl");
-        let mut holder = holder.args(["-e", HOLDS]).arg(&path).arg(kind).stdout(Stdio::piped()).spawn().unwrap();
-        let mut said = [0; 5];
-        let is_held = holder.stdout.take().unwrap().read_exact(&mut said).is_ok();
-        let is_opened = is_opened();
-        let _ = holder.kill();
-        holder.wait().unwrap();
-        if !is_held {
+        let Some(is_opened) = while_lent(&path, kind, is_opened) else {
             eprintln!(
                 "SKIPPED a_file_that_somebody_holds_a_lease_of_is_opened_when_they_have_given_it_back: there are no leases"
             );
             return;
-        }
+        };
         assert!(is_opened, "{nth}");
     }
 }

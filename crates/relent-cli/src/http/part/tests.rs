@@ -257,3 +257,27 @@ fn a_part_that_a_share_gives_to_another_is_not_left() {
     assert!(!is_kept);
     assert_eq!(fs::read_dir(&share).unwrap().count(), 0);
 }
+
+/// Nothing is loaded twice because somebody, as a server of shares for its client, has it open.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_part_that_somebody_holds_a_lease_of_is_gone_on_with_when_they_have_given_it_back() {
+    use crate::regular::tests::while_lent;
+    let folder = tempfile::tempdir().unwrap();
+    let target = target(&folder.path().join("file"));
+    let resume = Resume::from_text("\"v1\"\n10\n\n");
+    let (mut kept, _) = found(&target, "source").unwrap();
+    kept.file.write_all(b"part").unwrap();
+    kept.is_part_of(resume.as_ref()).unwrap();
+    drop(kept);
+    for (name, kind) in [(".file.part", "0"), (".file.part", "1"), (".file.part.from", "1")] {
+        let again = || found(&target, "source").map(|(kept, resume)| (kept.file.metadata().unwrap().len(), resume));
+        let Some(again) = while_lent(&folder.path().join(name), kind, again) else {
+            eprintln!(
+                "SKIPPED a_part_that_somebody_holds_a_lease_of_is_gone_on_with_when_they_have_given_it_back: there are no leases"
+            );
+            return;
+        };
+        assert_eq!(again, Ok((4, resume.clone())), "{name} {kind}");
+    }
+}
