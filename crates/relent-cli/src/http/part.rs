@@ -11,6 +11,9 @@
 //! The second file goes before the part changes, and comes when the part is of what it says. Only the run that holds the
 //! part, and only while its name leads there, touches either.
 
+mod name;
+
+use self::name::beside;
 use super::{
     exit, most,
     resume::Resume,
@@ -31,15 +34,11 @@ use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
 };
-use sha2::{Digest, Sha256};
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     fs::{self, File, OpenOptions, Permissions},
     io::{self, Read, Seek, SeekFrom, Write},
-    os::unix::{
-        ffi::OsStrExt,
-        fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
-    },
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::Arc,
     time::Instant,
@@ -146,13 +145,13 @@ impl Kept {
         let (name, about) = (beside(target.name(), ".", ".part"), beside(target.name(), ".", ".part.from"));
         let place = target.place.clone();
         let (way, path) = (place.beside(&name), folder_of(place.path()).join(&name));
-        let Some(file) = open(&way, &path)? else { return Ok(None) };
+        let Some(file) = open(&place, &way, &path)? else { return Ok(None) };
         let mut kept = Kept { file, name, about, place, source, said: None };
         if !kept.is_private().map_err(|error| refused(&path, &error))? {
             // It was to become FILE, and did not. Whoever may read it may have it open, and would read on.
             kept.forget()?;
             fs::remove_file(&way).map_err(|error| refused(&path, &error))?;
-            let Some(file) = open(&way, &path)? else { return Ok(None) };
+            let Some(file) = open(&kept.place, &way, &path)? else { return Ok(None) };
             kept.file = file;
         }
         let resume = kept.remembered()?;
@@ -284,40 +283,18 @@ impl Drop for Kept {
     }
 }
 
-/// `.FILE.part`. A FILE whose name is so long that not every system would take this one is cut, and known by a digest of all of it.
-fn beside(name: &OsStr, before: &str, after: &str) -> OsString {
-    // Names have 255 bytes at most, and 143 where they are kept in cipher (eCryptfs); and some stands before and behind this.
-    const LONGEST: usize = 128;
-    let mut beside = OsString::from(before);
-    match name.as_bytes() {
-        bytes if bytes.len() > LONGEST => {
-            let digest: String = Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-            // Half a character would be none.
-            let cut = &bytes[..LONGEST / 2];
-            let end = match std::str::from_utf8(cut) {
-                Err(error) if error.error_len().is_none() => error.valid_up_to(),
-                _ => cut.len(),
-            };
-            beside.push(OsStr::from_bytes(&cut[..end]));
-            beside.push(format!("~{digest}"));
-        }
-        _ => beside.push(name),
-    }
-    beside.push(after);
-    beside
-}
-
 /// How often what is gone when it could be had is looked for again.
 const TRIES: usize = 16;
 
 /// Opens a part, or makes it, and keeps other runs out. `None`: it cannot be kept from others.
-fn open(way: &Path, path: &Path) -> Result<Option<File>, Fault> {
+fn open(place: &Place, way: &Path, path: &Path) -> Result<Option<File>, Fault> {
     for _ in 0..TRIES {
         let (file, is_new) = match open_own(OpenOptions::new().read(true).write(true), way) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => match make(way) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 made => (made.map_err(|error| unwritable(path, &error))?, true),
             },
+            Err(_) if is_of_a_share(place, way) => return Ok(None),
             there => (there.map_err(|error| refused(path, &error))?, false),
         };
         let held = match is_new && !is_kept_from_others(&file) {
@@ -337,6 +314,12 @@ fn open(way: &Path, path: &Path) -> Result<Option<File>, Fault> {
         }
     }
     Err(busy(path))
+}
+
+/// Whether what is there is another user's, as all that is made there is: nobody can keep one for themselves.
+fn is_of_a_share(place: &Place, way: &Path) -> bool {
+    fs::symlink_metadata(way)
+        .is_ok_and(|data| data.is_file() && !access::is_own(data.uid()) && dress::is_as_own(place, data.uid()))
 }
 
 /// Makes one, which its owner can open again, whatever the mask is.

@@ -1,8 +1,12 @@
 use super::*;
 use crate::{arrived::tests::refused, http::target};
 use std::{
+    ffi::OsStr,
     fs::Permissions,
-    os::unix::fs::{PermissionsExt, symlink},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{PermissionsExt, symlink},
+    },
 };
 
 fn target(path: &Path) -> Target {
@@ -118,6 +122,7 @@ fn a_part_is_for_nobody_else() {
 fn only_what_has_its_name_yet_is_held() {
     let folder = tempfile::tempdir().unwrap();
     let (file, part) = (folder.path().join("file"), folder.path().join(".file.part"));
+    let target = target(&file);
     let held = |opened: &File| hold(opened, &part, &part).map_err(|fault| fault.shown().0);
     let meanwhile: [&dyn Fn(); 4] = [
         &|| fs::rename(&part, &file).unwrap(),
@@ -129,7 +134,7 @@ fn only_what_has_its_name_yet_is_held() {
         &|| {},
     ];
     for (nth, meanwhile) in meanwhile.iter().enumerate() {
-        let opened = open(&part, &part).map_err(|fault| fault.shown().0).unwrap().unwrap();
+        let opened = open(&target.place, &part, &part).map_err(|fault| fault.shown().0).unwrap().unwrap();
         let late = open_own(OpenOptions::new().read(true).write(true), &part).unwrap();
         assert_eq!(held(&late), Err(format!("another relent is writing {}", part.display())), "{nth}");
         meanwhile();
@@ -139,7 +144,7 @@ fn only_what_has_its_name_yet_is_held() {
         let _ = (fs::remove_file(&part), fs::remove_file(&file));
     }
     // One that has got a second name is not the part alone.
-    let late = open(&part, &part).map_err(|fault| fault.shown().0).unwrap().unwrap();
+    let late = open(&target.place, &part, &part).map_err(|fault| fault.shown().0).unwrap().unwrap();
     fs::hard_link(&part, &file).unwrap();
     assert!(held(&late).is_err());
 }
@@ -240,22 +245,30 @@ fn what_has_not_arrived_takes_no_place_and_is_not_gone_on_with() {
     assert_eq!(names(), 3, "what has arrived is gone on with");
 }
 
-/// On a share whose files all belong to one user, one is nobody's to go on with, and in nobody's way.
+/// On a share whose files all belong to one user, one is nobody's to go on with, and in nobody's way; nor is one that another program left.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_part_that_a_share_gives_to_another_is_not_left() {
     let Some((_folder, share)) = dress::tests::share("a_part_that_a_share_gives_to_another_is_not_left") else {
         return;
     };
-    let target = target(&share.join("file"));
-    let is_kept = dress::tests::on_a_share(move || {
-        Kept::find(&target, "source".into(), &bounds(&Ear::default()))
-            .map_err(|fault| fault.shown().0)
-            .unwrap()
-            .is_some()
-    });
-    assert!(!is_kept);
-    assert_eq!(fs::read_dir(&share).unwrap().count(), 0);
+    let (target, part) = (Arc::new(target(&share.join("file"))), share.join(".file.part"));
+    for (left, is_shut) in [(None, false), (Some(65_534), false), (Some(65_534), true), (Some(65_533), false)] {
+        if let Some(owner) = left {
+            fs::write(&part, "left").unwrap();
+            fs::set_permissions(&part, Permissions::from_mode(if is_shut { 0o200 } else { 0o666 })).unwrap();
+            std::os::unix::fs::chown(&part, Some(owner), None).unwrap();
+        }
+        let target = target.clone();
+        let is_kept = dress::tests::on_a_share(move || {
+            let kept = Kept::find(&target, "source".into(), &bounds(&Ear::default()));
+            kept.map(|kept| kept.is_some()).map_err(|fault| fault.shown().0)
+        });
+        assert_eq!(is_kept.is_err(), left == Some(65_533), "{left:?}: {is_kept:?}");
+        assert!(!is_kept.unwrap_or_default());
+        assert_eq!(fs::remove_file(&part).is_ok(), left.is_some());
+        assert_eq!(fs::read_dir(&share).unwrap().count(), 0);
+    }
 }
 
 /// Nothing is loaded twice because somebody, as a server of shares for its client, has it open.
