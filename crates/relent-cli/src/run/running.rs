@@ -26,7 +26,7 @@ use nix::{
 use std::{
     os::fd::{AsFd, BorrowedFd},
     process::{Child, ExitStatus},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// A command under way.
@@ -314,9 +314,6 @@ impl<'a> Running<'a> {
     /// Hears what else comes of the output of a command that has ended by itself, while somebody holds that: the time of the attempt and
     /// the lease may end meanwhile. The signal that has ended this.
     fn read_on(&mut self, over: Instant, signals: &Signals) -> Result<Option<Signal>, Fault> {
-        if self.told.is_some() || self.interrupted.is_some() || self.ends_by_hangup(over) {
-            return Ok(self.interrupted);
-        }
         let latest = self.times_out.into_iter().chain([over + held::MOMENT]).min();
         let (lease, say) = (self.whole_lease, self.ways.say);
         let until = || lease.map(Leased::tell_at).into_iter().chain(latest).min().unwrap_or(over);
@@ -339,7 +336,19 @@ impl<'a> Running<'a> {
         let over = Instant::now();
         let ran = self.timed_out.unwrap_or(over).duration_since(self.started);
         self.streams().for_each(Stream::is_over);
-        let read = self.end_feed().and_then(|()| self.read_on(over, signals));
+        // What is typed from now on is ours: the command has ended.
+        let was_lent = self.lent.take().is_some();
+        let is_told = self.told.is_some();
+        // What we have told the command, somebody told us, or a limit did.
+        let typed = How::of(status).typed().filter(|_| was_lent && !is_told && !self.is_lease_lost());
+        if let Some(signal) = typed {
+            signals.was_heard(signal);
+        }
+        let ends_by_itself = !is_told && typed.is_none() && !self.ends_by_hangup(over);
+        let read = self.end_feed().and_then(|()| match ends_by_itself {
+            true => self.read_on(over, signals),
+            false => Ok(self.interrupted),
+        });
         let mut interrupted = match read {
             Ok(signal) => signal,
             Err(fault) => {
@@ -358,7 +367,7 @@ impl<'a> Running<'a> {
         let (lease, mut is_lost) = (self.whole_lease, self.is_lease_lost());
         // Nobody waits for a reader, or for a search, longer than for the command.
         let mut waits = |out: Option<BorrowedFd<'_>>| {
-            interrupted = interrupted.or_else(|| signals.take().find(|signal| is_ending(*signal)));
+            interrupted = interrupted.or_else(|| signals.wait(Duration::ZERO));
             let now = Instant::now();
             if self.times_out.is_some_and(|at| at <= now) {
                 timed_out = timed_out.or(Some(now));
@@ -391,21 +400,16 @@ impl<'a> Running<'a> {
             Some(signal) => How::Died(signal as i32),
             None => How::of(status),
         };
-        // The system tells the group that had it, and not ours; who means to outlive that ignores it.
-        let is_gone = self.lent.is_some() && terminal::is_gone() && signals.heeds(Signal::SIGHUP);
+        // The system told the group that had it, and not ours; who means to outlive that ignores it.
+        let is_gone = was_lent && interrupted.is_none() && terminal::is_gone() && signals.heeds(Signal::SIGHUP);
         let was_told = || how == How::Died(Signal::SIGHUP as i32) || terminal::is_session_over();
-        if is_gone && self.hung_up.is_none() && self.told.is_none() && was_told() {
+        if is_gone && self.hung_up.is_none() && !is_told && was_told() {
             signals.tell_the_others(Signal::SIGHUP);
         }
         let hung_up = (self.ends_by_hangup(over) || is_gone).then_some(Signal::SIGHUP);
-        // What we have told the command, somebody told us, or a limit did.
-        let typed = self.lent.filter(|_| self.told.is_none()).and_then(|_| how.typed());
-        if let Some(signal) = typed {
-            signals.was_heard(signal);
-            // Who says so by an exit status alone may have meant to live: a script around us goes on then, as without relent.
-            if how == How::Died(signal as i32) && interrupted.is_none() {
-                signals.tell_the_others(signal);
-            }
+        // Who says so by an exit status alone may have meant to live: a script around us goes on then, as without relent.
+        if let Some(signal) = typed.filter(|signal| how == How::Died(*signal as i32) && interrupted.is_none()) {
+            signals.tell_the_others(signal);
         }
         let interrupted = interrupted.or(hung_up).or(typed);
         Ok(Ended {

@@ -2,7 +2,7 @@
 
 use super::{
     Place, is_running,
-    terminal::{in_a_shell, shown},
+    terminal::{has_the_terminal, in_a_shell, shown, typing},
     until,
 };
 use crate::binary::tool;
@@ -148,4 +148,41 @@ fn a_limit_of_time_ends_a_command_in_a_namespace() {
     let (child, _stdin) = in_a_shell(&place, &line);
     assert_eq!(shown(child).0, Some(124));
     assert!(place.has("up") && began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+}
+
+/// While the rest of its output is read that somebody holds yet, what is typed is relent's.
+#[test]
+fn what_is_typed_once_the_command_has_ended_is_heard() {
+    let place = Place::new();
+    let flags = ["-q", "--until-output=never"];
+    let script = "echo x >> runs; echo $PPID > relent; sleep 30 & echo $! > left; echo $$ > pid.new; mv pid.new pid";
+    let (child, mut stdin) = typing(&place, &flags, script);
+    until("it runs", || place.has("pid"));
+    let (relent, pid) = (place.0.read("relent"), place.0.read("pid"));
+    until("it has ended", || !is_running(&pid));
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(has_the_terminal(&relent));
+    stdin.write_all(b"\x03").unwrap();
+    let (code, text) = shown(child);
+    assert_eq!((code, place.0.read("runs").as_str()), (Some(130), "x\n"), "{text}");
+    assert!(!is_running(&place.0.read("left")));
+}
+
+/// A command that died by Ctrl-C has no more to say: the next one is the second.
+#[test]
+fn a_second_control_c_kills_what_holds_the_output_at_once() {
+    let place = Place::new();
+    let left = "(trap '' INT TERM; echo > up; sleep 60; sleep 60) &";
+    let script = format!("{left} echo $PPID > relent; echo $$ > pid.new; mv pid.new pid; exec sleep 60");
+    let (child, mut stdin) = typing(&place, &["-q", "--grace=60s", "--until-output=never"], &script);
+    until("it runs", || place.has("up") && place.has("pid"));
+    let (relent, pid) = (place.0.read("relent"), place.0.read("pid"));
+    until("the terminal is lent", || !has_the_terminal(&relent));
+    stdin.write_all(b"\x03").unwrap();
+    until("it has ended", || !is_running(&pid));
+    // One that comes at once is the same.
+    std::thread::sleep(Duration::from_millis(400));
+    stdin.write_all(b"\x03").unwrap();
+    until("relent has ended", || !is_running(&relent));
+    assert_eq!(shown(child).0, Some(130));
 }

@@ -472,7 +472,7 @@ fn state(pid: &str) -> String {
 }
 
 /// Whether the terminal is that of a process's group.
-fn has_the_terminal(pid: &str) -> bool {
+pub(super) fn has_the_terminal(pid: &str) -> bool {
     let stat = stat(pid);
     let fields: Vec<_> = stat.split(' ').collect();
     fields.get(2) == fields.get(5)
