@@ -345,7 +345,11 @@ impl Driver<'_> {
         {
             let lease = self.lease.as_deref();
             let (say, latest) = (|text: &str| self.narrator.remark(text), || latest(lease));
-            history.swept = group.sweep(ended.interrupted, self.ways(&say, &latest), self.signals);
+            let within = |until: Instant| lease.map_or(until, |lease| lease.tell_at().min(until));
+            let wait = |until| held::wait_for_the_rest(group, &|| within(until), self.signals);
+            let caught = ended.finishes.and_then(wait);
+            let swept = group.sweep(ended.interrupted.or(caught), self.ways(&say, &latest), self.signals);
+            history.swept = caught.or(swept);
         }
         if let (Some(lease), Some(group)) = (&self.lease, &ended.group) {
             lease.is_over(group);

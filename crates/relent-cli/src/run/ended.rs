@@ -3,7 +3,11 @@
 use super::{group::Group, patterns::Found, spool::Spool, verdict_file::Said};
 use crate::program::CannotRun;
 use nix::sys::signal::Signal;
-use std::{os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
+use std::{
+    os::unix::process::ExitStatusExt,
+    process::ExitStatus,
+    time::{Duration, Instant},
+};
 
 /// How an attempt went.
 pub(super) struct Ended {
@@ -21,6 +25,8 @@ pub(super) struct Ended {
     pub(super) went_out: bool,
     /// Whether something that it has left would write there yet.
     pub(super) is_held: bool,
+    /// Until when something that it has left may finish what it writes where relent does, if it may.
+    pub(super) finishes: Option<Instant>,
     /// The signal that came to relent, and was passed on.
     pub(super) interrupted: Option<Signal>,
     /// Its processes, to end what is left of them; none if it could not be started.
@@ -39,6 +45,7 @@ impl Ended {
             nobody_reads: false,
             went_out: false,
             is_held: false,
+            finishes: None,
             interrupted: None,
             group: None,
         }

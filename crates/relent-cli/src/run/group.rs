@@ -357,7 +357,7 @@ impl Group {
     }
 
     /// Those of the attempt that can be ended and have not, after its leader has ended. Those that cannot are taken note of.
-    fn left(&mut self) -> Vec<Pid> {
+    pub(super) fn left(&mut self) -> Vec<Pid> {
         self.reap();
         if self.is_gone() {
             self.state = State::Gone;

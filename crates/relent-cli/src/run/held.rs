@@ -1,12 +1,12 @@
 //! Output that somebody holds yet when the command has ended: of a script that logs by `exec > >(tee LOG)` the last of it comes only
-//! then.
+//! then. What a command has left has a second to finish it.
 
-use super::{signals::Signals, stream::Stream};
+use super::{group::Group, signals::Signals, stream::Stream, ways::LOOK};
 use crate::talk::Fault;
 use nix::sys::signal::Signal;
 use std::time::{Duration, Instant};
 
-/// For how long that is read.
+/// For how long that is read, or waited for where it is not read here.
 pub(super) const MOMENT: Duration = Duration::from_secs(1);
 
 /// What is said of whoever does so for longer after a success, and stays.
@@ -26,17 +26,44 @@ pub(super) fn read_on(
         if !is_held || left.is_zero() {
             return Ok(None);
         }
-        let mut fds = Vec::new();
-        for stream in &streams {
-            stream.poll(&mut fds);
-        }
-        let is_busy = streams.iter().any(|stream| stream.is_busy());
-        let ending = signals.wait_beside(fds, if is_busy { Duration::ZERO } else { left });
+        let ending = step(&mut streams, left, signals, say)?;
         if ending.is_some() {
             return Ok(ending);
         }
-        for stream in &mut streams {
+    }
+}
+
+/// Waits until there is something of them, and reads that. The signal that has ended this.
+pub(super) fn step(
+    streams: &mut [&mut Stream<'_>],
+    most: Duration,
+    signals: &Signals,
+    say: &dyn Fn(&str),
+) -> Result<Option<Signal>, Fault> {
+    let mut fds = Vec::new();
+    for stream in &*streams {
+        stream.poll(&mut fds);
+    }
+    let is_busy = streams.iter().any(|stream| stream.is_busy());
+    let ending = signals.wait_beside(fds, if is_busy { Duration::ZERO } else { most });
+    if ending.is_none() {
+        for stream in streams {
             stream.step(say)?;
+        }
+    }
+    Ok(ending)
+}
+
+/// Waits until nothing is left of a command that writes where relent does, and at the longest until then. The signal that has ended this.
+pub(super) fn wait_for_the_rest(group: &mut Group, until: &dyn Fn() -> Instant, signals: &Signals) -> Option<Signal> {
+    loop {
+        let left = until().saturating_duration_since(Instant::now());
+        if left.is_zero() || group.left().is_empty() {
+            return None;
+        }
+        let ending = signals.wait(left.min(LOOK));
+        if ending.is_some() {
+            return ending;
         }
     }
 }

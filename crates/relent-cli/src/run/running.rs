@@ -313,10 +313,9 @@ impl<'a> Running<'a> {
 
     /// Hears what else comes of the output of a command that has ended by itself, while somebody holds that: the time of the attempt and
     /// the lease may end meanwhile. The signal that has ended this.
-    fn read_on(&mut self, over: Instant, signals: &Signals) -> Result<Option<Signal>, Fault> {
-        let latest = self.times_out.into_iter().chain([over + held::MOMENT]).min();
+    fn read_on(&mut self, latest: Instant, signals: &Signals) -> Result<Option<Signal>, Fault> {
         let (lease, say) = (self.whole_lease, self.ways.say);
-        let until = || lease.map(Leased::tell_at).into_iter().chain(latest).min().unwrap_or(over);
+        let until = || lease.map_or(latest, |lease| lease.tell_at().min(latest));
         let ending = held::read_on(self.streams().collect(), &until, signals, say)?;
         self.streams().for_each(Stream::is_over);
         Ok(ending)
@@ -345,9 +344,12 @@ impl<'a> Running<'a> {
             signals.was_heard(signal);
         }
         let ends_by_itself = !is_told && typed.is_none() && !self.ends_by_hangup(over);
-        let read = self.end_feed().and_then(|()| match ends_by_itself {
-            true => self.read_on(over, signals),
-            false => Ok(self.interrupted),
+        let moment = over + held::MOMENT;
+        let latest = Some(self.times_out.map_or(moment, |at| at.min(moment))).filter(|_| ends_by_itself);
+        let finishes = latest.filter(|_| self.out.is_none() || self.err.is_none());
+        let read = self.end_feed().and_then(|()| match latest {
+            Some(latest) => self.read_on(latest, signals),
+            None => Ok(self.interrupted),
         });
         let mut interrupted = match read {
             Ok(signal) => signal,
@@ -421,6 +423,7 @@ impl<'a> Running<'a> {
             nobody_reads: out.nobody_reads,
             went_out: out.went_out,
             is_held,
+            finishes: finishes.filter(|_| interrupted.is_none()),
             interrupted,
             group: Some(self.group),
         })

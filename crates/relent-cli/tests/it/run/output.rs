@@ -123,6 +123,22 @@ fn what_others_write_for_it_just_after_its_end_is_its_output() {
     assert_eq!(run(&flags, "exit 0"), (Some(0), whole(), String::new()));
 }
 
+/// What is passed on as it comes, who was left writes by itself, and nobody tells it to end before it could.
+#[test]
+fn what_a_failed_attempt_has_left_has_a_moment_to_finish_output_that_is_not_read() {
+    let place = Place::new();
+    let left = "(until [ -e over ]; do sleep 0.01; done; sleep 0.1; echo last; : > log) 2>/dev/null </dev/null &";
+    let seen = "sh -c 'until [ ! -e /proc/$1/fd/0 ]; do sleep 0.01; done; : > over' 0 $$ >/dev/null 2>&1 & ";
+    let stays = "(trap 'echo told; exit' TERM; echo up > up; while :; do sleep 0.02; done) 2>/dev/null & until [ -e up ]; do :; done; ";
+    for flags in [&["--stream"][..], &["--reset-after", "10m"]] {
+        let flags = [flags, &["-q", "--max-attempts", "1"]].concat();
+        place.sh(&flags, &format!("{left} {seen} echo first; exit 3")).is(3, "first\nlast\n", "");
+        assert!(place.has("log"));
+        ["over", "log"].iter().for_each(|name| fs::remove_file(place.0.path().join(name)).unwrap());
+        place.sh(&flags, &format!("{stays} exit 3")).is(3, "told\n", "");
+    }
+}
+
 #[test]
 fn a_grandchild_that_never_stops_writing_does_not_hold_up_the_end() {
     let place = Place::new();
