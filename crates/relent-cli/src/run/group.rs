@@ -138,13 +138,13 @@ impl Group {
     }
 
     /// Ends the leader with the group and all orphans: it is told, if it was not yet, and from then on killed, though not without end:
-    /// somebody may trace it. Whether they are ours to end.
+    /// somebody may trace it. It is waited for a moment at a time, until a signal ends that. Whether they are ours to end.
     pub(super) fn end_leader(
         &mut self,
         child: &mut Child,
         kill_at: Option<Instant>,
         ways: Ways<'_>,
-        signals: &Signals,
+        wait: &mut dyn FnMut() -> Option<Signal>,
     ) -> bool {
         let mut say_at = Some(Instant::now() + SAY_AFTER);
         if self.since.is_none() && self.tell(ways.first).is_err() {
@@ -168,7 +168,7 @@ impl Group {
             if self.is_hurried || self.does_not_die() {
                 return true;
             }
-            self.is_hurried = signals.wait(LOOK).is_some();
+            self.is_hurried = wait().is_some();
             self.tell_orphans(ways.first);
         }
     }

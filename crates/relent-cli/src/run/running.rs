@@ -294,17 +294,24 @@ impl<'a> Running<'a> {
         self.whole_lease.is_some_and(|lease| self.lease.is_none() || lease.may_have_ended_it())
     }
 
-    /// Ends the command and what it has left: relent itself has failed.
+    /// Ends the command and what it has left: relent itself has failed. It may write yet, as it could without that.
     pub(super) fn fail(mut self, child: &mut Child, signals: &Signals) {
         let kill_at = self.kill.or_else(|| Instant::now().checked_add(self.ways.grace));
+        self.streams().for_each(Stream::is_in_vain);
+        let mut streams: Vec<_> = self.out.iter_mut().chain(&mut self.err).collect();
+        let mut wait = || held::step(&mut streams, LOOK, signals, self.ways.say).unwrap_or_default();
         // It may be nobody's to end; then it is not waited for either.
-        if self.group.end_leader(child, kill_at, self.ways, signals) {
+        if self.group.end_leader(child, kill_at, self.ways, &mut wait) {
+            self.streams().for_each(Stream::is_over);
+            let _ = self.err.take().map(|stream| stream.finish(self.ways.say, |_| false));
             self.give_up(signals);
         }
     }
 
     /// Ends what the command has left, which has ended: relent itself has failed.
     fn give_up(mut self, signals: &Signals) {
+        // Nobody is to wait for us to read.
+        (self.out, self.err, self.lent) = (None, None, None);
         let _ = self.group.sweep(self.interrupted, self.ways, signals);
         if let Some(lease) = self.whole_lease {
             lease.is_over(&self.group);

@@ -27,6 +27,7 @@ pub(super) enum Target {
     Keep(Spool),
     Out,
     Err,
+    Nowhere,
 }
 
 /// One of the command's output streams.
@@ -117,7 +118,7 @@ impl<'a> Stream<'a> {
         match &self.target {
             _ if self.kept.is_none() && self.rest.is_empty() => None,
             Target::Err => Some(self.stderr.as_fd()),
-            Target::Keep(_) | Target::Out => Some(self.stdout.as_fd()),
+            Target::Keep(_) | Target::Out | Target::Nowhere => Some(self.stdout.as_fd()),
         }
     }
 
@@ -159,6 +160,15 @@ impl<'a> Stream<'a> {
                 self.close()
             }
             _ => Err(talk::unwritten(&error)),
+        }
+    }
+
+    /// From now on it is only read, so that who writes it is not held up; standard error is passed on yet.
+    pub(super) fn is_in_vain(&mut self) {
+        (self.search, self.unsearched) = (None, 0..0);
+        if !matches!(self.target, Target::Err) {
+            self.give_up();
+            self.target = Target::Nowhere;
         }
     }
 
@@ -251,7 +261,7 @@ impl<'a> Stream<'a> {
         }
         let output = match self.target {
             Target::Keep(spool) => Some(spool),
-            Target::Out | Target::Err => None,
+            Target::Out | Target::Err | Target::Nowhere => None,
         };
         let found = self.search.map(Search::finish).unwrap_or_default();
         Ok(Heard { found, output, nobody_reads: self.nobody_reads, went_out: self.went_out })
@@ -275,6 +285,7 @@ impl<'a> Stream<'a> {
             }
             // Nobody hears it, as without relent; the command is to go on.
             Target::Err if !can_be_written_to(self.stderr.as_fd()) => Ok(()),
+            Target::Nowhere => Ok(()),
             Target::Out | Target::Err => {
                 if let Target::Out = self.target {
                     output::open().map(drop).map_err(|error| talk::unwritten(&error))?;
@@ -296,7 +307,7 @@ impl<'a> Stream<'a> {
         let most = spool.most();
         let spool = match std::mem::replace(&mut self.target, Target::Out) {
             Target::Keep(spool) => spool,
-            Target::Out | Target::Err => return Ok(()),
+            Target::Out | Target::Err | Target::Nowhere => return Ok(()),
         };
         self.went_out = true;
         say(&format!(

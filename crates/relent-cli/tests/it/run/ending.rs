@@ -235,3 +235,17 @@ fn what_does_not_start_is_ended_in_time_and_never_runs() {
         assert!(!place.has("ran"), "{flags:?} {signal:?}");
     }
 }
+
+/// It may write while it cleans up: somebody reads that, though it goes nowhere.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_command_of_a_run_that_fails_itself_is_not_held_up_by_its_output() {
+    let place = Place::new();
+    let script = "trap 'head -c 300000 /dev/zero; echo swept >&2; echo > told; exit 0' TERM; echo x; while :; do sleep 0.01; done";
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let args = ["run", "--stream", "--until-output", "zz", "--grace", "10s", "--", "sh", "-c", script];
+    let output = place.command(&args).stdout(full).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), place.has("told")), (Some(125), true), "{said}");
+    assert!(said.contains("swept\n"), "{said}");
+}
