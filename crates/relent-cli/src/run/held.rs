@@ -13,7 +13,7 @@ pub(super) const MOMENT: Duration = Duration::from_secs(1);
 pub(super) const ENDS: &str = "something that the command has started goes on and holds its output, which ends now: \
                                it needs one of its own (> FILE), or --stream without patterns";
 
-/// Reads on until nobody holds them any more, and at the longest until then. A signal that ends the run ends this, too, and is returned.
+/// Reads on until nobody holds them any more, or there is no room for what comes, and at the longest until then. A signal that ends the run ends this, too, and is returned.
 pub(super) fn read_on(
     mut streams: Vec<&mut Stream<'_>>,
     until: &dyn Fn() -> Instant,
@@ -21,9 +21,9 @@ pub(super) fn read_on(
     say: &dyn Fn(&str),
 ) -> Result<Option<Signal>, Fault> {
     loop {
-        let is_held = streams.iter().any(|stream| stream.is_held());
+        let is_awaited = streams.iter().any(|stream| stream.is_awaited());
         let left = until().saturating_duration_since(Instant::now());
-        if !is_held || left.is_zero() {
+        if !is_awaited || left.is_zero() {
             return Ok(None);
         }
         let ending = step(&mut streams, left, signals, say)?;

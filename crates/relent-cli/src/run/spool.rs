@@ -81,9 +81,10 @@ impl Spool {
         Size(self.most)
     }
 
-    /// Whether so many more bytes can be kept.
-    pub(super) fn has_room(&self, count: usize) -> bool {
-        !self.is_given_up && self.len.saturating_add(count as u64) <= self.most
+    /// How many more bytes can be kept.
+    pub(super) fn room(&self) -> usize {
+        let room = if self.is_given_up { 0 } else { self.most.saturating_sub(self.len) };
+        usize::try_from(room).unwrap_or(usize::MAX)
     }
 
     /// Reads bytes from a place; 0 at the end.

@@ -39,8 +39,10 @@ pub(super) struct Stream<'a> {
     /// Where of the piece what was read begins and ends that was not searched yet.
     unsearched: Range<usize>,
     is_open: bool,
-    /// How much there is to be read yet, once it is known that there is no more.
-    left: usize,
+    /// How much there is to be read yet of what is the command's, once that has ended: what comes then is read as far as it can be kept.
+    left: Option<usize>,
+    /// Whether that is no more read.
+    is_cut: bool,
     /// Whether nobody reads any more what goes out.
     nobody_reads: bool,
     /// Whether there was more than can be kept, so that it went out before the attempt was judged.
@@ -74,7 +76,8 @@ impl<'a> Stream<'a> {
             search: (!patterns.is_empty()).then(|| Search::new(patterns)),
             unsearched: 0..0,
             is_open: true,
-            left: 0,
+            left: None,
+            is_cut: false,
             nobody_reads: false,
             went_out: false,
             piece: vec![0; FIRST_PIECE],
@@ -89,7 +92,7 @@ impl<'a> Stream<'a> {
     pub(super) fn poll<'b>(&'b self, fds: &mut Vec<PollFd<'b>>) -> Option<usize> {
         let wanted = match self.out() {
             Some(out) => PollFd::new(out, PollFlags::POLLOUT),
-            None if self.is_open => PollFd::new(self.pipe.as_fd(), PollFlags::POLLIN),
+            None if self.is_open && !self.is_cut => PollFd::new(self.pipe.as_fd(), PollFlags::POLLIN),
             None => return None,
         };
         fds.push(wanted);
@@ -104,13 +107,32 @@ impl<'a> Stream<'a> {
     /// Writes what there is room for, or else searches what was read, and reads a piece.
     pub(super) fn step(&mut self, say: &dyn Fn(&str)) -> Result<(), Fault> {
         if self.out().is_none() && self.search_some() {
-            self.read_some(PIECE, say)?;
+            self.read_more(say)?;
         }
         while let Some(out) = self.out()
             && has_room(out, PollTimeout::ZERO) == Some(true)
             && self.write_some()?
         {}
         Ok(())
+    }
+
+    /// Reads a piece. What comes once the command has ended does no harm: reading ends with what cannot be kept.
+    fn read_more(&mut self, say: &dyn Fn(&str)) -> Result<(), Fault> {
+        match self.left {
+            None => drop(self.read_some(PIECE, say)?),
+            Some(0) => self.is_cut = self.room() == 0 || self.read_some(self.room(), say).is_err(),
+            Some(left) => self.left = Some(left.saturating_sub(self.read_some(left, say)?)),
+        }
+        Ok(())
+    }
+
+    /// How much of what comes later is read.
+    fn room(&self) -> usize {
+        match &self.target {
+            _ if self.is_cut => 0,
+            Target::Keep(spool) => spool.room(),
+            Target::Out | Target::Err | Target::Nowhere => usize::MAX,
+        }
     }
 
     /// Where what has to go out goes, if there is anything.
@@ -224,9 +246,15 @@ impl<'a> Stream<'a> {
         self.is_open && !is_left
     }
 
-    /// What is written to it from now on is neither passed on nor searched.
+    /// Whether it is read on, as somebody may write to it yet.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.is_held() && !self.is_cut
+    }
+
+    /// The command has ended, or the moment after that: of what is written from then on there is no more.
     pub(super) fn is_over(&mut self) {
-        self.left = if self.is_open { unread(&self.pipe) } else { 0 };
+        let unread = if self.is_open { unread(&self.pipe) } else { 0 };
+        self.left = Some(self.left.map_or(unread, |left| left.max(unread.min(self.room()))));
     }
 
     /// Reads what was left in the pipe when it was [over](Stream::is_over). It goes out, and is searched, while there is somebody who
@@ -251,12 +279,13 @@ impl<'a> Stream<'a> {
                     (self.search, self.unsearched) = (None, 0..0);
                 }
             }
-            if !self.is_open || self.left == 0 {
+            let left = self.left.unwrap_or_default();
+            if !self.is_open || left == 0 {
                 break;
             }
-            match self.read_some(self.left, say)? {
+            match self.read_some(left, say)? {
                 0 => break,
-                count => self.left = self.left.saturating_sub(count),
+                count => self.left = Some(left.saturating_sub(count)),
             }
         }
         let output = match self.target {
@@ -301,7 +330,7 @@ impl<'a> Stream<'a> {
     /// Begins to pass the output on as it comes, if it is about to be more than can be kept.
     fn let_out_what_is_too_much(&mut self, more: usize, say: &dyn Fn(&str)) -> Result<(), Fault> {
         let Target::Keep(spool) = &self.target else { return Ok(()) };
-        if spool.has_room(more) {
+        if more <= spool.room() {
             return Ok(());
         }
         let most = spool.most();
