@@ -365,7 +365,7 @@ impl<'a> Running<'a> {
                 return Err(fault);
             }
         };
-        let is_held = self.told.is_none() && interrupted.is_none() && self.streams().any(|stream| stream.is_held());
+        let is_held = !is_told && self.streams().any(|stream| stream.is_held());
         let lost = self.taken.unread();
         if lost > 0 && status.success() {
             (self.ways.say)(&format!(

@@ -96,6 +96,21 @@ fn who_stays_and_holds_no_output_or_is_ended_is_not_told_of() {
     );
 }
 
+#[test]
+fn who_loses_its_output_to_a_signal_is_told_of_too() {
+    let place = Place::new();
+    let script = "exec 3<&0; (cat <&3; : > over; exec sleep 30) & echo $! > left; echo out";
+    let mut child = place.command(&super::script_args(&[], script));
+    let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let stdin = child.stdin.take();
+    until("relent has seen the end", || place.has("over"));
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::Signal::SIGTERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), HELD));
+    kill(&place.0.read("left"));
+}
+
 /// Of a script that logs by `exec > >(tee LOG) 2>&1` the shell ends before `tee` has written: here somebody who sees that relent has seen
 /// the end, since the command's standard input is closed then.
 #[test]
