@@ -11,7 +11,6 @@ use super::{
     lease::{Leased, Taken, Terms},
     mark::Mark,
     narrator::Narrator,
-    orphans,
     patterns::Patterns,
     plan::Plan,
     report::{End, Outcome, Report, Row},
@@ -264,7 +263,7 @@ impl Driver<'_> {
             patterns: &self.patterns,
             verdicts: &self.verdicts,
             had_children: self.had_children,
-            shares_group: terminal::is_of_others() && orphans::are_listed(),
+            shares_group: terminal::is_by_our_group(),
             lease,
         };
         attempt::run(&plan, &mut self.input, self.signals)

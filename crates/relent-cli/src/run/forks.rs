@@ -4,7 +4,7 @@ use std::{ffi::OsString, path::Path};
 
 /// What is said of a command that is one, if it is.
 ///
-/// `setsid` leaves its group, which who leads it cannot do: so it goes on as another process, and ends with 0 at once. By itself, as a
+/// `setsid` leaves its group, which who leads it cannot do: so it goes on as another process, and ends with 0 at once. In a group of others, as a
 /// script starts it, it leads none.
 pub(super) fn remark(command: &[OsString]) -> Option<&'static str> {
     let (program, arguments) = command.split_first()?;

@@ -109,7 +109,8 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     let is_limited = limit.or(policy.settings().attempt_timeout).is_some() || args.lease.name.is_some();
     let narrator = Narrator::new(args.talk, args.time.heartbeat, &policy, started);
     narrator.begins(&policy, seed);
-    forks::remark(&args.command).into_iter().for_each(|remark| narrator.remark(remark));
+    let leads_a_group = !terminal::is_by_our_group();
+    forks::remark(&args.command).filter(|_| leads_a_group).into_iter().for_each(|remark| narrator.remark(remark));
     let driver = Driver {
         args,
         policy: &policy,

@@ -10,7 +10,7 @@
 //! Where our group is one of another namespace, it has no number here by which it could be given the terminal back. There the command
 //! stays in our group, and what one has the other has, if what it leaves can be found without a group of its own.
 
-use super::{group::Group, processes, signals::Signals, unstopped::Unstopped};
+use super::{group::Group, orphans, processes, signals::Signals, unstopped::Unstopped};
 use nix::{
     sys::{
         signal::{Signal, kill, killpg},
@@ -161,6 +161,12 @@ pub(super) fn on_demand(group: &Group, signals: &Signals) -> Result<Option<Lent>
 /// Whether there is a terminal, and our group is of another namespace of processes: all of those are the same here.
 pub(super) fn is_of_others() -> bool {
     getpgrp().as_raw() == 0 && terminal().is_some()
+}
+
+/// Whether commands stay in our group, since they would not have the terminal in one of their own, and what they leave is found all the
+/// same.
+pub(super) fn is_by_our_group() -> bool {
+    is_of_others() && orphans::are_listed()
 }
 
 /// Whether the terminal is our group's.

@@ -150,6 +150,22 @@ fn a_limit_of_time_ends_a_command_in_a_namespace() {
     assert!(place.has("up") && began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
 }
 
+/// It leads no group there, and so is what it starts.
+#[test]
+fn a_command_in_a_namespace_may_begin_a_session() {
+    if !is_there_one() {
+        eprintln!("SKIPPED a_command_in_a_namespace_may_begin_a_session: there can be none");
+        return;
+    }
+    let place = Place::new();
+    let line = format!("exec {NAMESPACE} relent run --max-attempts 1 -- setsid sh -c 'exit 3'");
+    let (child, stdin) = in_a_shell(&place, &line);
+    let (code, text) = shown(child);
+    drop(stdin);
+    assert_eq!(code, Some(3), "{text}");
+    assert!(!text.contains("setsid --wait"), "{text}");
+}
+
 /// While the rest of its output is read that somebody holds yet, what is typed is relent's.
 #[test]
 fn what_is_typed_once_the_command_has_ended_is_heard() {
