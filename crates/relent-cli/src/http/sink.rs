@@ -259,7 +259,7 @@ impl Sink {
     fn fault(&self, error: &io::Error) -> Fault {
         match &self.output {
             Output::Replace { target, .. } => unwritable(target.place.path(), error),
-            Output::Stdout { .. } | Output::Into(..) => unwritable(&std::env::temp_dir(), error),
+            Output::Stdout { .. } | Output::Into(..) => unwritable(&tempfile::env::temp_dir(), error),
         }
     }
 }
