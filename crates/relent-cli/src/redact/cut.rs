@@ -18,6 +18,8 @@ pub(super) struct Search<'a> {
     both: usize,
     /// Where it stands in the text, or its beginning does: the last place that was found by comparing.
     seen: Range<usize>,
+    /// How many bytes of it were looked at.
+    looked_at: usize,
 }
 
 impl<'a> Search<'a> {
@@ -26,25 +28,32 @@ impl<'a> Search<'a> {
         let begin = &secret.as_bytes()[..most];
         let (mut again, mut seen) = (vec![most], 0..0);
         for at in 1..most {
-            again.push(same(begin, &again, begin, at, &mut seen));
+            again.push(same(begin, &again, begin, at, &mut seen).0);
         }
-        Search { secret, text, again, both: both(secret, most), seen: 0..0 }
+        Search { secret, text, again, both: both(secret, most), seen: 0..0, looked_at: most }
     }
 
     /// One of which it is known how much of it stands at one place, where alone it is asked.
     pub(super) fn from(secret: &'a str, text: &'a str, at: usize, same: usize) -> Self {
         // Of one that is there whole no piece is looked for, and of a long one its beginning has both, or hardly any piece has.
-        let both = if same == secret.len() { usize::MAX } else { both(secret, same.min(256)) };
-        Search { secret, text, again: vec![secret.len()], both, seen: at..at + same }
+        let looked_at = if same == secret.len() { 0 } else { same.min(256) };
+        let both = if looked_at == 0 { usize::MAX } else { both(secret, looked_at) };
+        Search { secret, text, again: vec![secret.len()], both, seen: at..at + same, looked_at }
     }
 
     pub(super) fn len(&self) -> usize {
         self.secret.len()
     }
 
+    pub(super) fn looked_at(&self) -> usize {
+        self.looked_at
+    }
+
     /// How much of it stands at a place of the text, which is not before the last one.
     fn same(&mut self, at: usize) -> usize {
-        same(self.secret.as_bytes(), &self.again, self.text.as_bytes(), at, &mut self.seen)
+        let (same, compared) = same(self.secret.as_bytes(), &self.again, self.text.as_bytes(), at, &mut self.seen);
+        self.looked_at += compared;
+        same
     }
 
     /// How much of it the text says from a place on where it begins as the secret does: all of it, or what somebody left of it who cut the
@@ -87,16 +96,16 @@ fn both(secret: &str, most: usize) -> usize {
     digit.zip(letter).map_or(usize::MAX, |(digit, (letter, _))| digit.max(letter) + 1)
 }
 
-/// How much of a secret stands at a place of a text, if so much of it stands in it `again` and it was `seen` at a place before. Nothing that was
-/// seen is compared again.
-fn same(secret: &[u8], again: &[usize], text: &[u8], at: usize, seen: &mut Range<usize>) -> usize {
+/// How much of a secret stands at a place of a text, if so much of it stands in it `again` and it was `seen` at a place before, and how much was
+/// compared. Nothing that was seen is compared again.
+fn same(secret: &[u8], again: &[usize], text: &[u8], at: usize, seen: &mut Range<usize>) -> (usize, usize) {
     let known = if seen.contains(&at) { again[at - seen.start].min(seen.end - at) } else { 0 };
     if at + known < seen.end {
-        return known;
+        return (known, 0);
     }
     let more = secret[known..].iter().zip(&text[at + known..]).take_while(|(one, other)| one == other).count();
     *seen = at..at + known + more;
-    known + more
+    (known + more, more)
 }
 
 /// Whether a text begins with what stands behind one that somebody cut, perhaps behind a few signs of it, a quote and a bracket.

@@ -1,6 +1,7 @@
 //! How much of secrets a text says, of those that begin as it does there.
 //!
 //! A few of them are each asked. Of many, in order, those are found that a text says most of, by going on with those alone that are the same as it so far.
+//! Where secrets and a text are made so that this takes long, the rest of the text counts as said.
 
 use super::{
     cut::{LONG_SECRET, Search},
@@ -11,73 +12,124 @@ use std::{cmp::Reverse, collections::HashMap, ops::RangeInclusive};
 /// How many secrets that begin alike are each asked at each place: with more that takes long.
 const MANY: usize = 32;
 
-/// Many secrets in order, and those of them of which a piece says enough.
-struct Many<'a> {
-    all: Vec<&'a String>,
-    long: Vec<&'a String>,
+/// How much may still be looked at for one text, about as many bytes. What is done is counted, not its time, so that the same is found on each machine.
+#[derive(Debug)]
+pub(super) struct Left {
+    all: usize,
+    taken: usize,
 }
 
-/// How much is found, at most, of a secret at each place of a text where it begins as one does. Of a few, the longest are asked first, and those
-/// that have no more than was found are not.
+impl Left {
+    /// What it takes to ask one secret at one place, or to go on with some of many, besides what is compared.
+    const ASK: usize = 64;
+    const GO_ON: usize = 256;
+
+    pub(super) fn of(text: &str) -> Self {
+        Left { all: (1 << 24) + (text.len() << 11), taken: 0 }
+    }
+
+    fn take(&mut self, bytes: usize) {
+        self.taken += bytes;
+    }
+
+    fn is_none(&self) -> bool {
+        self.taken >= self.all
+    }
+
+    /// How many hundredths are taken.
+    #[cfg(test)]
+    pub(super) fn taken(&self) -> usize {
+        100 * self.taken / self.all
+    }
+}
+
+/// Those that begin alike: a few, the longest first, or many in order, and those of them of which a piece says enough.
+enum Alike<'a> {
+    Few(Vec<Search<'a>>),
+    Many { all: Vec<&'a String>, long: Vec<&'a String> },
+}
+
+/// How much is found, at most, of a secret at each place of a text where it begins as one does.
 pub(super) fn most<'a>(
     text: &'a str,
     begins: &[&'a Begins],
+    left: &mut Left,
     found: impl Fn(&mut Search<'a>, usize) -> Option<(usize, usize)>,
 ) -> Vec<(usize, (usize, usize))> {
-    let mut all = HashMap::<&[u8], Result<Vec<Search>, Many>>::new();
-    let found = |(at, begin)| {
+    let (mut known, mut places) = (HashMap::<&[u8], Alike>::new(), Vec::new());
+    for (at, begin) in text.as_bytes().windows(LONG_PIECE).enumerate() {
         let mut secrets = begins.iter().filter_map(|begins| begins.get(begin)).flatten().peekable();
-        secrets.peek()?;
-        let all = all.entry(begin).or_insert_with(|| {
-            let mut all: Vec<&String> = secrets.collect();
-            if all.len() > MANY {
-                all.sort_unstable();
-                all.dedup();
-                let long = all.iter().copied().filter(|secret| secret.len() >= LONG_SECRET).collect();
-                return Err(Many { all, long });
-            }
-            all.sort_by_key(|secret| Reverse(secret.len()));
-            Ok(all.into_iter().map(|secret| Search::new(secret, text)).collect())
-        });
-        let all = match all {
-            Ok(all) => all,
-            Err(many) => return Some((at, many.most(text, at, &found)?)),
-        };
-        let mut most = None;
-        for secret in all {
-            if most.is_some_and(|(length, _)| length >= secret.len()) {
-                break;
-            }
-            most = most.max(found(secret, at));
+        if secrets.peek().is_none() {
+            continue;
         }
-        Some((at, most?))
-    };
-    text.as_bytes().windows(LONG_PIECE).enumerate().filter_map(found).collect()
+        if left.is_none() {
+            places.push((at, (text.len() - at, 0)));
+            break;
+        }
+        let alike = known.entry(begin).or_insert_with(|| Alike::new(text, secrets.collect(), left));
+        places.extend(alike.most(text, at, left, &found).map(|most| (at, most)));
+    }
+    places
 }
 
-impl<'a> Many<'a> {
-    /// How much is found of one at a place of a text.
+impl<'a> Alike<'a> {
+    fn new(text: &'a str, mut all: Vec<&'a String>, left: &mut Left) -> Self {
+        if all.len() > MANY {
+            all.sort_unstable();
+            all.dedup();
+            let long = all.iter().copied().filter(|secret| secret.len() >= LONG_SECRET).collect();
+            return Alike::Many { all, long };
+        }
+        all.sort_by_key(|secret| Reverse(secret.len()));
+        let all: Vec<Search> = all.into_iter().map(|secret| Search::new(secret, text)).collect();
+        left.take(all.iter().map(Search::looked_at).sum());
+        Alike::Few(all)
+    }
+
+    /// How much is found of one at a place of a text. Those that have no more than was found are not asked.
     fn most(
-        &self,
+        &mut self,
         text: &'a str,
         at: usize,
+        left: &mut Left,
         found: &impl Fn(&mut Search<'a>, usize) -> Option<(usize, usize)>,
     ) -> Option<(usize, usize)> {
-        let of = |all| {
-            let near = near(all, &text.as_bytes()[at..]);
-            near.into_iter().rev().find_map(|(secret, same)| found(&mut Search::from(secret, text, at, same), at))
-        };
-        [&self.all, &self.long].into_iter().filter_map(|all| of(all)).max()
+        match self {
+            Alike::Few(all) => {
+                let mut most = None;
+                for secret in all {
+                    if most.is_some_and(|(length, _)| length >= secret.len()) {
+                        break;
+                    }
+                    let before = secret.looked_at();
+                    most = most.max(found(secret, at));
+                    left.take(Left::ASK + secret.looked_at() - before);
+                }
+                most
+            }
+            Alike::Many { all, long } => {
+                let mut of = |all: &[&'a String]| {
+                    let near = near(all, &text.as_bytes()[at..], left);
+                    near.into_iter().rev().find_map(|(secret, same)| {
+                        let mut secret = Search::from(secret, text, at, same);
+                        left.take(Left::ASK + secret.looked_at());
+                        found(&mut secret, at)
+                    })
+                };
+                [all, long].into_iter().filter_map(|all| of(all)).max()
+            }
+        }
     }
 }
 
 /// Those of many secrets, in order, of which a text says something that it says of no other, and how much: where some end or go on otherwise than
 /// it does, those, and of those that go on otherwise in many ways one of each kind, for it depends on how they do whether it is a piece.
-fn near<'a>(all: &[&'a String], text: &[u8]) -> Vec<(&'a String, usize)> {
+fn near<'a>(all: &[&'a String], text: &[u8], left: &mut Left) -> Vec<(&'a String, usize)> {
     const KINDS: [RangeInclusive<u8>; 5] = [0..=u8::MAX, b'0'..=b'9', b'A'..=b'Z', b'a'..=b'z', 0x80..=u8::MAX];
     let (mut all, mut same, mut found) = (all, 0, Vec::new());
     while let (Some(first), Some(last)) = (all.first(), all.last()) {
         let common = same + alike(&first.as_bytes()[same..], &last.as_bytes()[same..]);
+        left.take(Left::GO_ON + (common - same) / 8);
         same += alike(&first.as_bytes()[same..common], &text[same..]);
         if same < common {
             found.push((*last, same));
@@ -140,9 +192,8 @@ mod tests {
                 secret.said(at, behind).or_else(|| Some((secret.piece(at)?, 0)))
             };
             let each = all.iter().filter_map(|secret| found(&mut Search::new(secret, &text), 0)).max();
-            let all: Vec<&String> = all.iter().collect();
-            let long = all.iter().copied().filter(|secret| secret.len() >= LONG_SECRET).collect();
-            let near = Many { all: all.clone(), long }.most(&text, 0, &found);
+            let mut left = Left::of(&text);
+            let near = Alike::new(&text, all.iter().collect(), &mut left).most(&text, 0, &mut left, &found);
             // Of one that is cut off within a sign a part of the sign is left, besides.
             assert_eq!(near.map(|(same, _)| same), each.map(|(same, _)| same), "{text} {all:?}");
             many += usize::from(each.is_some_and(|(same, _)| same > LONG_PIECE));
