@@ -109,14 +109,17 @@ pub(crate) fn know<'a>(names: impl Iterator<Item = &'a str>, values: impl Iterat
     }
 }
 
-/// The URL of a store that is used: whose server it is may say again what is secret of it.
+/// The URL of a store that is used: whose server it is may say again what is secret of it. A password is one even if the database is called like it.
 pub(crate) fn know_store(url: &str) {
     let narrow = plain::narrow(url);
     let (shown, without_secrets) = as_shown(&narrow, false);
-    let hidden = hidden_parts(&narrow, &without_secrets).into_iter().chain(passwords(url));
-    let all = with_users(hidden.map(str::to_owned));
-    if !all.is_empty() {
-        learn(&mut GIVEN.write().unwrap_or_else(PoisonError::into_inner).of_stores, &all, &shown);
+    let hidden = with_users(hidden_parts(&narrow, &without_secrets).into_iter().map(str::to_owned));
+    let passwords = with_users(passwords(url).map(str::to_owned));
+    let mut known = GIVEN.write().unwrap_or_else(PoisonError::into_inner);
+    for (all, shown) in [(hidden, &*shown), (passwords, "")] {
+        if !all.is_empty() {
+            learn(&mut known.of_stores, &all, shown);
+        }
     }
 }
 

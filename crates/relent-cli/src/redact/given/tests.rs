@@ -196,6 +196,17 @@ fn who_writes_a_file_hides_nothing_of_what_relent_says() {
     assert_eq!(without("no user longer8/known"), "no user ***");
 }
 
+#[test]
+fn a_password_of_a_store_is_one_that_stands_elsewhere_in_its_url() {
+    for url in ["postgres://known2024x:known2024x@h/known2024x", "redis://:known2025@h/0?prefix=known2025prod"] {
+        know_store(url);
+    }
+    know_store("postgres://known2026x:longer9known@h/known2026x");
+    assert_eq!(without("no known2024x at h/known2024x"), "no *** at h/***");
+    assert_eq!(without("no known2025"), "no ***");
+    assert_eq!(without("no longer9known at h/known2026x"), "no *** at h/known2026x");
+}
+
 /// What takes four times as long for twice as much takes minutes for these.
 #[test]
 fn long_arguments_are_looked_at_once() {
