@@ -91,10 +91,10 @@ pub(crate) fn without(text: &str) -> Cow<'_, str> {
     hidden(text, &GIVEN.read().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// What others sent, without the secrets that they were sent, or that were given.
+/// What others sent, without the secrets that they were sent, or that were given. Nothing of it is said by relent.
 pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
     let known = GIVEN.read().unwrap_or_else(PoisonError::into_inner);
-    said_again::without(text, &[&known.secrets], &known.of_stores, &known.told)
+    said_again::without(text, &[&known.secrets, &known.of_stores], &Table::default(), &known.told)
 }
 
 /// Names and other values that a file has, of which messages may tell. Who wrote it has no say in what is hidden of our own words, so they are

@@ -194,6 +194,9 @@ fn who_writes_a_file_hides_nothing_of_what_relent_says() {
     assert_eq!(without("the server says: no longer7known, or \"longer7\""), "the server says: no ***, or \"***\"");
     know_store("redis://ann:longer8/known@h/0");
     assert_eq!(without("no user longer8/known"), "no user ***");
+    // What others sent is not said by relent.
+    know_store("redis://:longer6 is it@h/0");
+    assert_eq!(without_secrets("no longer6 is it"), "no ***");
 }
 
 #[test]
