@@ -42,9 +42,14 @@ pub(super) fn are_ours(text: &str) -> bool {
 /// Whether a text begins as messages go on behind a name (`No such file`, `up after 1 attempt`): with such a word and, if there is a second, with
 /// another one or an amount.
 pub(super) fn begin_a_message(text: &str) -> bool {
-    // A quote stands around what is no word of ours.
-    let mut words = text.split(|c: char| c.is_whitespace() || "\"'".contains(c)).map(bare);
-    words.next().is_some_and(is_ours) && words.next().is_none_or(|word| is_ours(word) || is_short_amount(word))
+    let ends = |c: char| c.is_whitespace() || "\"'".contains(c);
+    let (first, behind) = text.split_at(text.find(ends).unwrap_or(text.len()));
+    let is_second = |behind: &str| {
+        let word = bare(behind.split(ends).next().unwrap_or_default());
+        is_ours(word) || is_short_amount(word)
+    };
+    // A quote at the first is a part of a value.
+    is_ours(bare(first)) && (behind.is_empty() || behind.strip_prefix(char::is_whitespace).is_some_and(is_second))
 }
 
 /// Whether two such words stand in a row in a text, as in every message, or one beside an amount.
@@ -92,11 +97,30 @@ mod tests {
 
     #[test]
     fn a_message_begins_with_two_of_its_words() {
-        for text in ["No such file", "held, fence 41", "up after 1 attempt", "open; ask", "released", "attempt 1: x"] {
+        for text in [
+            "No such file",
+            "held, fence 41",
+            "up after 1 attempt",
+            "open; ask",
+            "released",
+            "attempt 1: x",
+            "not found\" x",
+        ] {
             assert!(begin_a_message(text), "{text}");
         }
-        for text in ["hunter2 was refused", "is hunter2", "1234 is wrong", "\"No such\"", "not-found7", "", " no such"]
-        {
+        for text in [
+            "hunter2 was refused",
+            "is hunter2",
+            "1234 is wrong",
+            "\"No such\"",
+            "not-found7",
+            "",
+            " no such",
+            "open'is'hunter2Zx",
+            "open\"is\"hunter2Zx",
+            "open' is",
+            "open 'is'",
+        ] {
             assert!(!begin_a_message(text), "{text}");
         }
     }
