@@ -39,17 +39,20 @@ pub(super) fn are_ours(text: &str) -> bool {
     ends[letters.len()] <= MOST
 }
 
-/// Whether a text begins as messages go on behind a name (`No such file`, `up after 1 attempt`): with such a word and, if there is a second, with
-/// another one or an amount.
+/// Whether a text begins as messages go on behind a name (`No such file`, `Is a directory`, `up after 1 attempt`, `3 attempts`): with such a word and, if
+/// there is a second, with another one or an amount, or with how many attempts there were.
 pub(super) fn begin_a_message(text: &str) -> bool {
     let ends = |c: char| c.is_whitespace() || "\"'".contains(c);
     let (first, behind) = text.split_at(text.find(ends).unwrap_or(text.len()));
-    let is_second = |behind: &str| {
-        let word = bare(behind.split(ends).next().unwrap_or_default());
-        is_ours(word) || is_short_amount(word)
-    };
     // A quote at the first is a part of a value.
-    is_ours(bare(first)) && (behind.is_empty() || behind.strip_prefix(char::is_whitespace).is_some_and(is_second))
+    let Some(behind) = behind.strip_prefix(char::is_whitespace) else {
+        return behind.is_empty() && is_ours(bare(first));
+    };
+    let second = bare(behind.split(ends).next().unwrap_or_default());
+    match first.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => is_short_amount(first) && ["attempt", "attempts"].contains(&second),
+        false => is_ours(bare(first)) && (second == "a" || is_ours(second) || is_short_amount(second)),
+    }
 }
 
 /// Whether two such words stand in a row in a text, as in every message, or one beside an amount.
@@ -105,6 +108,10 @@ mod tests {
             "released",
             "attempt 1: x",
             "not found\" x",
+            "Is a directory",
+            "Not a directory",
+            "3 attempts, 1 retry",
+            "1 attempt: exit 1",
         ] {
             assert!(begin_a_message(text), "{text}");
         }
@@ -112,6 +119,10 @@ mod tests {
             "hunter2 was refused",
             "is hunter2",
             "1234 is wrong",
+            "12345 attempts",
+            "3",
+            "3x attempts",
+            "a hunter2",
             "\"No such\"",
             "not-found7",
             "",
