@@ -127,7 +127,8 @@ impl Engine {
         let is_for_machines = self.talk.json;
         let tell_left = || left.iter().for_each(|left| narrator.left(left));
         // For machines the end is the last event, for people what is to be done next the last line.
-        if is_for_machines {
+        let is_told = matches!(ended, Ended::ByItself(Ok(_)));
+        if is_for_machines && !is_told {
             tell_left();
         }
         let ended = self.tell(&narrator, ended, &trail);
@@ -379,6 +380,9 @@ impl Engine {
         }
         if written == Written::Whole {
             written = self.end(narrator, received, length, exit).await?;
+        }
+        if self.talk.json {
+            received.sink.left().iter().for_each(|left| narrator.left(left));
         }
         narrator.gave_up(&failure, stop);
         match (stop, failure.verdict) {

@@ -256,3 +256,16 @@ fn what_is_left_is_gone_on_with_whatever_the_mask_is() {
         assert_eq!(server.requests()[1].header("range"), Some("bytes=100000-"), "{mask}");
     }
 }
+
+#[test]
+fn what_is_kept_is_told_to_machines_before_the_end() {
+    for (flags, code) in [(&["--max-attempts=1", "--idle-timeout=200ms"][..], 1), (&["--timeout=500ms"], 124)] {
+        let (server, folder) = (half(), Folder::new());
+        let url = server.url("/");
+        let outcome = http_in(&folder, &[&["--json", "-C", "-", "-o", "file", &url], flags].concat());
+        assert_eq!(outcome.code, Some(code), "{outcome:?}");
+        let (before, end) = outcome.stderr.trim_end().rsplit_once('\n').unwrap();
+        assert!(end.starts_with(r#"{"event":"end","#), "{outcome:?}");
+        assert_eq!(before.matches("100000 bytes are kept in").count(), 1, "{outcome:?}");
+    }
+}
