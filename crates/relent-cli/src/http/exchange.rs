@@ -115,8 +115,11 @@ impl Sending {
         if self.was_written && !self.may_be_lost() {
             return;
         }
+        // What had come before a connection of HTTP/2 broke is heard when it ends.
+        let may_be_lost = self.may_be_lost();
+        let is_over = |fate: &Fate| fate.is_broken && !(fate.is_written && may_be_lost);
         // The connection ends by itself when there is nothing more to say on it.
-        while !self.told.borrow().is_broken && self.told.changed().await.is_ok() {}
+        while !is_over(&self.told.borrow()) && self.told.changed().await.is_ok() {}
     }
 
     /// Whether all of it is sent, and the server has taken it where a close of ours could lose some of it. What is short is sent, too, where the
@@ -124,7 +127,7 @@ impl Sending {
     pub(super) fn is_sent(&self, has_ended: bool) -> bool {
         let fate = self.told.borrow();
         if fate.is_written {
-            return !self.may_be_lost() || fate.is_taken || fate.is_broken;
+            return !self.may_be_lost() || fate.is_taken;
         }
         // What is short goes right behind the head. Who answers before that and wants no more has not read on, and nobody asks them to.
         let is_short = self.length.is_some_and(|length| length <= ROOM) && self.course.is_made.load(Ordering::Relaxed);

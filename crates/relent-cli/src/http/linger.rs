@@ -3,7 +3,7 @@
 //! the other side closes it, too.
 
 use hyper::rt::{Read, ReadBuf, Write};
-use std::{future::poll_fn, pin::Pin, time::Duration};
+use std::{future::poll_fn, io::ErrorKind, pin::Pin, time::Duration};
 use tokio::time;
 
 /// Whatever leads to a server.
@@ -26,23 +26,27 @@ pub(super) async fn until_closed(stream: Box<dyn Stream>, knows: bool, heard: im
 }
 
 async fn closed(mut stream: Box<dyn Stream>, knows: bool, mut heard: impl FnMut(&[u8])) -> bool {
-    if knows && is_over(&mut *stream, &mut heard).await {
-        return true;
+    if knows && let Some(is_clean) = end(&mut *stream, &mut heard).await {
+        return is_clean;
     }
     let said = poll_fn(|context| Pin::new(&mut *stream).poll_shutdown(context)).await;
-    said.is_err() || is_over(&mut *stream, &mut heard).await
+    // What they have said before is heard of a connection that is broken, too, whose end says nothing.
+    let is_clean = end(&mut *stream, &mut heard).await.unwrap_or_default();
+    said.is_ok() && is_clean
 }
 
-/// Reads until the other side closes it, or says nothing for too long: whether they have closed it.
-async fn is_over(stream: &mut dyn Stream, heard: &mut impl FnMut(&[u8])) -> bool {
+/// Reads until the other side closes it, or says nothing for too long: whether they have closed it, or broken it. Who hangs up on what they
+/// have not read breaks it.
+async fn end(stream: &mut dyn Stream, heard: &mut impl FnMut(&[u8])) -> Option<bool> {
     let mut space = vec![0; 16 << 10];
     loop {
         let mut piece = ReadBuf::new(&mut space);
         let read = poll_fn(|context| Pin::new(&mut *stream).poll_read(context, piece.unfilled()));
         match time::timeout(ENOUGH, read).await {
             Ok(Ok(())) if !piece.filled().is_empty() => heard(piece.filled()),
-            Ok(_) => return true,
-            Err(_) => return false,
+            // Nor is a word of TLS needed for it.
+            Ok(read) => return Some(read.map_or_else(|error| error.kind() == ErrorKind::UnexpectedEof, |()| true)),
+            Err(_) => return None,
         }
     }
 }
@@ -51,7 +55,12 @@ async fn is_over(stream: &mut dyn Stream, heard: &mut impl FnMut(&[u8])) -> bool
 mod tests {
     use super::*;
     use crate::http::idle::tests::paused;
+    use hyper::rt::ReadBufCursor;
     use hyper_util::rt::TokioIo;
+    use std::{
+        io,
+        task::{Context, Poll},
+    };
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     #[test]
@@ -100,6 +109,49 @@ mod tests {
                 let silent = if closes { 0 } else { 1 + u32::from(knows) };
                 let expected = (ENOUGH - Duration::from_millis(1)) * 10 + ENOUGH * silent;
                 assert_eq!(began.elapsed(), expected, "{closes} {knows}");
+            });
+        }
+    }
+
+    /// Who says something, and breaks the connection then.
+    struct Broken(&'static [u8]);
+
+    impl Read for Broken {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            mut into: ReadBufCursor<'_>,
+        ) -> Poll<io::Result<()>> {
+            if self.0.is_empty() {
+                return Poll::Ready(Err(ErrorKind::ConnectionReset.into()));
+            }
+            into.put_slice(std::mem::take(&mut self.0));
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    impl Write for Broken {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Ready(Err(ErrorKind::BrokenPipe.into()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Err(ErrorKind::NotConnected.into()))
+        }
+    }
+
+    #[test]
+    fn who_breaks_it_is_heard_and_has_not_closed_it() {
+        for knows in [false, true] {
+            paused(async {
+                let mut heard = Vec::new();
+                let is_closed = until_closed(Box::new(Broken(b"all")), knows, |bytes| heard.extend_from_slice(bytes));
+                assert!(!is_closed.await, "{knows}");
+                assert_eq!(heard, b"all", "{knows}");
             });
         }
     }

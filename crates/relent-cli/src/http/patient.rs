@@ -38,6 +38,8 @@ pub(super) struct Patient {
     asked: Option<Asked>,
     /// Why nothing can be written any more.
     broken: Option<io::Error>,
+    /// Who reads was told that the connection is broken.
+    is_reset: bool,
     /// Tells what becomes of it, and by its end that of the connection.
     told: watch::Sender<Fate>,
 }
@@ -90,11 +92,19 @@ impl Patient {
         course: Arc<Course>,
     ) -> (Patient, watch::Receiver<Fate>) {
         let (told, hears) = watch::channel(Fate::default());
-        let held = Held::default();
-        (
-            Patient { stream, speaks, course, has_begun: false, reader: None, held, asked: None, broken: None, told },
-            hears,
-        )
+        let patient = Patient {
+            stream,
+            speaks,
+            course,
+            has_begun: false,
+            reader: None,
+            held: Held::default(),
+            asked: None,
+            broken: None,
+            is_reset: false,
+            told,
+        };
+        (patient, hears)
     }
 
     /// Writes, or flushes, unless nobody reads it any more; as if it were `all`.
@@ -195,8 +205,10 @@ impl Patient {
         }
     }
 
-    /// Keeps what TLS says, of which whoever speaks HTTP/2 keeps no more than the words.
-    fn has_failed(&self, error: &io::Error) {
+    /// Keeps that a connection broke, after which it seems to have ended, and what TLS says, of which whoever speaks HTTP/2 keeps no more than
+    /// the words.
+    fn has_failed(&mut self, error: &io::Error) {
+        self.is_reset |= is_gone(error);
         if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
             self.told.send_modify(|fate| fate.tls = Some(tls.clone()));
         }
@@ -216,12 +228,11 @@ impl Patient {
 }
 
 impl Drop for Patient {
-    /// Who is sent all of a request is given the time to take it.
+    /// Who is sent all of a request is given the time to take it, and heard to the end.
     fn drop(&mut self) {
-        let (true, Ok(runtime)) = (self.told.borrow().is_written && self.broken.is_none(), Handle::try_current())
-        else {
-            return;
-        };
+        let (true, Ok(runtime)) = (self.told.borrow().is_written, Handle::try_current()) else { return };
+        // An end says nothing then.
+        let is_broken = self.broken.is_some() || self.is_reset;
         let stream = mem::replace(&mut self.stream, Box::new(TokioIo::new(tokio::io::empty())));
         let (told, mut asked) = (self.told.clone(), self.asked.take().unwrap_or_default());
         // GOAWAY was the last that was said in HTTP/2. Who reads on would take more for the end of the request as well.
@@ -233,7 +244,7 @@ impl Drop for Patient {
                     is_taken()
                 }
             };
-            if linger::until_closed(stream, knows, heard).await {
+            if linger::until_closed(stream, knows, heard).await && !is_broken {
                 is_taken();
             }
             drop(told);

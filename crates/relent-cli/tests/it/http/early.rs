@@ -1,7 +1,10 @@
 //! Answers that come before their request is there: all of them are heard, and nothing that was cut off is whole.
 
 use super::{
-    frames::{DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, go_on, listen},
+    frames::{
+        DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, go_on, listen,
+        say_that_all_is_read,
+    },
     http, http_in,
 };
 use crate::binary::{Folder, Outcome};
@@ -171,7 +174,7 @@ fn taken(stream: &mut TcpStream, pause: Duration) -> io::Result<usize> {
             thread::sleep(pause);
             stream.write_all(&frame(PING, 0, 0, &[0; 8]))?;
             if head[4] & END_STREAM != 0 {
-                return Ok(all);
+                return say_that_all_is_read(stream).map(|()| all);
             }
         }
     }

@@ -52,3 +52,18 @@ pub(super) fn go_on(stream: &mut TcpStream, last: &[(u8, u8)]) -> io::Result<()>
         }
     }
 }
+
+/// Reads on to what a client asks behind a long request, which is whether all of it is read, and says so. What
+/// waits to be sent would be lost with whoever hangs up then.
+pub(super) fn say_that_all_is_read(stream: &mut TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head)?;
+        let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+        stream.read_exact(&mut payload)?;
+        if head[3] == PING && payload == b"all read" {
+            return stream.write_all(&frame(PING, ACK, 0, &payload));
+        }
+    }
+}

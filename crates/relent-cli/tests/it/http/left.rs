@@ -2,7 +2,9 @@
 
 use super::{
     early::{LARGE, NOTE, hasty, ok},
-    frames::{ACK, DATA, END_HEADERS, END_STREAM, HEADERS, PING, SETTINGS, WINDOW_UPDATE, frame, go_on, listen},
+    frames::{
+        DATA, END_HEADERS, END_STREAM, HEADERS, PING, SETTINGS, WINDOW_UPDATE, frame, listen, say_that_all_is_read,
+    },
     http_in,
 };
 use crate::binary::Folder;
@@ -125,7 +127,7 @@ fn taken_late(stream: &mut TcpStream) -> bool {
             return false;
         }
     }
-    go_on(stream, &[(DATA, END_STREAM)]).is_ok()
+    say_that_all_is_read(stream).is_ok()
 }
 
 #[test]
@@ -145,25 +147,23 @@ fn a_limit_that_ends_the_wait_for_who_still_reads_is_told() {
     }
 }
 
-/// What a client asks behind a long request of HTTP/2, and what is answered.
-const ALL_READ: &[u8; 8] = b"all read";
-
 /// A server of HTTP/2 that has room for all of a body, answers when all of it has left, and keeps the connection open; of those that read it
-/// first.
-fn with_room(reads: bool) -> String {
+/// first. Who does not keep it has not read all of what came, which breaks it.
+fn with_room(reads: bool, keeps: bool) -> String {
     let kept = Mutex::new(Vec::new());
     let (url, _) = hasty(move |stream| {
         let window = frame(SETTINGS, 0, 0, &[&[0, 4][..], &ROOM].concat());
         listen(stream, &[(HEADERS, END_HEADERS)]).unwrap();
         stream.write_all(&[window, frame(WINDOW_UPDATE, 0, 0, &ROOM)].concat()).unwrap();
         if reads {
-            go_on(stream, &[(PING, 0)]).unwrap();
-            stream.write_all(&frame(PING, ACK, 0, ALL_READ)).unwrap();
+            say_that_all_is_read(stream).unwrap();
         } else {
             thread::sleep(Duration::from_millis(300));
         }
         stream.write_all(&ok()).unwrap();
-        kept.lock().unwrap().push(stream.try_clone().unwrap());
+        if keeps {
+            kept.lock().unwrap().push(stream.try_clone().unwrap());
+        }
     });
     url
 }
@@ -171,13 +171,17 @@ fn with_room(reads: bool) -> String {
 #[test]
 fn who_answers_before_they_read_what_has_left_is_told_of_and_who_has_read_it_is_not() {
     let folder = Folder::new().bytes("large", &[b'x'; 200_000]);
-    for (reads, note) in [(false, NOTE), (true, "")] {
-        let url = with_room(reads);
+    for (reads, keeps, note) in [(false, true, NOTE), (true, true, ""), (false, false, NOTE)] {
+        let url = with_room(reads, keeps);
         for limit in ["--attempt-timeout=1s", "--timeout=1s", "--idle-timeout=60s"] {
             let flags = ["--http2", "--max-attempts=1", limit, "PUT", "-d", "@large", &url];
             let outcome = http_in(&folder, &flags);
             let expected = (Some(0), "ok", note);
-            assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), expected, "{limit} {reads}");
+            assert_eq!(
+                (outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()),
+                expected,
+                "{limit} {reads} {keeps}"
+            );
         }
     }
 }
