@@ -8,7 +8,7 @@ use super::{
     failure::{self, Broken, Failure},
     head,
     idle::{Patience, Pulse},
-    left::Left,
+    left::{Doubt, Left},
     linger, most,
     progress::Progress,
     redirect::{self, Hop},
@@ -100,7 +100,7 @@ pub(super) struct Answer {
     /// A redirect led there from a request with a body that may not be taken yet.
     left: Option<Left>,
     /// The same before all of it was sent, which is sent to nobody any more.
-    had_enough: bool,
+    doubt: Option<Doubt>,
 }
 
 /// What the attempts of a call leave to the next.
@@ -129,8 +129,8 @@ pub(super) struct Success {
     pub(super) encoding: Option<String>,
     /// The request that had a body, all of which may not be sent yet.
     pub(super) left: Option<Left>,
-    /// The server has not taken all of the request's body.
-    pub(super) had_enough: bool,
+    /// Why some of the request's body may be lost.
+    pub(super) doubt: Option<Doubt>,
 }
 
 impl Received {
@@ -222,10 +222,10 @@ pub(super) async fn accept(
             had_all: true,
             encoding: None,
             left: None,
-            had_enough: false,
+            doubt: None,
         });
     }
-    let Answer { response, hop, at, left, had_enough } = judged(terms, answer, have)?;
+    let Answer { response, hop, at, left, doubt } = judged(terms, answer, have)?;
     if let Part::IsNone = part {
         let status = failure::status_text(response.status());
         let text = format!("the rest of the body was asked for, and {status} came, which is none");
@@ -245,7 +245,7 @@ pub(super) async fn accept(
     } else {
         receive(terms, line, (response, &hop.url), at, received).await?;
     }
-    Ok(Success { status, location, had_all: false, encoding, left, had_enough })
+    Ok(Success { status, location, had_all: false, encoding, left, doubt })
 }
 
 /// The same answer, unless its head says that it is a failure, or not what was asked for.
@@ -309,7 +309,7 @@ async fn ask(
     trail: &mut Trail,
 ) -> Result<Answer, Broken> {
     let mut hop = terms.request.hop(headers);
-    let (mut left, mut had_enough) = (None, false);
+    let (mut left, mut doubt) = (None, None);
     line.client.begins();
     loop {
         line.word.take();
@@ -328,10 +328,10 @@ async fn ask(
         }
         let next = if terms.redirects { hop.next(response.status(), response.headers()) } else { Ok(None) };
         match next.map_err(Broken::Failed)? {
-            None => return Ok(Answer { response, hop, at, left, had_enough }),
+            None => return Ok(Answer { response, hop, at, left, doubt }),
             Some(next) => {
                 if hop.has_body && !next.has_body {
-                    (left, had_enough) = Left::behind(response);
+                    (left, doubt) = Left::behind(response);
                 }
                 hop = next;
             }

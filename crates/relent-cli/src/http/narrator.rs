@@ -12,6 +12,7 @@
 use super::{
     attempt::Success,
     failure::{Failure, status_text},
+    left::Doubt,
     request::Request,
     stop::Stop,
 };
@@ -261,8 +262,14 @@ impl Narrator {
             let tip = if ["gzip", "br"].contains(&encoding.as_str()) { "; --compressed undoes it" } else { "" };
             self.note(format_args!("the body is encoded ({encoding}), which was not asked for{tip}"));
         }
-        if success.had_enough {
-            self.note("the server answered before it had all of the request's body, and may not have taken the rest");
+        match success.doubt {
+            Some(Doubt::Untaken) => {
+                self.note("the server answered before it had all of the request's body, and may not have taken the rest");
+            }
+            Some(Doubt::Page) => self.note(
+                "the page of a redirect was not read to its end, and what its server had not taken of the request's body by then may be lost",
+            ),
+            None => {}
         }
         if success.had_all {
             self.note("all of it was there already");

@@ -25,6 +25,6 @@ pub(super) async fn sent(
     };
     match line.unread.take() {
         Some(fault) => Err(fault.into()),
-        None => Ok(Success { had_enough: success.had_enough || !left.is_sent(ended.is_some()), ..success }),
+        None => Ok(Success { doubt: success.doubt.or(left.doubt(ended.is_some())), ..success }),
     }
 }
