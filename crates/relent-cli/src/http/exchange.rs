@@ -115,6 +115,7 @@ impl Sending {
         if self.was_written && !self.may_be_lost() {
             return;
         }
+        // That all of it was read does not end the wait: some servers throw away what nobody has worked on yet when the connection is gone.
         // What had come before a connection of HTTP/2 broke is heard when it ends.
         let may_be_lost = self.may_be_lost();
         let is_over = |fate: &Fate| fate.is_broken && !(fate.is_written && may_be_lost);
