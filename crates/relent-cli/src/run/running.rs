@@ -341,6 +341,9 @@ impl<'a> Running<'a> {
     pub(super) fn ended(mut self, status: ExitStatus, signals: &Signals) -> Result<Ended, Fault> {
         let over = Instant::now();
         let ran = self.timed_out.unwrap_or(over).duration_since(self.started);
+        if status.success() {
+            self.streams().for_each(Stream::is_to_be_whole);
+        }
         self.streams().for_each(Stream::is_over);
         // What is typed from now on is ours: the command has ended.
         let was_lent = self.lent.take().is_some();

@@ -43,6 +43,8 @@ pub(super) struct Stream<'a> {
     left: Option<usize>,
     /// Whether that is no more read.
     is_cut: bool,
+    /// Whether none of it may be left out: the command has succeeded.
+    is_whole: bool,
     /// Whether nobody reads any more what goes out.
     nobody_reads: bool,
     /// Whether there was more than can be kept, so that it went out before the attempt was judged.
@@ -78,6 +80,7 @@ impl<'a> Stream<'a> {
             is_open: true,
             left: None,
             is_cut: false,
+            is_whole: false,
             nobody_reads: false,
             went_out: false,
             piece: vec![0; FIRST_PIECE],
@@ -116,9 +119,10 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// Reads a piece. What comes once the command has ended does no harm: reading ends with what cannot be kept.
+    /// Reads a piece. What comes once the command has failed does no harm: reading ends with what cannot be kept.
     fn read_more(&mut self, say: &dyn Fn(&str)) -> Result<(), Fault> {
         match self.left {
+            Some(0) if self.is_whole => drop(self.read_some(PIECE, say)?),
             None => drop(self.read_some(PIECE, say)?),
             Some(0) => self.is_cut = self.room() == 0 || self.read_some(self.room(), say).is_err(),
             Some(left) => self.left = Some(left.saturating_sub(self.read_some(left, say)?)),
@@ -130,8 +134,8 @@ impl<'a> Stream<'a> {
     fn room(&self) -> usize {
         match &self.target {
             _ if self.is_cut => 0,
-            Target::Keep(spool) => spool.room(),
-            Target::Out | Target::Err | Target::Nowhere => usize::MAX,
+            Target::Keep(spool) if !self.is_whole => spool.room(),
+            Target::Keep(_) | Target::Out | Target::Err | Target::Nowhere => usize::MAX,
         }
     }
 
@@ -249,6 +253,11 @@ impl<'a> Stream<'a> {
     /// Whether it is read on, as somebody may write to it yet.
     pub(super) fn is_awaited(&self) -> bool {
         self.is_held() && !self.is_cut
+    }
+
+    /// The command has succeeded: what comes later is its output, too.
+    pub(super) fn is_to_be_whole(&mut self) {
+        self.is_whole = true;
     }
 
     /// The command has ended, or the moment after that: of what is written from then on there is no more.

@@ -138,13 +138,13 @@ fn what_others_write_for_it_just_after_its_end_is_its_output() {
     assert_eq!(run(&flags, "exit 0"), (Some(0), whole(), String::new()));
 }
 
-/// It changes nothing of the attempt: what cannot be kept of it is not read.
+/// After a failure it changes nothing of the attempt: what cannot be kept of it is not read. Of a success all of it goes out.
 #[test]
 fn what_comes_after_the_end_is_read_as_far_as_it_can_be_kept() {
-    for (code, runs) in [(0, "x\n"), (3, "x\nx\n")] {
+    for (code, more, dots, runs) in [(0, ":", 9000, "x\n"), (3, "cat /dev/zero", 4994, "x\nx\n")] {
         let place = Place::new();
         let script = format!(
-            "echo x >> runs; exec 3<&0; (cat <&3; head -c 9000 /dev/zero | tr '\\0' .; cat /dev/zero) & echo first; exit {code}"
+            "echo x >> runs; exec 3<&0; (cat <&3; head -c 9000 /dev/zero | tr '\\0' .; {more}) & echo first; exit {code}"
         );
         let flags = ["-q", "--max-kept", "5000", "--max-attempts", "2"];
         let mut child = place.command(&super::script_args(&flags, &script));
@@ -153,7 +153,7 @@ fn what_comes_after_the_end_is_read_as_far_as_it_can_be_kept() {
         let output = child.wait_with_output().unwrap();
         drop(stdin);
         place.is_clean();
-        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("first\n{}", ".".repeat(4994)));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("first\n{}", ".".repeat(dots)));
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");
         assert_eq!((output.status.code(), place.0.read("runs").as_str()), (Some(code), runs));
     }
