@@ -50,6 +50,11 @@ pub(super) fn are_given_in(folder: &Path) -> bool {
     rustix::fs::getxattr(folder, OF_NEW_ONES, &mut vec![0; MOST][..]).is_ok_and(|length| length > 0)
 }
 
+/// Whether a file has one.
+pub(super) fn is_on(file: &Path) -> bool {
+    read(file).is_some()
+}
+
 /// Whether a part has the list that it should have: none if the file has none. `part` is open to be looked at.
 pub(super) fn is_well(part: &OwnedFd, file: &Path, of_file: &Stat) -> bool {
     read_of(part) == wanted(part, file, of_file)

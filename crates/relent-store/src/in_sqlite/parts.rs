@@ -76,6 +76,7 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
     if !is_shared(folder) {
         return Ok(false);
     }
+    let has_lists = lists::are_given_in(folder) || lists::is_on(file);
     let Ok(folder) = open(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) else {
         return Ok(true);
     };
@@ -84,8 +85,7 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
         let mut part = name.to_owned();
         part.push(end);
         // Neither opened nor followed: to close what SQLite has open elsewhere in this process would let go of its locks.
-        // With this mode, a list of the folder's lets nobody in before it is taken away.
-        let made = mknodat(&folder, &part, FileType::RegularFile, Mode::RUSR | Mode::WUSR, 0);
+        let made = mknodat(&folder, &part, FileType::RegularFile, begins(of_file.st_mode, has_lists), 0);
         let Ok(there) = openat(&folder, &part, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) else {
             continue;
         };
@@ -107,6 +107,13 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
         }
     }
     Ok(true)
+}
+
+/// The mode with which a part of a file of this mode is made: the same, so that what is left of who is killed then shuts nobody out; but where lists
+/// say who may do what, nobody is let in before its own is what it should be.
+#[cfg(target_os = "linux")]
+fn begins(of_file: u32, has_lists: bool) -> rustix::fs::Mode {
+    rustix::fs::Mode::from_raw_mode(of_file & if has_lists { 0o600 } else { 0o666 })
 }
 
 /// Sees, once the file was read, that the parts that SQLite has open can be used by all who may write to the file: whoever closed it last may
@@ -185,6 +192,13 @@ mod tests {
         let mut names: Vec<String> = files.collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn parts_are_made_for_all_who_may_use_the_file_unless_lists_say_who_that_is() {
+        for (of_file, has_lists, mode) in [(0o660, false, 0o660), (0o664, true, 0o600), (0o440, false, 0o440)] {
+            assert_eq!(begins(0o100_000 | of_file, has_lists).bits(), mode, "{of_file:o}");
+        }
     }
 
     #[test]
