@@ -6,8 +6,8 @@
 
 mod address;
 mod args;
-mod asked;
 mod attempt;
+mod backlog;
 mod beside;
 mod body;
 mod client;
@@ -23,7 +23,6 @@ pub mod fuzzed;
 mod head;
 mod headers;
 mod hedge;
-mod held;
 pub(crate) mod hints;
 mod idle;
 mod left;
@@ -32,6 +31,7 @@ mod most;
 mod narrator;
 mod part;
 mod patient;
+mod ping;
 mod progress;
 mod proxy;
 mod redirect;

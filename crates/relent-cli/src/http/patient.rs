@@ -3,11 +3,11 @@
 //! then, and the client would never look, since nothing can be written any more, or since nothing was asked yet.
 
 use super::{
-    asked::{Asked, QUESTION},
+    backlog::{Gate, Held},
     frames::Frames,
-    held::{Gate, Held},
     idle::Pulse,
     linger::{self, Stream},
+    ping::{Asked, QUESTION},
 };
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;

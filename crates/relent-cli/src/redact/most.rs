@@ -14,18 +14,18 @@ const MANY: usize = 32;
 
 /// How much may still be looked at for one text, about as many bytes. What is done is counted, not its time, so that the same is found on each machine.
 #[derive(Debug)]
-pub(super) struct Left {
+pub(super) struct Budget {
     all: usize,
     taken: usize,
 }
 
-impl Left {
+impl Budget {
     /// What it takes to ask one secret at one place, or to go on with some of many, besides what is compared.
     const ASK: usize = 64;
     const GO_ON: usize = 256;
 
     pub(super) fn of(text: &str) -> Self {
-        Left { all: (1 << 24) + (text.len() << 11), taken: 0 }
+        Budget { all: (1 << 24) + (text.len() << 11), taken: 0 }
     }
 
     fn take(&mut self, bytes: usize) {
@@ -53,7 +53,7 @@ enum Alike<'a> {
 pub(super) fn most<'a>(
     text: &'a str,
     begins: &[&'a Begins],
-    left: &mut Left,
+    budget: &mut Budget,
     found: impl Fn(&mut Search<'a>, usize) -> Option<(usize, usize)>,
 ) -> Vec<(usize, (usize, usize))> {
     let (mut known, mut places) = (HashMap::<&[u8], Alike>::new(), Vec::new());
@@ -62,18 +62,18 @@ pub(super) fn most<'a>(
         if secrets.peek().is_none() {
             continue;
         }
-        if left.is_none() {
+        if budget.is_none() {
             places.push((at, (text.len() - at, 0)));
             break;
         }
-        let alike = known.entry(begin).or_insert_with(|| Alike::new(text, secrets.collect(), left));
-        places.extend(alike.most(text, at, left, &found).map(|most| (at, most)));
+        let alike = known.entry(begin).or_insert_with(|| Alike::new(text, secrets.collect(), budget));
+        places.extend(alike.most(text, at, budget, &found).map(|most| (at, most)));
     }
     places
 }
 
 impl<'a> Alike<'a> {
-    fn new(text: &'a str, mut all: Vec<&'a String>, left: &mut Left) -> Self {
+    fn new(text: &'a str, mut all: Vec<&'a String>, budget: &mut Budget) -> Self {
         if all.len() > MANY {
             all.sort_unstable();
             all.dedup();
@@ -82,7 +82,7 @@ impl<'a> Alike<'a> {
         }
         all.sort_by_key(|secret| Reverse(secret.len()));
         let all: Vec<Search> = all.into_iter().map(|secret| Search::new(secret, text)).collect();
-        left.take(all.iter().map(Search::looked_at).sum());
+        budget.take(all.iter().map(Search::looked_at).sum());
         Alike::Few(all)
     }
 
@@ -91,7 +91,7 @@ impl<'a> Alike<'a> {
         &mut self,
         text: &'a str,
         at: usize,
-        left: &mut Left,
+        budget: &mut Budget,
         found: &impl Fn(&mut Search<'a>, usize) -> Option<(usize, usize)>,
     ) -> Option<(usize, usize)> {
         match self {
@@ -103,16 +103,16 @@ impl<'a> Alike<'a> {
                     }
                     let before = secret.looked_at();
                     most = most.max(found(secret, at));
-                    left.take(Left::ASK + secret.looked_at() - before);
+                    budget.take(Budget::ASK + secret.looked_at() - before);
                 }
                 most
             }
             Alike::Many { all, long } => {
                 let mut of = |all: &[&'a String]| {
-                    let near = near(all, &text.as_bytes()[at..], left);
+                    let near = near(all, &text.as_bytes()[at..], budget);
                     near.into_iter().rev().find_map(|(secret, same)| {
                         let mut secret = Search::from(secret, text, at, same);
-                        left.take(Left::ASK + secret.looked_at());
+                        budget.take(Budget::ASK + secret.looked_at());
                         found(&mut secret, at)
                     })
                 };
@@ -124,12 +124,12 @@ impl<'a> Alike<'a> {
 
 /// Those of many secrets, in order, of which a text says something that it says of no other, and how much: where some end or go on otherwise than
 /// it does, those, and of those that go on otherwise in many ways one of each kind, for it depends on how they do whether it is a piece.
-fn near<'a>(all: &[&'a String], text: &[u8], left: &mut Left) -> Vec<(&'a String, usize)> {
+fn near<'a>(all: &[&'a String], text: &[u8], budget: &mut Budget) -> Vec<(&'a String, usize)> {
     const KINDS: [RangeInclusive<u8>; 5] = [0..=u8::MAX, b'0'..=b'9', b'A'..=b'Z', b'a'..=b'z', 0x80..=u8::MAX];
     let (mut all, mut same, mut found) = (all, 0, Vec::new());
     while let (Some(first), Some(last)) = (all.first(), all.last()) {
         let common = same + alike(&first.as_bytes()[same..], &last.as_bytes()[same..]);
-        left.take(Left::GO_ON + (common - same) / 8);
+        budget.take(Budget::GO_ON + (common - same) / 8);
         same += alike(&first.as_bytes()[same..common], &text[same..]);
         if same < common {
             found.push((*last, same));
@@ -192,8 +192,8 @@ mod tests {
                 secret.said(at, behind).or_else(|| Some((secret.piece(at)?, 0)))
             };
             let each = all.iter().filter_map(|secret| found(&mut Search::new(secret, &text), 0)).max();
-            let mut left = Left::of(&text);
-            let near = Alike::new(&text, all.iter().collect(), &mut left).most(&text, 0, &mut left, &found);
+            let mut budget = Budget::of(&text);
+            let near = Alike::new(&text, all.iter().collect(), &mut budget).most(&text, 0, &mut budget, &found);
             // Of one that is cut off within a sign a part of the sign is left, besides.
             assert_eq!(near.map(|(same, _)| same), each.map(|(same, _)| same), "{text} {all:?}");
             many += usize::from(each.is_some_and(|(same, _)| same > LONG_PIECE));

@@ -4,7 +4,7 @@ use super::{
     HIDDEN,
     cut::Search,
     letters::{letters, signs},
-    most::{Left, most},
+    most::{Budget, most},
     table::{Begins, Table, reversed},
     undone::undone,
     words::within_messages,
@@ -51,11 +51,11 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table], of_others: &Table, t
 
 /// Where a text, of which each sign has its place, says secrets of these tables again.
 fn said((undone, places): &(String, Vec<usize>), tables: &[&Table]) -> Vec<Range<usize>> {
-    said_with((undone, places), tables, &mut Left::of(undone))
+    said_with((undone, places), tables, &mut Budget::of(undone))
 }
 
 /// The same as far as something is left to look with: behind that, all that may begin or end a secret counts as one.
-fn said_with((undone, places): (&str, &[usize]), tables: &[&Table], left: &mut Left) -> Vec<Range<usize>> {
+fn said_with((undone, places): (&str, &[usize]), tables: &[&Table], budget: &mut Budget) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     if tables.iter().all(|table| table.begins.all.is_empty()) {
         return ranges;
@@ -65,20 +65,20 @@ fn said_with((undone, places): (&str, &[usize]), tables: &[&Table], left: &mut L
     // Mostly the first of them is the text itself.
     if readings.first().is_none_or(|(text, _)| *text != undone) {
         let (all, ends) = (begins(|table| &table.begins), begins(|table| &table.ends));
-        for place in of_a_reading(undone, &all, &ends, left) {
+        for place in of_a_reading(undone, &all, &ends, budget) {
             ranges.push(places[place.start]..places[place.end]);
         }
     }
     let (all, ends) = (begins(|table| &table.signs), begins(|table| &table.sign_ends));
     for (text, stand) in readings {
-        for place in of_a_reading(&text, &all, &ends, left) {
+        for place in of_a_reading(&text, &all, &ends, budget) {
             ranges.push(places[stand[place.start].start]..places[stand[place.end - 1].end]);
         }
     }
     let all = begins(|table| &table.letters);
     for (text, stand) in letters(undone).into_iter().filter(|_| all.iter().any(|begins| !begins.all.is_empty())) {
         let much = |secret: &mut Search, at| secret.said(at, |same| undone.get(stand[at + same - 1].end..));
-        for (at, (length, sign)) in most(&text, &all, left, much) {
+        for (at, (length, sign)) in most(&text, &all, budget, much) {
             ranges.push(places[stand[at].start]..places[stand[at + length - 1].end + sign]);
         }
     }
@@ -86,14 +86,14 @@ fn said_with((undone, places): (&str, &[usize]), tables: &[&Table], left: &mut L
 }
 
 /// Where a text says one of these again, or a piece of one that was cut off.
-fn of_a_reading(text: &str, all: &[&Begins], ends: &[&Begins], left: &mut Left) -> Vec<Range<usize>> {
+fn of_a_reading(text: &str, all: &[&Begins], ends: &[&Begins], budget: &mut Budget) -> Vec<Range<usize>> {
     let much = |secret: &mut Search, at| {
         secret.said(at, |same| text.get(at + same..)).or_else(|| Some((secret.piece(at)?, 0)))
     };
-    let found = most(text, all, left, much).into_iter();
+    let found = most(text, all, budget, much).into_iter();
     let mut ranges: Vec<_> = found.map(|(at, (length, sign))| at..at + length + sign).collect();
     let piece = |secret: &mut Search, at| Some((secret.piece(at)?, 0));
-    let found = most(&reversed(text), ends, left, piece).into_iter();
+    let found = most(&reversed(text), ends, budget, piece).into_iter();
     ranges.extend(found.map(|(at, (length, _))| text.len() - at - length..text.len() - at));
     ranges
 }
@@ -177,9 +177,9 @@ mod tests {
             let table = table(&secrets.iter().map(String::as_str).collect::<Vec<_>>());
             let text = format!("no {}, or aaaaaaa9", "a".repeat(30_000));
             let (undone, places) = undone(&text);
-            let mut left = Left::of(&undone);
-            said_with((&undone, &places), &[&table], &mut left);
-            assert!((100..=102).contains(&left.taken()), "{} {}", secrets[0], left.taken());
+            let mut budget = Budget::of(&undone);
+            said_with((&undone, &places), &[&table], &mut budget);
+            assert!((100..=102).contains(&budget.taken()), "{} {}", secrets[0], budget.taken());
             let told = without(&text, &[&table], &Table::default(), &[]);
             assert!(told.ends_with(HIDDEN) && told.len() < text.len() / 2, "{}: {}", secrets[0], told.len());
         }
@@ -194,9 +194,9 @@ mod tests {
         let page = all.iter().map(|key| format!("<li><a href=\"/keys?id={key}\">acmekey_: {key}</a></li>\n"));
         for text in [page.collect::<String>(), "no such file ".repeat(28_000), "no acmekey_ here, ".repeat(4000)] {
             let (undone, places) = undone(&text);
-            let mut left = Left::of(&undone);
-            said_with((&undone, &places), &[&table], &mut left);
-            assert!(left.taken() < 25, "{}: {}", &text[..30], left.taken());
+            let mut budget = Budget::of(&undone);
+            said_with((&undone, &places), &[&table], &mut budget);
+            assert!(budget.taken() < 25, "{}: {}", &text[..30], budget.taken());
         }
     }
 

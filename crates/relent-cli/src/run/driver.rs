@@ -5,9 +5,9 @@ use super::{
     args::Args,
     attempt,
     ended::{Ended, How, NOT_NOW, died_by},
-    held,
     input::Input,
     judge::{Judged, judge},
+    late_output,
     lease::{Leased, Taken, Terms},
     mark::Mark,
     narrator::Narrator,
@@ -312,7 +312,9 @@ impl Driver<'_> {
             }
             Judged::Success => {
                 history.successes += 1;
-                ended.is_held.then(|| self.narrator.remark(held::ENDS));
+                if ended.is_held {
+                    self.narrator.remark(late_output::ENDS);
+                }
                 let enough = self.args.failure.consecutive;
                 let what = format!("success {} of {enough}", history.successes);
                 ((history.successes < enough).then_some(Verdict::Transient), what)
@@ -345,7 +347,7 @@ impl Driver<'_> {
             let lease = self.lease.as_deref();
             let (say, latest) = (|text: &str| self.narrator.remark(text), || latest(lease));
             let within = |until: Instant| lease.map_or(until, |lease| lease.tell_at().min(until));
-            let wait = |until| held::wait_for_the_rest(group, &|| within(until), self.signals);
+            let wait = |until| late_output::wait_for_the_rest(group, &|| within(until), self.signals);
             let caught = ended.finishes.and_then(wait);
             let swept = group.sweep(ended.interrupted.or(caught), self.ways(&say, &latest), self.signals);
             history.swept = caught.or(swept);

@@ -12,14 +12,13 @@ mod driver;
 mod ended;
 mod environ;
 mod exit_set;
-mod forks;
 #[doc(hidden)]
 pub mod fuzzed;
 mod group;
-mod held;
 mod input;
 mod judge;
 mod kin;
+mod late_output;
 mod leader;
 mod lease;
 mod mark;
@@ -30,6 +29,7 @@ mod plan;
 mod processes;
 mod report;
 mod running;
+mod setsid;
 mod signals;
 mod spool;
 mod starting;
@@ -110,7 +110,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     let narrator = Narrator::new(args.talk, args.time.heartbeat, &policy, started);
     narrator.begins(&policy, seed);
     let leads_a_group = !terminal::is_by_our_group();
-    forks::remark(&args.command).filter(|_| leads_a_group).into_iter().for_each(|remark| narrator.remark(remark));
+    setsid::remark(&args.command).filter(|_| leads_a_group).into_iter().for_each(|remark| narrator.remark(remark));
     let driver = Driver {
         args,
         policy: &policy,

@@ -5,9 +5,8 @@
 use super::{
     ended::{Ended, How},
     group::Group,
-    held,
     input::{Feed, Input, Taken, Wants},
-    leader,
+    late_output, leader,
     lease::Leased,
     plan::Plan,
     signals::{Signals, is_ending, is_from_people, poll_timeout},
@@ -299,7 +298,7 @@ impl<'a> Running<'a> {
         let kill_at = self.kill.or_else(|| Instant::now().checked_add(self.ways.grace));
         self.streams().for_each(Stream::is_in_vain);
         let mut streams: Vec<_> = self.out.iter_mut().chain(&mut self.err).collect();
-        let mut wait = || held::step(&mut streams, LOOK, signals, self.ways.say).unwrap_or_default();
+        let mut wait = || late_output::step(&mut streams, LOOK, signals, self.ways.say).unwrap_or_default();
         // It may be nobody's to end; then it is not waited for either.
         if self.group.end_leader(child, kill_at, self.ways, &mut wait) {
             self.streams().for_each(Stream::is_over);
@@ -323,7 +322,7 @@ impl<'a> Running<'a> {
     fn read_on(&mut self, latest: Instant, signals: &Signals) -> Result<Option<Signal>, Fault> {
         let (lease, say) = (self.whole_lease, self.ways.say);
         let until = || lease.map_or(latest, |lease| lease.tell_at().min(latest));
-        let ending = held::read_on(self.streams().collect(), &until, signals, say)?;
+        let ending = late_output::read_on(self.streams().collect(), &until, signals, say)?;
         self.streams().for_each(Stream::is_over);
         Ok(ending)
     }
@@ -354,7 +353,7 @@ impl<'a> Running<'a> {
             signals.was_heard(signal);
         }
         let ends_by_itself = !is_told && typed.is_none() && !self.ends_by_hangup(over);
-        let moment = over + held::MOMENT;
+        let moment = over + late_output::MOMENT;
         let latest = Some(self.times_out.map_or(moment, |at| at.min(moment))).filter(|_| ends_by_itself);
         let finishes = latest.filter(|_| self.out.is_none() || self.err.is_none());
         let read = self.end_feed().and_then(|()| match latest {
