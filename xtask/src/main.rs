@@ -14,7 +14,7 @@ mod public;
 mod shell;
 
 use shell::{Outcome, cargo, has};
-use std::process::ExitCode;
+use std::{num::NonZero, process::ExitCode};
 
 const HELP: &str = "\
 cargo xtask COMMAND
@@ -137,9 +137,14 @@ fn run_tests(without: &[&str], filter: &[&str], skipped: &[String]) -> Outcome {
     needs::install(without)?;
     // One name for the seed of every random test; proptest's own tests know it by another.
     let seed = std::env::var("RELENT_SEED").unwrap_or_default();
-    let mut env = vec![];
+    let mut env = Vec::new();
     if !seed.is_empty() {
         env.push(("PROPTEST_RNG_SEED", seed.as_str()));
+    }
+    // Most tests of the program wait for a clock or a process: as many again run meanwhile.
+    let at_once = (2 * std::thread::available_parallelism().map_or(1, NonZero::get)).to_string();
+    if std::env::var_os("NEXTEST_TEST_THREADS").is_none() {
+        env.push(("NEXTEST_TEST_THREADS", &at_once));
     }
     if filter.is_empty() {
         shell::cargo_with(&env, &["test", "--locked", "--workspace", "--doc"])?;
