@@ -135,10 +135,9 @@ impl Sending {
         is_short && !fate.is_broken && (has_ended || !self.may_be_lost())
     }
 
-    /// Whether all of it is written, and more than a server has at once that does not say that it has read it.
+    /// Whether all of it is written, and more than a server has at once, whatever it says of it: who has read it can throw it away.
     pub(super) fn is_on_its_way(&self) -> bool {
-        let fate = self.told.borrow();
-        fate.is_written && !fate.is_taken && self.course.is_long
+        self.told.borrow().is_written && self.course.is_long
     }
 
     /// Whether a close of ours can lose some of it that was written.

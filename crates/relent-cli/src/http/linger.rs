@@ -15,7 +15,7 @@ impl<T: Read + Write + Send + Unpin> Stream for T {}
 pub(super) const ENOUGH: Duration = Duration::from_secs(2);
 
 /// The longest in all, since nobody wants what comes.
-const LONGEST: Duration = Duration::from_secs(30);
+pub(super) const LONGEST: Duration = Duration::from_secs(30);
 
 /// Waits until the other side has closed it, or says nothing for too long, or something for much too long: whether they have closed it. That
 /// nothing more comes is said at once, or only then where they have been told before and could take it for the end of what they have not looked

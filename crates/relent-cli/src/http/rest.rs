@@ -3,6 +3,7 @@
 use super::{
     attempt::{Line, Success, Terms},
     failure::Broken,
+    linger,
 };
 use tokio::time::{self, Instant};
 
@@ -15,9 +16,7 @@ pub(super) async fn sent(
     let Some(mut left) = success.left.take() else { return Ok(success) };
     let wait = async {
         terms.patience.wait(&line.pulse, left.leaves()).await??;
-        // What ends the connection has limits of its own.
-        left.ends().await;
-        Some(())
+        time::timeout(linger::LONGEST, left.ends()).await.ok()
     };
     let ended = match ends.into_iter().flatten().min() {
         Some(end) => time::timeout_at(end, wait).await.unwrap_or_default(),

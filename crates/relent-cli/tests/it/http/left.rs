@@ -50,10 +50,11 @@ fn a_body_that_is_left_for_where_a_redirect_leads_is_told() {
     }
 }
 
+/// 303, and where to (RFC 7541, A).
+const ELSEWHERE: &[u8] = b"\x08\x03303\x0f\x1f\x01/";
+
 /// Answers a POST with a redirect when all of it has left, without having read more than its head, and reads on: how many bytes that were.
 fn led_away(stream: &mut TcpStream, http2: bool, page: &[u8]) -> io::Result<usize> {
-    // 303, and where to (RFC 7541, A).
-    const ELSEWHERE: &[u8] = b"\x08\x03303\x0f\x1f\x01/";
     // So long that all of it has left, and then, that who hangs up has done so.
     let a_moment = || thread::sleep(Duration::from_millis(300));
     a_moment();
@@ -115,6 +116,36 @@ fn a_body_that_a_redirect_leads_away_from_arrives_if_all_of_it_has_left() {
             assert!(had >= LENGTH, "{version}: {had}");
         }
     }
+}
+
+#[test]
+fn a_redirect_of_who_says_that_all_is_read_is_read_to_its_end() {
+    let folder = Folder::new().bytes("large", &[b'x'; 100_000]);
+    let (tell, told) = mpsc::channel();
+    let is_first = Mutex::new(true);
+    let (url, _) = hasty(move |stream| {
+        let window = frame(SETTINGS, 0, 0, &[&[0, 4][..], &ROOM].concat());
+        listen(stream, &[(HEADERS, END_HEADERS)]).unwrap();
+        stream.write_all(&[window, frame(WINDOW_UPDATE, 0, 0, &ROOM)].concat()).unwrap();
+        if !std::mem::take(&mut *is_first.lock().unwrap()) {
+            return stream.write_all(&ok()).unwrap();
+        }
+        let (mut stream, tell) = (stream.try_clone().unwrap(), tell.clone());
+        thread::spawn(move || {
+            say_that_all_is_read(&mut stream).unwrap();
+            stream
+                .write_all(&[frame(HEADERS, END_HEADERS, 1, ELSEWHERE), frame(DATA, 0, 1, b"half")].concat())
+                .unwrap();
+            // What has not been worked on yet is thrown away by some servers when the connection, or the stream, is gone.
+            stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+            let hung_up = stream.peek(&mut [0]).is_ok();
+            stream.write_all(&frame(DATA, END_STREAM, 1, b"page")).unwrap();
+            tell.send(hung_up).unwrap();
+        });
+    });
+    let outcome = http_in(&folder, &["-L", "--http2", "--max-attempts=1", "POST", "-d", "@large", &url]);
+    assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (Some(0), "ok", ""));
+    assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(false));
 }
 
 /// Answers early, gives room then for all of the body, and takes nothing of it for a while, in which it says something all the time: whether
