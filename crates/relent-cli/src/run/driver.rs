@@ -123,7 +123,8 @@ impl Driver<'_> {
         let until = end.and_then(|end| self.started.checked_add(end));
         let (args, policy, grace, signal) = (&self.args.lease, self.policy, time.grace, time.signal);
         let (since, deadline) = (Instant::now(), self.deadline());
-        let terms = Terms { args, policy, seed, grace, signal, mark: &self.mark, since, until, deadline };
+        let (mark, starting) = (&self.mark, &self.starting);
+        let terms = Terms { args, policy, seed, grace, signal, mark, starting, since, until, deadline };
         Ok(match Leased::take(&terms, self.signals, &self.narrator)? {
             None => None,
             Some(Taken::Leased(lease)) => {

@@ -2,8 +2,8 @@
 //!
 //! What decides is relent's own state machine ([`relent::Call`]); what is here is the command as a real process:
 //! its input replayed ([`input`]), its output kept apart from that of failed attempts ([`spool`]), its time limited
-//! and its processes ended as a whole ([`group`]), its end judged ([`judge`]). One thread and one poll; nothing is
-//! started, compiled or opened that the flags do not ask for.
+//! and its processes ended as a whole ([`group`]), its end judged ([`judge`]). One thread and one poll, and
+//! one that looks whether what is started starts ([`starting`]); nothing else is started, compiled or opened that the flags do not ask for.
 
 mod args;
 mod attempt;
@@ -106,7 +106,6 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     orphans::adopt();
     // Those of a shell that became relent.
     let had_children = !orphans::all().is_ok_and(|all| all.is_empty());
-    let is_limited = limit.or(policy.settings().attempt_timeout).is_some() || args.lease.name.is_some();
     let narrator = Narrator::new(args.talk, args.time.heartbeat, &policy, started);
     narrator.begins(&policy, seed);
     let leads_a_group = !terminal::is_by_our_group();
@@ -120,7 +119,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         started,
         had_children,
         signals: &signals,
-        starting: Starting::new(is_limited.then(|| signals.asked_to_end())),
+        starting: Starting::new(signals.asked_to_end()),
         input: Input::new(args.streams.stdin, args.streams.max_kept.0),
         patterns: Patterns { retry: args.failure.retry_on_output.clone(), until: args.failure.until_output.clone() },
         // A supervised service must be heard while it runs.

@@ -1,10 +1,12 @@
 //! A command that does not start. Whoever starts a program waits until the system has it, and a file system that hangs, or somebody who
-//! looks at programs first, may take as long as they like. So where time is limited a thread beside kills it then, or for a signal:
-//! none of it has run.
+//! looks at programs first, may take as long as they like. So a thread beside kills it in time, or for a signal: none of it has run.
+//!
+//! Ctrl-Z just then stops what is to become the program, too, which has a group of its own by then, so that no shell can call it back.
+//! The thread does: once it runs, it is stopped with relent as any command is.
 
 use super::{processes, ways::LOOK};
 use nix::{
-    sys::signal::{Signal, kill},
+    sys::signal::{SigSet, Signal, kill},
     unistd::{Pid, getpid},
 };
 use std::{
@@ -38,7 +40,7 @@ struct Start {
     others: Vec<Pid>,
 }
 
-/// As long as it is there, a command is being started.
+/// As long as it is there, a program is being started.
 pub(super) struct Begun<'a>(&'a Shared);
 
 /// What takes no longer is about to run, and told as any command is.
@@ -51,18 +53,18 @@ impl Shared {
 }
 
 impl Starting {
-    /// `is_asked` says whether there is a signal that ends the run. Without it nobody looks.
-    pub(super) fn new(is_asked: Option<impl Fn() -> bool + Send + 'static>) -> Starting {
+    /// `is_asked` says whether there is a signal that ends the run.
+    pub(super) fn new(is_asked: impl Fn() -> bool + Send + 'static) -> Starting {
         let shared = Arc::new(Shared::default());
         let of_thread = shared.clone();
-        if let Some(is_asked) = is_asked.filter(|_| cfg!(target_os = "linux")) {
+        if cfg!(target_os = "linux") {
             // Where there is no thread more, it is waited for.
             let _ = thread::Builder::new().name("starting".into()).spawn(move || watch(&of_thread, is_asked));
         }
         Starting(shared)
     }
 
-    /// A command is about to be started, which has time until then.
+    /// A program is about to be started, which has time until then.
     pub(super) fn begins(&self, limit: Option<Instant>, others: &[Pid]) -> Begun<'_> {
         self.0.lock().start = Some(Start { began: Instant::now(), limit, others: others.to_vec() });
         self.0.news.notify_all();
@@ -84,6 +86,8 @@ impl Drop for Starting {
 }
 
 fn watch(shared: &Shared, is_asked: impl Fn() -> bool) {
+    // Of these one takes back the other as long as nobody has heard it, and relent hears them when it has started the program.
+    let _ = [Signal::SIGTSTP, Signal::SIGCONT].into_iter().collect::<SigSet>().thread_block();
     let mut state = shared.lock();
     while !state.is_over {
         let Some(start) = &state.start else {
@@ -91,26 +95,30 @@ fn watch(shared: &Shared, is_asked: impl Fn() -> bool) {
             continue;
         };
         let is_late = start.limit.is_some_and(|limit| limit <= Instant::now());
-        if start.began.elapsed() >= MOMENT && (is_late || is_asked()) {
-            // Under the lock: what is over is killed by nobody.
-            start.kill();
+        let took = start.began.elapsed();
+        // Under the lock: what is over is signalled by nobody.
+        if took >= MOMENT && (is_late || is_asked()) {
+            start.signal(Signal::SIGKILL, |_| true);
+        } else if took >= LOOK {
+            start.signal(Signal::SIGCONT, processes::is_stopped);
         }
         state = shared.news.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
     }
 }
 
 impl Start {
-    /// Kills those children that are not a program of their own yet: this one is what they are known as.
-    fn kill(&self) {
+    /// Signals those of the children of whom that is so that are not a program of their own yet: this one is what they are known as.
+    fn signal(&self, signal: Signal, is_so: impl Fn(Pid) -> bool) {
         let Some(folder) = processes::folder(getpid()) else { return };
         let own = getpid().to_string();
         let children = fs::read_to_string(folder.join("task").join(own).join("children")).unwrap_or_default();
         let children = children.split_whitespace().filter_map(|pid| pid.parse().ok().map(Pid::from_raw));
         let name = |folder: PathBuf| fs::read(folder.join("cmdline")).ok();
         let ours = name(folder);
-        let is_none_yet = |pid: &Pid| ours.is_some() && processes::folder(*pid).and_then(name) == ours;
-        for pid in children.filter(|pid| !self.others.contains(pid) && is_none_yet(pid)) {
-            let _ = kill(pid, Signal::SIGKILL);
+        let is_none_yet = |pid: Pid| ours.is_some() && processes::folder(pid).and_then(name) == ours;
+        // In this order: who is none yet after that was none before.
+        for pid in children.filter(|pid| !self.others.contains(pid) && is_so(*pid) && is_none_yet(*pid)) {
+            let _ = kill(pid, signal);
         }
     }
 }

@@ -171,6 +171,11 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
 
 /// Whether a process is there and no zombie.
 fn is_running(pid: &str) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+    state(pid).is_some_and(|state| state != 'Z')
+}
+
+/// What a process does, in a letter.
+fn state(pid: impl std::fmt::Display) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.to_string().trim())).ok()?;
+    stat.rsplit(") ").next()?.chars().next()
 }

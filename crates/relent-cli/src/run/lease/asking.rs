@@ -9,7 +9,7 @@ use super::{
 use crate::{
     json::millis,
     redact,
-    run::{mark::Mark, narrator::Narrator, report::Outcome, signals::Signals},
+    run::{mark::Mark, narrator::Narrator, report::Outcome, signals::Signals, starting::Starting},
     store::{self, counted, place},
     talk::Fault,
 };
@@ -27,6 +27,8 @@ pub(in crate::run) struct Terms<'a> {
     pub(in crate::run) signal: Signal,
     /// What the command's processes are known by.
     pub(in crate::run) mark: &'a Mark,
+    /// What sees to it that the watchman starts, or not at all.
+    pub(in crate::run) starting: &'a Starting,
     /// Since when it is wanted.
     pub(in crate::run) since: Instant,
     /// When the time is over in which it may come.
@@ -229,6 +231,7 @@ mod tests {
             grace: Duration::ZERO,
             signal: Signal::SIGTERM,
             mark: &Mark::new(),
+            starting: &Starting::new(|| false),
             since: Instant::now().checked_sub(ago).unwrap(),
             until: None,
             deadline: None,

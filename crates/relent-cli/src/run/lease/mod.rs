@@ -17,7 +17,7 @@ pub(super) use args::LeaseArgs;
 pub(crate) use args::help;
 pub(super) use asking::Terms;
 
-use super::{group::Group, narrator::Narrator, processes, report::Outcome, signals::Signals};
+use super::{group::Group, narrator::Narrator, orphans, processes, report::Outcome, signals::Signals};
 use crate::{
     ear::Ear,
     store::{self, counted, place},
@@ -107,7 +107,9 @@ impl Leased {
             Ok(taken) => taken,
             Err(outcome) => return Ok(Some(Taken::Not(outcome))),
         };
+        let begun = terms.starting.begins(None, &orphans::all().unwrap_or_default());
         let watchman = Watchman::start(terms.signal, terms.mark, narrator.is_json());
+        drop(begun);
         let line = watchman.as_ref().map_err(plain).and_then(|watchman| {
             // At once: the command may be there before the keeper comes to that, and relent stopped.
             watchman.line.holds(asked.plus(times.tell()), asked.plus(times.kill()));

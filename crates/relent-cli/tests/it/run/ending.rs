@@ -1,14 +1,15 @@
 //! Limits of time, and signals.
 
-use super::{Place, is_running, sh, until};
+use super::{Place, is_running, script_args, sh, state, until};
 use crate::binary::tool;
 use nix::{
-    sys::signal::{Signal, kill},
+    sys::signal::{Signal, kill, killpg},
     unistd::Pid,
 };
 use std::{
     io::{BufRead, BufReader, Read},
-    process::{Child, Output},
+    os::unix::process::CommandExt,
+    process::{Child, Output, Stdio},
     time::{Duration, Instant},
 };
 
@@ -208,6 +209,7 @@ fn what_does_not_start_is_ended_in_time_and_never_runs() {
         (&["--attempt-timeout", "300ms", "--max-attempts", "1"], None, 124),
         (&["--timeout", "1m"], Some(Signal::SIGTERM), 143),
         (&["--timeout", "1m"], Some(Signal::SIGHUP), 129),
+        (&[], Some(Signal::SIGTERM), 143),
     ] {
         let place = Place::new().file("cmd.sh", "#!/bin/sh\ntouch ran\n");
         let script = place.0.path().join("cmd.sh");
@@ -248,4 +250,25 @@ fn the_command_of_a_run_that_fails_itself_is_not_held_up_by_its_output() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), place.has("told")), (Some(125), true), "{said}");
     assert!(said.contains("swept\n"), "{said}");
+}
+
+/// What is to become the program has a group of its own before it is one, and Ctrl-Z stops it in between.
+#[test]
+#[cfg(target_os = "linux")]
+fn control_z_while_the_command_starts_stops_relent_as_ever() {
+    let place = Place::new();
+    let flags = ["-q", "--cap=2ms", "--jitter=none", "--max-attempts=unlimited"];
+    let mut command = place.command(&script_args(&flags, "echo x >> begun; exit 1"));
+    let child = command.process_group(0).stderr(Stdio::piped()).spawn().unwrap();
+    let group = Pid::from_raw(child.id() as i32);
+    until("it starts the command", || place.has("begun"));
+    for round in 0..300 {
+        // At another moment each time.
+        std::thread::sleep(Duration::from_micros(round % 16 * 300));
+        killpg(group, Signal::SIGTSTP).unwrap();
+        until("it is stopped", || state(group) == Some('T'));
+        killpg(group, Signal::SIGCONT).unwrap();
+    }
+    send(&child, Signal::SIGTERM);
+    assert_eq!(end(child).0, 143);
 }
