@@ -4,6 +4,7 @@ use super::{
     ended::{Ended, How},
     group::Group,
     input::Input,
+    judge::is_success,
     lease::Leased,
     orphans,
     plan::Plan,
@@ -59,7 +60,10 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
         Ok(status) => {
             // Before anybody is waited for: what others write there from now on is not the command's.
             let said = plan.verdicts.take();
-            running.ended(status, signals).map(|ended| Ended { said, ..ended })
+            let how = How::of(status);
+            let verdict = said.about(how.code()).and_then(Result::ok);
+            let succeeds = |found| plan.is_enough && is_success(&how, found, verdict, plan.rules);
+            running.ended(status, &succeeds, signals).map(|ended| Ended { said, ..ended })
         }
         Err(fault) => {
             running.fail(&mut child, signals);

@@ -262,6 +262,8 @@ impl Driver<'_> {
             stream: self.stream,
             most: self.args.streams.max_kept.0,
             patterns: &self.patterns,
+            rules: &self.args.failure,
+            is_enough: history.successes + 1 >= self.args.failure.consecutive,
             verdicts: &self.verdicts,
             had_children: self.had_children,
             shares_group: terminal::is_by_our_group(),

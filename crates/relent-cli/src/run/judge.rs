@@ -3,6 +3,8 @@
 use super::{
     args::FailureArgs,
     ended::{Ended, How},
+    exit_set::ExitSet,
+    patterns::Found,
 };
 use relent::{Verdict, duration::Human};
 
@@ -26,26 +28,23 @@ pub(super) enum Judged {
 pub(super) fn judge(ended: &Ended, said: Option<Verdict>, rules: &FailureArgs) -> Judged {
     let code = ended.how.code();
     let what = happened(ended);
+    if is_success(&ended.how, ended.found, said, rules) {
+        return Judged::Success;
+    }
     if let Some(verdict) = said {
         return Judged::Failure(verdict, what);
     }
-    let is_in = |set: &Option<super::exit_set::ExitSet>| set.as_ref().is_some_and(|set| set.contains(code));
-    if is_in(&rules.stop_on_exit) && ended.how != How::Exited(0) {
+    if is_in(&rules.stop_on_exit, code) && ended.how != How::Exited(0) {
         return Judged::Failure(Verdict::Permanent, what);
     }
-    if is_in(&rules.retry_on_exit) {
+    if is_in(&rules.retry_on_exit, code) {
         return Judged::Failure(Verdict::Transient, what);
     }
     if ended.found.retry {
         return Judged::Failure(Verdict::Transient, format!("{what}, its output asks for a retry"));
     }
     if ended.how == How::Exited(0) {
-        return match &rules.until_output {
-            Some(_) if !ended.found.until => {
-                Judged::Failure(Verdict::Transient, format!("{what}, its output does not match yet"))
-            }
-            _ => Judged::Success,
-        };
+        return Judged::Failure(Verdict::Transient, format!("{what}, its output does not match yet"));
     }
     let is_choosy = rules.retry_on_exit.is_some() || rules.retry_on_output.is_some();
     let verdict = match code {
@@ -56,6 +55,16 @@ pub(super) fn judge(ended: &Ended, said: Option<Verdict>, rules: &FailureArgs) -
         _ => Verdict::from(!is_choosy),
     };
     Judged::Failure(verdict, what)
+}
+
+/// Whether it is a success, by the same rules, as far as its output is known.
+pub(super) fn is_success(how: &How, found: Found, said: Option<Verdict>, rules: &FailureArgs) -> bool {
+    let is_found = !found.retry && (found.until || rules.until_output.is_none());
+    *how == How::Exited(0) && said.is_none() && !is_in(&rules.retry_on_exit, 0) && is_found
+}
+
+fn is_in(set: &Option<ExitSet>, code: u8) -> bool {
+    set.as_ref().is_some_and(|set| set.contains(code))
 }
 
 /// What happened, in a few words.

@@ -1,7 +1,7 @@
 //! Output that somebody holds yet when the command has ended: of a script that logs by `exec > >(tee LOG)` the last of it comes only
 //! then. What a command has left has a second to finish it.
 
-use super::{group::Group, signals::Signals, stream::Stream, ways::LOOK};
+use super::{group::Group, patterns::Found, signals::Signals, stream::Stream, ways::LOOK};
 use crate::talk::Fault;
 use nix::sys::signal::Signal;
 use std::time::{Duration, Instant};
@@ -13,14 +13,18 @@ pub(super) const MOMENT: Duration = Duration::from_secs(1);
 pub(super) const ENDS: &str = "something that the command has started goes on and holds its output, which ends now: \
                                it needs one of its own (> FILE), or --stream without patterns";
 
-/// Reads on until nobody holds them any more, or there is no room for what comes, and at the longest until then. A signal that ends the run ends this, too, and is returned.
+/// Reads on until nobody holds them any more, or there is no room for what comes, and at the longest until then. A signal that ends the run
+/// ends this, too, and is returned. Of what has succeeded, by what was found in it, there is room for all.
 pub(super) fn read_on(
     mut streams: Vec<&mut Stream<'_>>,
     until: &dyn Fn() -> Instant,
+    succeeds: &dyn Fn(Found) -> bool,
     signals: &Signals,
     say: &dyn Fn(&str),
 ) -> Result<Option<Signal>, Fault> {
     loop {
+        let found = streams.iter().fold(Found::default(), |found, stream| found.or(stream.found()));
+        streams.iter_mut().for_each(|stream| stream.is_of_success(succeeds(found)));
         let is_awaited = streams.iter().any(|stream| stream.is_awaited());
         let left = until().saturating_duration_since(Instant::now());
         if !is_awaited || left.is_zero() {

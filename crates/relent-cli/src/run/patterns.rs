@@ -95,6 +95,12 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// What was found so far.
+    pub(super) fn found(&self) -> Found {
+        let found = |line: &Option<Line<'_>>| line.as_ref().is_some_and(|line| line.found);
+        Found { retry: found(&self.retry), until: found(&self.until) }
+    }
+
     /// The end of the stream: what was found.
     pub(super) fn finish(self) -> Found {
         let found = |line: Option<Line<'_>>| line.is_some_and(Line::finish);

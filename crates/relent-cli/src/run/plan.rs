@@ -1,6 +1,9 @@
 //! What an attempt needs to know.
 
-use super::{lease::Leased, mark::Mark, patterns::Patterns, starting::Starting, verdict_file::VerdictFile, ways::Ways};
+use super::{
+    args::FailureArgs, lease::Leased, mark::Mark, patterns::Patterns, starting::Starting, verdict_file::VerdictFile,
+    ways::Ways,
+};
 use std::{ffi::OsString, time::Duration};
 
 /// What an attempt needs to know.
@@ -20,6 +23,10 @@ pub(super) struct Plan<'a> {
     /// How much of it is kept else.
     pub(super) most: u64,
     pub(super) patterns: &'a Patterns,
+    /// What counts as a failure.
+    pub(super) rules: &'a FailureArgs,
+    /// Whether one success more is all that is wanted.
+    pub(super) is_enough: bool,
     /// Where it says what its failure means.
     pub(super) verdicts: &'a VerdictFile,
     /// Whether relent had children when it began, whose own come to it as the attempt's do.

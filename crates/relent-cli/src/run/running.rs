@@ -8,6 +8,7 @@ use super::{
     input::{Feed, Input, Taken, Wants},
     late_output, leader,
     lease::Leased,
+    patterns::Found,
     plan::Plan,
     signals::{Signals, is_ending, is_from_people, poll_timeout},
     spool::Spool,
@@ -319,10 +320,15 @@ impl<'a> Running<'a> {
 
     /// Hears what else comes of the output of a command that has ended by itself, while somebody holds that: the time of the attempt and
     /// the lease may end meanwhile. The signal that has ended this.
-    fn read_on(&mut self, latest: Instant, signals: &Signals) -> Result<Option<Signal>, Fault> {
+    fn read_on(
+        &mut self,
+        latest: Instant,
+        succeeds: &dyn Fn(Found) -> bool,
+        signals: &Signals,
+    ) -> Result<Option<Signal>, Fault> {
         let (lease, say) = (self.whole_lease, self.ways.say);
         let until = || lease.map_or(latest, |lease| lease.tell_at().min(latest));
-        let ending = late_output::read_on(self.streams().collect(), &until, signals, say)?;
+        let ending = late_output::read_on(self.streams().collect(), &until, succeeds, signals, say)?;
         self.streams().for_each(Stream::is_over);
         Ok(ending)
     }
@@ -336,13 +342,15 @@ impl<'a> Running<'a> {
         self.out.iter_mut().chain(&mut self.err)
     }
 
-    /// What came of it, with what it has left.
-    pub(super) fn ended(mut self, status: ExitStatus, signals: &Signals) -> Result<Ended, Fault> {
+    /// What came of it, with what it has left; whether it is a success depends on what is found in its output.
+    pub(super) fn ended(
+        mut self,
+        status: ExitStatus,
+        succeeds: &dyn Fn(Found) -> bool,
+        signals: &Signals,
+    ) -> Result<Ended, Fault> {
         let over = Instant::now();
         let ran = self.timed_out.unwrap_or(over).duration_since(self.started);
-        if status.success() {
-            self.streams().for_each(Stream::is_to_be_whole);
-        }
         self.streams().for_each(Stream::is_over);
         // What is typed from now on is ours: the command has ended.
         let was_lent = self.lent.take().is_some();
@@ -357,7 +365,7 @@ impl<'a> Running<'a> {
         let latest = Some(self.times_out.map_or(moment, |at| at.min(moment))).filter(|_| ends_by_itself);
         let finishes = latest.filter(|_| self.out.is_none() || self.err.is_none());
         let read = self.end_feed().and_then(|()| match latest {
-            Some(latest) => self.read_on(latest, signals),
+            Some(latest) => self.read_on(latest, succeeds, signals),
             None => Ok(self.interrupted),
         });
         let mut interrupted = match read {

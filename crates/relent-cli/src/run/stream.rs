@@ -41,9 +41,9 @@ pub(super) struct Stream<'a> {
     is_open: bool,
     /// How much there is to be read yet of what is the command's, once that has ended: what comes then is read as far as it can be kept.
     left: Option<usize>,
-    /// Whether that is no more read.
+    /// Whether that is no more read, since it could not be kept.
     is_cut: bool,
-    /// Whether none of it may be left out: the command has succeeded.
+    /// Whether none of it may be left out: as far as is known, the command has succeeded.
     is_whole: bool,
     /// Whether nobody reads any more what goes out.
     nobody_reads: bool,
@@ -95,7 +95,7 @@ impl<'a> Stream<'a> {
     pub(super) fn poll<'b>(&'b self, fds: &mut Vec<PollFd<'b>>) -> Option<usize> {
         let wanted = match self.out() {
             Some(out) => PollFd::new(out, PollFlags::POLLOUT),
-            None if self.is_open && !self.is_cut => PollFd::new(self.pipe.as_fd(), PollFlags::POLLIN),
+            None if self.is_open && self.is_read() => PollFd::new(self.pipe.as_fd(), PollFlags::POLLIN),
             None => return None,
         };
         fds.push(wanted);
@@ -122,12 +122,17 @@ impl<'a> Stream<'a> {
     /// Reads a piece. What comes once the command has failed does no harm: reading ends with what cannot be kept.
     fn read_more(&mut self, say: &dyn Fn(&str)) -> Result<(), Fault> {
         match self.left {
-            Some(0) if self.is_whole => drop(self.read_some(PIECE, say)?),
-            None => drop(self.read_some(PIECE, say)?),
-            Some(0) => self.is_cut = self.room() == 0 || self.read_some(self.room(), say).is_err(),
+            Some(0) if !self.is_read() => {}
+            Some(0) if !self.is_whole => self.is_cut = self.read_some(self.room(), say).is_err(),
+            Some(0) | None => drop(self.read_some(PIECE, say)?),
             Some(left) => self.left = Some(left.saturating_sub(self.read_some(left, say)?)),
         }
         Ok(())
+    }
+
+    /// Whether what comes is read.
+    fn is_read(&self) -> bool {
+        self.left != Some(0) || self.room() > 0
     }
 
     /// How much of what comes later is read.
@@ -252,12 +257,17 @@ impl<'a> Stream<'a> {
 
     /// Whether it is read on, as somebody may write to it yet.
     pub(super) fn is_awaited(&self) -> bool {
-        self.is_held() && !self.is_cut
+        self.is_held() && self.is_read()
     }
 
-    /// The command has succeeded: what comes later is its output, too.
-    pub(super) fn is_to_be_whole(&mut self) {
-        self.is_whole = true;
+    /// Whether the command has succeeded, as far as is known: then what comes later is its output, too.
+    pub(super) fn is_of_success(&mut self, is_so: bool) {
+        self.is_whole = is_so;
+    }
+
+    /// What was found in it so far.
+    pub(super) fn found(&self) -> Found {
+        self.search.as_ref().map(Search::found).unwrap_or_default()
     }
 
     /// The command has ended, or the moment after that: of what is written from then on there is no more.

@@ -141,19 +141,30 @@ fn what_others_write_for_it_just_after_its_end_is_its_output() {
 /// After a failure it changes nothing of the attempt: what cannot be kept of it is not read. Of a success all of it goes out.
 #[test]
 fn what_comes_after_the_end_is_read_as_far_as_it_can_be_kept() {
-    for (code, more, dots, runs) in [(0, ":", 9000, "x\n"), (3, "cat /dev/zero", 4994, "x\nx\n")] {
+    const FLOODS: &str = "cat /dev/zero";
+    for (flags, end, more, code, dots, runs) in [
+        (&[][..], "exit 0", ":", 0, 9000, "x\n"),
+        (&["--until-output", "first"], "exit 0", ":", 0, 9000, "x\n"),
+        (&[], "exit 3", FLOODS, 3, 4994, "x\nx\n"),
+        (&["--until-output", "second"], "exit 0", FLOODS, 1, 4994, "x\nx\n"),
+        (&["--retry-on-output", "first"], "exit 0", FLOODS, 1, 4994, "x\nx\n"),
+        (&["--retry-on-exit", "0"], "exit 0", FLOODS, 1, 4994, "x\nx\n"),
+        (&["--consecutive", "3"], "exit 0", FLOODS, 1, 4994, "x\nx\n"),
+        (&[], "echo transient > $RELENT_VERDICT; exit 0", FLOODS, 1, 4994, "x\nx\n"),
+    ] {
         let place = Place::new();
         let script = format!(
-            "echo x >> runs; exec 3<&0; (cat <&3; head -c 9000 /dev/zero | tr '\\0' .; {more}) & echo first; exit {code}"
+            "echo x >> runs; exec 3<&0; (cat <&3; head -c 9000 /dev/zero | tr '\\0' .; {more}) 2>/dev/null & echo first; {end}"
         );
-        let flags = ["-q", "--max-kept", "5000", "--max-attempts", "2"];
+        let flags = [&["-q", "--max-kept", "5000", "--max-attempts", "2"], flags].concat();
         let mut child = place.command(&super::script_args(&flags, &script));
         let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdin = child.stdin.take();
         let output = child.wait_with_output().unwrap();
         drop(stdin);
         place.is_clean();
-        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("first\n{}", ".".repeat(dots)));
+        let written = String::from_utf8_lossy(&output.stdout);
+        assert!(written == format!("first\n{}", ".".repeat(dots)), "{flags:?} {end:?}: {} bytes", written.len());
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");
         assert_eq!((output.status.code(), place.0.read("runs").as_str()), (Some(code), runs));
     }
