@@ -304,15 +304,17 @@ impl<'a> Running<'a> {
         if self.group.end_leader(child, kill_at, self.ways, &mut wait) {
             self.streams().for_each(Stream::is_over);
             let _ = self.err.take().map(|stream| stream.finish(self.ways.say, |_| false));
-            self.give_up(signals);
+            self.give_up(false, signals);
         }
     }
 
-    /// Ends what the command has left, which has ended: relent itself has failed.
-    fn give_up(mut self, signals: &Signals) {
+    /// Ends what the command has left, which has ended, unless it has succeeded: relent itself has failed.
+    fn give_up(mut self, has_succeeded: bool, signals: &Signals) {
         // Nobody is to wait for us to read.
         (self.out, self.err, self.lent) = (None, None, None);
-        let _ = self.group.sweep(self.interrupted, self.ways, signals);
+        if !has_succeeded {
+            let _ = self.group.sweep(self.interrupted, self.ways, signals);
+        }
         if let Some(lease) = self.whole_lease {
             lease.is_over(&self.group);
         }
@@ -368,10 +370,11 @@ impl<'a> Running<'a> {
             Some(latest) => self.read_on(latest, succeeds, signals),
             None => Ok(self.interrupted),
         });
+        let has_succeeded = self.streams().any(|stream| stream.is_whole());
         let mut interrupted = match read {
             Ok(signal) => signal,
             Err(fault) => {
-                self.give_up(signals);
+                self.give_up(has_succeeded, signals);
                 return Err(fault);
             }
         };
@@ -408,7 +411,7 @@ impl<'a> Running<'a> {
         let (out, err) = match (heard(self.out.take()), heard(self.err.take())) {
             (Ok(out), Ok(err)) => (out, err),
             (Err(fault), _) | (_, Err(fault)) => {
-                self.give_up(signals);
+                self.give_up(has_succeeded, signals);
                 return Err(fault);
             }
         };

@@ -265,6 +265,11 @@ impl<'a> Stream<'a> {
         self.is_whole = is_so;
     }
 
+    /// Whether that was said last.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
     /// What was found in it so far.
     pub(super) fn found(&self) -> Found {
         self.search.as_ref().map(Search::found).unwrap_or_default()

@@ -1,6 +1,7 @@
 //! What goes to standard output and standard error.
 
-use super::{Place, sh, until};
+use super::{Place, is_running, sh, until};
+use crate::binary::tool;
 use std::{fs, process::Stdio, time::Instant};
 
 #[test]
@@ -168,6 +169,26 @@ fn what_comes_after_the_end_is_read_as_far_as_it_can_be_kept() {
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");
         assert_eq!((output.status.code(), place.0.read("runs").as_str()), (Some(code), runs));
     }
+}
+
+/// Who writes it, once relent has seen the end, goes on without it.
+#[test]
+fn what_a_successful_command_has_left_stays_though_its_output_cannot_be_kept() {
+    let place = Place::new();
+    let left = "exec 3<&0; (cat <&3; head -c 3000000 /dev/zero; exec sleep 30 >/dev/null 2>&1) & echo $! > pid";
+    let script = format!("trap '' XFSZ; ulimit -f 4; exec relent run -q -- sh -c '{left}'");
+    let mut shell = tool("sh");
+    shell.args(["-c", &script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
+    let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let stdin = shell.stdin.take();
+    let output = shell.wait_with_output().unwrap();
+    drop(stdin);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(125), 0), "{said}");
+    assert!(said.starts_with("error: cannot keep the command's output: File too large\n"), "{said}");
+    let pid = place.0.read("pid");
+    assert!(is_running(&pid));
+    kill(&pid);
 }
 
 /// What is passed on as it comes, who was left writes by itself, and nobody tells it to end before it could.
