@@ -29,31 +29,42 @@ impl WholeCall {
     pub(super) fn of(policy: &Policy) -> WholeCall {
         let settings = policy.settings();
         let (rows, sums) = sums(policy);
-        let endless = rows.is_none() && settings.max_elapsed.is_none();
-        if endless {
+        let (latest, limit) = (latest_start(policy), limit(policy));
+        if rows.is_none() && latest.is_none() {
             return WholeCall { most_attempts: None, mean_attempts: None, waits: None, worst: None };
         }
         let attempts = rows.map(|rows| rows.saturating_add(1));
-        let limited = match settings.max_elapsed {
-            Some(limit) if rows.is_none() || sums.max > limit => Some(limit),
-            _ => None,
-        };
+        let limited = latest.zip(limit).filter(|(latest, _)| rows.is_none() || sums.max > *latest);
         let (mean_attempts, waits) = match limited {
             None => (attempts.map(f64::from), sums),
-            Some(limit) => {
-                let (attempts, mean) = means_within(policy, limit);
+            Some((latest, limit)) => {
+                let (attempts, mean) = means_within(policy, latest);
                 (Some(attempts), Bounds { min: Duration::ZERO, mean, max: sums.max.min(limit) })
             }
         };
         // Without a limit of attempts the least delays make the most of them.
-        let most_attempts = attempts.or_else(|| settings.max_elapsed.and_then(|limit| most_within(policy, limit)));
+        let most_attempts = attempts.or_else(|| latest.and_then(|latest| most_within(policy, latest)));
         let worst = settings.attempt_timeout.and_then(|timeout| {
             let by_attempts = attempts.map(|count| sums.max.saturating_add(timeout.saturating_mul(count)));
             let by_time = settings.max_elapsed.map(|limit| limit.saturating_add(timeout));
             by_attempts.into_iter().chain(by_time).min()
         });
+        let worst = worst.into_iter().chain(settings.timeout).min();
         WholeCall { most_attempts, mean_attempts, waits: Some(waits), worst }
     }
+}
+
+/// The limit of time of a whole call, by `max_elapsed` and `timeout`; `None` is no limit.
+pub(super) fn limit(policy: &Policy) -> Option<Duration> {
+    let settings = policy.settings();
+    settings.max_elapsed.into_iter().chain(settings.timeout).min()
+}
+
+/// No attempt starts later than this: at `max_elapsed` one may, at `timeout` none does.
+pub(super) fn latest_start(policy: &Policy) -> Option<Duration> {
+    let settings = policy.settings();
+    let by_timeout = settings.timeout.map(|timeout| timeout.saturating_sub(Duration::from_nanos(1)));
+    settings.max_elapsed.into_iter().chain(by_timeout).min()
 }
 
 /// The number of delays, `None` if there is no end to them, and their sums.
@@ -134,6 +145,22 @@ mod tests {
         let endless = WholeCall::of(&policy.unlimited_attempts());
         assert_eq!(endless.most_attempts, Some(4));
         assert_eq!(endless.worst, Some(36 * SEC));
+    }
+
+    #[test]
+    fn a_timeout_limits_the_time_and_ends_attempts() {
+        let policy = Policy::constant(10 * SEC).jitter(Jitter::None).timeout(30 * SEC);
+        let call = WholeCall::of(&policy);
+        assert_eq!(call.mean_attempts, Some(3.0), "at 0, 10 and 20 s, not at 30 s");
+        assert_eq!(call.waits.unwrap().mean, 20 * SEC);
+        assert_eq!(call.waits.unwrap().max, 30 * SEC);
+        assert_eq!(call.worst, Some(30 * SEC));
+        let endless = WholeCall::of(&policy.unlimited_attempts());
+        assert_eq!((endless.most_attempts, endless.worst), (Some(3), Some(30 * SEC)));
+        let short = policy.max_attempts(2).attempt_timeout(SEC);
+        assert_eq!(WholeCall::of(&short).worst, Some(12 * SEC), "its attempts end before");
+        let both = WholeCall::of(&policy.max_elapsed(20 * SEC).attempt_timeout(5 * SEC));
+        assert_eq!((both.mean_attempts, both.worst), (Some(3.0), Some(25 * SEC)));
     }
 
     #[test]

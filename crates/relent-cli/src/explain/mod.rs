@@ -258,6 +258,7 @@ mod tests {
             max_attempts: is_set(1).then_some((draw(seed, 104) >> 32 >> (draw(seed, 105) % 32)).max(1) as u32),
             max_elapsed: some(2, most_elapsed),
             attempt_timeout: some(3, timeout),
+            timeout: some(5, most_elapsed / 2),
             spread: some(4, spread).unwrap_or_default(),
             ..Settings::default()
         };

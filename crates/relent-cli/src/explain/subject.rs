@@ -1,6 +1,7 @@
 //! What is explained: a policy, its name, and where each of its settings came from.
 
 use super::{
+    call::limit,
     foreign::{Reading, Unreadable},
     setting::Setting,
 };
@@ -227,7 +228,7 @@ impl fmt::Display for InShort<'_> {
             Some(1) => f.write_str(", 1 attempt")?,
             Some(most) => write!(f, ", {most} attempts")?,
         }
-        match settings.max_elapsed {
+        match limit(self.0) {
             None => Ok(()),
             Some(most) => write!(f, " within {}", Human(most)),
         }
@@ -253,6 +254,10 @@ mod tests {
             (
                 Policy::list(&LIST).max_elapsed(Duration::from_secs(60)),
                 "list of 1 delay, no jitter, 2 attempts within 1m",
+            ),
+            (
+                Policy::constant(second).max_elapsed(60 * second).timeout(5 * second).unlimited_attempts(),
+                "constant 1s, full jitter, attempts unlimited within 5s",
             ),
         ] {
             assert_eq!(InShort(&policy).to_string(), short);

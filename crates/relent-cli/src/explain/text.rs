@@ -1,7 +1,7 @@
 //! One policy explained to people: what it says, its schedule as a table and a plot, the whole call, warnings.
 
 use super::{
-    call::WholeCall,
+    call::{WholeCall, latest_start},
     chart::chart,
     rows::{Rows, Then, rows},
     subject::{InShort, Subject, as_flags},
@@ -32,7 +32,7 @@ pub(super) fn explain(subject: &Subject, view: View) -> String {
     let rows = rows(&subject.policy, view.rows);
     if !rows.shown.is_empty() {
         out.push('\n');
-        out.push_str(&table(&rows, subject.policy.settings().max_elapsed));
+        out.push_str(&table(&rows, latest_start(&subject.policy)));
     }
     out.push('\n');
     out.push_str(&wrap(&whole_call(subject), view.width));
@@ -104,8 +104,10 @@ fn table(rows: &Rows, limit: Option<Duration>) -> String {
     }
     let then = match rows.then {
         Then::End => return out,
+        Then::Same(None) if limit.is_some() => "and so on until time is up, the delays the same".to_owned(),
         Then::Same(None) => "and so on for ever, the delays the same".to_owned(),
         Then::Same(Some(last)) => format!("and so on until attempt {last}, the delays the same"),
+        Then::More(None) if limit.is_some() => "and so on until time is up".to_owned(),
         Then::More(None) => "and so on for ever".to_owned(),
         Then::More(Some(last)) => format!("and so on until attempt {last}"),
     };
@@ -113,7 +115,7 @@ fn table(rows: &Rows, limit: Option<Duration>) -> String {
     out
 }
 
-/// How an attempt stands to `max_elapsed`, attempts taking no time.
+/// How an attempt stands to the limit of time, attempts taking no time.
 fn lateness(row: &Row, limit: Option<Duration>) -> &'static str {
     match limit {
         Some(limit) if row.total.min > limit => "too late",
@@ -168,6 +170,9 @@ fn whole_call(subject: &Subject) -> String {
         let _ = write!(out, ".\nIt ends before that once {most} have passed, attempts included; a delay may pass them");
     }
     match (call.worst, settings.attempt_timeout) {
+        (Some(worst), _) if settings.timeout == Some(worst) => {
+            let _ = writeln!(out, ".\nAfter {} its timeout ends it, an attempt under way included.", Human(worst));
+        }
         (Some(worst), Some(timeout)) => {
             let _ = writeln!(out, ".\nWith attempts of up to {} it ends within {}.", Human(timeout), brief(worst));
         }

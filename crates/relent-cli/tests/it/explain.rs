@@ -85,6 +85,53 @@ fn limits_of_time_show_in_the_table() {
     explains("explain-too-late.txt", &relent(&args));
 }
 
+/// What ends a call is not asked for, and what may not be is not said.
+#[test]
+fn a_timeout_is_a_limit() {
+    let said = |flags: &str| {
+        let args: Vec<&str> = ["explain"].into_iter().chain(flags.split(' ')).collect();
+        relent(&args).stdout.replace('\n', " ")
+    };
+    let endless = said("--max-attempts unlimited --timeout 1m --cap 2s --no-plot");
+    assert!(endless.contains("After 1m its timeout ends it, an attempt under way included."), "{endless}");
+    assert!(endless.contains("and so on until time is up"), "{endless}");
+    assert!(!endless.contains("never ends") && !endless.contains("for ever"), "{endless}");
+    let json = said("--max-attempts unlimited --timeout 1m --cap 2s --json");
+    assert!(json.contains(r#""max_ms":60000}"#) && !json.contains("no_limit"), "{json}");
+    let short = said("--base 50ms --cap 400ms --max-attempts 3 --attempt-timeout 800ms --timeout 2s --no-plot");
+    assert!(short.contains("After 2s its timeout ends it"), "{short}");
+    let over = said("--base 50ms --cap 400ms --max-attempts 3 --attempt-timeout 800ms --timeout 3s --no-plot");
+    assert!(over.contains("With attempts of up to 800ms it ends within 2.55s."), "{over}");
+    let elapsed = said("--max-elapsed 2s --timeout 5s --no-plot");
+    assert!(!elapsed.contains("can hang"), "{elapsed}");
+    let broken = said("--max-attempts unlimited --timeout 1m --breaker consecutive=5 --no-plot");
+    assert!(!broken.contains("endless") && !broken.contains("never ends"), "{broken}");
+    let late = said("--curve constant --base 2s --jitter none --max-attempts 3 --timeout 4s --no-plot");
+    assert!(late.contains("too late") && late.contains("makes 2.0 of 3 attempts"), "{late}");
+}
+
+/// A page that says how to choose shows nothing that is warned of, where it does not mean it.
+#[test]
+fn what_is_there_to_paste_is_not_warned_of() {
+    /// Two never end, as the page says of them; one waits for milliseconds, of which jitter leaves less.
+    const MEANT: [(&str, &str); 3] = [("reconnect", "no_limit"), ("conflict", "zero_delay"), ("supervise", "no_limit")];
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/choosing.md");
+    let page = fs::read_to_string(page).unwrap();
+    let blocks: Vec<&str> = page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    let mut warned = Vec::new();
+    for block in &blocks {
+        let folder = Folder::new().file("relent.toml", block);
+        let name = block.strip_prefix("[policy.").unwrap().split(']').next().unwrap();
+        let outcome = folder.relent(&["explain", "--policy", &format!("relent.toml#{name}"), "--json"]);
+        assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)), "{name}");
+        let before_each = outcome.stdout.split(r#"","level":"warning""#).collect::<Vec<_>>();
+        let warnings = before_each[..before_each.len() - 1].iter().map(|before| before.rsplit('"').next().unwrap());
+        warned.extend(warnings.map(|warning| (name, warning.to_owned())));
+    }
+    let warned: Vec<_> = warned.iter().map(|(name, warning)| (*name, warning.as_str())).collect();
+    assert_eq!((blocks.len(), &warned[..]), (8, &MEANT[..]));
+}
+
 #[test]
 fn a_schedule_without_end() {
     let args = ["explain", "--curve", "constant", "--base", "5s", "--max-attempts", "unlimited", "--jitter", "none"];

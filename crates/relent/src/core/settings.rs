@@ -274,6 +274,14 @@ impl Policy {
             spread: Duration::from_nanos(self.spread.nanos()),
         }
     }
+
+    /// No attempt starts later than this after the call began, by `max_elapsed` and `timeout`; `None` is no limit.
+    pub(crate) fn latest_start(&self) -> Option<Duration> {
+        let Settings { max_elapsed, timeout, .. } = self.settings();
+        // None starts at the timeout itself.
+        let by_timeout = timeout.map(|timeout| timeout.saturating_sub(Duration::from_nanos(1)));
+        max_elapsed.into_iter().chain(by_timeout).min()
+    }
 }
 
 impl PartialEq for Policy {

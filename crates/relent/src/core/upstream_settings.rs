@@ -2,8 +2,9 @@
 
 use super::{
     breaker::BreakerSettings, budget::settings::BudgetSettings, hedge::HedgeSettings, limiter::settings::LimitSettings,
-    policy::Policy,
+    policy::Policy, schedule::Row,
 };
+use core::time::Duration;
 
 /// What protects one far side, as settings. Those that are not there protect from nothing.
 ///
@@ -58,10 +59,15 @@ fn by_budget(settings: BudgetSettings) -> Option<f64> {
 /// The most attempts of a call; `None` if there is no end to them.
 pub(crate) fn most_attempts(policy: &Policy) -> Option<u64> {
     let settings = policy.settings();
-    let mut rows = 0;
-    let within = |total| settings.max_elapsed.is_none_or(|limit| total <= limit);
-    for row in policy.schedule().take(MOST_ROWS).take_while(|row| within(row.total.min)) {
-        rows = u64::from(row.attempt) - 1;
+    let latest = policy.latest_start();
+    let within = |total: fn(&Row) -> Duration| {
+        let is_within = |row: &Row| latest.is_none_or(|latest| total(row) <= latest);
+        policy.schedule().take(MOST_ROWS).take_while(is_within).count() as u64
+    };
+    let mut rows = within(|row| row.total.min);
+    if rows >= MOST_ROWS as u64 && settings.max_attempts.is_none() && latest.is_some() {
+        // Delays that can all be zero: the mean of many calls is limited, though no single call is.
+        rows = within(|row| row.total.mean);
     }
     match settings.max_attempts {
         Some(most) if rows >= MOST_ROWS as u64 => Some(u64::from(most)),
@@ -74,7 +80,6 @@ pub(crate) fn most_attempts(policy: &Policy) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::{Budget, Hedge};
-    use core::time::Duration;
 
     const ONE: &[Duration] = &[Duration::from_secs(1)];
     const NONE: UpstreamSettings = UpstreamSettings { budget: None, breaker: None, limit: None, hedge: None };
@@ -91,6 +96,9 @@ mod tests {
         assert_eq!(NONE.amplification(&Policy::list(ONE)), Some(2.0));
         let elapsed = Policy::constant(Duration::from_secs(1)).jitter(crate::Jitter::None).unlimited_attempts();
         assert_eq!(NONE.amplification(&elapsed.max_elapsed(Duration::from_secs(3))), Some(4.0));
+        assert_eq!(NONE.amplification(&elapsed.timeout(Duration::from_secs(3))), Some(3.0), "none at the third second");
+        let spread = elapsed.jitter(crate::Jitter::Full);
+        assert_eq!(NONE.amplification(&spread.max_elapsed(Duration::from_secs(3))), Some(7.0), "by the mean");
         assert_eq!(NONE.amplification(&five.max_attempts(u32::MAX - 1)), Some(f64::from(u32::MAX - 1)));
         assert_eq!(with(&Budget::ratio(0.1)).amplification(&five.unlimited_attempts()), Some(1.1));
         assert_eq!(with(&Budget::aws_quota_2_1()).amplification(&five), Some(1.0));

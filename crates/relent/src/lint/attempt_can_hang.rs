@@ -6,7 +6,7 @@ use core::fmt;
 
 pub(super) const RULE: Rule = Rule {
     name: "attempt_can_hang",
-    hint: "set attempt_timeout",
+    hint: "set attempt_timeout or timeout",
     check: Check::Policy(check),
     tell,
     is_note: |_| true,
@@ -15,7 +15,8 @@ pub(super) const RULE: Rule = Rule {
 fn check(policy: &Policy, _: &Behaviour) -> Option<Warning> {
     let settings = policy.settings();
     let max_elapsed = settings.max_elapsed?;
-    settings.attempt_timeout.is_none().then_some(Warning::AttemptCanHang { max_elapsed })
+    let ends = settings.attempt_timeout.is_some() || settings.timeout.is_some();
+    (!ends).then_some(Warning::AttemptCanHang { max_elapsed })
 }
 
 fn tell(warning: &Warning, f: &mut fmt::Formatter<'_>) -> fmt::Result {

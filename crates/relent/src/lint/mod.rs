@@ -79,12 +79,12 @@ pub enum Warning {
         /// What counts as at once: zero, or less than a millisecond where exactly zero is rare.
         within: Duration,
     },
-    /// `max_elapsed` ends calls before `max_attempts` can.
+    /// `max_elapsed` or `timeout` ends calls before `max_attempts` can.
     AttemptsDoNotFit {
         /// Attempts allowed.
         max_attempts: u32,
-        /// The limit they do not fit in.
-        max_elapsed: Duration,
+        /// The limit they do not fit in: `max_elapsed` or `timeout`, whichever is less.
+        limit: Duration,
         /// Attempts that begin in time if every delay is the least possible and attempts take no time.
         at_most: u32,
         /// Attempts that begin in time if every delay is the mean and attempts take no time.

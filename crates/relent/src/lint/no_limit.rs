@@ -9,7 +9,7 @@ use crate::core::{curve::Curve, policy::Policy, time::nanos};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_limit",
-    hint: "set max_attempts or max_elapsed",
+    hint: "set max_attempts, max_elapsed or timeout",
     check: Check::Policy(check),
     tell,
     is_note: |_| false,
@@ -19,7 +19,7 @@ const DAY: u64 = 86_400 * 1_000_000_000;
 
 fn check(policy: &Policy, behaviour: &Behaviour) -> Option<Warning> {
     let settings = policy.settings();
-    let is_limited = settings.max_attempts.is_some() || settings.max_elapsed.is_some();
+    let is_limited = settings.max_attempts.is_some() || policy.latest_start().is_some();
     // A list that ends, slots and some rules are limits themselves.
     let ends = behaviour.ended || matches!(settings.curve, Curve::List { repeat: false, .. } | Curve::Slots { .. });
     if is_limited || ends {

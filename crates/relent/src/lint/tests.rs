@@ -138,6 +138,7 @@ fn no_limit() {
     let text = "no limit: a call that keeps failing makes about 115000 attempts in a day and never ends";
     assert_eq!(told(policy), [text]);
     assert!(names(policy.max_elapsed(60 * SEC).attempt_timeout(SEC)).is_empty());
+    assert!(names(policy.timeout(60 * SEC)).is_empty());
     assert_eq!(names(Policy::immediate().unlimited_attempts()), ["no_limit", "zero_delay"]);
     assert_eq!(names(Policy::slots(SEC)), ["zero_delay"], "slots give up after the 16th attempt");
 }
@@ -168,6 +169,11 @@ fn attempts_that_do_not_fit() {
     let slow = " if each runs into its timeout";
     assert_eq!(fit(60 * SEC), Some((true, start.to_string() + "about 5 begin within 1m" + slow)));
     assert_eq!(fit(90 * SEC), None);
+    let timed = |limit: Duration| policy.timeout(limit).warnings().next().map(|warning| warning.to_string());
+    assert_eq!(timed(40 * SEC), Some(start.to_string() + "about 6 begin within 40s"));
+    assert_eq!(timed(90 * SEC), None);
+    let both = policy.max_elapsed(40 * SEC).timeout(30 * SEC).warnings().next().unwrap().to_string();
+    assert_eq!(both, start.to_string() + "never more than 6 begin within 30s", "none at the 30th second itself");
 }
 
 #[test]
@@ -181,6 +187,7 @@ fn limits_that_never_apply() {
     );
     let policy = Policy::default().jitter(Jitter::Equal).max_elapsed(600 * SEC);
     assert_eq!(told(policy), ["an attempt can hang: max_elapsed 10m ends no attempt that is under way"]);
+    assert!(names(policy.timeout(900 * SEC)).is_empty(), "it ends one");
 }
 
 #[test]

@@ -27,16 +27,12 @@ pub fn envoy(text: &str) -> Result<Reading, Unreadable> {
     let retries = route.retries.unwrap_or(1);
     let back_off = rule(EnvoyBackOff { base, most });
     let plain = policy(back_off, Some(retries.saturating_add(1)))?.settings();
-    let limited = Settings { max_elapsed: route.timeout(), attempt_timeout: route.per_try(), ..plain };
+    let limited = Settings { timeout: route.timeout(), attempt_timeout: route.per_try(), ..plain };
     Ok(Reading {
         name: "Envoy retry_back_off".to_string(),
         policy: limited.policy()?,
         settings: route.settings(base, most, retries),
-        notes: vec![
-            "the limit of time is the route's timeout: here it ends the attempt under way too, without a retry"
-                .to_string(),
-            "retries of all requests share max_retries (3) of the cluster, or its retry_budget".to_string(),
-        ],
+        notes: vec!["retries of all requests share max_retries (3) of the cluster, or its retry_budget".to_string()],
         source: "envoy, source/common/common/backoff_strategy.cc; config.route.v3.RetryPolicy",
     })
 }
@@ -167,7 +163,7 @@ mod tests {
     use super::*;
 
     fn intervals(text: &str, count: usize) -> Vec<u128> {
-        let endless = Settings { max_attempts: None, max_elapsed: None, ..envoy(text).unwrap().policy.settings() };
+        let endless = Settings { max_attempts: None, timeout: None, ..envoy(text).unwrap().policy.settings() };
         let policy = endless.policy().unwrap();
         policy.schedule().take(count).map(|row| row.delay.max.as_millis() + 1).collect()
     }
@@ -187,7 +183,7 @@ mod tests {
         for text in [yaml, json] {
             let settings = envoy(text).unwrap().policy.settings();
             assert_eq!(settings.max_attempts, Some(5));
-            assert_eq!(settings.max_elapsed, Some(Duration::from_secs(15)));
+            assert_eq!(settings.timeout, Some(Duration::from_secs(15)));
             assert_eq!(intervals(text, 1), [250]);
         }
     }
@@ -195,7 +191,7 @@ mod tests {
     #[test]
     fn timeouts() {
         let settings = |text| envoy(text).unwrap().policy.settings();
-        assert_eq!(settings("timeout: 0s").max_elapsed, None);
+        assert_eq!(settings("timeout: 0s").timeout, None);
         assert_eq!(settings("per_try_timeout: 2s").attempt_timeout, Some(Duration::from_secs(2)));
         assert_eq!(settings("per_try_timeout: 15s").attempt_timeout, None);
     }

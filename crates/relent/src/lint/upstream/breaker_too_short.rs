@@ -2,7 +2,7 @@
 
 use crate::core::{duration::Human, policy::Policy, upstream_settings::UpstreamSettings};
 use crate::lint::{Check, Rule, Warning};
-use core::fmt;
+use core::{fmt, time::Duration};
 
 pub(in crate::lint) const RULE: Rule = Rule {
     name: "breaker_too_short",
@@ -19,7 +19,8 @@ const ROWS: usize = 100;
 fn check(policy: &Policy, upstream: &UpstreamSettings) -> Option<Warning> {
     let open_for = upstream.breaker?.open_for;
     let (mut retries, mut late) = (0, 0);
-    for row in policy.schedule().take(ROWS) {
+    let latest = policy.latest_start().unwrap_or(Duration::MAX);
+    for row in policy.schedule().take(ROWS).take_while(|row| row.total.mean <= latest) {
         retries += 1;
         late += u32::from(row.delay.mean > open_for);
     }

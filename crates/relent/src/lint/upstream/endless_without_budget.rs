@@ -9,7 +9,7 @@ use core::{fmt, time::Duration};
 
 pub(in crate::lint) const RULE: Rule = Rule {
     name: "endless_without_budget",
-    hint: "give the upstream a budget, such as ratio = 0.1, or set max_attempts",
+    hint: "give the upstream a budget, such as ratio = 0.1, or set max_attempts, max_elapsed or timeout",
     check: Check::Upstream(check),
     tell,
     is_note: |_| false,
@@ -20,7 +20,8 @@ const HOUR: Duration = Duration::from_secs(3600);
 const ROWS: usize = 1_000;
 
 fn check(policy: &Policy, upstream: &UpstreamSettings) -> Option<Warning> {
-    if upstream.budget.is_some() || policy.settings().max_attempts.is_some() || most_attempts(policy).is_some() {
+    let is_limited = policy.settings().max_attempts.is_some() || policy.latest_start().is_some();
+    if upstream.budget.is_some() || is_limited || most_attempts(policy).is_some() {
         return None;
     }
     let in_an_hour = policy.schedule().take(ROWS).take_while(|row| row.total.mean <= HOUR).count();

@@ -45,6 +45,7 @@ fn a_breaker_that_is_over_too_soon() {
     assert!(told(policy, breaker(8 * SEC)).is_empty(), "3 of 7");
     assert!(told(policy.max_attempts(1), breaker(SEC / 1000)).is_empty(), "nothing is retried");
     assert_eq!(told(Policy::constant(10 * SEC), breaker(SEC)).len(), 1);
+    assert!(told(policy.timeout(60 * SEC), breaker(5 * SEC)).is_empty(), "2 of the 5 that come in time");
 }
 
 #[test]
@@ -83,6 +84,10 @@ fn hedges_and_endless_retries_want_a_budget() {
     assert_eq!(told(endless, UpstreamSettings { ..NONE }).len(), 1);
     assert_eq!(told(Policy::immediate().unlimited_attempts(), NONE), [fast]);
     assert!(told(endless.max_elapsed(600 * SEC), NONE).is_empty());
+    assert!(told(endless.timeout(600 * SEC), NONE).is_empty());
+    let at_once = Policy::constant(SEC / 1000).unlimited_attempts();
+    assert!(told(at_once.max_elapsed(600 * SEC), NONE).is_empty(), "with full jitter, too");
+    assert!(told(at_once.timeout(600 * SEC), NONE).is_empty());
     assert!(told(Policy::list(ONE).unlimited_attempts(), NONE).is_empty(), "the list ends");
 }
 
@@ -103,4 +108,7 @@ fn layers_multiply() {
     let endless = three.unlimited_attempts();
     let without_end = "retries multiply: 2 layers make attempts of one call without end";
     assert_eq!(chain(&[(&endless, &bare), (&three, &bare)]), text(without_end));
+    let timed = Policy::constant(SEC).unlimited_attempts().timeout(2 * SEC);
+    let four = "retries multiply: 2 layers make up to 12 attempts of one call";
+    assert_eq!(chain(&[(&timed, &bare), (&three, &bare)]), text(four), "on average at 0, 0.5, 1 and 1.5 s");
 }
