@@ -119,7 +119,8 @@ const TRIED: u64 = 64;
 fn attempts(scenario: &Scenario, service: &Service, policy: &Policy, timeout: Duration) -> Option<f64> {
     let settings = policy.settings();
     let layers = service.layers as i32;
-    if layers > 1 && settings.max_elapsed.is_some() {
+    let is_timed = settings.max_elapsed.is_some() || settings.timeout.is_some();
+    if layers > 1 && is_timed {
         return None;
     }
     let draws = Draws::new(scenario.first_seed, None);
@@ -128,9 +129,9 @@ fn attempts(scenario: &Scenario, service: &Service, policy: &Policy, timeout: Du
     if first >= ENDLESS {
         return Some(f64::INFINITY);
     }
-    let mean = match settings.max_elapsed {
-        None => f64::from(first),
-        Some(_) => (0..TRIED).map(|client| f64::from(of(client))).sum::<f64>() / TRIED as f64,
+    let mean = match is_timed {
+        false => f64::from(first),
+        true => (0..TRIED).map(|client| f64::from(of(client))).sum::<f64>() / TRIED as f64,
     };
     Some(if layers > 1 && !service.say_overloaded { mean.powi(layers) } else { mean })
 }
@@ -220,6 +221,7 @@ mod tests {
         }
         assert_eq!(share(Policy::default().unlimited_attempts(), |_| ()), 0.0);
         assert_eq!(share(Policy::immediate().unlimited_attempts().max_elapsed(3 * SEC), |_| ()), 0.25);
+        assert_eq!(share(Policy::immediate().unlimited_attempts().timeout(3 * SEC), |_| ()), 1.0 / 3.0);
         let at_most_once = |service: &mut Service| {
             service.writes = Some(Writes { share: 0.5, retried: false, cost: 1.0 });
         };

@@ -158,7 +158,7 @@ impl Scenario {
         let Some(capacity) = service.capacity() else { return Ok(()) };
         let never_ends = |policy: &Policy| {
             let settings = policy.settings();
-            settings.max_attempts.is_none() && settings.max_elapsed.is_none()
+            settings.max_attempts.is_none() && settings.max_elapsed.is_none() && settings.timeout.is_none()
         };
         let endless = |contender: &Contender| match contender.populations.is_empty() {
             true => never_ends(&contender.policy),
@@ -404,7 +404,7 @@ fn check_parting(contender: &Contender) -> Result<(), Problem> {
     let settings = contender.policy.settings();
     let random = matches!(settings.curve, Curve::Slots { .. } | Curve::Custom(_));
     let drawn = settings.curve != Curve::Immediate && settings.jitter != Jitter::None;
-    let ends = settings.max_attempts.is_some() || settings.max_elapsed.is_some();
+    let ends = settings.max_attempts.is_some() || settings.max_elapsed.is_some() || settings.timeout.is_some();
     must(
         random || drawn || ends,
         &format!("policy.{}", contender.name),

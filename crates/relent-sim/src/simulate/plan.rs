@@ -162,6 +162,20 @@ mod tests {
         assert_eq!(memory(&scenario, &vec![Plan::Exact; 6000]), one);
     }
 
+    /// An engine that does not know how long a call has lasted keeps no limit of time.
+    #[test]
+    fn limits_of_time_need_the_exact_engine() {
+        for limit in ["max_elapsed", "timeout"] {
+            let text = format!(
+                "engine = \"count\"\n[clients]\ncount = 10\n[server]\ncapacity = 5\nqueue = 5\n[policy.a]\nbase = \"1s\"\n\
+                 {limit} = \"9s\"\n"
+            );
+            let scenario = Scenario::parse(&text).unwrap();
+            let problem = plan(&scenario, &scenario.contenders[0]).err().map(|problem| problem.to_string());
+            assert!(problem.is_some_and(|problem| problem.contains("how long a call has lasted")), "{limit}");
+        }
+    }
+
     /// Each process has an upstream of its own, and each population processes of its own.
     #[test]
     fn the_upstreams_of_populations_are_reckoned() {

@@ -67,7 +67,8 @@ fn attempts_of(failure: f64, attempts: u32) -> f64 {
 pub(crate) fn expected(layers: &Layers, policy: &Policy) -> Option<f64> {
     const MOST: u32 = 1_000_000;
     let settings = policy.settings();
-    if settings.max_elapsed.is_some() || settings.max_attempts.is_some_and(|most| most > MOST) {
+    let is_timed = settings.max_elapsed.is_some() || settings.timeout.is_some();
+    if is_timed || settings.max_attempts.is_some_and(|most| most > MOST) {
         return None;
     }
     let attempts = 1 + policy.schedule().take(MOST as usize).count() as u32;

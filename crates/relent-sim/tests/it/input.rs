@@ -21,6 +21,20 @@ fn wrong(text: &str, problem: &str, line: usize) {
     assert!(!error.hint().is_empty());
 }
 
+/// More clients than can be served in a run are no mistake where a policy gives up.
+#[test]
+fn a_timeout_ends_clients_that_cannot_all_be_served() {
+    let of = |limit: &str| {
+        let text = format!(
+            "[clients]\ncount = 1000000000\n[server]\ncapacity = 5\n[policy.one]\nmax_attempts = \"unlimited\"\n{limit}\n"
+        );
+        Scenario::parse(&text).map(|_| ()).map_err(|error| error.problem().to_owned())
+    };
+    assert!(of("").unwrap_err().starts_with("it takes "));
+    assert_eq!(of("max_elapsed = \"9s\""), Ok(()));
+    assert_eq!(of("timeout = \"9s\""), Ok(()));
+}
+
 #[test]
 fn each_mistake_has_its_place() {
     let with = |from: &str, to: &str| GOOD.replace(from, to);

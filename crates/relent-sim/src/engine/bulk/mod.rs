@@ -46,7 +46,7 @@ pub(crate) fn refusal(service: &Service, contender: &Contender) -> Option<&'stat
         (contender.protection.is_any(), "it knows no budgets, breakers, limits, hedges, admission or pacers"),
         (service.leaving > 0.0 || service.newcomers.is_some(), "it does not know clients that leave, or newcomers"),
         (!contender.populations.is_empty(), "it does not know populations"),
-        (own.max_elapsed.is_some(), "it does not know how long a call has lasted"),
+        (own.max_elapsed.is_some() || own.timeout.is_some(), "it does not know how long a call has lasted"),
         (
             !own.spread.is_zero() && matches!(service.arrivals, Arrivals::Herd { window, .. } if !window.is_zero()),
             "it knows a window or a spread, not both at once",

@@ -57,7 +57,7 @@ impl<'a> Single<'a> {
 }
 
 fn common_memory(policy: &Policy) -> Vec<u64> {
-    let unlimited = relent::Settings { max_attempts: None, max_elapsed: None, ..policy.settings() };
+    let unlimited = relent::Settings { max_attempts: None, max_elapsed: None, timeout: None, ..policy.settings() };
     let policy = unlimited.policy().expect("taking limits away leaves a valid policy");
     let mut call = policy.call(Timestamp::ZERO, 0);
     let mut memory = Vec::with_capacity(COMMON);
