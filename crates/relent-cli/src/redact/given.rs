@@ -21,6 +21,7 @@ use crate::escape::escape;
 use percent_encoding::percent_decode_str;
 use std::{
     borrow::Cow,
+    cell::Cell,
     env, iter,
     sync::{LazyLock, OnceLock, PoisonError, RwLock},
 };
@@ -198,6 +199,13 @@ fn of_arguments(arguments: &[String]) -> Known {
     known
 }
 
+/// How many bytes of what was given are looked through, at most, for what one text quotes: all arguments that a system takes, some thirty times. What
+/// is done is counted, not its time, so that the same is found on each machine.
+const MOST_LOOKED_THROUGH: usize = 1 << 28;
+
+/// What it takes to look through a value, besides its bytes.
+const ASK: usize = 64;
+
 fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
     let all = &known.given;
     let mut out = Cow::Borrowed(text);
@@ -241,9 +249,12 @@ fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
     if let Some(less) = without_quoted(&out, &|piece| is_of_one(piece).then(|| HIDDEN.to_owned())) {
         out = Cow::Owned(less);
     }
-    // A part of a value that reaches from what is shown into what is not. A word may be one by chance.
+    // A part of a value that reaches from what is shown into what is not. A word may be one by chance. Where so much is quoted that looking for it
+    // takes long, the rest of it counts as one.
+    let left = Cell::new(MOST_LOOKED_THROUGH);
     let is_hidden_of = |(form, shown): &(String, String), piece: &str| {
-        form.contains(piece) && !shown.split(HIDDEN).any(|left| left.contains(piece))
+        left.set(left.get().saturating_sub(ASK + form.len() + shown.len()));
+        left.get() == 0 || form.contains(piece) && !shown.split(HIDDEN).any(|left| left.contains(piece))
     };
     let part = |piece: &str| {
         let is_one = piece.len() >= 4 && !piece.contains(HIDDEN);

@@ -253,6 +253,19 @@ fn many_secrets_are_looked_for_at_once() {
     assert_eq!(hidden(&quoted, &known), "\"***\" \"hunter-1\" ".repeat(10_000));
 }
 
+/// Whoever answers chooses how much they quote, and may quote what has to be looked for in all that was given.
+#[test]
+fn what_takes_too_long_to_look_for_is_hidden_where_it_is_quoted() {
+    let mut known = Known::default();
+    for nth in 0..16 {
+        known.add(of(&format!("{{\"image\":\"{}\"}}", format!("{nth}aB+/=").repeat(20_000)), false).into_iter());
+    }
+    let short = r#"no "*/*", "br; q=1", "gzip", "image/png; a=b", "aB+/=1aB+/=1", or "gone: away""#;
+    assert_eq!(hidden(short, &known), short.replace("aB+/=1aB+/=1", HIDDEN));
+    let told = hidden(&"\"etaoinshrdlu=\",".repeat(100), &known).into_owned();
+    assert!(told.starts_with("\"etaoin") && told.ends_with("\"***\","), "{told}");
+}
+
 /// However a message writes it, and whichever part.
 #[test]
 fn what_was_given_is_hidden_wherever_it_is_quoted() {
