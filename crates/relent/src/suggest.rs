@@ -1,4 +1,7 @@
-//! "Did you mean": the nearest of the words that would have been right.
+//! "Did you mean": the nearest of the words that would have been right, or those that there are.
+
+#[cfg(feature = "toml")]
+use std::{borrow::Borrow, format, string::String};
 
 /// The word of `among` that `word` was most likely meant to be: at most a third of its letters away from it.
 #[cfg(feature = "toml")]
@@ -11,6 +14,18 @@ pub(crate) fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) 
         .filter(|(distance, _)| *distance <= most)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// Words as a list that somebody reads: all that relent has itself, and of what a file has no more than that.
+#[cfg(feature = "toml")]
+pub(crate) fn listed<T: Borrow<str>>(words: &[T]) -> String {
+    const MOST: usize = 50;
+    let shown = words[..words.len().min(MOST)].join(", ");
+    match words.len().checked_sub(MOST) {
+        None | Some(0) => shown,
+        Some(1) => format!("{shown} and 1 other"),
+        Some(others) => format!("{shown} and {others} others"),
+    }
 }
 
 /// The letters to insert, delete or replace to turn `a` into `b` (Levenshtein). Long words are not compared.
@@ -33,6 +48,17 @@ pub(crate) fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A file may have any number of them.
+    #[cfg(feature = "toml")]
+    #[test]
+    fn a_list_has_an_end() {
+        let words: Vec<String> = (0..20_000).map(|nth| format!("a{nth}")).collect();
+        assert_eq!(listed(&words[..2]), "a0, a1");
+        assert!(listed(&words[..50]).ends_with("a48, a49"));
+        assert!(listed(&words[..51]).ends_with("a49 and 1 other"));
+        assert!(listed(&words).ends_with("a48, a49 and 19950 others"));
+    }
 
     #[cfg(feature = "toml")]
     #[test]

@@ -99,16 +99,19 @@ pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
 }
 
 /// Names and other values that a file has, of which messages may tell. Who wrote it has no say in what is hidden of our own words, so they are
-/// known as wholes only, and not at all if they are like a message.
+/// known as wholes only, and not at all if they are like a message. Of more than anybody writes the rest is not known: looking for it takes long.
 pub(crate) fn know<'a>(names: impl Iterator<Item = &'a str>, values: impl Iterator<Item = &'a str>) {
     let whole = |given: Given| Given { secrets: vec![], others: vec![], ..given };
     let all = names.map(|name| (name, is_name(name))).chain(values.map(|value| (value, false)));
     let odd = all.filter(|(text, _)| !have_a_message(text)).filter_map(|(text, is_name)| of_value(text, is_name));
-    let odd: Vec<Given> = odd.map(whole).collect();
+    let odd: Vec<Given> = odd.map(whole).take(MOST_OF_A_FILE).collect();
     if !odd.is_empty() {
         GIVEN.write().unwrap_or_else(PoisonError::into_inner).add(odd.into_iter());
     }
 }
+
+/// How many names and other values of a file are looked for in each message.
+const MOST_OF_A_FILE: usize = 250;
 
 /// The URL of a store that is used: whose server it is may say again what is secret of it. A password is one even if the database is called like it.
 pub(crate) fn know_store(url: &str) {

@@ -1,6 +1,10 @@
 //! Why a setting makes no sense: told by whoever reads one, and shown at its place by whoever knows it.
 
-use crate::{Invalid, duration::BadDuration, suggest::nearest};
+use crate::{
+    Invalid,
+    duration::BadDuration,
+    suggest::{listed, nearest},
+};
 use std::{fmt, format, string::String};
 
 /// Why a setting makes no sense.
@@ -64,7 +68,7 @@ impl BadSetting {
         let problem = format!("there is no {what} {word:?}");
         match nearest(word, right.iter().copied()) {
             Some(meant) => BadSetting::new(problem, format!("did you mean {meant:?}?")),
-            None => BadSetting::new(problem, format!("there are {}", right.join(", "))),
+            None => BadSetting::new(problem, format!("there are {}", listed(right))),
         }
     }
 }

@@ -9,7 +9,10 @@ use super::{
     text::{neutral, tables},
     upstream::{self, UpstreamDraft},
 };
-use crate::{Policy, suggest::nearest};
+use crate::{
+    Policy,
+    suggest::{listed, nearest},
+};
 use std::{collections::BTreeMap, format, fs::File, io::Read, path::Path, string::String, vec, vec::Vec};
 use toml::{
     Spanned,
@@ -240,7 +243,7 @@ impl Config {
                 _ => Err(BadSetting::new(
                     format!(
                         "the file has several policies: {}",
-                        self.names().map(as_a_key).collect::<Vec<_>>().join(", ")
+                        listed(&self.names().map(as_a_key).collect::<Vec<_>>())
                     ),
                     "name one: --policy FILE#NAME",
                 )),
@@ -389,7 +392,7 @@ fn none_of<'a>(what: &str, named: &str, name: &str, there: impl Iterator<Item = 
     }
     let hint = match nearest(name, names.iter().copied()) {
         Some(meant) => format!("did you mean {meant:?}?"),
-        None => format!("it has {}", names.iter().map(|name| as_a_key(name)).collect::<Vec<_>>().join(", ")),
+        None => format!("it has {}", listed(&names.iter().map(|name| as_a_key(name)).collect::<Vec<_>>())),
     };
     BadSetting::new(problem, hint)
 }

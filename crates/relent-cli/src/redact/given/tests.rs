@@ -178,6 +178,15 @@ fn names_of_a_file_are_known_like_those() {
     assert!(!told.contains("known") && told.starts_with("shop, backup:shop, ***@h: away; kennwort=***"), "{told}");
 }
 
+/// Each is looked for in each message.
+#[test]
+fn of_a_file_no_more_names_are_known_than_anybody_writes() {
+    let names: Vec<String> = (0..20_000).map(|nth| format!("ann{nth}:known7@h")).collect();
+    know(names.iter().map(String::as_str), iter::empty());
+    assert!(GIVEN.read().unwrap().given.len() < 1000);
+    assert_eq!(without("it has ann7:known7@h"), "it has ***@h");
+}
+
 /// Neither by a name nor by a store, used or not.
 #[test]
 fn who_writes_a_file_hides_nothing_of_what_relent_says() {
