@@ -26,6 +26,7 @@ mod settings;
 mod signed;
 mod table;
 mod texts;
+mod told;
 mod undone;
 mod url;
 mod users;

@@ -12,6 +12,7 @@ use super::{
     names::is_token,
     plain, said_again,
     table::{LONG_PIECE, Table},
+    told::is_told,
     undone::{decoded, undone},
     url::passwords,
     value::as_shown,
@@ -247,7 +248,7 @@ fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
         let is_said = |says: &dyn Fn(&str) -> bool| [piece, &undone].iter().any(|text| text.split(HIDDEN).all(says));
         let is_secret = is_said(&|piece| known.secrets.says(piece) || known.of_stores.says(piece))
             || tables[1..].iter().any(|table| is_said(&|piece| table.has(piece)));
-        is_secret && !is_hidden(piece) && !said_again::is_of_one(&known.told, piece)
+        is_secret && !is_hidden(piece) && !is_told(&known.told, piece, &(0..piece.len()))
     };
     if let Some(less) = without_quoted(&out, &|piece| is_of_one(piece).then(|| HIDDEN.to_owned())) {
         out = Cow::Owned(less);

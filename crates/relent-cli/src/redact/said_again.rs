@@ -6,6 +6,7 @@ use super::{
     letters::{letters, signs},
     most::{Budget, most},
     table::{Begins, Table, reversed},
+    told::is_told,
     undone::undone,
     words::within_messages,
 };
@@ -34,7 +35,7 @@ pub(super) fn without<'a>(text: &'a str, tables: &[&Table], of_others: &Table, t
         is_farther
     });
     ranges.iter_mut().for_each(|place| place.start += length_of_a_place(told, &text[place.clone()]));
-    ranges.retain(|place| !place.is_empty() && !is_of_one(told, &text[place.clone()]));
+    ranges.retain(|place| !place.is_empty() && !is_told(told, text, place));
     if ranges.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -104,14 +105,6 @@ fn length_of_a_place(told: &[String], text: &str) -> usize {
         one.contains("://") && text.get(..one.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(one))
     };
     told.iter().filter(begins).map(String::len).max().unwrap_or(0)
-}
-
-/// Whether a text is a part of one of these, which are in small letters.
-pub(super) fn is_of_one(all: &[String], text: &str) -> bool {
-    // There are no less small letters than there are others, and each has four bytes at most.
-    let mut all = all.iter().filter(|one| text.len() <= 4 * one.len()).peekable();
-    let small = all.peek().map(|_| text.to_lowercase());
-    small.is_some_and(|small| all.any(|one| one.contains(&small)))
 }
 
 #[cfg(test)]
