@@ -18,17 +18,12 @@ use std::{borrow::Cow, fmt::Write};
 /// assert_eq!(escape("lamp"), "lamp");
 /// ```
 pub fn escape(text: &str) -> Cow<'_, str> {
-    written(text, |c| is_obeyed(c) || is_line_break(c))
+    written(text, |c| is_hostile(c) || is_line_break(c))
 }
 
 /// The same for a text of several lines, whose line breaks (`\n`) are relent's own.
 pub fn escape_lines(text: &str) -> Cow<'_, str> {
-    written(text, |c| c != '\n' && (is_obeyed(c) || is_line_break(c)))
-}
-
-/// What a terminal obeys, or what nobody sees and makes two texts look like one. Words of some languages have joiners in them.
-fn is_obeyed(c: char) -> bool {
-    is_hostile(c) || matches!(c, '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}')
+    written(text, |c| c != '\n' && (is_hostile(c) || is_line_break(c)))
 }
 
 /// The same for bytes that may not be UTF-8, which then show the replacement character.

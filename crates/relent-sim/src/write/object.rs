@@ -122,12 +122,16 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// Whether a terminal or a reader may be misled by the character: C0, DEL, C1, marks of the reading order, and the
-/// invisible tags that repeat ASCII. Line breaks are asked for apart.
+/// Whether a terminal or a reader may be misled by the character: C0, DEL, C1, marks of the reading order, the invisible
+/// tags that repeat ASCII, and what nobody sees and makes two texts look like one. Words of some languages have joiners in
+/// them. Line breaks are asked for apart.
 pub fn is_hostile(c: char) -> bool {
     let marks_order =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let is_invisible = matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    let is_invisible = matches!(
+        c,
+        '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    );
     (c.is_control() && c != '\n') || marks_order || is_invisible
 }
 
