@@ -2,7 +2,9 @@
 
 use crate::binary::{Folder, Outcome, golden, relent, tool};
 use std::{
-    fs,
+    fs::{self, Permissions},
+    os::unix::fs::{PermissionsExt, symlink},
+    process::Command,
     time::{Duration, Instant},
 };
 
@@ -105,6 +107,58 @@ fn purge_and_migrate_say_what_they_did() {
     assert_eq!(store(&folder, &["purge"]).stdout, "removed 0 that had expired\n");
     assert_eq!(json(&store(&folder, &["purge", "--json"]).stdout)["removed"], 0);
     assert!(json(&store(&folder, &["migrate", "--json"]).stdout)["schema"].is_u64());
+}
+
+/// As a container has a file of its host: the log would be beside the mounted one, and who has it elsewhere would hold the same lease.
+#[test]
+fn a_file_that_is_mounted_by_itself_is_no_store() {
+    let folder = Folder::new().file("state.db", "").file("relent/state.db", "");
+    let path = |name: &str| folder.path().join(name);
+    for (name, mode) in [("relent", 0o700), ("relent/state.db", 0o600), ("state.db", 0o600)] {
+        fs::set_permissions(path(name), Permissions::from_mode(mode)).unwrap();
+    }
+    assert_eq!(folder.relent(&["store", "migrate", "--store", "sqlite:host.db"]).code, Some(0));
+    symlink("state.db", path("linked")).unwrap();
+    let mounted = |args: &[&str]| {
+        let mut command = Command::new("unshare");
+        let line = "mount --bind host.db state.db && mount --bind host.db relent/state.db || exit 99; exec \"$@\"";
+        command.args(["-m", "sh", "-c", line, "sh", env!("CARGO_BIN_EXE_relent")]).args(args);
+        command.env("XDG_STATE_HOME", folder.path()).env_remove("RELENT_STORE").current_dir(folder.path());
+        let output = command.output().expect("there is unshare");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Outcome { stdout: text(&output.stdout), stderr: text(&output.stderr), code: output.status.code() }
+    };
+    let run = ["run", "-q", "--lease", "a", "--", "echo", "ran"];
+    for url in ["sqlite:state.db", "sqlite:state.db?owner=any", "sqlite:linked", ""] {
+        let store = ["--store", url];
+        let store = if url.is_empty() { &store[..0] } else { &store };
+        let commands: [&[&str]; 5] =
+            [&["store", "check"], &["store", "show"], &["store", "purge"], &["store", "migrate"], &run[..4]];
+        for command in commands {
+            let rest: &[&str] = if command[0] == "run" { &run[4..] } else { &[] };
+            let outcome = mounted(&[command, store, rest].concat());
+            if outcome.code == Some(99) || outcome.stderr.contains("unshare:") {
+                eprintln!("SKIPPED a_file_that_is_mounted_by_itself_is_no_store: it takes root");
+                return;
+            }
+            assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(125), ""), "{url} {command:?}: {outcome:?}");
+            assert!(outcome.stderr.contains("state.db is mounted by itself\nhint: "), "{url} {command:?}: {outcome:?}");
+            assert!(outcome.stderr.ends_with(": mount its folder instead\n"), "{url} {command:?}: {outcome:?}");
+        }
+    }
+    assert_eq!(folder.names(), ["host.db", "linked", "relent", "state.db"], "nothing is left beside it");
+}
+
+/// A copy by links (`cp -al`) makes a second name of the file; nothing is wrong until somebody opens that.
+#[test]
+fn a_second_name_of_the_file_is_told_by_check() {
+    let folder = with_leases();
+    fs::hard_link(folder.path().join("state.db"), folder.path().join("copy.db")).unwrap();
+    let outcome = store(&folder, &["check"]);
+    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)));
+    assert!(outcome.stdout.contains("\ncaution   The file has a second name: "), "{}", outcome.stdout);
+    let run = folder.relent(&["run", "--lease", "a", "--store", "sqlite:state.db", "--", "echo", "ran"]);
+    assert_eq!((run.stdout.as_str(), run.stderr.as_str(), run.code), ("ran\n", "", Some(0)));
 }
 
 /// Each is told within its time, with what to do, and changes nothing.

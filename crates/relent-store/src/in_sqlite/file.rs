@@ -30,11 +30,20 @@ pub(super) fn look(path: &Path, settings: &SqliteSettings) -> Result<Option<&'st
     if !data.is_file() {
         return Err(no_file(path));
     }
+    if is_mounted(&real) {
+        let what = format!("the store's file {} is mounted by itself", show(path));
+        return Err(Error::new(ErrorKind::Refused, what)
+            .hint("who opens it elsewhere would not see what SQLite keeps beside it here: mount its folder instead"));
+    }
     if of_anybody && settings.no_links && has_another_name(&data) {
         let what = format!("the store's file {} has another name elsewhere", show(path));
         return Err(Error::new(ErrorKind::Refused, what).hint("anybody may have given it this one; copy it"));
     }
-    let caution = whose(path, &data, None, of_anybody)?;
+    let second = || {
+        has_another_name(&data)
+            .then_some("The file has a second name: who opens it by that one does not see who uses it by this one.")
+    };
+    let caution = whose(path, &data, None, of_anybody)?.or_else(second);
     for beside in ["-wal", "-shm", JOURNAL].map(|end| beside(&real, end)) {
         match fs::symlink_metadata(&beside) {
             Ok(of_it) if !of_it.is_file() => return Err(no_file(&beside)),
@@ -197,6 +206,21 @@ fn has_another_name(_: &fs::Metadata) -> bool {
 #[cfg(not(unix))]
 fn whose(_: &Path, _: &fs::Metadata, _: Option<&fs::Metadata>, _: bool) -> Result<Option<&'static str>, Error> {
     Ok(None)
+}
+
+/// Whether it is mounted by itself, as containers have a file of their host: what is beside it is another's folder. SQLite would keep its log
+/// and its index there, where nobody looks for them who opens the file by another name.
+#[cfg(target_os = "linux")]
+fn is_mounted(file: &Path) -> bool {
+    use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
+    statx(CWD, file, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty())
+        .is_ok_and(|data| data.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+}
+
+/// Elsewhere nothing is.
+#[cfg(not(target_os = "linux"))]
+fn is_mounted(_: &Path) -> bool {
+    false
 }
 
 /// A part of a store that lies where others may write, and belongs to nobody who may write to the store.
