@@ -15,6 +15,7 @@ use crate::{
 };
 use relent::config::{BadSetting, Config, ConfigError, Draft};
 use std::{
+    cell::Cell,
     env, fmt,
     fs::{File, Metadata},
     io::{self, Read},
@@ -294,20 +295,24 @@ impl From<io::Error> for Problem {
 /// The file, `None` if there is none, or why it is not believed.
 fn believable(place: &Place) -> Result<Option<File>, Problem> {
     // By no link of somebody else's, nor one that comes meanwhile. Whoever says where the file is has chosen the folder.
-    let objects = |step: &Step<'_>| match step.is_strange(&is_ours) {
-        None if place.is_here => step.is_exchangeable(&is_ours),
-        strange => strange,
+    let is_met = Cell::new(false);
+    let objects = |step: &Step<'_>| {
+        is_met.set(is_met.get() || step.is_last);
+        match step.is_strange(&is_ours) {
+            None if place.is_here => step.is_exchangeable(&is_ours),
+            strange => strange,
+        }
     };
     // Nothing is found in a folder that may not be entered, as that of whoever has changed the user.
     let is_no_place =
         |kind| kind == io::ErrorKind::NotFound || (kind == io::ErrorKind::PermissionDenied && place.is_here);
     let is_none = || place.path.symlink_metadata().is_err_and(|error| is_no_place(error.kind()));
-    // The way to the working folder is not asked about for what is not in it. It may also go meanwhile.
+    // The way to the working folder is not asked about for what is not in it. It may also go meanwhile, or come just then.
     if is_none() {
         return Ok(None);
     }
     let file = match regular::read_unless(&place.path, &objects) {
-        Err(error) if is_no_place(error.kind()) && is_none() => return Ok(None),
+        Err(error) if is_no_place(error.kind()) && (!is_met.get() || is_none()) => return Ok(None),
         file => file?,
     };
     let data = file.metadata()?;

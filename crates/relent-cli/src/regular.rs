@@ -14,7 +14,7 @@ use nix::{
 };
 use relent::duration::Human;
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File, FileType, OpenOptions},
     io::{self, IsTerminal, Read},
     os::{
         fd::AsFd,
@@ -49,11 +49,12 @@ pub fn read(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// As [`read`], or there was something to say.
+/// As [`read`], or there was something to say. What is no regular file, or was not there yet, is not opened.
 pub(crate) fn read_unless(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static str>) -> io::Result<File> {
     let place = links::follow(path, objects)?;
     // What has no path is found by the system.
     let Some(place) = place else { return read(path) };
+    is_meant(place.found().ok_or(Errno::ENOENT)?.file_type(), Or::Nothing)?;
     let file = open(OpenOptions::new().read(true), nix::libc::O_NOFOLLOW, &place.way())?;
     place.is_where_it_was(&file.metadata()?)?;
     check(file, Or::Nothing)
@@ -269,10 +270,14 @@ pub(crate) fn open(options: &mut OpenOptions, flags: i32, path: &Path) -> io::Re
 }
 
 pub(crate) fn check(file: File, or: Or) -> io::Result<File> {
-    let kind = file.metadata()?.file_type();
+    is_meant(file.metadata()?.file_type(), or)?;
+    Ok(file)
+}
+
+fn is_meant(kind: FileType, or: Or) -> io::Result<()> {
     let what = match () {
-        () if kind.is_file() || (kind.is_char_device() && or != Or::Nothing) => return Ok(file),
-        () if kind.is_fifo() && or == Or::Pipe => return Ok(file),
+        () if kind.is_file() || (kind.is_char_device() && or != Or::Nothing) => return Ok(()),
+        () if kind.is_fifo() && or == Or::Pipe => return Ok(()),
         () if kind.is_dir() => "a folder",
         () if kind.is_fifo() => "a named pipe",
         () if kind.is_socket() => "a socket",

@@ -44,6 +44,40 @@ fn a_link_that_comes_and_goes_is_not_believed() {
     assert!(believed > 0);
 }
 
+/// However quick they are, what a neighbour puts there is none that could be meant and cannot be read.
+#[test]
+fn what_a_neighbour_puts_there_and_takes_away_is_no_error() {
+    use std::{
+        fs::{self, Permissions},
+        os::unix::fs::{PermissionsExt, lchown, symlink},
+        sync::atomic::{AtomicBool, Ordering::Relaxed},
+    };
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o1777)).unwrap();
+    let (path, link) = (folder.path().join(FILE), folder.path().join("link"));
+    symlink("/etc/passwd", &link).unwrap();
+    if lchown(&link, Some(65_534), Some(65_534)).is_err() {
+        eprintln!("SKIPPED what_a_neighbour_puts_there_and_takes_away_is_no_error: it takes root");
+        return;
+    }
+    let place = Place { path: path.clone(), is_here: true };
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Relaxed) {
+                fs::rename(&link, &path).unwrap();
+                fs::rename(&path, &link).unwrap();
+            }
+        });
+        for _ in 0..400_000 {
+            let found = believable(&place);
+            let is_well = matches!(found, Ok(None) | Err(Problem::Strange(_)));
+            assert!(is_well || is_over.swap(true, Relaxed), "{found:?}");
+        }
+        is_over.store(true, Relaxed);
+    });
+}
+
 #[test]
 fn words_of_the_file_are_left_out() {
     assert_eq!(without_quotes("there is no key \"root:x:0\" here"), "there is no key \"...\" here");

@@ -287,6 +287,24 @@ fn a_policy_file_in_a_folder_that_another_user_may_write_to_is_ignored() {
     }
 }
 
+/// No file, and nothing that could be meant: whose folder it is, and whether it may be read, does not matter.
+#[test]
+fn a_folder_that_another_user_has_shut_in_the_place_of_a_policy_file_is_ignored() {
+    let place = shared();
+    let file = place.0.path().join("relent.toml");
+    fs::create_dir(&file).unwrap();
+    let said = "relent: relent.toml, found in this folder, is ignored: it is a folder, and no file\n";
+    for (owner, mode) in [(OTHER, 0o000), (OTHER, 0o755), (NOBODY, 0o000), ("0", 0o700)] {
+        Command::new("chown").arg(owner).arg(&file).status().unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let outcome = place.outcome(&mut by(NOBODY, &place, &["run", "--", "echo", "ran"]));
+        assert_eq!((&*outcome.stdout, &*outcome.stderr, outcome.code), ("ran\n", said, Some(0)), "{owner} {mode:o}");
+        let named = by(NOBODY, &place, &["run", "--policy", "#a", "--", "true"]).output().unwrap();
+        let said = String::from_utf8_lossy(&named.stderr);
+        assert!(said.starts_with("error: relent.toml, found in this folder, is not used: it is a folder"), "{said}");
+    }
+}
+
 /// As `sudo -u` leaves somebody in a folder of root's.
 #[test]
 fn nothing_is_found_in_a_folder_that_another_user_has_shut() {
