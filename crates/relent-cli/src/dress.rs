@@ -66,15 +66,22 @@ impl Dress {
         if self.has_no_list {
             as_far_as_it_is_ours(access::take_list(file), made.uid())?;
         }
-        if let Some((owner, group)) = self.of {
-            if made.uid() != owner {
-                fchown(file, Some(owner.into()), None)?;
-            }
-            if made.gid() != group && fchown(file, None, Some(group.into())).is_err() {
-                (mode, has_group) = (access::as_everybody(mode), false);
-            }
+        if let Some((_, group)) = self.of
+            && made.gid() != group
+            && fchown(file, None, Some(group.into())).is_err()
+        {
+            (mode, has_group) = (access::as_everybody(mode), false);
         }
+        // While it is ours: to change the permissions of somebody else's takes more than to give it away (CAP_FOWNER).
         unless_it_is_not_let(file.set_permissions(Permissions::from_mode(mode)))?;
+        if let Some((owner, _)) = self.of
+            && made.uid() != owner
+            && let Err(error) = fchown(file, Some(owner.into()), None)
+        {
+            // It stays ours, and for nobody else.
+            let _ = file.set_permissions(made.permissions());
+            return Err(error.into());
+        }
         Ok(has_group && file.metadata()?.mode() & 0o777 == mode)
     }
 }

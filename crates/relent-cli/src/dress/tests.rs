@@ -103,6 +103,24 @@ fn what_a_share_says_of_a_new_file_stays() {
     assert_eq!((file.metadata().unwrap().mode() & 0o777, owner), (0o770, 0));
 }
 
+/// As on a share. It takes root to be somebody else.
+#[test]
+fn what_cannot_be_given_to_its_owner_stays_for_nobody_else() {
+    let Some((_folder, share)) = share("what_cannot_be_given_to_its_owner_stays_for_nobody_else") else { return };
+    let old = share.join("old");
+    fs::write(&old, "old").unwrap();
+    fs::set_permissions(&old, Permissions::from_mode(0o644)).unwrap();
+    let dress = Dress::of(&place(&old)).unwrap();
+    let new = share.join("new");
+    let (dressed, file) = on_a_share(move || {
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).unwrap();
+        (dress.put_on(&file), file)
+    });
+    assert!(dressed.is_err());
+    let data = file.metadata().unwrap();
+    assert_eq!((data.uid(), data.mode() & 0o777), (65_534, 0o600));
+}
+
 /// As where gvfs or ntfs-3g has what is mounted; on a share of another system's, and `/sdcard`, to change them is forbidden.
 #[test]
 fn where_there_are_no_permissions_none_are_given_and_that_is_no_error() {

@@ -121,6 +121,28 @@ relent: the file's group is one that you cannot give: the new one gets that of n
     assert_eq!((data.mode() & 0o777, data.gid(), folder.names().len()), (0o600, 0, 1));
 }
 
+/// As containers and services have it that may give away, and not change what is somebody else's.
+#[test]
+fn root_without_all_rights_leaves_a_file_of_another_user_its_permissions() {
+    assert!(is_root(), "only root can be another user, too: cargo xtask test --without root");
+    let server = Server::new(vec![Reply::ok("new")]);
+    let folder = Folder::new().file("file", "old");
+    let path = folder.path().join("file");
+    for (group, mode) in [(NOBODY, 0o644), (NOBODY, 0o640), (12_345, 0o664), (12_345, 0o604), (0, 0o600)] {
+        fs::write(&path, "old").unwrap();
+        chown(&path, Some(NOBODY), Some(group)).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set=-all,+chown,+dac_override", "--inh-caps=-all", env!("CARGO_BIN_EXE_relent")]);
+        command.args(["http", "-o", "file", &server.url("/")]).current_dir(folder.path());
+        expect(&super::finish(command), 0, "", "");
+        let data = fs::metadata(&path).unwrap();
+        let is = (folder.read("file"), data.uid(), data.gid(), data.mode() & 0o7777);
+        assert_eq!(is, ("new".into(), NOBODY, group, mode), "{mode:o}");
+    }
+    assert_eq!(folder.names(), ["file"]);
+}
+
 /// As a container has a file of its host.
 #[test]
 fn a_file_that_is_mounted_is_refused_before_anything_is_sent() {
