@@ -152,6 +152,13 @@ pub(super) mod tests {
         setxattr(folder, OF_NEW_ONES, &list(&all), XattrFlags::empty())
     }
 
+    /// Gives a file a list by which user 65532 may read and write it.
+    pub(in super::super) fn give(file: &Path) -> rustix::io::Result<()> {
+        let no = NO_NUMBER;
+        let both = [(OWNER, 6, no), (USER, 6, 65_532), (GROUP_OF_IT, 0, no), (MASK, 6, no), (REST, 0, no)];
+        setxattr(file, NAME, &list(&both), XattrFlags::empty())
+    }
+
     fn list(entries: &[(u16, u16, u32)]) -> Vec<u8> {
         let mut list = VERSION.to_vec();
         for (tag, rights, number) in entries {

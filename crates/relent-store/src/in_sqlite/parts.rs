@@ -94,12 +94,16 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
         // it to the file's owner, and everybody to the file's group, if they are in it. The caller's mask counts for nothing, as it does
         // not with SQLite: what is made stays also where nothing comes of the opening, since somebody may have it open by then.
         let is_as_made = made.is_ok() && of_part.st_uid == ours && of_part.st_nlink == 1 && of_part.st_size == 0;
-        if is_as_made && (of_part.st_uid, of_part.st_gid) != (of_file.st_uid, of_file.st_gid) {
-            let owner = (ours == 0).then(|| Uid::from_raw(of_file.st_uid));
-            let _ = chownat(&there, "", owner, Some(Gid::from_raw(of_file.st_gid)), AtFlags::EMPTY_PATH);
-        }
         if is_as_made {
+            let is_now = |owner, group| chownat(&there, "", owner, group, AtFlags::EMPTY_PATH);
+            if of_part.st_gid != of_file.st_gid {
+                let _ = is_now(None, Some(Gid::from_raw(of_file.st_gid)));
+            }
+            // While it is the caller's: to change what is somebody else's takes more than to give it away (CAP_FOWNER).
             lists::give(&there, file, &of_file, Mode::from_raw_mode(of_file.st_mode & 0o666));
+            if ours == 0 && of_part.st_uid != of_file.st_uid {
+                let _ = is_now(Some(Uid::from_raw(of_file.st_uid)), None);
+            }
         }
         let is_a_writers = of_part.st_uid == of_file.st_uid || of_file.st_mode & 0o022 != 0;
         if !is_a_writers && of_part.st_uid != ours && of_part.st_uid != 0 {
@@ -242,6 +246,46 @@ mod tests {
                 let data = fs::symlink_metadata(file::beside(&file, end)).unwrap();
                 assert_eq!((data.mode() & 0o7777, data.len()), (of_file, 0), "{of_file:o}, {end}");
             }
+        }
+    }
+
+    /// As containers and services have it that may give away, and not change what is somebody else's. It takes root.
+    #[test]
+    fn parts_that_are_given_to_the_files_owner_have_its_mode_and_list() {
+        use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+        let folder = tempfile::tempdir().unwrap();
+        mode(folder.path(), 0o777);
+        let file = folder.path().join("state.db");
+        drop(believing().open(&file).unwrap());
+        if chown(&file, Some(65_534), Some(12_345)).is_err() {
+            eprintln!("SKIPPED parts_that_are_given_to_the_files_owner_have_its_mode_and_list: it takes root");
+            return;
+        }
+        let made = || {
+            let without = || {
+                let mut sets = capabilities(None).unwrap();
+                sets.effective.remove(CapabilitySet::FOWNER);
+                set_capabilities(None, sets).unwrap();
+                drop(crate::in_sqlite::opened::unread(&believing(), &file).unwrap());
+            };
+            std::thread::scope(|scope| scope.spawn(without).join().unwrap());
+            [LOG[0], LOG[1]].map(|end| file::beside(&file, end))
+        };
+        for of_file in [0o660, 0o666, 0o640, 0o600] {
+            mode(&file, of_file);
+            for part in made() {
+                let data = fs::metadata(&part).unwrap();
+                assert_eq!((data.uid(), data.gid(), data.mode() & 0o7777), (65_534, 12_345, of_file), "{part:?}");
+                fs::remove_file(part).unwrap();
+            }
+        }
+        if let Err(error) = lists::tests::give(&file) {
+            eprintln!("SKIPPED parts_that_are_given_to_the_files_owner_have_its_mode_and_list in part: {error}");
+            return;
+        }
+        for part in made() {
+            let data = fs::metadata(&part).unwrap();
+            assert_eq!((data.uid(), data.gid(), lists::is_on(&part)), (65_534, 12_345, true), "{part:?}");
         }
     }
 
