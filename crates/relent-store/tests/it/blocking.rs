@@ -22,10 +22,10 @@ fn key(name: &str) -> Key {
 fn all_forms<E: NoRuntime>(store: &Store<E>) {
     assert!(tokio::runtime::Handle::try_current().is_err(), "there is no runtime here");
     let nightly = key("nightly");
-    let first = store.lease(&nightly).ttl(150 * MS).acquire_blocking().unwrap();
+    let first = store.lease(&nightly).ttl(500 * MS).acquire_blocking().unwrap();
     let fence = first.fence();
     // Longer than it holds: it is renewed.
-    thread::sleep(400 * MS);
+    thread::sleep(600 * MS);
     assert!(!first.is_lost());
     let refused = store.lease(&nightly).acquire_blocking();
     assert!(matches!(refused, Err(LeaseError::Held { .. })), "{refused:?}");
