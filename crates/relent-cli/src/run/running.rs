@@ -45,6 +45,8 @@ pub(super) struct Running<'a> {
     times_out: Option<Instant>,
     /// When it was told to end, and whether that was said.
     told: Option<(Instant, bool)>,
+    /// What it was sent by us to end.
+    sent: Vec<Signal>,
     kill: Option<Instant>,
     timed_out: Option<Instant>,
     interrupted: Option<Signal>,
@@ -77,6 +79,7 @@ impl<'a> Running<'a> {
             started,
             times_out: plan.limit.and_then(|limit| started.checked_add(limit)),
             told: None,
+            sent: Vec::new(),
             kill: None,
             timed_out: None,
             interrupted: None,
@@ -94,8 +97,7 @@ impl<'a> Running<'a> {
                 self.hear(signal, signals)?;
             }
             for signal in signals.besides() {
-                let told = self.group.tell(signal);
-                self.heard(told)?;
+                self.send(signal)?;
             }
             self.group.reap();
             let status = leader::ended(child)
@@ -184,6 +186,11 @@ impl<'a> Running<'a> {
 
     fn tell(&mut self, signal: Signal) -> Result<(), Fault> {
         self.has_told(Instant::now());
+        self.send(signal)
+    }
+
+    fn send(&mut self, signal: Signal) -> Result<(), Fault> {
+        self.sent.push(signal);
         let told = self.group.tell(signal);
         self.heard(told)
     }
@@ -357,8 +364,9 @@ impl<'a> Running<'a> {
         // What is typed from now on is ours: the command has ended.
         let was_lent = self.lent.take().is_some();
         let is_told = self.told.is_some();
-        // What we have told the command, somebody told us, or a limit did.
-        let typed = How::of(status).typed().filter(|_| was_lent && !is_told && !self.is_lease_lost());
+        // What we have sent the command, somebody told us, or a limit did.
+        let typed = How::of(status).typed();
+        let typed = typed.filter(|signal| was_lent && !self.sent.contains(signal) && !self.is_lease_lost());
         if let Some(signal) = typed {
             signals.was_heard(signal);
         }

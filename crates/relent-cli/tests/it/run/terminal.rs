@@ -111,6 +111,20 @@ fn control_c_reaches_the_command_and_stops_the_retrying() {
     place.is_clean();
 }
 
+/// It was told to end by another signal, because it took too long.
+#[test]
+fn control_c_in_the_grace_of_an_attempt_stops_the_retrying() {
+    let place = Place::new();
+    let flags = ["-q", "--attempt-timeout=300ms", "--grace=1m"];
+    let script = "echo >> count; trap 'touch told' TERM; while :; do sleep 0.01; done";
+    let (child, mut stdin) = typing(&place, &flags, script);
+    until("it is told to end", || place.has("told"));
+    stdin.write_all(b"\x03").unwrap();
+    let (code, _) = shown(child);
+    assert_eq!((code, place.0.read("count").as_str()), (Some(130), "\n"));
+    place.is_clean();
+}
+
 /// A pipe that the command reads from, so that nothing is started when it is stopped: a shell that waits for its child to begin
 /// (vfork) does not stop.
 fn pipe(place: &Place, name: &str) -> std::path::PathBuf {
