@@ -12,7 +12,7 @@ use nix::poll::PollTimeout;
 use rustix::fs::{self, Mode, OFlags};
 use std::{
     io::{self, StdoutLock},
-    os::fd::{AsFd, AsRawFd, IntoRawFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd},
     time::Instant,
 };
 
@@ -72,6 +72,15 @@ fn check() -> io::Result<()> {
 ///
 /// It cannot be written to, as [`open`], or nobody reads.
 pub(crate) fn write_until(bytes: &[u8], over: Option<Instant>) -> io::Result<bool> {
+    write_as_it_has(bytes, over, has_room)
+}
+
+/// The same for who does something meanwhile: it `has_room`, or has none after a while, or that is not known.
+pub(crate) fn write_as_it_has(
+    bytes: &[u8],
+    over: Option<Instant>,
+    has_room: impl Fn(BorrowedFd<'_>, PollTimeout) -> Option<bool>,
+) -> io::Result<bool> {
     check()?;
     let stdout = io::stdout();
     let (mut left, mut since) = (bytes, Instant::now());

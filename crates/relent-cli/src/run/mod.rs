@@ -51,7 +51,7 @@ use crate::{
     ear::{self, is_process_1},
     guard::{self, Guard},
     outer, output, redact,
-    stderr::PIECE,
+    stderr::{self, PIECE},
     talk::{self, Fault, plain},
     upstream,
 };
@@ -60,7 +60,10 @@ use ended::{How, died_by};
 use input::Input;
 use mark::Mark;
 use narrator::Narrator;
-use nix::sys::signal::Signal;
+use nix::{
+    poll::{PollFd, PollFlags, PollTimeout},
+    sys::signal::Signal,
+};
 use patterns::Patterns;
 use report::{Outcome, Report};
 use signals::Signals;
@@ -70,8 +73,9 @@ use std::{
     ffi::OsString,
     hash::{BuildHasher, Hasher, RandomState},
     io::{self, IsTerminal},
+    os::fd::BorrowedFd,
     process::ExitCode,
-    time::Instant,
+    time::{Duration, Instant},
 };
 use verdict_file::VerdictFile;
 
@@ -143,7 +147,7 @@ fn exit(finished: Finished, signals: &Signals, times_out: Option<Instant>) -> Re
         (Outcome::Interrupted(signal), _) | (_, Some(signal)) => (Some(Instant::now()), died_by(signal as i32)),
         _ => (times_out, How::TimedOut.code()),
     };
-    let written = write_out(&finished.output, over)?.map(|end| match end {
+    let written = write_out(&finished.output, signals, over)?.map(|end| match end {
         End::Unread => cut,
         End::NobodyReads => died_by(Signal::SIGPIPE as i32),
     });
@@ -170,16 +174,22 @@ enum End {
 
 /// Writes it all, unless the reader went away: then the exit code says so, as that of any program in a pipe. When the run
 /// is over, a reader who lets the pipe be full for as long as is waited for one does not get the rest.
-fn write_out(kept: &Spool, over: Option<Instant>) -> Result<Option<End>, Fault> {
+fn write_out(kept: &Spool, signals: &Signals, over: Option<Instant>) -> Result<Option<End>, Fault> {
     if kept.len() == 0 {
         return Ok(None);
     }
+    // Ctrl-Z stops who waits for a reader, too.
+    let has_room = |out: BorrowedFd<'_>, patience: PollTimeout| {
+        let most = u64::try_from(i32::from(patience)).map_or(Duration::MAX, Duration::from_millis);
+        signals.wait_beside(vec![PollFd::new(out, PollFlags::POLLOUT)], most);
+        stderr::has_room(out, PollTimeout::ZERO).filter(|has_room| *has_room)
+    };
     let written = || -> io::Result<bool> {
         let (mut piece, mut at) = ([0; PIECE], 0);
         loop {
             match kept.read_at(at, &mut piece)? {
                 0 => return output::has_arrived().map(|()| true),
-                count if output::write_until(&piece[..count], over)? => at += count as u64,
+                count if output::write_as_it_has(&piece[..count], over, has_room)? => at += count as u64,
                 _ => return Ok(false),
             }
         }

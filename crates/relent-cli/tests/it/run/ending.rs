@@ -272,3 +272,24 @@ fn control_z_while_the_command_starts_stops_relent_as_ever() {
     send(&child, Signal::SIGTERM);
     assert_eq!(end(child).0, 143);
 }
+
+/// What a command has written is kept until it has ended, and whoever reads it then may be stopped.
+#[test]
+#[cfg(target_os = "linux")]
+fn control_z_stops_who_waits_for_a_reader() {
+    let place = Place::new();
+    let mut command = place.command(&["run", "-q", "--", "seq", "1", "200000"]);
+    let mut child = command.process_group(0).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = child.stdout.take().unwrap();
+    let mut text = vec![0];
+    out.read_exact(&mut text).unwrap();
+    let group = Pid::from_raw(child.id() as i32);
+    for _ in 0..3 {
+        killpg(group, Signal::SIGTSTP).unwrap();
+        until("it is stopped", || state(group) == Some('T'));
+        killpg(group, Signal::SIGCONT).unwrap();
+        until("it goes on", || state(group) != Some('T'));
+    }
+    out.read_to_end(&mut text).unwrap();
+    assert_eq!((text.ends_with(b"\n200000\n"), end(child).0), (true, 0));
+}
