@@ -378,7 +378,7 @@ impl<'a> Running<'a> {
             Some(latest) => self.read_on(latest, succeeds, signals),
             None => Ok(self.interrupted),
         });
-        let has_succeeded = self.streams().any(|stream| stream.is_whole());
+        let has_succeeded = ends_by_itself && status.success();
         let mut interrupted = match read {
             Ok(signal) => signal,
             Err(fault) => {
@@ -430,6 +430,13 @@ impl<'a> Running<'a> {
             Some(signal) => How::Died(signal as i32),
             None => How::of(status),
         };
+        let found = out.found.or(err.found);
+        // Nothing is missing of what a success has written.
+        let is_short = out.is_short && succeeds(found);
+        if let Some(fault) = out.cut.or(err.cut).or_else(|| is_short.then(no_room)).filter(|_| how == How::Exited(0)) {
+            self.give_up(has_succeeded, signals);
+            return Err(fault);
+        }
         // The system told the group that had it, and not ours; who means to outlive that ignores it.
         let is_gone = was_lent && interrupted.is_none() && terminal::is_gone() && signals.heeds(Signal::SIGHUP);
         let was_told = || how == How::Died(Signal::SIGHUP as i32) || terminal::is_session_over();
@@ -446,7 +453,7 @@ impl<'a> Running<'a> {
             how,
             ran,
             output: out.output.unwrap_or_default(),
-            found: out.found.or(err.found),
+            found,
             said: Said::default(),
             nobody_reads: out.nobody_reads,
             went_out: out.went_out,
@@ -456,6 +463,12 @@ impl<'a> Running<'a> {
             group: Some(self.group),
         })
     }
+}
+
+/// The fault of a success that showed only in a last line without an end, when some of its output had been left out.
+fn no_room() -> Fault {
+    Fault::new("the command's output is longer than what is kept (--max-kept), and is cut where it succeeds")
+        .hint("keep more of it, or use --stream")
 }
 
 struct Ready {

@@ -41,9 +41,11 @@ pub(super) struct Stream<'a> {
     is_open: bool,
     /// How much there is to be read yet of what is the command's, once that has ended: what comes then is read as far as it can be kept.
     left: Option<usize>,
-    /// Whether that is no more read, since it could not be kept.
-    is_cut: bool,
-    /// Whether none of it may be left out: as far as is known, the command has succeeded.
+    /// Why what comes then is no more read, if it could not be kept.
+    cut: Option<Fault>,
+    /// Whether some of it was left out, as there is no room for it.
+    is_short: bool,
+    /// Whether there is room for all of it: as far as is known, the command has succeeded.
     is_whole: bool,
     /// Whether nobody reads any more what goes out.
     nobody_reads: bool,
@@ -79,7 +81,8 @@ impl<'a> Stream<'a> {
             unsearched: 0..0,
             is_open: true,
             left: None,
-            is_cut: false,
+            cut: None,
+            is_short: false,
             is_whole: false,
             nobody_reads: false,
             went_out: false,
@@ -123,7 +126,7 @@ impl<'a> Stream<'a> {
     fn read_more(&mut self, say: &dyn Fn(&str)) -> Result<(), Fault> {
         match self.left {
             Some(0) if !self.is_read() => {}
-            Some(0) if !self.is_whole => self.is_cut = self.read_some(self.room(), say).is_err(),
+            Some(0) if !self.is_whole => self.cut = self.read_some(self.room(), say).err(),
             Some(0) | None => drop(self.read_some(PIECE, say)?),
             Some(left) => self.left = Some(left.saturating_sub(self.read_some(left, say)?)),
         }
@@ -138,7 +141,7 @@ impl<'a> Stream<'a> {
     /// How much of what comes later is read.
     fn room(&self) -> usize {
         match &self.target {
-            _ if self.is_cut => 0,
+            _ if self.cut.is_some() => 0,
             Target::Keep(spool) if !self.is_whole => spool.room(),
             Target::Keep(_) | Target::Out | Target::Err | Target::Nowhere => usize::MAX,
         }
@@ -265,11 +268,6 @@ impl<'a> Stream<'a> {
         self.is_whole = is_so;
     }
 
-    /// Whether that was said last.
-    pub(super) fn is_whole(&self) -> bool {
-        self.is_whole
-    }
-
     /// What was found in it so far.
     pub(super) fn found(&self) -> Found {
         self.search.as_ref().map(Search::found).unwrap_or_default()
@@ -278,7 +276,13 @@ impl<'a> Stream<'a> {
     /// The command has ended, or the moment after that: of what is written from then on there is no more.
     pub(super) fn is_over(&mut self) {
         let unread = if self.is_open { unread(&self.pipe) } else { 0 };
-        self.left = Some(self.left.map_or(unread, |left| left.max(unread.min(self.room()))));
+        let Some(left) = self.left else {
+            self.left = Some(unread);
+            return;
+        };
+        let more = left.max(unread.min(self.room()));
+        self.is_short = unread > more || !self.is_read() && self.is_held();
+        self.left = Some(more);
     }
 
     /// Reads what was left in the pipe when it was [over](Stream::is_over). It goes out, and is searched, while there is somebody who
@@ -317,7 +321,14 @@ impl<'a> Stream<'a> {
             Target::Out | Target::Err | Target::Nowhere => None,
         };
         let found = self.search.map(Search::finish).unwrap_or_default();
-        Ok(Heard { found, output, nobody_reads: self.nobody_reads, went_out: self.went_out })
+        Ok(Heard {
+            found,
+            output,
+            cut: self.cut,
+            is_short: self.is_short,
+            nobody_reads: self.nobody_reads,
+            went_out: self.went_out,
+        })
     }
 
     fn close(&mut self) -> Result<(), Fault> {
@@ -380,6 +391,10 @@ pub(super) struct Heard {
     pub(super) found: Found,
     /// What was kept.
     pub(super) output: Option<Spool>,
+    /// Why what came once the command had ended was left out, if it could not be kept.
+    pub(super) cut: Option<Fault>,
+    /// Whether some of it was left out, as there was no room for it.
+    pub(super) is_short: bool,
     pub(super) nobody_reads: bool,
     pub(super) went_out: bool,
 }

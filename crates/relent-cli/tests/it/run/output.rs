@@ -191,6 +191,42 @@ fn what_a_successful_command_has_left_stays_though_its_output_cannot_be_kept() {
     kill(&pid);
 }
 
+/// Nor is it one where only what comes later makes it a success.
+#[test]
+fn no_success_has_output_that_was_left_out() {
+    for (limits, flags, first, later, error) in [
+        (
+            "ulimit -f 4;",
+            "--until-output READY",
+            ":",
+            "echo READY >&2",
+            "cannot keep the command's output: File too large",
+        ),
+        ("ulimit -f 4;", "--until-output READY", ":", ":", "cannot keep the command's output: File too large"),
+        (
+            ":;",
+            "--max-kept 10k --until-output READY$",
+            "printf READY >&2",
+            ":",
+            "the command's output is longer than what is kept",
+        ),
+        ("exec >&-;", "--stream --until-output READY", ":", "echo READY", "cannot write to standard output"),
+    ] {
+        let place = Place::new();
+        let late = format!("exec 3<&0; {first}; (cat <&3; head -c 3000000 /dev/zero; {later}) & exit 0");
+        let script = format!("trap '' XFSZ; {limits} exec relent run -q --max-attempts 2 {flags} -- sh -c '{late}'");
+        let mut shell = tool("sh");
+        shell.args(["-c", &script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
+        let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let stdin = shell.stdin.take();
+        let output = shell.wait_with_output().unwrap();
+        drop(stdin);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(125), 0), "{flags}: {said}");
+        assert!(said.contains(&format!("error: {error}")), "{flags}: {said}");
+    }
+}
+
 /// What is passed on as it comes, who was left writes by itself, and nobody tells it to end before it could.
 #[test]
 fn what_a_failed_attempt_has_left_has_a_moment_to_finish_output_that_is_not_read() {
