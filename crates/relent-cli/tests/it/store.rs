@@ -157,6 +157,11 @@ fn a_second_name_of_the_file_is_told_by_check() {
     let outcome = store(&folder, &["check"]);
     assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)));
     assert!(outcome.stdout.contains("\ncaution   The file has a second name: "), "{}", outcome.stdout);
+    // Besides what else there is to say of it.
+    fs::set_permissions(folder.path().join("state.db"), Permissions::from_mode(0o660)).unwrap();
+    let said = store(&folder, &["check"]).stdout;
+    let tells = |what: &str| said.lines().any(|line| line.starts_with("caution") && line.contains(what));
+    assert!(tells("The file has a second name: ") && tells("group can write to it"), "{said}");
     let run = folder.relent(&["run", "--lease", "a", "--store", "sqlite:state.db", "--", "echo", "ran"]);
     assert_eq!((run.stdout.as_str(), run.stderr.as_str(), run.code), ("ran\n", "", Some(0)));
 }

@@ -178,7 +178,7 @@ impl Engine for Sqlite {
         let mut about = About::new("sqlite", version, durability, self.inner.clock.now());
         about.schema = Some(schema::VERSION);
         about.cautions.push("One machine only: on a network file system, locks are not to be relied on.".into());
-        about.cautions.extend(self.inner.caution.map(str::to_owned));
+        about.cautions.extend(self.inner.cautions.iter().copied().map(str::to_owned));
         Ok(about)
     }
 

@@ -16,13 +16,13 @@ use std::{
 /// anybody is believed, both must be the caller's or root's, and not writable by everybody.
 ///
 /// What is to be said of others who can write to it or read it.
-pub(super) fn prepare(path: &Path, settings: &SqliteSettings) -> Result<Option<&'static str>, Error> {
+pub(super) fn prepare(path: &Path, settings: &SqliteSettings) -> Result<Vec<&'static str>, Error> {
     make(path)?;
     look(path, settings)
 }
 
 /// The same for a file that must be there.
-pub(super) fn look(path: &Path, settings: &SqliteSettings) -> Result<Option<&'static str>, Error> {
+pub(super) fn look(path: &Path, settings: &SqliteSettings) -> Result<Vec<&'static str>, Error> {
     let of_anybody = settings.any_owner;
     let looked = if settings.no_links { fs::symlink_metadata(path) } else { fs::metadata(path) };
     let data = looked.map_err(|err| cannot(path, "be looked at", &err))?;
@@ -39,11 +39,9 @@ pub(super) fn look(path: &Path, settings: &SqliteSettings) -> Result<Option<&'st
         let what = format!("the store's file {} has another name elsewhere", show(path));
         return Err(Error::new(ErrorKind::Refused, what).hint("anybody may have given it this one; copy it"));
     }
-    let second = || {
-        has_another_name(&data)
-            .then_some("The file has a second name: who opens it by that one does not see who uses it by this one.")
-    };
-    let caution = whose(path, &data, None, of_anybody)?.or_else(second);
+    let second = has_another_name(&data)
+        .then_some("The file has a second name: who opens it by that one does not see who uses it by this one.");
+    let cautions = whose(path, &data, None, of_anybody)?.into_iter().chain(second).collect();
     for beside in ["-wal", "-shm", JOURNAL].map(|end| beside(&real, end)) {
         match fs::symlink_metadata(&beside) {
             Ok(of_it) if !of_it.is_file() => return Err(no_file(&beside)),
@@ -59,7 +57,7 @@ pub(super) fn look(path: &Path, settings: &SqliteSettings) -> Result<Option<&'st
         }
     }
     names_no_other(&beside(&real, JOURNAL))?;
-    Ok(caution)
+    Ok(cautions)
 }
 
 /// Where SQLite keeps what stands beside the file: it follows links first, if it may.

@@ -77,7 +77,7 @@ struct Inner {
     clock: Clock,
     durability: Durability,
     path: PathBuf,
-    caution: Option<&'static str>,
+    cautions: Vec<&'static str>,
 }
 
 impl fmt::Debug for Sqlite {
@@ -155,11 +155,11 @@ impl SqliteSettings {
     /// file that is not to be believed or used: see [`any_owner`](SqliteSettings::any_owner) and what follows it.
     pub fn open(self, path: &Path) -> Result<Sqlite, Error> {
         crate::settings::check_prefix(&self.prefix)?;
-        let (opened, caution) = Opened::new(self.clone(), path)?;
+        let (opened, cautions) = Opened::new(self.clone(), path)?;
         let reader = Arc::new(Reader::new(self.clone(), path.to_owned()));
         let SqliteSettings { durability, prefix, clock, .. } = self;
         let (writer, names) = (Writer::new(opened, reader.clone(), clock.clone())?, Arc::new(Names::new(&prefix)));
-        Ok(Sqlite { inner: Arc::new(Inner { writer, reader, names, clock, durability, path: path.into(), caution }) })
+        Ok(Sqlite { inner: Arc::new(Inner { writer, reader, names, clock, durability, path: path.into(), cautions }) })
     }
 }
 

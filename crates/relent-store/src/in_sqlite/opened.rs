@@ -46,8 +46,8 @@ enum Gone {
 
 impl Opened {
     /// Opens the file, or makes it if it may; what is to be said of others who can write to it or read it.
-    pub(super) fn new(settings: SqliteSettings, path: &Path) -> Result<(Opened, Option<&'static str>), Error> {
-        let caution = match settings.no_making {
+    pub(super) fn new(settings: SqliteSettings, path: &Path) -> Result<(Opened, Vec<&'static str>), Error> {
+        let cautions = match settings.no_making {
             true if std::fs::metadata(path).is_err_and(|err| err.kind() == io::ErrorKind::NotFound) => {
                 return Err(missing("there is no such file"));
             }
@@ -57,7 +57,7 @@ impl Opened {
         // A relative path names another file when the process goes to another folder.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let conn = looked_at(&settings, &path)?;
-        Ok((Opened::of(conn, settings, path), caution))
+        Ok((Opened::of(conn, settings, path), cautions))
     }
 
     /// Another connection to a file that is there already, for reading alone.
