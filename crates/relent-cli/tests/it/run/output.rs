@@ -2,7 +2,11 @@
 
 use super::{Place, is_running, sh, until};
 use crate::binary::tool;
-use std::{fs, process::Stdio, time::Instant};
+use std::{
+    fs,
+    process::{Command, Output, Stdio},
+    time::Instant,
+};
 
 #[test]
 fn a_success_is_silent() {
@@ -158,11 +162,7 @@ fn what_comes_after_the_end_is_read_as_far_as_it_can_be_kept() {
             "echo x >> runs; exec 3<&0; (cat <&3; head -c 9000 /dev/zero | tr '\\0' .; {more}) 2>/dev/null & echo first; {end}"
         );
         let flags = [&["-q", "--max-kept", "5000", "--max-attempts", "2"], flags].concat();
-        let mut child = place.command(&super::script_args(&flags, &script));
-        let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let stdin = child.stdin.take();
-        let output = child.wait_with_output().unwrap();
-        drop(stdin);
+        let output = with_input_open(&mut place.command(&super::script_args(&flags, &script)));
         place.is_clean();
         let written = String::from_utf8_lossy(&output.stdout);
         assert!(written == format!("first\n{}", ".".repeat(dots)), "{flags:?} {end:?}: {} bytes", written.len());
@@ -171,18 +171,29 @@ fn what_comes_after_the_end_is_read_as_far_as_it_can_be_kept() {
     }
 }
 
+/// Its standard input, which nothing comes from, ends when relent has.
+fn with_input_open(command: &mut Command) -> Output {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let stdin = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    output
+}
+
+/// The same of a script that becomes relent.
+fn in_sh(place: &Place, script: &str) -> Output {
+    let mut shell = tool("sh");
+    shell.args(["-c", script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
+    with_input_open(&mut shell)
+}
+
 /// Who writes it, once relent has seen the end, goes on without it.
 #[test]
 fn what_a_successful_command_has_left_stays_though_its_output_cannot_be_kept() {
     let place = Place::new();
     let left = "exec 3<&0; (cat <&3; head -c 3000000 /dev/zero; exec sleep 30 >/dev/null 2>&1) & echo $! > pid";
     let script = format!("trap '' XFSZ; ulimit -f 4; exec relent run -q -- sh -c '{left}'");
-    let mut shell = tool("sh");
-    shell.args(["-c", &script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
-    let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let stdin = shell.stdin.take();
-    let output = shell.wait_with_output().unwrap();
-    drop(stdin);
+    let output = in_sh(&place, &script);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(125), 0), "{said}");
     assert!(said.starts_with("error: cannot keep the command's output: File too large\n"), "{said}");
@@ -215,12 +226,7 @@ fn no_success_has_output_that_was_left_out() {
         let place = Place::new();
         let late = format!("exec 3<&0; {first}; (cat <&3; head -c 3000000 /dev/zero; {later}) & exit 0");
         let script = format!("trap '' XFSZ; {limits} exec relent run -q --max-attempts 2 {flags} -- sh -c '{late}'");
-        let mut shell = tool("sh");
-        shell.args(["-c", &script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
-        let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let stdin = shell.stdin.take();
-        let output = shell.wait_with_output().unwrap();
-        drop(stdin);
+        let output = in_sh(&place, &script);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(125), 0), "{flags}: {said}");
         assert!(said.contains(&format!("error: {error}")), "{flags}: {said}");
@@ -254,7 +260,7 @@ fn a_grandchild_that_never_stops_writing_does_not_hold_up_the_end() {
 
 /// Ends a process that the test left behind on purpose, if it is still there.
 fn kill(pid: &str) {
-    let _ = std::process::Command::new("kill").args(["-9", pid.trim()]).stderr(Stdio::null()).status();
+    let _ = Command::new("kill").args(["-9", pid.trim()]).stderr(Stdio::null()).status();
 }
 
 /// The command takes relent's memory away while that runs (`ulimit -v`).
