@@ -141,7 +141,8 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
     let policy = args.policy.policy_said_within(ATTEMPT_TIMEOUT, args.talk)?;
     let whole = args.policy.whole();
     let described = guard::unhedged(&args.upstream, &whole, args.talk, "a target is called once at a time")?;
-    if described.as_ref().is_some_and(|described| described.store.is_some()) {
+    let config = &whole.whole_file()?.config;
+    if config.upstreams().any(|upstream| config.store_of(upstream).is_some()) {
         // Of the file, which others share: `connect` asks no store, and becomes what may be dumped.
         dumps::forbid();
     }

@@ -25,11 +25,12 @@ pub(super) fn tell(talk: TalkArgs, head: impl FnOnce() -> String) {
 
 /// The request's head, each line after `> `; what lets others in is not shown.
 pub(super) fn sent(hop: &Hop) -> String {
+    let method = redact::value(hop.method.as_str());
     if hop.says_a_secret {
-        return format!("> {} {}", hop.method, redact::HIDDEN) + &headers(hop);
+        return format!("> {method} {}", redact::HIDDEN) + &headers(hop);
     }
     let url = redact::path(&hop.url[url::Position::BeforePath..]);
-    let mut text = format!("> {} {}", hop.method, escape(&url));
+    let mut text = format!("> {method} {}", escape(&url));
     if let Some(host) = hop.url.host_str().filter(|_| !hop.headers.contains_key(HOST)) {
         let port = hop.url.port().map(|port| format!(":{port}")).unwrap_or_default();
         text.push_str(&format!("\n> host: {host}{port}"));

@@ -15,13 +15,15 @@ use std::{collections::BTreeSet, iter};
 pub(super) fn learn(table: &mut Table, hidden: &[String], shown: &str) {
     let (mut all, mut wholes) = (Vec::new(), Vec::new());
     for text in hidden {
+        // Of a header it is what stands behind a space, of which nobody who says it again knows.
+        let text = text.trim();
         let (decoded, unquoted) = (decoded(text), unquoted(text));
-        for text in iter::once(text).chain(&decoded).chain(&unquoted) {
+        for text in iter::once(text).chain(decoded.as_deref()).chain(unquoted.as_deref()) {
             let said = of_the_request(text);
             let is_secret = |part: &&str| !shown.contains(*part) && !is_of_the_request(text, &said, part);
             all.extend(parts(text).into_iter().filter(is_secret).flat_map(written));
         }
-        let signed = decoded.iter().find(|text| !of_the_request(text).is_empty()).unwrap_or(text);
+        let signed = decoded.iter().find(|text| !of_the_request(text).is_empty()).map_or(text, String::as_str);
         wholes.extend(others(signed, &of_the_request(signed)).into_iter().flat_map(written));
     }
     table.add(all_undone(all.into_iter()), all_undone(wholes.into_iter()));

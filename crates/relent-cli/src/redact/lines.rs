@@ -33,7 +33,22 @@ pub(crate) fn lines_of_a_file(message: &str, hint: &str) -> (String, String) {
     let message = lines.iter().map(one).collect::<Vec<_>>().join("\n");
     // What it proposes stands in no line.
     let hint = quoted(hint, &[], &mut Vec::new());
-    (message, hidden.iter().fold(hint, |hint, hidden| hint.replace(hidden, HIDDEN)))
+    (message, hidden.iter().fold(hint, |hint, hidden| without_word(&hint, hidden)))
+}
+
+/// A text with stars for a word, where that is no part of another.
+fn without_word(text: &str, word: &str) -> String {
+    let is_of_a_word = |c: char| c.is_alphanumeric() || "_-".contains(c);
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for (begin, _) in text.match_indices(word) {
+        let end = begin + word.len();
+        let is_apart = !text[..begin].ends_with(is_of_a_word) && !text[end..].starts_with(is_of_a_word);
+        if is_apart {
+            out.extend([&text[at..begin], HIDDEN]);
+            at = end;
+        }
+    }
+    out + &text[at..]
 }
 
 /// Whether a line of a file, counted from 1, stands anywhere below a key or a table that is called like a secret, whose value may go on there:
@@ -242,10 +257,15 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a key may be shown: a word as people write one for a setting. What is in base64 ends as a key does.
+/// Whether a key may be shown: a word as people write one for a setting, perhaps `inThisWay`. What is in base64 ends as a key does.
 fn is_key_of_a_person(word: &str) -> bool {
-    plain::is_setting_of_ours(word)
-        || (word.len() <= 32 && word.chars().all(|c| c.is_ascii_lowercase() || "_-".contains(c)) && !is_token(word))
+    // A capital stands between small letters, which are no fewer than two behind it.
+    let is_small = |at: usize| word.as_bytes().get(at).is_some_and(u8::is_ascii_lowercase);
+    let is_fine = |(at, c): (usize, char)| match c {
+        'A'..='Z' => at > 0 && [at - 1, at + 1, at + 2].into_iter().all(is_small),
+        c => c.is_ascii_lowercase() || "_-".contains(c),
+    };
+    plain::is_setting_of_ours(word) || (word.len() <= 32 && word.char_indices().all(is_fine) && !is_token(word))
 }
 
 /// Whether the name of a table, or of a setting of ours, may be shown.
@@ -298,6 +318,8 @@ mod tests {
             ("pin.max = 4815", "pin.*** * ****"),
             ("pwABpwABpw7/pwAB+pw=", "********************"),
             ("pwA = 1", "*** * *"),
+            ("maxAttempts = 4", "maxAttempts = 4"),
+            ("apiTokenPW = 4", "********** * *"),
             ("a.pwA = 1", "a.*** * *"),
             // What ends as base64 does is no key.
             ("private_key = pwAB==", "private_key = ******"),
@@ -361,6 +383,9 @@ mod tests {
             assert!(message.starts_with(&format!("there is no table \"{told}\"\n")), "{message}");
             assert_eq!(hint, format!("[upstream.{told}] begins it, and \"sqlite:state.db\" does not"));
         }
+        // Another word that has it in it is whole.
+        let (_, hint) = lines_of_a_file("no \"Hunter2\"\n1 | Hunter2 = 1", "\"Hunter2s\", not [a.Hunter2] or Hunter2");
+        assert_eq!(hint, "\"Hunter2s\", not [a.***] or ***");
         // Where no line is shown, it is as of an argument.
         assert_eq!(lines_of_a_file("there is no \"Hunter2\"", "").0, "there is no \"Hunter2\"");
     }

@@ -129,6 +129,8 @@ pub(super) fn is_token(word: &str) -> bool {
     ];
     // What a word may begin with as well.
     const SHORT: [&str; 2] = ["hf_", "sk-"];
+    // It may stand where a flag does.
+    let word = word.trim_start_matches('-');
     let rest = |marks: &[&str]| marks.iter().find_map(|mark| word.strip_prefix(mark)).unwrap_or_default();
     let is_of_two = || word.strip_prefix("SG.").is_some_and(|rest| rest.len() >= 40 && rest.contains('.'));
     let is_long = || rest(&SHORT).len() >= 20 && !word.contains('.') && word.contains(|c: char| c.is_ascii_digit());
@@ -180,7 +182,7 @@ mod tests {
     #[test]
     fn tokens_are_known_by_their_marks() {
         for token in
-            ["ghu_hunter2", "shpat_hunter2", "whsec_hunter2", "sk-hunter2hunter2hunter2", "hf_hunter2hunter2hunter2"]
+            ["ghu_hunter2", "shpat_hunter2", "whsec_hunter2", "sk-hunter2hunter2hunter2", "hf_hunter2hunter2hunter2", "--ghp_hunter2"]
         {
             assert!(is_token(token), "{token}");
         }

@@ -8,7 +8,7 @@ use crate::{
     tls::{Checked, Tls},
 };
 use std::{
-    error, io,
+    error, io, mem,
     path::{Path, PathBuf},
     pin::Pin,
     sync::{
@@ -22,6 +22,7 @@ use tokio_postgres::{
     Config, Socket,
     config::{Host, SslMode, SslNegotiation, TargetSessionAttrs},
     tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream},
+    types::Type,
 };
 
 /// How long one message may be: a value, and what is said about it.
@@ -33,6 +34,9 @@ const MAX_MESSAGES: u64 = 1_000_000;
 
 /// How many of these may be of the kinds that say something of the server, and are no answer.
 const MAX_ASIDES: u64 = 1_000;
+
+/// How long what is said of the columns of an answer may be, or of a question's parameters: those of ours are few.
+const MAX_COLUMNS: u64 = 64 << 10;
 
 /// What is asked of TLS, as libpq has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -271,6 +275,9 @@ struct Messages {
     head: Vec<u8>,
     /// Of the present message's body.
     left: u64,
+    /// Its kind, and its body where that says of which types something is.
+    kind: u8,
+    types: Vec<u8>,
     /// Since something was asked.
     bytes: u64,
     number: u64,
@@ -288,7 +295,13 @@ impl Messages {
         while !bytes.is_empty() {
             if self.left > 0 {
                 let used = bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+                if is_of_types(self.kind) {
+                    self.types.extend_from_slice(&bytes[..used]);
+                }
                 (self.left, bytes) = (self.left - used as u64, &bytes[used..]);
+                if self.left == 0 && is_of_types(self.kind) && !are_known(self.kind, &mem::take(&mut self.types)) {
+                    return false;
+                }
                 continue;
             }
             let used = bytes.len().min(5 - self.head.len());
@@ -299,13 +312,41 @@ impl Messages {
             if !kind.is_ascii_graphic() || !(4..=MAX_MESSAGE).contains(&length) {
                 return false;
             }
-            self.left = length - 4;
+            if is_of_types(kind) && length > MAX_COLUMNS {
+                return false;
+            }
+            (self.kind, self.left) = (kind, length - 4);
             self.number += 1;
             self.asides += u64::from(matches!(kind, b'S' | b'N'));
             self.head.clear();
         }
         self.bytes <= MAX_ANSWER && self.number <= MAX_MESSAGES && self.asides <= MAX_ASIDES
     }
+}
+
+/// Whether a message of this kind says of which types the columns of an answer are, or the parameters of a question.
+fn is_of_types(kind: u8) -> bool {
+    matches!(kind, b'T' | b't')
+}
+
+/// Whether all types in such a message are the server's own, as those of our tables are. Of another one the client would ask what it is made of,
+/// and of what that is, as deep as somebody leads it.
+fn are_known(kind: u8, body: &[u8]) -> bool {
+    let is_known = |number: &[u8; 4]| Type::from_oid(u32::from_be_bytes(*number)).is_some();
+    let Some((_, mut rest)) = body.split_first_chunk::<2>() else { return true };
+    if kind == b't' {
+        return rest.as_chunks().0.iter().all(is_known);
+    }
+    // A name up to its zero, a table and the number of a column there, a type, and what is said of that.
+    while let Some(end) = rest.iter().position(|byte| *byte == 0) {
+        let Some((field, behind)) = rest[end + 1..].split_first_chunk::<18>() else { break };
+        let [_, _, _, _, _, _, a, b, c, d, ..] = *field;
+        if !is_known(&[a, b, c, d]) {
+            return false;
+        }
+        rest = behind;
+    }
+    true
 }
 
 #[cfg(test)]
@@ -355,6 +396,40 @@ mod tests {
             (0, 100, false),
         ] {
             assert_eq!(Messages::default().read(&message(kind, length)), may, "{kind} {length}");
+        }
+    }
+
+    /// Of a type that is not the server's own its parts are asked, one in another.
+    #[test]
+    fn types_of_somebody_are_none_of_an_answer() {
+        let column = |name: &str, number: u32| {
+            let of_a_table = [0, 0, 0, 7, 0, 1];
+            [name.as_bytes(), &[0], &of_a_table, &number.to_be_bytes(), &[0; 8]].concat()
+        };
+        let columns = |all: &[Vec<u8>]| {
+            let body = [&(all.len() as u16).to_be_bytes()[..], &all.concat()].concat();
+            [message(b'T', body.len() as u32 + 4), body].concat()
+        };
+        let parameters = |all: &[u32]| {
+            let body: Vec<u8> = all.iter().flat_map(|number| number.to_be_bytes()).collect();
+            [message(b't', body.len() as u32 + 6), vec![0, all.len() as u8], body].concat()
+        };
+        // `bytea`, `int8` and `text`; 16,384 is the first that somebody makes.
+        for (bytes, may) in [
+            (columns(&[]), true),
+            (columns(&[column("a", 17), column("", 20), column("bc", 25)]), true),
+            (columns(&[column("a", 17), column("bc", 16_384)]), false),
+            (columns(&[column("a", u32::MAX), column("bc", 25)]), false),
+            (parameters(&[17, 20]), true),
+            (parameters(&[17, 70_000]), false),
+            (message(b'T', 4), true),
+            (message(b'T', MAX_COLUMNS as u32 + 1), false),
+            ([message(b'T', 9), b"12345".to_vec(), message(b'Z', 4)].concat(), true),
+        ] {
+            for size in 1..=bytes.len() {
+                let mut messages = Messages::default();
+                assert_eq!(bytes.chunks(size).all(|piece| messages.read(piece)), may, "{bytes:?} {size}");
+            }
         }
     }
 
