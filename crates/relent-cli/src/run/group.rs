@@ -371,8 +371,8 @@ impl Group {
         if self.state == State::Kept && orphans.as_ref().is_ok_and(Vec::is_empty) {
             self.let_go();
         }
-        // Those that were somebody else's and have ended are none of our business any more.
-        self.denied.retain(|pid| !processes::has_ended(*pid));
+        // Those that were somebody else's and have ended are none of our business any more, and those that are not any more are.
+        self.denied.retain(|pid| !processes::has_ended(*pid) && kill(*pid, None) == Err(Errno::EPERM));
         let mut left = match orphans {
             Ok(orphans) => orphans,
             // Who cannot be looked for may be there.

@@ -386,7 +386,7 @@ impl<'a> Running<'a> {
                 return Err(fault);
             }
         };
-        let is_held = !is_told && self.streams().any(|stream| stream.is_held());
+        let mut is_held = !is_told && self.streams().any(|stream| stream.is_held());
         let lost = self.taken.unread();
         if lost > 0 && status.success() {
             (self.ways.say)(&format!(
@@ -395,6 +395,14 @@ impl<'a> Running<'a> {
         }
         let (mut timed_out, mut cut) = (self.timed_out, None);
         let (lease, mut is_lost) = (self.whole_lease, self.is_lease_lost());
+        // What ended the moment before its time has cut what a success writes.
+        let now = Instant::now();
+        if is_held && latest.is_some() && now < moment && status.success() {
+            timed_out = self.times_out.filter(|at| *at <= now);
+            is_lost |= lease.is_some_and(Leased::is_lost);
+            cut = interrupted;
+            is_held = timed_out.is_none() && !is_lost && cut.is_none();
+        }
         // Nobody waits for a reader, or for a search, longer than for the command.
         let mut waits = |out: Option<BorrowedFd<'_>>| {
             interrupted = interrupted.or_else(|| signals.wait(Duration::ZERO));
