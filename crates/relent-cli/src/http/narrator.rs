@@ -133,7 +133,10 @@ impl Narrator {
         }
         if self.talk.json {
             let mut event = Object::new();
-            event.text("event", "start").number("attempt", attempt.into()).text("method", &talk::told(self.method.as_str()));
+            event
+                .text("event", "start")
+                .number("attempt", attempt.into())
+                .text("method", &talk::told(self.method.as_str()));
             self.event(event.text("url", &talk::told(&self.url)).number("elapsed_ms", self.elapsed_ms()));
         } else {
             self.say(format_args!("attempt {}: {} {}", self.of_most(attempt), self.method, self.url));

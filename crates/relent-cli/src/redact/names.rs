@@ -181,9 +181,14 @@ mod tests {
 
     #[test]
     fn tokens_are_known_by_their_marks() {
-        for token in
-            ["ghu_hunter2", "shpat_hunter2", "whsec_hunter2", "sk-hunter2hunter2hunter2", "hf_hunter2hunter2hunter2", "--ghp_hunter2"]
-        {
+        for token in [
+            "ghu_hunter2",
+            "shpat_hunter2",
+            "whsec_hunter2",
+            "sk-hunter2hunter2hunter2",
+            "hf_hunter2hunter2hunter2",
+            "--ghp_hunter2",
+        ] {
             assert!(is_token(token), "{token}");
         }
         for word in

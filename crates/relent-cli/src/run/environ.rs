@@ -1,7 +1,7 @@
 //! The environment that a process was started with, as far as the system shows it.
 
 use super::processes;
-use nix::{errno::Errno, sys::signal::kill, unistd::Pid};
+use nix::{errno::Errno, unistd::Pid};
 use std::{
     fs::{self, File},
     io::{self, Read},
@@ -39,12 +39,6 @@ pub(super) fn settled(pid: Pid) -> Option<Vec<u8>> {
         }
     }
     Some(Vec::new())
-}
-
-/// Whether it is shown to nobody but root of a process that we may signal: it is in no dump either.
-pub(super) fn is_kept_from_us(pid: Pid) -> bool {
-    let read = processes::folder(pid).map(|folder| read(&folder));
-    matches!(read, Some(Err(error)) if error.kind() == io::ErrorKind::PermissionDenied) && kill(pid, None).is_ok()
 }
 
 fn has_no_line(pid: Pid) -> bool {

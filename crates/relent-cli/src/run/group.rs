@@ -372,7 +372,11 @@ impl Group {
             self.let_go();
         }
         // Those that were somebody else's and have ended are none of our business any more, and those that are not any more are.
-        self.denied.retain(|pid| !processes::has_ended(*pid) && kill(*pid, None) == Err(Errno::EPERM));
+        let is_anothers = |pid: &Pid| !processes::has_ended(*pid) && kill(*pid, None) == Err(Errno::EPERM);
+        for other in self.denied.extract_if(|pid| !is_anothers(pid)) {
+            // Nothing has reached it yet.
+            self.told.retain(|(pid, _)| *pid != other);
+        }
         let mut left = match orphans {
             Ok(orphans) => orphans,
             // Who cannot be looked for may be there.

@@ -52,9 +52,9 @@ impl Mark {
         self.is_in(&environ::of(pid))
     }
 
-    /// Whether a process is known not to be of this run, or keeps that from us as an agent with keys does, which nobody is to end by mistake; `None` while it is [becoming another program](environ::settled).
+    /// Whether a process is known not to be of this run; `None` while it is [becoming another program](environ::settled).
     pub(super) fn is_missing(&self, pid: Pid) -> Option<bool> {
-        environ::settled(pid).map(|environment| self.is_missing_in(&environment) || environ::is_kept_from_us(pid))
+        environ::settled(pid).map(|environment| self.is_missing_in(&environment))
     }
 
     fn is_in(&self, environment: &[u8]) -> bool {

@@ -372,7 +372,9 @@ impl<'a> Running<'a> {
         }
         let ends_by_itself = !is_told && typed.is_none() && !self.ends_by_hangup(over);
         let moment = over + late_output::MOMENT;
-        let latest = Some(self.times_out.map_or(moment, |at| at.min(moment))).filter(|_| ends_by_itself);
+        // A success was in time: what it has left to write is not cut by a limit.
+        let limit = self.times_out.filter(|_| !status.success());
+        let latest = Some(limit.map_or(moment, |at| at.min(moment))).filter(|_| ends_by_itself);
         let finishes = latest.filter(|_| self.out.is_none() || self.err.is_none());
         let read = self.end_feed().and_then(|()| match latest {
             Some(latest) => self.read_on(latest, succeeds, signals),
@@ -386,7 +388,7 @@ impl<'a> Running<'a> {
                 return Err(fault);
             }
         };
-        let mut is_held = !is_told && self.streams().any(|stream| stream.is_held());
+        let is_held = !is_told && self.streams().any(|stream| stream.is_held());
         let lost = self.taken.unread();
         if lost > 0 && status.success() {
             (self.ways.say)(&format!(
@@ -395,14 +397,6 @@ impl<'a> Running<'a> {
         }
         let (mut timed_out, mut cut) = (self.timed_out, None);
         let (lease, mut is_lost) = (self.whole_lease, self.is_lease_lost());
-        // What ended the moment before its time has cut what a success writes.
-        let now = Instant::now();
-        if is_held && latest.is_some() && now < moment && status.success() {
-            timed_out = self.times_out.filter(|at| *at <= now);
-            is_lost |= lease.is_some_and(Leased::is_lost);
-            cut = interrupted;
-            is_held = timed_out.is_none() && !is_lost && cut.is_none();
-        }
         // Nobody waits for a reader, or for a search, longer than for the command.
         let mut waits = |out: Option<BorrowedFd<'_>>| {
             interrupted = interrupted.or_else(|| signals.wait(Duration::ZERO));

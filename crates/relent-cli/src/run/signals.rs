@@ -23,7 +23,7 @@ use std::{
     },
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -44,8 +44,6 @@ pub(super) struct Signals {
     waker: UnixStream,
     pending: Vec<(Signal, Arc<AtomicBool>)>,
     finishing: Arc<AtomicBool>,
-    /// Which of those that stop and continue came last.
-    last: Arc<AtomicUsize>,
     /// When one by which people end others was taken first.
     asked: Cell<Option<Instant>>,
     /// Which of those came at once after another, to be passed on as a part of the same wish.
@@ -63,7 +61,7 @@ impl Signals {
         wake.set_nonblocking(true)?;
         // A burst of signals must not block a handler.
         waker.set_nonblocking(true)?;
-        let (finishing, last, ear) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)), Ear::default());
+        let (finishing, ear) = (Arc::new(AtomicBool::new(false)), Ear::default());
         let mut pending = Vec::with_capacity(ENDING.len() + PASSED.len());
         let ignored = Ignored::now();
         for signal in ENDING.iter().copied().chain(PASSED).filter(|signal| !ignored.has(*signal)) {
@@ -72,9 +70,6 @@ impl Signals {
                 ends_once(signal, Arc::clone(&finishing))?;
             }
             flag::register(number, Arc::clone(&caught))?;
-            if [Signal::SIGTSTP, Signal::SIGCONT].contains(&signal) {
-                flag::register_usize(number, Arc::clone(&last), signal as usize)?;
-            }
             if ENDING.contains(&signal) {
                 // After the other, so that `goes_on` misses none.
                 ear.listen(signal)?;
@@ -87,7 +82,7 @@ impl Signals {
         }
         pipe::register(Signal::SIGCHLD as i32, waker.try_clone()?)?;
         let (asked, besides, heard) = (Cell::default(), RefCell::default(), RefCell::default());
-        Ok(Signals { wake, waker, pending, finishing, last, asked, besides, heard, ear })
+        Ok(Signals { wake, waker, pending, finishing, asked, besides, heard, ear })
     }
 
     /// What ends a wait when it is written to.
@@ -116,16 +111,12 @@ impl Signals {
         }
     }
 
-    /// The signals that came since this was last asked, but for echoes of one that people sent, and for a stop that was taken back.
+    /// The signals that came since this was last asked, but for echoes of one that people sent.
     pub(super) fn take(&self) -> impl Iterator<Item = Signal> {
         let mut bytes = [0; 64];
         while matches!((&self.wake).read(&mut bytes), Ok(read) if read > 0) {}
         let taken = self.pending.iter().filter(|(_, caught)| caught.swap(false, Ordering::SeqCst));
-        // As the system does while nobody has heard it.
-        let is_taken_back = |signal| {
-            signal == Signal::SIGTSTP && self.last.load(Ordering::SeqCst) == Signal::SIGCONT as usize
-        };
-        taken.map(|(signal, _)| *signal).filter(move |signal| !is_taken_back(*signal) && !self.is_echo(*signal))
+        taken.map(|(signal, _)| *signal).filter(|signal| !self.is_echo(*signal))
     }
 
     fn is_echo(&self, signal: Signal) -> bool {
@@ -297,20 +288,6 @@ mod tests {
         signals.asked.set(Instant::now().checked_sub(ECHO));
         raise(Signal::SIGTERM).unwrap();
         assert_eq!(signals.take().collect::<Vec<_>>(), [Signal::SIGTERM]);
-    }
-
-    #[test]
-    fn what_goes_on_after_a_stop_takes_it_back() {
-        let signals = Signals::catch().unwrap();
-        for (sent, taken) in [
-            (vec![Signal::SIGTSTP, Signal::SIGCONT], vec![Signal::SIGCONT]),
-            (vec![Signal::SIGTSTP], vec![Signal::SIGTSTP]),
-            (vec![Signal::SIGCONT, Signal::SIGTSTP], vec![Signal::SIGTSTP, Signal::SIGCONT]),
-            (vec![Signal::SIGCONT], vec![Signal::SIGCONT]),
-        ] {
-            sent.into_iter().for_each(|signal| raise(signal).unwrap());
-            assert_eq!(signals.take().collect::<Vec<_>>(), taken);
-        }
     }
 
     #[test]

@@ -903,3 +903,16 @@ fn a_socket_of_another_user_is_told_nothing() {
     let outcome = http_in(&folder, &flags);
     assert!(outcome.code == Some(1) && outcome.stderr.contains("No such file"), "{outcome:?}");
 }
+
+/// The method is an argument like any other.
+#[test]
+fn a_method_that_looks_like_a_secret_is_not_told() {
+    let folder = Folder::new();
+    for method in ["ghp_hunter2hunter2", "key|hunter2hunter2"] {
+        for flags in [&["-v"][..], &["-v", "--json"]] {
+            let server = Server::new(vec![Reply::ok("")]);
+            let outcome = http_in(&folder, &[flags, &["-X", method, &server.url("/")]].concat());
+            assert!(outcome.code == Some(0) && !outcome.stderr.contains("hunter2"), "{outcome:?}");
+        }
+    }
+}

@@ -82,8 +82,11 @@ fn another_user_reads_no_dump_of_what_waits_with_a_store() {
     fs::write(own.join("policy.toml"), "[policy]\nupstream = 'a'\n[upstream.a]\nbudget = 'aws-2.1'\n").unwrap();
     let shares = "[policy]\nupstream = 'a'\n[upstream.a]\nbudget = 'aws-2.1'\nstore = 'redis://:hunter2@host/'\n";
     fs::write(own.join("shared.toml"), shares).unwrap();
+    let beside = "[policy]\nupstream = 'a'\n[upstream.a]\nbudget = 'aws-2.1'\n\
+                  [upstream.b]\nbudget = 'aws-2.1'\nstore = 'redis://:hunter2@host/'\n";
+    fs::write(own.join("beside.toml"), beside).unwrap();
     Command::new("chown").arg("-R").arg(NOBODY).arg(&own).status().unwrap();
-    for (file, whose) in [("shared.toml", "0"), ("policy.toml", NOBODY)] {
+    for (file, whose) in [("shared.toml", "0"), ("beside.toml", "0"), ("policy.toml", NOBODY)] {
         let file = own.join(file).display().to_string();
         let waits = ["connect", "--policy", &file, "--curve", "constant", "--base", "30s", "--jitter", "none"];
         let mut command = by(NOBODY, &place, &[&waits[..], &["unix:nosuch"]].concat());

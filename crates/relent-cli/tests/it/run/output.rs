@@ -121,8 +121,8 @@ fn who_loses_its_output_to_a_signal_is_told_of_too() {
 #[test]
 fn what_others_write_for_it_just_after_its_end_is_its_output() {
     let place = Place::new();
-    let run = |flags: &[&str], script: &str| {
-        let script = format!("exec 3<&0; (cat <&3; echo last; : > log) & echo first; {script}");
+    let run_with = |flags: &[&str], pause: &str, script: &str| {
+        let script = format!("exec 3<&0; (cat <&3; {pause} echo last; : > log) & echo first; {script}");
         let mut child = place.command(&super::script_args(flags, &script));
         let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdin = child.stdin.take();
@@ -134,8 +134,13 @@ fn what_others_write_for_it_just_after_its_end_is_its_output() {
         let said = super::without_times(&String::from_utf8_lossy(&output.stderr));
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), said)
     };
+    let run = |flags: &[&str], script: &str| run_with(flags, "", script);
+    let run_late = |flags: &[&str]| run_with(flags, "sleep 0.6;", "exit 0");
     let whole = || "first\nlast\n".to_owned();
     assert_eq!(run(&[], "exit 0"), (Some(0), whole(), String::new()));
+    // The limit ends before that; the command was in time.
+    let flags = ["-q", "--timeout", "500ms"];
+    assert_eq!(run_late(&flags), (Some(0), whole(), String::new()));
     assert_eq!(run(&["-q", "--max-attempts", "1"], "exit 3"), (Some(3), whole(), String::new()));
     let flags = ["-q", "--retry-on-output", "last", "--max-attempts", "2"];
     assert_eq!(run(&flags, "exit 3"), (Some(3), whole(), String::new()));
