@@ -249,6 +249,7 @@ impl Group {
         match kill(orphan, signal) {
             Err(Errno::EPERM) => {
                 self.denied.insert(orphan);
+                self.told.remove(&(orphan, signal));
             }
             _ => {
                 let _ = kill(orphan, Signal::SIGCONT);
@@ -372,11 +373,7 @@ impl Group {
             self.let_go();
         }
         // Those that were somebody else's and have ended are none of our business any more, and those that are not any more are.
-        let is_anothers = |pid: &Pid| !processes::has_ended(*pid) && kill(*pid, None) == Err(Errno::EPERM);
-        for other in self.denied.extract_if(|pid| !is_anothers(pid)) {
-            // Nothing has reached it yet.
-            self.told.retain(|(pid, _)| *pid != other);
-        }
+        self.denied.retain(|pid| !processes::has_ended(*pid) && kill(*pid, None) == Err(Errno::EPERM));
         let mut left = match orphans {
             Ok(orphans) => orphans,
             // Who cannot be looked for may be there.

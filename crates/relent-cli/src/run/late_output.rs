@@ -9,28 +9,35 @@ use std::time::{Duration, Instant};
 /// For how long that is read, or waited for where it is not read here.
 pub(super) const MOMENT: Duration = Duration::from_secs(1);
 
+/// For how long it is waited at once: who has waited for so much longer was stopped, and not just held up by a machine that is busy.
+const SLICE: Duration = Duration::from_millis(200);
+
 /// What is said of whoever does so for longer after a success, and stays.
 pub(super) const ENDS: &str = "something that the command has started goes on and holds its output, which ends now: \
                                it needs one of its own (> FILE), or --stream without patterns";
 
-/// Reads on until nobody holds them any more, or there is no room for what comes, and at the longest until then. A signal that ends the run
-/// ends this, too, and is returned. Of what has succeeded, by what was found in it, there is room for all.
+/// Reads on until nobody holds them any more, or there is no room for what comes, and at the longest until then, which is asked with how
+/// much longer than it meant to relent has waited, as while it was stopped. A signal that ends the run ends this, too, and is returned. Of what has succeeded, by what was found in it, there is room for all.
 pub(super) fn read_on(
     mut streams: Vec<&mut Stream<'_>>,
-    until: &dyn Fn() -> Instant,
+    until: &dyn Fn(Duration) -> Instant,
     succeeds: &dyn Fn(Found) -> bool,
     signals: &Signals,
     say: &dyn Fn(&str),
 ) -> Result<Option<Signal>, Fault> {
+    let mut stood_still = Duration::ZERO;
     loop {
         let found = streams.iter().fold(Found::default(), |found, stream| found.or(stream.found()));
         streams.iter_mut().for_each(|stream| stream.is_of_success(succeeds(found)));
         let is_awaited = streams.iter().any(|stream| stream.is_awaited());
-        let left = until().saturating_duration_since(Instant::now());
+        let began = Instant::now();
+        let left = until(stood_still).saturating_duration_since(began);
         if !is_awaited || left.is_zero() {
             return Ok(None);
         }
-        let ending = step(&mut streams, left, signals, say)?;
+        let most = left.min(SLICE);
+        let ending = step(&mut streams, most, signals, say)?;
+        stood_still += Some(began.elapsed().saturating_sub(most)).filter(|late| *late >= SLICE).unwrap_or_default();
         if ending.is_some() {
             return Ok(ending);
         }

@@ -336,7 +336,10 @@ impl<'a> Running<'a> {
         signals: &Signals,
     ) -> Result<Option<Signal>, Fault> {
         let (lease, say) = (self.whole_lease, self.ways.say);
-        let until = || lease.map_or(latest, |lease| lease.tell_at().min(latest));
+        let until = |stood_still| {
+            let latest = latest + stood_still;
+            lease.map_or(latest, |lease| lease.tell_at().min(latest))
+        };
         let ending = late_output::read_on(self.streams().collect(), &until, succeeds, signals, say)?;
         self.streams().for_each(Stream::is_over);
         Ok(ending)

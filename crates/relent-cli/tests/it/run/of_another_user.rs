@@ -68,6 +68,36 @@ fn leftovers_of_another_user_are_said_and_not_waited_for() {
     }
 }
 
+/// What cannot be told as long as it is somebody else's is told as soon as it is not.
+#[test]
+fn what_is_the_callers_own_again_is_told_to_end() {
+    let place = shared();
+    let sudo = sudo(&place);
+    let own = "trap \"touch heard; exit\" TERM; while :; do sleep 0.02; done";
+    let theirs = format!(
+        "echo $$ > left; until [ -e told ]; do sleep 0.02; done; \
+         exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups sh -c '{own}'"
+    );
+    fs::write(place.0.path().join("theirs"), theirs).unwrap();
+    // One that ends late: until then there is time.
+    let late = "trap \"touch told; until [ -e heard ]; do sleep 0.02; done; exit\" TERM; touch ready; while :; do sleep 0.02; done";
+    let line = format!(
+        "exec >/dev/null 2>&1; setsid {sudo} sh theirs & (sh -c '{late}') & \
+         until [ -s left ] && [ -e ready ]; do sleep 0.02; done; exit 3"
+    );
+    let started = Instant::now();
+    let args = ["run", "--max-attempts", "1", "--grace", "1m", "--", "sh", "-c", &line];
+    let output = by(NOBODY, &place, &args).output().unwrap();
+    let took = started.elapsed();
+    let left = place.0.read("left");
+    let is_left = is_running(&left);
+    let _ = Command::new("kill").args(["-KILL", left.trim()]).status();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(place.has("heard") && !said.contains("belongs to another user"), "{said}");
+    assert!(!is_left && took < Duration::from_secs(30), "it ends, and nobody waits for the grace: {took:?}");
+    assert_eq!(output.status.code(), Some(3));
+}
+
 /// A child of the caller's that has ended, and that nobody waits for, is no more to be ended than who does not wait for it.
 #[test]
 fn leftovers_of_another_user_with_an_ended_child_of_ours_are_not_waited_for() {

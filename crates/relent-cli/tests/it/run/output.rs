@@ -135,17 +135,35 @@ fn what_others_write_for_it_just_after_its_end_is_its_output() {
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), said)
     };
     let run = |flags: &[&str], script: &str| run_with(flags, "", script);
-    let run_late = |flags: &[&str]| run_with(flags, "sleep 0.6;", "exit 0");
+    let run_late = |flags: &[&str]| run_with(flags, "sleep 0.65;", "exit 0");
     let whole = || "first\nlast\n".to_owned();
     assert_eq!(run(&[], "exit 0"), (Some(0), whole(), String::new()));
     // The limit ends before that; the command was in time.
-    let flags = ["-q", "--timeout", "500ms"];
+    let flags = ["-q", "--timeout", "600ms"];
     assert_eq!(run_late(&flags), (Some(0), whole(), String::new()));
     assert_eq!(run(&["-q", "--max-attempts", "1"], "exit 3"), (Some(3), whole(), String::new()));
     let flags = ["-q", "--retry-on-output", "last", "--max-attempts", "2"];
     assert_eq!(run(&flags, "exit 3"), (Some(3), whole(), String::new()));
     let flags = ["-q", "--stream", "--until-output", "last", "--max-attempts", "2"];
     assert_eq!(run(&flags, "exit 0"), (Some(0), whole(), String::new()));
+}
+
+/// Who stops relent for longer than that, as by Ctrl-Z, keeps it from reading, and has what comes then nevertheless.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_moment_for_late_output_does_not_go_by_while_relent_stands_still() {
+    let place = Place::new();
+    let script = "exec 3<&0; (cat <&3; : > over; seq 1 30000) & exit 0";
+    let mut child = place.command(&super::script_args(&["-q"], script));
+    let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let (stdin, pid) = (child.stdin.take(), nix::unistd::Pid::from_raw(child.id() as i32));
+    until("relent has seen the end", || place.has("over"));
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGSTOP).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGCONT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    assert_eq!((output.status.code(), output.stdout.ends_with(b"\n30000\n")), (Some(0), true));
 }
 
 /// After a failure it changes nothing of the attempt: what cannot be kept of it is not read. Of a success all of it goes out.
