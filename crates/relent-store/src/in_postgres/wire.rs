@@ -35,8 +35,8 @@ const MAX_MESSAGES: u64 = 1_000_000;
 /// How many of these may be of the kinds that say something of the server, and are no answer.
 const MAX_ASIDES: u64 = 1_000;
 
-/// How long what is said of the columns of an answer may be, or of a question's parameters: those of ours are few.
-const MAX_COLUMNS: u64 = 64 << 10;
+/// How many bytes may say of which types the columns of an answer are, or the parameters of a question: those of ours are few.
+const MAX_TYPES: u64 = 64 << 10;
 
 /// What is asked of TLS, as libpq has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -312,7 +312,7 @@ impl Messages {
             if !kind.is_ascii_graphic() || !(4..=MAX_MESSAGE).contains(&length) {
                 return false;
             }
-            if is_of_types(kind) && length > MAX_COLUMNS {
+            if is_of_types(kind) && length > MAX_TYPES {
                 return false;
             }
             (self.kind, self.left) = (kind, length - 4);
@@ -423,7 +423,7 @@ mod tests {
             (parameters(&[17, 20]), true),
             (parameters(&[17, 70_000]), false),
             (message(b'T', 4), true),
-            (message(b'T', MAX_COLUMNS as u32 + 1), false),
+            (message(b'T', MAX_TYPES as u32 + 1), false),
             ([message(b'T', 9), b"12345".to_vec(), message(b'Z', 4)].concat(), true),
         ] {
             for size in 1..=bytes.len() {
