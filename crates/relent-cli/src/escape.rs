@@ -86,9 +86,25 @@ mod tests {
     #[test]
     fn no_line_can_be_forged_and_no_reading_order_turned() {
         assert_eq!(escape("x\nerror: y\u{2028}z\u{85}"), "x\\nerror: y\\u{2028}z\\u{85}");
-        for mark in
-            ["\u{202e}", "\u{2066}", "\u{200f}", "\u{61c}", "\u{feff}", "\u{e0041}", "\u{200b}", "\u{2060}", "\u{180e}"]
-        {
+        for mark in [
+            "\u{202e}",
+            "\u{2066}",
+            "\u{200f}",
+            "\u{61c}",
+            "\u{feff}",
+            "\u{e0041}",
+            "\u{200b}",
+            "\u{2060}",
+            "\u{180e}",
+            "\u{ad}",
+            "\u{34f}",
+            "\u{115f}",
+            "\u{206a}",
+            "\u{3164}",
+            "\u{ffa0}",
+            "\u{fffe}",
+            "\u{1ffff}",
+        ] {
             assert!(escape(mark).starts_with("\\u{"), "{mark:?}");
         }
         assert_eq!(

@@ -10,6 +10,7 @@ mod basic;
 mod chosen;
 mod cut;
 mod given;
+mod head;
 mod headers;
 mod learnt;
 mod letters;
@@ -38,6 +39,7 @@ pub(crate) use given::{
     get_ready, know, know_name_in_a_path, know_place, know_secrets, know_store, name, without as without_given,
     without_secrets,
 };
+pub(crate) use head::Head;
 pub use headers::header;
 pub(crate) use headers::{hidden_of_header, is_known_header, is_of_urls};
 pub(crate) use lines::{is_beneath_a_secret, lines_of_a_file};

@@ -320,7 +320,7 @@ async fn ask(
         let response = send(terms, line, &hop).await?;
         let at = unix_time();
         line.word.replace(Some(Word::of_head(terms.rules, response.status(), response.headers(), at)));
-        head::tell(terms.talk, || head::received(&response));
+        head::tell(terms.talk, |look| head::received(&response, look));
         trail.seen = Some(Seen::of(&response, &hop));
         if terms.include && hop.method != Method::HEAD {
             trail.heads.extend_from_slice(&head::printed(&response, terms.to_terminal));
@@ -341,7 +341,7 @@ async fn ask(
 
 async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken> {
     line.client.connects_to(&hop.url, hop.led())?;
-    head::tell(terms.talk, || head::sent(hop));
+    head::tell(terms.talk, |look| head::sent(hop, look));
     let mut headers = hop.headers.clone();
     let asked = hop.headers.get(header::ACCEPT_ENCODING);
     if terms.compressed && asked.is_none() {

@@ -13,21 +13,21 @@ use reqwest::{
 };
 use std::io::Write;
 
-/// Tells what goes over the wire, with `--verbose`. A name of a header may be a secret, too, or a value may be one since something was left out.
-pub(super) fn tell(talk: TalkArgs, head: impl FnOnce() -> String) {
+/// Tells what goes over the wire, with `--verbose`.
+pub(super) fn tell(talk: TalkArgs, head: impl FnOnce(&mut redact::Head) -> String) {
     if talk.verbose && !talk.json {
-        // What is looked for takes no notice of the ends of lines, which are our own here.
-        let text: String = head().lines().map(|line| format!("{}\n", redact::without_secrets(line))).collect();
+        let mut look = redact::Head::new();
+        let text = head(&mut look);
         // There is nobody left to tell when stderr is gone.
-        let _ = stderr::open().write_all(text.as_bytes());
+        let _ = stderr::open().write_all(look.lines(&text).as_bytes());
     }
 }
 
 /// The request's head, each line after `> `; what lets others in is not shown.
-pub(super) fn sent(hop: &Hop) -> String {
+pub(super) fn sent(hop: &Hop, look: &mut redact::Head) -> String {
     let method = redact::value(hop.method.as_str());
     if hop.says_a_secret {
-        return format!("> {method} {}", redact::HIDDEN) + &headers(hop);
+        return format!("> {method} {}", redact::HIDDEN) + &headers(hop, look);
     }
     let url = redact::path(&hop.url[url::Position::BeforePath..]);
     let mut text = format!("> {method} {}", escape(&url));
@@ -35,20 +35,21 @@ pub(super) fn sent(hop: &Hop) -> String {
         let port = hop.url.port().map(|port| format!(":{port}")).unwrap_or_default();
         text.push_str(&format!("\n> host: {host}{port}"));
     }
-    text + &headers(hop)
+    text + &headers(hop, look)
 }
 
-fn headers(hop: &Hop) -> String {
-    let line =
-        |(name, value): (&HeaderName, &HeaderValue)| format!("\n> {name}: {}", shown(name.as_str(), value.as_bytes()));
+fn headers(hop: &Hop, look: &mut redact::Head) -> String {
+    let line = |(name, value): (&HeaderName, &HeaderValue)| {
+        format!("\n> {name}: {}", shown(name.as_str(), value.as_bytes(), look))
+    };
     hop.headers.iter().map(line).collect()
 }
 
 /// The response's head, each line after `< `; what lets others in is not shown.
-pub(super) fn received(response: &Response) -> String {
+pub(super) fn received(response: &Response, look: &mut redact::Head) -> String {
     let mut text = format!("< {}", first_line(response));
     for (name, value) in response.headers() {
-        text.push_str(&format!("\n< {name}: {}", shown(name.as_str(), value.as_bytes())));
+        text.push_str(&format!("\n< {name}: {}", shown(name.as_str(), value.as_bytes(), look)));
     }
     text
 }
@@ -78,8 +79,8 @@ fn first_line(response: &Response) -> String {
 }
 
 /// A header's value; letters in a URL may look like others, and are written as whoever follows it sends them.
-fn shown(name: &str, value: &[u8]) -> String {
+fn shown(name: &str, value: &[u8], look: &mut redact::Head) -> String {
     let value = String::from_utf8_lossy(value);
-    let told = escape(&redact::header(name, &value)).into_owned();
+    let told = escape(&look.header(name, &value)).into_owned();
     if redact::is_of_urls(name) { utf8_percent_encode(&told, CONTROLS).to_string() } else { told }
 }

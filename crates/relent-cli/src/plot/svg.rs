@@ -275,7 +275,7 @@ pub(crate) fn escape(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            c if c.is_control() || is_hostile(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
+            c if c.is_control() || is_hostile(c) => escaped.push('\u{fffd}'),
             c => escaped.push(c),
         }
     }

@@ -9,6 +9,7 @@ use super::{
     basic::{self, secrets_of_a_user},
     chosen,
     learnt::{learn, unquoted, written},
+    most::Budget,
     names::is_token,
     plain, said_again,
     table::{LONG_PIECE, Table},
@@ -95,8 +96,13 @@ pub(crate) fn without(text: &str) -> Cow<'_, str> {
 
 /// What others sent, without the secrets that they were sent, or that were given. Nothing of it is said by relent.
 pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
+    without_secrets_within(text, &mut Budget::of(text))
+}
+
+/// The same as far as something is left to look with.
+pub(super) fn without_secrets_within<'a>(text: &'a str, budget: &mut Budget) -> Cow<'a, str> {
     let known = GIVEN.read().unwrap_or_else(PoisonError::into_inner);
-    said_again::without(text, &[&known.secrets, &known.of_stores], &Table::default(), &known.told)
+    said_again::without_within(text, &[&known.secrets, &known.of_stores], &Table::default(), &known.told, budget)
 }
 
 /// Names and other values that a file has, of which messages may tell. Who wrote it has no say in what is hidden of our own words, so they are

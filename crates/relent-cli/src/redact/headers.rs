@@ -5,6 +5,7 @@
 
 use super::{
     HIDDEN, given,
+    most::Budget,
     names::{SCHEMES, is_secret_header},
     plain,
     query::{BEFORE, parameters, secret_parameters},
@@ -92,7 +93,12 @@ const KNOWN: [&str; 54] = [
 /// assert_eq!(header("Accept", "text/plain"), "text/plain");
 /// ```
 pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
-    match given::without_secrets(value) {
+    header_within(name, value, &mut Budget::of(value))
+}
+
+/// The same as far as something is left to look with.
+pub(super) fn header_within<'a>(name: &str, value: &'a str, budget: &mut Budget) -> Cow<'a, str> {
+    match given::without_secrets_within(value, budget) {
         Cow::Borrowed(value) => header_of_others(name, value),
         // A server may say again what it was sent.
         Cow::Owned(value) => Cow::Owned(header_of_others(name, &value).into_owned()),

@@ -38,11 +38,10 @@ pub(crate) fn lines_of_a_file(message: &str, hint: &str) -> (String, String) {
 
 /// A text with stars for a word, where that is no part of another.
 fn without_word(text: &str, word: &str) -> String {
-    let is_of_a_word = |c: char| c.is_alphanumeric() || "_-".contains(c);
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);
     for (begin, _) in text.match_indices(word) {
         let end = begin + word.len();
-        let is_apart = !text[..begin].ends_with(is_of_a_word) && !text[end..].starts_with(is_of_a_word);
+        let is_apart = !text[..begin].ends_with(plain::is_of_a_name) && !text[end..].starts_with(plain::is_of_a_name);
         if is_apart {
             out.extend([&text[at..begin], HIDDEN]);
             at = end;
@@ -54,11 +53,10 @@ fn without_word(text: &str, word: &str) -> String {
 /// Whether a line of a file, counted from 1, stands anywhere below a key or a table that is called like a secret, whose value may go on there:
 /// what looks like the next table may be a part of it.
 pub(crate) fn is_beneath_a_secret(text: &str, line: usize) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() || "_-".contains(c);
     let is_secret = |word: &str| !plain::is_setting_of_ours(word) && (is_secret(word) || is_password(word));
     let before = text.lines().take(line.saturating_sub(1));
     let mut keys = before.map(|line| line.split('=').next().unwrap_or_default());
-    keys.any(|key| key.split(|c| !is_word(c)).any(is_secret))
+    keys.any(|key| key.split(|c| !plain::is_of_a_name(c)).any(is_secret))
 }
 
 /// How long the number and the bar are before a line of the file.

@@ -25,7 +25,14 @@ impl Budget {
     const GO_ON: usize = 256;
 
     pub(super) fn of(text: &str) -> Self {
-        Budget { all: (1 << 24) + (text.len() << 11), taken: 0 }
+        let mut budget = Budget { all: 1 << 24, taken: 0 };
+        budget.also(text);
+        budget
+    }
+
+    /// Of one more text of those that are looked through together.
+    pub(super) fn also(&mut self, text: &str) {
+        self.all += text.len() << 11;
     }
 
     fn take(&mut self, bytes: usize) {
@@ -75,6 +82,7 @@ pub(super) fn most<'a>(
 impl<'a> Alike<'a> {
     fn new(text: &'a str, mut all: Vec<&'a String>, budget: &mut Budget) -> Self {
         if all.len() > MANY {
+            budget.take(all.len() * Budget::GO_ON);
             all.sort_unstable();
             all.dedup();
             let long = all.iter().copied().filter(|secret| secret.len() >= LONG_SECRET).collect();

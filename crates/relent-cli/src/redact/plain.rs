@@ -96,6 +96,11 @@ pub(super) fn is_of_a_word(c: char) -> bool {
     c.is_alphanumeric() || "_./~+-\u{fffd}".contains(c)
 }
 
+/// A character that goes on a name: what stands beside one is no word of its own.
+pub(super) fn is_of_a_name(c: char) -> bool {
+    c.is_alphanumeric() || "_-".contains(c)
+}
+
 /// Whether a value is the name of a file, a word, a number or a list of them, which may be called what they like.
 pub(super) fn is_word(text: &str) -> bool {
     text.chars().all(|c| is_of_a_word(c) || c == ',')

@@ -1,5 +1,6 @@
 //! What is told although it stands in a secret, too: hosts that are asked, and names that somebody chose.
 
+use super::plain::is_of_a_name;
 use std::ops::Range;
 
 /// Whether what stands at a place of a text is told all the same: a part of a name of these, which are in small letters, or of an address of these
@@ -20,7 +21,6 @@ pub(super) fn is_told(told: &[String], text: &str, place: &Range<usize>) -> bool
 
 /// Whether a text has this host, or address, as a whole where such a part of it stands: as no part of another word, of a path or of a setting.
 fn is_around(host: &str, text: &str, place: &Range<usize>, part: &str) -> bool {
-    let is_of_a_word = |c: char| c.is_alphanumeric() || "-_".contains(c);
     (0..=host.len().saturating_sub(part.len())).any(|at| {
         let Some(begin) = place.start.checked_sub(at).filter(|_| host.as_bytes()[at..].starts_with(part.as_bytes()))
         else {
@@ -30,9 +30,9 @@ fn is_around(host: &str, text: &str, place: &Range<usize>, part: &str) -> bool {
         text.get(begin..end).is_some_and(|said| said.eq_ignore_ascii_case(host)) && {
             let (before, behind) = (&text[..begin], &text[end..]);
             let is_in_a_path = before.ends_with('/') && !before.ends_with("//");
-            let begins = before.chars().next_back().is_none_or(|c| !is_of_a_word(c) && !":=".contains(c));
+            let begins = before.chars().next_back().is_none_or(|c| !is_of_a_name(c) && !":=".contains(c));
             let ends =
-                host.ends_with('/') || behind.chars().next().is_none_or(|c| !is_of_a_word(c) && !"@=".contains(c));
+                host.ends_with('/') || behind.chars().next().is_none_or(|c| !is_of_a_name(c) && !"@=".contains(c));
             !is_in_a_path && begins && ends
         }
     })

@@ -130,9 +130,22 @@ pub fn is_hostile(c: char) -> bool {
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let is_invisible = matches!(
         c,
-        '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180e}'
+            | '\u{200b}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
     );
-    (c.is_control() && c != '\n') || marks_order || is_invisible
+    // The last two of each plane are no characters.
+    let is_none = u32::from(c) & 0xfffe == 0xfffe;
+    (c.is_control() && c != '\n') || marks_order || is_invisible || is_none
 }
 
 /// Whether a reader of lines may see the character as the end of one.

@@ -26,6 +26,7 @@ mod output;
 mod proxies;
 mod pushback;
 mod real;
+mod secrets;
 mod server;
 mod shares;
 mod socks;
