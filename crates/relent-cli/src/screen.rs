@@ -19,10 +19,16 @@ pub fn columns() -> Option<usize> {
     said.or_else(asked).filter(|columns| *columns > 0)
 }
 
-/// The columns that stderr has now, if it is a terminal.
-pub fn columns_of_stderr() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+/// The rows and the columns that stderr has now: 24 and 80 where it does not say.
+pub fn size_of_stderr() -> (usize, usize) {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
+    let said = |size: Option<u16>| size.filter(|size| *size > 0).map(usize::from);
+    (said(size.map(|size| size.ws_row)).unwrap_or(24), said(size.map(|size| size.ws_col)).unwrap_or(80))
+}
+
+/// As much of a line of ours, without secrets, as can be written anew on stderr: what is longer than its line could not be erased.
+pub fn cut(line: &str) -> String {
+    line.chars().take(size_of_stderr().1 - 1).collect()
 }
 
 /// Whether stderr is a terminal on which a line can be written anew.

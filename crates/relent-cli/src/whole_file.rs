@@ -239,8 +239,17 @@ fn over(mut file: &File, bytes: &[u8], is_private: bool) -> io::Result<()> {
         file.set_permissions(Permissions::from_mode(0o600))?;
     }
     reserve(file, bytes.len() as u64)?;
-    let written =
-        file.write_all(bytes).and_then(|()| file.set_len(bytes.len() as u64)).and_then(|()| arrived::check(file));
+    // What cannot be written at all leaves what was there.
+    let first = loop {
+        match file.write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            first => break first?,
+        }
+    };
+    let written = file
+        .write_all(&bytes[first..])
+        .and_then(|()| file.set_len(bytes.len() as u64))
+        .and_then(|()| arrived::check(file));
     if written.is_err() {
         // What is no more the one, nor yet the other, is nothing.
         file.set_len(0)?;
@@ -248,10 +257,16 @@ fn over(mut file: &File, bytes: &[u8], is_private: bool) -> io::Result<()> {
     written
 }
 
-/// Takes the room that so many bytes need, where the file system can.
+/// Takes the room that so many bytes need, where the file system can. It asks for no limit of the process's.
 #[cfg(target_os = "linux")]
 fn reserve(file: &File, length: u64) -> io::Result<()> {
-    use rustix::fs::{FallocateFlags, fallocate};
+    use rustix::{
+        fs::{FallocateFlags, fallocate},
+        process::{Resource, getrlimit},
+    };
+    if getrlimit(Resource::Fsize).current.is_some_and(|most| most < length) {
+        return Err(Errno::EFBIG.into());
+    }
     let old = file.metadata()?.len();
     match fallocate(file, FallocateFlags::KEEP_SIZE, 0, length.max(1)).map_err(io::Error::from) {
         Err(error) if is_for_want_of_room(&error) => {

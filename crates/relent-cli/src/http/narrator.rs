@@ -242,8 +242,9 @@ impl Narrator {
                 break;
             }
             let seconds = u64::try_from(left.as_nanos().div_ceil(1_000_000_000)).unwrap_or(u64::MAX);
+            let line = screen::cut(&format!("relent: next attempt in {}", Human(Duration::from_secs(seconds))));
             let mut stderr = stderr::open();
-            let _ = write!(stderr, "\r\x1b[Krelent: next attempt in {}", Human(Duration::from_secs(seconds)));
+            let _ = write!(stderr, "\r\x1b[K{line}");
             let _ = stderr.flush();
             drop(stderr);
             // Until the number shown changes.

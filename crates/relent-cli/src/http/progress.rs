@@ -43,7 +43,7 @@ impl Progress {
         self.is_shown = true;
         let (bar, text) = (self.body.bar(), self.body.text(now - self.began));
         // What is longer than a line could not be erased.
-        let columns = screen::columns_of_stderr().unwrap_or(80);
+        let (_, columns) = screen::size_of_stderr();
         let fits = |line: &String| line.chars().count() < columns;
         let line = [bar + &text, text].into_iter().find(fits).unwrap_or_default();
         let _ = write!(stderr::open(), "\r\x1b[K{line}");

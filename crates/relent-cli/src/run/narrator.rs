@@ -172,8 +172,9 @@ impl Narrator {
         let whole = Duration::from_secs(u64::try_from(seconds).unwrap_or(u64::MAX));
         // A wait may be looked at early.
         if self.counting.replace(whole) != Some(whole) {
+            let line = screen::cut(&format!("relent: attempt {} in {}", self.of_most(attempt), Human(whole)));
             let mut stderr = stderr::open();
-            let _ = write!(stderr, "\r\x1b[Krelent: attempt {} in {}", self.of_most(attempt), Human(whole));
+            let _ = write!(stderr, "\r\x1b[K{line}");
             let _ = stderr.flush();
         }
         Some(left.saturating_sub(whole.saturating_sub(Duration::from_secs(1))).max(Duration::from_millis(1)))

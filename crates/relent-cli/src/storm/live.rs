@@ -75,7 +75,6 @@ impl Tally {
 pub(super) struct Live {
     is_shown: bool,
     unicode: bool,
-    columns: usize,
     /// Lines of the last frame.
     lines: usize,
     drawn: Option<Instant>,
@@ -87,7 +86,6 @@ impl Live {
         Live {
             is_shown: !is_quiet && io::stderr().is_terminal() && !screen::is_dumb(),
             unicode: screen::unicode(),
-            columns: screen::columns().unwrap_or(80).min(WIDEST),
             lines: 0,
             drawn: None,
         }
@@ -99,13 +97,15 @@ impl Live {
             return;
         }
         self.drawn = Some(Instant::now());
-        let text = frame(plan, herds, self.columns, self.unicode);
-        let lines = text.lines().count();
+        let (rows, columns) = screen::size_of_stderr();
+        let text = frame(plan, herds, columns.min(WIDEST), self.unicode);
+        // What is higher than the terminal could not be drawn over.
+        let lines = text.lines().count().min(rows - 1);
         let mut stderr = stderr::open();
         if self.lines > 0 {
             let _ = write!(stderr, "\x1b[{}A", self.lines);
         }
-        let cleared: String = text.lines().map(|line| format!("\x1b[K{line}\n")).collect();
+        let cleared: String = text.lines().take(lines).map(|line| format!("\x1b[K{}\n", screen::cut(line))).collect();
         let _ = stderr.write_all(cleared.as_bytes());
         let _ = stderr.flush();
         self.lines = lines;

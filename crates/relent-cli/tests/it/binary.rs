@@ -4,7 +4,8 @@
 
 use std::{
     env, fs,
-    io::{self, Write},
+    io::{self, Read, Write},
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::atomic::{AtomicU32, Ordering},
@@ -132,4 +133,24 @@ pub(crate) fn golden(name: &str, actual: &str) {
     }
     let expected = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     assert!(actual == expected, "not as in {name} (RELENT_BLESS=1 writes it):\n{actual}");
+}
+
+/// What a terminal shows of a command that has it for an output, and what that exits with.
+pub(crate) fn shown_on<'a>(
+    size: Option<&nix::pty::Winsize>,
+    give: impl FnOnce(OwnedFd) -> &'a mut Command,
+) -> (String, Option<i32>) {
+    let terminal = nix::pty::openpty(size, None).expect("there are terminals");
+    let command = give(terminal.slave);
+    let mut child = command.spawn().expect("it is built");
+    // The terminal ends when nobody has it open for writing any more.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut shown = Vec::new();
+    let _ = fs::File::from(terminal.master).read_to_end(&mut shown);
+    (String::from_utf8_lossy(&shown).into_owned(), child.wait().expect("it was started").code())
+}
+
+/// A terminal of this many rows and columns.
+pub(crate) fn size(rows: u16, columns: u16) -> nix::pty::Winsize {
+    nix::pty::Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
 }

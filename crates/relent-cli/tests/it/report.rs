@@ -2,8 +2,9 @@
 
 mod in_browser;
 
-use crate::binary::{Folder, golden};
+use crate::binary::{Folder, golden, tool};
 use serde_json::{Value, json};
+use std::fs;
 
 /// A herd, with and without jitter, and a constant delay.
 const HERD: &str = r#"
@@ -153,9 +154,9 @@ fn bands_do_not_depend_on_the_threads() {
 fn pictures_are_those_that_are_asked_for() {
     let folder = herd();
     let names = |pictures: &str| {
-        let _ = std::fs::remove_dir_all(folder.path().join("plots"));
+        let _ = fs::remove_dir_all(folder.path().join("plots"));
         report(&folder, &["herd.toml", "--seeds", "1", "--pictures", pictures]);
-        let plots = std::fs::read_dir(folder.path().join("plots")).expect("there are plots");
+        let plots = fs::read_dir(folder.path().join("plots")).expect("there are plots");
         plots.map(|entry| entry.expect("it is readable").file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
     };
     let has = |names: &[String], name: &str| names.iter().any(|other| other.starts_with(name));
@@ -211,6 +212,21 @@ fn what_cannot_be_written_is_said() {
         "error: cannot write the report to no/such/folder.html: No such file or directory\n\
          hint: --html takes a file, --svg a folder, where you may write\n"
     );
+}
+
+/// A file that stays the one that it is, as it has a second name, is written over, but only where that can be done.
+#[test]
+fn what_cannot_be_written_over_stays() {
+    let folder = herd().file("table.csv", "the old one\n");
+    fs::hard_link(folder.path().join("table.csv"), folder.path().join("second.csv")).unwrap();
+    for limit in [0, 1] {
+        let script = format!("trap '' XFSZ; ulimit -f {limit}; exec relent simulate herd.toml --csv table.csv");
+        let output = tool("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(125), "{said}");
+        assert!(said.contains("table.csv: File too large"), "{said}");
+        assert_eq!(folder.read("second.csv"), "the old one\n");
+    }
 }
 
 /// What to do stands on the page without any script, and each policy's card says how safe it is.

@@ -5,7 +5,7 @@
 //! measured and simulated are is asked of the pacer alone, whose clients need few connections, and within a tolerance for
 //! machines that are busy: `cargo xtask loopback` asks for 10 % on one that is idle.
 
-use crate::binary::{Folder, golden, relent};
+use crate::binary::{Folder, golden, relent, shown_on, size};
 use serde_json::Value;
 use std::{
     io::{Read, Write},
@@ -77,6 +77,21 @@ fn a_report_shows_measured_and_simulated() {
     assert!(page.contains("exponential full, simulated"), "the twin is in it");
     assert!(page.contains("relent storm --clients 200"), "the command is in it");
     assert!(folder.read("plots/load.svg").contains("<svg"));
+}
+
+/// What a line or the terminal has no room for would stay behind when it is drawn anew.
+#[test]
+fn the_picture_fits_the_terminal_it_is_shown_on() {
+    let folder = Folder::new();
+    let mut command = folder.command(&[&SMALL[..], &["--pacer", "--base", "50ms", "--cap", "1s"]].concat());
+    command.env("TERM", "xterm").env("COLUMNS", "100").stdout(Stdio::null());
+    let (shown, code) = shown_on(Some(&size(4, 40)), |terminal| command.stderr(terminal));
+    assert_eq!(code, Some(0), "{shown}");
+    let ups: Vec<&str> = shown.split("\u{1b}[").filter(|piece| piece.as_bytes().get(1) == Some(&b'A')).collect();
+    assert!(ups.len() > 2 && ups.iter().all(|piece| piece.starts_with('3')), "{shown:?}");
+    let lines: Vec<&str> = shown.lines().filter_map(|line| line.split("\u{1b}[K").nth(1)).collect();
+    assert!(lines.iter().any(|line| line.starts_with("exponential full")), "{shown:?}");
+    assert!(lines.iter().all(|line| line.chars().count() < 40), "{shown:?}");
 }
 
 #[test]

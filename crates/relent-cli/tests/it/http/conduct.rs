@@ -4,10 +4,9 @@ use super::{
     command, finish,
     server::{Reply, Server},
 };
-use crate::binary::Folder;
+use crate::binary::{Folder, shown_on};
 use std::{
     fs,
-    io::Read,
     os::unix::fs::MetadataExt,
     process::{Command, Stdio},
     thread,
@@ -17,16 +16,9 @@ use std::{
 /// What a terminal of this kind shows of stdout and stderr, and the exit code.
 fn on_a_terminal(term: &str, args: &[&str]) -> (String, Option<i32>) {
     let folder = Folder::new();
-    let terminal = nix::pty::openpty(None, None).unwrap();
     let mut command = command(&folder, args);
-    let out = Stdio::from(terminal.slave.try_clone().unwrap());
-    command.env("TERM", term).stdout(out).stderr(Stdio::from(terminal.slave));
-    let mut child = command.spawn().unwrap();
-    // The terminal ends when nobody has it open for writing any more.
-    drop(command);
-    let mut shown = Vec::new();
-    let _ = fs::File::from(terminal.master).read_to_end(&mut shown);
-    (String::from_utf8_lossy(&shown).into_owned(), child.wait().unwrap().code())
+    command.env("TERM", term);
+    shown_on(None, |terminal| command.stdout(terminal.try_clone().unwrap()).stderr(terminal))
 }
 
 #[test]

@@ -4,8 +4,8 @@ use super::{
     expect, http, http_in,
     server::{Reply, Server},
 };
-use crate::binary::Folder;
-use std::{fs, io::Read, process::Stdio, time::Duration};
+use crate::binary::{Folder, shown_on, size};
+use std::{process::Stdio, time::Duration};
 
 #[test]
 fn the_body_of_a_failure_is_shown_only_if_asked_for() {
@@ -110,11 +110,10 @@ fn on_a_terminal_a_long_wait_is_counted_down_and_a_long_body_has_a_bar() {
 #[test]
 fn the_bar_is_shorter_than_a_line() {
     let server = Server::new(vec![Reply::ok("x".repeat(100_000)).paused(50_000, Duration::from_millis(700))]);
-    let size = nix::pty::Winsize { ws_row: 24, ws_col: 60, ws_xpixel: 0, ws_ypixel: 0 };
     let folder = Folder::new();
     let mut command = super::command(&folder, &["http", &server.url("/")]);
     command.env("TERM", "xterm").stdout(Stdio::null());
-    let (shown, code) = shown_on(Some(&size), |terminal| command.stderr(terminal));
+    let (shown, code) = shown_on(Some(&size(24, 60)), |terminal| command.stderr(terminal));
     assert_eq!(code, Some(0), "{shown}");
     assert!(shown.contains("/97.66 KiB"), "{shown:?}");
     for frame in shown.split("\r\u{1b}[K") {
@@ -122,19 +121,21 @@ fn the_bar_is_shorter_than_a_line() {
     }
 }
 
-/// What a terminal shows of a command that has it for an output, and what that exits with.
-fn shown_on<'a>(
-    size: Option<&nix::pty::Winsize>,
-    give: impl FnOnce(Stdio) -> &'a mut std::process::Command,
-) -> (String, Option<i32>) {
-    let terminal = nix::pty::openpty(size, None).unwrap();
-    let command = give(Stdio::from(terminal.slave));
-    let mut child = command.spawn().unwrap();
-    // The terminal ends when nobody has it open for writing any more.
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut shown = Vec::new();
-    let _ = fs::File::from(terminal.master).read_to_end(&mut shown);
-    (String::from_utf8_lossy(&shown).into_owned(), child.wait().unwrap().code())
+#[test]
+fn a_countdown_is_shorter_than_a_line() {
+    let server = Server::new(vec![Reply::new(503, &["Retry-After: 1"], ""), Reply::ok("")]);
+    let (folder, url) = (Folder::new(), server.url("/"));
+    for args in [
+        &["http", "--jitter=none", "-o", "/dev/null", &url][..],
+        &["run", "--max-attempts=2", "--jitter=none", "--base=1s", "--", "false"],
+    ] {
+        let mut command = super::command(&folder, args);
+        command.env("TERM", "xterm");
+        let (shown, _) = shown_on(Some(&size(24, 20)), |terminal| command.stderr(terminal));
+        let frames: Vec<&str> = shown.split("\r\u{1b}[K").filter(|frame| !frame.contains('\n')).collect();
+        assert!(frames.iter().any(|frame| frame.starts_with("relent: ")), "{shown:?}");
+        assert!(frames.iter().all(|frame| frame.chars().count() < 20), "{shown:?}");
+    }
 }
 
 /// What a terminal of its own shows of the standard output, and what to exit with.
