@@ -89,13 +89,17 @@ impl<'a> Race<'a> {
             };
             let failed = match first_of(&mut flights, due).await {
                 None => None,
-                Some((nth, Landed { answer, trail, line })) => {
+                Some((nth, Landed { answer, trail, line: own })) => {
                     let Flight { start, permit, end, .. } = flights.swap_remove(nth);
                     match answer {
                         Ok(answer) => {
                             self.narrator.answered(start.number, self.hedges);
-                            flights.into_iter().for_each(|lost| self.guard.give_back(lost.permit));
-                            return Ok(Won { answer, trail, line, permit, start, end });
+                            self.drop_all(flights);
+                            // What the first goes on to hear is nobody's any more.
+                            if own.is_some() {
+                                line.client.hang_up();
+                            }
+                            return Ok(Won { answer, trail, line: own, permit, start, end });
                         }
                         Err(Broken::Ours(fault)) => return Err((Broken::Ours(fault), trail, None)),
                         Err(Broken::Failed(failure)) => {
@@ -104,7 +108,7 @@ impl<'a> Race<'a> {
                             self.guard.ended_by(permit, (self.now)(), failure.outcome());
                             match plan.on_failure((self.now)(), failure.verdict) {
                                 HedgeStep::Fail => {
-                                    flights.into_iter().for_each(|lost| self.guard.give_back(lost.permit));
+                                    self.drop_all(flights);
                                     return Err((Broken::Failed(failure), trail, Some(lost)));
                                 }
                                 HedgeStep::Wait => {
@@ -150,6 +154,11 @@ impl<'a> Race<'a> {
                 }
             }
         }
+    }
+
+    /// Drops the requests that are under way.
+    fn drop_all(&mut self, flights: Vec<Flight<'_>>) {
+        flights.into_iter().for_each(|lost| self.guard.give_back(lost.permit));
     }
 
     /// Leave for the attempt of this number; why not, if that is worth a word.

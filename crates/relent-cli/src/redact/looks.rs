@@ -2,6 +2,7 @@
 
 use super::{
     AT, HIDDEN,
+    names::is_token,
     query::parameters,
     settings::settings,
     url::{is_url, url},
@@ -37,7 +38,7 @@ pub(super) fn as_it_looks(text: &str) -> Cow<'_, str> {
 }
 
 /// Hides what stands before the `@` in words like `ann:pw@host`: a URL that was given without its scheme. A space may stand before
-/// the sign; what is quoted within a word is a part of it.
+/// the sign; what is quoted within a word is a part of it. Tokens are hidden, too: what a service marks as one, or `Bearer` does.
 fn users(text: &str) -> Cow<'_, str> {
     let is_user = |before: &str| {
         let Some((_, password)) = before.split_once(':') else { return false };
@@ -47,8 +48,11 @@ fn users(text: &str) -> Cow<'_, str> {
         let is_written_out = password.starts_with('\\') && !password.starts_with("\\\\");
         !password.is_empty() && (rest.len() == password.len() || is_url || is_written_out)
     };
+    let is_one_of_a_bearer = |word: &str, last: &str| {
+        last.eq_ignore_ascii_case("bearer") && word.len() >= 8 && word.contains(|c: char| c.is_ascii_digit())
+    };
     let mut out = String::new();
-    let mut rest = text;
+    let (mut rest, mut last) = (text, "");
     while let Some(start) = rest.find(|c| !is_end(c)) {
         let (before, word) = rest.split_at(start);
         let (word, after) = word.split_at(word.find(char::is_whitespace).unwrap_or(word.len()));
@@ -56,9 +60,10 @@ fn users(text: &str) -> Cow<'_, str> {
         match word.rfind(AT) {
             Some(at) if is_user(&word[..at]) => out.extend([HIDDEN, &word[at..]]),
             None if after.trim_start().starts_with(AT) && is_user(word) => out.push_str(HIDDEN),
+            _ if is_token(word) || is_one_of_a_bearer(word, last) => out.push_str(HIDDEN),
             _ => out.push_str(word),
         }
-        rest = after;
+        (rest, last) = (after, word);
     }
     out.push_str(rest);
     if out == text { Cow::Borrowed(text) } else { Cow::Owned(out) }

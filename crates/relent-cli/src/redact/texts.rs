@@ -48,6 +48,15 @@ mod tests {
         assert_eq!(text(""), "");
     }
 
+    #[test]
+    fn tokens_are_known_by_how_they_look() {
+        assert_eq!(text("a herd: ghp_hunter2Kx7hunter2, 2"), "a herd: *** 2");
+        assert_eq!(text("Bearer hunter2Kx7, of 10"), "Bearer *** of 10");
+        for plain in ["Bearer tokens of 10", "bearer of 10", "sk-2 of 10", "a bearer 10"] {
+            assert_eq!(text(plain), plain);
+        }
+    }
+
     /// Where something else was wanted than a URL, nobody has said where it ends.
     #[test]
     fn a_password_may_hold_what_ends_a_url() {

@@ -144,9 +144,7 @@ fn as_a_whole(value: &str, is_name: bool) -> (String, String) {
         },
         None => (value[..begin].to_owned(), &value[begin..]),
     };
-    // The name of a policy, behind its file, is what somebody chose.
-    let is_named = value.split_once('#').is_some_and(|(file, _)| plain::is_word(file));
-    let plain = if is_name || is_named { plain::shown_of_a_name(rest) } else { plain::shown(rest) };
+    let plain = if is_name { plain::shown_of_a_name(rest) } else { plain::shown(rest) };
     let secret = |has_to_be| plain::secret(rest, has_to_be).unwrap_or(rest.len());
     let shown = format!("{head}{}", up_to(rest, plain.min(secret(false))));
     // A URL of a server, or what looks like one, may hide its secret elsewhere.
@@ -302,6 +300,8 @@ mod tests {
             ("postgres://h/db?kennwort=pw", "postgres://h/db?kennwort=***"),
             ("ann|pw@h", "***"),
             ("glpat-secret7", "***"),
+            ("dev#2:pw", "dev#2:***"),
+            ("p.toml#dev:pw", "p.toml#dev:***"),
             ("-p pw", "-p ***"),
             ("http://h/?data=%7B%22password%22%3A%22pw%22%7D", "http://h/?data=***"),
             ("http://h/?data={%22password%22:%22pw%22}", "http://h/?data=***"),

@@ -55,25 +55,31 @@ fn a_quick_answer_is_asked_for_once() {
     assert_eq!(server.count(), 1);
 }
 
+/// Whether it says nothing, or one hint after the other.
 #[test]
 fn the_loser_is_dropped_at_once() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    let (tell, told) = channel();
-    thread::spawn(move || {
-        let (mut first, _) = listener.accept().unwrap();
-        let (mut second, _) = listener.accept().unwrap();
-        let mut piece = [0; 4096];
-        assert!(second.read(&mut piece).unwrap() > 0);
-        second.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n").unwrap();
-        // The body is still on its way when the other connection ends.
-        while matches!(first.read(&mut piece), Ok(1..)) {}
-        tell.send(()).unwrap();
-        second.write_all(&[b'x'; 100]).unwrap();
-    });
-    let outcome = quickly(|| http(&[HEDGE, &url]));
-    assert_eq!((outcome.code, outcome.stdout.len()), (Some(0), 100), "{outcome:?}");
-    told.recv_timeout(Duration::from_secs(5)).unwrap();
+    for hints in ["", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let (tell, told) = channel();
+        thread::spawn(move || {
+            let (mut first, _) = listener.accept().unwrap();
+            let (mut second, _) = listener.accept().unwrap();
+            let mut piece = [0; 4096];
+            assert!(second.read(&mut piece).unwrap() > 0);
+            second.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n").unwrap();
+            // The body is still on its way when the other connection ends.
+            match hints {
+                "" => while matches!(first.read(&mut piece), Ok(1..)) {},
+                hints => while first.write_all(hints.as_bytes()).is_ok() {},
+            }
+            tell.send(()).unwrap();
+            second.write_all(&[b'x'; 100]).unwrap();
+        });
+        let outcome = quickly(|| http(&[HEDGE, "--timeout=8s", &url]));
+        assert_eq!((outcome.code, outcome.stdout.len()), (Some(0), 100), "{outcome:?}");
+        told.recv_timeout(Duration::from_secs(5)).unwrap();
+    }
 }
 
 #[test]
