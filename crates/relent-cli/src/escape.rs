@@ -104,6 +104,11 @@ mod tests {
             "\u{ffa0}",
             "\u{fffe}",
             "\u{1ffff}",
+            "\u{180b}",
+            "\u{fdd0}",
+            "\u{1bca0}",
+            "\u{1d173}",
+            "\u{e0100}",
         ] {
             assert!(escape(mark).starts_with("\\u{"), "{mark:?}");
         }

@@ -46,6 +46,7 @@ pub(crate) use lines::{is_beneath_a_secret, lines_of_a_file};
 pub use names::is_secret;
 pub(crate) use pairs::secrets_of_a_pair;
 pub use texts::text;
+pub(crate) use texts::title;
 pub(crate) use url::path;
 pub use url::url;
 pub use value::server;

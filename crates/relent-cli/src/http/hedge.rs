@@ -12,7 +12,7 @@ use super::{
 };
 use crate::guard::{Guard, Permit};
 use http::{HeaderMap, Method};
-use relent::{Call, HedgeStep, HedgedCall, Policy, Timestamp, wire};
+use relent::{Call, HedgeStep, HedgedCall, Policy, Timestamp, Verdict, wire};
 use std::{
     future::{self, Future, poll_fn},
     pin::{Pin, pin},
@@ -101,7 +101,15 @@ impl<'a> Race<'a> {
                             }
                             return Ok(Won { answer, trail, line: own, permit, start, end });
                         }
-                        Err(Broken::Ours(fault)) => return Err((Broken::Ours(fault), trail, None)),
+                        // One that cannot be sent a second time ends none that is under way.
+                        Err(Broken::Ours(fault)) => {
+                            plan.on_failure((self.now)(), Verdict::Transient);
+                            self.guard.give_back(permit);
+                            if own.is_none() || !plan.refused() {
+                                return Err((Broken::Ours(fault), trail, None));
+                            }
+                            continue;
+                        }
                         Err(Broken::Failed(failure)) => {
                             let lost = start.lost();
                             self.said.push(failure.word());

@@ -11,7 +11,7 @@ pub(super) struct Left {
     sending: Sending,
     /// The page of a redirect, until it is read.
     page: Option<Page>,
-    /// The connection is there as long as this is.
+    /// The connection on which it was read.
     _beside: Option<Beside>,
 }
 
@@ -24,8 +24,8 @@ pub(super) enum Doubt {
     Page,
 }
 
-/// Whether it has come to its end.
-type Page = Pin<Box<dyn Future<Output = bool>>>;
+/// The connection, if it has come to its end; one on which more comes is closed.
+type Page = Pin<Box<dyn Future<Output = Option<Beside>>>>;
 
 /// The most bytes of it.
 const MOST: usize = 1 << 20;
@@ -47,14 +47,15 @@ impl Left {
             return (None, (!sending.is_sent(false)).then_some(Doubt::Untaken));
         }
         let (sending, beside) = (sending.clone(), beside.clone());
-        let read: Page = Box::pin(beside.run(is_read(redirect)));
-        (Some(Left { sending, page: Some(read), _beside: Some(beside) }), None)
+        let kept = beside.clone();
+        let read: Page = Box::pin(beside.run(async move { is_read(redirect).await.then_some(kept) }));
+        (Some(Left { sending, page: Some(read), _beside: None }), None)
     }
 
     /// Waits until all of it has left, or cannot leave; `None` if a redirect's page does not end.
     pub(super) async fn leaves(&mut self) -> Option<()> {
         if let Some(page) = &mut self.page {
-            page.await.then_some(())?;
+            self._beside = Some(page.await?);
             self.page = None;
         }
         self.sending.leaves().await;

@@ -17,6 +17,9 @@ pub(super) const ENOUGH: Duration = Duration::from_secs(2);
 /// The longest in all, since nobody wants what comes.
 pub(super) const LONGEST: Duration = Duration::from_secs(30);
 
+/// The most bytes in all.
+const MOST: usize = 64 << 20;
+
 /// Waits until the other side has closed it, or says nothing for too long, or something for much too long: whether they have closed it. That
 /// nothing more comes is said at once, or only then where they have been told before and could take it for the end of what they have not looked
 /// at. What they say is `heard`.
@@ -35,15 +38,19 @@ async fn closed(mut stream: Box<dyn Stream>, knows: bool, mut heard: impl FnMut(
     said.is_ok() && is_clean
 }
 
-/// Reads until the other side closes it, or says nothing for too long: whether they have closed it, or broken it. Who hangs up on what they
+/// Reads until the other side closes it, says nothing for too long, or too much: whether they have closed it, or broken it. Who hangs up on what they
 /// have not read breaks it.
 async fn end(stream: &mut dyn Stream, heard: &mut impl FnMut(&[u8])) -> Option<bool> {
-    let mut space = vec![0; 16 << 10];
+    let (mut space, mut room) = (vec![0; 16 << 10], MOST);
     loop {
         let mut piece = ReadBuf::new(&mut space);
         let read = poll_fn(|context| Pin::new(&mut *stream).poll_read(context, piece.unfilled()));
         match time::timeout(ENOUGH, read).await {
-            Ok(Ok(())) if !piece.filled().is_empty() => heard(piece.filled()),
+            Ok(Ok(())) if piece.filled().len() > room => return None,
+            Ok(Ok(())) if !piece.filled().is_empty() => {
+                room -= piece.filled().len();
+                heard(piece.filled());
+            }
             // Nor is a word of TLS needed for it.
             Ok(read) => return Some(read.map_or_else(|error| error.kind() == ErrorKind::UnexpectedEof, |()| true)),
             Err(_) => return None,
@@ -78,6 +85,25 @@ mod tests {
                 let (is_closed, ()) = tokio::join!(lingers, says);
                 assert!(!is_closed, "{knows}");
                 assert_eq!(began.elapsed(), LONGEST, "{knows}");
+            });
+        }
+    }
+
+    #[test]
+    fn who_says_much_is_left_sooner() {
+        for knows in [false, true] {
+            paused(async {
+                let (ours, mut theirs) = duplex(1 << 20);
+                let began = time::Instant::now();
+                let mut heard = 0;
+                let says = async {
+                    let piece = vec![7; 1 << 20];
+                    while theirs.write_all(&piece).await.is_ok() {}
+                };
+                let lingers = until_closed(Box::new(TokioIo::new(ours)), knows, |bytes| heard += bytes.len());
+                let (is_closed, ()) = tokio::join!(lingers, says);
+                assert!(!is_closed && began.elapsed() < ENOUGH, "{knows}: {:?}", began.elapsed());
+                assert!((MOST - (1 << 20)..=2 * MOST).contains(&heard), "{knows}: {heard}");
             });
         }
     }

@@ -5,7 +5,7 @@
 //! scales to where it is put.
 
 use super::{Chart, Mark, Series};
-use relent_sim::json::is_hostile;
+use relent_sim::json::{is_hostile, is_line_break};
 use std::fmt::Write;
 
 pub(super) const WIDTH: f64 = 720.0;
@@ -275,7 +275,7 @@ pub(crate) fn escape(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            c if c.is_control() || is_hostile(c) => escaped.push('\u{fffd}'),
+            c if is_hostile(c) || is_line_break(c) => escaped.push('\u{fffd}'),
             c => escaped.push(c),
         }
     }

@@ -26,6 +26,17 @@ pub fn text(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// A title that somebody chose: a text of which each word is shown as a name is.
+pub(crate) fn title(title: &str) -> String {
+    let is_between = |c: char| c.is_whitespace() || "()".contains(c);
+    let text = text(title);
+    let words = text.split_inclusive(is_between).map(|piece| {
+        let word = piece.trim_end_matches(is_between);
+        given::name(word) + &piece[word.len()..]
+    });
+    words.collect()
+}
+
 /// The same, if there are no wide signs in it.
 fn with_signs(text: &str) -> Cow<'_, str> {
     match given::without(text) {
@@ -46,6 +57,17 @@ mod tests {
         assert_eq!(header("Link", "<http://host/?token=1>; rel=\"next\""), "<http://host/?token=***>; rel=\"next\"");
         assert_eq!(text("a\nhttp://ann:pw@host/ b"), "a\nhttp://***@host/ b");
         assert_eq!(text(""), "");
+    }
+
+    #[test]
+    fn of_a_title_each_word_is_looked_at() {
+        for (given, shown) in [
+            ("a  herd:\n5% of 1,000 at base=1s, \u{201e}twice\u{201c} (base=0.5)", ""),
+            ("see -dtoken=hunter2Kx7 ok", "see -dtoken=*** ok"),
+            ("see http://127.0.0.1:hunter2Kx7/ ok", "see http://127.0.0.1:*** ok"),
+        ] {
+            assert_eq!(title(given), if shown.is_empty() { given } else { shown });
+        }
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub(super) struct Group {
     /// Those that are somebody else's: they changed their user, and cannot be told anything. The group itself is one where none of it is
     /// shown.
     denied: HashSet<Pid>,
+    /// Those that one of these has started, and waits for.
+    below: HashSet<Pid>,
     /// Those that were killed again and again, and were there yet.
     undying: Vec<Pid>,
     /// When the first was told, and killed.
@@ -79,6 +81,7 @@ impl Group {
             kin: Kin::of(mark),
             told: HashSet::new(),
             denied: HashSet::new(),
+            below: HashSet::new(),
             undying: Vec::new(),
             since: None,
             killed: None,
@@ -246,13 +249,14 @@ impl Group {
     }
 
     fn send(&mut self, orphan: Pid, signal: Signal) {
-        match kill(orphan, signal) {
+        let send = if self.below.contains(&orphan) { processes::send_below } else { kill };
+        match send(orphan, signal) {
             Err(Errno::EPERM) => {
                 self.denied.insert(orphan);
                 self.told.remove(&(orphan, signal));
             }
             _ => {
-                let _ = kill(orphan, Signal::SIGCONT);
+                let _ = send(orphan, Signal::SIGCONT);
             }
         }
     }
@@ -423,9 +427,13 @@ impl Group {
             *pid == self.leader || Some(*pid) == self.watchman || self.others.contains(pid) || self.denied.contains(pid)
         };
         orphans.retain(|orphan| !is_known(orphan));
+        // Who cannot be ended keeps what it has started from coming to us.
+        self.below = self.denied.iter().flat_map(|pid| processes::below(*pid)).filter(|pid| !is_known(pid)).collect();
         let group = self.leader;
         let is_gone = self.is_gone();
-        Ok(self.kin.among(orphans, |pid| !is_gone && getpgid(Some(pid)) == Ok(group)))
+        let mut ours = self.kin.among(orphans, |pid| !is_gone && getpgid(Some(pid)) == Ok(group));
+        ours.extend(self.below.iter().filter(|pid| !ours.contains(pid)).copied().collect::<Vec<_>>());
+        Ok(ours)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use nix::{
     errno::Errno,
-    sys::signal::{kill, killpg},
+    sys::signal::{Signal, kill, killpg},
     unistd::{Pid, getpgid, getpid},
 };
 use std::{collections::HashSet, fs, io, path::PathBuf, sync::OnceLock};
@@ -85,6 +85,52 @@ pub(super) fn is_below(mut pid: Pid, above: Pid) -> bool {
         }
     }
     false
+}
+
+/// Those that a process has started or taken in, and theirs, as far as they are shown and have not ended.
+pub(super) fn below(above: Pid) -> Vec<Pid> {
+    let mut found: Vec<Pid> = children(above);
+    let mut next = 0;
+    while let Some(pid) = found.get(next) {
+        let more: Vec<Pid> = children(*pid).into_iter().filter(|pid| !found.contains(pid)).collect();
+        found.extend(more);
+        next += 1;
+    }
+    found.retain(|pid| !has_ended(*pid));
+    found
+}
+
+fn children(pid: Pid) -> Vec<Pid> {
+    let threads = folder(pid).and_then(|folder| fs::read_dir(folder.join("task")).ok());
+    let of_threads = threads.into_iter().flatten().flatten();
+    let texts = of_threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let numbers = |text: String| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>();
+    texts.flat_map(numbers).map(Pid::from_raw).collect()
+}
+
+/// Sends a signal to a process that somebody else waits for, if it is a descendant of ours by then: its number may be another's.
+///
+/// # Errors
+///
+/// It may not be sent, or the process is gone.
+#[cfg(target_os = "linux")]
+pub(super) fn send_below(pid: Pid, signal: Signal) -> Result<(), Errno> {
+    use rustix::process::{self, PidfdFlags, pidfd_open, pidfd_send_signal};
+    let errno = |error: rustix::io::Errno| Errno::from_raw(error.raw_os_error());
+    let (number, to_send) = (process::Pid::from_raw(pid.as_raw()), process::Signal::from_named_raw(signal as i32));
+    let (Some(number), Some(to_send)) = (number, to_send) else { return Err(Errno::EINVAL) };
+    // Since Linux 5.3.
+    let held = pidfd_open(number, PidfdFlags::empty()).map_err(errno)?;
+    if !is_below(pid, getpid()) {
+        return Err(Errno::ESRCH);
+    }
+    pidfd_send_signal(held, to_send).map_err(errno)
+}
+
+/// Elsewhere nobody is known to be one.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn send_below(_pid: Pid, _signal: Signal) -> Result<(), Errno> {
+    Err(Errno::ESRCH)
 }
 
 /// Who has started a process or taken it in, where that is shown.

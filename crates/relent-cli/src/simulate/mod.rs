@@ -247,7 +247,7 @@ fn scenario(args: &Args) -> Result<(Scenario, String), Fault> {
 
 /// Names and titles are those that somebody chose: they are made fit to be told here, before any table, page or picture has them.
 fn fit(scenario: &mut Scenario) {
-    (scenario.name, scenario.title) = (redact::name(&scenario.name), redact::text(&scenario.title).into_owned());
+    (scenario.name, scenario.title) = (redact::name(&scenario.name), redact::title(&scenario.title));
     let mut names = Names::default();
     for contender in &mut scenario.contenders {
         let given = mem::take(&mut contender.name);

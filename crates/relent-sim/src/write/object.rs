@@ -123,8 +123,8 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// Whether a terminal or a reader may be misled by the character: C0, DEL, C1, marks of the reading order, the invisible
-/// tags that repeat ASCII, and what nobody sees and makes two texts look like one. Words of some languages have joiners in
-/// them. Line breaks are asked for apart.
+/// tags that repeat ASCII, and what nobody sees and makes two texts look like one (Unicode's `Default_Ignorable_Code_Point`).
+/// Words of some languages have joiners in them, and pictures have one that asks for colour. Line breaks are asked for apart.
 pub fn is_hostile(c: char) -> bool {
     let marks_order =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -134,17 +134,20 @@ pub fn is_hostile(c: char) -> bool {
             | '\u{34f}'
             | '\u{115f}'..='\u{1160}'
             | '\u{17b4}'..='\u{17b5}'
-            | '\u{180e}'
+            | '\u{180b}'..='\u{180f}'
             | '\u{200b}'
             | '\u{2060}'..='\u{206f}'
             | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0e}'
             | '\u{feff}'
             | '\u{ffa0}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
     );
-    // The last two of each plane are no characters.
-    let is_none = u32::from(c) & 0xfffe == 0xfffe;
+    // The last two of each plane are no characters, and neither are some others.
+    let is_none = u32::from(c) & 0xfffe == 0xfffe || matches!(c, '\u{fdd0}'..='\u{fdef}');
     (c.is_control() && c != '\n') || marks_order || is_invisible || is_none
 }
 

@@ -8,7 +8,7 @@ use crate::{
     tls::{Checked, Tls},
 };
 use std::{
-    error, io, mem,
+    error, io,
     path::{Path, PathBuf},
     pin::Pin,
     sync::{
@@ -28,9 +28,12 @@ use tokio_postgres::{
 /// How long one message may be: a value, and what is said about it.
 const MAX_MESSAGE: u64 = MAX_VALUE as u64 + (1 << 20);
 
-/// How many bytes may come after something was asked, and how many messages.
+/// How many bytes may come after something was asked, with what the client keeps of each row and each of its columns besides, and how many
+/// messages.
 const MAX_ANSWER: u64 = 64 << 20;
 const MAX_MESSAGES: u64 = 1_000_000;
+const OF_A_ROW: u64 = 128;
+const OF_A_COLUMN: u64 = 24;
 
 /// How many of these may be of the kinds that say something of the server, and are no answer.
 const MAX_ASIDES: u64 = 1_000;
@@ -275,9 +278,9 @@ struct Messages {
     head: Vec<u8>,
     /// Of the present message's body.
     left: u64,
-    /// Its kind, and its body where that says of which types something is.
+    /// Its kind, and its body where that says of which types something is, or of a row how many columns it has.
     kind: u8,
-    types: Vec<u8>,
+    kept: Vec<u8>,
     /// Since something was asked.
     bytes: u64,
     number: u64,
@@ -295,12 +298,21 @@ impl Messages {
         while !bytes.is_empty() {
             if self.left > 0 {
                 let used = bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
-                if is_of_types(self.kind) {
-                    self.types.extend_from_slice(&bytes[..used]);
+                let kept = match self.kind {
+                    b'D' => used.min(2 - self.kept.len()),
+                    kind if is_of_types(kind) => used,
+                    _ => 0,
+                };
+                self.kept.extend_from_slice(&bytes[..kept]);
+                if let (b'D', 1.., &[a, b]) = (self.kind, kept, &self.kept[..]) {
+                    self.bytes += OF_A_ROW + OF_A_COLUMN * u64::from(u16::from_be_bytes([a, b]));
                 }
                 (self.left, bytes) = (self.left - used as u64, &bytes[used..]);
-                if self.left == 0 && is_of_types(self.kind) && !are_known(self.kind, &mem::take(&mut self.types)) {
-                    return false;
+                if self.left == 0 {
+                    if is_of_types(self.kind) && !are_known(self.kind, &self.kept) {
+                        return false;
+                    }
+                    self.kept.clear();
                 }
                 continue;
             }
@@ -362,7 +374,7 @@ mod tests {
 
     #[test]
     fn messages_are_counted_whatever_they_are_cut_into() {
-        let bytes = [message(b'Z', 5), b"I".to_vec(), message(b'1', 4), message(b'D', 10), b"123456".to_vec()].concat();
+        let bytes = [message(b'Z', 5), b"I".to_vec(), message(b'1', 4), message(b'C', 10), b"123456".to_vec()].concat();
         for size in 1..bytes.len() {
             let mut messages = Messages::default();
             assert!(bytes.chunks(size).all(|piece| messages.read(piece)));
@@ -430,6 +442,20 @@ mod tests {
                 let mut messages = Messages::default();
                 assert_eq!(bytes.chunks(size).all(|piece| messages.read(piece)), may, "{bytes:?} {size}");
             }
+        }
+    }
+
+    /// A column that is none takes four bytes on its way, and six times as much here.
+    #[test]
+    fn rows_count_as_what_is_kept_of_them() {
+        let row = |columns: u16| {
+            let body = [&columns.to_be_bytes()[..], &[0xff; 4].repeat(columns.into())].concat();
+            [message(b'D', body.len() as u32 + 4), body].concat()
+        };
+        for (columns, most) in [(0, 1 << 19), (3, 1 << 19), (1000, 2500)] {
+            let (row, mut messages) = (row(columns), Messages::default());
+            let count = (0..1_000_000).take_while(|_| row.chunks(6).all(|piece| messages.read(piece))).count();
+            assert!((most / 2..most).contains(&count), "{columns}: {count}");
         }
     }
 

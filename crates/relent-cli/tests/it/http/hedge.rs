@@ -82,6 +82,21 @@ fn the_loser_is_dropped_at_once() {
     }
 }
 
+/// The file is gone when it is sent again.
+#[test]
+fn a_hedge_that_cannot_be_sent_ends_no_request_that_is_under_way() {
+    let folder = Folder::new().file("body", "b");
+    let file = folder.path().join("body");
+    let server = Server::with(move |_, _| {
+        std::fs::remove_file(&file).unwrap();
+        Reply::ok("slow\n").late(Duration::from_millis(300))
+    });
+    let args = [HEDGE, "--idempotency-key=k", "-d", "@body", &server.url("/")];
+    let outcome = quickly(|| http_in(&folder, &args));
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), "slow\n"), "{outcome:?}");
+    assert_eq!(server.count(), 1);
+}
+
 #[test]
 fn it_is_told() {
     let server = slow_then(Reply::ok("quick\n"));

@@ -119,6 +119,37 @@ fn a_body_that_a_redirect_leads_away_from_arrives_if_all_of_it_has_left() {
 }
 
 #[test]
+fn a_redirect_whose_page_does_not_end_is_hung_up_on() {
+    let folder = Folder::new().bytes("large", &[b'x'; 100_000]);
+    let (tell, told) = mpsc::channel();
+    let is_first = Mutex::new(true);
+    let (url, _) = hasty(move |stream| {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        if std::mem::take(&mut *is_first.lock().unwrap()) {
+            let (mut stream, tell) = (stream.try_clone().unwrap(), tell.clone());
+            thread::spawn(move || {
+                // So long that all of it has left.
+                thread::sleep(Duration::from_millis(300));
+                let redirect = b"HTTP/1.1 303 S\r\nLocation: /\r\nContent-Length: 999999999999\r\n\r\n";
+                stream.write_all(redirect).unwrap();
+                while stream.write_all(&[b'x'; 10_000]).is_ok() {}
+                tell.send(()).unwrap();
+            });
+        } else {
+            let body = if told.recv_timeout(Duration::from_secs(10)).is_ok() { "ok" } else { "no" };
+            stream.write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{body}").as_bytes()).unwrap();
+        }
+    });
+    let outcome = http_in(&folder, &["-L", "--http1.1", "--max-attempts=1", "POST", "-d", "@large", &url]);
+    assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (Some(0), "ok", PAGE));
+}
+
+#[test]
 fn a_redirect_of_who_says_that_all_is_read_is_read_to_its_end() {
     let folder = Folder::new().bytes("large", &[b'x'; 100_000]);
     let (tell, told) = mpsc::channel();

@@ -98,6 +98,34 @@ fn what_is_the_callers_own_again_is_told_to_end() {
     assert_eq!(output.status.code(), Some(3));
 }
 
+/// As behind `sudo -u`, which waits for it.
+#[test]
+fn what_is_the_callers_own_behind_another_user_is_ended() {
+    let place = shared();
+    let sudo = sudo(&place);
+    let own = format!("setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups setsid sh -c");
+    // One heeds the signal, and one does not.
+    let theirs = format!(
+        "{own} 'echo $$ > heeds; exec sleep 99' & {own} 'trap \"\" TERM; echo $$ > ignores; while :; do sleep 0.1; done' & \
+         echo $$ > left; wait; exec sleep 20"
+    );
+    fs::write(place.0.path().join("theirs"), theirs).unwrap();
+    let line = format!(
+        "exec >/dev/null 2>&1; setsid {sudo} sh theirs & \
+         until [ -s left ] && [ -s heeds ] && [ -s ignores ]; do sleep 0.02; done; exit 3"
+    );
+    let args = ["run", "--max-attempts", "1", "--grace", "500ms", "--", "sh", "-c", &line];
+    let output = by(NOBODY, &place, &args).output().unwrap();
+    let [left, heeds, ignores] = ["left", "heeds", "ignores"].map(|name| place.0.read(name).trim().to_owned());
+    let are_left = [&heeds, &ignores].map(|pid| is_running(pid));
+    for pid in [&left, &heeds, &ignores] {
+        let _ = Command::new("kill").args(["-KILL", pid]).stderr(Stdio::null()).status();
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("another user and cannot be ended") && said.contains(&format!("({left})")), "{said}");
+    assert_eq!((are_left, output.status.code()), ([false, false], Some(3)), "{said}");
+}
+
 /// A child of the caller's that has ended, and that nobody waits for, is no more to be ended than who does not wait for it.
 #[test]
 fn leftovers_of_another_user_with_an_ended_child_of_ours_are_not_waited_for() {
