@@ -228,6 +228,9 @@ pub(crate) fn to_write(path: &Path) -> io::Result<File> {
 ///
 /// It cannot be opened, is another by now, or is a named pipe that nobody reads, or of somebody else's.
 pub(crate) fn to_write_in(place: &Place) -> io::Result<File> {
+    if let Some(found) = place.found().filter(|found| found.file_type().is_socket()) {
+        is_meant(found.file_type(), Or::Pipe)?;
+    }
     let file = open(OpenOptions::new().write(true), nix::libc::O_NOFOLLOW, &place.way()).map_err(unread)?;
     let data = file.metadata()?;
     place.is_where_it_was(&data)?;

@@ -49,10 +49,12 @@ impl Target {
     pub(super) fn find(path: &Path) -> Result<Found, Fault> {
         let real = match links::to_write(path) {
             Ok(real) => real,
-            Err(error) if error.raw_os_error().is_none() && is_link(path) => return Err(not_followed(path)),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none() => {
-                return Err(unwritable(path, &error)
-                    .hint("choose a folder of your own; its owner could change what you download"));
+                return Err(match is_link(path) {
+                    true => not_followed(path),
+                    false => unwritable(path, &error)
+                        .hint("choose a folder of your own; its owner could change what you download"),
+                });
             }
             Err(error) => return Err(unwritable(path, &error)),
         };

@@ -383,7 +383,7 @@ impl Driver<'_> {
             if outcome == Outcome::LeaseLost {
                 lease.say_lost(&|text| self.narrator.remark(text));
             }
-            lease.end(self.signals, &self.narrator);
+            lease.end(matches!(outcome, Outcome::Interrupted(_)), self.signals, &self.narrator);
         }
         let exit = exit_code(outcome, history.last.as_ref().map(|(how, _)| how));
         if let Outcome::GaveUp(reason) = outcome {

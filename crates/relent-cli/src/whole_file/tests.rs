@@ -175,6 +175,9 @@ fn what_is_no_file_gets_it_as_it_comes_or_is_refused_at_once() {
     assert_eq!(refused(&pipe), "it is a named pipe that nobody reads");
     let _held = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
     assert_eq!(refused(&pipe), "it is a named pipe, and no file");
+    let socket = folder.path().join("socket");
+    let _listens = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    assert_eq!(refused(&socket), "it is a socket, and no file");
     assert!(refused(folder.path()).contains("directory"), "{}", refused(folder.path()));
     assert!(refused(&folder.path().join("none/a")).starts_with("No such file"));
     WholeFile::private(Path::new("/dev/null")).unwrap().write(b"text").unwrap();

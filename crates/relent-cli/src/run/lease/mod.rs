@@ -301,8 +301,8 @@ impl Leased {
     }
 
     /// Lets it go, unless it is to be kept for longer or something of the command goes on, and says so if that fails. The store is closed
-    /// then, unless that takes too long.
-    pub(super) fn end(mut self, signals: &Signals, narrator: &Narrator) {
+    /// then, unless that takes too long, which it soon does if the run `is_interrupted`.
+    pub(super) fn end(mut self, is_interrupted: bool, signals: &Signals, narrator: &Narrator) {
         let keep = self.keeps();
         self.fails(narrator);
         self.is_let_go = true;
@@ -313,11 +313,15 @@ impl Leased {
         {
             watchman.dismiss();
         }
-        let mut latest = store::latest(LET_GO + Duration::from_secs(1), self.deadline);
+        let soon = || store::latest(LET_GO, Some(Instant::now()));
+        let mut latest = match is_interrupted {
+            true => soon(),
+            false => store::latest(LET_GO + Duration::from_secs(1), self.deadline),
+        };
         while !self.state.borrow().is_closed && !self.keeper.is_over() && Instant::now() < latest {
             let most = latest.saturating_duration_since(Instant::now()).min(Duration::from_millis(100));
             if signals.wait(most).is_some() {
-                latest = store::latest(LET_GO, Some(Instant::now())).min(latest);
+                latest = soon().min(latest);
             }
             self.look();
         }

@@ -246,6 +246,15 @@ fn a_link_that_leads_nowhere_yet() {
     assert!(fs::symlink_metadata(folder.path().join("link")).unwrap().is_symlink());
 }
 
+/// A mistake of the caller's own is not called a neighbour's trap.
+#[test]
+fn a_link_that_leads_to_itself_is_said_to() {
+    let folder = Folder::new();
+    symlink("link", folder.path().join("link")).unwrap();
+    let error = "error: cannot write to link: too many links lead to it\nhint: choose another place with -o\n";
+    expect(&http_in(&folder, &["-o", "link", "http://127.0.0.1:1/"]), 125, "", error);
+}
+
 #[test]
 fn what_was_not_asked_for_is_not_decoded_and_bodies_have_a_limit() {
     let gzip = b"\x1f\x8b\x08\0\0\0\0\0\0\xff\x01\x05\0\xfa\xffhello\x86\xa6\x10\x36\x05\0\0\0";
