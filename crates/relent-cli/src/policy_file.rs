@@ -87,7 +87,10 @@ pub(crate) enum Beside {
 
 /// The file of `--policy -`.
 fn of_input(name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
-    let text = text_of(io::stdin().lock()).map_err(|problem| cannot_read("standard input", &problem))?;
+    let text = regular::standard_input(LONGEST + 1)
+        .map_err(|error| plain(&error))
+        .and_then(|bytes| text_of(&bytes[..]))
+        .map_err(|problem| cannot_read("standard input", &problem))?;
     let config = parsed(&text, Path::new("-"))?;
     known(&config);
     chosen(config, "-", name, beside)

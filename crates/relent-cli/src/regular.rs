@@ -109,10 +109,19 @@ pub(crate) fn as_it_comes(file: File) -> io::Result<File> {
 /// It cannot be read, is something else, longer, no text, or a pipe that nobody writes to.
 pub fn text(name: &str, most: u64) -> io::Result<String> {
     let bytes = match name {
-        "-" => of_standard_input(io::stdin().as_fd().try_clone_to_owned()?.into(), most, PATIENCE)?,
+        "-" => standard_input(most)?,
         name => bytes(Path::new(name), most)?,
     };
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text in UTF-8"))
+}
+
+/// What standard input has, of at most `most` bytes.
+///
+/// # Errors
+///
+/// It cannot be read, has more, or is a pipe that does not end.
+pub(crate) fn standard_input(most: u64) -> io::Result<Vec<u8>> {
+    of_standard_input(io::stdin().as_fd().try_clone_to_owned()?.into(), most, PATIENCE)
 }
 
 /// The bytes of a file or of a pipe, of which there may be at most `most`.

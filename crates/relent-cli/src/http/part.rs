@@ -117,6 +117,7 @@ impl Part {
             }
             return Err(unwritable(path, &error));
         }
+        target.place.takes_a_new_one().map_err(|error| unwritable(path, &error))?;
         target.dress(self.file()).map_err(|error| unwritable(path, &error))?;
         match self {
             Part::Passing(part) => part.persist(&way).map(drop).map_err(|error| error.error),

@@ -62,6 +62,33 @@ impl Place {
         }
     }
 
+    /// Looks whether a new file may take the place of what is there by now, in a folder like `/tmp`: another run of ours may have been there
+    /// meanwhile, but nobody else.
+    ///
+    /// # Errors
+    ///
+    /// Somebody else has, or the folder is no more where it was.
+    pub(crate) fn takes_a_new_one(&self) -> io::Result<()> {
+        let moved = |what: &str| io::Error::other(format!("{what} is being moved"));
+        // Who may not look there any more has seen it.
+        let is_elsewhere = match fs::metadata(folder_of(&self.path)) {
+            Ok(data) => !is_one(&data, &self.folder()?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
+            Err(_) => false,
+        };
+        if is_elsewhere {
+            return Err(moved("its folder"));
+        }
+        let Some(data) = fs::symlink_metadata(self.way()).ok().filter(|_| !self.is_there_as_it_was()) else {
+            return Ok(());
+        };
+        self.has_no_other_name(&data)?;
+        match self.is_shared()? && !(data.is_file() && access::is_own(data.uid())) {
+            true => Err(moved("it")),
+            false => Ok(()),
+        }
+    }
+
     /// Whether what was found is there still.
     pub(crate) fn is_there_as_it_was(&self) -> bool {
         let now = fs::symlink_metadata(self.way());

@@ -43,7 +43,7 @@ pub(super) struct Group {
     /// Those that are somebody else's: they changed their user, and cannot be told anything. The group itself is one where none of it is
     /// shown.
     denied: HashSet<Pid>,
-    /// Those that one of these has started, and waits for.
+    /// Those that one of these has started, or one that does not die, and that have not come to us.
     below: HashSet<Pid>,
     /// Those that were killed again and again, and were there yet.
     undying: Vec<Pid>,
@@ -67,6 +67,9 @@ enum State {
 
 /// How long processes are killed, one by one as they appear, before it is said that this does not end.
 const KILL_FOR: Duration = Duration::from_secs(5);
+
+/// How long who is killed may take to die, before what it has started is killed, too.
+const DIES_AFTER: Duration = Duration::from_secs(1);
 
 impl Group {
     /// The group that a child leads, started when there were `others` already.
@@ -428,11 +431,24 @@ impl Group {
         };
         orphans.retain(|orphan| !is_known(orphan));
         // Who cannot be ended keeps what it has started from coming to us.
-        self.below = self.denied.iter().flat_map(|pid| processes::below(*pid)).filter(|pid| !is_known(pid)).collect();
+        let mut stay: Vec<Pid> = self.denied.iter().copied().collect();
+        if self.killed.is_some_and(|at| at.elapsed() > DIES_AFTER) {
+            let leader = (self.state == State::Runs).then_some(self.leader);
+            let is_told = |pid: &Pid| self.told.iter().any(|(told, _)| told == pid);
+            stay.extend(leader.into_iter().chain(orphans.iter().copied().filter(is_told)));
+        }
+        let below = stay.into_iter().flat_map(processes::below).filter(|pid| !is_known(pid) && !orphans.contains(pid));
+        self.below = below.collect();
+        orphans.extend(&self.below);
         let group = self.leader;
         let is_gone = self.is_gone();
+        let all = if self.kin.is_all() { Vec::new() } else { orphans.clone() };
         let mut ours = self.kin.among(orphans, |pid| !is_gone && getpgid(Some(pid)) == Ok(group));
-        ours.extend(self.below.iter().filter(|pid| !ours.contains(pid)).copied().collect::<Vec<_>>());
+        // What is left alone, as its environment was cleared, may have started what is not.
+        let others = all.iter().filter(|pid| !ours.contains(pid)).flat_map(|pid| processes::below(*pid));
+        let marked = self.kin.marked(others.filter(|pid| !is_known(pid) && !ours.contains(pid)).collect());
+        self.below.extend(&marked);
+        ours.extend(marked);
         Ok(ours)
     }
 }

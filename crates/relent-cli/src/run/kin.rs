@@ -39,6 +39,17 @@ impl Kin {
         orphans
     }
 
+    /// Of processes those that show that they are the attempt's, though who has started them does not.
+    pub(super) fn marked(&self, mut pids: Vec<Pid>) -> Vec<Pid> {
+        pids.retain(|pid| self.mark.as_ref().is_some_and(|mark| mark.marks(*pid)));
+        pids
+    }
+
+    /// Whether all that comes to us is the attempt's.
+    pub(super) fn is_all(&self) -> bool {
+        self.mark.is_none()
+    }
+
     /// Those who may be the attempt's or not: they are asked again.
     pub(super) fn unknown(&self) -> impl Iterator<Item = Pid> {
         self.unknown.keys().copied()

@@ -341,7 +341,7 @@ fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<
 const fn why_not(picture: Picture) -> &'static str {
     match picture {
         Picture::Heat => "no policy has a base and a cap, in a world that the fluid engine knows",
-        _ => "the server has no capacity with which a load could be compared",
+        _ => "the server has no capacity with which a load could be compared, or it takes more memory than is free",
     }
 }
 

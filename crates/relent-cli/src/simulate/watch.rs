@@ -53,8 +53,9 @@ impl Watch {
         let Ok(thread) = thread::Builder::new().spawn(watch) else {
             return Ok(Watch { over, interrupted, watched: None });
         };
-        // When it is over, Ctrl-C ends the process again.
+        // When it is over, Ctrl-C ends the process again, and a second one does before.
         ends_once(Signal::SIGINT, over.clone())
+            .and_then(|()| ends_once(Signal::SIGINT, interrupted.clone()))
             .and_then(|()| flag::register(Signal::SIGINT as i32, interrupted.clone()))
             .map_err(|error| Fault::new(format!("cannot watch for Ctrl-C: {error}")))?;
         Ok(Watch { over, interrupted, watched: Some(thread) })

@@ -1,6 +1,6 @@
 //! `relent simulate` with files that mean no good.
 
-use crate::binary::{Folder, Outcome};
+use crate::binary::{Folder, Outcome, tool};
 use std::fs;
 
 /// Names of a scenario are shown and written, and obeyed nowhere.
@@ -100,4 +100,22 @@ fn pipes_hang_nobody() {
         let outcome = folder.relent(args);
         assert_eq!(outcome.code, Some(125), "{args:?}: {}", outcome.stderr);
     }
+}
+
+/// Pictures go up to the capacity, however far below it the scenario is.
+#[test]
+fn pictures_that_take_more_memory_than_there_is_are_left_out() {
+    let scenario = "seeds = 1\n[clients]\nrate = 10\nfor = '60s'\ntimeout = '1s'\n[server]\ncapacity = 1000000\n\
+        [policy.p]\nbase = '1s'\nmax_attempts = 2\n[pictures]\nrecovery = true\nhysteresis = true\n";
+    let folder = Folder::new().file("s.toml", scenario);
+    let script = "ulimit -v 1500000; exec relent simulate --advice never --html page.html s.toml >/dev/null";
+    let output = tool("sh").args(["-c", script]).current_dir(folder.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for picture in ["recovery", "hysteresis"] {
+        let why =
+            "the server has no capacity with which a load could be compared, or it takes more memory than is free";
+        assert!(said.contains(&format!("warning: there is no picture \"{picture}\": {why}\n")), "{said}");
+    }
+    assert!(folder.read("page.html").ends_with("</html>\n"));
 }

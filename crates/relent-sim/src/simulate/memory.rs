@@ -26,7 +26,7 @@ pub(super) fn free() -> Option<u64> {
 
 /// Does what was reckoned to need so many bytes, and stops it if it takes more and leaves less than twice that again: a list that grows
 /// takes twice its room at once. `None`: it was stopped.
-pub(super) fn watched<T>(needed: u64, control: &Control, work: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn watched<T>(needed: u64, control: &Control, work: impl FnOnce() -> T) -> Option<T> {
     const LOOK: Duration = Duration::from_millis(50);
     let (Some(at_first), Some(_)) = (taken(), free()) else { return Some(work()) };
     let (done, is_done) = mpsc::channel::<()>();

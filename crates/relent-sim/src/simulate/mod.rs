@@ -1,6 +1,6 @@
 //! From a scenario to its outcome: choosing the engine, running all seeds of all policies, and averaging.
 
-mod memory;
+pub(crate) mod memory;
 pub(crate) mod plan;
 
 use self::plan::Plan;
@@ -184,7 +184,7 @@ const A_PLOT: u64 = 650_000;
 const A_TRACE: u64 = 12_000;
 
 /// A run that would not fit is refused before it starts; the bytes that it needs, about.
-fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) -> Result<u64, Problem> {
+pub(crate) fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) -> Result<u64, Problem> {
     let jobs = plans.len() * scenario.seeds as usize;
     let most = plan::memory(scenario, plans);
     let at_once = most.saturating_mul(threads.clamp(1, jobs.max(1)) as u64);

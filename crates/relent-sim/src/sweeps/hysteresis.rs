@@ -2,7 +2,6 @@
 
 use super::{CHEAP_ATTEMPTS, Studio, most_attempts, open_capacity};
 use crate::{
-    engine::parallel,
     outcome::{Hysteresis, HysteresisPoint},
     scenario::{Arrivals, Contender, Rate, Service},
 };
@@ -21,27 +20,23 @@ pub(super) fn is_cheap(studio: Studio<'_>) -> bool {
 }
 
 pub(super) fn draw(studio: Studio<'_>) -> Vec<Hysteresis> {
-    let (Some(service), contenders) = (studio.service(), &studio.scenario.contenders) else { return Vec::new() };
-    let sweeps = parallel::each(contenders.len(), studio.threads, studio.control, |nth| {
-        sweep(studio, service, &contenders[nth])
-    });
-    if studio.control.is_stopped() { Vec::new() } else { sweeps.into_iter().flatten().flatten().collect() }
+    let Some((service, capacity)) = studio.service().and_then(raised) else { return Vec::new() };
+    studio.each(service.clone(), |contender| Some(sweep(studio, &service, capacity, contender)))
 }
 
 fn steps() -> impl Iterator<Item = (u32, bool)> {
     (1..=TOP).map(|step| (step, true)).chain((1..TOP).rev().map(|step| (step, false)))
 }
 
-/// Raises the load slowly beyond the capacity, and lowers it again.
-fn sweep(studio: Studio<'_>, service: &Service, contender: &Contender) -> Option<Hysteresis> {
+/// The service with a load that is raised slowly beyond the capacity, and lowered again; and the capacity.
+fn raised(service: &Service) -> Option<(Service, f64)> {
     let capacity = open_capacity(service)?;
-    let steps: Vec<(u32, bool)> = steps().collect();
     let at = |step: usize| f64::from(DWELL) * step as f64;
-    let points = steps.iter().enumerate().flat_map(|(i, (step, _))| {
-        let rate = capacity * f64::from(*step) / 20.0;
+    let points = steps().enumerate().flat_map(|(i, (step, _))| {
+        let rate = capacity * f64::from(step) / 20.0;
         [(at(i), rate), (at(i + 1), rate)]
     });
-    let until = Duration::from_secs(u64::from(DWELL) * steps.len() as u64);
+    let until = Duration::from_secs(u64::from(DWELL) * steps().count() as u64);
     let arrivals = Arrivals::Open { rate: Rate::lines(points.collect()), poisson: true, until };
     let mut service = Service { arrivals, troubles: Vec::new(), ..service.clone() };
     // Of a queue that is longer than the clients' patience, the length only says how long the way back takes. It is
@@ -49,21 +44,25 @@ fn sweep(studio: Studio<'_>, service: &Service, contender: &Contender) -> Option
     let patience = service.timeout.map_or(1.0, |timeout| timeout.as_secs_f64());
     let enough = (3.0 * patience * capacity).ceil() as u64;
     service.server.queue = Some(service.server.queue.map_or(enough, |queue| queue.min(enough)));
-    let run = studio.run(&service, contender);
+    Some((service, capacity))
+}
+
+fn sweep(studio: Studio<'_>, service: &Service, capacity: f64, contender: &Contender) -> Hysteresis {
+    let run = studio.run(service, contender);
     let bins = 10 * DWELL as usize;
-    let points = steps.iter().enumerate().map(|(i, (step, rising))| {
+    let points = steps().enumerate().map(|(i, (step, rising))| {
         // The last bins are not there if nothing came in them.
         let end = run.health.len();
         let health = &run.health[(i * bins).min(end)..((i + 1) * bins).min(end)];
         let per_capacity = |count: u64| count as f64 / (capacity * f64::from(DWELL));
         HysteresisPoint {
-            rho: f64::from(*step) / 20.0,
-            rising: *rising,
+            rho: f64::from(step) / 20.0,
+            rising,
             goodput: per_capacity(health.iter().map(|bin| bin.succeeded).sum()),
             load: per_capacity(health.iter().map(|bin| bin.sent).sum()),
         }
     });
-    Some(Hysteresis { policy: contender.name.clone(), points: points.collect() })
+    Hysteresis { policy: contender.name.clone(), points: points.collect() }
 }
 
 #[cfg(test)]

@@ -10,9 +10,10 @@ mod recovery;
 mod sizes;
 
 use crate::{
-    engine::{control::Control, draws::Draws, task::Task},
+    engine::{control::Control, draws::Draws, parallel, task::Task},
     outcome::{Matrix, Outcome, run::Run},
     scenario::{Contender, Layers, Picture, Scenario, Service, World},
+    simulate::{check_memory, memory, plan::Plan},
     world::service::{self},
 };
 use relent::Policy;
@@ -81,6 +82,19 @@ impl Studio<'_> {
             World::Service(service) => Some(service),
             _ => None,
         }
+    }
+
+    /// Does something for each contender, in runs of the exact engine that need no more memory than those of a service; nothing if that is
+    /// more than there is, or turns out to be.
+    fn each<T: Send>(self, service: Service, work: impl Fn(&Contender) -> Option<T> + Sync) -> Vec<T> {
+        let Studio { scenario, threads, control } = self;
+        let contenders = &scenario.contenders;
+        let largest = Scenario { world: World::Service(service), seeds: 1, ..scenario.clone() };
+        let plans: Vec<Plan> = contenders.iter().map(|_| Plan::Exact).collect();
+        let Ok(needed) = check_memory(&largest, &plans, threads) else { return Vec::new() };
+        let each = || parallel::each(contenders.len(), threads, control, |nth| work(&contenders[nth]));
+        let done = memory::watched(needed, control, each).filter(|_| !control.is_stopped());
+        done.into_iter().flatten().flatten().flatten().collect()
     }
 
     /// One run of the exact engine.

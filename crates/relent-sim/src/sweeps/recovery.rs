@@ -7,7 +7,6 @@
 use super::{CHEAP_ATTEMPTS, Studio, open_capacity};
 use crate::{
     advice::{self},
-    engine::parallel,
     outcome::{Recovery, RecoveryPoint, advice::Storm},
     scenario::{Arrivals, Contender, Figure, Rate, Service, Trouble, TroubleKind},
 };
@@ -22,6 +21,8 @@ const LASTING: Duration = Duration::from_secs(10);
 const USUAL: Duration = Duration::from_secs(10);
 /// Loads behind layers with policies of their own count so many times.
 const LAYERS: f64 = 8.0;
+/// The greatest load, of the capacity.
+const MOST: f64 = 0.95;
 /// After so many loads in a row at which it does not recover, it will not at greater ones.
 const HOPELESS: usize = 2;
 
@@ -39,11 +40,23 @@ pub(super) fn is_cheap(studio: Studio<'_>) -> bool {
 }
 
 pub(super) fn draw(studio: Studio<'_>) -> Vec<Recovery> {
-    let (Some(service), contenders) = (studio.service(), &studio.scenario.contenders) else { return Vec::new() };
-    let curves = parallel::each(contenders.len(), studio.threads, studio.control, |nth| {
-        curve(studio, service, &contenders[nth])
-    });
-    if studio.control.is_stopped() { Vec::new() } else { curves.into_iter().flatten().flatten().collect() }
+    let Some(service) = studio.service() else { return Vec::new() };
+    let Some(largest) = loaded(service, MOST) else { return Vec::new() };
+    studio.each(largest, |contender| curve(studio, service, contender))
+}
+
+/// The service with an outage, at a share of its capacity.
+fn loaded(service: &Service, rho: f64) -> Option<Service> {
+    let (kind, lasts) = outage(service);
+    let until = CALM + lasts + PATIENCE + LASTING;
+    let arrivals = Arrivals::Open { rate: Rate::constant(open_capacity(service)? * rho), poisson: true, until };
+    Some(Service { arrivals, troubles: vec![Trouble::new(CALM, lasts, kind)], ..service.clone() })
+}
+
+/// The worst that the scenario has, or a usual one.
+fn outage(service: &Service) -> (TroubleKind, Duration) {
+    let worst = service.troubles.iter().max_by_key(|trouble| trouble.lasts);
+    worst.map_or((TroubleKind::Stall, USUAL), |trouble| (trouble.kind, trouble.lasts))
 }
 
 /// The safe load; `None` where there is none, or every load is safe.
@@ -64,19 +77,13 @@ fn loads(threshold: Option<f64>) -> Vec<f64> {
 }
 
 fn curve(studio: Studio<'_>, service: &Service, contender: &Contender) -> Option<Recovery> {
-    let capacity = open_capacity(service)?;
-    let worst = service.troubles.iter().max_by_key(|trouble| trouble.lasts);
-    let (kind, lasts) = worst.map_or((TroubleKind::Stall, USUAL), |trouble| (trouble.kind, trouble.lasts));
     let threshold = threshold(studio, service, contender);
     let (mut points, mut hopeless) = (Vec::new(), 0);
     for rho in loads(threshold) {
         if hopeless >= HOPELESS || studio.control.is_stopped() {
             break;
         }
-        let until = CALM + lasts + PATIENCE + LASTING;
-        let arrivals = Arrivals::Open { rate: Rate::constant(capacity * rho), poisson: true, until };
-        let troubles = vec![Trouble::new(CALM, lasts, kind)];
-        let service = Service { arrivals, troubles, ..service.clone() };
+        let service = loaded(service, rho)?;
         let run = studio.run(&service, contender);
         let recovery_s = run.figures.get(Figure::RecoveryS).filter(|time| *time <= PATIENCE.as_secs_f64());
         hopeless = if recovery_s.is_none() { hopeless + 1 } else { 0 };
@@ -84,7 +91,7 @@ fn curve(studio: Studio<'_>, service: &Service, contender: &Contender) -> Option
         let expected_s = expected_s.filter(|time| *time <= PATIENCE.as_secs_f64());
         points.push(RecoveryPoint { rho, recovery_s, expected_s });
     }
-    let (outage_s, patience_s) = (lasts.as_secs_f64(), PATIENCE.as_secs_f64());
+    let (outage_s, patience_s) = (outage(service).1.as_secs_f64(), PATIENCE.as_secs_f64());
     Some(Recovery { policy: contender.name.clone(), outage_s, patience_s, threshold, points })
 }
 

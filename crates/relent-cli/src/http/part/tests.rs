@@ -5,7 +5,7 @@ use std::{
     fs::Permissions,
     os::unix::{
         ffi::OsStrExt,
-        fs::{PermissionsExt, symlink},
+        fs::{PermissionsExt, chown, symlink},
     },
 };
 
@@ -174,6 +174,53 @@ fn a_part_of_another_run_is_left_alone() {
     assert_eq!(find("second").1, resume("v2"));
 }
 
+/// What came while the body did is a neighbour's, whose folder may be another's by then.
+#[test]
+fn nobodys_file_and_no_other_folder_is_taken() {
+    let whole = tempfile::tempdir().unwrap();
+    let folder = whole.path().join("folder");
+    fs::create_dir(&folder).unwrap();
+    let file = folder.join("file");
+    let persisted = |meanwhile: &dyn Fn()| {
+        let target = target(&file);
+        let (mut kept, _) = found(&target, "source").unwrap();
+        kept.file.write_all(b"whole").unwrap();
+        meanwhile();
+        Part::Kept(kept).persist(&target).map_err(|fault| fault.shown().0)
+    };
+    let refused = |why: &str| Err(format!("cannot write to {}: {why}", file.display()));
+    let elsewhere = whole.path().join("elsewhere");
+    let anew = || {
+        fs::rename(&folder, &elsewhere).unwrap();
+        fs::create_dir(&folder).unwrap();
+    };
+    assert_eq!(persisted(&anew), refused("its folder is being moved"));
+    assert!(!file.exists() && !elsewhere.join("file").exists());
+    assert_eq!(persisted(&|| fs::remove_dir_all(&folder).unwrap()), refused("No such file or directory"));
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, Permissions::from_mode(0o1777)).unwrap();
+    let twice = || {
+        fs::write(elsewhere.join("other"), "theirs").unwrap();
+        fs::hard_link(elsewhere.join("other"), &file).unwrap();
+    };
+    assert_eq!(persisted(&twice), refused("it has another name elsewhere, in a folder that others may write to"));
+    assert_eq!(fs::read_to_string(elsewhere.join("other")).unwrap(), "theirs");
+    fs::remove_file(&file).unwrap();
+    // Another run of ours may have been there.
+    assert_eq!(persisted(&|| fs::write(&file, "own").unwrap()), Ok(()));
+    fs::remove_file(&file).unwrap();
+    let theirs = || {
+        fs::write(&file, "theirs").unwrap();
+        let _ = chown(&file, Some(65_534), None);
+    };
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("SKIPPED nobodys_file_and_no_other_folder_is_taken, the file of another user: it takes root");
+        return;
+    }
+    assert_eq!(persisted(&theirs), refused("it is being moved"));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
+}
+
 /// As a neighbour may put there who waits for the moment.
 #[test]
 fn only_what_was_looked_at_is_gone_on_with() {
@@ -257,7 +304,7 @@ fn a_part_that_a_share_gives_to_another_is_not_left() {
         if let Some(owner) = left {
             fs::write(&part, "left").unwrap();
             fs::set_permissions(&part, Permissions::from_mode(if is_shut { 0o200 } else { 0o666 })).unwrap();
-            std::os::unix::fs::chown(&part, Some(owner), None).unwrap();
+            chown(&part, Some(owner), None).unwrap();
         }
         let target = target.clone();
         let is_kept = dress::tests::on_a_share(move || {

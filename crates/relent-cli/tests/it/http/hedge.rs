@@ -209,9 +209,9 @@ fn bodies_are_not_mixed() {
     let (etag, range) = ("ETag: \"a\"", "Content-Range: bytes 4-8/9");
     let server = Server::new(vec![
         Reply::new(200, &[etag], "one, two\n").cut(5),
-        Reply::new(206, &[etag, range], " two\n").late(Duration::from_millis(300)),
+        Reply::new(206, &[etag, range], " two\n").late(Duration::from_millis(900)),
     ]);
-    let outcome = quickly(|| http_in(&folder, &["-o", "file", HEDGE, &server.url("/")]));
+    let outcome = quickly(|| http_in(&folder, &["-o", "file", "--hedge=after=400ms", &server.url("/")]));
     assert_eq!((outcome.code, server.count()), (Some(0), 2), "{outcome:?}");
     assert_eq!(folder.read("file"), "one, two\n");
 }

@@ -51,6 +51,25 @@ fn what_was_there_before_is_left_alone() {
     Command::new("kill").args(["-9", pid.trim()]).status().unwrap();
 }
 
+/// Who clears the environment is left alone there, and what they have started before is not.
+#[test]
+fn what_is_the_runs_own_below_who_is_left_alone_is_ended() {
+    let place = Place::new();
+    let below = "setsid sh -c 'echo $$ > ours; exec sleep 49' & echo $$ > alone; until [ -s ours ]; do sleep 0.01; done; exec env -i A=b sleep 50";
+    fs::write(place.0.path().join("below"), below).unwrap();
+    let script = "sleep 44 & echo $! > pid; \
+        exec relent run -q --max-attempts 1 -- sh -c 'setsid sh below >/dev/null 2>&1 & until [ -s ours ]; do sleep 0.01; done; sleep 0.3; exit 3'";
+    let mut shell = tool("sh");
+    shell.args(["-c", script]).current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
+    assert_eq!(shell.spawn().unwrap().wait().unwrap().code(), Some(3));
+    let [ours, alone, pid] = ["ours", "alone", "pid"].map(|name| place.0.read(name).trim().to_owned());
+    let are_running = [&ours, &alone, &pid].map(|pid| is_running(pid));
+    for pid in [&ours, &alone, &pid] {
+        let _ = Command::new("kill").args(["-9", pid]).status();
+    }
+    assert_eq!(are_running, [false, true, true]);
+}
+
 /// A script starts a helper, which makes itself a daemon, and becomes relent.
 #[test]
 fn nor_is_what_was_there_before_known_by_having_been_a_child() {

@@ -126,6 +126,34 @@ fn what_is_the_callers_own_behind_another_user_is_ended() {
     assert_eq!((are_left, output.status.code()), ([false, false], Some(3)), "{said}");
 }
 
+/// What a script had started so before it became relent is none of the run's.
+#[test]
+fn what_was_there_before_behind_another_user_is_left_alone() {
+    let place = shared();
+    let sudo = sudo(&place);
+    let theirs = format!(
+        "setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups setsid sh -c 'echo $$ > own; exec sleep 99' & \
+         echo $$ > left; wait; exec sleep 20"
+    );
+    fs::write(place.0.path().join("theirs"), theirs).unwrap();
+    let command = "until [ -s own ] && [ -e gone ]; do sleep 0.02; done; sleep 1.5; exit 3";
+    let script = format!(
+        "(setsid {sudo} sh theirs >/dev/null 2>&1 & until [ -e started ]; do sleep 0.02; done; touch gone) & \
+         exec ./relent run --max-attempts 1 --grace 500ms -- sh -c 'touch started; {command}'"
+    );
+    let mut shell = Command::new("setpriv");
+    shell.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "sh", "-c", &script]);
+    shell.current_dir(place.0.path()).env("TMPDIR", place.0.path().join("tmp"));
+    let output = shell.output().unwrap();
+    let [left, own] = ["left", "own"].map(|name| place.0.read(name).trim().to_owned());
+    let is_left = is_running(&own);
+    for pid in [&left, &own] {
+        let _ = Command::new("kill").args(["-KILL", pid]).stderr(Stdio::null()).status();
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((is_left, output.status.code()), (true, Some(3)), "{said}");
+}
+
 /// A child of the caller's that has ended, and that nobody waits for, is no more to be ended than who does not wait for it.
 #[test]
 fn leftovers_of_another_user_with_an_ended_child_of_ours_are_not_waited_for() {

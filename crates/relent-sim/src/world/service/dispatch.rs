@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     engine::{
-        control::{TICK, most_attempts, past},
+        control::{INTERRUPTED, TICK, most_attempts, past},
         draws::Purpose,
         task::Task,
     },
@@ -129,13 +129,17 @@ impl<'a, C: Clients> World<'a, C> {
 
     fn run(mut self) -> Run {
         let clients = self.starts.len() as u64;
-        let draws = &self.task.draws;
-        for client in 0..self.starts.len() as u32 {
+        let (draws, control) = (&self.task.draws, &self.task.control);
+        let goes_on = |client: &u32| !u64::from(*client).is_multiple_of(TICK) || control.tick(0);
+        for client in (0..self.starts.len() as u32).take_while(goes_on) {
             let call = self.cast.role(client).policy.call(Timestamp::ZERO, draws.call(u64::from(client)));
             let sent = self.starts.of(client).saturating_add(crate::time::nanos(call.spread()));
             self.coming.push(Reverse((sent.saturating_add(self.out(client, 1)), What::Arrives, client, 0)));
         }
-        let stopped = self.happenings();
+        let stopped = match control.tick(0) {
+            true => self.happenings(),
+            false => Some(INTERRUPTED.to_owned()),
+        };
         if self.until.is_some() {
             let (cast, starts) = (&self.cast, &self.starts);
             self.meter.began((0..clients as u32).map(|client| (cast.place(client), starts.of(client))));
