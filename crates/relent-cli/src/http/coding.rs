@@ -12,6 +12,10 @@ use std::{
     error::Error,
     io,
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll, ready},
 };
 use tokio::{
@@ -76,7 +80,7 @@ pub(super) fn undone(response: Response) -> Response {
     parts.headers.remove(header::CONTENT_LENGTH);
     parts.extensions.insert(Undone);
     let coded: Reader = Box::pin(Frames { body, piece: Bytes::new(), is_over: false });
-    let plain = codings.iter().rev().fold(coded, |reader, coding| coding.undo(reader));
+    let plain = codings.iter().rev().enumerate().fold(coded, |reader, (nth, coding)| coding.undo(reader, nth > 0));
     Response::from(http::Response::from_parts(parts, reqwest::Body::wrap(Plain(plain))))
 }
 
@@ -97,12 +101,26 @@ impl Coding {
         }
     }
 
-    fn undo(self, coded: Reader) -> Reader {
+    /// How much longer what was packed may be than what is known of what is in it: a window may be full before any of it is handed on.
+    fn longer(self) -> u64 {
+        match self {
+            Coding::Gzip => 1 << 20,
+            Coding::Brotli => 17 << 20,
+        }
+    }
+
+    /// Undoes it, of what came so or another one `was_undone` of.
+    fn undo(self, coded: Reader, was_undone: bool) -> Reader {
+        let given = Arc::new(AtomicU64::new(0));
+        let coded = match was_undone {
+            true => Box::pin(Between { reader: coded, most: self.longer(), taken: 0, given: Arc::clone(&given) }),
+            false => coded,
+        };
         let decoder = match self {
             Coding::Gzip => Decoder::Gzip(GzipDecoder::new(coded)),
             Coding::Brotli => Decoder::Brotli(BrotliDecoder::new(coded)),
         };
-        Box::pin(BufReader::with_capacity(CHUNK, Layer { decoder: Some(decoder), at: At::Begin }))
+        Box::pin(BufReader::with_capacity(CHUNK, Layer { decoder: Some(decoder), at: At::Begin, given }))
     }
 }
 
@@ -140,6 +158,8 @@ struct Layer {
     /// There but for the moment in which another takes its place.
     decoder: Option<Decoder>,
     at: At,
+    /// How many bytes it has handed on.
+    given: Arc<AtomicU64>,
 }
 
 /// How far it is.
@@ -158,7 +178,7 @@ enum At {
 
 impl AsyncRead for Layer {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let Layer { decoder: place, at } = self.get_mut();
+        let Layer { decoder: place, at, given } = self.get_mut();
         while let (Some(decoder), true) = (place.as_mut(), *at != At::End) {
             let pause = ready!(coop::poll_proceed(context));
             if *at == At::Within {
@@ -166,6 +186,7 @@ impl AsyncRead for Layer {
                 ready!(decoder.poll_read(context, into))?;
                 pause.made_progress();
                 if into.filled().len() > before {
+                    given.fetch_add((into.filled().len() - before) as u64, Ordering::Relaxed);
                     break;
                 }
                 *at = At::Between;
@@ -197,6 +218,43 @@ impl AsyncRead for Layer {
                 }
             };
         }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// What is left when one encoding is undone, on its way to the next. Packed data is no longer than what is in it, but for a little: of what
+/// holds hardly anything, as empty members do, no more is unpacked, since a small body may have any amount of that in it.
+struct Between {
+    reader: Reader,
+    /// How much longer it may be.
+    most: u64,
+    taken: u64,
+    given: Arc<AtomicU64>,
+}
+
+impl AsyncBufRead for Between {
+    fn poll_fill_buf(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
+        let Between { reader, most, taken, given } = self.get_mut();
+        if *taken > most.saturating_add(given.load(Ordering::Relaxed).saturating_mul(2)) {
+            let error = io::Error::new(io::ErrorKind::InvalidData, "what was encoded twice holds hardly anything");
+            return Poll::Ready(Err(error));
+        }
+        reader.as_mut().poll_fill_buf(context)
+    }
+
+    fn consume(self: Pin<&mut Self>, amount: usize) {
+        let Between { reader, taken, .. } = self.get_mut();
+        *taken += amount as u64;
+        reader.as_mut().consume(amount);
+    }
+}
+
+impl AsyncRead for Between {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let piece = ready!(self.as_mut().poll_fill_buf(context))?;
+        let amount = piece.len().min(into.remaining());
+        into.put_slice(&piece[..amount]);
+        self.consume(amount);
         Poll::Ready(Ok(()))
     }
 }

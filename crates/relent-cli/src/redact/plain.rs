@@ -184,13 +184,15 @@ pub(super) fn secret(text: &str, has_to_be: bool) -> Option<usize> {
         let after = sign.map_or(bare, |sign| &bare[sign.len_utf8()..]);
         // A host of such a name loses its port, but not where all of a value is hidden that is told elsewhere.
         let is_host = has_to_be && behind.starts_with(':') && is_number(after);
+        // What limits calls is called so.
+        let is_bucket = name.eq_ignore_ascii_case("token") && sign.is_none() && bare.starts_with("bucket");
         let is_scheme = ["basic", "bearer", "negotiate", "ssws"].contains(&name.to_ascii_lowercase().as_str());
         let is_one = match sign {
             Some('=') if has_to_be => is_password(name),
             None if has_to_be => is_scheme && behind.starts_with([' ', '\t']),
             _ => is_secret(name) || is_password(name) || is_scheme,
         };
-        if is_one && !after.is_empty() && !behind.is_empty() && !is_host && !SETTINGS.contains(&name) {
+        if is_one && !is_bucket && !after.is_empty() && !behind.is_empty() && !is_host && !SETTINGS.contains(&name) {
             let length = behind.chars().next().map_or(0, char::len_utf8);
             return Some(if sign.is_some() { text.len() - after.len() } else { end + length });
         }

@@ -70,6 +70,15 @@ mod tests {
         }
     }
 
+    /// It is what half of the policies are called.
+    #[test]
+    fn a_token_bucket_is_no_secret() {
+        assert_eq!(given::name("grpc token bucket"), "grpc token bucket");
+        assert_eq!(given::name("Token buckets: 5"), "Token buckets: 5");
+        assert_eq!(given::name("token hunter2"), "token ***");
+        assert_eq!(given::name("token: bucket2"), "token:***");
+    }
+
     #[test]
     fn tokens_are_known_by_how_they_look() {
         assert_eq!(text("a herd: ghp_hunter2Kx7hunter2, 2"), "a herd: *** 2");

@@ -26,7 +26,7 @@ use crate::{
     brief::quoted,
     guard::{Answer, Guard, patience},
     json::millis,
-    outer,
+    outer, redact,
     talk::Fault,
 };
 use nix::sys::signal::Signal;
@@ -303,7 +303,7 @@ impl Driver<'_> {
     fn judge(&mut self, mut ended: Ended, attempt: u32, began: Timestamp, history: &mut History) -> Row {
         let said = ended.said.about(ended.how.code()).and_then(|said| {
             let no_verdict = |word: &String| {
-                let word = quoted(word);
+                let word = quoted(&redact::value(word));
                 self.narrator.remark(format_args!("{word} in RELENT_VERDICT is no verdict"));
             };
             said.inspect_err(no_verdict).ok()

@@ -1,12 +1,15 @@
 //! When the calls of a stream come.
 
-use super::draws::{self, Draws, Purpose};
+use super::{
+    control::{Control, TICK},
+    draws::{self, Draws, Purpose},
+};
 use crate::scenario::Rate;
 use std::time::Duration;
 
 impl Rate {
-    /// The times of the calls of one run, in nanoseconds: even steps of the integral, or exponential ones.
-    pub(crate) fn times(&self, until: Duration, poisson: bool, draws: &Draws) -> Vec<u64> {
+    /// The times of the calls of one run, in nanoseconds: even steps of the integral, or exponential ones. Not all of a run that is stopped.
+    pub(crate) fn times(&self, until: Duration, poisson: bool, draws: &Draws, control: &Control) -> Vec<u64> {
         let mut times = Vec::new();
         let step = |call: usize| match poisson {
             true => draws::exponential(draws.world(call as u64, 0, Purpose::Start)),
@@ -21,6 +24,9 @@ impl Rate {
                 let seconds = t0 + place(due - done, r0, (r1 - r0) / (t1 - t0));
                 times.push((seconds * 1e9) as u64);
                 due += step(times.len());
+                if (times.len() as u64).is_multiple_of(TICK) && !control.tick(0) {
+                    return times;
+                }
             }
             done += area;
         }
@@ -42,7 +48,7 @@ mod tests {
     fn even_calls_follow_a_ramp() {
         let draws = Draws::new(1, None);
         let rate = Rate::lines(vec![(0.0, 0.0), (10.0, 100.0), (10.0, 20.0)]);
-        let times = rate.times(Duration::from_secs(20), false, &draws);
+        let times = rate.times(Duration::from_secs(20), false, &draws, &Control::default());
         assert_eq!(times.len(), 700);
         assert!(times.is_sorted());
         let before = |seconds: f64| times.iter().filter(|t| (**t as f64) < seconds * 1e9).count() as f64;
@@ -52,10 +58,21 @@ mod tests {
     }
 
     #[test]
+    fn who_is_stopped_draws_no_more() {
+        let control = Control::default();
+        let count = || Rate::constant(1e6).times(Duration::from_secs(1), true, &Draws::new(1, None), &control).len();
+        assert!(count() > 900_000);
+        control.stop();
+        assert_eq!(count() as u64, TICK);
+    }
+
+    #[test]
     fn poisson_calls_have_the_mean_and_variance_of_poisson() {
         let rate = Rate::constant(100.0);
         let counts: Vec<f64> = (0..2000)
-            .map(|seed| rate.times(Duration::from_secs(1), true, &Draws::new(seed, None)).len() as f64)
+            .map(|seed| {
+                rate.times(Duration::from_secs(1), true, &Draws::new(seed, None), &Control::default()).len() as f64
+            })
             .collect();
         let mean = counts.iter().sum::<f64>() / 2000.0;
         let variance = counts.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / 1999.0;

@@ -2,7 +2,7 @@
 
 use super::{clients::Clients, clients::Failure, clients::Single, manners::Manners, starts::Starts};
 use crate::{
-    engine::{draws::Draws, task::Task, travel::Ways},
+    engine::{control::Control, draws::Draws, task::Task, travel::Ways},
     scenario::{Arrivals, Contender, Part, Population, Protection, Service},
     time::nanos,
     world::bounds::Bounds,
@@ -44,16 +44,16 @@ impl<'a> Cast<'a> {
     pub(crate) fn new(task: &Task<'a>) -> (Cast<'a>, Starts) {
         let populations = &task.contender.populations;
         if populations.is_empty() {
-            let starts = Starts::new(task.service, task.draws);
+            let starts = Starts::new(task.service, task.draws, task.control);
             let processes = task.service.processes();
             let role = Role::new(task.service, &task.contender.policy, &task.contender.protection);
             let role = Role { clients: starts.len() as u64, processes, ..role };
             return (Cast { roles: vec![role], of: Vec::new() }, starts);
         }
         let (starts, of) = match populations.iter().any(Population::is_own) {
-            true => own(populations, &task.draws),
+            true => own(populations, &task.draws, task.control),
             false => {
-                let starts = Starts::new(task.service, task.draws);
+                let starts = Starts::new(task.service, task.draws, task.control);
                 let of = shared(populations, starts.len());
                 (starts, of)
             }
@@ -172,7 +172,7 @@ fn shared(populations: &[Population], clients: usize) -> Vec<u8> {
 
 /// Who comes when, where populations have arrivals of their own. Clients are numbered in the order in which they come,
 /// and who come at once are evenly mixed.
-fn own(populations: &[Population], draws: &Draws) -> (Starts, Vec<u8>) {
+fn own(populations: &[Population], draws: &Draws, control: &Control) -> (Starts, Vec<u8>) {
     let mut all: Vec<(u64, f64, u8)> = Vec::new();
     let mut ends = None;
     for (place, population) in populations.iter().enumerate() {
@@ -182,7 +182,7 @@ fn own(populations: &[Population], draws: &Draws) -> (Starts, Vec<u8>) {
             ends = ends.max(Some(nanos(*until)));
         }
         let service = Service { arrivals: arrivals.clone(), ..Service::herd(1, 1.0) };
-        let starts = Starts::new(&service, draws);
+        let starts = Starts::new(&service, draws, control);
         let count = starts.len();
         let rank = |nth: usize| (nth as f64 + 0.5) / count as f64;
         let at = nanos(*at);
@@ -248,7 +248,7 @@ mod tests {
             population.part = Part::Own(Arrivals::Herd { clients, window: Duration::ZERO }, Duration::from_nanos(at));
             population
         };
-        let (starts, roles) = own(&[herd(4, 0), herd(2, 0), herd(1, 7)], &Draws::new(1, None));
+        let (starts, roles) = own(&[herd(4, 0), herd(2, 0), herd(1, 7)], &Draws::new(1, None), &Control::default());
         assert_eq!(roles, [0, 1, 0, 0, 1, 0, 2]);
         assert_eq!((0..7).map(|client| starts.of(client)).collect::<Vec<_>>(), [0, 0, 0, 0, 0, 0, 7]);
     }

@@ -194,7 +194,7 @@ impl<'a> World<'a> {
             Arrivals::Open { until, .. } => Some(nanos(*until)),
             Arrivals::Herd { .. } => None,
         };
-        let starts = Starts::new(task.service, task.draws);
+        let starts = Starts::new(task.service, task.draws, task.control);
         let count = starts.len();
         let mut door = Door::new(task.service, task.contender);
         door.outside = if until.is_none() { count as u64 } else { 0 };

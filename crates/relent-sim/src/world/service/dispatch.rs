@@ -140,7 +140,8 @@ impl<'a, C: Clients> World<'a, C> {
             true => self.happenings(),
             false => Some(INTERRUPTED.to_owned()),
         };
-        if self.until.is_some() {
+        // Of one that has not begun nothing is shown.
+        if self.until.is_some() && (stopped.is_none() || self.meter.all.attempts > 0) {
             let (cast, starts) = (&self.cast, &self.starts);
             self.meter.began((0..clients as u32).map(|client| (cast.place(client), starts.of(client))));
         }

@@ -1,7 +1,10 @@
 //! When each client's call begins.
 
 use crate::{
-    engine::draws::{Draws, Purpose},
+    engine::{
+        control::Control,
+        draws::{Draws, Purpose},
+    },
     scenario::{Arrivals, Newcomers, Rate, Service},
 };
 use relent::rng::scale;
@@ -24,19 +27,19 @@ pub(crate) enum Starts {
 }
 
 impl Starts {
-    pub(crate) fn new(service: &Service, draws: Draws) -> Starts {
+    pub(crate) fn new(service: &Service, draws: Draws, control: &Control) -> Starts {
         match &service.arrivals {
             Arrivals::Herd { clients, window } => {
                 let (clients, window) = (*clients, crate::time::nanos(*window));
                 match service.newcomers {
                     None => Starts::Herd { clients, window, draws },
                     Some(Newcomers { rate, until }) => {
-                        let newcomers = Rate::constant(rate).times(until, true, &draws.apart(1));
+                        let newcomers = Rate::constant(rate).times(until, true, &draws.apart(1), control);
                         Starts::Joined { clients, window, draws, newcomers }
                     }
                 }
             }
-            Arrivals::Open { rate, poisson, until } => Starts::Open(rate.times(*until, *poisson, &draws)),
+            Arrivals::Open { rate, poisson, until } => Starts::Open(rate.times(*until, *poisson, &draws, control)),
         }
     }
 
