@@ -250,12 +250,8 @@ impl AsyncBufRead for Between {
 }
 
 impl AsyncRead for Between {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let piece = ready!(self.as_mut().poll_fill_buf(context))?;
-        let amount = piece.len().min(into.remaining());
-        into.put_slice(&piece[..amount]);
-        self.consume(amount);
-        Poll::Ready(Ok(()))
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        read_on(self, context, into)
     }
 }
 
@@ -299,13 +295,22 @@ fn kind(error: &reqwest::Error) -> io::ErrorKind {
 }
 
 impl AsyncRead for Frames {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let piece = ready!(self.as_mut().poll_fill_buf(context))?;
-        let amount = piece.len().min(into.remaining());
-        into.put_slice(&piece[..amount]);
-        self.consume(amount);
-        Poll::Ready(Ok(()))
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        read_on(self, context, into)
     }
+}
+
+/// Reads from what has it in pieces.
+fn read_on(
+    mut from: Pin<&mut impl AsyncBufRead>,
+    context: &mut Context<'_>,
+    into: &mut ReadBuf<'_>,
+) -> Poll<io::Result<()>> {
+    let piece = ready!(from.as_mut().poll_fill_buf(context))?;
+    let amount = piece.len().min(into.remaining());
+    into.put_slice(&piece[..amount]);
+    from.consume(amount);
+    Poll::Ready(Ok(()))
 }
 
 /// A body as it was.
