@@ -5,16 +5,23 @@ use super::{
     plain,
 };
 
-/// The name that somebody chose, if such a one stands there.
+/// The name that somebody chose, if such a one stands there, that of a policy with its file.
 pub(super) fn name(arguments: &[String], nth: usize) -> Option<&str> {
     const NAMES: [&str; 2] = ["--lease", "--upstream"];
+    const POLICIES: [&str; 2] = ["--policy", "--compare"];
     let of_names = word(arguments, 0) == "upstream" && ["open", "close", "release"].contains(&word(arguments, 1));
     let (text, before) = (word(arguments, nth), before(arguments, nth));
     let is_flag = before != "--" && text.starts_with('-');
     let is_behind_a_flag = before != "--" && before.starts_with('-') && !before.contains('=');
-    let set = NAMES.iter().find_map(|name| text.strip_prefix(name)?.strip_prefix('='));
+    let set = |flags: &[&str]| flags.iter().find_map(|flag| text.strip_prefix(flag)?.strip_prefix('='));
     let is_one = NAMES.contains(&before) || (of_names && nth > 1 && !is_flag && !is_behind_a_flag);
-    set.or(is_one.then_some(text))
+    let spec = set(&POLICIES).or(POLICIES.contains(&before).then_some(text));
+    set(&NAMES).or(is_one.then_some(text)).or(spec.filter(|spec| has_a_name(spec)))
+}
+
+/// Whether the name of a policy stands behind that of its file.
+fn has_a_name(spec: &str) -> bool {
+    spec.split_once('#').is_some_and(|(file, _)| plain::is_word(file))
 }
 
 /// The file of a field of a form, if such a one stands there: nothing else in it is a secret.

@@ -195,14 +195,10 @@ fn a_hint_shows_no_password() {
 /// What is proposed for typing does what it says and nothing else, whatever somebody has called a thing.
 #[test]
 fn a_name_in_what_is_proposed_is_one_word_of_a_shell() {
-    let text = "[policy.\"x y; touch pwned\"]\nupstream = \"bank\"\n[policy.\"x y !\"]\nupstream = \"bank\"\n\
-        [upstream.bank]\nstore = \"sqlite:s.db\"\n";
+    let text = "[policy.\"x y; touch pwned\"]\nupstream = \"bank\"\n[upstream.bank]\nstore = \"sqlite:s.db\"\n";
     let folder = Folder::new().file("relent.toml", text);
-    // What stands behind a file's name is an argument, of which only what is harmless is shown.
-    for (name, shown) in [("#x y !", "'relent.toml#x y !'"), ("#x y; touch pwned", "NAME")] {
-        let told = folder.relent(&["run", "--policy", name, "--", "true"]).stderr;
-        assert!(told.contains(&format!(": --policy {shown} uses it\n")), "{told}");
-    }
+    let told = folder.relent(&["run", "--policy", "#x y; touch pwned", "--", "true"]).stderr;
+    assert!(told.contains(": --policy 'relent.toml#x y; touch pwned' uses it\n"), "{told}");
     let held = folder.relent(&["upstream", "open", "it's; touch b", "--store", "sqlite:s.db"]);
     assert_eq!(held.code, Some(0), "{}", held.stderr);
     assert!(
@@ -215,7 +211,7 @@ fn a_name_in_what_is_proposed_is_one_word_of_a_shell() {
     assert!(flag.contains(", until relent upstream release --store sqlite:s.db -- --store"), "{flag}");
     let secret = folder.relent(&["upstream", "open", "ann:pw@h", "--store", "sqlite:s.db"]).stdout;
     assert!(secret.contains(", until relent upstream release lets it go ("), "{secret}");
-    let none = folder.relent(&["run", "--policy", "relent.toml#x y !", "--upstream", "a b", "--", "true"]).stderr;
+    let none = folder.relent(&["run", "--policy", "relent.toml", "--upstream", "a b", "--", "true"]).stderr;
     assert!(none.starts_with("error: --upstream 'a b': "), "{none}");
 }
 

@@ -76,7 +76,12 @@ fn names_that_somebody_chose_have_signs() {
     ] {
         assert_eq!(told(words, "lease backup:shop: held"), "lease backup:shop: held", "{words:?}");
     }
+    for words in [&["explain", "--compare", "p.toml#backup:shop; a"][..], &["run", "--policy=p.toml#backup:shop; a"]] {
+        let said = "p.toml#backup:shop; a: no such policy";
+        assert_eq!(told(words, said), said, "{words:?}");
+    }
     assert_eq!(told(&["run", "--policy", "backup:shop"], "no file backup:shop"), "no file backup:***");
+    assert_eq!(told(&["run", "--header", "p.toml#a:shop"], "no p.toml#a:shop"), "no p.toml#a:***");
     let command = ["run", "--lease", "invoice-mailer7", "--", "sh", "-c", "PASSWORD=hunter2longer ./invoice-mailer7"];
     let said = "lease invoice-mailer7: held, \"invoice-mailer7\", by hunter2longer";
     assert_eq!(told(&command, said), "lease invoice-mailer7: held, \"invoice-mailer7\", by ***");
