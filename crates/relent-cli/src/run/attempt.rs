@@ -1,6 +1,7 @@
 //! One attempt: the command started, and what came of it.
 
 use super::{
+    before::Before,
     ended::{Ended, How},
     group::Group,
     input::Input,
@@ -30,12 +31,13 @@ use std::{
 /// Runs an attempt to its end.
 pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Result<Ended, Fault> {
     let terminal = input.is_terminal();
-    let others = orphans::all().unwrap_or_default();
+    let children = orphans::all().unwrap_or_default();
+    let before = Before::of(&children);
     let started = Instant::now();
     if let Some(lease) = plan.lease {
         lease.starts(plan.ways.say);
     }
-    let begun = plan.starting.begins(plan.limit.and_then(|limit| started.checked_add(limit)), &others);
+    let begun = plan.starting.begins(plan.limit.and_then(|limit| started.checked_add(limit)), &children);
     let child = start(plan, input);
     drop(begun);
     let mut child = match child {
@@ -48,7 +50,7 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
     };
     let mark = plan.had_children.then(|| plan.mark.clone());
     let watchman = plan.lease.and_then(Leased::watchman);
-    let group = Group::of(child.id(), others, mark, watchman);
+    let group = Group::of(child.id(), before, mark, watchman);
     if let Some(lease) = plan.lease {
         lease.group(Some(group.leader()));
     }

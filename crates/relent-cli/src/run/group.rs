@@ -5,6 +5,7 @@
 //! (`PR_SET_CHILD_SUBREAPER`). They come one by one, so they are looked for until none is left.
 
 use super::{
+    before::Before,
     kin::Kin,
     leader,
     mark::Mark,
@@ -32,8 +33,7 @@ pub(super) struct Group {
     state: State,
     /// Whether nobody is given any time more.
     is_hurried: bool,
-    /// Children that relent had before: those of a shell that became relent, or left by an attempt that succeeded.
-    others: Vec<Pid>,
+    before: Before,
     /// Who watches over the lease, and is waited for by whoever started it.
     watchman: Option<Pid>,
     /// What tells its orphans from those of others, where there may be such.
@@ -72,14 +72,14 @@ const KILL_FOR: Duration = Duration::from_secs(5);
 const DIES_AFTER: Duration = Duration::from_secs(1);
 
 impl Group {
-    /// The group that a child leads, started when there were `others` already.
-    pub(super) fn of(child: u32, others: Vec<Pid>, mark: Option<Mark>, watchman: Option<Pid>) -> Group {
+    /// The group that a child leads.
+    pub(super) fn of(child: u32, before: Before, mark: Option<Mark>, watchman: Option<Pid>) -> Group {
         let leader = Pid::from_raw(i32::try_from(child).expect("process ids are positive i32"));
         Group {
             leader,
             state: State::Runs,
             is_hurried: false,
-            others,
+            before,
             watchman,
             kin: Kin::of(mark),
             told: HashSet::new(),
@@ -358,7 +358,6 @@ impl Group {
     /// Takes note of those that have ended and whose parent has, too. Who gets the number of one is another.
     pub(super) fn reap(&mut self) {
         for free in orphans::reap(&|pid| pid == self.leader || Some(pid) == self.watchman) {
-            self.others.retain(|other| *other != free);
             self.told.retain(|(pid, _)| *pid != free);
             self.denied.remove(&free);
         }
@@ -427,7 +426,7 @@ impl Group {
     fn orphans(&mut self) -> io::Result<Vec<Pid>> {
         let mut orphans = orphans::all()?;
         let is_known = |pid: &Pid| {
-            *pid == self.leader || Some(*pid) == self.watchman || self.others.contains(pid) || self.denied.contains(pid)
+            *pid == self.leader || Some(*pid) == self.watchman || self.before.has(*pid) || self.denied.contains(pid)
         };
         orphans.retain(|orphan| !is_known(orphan));
         // Who cannot be ended keeps what it has started from coming to us.

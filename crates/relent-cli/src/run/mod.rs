@@ -7,6 +7,7 @@
 
 mod args;
 mod attempt;
+mod before;
 mod copied;
 mod driver;
 mod ended;

@@ -138,6 +138,12 @@ fn parent(pid: Pid) -> Option<Pid> {
     stat(pid)?.split(' ').nth(1)?.parse().ok().map(Pid::from_raw)
 }
 
+/// When a process began, in the system's own units since it started.
+pub(super) fn began(pid: Pid) -> Option<u64> {
+    // The 22nd of all; this is the 3rd.
+    stat(pid)?.split(' ').nth(19)?.parse().ok()
+}
+
 /// What is shown of a process behind its name, which may have anything in it: the state, and more.
 fn stat(pid: Pid) -> Option<String> {
     let stat = fs::read_to_string(folder(pid)?.join("stat")).ok()?;

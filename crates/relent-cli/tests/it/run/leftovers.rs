@@ -170,6 +170,22 @@ fn nor_is_what_another_run_has_left_on_purpose() {
     }
 }
 
+/// What a daemon of an attempt that succeeded has started comes to relent during the next one, where the daemon ends then.
+#[test]
+fn nor_is_what_a_daemon_of_an_attempt_before_has_started() {
+    let daemon = "setsid sleep 45 & echo $! > theirs; touch up; until [ -e over ]; do sleep 0.01; done; exit 0";
+    let first =
+        format!("setsid sh -c '{daemon}' >/dev/null 2>&1 & echo $! > daemon; until [ -e up ]; do sleep 0.01; done");
+    let second =
+        "setsid sleep 46 & echo $! > ours; touch over; while kill -0 $(cat daemon); do sleep 0.01; done; exit 3";
+    let place = Place(Place::new().0.file("first.sh", &first).file("second.sh", second));
+    let flags = ["-q", "--consecutive", "2", "--max-attempts", "2", "--base", "1ms", "--grace", "100ms"];
+    let outcome = place.sh(&flags, "if [ $RELENT_ATTEMPT = 1 ]; then . ./first.sh; else . ./second.sh 2>&-; fi");
+    let is_left = ["theirs", "ours"].map(|name| is_running(&place.0.read(name)));
+    Command::new("kill").args(["-9", place.0.read("theirs").trim()]).status().unwrap();
+    assert_eq!((outcome.code, is_left), (Some(3), [true, false]), "{outcome:?}");
+}
+
 #[test]
 fn orphans_do_not_pile_up_while_a_command_runs() {
     let place = Place::new();
