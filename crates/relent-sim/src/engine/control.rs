@@ -74,10 +74,18 @@ impl Control {
     /// Why a run is to stop that has made so many attempts, of at most so many. For after every [`TICK`] of them.
     #[cold]
     pub(crate) fn stops(&self, attempts: u64, most: u64) -> Option<String> {
-        match self.tick(TICK) {
-            false => Some(INTERRUPTED.to_owned()),
-            true => (attempts >= most).then(|| past_attempts(most)),
-        }
+        self.tick(TICK);
+        self.stopped().or_else(|| (attempts >= most).then(|| past_attempts(most)))
+    }
+
+    /// Why a run is to stop already.
+    pub(crate) fn stopped(&self) -> Option<String> {
+        self.is_over().then(|| INTERRUPTED.to_owned())
+    }
+
+    /// The numbers of so many clients, as long as nobody stops it: for what is made ready for each of them.
+    pub(crate) fn each(&self, clients: usize) -> impl Iterator<Item = u32> {
+        (0..clients as u32).take_while(|client| !u64::from(*client).is_multiple_of(TICK) || !self.is_over())
     }
 
     /// Notes work done; false if the run should stop.

@@ -54,7 +54,7 @@ impl<'a> Cast<'a> {
             true => own(populations, &task.draws, task.control),
             false => {
                 let starts = Starts::new(task.service, task.draws, task.control);
-                let of = shared(populations, starts.len());
+                let of = shared(populations, starts.len(), task.control);
                 (starts, of)
             }
         };
@@ -151,7 +151,7 @@ impl Population {
 
 /// Who of so many clients is of which population, by their shares: evenly mixed, and the same whatever the seed, so that
 /// it is no luck who is first.
-fn shared(populations: &[Population], clients: usize) -> Vec<u8> {
+fn shared(populations: &[Population], clients: usize, control: &Control) -> Vec<u8> {
     let shares: Vec<f64> = populations
         .iter()
         .map(|population| match population.part {
@@ -160,15 +160,18 @@ fn shared(populations: &[Population], clients: usize) -> Vec<u8> {
         })
         .collect();
     let mut given = vec![0u64; shares.len()];
-    let next = |client: usize| {
+    let next = |client: u32| {
         // Who is furthest behind their share comes next.
-        let behind = |place: &usize| (client + 1) as f64 * shares[*place] - given[*place] as f64;
+        let behind = |place: &usize| (f64::from(client) + 1.0) * shares[*place] - given[*place] as f64;
         let place = (0..shares.len()).rev().max_by(|a, b| behind(a).total_cmp(&behind(b))).unwrap_or(0);
         given[place] += 1;
         place as u8
     };
-    (0..clients).map(next).collect()
+    control.each(clients).map(next).collect()
 }
+
+/// How many clients are put in order before somebody is asked whether to go on.
+const AT_ONCE: usize = 1 << 22;
 
 /// Who comes when, where populations have arrivals of their own. Clients are numbered in the order in which they come,
 /// and who come at once are evenly mixed.
@@ -184,14 +187,20 @@ fn own(populations: &[Population], draws: &Draws, control: &Control) -> (Starts,
         let service = Service { arrivals: arrivals.clone(), ..Service::herd(1, 1.0) };
         let starts = Starts::new(&service, draws, control);
         let count = starts.len();
-        let rank = |nth: usize| (nth as f64 + 0.5) / count as f64;
+        let rank = |nth: u32| (f64::from(nth) + 0.5) / count as f64;
         let at = nanos(*at);
-        all.extend((0..count).map(|nth| (starts.of(nth as u32).saturating_add(at), rank(nth), place as u8)));
+        let begins = |nth: u32| (starts.of(nth).saturating_add(at), rank(nth), place as u8);
+        all.extend(control.each(count).map(begins));
     }
     if let Some(end) = ends {
         all.retain(|(start, ..)| *start < end);
     }
-    all.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
+    let in_order = |a: &(u64, f64, u8), b: &(u64, f64, u8)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2));
+    // What is in order in its parts takes less to be so as a whole.
+    all.chunks_mut(AT_ONCE).take_while(|_| !control.is_over()).for_each(|part| part.sort_by(in_order));
+    if !control.is_over() {
+        all.sort_by(in_order);
+    }
     (Starts::Open(all.iter().map(|(start, ..)| *start).collect()), all.iter().map(|(.., place)| *place).collect())
 }
 
@@ -225,7 +234,7 @@ mod tests {
     #[test]
     fn shares_are_kept_at_every_point_and_nobody_is_left_over() {
         for shares in [&[0.8, 0.2][..], &[1.0, 0.0], &[0.0, 1.0], &[1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0], &[0.001, 0.999]] {
-            let roles = shared(&of(shares), 10_000);
+            let roles = shared(&of(shares), 10_000, &Control::default());
             let mut given = vec![0.0; shares.len()];
             for (client, role) in roles.iter().enumerate() {
                 given[usize::from(*role)] += 1.0;

@@ -221,14 +221,15 @@ impl<'a> World<'a> {
 
     fn run(mut self) -> Run {
         let clients = self.starts.len() as u64;
-        for client in 0..clients as u32 {
+        for client in self.task.control.each(self.starts.len()) {
             let start = self.starts.of(client);
             let id = self.begin(start, client, 0, None, u64::MAX);
             let spread = self.node(id).map_or(0, |node| nanos(node.call.spread()));
             self.push(start.saturating_add(spread), client, What::Again(Attempt { of: id, number: 1 }));
         }
-        let stopped = self.happenings();
-        if self.until.is_some() {
+        let stopped = self.task.control.stopped().or_else(|| self.happenings());
+        // Of one that has not begun nothing is shown.
+        if self.until.is_some() && (stopped.is_none() || self.meter.attempts > 0) {
             self.meter.began((0..clients as u32).map(|client| self.starts.of(client)));
         }
         let ended = self.meter.connected + self.meter.gave_up_total();

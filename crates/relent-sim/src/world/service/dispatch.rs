@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     engine::{
-        control::{INTERRUPTED, TICK, most_attempts, past},
+        control::{TICK, most_attempts, past},
         draws::Purpose,
         task::Task,
     },
@@ -20,7 +20,7 @@ use crate::{
     time::PreciseTime,
     world::{meter::Judge, meters::Meters},
 };
-use relent::{Decision, Reason, Timestamp, Verdict};
+use relent::{Decision, Reason, Verdict};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap, VecDeque},
@@ -129,17 +129,11 @@ impl<'a, C: Clients> World<'a, C> {
 
     fn run(mut self) -> Run {
         let clients = self.starts.len() as u64;
-        let (draws, control) = (&self.task.draws, &self.task.control);
-        let goes_on = |client: &u32| !u64::from(*client).is_multiple_of(TICK) || control.tick(0);
-        for client in (0..self.starts.len() as u32).take_while(goes_on) {
-            let call = self.cast.role(client).policy.call(Timestamp::ZERO, draws.call(u64::from(client)));
-            let sent = self.starts.of(client).saturating_add(crate::time::nanos(call.spread()));
+        for client in self.task.control.each(self.starts.len()) {
+            let sent = self.cast.first_attempt(&self.task.draws, &self.starts, client);
             self.coming.push(Reverse((sent.saturating_add(self.out(client, 1)), What::Arrives, client, 0)));
         }
-        let stopped = match control.tick(0) {
-            true => self.happenings(),
-            false => Some(INTERRUPTED.to_owned()),
-        };
+        let stopped = self.task.control.stopped().or_else(|| self.happenings());
         // Of one that has not begun nothing is shown.
         if self.until.is_some() && (stopped.is_none() || self.meter.all.attempts > 0) {
             let (cast, starts) = (&self.cast, &self.starts);

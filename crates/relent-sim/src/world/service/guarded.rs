@@ -224,11 +224,11 @@ impl<'a, 'u, Q: Queue, C: Clients, S: Hold<'u>, const PLAIN: bool> World<'a, Q, 
 
     fn run(mut self) -> Run {
         let clients = u64::from(self.held.clients());
-        for client in 0..self.held.clients() {
+        for client in self.task.control.each(self.starts.len()) {
             let time = self.cast.first_attempt(&self.task.draws, &self.starts, client);
             self.queue.push(Event { time, client, failures: SENDS });
         }
-        let stopped = self.events();
+        let stopped = self.task.control.stopped().or_else(|| self.events());
         let ended = self.server.ended(clients);
         let is_over = ended == clients || self.server.until.is_some() || stopped.is_some();
         assert!(is_over, "{ended} of {clients} clients ended");

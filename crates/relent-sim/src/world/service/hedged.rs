@@ -113,11 +113,11 @@ impl<'a, Q: Queue, C: Clients, const PLAIN: bool> World<'a, Q, C, PLAIN> {
 
     fn run(mut self) -> Run {
         let clients = self.starts.len() as u64;
-        for client in 0..self.starts.len() as u32 {
+        for client in self.task.control.each(self.starts.len()) {
             let time = self.cast.first_attempt(&self.task.draws, &self.starts, client);
             self.queue.push(Event { time, client, failures: 0 });
         }
-        let stopped = self.events();
+        let stopped = self.task.control.stopped().or_else(|| self.events());
         let ended = self.server.ended(clients);
         let is_over = ended == clients || self.server.until.is_some() || stopped.is_some();
         assert!(is_over, "{ended} of {clients} clients ended");

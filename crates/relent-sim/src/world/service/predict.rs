@@ -130,7 +130,8 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
     fn run(mut self) -> Run {
         let clients = self.starts.len() as u64;
         self.send_first_attempts();
-        let stopped = if U::ARE_NONE { self.events() } else { self.events_of_upstreams() };
+        let events = |world: &mut Self| if U::ARE_NONE { world.events() } else { world.events_of_upstreams() };
+        let stopped = self.task.control.stopped().or_else(|| events(&mut self));
         let ended = self.server.ended(clients);
         let in_flight = &mut self.server.meter.all.in_flight;
         if !U::ARE_NONE {
@@ -143,7 +144,7 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
 
     fn send_first_attempts(&mut self) {
         let draws = &self.task.draws;
-        for client in 0..self.starts.len() as u32 {
+        for client in self.task.control.each(self.starts.len()) {
             let (sent, role) = (self.cast.first_attempt(draws, &self.starts, client), self.cast.role(client));
             let out = if U::ARE_NONE { role.ways.delay(|| draws.world(u64::from(client), 1, Purpose::Out)) } else { 0 };
             self.queue.push(Event { time: sent.saturating_add(out), client, failures: 0 });

@@ -165,7 +165,8 @@ impl Reception {
 
     /// What came of it all.
     pub(super) fn finish(mut self, task: &Task<'_>, cast: &Cast<'_>, starts: &Starts, stopped: Option<String>) -> Run {
-        if self.until.is_some() {
+        // Of one that has not begun nothing is shown.
+        if self.until.is_some() && (stopped.is_none() || self.meter.all.attempts > 0) {
             self.meter.began((0..starts.len() as u32).map(|client| (cast.place(client), starts.of(client))));
         }
         let judge = Judge::new(task.service, task.contender);

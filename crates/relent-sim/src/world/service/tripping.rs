@@ -199,11 +199,11 @@ const fn host_of(client: u32, hosts: usize) -> usize {
 impl<'a, Q: Queue> World<'a, '_, Q> {
     fn run(mut self) -> Run {
         let clients = self.starts.len() as u64;
-        for client in 0..self.starts.len() as u32 {
+        for client in self.task.control.each(self.starts.len()) {
             let time = self.cast.first_attempt(&self.task.draws, &self.starts, client);
             self.queue.push(Event { time, client, failures: 0 });
         }
-        let stopped = self.events();
+        let stopped = self.task.control.stopped().or_else(|| self.events());
         self.server.meter.all.put_off(self.put_off);
         let ended = self.server.ended(clients);
         assert!(ended == clients || stopped.is_some(), "{ended} of {clients} clients ended");

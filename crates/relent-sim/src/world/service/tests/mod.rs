@@ -3,6 +3,7 @@
 mod alone;
 mod hedging;
 mod sharing;
+mod stopped;
 
 use crate::{
     engine::task::Task,
