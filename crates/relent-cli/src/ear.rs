@@ -117,11 +117,23 @@ impl Ear {
 /// A signal ends this process as soon as that is so, as it does any program.
 pub(crate) fn ends_once(signal: Signal, is_so: Arc<AtomicBool>) -> io::Result<()> {
     let number = signal as i32;
-    let registered = match is_process_1() {
+    // The default of SIGIO is taken for nothing there, and ends a program on Linux: it exits with the code that says so.
+    let exits = is_process_1() || is_io(signal);
+    let registered = match exits {
         true => flag::register_conditional_shutdown(number, 128 + number, is_so),
         false => flag::register_conditional_default(number, is_so),
     };
     registered.map(drop)
+}
+
+#[cfg(target_os = "linux")]
+fn is_io(signal: Signal) -> bool {
+    signal == Signal::SIGIO
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_io(_signal: Signal) -> bool {
+    false
 }
 
 /// Whether this is process 1 of a container, which no signal ends that is not caught: it exits with the code that says so.

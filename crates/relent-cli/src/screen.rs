@@ -1,6 +1,7 @@
 //! What the terminal takes: colours, escapes, columns, characters beyond ASCII.
 
 use std::io::{self, IsTerminal};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Whether stderr takes colour.
 pub fn colours() -> bool {
@@ -28,7 +29,28 @@ pub fn size_of_stderr() -> (usize, usize) {
 
 /// As much of a line of ours, without secrets, as can be written anew on stderr: what is longer than its line could not be erased.
 pub fn cut(line: &str) -> String {
-    line.chars().take(size_of_stderr().1 - 1).collect()
+    fitting(line, size_of_stderr().1 - 1).to_owned()
+}
+
+/// The columns that a text takes: letters of some scripts take two.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// As much of a text as so many columns take.
+///
+/// ```
+/// use relent_cli::screen::fitting;
+///
+/// assert_eq!((fitting("ab字d", 4), fitting("ab字d", 3), fitting("ab", 3)), ("ab字", "ab", "ab"));
+/// ```
+pub fn fitting(text: &str, most: usize) -> &str {
+    let mut taken = 0;
+    let end = text.char_indices().find_map(|(at, c)| {
+        taken += c.width().unwrap_or(0);
+        (taken > most).then_some(at)
+    });
+    &text[..end.unwrap_or(text.len())]
 }
 
 /// Whether stderr is a terminal on which a line can be written anew.

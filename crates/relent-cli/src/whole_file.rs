@@ -221,7 +221,13 @@ fn over_what_came(place: &Place, new: NamedTempFile) -> io::Result<()> {
     if data.is_ok_and(|data| !data.is_file() || !(is_ours(data.uid()) || place.is_there_as_it_was())) {
         return Err(io::Error::other("it is being moved"));
     }
-    new.persist(place.way()).map(drop).map_err(Into::into)
+    put(place, new)
+}
+
+/// Puts a file that was made beside a place there, and nothing in its own place is removed then.
+pub(crate) fn put(place: &Place, new: NamedTempFile) -> io::Result<()> {
+    place.put(new.path())?;
+    new.into_temp_path().keep().map(drop).map_err(Into::into)
 }
 
 /// Whether a disk, or what may be on it, is full: then what is there is kept.

@@ -28,6 +28,7 @@ use crate::{
     regular,
     size::Size,
     talk::{Fault, plain},
+    whole_file::put,
 };
 use nix::fcntl::OFlag;
 use rustix::{
@@ -109,7 +110,7 @@ impl Part {
 
     /// Puts it in place.
     pub(super) fn persist(mut self, target: &Target) -> Result<(), Fault> {
-        let (path, way) = (target.place.path(), target.place.way());
+        let path = target.place.path();
         if let Err(error) = arrived::check(self.file()) {
             // What has not arrived is nothing to go on with.
             if let Part::Kept(part) = &mut self {
@@ -120,11 +121,11 @@ impl Part {
         target.place.takes_a_new_one().map_err(|error| unwritable(path, &error))?;
         target.dress(self.file()).map_err(|error| unwritable(path, &error))?;
         match self {
-            Part::Passing(part) => part.persist(&way).map(drop).map_err(|error| error.error),
+            Part::Passing(part) => put(&target.place, part),
             Part::Kept(mut part) => {
                 // One that others could read by now is a part no more.
                 part.forget()?;
-                fs::rename(part.way(), &way)
+                target.place.put(&part.way())
             }
         }
         .map_err(|error| unwritable(path, &error))

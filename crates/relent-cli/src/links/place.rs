@@ -83,10 +83,64 @@ impl Place {
             return Ok(());
         };
         self.has_no_other_name(&data)?;
-        match self.is_shared()? && !(data.is_file() && access::is_own(data.uid())) {
+        match self.is_shared()? && !self.is_nobody_elses(&data) {
             true => Err(moved("it")),
             false => Ok(()),
         }
+    }
+
+    /// Whether it is what was found here, or a file of the caller's with no other name.
+    fn is_nobody_elses(&self, data: &Metadata) -> bool {
+        let is_own = || data.is_file() && data.nlink() == 1 && access::is_own(data.uid());
+        self.found.as_ref().is_some_and(|found| is_one(found, data)) || is_own()
+    }
+
+    /// Puts a new file of this folder in the place of what is there by now. In a folder like `/tmp` nothing of anybody else's is lost, whenever
+    /// that came.
+    ///
+    /// # Errors
+    ///
+    /// Somebody else's is there, or the system does not do it.
+    pub(crate) fn put(&self, new: &Path) -> io::Result<()> {
+        match self.is_shared()? {
+            true => self.put_among_others(new),
+            false => fs::rename(new, self.way()),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn put_among_others(&self, new: &Path) -> io::Result<()> {
+        use rustix::{
+            fs::{CWD, RenameFlags, renameat_with},
+            io::Errno,
+        };
+        let way = self.way();
+        let rename = |flags| renameat_with(CWD, new, CWD, &way, flags);
+        loop {
+            match rename(RenameFlags::NOREPLACE) {
+                Err(Errno::EXIST) => {}
+                // Some file systems know nothing of that.
+                Err(Errno::INVAL | Errno::NOSYS) => return fs::rename(new, way),
+                done => return Ok(done?),
+            }
+            match rename(RenameFlags::EXCHANGE) {
+                Err(Errno::NOENT) => {}
+                Err(Errno::INVAL | Errno::NOSYS) => return fs::rename(new, way),
+                done => break done?,
+            }
+        }
+        // Looked at where nobody else can exchange it any more.
+        if self.is_nobody_elses(&fs::symlink_metadata(new)?) {
+            return fs::remove_file(new);
+        }
+        rename(RenameFlags::EXCHANGE)?;
+        Err(io::Error::other("it is being moved"))
+    }
+
+    /// Elsewhere the look before has to do.
+    #[cfg(not(target_os = "linux"))]
+    fn put_among_others(&self, new: &Path) -> io::Result<()> {
+        fs::rename(new, self.way())
     }
 
     /// Whether what was found is there still.

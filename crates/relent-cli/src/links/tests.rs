@@ -266,6 +266,48 @@ fn a_folder_that_becomes_a_link_is_not_written_through() {
 }
 
 /// A link of ours may have got its place from anybody, where the system lets them.
+/// Whenever it comes: between the last look and the change there is none of anybody else's that would be lost.
+#[test]
+fn what_a_neighbour_has_put_there_meanwhile_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+    let (at, new) = (folder.path().join("at"), folder.path().join("new"));
+    let put = |before: &dyn Fn(), meanwhile: &dyn Fn()| {
+        before();
+        let place = to_write(&at).unwrap().unwrap();
+        meanwhile();
+        fs::write(&new, "new").unwrap();
+        let put = place.put(&new).map_err(|error| error.to_string());
+        (put, fs::read_to_string(&at).ok(), fs::read_to_string(&new).ok())
+    };
+    let is_new = (Ok(()), Some("new".to_owned()), None);
+    let gone = || fs::remove_file(&at).unwrap();
+    let own = || fs::write(&at, "own").unwrap();
+    assert_eq!(put(&|| {}, &|| {}), is_new);
+    assert_eq!(put(&|| {}, &|| {}), is_new, "what was there");
+    assert_eq!(put(&|| {}, &gone), is_new, "what was there is gone");
+    assert_eq!(put(&gone, &own), is_new, "another run of ours");
+    let moved =
+        |theirs: Option<&str>| (Err("it is being moved".to_owned()), theirs.map(str::to_owned), Some("new".to_owned()));
+    let is_folder = || {
+        gone();
+        fs::create_dir(&at).unwrap();
+    };
+    assert_eq!(put(&|| {}, &is_folder), moved(None));
+    assert!(at.is_dir());
+    fs::remove_dir(&at).unwrap();
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("SKIPPED what_a_neighbour_has_put_there_meanwhile_stays, a file of another user's: it takes root");
+        return;
+    }
+    let theirs = || {
+        fs::write(&at, "theirs").unwrap();
+        chown(&at, Some(65_534), None).unwrap();
+    };
+    assert_eq!(put(&|| {}, &theirs), moved(Some("theirs")));
+    assert_eq!(fs::metadata(&at).unwrap().uid(), 65_534);
+}
+
 #[test]
 fn a_link_with_two_names_is_not_followed_in_a_shared_folder() {
     let (folder, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

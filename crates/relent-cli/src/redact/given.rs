@@ -203,7 +203,7 @@ fn of_arguments(arguments: &[String]) -> Known {
     let all = arguments.iter().zip(&chosen).enumerate();
     known.add(all.flat_map(|(nth, (argument, chosen))| match chosen::file(arguments, nth) {
         Some(file) => of_value(file, false).into_iter().collect(),
-        None => of(argument, is_one(*chosen)),
+        None => of(chosen.filter(|_| is_one(*chosen)).unwrap_or(argument), is_one(*chosen)),
     }));
     known.told.extend(chosen.into_iter().flatten().filter(|text| name(text) == *text).map(str::to_lowercase));
     known
@@ -257,6 +257,12 @@ fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
         is_secret && !is_hidden(piece) && !is_told(&known.told, piece, &(0..piece.len()))
     };
     if let Some(less) = without_quoted(&out, &|piece| is_of_one(piece).then(|| HIDDEN.to_owned())) {
+        out = Cow::Owned(less);
+    }
+    // A quotation mark alone, or one that is written out, moves the others.
+    let is_short =
+        |piece: &str| piece.len() >= SHORTEST_PIECE && (known.secrets.says(piece) || known.of_stores.says(piece));
+    if let Some(less) = without_between(&out, &is_short) {
         out = Cow::Owned(less);
     }
     // A part of a value that reaches from what is shown into what is not. A word may be one by chance. Where so much is quoted that looking for it
@@ -314,6 +320,23 @@ fn is_hidden(text: &str) -> bool {
 
 /// What stands around what a message quotes.
 const QUOTES: [char; 3] = ['"', '\'', '`'];
+
+/// The shortest piece that is hidden between signs that need not be quotation marks.
+const SHORTEST_PIECE: usize = 4;
+
+/// The text without what stands between any two quotation marks that follow each other, where that is a short secret.
+fn without_between(text: &str, is_secret: &dyn Fn(&str) -> bool) -> Option<String> {
+    let quotes: Vec<usize> = text.match_indices(QUOTES).map(|(at, _)| at).collect();
+    let (mut out, mut at) = (String::new(), 0);
+    for pair in quotes.windows(2) {
+        let piece = text[pair[0] + 1..pair[1]].trim_end_matches('\\');
+        if piece.len() < LONG_PIECE && is_secret(piece) {
+            out.extend([&text[at..=pair[0]], HIDDEN]);
+            at = pair[0] + 1 + piece.len();
+        }
+    }
+    (at > 0).then(|| out + &text[at..])
+}
 
 /// The text with something else for what it quotes, where there is something.
 fn without_quoted(text: &str, instead: &dyn Fn(&str) -> Option<String>) -> Option<String> {

@@ -113,9 +113,10 @@ pub(super) fn shown(text: &str) -> usize {
         let behind = &text[at + c.len_utf8()..];
         match c {
             ':' if !behind.is_empty() && !is_number(behind) => return at + 1,
-            '=' if !behind.is_empty() && !is_setting(&text[word..at], behind) => return at + 1,
+            '=' if !behind.is_empty() && !is_setting(&text[word..at], behind, false) => return at + 1,
             '%' if behind.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2 => return at,
-            '#' if has_colon => return at,
+            '#' if has_colon || is_like_a_token(behind) => return at,
+            '?' if begins_a_query(&text[..at], behind) => return at + 1,
             '[' => at += address(behind),
             // Nothing but a port follows an address.
             ']' if behind.starts_with(is_of_a_word) => return at + 1,
@@ -131,6 +132,21 @@ pub(super) fn shown(text: &str) -> usize {
         }
     }
     at
+}
+
+/// Whether what stands there may be a query without names, of what was to be a URL: none of a sentence, or of a pattern for files.
+fn begins_a_query(before: &str, behind: &str) -> bool {
+    !behind.is_empty() && !before.contains(char::is_whitespace) && !behind.contains(['=', '.', ' ', '?', '*'])
+}
+
+/// Whether all of a text is letters of both kinds and digits, as people name nothing.
+fn is_like_a_token(text: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| text.bytes().any(|byte| is(&byte));
+    text.len() >= 8
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_uppercase)
 }
 
 /// Whether a word of a command line begins there.
@@ -158,7 +174,7 @@ pub(super) fn shown_of_a_name(text: &str) -> usize {
             let word = text[..sign]
                 .rfind(|c| !is_of_a_word(c))
                 .map_or(0, |end| end + text[end..].chars().next().map_or(0, char::len_utf8));
-            sign + 1 < text.len() && !is_setting(&text[word..sign], &text[sign + 1..])
+            sign + 1 < text.len() && !is_setting(&text[word..sign], &text[sign + 1..], true)
         }
         _ => text[sign + 1..].bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2,
     };
@@ -170,6 +186,11 @@ pub(super) fn shown_of_a_name(text: &str) -> usize {
 
 /// Where a value goes on behind the name of a secret, and the sign that follows it, if it does. If it `has_to_be` one, `key=FILE` is none.
 pub(super) fn secret(text: &str, has_to_be: bool) -> Option<usize> {
+    secret_of(text, has_to_be, false)
+}
+
+/// The same of what may be a name that somebody chose, where a word behind another is no secret: `basic backoff`, `hot key, uncached`.
+pub(super) fn secret_of(text: &str, has_to_be: bool, is_name: bool) -> Option<usize> {
     let mut at = 0;
     while let Some(start) = text[at..].find(is_of_a_word).map(|start| at + start) {
         let end = text[start..].find(|c| !is_of_a_word(c)).map_or(text.len(), |end| start + end);
@@ -184,6 +205,7 @@ pub(super) fn secret(text: &str, has_to_be: bool) -> Option<usize> {
         let after = sign.map_or(bare, |sign| &bare[sign.len_utf8()..]);
         // A host of such a name loses its port, but not where all of a value is hidden that is told elsewhere.
         let is_host = has_to_be && behind.starts_with(':') && is_number(after);
+        let is_word_of_a_name = is_name && sign.is_none() && is_common(name) && begins_with_a_word(bare);
         // What limits calls is called so.
         let is_bucket = name.eq_ignore_ascii_case("token") && sign.is_none() && bare.starts_with("bucket");
         let is_scheme = ["basic", "bearer", "negotiate", "ssws"].contains(&name.to_ascii_lowercase().as_str());
@@ -192,13 +214,31 @@ pub(super) fn secret(text: &str, has_to_be: bool) -> Option<usize> {
             None if has_to_be => is_scheme && behind.starts_with([' ', '\t']),
             _ => is_secret(name) || is_password(name) || is_scheme,
         };
-        if is_one && !is_bucket && !after.is_empty() && !behind.is_empty() && !is_host && !SETTINGS.contains(&name) {
+        if is_one
+            && !is_bucket
+            && !is_word_of_a_name
+            && !after.is_empty()
+            && !behind.is_empty()
+            && !is_host
+            && !SETTINGS.contains(&name)
+        {
             let length = behind.chars().next().map_or(0, char::len_utf8);
             return Some(if sign.is_some() { text.len() - after.len() } else { end + length });
         }
         at = end;
     }
     None
+}
+
+/// Whether the name of a secret is a word of everyday, too.
+fn is_common(name: &str) -> bool {
+    !is_password(name) && !["bearer", "negotiate", "ssws"].contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// Whether what stands there is a word of small letters alone, or begins with a sign between words.
+fn begins_with_a_word(text: &str) -> bool {
+    let end = text.find(|c: char| c.is_whitespace() || ",;()".contains(c)).unwrap_or(text.len());
+    text[..end].bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
 /// Whether a port stands there, up to what ends one, or an address.
@@ -226,16 +266,19 @@ pub(super) fn is_short_amount(text: &str) -> bool {
     (1..=4).contains(&digits) && text.len() <= 8 && ["", "%", "us", "ms", "s", "m", "h", "d", "k", "M"].contains(&unit)
 }
 
-/// Whether what stands before a sign is a setting of relent's, or what stands behind it an amount and nothing else.
-fn is_setting(name: &str, value: &str) -> bool {
+/// Whether what stands before a sign is a setting of relent's, or what stands behind it an amount and nothing else, in a name that somebody
+/// chose also a share, and more words.
+fn is_setting(name: &str, value: &str, is_of_a_name: bool) -> bool {
     let is_share = name.ends_with('%') && name.starts_with(|c: char| c.is_ascii_digit());
     let (amount, behind) = value.split_at(value.find(|c| !is_of_a_word(c)).unwrap_or(value.len()));
-    let unit = amount.trim_start_matches(|c: char| c.is_ascii_digit() || ".+-".contains(c));
+    let signs = if is_of_a_name { ".+-/" } else { ".+-" };
+    let unit = amount.trim_start_matches(|c: char| c.is_ascii_digit() || signs.contains(c));
+    let ends = behind.is_empty() || is_of_a_name && behind.starts_with([',', ' ', ')']);
     let is_amount = amount.contains(|c: char| c.is_ascii_digit())
         && unit.len() <= 3
         && unit.bytes().all(|byte| byte.is_ascii_lowercase());
     let is_no_secret = || !is_secret(name) && !is_password(name);
-    is_share || is_setting_of_ours(name) || (is_amount && behind.is_empty() && is_no_secret())
+    is_share || is_setting_of_ours(name) || (is_amount && ends && is_no_secret())
 }
 
 /// Whether a name is that of a setting whose values are no secrets, as a key or a flag has it.

@@ -48,7 +48,7 @@ fn with_signs(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::{header, url};
+    use crate::redact::{header, url, value};
 
     #[test]
     fn urls_inside_of_other_texts_are_found() {
@@ -62,6 +62,7 @@ mod tests {
     #[test]
     fn of_a_title_each_word_is_looked_at() {
         for (given, shown) in [
+            ("n=1000, lambda=0.9, \u{3bb}=0.9, mu=1 (p=1/2)", ""),
             ("a  herd:\n5% of 1,000 at base=1s, \u{201e}twice\u{201c} (base=0.5)", ""),
             ("see -dtoken=hunter2Kx7 ok", "see -dtoken=*** ok"),
             ("see http://127.0.0.1:hunter2Kx7/ ok", "see http://127.0.0.1:*** ok"),
@@ -77,6 +78,34 @@ mod tests {
         assert_eq!(given::name("Token buckets: 5"), "Token buckets: 5");
         assert_eq!(given::name("token hunter2"), "token ***");
         assert_eq!(given::name("token: bucket2"), "token:***");
+    }
+
+    /// Names of everyday words are told apart, and amounts in them are shown.
+    #[test]
+    fn names_are_made_of_everyday_words() {
+        for same in [
+            "basic backoff",
+            "basic jitter",
+            "hot key, p=0.5, full",
+            "key rotation",
+            "session cache",
+            "auth (strict)",
+            "p=1/2, full",
+        ] {
+            assert_eq!(given::name(same), same);
+        }
+        for (name, shown) in [
+            ("basic YW5uOnB3", "basic ***"),
+            ("key hunter2", "key ***"),
+            ("password reset", "password ***"),
+            ("bearer backoff", "bearer ***"),
+            ("key: word", "key:***"),
+            ("pin=1234, full", "pin=***"),
+        ] {
+            assert_eq!(given::name(name), shown);
+        }
+        assert_eq!(text("key rotation"), "key rotation");
+        assert_eq!(value("key rotation"), "key ***", "of an argument");
     }
 
     #[test]

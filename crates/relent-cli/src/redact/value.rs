@@ -145,7 +145,7 @@ fn as_a_whole(value: &str, is_name: bool) -> (String, String) {
         None => (value[..begin].to_owned(), &value[begin..]),
     };
     let plain = if is_name { plain::shown_of_a_name(rest) } else { plain::shown(rest) };
-    let secret = |has_to_be| plain::secret(rest, has_to_be).unwrap_or(rest.len());
+    let secret = |has_to_be| plain::secret_of(rest, has_to_be, is_name).unwrap_or(rest.len());
     let shown = format!("{head}{}", up_to(rest, plain.min(secret(false))));
     // A URL of a server, or what looks like one, may hide its secret elsewhere.
     match shown == value && value.contains("://") {
@@ -301,6 +301,15 @@ mod tests {
             ("ann|pw@h", "***"),
             ("glpat-secret7", "***"),
             ("dev#2:pw", "dev#2:***"),
+            // What was to be a URL.
+            ("h/cb?hunter2Kx7", "h/cb?***"),
+            ("db:443?hunter", "db:443?***"),
+            ("proxy/a#hunter2Kx7", "proxy/a***"),
+            ("x#hunter2Kx7", "x***"),
+            ("data/file?1.csv", "data/file?1.csv"),
+            ("is it? yes", "is it? yes"),
+            ("what?", "what?"),
+            ("p.toml#read-v2", "p.toml#read-v2"),
             ("p.toml#dev:pw", "p.toml#dev:***"),
             ("-p pw", "-p ***"),
             ("http://h/?data=%7B%22password%22%3A%22pw%22%7D", "http://h/?data=***"),

@@ -381,7 +381,8 @@ impl<'a> Running<'a> {
         let finishes = latest.filter(|_| self.out.is_none() || self.err.is_none());
         let read = self.end_feed().and_then(|()| match latest {
             Some(latest) => self.read_on(latest, succeeds, signals),
-            None => Ok(self.interrupted),
+            // As one of the terminal's that has ended it.
+            None => Ok(self.interrupted.or_else(|| self.ends_by_hangup(over).then_some(Signal::SIGHUP))),
         });
         let has_succeeded = ends_by_itself && status.success();
         let mut interrupted = match read {

@@ -13,25 +13,28 @@ use nix::{
 use relent::{Verdict, duration::parse_duration};
 use rustix::fs::{FlockOperation, flock};
 use std::{
-    ffi::CStr,
+    ffi::{CStr, CString},
     fs::{self, File, Permissions},
     io::{self, Read, Seek, SeekFrom},
     os::{
         fd::AsFd,
         unix::fs::{MetadataExt, PermissionsExt},
     },
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 /// How much of an answer is read: its end.
 const LONGEST: u64 = 4096;
 
-const NAME: &str = "verdict";
+/// What its names begin with. Each attempt has another, so that what an attempt before has left does not speak for it.
+const NAME: &str = "verdict-";
 
-/// The file, for one run; it is emptied before each attempt and removed with the value.
+/// The file, for one run: another for each attempt, removed with the value.
 pub(super) struct VerdictFile {
     handle: Dir,
-    path: PathBuf,
+    folder: PathBuf,
+    /// Which of those that were made in this folder.
+    nth: u64,
 }
 
 impl VerdictFile {
@@ -48,14 +51,14 @@ impl VerdictFile {
             // Where everybody may move what is there, another folder can have taken its name meanwhile.
             as_good_as_new(&mut handle)?;
             unmasked(&handle, Mode::S_IRWXU);
-            make(&handle)?;
+            make(&handle, &name(1))?;
             Ok(handle)
         });
         match handle {
             Ok(handle) => {
                 // Cleaners of temporary folders leave alone what is locked (tmpfiles.d(5)), and a run may take weeks.
                 let _ = flock(&handle, FlockOperation::NonBlockingLockShared);
-                Ok(VerdictFile { path: folder.join(NAME), handle })
+                Ok(VerdictFile { handle, folder, nth: 1 })
             }
             Err(error) => {
                 // There is no file in it. What is not ours is not removed: by its name only an empty folder can be.
@@ -68,7 +71,8 @@ impl VerdictFile {
     /// Sees to it that it is there for the next attempt: not every cleaner of temporary folders asks what is in use, and a run may
     /// take weeks. Where no other folder can be made, this one stays as it is.
     ///
-    /// What was left of the attempt before may have said something while it was ended, or have the file open: another takes its place.
+    /// What was left of the attempt before may have said something while it was ended, or have the file open, or its name: another takes its
+    /// place.
     pub(super) fn renew(&mut self) {
         if !self.is_there()
             && let Ok(another) = VerdictFile::create()
@@ -76,21 +80,35 @@ impl VerdictFile {
             *self = another;
             return;
         }
-        match unlinkat(&self.handle, NAME, UnlinkatFlags::NoRemoveDir) {
-            Ok(()) | Err(Errno::ENOENT) => drop(make(&self.handle)),
-            Err(_) => drop(self.open().map(|file| file.set_len(0))),
+        self.remove_all();
+        // Somebody may have made one of that name.
+        for _ in 0..100 {
+            self.nth += 1;
+            if make(&self.handle, &name(self.nth)).is_ok() {
+                return;
+            }
         }
     }
 
     /// Where it is; nowhere if somebody has put another folder in the place of ours, or ours was removed.
-    pub(super) fn path(&self) -> Option<&Path> {
-        self.is_there().then_some(&self.path)
+    pub(super) fn path(&self) -> Option<PathBuf> {
+        self.is_there().then(|| self.folder.join(name(self.nth)))
     }
 
     fn is_there(&self) -> bool {
-        let named = self.path.parent().and_then(|folder| fs::symlink_metadata(folder).ok());
+        let named = fs::symlink_metadata(&self.folder).ok();
         let ours = fstat(&self.handle).ok();
         named.zip(ours).is_some_and(|(named, ours)| (named.dev(), named.ino()) == (ours.st_dev, ours.st_ino))
+    }
+
+    /// Removes what was made here, and what is left of an attempt has made by its name. By descriptor: what has the folder's name by now may be
+    /// anybody's, and what is beside the file is not relent's.
+    fn remove_all(&mut self) {
+        let ours = |name: &CStr| name.to_bytes().starts_with(NAME.as_bytes()).then(|| name.to_owned());
+        let all: Vec<CString> = self.handle.iter().flatten().filter_map(|entry| ours(entry.file_name())).collect();
+        for name in all {
+            let _ = unlinkat(&self.handle, &*name, UnlinkatFlags::NoRemoveDir);
+        }
     }
 
     /// What the command wrote since the last time.
@@ -116,7 +134,7 @@ impl VerdictFile {
     /// The file, if it is one, to be read and emptied: not one with another name somewhere, which is no file of ours.
     fn open(&self) -> Option<File> {
         let flags = OFlag::O_RDWR | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
-        let file = File::from(openat(&self.handle, NAME, flags, Mode::empty()).ok()?);
+        let file = File::from(openat(&self.handle, &*name(self.nth), flags, Mode::empty()).ok()?);
         file.metadata().is_ok_and(|data| data.is_file() && data.nlink() == 1).then_some(file)
     }
 }
@@ -141,11 +159,15 @@ impl Said {
     }
 }
 
+fn name(nth: u64) -> String {
+    format!("{NAME}{nth}")
+}
+
 /// Makes the file, which is not there.
-fn make(folder: &Dir) -> nix::Result<()> {
+fn make(folder: &Dir, name: &str) -> nix::Result<()> {
     let (made, mode) =
         (OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::from_bits_truncate(0o600));
-    unmasked(&openat(folder, NAME, made, mode)?, mode);
+    unmasked(&openat(folder, name, made, mode)?, mode);
     Ok(())
 }
 
@@ -172,13 +194,12 @@ pub(super) fn last(text: &str, exit: u8) -> Option<Result<Verdict, String>> {
     Some(parse(word).ok_or_else(|| word.to_owned()))
 }
 
-/// Removes the file that was made, and the folder if that is still there and has nothing else in it. By descriptor: what has the folder's
-/// name by now may be anybody's, and what is beside the file is not relent's.
+/// Removes the folder as well, if that is still there and has nothing else in it.
 impl Drop for VerdictFile {
     fn drop(&mut self) {
-        let _ = unlinkat(&self.handle, NAME, UnlinkatFlags::NoRemoveDir);
+        self.remove_all();
         if self.is_there() {
-            let _ = self.path.parent().map(fs::remove_dir);
+            let _ = fs::remove_dir(&self.folder);
         }
     }
 }
@@ -252,7 +273,7 @@ mod tests {
         let mut file = VerdictFile::create().unwrap();
         let first = file.path().unwrap().to_owned();
         file.renew();
-        assert_eq!(file.path(), Some(&*first), "what is there stays");
+        assert_eq!(file.path().unwrap().parent(), first.parent(), "what is there stays");
         fs::remove_dir_all(first.parent().unwrap()).unwrap();
         assert_eq!(file.path(), None);
         file.renew();
@@ -273,29 +294,39 @@ mod tests {
     fn what_was_said_too_late_is_not_of_the_next_attempt() {
         let mut file = VerdictFile::create().unwrap();
         let path = file.path().unwrap().to_owned();
+        let speak = |path: &PathBuf| fs::write(path, "permanent\n").unwrap();
         let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
         late.write_all(b"permanent\n").unwrap();
         file.renew();
-        assert_eq!(file.path(), Some(&*path), "it has the same name");
         assert_eq!(file.take().about(0), None);
         late.write_all(b"permanent\n").unwrap();
+        // By the name, too.
+        speak(&path);
         assert_eq!(file.take().about(0), None);
+        let (before, path) = (path, file.path().unwrap());
+        assert_ne!(before, path);
         // Whatever has taken its place goes, and what cannot, as a folder, is none.
         let other = tempfile::NamedTempFile::new().unwrap();
         fs::write(other.path(), "permanent").unwrap();
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink(other.path(), &path).unwrap();
         file.renew();
-        assert!(fs::symlink_metadata(&path).unwrap().is_file());
+        assert!(!before.exists() && fs::symlink_metadata(&path).is_err(), "what has these names goes");
         assert_eq!(fs::read_to_string(other.path()).unwrap(), "permanent");
+        let path = file.path().unwrap();
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        file.renew();
         assert_eq!(file.take().about(0), None);
-        fs::remove_dir(&path).unwrap();
+        // What stands where the next one would is no verdict.
+        speak(&path.with_file_name("verdict-4"));
         file.renew();
-        fs::write(&path, "transient").unwrap();
+        let next = file.path().unwrap();
+        assert_eq!((file.take().about(0), next.exists()), (None, true));
+        fs::write(&next, "transient").unwrap();
         assert_eq!(file.take().about(1), Some(Ok(Verdict::Transient)));
+        fs::remove_dir(&path).unwrap();
+        drop(file);
+        assert!(!path.parent().unwrap().exists());
     }
 
     /// In a temporary folder without the sticky bit.
@@ -324,7 +355,7 @@ mod tests {
         fs::create_dir(folder.join("empty")).unwrap();
         drop(file);
         assert_eq!(fs::read_to_string(folder.join("important")).unwrap(), "kept");
-        assert!(folder.join("empty").is_dir() && !folder.join(NAME).exists());
+        assert!(folder.join("empty").is_dir() && fs::read_dir(&folder).unwrap().count() == 2);
         fs::remove_dir_all(&folder).unwrap();
     }
 

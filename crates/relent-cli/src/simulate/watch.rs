@@ -2,7 +2,7 @@
 
 use crate::{
     ear::ends_once,
-    stderr,
+    screen, stderr,
     talk::{Fault, HushArgs},
 };
 use nix::sys::signal::Signal;
@@ -80,5 +80,7 @@ fn show(control: &Control) {
         true => "looking for advice".to_owned(),
         false => format!("run {} of {all}", (done + 1).min(all)),
     };
-    let _ = write!(stderr::open(), "\r\x1b[K{what}, {millions:.0} million attempts");
+    // What is longer than a line could not be erased.
+    let line = format!("{what}, {millions:.0} million attempts");
+    let _ = write!(stderr::open(), "\r\x1b[K{}", screen::cut(&line));
 }

@@ -123,7 +123,7 @@ impl Live {
 /// Each herd in two lines: how many are connected, and the load over time.
 fn frame(plan: &Plan, herds: &[(Duration, &Tally)], columns: usize, unicode: bool) -> String {
     let names: Vec<String> = plan.contenders.iter().map(|contender| short(&contender.name, 20)).collect();
-    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let width = names.iter().map(|name| screen::width(name)).max().unwrap_or(0);
     let clients = grouped(f64::from(plan.clients));
     let mut out = String::new();
     let ideal = plan.capacity.map(|capacity| f64::from(plan.clients) / capacity);
@@ -142,7 +142,8 @@ fn frame(plan: &Plan, herds: &[(Duration, &Tally)], columns: usize, unicode: boo
         let room = columns.saturating_sub(width + 2 + 2 + said.chars().count() + 1).max(4);
         let share = tally.connected as f64 / f64::from(plan.clients);
         let best = ideal.map(|ideal| (at.as_secs_f64() / ideal).min(1.0));
-        let _ = writeln!(out, "{name:<width$}  {}  {said}", bar(share, best, room, unicode));
+        let pad = width - screen::width(name);
+        let _ = writeln!(out, "{name}{:pad$}  {}  {said}", "", bar(share, best, room, unicode));
         let peak = tally.load.iter().copied().max().unwrap_or(0);
         let per_second = f64::from(peak) * f64::from(STRETCHES) / plan.limit.as_secs_f64();
         let line = spark(&tally.load, columns.saturating_sub(width + 2 + 16).min(STRETCHES as usize), unicode);
@@ -155,9 +156,9 @@ fn frame(plan: &Plan, herds: &[(Duration, &Tally)], columns: usize, unicode: boo
 fn short(name: &str, most: usize) -> String {
     let name = redact::name(name);
     let name = escape(&name);
-    match name.chars().count() {
-        length if length <= most => name.into_owned(),
-        _ => name.chars().take(most - 1).chain(['~']).collect(),
+    match screen::width(&name) {
+        width if width <= most => name.into_owned(),
+        _ => format!("{}~", screen::fitting(&name, most - 1)),
     }
 }
 
@@ -205,6 +206,21 @@ mod tests {
             limit: Duration::from_secs(20),
             seed: 1,
         }
+    }
+
+    /// Letters that take two columns are counted as two.
+    #[test]
+    fn names_of_all_scripts_fit() {
+        let mut plan = plan();
+        plan.contenders[0].name = "\u{5b57}".repeat(30);
+        let tally = Tally::default();
+        let herds = [(Duration::ZERO, &tally), (Duration::ZERO, &tally)];
+        let text = frame(&plan, &herds, 80, true);
+        assert!(text.lines().all(|line| screen::width(line) <= 80), "{text}");
+        let bars: Vec<usize> =
+            text.lines().filter_map(|line| Some(screen::width(&line[..line.find('\u{2591}')?]))).collect();
+        assert_eq!(bars, [22, 22], "{text}");
+        assert_eq!(short(&plan.contenders[0].name, 20), "\u{5b57}".repeat(9) + "~");
     }
 
     #[test]

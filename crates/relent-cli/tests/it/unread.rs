@@ -89,6 +89,30 @@ fn a_signal_ends_a_run_that_nobody_reads() {
     }
 }
 
+/// What is written out then is of no command any more, and what the terminal's hangup has ended has nothing more to say.
+#[test]
+#[cfg(target_os = "linux")]
+fn every_signal_that_ends_a_run_ends_one_that_nobody_reads() {
+    use nix::sys::signal::{Signal::*, kill};
+    let folder = Folder::new();
+    let loud = "head -c 70000 /dev/zero >&2; touch ready; sleep 101";
+    for signal in [SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGVTALRM, SIGXCPU] {
+        let args = ["run", "-q", "--", "head", "-c", "3000000", "/dev/zero"];
+        let (mut kept, mut unread) = start(&folder, &Full::Out, &args);
+        unread.read_exact(&mut [0]).unwrap();
+        let (mut said, _unread) = start(&folder, &Full::Err, &["run", "--grace", "1s", "--", "sh", "-c", loud]);
+        while !folder.path().join("ready").exists() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        for child in [&mut kept, &mut said] {
+            kill(nix::unistd::Pid::from_raw(child.id() as i32), signal).unwrap();
+            let code = end(child, signal.as_str()).code();
+            assert!(code.is_none_or(|code| code == 128 + signal as i32), "{signal}: {code:?}");
+        }
+        std::fs::remove_file(folder.path().join("ready")).unwrap();
+    }
+}
+
 /// Its command was told, and has succeeded all the same; or there was nothing to tell any more, since its store was waited for.
 #[test]
 fn nor_does_one_that_has_succeeded_wait_for_a_reader_after_a_signal() {

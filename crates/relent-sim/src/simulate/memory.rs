@@ -18,10 +18,16 @@ pub(super) fn free() -> Option<u64> {
     let of = |limit, taken| Some(soft(&limits, limit)?.saturating_sub(kib(&status, taken).unwrap_or(0)));
     let of_machine = kib(&text("/proc/meminfo"), "MemAvailable:");
     let of_groups = in_groups(&text("/proc/self/cgroup"), Path::new("/sys/fs/cgroup"));
-    [of_machine, of_groups, of("Max address space", "VmSize:"), of("Max data size", "VmData:")]
-        .into_iter()
-        .flatten()
-        .min()
+    let of_addresses = of("Max address space", "VmSize:").map(in_addresses);
+    [of_machine, of_groups, of_addresses, of("Max data size", "VmData:")].into_iter().flatten().min()
+}
+
+/// How much memory there is in so many bytes of addresses: a list that grows takes twice its room at once, and what gives memory out to
+/// threads takes addresses in advance (glibc 64 MiB for each, and twice that for a moment).
+const fn in_addresses(left: u64) -> u64 {
+    const IN_ADVANCE: u64 = 128 << 20;
+    let (half, least) = (left.saturating_sub(IN_ADVANCE) / 2, left / 8);
+    if half > least { half } else { least }
 }
 
 /// Does what was reckoned to need so many bytes, and stops it if it takes more and leaves less than twice that again: a list that grows
@@ -111,6 +117,12 @@ mod tests {
         assert_eq!(soft(limits, "Max data size"), None);
         assert_eq!(kib("VmPeak:\t  9 kB\nVmSize:\t    2000 kB\n", "VmSize:"), Some(2_048_000));
         assert!(free().is_none_or(|free| free > 0));
+    }
+
+    #[test]
+    fn addresses_hold_less_than_they_are() {
+        let mib = |mib: u64| mib << 20;
+        assert_eq!((in_addresses(mib(1128)), in_addresses(mib(160)), in_addresses(0)), (mib(500), mib(20), 0));
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub const MAX_SCOPE: usize = 1024;
 
 /// The name of a record, a lease or a versioned value: 1 to 255 bytes of any kind.
 ///
-/// A clone is cheap. Shown with what is not printable ASCII escaped.
+/// A clone is cheap. Shown with what is not printable escaped.
 ///
 /// ```
 /// use relent_store::Key;
@@ -19,6 +19,7 @@ pub const MAX_SCOPE: usize = 1024;
 /// assert_eq!(key.as_bytes(), b"order-7");
 /// assert!(Key::new("").is_err() && Key::new([0; 256]).is_err());
 /// assert_eq!(Key::new(b"a\n\xff").unwrap().to_string(), r"a\n\xff");
+/// assert_eq!(Key::new("it's größe \u{202e}").unwrap().to_string(), r"it's größe \u{202e}");
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(Arc<[u8]>);
@@ -117,8 +118,19 @@ impl Scope {
     }
 }
 
+/// What is text as it is, but for what would be obeyed or not seen, and for what the other is written with.
 fn show(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "{}", bytes.escape_ascii())
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match u8::try_from(c) {
+                Ok(b'\'') => f.write_str("'")?,
+                Ok(byte) if byte.is_ascii() => write!(f, "{}", byte.escape_ascii())?,
+                _ => write!(f, "{}", c.escape_debug())?,
+            }
+        }
+        write!(f, "{}", chunk.invalid().escape_ascii())?;
+    }
+    Ok(())
 }
 
 impl fmt::Display for Key {

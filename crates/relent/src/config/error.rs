@@ -42,6 +42,20 @@ struct Place {
     source: String,
 }
 
+/// What a reader of TOML says, with words for the signs that it wants: a quotation mark alone is read as the beginning of a quotation.
+fn in_words(problem: String) -> String {
+    const SIGNS: [(&str, &str); 4] = [
+        ("`\"\"\"`", "three quotation marks"),
+        ("`\"`", "a quotation mark"),
+        ("`'''`", "three apostrophes"),
+        ("`'`", "an apostrophe"),
+    ];
+    match problem.contains("`\"") || problem.contains("`'") {
+        true => SIGNS.iter().fold(problem, |text, (sign, word)| text.replace(sign, word)),
+        false => problem,
+    }
+}
+
 impl ConfigError {
     pub(super) fn at(text: &str, span: Span, bad: BadSetting) -> ConfigError {
         ConfigError { file: None, bad, place: Some(Box::new(Place::of(text, span))) }
@@ -54,7 +68,7 @@ impl ConfigError {
     /// assert_eq!((error.line(), error.column(), error.hint()), (Some(1), Some(8), "8080 is usual"));
     /// ```
     pub fn place(text: &str, span: Range<usize>, problem: impl Into<String>, hint: impl Into<String>) -> ConfigError {
-        ConfigError::at(text, span, BadSetting::new(problem, hint))
+        ConfigError::at(text, span, BadSetting::new(in_words(problem.into()), hint))
     }
 
     /// A mistake about a file as a whole.

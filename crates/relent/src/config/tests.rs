@@ -145,6 +145,14 @@ fn what_is_no_toml_is_an_error_with_its_place() {
         let error = Config::parse(text).unwrap_err();
         assert_eq!(error.line(), Some(line), "{error}");
     }
+    for (text, wanted) in [
+        ("[policy]\nbase = \"1s\n", "a quotation mark"),
+        ("[policy]\nbase = '1s\n", "an apostrophe"),
+        ("[policy]\nbase = \"\"\"1s\n", "three quotation marks"),
+    ] {
+        let error = Config::parse(text).unwrap_err();
+        assert!(error.problem().ends_with(&format!(", expected {wanted}")), "{error}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The text of a policy file as tables and values, with nothing said yet about what they mean.
 
-use super::{bad_setting::BadSetting, error::ConfigError, value::Value};
+use super::{error::ConfigError, value::Value};
 use std::{borrow::Cow, format};
 use toml::{
     Spanned,
@@ -11,7 +11,7 @@ use toml::{
 pub(super) fn tables(text: &str) -> Result<Spanned<DeTable<'_>>, ConfigError> {
     DeTable::parse(text).map_err(|e| {
         let span = e.span().unwrap_or(0..0);
-        ConfigError::at(text, span, BadSetting::new(e.message(), "policy files are TOML: key = \"value\" lines"))
+        ConfigError::place(text, span, e.message(), "policy files are TOML: key = \"value\" lines")
     })
 }
 

@@ -7,6 +7,7 @@
 //! `--retry-max-time` in advance.
 
 use super::{Reading, Setting, Unreadable, policy, rule};
+use crate::redact;
 use relent::{Backoff, Curve, Policy, Settings, Step, duration::Human};
 use std::time::Duration;
 
@@ -55,7 +56,7 @@ impl Flags {
                 "--retry-connrefused" => flags.refused = true,
                 _ if word.starts_with("--retr") => {
                     return Err(Unreadable::new(
-                        format!("curl has no flag {word}"),
+                        format!("curl has no flag {}", redact::value(word)),
                         "write the value after a space; the flags are --retry, --retry-delay, --retry-max-time, \
                          --retry-all-errors and --retry-connrefused",
                     ));
@@ -165,13 +166,18 @@ impl Backoff for UntilLate {
 }
 
 fn count(flag: &str, value: &str) -> Result<u32, Unreadable> {
-    value.parse().map_err(|_| Unreadable::new(format!("{flag} {value}: not a whole number"), "write it like --retry 5"))
+    value.parse().map_err(|_| {
+        Unreadable::new(format!("{flag} {}: not a whole number", redact::value(value)), "write it like --retry 5")
+    })
 }
 
 fn seconds(flag: &str, value: &str) -> Result<Duration, Unreadable> {
     let seconds = value.parse::<f64>().ok().filter(|seconds| *seconds >= 0.0);
     seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| {
-        Unreadable::new(format!("{flag} {value}: not a number of seconds"), "curl writes durations without a unit")
+        Unreadable::new(
+            format!("{flag} {}: not a number of seconds", redact::value(value)),
+            "curl writes durations without a unit",
+        )
     })
 }
 
@@ -216,6 +222,9 @@ mod tests {
         assert_eq!(problem("--retry-delay 1s"), "--retry-delay 1s: not a number of seconds");
         assert_eq!(problem("--retry-delay -1"), "--retry-delay -1: not a number of seconds");
         assert_eq!(problem("--retry-delay NaN"), "--retry-delay NaN: not a number of seconds");
+        assert_eq!(problem("--retry kennwort=hunter2"), "--retry kennwort=***: not a whole number");
+        assert_eq!(problem("--retry 1 -m -uann:hunter2"), "-m -uann:***: not a number of seconds");
+        assert_eq!(problem("--retry-x=ann:hunter2"), "curl has no flag --retry-x=***");
         assert_eq!(problem("--retries 5"), "curl has no flag --retries");
         assert!(curl("--retry 4294967295 --retry-delay 1e300").is_err());
     }

@@ -8,6 +8,7 @@
 //! for all attempts and delays together; `per_try_timeout` is off unless set.
 
 use super::{Reading, Setting, Unreadable, policy, rule};
+use crate::redact;
 use relent::{
     Backoff, Settings, Step,
     duration::{Human, parse_duration},
@@ -149,13 +150,13 @@ impl Backoff for EnvoyBackOff {
 }
 
 fn count(key: &str, value: &str) -> Result<u32, Unreadable> {
-    value
-        .parse()
-        .map_err(|_| Unreadable::new(format!("{key} {value}: not a whole number"), "write it like num_retries=3"))
+    value.parse().map_err(|_| {
+        Unreadable::new(format!("{key} {}: not a whole number", redact::value(value)), "write it like num_retries=3")
+    })
 }
 
 fn interval(key: &str, value: &str) -> Result<Duration, Unreadable> {
-    parse_duration(value).map_err(|bad| Unreadable::new(format!("{key} {value}: {bad}"), bad.hint()))
+    parse_duration(value).map_err(|bad| Unreadable::new(format!("{key} {}: {bad}", redact::value(value)), bad.hint()))
 }
 
 #[cfg(test)]
@@ -203,6 +204,8 @@ mod tests {
         assert_eq!(problem("base_interval"), "base_interval has no value");
         assert_eq!(problem("base_interval=25"), "base_interval 25: the duration has no unit");
         assert_eq!(problem("num_retries: many"), "num_retries many: not a whole number");
+        assert_eq!(problem("num_retries=a\\hunter2"), "num_retries a***: not a whole number");
+        assert_eq!(problem("base_interval=a\\hunter2"), "base_interval a***: the duration has a unit without a number");
         let text = "base_interval 1s and max_interval 500ms make no sense to Envoy";
         assert_eq!(problem("base_interval=1s max_interval=500ms"), text);
         assert!(envoy("base_interval=0ms").is_err());

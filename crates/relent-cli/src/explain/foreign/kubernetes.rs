@@ -7,6 +7,7 @@
 //! delay counts from the end of the container, and there is no jitter: flowcontrol.Backoff of client-go.
 
 use super::{Reading, Setting, Unreadable, list, policy};
+use crate::redact;
 use relent::duration::{Human, parse_duration};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ pub fn kubernetes(options: &str) -> Result<Reading, Unreadable> {
             Some(("max", value)) => most = Some(restart_period(value)?),
             _ => {
                 return Err(Unreadable::new(
-                    format!("{option:?} is no option of Kubernetes' restarts"),
+                    format!("{:?} is no option of Kubernetes' restarts", redact::value(option)),
                     "use --kubernetes, --kubernetes=reduced or --kubernetes=max=30s",
                 ));
             }
@@ -63,7 +64,8 @@ fn settings(first: Duration, cap: Duration, reduced: bool, given: bool) -> Vec<S
 }
 
 fn restart_period(value: &str) -> Result<Duration, Unreadable> {
-    let period = parse_duration(value).map_err(|bad| Unreadable::new(format!("max={value}: {bad}"), bad.hint()))?;
+    let period = parse_duration(value)
+        .map_err(|bad| Unreadable::new(format!("max={}: {bad}", redact::value(value)), bad.hint()))?;
     if period < Duration::from_secs(1) || period > Duration::from_secs(300) {
         return Err(Unreadable::new(
             format!("max={value} is not between 1s and 5m"),
@@ -95,6 +97,8 @@ mod tests {
         let problem = |options| kubernetes(options).unwrap_err().problem;
         assert_eq!(problem("slow"), "\"slow\" is no option of Kubernetes' restarts");
         assert_eq!(problem("max=10m"), "max=10m is not between 1s and 5m");
+        assert_eq!(problem("ann:hunter2"), "\"ann:***\" is no option of Kubernetes' restarts");
+        assert_eq!(problem("max=ann:hunter2"), "max=ann:***: the duration has a unit without a number");
         assert_eq!(problem("max=10"), "max=10: the duration has no unit");
     }
 }

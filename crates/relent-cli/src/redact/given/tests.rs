@@ -24,6 +24,9 @@ fn a_short_secret_is_hidden_where_a_message_quotes_nothing_else() {
     know_secrets(["zq3x".to_owned(), "Basic cWFuOnFwNw==".to_owned()].into_iter());
     let said = r#"no key "zq3x" of "qan", "qan:qp7", "QP7", zq3x, "a zq3x""#;
     assert_eq!(without(said), r#"no key "***" of "qan", "***", "***", zq3x, "a zq3x""#);
+    // Other marks, or one too many, do not matter.
+    let said = r#"a " no "zq3x" in "\"zq3x\"", 'zq3x' and `zq3x`: "a zq3x""#;
+    assert_eq!(without(said), r#"a " no "***" in "\"***\"", '***' and `***`: "a zq3x""#);
 }
 
 /// Hosts and paths are called like what is signed.
@@ -80,6 +83,9 @@ fn names_that_somebody_chose_have_signs() {
         let said = "p.toml#backup:shop; a: no such policy";
         assert_eq!(told(words, said), said, "{words:?}");
     }
+    let joined = ["http", "--upstream=h:80:hunter2Zq9Xw"];
+    let said = "--upstream h:80:hunter2Zq9Xw: the file has no upstream \"h:80:hunter2Zq9Xw\"";
+    assert_eq!(told(&joined, said), said);
     assert_eq!(told(&["run", "--policy", "backup:shop"], "no file backup:shop"), "no file backup:***");
     assert_eq!(told(&["run", "--header", "p.toml#a:shop"], "no p.toml#a:shop"), "no p.toml#a:***");
     let command = ["run", "--lease", "invoice-mailer7", "--", "sh", "-c", "PASSWORD=hunter2longer ./invoice-mailer7"];

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     engine::{
         calendar::{Event, PutOff, Queue},
-        control::{TICK, most_attempts, past},
+        control::{Control, TICK, most_attempts, past},
         draws::Purpose,
         task::Task,
     },
@@ -89,15 +89,15 @@ pub(super) fn run_as<Q: Queue>(task: &Task<'_>, queue: Q, (cast, starts): (Cast<
         Kept::Hedgers => return hedged::run(task, queue, (cast, starts)),
         Kept::Trippers | Kept::Sharers | Kept::All => {}
     }
-    let upstreams: Vec<Vec<Upstream>> = cast.roles().iter().map(upstreams_of).collect();
+    let upstreams: Vec<Vec<Upstream>> = cast.roles().iter().map(|role| upstreams_of(role, task.control)).collect();
     if let (Kept::Trippers, [upstreams]) = (kept, &upstreams[..]) {
         return tripping::run(task, queue, (cast, starts), upstreams);
     }
     let hosts = if kept == Kept::Sharers { Host::all(&cast, &upstreams) } else { Vec::new() };
-    if let Some(held) = Sharers::new(&cast, &hosts, clients) {
+    if let Some(held) = Sharers::new(&cast, &hosts, clients, task.control) {
         return run_with(task, queue, cast, starts, held);
     }
-    let held = All::new(&cast, &upstreams, clients);
+    let held = All::new(&cast, &upstreams, starts.len(), task.control);
     run_with(task, queue, cast, starts, held)
 }
 
@@ -130,7 +130,7 @@ impl<A: Fn(u64) -> bool, F: FnMut(u64, u32, u32) -> Option<u64>> PutOff for Wait
 }
 
 /// The upstreams of a population; one without any machine where it has none.
-fn upstreams_of(role: &Role<'_>) -> Vec<Upstream> {
+fn upstreams_of(role: &Role<'_>, control: &Control) -> Vec<Upstream> {
     let mut processes = role.processes.min(role.clients).max(1);
     if processes == role.clients && remembers_nothing(role.protection) {
         processes = 1;
@@ -140,7 +140,7 @@ fn upstreams_of(role: &Role<'_>) -> Vec<Upstream> {
         let breaker = upstream.its_breaker().map(Breaker::for_one_thread);
         breaker.into_iter().fold(upstream, Upstream::breaker)
     };
-    (0..processes).map(|_| one()).collect()
+    control.each(processes as usize).map(|_| one()).collect()
 }
 
 /// Whether upstreams of this kind are the same before and after a call, so that one is as good as many.

@@ -3,6 +3,7 @@
 //! A million clients are not in the caches, so those that come next are brought near together.
 
 use super::cast::Cast;
+use crate::engine::control::Control;
 use relent::{Breaker, HedgedCall, Outcome, Timestamp, Upstream, UpstreamAnswer, UpstreamCall, Verdict};
 use std::{hint::black_box, time::Duration};
 
@@ -169,7 +170,7 @@ pub(super) struct All<'u> {
 
 impl<'u> All<'u> {
     /// Clients of a population go to its processes in turn.
-    pub(super) fn new(cast: &Cast<'_>, upstreams: &'u [Vec<Upstream>], clients: u32) -> All<'u> {
+    pub(super) fn new(cast: &Cast<'_>, upstreams: &'u [Vec<Upstream>], clients: usize, control: &Control) -> All<'u> {
         let mut gone = vec![0usize; upstreams.len()];
         let client = |client: u32| {
             let place = cast.place(client);
@@ -188,7 +189,9 @@ impl<'u> All<'u> {
                 hedging: None,
             }
         };
-        All { clients: (0..clients).map(client).collect(), at: 0 }
+        let mut all = Vec::with_capacity(clients);
+        all.extend(control.each(clients).map(client));
+        All { clients: all, at: 0 }
     }
 
     #[inline(always)]

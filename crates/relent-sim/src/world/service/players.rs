@@ -10,7 +10,7 @@ use super::{
     door::Door,
     habits::Habits,
 };
-use crate::engine::task::Task;
+use crate::engine::{control::Control, task::Task};
 use relent::{
     Breaker, BreakerPass, BreakerState, Budget, BudgetSettings, Limit, LimitSettings, Outcome, Timestamp, Upstream,
     UpstreamAnswer, UpstreamSaved, Withdrawal,
@@ -158,7 +158,7 @@ enum Leave {
 
 impl<'u> Players<'u, Any> {
     /// `upstreams` has one for each population.
-    pub(super) fn new(cast: &Cast<'_>, upstreams: &'u [Upstream], clients: u32) -> Players<'u> {
+    pub(super) fn new(cast: &Cast<'_>, upstreams: &'u [Upstream], clients: usize, control: &Control) -> Players<'u> {
         let players: Vec<Player<'u>> =
             cast.roles().iter().zip(upstreams).map(|(role, upstream)| Player::new(role, upstream)).collect();
         let most = players.iter().map(|player| player.own + player.upstream.words()).max().unwrap_or(0).max(1);
@@ -169,10 +169,10 @@ impl<'u> Players<'u, Any> {
             words
         };
         let fresh: Vec<Vec<u64>> = players.iter().map(fresh).collect();
-        let mut words: Vec<u64> = Vec::with_capacity(LINE + stride * clients as usize);
+        let mut words: Vec<u64> = Vec::with_capacity(LINE + stride * clients);
         let first = words.as_ptr().align_offset(LINE * size_of::<u64>()).min(LINE);
         words.resize(first, 0);
-        (0..clients).for_each(|client| words.extend_from_slice(&fresh[cast.place(client)]));
+        control.each(clients).for_each(|client| words.extend_from_slice(&fresh[cast.place(client)]));
         Players { player: players[0], players, place: 0, at: 0, stride, first, words, machines: PhantomData }
     }
 

@@ -52,7 +52,7 @@ pub(super) fn run_played<Q: Queue>(
     let count = starts.len() as u32;
     let Some(role) = cast.only() else {
         let clients = Mixed::new(task.contender, task.draws, starts.len());
-        let players = Players::new(&cast, &upstreams, count);
+        let players = Players::new(&cast, &upstreams, starts.len(), task.control);
         return World::<_, _, _, false>::new(task, queue, clients, players, cast, starts).run();
     };
     let kit = upstreams.first().and_then(|upstream| Kit::of(role, upstream, task.limit));
@@ -68,7 +68,7 @@ pub(super) fn run_played<Q: Queue>(
         Some(Kit::Rate(machine)) => return world.with::<_, true>(Own::new(machine, count)).run(),
         None => {}
     }
-    let players = Players::new(&world.cast, &upstreams, count);
+    let players = Players::new(&world.cast, &upstreams, count as usize, task.control);
     match players.machines().filter(|_| is_plain) {
         Some([true, false, false]) => world.with::<_, true>(players.of::<Budgets>()).run(),
         Some([false, true, false]) => world.with::<_, true>(players.of::<Breakers>()).run(),
@@ -154,9 +154,16 @@ impl<'a, Q: Queue, C: Clients, U: Upstreams, const PLAIN: bool> World<'a, Q, C, 
     /// Lets things happen until there is nothing left or a limit is hit, which is returned.
     fn events(&mut self) -> Option<String> {
         let most = most_attempts(self.starts.len() as u64);
+        let mut left = 0u64;
         while let Some(event) = self.queue.pop() {
             if !PLAIN && self.server.until.is_some_and(|until| event.time >= until) {
                 self.server.meter.tell(self.cast.place(event.client), |meter| meter.in_flight += 1);
+                left += 1;
+                if left.is_multiple_of(TICK)
+                    && let Some(stops) = self.task.control.stopped()
+                {
+                    return Some(stops);
+                }
                 continue;
             }
             if event.time > self.task.limit {

@@ -11,6 +11,7 @@ use super::{
     held::{Fate, Flight, Hedging, Hold},
     players::common_way,
 };
+use crate::engine::control::Control;
 use relent::{
     Breaker, BreakerPass, BreakerState, Budget, HedgedCall, Outcome, Timestamp, Upstream, UpstreamAnswer, UpstreamCall,
     UpstreamSaved, Withdrawal,
@@ -115,9 +116,9 @@ const fn unpacked(word: u64) -> Withdrawal {
 
 impl<'u> Sharers<'u> {
     /// Clients of a population go to its processes in turn. `None` if there are no processes.
-    pub(super) fn new(cast: &Cast<'_>, hosts: &'u [Host<'u>], clients: u32) -> Option<Sharers<'u>> {
+    pub(super) fn new(cast: &Cast<'_>, hosts: &'u [Host<'u>], clients: u32, control: &Control) -> Option<Sharers<'u>> {
         let now = Client { id: 0, failures: 0, host: hosts.first()?, flight: Flight::sent(0), leave: Leave::None };
-        let of = if cast.only().is_some() { Vec::new() } else { in_turn(cast, clients) };
+        let of = if cast.only().is_some() { Vec::new() } else { in_turn(cast, clients, control) };
         let asks = hosts.iter().any(Host::asks_what_was_paid);
         let paid = if asks { vec![NOTHING; clients as usize] } else { Vec::new() };
         let recalls = hosts.iter().any(|host| host.habits.recalls);
@@ -176,7 +177,7 @@ impl<'u> Sharers<'u> {
 }
 
 /// Which process each client is in.
-fn in_turn(cast: &Cast<'_>, clients: u32) -> Vec<u32> {
+fn in_turn(cast: &Cast<'_>, clients: u32, control: &Control) -> Vec<u32> {
     let processes = cast.roles().iter().map(|role| role.processes.min(role.clients).max(1));
     let mut end = 0;
     let mut turns: Vec<(u64, u64, u64)> = Vec::new();
@@ -189,7 +190,7 @@ fn in_turn(cast: &Cast<'_>, clients: u32) -> Vec<u32> {
         *nth += 1;
         (*begin + (*nth - 1) % *processes) as u32
     };
-    (0..clients).map(host).collect()
+    control.each(clients as usize).map(host).collect()
 }
 
 impl<'u> Hold<'u> for Sharers<'u> {

@@ -17,6 +17,8 @@ fn who_is_stopped_before_the_first_attempt_makes_none() {
     let open = Arrivals::Open { rate: Rate::constant(clients as f64), poisson: true, until: SEC };
     let open = Service { arrivals: open, ..herd.clone() };
     let one_process = Service { processes: Some(1), ..herd.clone() };
+    let many_processes = Service { processes: Some(clients / 2), ..herd.clone() };
+    let timed = Service { timeout: Some(SEC), ..herd.clone() };
     let policy = policies()[0].policy;
     let alone = Contender::new("alone", policy);
     let with = |protection| alone.clone().protected(protection);
@@ -24,6 +26,8 @@ fn who_is_stopped_before_the_first_attempt_makes_none() {
     let breaker = BreakerSettings::default();
     let breaker = Protection { breaker: Some(breaker), ..Protection::default() };
     let hedge = Protection { hedge: Some(Hedge::after(5 * MS).settings()), ..Protection::default() };
+    let limit = Protection { limit: Some(Limit::concurrency(1).settings()), ..Protection::default() };
+    let both = Protection { hedge: hedge.hedge, ..budget };
     let mixed = |populations| Contender { populations, ..alone.clone() };
     let shares = vec![Population::share("one", 0.5, policy), Population::share("other", 0.5, policy)];
     let own = vec![Population { part: Part::Own(open.arrivals.clone(), SEC), ..Population::share("one", 0.5, policy) }];
@@ -39,6 +43,8 @@ fn who_is_stopped_before_the_first_attempt_makes_none() {
         ("with budgets of their own", &herd, &with(budget)),
         ("who share a budget", &one_process, &with(budget)),
         ("who share a breaker", &one_process, &with(breaker)),
+        ("who wait for a slot of their own", &timed, &with(limit)),
+        ("who share budgets of many", &many_processes, &with(both)),
     ] {
         let control = Control::default();
         control.stop();
