@@ -13,21 +13,29 @@ use std::{
 /// container's limit) leave, and what its own limits (`ulimit -v`, `-d`) do.
 pub(super) fn free() -> Option<u64> {
     let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let status = text("/proc/self/status");
-    let limits = text("/proc/self/limits");
-    let of = |limit, taken| Some(soft(&limits, limit)?.saturating_sub(kib(&status, taken).unwrap_or(0)));
     let of_machine = kib(&text("/proc/meminfo"), "MemAvailable:");
     let of_groups = in_groups(&text("/proc/self/cgroup"), Path::new("/sys/fs/cgroup"));
-    let of_addresses = of("Max address space", "VmSize:").map(in_addresses);
-    [of_machine, of_groups, of_addresses, of("Max data size", "VmData:")].into_iter().flatten().min()
+    let of_process = [left_of("Max address space", "VmSize:"), left_of("Max data size", "VmData:")];
+    [of_machine, of_groups].into_iter().chain(of_process).flatten().min()
 }
 
-/// How much memory there is in so many bytes of addresses: a list that grows takes twice its room at once, and what gives memory out to
-/// threads takes addresses in advance (glibc 64 MiB for each, and twice that for a moment).
-const fn in_addresses(left: u64) -> u64 {
+/// What one of its own limits leaves this process, of which it has taken some.
+fn left_of(limit: &str, taken: &str) -> Option<u64> {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    Some(soft(&limits, limit)?.saturating_sub(kib(&status, taken).unwrap_or(0)))
+}
+
+/// The bytes of addresses that this process may still take, if somebody has set a limit to that (`ulimit -v`), but for those that what gives
+/// memory out to threads takes in advance: glibc 64 MiB for each, and twice that for a moment.
+pub(super) fn addresses() -> Option<u64> {
+    left_of("Max address space", "VmSize:").map(but_for_threads)
+}
+
+const fn but_for_threads(left: u64) -> u64 {
     const IN_ADVANCE: u64 = 128 << 20;
-    let (half, least) = (left.saturating_sub(IN_ADVANCE) / 2, left / 8);
-    if half > least { half } else { least }
+    let (rest, least) = (left.saturating_sub(IN_ADVANCE), left / 4);
+    if rest > least { rest } else { least }
 }
 
 /// Does what was reckoned to need so many bytes, and stops it if it takes more and leaves less than twice that again: a list that grows
@@ -122,7 +130,7 @@ mod tests {
     #[test]
     fn addresses_hold_less_than_they_are() {
         let mib = |mib: u64| mib << 20;
-        assert_eq!((in_addresses(mib(1128)), in_addresses(mib(160)), in_addresses(0)), (mib(500), mib(20), 0));
+        assert_eq!([1128, 160, 0].map(|left| but_for_threads(mib(left))), [mib(1000), mib(40), 0]);
     }
 
     #[test]

@@ -198,8 +198,12 @@ pub(crate) fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) 
     let a_result = A_RESULT + scenario.contenders.iter().map(named).max().unwrap_or(0);
     let results = jobs_and_parts.saturating_mul(a_result).saturating_add(drawn);
     let needed = at_once.saturating_add(results);
-    match memory::free() {
-        Some(free) if needed > free => {
+    // A list that grows takes addresses for twice its room at once.
+    let of_addresses = memory::addresses().map(|left| (at_once.saturating_mul(2).saturating_add(results), left));
+    let of_memory = memory::free().map(|left| (needed, left));
+    let short = [of_memory, of_addresses].into_iter().flatten().find(|(needed, left)| needed > left);
+    match short {
+        Some((needed, free)) => {
             let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
             let problem = format!("this needs {:.1} GiB of memory and {:.1} GiB are free", gib(needed), gib(free));
             let (key, hint) = match &scenario.world {
@@ -215,7 +219,7 @@ pub(crate) fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) 
             };
             Err(Problem::new(key, problem, hint))
         }
-        _ => Ok(needed),
+        None => Ok(needed),
     }
 }
 

@@ -148,7 +148,7 @@ fn what_is_no_toml_is_an_error_with_its_place() {
     for (text, wanted) in [
         ("[policy]\nbase = \"1s\n", "a quotation mark"),
         ("[policy]\nbase = '1s\n", "an apostrophe"),
-        ("[policy]\nbase = \"\"\"1s\n", "three quotation marks"),
+        ("[policy]\nbase = \"\"\"1s\n", "a quotation mark"),
     ] {
         let error = Config::parse(text).unwrap_err();
         assert!(error.problem().ends_with(&format!(", expected {wanted}")), "{error}");

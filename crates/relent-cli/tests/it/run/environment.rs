@@ -99,7 +99,7 @@ fn folders_that_are_made_can_be_entered_whatever_the_mask_is() {
 #[test]
 fn an_empty_folder_for_what_is_temporary_is_none() {
     let place = Place::new();
-    let args = script_args(&["-q"], "echo $RELENT_VERDICT; find . -name verdict");
+    let args = script_args(&["-q"], "echo $RELENT_VERDICT; find . -name 'verdict*'");
     let outcome = place.outcome(place.command(&args).env("TMPDIR", ""));
-    assert!(outcome.stdout.ends_with("/verdict\n") && outcome.stdout.lines().count() == 1, "{outcome:?}");
+    assert!(outcome.stdout.contains("/verdict-") && outcome.stdout.lines().count() == 1, "{outcome:?}");
 }
