@@ -115,7 +115,8 @@ pub(super) fn shown(text: &str) -> usize {
             ':' if !behind.is_empty() && !is_number(behind) => return at + 1,
             '=' if !behind.is_empty() && !is_setting(&text[word..at], behind, false) => return at + 1,
             '%' if behind.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2 => return at,
-            '#' if has_colon || is_like_a_token(behind) => return at,
+            '#' if has_colon => return at,
+            '#' if !begins_a_name(&text[..at], behind) => return at + 1,
             '?' if begins_a_query(&text[..at], behind) => return at + 1,
             '[' => at += address(behind),
             // Nothing but a port follows an address.
@@ -134,19 +135,16 @@ pub(super) fn shown(text: &str) -> usize {
     at
 }
 
-/// Whether what stands there may be a query without names, of what was to be a URL: none of a sentence, or of a pattern for files.
+/// Whether what stands there may be a query of what was to be a URL: none of a sentence.
 fn begins_a_query(before: &str, behind: &str) -> bool {
-    !behind.is_empty() && !before.contains(char::is_whitespace) && !behind.contains(['=', '.', ' ', '?', '*'])
+    !behind.is_empty() && !behind.starts_with(' ') && !before.contains(char::is_whitespace) && !behind.contains('=')
 }
 
-/// Whether all of a text is letters of both kinds and digits, as people name nothing.
-fn is_like_a_token(text: &str) -> bool {
-    let has = |is: fn(&u8) -> bool| text.bytes().any(|byte| is(&byte));
-    text.len() >= 8
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        && has(u8::is_ascii_digit)
-        && has(u8::is_ascii_lowercase)
-        && has(u8::is_ascii_uppercase)
+/// Whether what stands there may be the name of a policy, behind its file or not: a word of small letters, or a short number.
+fn begins_a_name(before: &str, behind: &str) -> bool {
+    let word = behind.split(|c| !is_of_a_word(c)).next().unwrap_or_default();
+    let is_small = || word.bytes().all(|byte| byte.is_ascii_lowercase() || b"_-".contains(&byte));
+    before.ends_with(".toml") || before.contains(char::is_whitespace) || is_small() || is_short_amount(word)
 }
 
 /// Whether a word of a command line begins there.

@@ -19,6 +19,15 @@ fn what_does_not_fit_into_the_limit_of_a_process_is_refused() {
                  [policy.a]\nbase='1ms'\ncap='1ms'\nmax_attempts='unlimited'\n";
     let folder = Folder::new().file("many.toml", &scenario(100_000, 20)).file("few.toml", &scenario(2, 2));
     let folder = folder.file("grows.toml", grows);
+    let layers = [("a", "1s"), ("b", "1ms"), ("c", "1ms"), ("d", "1s")];
+    let layers = layers.map(|(name, timeout)| format!("[[layer]]\nname='{name}'\ntimeout='{timeout}'\n"));
+    let layers = format!(
+        "limit='24h'\n[clients]\ncount=100\ntimeout='1h'\n[network]\nrtt='1ns'\n[server]\ncapacity=10\n\
+         [[trouble]]\nat='0s'\nfor='10s'\nkind='slow'\nspeed=1e-9\nramp='1s'\n{}[policy.a]\ncurve='linear'\nbase='1ns'\n\
+         max_attempts='unlimited'\n",
+        layers.concat()
+    );
+    let folder = folder.file("layers.toml", &layers);
     let simulate = |file: &str, kib: &str| {
         let limited = "ulimit -v \"$2\"; exec \"$0\" simulate --advice never --threads 1 \"$1\"";
         let command = Command::new("sh")
@@ -32,6 +41,10 @@ fn what_does_not_fit_into_the_limit_of_a_process_is_refused() {
     assert_eq!(code, Some(125), "{stderr}");
     assert!(stderr.contains("GiB of memory and 0.") && stderr.contains("hint: use fewer seeds"), "{stderr}");
     assert_eq!(simulate("few.toml", "1000000").0, Some(0));
+    // What is in memory at once takes addresses for twice that while it grows.
+    let ends = ["100000", "150000", "200000", "250000", "500000"].map(|kib| simulate("layers.toml", kib));
+    assert!(ends.iter().all(|(code, _)| matches!(code, Some(0 | 125))), "{ends:?}");
+    assert!(ends[3].1.contains("GiB of addresses and 0.") && ends[4].0 == Some(0), "{ends:?}");
     let (code, stderr) = simulate("grows.toml", "350000");
     assert_eq!(code, Some(125), "{stderr}");
     assert!(stderr.starts_with("error: this takes more memory than is free"), "{stderr}");

@@ -199,13 +199,14 @@ pub(crate) fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) 
     let results = jobs_and_parts.saturating_mul(a_result).saturating_add(drawn);
     let needed = at_once.saturating_add(results);
     // A list that grows takes addresses for twice its room at once.
-    let of_addresses = memory::addresses().map(|left| (at_once.saturating_mul(2).saturating_add(results), left));
-    let of_memory = memory::free().map(|left| (needed, left));
-    let short = [of_memory, of_addresses].into_iter().flatten().find(|(needed, left)| needed > left);
+    let of_addresses =
+        memory::addresses().map(|left| (at_once.saturating_mul(2).saturating_add(results), left, "addresses"));
+    let of_memory = memory::free().map(|left| (needed, left, "memory"));
+    let short = [of_memory, of_addresses].into_iter().flatten().find(|(needed, left, _)| needed > left);
     match short {
-        Some((needed, free)) => {
+        Some((needed, free, what)) => {
             let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
-            let problem = format!("this needs {:.1} GiB of memory and {:.1} GiB are free", gib(needed), gib(free));
+            let problem = format!("this needs {:.1} GiB of {what} and {:.1} GiB are free", gib(needed), gib(free));
             let (key, hint) = match &scenario.world {
                 _ if results > at_once && drawn > results / 2 => ("policy", "compare fewer policies at a time"),
                 _ if results > at_once => ("seeds", "use fewer seeds"),
