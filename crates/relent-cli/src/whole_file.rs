@@ -121,6 +121,9 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     WholeFile::find(path, false)?.write(bytes)
 }
 
+/// Why a private file cannot be written, if that is so: what the message begins with.
+pub(crate) const READ_BY_OTHERS: &str = "others can read it";
+
 /// Others could read it, and who has it open would read on.
 fn of_a_private_one(place: Place, file: File) -> io::Result<Way> {
     let data = file.metadata()?;
@@ -129,7 +132,7 @@ fn of_a_private_one(place: Place, file: File) -> io::Result<Way> {
     }
     let is_read_by_others = data.mode() & 0o077 != 0;
     match may_be_replaced(&place) {
-        Err(error) if is_read_by_others => Err(irreplaceable("others can read it", &error)),
+        Err(error) if is_read_by_others => Err(irreplaceable(READ_BY_OTHERS, &error)),
         Ok(()) if is_read_by_others => Ok(Way::Beside(place.into(), None)),
         Ok(()) if data.nlink() == 1 => Ok(Way::Beside(place.into(), Some(file))),
         _ => Ok(Way::Kept(file)),

@@ -4,13 +4,11 @@ use crate::{
     json::{Object, array, millis},
     outer,
     talk::{Fault, plain},
-    whole_file::WholeFile,
+    whole_file::{READ_BY_OTHERS, WholeFile},
 };
 use nix::sys::signal::Signal;
 use relent::{Reason, Verdict};
-use std::{
-    collections::VecDeque, ffi::OsString, fs::Metadata, io, os::unix::fs::MetadataExt, path::Path, time::Duration,
-};
+use std::{collections::VecDeque, ffi::OsString, io, path::Path, time::Duration};
 
 /// How many attempts are kept; of a longer run, the last ones.
 const MOST_ROWS: usize = 10_000;
@@ -78,9 +76,7 @@ impl Report {
         let find = |path: &Path| {
             // The command line and the key are in it.
             WholeFile::private(path).map_err(|error| {
-                let is_ours = |data: &Metadata| data.is_file() && crate::access::is_own(data.uid());
-                let is_open = path.metadata().is_ok_and(|data| is_ours(&data) && data.mode() & 0o077 != 0);
-                let hint = match is_open {
+                let hint = match error.to_string().starts_with(READ_BY_OTHERS) {
                     true if error.kind() == io::ErrorKind::ResourceBusy => {
                         "it is mounted here: chmod 600 FILE, or mount its folder and name a file in that"
                     }

@@ -201,6 +201,21 @@ fn another_user_uses_every_command_in_the_same_folder() {
     place.is_clean();
 }
 
+/// Who follows a hint changes nothing but what is theirs.
+#[test]
+fn a_report_at_a_neighbours_link_has_no_hint_that_follows_it() {
+    let place = shared();
+    let victim = place.0.path().join("victim");
+    fs::write(&victim, "").unwrap();
+    fs::set_permissions(&victim, fs::Permissions::from_mode(0o644)).unwrap();
+    std::os::unix::fs::symlink(&victim, place.0.path().join("report")).unwrap();
+    Command::new("chown").args(["-h", OTHER]).arg(place.0.path().join("report")).status().unwrap();
+    let refused = place.command(&["run", "--report", "report", "--", "true"]).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("the link belongs to somebody else") && !said.contains("chmod"), "{said}");
+    assert!(said.contains("hint: --report FILE needs a file of ours"), "{said}");
+}
+
 /// What others can read is replaced; where that is not possible, it is said what is.
 #[test]
 fn a_report_in_a_folder_of_another_user_has_a_hint() {
