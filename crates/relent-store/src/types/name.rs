@@ -1,6 +1,9 @@
 //! Names of things in a store: any bytes, up to a limit.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt::{self, Write},
+    sync::Arc,
+};
 
 /// The longest [`Key`], in bytes.
 pub const MAX_KEY: usize = 255;
@@ -19,6 +22,7 @@ pub const MAX_SCOPE: usize = 1024;
 /// assert_eq!(key.as_bytes(), b"order-7");
 /// assert!(Key::new("").is_err() && Key::new([0; 256]).is_err());
 /// assert_eq!(Key::new(b"a\n\xff").unwrap().to_string(), r"a\n\xff");
+/// assert_eq!(Key::new("हिन्दी").unwrap().to_string(), "हिन्दी");
 /// assert_eq!(Key::new("it's größe \u{202e}").unwrap().to_string(), r"it's größe \u{202e}");
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -125,7 +129,8 @@ fn show(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
             match u8::try_from(c) {
                 Ok(b'\'') => f.write_str("'")?,
                 Ok(byte) if byte.is_ascii() => write!(f, "{}", byte.escape_ascii())?,
-                _ => write!(f, "{}", c.escape_debug())?,
+                // A mark goes with the letter before it, as in `str::escape_debug`.
+                _ => String::from_iter(['x', c]).escape_debug().skip(1).try_for_each(|c| f.write_char(c))?,
             }
         }
         write!(f, "{}", chunk.invalid().escape_ascii())?;

@@ -208,7 +208,7 @@ fn a_report_at_a_neighbours_link_has_no_hint_that_follows_it() {
     let victim = place.0.path().join("victim");
     fs::write(&victim, "").unwrap();
     fs::set_permissions(&victim, fs::Permissions::from_mode(0o644)).unwrap();
-    std::os::unix::fs::symlink(&victim, place.0.path().join("report")).unwrap();
+    symlink(&victim, place.0.path().join("report")).unwrap();
     Command::new("chown").args(["-h", OTHER]).arg(place.0.path().join("report")).status().unwrap();
     let refused = place.command(&["run", "--report", "report", "--", "true"]).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr);
