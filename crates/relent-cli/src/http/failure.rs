@@ -157,6 +157,14 @@ impl Way<'_> {
         }
     }
 
+    /// With whom TLS was to be spoken: where the server does not speak it, with the proxy.
+    fn speaks_tls(&self) -> String {
+        match self.proxies.to(self.url) {
+            Ok(Some(proxy)) if self.url.scheme() == "http" => format!("the proxy {}", proxy::shown(proxy)),
+            _ => self.shown(),
+        }
+    }
+
     /// Whether a failure may have come after the request was sent. What a redirect led away from was sent before.
     fn finish(&self, mut failure: Failure, was_refused: bool) -> Broken {
         failure.left = failure.left || self.led.by_a_redirect || (self.connected && !was_refused);
@@ -213,7 +221,7 @@ fn fault_before_head(error: &Unanswered, way: &Way<'_>) -> (Fault, Failure) {
         };
         of(Fault::Resolve, format!("cannot find {of_whom} {name}"))
     } else if let Some(tls) = find::<rustls::Error>(error) {
-        of_tls(tls, &way.shown())
+        of_tls(tls, &way.speaks_tls())
     } else if let Unanswered::Unconnected(error) = error {
         let why = if error.is_timeout() { "out of time".into() } else { innermost(error) };
         let said = proxy::Said::of(&why);

@@ -133,8 +133,11 @@ impl Place {
         if self.is_nobody_elses(&fs::symlink_metadata(new)?) {
             return fs::remove_file(new);
         }
-        rename(RenameFlags::EXCHANGE)?;
-        Err(io::Error::other("it is being moved"))
+        match rename(RenameFlags::EXCHANGE) {
+            // They have taken it elsewhere themselves.
+            Err(Errno::NOENT) => Ok(()),
+            done => done.map_err(Into::into).and(Err(io::Error::other("it is being moved"))),
+        }
     }
 
     /// Elsewhere the look before has to do.

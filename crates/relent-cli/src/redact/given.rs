@@ -329,8 +329,10 @@ fn without_between(text: &str, is_secret: &dyn Fn(&str) -> bool) -> Option<Strin
     let quotes: Vec<usize> = text.match_indices(QUOTES).map(|(at, _)| at).collect();
     let (mut out, mut at) = (String::new(), 0);
     for pair in quotes.windows(2) {
-        let piece = text[pair[0] + 1..pair[1]].trim_end_matches('\\');
-        if piece.len() < LONG_PIECE && is_secret(piece) {
+        let whole = &text[pair[0] + 1..pair[1]];
+        let bare = whole.trim_end_matches('\\');
+        let secret = [whole, bare].into_iter().find(|piece| piece.len() < LONG_PIECE && is_secret(piece));
+        if let Some(piece) = secret {
             out.extend([&text[at..=pair[0]], HIDDEN]);
             at = pair[0] + 1 + piece.len();
         }

@@ -233,10 +233,13 @@ fn is_common(name: &str) -> bool {
     !is_password(name) && !["bearer", "negotiate", "ssws"].contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// Whether what stands there is a word of small letters alone, or begins with a sign between words.
+/// Whether what stands there is a word of small letters alone or a short number, or begins with a sign between words.
 fn begins_with_a_word(text: &str) -> bool {
     let end = text.find(|c: char| c.is_whitespace() || ",;()".contains(c)).unwrap_or(text.len());
-    text[..end].bytes().all(|byte| byte.is_ascii_lowercase())
+    let word = &text[..end];
+    let number = word.trim_start_matches(['#', 'v']);
+    word.bytes().all(|byte| byte.is_ascii_lowercase())
+        || (number.len() <= 3 && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Whether a port stands there, up to what ends one, or an address.

@@ -90,6 +90,9 @@ mod tests {
             "key rotation",
             "session cache",
             "auth (strict)",
+            "key 1",
+            "api key #2",
+            "basic v2",
             "p=1/2, full",
         ] {
             assert_eq!(given::name(same), same);
@@ -97,6 +100,7 @@ mod tests {
         for (name, shown) in [
             ("basic YW5uOnB3", "basic ***"),
             ("key hunter2", "key ***"),
+            ("key 4815", "key ***"),
             ("password reset", "password ***"),
             ("bearer backoff", "bearer ***"),
             ("key: word", "key:***"),

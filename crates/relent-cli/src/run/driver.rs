@@ -159,11 +159,11 @@ impl Driver<'_> {
             self.narrator.attempt_starts(attempt);
             let ended = self.attempt(call, history)?;
             history.attempts += 1;
-            let mut interrupted = ended.interrupted;
+            let (mut interrupted, outlives) = (ended.interrupted, ended.outlives_a_hangup);
             let timed_out = ended.how == How::TimedOut;
             let row = self.judge(ended, attempt, began, history);
             interrupted = interrupted.or(history.swept);
-            if interrupted.is_none() {
+            if interrupted.is_none() || outlives && row.verdict.is_none() {
                 self.signals.goes_on();
             }
             let told = match row.verdict {

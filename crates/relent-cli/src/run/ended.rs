@@ -29,6 +29,8 @@ pub(super) struct Ended {
     pub(super) finishes: Option<Instant>,
     /// The signal that came to relent, and was passed on.
     pub(super) interrupted: Option<Signal>,
+    /// Whether that is a hangup, and the command has succeeded all the same: it is not run again, and nothing of it is cut.
+    pub(super) outlives_a_hangup: bool,
     /// Its processes, to end what is left of them; none if it could not be started.
     pub(super) group: Option<Group>,
 }
@@ -47,6 +49,7 @@ impl Ended {
             is_held: false,
             finishes: None,
             interrupted: None,
+            outlives_a_hangup: false,
             group: None,
         }
     }

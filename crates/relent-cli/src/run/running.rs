@@ -373,7 +373,9 @@ impl<'a> Running<'a> {
         if let Some(signal) = typed {
             signals.was_heard(signal);
         }
-        let ends_by_itself = !is_told && typed.is_none() && !self.ends_by_hangup(over);
+        // Who was told to end has ended for that; and who has succeeded for nothing.
+        let is_hung_up = !is_told && self.ends_by_hangup(over);
+        let ends_by_itself = !is_told && typed.is_none() && (status.success() || !is_hung_up);
         let moment = over + late_output::MOMENT;
         // A success was in time: what it has left to write is not cut by a limit.
         let limit = self.times_out.filter(|_| !status.success());
@@ -382,7 +384,7 @@ impl<'a> Running<'a> {
         let read = self.end_feed().and_then(|()| match latest {
             Some(latest) => self.read_on(latest, succeeds, signals),
             // As one of the terminal's that has ended it.
-            None => Ok(self.interrupted.or_else(|| self.ends_by_hangup(over).then_some(Signal::SIGHUP))),
+            None => Ok(self.interrupted.or(is_hung_up.then_some(Signal::SIGHUP))),
         });
         let has_succeeded = ends_by_itself && status.success();
         let mut interrupted = match read {
@@ -449,7 +451,8 @@ impl<'a> Running<'a> {
         if is_gone && self.hung_up.is_none() && !is_told && was_told() {
             signals.tell_the_others(Signal::SIGHUP);
         }
-        let hung_up = (self.ends_by_hangup(over) || is_gone).then_some(Signal::SIGHUP);
+        let hung_up = (is_hung_up || is_gone).then_some(Signal::SIGHUP);
+        let outlives_a_hangup = is_hung_up && has_succeeded && interrupted.is_none() && !is_gone;
         // Who says so by an exit status alone may have meant to live: a script around us goes on then, as without relent.
         if let Some(signal) = typed.filter(|signal| how == How::Died(*signal as i32) && interrupted.is_none()) {
             signals.tell_the_others(signal);
@@ -466,6 +469,7 @@ impl<'a> Running<'a> {
             is_held,
             finishes: finishes.filter(|_| interrupted.is_none()),
             interrupted,
+            outlives_a_hangup,
             group: Some(self.group),
         })
     }

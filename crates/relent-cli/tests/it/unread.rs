@@ -113,6 +113,43 @@ fn every_signal_that_ends_a_run_ends_one_that_nobody_reads() {
     }
 }
 
+/// Nobody was ended by it: as under `nohup`, or who reads its settings anew.
+#[test]
+fn a_success_that_outlives_a_hangup_is_whole_however_slow_its_reader_is() {
+    use nix::sys::signal::{Signal, kill};
+    let script = "trap '' HUP; touch ready; until [ -e go ]; do sleep 0.01; done; setsid sleep 60 >/dev/null 2>&1 & \
+        echo $! > daemon; echo ok; head -c 100000 /dev/zero; touch over";
+    let later = "trap '' HUP; exec 3>&1 > none; (until [ -e over ]; do sleep 0.01; done; sleep 0.3; echo ok >&3) & touch ready; \
+        until [ -e go ]; do sleep 0.01; done; touch over";
+    for (flags, script, length) in
+        [(&["--stream", "--until-output", "ok"][..], script, 100_003), (&[], script, 100_003), (&[], later, 3)]
+    {
+        let folder = Folder::new();
+        let is_there = |name: &str| {
+            while !folder.path().join(name).exists() {
+                thread::sleep(Duration::from_millis(5));
+            }
+        };
+        let args = [&["run"], flags, &["--", "sh", "-c", script]].concat();
+        let (mut child, mut late) = start(&folder, &Full::Out, &args);
+        is_there("ready");
+        kill(nix::unistd::Pid::from_raw(child.id() as i32), Signal::SIGHUP).unwrap();
+        // It is passed on before anything else is done.
+        thread::sleep(Duration::from_millis(50));
+        std::fs::write(folder.path().join("go"), "").unwrap();
+        is_there("over");
+        // For longer than late output has.
+        thread::sleep(Duration::from_millis(1300));
+        let mut all = Vec::new();
+        late.read_to_end(&mut all).unwrap();
+        assert_eq!((end(&mut child, "relent").code(), all.len()), (Some(0), length), "{args:?}");
+        if let Ok(daemon) = std::fs::read_to_string(folder.path().join("daemon")) {
+            let daemon = nix::unistd::Pid::from_raw(daemon.trim().parse().unwrap());
+            kill(daemon, Signal::SIGKILL).expect("a daemon of a success stays");
+        }
+    }
+}
+
 /// Its command was told, and has succeeded all the same; or there was nothing to tell any more, since its store was waited for.
 #[test]
 fn nor_does_one_that_has_succeeded_wait_for_a_reader_after_a_signal() {

@@ -24,6 +24,8 @@ fn a_short_secret_is_hidden_where_a_message_quotes_nothing_else() {
     know_secrets(["zq3x".to_owned(), "Basic cWFuOnFwNw==".to_owned()].into_iter());
     let said = r#"no key "zq3x" of "qan", "qan:qp7", "QP7", zq3x, "a zq3x""#;
     assert_eq!(without(said), r#"no key "***" of "qan", "***", "***", zq3x, "a zq3x""#);
+    know_secrets(["zq4\\".to_owned()].into_iter());
+    assert_eq!(without(r#"no "zq4\" in 'zq4\'"#), r#"no "***" in '***'"#);
     // Other marks, or one too many, do not matter.
     let said = r#"a " no "zq3x" in "\"zq3x\"", 'zq3x' and `zq3x`: "a zq3x""#;
     assert_eq!(without(said), r#"a " no "***" in "\"***\"", '***' and `***`: "a zq3x""#);

@@ -224,6 +224,18 @@ hint: --cacert FILE trusts a private certificate authority
     expect(&elsewhere(&[&nginx.tls_url("/file")]), 3, "", stderr);
 }
 
+/// What is asked for without TLS has none.
+#[test]
+fn a_certificate_of_a_proxy_is_said_to_be_the_proxys() {
+    let nginx = tls_nginx(&["localhost"], 1);
+    let proxy = nginx.tls_url("");
+    let outcome = elsewhere(&["-x", &proxy, "http://example.test/"]);
+    let said =
+        format!("(the certificate of the proxy {} is not trusted: its issuer is unknown)", proxy.trim_end_matches('/'));
+    let said = said.replace(proxy.split('/').nth(2).unwrap(), "LOCALHOST");
+    assert!(outcome.stderr.contains(&said), "{}", outcome.stderr);
+}
+
 #[test]
 fn a_certificate_for_another_name_or_time_is_permanent() {
     for (names, days, why, hint) in [
