@@ -26,16 +26,16 @@ fn left_of(limit: &str, taken: &str) -> Option<u64> {
     Some(soft(&limits, limit)?.saturating_sub(kib(&status, taken).unwrap_or(0)))
 }
 
-/// The bytes of addresses that this process may still take, if somebody has set a limit to that (`ulimit -v`), but for those that what gives
-/// memory out to threads takes in advance: glibc 64 MiB for each, and twice that for a moment.
+/// The bytes of addresses that this process may still take, if somebody has set a limit to that (`ulimit -v`).
 pub(super) fn addresses() -> Option<u64> {
-    left_of("Max address space", "VmSize:").map(but_for_threads)
+    left_of("Max address space", "VmSize:")
 }
 
-const fn but_for_threads(left: u64) -> u64 {
-    const IN_ADVANCE: u64 = 128 << 20;
-    let (rest, least) = (left.saturating_sub(IN_ADVANCE), left / 4);
-    if rest > least { rest } else { least }
+/// The addresses that so much memory takes while it is filled: a list that grows takes twice its room at once, and what gives memory out to
+/// threads takes addresses in advance (glibc 64 MiB for each), but not where there are none to spare, as what is small finds out.
+pub(super) const fn in_addresses(memory: u64) -> u64 {
+    const SMALL: u64 = 64 << 20;
+    if memory <= SMALL { memory } else { memory.saturating_mul(2).saturating_add(2 * SMALL) }
 }
 
 /// Does what was reckoned to need so many bytes, and stops it if it takes more and leaves less than twice that again: a list that grows
@@ -128,9 +128,10 @@ mod tests {
     }
 
     #[test]
-    fn addresses_hold_less_than_they_are() {
+    fn what_grows_takes_more_addresses_than_memory() {
         let mib = |mib: u64| mib << 20;
-        assert_eq!([1128, 160, 0].map(|left| but_for_threads(mib(left))), [mib(1000), mib(40), 0]);
+        assert_eq!([0, 64, 65, 500].map(|memory| in_addresses(mib(memory))), [0, 64, 258, 1128].map(mib));
+        assert_eq!(in_addresses(u64::MAX), u64::MAX);
     }
 
     #[test]

@@ -198,9 +198,8 @@ pub(crate) fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) 
     let a_result = A_RESULT + scenario.contenders.iter().map(named).max().unwrap_or(0);
     let results = jobs_and_parts.saturating_mul(a_result).saturating_add(drawn);
     let needed = at_once.saturating_add(results);
-    // A list that grows takes addresses for twice its room at once.
     let of_addresses =
-        memory::addresses().map(|left| (at_once.saturating_mul(2).saturating_add(results), left, "addresses"));
+        memory::addresses().map(|left| (memory::in_addresses(at_once).saturating_add(results), left, "addresses"));
     let of_memory = memory::free().map(|left| (needed, left, "memory"));
     let short = [of_memory, of_addresses].into_iter().flatten().find(|(needed, left, _)| needed > left);
     match short {
