@@ -117,7 +117,7 @@ pub(super) fn shown(text: &str) -> usize {
             '%' if behind.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2 => return at,
             '#' if has_colon => return at,
             '#' if !begins_a_name(&text[..at], behind) => return at + 1,
-            '?' if begins_a_query(&text[..at], behind) => return at + 1,
+            '?' if begins_a_query(behind) => return at + 1,
             '[' => at += address(behind),
             // Nothing but a port follows an address.
             ']' if behind.starts_with(is_of_a_word) => return at + 1,
@@ -136,15 +136,15 @@ pub(super) fn shown(text: &str) -> usize {
 }
 
 /// Whether what stands there may be a query of what was to be a URL: none of a sentence.
-fn begins_a_query(before: &str, behind: &str) -> bool {
-    !behind.is_empty() && !behind.starts_with(' ') && !before.contains(char::is_whitespace) && !behind.contains('=')
+fn begins_a_query(behind: &str) -> bool {
+    !behind.is_empty() && !behind.starts_with(' ') && !behind.contains('=')
 }
 
 /// Whether what stands there may be the name of a policy, behind its file or not: a word of small letters, or a short number.
 fn begins_a_name(before: &str, behind: &str) -> bool {
     let word = behind.split(|c| !is_of_a_word(c)).next().unwrap_or_default();
     let is_small = || word.bytes().all(|byte| byte.is_ascii_lowercase() || b"_-".contains(&byte));
-    before.ends_with(".toml") || before.contains(char::is_whitespace) || is_small() || is_short_amount(word)
+    before.ends_with(".toml") || before.ends_with(char::is_whitespace) || is_small() || is_short_amount(word)
 }
 
 /// Whether a word of a command line begins there.
