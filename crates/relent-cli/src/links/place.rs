@@ -129,15 +129,14 @@ impl Place {
                 done => break done?,
             }
         }
-        // Looked at where nobody else can exchange it any more.
-        if self.is_nobody_elses(&fs::symlink_metadata(new)?) {
-            return fs::remove_file(new);
-        }
-        match rename(RenameFlags::EXCHANGE) {
-            // They have taken it elsewhere themselves.
-            Err(Errno::NOENT) => Ok(()),
-            done => done.map_err(Into::into).and(Err(io::Error::other("it is being moved"))),
-        }
+        // Looked at where nobody else can exchange it any more; whose it is may take it elsewhere, which leaves nothing to be done.
+        let put_back =
+            || rename(RenameFlags::EXCHANGE).map_err(Into::into).and(Err(io::Error::other("it is being moved")));
+        let done = fs::symlink_metadata(new).and_then(|data| match self.is_nobody_elses(&data) {
+            true => fs::remove_file(new),
+            false => put_back(),
+        });
+        done.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
     }
 
     /// Elsewhere the look before has to do.

@@ -80,12 +80,13 @@ const MOST: u32 = 100_000_000;
 
 pub(crate) fn run(layers: &Layers, contender: &Contender, draws: Draws, control: &Control) -> Run {
     let calls = layers.calls;
-    let zeros = (0..calls as usize).map(|_| 0);
-    let mut chain = Layered::new(&contender.policy, draws, zeros, layers.depth, layers.say_overloaded);
+    let zeros = control.each(calls as usize).map(|_| 0);
+    let mut chain =
+        Layered::new(&contender.policy, draws, (calls as usize, zeros), layers.depth, layers.say_overloaded);
     let mut meter = Meter::new(calls, false);
     let most = most_attempts(calls);
     let mut over = 0;
-    let mut stopped = None;
+    let mut stopped = control.stopped();
     while over < calls && stopped.is_none() {
         stopped = match meter.attempts >= most {
             true => Some(past_attempts(most)),

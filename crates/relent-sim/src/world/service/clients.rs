@@ -103,12 +103,12 @@ impl<'a> Layered<'a> {
     pub(crate) fn new(
         policy: &'a Policy,
         draws: Draws,
-        starts: impl ExactSizeIterator<Item = u64>,
+        (clients, starts): (usize, impl Iterator<Item = u64>),
         layers: u32,
         say_overloaded: bool,
     ) -> Layered<'a> {
         let layers = layers as usize;
-        let mut calls = Vec::with_capacity(starts.len() * layers);
+        let mut calls = Vec::with_capacity(clients * layers);
         for (client, start) in starts.enumerate() {
             for layer in 0..layers {
                 calls.push(policy.call(Timestamp::from_nanos(start), layer_seed(&draws, client as u64, layer, 0)));
@@ -187,7 +187,8 @@ mod tests {
 
     fn attempts(layers: u32, say_overloaded: bool) -> u32 {
         let policy = Policy::immediate().max_attempts(4);
-        let mut clients = Layered::new(&policy, Draws::new(1, None), vec![0; 4].into_iter(), layers, say_overloaded);
+        let mut clients =
+            Layered::new(&policy, Draws::new(1, None), (4, vec![0; 4].into_iter()), layers, say_overloaded);
         (1..).find(|attempt| matches!(clients.fail(failure(attempt - 1, 0)), Decision::GiveUp(_))).unwrap()
     }
 
@@ -201,7 +202,7 @@ mod tests {
     fn what_must_not_be_repeated_is_repeated_by_no_layer() {
         let policy = Policy::immediate().max_attempts(4);
         for verdict in [Verdict::Permanent, Verdict::Overloaded] {
-            let mut clients = Layered::new(&policy, Draws::new(1, None), vec![0; 4].into_iter(), 3, false);
+            let mut clients = Layered::new(&policy, Draws::new(1, None), (4, vec![0; 4].into_iter()), 3, false);
             let decision = clients.fail(Failure { verdict, ..failure(0, 0) });
             assert!(matches!(decision, Decision::GiveUp(_)), "{verdict:?}: {decision:?}");
         }

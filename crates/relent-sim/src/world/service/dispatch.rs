@@ -72,8 +72,8 @@ pub(crate) fn run(task: &Task<'_>) -> Run {
         let clients = Single::new(policy, task.draws, starts.len());
         return World::new(task, clients, cast, starts).run();
     }
-    let times = (0..starts.len()).map(|client| starts.of(client as u32));
-    let clients = Layered::new(policy, task.draws, times, layers, task.service.say_overloaded);
+    let times = task.control.each(starts.len()).map(|client| starts.of(client));
+    let clients = Layered::new(policy, task.draws, (starts.len(), times), layers, task.service.say_overloaded);
     World::new(task, clients, cast, starts).run()
 }
 

@@ -27,8 +27,8 @@ pub(crate) fn run<Q: Queue>(task: &Task<'_>, queue: Q) -> Run {
     let (cast, starts) = Cast::new(task);
     let layers = task.service.layers;
     if layers > 1 {
-        let times = (0..starts.len()).map(|client| starts.of(client as u32));
-        let clients = Layered::new(policy, task.draws, times, layers, task.service.say_overloaded);
+        let times = task.control.each(starts.len()).map(|client| starts.of(client));
+        let clients = Layered::new(policy, task.draws, (starts.len(), times), layers, task.service.say_overloaded);
         return World::<_, _, _, false>::new(task, queue, clients, Without, cast, starts).run();
     }
     if cast.only().is_none() {

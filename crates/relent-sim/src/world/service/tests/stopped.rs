@@ -3,8 +3,8 @@
 use super::*;
 use crate::{
     engine::control::TICK,
-    scenario::{Layer, Part},
-    world::service,
+    scenario::{Layer, Layers, Part},
+    world::{layers, service},
 };
 
 /// Whatever is kept of clients, none of a run that is stopped already makes an attempt: to make all of them ready takes long.
@@ -14,6 +14,8 @@ fn who_is_stopped_before_the_first_attempt_makes_none() {
     let herd = Service::herd(clients, 300.0);
     let mut queue = herd.clone();
     queue.server.lifo = true;
+    let deep = Service { layers: 3, ..herd.clone() };
+    let deep_queue = Service { layers: 3, ..queue.clone() };
     let open = Arrivals::Open { rate: Rate::constant(clients as f64), poisson: true, until: SEC };
     let open = Service { arrivals: open, ..herd.clone() };
     let one_process = Service { processes: Some(1), ..herd.clone() };
@@ -39,6 +41,8 @@ fn who_is_stopped_before_the_first_attempt_makes_none() {
         ("with arrivals of their own", &herd, &mixed(own)),
         ("newest first", &queue, &alone),
         ("in layers", &open, &layered),
+        ("in layers of one policy", &deep, &alone),
+        ("in layers of one policy, newest first", &deep_queue, &alone),
         ("who hedge", &herd, &with(hedge)),
         ("with budgets of their own", &herd, &with(budget)),
         ("who share a budget", &one_process, &with(budget)),
@@ -56,4 +60,14 @@ fn who_is_stopped_before_the_first_attempt_makes_none() {
         assert!(is_none && run.gave_up.is_empty(), "{what}: {:?}", run.figures);
         assert_eq!(control.progress().2, 0, "{what}");
     }
+}
+
+/// Calls that do not meet each other are made ready, too.
+#[test]
+fn nor_does_a_call_through_layers_that_is_stopped() {
+    let control = Control::default();
+    control.stop();
+    let layers = Layers { calls: TICK * 4, depth: 3, failure: 0.1, say_overloaded: false };
+    let run = layers::run(&layers, &Contender::new("alone", policies()[0].policy), Draws::new(1, None), &control);
+    assert_eq!((run.stopped.as_deref(), control.progress().2), (Some("interrupted"), 0));
 }
